@@ -1,0 +1,160 @@
+// Package crashpoint ends the process at its n-th I/O boundary, for the crash test.
+//
+// A boundary is a moment before or after the process says something to, or hears
+// something from, the world: the database, the acquirer, the client. Whatever
+// happens between two boundaries happens in memory, which a crash erases, so a
+// test that dies at every boundary has died everywhere.
+//
+//	database   before each message (parse, bind, execute, sync, …), after the
+//	           last one of a packet, and when the answer begins to come in
+//	acquirer   before and after each write, and when the answer begins to come in
+//	client     before and after each write of the response
+//
+// Boundaries are found by watching the connections, not listed by hand: a new
+// statement is a new boundary without anybody thinking of it.
+//
+// Nothing of this exists unless RATCHET_CRASH_TESTING=1: FromEnvironment returns
+// nil then, and the methods of a nil *Points hand back what they were given.
+package crashpoint
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+)
+
+// Variables of the environment.
+const (
+	// Enable is "1" where requests may ask the process to crash. Never in production.
+	Enable = "RATCHET_CRASH_TESTING"
+	// Record names a file to which the boundaries of the armed request are
+	// written as it passes them, one a line.
+	Record = "RATCHET_CRASH_RECORD"
+)
+
+// Headers of a request.
+const (
+	// AtHeader arms the request: the process ends at its n-th boundary from now
+	// on. 0 passes them all. The count stops when the client's connection is
+	// closed, so the client sends Connection: close, and sends nothing else meanwhile.
+	AtHeader = "Ratchet-Crash-At"
+	// HowHeader is Stop to halt the process (SIGSTOP) instead of killing it. What
+	// continues it continues exactly there, and is not interrupted again.
+	HowHeader = "Ratchet-Crash-How"
+	Stop      = "stop"
+)
+
+// Points watches a process's connections and counts.
+type Points struct {
+	recordTo string
+
+	mu     sync.Mutex // held while the process ends, so that nobody passes another boundary
+	client string     // remote address of the armed request's connection, "" if none is armed
+	at     int
+	passed int
+	end    func()
+	record *os.File
+}
+
+// FromEnvironment returns nil unless this process is there to be crashed.
+func FromEnvironment() *Points {
+	if os.Getenv(Enable) != "1" {
+		return nil
+	}
+	return &Points{recordTo: os.Getenv(Record)}
+}
+
+// Handler arms the requests that ask for it.
+func (p *Points) Handler(next http.Handler) http.Handler {
+	if p == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := p.arm(r); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (p *Points) arm(r *http.Request) error {
+	wish := r.Header.Get(AtHeader)
+	if wish == "" {
+		return nil
+	}
+	at, err := strconv.Atoi(wish)
+	if err != nil || at < 0 {
+		return fmt.Errorf("%s: %q is not the number of a boundary", AtHeader, wish)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.client, p.at, p.passed, p.end = r.RemoteAddr, at, 0, kill
+	if r.Header.Get(HowHeader) == Stop {
+		p.end = stop
+	}
+	if p.recordTo != "" {
+		p.record, err = os.Create(p.recordTo)
+	}
+	return err
+}
+
+// pass is called at every boundary. It does not return from the fatal one.
+func (p *Points) pass(boundary string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.client == "" {
+		return
+	}
+	p.passed++
+	if p.record != nil {
+		fmt.Fprintln(p.record, boundary)
+	}
+	if p.passed == p.at {
+		p.end()
+		p.finish()
+	}
+}
+
+func (p *Points) armed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.client != ""
+}
+
+// armedFor says whether the request that came over this connection is armed.
+func (p *Points) armedFor(conn net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.client == conn.RemoteAddr().String()
+}
+
+// disarm ends the count.
+func (p *Points) disarm() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finish()
+}
+
+func (p *Points) finish() {
+	p.client = ""
+	if p.record != nil {
+		p.record.Close()
+		p.record = nil
+	}
+}
+
+// kill ends the process as a power cut would: nothing is flushed, said or undone.
+func kill() {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		panic(fmt.Sprintf("crashpoint: %v", err))
+	}
+	select {} // the signal is on its way
+}

@@ -1,0 +1,100 @@
+// Package form reads the parameters of a request the way Stripe does.
+//
+// Clients send hashes and lists as flat pairs, card[exp_month]=12&expand[]=customer,
+// and the server is strict: an unknown name, an empty value or "10.5" for an
+// integer is an error with a name on it, not something to be guessed at. It
+// happens in two steps:
+//
+//	bytes ──Parse──▶ Values (a tree) ──Decode──▶ a struct with form tags
+//	                    │
+//	                    └──Canonical──▶ bytes to fingerprint the request by
+//
+// Parse knows the encoding and no names; Decode knows the names and kinds of one
+// operation. Every complaint about input is an *apierror.Error with a status of
+// 400; any other error is a mistake in our own struct. Both take time linear in
+// the size of the input, whatever the input is.
+package form
+
+import (
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Values is what a client sent: a hash whose members are texts, lists and hashes.
+//
+// It may hold a card number, so it does not print, log or marshal its contents.
+// The zero value is a request without parameters.
+type Values struct{ root hash }
+
+// Len is the number of top-level names.
+func (v Values) Len() int { return len(v.root.members) }
+
+// Has tells whether a top-level name was sent, in whatever form.
+func (v Values) Has(name string) bool { return v.root.find(name) != nil }
+
+// Format keeps the contents out of messages and logs, for every verb.
+func (v Values) Format(f fmt.State, _ rune) {
+	io.WriteString(f, "[form values]") //nolint:errcheck // fmt keeps the state of f
+}
+
+// kind is the shape of a node, as the brackets in its name made it.
+type kind uint8
+
+const (
+	text     kind = iota // a=x
+	listKind             // a[]=x
+	hashKind             // a[b]=x, and a[0]=x: whether 0 is an index or a metadata key, only Decode knows
+)
+
+// node is one value of the tree. Only the part for its kind is filled.
+type node struct {
+	kind  kind
+	text  string
+	items []*node
+	hash  hash
+}
+
+// hash keeps its members in the order they came, so that of two faults the
+// first one sent is the one named.
+type hash struct {
+	members []member
+	// index finds a member of a large hash. Small ones, which is nearly all of
+	// them, are faster to look through; without it a thousand names take a
+	// million comparisons.
+	index map[string]*node
+}
+
+type member struct {
+	name  string
+	value *node
+}
+
+// smallHash is how many members are looked through before an index pays.
+const smallHash = 12
+
+func (h *hash) find(name string) *node {
+	if h.index != nil {
+		return h.index[name]
+	}
+	i := slices.IndexFunc(h.members, func(m member) bool { return m.name == name })
+	if i < 0 {
+		return nil
+	}
+	return h.members[i].value
+}
+
+func (h *hash) add(name string, value *node) {
+	h.members = append(h.members, member{name, value})
+	if h.index != nil {
+		h.index[name] = value
+		return
+	}
+	if len(h.members) <= smallHash {
+		return
+	}
+	h.index = make(map[string]*node, 2*len(h.members))
+	for _, m := range h.members {
+		h.index[m.name] = m.value
+	}
+}

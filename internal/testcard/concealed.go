@@ -1,0 +1,79 @@
+package testcard
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+)
+
+// concealed holds a text where nothing that prints can find it. Methods are not
+// enough: fmt and its like go around the methods of unexported fields and print
+// what lies beneath. What lies beneath here is a function.
+type concealed struct{ reveal func() string }
+
+func conceal(s string) concealed { return concealed{func() string { return s }} }
+
+func (c concealed) text() string {
+	if c.reveal == nil {
+		return ""
+	}
+	return c.reveal()
+}
+
+const (
+	panShown = "[card number]"
+	cvcShown = "[security code]"
+)
+
+// PAN is a card number as a customer typed it, without spaces and dashes. However
+// it is printed, logged or marshalled, "[card number]" comes out. The zero value
+// is no number, and so is what unmarshals from that text: a number that was
+// stored with a request's parameters is gone, on purpose.
+type PAN struct{ concealed }
+
+// NewPAN conceals a number. It need not be valid; Validate tells.
+func NewPAN(typed string) PAN {
+	return PAN{conceal(strings.NewReplacer(" ", "", "-", "").Replace(typed))}
+}
+
+func (p PAN) digits() string { return p.text() }
+
+// UnmarshalText takes anything: an error here could only repeat what it is about.
+func (p *PAN) UnmarshalText(typed []byte) error {
+	*p = PAN{}
+	if string(typed) != panShown {
+		*p = NewPAN(string(typed))
+	}
+	return nil
+}
+
+func (p PAN) String() string               { return panShown }
+func (p PAN) GoString() string             { return panShown }
+func (p PAN) Format(f fmt.State, _ rune)   { io.WriteString(f, panShown) } //nolint:errcheck // fmt keeps the state of f
+func (p PAN) MarshalText() ([]byte, error) { return []byte(panShown), nil }
+func (p PAN) MarshalJSON() ([]byte, error) { return []byte(`"` + panShown + `"`), nil }
+func (p PAN) LogValue() slog.Value         { return slog.StringValue(panShown) }
+
+// CVC is a security code as a customer typed it. It is concealed like a PAN, as
+// "[security code]", and is never kept beyond the request that brings it.
+type CVC struct{ concealed }
+
+// NewCVC conceals a security code. It need not be valid; Validate tells.
+func NewCVC(typed string) CVC { return CVC{conceal(typed)} }
+
+// UnmarshalText takes anything, as that of PAN does.
+func (c *CVC) UnmarshalText(typed []byte) error {
+	*c = CVC{}
+	if string(typed) != cvcShown {
+		*c = NewCVC(string(typed))
+	}
+	return nil
+}
+
+func (c CVC) String() string               { return cvcShown }
+func (c CVC) GoString() string             { return cvcShown }
+func (c CVC) Format(f fmt.State, _ rune)   { io.WriteString(f, cvcShown) } //nolint:errcheck // fmt keeps the state of f
+func (c CVC) MarshalText() ([]byte, error) { return []byte(cvcShown), nil }
+func (c CVC) MarshalJSON() ([]byte, error) { return []byte(`"` + cvcShown + `"`), nil }
+func (c CVC) LogValue() slog.Value         { return slog.StringValue(cvcShown) }
