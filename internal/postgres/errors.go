@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// The SQLSTATEs this package decides by.
+const (
+	uniqueViolation        = "23505"
+	undefinedTable         = "42P01"
+	serializationFailure   = "40001"
+	completionUnknown      = "40003"
+	deadlockDetected       = "40P01"
+	adminShutdown          = "57P01"
+	crashShutdown          = "57P02"
+	cannotConnectNow       = "57P03"
+	tooManyConnections     = "53300"
+	idleTooLong            = "25P03" // inside a transaction: idleInTransactionTimeout has ended the session
+	connectionProblemClass = "08"
+)
+
+// Code is the SQLSTATE the server answered with, or "" if err is no answer of the server.
+func Code(err error) string {
+	var answer *pgconn.PgError
+	if !errors.As(err, &answer) {
+		return ""
+	}
+	return answer.Code
+}
+
+// IsUniqueViolation reports whether the named unique constraint or index refused the row.
+func IsUniqueViolation(err error, constraint string) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == uniqueViolation && answer.ConstraintName == constraint
+}
+
+// IsRetryable reports whether the server rolled the transaction back only
+// because of who else was running: the same transaction may succeed if run again
+// from its first statement.
+func IsRetryable(err error) bool {
+	code := Code(err)
+	return code == serializationFailure || code == deadlockDetected
+}
+
+// ConnectionLost reports whether err leaves it unknown what became of a
+// statement that was sent, COMMIT above all: it may have happened, it may
+// not, and it may be happening now. Only give it errors that came from the
+// driver; it takes everything it does not know for a loss.
+//
+// pgconn.SafeToRetry answers another question (did the client write any byte?)
+// and must not be used in its place: it is about a connection, not about what
+// a caller did before on that connection.
+func ConnectionLost(err error) bool {
+	if err == nil {
+		return false
+	}
+	// Answers that the driver words itself. ErrTxCommitRollback is the server
+	// saying ROLLBACK to a COMMIT: nothing happened, and that is known.
+	for _, known := range []error{pgx.ErrNoRows, pgx.ErrTooManyRows, pgx.ErrTxClosed, pgx.ErrTxCommitRollback} {
+		if errors.Is(err, known) {
+			return false
+		}
+	}
+
+	var answer *pgconn.PgError
+	if !errors.As(err, &answer) {
+		return true
+	}
+	switch answer.Code {
+	case adminShutdown, crashShutdown, cannotConnectNow, completionUnknown, idleTooLong:
+		return true
+	}
+	return strings.HasPrefix(answer.Code, connectionProblemClass)
+}
+
+// Unreachable reports whether err says that the server could not be asked: it is
+// starting, stopping, full, or not there. Nothing is wrong with the statement.
+func Unreachable(err error) bool {
+	if code := Code(err); code != "" {
+		return code == tooManyConnections || code == adminShutdown || code == crashShutdown || code == cannotConnectNow ||
+			strings.HasPrefix(code, connectionProblemClass)
+	}
+	var dialled *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &dialled) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,172 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/golang-migrate/migrate/v4"
+	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
+	"github.com/golang-migrate/migrate/v4/source/iofs"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/ratchet-pay/ratchet/migrations"
+)
+
+// ddlLockTimeout is how long a migration may wait for a table. Everybody who
+// comes after a waiting ALTER TABLE waits behind it, so it gives up before the
+// callers do; a migration that gave up changed nothing and can be run again.
+const ddlLockTimeout = "10s"
+
+// Status is where a database stands between the schema's chapters.
+type Status struct {
+	Version uint // the last chapter applied; 0: none
+	Dirty   bool // another tool died in the middle of Version
+	Latest  uint // the last chapter this binary knows
+}
+
+// querier is a pool or a connection.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Migrate applies every chapter that is missing. Each is one transaction
+// together with its number: a crash, an error or a cancelled context leaves
+// the database exactly after some chapter. Any number of processes may call it
+// at once, also for different databases of one cluster; they take turns.
+//
+// Behind the chapters come River's own migrations of the tables it keeps its jobs in.
+//
+// The URL must reach the server itself or a pooler that keeps sessions.
+func Migrate(ctx context.Context, url string) error {
+	if err := migrateUp(ctx, url, migrations.FS); err != nil {
+		return err
+	}
+	return migrateRiver(ctx, url)
+}
+
+// MigrateDown takes back the last steps chapters, with the data they hold.
+func MigrateDown(ctx context.Context, url string, steps int) error {
+	return migrateDown(ctx, url, steps, migrations.FS)
+}
+
+// MigrationStatus reads where the database stands; it changes nothing.
+func MigrationStatus(ctx context.Context, url string) (Status, error) {
+	return migrationStatus(ctx, url, migrations.FS)
+}
+
+func migrateUp(ctx context.Context, url string, chapters fs.FS) error {
+	return withMigrator(ctx, url, chapters, (*migrate.Migrate).Up)
+}
+
+func migrateDown(ctx context.Context, url string, steps int, chapters fs.FS) error {
+	if steps < 1 {
+		return fmt.Errorf("migrate down: steps must be at least 1, not %d", steps)
+	}
+	return withMigrator(ctx, url, chapters, func(m *migrate.Migrate) error { return m.Steps(-steps) })
+}
+
+func withMigrator(ctx context.Context, url string, chapters fs.FS, move func(*migrate.Migrate) error) error {
+	unlock, err := lockCluster(ctx, url)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	defer unlock()
+
+	m, err := newMigrator(ctx, url, chapters)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	defer m.Close()
+
+	// The library knows no context; it can be asked to end after the current chapter.
+	stop := context.AfterFunc(ctx, func() { m.GracefulStop <- true })
+	defer stop()
+
+	err = move(m)
+	if err != nil && !errors.Is(err, migrate.ErrNoChange) {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return ctx.Err()
+}
+
+func newMigrator(ctx context.Context, url string, chapters fs.FS) (*migrate.Migrate, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read database URL: %w", err)
+	}
+	config.RuntimeParams["lock_timeout"] = ddlLockTimeout
+	config.RuntimeParams["statement_timeout"] = "0" // building an index takes as long as the table is large
+
+	db := stdlib.OpenDB(*config)
+	if err := db.PingContext(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("reach database: %w", err)
+	}
+	driver, err := migratepgx.WithInstance(db, &migratepgx.Config{})
+	if err != nil {
+		db.Close()
+		return nil, fmt.Errorf("read schema version: %w", err)
+	}
+	source, err := iofs.New(chapters, ".")
+	if err != nil {
+		driver.Close()
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	return migrate.NewWithInstance("embedded", source, config.Database, &atomicDriver{Driver: driver})
+}
+
+func migrationStatus(ctx context.Context, url string, chapters fs.FS) (Status, error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return Status{}, fmt.Errorf("migration status: %w", err)
+	}
+	defer conn.Close(ctx)
+	return schemaStatus(ctx, conn, chapters)
+}
+
+// SchemaStatus is MigrationStatus for who has a connection already.
+func SchemaStatus(ctx context.Context, db querier) (Status, error) {
+	return schemaStatus(ctx, db, migrations.FS)
+}
+
+const readVersion = `SELECT version, dirty FROM schema_migrations LIMIT 1`
+
+func schemaStatus(ctx context.Context, db querier, chapters fs.FS) (Status, error) {
+	latest, err := latestChapter(chapters)
+	if err != nil {
+		return Status{}, fmt.Errorf("migration status: %w", err)
+	}
+	status := Status{Latest: latest}
+	err = db.QueryRow(ctx, readVersion).Scan(&status.Version, &status.Dirty)
+	if errors.Is(err, pgx.ErrNoRows) || Code(err) == undefinedTable {
+		return status, nil // never migrated, or taken back to the start
+	}
+	if err != nil {
+		return Status{}, fmt.Errorf("migration status: %w", err)
+	}
+	return status, nil
+}
+
+func latestChapter(chapters fs.FS) (uint, error) {
+	source, err := iofs.New(chapters, ".")
+	if err != nil {
+		return 0, fmt.Errorf("read migrations: %w", err)
+	}
+	defer source.Close()
+
+	last, err := source.First()
+	for err == nil {
+		var next uint
+		next, err = source.Next(last)
+		if err == nil {
+			last = next
+		}
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("read migrations: %w", err)
+	}
+	return last, nil
+}

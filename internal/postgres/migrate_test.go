@@ -1,0 +1,258 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/migrations"
+)
+
+// chapters are two migrations, of which the first makes a role of the whole cluster.
+func chapters(role string) fstest.MapFS {
+	return fstest.MapFS{
+		"000001_people.up.sql": {Data: []byte(`
+			DO $$ BEGIN
+				IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '` + role + `') THEN
+					PERFORM pg_sleep(0.02); -- long enough for another to do the same
+					CREATE ROLE ` + role + ` NOLOGIN;
+				END IF;
+			END $$;
+			CREATE TABLE people (name text);
+			GRANT SELECT ON people TO ` + role)},
+		"000001_people.down.sql": {Data: []byte(`DROP TABLE people`)},
+		"000002_pets.up.sql":     {Data: []byte(`CREATE TABLE pets (name text) -- and nothing after this remark`)},
+		"000002_pets.down.sql":   {Data: []byte(`DROP TABLE pets;`)},
+	}
+}
+
+// emptyDatabase is one without a schema, on the tests' server.
+func emptyDatabase(t *testing.T, server *pgtest.DB, name string) (address string) {
+	t.Helper()
+	_, err := server.Pool.Exec(t.Context(), `CREATE DATABASE `+name+` TEMPLATE template0 STRATEGY file_copy`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, err := server.Pool.Exec(context.Background(), `DROP DATABASE `+name+` WITH (FORCE)`)
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// unique is a name for this run of the test on a server that others may use too.
+func unique(t *testing.T, server *pgtest.DB, suffix string) string {
+	t.Helper()
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Path[len(u.Path)-10:] + "x_" + suffix // the random end of the database's name
+}
+
+func mustStand(t *testing.T, address string, chapters fs.FS, want postgres.Status) {
+	t.Helper()
+	got, err := postgres.MigrationStatusFrom(t.Context(), address, chapters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != want {
+		t.Errorf("the database stands at %+v, want %+v", got, want)
+	}
+}
+
+func exists(t *testing.T, address, table string) bool {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	var found bool
+	err = conn.QueryRow(t.Context(), `SELECT to_regclass($1) IS NOT NULL`, table).Scan(&found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+
+	type bundle struct {
+		server   *pgtest.DB
+		url      string
+		chapters fstest.MapFS
+	}
+	setup := func(t *testing.T) *bundle {
+		t.Helper()
+		server := pgtest.New(t)
+		role := "role_" + unique(t, server, "role")
+		t.Cleanup(func() {
+			_, _ = server.Pool.Exec(context.Background(), `DROP ROLE IF EXISTS `+role) // runs after the databases are gone
+		})
+		return &bundle{server: server, url: emptyDatabase(t, server, "m_"+unique(t, server, "one")), chapters: chapters(role)}
+	}
+
+	t.Run("up, down and up again", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		mustStand(t, b.url, b.chapters, postgres.Status{Version: 0, Latest: 2})
+
+		for range 2 { // the second time there is nothing to do
+			err := postgres.MigrateUpFrom(t.Context(), b.url, b.chapters)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustStand(t, b.url, b.chapters, postgres.Status{Version: 2, Latest: 2})
+		}
+
+		err := postgres.MigrateDownFrom(t.Context(), b.url, 1, b.chapters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustStand(t, b.url, b.chapters, postgres.Status{Version: 1, Latest: 2})
+		if exists(t, b.url, "pets") || !exists(t, b.url, "people") {
+			t.Error("one step down did not take back the last chapter and only that")
+		}
+
+		err = postgres.MigrateDownFrom(t.Context(), b.url, 1, b.chapters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustStand(t, b.url, b.chapters, postgres.Status{Version: 0, Latest: 2})
+	})
+
+	t.Run("a chapter that fails leaves nothing of itself and can be repaired", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		good := b.chapters["000002_pets.up.sql"]
+		b.chapters["000002_pets.up.sql"] = &fstest.MapFile{Data: []byte(`CREATE TABLE pets (name text); SELECT 1/0;`)}
+
+		err := postgres.MigrateUpFrom(t.Context(), b.url, b.chapters)
+		if err == nil {
+			t.Fatal("no error")
+		}
+		mustStand(t, b.url, b.chapters, postgres.Status{Version: 1, Latest: 2})
+		if exists(t, b.url, "pets") {
+			t.Error("half of the failed chapter is there")
+		}
+
+		b.chapters["000002_pets.up.sql"] = good
+		err = postgres.MigrateUpFrom(t.Context(), b.url, b.chapters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustStand(t, b.url, b.chapters, postgres.Status{Version: 2, Latest: 2})
+	})
+
+	t.Run("many at once on one database take turns", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		atOnce(t, 6, func(int) error { return postgres.MigrateUpFrom(t.Context(), b.url, b.chapters) })
+		mustStand(t, b.url, b.chapters, postgres.Status{Version: 2, Latest: 2})
+	})
+
+	t.Run("many databases of one cluster can be built at once although they share roles", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		var urls []string
+		for i := range 4 {
+			urls = append(urls, emptyDatabase(t, b.server, "m_"+unique(t, b.server, fmt.Sprint("many_", i))))
+		}
+		atOnce(t, len(urls), func(i int) error { return postgres.MigrateUpFrom(t.Context(), urls[i], b.chapters) })
+		for _, url := range urls {
+			mustStand(t, url, b.chapters, postgres.Status{Version: 2, Latest: 2})
+		}
+	})
+
+	t.Run("a cancelled context ends the wait for another's migration", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := postgres.MigrateUpFrom(ctx, b.url, b.chapters)
+		if err == nil {
+			t.Error("no error")
+		}
+		mustStand(t, b.url, b.chapters, postgres.Status{Version: 0, Latest: 2})
+	})
+
+	t.Run("going down zero steps is a mistake", func(t *testing.T) {
+		t.Parallel()
+		err := postgres.MigrateDown(t.Context(), "postgres://unused", 0)
+		if err == nil {
+			t.Error("no error")
+		}
+	})
+}
+
+func TestTheSchemaGoesDownAndUpAgain(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	before, err := postgres.MigrationStatus(t.Context(), db.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.Version != before.Latest || before.Dirty {
+		t.Fatalf("a test's database stands at %+v", before)
+	}
+
+	chapters, err := fs.Glob(migrations.FS, "*.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = postgres.MigrateDown(t.Context(), db.URL, len(chapters))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const leftovers = `
+		SELECT coalesce(string_agg(relname, ', '), '') FROM pg_class
+		WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'schema_migrations%'`
+	var left string
+	err = db.Pool.QueryRow(t.Context(), leftovers).Scan(&left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left != "" {
+		t.Errorf("after the way down there still is: %s", left)
+	}
+
+	err = postgres.Migrate(t.Context(), db.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := postgres.MigrationStatus(t.Context(), db.URL)
+	if err != nil || after != before {
+		t.Errorf("the database stands at %+v, %v; want %+v", after, err, before)
+	}
+}
+
+func atOnce(t *testing.T, n int, do func(i int) error) {
+	t.Helper()
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			err := do(i)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,12 @@
+DROP TABLE calls;
+DROP TABLE journal;
+DROP TABLE requests;
+DROP TABLE workers;
+DROP TABLE points;
+DROP TABLE flows;
+DROP FUNCTION fence(text, text, integer, text);
+DROP FUNCTION exactly(bigint, bigint, text);
+DROP FUNCTION refuse();
+DROP FUNCTION impersonal(bytea);
+DROP FUNCTION impersonal(json, boolean);
+DROP FUNCTION is_personal(text);

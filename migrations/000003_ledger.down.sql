@@ -1,0 +1,11 @@
+DROP VIEW balance_transactions;
+DROP FUNCTION ledger_pay_out(bigint, text, text, bigint, text);
+DROP FUNCTION ledger_available(bigint);
+DROP TABLE ledger_refund_chain;
+DROP VIEW ledger_entries;
+ALTER TABLE ledger_postings DROP CONSTRAINT all_legs_are_present;
+DROP TABLE ledger_legs;
+DROP TABLE ledger_postings;
+DROP TABLE ledger_books;
+DROP TYPE ledger_purpose;
+DROP TYPE ledger_account;

@@ -1,0 +1,3 @@
+DROP TABLE cards;
+DROP TABLE tokens;
+DROP TABLE customers;
