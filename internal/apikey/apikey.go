@@ -1,0 +1,161 @@
+// Package apikey makes, finds and revokes API keys. A key is shown once, when it
+// is made; what is stored is a keyed hash of it. What changes a key takes the
+// transaction that also writes about it.
+package apikey
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+)
+
+// The kinds of key.
+const (
+	Secret      = "secret"      // sk_: may do everything
+	Publishable = "publishable" // pk_: may only make tokens
+	Restricted  = "restricted"  // rk_: may do what its permissions say
+)
+
+// Holder is who a key belongs to, and what it opens.
+type Holder struct {
+	KeyID       string
+	AccountID   string
+	Livemode    bool
+	Kind        string
+	Permissions Permissions // of a restricted key
+	Display     string      // the key as it may be shown
+	Demo        bool
+	ExpiresAt   *time.Time
+	idempotency.Merchant
+}
+
+// ErrUnknown is a key nobody has. ErrExpired is one that has been revoked or has run out.
+var (
+	ErrUnknown = errors.New("no such API key")
+	ErrExpired = errors.New("the API key has expired")
+)
+
+// rememberFor bounds how long a revoked key still works on a process that has
+// just seen it.
+const rememberFor = 2 * time.Second
+
+// rememberAtMost bounds the memory; a flood of wrong keys is not remembered at all.
+const rememberAtMost = 10_000
+
+// Ring looks keys up and remembers them for a moment. Safe for concurrent use.
+type Ring struct {
+	pool *pgxpool.Pool
+	key  []byte
+	demo bool
+
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]remembered
+	used  map[string]time.Time // by the key's id, since they were last written down
+}
+
+type remembered struct {
+	holder *Holder
+	until  time.Time
+}
+
+// NewRing makes a ring. hashKey is secret.Root.For(secret.APIKeys); demo admits
+// the demo accounts' well-known keys.
+func NewRing(pool *pgxpool.Pool, hashKey []byte, demo bool) *Ring {
+	return &Ring{pool: pool, key: hashKey, demo: demo, known: map[[sha256.Size]byte]remembered{}, used: map[string]time.Time{}}
+}
+
+const findKey = `
+	SELECT k.id AS key_id, k.account_id, k.livemode, k.kind, k.permissions, k.display, k.demo, k.expires_at,
+	       a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
+	       account_ahead(k.account_id, k.livemode) AS ahead
+	FROM api_keys k JOIN accounts a ON a.id = k.account_id
+	WHERE k.hash = @hash`
+
+// Find returns who holds a key.
+func (r *Ring) Find(ctx context.Context, key string) (*Holder, error) {
+	hash := Hash(r.key, key)
+	now := time.Now()
+	if holder := r.recall(hash, now); holder != nil {
+		return holder, holder.usable(now)
+	}
+	rows, err := r.pool.Query(ctx, findKey, pgx.StrictNamedArgs{"hash": hash[:]})
+	if err != nil {
+		return nil, fmt.Errorf("find API key: %w", err)
+	}
+	holder, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[Holder])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, ErrUnknown
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find API key: %w", err)
+	}
+	if holder.Demo && !r.demo {
+		return nil, ErrUnknown
+	}
+	r.remember(hash, holder, now)
+	return holder, holder.usable(now)
+}
+
+// recall is who holds a key, if that was asked a moment ago. It notes the use.
+func (r *Ring) recall(hash [sha256.Size]byte, now time.Time) *Holder {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hit, is := r.known[hash]
+	if !is || !now.Before(hit.until) {
+		return nil
+	}
+	r.use(hit.holder, now)
+	return hit.holder
+}
+
+func (r *Ring) remember(hash [sha256.Size]byte, holder *Holder, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.known) >= rememberAtMost {
+		clear(r.known)
+	}
+	r.known[hash] = remembered{holder, now.Add(rememberFor)}
+	r.use(holder, now)
+}
+
+func (h *Holder) usable(now time.Time) error {
+	if h.ExpiresAt != nil && !now.Before(*h.ExpiresAt) {
+		return ErrExpired
+	}
+	return nil
+}
+
+// Hash is what is stored of a key.
+func Hash(hashKey []byte, key string) (hash [sha256.Size]byte) {
+	mac := hmac.New(sha256.New, hashKey)
+	mac.Write([]byte(key))
+	mac.Sum(hash[:0])
+	return hash
+}
+
+// Display is how a key may be shown: its beginning and its last four characters.
+func Display(key string) string {
+	const head, tail = 11, 4
+	if len(key) <= head+tail {
+		return stars(len(key))
+	}
+	return key[:head] + stars(len(key)-head-tail) + key[len(key)-tail:]
+}
+
+func stars(n int) string {
+	const most = 32
+	out := make([]byte, min(n, most))
+	for i := range out {
+		out[i] = '*'
+	}
+	return string(out)
+}

@@ -1,0 +1,67 @@
+package apikey
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ratchet-pay/ratchet/internal/id"
+)
+
+// DB is a pool, or the transaction that also writes about what is done to a key.
+type DB interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+const insertKey = `
+	INSERT INTO api_keys (id, account_id, livemode, kind, permissions, hash, display, demo)
+	VALUES (@id, @account_id, @livemode, @kind, @permissions, @hash, @display, @demo)
+	ON CONFLICT (hash) DO NOTHING`
+
+// keyDigits is 190 bits.
+const keyDigits = 32
+
+// Create makes a secret or publishable key for an account and returns it: the
+// only time it can be read.
+func Create(ctx context.Context, db DB, hashKey []byte, accountID, kind string, livemode bool) (keyID, key string, err error) {
+	return create(ctx, db, hashKey, accountID, kind, nil, livemode)
+}
+
+// CreateRestricted makes a key that may do what its permissions say and no more.
+func CreateRestricted(ctx context.Context, db DB, hashKey []byte, accountID string, allowed Permissions, livemode bool) (keyID, key string, err error) {
+	return create(ctx, db, hashKey, accountID, Restricted, allowed, livemode)
+}
+
+func create(ctx context.Context, db DB, hashKey []byte, accountID, kind string, allowed Permissions, livemode bool) (keyID, key string, err error) {
+	prefix := map[string]string{Secret: "sk", Publishable: "pk", Restricted: "rk"}[kind]
+	if prefix == "" {
+		return "", "", fmt.Errorf("a key is %s, %s or %s, not %q", Secret, Publishable, Restricted, kind)
+	}
+	mode := "test"
+	if livemode {
+		mode = "live"
+	}
+	key = prefix + "_" + mode + "_" + id.Random(keyDigits)
+	keyID, err = put(ctx, db, hashKey, accountID, kind, allowed, livemode, key, false)
+	return keyID, key, err
+}
+
+// Put stores the hash of a given key. Only the demo chooses its keys.
+func Put(ctx context.Context, db DB, hashKey []byte, accountID, kind string, livemode bool, key string, demo bool) (string, error) {
+	return put(ctx, db, hashKey, accountID, kind, nil, livemode, key, demo)
+}
+
+func put(ctx context.Context, db DB, hashKey []byte, accountID, kind string, allowed Permissions, livemode bool, key string, demo bool) (string, error) {
+	hash := Hash(hashKey, key)
+	keyID := id.New("key", time.Now())
+	_, err := db.Exec(ctx, insertKey, pgx.StrictNamedArgs{"id": keyID, "account_id": accountID, "livemode": livemode, "kind": kind,
+		"permissions": allowed, "hash": hash[:], "display": Display(key), "demo": demo})
+	if err != nil {
+		return "", fmt.Errorf("store API key: %w", err)
+	}
+	return keyID, nil
+}

@@ -1,0 +1,74 @@
+package idempotency
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/id"
+)
+
+const (
+	// AliveFor and renewEvery decide how fast a death is noticed: within AliveFor.
+	// Three renewals fit into it, so one slow round trip does not look like a death.
+	AliveFor   = time.Second
+	renewEvery = 300 * time.Millisecond
+)
+
+const renewWorker = `
+	INSERT INTO workers (id, kind, host, pid, started_at, alive_until)
+	VALUES (@id, @kind, @host, @pid, clock_timestamp(), clock_timestamp() + @alive_for::interval)
+	ON CONFLICT (id) DO UPDATE SET alive_until = clock_timestamp() + @alive_for::interval`
+
+const forgetWorkers = `DELETE FROM workers WHERE id = @id OR alive_until < clock_timestamp() - interval '1 hour'`
+
+// Liveness is this process's row among the workers. While it is renewed, the
+// process's requests are left alone; a second after it stops, they are anybody's.
+type Liveness struct {
+	ID   string // the owner of every request this process drives
+	kind string
+	pool *pgxpool.Pool
+}
+
+// NewLiveness announces a process of a kind ("serve", "work") to the others.
+func NewLiveness(ctx context.Context, pool *pgxpool.Pool, kind string) (*Liveness, error) {
+	l := &Liveness{ID: id.New("wk", time.Now()), kind: kind, pool: pool}
+	if err := l.renew(ctx); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Run renews the row until ctx ends, then removes it: what the process left
+// unfinished is taken over at once, not after a second.
+func (l *Liveness) Run(ctx context.Context) {
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			defer cancel()
+			_, _ = l.pool.Exec(last, forgetWorkers, pgx.StrictNamedArgs{"id": l.ID})
+			return
+		case <-tick.C:
+			// A failure is no disaster: our requests may be taken over, and the
+			// fence protects them from us.
+			_ = l.renew(ctx)
+		}
+	}
+}
+
+func (l *Liveness) renew(ctx context.Context) error {
+	host, _ := os.Hostname()
+	_, err := l.pool.Exec(ctx, renewWorker, pgx.StrictNamedArgs{
+		"id": l.ID, "kind": l.kind, "host": host, "pid": os.Getpid(), "alive_for": AliveFor})
+	if err != nil {
+		return fmt.Errorf("renew liveness: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package idempotency_test
+
+import (
+	"context"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+)
+
+func TestLiveness(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a process is as alive as the database's clock says, not its own", func(t *testing.T) {
+		t.Parallel()
+		db := pgtest.New(t)
+		_, err := db.Pool.Exec(t.Context(), `CREATE SCHEMA ahead; CREATE FUNCTION ahead.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS
+			$$ SELECT pg_catalog.clock_timestamp() + interval '3 hours' $$`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		address, err := url.Parse(db.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		query := address.Query()
+		query.Set("search_path", "ahead,pg_catalog,public")
+		address.RawQuery = query.Encode()
+		pool, err := postgres.Open(t.Context(), postgres.Config{URL: address.String(), MaxConns: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(pool.Close)
+
+		liveness, err := idempotency.NewLiveness(t.Context(), pool, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var until time.Time
+		err = pool.QueryRow(t.Context(), "SELECT alive_until FROM workers WHERE id = $1", liveness.ID).Scan(&until)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ahead := time.Until(until); ahead < 2*time.Hour {
+			t.Errorf("alive until %s from now on this machine's clock, want three hours: others take the process for dead", ahead)
+		}
+	})
+
+	t.Run("a process that ends takes its row along, so that its work is taken over at once", func(t *testing.T) {
+		t.Parallel()
+		pool := pgtest.New(t).Pool
+		liveness, err := idempotency.NewLiveness(t.Context(), pool, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		ctx, end := context.WithCancel(t.Context())
+		go func() { defer close(ended); liveness.Run(ctx) }()
+		end()
+		<-ended
+		var rows int
+		err = pool.QueryRow(t.Context(), "SELECT count(*) FROM workers").Scan(&rows)
+		if err != nil || rows != 0 {
+			t.Errorf("%d rows are left, error %v", rows, err)
+		}
+	})
+}

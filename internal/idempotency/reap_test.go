@@ -1,0 +1,154 @@
+package idempotency_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+)
+
+const account = "acct_test"
+
+// claim inserts a request that was made age ago, with an answer or without.
+func claim(t *testing.T, pool *pgxpool.Pool, key string, age time.Duration, answer *idempotency.Answer) *idempotency.Request {
+	t.Helper()
+	made := time.Now().Add(-age)
+	r := &idempotency.Request{
+		AccountID: account, ID: "req_" + key, Key: key, Incarnation: 1, Method: "POST", Path: "/v1/orders",
+		Fingerprint: []byte{1}, FingerprintVersion: 1, Params: []byte("{}"), Flow: "order.buy", Version: 1,
+		Point: "recorded", Ord: 1, Memo: []byte("{}"), Epoch: 1, CreatedAt: made,
+	}
+	step := &idempotency.Step{Points: []string{"recorded"}, Ord: 1, Memo: []byte("{}"), Owner: "wk_dead", Finish: answer}
+	batch := &pgx.Batch{}
+	s := idempotency.Claim(r, step, made)
+	batch.Queue(s.SQL, s.Args)
+	if err := pool.SendBatch(t.Context(), batch).Close(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func shop(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	pool := pgtest.New(t).Pool
+	_, err := pool.Exec(t.Context(), `
+		INSERT INTO accounts (id, name) VALUES ('acct_test', 'Test');
+		INSERT INTO flows VALUES ('order.buy', 1, 'digest');
+		INSERT INTO points VALUES ('order.buy', 1, 'recorded', 1, 'atomic')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pool
+}
+
+func TestReap(t *testing.T) {
+	t.Parallel()
+	const old = idempotency.AnswerRetention + 24*time.Hour
+	ok := &idempotency.Answer{Status: 200, Headers: map[string]string{"Content-Type": "application/json"}, Body: []byte("{}\n"), ObjectID: "or_1"}
+	find := func(t *testing.T, pool *pgxpool.Pool, key string) *idempotency.Found {
+		t.Helper()
+		found, _, err := idempotency.Find(t.Context(), pool, idempotency.Key{AccountID: account, Key: key})
+		if err != nil || found == nil {
+			t.Fatalf("find %s: %v, %v", key, found, err)
+		}
+		return found
+	}
+
+	t.Run("an answer past its time moves to the archive and its key stays taken", func(t *testing.T) {
+		t.Parallel()
+		pool := shop(t)
+		claim(t, pool, "old", old, ok)
+		n, err := idempotency.Reap(t.Context(), pool, 10)
+		if n != 1 || err != nil {
+			t.Fatalf("archived %d, %v", n, err)
+		}
+		found := find(t, pool, "old")
+		if found.State != idempotency.Archived || found.Answer.ObjectID != "or_1" || found.Answer.Body != nil {
+			t.Errorf("left behind: %+v", found)
+		}
+		var body []byte
+		err = pool.QueryRow(t.Context(), "SELECT body FROM archived_answers WHERE request_id = 'req_old'").Scan(&body)
+		if err != nil || string(body) != "{}\n" {
+			t.Errorf("archived %q, %v", body, err)
+		}
+	})
+
+	t.Run("an answer that is still to be replayed stays", func(t *testing.T) {
+		t.Parallel()
+		pool := shop(t)
+		claim(t, pool, "young", time.Hour, ok)
+		n, err := idempotency.Reap(t.Context(), pool, 10)
+		if n != 0 || err != nil || find(t, pool, "young").State != idempotency.Finished {
+			t.Errorf("archived %d, %v", n, err)
+		}
+	})
+
+	t.Run("unfinished work is never reaped, however old", func(t *testing.T) {
+		t.Parallel()
+		pool := shop(t)
+		claim(t, pool, "running", old, nil)
+		parked := claim(t, pool, "parked", old, nil)
+		held := claim(t, pool, "held", old, nil)
+		for _, s := range []idempotency.Statement{idempotency.Park(parked, time.Minute, true, true), idempotency.Hold(held, "a reason")} {
+			if _, err := pool.Exec(t.Context(), s.SQL, s.Args); err != nil {
+				t.Fatal(err)
+			}
+		}
+		claim(t, pool, "old", old, ok)
+		n, err := idempotency.Reap(t.Context(), pool, 10)
+		if n != 1 || err != nil {
+			t.Errorf("archived %d, %v; want the finished one", n, err)
+		}
+		for _, key := range []string{"running", "parked", "held"} {
+			if got := find(t, pool, key).State; got != key {
+				t.Errorf("what was %s is %s", key, got)
+			}
+		}
+	})
+
+	t.Run("it takes no more than it is told to", func(t *testing.T) {
+		t.Parallel()
+		pool := shop(t)
+		for _, key := range []string{"a", "b", "c"} {
+			claim(t, pool, key, old, ok)
+		}
+		n, err := idempotency.Reap(t.Context(), pool, 2)
+		if n != 2 || err != nil {
+			t.Errorf("archived %d, %v", n, err)
+		}
+	})
+}
+
+func TestFinishedAnswer(t *testing.T) {
+	t.Parallel()
+	ok := &idempotency.Answer{Status: 200, Headers: map[string]string{}, Body: []byte("{}\n")}
+
+	t.Run("not even the owner of the tables changes it or removes its key by mistake", func(t *testing.T) {
+		t.Parallel()
+		pool := shop(t)
+		claim(t, pool, "k", 0, ok)
+		for _, sql := range []string{
+			"UPDATE requests SET body = 'other'", "UPDATE requests SET status = 402", "UPDATE requests SET expires_at = now()",
+			"UPDATE requests SET key = 'l'", "UPDATE requests SET state = 'running'", "DELETE FROM requests", "DELETE FROM journal",
+		} {
+			if _, err := pool.Exec(t.Context(), sql); err == nil {
+				t.Errorf("the database accepted: %s", sql)
+			}
+		}
+	})
+
+	t.Run("a server error cannot be stored as one", func(t *testing.T) {
+		t.Parallel()
+		pool := shop(t)
+		_, err := pool.Exec(t.Context(), `INSERT INTO requests (account_id, id, livemode, key, keyless, method, path, fingerprint, fingerprint_version,
+			params, context, flow, version, point, ord, state, status, headers, body, created_at, finished_at, expires_at)
+			VALUES ('acct_test', 'req_1', false, 'k', false, 'POST', '/', '', 1, '{}', '{}', 'order.buy', 1, 'recorded', 1, 'finished', 500, '{}', '', now(), now(), now())`)
+		if err == nil {
+			t.Error("the database accepted a 500 as an outcome")
+		}
+	})
+}

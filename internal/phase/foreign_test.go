@@ -1,0 +1,312 @@
+package phase_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+func TestUnknownOutcome(t *testing.T) {
+	t.Parallel()
+
+	t.Run("an answer that was lost once is asked for again at once", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		s.bank.has(silentAfterActing)
+		s.process().answers("k", http.StatusOK)
+		if keys := s.bank.keys(phase.Ask); len(keys) != 2 || keys[0] != keys[1] {
+			t.Errorf("asked under %v, want one key twice", keys)
+		}
+		s.bank.wantMoved(t, 1)
+	})
+
+	t.Run("it is parked, never stored, and the retry finishes under the same key", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		s.bank.has(silent, silentAfterActing)
+		p := s.process()
+		refusal := p.refuses("k", http.StatusServiceUnavailable)
+		if refusal.Retry != "true" || refusal.RetryAfter == 0 {
+			t.Errorf("refused with %+v", refusal)
+		}
+		s.wantState("k", idempotency.Parked)
+		s.want("attempts", 1, "SELECT attempts FROM requests")
+		s.want("answers stored", 0, "SELECT count(*) FROM requests WHERE status IS NOT NULL")
+		s.want("calls of unknown fate", 1, "SELECT count(*) FROM calls WHERE verdict = 'unknown' AND sends = 1")
+
+		answer := s.process().answers("k", http.StatusOK)
+		if answer.Replayed {
+			t.Error("the first answer there is says that it is a replay")
+		}
+		keys := s.bank.keys(phase.Ask)
+		if len(slices.Compact(keys)) != 1 {
+			t.Errorf("asked under %v, want one key", keys)
+		}
+		s.bank.wantMoved(t, 1)
+	})
+
+	t.Run("the pause before the next attempt grows up to five minutes", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p := s.process()
+		for _, tc := range []struct {
+			attempts int
+			wait     time.Duration
+		}{{0, time.Second}, {1, 2 * time.Second}, {6, 64 * time.Second}, {9, 5 * time.Minute}, {38, 5 * time.Minute}} {
+			key := fmt.Sprintf("k%d", tc.attempts)
+			s.bank.has(silent, silent, silent, silent)
+			p.refuses(key, http.StatusServiceUnavailable)
+			if tc.attempts > 0 {
+				s.exec("UPDATE requests SET attempts = $2 WHERE key = $1", key, tc.attempts)
+				p.refuses(key, http.StatusServiceUnavailable)
+			} else {
+				s.bank.days = nil
+			}
+			var wait time.Duration
+			err := s.pool.QueryRow(t.Context(), "SELECT due_at - clock_timestamp() FROM requests WHERE key = $1", key).Scan(&wait)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wait > tc.wait || wait < tc.wait-time.Second*30 {
+				t.Errorf("after %d attempts it waits %s, want %s", tc.attempts, wait, tc.wait)
+			}
+		}
+	})
+
+	t.Run("after too many attempts it is held for a person, and a retry is told not to come back", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		s.bank.has(silent, silent, silent, silent)
+		p := s.process()
+		p.refuses("k", http.StatusServiceUnavailable)
+		s.exec("UPDATE requests SET attempts = 39, due_at = clock_timestamp()")
+		p.completes() // the attempt that gives up
+		s.wantState("k", idempotency.Held)
+		if refusal := p.refuses("k", http.StatusInternalServerError); refusal.Retry != "false" {
+			t.Errorf("refused with %+v", refusal)
+		}
+		if n := p.completes(); n != 0 {
+			t.Error("the completer took a request that waits for a person")
+		}
+	})
+
+	t.Run("a client that retries in a loop burns no attempts", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p := s.process()
+		for range 5 {
+			s.bank.has(silent, silent)
+			p.refuses("k", http.StatusServiceUnavailable)
+		}
+		s.want("attempts", 1, "SELECT attempts FROM requests")
+		s.want("sends", 5, "SELECT sends FROM calls")
+	})
+
+	t.Run("work that kills whoever touches it ends up held", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		s.bank.has(killsBefore)
+		s.process().dies("k")
+		s.exec("UPDATE requests SET attempts = 39") // as many have died
+		s.process().completes()
+		s.wantState("k", idempotency.Held)
+		s.bank.wantMoved(t, 0)
+	})
+}
+
+func TestNotSent(t *testing.T) {
+	t.Parallel()
+
+	t.Run("what never left burns no attempt, however often", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p := s.process()
+		for range 3 {
+			s.bank.has(closed)
+			p.refuses("k", http.StatusServiceUnavailable)
+		}
+		s.wantState("k", idempotency.Parked)
+		s.want("attempts", 0, "SELECT attempts FROM requests")
+		s.want("sends", 0, "SELECT sends FROM calls")
+		p.answers("k", http.StatusOK)
+		s.bank.wantMoved(t, 1)
+	})
+}
+
+func TestGenerations(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a key that is proven unused is followed by the next one", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		s.bank.has(keySpent)
+		s.process().answers("k", http.StatusOK)
+		keys := s.bank.keys(phase.Ask)
+		if len(keys) != 2 || keys[0] == keys[1] {
+			t.Errorf("asked under %v, want two keys", keys)
+		}
+		s.want("proofs", 1, `SELECT count(*) FROM calls WHERE generation = 1 AND verdict = 'not_executed' AND evidence LIKE '%failed for good'`)
+		s.want("executed", 1, "SELECT count(*) FROM calls WHERE generation = 2 AND verdict = 'executed'")
+		s.bank.wantMoved(t, 1)
+	})
+
+	t.Run("there is no second key while the first may still have acted", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		s.bank.has(silent, silent)
+		s.process().refuses("k", http.StatusServiceUnavailable)
+		_, err := s.pool.Exec(t.Context(), `INSERT INTO calls (account_id, request_id, phase, generation, derived_key)
+			SELECT account_id, request_id, phase, 2, 'another key' FROM calls`)
+		if err == nil {
+			t.Error("the database accepted a second generation without proof")
+		}
+	})
+
+	t.Run("a port that refuses every key leaves the request to a person", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		s.bank.has(keySpent, keySpent, keySpent, keySpent, keySpent)
+		s.process().refuses("k", http.StatusInternalServerError)
+		s.wantState("k", idempotency.Held)
+		s.want("proofs", 5, "SELECT count(*) FROM calls WHERE verdict = 'not_executed' AND evidence IS NOT NULL")
+		s.bank.wantMoved(t, 0)
+	})
+
+	t.Run("once that person has it tried again, it is asked under the next key", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		s.bank.has(keySpent, keySpent, keySpent, keySpent, keySpent)
+		p := s.process()
+		p.refuses("k", http.StatusInternalServerError)
+		p.tryNow("k")
+		p.completes()
+		p.answers("k", http.StatusOK)
+		s.want("executed", 1, "SELECT count(*) FROM calls WHERE generation = 6 AND verdict = 'executed'")
+		s.bank.wantMoved(t, 1)
+	})
+
+	t.Run("and it is held again after as many more", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		for range 10 {
+			s.bank.has(keySpent)
+		}
+		p := s.process()
+		p.refuses("k", http.StatusInternalServerError)
+		p.tryNow("k")
+		p.refuses("k", http.StatusInternalServerError)
+		s.wantState("k", idempotency.Held)
+		s.want("proofs", 10, "SELECT count(*) FROM calls WHERE verdict = 'not_executed'")
+		s.bank.wantMoved(t, 0)
+	})
+}
+
+func TestDerivedKey(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a fail-over that forgot the request does not make its retry pay twice", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		first := s.process().answers("k", http.StatusOK)
+		s.failOver()
+		again := s.process().answers("k", http.StatusOK)
+		if !bytes.Equal(first.Body, again.Body) {
+			t.Errorf("first %q, after the fail-over %q", first.Body, again.Body)
+		}
+		s.bank.wantMoved(t, 1)
+	})
+
+	t.Run("nor does one after attempts, take-overs and a second generation", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p := s.process()
+		s.bank.has(silent, silent)
+		p.refuses("k", http.StatusServiceUnavailable)
+		s.bank.has(keySpent)
+		p.answers("k", http.StatusOK) // in the second epoch, under the second generation
+		s.failOver()
+		s.bank.has(keySpent)
+		p.answers("k", http.StatusOK) // in the first epoch
+		s.bank.wantMoved(t, 1)
+	})
+
+	t.Run("the other side cannot read the caller's key in it", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		s.process().answers("an order number", http.StatusOK)
+		if keys := s.bank.keys(phase.Ask); bytes.Contains([]byte(keys[0]), []byte("order")) {
+			t.Errorf("asked under %q", keys[0])
+		}
+	})
+}
+
+func TestMemoryWindow(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a call the other side may have forgotten is looked up and never sent again", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		s.bank.has(silent, silentAfterActing)
+		p := s.process()
+		p.refuses("k", http.StatusServiceUnavailable)
+		s.backdate("k", bankMemory+time.Minute)
+		p.answers("k", http.StatusOK)
+		if asked := len(s.bank.keys(phase.Ask)); asked != 2 {
+			t.Errorf("asked %d times, want the 2 before the window closed", asked)
+		}
+		if looked := len(s.bank.keys(phase.LookUp)); looked != 1 {
+			t.Errorf("looked up %d times, want once", looked)
+		}
+		s.bank.wantMoved(t, 1)
+	})
+
+	t.Run("where the look-up finds nothing, a person decides", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		s.bank.has(silent, silent)
+		p := s.process()
+		p.refuses("k", http.StatusServiceUnavailable)
+		s.backdate("k", bankMemory+time.Minute)
+		if refusal := p.refuses("k", http.StatusInternalServerError); refusal.Retry != "false" {
+			t.Errorf("refused with %+v", refusal)
+		}
+		s.wantState("k", idempotency.Held)
+		s.bank.wantMoved(t, 0)
+	})
+}
+
+func TestReversed(t *testing.T) {
+	t.Parallel()
+	reversed := func(context.Context, func() (string, error)) (string, error) { return "", phase.ErrReversed }
+
+	t.Run("what the other side reversed ends as abandoned, and that is final", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		s.shop.limit = time.Hour
+		s.bank.has(reversed)
+		p := s.process()
+		first := p.answers("k", http.StatusPaymentRequired)
+		again := p.answers("k", http.StatusPaymentRequired)
+		if !again.Replayed || !bytes.Equal(first.Body, again.Body) {
+			t.Errorf("first %q, then %q", first.Body, again.Body)
+		}
+		s.want("calls proven undone", 1, "SELECT count(*) FROM calls WHERE verdict = 'not_executed'")
+		s.want("journal lines", 1, "SELECT count(*) FROM journal WHERE point = 'abandoned'")
+		s.want("deliveries", 0, "SELECT count(*) FROM deliveries")
+	})
+
+	t.Run("an operation without a way back leaves it to a person", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		s.bank.has(reversed)
+		s.process().refuses("k", http.StatusInternalServerError)
+		s.wantState("k", idempotency.Held)
+	})
+}

@@ -1,0 +1,498 @@
+package phase_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+var engineSecret = []byte("the secret of a test's installation")
+
+// stand is an installation in small: a database, a bank, and as many processes
+// as a test starts.
+type stand struct {
+	t    *testing.T
+	pool *pgxpool.Pool
+	bank *bank
+	shop *shop
+
+	fenced atomic.Int32 // how often the fence refused a process
+}
+
+// The tables of the shop allow what must not happen, so that a test can count it.
+const shopTables = `
+	CREATE TABLE orders (request_id text, amount bigint, actor text);
+	CREATE TABLE deliveries (request_id text, receipt text, actor text, at timestamptz);
+	CREATE TABLE trail (request_id text, operation text, actor text, status smallint)`
+
+const account = "acct_test"
+
+func setup(t *testing.T) *stand {
+	t.Helper()
+	return setupOn(t, pgtest.New(t).Pool)
+}
+
+func setupOn(t *testing.T, pool *pgxpool.Pool) *stand {
+	t.Helper()
+	s := &stand{t: t, pool: pool, bank: newBank(), shop: &shop{}}
+	s.exec(shopTables)
+	s.exec("INSERT INTO accounts (id, name) VALUES ($1, 'Test')", account)
+	return s
+}
+
+func (s *stand) exec(sql string, args ...any) {
+	s.t.Helper()
+	if _, err := s.pool.Exec(s.t.Context(), sql, args...); err != nil {
+		s.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// count runs a query for one number.
+func (s *stand) count(sql string, args ...any) (n int) {
+	s.t.Helper()
+	if err := s.pool.QueryRow(s.t.Context(), sql, args...).Scan(&n); err != nil {
+		s.t.Fatalf("%s: %v", sql, err)
+	}
+	return n
+}
+
+func (s *stand) want(what string, want int, sql string, args ...any) {
+	s.t.Helper()
+	if got := s.count(sql, args...); got != want {
+		s.t.Errorf("%s: %d, want %d", what, got, want)
+	}
+}
+
+// state is where the request of a key stands.
+func (s *stand) state(key string) (state string) {
+	s.t.Helper()
+	err := s.pool.QueryRow(s.t.Context(), "SELECT state FROM requests WHERE key = $1", key).Scan(&state)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "no row"
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return state
+}
+
+func (s *stand) wantState(key, want string) {
+	s.t.Helper()
+	if got := s.state(key); got != want {
+		s.t.Errorf("the request is %s, want %s", got, want)
+	}
+}
+
+// backdate moves a request into the past, which nothing but a test may do.
+func (s *stand) backdate(key string, by time.Duration) {
+	s.t.Helper()
+	s.unguarded("requests", "requests_turn_one_way", `UPDATE requests SET created_at = created_at - $2::interval,
+		finished_at = finished_at - $2::interval, expires_at = expires_at - $2::interval WHERE key = $1`, key, by)
+	s.exec("UPDATE calls SET asked_at = asked_at - $2::interval WHERE request_id = (SELECT id FROM requests WHERE key = $1)", key, by)
+}
+
+func (s *stand) unguarded(table, trigger, sql string, args ...any) {
+	s.t.Helper()
+	err := pgx.BeginFunc(s.t.Context(), s.pool, func(tx pgx.Tx) error {
+		for _, statement := range []struct {
+			sql  string
+			args []any
+		}{
+			{"ALTER TABLE " + table + " DISABLE TRIGGER " + trigger, nil}, {sql, args},
+			{"ALTER TABLE " + table + " ENABLE ALWAYS TRIGGER " + trigger, nil},
+		} {
+			if _, err := tx.Exec(s.t.Context(), statement.sql, statement.args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// failOver loses everything the database knows of requests, as an asynchronous
+// standby does when it is promoted too early.
+func (s *stand) failOver() {
+	s.t.Helper()
+	s.exec("DELETE FROM calls")
+	s.unguarded("takeovers", "takeovers_are_final", "DELETE FROM takeovers")
+	s.unguarded("journal", "journal_is_final", "DELETE FROM journal")
+	s.unguarded("requests", "requests_are_kept", "DELETE FROM requests")
+	s.exec("DELETE FROM orders; DELETE FROM deliveries; DELETE FROM trail")
+}
+
+// process is one of an installation's processes.
+type process struct {
+	*stand
+	engine *phase.Engine
+	owner  string
+	buy    *phase.Flow[order, purchase]
+}
+
+// process starts a process that knows the shop. Its liveness never lapses by
+// itself, so that no test depends on how fast the machine is.
+func (s *stand) process() *process {
+	s.t.Helper()
+	p := &process{stand: s, owner: id.New("wk", time.Now()), buy: s.shop.buy()}
+	s.exec("INSERT INTO workers (id, kind, host, pid, started_at, alive_until) VALUES ($1, 'test', 'here', 1, now(), 'infinity')", p.owner)
+	p.engine = phase.NewEngine(phase.Config{
+		Pool: s.pool, Secret: engineSecret, Owner: p.owner, Record: recordInTrail, Log: slog.New(fenceCounter{slog.DiscardHandler, &s.fenced})})
+	phase.Connect[teller](p.engine, bankPort, s.bank)
+	if err := p.engine.Register(s.t.Context(), p.buy); err != nil {
+		s.t.Fatal(err)
+	}
+	return p
+}
+
+// fenceCounter listens to an engine's log for the line that an operator would
+// look for as well.
+type fenceCounter struct {
+	slog.Handler
+	fenced *atomic.Int32
+}
+
+func (c fenceCounter) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c fenceCounter) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "overtaken") {
+		c.fenced.Add(1)
+	}
+	return nil
+}
+
+// lapse lets a process look dead. If it is alive, it does not know.
+func (p *process) lapse() {
+	p.t.Helper()
+	p.exec("DELETE FROM workers WHERE id = $1", p.owner)
+}
+
+func recordInTrail(tx *phase.Tx, operation string, _ json.RawMessage, answer *idempotency.Answer) {
+	tx.Write("INSERT INTO trail VALUES (@request_id, @operation, @actor, @status)", pgx.StrictNamedArgs{
+		"request_id": tx.RequestID, "operation": operation, "actor": tx.Actor, "status": answer.Status})
+}
+
+const shopPath = "/v1/orders"
+
+func call(key string, in order) phase.Call {
+	params, _ := json.Marshal(in) // numbers and texts
+	return phase.Call{
+		Caller: phase.Caller{AccountID: account, RequestID: id.New("req", time.Now()), Key: key,
+			Context: idempotency.Context{APIVersion: "2026-08-26.dahlia", Actor: "the merchant"}},
+		Method: http.MethodPost, Path: shopPath,
+		Fingerprint: idempotency.Fingerprint(engineSecret, http.MethodPost, shopPath, params),
+	}
+}
+
+// serve asks the process for the order every test asks for.
+func (p *process) serve(key string) (phase.Answer, error) {
+	return p.serveOrder(key, order{Amount: 2000})
+}
+
+func (p *process) serveOrder(key string, in order) (phase.Answer, error) {
+	return p.buy.Serve(p.t.Context(), p.engine, call(key, in), in)
+}
+
+// answers asks and wants an answer of this status.
+func (p *process) answers(key string, status int) phase.Answer {
+	p.t.Helper()
+	answer, err := p.serve(key)
+	if err != nil {
+		p.t.Fatalf("no answer: %v", err)
+	}
+	if answer.Status != status {
+		p.t.Fatalf("answered %d %s, want %d", answer.Status, answer.Body, status)
+	}
+	return answer
+}
+
+// refuses asks and wants a refusal of this status.
+func (p *process) refuses(key string, status int) *apierror.Error {
+	p.t.Helper()
+	answer, err := p.serve(key)
+	return wantRefusal(p.t, answer, err, status)
+}
+
+func wantRefusal(t *testing.T, answer phase.Answer, err error, status int) *apierror.Error {
+	t.Helper()
+	var refusal *apierror.Error
+	if !errors.As(err, &refusal) {
+		t.Fatalf("answered %d %s, error %v; want a refusal", answer.Status, answer.Body, err)
+	}
+	if refusal.Status != status {
+		t.Fatalf("refused with %v, want status %d", refusal, status)
+	}
+	return refusal
+}
+
+// dies serves a request on a process that does not live to see its end: the bank
+// or the shop ends the goroutine, and nothing is cleaned up.
+func (p *process) dies(key string) {
+	p.t.Helper()
+	gone := make(chan struct{})
+	survived := true
+	go func() {
+		defer close(gone)
+		_, _ = p.serve(key)
+		survived = false
+	}()
+	<-gone
+	if !survived {
+		p.t.Fatal("the process was to die and did not")
+	}
+	p.lapse()
+}
+
+// completes lets the process's completer look once, with everything parked due.
+func (p *process) completes() int {
+	p.t.Helper()
+	p.exec("UPDATE requests SET due_at = clock_timestamp() WHERE state = 'parked'")
+	taken, err := idempotency.ResumeUnfinished(p.t.Context(), p.pool, p.engine.Known(), p.owner, 10)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, r := range taken {
+		_ = p.engine.Resume(p.t.Context(), r) // how it ended is in the row
+	}
+	return len(taken)
+}
+
+// tryNow is what a person does who has looked at a held request.
+func (p *process) tryNow(key string) {
+	p.t.Helper()
+	var id string
+	if err := p.pool.QueryRow(p.t.Context(), "SELECT id FROM requests WHERE key = $1", key).Scan(&id); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := idempotency.TryNow(p.t.Context(), p.pool, account, id); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// order is what a caller of the shop asks for, purchase what its phases know.
+type order struct {
+	Amount int64
+	Note   string
+}
+type purchase struct{ Receipt string }
+
+// delivery is the answer. Its fields are not in alphabetical order, so that an
+// answer that was decoded and encoded again can be told from the original.
+type delivery struct {
+	Receipt string `json:"receipt"`
+	Amount  int64  `json:"amount"`
+	HTML    string `json:"html"`
+}
+
+// shop is what the operation of these tests can be told to do.
+type shop struct {
+	check   func() error                                          // before the key is claimed
+	record  func(tx *phase.Tx, in order) error                    // in the first transaction
+	deliver func(ctx context.Context, tx *phase.Tx) (bool, error) // in the last: true refuses
+	limit   time.Duration                                         // of AbandonUnsentAfter
+}
+
+const (
+	orderRecorded  = "order_recorded"
+	bankPaid       = "bank_paid"
+	orderDelivered = "order_delivered"
+)
+
+// buy is the operation: record an order, have the bank pay it, deliver.
+func (s *shop) buy() *phase.Flow[order, purchase] {
+	flow := phase.Define("order.buy", 1,
+		phase.Atomic(orderRecorded, s.recordOrder),
+		phase.Foreign(bankPaid, bankPort, askBank),
+		phase.Atomic(orderDelivered, s.deliverOrder),
+	).Check(func(context.Context, phase.Reader, phase.Caller, *order) error {
+		if s.check == nil {
+			return nil
+		}
+		return s.check()
+	})
+	if s.limit == 0 {
+		return flow
+	}
+	return flow.AbandonUnsentAfter(s.limit, func(_ context.Context, _ *phase.Tx, in order, _ *purchase) (phase.Outcome, error) {
+		return phase.Reply(http.StatusPaymentRequired, "or_1", delivery{Receipt: "abandoned", Amount: in.Amount}), nil
+	})
+}
+
+func (s *shop) recordOrder(_ context.Context, tx *phase.Tx, in order, _ *purchase) (phase.Outcome, error) {
+	tx.Write("INSERT INTO orders VALUES (@request_id, @amount, @actor)",
+		pgx.StrictNamedArgs{"request_id": tx.RequestID, "amount": in.Amount, "actor": tx.Actor})
+	if s.record != nil {
+		return phase.Next, s.record(tx, in)
+	}
+	return phase.Next, nil
+}
+
+func askBank(ctx context.Context, slip phase.Slip, in order, s *purchase) (err error) {
+	s.Receipt, err = bankPort.Dial(slip).Pay(ctx, slip, in.Amount)
+	return err
+}
+
+func (s *shop) deliverOrder(ctx context.Context, tx *phase.Tx, in order, state *purchase) (phase.Outcome, error) {
+	tx.Write("INSERT INTO deliveries VALUES (@request_id, @receipt, @actor, @at)",
+		pgx.StrictNamedArgs{"request_id": tx.RequestID, "receipt": state.Receipt, "actor": tx.Actor, "at": tx.Now()})
+	if s.deliver != nil {
+		refuse, err := s.deliver(ctx, tx)
+		if err != nil {
+			return phase.Outcome{}, err
+		}
+		if refuse {
+			declined := &apierror.Error{Status: http.StatusPaymentRequired, Type: apierror.TypeCard, Message: "No."}
+			return phase.Refuse("or_1", declined.WithCode("card_declined")), nil
+		}
+	}
+	return phase.OK("or_1", delivery{Receipt: state.Receipt, Amount: in.Amount, HTML: "<b>"}), nil
+}
+
+// teller is the port to the bank.
+type teller interface {
+	Pay(ctx context.Context, slip phase.Slip, amount int64) (receipt string, err error)
+}
+
+// bankMemory is how long the bank remembers a key.
+const bankMemory = 24 * time.Hour
+
+var bankPort = phase.NewPort[teller]("bank", bankMemory)
+
+// bank is another system: it remembers what it did under which key, and has bad days.
+type bank struct {
+	mu       sync.Mutex
+	receipts map[string]string // by key
+	closed   map[string]bool   // keys that were reversed
+	asked    []asked
+	moved    int // how often money moved
+	days     []day
+}
+
+type asked struct {
+	key    string
+	manner phase.Manner
+}
+
+// day is one call's fate. honest does what is asked.
+type day func(ctx context.Context, honest func() (string, error)) (string, error)
+
+func newBank() *bank { return &bank{receipts: map[string]string{}, closed: map[string]bool{}} }
+
+// has lets the next calls go like these; after them every call is honest.
+func (b *bank) has(days ...day) { b.days = append(b.days, days...) }
+
+func (b *bank) Pay(ctx context.Context, slip phase.Slip, amount int64) (string, error) {
+	b.mu.Lock()
+	b.asked = append(b.asked, asked{slip.Key(), slip.Manner()})
+	var today day
+	if len(b.days) > 0 {
+		today, b.days = b.days[0], b.days[1:]
+	}
+	b.mu.Unlock()
+	honest := func() (string, error) { return b.honest(slip) }
+	if today == nil {
+		return honest()
+	}
+	return today(ctx, honest)
+}
+
+func (b *bank) honest(slip phase.Slip) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	receipt, done := b.receipts[slip.Key()]
+	switch {
+	case slip.Manner() == phase.Reverse:
+		b.closed[slip.Key()] = true
+		return "", phase.ErrReversed
+	case b.closed[slip.Key()]:
+		return "", phase.ErrReversed
+	case done:
+		return receipt, nil
+	case slip.Manner() == phase.LookUp:
+		return "", phase.ErrNeverHappened
+	}
+	b.moved++
+	receipt = id.New("rcpt", time.Now())
+	b.receipts[slip.Key()] = receipt
+	return receipt, nil
+}
+
+// keys are those that calls of a manner came under.
+func (b *bank) keys(manner phase.Manner) (keys []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, a := range b.asked {
+		if a.manner == manner {
+			keys = append(keys, a.key)
+		}
+	}
+	return keys
+}
+
+func (b *bank) wantMoved(t *testing.T, want int) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.moved != want {
+		t.Errorf("money moved %d times, want %d", b.moved, want)
+	}
+}
+
+// The bank's bad days.
+var errLine = errors.New("the line went dead")
+
+func silent(context.Context, func() (string, error)) (string, error) { return "", errLine }
+
+func silentAfterActing(_ context.Context, honest func() (string, error)) (string, error) {
+	_, _ = honest()
+	return "", errLine
+}
+
+func closed(context.Context, func() (string, error)) (string, error) {
+	return "", phase.NotSent(errors.New("nobody picks up"))
+}
+
+func keySpent(context.Context, func() (string, error)) (string, error) {
+	return "", phase.Unused(errors.New("this key failed for good"))
+}
+
+func killsBefore(context.Context, func() (string, error)) (string, error) {
+	runtime.Goexit()
+	return "", nil
+}
+
+func killsAfter(_ context.Context, honest func() (string, error)) (string, error) {
+	_, _ = honest()
+	runtime.Goexit()
+	return "", nil
+}
+
+// stall keeps a call waiting, before or after it has acted, until it is released.
+type stall struct{ began, release chan struct{} }
+
+func newStall() *stall { return &stall{make(chan struct{}), make(chan struct{})} }
+
+func (s *stall) day(_ context.Context, honest func() (string, error)) (string, error) {
+	receipt, err := honest()
+	close(s.began)
+	<-s.release
+	return receipt, err
+}

@@ -1,0 +1,21 @@
+// Package write writes while it waits for another system, and does not compile.
+package write
+
+import (
+	"context"
+
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+type teller interface {
+	Pay(context.Context, phase.Slip) error
+}
+
+var port = phase.NewPort[teller]("bank", 0)
+
+type order struct{}
+
+var paid = phase.Foreign("paid", port, func(_ context.Context, slip phase.Slip, _ order, _ *struct{}) error {
+	slip.Write("SELECT 1", nil)
+	return nil
+})

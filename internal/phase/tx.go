@@ -1,0 +1,161 @@
+package phase
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+)
+
+// Reader is anything that reads the database: a pool or a Tx.
+type Reader = idempotency.Reader
+
+// Tx is permission to write, inside the fence. Only the engine can make one.
+//
+// Writes are queued and travel with the commit in one packet, so a phase that
+// only writes costs one round trip however many rows it touches. Reads happen
+// at once and see the database as it was before this phase's writes; the first
+// read begins the transaction and, on a request that is already claimed, locks
+// its row.
+type Tx struct {
+	Caller
+
+	pool  *pgxpool.Pool
+	root  secret.Root
+	now   time.Time
+	fence *idempotency.Statement // nil while the key is being claimed
+
+	conn  *pgxpool.Conn // held from the first read on
+	open  pgx.BatchResults
+	queue []idempotency.Statement
+	ids   int // how many NewID has made
+}
+
+// Caller is on whose behalf a phase runs. The completer runs it on behalf of the
+// original caller.
+type Caller struct {
+	AccountID string
+	Livemode  bool
+	RequestID string
+	Key       string    // the caller's idempotency key; "" if there was none
+	CardKey   []byte    // keys the fingerprints of cards; only a flow's Check has it
+	At        time.Time // when the request came in, by the database's clock; only a flow's Check has it
+	Loopback  bool      // webhooks may go to this very machine; only a flow's Check has it
+	idempotency.Context
+}
+
+// Now is the database's time when this attempt began. Times and ids that are
+// stored come from it, never from this machine's clock.
+func (tx *Tx) Now() time.Time { return tx.now }
+
+// NewID makes the id of something this transaction makes. Ids it has made sort
+// in the order in which they were made: a list shows them so.
+func (tx *Tx) NewID(prefix string) string {
+	tx.ids++
+	return id.Ordered(prefix, tx.now, tx.ids-1)
+}
+
+// AccountNow is Now by the account's own clock, which a test clock may have moved
+// ahead. What becomes due with time is reckoned by it; nothing is dated by it.
+func (tx *Tx) AccountNow() time.Time { return tx.now.Add(tx.Ahead) }
+
+// Write queues a statement. args is one value that names the statement's
+// arguments strictly: pgx.StrictNamedArgs or pgx.StrictStructArgs.
+func (tx *Tx) Write(sql string, args any) {
+	tx.queue = append(tx.queue, idempotency.Statement{SQL: sql, Args: args})
+}
+
+// WriteOne queues an INSERT, UPDATE or DELETE that must touch exactly one row.
+// Where it does not, the database itself ends the transaction.
+func (tx *Tx) WriteOne(sql string, args any) {
+	tx.Write(exactlyOne(sql), args)
+}
+
+func exactlyOne(sql string) string {
+	return "WITH touched AS (" + sql + " RETURNING 1) SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'write') END FROM touched"
+}
+
+// Query reads.
+func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if tx.conn != nil {
+		if err := tx.closeOpen(); err != nil {
+			return nil, err
+		}
+		return tx.conn.Query(ctx, sql, args...)
+	}
+	conn, err := tx.pool.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("acquire connection: %w", err)
+	}
+	tx.conn = conn
+	// BEGIN, the fence and the read leave together.
+	batch := &pgx.Batch{}
+	batch.Queue("BEGIN")
+	if tx.fence != nil {
+		batch.Queue(tx.fence.SQL, tx.fence.Args)
+	}
+	batch.Queue(sql, args...)
+	tx.open = conn.SendBatch(ctx, batch)
+	for range batch.Len() - 1 {
+		if _, err := tx.open.Exec(); err != nil {
+			return nil, fmt.Errorf("begin: %w", err)
+		}
+	}
+	return tx.open.Query()
+}
+
+func (tx *Tx) closeOpen() error {
+	if tx.open == nil {
+		return nil
+	}
+	err := tx.open.Close()
+	tx.open = nil
+	return err
+}
+
+// commit sends everything queued behind the engine's own statements and commits.
+// Without a read before it, the whole transaction is one packet: Postgres runs a
+// pipeline up to its sync as one transaction, all or nothing.
+func (tx *Tx) commit(ctx context.Context, engine ...idempotency.Statement) error {
+	batch := &pgx.Batch{}
+	for _, s := range engine {
+		batch.Queue(s.SQL, s.Args)
+	}
+	for _, s := range tx.queue {
+		batch.Queue(s.SQL, s.Args)
+	}
+	if tx.conn == nil {
+		return tx.pool.SendBatch(ctx, batch).Close()
+	}
+	defer tx.release()
+	if err := tx.closeOpen(); err != nil {
+		return err
+	}
+	batch.Queue("COMMIT")
+	return tx.conn.SendBatch(ctx, batch).Close()
+}
+
+// rollback forgets everything.
+func (tx *Tx) rollback(ctx context.Context) {
+	tx.queue = nil
+	if tx.conn == nil {
+		return
+	}
+	defer tx.release()
+	if tx.closeOpen() == nil {
+		_, _ = tx.conn.Exec(ctx, "ROLLBACK")
+	}
+}
+
+// release returns the connection. The pool closes one that is still inside a
+// transaction, which rolls it back.
+func (tx *Tx) release() {
+	tx.conn.Release()
+	tx.conn = nil
+}

@@ -1,0 +1,140 @@
+// Package telemetry tells operators what a process does: numbers for Prometheus,
+// spans for OpenTelemetry, and what the engine adds to the line in the log.
+//
+// Numbers keep few labels, each from a list that is known when the program is
+// compiled: routes by their pattern, never an id, an account or a key.
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/ratchet-pay/ratchet/internal/logline"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// Telemetry is one process's. It is an observer of the engine.
+type Telemetry struct {
+	// Registry takes the numbers of other parts: a part registers its own.
+	Registry *prometheus.Registry
+
+	tracer  trace.Tracer
+	metrics metrics
+}
+
+var _ phase.Observer = (*Telemetry)(nil)
+
+// New counts from zero. tracer makes the spans; see Tracing.
+func New(tracer trace.Tracer) *Telemetry {
+	t := &Telemetry{Registry: prometheus.NewRegistry(), tracer: tracer, metrics: newMetrics()}
+	t.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	t.Registry.MustRegister(t.metrics.all()...)
+	return t
+}
+
+// Handler shows the numbers.
+func (t *Telemetry) Handler() http.Handler {
+	return promhttp.HandlerFor(t.Registry, promhttp.HandlerOpts{})
+}
+
+// Request begins a request of the API on a route's pattern, under the trace its
+// client is in. end is told how it was answered, and which limit refused it: "" for none.
+func (t *Telemetry) Request(r *http.Request, route string) (ctx context.Context, end func(status int, limit string)) {
+	method, began := known(r.Method), time.Now()
+	ctx = propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	ctx, span := t.tracer.Start(ctx, method+" "+route, trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route)))
+	if of := span.SpanContext(); of.HasTraceID() {
+		logline.From(ctx).Add(slog.String("trace", of.TraceID().String()))
+	}
+	t.metrics.inFlight.Inc()
+	return ctx, func(status int, limit string) {
+		t.metrics.inFlight.Dec()
+		t.metrics.requests.WithLabelValues(method, route, class(status)).Observe(time.Since(began).Seconds())
+		if limit != "" {
+			t.metrics.limited.WithLabelValues(limit).Inc()
+		}
+		span.SetAttributes(attribute.Int("http.response.status_code", status))
+		if status >= http.StatusInternalServerError {
+			span.SetStatus(codes.Error, "")
+		}
+		span.End()
+	}
+}
+
+// known is a method as a label: callers can make up any number of others.
+func known(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodOptions:
+		return method
+	}
+	return "other"
+}
+
+func class(status int) string { return string(rune('0'+status/100)) + "xx" }
+
+// Round counts a round of the worker.
+func (t *Telemetry) Round(part string, took time.Duration, err error) {
+	t.metrics.rounds.WithLabelValues(part, outcome(err)).Observe(took.Seconds())
+}
+
+// Begin implements phase.Observer: a span for each transaction and each call.
+func (t *Telemetry) Begin(ctx context.Context, s phase.Step) (context.Context, func(error)) {
+	began, line := time.Now(), logline.From(ctx)
+	kind := trace.SpanKindInternal
+	if s.Port != "" {
+		kind = trace.SpanKindClient
+	}
+	ctx, span := t.tracer.Start(ctx, s.Flow+" "+s.Point, trace.WithSpanKind(kind))
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("ratchet.flow", s.Flow), attribute.String("ratchet.request", s.RequestID), attribute.String("ratchet.point", s.Point))
+	}
+	if span.IsRecording() && s.Port != "" {
+		span.SetAttributes(attribute.String("peer.service", s.Port), attribute.String("ratchet.manner", s.Manner.String()))
+	}
+	return ctx, func(err error) {
+		if s.Port != "" {
+			took := time.Since(began)
+			line.Waited(s.Port, took)
+			t.metrics.calls.WithLabelValues(s.Port, s.Manner.String(), phase.Verdict(err)).Observe(took.Seconds())
+		}
+		if err != nil {
+			span.SetStatus(codes.Error, outcome(err)) // the error's own text may repeat what a caller sent
+		}
+		span.End()
+	}
+}
+
+// Happened implements phase.Observer.
+func (t *Telemetry) Happened(ctx context.Context, h phase.Happening) {
+	line := logline.From(ctx)
+	switch h.What {
+	case phase.Committed:
+		line.Committed(h.Points)
+		for _, point := range h.Points {
+			t.metrics.points.WithLabelValues(h.Flow, point).Inc()
+		}
+		return
+	case phase.Retried:
+		line.Retried()
+	}
+	t.metrics.happenings.WithLabelValues(h.Flow, string(h.What)).Inc()
+	trace.SpanFromContext(ctx).AddEvent(string(h.What))
+}
+
+func outcome(err error) string {
+	if err != nil {
+		return "failed"
+	}
+	return "done"
+}

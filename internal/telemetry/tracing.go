@@ -1,0 +1,39 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// scope is whose spans these are.
+const scope = "github.com/ratchet-pay/ratchet"
+
+// Tracing returns what makes the spans of a process, and what sends the last of
+// them at its end. Where spans go is said by OpenTelemetry's own variables
+// (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES and
+// so on); without an endpoint there are none, and asking for one costs nothing.
+func Tracing(ctx context.Context, process string) (trace.Tracer, func(context.Context) error, error) {
+	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+		return noop.NewTracerProvider().Tracer(scope), func(context.Context) error { return nil }, nil
+	}
+	exporter, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("export traces: %w", err)
+	}
+	// What the environment says of us comes last, and wins.
+	described, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "ratchet "+process)),
+		resource.WithHost(), resource.WithTelemetrySDK(), resource.WithFromEnv())
+	if err != nil {
+		return nil, nil, fmt.Errorf("describe this process to traces: %w", err)
+	}
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(described))
+	return provider.Tracer(scope), provider.Shutdown, nil
+}
