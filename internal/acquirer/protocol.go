@@ -1,0 +1,77 @@
+package acquirer
+
+// The protocol between Client and `ratchet acquirer`, JSON over HTTP/1.1 with
+// the shared secret as a bearer token:
+//
+//	POST /operations/{key}           do Request under the key      200 Operation
+//	GET  /operations/{key}           what was done under the key   200 Operation
+//	POST /operations/{key}/reverse   undo it or leave a tombstone  200 Reversal
+//
+// Any other status carries a Refusal. Three of its reasons are proofs about the
+// key; they are only believed when the refusal names that key, because anything
+// between the two can answer 404, 410 or 422 on its own account.
+
+// TroubleHeader asks the simulator to misbehave for one request.
+const TroubleHeader = "Acquirer-Trouble"
+
+// OperationsPath comes before the escaped key, ReversePath after it.
+const (
+	OperationsPath = "/operations/"
+	ReversePath    = "/reverse"
+)
+
+// Verb is what an operation asks for.
+type Verb string
+
+const (
+	VerbAuthorize Verb = "authorize"
+	VerbCapture   Verb = "capture"
+	VerbVoid      Verb = "void"
+	VerbRefund    Verb = "refund"
+	VerbPayOut    Verb = "pay_out"
+	VerbRecall    Verb = "recall"
+	VerbVerify    Verb = "verify"
+
+	VerbSubmitEvidence Verb = "submit_evidence"
+	VerbAcceptDispute  Verb = "accept_dispute"
+)
+
+// Request is the body that asks for an operation.
+type Request struct {
+	Verb  Verb  `json:"verb"`
+	Order Order `json:"order"`
+}
+
+// Operation is what was done under a key. Key, Verb and Order repeat the
+// question, so that the client can tell whose answer it holds.
+type Operation struct {
+	Key    string `json:"key"`
+	Verb   Verb   `json:"verb"`
+	Order  Order  `json:"order"`
+	Answer Answer `json:"answer"`
+}
+
+// Reversal says that nothing stands under the key and nothing ever will.
+type Reversal struct {
+	Key      string `json:"key"`
+	Reversed bool   `json:"reversed"`
+}
+
+// Refusal is the body of every status but 200.
+type Refusal struct {
+	Key     string `json:"key,omitempty"`
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+}
+
+// Reasons of a refusal.
+const (
+	ReasonNeverHappened = "never_happened" // 404, proof: nothing was done under the key
+	ReasonReversed      = "reversed"       // 410, proof: reversed, or a tombstone
+	ReasonKeySpent      = "key_spent"      // 422, proof: nothing was done and the key is no longer accepted
+	ReasonKeyReused     = "key_reused"     // 409: the key stands for another order
+	ReasonIrreversible  = "irreversible"   // 409: later operations are built on it
+	ReasonInvalid       = "invalid"        // 400
+	ReasonUnauthorized  = "unauthorized"   // 401
+	ReasonUnavailable   = "unavailable"    // 503: nobody knows
+)

@@ -1,0 +1,121 @@
+package simulator
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+)
+
+const (
+	announceEvery = 100 * time.Millisecond
+	atOnce        = 16
+	sendTimeout   = 10 * time.Second
+)
+
+// listener is who is told, and what proves to it who speaks. url "" is nobody.
+type listener struct{ url, secret string }
+
+// announcer tells what is in the outbox, each notice until it is acknowledged,
+// and pays what it owes. Any number of them can share a database.
+type announcer struct {
+	pool     *pgxpool.Pool
+	listener atomic.Pointer[listener]
+	delay    time.Duration // between what happened and its being told
+	settle   time.Duration // between settlements; 0 is never
+	log      *slog.Logger
+	http     *http.Client
+
+	cease context.CancelFunc
+	ended chan struct{}
+}
+
+func startAnnouncer(ctx context.Context, cfg Config, pool *pgxpool.Pool) *announcer {
+	a := &announcer{
+		pool: pool, delay: cfg.NotifyDelay, settle: cfg.SettleEvery, log: cfg.Log,
+		http: &http.Client{Timeout: sendTimeout}, ended: make(chan struct{}),
+	}
+	ctx, a.cease = context.WithCancel(context.WithoutCancel(ctx))
+	a.listener.Store(&listener{})
+	go a.run(ctx)
+	return a
+}
+
+func (a *announcer) stop() {
+	a.cease()
+	<-a.ended
+	a.http.CloseIdleConnections()
+}
+
+func (a *announcer) run(ctx context.Context) {
+	defer close(a.ended)
+	settled := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(announceEvery):
+		}
+		if a.settle > 0 && time.Since(settled) >= a.settle {
+			settled = time.Now()
+			a.complain(ctx, "settle", settleMovements(ctx, a.pool))
+		}
+		if to := a.listener.Load(); to.url != "" {
+			a.complain(ctx, "announce", a.announce(ctx, *to))
+		}
+	}
+}
+
+func (a *announcer) complain(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil {
+		a.log.Error("the acquirer could not "+what, "error", err)
+	}
+}
+
+// announce tells what is due, all at once: order is not promised.
+func (a *announcer) announce(ctx context.Context, to listener) error {
+	due, err := a.take(ctx)
+	if err != nil {
+		return err
+	}
+	var telling sync.WaitGroup
+	for _, n := range due {
+		telling.Go(func() {
+			if err := a.tell(ctx, to, n); err != nil {
+				a.log.Warn("a notification was not acknowledged", "number", n.Number, "error", err)
+				return
+			}
+			a.complain(ctx, "note an acknowledgement", a.acknowledge(ctx, n))
+		})
+	}
+	telling.Wait()
+	return nil
+}
+
+func (a *announcer) tell(ctx context.Context, to listener, n notice) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.url, bytes.NewReader(n.Body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set(acquirer.SignatureHeader, acquirer.Sign(to.secret, n.Body, time.Now()))
+	response, err := a.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxBodyBytes)) // only the status matters
+	if response.StatusCode >= 300 {
+		return fmt.Errorf("answered %d", response.StatusCode)
+	}
+	return nil
+}

@@ -1,0 +1,290 @@
+package simulator
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+)
+
+// maxBodyBytes is above any honest order: evidence may be long.
+const maxBodyBytes = 384 << 10
+
+// Handler serves the protocol of package acquirer, and what proofs and
+// demonstrations need besides:
+//
+//	GET  /journal?card=&key=   movements as JSON lines, oldest first
+//	GET  /settlement?from=&to= the settlement file, see acquirer.SettlementLine
+//	GET  /journal/summary      how often cards were charged, and how often twice under a key
+//	GET  /trouble              what goes wrong at the moment
+//	POST /trouble              what goes wrong from now on: "drop_after_acting=0.2", or nothing
+//	GET  /healthz              200 while the database answers; needs no secret
+func (s *Simulator) Handler() http.Handler {
+	protected := http.NewServeMux()
+	protected.HandleFunc("POST /operations/{key}", s.postOperation)
+	protected.HandleFunc("GET /operations/{key}", s.getOperation)
+	protected.HandleFunc("POST /operations/{key}/reverse", s.postReverse)
+	protected.HandleFunc("GET "+acquirer.JournalPath, s.getJournal)
+	protected.HandleFunc("GET "+acquirer.SummaryPath, s.getSummary)
+	protected.HandleFunc("GET "+acquirer.SettlementPath, s.getSettlement)
+	protected.HandleFunc("GET /trouble", s.getTrouble)
+	protected.HandleFunc("POST /trouble", s.postTrouble)
+
+	all := http.NewServeMux()
+	all.HandleFunc("GET /healthz", s.getHealth)
+	all.Handle("/", s.requireSecret(protected))
+	return all
+}
+
+func (s *Simulator) requireSecret(next http.Handler) http.Handler {
+	// Hashed, so that the comparison takes the same time whatever the length.
+	want := sha256.Sum256([]byte("Bearer " + s.secret))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			respond(w, http.StatusUnauthorized, acquirer.Refusal{Reason: acquirer.ReasonUnauthorized})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *Simulator) postOperation(w http.ResponseWriter, r *http.Request) {
+	q := &question{kind: askFor, key: r.PathValue("key")}
+	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	body.DisallowUnknownFields()
+	err := body.Decode(&q.asked)
+	if err == nil {
+		err = validate(q.asked)
+	}
+	if err != nil {
+		refuse(w, q.key, acquirer.ReasonInvalid, err.Error())
+		return
+	}
+	s.serve(w, r, q)
+}
+
+func (s *Simulator) getOperation(w http.ResponseWriter, r *http.Request) {
+	s.serve(w, r, &question{kind: lookUp, key: r.PathValue("key")})
+}
+
+func (s *Simulator) postReverse(w http.ResponseWriter, r *http.Request) {
+	s.serve(w, r, &question{kind: reverse, key: r.PathValue("key")})
+}
+
+// serve answers a question, with whatever trouble strikes on the way.
+func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, q *question) {
+	if !isName(q.key) {
+		refuse(w, q.key, acquirer.ReasonInvalid, "a key is 1 to 255 printable ASCII characters")
+		return
+	}
+	trouble, err := s.troubleFor(r)
+	if err != nil {
+		refuse(w, q.key, acquirer.ReasonInvalid, err.Error())
+		return
+	}
+	time.Sleep(trouble.slow)
+	switch {
+	case trouble.dropBeforeActing:
+		panic(http.ErrAbortHandler) // cuts the connection without an answer
+	case trouble.failBeforeActing:
+		refuse(w, q.key, acquirer.ReasonUnavailable, "asked to fail before acting")
+		return
+	}
+	q.forget = trouble.forgetKeys
+	q.spend = trouble.spentKey && q.kind == askFor
+	reply, err := s.writer.answer(q)
+	switch {
+	case err != nil:
+		s.log.Error("a batch failed", "error", err)
+		refuse(w, q.key, acquirer.ReasonUnavailable, "it is not known whether this was done")
+	case trouble.dropAfterActing:
+		panic(http.ErrAbortHandler)
+	case trouble.failAfterActing:
+		refuse(w, q.key, acquirer.ReasonUnavailable, "asked to fail after acting")
+	case reply.refusal != "":
+		refuse(w, q.key, reply.refusal, "")
+	case reply.reversed:
+		respond(w, http.StatusOK, acquirer.Reversal{Key: q.key, Reversed: true})
+	default:
+		if trouble.wrongAmount {
+			reply.operation.Answer.Amount++
+		}
+		respond(w, http.StatusOK, reply.operation)
+	}
+}
+
+func (s *Simulator) troubleFor(r *http.Request) (trouble, error) {
+	var struck trouble
+	s.troubles.Load().strike(&struck)
+	header := r.Header.Get(acquirer.TroubleHeader)
+	if header == "" {
+		return struck, nil
+	}
+	if !s.allowTrouble {
+		s.log.Warn("a request asked for trouble, which is not allowed here", "trouble", header)
+		return struck, nil
+	}
+	asked, err := parseTroubles(header)
+	if err != nil {
+		return struck, err
+	}
+	asked.strike(&struck)
+	return struck, nil
+}
+
+func (s *Simulator) getSummary(w http.ResponseWriter, r *http.Request) {
+	summary, err := summarize(r.Context(), s.pool)
+	if err != nil {
+		s.log.Error("the journal cannot be summed up", "error", err)
+		refuse(w, "", acquirer.ReasonUnavailable, "")
+		return
+	}
+	respond(w, http.StatusOK, summary)
+}
+
+func (s *Simulator) getJournal(w http.ResponseWriter, r *http.Request) {
+	found, err := movements(r.Context(), s.pool, r.FormValue("key"), r.FormValue("card"))
+	if err != nil {
+		s.log.Error("the journal could not be read", "error", err)
+		refuse(w, "", acquirer.ReasonUnavailable, "the journal can not be read")
+		return
+	}
+	w.Header().Set("Content-Type", "application/jsonl")
+	lines := json.NewEncoder(w)
+	for _, m := range found {
+		err := lines.Encode(m)
+		if err != nil {
+			return // the reader has gone
+		}
+	}
+}
+
+func (s *Simulator) getTrouble(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprintln(w, s.troubles.Load().text)
+}
+
+func (s *Simulator) postTrouble(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	if err == nil {
+		err = s.SetTrouble(string(text))
+	}
+	if err != nil {
+		refuse(w, "", acquirer.ReasonInvalid, err.Error())
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *Simulator) getHealth(w http.ResponseWriter, r *http.Request) {
+	err := s.pool.Ping(r.Context())
+	if err != nil {
+		refuse(w, "", acquirer.ReasonUnavailable, "the database does not answer")
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+var statusOf = map[string]int{
+	acquirer.ReasonNeverHappened: http.StatusNotFound,
+	acquirer.ReasonReversed:      http.StatusGone,
+	acquirer.ReasonKeySpent:      http.StatusUnprocessableEntity,
+	acquirer.ReasonKeyReused:     http.StatusConflict,
+	acquirer.ReasonIrreversible:  http.StatusConflict,
+	acquirer.ReasonInvalid:       http.StatusBadRequest,
+	acquirer.ReasonUnavailable:   http.StatusServiceUnavailable,
+}
+
+func refuse(w http.ResponseWriter, key, reason, message string) {
+	respond(w, statusOf[reason], acquirer.Refusal{Key: key, Reason: reason, Message: message})
+}
+
+func respond(w http.ResponseWriter, status int, body any) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // our own types always marshal
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(text) // an error here is the client's to notice
+}
+
+// validate refuses orders that are not even worth a line in the journal.
+func validate(asked acquirer.Request) error {
+	order := asked.Order
+	switch asked.Verb {
+	case acquirer.VerbAuthorize:
+		if order.Card == "" || order.Authorization != "" {
+			return errors.New("authorize needs a card and no authorization")
+		}
+	case acquirer.VerbVerify:
+		if order.Card == "" || order.Authorization != "" || order.Capture || order.Amount != 0 {
+			return errors.New("verify needs a card, and neither authorization, capture nor amount")
+		}
+	case acquirer.VerbCapture, acquirer.VerbVoid, acquirer.VerbRefund:
+		if order.Authorization == "" || order.Card != "" || order.Capture {
+			return fmt.Errorf("%s needs an authorization, and neither card nor capture", asked.Verb)
+		}
+	case acquirer.VerbPayOut:
+		if order.Destination == "" || order.Card != "" || order.Authorization != "" || order.Capture {
+			return errors.New("pay_out needs a destination, and neither card, authorization nor capture")
+		}
+	case acquirer.VerbRecall:
+		if order.Authorization == "" || order.Card != "" || order.Capture {
+			return errors.New("recall needs an authorization, and neither card nor capture")
+		}
+	case acquirer.VerbSubmitEvidence, acquirer.VerbAcceptDispute:
+		if order.Dispute == "" || order.Authorization != "" || order.Card != "" || order.Capture {
+			return fmt.Errorf("%s needs a dispute and nothing else", asked.Verb)
+		}
+	default:
+		return fmt.Errorf("there is no verb %q", asked.Verb)
+	}
+	if order.Amount < 0 || (order.Amount == 0 && asked.Verb != acquirer.VerbVoid && asked.Verb != acquirer.VerbVerify) {
+		return errors.New("the amount must be positive")
+	}
+	if !isName(order.Card+order.Destination+order.Authorization+order.Dispute) || looksLikeNumber(order.Card) {
+		return errors.New("a card or authorization is named in 1 to 255 printable ASCII characters; a number is never sent")
+	}
+	if !isCurrency(order.Currency) {
+		return errors.New("the currency must be three lower-case letters")
+	}
+	return nil
+}
+
+// isName keeps out what Postgres would refuse, because that would fail a whole batch.
+func isName(name string) bool {
+	for _, c := range []byte(name) {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return len(name) >= 1 && len(name) <= 255
+}
+
+// looksLikeNumber recognizes what might be a card's number, so that none is ever
+// stored: no name of a test card has as many as eight digits.
+func looksLikeNumber(card string) bool {
+	digits := 0
+	for _, c := range card {
+		if c >= '0' && c <= '9' {
+			digits++
+		}
+	}
+	return digits >= 8
+}
+
+func isCurrency(code string) bool {
+	for _, c := range code {
+		if c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return len(code) == 3
+}

@@ -1,0 +1,9 @@
+package simulator_test
+
+import (
+	"testing"
+
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -1,0 +1,61 @@
+-- 000001: the acquirer. Another company's database: nothing here refers to
+-- ours, and normally it is not even on the same server. It has a schema of its
+-- own so that tests and demonstrations can share one database all the same.
+
+CREATE TABLE acquirer.operations (
+    key              text        NOT NULL CONSTRAINT a_key_is_used_once PRIMARY KEY,
+    state            text        NOT NULL CONSTRAINT the_state_is_known CHECK (state IN ('done', 'reversed', 'spent')),
+    reference        text,
+    authorization_id text,
+    verb             text,
+    asked            json,
+    answer           json,
+    at               timestamptz NOT NULL,
+    CONSTRAINT what_was_done_has_an_answer CHECK (state <> 'done' OR num_nulls(reference, verb, asked, answer) = 0)
+);
+COMMENT ON TABLE acquirer.operations IS
+    'The memory for keys: what was asked and answered under each. A reversed or spent row without an answer is a tombstone. This memory can be made to forget; the journal can not.';
+
+CREATE TABLE acquirer.authorizations (
+    id       text        NOT NULL PRIMARY KEY,
+    card     text        NOT NULL,
+    currency text        NOT NULL,
+    held     bigint      NOT NULL CONSTRAINT a_hold_holds_something CHECK (held > 0),
+    captured bigint      NOT NULL CONSTRAINT a_capture_never_exceeds_the_hold CHECK (captured BETWEEN 0 AND held),
+    refunded bigint      NOT NULL CONSTRAINT a_refund_never_exceeds_the_capture CHECK (refunded BETWEEN 0 AND captured),
+    released boolean     NOT NULL,
+    at       timestamptz NOT NULL,
+    CONSTRAINT what_was_released_was_not_captured CHECK (NOT released OR captured = 0)
+);
+COMMENT ON TABLE acquirer.authorizations IS
+    'A hold on a card and what became of it, in minor units. Captured once, in full or in part, or released.';
+
+CREATE TABLE acquirer.movements (
+    number           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key              text        NOT NULL,
+    reference        text        NOT NULL,
+    authorization_id text,
+    verb             text        NOT NULL,
+    card             text        NOT NULL,
+    kind             text        NOT NULL CONSTRAINT the_kind_is_known
+                                 CHECK (kind IN ('hold', 'release', 'sale', 'capture', 'refund', 'payout', 'recall', 'none')),
+    amount           bigint      NOT NULL,
+    currency         text        NOT NULL,
+    result           text        NOT NULL,
+    at               timestamptz NOT NULL,
+    CONSTRAINT an_operation_moves_a_card_once_and_back_once UNIQUE (reference, verb)
+);
+COMMENT ON TABLE acquirer.movements IS
+    'The journal: what happened to which card. Deliberately not unique by key, because it is the evidence that no key ever moved a card twice and could not be that if it refused to say so.';
+
+CREATE INDEX movements_of_a_key ON acquirer.movements (key);
+CREATE INDEX movements_of_a_card ON acquirer.movements (card);
+
+CREATE FUNCTION acquirer.refuse_to_rewrite() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the journal of movements is append-only' USING ERRCODE = 'restrict_violation';
+END $$;
+
+CREATE TRIGGER the_journal_is_append_only
+    BEFORE UPDATE OR DELETE OR TRUNCATE ON acquirer.movements
+    FOR EACH STATEMENT EXECUTE FUNCTION acquirer.refuse_to_rewrite();

@@ -1,0 +1,1 @@
+DROP TABLE acquirer.settled, acquirer.outbox, acquirer.disputes;

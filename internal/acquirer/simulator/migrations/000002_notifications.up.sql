@@ -1,0 +1,39 @@
+-- 000002: what the acquirer tells by itself.
+
+CREATE TABLE acquirer.disputes (
+    id               text        NOT NULL PRIMARY KEY,
+    authorization_id text        NOT NULL REFERENCES acquirer.authorizations,
+    card             text        NOT NULL,
+    currency         text        NOT NULL,
+    amount           bigint      NOT NULL CONSTRAINT a_dispute_is_about_something CHECK (amount > 0),
+    state            text        NOT NULL CONSTRAINT a_dispute_state_is_known CHECK (state IN ('inquiry', 'chargeback', 'closed')),
+    at               timestamptz NOT NULL
+);
+COMMENT ON TABLE acquirer.disputes IS 'Complaints of cardholders. A chargeback has taken the money back already, an inquiry only asks.';
+
+CREATE TABLE acquirer.outbox (
+    number           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id               text        NOT NULL CONSTRAINT a_notification_has_its_own_id UNIQUE,
+    kind             text        NOT NULL,
+    authorization_id text        NOT NULL,
+    body             bytea       NOT NULL,
+    at               timestamptz NOT NULL,
+    due_at           timestamptz NOT NULL,
+    attempts         integer     NOT NULL DEFAULT 0,
+    repeats          integer     NOT NULL,
+    acknowledged_at  timestamptz
+);
+CREATE INDEX untold ON acquirer.outbox (due_at) WHERE acknowledged_at IS NULL;
+COMMENT ON TABLE acquirer.outbox IS 'Notifications, written with what they tell of and sent until they are acknowledged; some, on purpose, once more after that.';
+
+CREATE TABLE acquirer.settled (
+    movement bigint      NOT NULL CONSTRAINT a_movement_is_settled_once PRIMARY KEY,
+    batch    text        NOT NULL,
+    at       timestamptz NOT NULL
+);
+COMMENT ON TABLE acquirer.settled IS 'Movements that have been paid to the merchant''s side, or taken from it.';
+
+ALTER TABLE acquirer.movements DROP CONSTRAINT the_kind_is_known;
+ALTER TABLE acquirer.movements ADD CONSTRAINT the_kind_is_known
+    CHECK (kind IN ('hold', 'release', 'sale', 'capture', 'refund', 'refund_failed', 'chargeback', 'chargeback_reversal',
+                    'payout', 'recall', 'none'));

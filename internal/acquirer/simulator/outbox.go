@@ -1,0 +1,81 @@
+package simulator
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+)
+
+// What is to be told is written in the transaction of what it tells of. One in
+// four is held back for a moment, so that a later one may overtake it, and one in
+// four is told again after it was acknowledged: both happen with real acquirers,
+// and whoever listens has to live with them.
+const insertNotice = `
+	INSERT INTO acquirer.outbox (id, kind, authorization_id, body, at, due_at, repeats)
+	VALUES (@id, @kind, @authorization, @body, @at::timestamptz, @at::timestamptz + CASE WHEN random() < 0.25 THEN interval '300 ms' ELSE interval '0' END,
+	        CASE WHEN random() < 0.25 THEN 1 ELSE 0 END)`
+
+func queueNotices(changes *pgx.Batch, at time.Time, notices []acquirer.Notification) error {
+	for _, n := range notices {
+		body, err := json.Marshal(n)
+		if err != nil {
+			return err
+		}
+		changes.Queue(insertNotice, pgx.StrictNamedArgs{"id": n.ID, "kind": n.Kind, "authorization": n.Authorization, "body": body, "at": at})
+	}
+	return nil
+}
+
+// notice is a row of the outbox that is being told.
+type notice struct {
+	Number int64
+	Body   []byte
+}
+
+// Whoever takes a notice has it until its next attempt is due: a sender that
+// dies in between costs a pause, not the notice.
+const takeNotices = `
+	UPDATE acquirer.outbox
+	SET attempts = attempts + 1, due_at = now() + least(interval '250 ms' * 2 ^ least(attempts, 16), interval '5 minutes')
+	WHERE number IN (
+		SELECT number FROM acquirer.outbox
+		WHERE acknowledged_at IS NULL AND due_at <= now() - @delay::interval
+		ORDER BY due_at LIMIT @limit
+		FOR UPDATE SKIP LOCKED)
+	RETURNING number, body`
+
+const acknowledgeNotice = `
+	UPDATE acquirer.outbox
+	SET acknowledged_at = CASE WHEN repeats = 0 THEN now() END, repeats = greatest(repeats - 1, 0), attempts = 0, due_at = now()
+	WHERE number = @number`
+
+func (a *announcer) take(ctx context.Context) ([]notice, error) {
+	rows, err := a.pool.Query(ctx, takeNotices, pgx.StrictNamedArgs{"delay": a.delay, "limit": atOnce})
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[notice])
+}
+
+func (a *announcer) acknowledge(ctx context.Context, n notice) error {
+	_, err := a.pool.Exec(ctx, acknowledgeNotice, pgx.StrictNamedArgs{"number": n.Number})
+	return err
+}
+
+const selectUntold = `
+	SELECT DISTINCT authorization_id FROM acquirer.outbox
+	WHERE acknowledged_at IS NULL AND kind <> 'movement.settled'`
+
+// Untold lists the authorizations of which the acquirer knows something that it
+// has not got across yet.
+func Untold(ctx context.Context, db Queryer) ([]string, error) {
+	rows, err := db.Query(ctx, selectUntold)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}

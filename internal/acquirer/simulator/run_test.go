@@ -1,0 +1,151 @@
+package simulator_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/acquirer/simulator"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+)
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+
+	t.Run("it stops when told to, after answering what is under way", func(t *testing.T) {
+		t.Parallel()
+		log := &lockedBuffer{}
+		sim, err := simulator.New(t.Context(), simulator.Config{
+			DatabaseURL: pgtest.New(t).URL, Secret: "s", Trouble: "slow:200", Log: slog.New(slog.NewTextHandler(log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(sim.Close)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- sim.Run(ctx, "127.0.0.1:0") }()
+
+		body := jsonOf(t, acquirer.Request{Verb: acquirer.VerbAuthorize, Order: visa(100)})
+		answered := make(chan int, 1)
+		url := "http://" + log.address(t)
+		go func() { answered <- post(t, url+"/operations/k", body, "") }()
+		time.Sleep(100 * time.Millisecond) // under way: it takes 200
+		stop()
+
+		if status := <-answered; status != http.StatusOK {
+			t.Errorf("the request under way was answered %d", status)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("stopped with %v", err)
+		}
+	})
+
+	t.Run("it does not start without a secret or with a misspelled trouble", func(t *testing.T) {
+		t.Parallel()
+		for _, cfg := range []simulator.Config{{}, {Secret: "s", Trouble: "mayhem"}} {
+			_, err := simulator.New(t.Context(), cfg)
+			if err == nil {
+				t.Errorf("started with %+v", cfg)
+			}
+		}
+	})
+}
+
+func TestTroubleSwitches(t *testing.T) {
+	t.Parallel()
+
+	t.Run("trouble for everyone is set and read over HTTP", func(t *testing.T) {
+		t.Parallel()
+		d := setup(t)
+		status, body := d.send(t, http.MethodPost, "/trouble", "fail_before_acting")
+		if status != http.StatusNoContent {
+			t.Fatalf("setting it: %d %s", status, body)
+		}
+		status, body = d.send(t, http.MethodGet, "/trouble", "")
+		if status != http.StatusOK || strings.TrimSpace(body) != "fail_before_acting" {
+			t.Errorf("reading it: %d %s", status, body)
+		}
+		status, _ = d.ask(t, "k", acquirer.VerbAuthorize, visa(1))
+		if status != http.StatusServiceUnavailable {
+			t.Errorf("in trouble: %d", status)
+		}
+		status, _ = d.send(t, http.MethodPost, "/trouble", "mayhem")
+		if status != http.StatusBadRequest {
+			t.Errorf("a misspelled trouble: %d", status)
+		}
+		d.send(t, http.MethodPost, "/trouble", "")
+		d.must(t, "k", acquirer.VerbAuthorize, visa(1))
+	})
+
+	t.Run("a request gets no trouble for itself where that is not allowed", func(t *testing.T) {
+		t.Parallel()
+		sim, err := simulator.New(t.Context(), simulator.Config{DatabaseURL: pgtest.New(t).URL, Secret: "s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(sim.Close)
+		server := httptest.NewServer(sim.Handler())
+		t.Cleanup(server.Close)
+		body := jsonOf(t, acquirer.Request{Verb: acquirer.VerbAuthorize, Order: visa(100)})
+		status := post(t, server.URL+"/operations/k", body, "fail_before_acting")
+		if status != http.StatusOK {
+			t.Errorf("answered %d", status)
+		}
+	})
+}
+
+// post asks an acquirer whose secret is "s".
+func post(t *testing.T, url, body, trouble string) (status int) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	req.Header.Set("Authorization", "Bearer s")
+	req.Header.Set(acquirer.TroubleHeader, trouble)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer resp.Body.Close()
+	io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode
+}
+
+// lockedBuffer is a log that can be read while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// address waits until the log says where the acquirer listens.
+func (b *lockedBuffer) address(t *testing.T) string {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		b.mu.Lock()
+		_, after, found := strings.Cut(b.text.String(), "address=")
+		b.mu.Unlock()
+		if found {
+			return strings.Fields(after)[0]
+		}
+	}
+	t.Fatal("the acquirer never listened")
+	return ""
+}

@@ -1,0 +1,172 @@
+// Package simulator is the outside world: an acquirer that moves the money of
+// test cards, in a process and a database of its own.
+//
+// It is what an acquirer should be. A key moves a card once: the same order
+// under it gets the same answer, another order a refusal, and a reversed key
+// nothing any more. It answers only what it has committed. What it did to which
+// card stands in a journal that cannot be rewritten, and that journal, not our
+// tables, is where the question "how often was the card charged" is answered.
+//
+// It can be made to misbehave as real ones do: see trouble.
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Config says where the acquirer keeps its books and who may talk to it.
+type Config struct {
+	// DatabaseURL is any Postgres; everything lives in the schema "acquirer".
+	DatabaseURL string
+	// Secret is what clients present as a bearer token. It may not be empty.
+	Secret string
+	// AllowTrouble lets a request ask for trouble in its Acquirer-Trouble header.
+	AllowTrouble bool
+	// Trouble goes wrong with every request, such as "slow:50,drop_after_acting=0.2".
+	Trouble string
+	// NotifyURL is where notifications are posted; empty keeps them in the outbox.
+	NotifyURL string
+	// NotifySecret signs them.
+	NotifySecret string
+	// NotifyDelay is how long after it happened a thing is told.
+	NotifyDelay time.Duration
+	// SettleEvery is how often what is owed is paid; 0 is never.
+	SettleEvery time.Duration
+	// Log may be nil.
+	Log *slog.Logger
+}
+
+// Simulator is a running acquirer. Close it.
+type Simulator struct {
+	secret       string
+	allowTrouble bool
+	troubles     atomic.Pointer[troubles]
+	pool         *pgxpool.Pool
+	writer       *writer
+	announcer    *announcer
+	log          *slog.Logger
+}
+
+// New connects to the database, brings its schema up to date and starts the writer.
+func New(ctx context.Context, cfg Config) (*Simulator, error) {
+	if cfg.Secret == "" {
+		return nil, errors.New("the acquirer needs a secret")
+	}
+	if cfg.NotifyURL != "" && cfg.NotifySecret == "" {
+		return nil, errors.New("the acquirer needs a secret to sign its notifications with")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	troubles, err := parseTroubles(cfg.Trouble)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := connect(ctx, cfg.DatabaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the acquirer's database: %w", err)
+	}
+	err = migrateSchema(ctx, pool)
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	s := &Simulator{
+		secret:       cfg.Secret,
+		allowTrouble: cfg.AllowTrouble,
+		pool:         pool,
+		writer:       startWriter(pool),
+		log:          cfg.Log,
+	}
+	s.troubles.Store(troubles)
+	s.announcer = startAnnouncer(ctx, cfg, pool)
+	s.Notify(cfg.NotifyURL, cfg.NotifySecret)
+	return s, nil
+}
+
+// connect opens few connections: one for the writer, the rest for the announcer
+// and for whoever reads the journal.
+func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = 6
+	config.ConnConfig.RuntimeParams["application_name"] = "ratchet acquirer"
+	// A plan for key = ANY(…) that was kept from when the table was empty reads
+	// the whole table for ever. One plan per batch is cheap.
+	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+// Close waits for the batch that is being committed and disconnects.
+func (s *Simulator) Close() {
+	s.announcer.stop()
+	s.writer.stop()
+	s.pool.Close()
+}
+
+// SetTrouble replaces what goes wrong with every request; "" ends it.
+func (s *Simulator) SetTrouble(text string) error {
+	troubles, err := parseTroubles(text)
+	if err != nil {
+		return err
+	}
+	s.troubles.Store(troubles)
+	s.log.Info("trouble set", "trouble", text)
+	return nil
+}
+
+// Notify has notifications posted to an address, or with "" kept, from now on.
+func (s *Simulator) Notify(url, secret string) { s.announcer.listener.Store(&listener{url, secret}) }
+
+// Settle pays what is owed now.
+func (s *Simulator) Settle(ctx context.Context) error { return settleMovements(ctx, s.pool) }
+
+// Untold lists the authorizations of which there is something to tell.
+func (s *Simulator) Untold(ctx context.Context) ([]string, error) { return Untold(ctx, s.pool) }
+
+// Journal reads what this acquirer did to which card, oldest first.
+func (s *Simulator) Journal(ctx context.Context) ([]Movement, error) {
+	return Journal(ctx, s.pool)
+}
+
+// Run serves on the address until the context is done, then lets what is under
+// way finish for up to ten seconds. It does not close the simulator.
+func (s *Simulator) Run(ctx context.Context, addr string) error {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	s.log.Info("acquirer is listening", "address", listener.Addr().String())
+
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	err = server.Shutdown(grace)
+	if err != nil {
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}

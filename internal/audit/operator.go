@@ -1,0 +1,69 @@
+package audit
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/id"
+)
+
+// OperatorAct is something a person did with the command line instead of the API.
+type OperatorAct struct {
+	User      string // of the operating system; the trail shows "operator:" before it
+	Operation string // such as "request.release"
+	AccountID string
+	Livemode  bool
+	RequestID string // the request it was done to; empty: the act gets an id of its own
+	Key       string // idempotency key of that request
+	ObjectID  string // what it made or changed
+	Details   any    // the decision and its grounds; must encode as JSON, and hold no secret
+}
+
+// RecordOperator writes the audit row of what a person did. It belongs into the
+// transaction that does it.
+func RecordOperator(ctx context.Context, tx pgx.Tx, act OperatorAct) error {
+	return recordUnasked(ctx, tx, "operator:"+act.User, act)
+}
+
+// ActorInbox is who raises an alarm in the trail.
+const ActorInbox = "inbox"
+
+// RecordAlarm writes the audit row of something nobody did here and a person
+// should know of. User is not used.
+func RecordAlarm(ctx context.Context, tx pgx.Tx, alarm OperatorAct) error {
+	return recordUnasked(ctx, tx, ActorInbox, alarm)
+}
+
+// recordUnasked writes a row that no request stands behind.
+func recordUnasked(ctx context.Context, tx pgx.Tx, actor string, act OperatorAct) error {
+	details, err := json.Marshal(act.Details)
+	if err != nil {
+		return fmt.Errorf("encode audit details: %w", err)
+	}
+	var now time.Time
+	err = tx.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now)
+	if err != nil {
+		return fmt.Errorf("read the time: %w", err)
+	}
+	if act.RequestID == "" {
+		act.RequestID = id.New("op", now)
+	}
+	salt := make([]byte, 16)
+	rand.Read(salt) // never fails
+	_, err = tx.Exec(ctx, insertEvent, pgx.StrictNamedArgs{
+		"at": now, "id": id.New("aud", now), "account_id": act.AccountID, "livemode": act.Livemode,
+		"request_id": act.RequestID, "idempotency_key": orNull(act.Key), "actor": actor, "address": nil,
+		"operation": act.Operation, "object_id": orNull(act.ObjectID), "status": http.StatusOK, "error_code": nil,
+		"commitment": Commit(salt, details), "salt": salt, "details": string(details),
+	})
+	if err != nil {
+		return fmt.Errorf("write audit row: %w", err)
+	}
+	return nil
+}

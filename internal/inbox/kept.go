@@ -1,0 +1,145 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The states of a message.
+const (
+	Applied  = "applied"
+	Waiting  = "waiting"
+	SetAside = "set_aside"
+)
+
+// Kept is a message as the inbox has it.
+type Kept struct {
+	Source         string
+	EventID        string
+	Kind           string
+	Digest         []byte
+	Body           []byte
+	State          string
+	Reason         *string
+	Attempts       int32
+	DueAt          *time.Time
+	AccountID      *string
+	RequestID      *string // of the request that did what it says
+	ReceivedAt     time.Time
+	Contradictions int64 // messages that came under its id and say something else
+	Now            time.Time
+}
+
+func (k *Kept) message() Message {
+	return Message{Source: k.Source, EventID: k.EventID, Kind: k.Kind, Body: k.Body, Digest: k.Digest}
+}
+
+// account is whose the message is, where that is known.
+func (k *Kept) account() string {
+	if k.AccountID == nil {
+		return ""
+	}
+	return *k.AccountID
+}
+
+const selectKept = `
+	SELECT m.source, m.event_id, m.kind, m.digest, m.body, m.state, m.reason, m.attempts, m.due_at, m.account_id, m.request_id, m.received_at,
+	       (SELECT count(*) FROM inbox_contradictions c WHERE c.source = m.source AND c.event_id = m.event_id) AS contradictions,
+	       clock_timestamp() AS now
+	FROM inbox m`
+
+const (
+	keptByID = selectKept + ` WHERE m.source = @source AND m.event_id = @event_id`
+
+	listKept = selectKept + `
+	WHERE m.state = ANY (@states::text[])
+	   OR @contradicted AND EXISTS (SELECT FROM inbox_contradictions c WHERE c.source = m.source AND c.event_id = m.event_id)
+	ORDER BY m.received_at LIMIT @limit`
+
+	dueKept = selectKept + ` WHERE m.state = 'waiting' AND m.due_at <= clock_timestamp() ORDER BY m.due_at LIMIT @limit`
+)
+
+func (b *Inbox) find(ctx context.Context, m Message) (*Kept, error) {
+	rows, err := b.pool.Query(ctx, keptByID, pgx.StrictNamedArgs{"source": m.Source, "event_id": m.EventID})
+	if err != nil {
+		return nil, fmt.Errorf("look a message up: %w", err)
+	}
+	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[Kept])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look a message up: %w", err)
+	}
+	return found, nil
+}
+
+// Querier is a pool or a transaction.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// List reads messages in any of some states, and where contradicted is set those
+// that were contradicted as well, in the order they came.
+func List(ctx context.Context, db Querier, states []string, contradicted bool, limit int) ([]Kept, error) {
+	rows, err := db.Query(ctx, listKept, pgx.StrictNamedArgs{"states": states, "contradicted": contradicted, "limit": limit})
+	if err != nil {
+		return nil, fmt.Errorf("list messages: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Kept])
+	if err != nil {
+		return nil, fmt.Errorf("list messages: %w", err)
+	}
+	return found, nil
+}
+
+// ErrNothingToRetry says that no message of this name waits or is set aside.
+var ErrNothingToRetry = errors.New("no such message is waiting or set aside")
+
+const makeDue = `
+	UPDATE inbox SET state = 'waiting', due_at = clock_timestamp(), reason = coalesce(reason, '')
+	WHERE event_id = @event_id AND state <> 'applied'
+	RETURNING event_id`
+
+// Retry makes a message due at once; a worker applies it. It belongs into a
+// transaction with the audit row of whoever wanted it.
+func Retry(ctx context.Context, db Querier, eventID string) error {
+	rows, err := db.Query(ctx, makeDue, pgx.StrictNamedArgs{"event_id": eventID})
+	if err != nil {
+		return fmt.Errorf("make a message due: %w", err)
+	}
+	_, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[string])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ErrNothingToRetry
+	}
+	if err != nil {
+		return fmt.Errorf("make a message due: %w", err)
+	}
+	return nil
+}
+
+// dueAtOnce bounds how many waiting messages one look tries.
+const dueAtOnce = 32
+
+// ApplyDue tries the messages whose time has come. Several processes may do so
+// at once: a message is applied once however many try.
+func (b *Inbox) ApplyDue(ctx context.Context) (tried int, err error) {
+	rows, err := b.pool.Query(ctx, dueKept, pgx.StrictNamedArgs{"limit": dueAtOnce})
+	if err != nil {
+		return 0, fmt.Errorf("find due messages: %w", err)
+	}
+	due, err := pgx.CollectRows(rows, pgx.RowToStructByName[Kept])
+	if err != nil {
+		return 0, fmt.Errorf("find due messages: %w", err)
+	}
+	for n, k := range due {
+		if err := b.try(ctx, k.message()); err != nil && !errors.Is(err, ErrContradiction) {
+			return n, err
+		}
+	}
+	return len(due), nil
+}

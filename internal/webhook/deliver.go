@@ -1,0 +1,87 @@
+package webhook
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Deliverer delivers events. Any number of processes may have one.
+type Deliverer struct {
+	pool     *pgxpool.Pool
+	config   Config
+	key      []byte
+	owner    string
+	sender   *Sender
+	render   Render
+	disabled Disabled
+	log      *slog.Logger
+}
+
+// Render makes the body that tells of an event: the bytes a GET would answer.
+type Render func(ctx context.Context, pool *pgxpool.Pool, accountID string, livemode bool, eventID string) ([]byte, error)
+
+// Disabled tells the merchant, in the same transaction, that an endpoint has been disabled.
+type Disabled func(ctx context.Context, tx pgx.Tx, endpoint EndpointKey, requestID string) error
+
+// Parts are what a Deliverer is made of.
+type Parts struct {
+	Pool     *pgxpool.Pool
+	Config   Config
+	Key      []byte // the installation's key for webhooks
+	Owner    string // this process's liveness id
+	Render   Render
+	Disabled Disabled
+	Log      *slog.Logger
+}
+
+// NewDeliverer makes a deliverer.
+func NewDeliverer(p Parts) *Deliverer {
+	return &Deliverer{pool: p.Pool, config: p.Config, key: p.Key, owner: p.Owner, sender: NewSender(p.Config),
+		render: p.Render, disabled: p.Disabled, log: p.Log}
+}
+
+const (
+	// turn is how many deliveries one job makes before others get a chance.
+	turn = 50
+	// recordWithin bounds writing an outcome down when we have been told to stop.
+	recordWithin = 5 * time.Second
+)
+
+// Deliver delivers what is due to an endpoint, one after the other, until there is
+// nothing more, or ctx ends, or others should have their turn: then it returns
+// true. What has been begun is brought to its end even when ctx ends.
+func (d *Deliverer) Deliver(ctx context.Context, key EndpointKey) (more bool, err error) {
+	for range turn {
+		if ctx.Err() != nil {
+			return false, nil
+		}
+		c, err := d.claim(ctx, key)
+		if err != nil || c == nil {
+			return false, err
+		}
+		if err := d.attempt(context.WithoutCancel(ctx), c); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// attempt sends a delivery that is claimed, and records how it went. An event
+// that cannot be rendered has failed like one that was not taken: it goes its way
+// through the schedule, and others pass it.
+func (d *Deliverer) attempt(ctx context.Context, c *claimed) error {
+	result := Result{Error: "the event could not be rendered"}
+	body, err := d.render(ctx, d.pool, c.AccountID, c.Livemode, c.EventID)
+	if err == nil {
+		result = d.sender.Send(ctx, c.URL, body, Sign(body, c.SignedAt, c.Secrets...))
+	} else {
+		d.log.ErrorContext(ctx, "an event cannot be rendered", "event", c.EventID, "account", c.AccountID, "error", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordWithin)
+	defer cancel()
+	return d.record(ctx, c, result)
+}

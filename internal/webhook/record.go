@@ -1,0 +1,155 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/id"
+)
+
+const endAttempt = `
+	UPDATE webhook_attempts
+	SET ended_at = clock_timestamp(), status = @status, headers = @headers, body = @body, error = @error, duration_ms = @duration_ms
+	WHERE account_id = @account_id AND event_id = @event_id AND endpoint_id = @endpoint_id AND attempt = @attempt AND ended_at IS NULL`
+
+// The number of the attempt is the fence: if the sweep took the claim away and
+// somebody else is at it, the outcome that decides is theirs. An acknowledgement
+// counts whoever hears it.
+const endDelivery = `
+	UPDATE webhook_deliveries
+	SET state = @state, failures = failures + @failed, due_at = clock_timestamp() + @pause::interval, claimed_by = NULL, claimed_until = NULL,
+	    ended_at = CASE WHEN @state <> 'pending' THEN clock_timestamp() END
+	WHERE account_id = @account_id AND event_id = @event_id AND endpoint_id = @endpoint_id AND state = 'pending'
+	  AND (attempts = @attempt OR @state = 'succeeded')
+	RETURNING due_at`
+
+const failuresSoFar = `
+	SELECT failures FROM webhook_deliveries WHERE account_id = @account_id AND event_id = @event_id AND endpoint_id = @endpoint_id`
+
+const answersAgain = `
+	UPDATE webhook_endpoints SET failing_since = NULL
+	WHERE account_id = @account_id AND id = @endpoint_id AND failing_since IS NOT NULL`
+
+const beganToFail = `
+	UPDATE webhook_endpoints SET failing_since = clock_timestamp()
+	WHERE account_id = @account_id AND id = @endpoint_id AND failing_since IS NULL`
+
+const disableDead = `
+	UPDATE webhook_endpoints SET status = 'disabled', changed_at = clock_timestamp()
+	WHERE account_id = @account_id AND id = @endpoint_id AND status = 'enabled' AND deleted_at IS NULL
+	  AND failing_since < clock_timestamp() - @disable_after::interval
+	RETURNING failing_since, clock_timestamp() AS now`
+
+// wakeLater is a job that River starts when its time comes.
+const wakeLater = `
+	INSERT INTO river.river_job (kind, args, queue, max_attempts, scheduled_at)
+	VALUES (@kind, jsonb_build_object('account_id', @account_id::text, 'endpoint_id', @endpoint_id::text), @queue, 3, @at)`
+
+// record writes down how an attempt ended and what follows from it, in one
+// transaction: the delivery's end or its next time, the job for then, and the
+// endpoint's own state.
+func (d *Deliverer) record(ctx context.Context, c *claimed, r Result) error {
+	err := pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, endAttempt, c.attemptArgs(r)); err != nil {
+			return err
+		}
+		if err := d.endDelivery(ctx, tx, c, r.OK()); err != nil {
+			return err
+		}
+		if r.OK() {
+			_, err := tx.Exec(ctx, answersAgain, c.endpointArgs())
+			return err
+		}
+		if _, err := tx.Exec(ctx, beganToFail, c.endpointArgs()); err != nil {
+			return err
+		}
+		return d.disable(ctx, tx, c)
+	})
+	if err != nil {
+		return fmt.Errorf("record attempt %d of %s to %s: %w", c.Attempt, c.EventID, c.EndpointKey, err)
+	}
+	return nil
+}
+
+func (c *claimed) endpointArgs() pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{"account_id": c.AccountID, "endpoint_id": c.EndpointID}
+}
+
+func (c *claimed) attemptArgs(r Result) pgx.StrictNamedArgs {
+	args := c.endpointArgs()
+	args["event_id"], args["attempt"], args["duration_ms"] = c.EventID, c.Attempt, r.Duration.Milliseconds()
+	args["status"], args["headers"], args["body"], args["error"] = nil, nil, nil, nil
+	if r.Error != "" {
+		args["error"] = r.Error
+	}
+	if r.Status != 0 {
+		headers, _ := json.Marshal(r.Headers) // texts
+		args["status"], args["headers"], args["body"] = r.Status, string(headers), r.Body
+	}
+	return args
+}
+
+func (d *Deliverer) endDelivery(ctx context.Context, tx pgx.Tx, c *claimed, ok bool) error {
+	args := c.endpointArgs()
+	args["event_id"] = c.EventID
+	var failures int32
+	if err := tx.QueryRow(ctx, failuresSoFar, args).Scan(&failures); err != nil {
+		return err
+	}
+	args["attempt"], args["state"], args["failed"], args["pause"] = c.Attempt, Succeeded, 0, nil
+	if !ok {
+		args["state"], args["failed"] = Failed, 1
+		if pause, again := d.config.pause(failures + 1); again {
+			args["state"], args["pause"] = Pending, pause
+		}
+	}
+	rows, err := tx.Query(ctx, endDelivery, args)
+	if err != nil {
+		return err
+	}
+	due, err := pgx.CollectRows(rows, pgx.RowTo[*time.Time])
+	if err != nil || len(due) == 0 || due[0] == nil {
+		return err
+	}
+	return d.wakeAt(ctx, tx, c.EndpointKey, *due[0])
+}
+
+func (d *Deliverer) wakeAt(ctx context.Context, tx pgx.Tx, key EndpointKey, at time.Time) error {
+	_, err := tx.Exec(ctx, wakeLater, pgx.StrictNamedArgs{
+		"kind": Wake{}.Kind(), "queue": Queue, "account_id": key.AccountID, "endpoint_id": key.EndpointID, "at": at})
+	return err
+}
+
+// disable ends an endpoint that has only failed for too long. Its merchant finds
+// the event, its operator the audit row.
+func (d *Deliverer) disable(ctx context.Context, tx pgx.Tx, c *claimed) error {
+	after := d.config.disableAfter()
+	if after == Never {
+		return nil
+	}
+	args := c.endpointArgs()
+	args["disable_after"] = after
+	rows, err := tx.Query(ctx, disableDead, args)
+	if err != nil {
+		return err
+	}
+	ended, err := pgx.CollectRows(rows, pgx.RowToStructByName[struct{ FailingSince, Now time.Time }])
+	if err != nil || len(ended) == 0 {
+		return err
+	}
+	since, actID := ended[0].FailingSince, id.New("op", ended[0].Now)
+	d.log.WarnContext(ctx, "webhook endpoint is disabled: it has only failed", "endpoint", c.EndpointID, "account", c.AccountID, "since", since)
+	err = audit.RecordOperator(ctx, tx, audit.OperatorAct{
+		User: "ratchet work", Operation: "webhook_endpoint.disable", AccountID: c.AccountID, Livemode: c.Livemode, RequestID: actID,
+		ObjectID: c.EndpointID, Details: map[string]any{"failing_since": since},
+	})
+	if err != nil {
+		return err
+	}
+	return d.disabled(ctx, tx, c.EndpointKey, actID)
+}

@@ -1,0 +1,57 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// overdueAfter is when a delivery that waits is taken for one whose job was lost.
+const overdueAfter = time.Second
+
+// What a dead worker held is anybody's. Its attempt has no end, and shows it.
+const releaseClaims = `
+	UPDATE webhook_deliveries d
+	SET claimed_by = NULL, claimed_until = NULL
+	WHERE claimed_by IS NOT NULL
+	  AND (claimed_until < clock_timestamp()
+	    OR NOT EXISTS (SELECT FROM workers w WHERE w.id = d.claimed_by AND w.alive_until > clock_timestamp()))`
+
+// wakeOverdue goes from one endpoint that something waits for to the next along
+// the index, so its cost is the number of endpoints and not that of events. Where
+// a delivery is under way, whoever makes it goes on with the rest.
+const wakeOverdue = `
+	WITH RECURSIVE waiting AS (
+		(SELECT account_id, endpoint_id FROM webhook_deliveries
+		 WHERE state = 'pending' AND claimed_by IS NULL
+		 ORDER BY account_id, endpoint_id LIMIT 1)
+		UNION ALL
+		SELECT further.account_id, further.endpoint_id
+		FROM waiting CROSS JOIN LATERAL (
+			SELECT account_id, endpoint_id FROM webhook_deliveries
+			WHERE state = 'pending' AND claimed_by IS NULL AND (account_id, endpoint_id) > (waiting.account_id, waiting.endpoint_id)
+			ORDER BY account_id, endpoint_id LIMIT 1) further
+	)
+	INSERT INTO river.river_job (kind, args, queue, max_attempts)
+	SELECT @kind, jsonb_build_object('account_id', account_id, 'endpoint_id', endpoint_id), @queue, 3
+	FROM waiting
+	WHERE EXISTS (SELECT FROM webhook_deliveries d
+	              WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id AND d.state = 'pending' AND d.claimed_by IS NULL
+	                AND d.due_at < clock_timestamp() - @overdue_after::interval)
+	  AND NOT EXISTS (SELECT FROM webhook_deliveries d
+	                  WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id AND d.claimed_by IS NOT NULL)`
+
+// Sweep finds deliveries that nobody will be woken for: those of dead workers,
+// and those whose job was lost. It makes new jobs for them.
+func (d *Deliverer) Sweep(ctx context.Context) error {
+	if _, err := d.pool.Exec(ctx, releaseClaims); err != nil {
+		return fmt.Errorf("release the claims of dead workers: %w", err)
+	}
+	_, err := d.pool.Exec(ctx, wakeOverdue, pgx.StrictNamedArgs{"kind": Wake{}.Kind(), "queue": Queue, "overdue_after": overdueAfter})
+	if err != nil {
+		return fmt.Errorf("wake for overdue deliveries: %w", err)
+	}
+	return nil
+}
