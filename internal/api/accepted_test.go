@@ -1,0 +1,142 @@
+package api_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestOddButRight sends what looks wrong and is not.
+func TestOddButRight(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+
+	t.Run("names that mean something elsewhere are plain data", func(t *testing.T) {
+		a := s.ask(t, sent{target: "/v1/customers", body: "metadata[__proto__]=a&metadata[constructor]=b"})
+		metadata, _ := a.object["metadata"].(map[string]any)
+		if a.status != http.StatusOK || metadata["__proto__"] != "a" || metadata["constructor"] != "b" {
+			t.Errorf("answered %d %s", a.status, a.body)
+		}
+	})
+
+	t.Run("text of any script, and line breaks, come back byte for byte", func(t *testing.T) {
+		for _, text := range []string{"🛷 x", "e\u0301 é", "\u202eevil", "<script>&'\"", "a\r\nSet-Cookie: b", strings.Repeat("ä", 5000), "\u2028"} {
+			a := s.ask(t, sent{target: "/v1/customers", body: "description=" + url.QueryEscape(text)})
+			if a.status != http.StatusOK || a.object["description"] != text {
+				t.Errorf("%.40q: answered %d %.100s", text, a.status, a.body)
+			}
+			if a.header.Get("Set-Cookie") != "" {
+				t.Errorf("%q became a header", text)
+			}
+		}
+	})
+
+	t.Run("a line break in a value is no line of the log", func(t *testing.T) {
+		s.ask(t, sent{target: "/v1/charges", body: "amount=" + url.QueryEscape("1\nlevel=INFO msg=forged")})
+		if strings.Contains(s.log.String(), "\nlevel=INFO msg=forged") {
+			t.Error("a caller wrote a line of the log")
+		}
+	})
+
+	t.Run("a forged address or host changes nothing", func(t *testing.T) {
+		a := s.ask(t, sent{target: "/v1/tokens", body: "card[number]=" + number(t, "visa") + "&card[exp_month]=12&card[exp_year]=2040",
+			header: header("X-Forwarded-For", "203.0.113.9", "X-Real-Ip", "203.0.113.9", "X-Forwarded-Host", "elsewhere.example", "Forwarded", "for=203.0.113.9")})
+		if a.status != http.StatusOK || strings.Contains(string(a.body), "203.0.113.9") || strings.Contains(string(a.body), "elsewhere") {
+			t.Errorf("answered %d %s", a.status, a.body)
+		}
+	})
+
+	t.Run("a key does nothing for GET and DELETE", func(t *testing.T) {
+		key := header("Idempotency-Key", "reused")
+		for range 2 {
+			a := s.ask(t, sent{method: http.MethodGet, target: "/v1/customers", header: key})
+			if a.status != http.StatusOK || a.header.Get("Idempotency-Key") != "" || a.header.Get("Idempotent-Replayed") != "" {
+				t.Errorf("GET answered %d %v", a.status, a.header)
+			}
+			gone := s.make(t, "", "/v1/customers", "")
+			a = s.ask(t, sent{method: http.MethodDelete, target: "/v1/customers/" + gone, header: key})
+			if a.status != http.StatusOK || a.object["deleted"] != true || a.header.Get("Idempotent-Replayed") != "" {
+				t.Errorf("DELETE answered %d %s", a.status, a.body)
+			}
+			a = s.ask(t, sent{method: http.MethodGet, target: "/v1/customers/" + gone})
+			if a.status != http.StatusOK || a.object["deleted"] != true {
+				t.Errorf("the deleted customer answers %d %s", a.status, a.body)
+			}
+		}
+	})
+}
+
+// TestRefusalsThatAreKept are about what has happened: they are the outcome of
+// their key, and the same key hears them again.
+func TestRefusalsThatAreKept(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	held := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa&capture=false")
+	taken := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa")
+	returned := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa")
+	s.make(t, "", "/v1/refunds", "charge="+returned)
+	lapsed := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa&capture=false")
+	s.exec(t, `UPDATE charges SET capture_before = now() - interval '1 second' WHERE id = $1`, lapsed)
+
+	for _, row := range []refused{
+		{"a decline", sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_chargeDeclined"}, 402, fault{Type: cardError, Code: "card_declined"}},
+		{"an expired card", sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_chargeDeclinedExpiredCard"}, 402, fault{Type: cardError, Code: "expired_card", Param: "exp_month"}},
+		{"a capture of what is taken", sent{target: "/v1/charges/" + taken + "/capture"}, 400, fault{Type: invalid, Code: "charge_already_captured"}},
+		{"a capture of what is given back", sent{target: "/v1/charges/" + returned + "/capture"}, 400, fault{Type: invalid, Code: "charge_already_captured"}},
+		{"a capture that is late", sent{target: "/v1/charges/" + lapsed + "/capture"}, 400, fault{Type: invalid, Code: "charge_expired_for_capture"}},
+		{"a capture of more than is held", sent{target: "/v1/charges/" + held + "/capture", body: "amount=1001"}, 400, fault{Type: invalid, Code: "amount_too_large", Param: "amount"}},
+		{"a refund of more than was taken", sent{target: "/v1/refunds", body: "charge=" + taken + "&amount=1001"}, 400, fault{Type: invalid, Param: "amount"}},
+		{"a refund of what is given back", sent{target: "/v1/refunds", body: "charge=" + returned}, 400, fault{Type: invalid, Code: "charge_already_refunded"}},
+		{"a refund of part of what is held", sent{target: "/v1/refunds", body: "charge=" + held + "&amount=1"}, 400, fault{Type: invalid, Param: "amount"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.sent.header = header("Idempotency-Key", row.name)
+			first, again := s.ask(t, row.sent), s.ask(t, row.sent)
+			requireRefusal(t, first, row)
+			if again.status != first.status || string(again.body) != string(first.body) || again.header.Get("Idempotent-Replayed") != "true" {
+				t.Errorf("the same key then heard %d %v %s", again.status, again.header, again.body)
+			}
+		})
+	}
+
+	t.Run("a key that stands for another request is refused, whatever differs", func(t *testing.T) {
+		first := sent{target: "/v1/customers", body: "name=Jenny", header: header("Idempotency-Key", "taken")}
+		if a := s.ask(t, first); a.status != http.StatusOK {
+			t.Fatalf("answered %d %s", a.status, a.body)
+		}
+		before := s.requests(t)
+		for _, other := range []sent{{target: "/v1/customers", body: "name=Jim"}, {target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa"}} {
+			other.header = first.header
+			requireRefusal(t, s.ask(t, other), refused{status: 400, want: fault{Type: idempotency}})
+		}
+		if now := s.requests(t); now != before {
+			t.Errorf("%d requests were stored", now-before)
+		}
+	})
+
+	t.Run("a key whose first request is under way is asked to wait, and hears the same answer later", func(t *testing.T) {
+		r := sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa", header: header("Idempotency-Key", "under way")}
+		first, goOn := s.start(t, r)
+		early := s.ask(t, r)
+		goOn()
+		requireRefusal(t, early, refused{status: 409, want: fault{Type: idempotency, Code: "idempotency_key_in_use"}})
+		if early.header.Get("Stripe-Should-Retry") != "true" {
+			t.Errorf("clients are not told to retry: %v", early.header)
+		}
+		done, late := <-first, s.ask(t, r)
+		if done.status != http.StatusOK || string(late.body) != string(done.body) {
+			t.Errorf("the first was answered %d %s, the last %d %s", done.status, done.body, late.status, late.body)
+		}
+	})
+
+	t.Run("a key whose request was wrong is free for a better one", func(t *testing.T) {
+		key := header("Idempotency-Key", "second thoughts")
+		if a := s.ask(t, sent{target: "/v1/customers", body: "email=nobody", header: key}); a.status != http.StatusBadRequest {
+			t.Fatalf("answered %d", a.status)
+		}
+		if a := s.ask(t, sent{target: "/v1/customers", body: "email=jenny@example.com", header: key}); a.status != http.StatusOK || a.header.Get("Idempotent-Replayed") != "" {
+			t.Errorf("answered %d %s", a.status, a.body)
+		}
+	})
+}

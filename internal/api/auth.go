@@ -1,0 +1,80 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/form"
+)
+
+type actingKey struct{}
+
+// As has a request act for an account without showing a key. It is for pages
+// that this very process serves to somebody it has let in; holder.KeyID is what
+// the audit trail will name as the actor.
+func As(ctx context.Context, holder *apikey.Holder) context.Context {
+	return context.WithValue(ctx, actingKey{}, holder)
+}
+
+// authenticate finds the account whose key a request carries: as a bearer token,
+// as SDKs send it, or as the user of Basic authentication, as curl -u does.
+func (s *Server) authenticate(h *http.Request, rt *route) (*apikey.Holder, error) {
+	if holder, is := h.Context().Value(actingKey{}).(*apikey.Holder); is {
+		return holder, nil
+	}
+	key, err := credential(h.Header)
+	if err != nil {
+		return nil, err
+	}
+	holder, err := s.keys.Find(h.Context(), key)
+	switch {
+	case errors.Is(err, apikey.ErrUnknown): // what is no key of ours may be a card
+		return nil, unauthorized("Invalid API Key provided: " + apikey.Display(form.Quote(key)))
+	case errors.Is(err, apikey.ErrExpired):
+		return nil, unauthorized("Expired API Key provided: " + apikey.Display(key)).WithCode("api_key_expired")
+	case err != nil:
+		return nil, errors.Join(apierror.Unavailable(), err)
+	}
+	if holder.Kind == apikey.Publishable && !rt.publishable {
+		return nil, unauthorized("This API call cannot be made with a publishable API key. Please use a secret API key. " +
+			"You can find a list of your API keys at https://dashboard.stripe.com/account/apikeys.").WithCode("secret_key_required")
+	}
+	if other := h.Header.Get("Stripe-Account"); other != "" && other != holder.AccountID {
+		return nil, apierror.NoAccess(apikey.Display(key), other)
+	}
+	return holder, nil
+}
+
+func credential(header http.Header) (string, error) {
+	values := header.Values("Authorization")
+	if len(values) == 0 {
+		return "", unauthorized("You did not provide an API key. You need to provide your API key in the Authorization header, " +
+			"using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY'). See https://stripe.com/docs/api#authentication for details, " +
+			"or we can help at https://support.stripe.com/.")
+	}
+	scheme, rest, _ := strings.Cut(values[0], " ")
+	key := strings.TrimSpace(rest)
+	if strings.EqualFold(scheme, "Basic") {
+		decoded, err := base64.StdEncoding.DecodeString(key)
+		if err != nil {
+			key = ""
+		} else {
+			key, _, _ = strings.Cut(string(decoded), ":")
+		}
+	} else if !strings.EqualFold(scheme, "Bearer") {
+		key = ""
+	}
+	if len(values) > 1 || key == "" || !printable(key) {
+		return "", unauthorized("Invalid authorization header. Send one key, as 'Authorization: Bearer YOUR_SECRET_KEY' or with HTTP Basic auth as the user name.")
+	}
+	return key, nil
+}
+
+func unauthorized(message string) *apierror.Error {
+	return &apierror.Error{Status: http.StatusUnauthorized, Type: apierror.TypeInvalidRequest, Message: message}
+}

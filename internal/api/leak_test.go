@@ -1,0 +1,114 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// TestNoCardNumberIsKept types card numbers wherever there is room for them, and
+// then looks for them in all that is kept: every table, and the log.
+func TestNoCardNumberIsKept(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	pan := number(t, "mastercard")
+	expiry := "&card[exp_month]=12&card[exp_year]=2040"
+	token := s.make(t, "", "/v1/tokens", "card[number]="+pan+"&card[cvc]=123&card[name]=Jenny"+expiry)
+	s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source="+token)
+
+	spaced := url.QueryEscape(pan[:4] + " " + pan[4:10] + " " + pan[10:])
+	wrong := []sent{{method: http.MethodGet, target: "/v1/" + pan}, {method: http.MethodGet, target: "/v1/charges/" + pan},
+		{method: http.MethodGet, target: "/v1/charges?starting_after=" + pan}, {method: http.MethodGet, target: "/v1/charges?" + pan + "=1"},
+		{target: "/v1/charges/" + pan + "/refunds"}, {target: "/v1/refunds", body: "charge=" + pan},
+		{target: "/v1/customers", header: http.Header{"Stripe-Version": {pan}}},
+		{target: "/v1/customers", header: http.Header{"Stripe-Account": {pan}}},
+		{target: "/v1/customers", header: http.Header{"Authorization": {"Bearer " + pan}}},
+		{target: "/v1/customers", body: pan, header: http.Header{"Content-Type": {"text/plain"}}},
+		{target: "/v1/tokens", body: "card[number]=" + pan + "1&card[cvc]=123" + expiry},
+		{target: "/v1/tokens", body: "card[number]=" + pan + "&card[cvc]=" + pan + expiry},
+		{target: "/v1/tokens", body: "card[number]=" + pan + "&card[number]=" + pan + expiry},
+		{target: "/v1/tokens", body: "card=" + pan}, {target: "/v1/tokens", body: "card[number][" + pan + "]=1"},
+		{target: "/v1/tokens", body: "card[" + pan + "]=1"}, {target: "/v1/tokens?card[number]=" + pan, body: "card[exp_month]=13&card[exp_year]=2040"},
+		{target: "/v1/tokens", body: "card[number]=" + pan + "&card[exp_month]=" + pan + "&card[exp_year]=" + pan},
+	}
+	for _, name := range []string{"amount", "currency", "source", "customer", "capture", "receipt_email", "metadata", "expand[]", "shipping", "statement_descriptor", "unknown", pan} {
+		for _, value := range []string{pan, spaced} {
+			wrong = append(wrong, sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa&" + name + "=" + value})
+			wrong = append(wrong, sent{target: "/v1/charges", body: name + "=" + value})
+		}
+	}
+	for _, r := range wrong {
+		if a := s.ask(t, r); a.status < 400 || a.status >= 500 {
+			t.Errorf("%s %s %s: answered %d", r.method, hide(r.target, pan), hide(r.body, pan), a.status)
+		} else if holds(string(a.body), pan) {
+			t.Errorf("%s %s %s: the answer repeats the number", r.method, hide(r.target, pan), hide(r.body, pan))
+		}
+	}
+	s.requireKeptNowhere(t, pan)
+
+	// What a merchant writes about a charge is his own. Only the log is ours.
+	t.Run("what a merchant writes is kept as it is, but not in the log", func(t *testing.T) {
+		a := s.ask(t, sent{target: "/v1/customers", body: "description=" + pan, header: http.Header{"Idempotency-Key": {pan}}, repeats: true})
+		if a.status != http.StatusOK || a.object["description"] != pan {
+			t.Errorf("answered %d", a.status)
+		}
+		if holds(s.log.String(), pan) {
+			t.Error("the log has the number in it")
+		}
+	})
+}
+
+// requireKeptNowhere reads every table as text.
+func (s *stand) requireKeptNowhere(t *testing.T, pan string) {
+	t.Helper()
+	conn, err := s.db.Pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	// An answer is kept as bytes, which as text would be hexadecimal digits.
+	_, err = conn.Exec(t.Context(), `SET bytea_output = 'escape'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := conn.Query(t.Context(), `SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = 'public'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := 0
+	for _, table := range tables {
+		var text string
+		err := conn.QueryRow(t.Context(), fmt.Sprintf(`SELECT coalesce(string_agg(t::text, E'\n'), '') FROM %s t`, table)).Scan(&text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text != "" {
+			filled++
+		}
+		if holds(text, pan) {
+			t.Errorf("%s has the number in it", table)
+		}
+	}
+	if filled < 5 {
+		t.Errorf("only %d tables have rows; there was nothing to look through", filled)
+	}
+	if log := s.log.String(); holds(log, pan) || !strings.Contains(log, "/v1/tokens") {
+		t.Error("the log has the number in it, or nothing")
+	}
+}
+
+// holds tells whether a text has a number in it, also with something between its digits.
+func holds(text, pan string) bool {
+	return strings.Contains(strings.NewReplacer(" ", "", "-", "", "+", "", "%20", "", ".", "").Replace(text), pan)
+}
+
+// hide keeps a failing test from writing down what the program must not.
+func hide(text, pan string) string { return strings.ReplaceAll(text, pan, "[number]") }

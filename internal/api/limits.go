@@ -1,0 +1,55 @@
+package api
+
+import (
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/limit"
+)
+
+// Limits bound what clients can ask of one process.
+type Limits struct {
+	BodyBytes   int
+	HeaderBytes int // names and values together
+	URLBytes    int // path and query
+	Form        form.Limits
+
+	KeyRate            int           // requests a second with one API key, and twice as many at once; 0: any number
+	AccountConcurrency int           // requests of one account under way at once; 0: any number
+	ReadTime           time.Duration // how long a read may take; the engine bounds everything else
+}
+
+// DefaultLimits are generous: a charge needs a hundredth of the bytes, and Stripe
+// allows an account a hundred requests a second.
+func DefaultLimits() Limits {
+	return Limits{
+		BodyBytes: 256 << 10, HeaderBytes: 32 << 10, URLBytes: 16 << 10, Form: form.DefaultLimits(),
+		KeyRate: 500, AccountConcurrency: 100, ReadTime: 10 * time.Second,
+	}
+}
+
+// limiters keep count of who asks for how much.
+type limiters struct {
+	rates    *limit.Rates
+	accounts *limit.Concurrency
+	reads    *limit.Gate
+}
+
+// allow takes a request off what its API key may ask for in this second.
+func (l *limiters) allow(h *apikey.Holder) error {
+	if !l.rates.Allow(h.KeyID, time.Now()) {
+		return apierror.RateLimited("global-rate")
+	}
+	return nil
+}
+
+// enter counts a request among those of its account, until leave.
+func (l *limiters) enter(h *apikey.Holder) (leave func(), err error) {
+	leave, ok := l.accounts.Enter(h.AccountID)
+	if !ok {
+		return nil, apierror.RateLimited("global-concurrency")
+	}
+	return leave, nil
+}

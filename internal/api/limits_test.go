@@ -1,0 +1,214 @@
+package api_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/process"
+)
+
+const mug = "amount=1000&currency=usd&source=tok_visa"
+
+// requireLimited wants a 429 as Stripe's, which tells clients to come back.
+func requireLimited(t *testing.T, a answer, reason string) {
+	t.Helper()
+	requireRefusal(t, a, refused{status: http.StatusTooManyRequests, want: fault{Type: invalid, Code: "rate_limit"}})
+	if got := a.header.Get("Stripe-Rate-Limited-Reason"); got != reason {
+		t.Errorf("the reason is %q, want %q", got, reason)
+	}
+	if a.header.Get("Stripe-Should-Retry") != "true" || a.header.Get("Retry-After") == "" {
+		t.Errorf("clients are not told to come back: %v", a.header)
+	}
+}
+
+func TestWhoAsksForTooMuchIsRefusedAlone(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a key that asks too often hears 429, nothing is stored, and other keys are heard", func(t *testing.T) {
+		t.Parallel()
+		s := newStand(t, func(c *process.Config) { c.Limits.API.KeyRate = 1 })
+		answered := 0
+		for {
+			a := s.ask(t, sent{target: "/v1/customers"})
+			if a.status == http.StatusTooManyRequests {
+				requireLimited(t, a, "global-rate")
+				break
+			}
+			if answered++; answered > 100 {
+				t.Fatal("a hundred requests were answered at once")
+			}
+		}
+		if n := s.requests(t); n != answered {
+			t.Errorf("%d requests are stored, %d were answered", n, answered)
+		}
+		if a := s.ask(t, sent{as: "kites", target: "/v1/customers"}); a.status != http.StatusOK {
+			t.Errorf("another merchant is answered %d %s", a.status, a.body)
+		}
+	})
+
+	t.Run("an account with too much under way hears 429, and is heard again when it is done", func(t *testing.T) {
+		t.Parallel()
+		s := newStand(t, func(c *process.Config) { c.Limits.API.AccountConcurrency = 1 })
+		first, goOn := s.start(t, sent{target: "/v1/charges", body: mug})
+		requireLimited(t, s.ask(t, sent{target: "/v1/customers"}), "global-concurrency")
+		requireLimited(t, s.ask(t, sent{method: http.MethodGet, target: "/v1/customers"}), "global-concurrency")
+		if a := s.ask(t, sent{as: "kites", target: "/v1/charges", body: mug}); a.status != http.StatusOK {
+			t.Errorf("another merchant is answered %d %s", a.status, a.body)
+		}
+		goOn()
+		if a := <-first; a.status != http.StatusOK {
+			t.Errorf("the first was answered %d %s", a.status, a.body)
+		}
+		if a := s.ask(t, sent{target: "/v1/customers"}); a.status != http.StatusOK {
+			t.Errorf("afterwards it is answered %d %s", a.status, a.body)
+		}
+	})
+}
+
+// start sends a charge and returns when the acquirer has been asked. There it
+// stays until goOn is called.
+func (s *stand) start(t *testing.T, r sent) (first <-chan answer, goOn func()) {
+	t.Helper()
+	begun, goOn := s.sim.Stall(t)
+	answered := make(chan answer, 1)
+	go func() { answered <- s.ask(t, r) }()
+	<-begun
+	return answered, goOn
+}
+
+// TestOverload fills a process that has one place for new work.
+func TestOverload(t *testing.T) {
+	t.Parallel()
+	narrow := func(c *process.Config) { c.Limits.WorkPlaces, c.Limits.Queue = 1, 0 }
+
+	t.Run("new work is turned away before it begins; replays and reads are answered", func(t *testing.T) {
+		t.Parallel()
+		s := newStand(t, narrow)
+		key := header("Idempotency-Key", "done before")
+		done := s.ask(t, sent{target: "/v1/customers", body: "name=Jenny", header: key})
+		stored := s.requests(t)
+
+		// Whoever wants to write a request's row waits for us, with the only place.
+		tx, err := s.db.Pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback(t.Context()) }()
+		if _, err := tx.Exec(t.Context(), `LOCK TABLE requests IN SHARE MODE`); err != nil {
+			t.Fatal(err)
+		}
+		inside := make(chan answer, 1)
+		go func() { inside <- s.ask(t, sent{target: "/v1/customers", body: "name=Jim"}) }()
+		await(t, "the first waits for the table", func() bool {
+			var waits bool
+			err := s.db.Pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'requests'::regclass)`).Scan(&waits)
+			return err == nil && waits
+		})
+		shed := []answer{s.ask(t, sent{target: "/v1/customers", header: header("Idempotency-Key", "new")}), s.ask(t, sent{target: "/v1/customers"})}
+		again := s.ask(t, sent{target: "/v1/customers", body: "name=Jenny", header: key})
+		list := s.ask(t, sent{method: http.MethodGet, target: "/v1/customers"})
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		for _, a := range shed {
+			requireRefusal(t, a, refused{status: http.StatusServiceUnavailable, want: fault{Type: "api_error"}})
+			if a.header.Get("Stripe-Should-Retry") != "true" || !strings.Contains(a.fault.Message, "Nothing was done") {
+				t.Errorf("clients are not told to come back: %v %s", a.header, a.body)
+			}
+		}
+		if string(again.body) != string(done.body) || again.header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("the replay was answered %d %s", again.status, again.body)
+		}
+		if list.status != http.StatusOK {
+			t.Errorf("the list was answered %d %s", list.status, list.body)
+		}
+		// It had a place. On a machine that stood still it may have waited for the lock too long.
+		a := <-inside
+		if a.status == http.StatusOK {
+			stored++
+		} else if a.fault.Code != "lock_timeout" {
+			t.Errorf("who was inside was answered %d %s", a.status, a.body)
+		}
+		if n := s.requests(t); n != stored {
+			t.Errorf("%d requests are stored, want %d", n, stored)
+		}
+		if a := s.ask(t, sent{target: "/v1/customers", header: header("Idempotency-Key", "new")}); a.status != http.StatusOK {
+			t.Errorf("who was turned away and comes back is answered %d %s", a.status, a.body)
+		}
+	})
+
+	t.Run("who waits for the acquirer takes nobody's place", func(t *testing.T) {
+		t.Parallel()
+		s := newStand(t, narrow)
+		first, goOn := s.start(t, sent{target: "/v1/charges", body: mug})
+		if a := s.ask(t, sent{target: "/v1/charges", body: mug}); a.status != http.StatusOK {
+			t.Errorf("another charge was answered %d %s", a.status, a.body)
+		}
+		goOn()
+		if a := <-first; a.status != http.StatusOK {
+			t.Errorf("the first was answered %d %s", a.status, a.body)
+		}
+	})
+
+	t.Run("reads that find no place are turned away, and work goes on", func(t *testing.T) {
+		t.Parallel()
+		s := newStand(t, func(c *process.Config) { c.Limits.ReadPlaces, c.Limits.Queue = 1, 0 })
+		tx, err := s.db.Pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback(t.Context()) }()
+		if _, err := tx.Exec(t.Context(), `LOCK TABLE refunds IN ACCESS EXCLUSIVE MODE`); err != nil {
+			t.Fatal(err)
+		}
+		list := sent{method: http.MethodGet, target: "/v1/refunds"}
+		inside := make(chan answer, 1)
+		go func() { inside <- s.ask(t, list) }()
+		await(t, "the first list waits for the table", func() bool {
+			var waits bool
+			err := s.db.Pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'refunds'::regclass)`).Scan(&waits)
+			return err == nil && waits
+		})
+		requireRefusal(t, s.ask(t, list), refused{status: http.StatusServiceUnavailable, want: fault{Type: "api_error"}})
+		if a := s.ask(t, sent{target: "/v1/customers"}); a.status != http.StatusOK {
+			t.Errorf("a customer was answered %d %s", a.status, a.body)
+		}
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-inside // in time or not: it was the one inside
+	})
+}
+
+// overhear puts somebody between us and the acquirer who sees every question
+// before it arrives.
+func overhear(t *testing.T, acquirerURL string, hear func(*http.Request)) string {
+	t.Helper()
+	address, err := url.Parse(acquirerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := httputil.NewSingleHostReverseProxy(address)
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		hear(r)
+		on.ServeHTTP(w, r)
+	}))
+	t.Cleanup(between.Close)
+	return between.URL
+}
+
+// await waits for a condition, on a machine however slow.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never happened that %s", what)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/inbox"
+)
+
+// maxNotification is far above any honest notification, in bytes.
+const maxNotification = 64 << 10
+
+// notifications is where the acquirer posts what it tells by itself. It is no
+// part of Stripe's API: whoever posts shows no key but a signature. 200 says that
+// the message is safe, 409 that it contradicts an earlier one, and 503 that it
+// should be sent again. Of what is not signed nothing is kept.
+func (s *Server) notifications(c echo.Context) error {
+	x := s.begin(c, acquirer.NotificationsPath)
+	err := s.receive(c)
+	if err != nil {
+		s.refuse(c, x, err)
+		return nil
+	}
+	s.write(c, x, http.StatusOK, []byte("{\"received\":true}\n"), false)
+	return nil
+}
+
+func (s *Server) receive(c echo.Context) error {
+	h := c.Request()
+	if err := s.limits.checkSize(h); err != nil {
+		return err
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), h.Body, maxNotification))
+	if err != nil {
+		return tooLarge(http.StatusRequestEntityTooLarge, "A notification has at most %d bytes.", maxNotification)
+	}
+	if s.notificationSecret == "" {
+		return unauthorized("No secret is configured for notifications, so none is accepted.")
+	}
+	err = acquirer.CheckSignature(s.notificationSecret, h.Header.Get(acquirer.SignatureHeader), body, time.Now())
+	if err != nil {
+		return errors.Join(unauthorized("Notifications are signed, and this one is not or not in time."), err)
+	}
+	var named struct{ ID, Kind string }
+	if json.Unmarshal(body, &named) != nil || named.ID == "" || len(named.ID) > maxKey || !printable(named.ID) || !printable(named.Kind) {
+		return apierror.Invalid("id", "A notification is a JSON object with an id and a kind.")
+	}
+	err = s.inbox.Receive(h.Context(), inbox.New(acquirer.NotificationSource, named.ID, named.Kind, body))
+	if errors.Is(err, inbox.ErrContradiction) {
+		return &apierror.Error{Status: http.StatusConflict, Type: apierror.TypeInvalidRequest, Param: "id", Message: "This id stands for another notification. Nothing was done."}
+	}
+	if err != nil {
+		return errors.Join(apierror.Unavailable(), err)
+	}
+	return nil
+}

@@ -1,0 +1,280 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	trace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	spans "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/ratchet-pay/ratchet/internal/process"
+)
+
+// shown is a listener for a process's metrics, and how to read them.
+func shown(t *testing.T) (net.Listener, func(path string) (int, string)) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l, func(path string) (int, string) { return read(t, "http://"+l.Addr().String()+path) }
+}
+
+func read(t *testing.T, url string) (int, string) {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// work runs a worker beside the stand's API until the test ends.
+func (s *stand) work(t *testing.T, metrics net.Listener) {
+	t.Helper()
+	config := s.config
+	config.Metrics = metrics
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- process.Work(ctx, config) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	api, get := shown(t)
+	s := newStand(t, func(c *process.Config) { c.Metrics = api })
+	s.make(t, "", "/v1/charges", mug)
+	s.ask(t, sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_chargeDeclined"})
+	for range 3 {
+		s.ask(t, sent{method: "GET", target: "/v1/no/such/thing"})
+	}
+	s.sim.Trouble(t, "drop_before_acting*2") // and again: it is parked
+	s.ask(t, sent{target: "/v1/charges", body: mug})
+
+	t.Run("requests, recovery points, calls, connections and the gates are counted by the API", func(t *testing.T) {
+		status, text := get("/metrics")
+		for _, want := range []string{
+			`ratchet_http_request_duration_seconds_count{method="POST",route="/v1/charges",status="2xx"} 1`,
+			`ratchet_http_request_duration_seconds_count{method="POST",route="/v1/charges",status="4xx"} 1`,
+			`ratchet_http_request_duration_seconds_count{method="POST",route="/v1/charges",status="5xx"} 1`,
+			`ratchet_http_request_duration_seconds_count{method="GET",route="unknown",status="4xx"} 3`,
+			`ratchet_recovery_points_total{flow="charge.create",point="charge_recorded"} 3`,
+			`ratchet_recovery_points_total{flow="charge.create",point="charge_settled"} 2`,
+			`ratchet_request_events_total{event="parked",flow="charge.create"} 1`,
+			`ratchet_foreign_call_duration_seconds_count{manner="ask",port="acquirer",verdict="answered"} 2`,
+			`ratchet_foreign_call_duration_seconds_count{manner="ask",port="acquirer",verdict="unknown"} 2`,
+			`ratchet_database_connections_max 8`, `ratchet_acquirer_breaker_open 0`, `ratchet_gate_places_taken{gate="work"} 0`, `go_goroutines `,
+		} {
+			if status != http.StatusOK || !strings.Contains(text, want) {
+				t.Errorf("%d: there is no %s", status, want)
+			}
+		}
+	})
+
+	t.Run("what stands in the tables is counted by the worker", func(t *testing.T) {
+		l, get := shown(t)
+		s.exec(t, `UPDATE requests SET due_at = now() + interval '1 day' WHERE state = 'parked'`)
+		s.work(t, l)
+		for _, want := range []string{
+			`ratchet_unfinished_requests{state="parked"} 1`, `ratchet_unfinished_requests{state="held"} 0`,
+			`ratchet_oldest_unfinished_request_age_seconds{state="parked"} `, `ratchet_ledger_difference_minor_units 0`,
+			`ratchet_worker_round_duration_seconds_count{outcome="done",part="complete"} `,
+		} {
+			await(t, "the worker shows "+want, func() bool { _, text := get("/metrics"); return strings.Contains(text, want) })
+		}
+		if status, text := get("/readyz"); status != http.StatusOK {
+			t.Errorf("the worker is not ready: %d %s", status, text)
+		}
+	})
+
+	t.Run("no label names anything that a caller chose", func(t *testing.T) {
+		_, text := get("/metrics")
+		for _, secret := range []string{"acct_", "req_", "ch_", "tok_", "no/such"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("there is %q in the metrics", secret)
+			}
+		}
+	})
+
+	t.Run("they are not shown where the API is", func(t *testing.T) {
+		if a := s.ask(t, sent{method: "GET", target: "/metrics"}); a.status != http.StatusNotFound {
+			t.Errorf("answered %d", a.status)
+		}
+	})
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	metrics, get := shown(t)
+	s := newStand(t, func(c *process.Config) { c.Metrics, c.Limits.DrainGrace = metrics, 0 })
+	want := func(t *testing.T, path string, status int, text string) {
+		t.Helper()
+		await(t, path+" says "+text, func() bool {
+			got, said := read(t, s.server.URL+path)
+			return got == status && strings.Contains(said, text)
+		})
+	}
+	want(t, "/healthz", http.StatusOK, `{"alive":true}`)
+	want(t, "/readyz", http.StatusOK, `{"ready":true,"reasons":[]}`)
+
+	s.exec(t, `UPDATE schema_migrations SET version = version + 1`)
+	want(t, "/readyz", http.StatusOK, `"ready":true`)
+	s.exec(t, `UPDATE schema_migrations SET version = version - 2`)
+	want(t, "/readyz", http.StatusServiceUnavailable, `the schema is older than this program`)
+	s.exec(t, `UPDATE schema_migrations SET version = version + 1, dirty = true`)
+	want(t, "/readyz", http.StatusServiceUnavailable, `a migration has died halfway`)
+	want(t, "/healthz", http.StatusOK, `{"alive":true}`)
+
+	ctx, stop := context.WithCancel(t.Context())
+	stop() // as SIGTERM does
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.process.Serve(ctx, l, slog.New(slog.DiscardHandler)); err != nil {
+		t.Error(err)
+	}
+	want(t, "/readyz", http.StatusServiceUnavailable, `the process is stopping`)
+	if status, text := get("/readyz"); status != http.StatusServiceUnavailable {
+		t.Errorf("beside the metrics it says %d %s", status, text)
+	}
+	if status, _ := get("/healthz"); status != http.StatusOK {
+		t.Errorf("beside the metrics it is not alive: %d", status)
+	}
+}
+
+// TestOneLineForEachRequest reads the log as an operator would.
+func TestOneLineForEachRequest(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	key := header("Idempotency-Key", "mug-1")
+	a := s.ask(t, sent{target: "/v1/charges", body: mug, header: key})
+	s.ask(t, sent{target: "/v1/charges", body: mug, header: key})
+	lines := regexp.MustCompile(`(?m)^.* msg=request .*$`).FindAllString(s.log.String(), -1)
+	if len(lines) != 2 {
+		t.Fatalf("there are %d lines:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+	for i, want := range [][]string{
+		{"level=INFO", "request=" + a.header.Get("Request-Id"), "method=POST", "route=/v1/charges ", "account=acct_toboggans", "key=mug-1", "status=200", "replayed=false",
+			`points="[charge_recorded acquirer_answered charge_settled]"`, "commits=2", "acquirer_ms=", " ms="},
+		{"key=mug-1", "status=200", "replayed=true"},
+	} {
+		for _, part := range want {
+			if !strings.Contains(lines[i], part) {
+				t.Errorf("%q is not in the line %s", part, lines[i])
+			}
+		}
+	}
+	if strings.Contains(lines[1], "commits") {
+		t.Errorf("a replay has committed something: %s", lines[1])
+	}
+
+	s.sim.Trouble(t, "drop_before_acting*2")
+	a = s.ask(t, sent{target: "/v1/charges", body: mug, header: header("Idempotency-Key", "mug-2")})
+	s.work(t, nil)
+	var line string
+	await(t, "the worker says what it took over", func() bool {
+		line = regexp.MustCompile(`(?m)^.* msg="took over" .*$`).FindString(s.log.String())
+		return line != ""
+	})
+	for _, part := range []string{"request=" + a.header.Get("Request-Id"), "flow=charge.create", "account=acct_toboggans", "key=mug-2", "point=charge_recorded", "epoch=2",
+		"left=finished", `points="[acquirer_answered charge_settled]"`, "commits=1", "acquirer_ms=", " ms="} {
+		if !strings.Contains(line, part) {
+			t.Errorf("%q is not in the line %s", part, line)
+		}
+	}
+}
+
+// TestTraces follows one charge from a client that traces to the acquirer. It is
+// not parallel: where spans go is said by the environment.
+func TestTraces(t *testing.T) {
+	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+	var mu sync.Mutex
+	named := map[string]*spans.Span{}
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var exported trace.ExportTraceServiceRequest
+		if err := proto.Unmarshal(body, &exported); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, of := range exported.ResourceSpans {
+			for _, in := range of.ScopeSpans {
+				for _, span := range in.Spans {
+					named[span.Name] = span
+				}
+			}
+		}
+	}))
+	defer collector.Close()
+	heard := make(chan string, 1) // one charge asks once
+	tapped := func(c *process.Config) {
+		c.AcquirerURL = overhear(t, c.AcquirerURL, func(r *http.Request) { heard <- r.Header.Get("Traceparent") })
+	}
+	traced := header("Traceparent", "00-"+traceID+"-00f067aa0ba902b7-01")
+
+	t.Run("without a collector the client's trace is handed on all the same", func(t *testing.T) {
+		s := newStand(t, tapped)
+		s.ask(t, sent{target: "/v1/charges", body: mug, header: traced})
+		if told := <-heard; !strings.Contains(told, traceID) {
+			t.Errorf("the acquirer heard of the trace %q", told)
+		}
+		if !strings.Contains(s.log.String(), "trace="+traceID) {
+			t.Error("the line in the log does not name the trace")
+		}
+	})
+
+	t.Run("the request, its transactions and its call are spans of the client's trace", func(t *testing.T) {
+		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+		s := newStand(t, tapped)
+		a := s.ask(t, sent{target: "/v1/charges", body: mug, header: traced})
+		if a.status != http.StatusOK {
+			t.Fatalf("answered %d %s", a.status, a.body)
+		}
+		s.process.Close() // sends what is left
+		mu.Lock()
+		defer mu.Unlock()
+		parent := named["POST /v1/charges"]
+		if parent == nil {
+			t.Fatalf("there is no span of the request: %v", named)
+		}
+		for _, point := range []string{"charge_recorded", "acquirer_answered", "charge_settled"} {
+			span := named["charge.create "+point]
+			if span == nil || string(span.ParentSpanId) != string(parent.SpanId) {
+				t.Errorf("the span of %s is %v", point, span)
+			}
+		}
+		call, to := named["charge.create acquirer_answered"], <-heard
+		if call != nil && !strings.Contains(to, fmt.Sprintf("%s-%x", traceID, call.SpanId)) {
+			t.Errorf("the acquirer heard of %q", to)
+		}
+		told, err := json.Marshal(named)
+		if err != nil || strings.Contains(string(told), "tok_visa") {
+			t.Errorf("the spans tell too much: %s %v", told, err)
+		}
+	})
+}

@@ -1,0 +1,234 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// maxKey is how many characters an idempotency key has at most, as at Stripe.
+const maxKey = 255
+
+// request is what the handlers need of an HTTP request, checked.
+type request struct {
+	http    *http.Request
+	id      string // req_…
+	route   *route
+	names   []string // of the path's parameters, in order
+	params  []string
+	values  form.Values
+	holder  *apikey.Holder
+	version string
+	key     string // idempotency key, "" for none
+	cardKey []byte
+
+	permissions permissions
+}
+
+// read checks everything about a request that does not depend on what it asks for.
+func (s *Server) read(c echo.Context, rt *route, id string) (*request, error) {
+	h := c.Request()
+	r := &request{http: h, id: id, route: rt, names: c.ParamNames(), params: c.ParamValues(), cardKey: s.cardKey, permissions: s.permissions}
+	if err := s.limits.checkSize(h); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.holder, err = s.authenticate(h, rt); err != nil {
+		return nil, err
+	}
+	if err := s.limiters.allow(r.holder); err != nil {
+		return r, err
+	}
+	if err := s.permissions.check(r.holder, rt, nil); err != nil {
+		return r, err
+	}
+	if r.version, err = version(h.Header); err != nil {
+		return r, err
+	}
+	if r.key, err = idempotencyKey(h); err != nil {
+		return r, err
+	}
+	if r.params, err = unescaped(h.URL, r.params); err != nil {
+		return r, unknownURL(h)
+	}
+	raw, err := s.body(c)
+	if err != nil {
+		return r, err
+	}
+	if h.URL.RawQuery != "" {
+		raw = strings.TrimSuffix(h.URL.RawQuery+"&"+raw, "&")
+	}
+	r.values, err = s.limits.Form.Parse(raw)
+	return r, err
+}
+
+func (l *Limits) checkSize(h *http.Request) error {
+	size := 0
+	for name, values := range h.Header {
+		for _, value := range values {
+			size += len(name) + len(value)
+		}
+	}
+	switch {
+	case size > l.HeaderBytes:
+		return tooLarge(http.StatusRequestHeaderFieldsTooLarge, "The request's headers are too large: %d bytes, at most %d are accepted.", size, l.HeaderBytes)
+	case len(h.RequestURI) > l.URLBytes:
+		return tooLarge(http.StatusRequestURITooLong, "The request's URL is too long: at most %d bytes are accepted.", l.URLBytes)
+	case h.ContentLength > int64(l.BodyBytes):
+		return tooLarge(http.StatusRequestEntityTooLarge, "The request's body is too large: at most %d bytes are accepted.", l.BodyBytes)
+	}
+	return nil
+}
+
+func tooLarge(status int, format string, args ...any) error {
+	return &apierror.Error{Status: status, Type: apierror.TypeInvalidRequest, Message: fmt.Sprintf(format, args...)}
+}
+
+// unescaped are the parameters of a path as the caller meant them. The router has
+// them as they were sent only where RawPath is set. Elsewhere they are unescaped
+// already, and a percent sign in them is one.
+func unescaped(address *url.URL, params []string) ([]string, error) {
+	plain := make([]string, len(params))
+	for i, p := range params {
+		if address.RawPath != "" {
+			var err error
+			if p, err = url.PathUnescape(p); err != nil {
+				return nil, err
+			}
+		}
+		if !printable(p) {
+			return nil, errors.New("a parameter of the path is not text")
+		}
+		plain[i] = p
+	}
+	return plain, nil
+}
+
+var versionShape = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2})(\.(acacia|basil|clover|dahlia|endive|preview))?$`)
+
+// version reads Stripe-Version. Any version Stripe has had is accepted and
+// echoed; the shapes are those of payments.APIVersion.
+func version(header http.Header) (string, error) {
+	given := header.Get("Stripe-Version")
+	if given == "" {
+		return payments.APIVersion, nil
+	}
+	parts := versionShape.FindStringSubmatch(given)
+	if parts != nil {
+		if _, err := time.Parse(time.DateOnly, parts[1]); err == nil && parts[1] >= "2011-01-01" {
+			return given, nil
+		}
+	}
+	return "", apierror.Invalid("", "Invalid Stripe API version: %s", form.Quote(given))
+}
+
+// idempotencyKey reads the key of a POST. Other methods have none.
+func idempotencyKey(h *http.Request) (string, error) {
+	if h.Method != http.MethodPost {
+		return "", nil
+	}
+	values := h.Header.Values("Idempotency-Key")
+	if len(values) == 0 {
+		return "", nil
+	}
+	key := values[0]
+	switch {
+	case len(values) > 1:
+		return "", apierror.Idempotency("Received %d Idempotency-Key headers. Please send one.", len(values))
+	case key == "":
+		return "", apierror.Idempotency("Idempotency Key must be a non-empty string.")
+	case utf8.RuneCountInString(key) > maxKey:
+		return "", apierror.Idempotency("Idempotency Key must be at most %d characters long, but is %d.", maxKey, utf8.RuneCountInString(key))
+	case !printable(key):
+		return "", apierror.Idempotency("Idempotency Key must not contain control characters.")
+	}
+	return key, nil
+}
+
+func printable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+// body reads a POST's form. Nothing but a form is parsed, and nothing is inflated.
+func (s *Server) body(c echo.Context) (string, error) {
+	h := c.Request()
+	if h.Method != http.MethodPost {
+		return "", nil
+	}
+	if h.Header.Get("Content-Encoding") != "" {
+		return "", tooLarge(http.StatusUnsupportedMediaType, "Compressed request bodies are not accepted.")
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(c.Response(), h.Body, int64(s.limits.BodyBytes)))
+	var over *http.MaxBytesError
+	if errors.As(err, &over) {
+		return "", tooLarge(http.StatusRequestEntityTooLarge, "The request's body is too large: at most %d bytes are accepted.", s.limits.BodyBytes)
+	}
+	if err != nil {
+		return "", apierror.Invalid("", "The request's body could not be read.")
+	}
+	if len(raw) == 0 {
+		return "", nil
+	}
+	mediaType, _, err := mime.ParseMediaType(h.Header.Get("Content-Type"))
+	if err != nil || mediaType != "application/x-www-form-urlencoded" {
+		return "", apierror.Invalid("", "Invalid request (check that your POST content type is application/x-www-form-urlencoded). "+
+			"If you have any questions, we can help at https://support.stripe.com/.")
+	}
+	return string(raw), nil
+}
+
+// pathParam is a parameter of the path; "id" is the last one.
+func (r *request) pathParam(name string) string {
+	for i, n := range r.names {
+		if n == name {
+			return r.params[i]
+		}
+	}
+	return r.params[len(r.params)-1]
+}
+
+func (r *request) viewer() payments.Viewer {
+	return payments.Viewer{AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, CardKey: r.cardKey, Publishable: r.publishable(), Key: r.holder.Display}
+}
+
+func (r *request) publishable() bool { return r.holder.Kind == apikey.Publishable }
+
+func (r *request) call(s *Server) phase.Call {
+	return phase.Call{
+		Caller: phase.Caller{
+			AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, RequestID: r.id, Key: r.key, CardKey: r.cardKey, Loopback: s.loopback,
+			Context: idempotency.Context{APIVersion: r.version, Actor: r.holder.KeyID, Address: r.address(),
+				Publishable: r.publishable(), BaseURL: s.baseURL(r.http), Merchant: r.holder.Merchant},
+		},
+		Method: r.http.Method, Path: r.http.URL.Path,
+		Fingerprint: idempotency.Fingerprint(s.idempotencyKey, r.http.Method, r.http.URL.Path, form.Canonical(r.values)),
+		Wait:        prefer(r.http.Header),
+	}
+}
+
+// address is the peer's, never what a header claims.
+func (r *request) address() string {
+	host, _, err := net.SplitHostPort(r.http.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	return host
+}

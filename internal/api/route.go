@@ -1,0 +1,113 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// route is one line of the API: a method, a path, and what answers it.
+type route struct {
+	method, path string
+	kind         string       // of the answer's object: "charge", "list:charge"
+	params       reflect.Type // the struct its parameters are decoded into
+	operation    string       // of a mutating route: "charge.create"
+	publishable  bool         // a publishable key will do
+	answer       func(ctx context.Context, s *Server, r *request) (phase.Answer, any, error)
+}
+
+func (r route) openToPublishableKeys() route {
+	r.publishable = true
+	return r
+}
+
+// reader answers a request that changes nothing.
+type reader[P any] func(ctx context.Context, db phase.Reader, v payments.Viewer, in P) (any, error)
+
+// get is a route that reads.
+func get[P any](path string, read reader[P], kind string) route {
+	return route{method: http.MethodGet, path: path, kind: kind, params: reflect.TypeFor[P](),
+		answer: func(ctx context.Context, s *Server, r *request) (phase.Answer, any, error) {
+			var in P
+			if err := decode(r, &in, kind); err != nil {
+				return phase.Answer{}, nil, err
+			}
+			leave, err := s.limiters.reads.Enter(ctx)
+			if err != nil {
+				return phase.Answer{}, nil, err
+			}
+			defer leave()
+			ctx, cancel := context.WithTimeout(ctx, s.limits.ReadTime)
+			defer cancel()
+			object, err := read(ctx, s.engine.Pool(), r.viewer(), in)
+			return phase.Answer{}, object, err
+		}}
+}
+
+// post is a route that changes something: it runs a flow, under the caller's key.
+func post[P, S any](path string, flow *phase.Flow[P, S], kind string) route {
+	return mutation(http.MethodPost, path, flow, kind)
+}
+
+// del is a route that deletes. Stripe ignores an idempotency key here: deleting
+// twice is harmless. It runs a flow all the same, and leaves the same trail.
+func del[P, S any](path string, flow *phase.Flow[P, S]) route {
+	return mutation(http.MethodDelete, path, flow, "deleted")
+}
+
+func mutation[P, S any](method, path string, flow *phase.Flow[P, S], kind string) route {
+	return route{method: method, path: path, kind: kind, params: reflect.TypeFor[P](), operation: flow.Name(),
+		answer: func(ctx context.Context, s *Server, r *request) (phase.Answer, any, error) {
+			var in P
+			if err := decode(r, &in, kind); err != nil {
+				return phase.Answer{}, nil, err
+			}
+			answer, err := flow.Serve(ctx, s.engine, r.call(s), in)
+			return answer, nil, err
+		}}
+}
+
+// decode reads a route's parameters: from the form by name, from the path by the
+// "path" tag. A field tagged path:"id" is the last one in the path.
+func decode(r *request, in any, kind string) error {
+	if err := form.Decode(r.values, in); err != nil {
+		return err
+	}
+	v := reflect.ValueOf(in).Elem()
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		if name, is := field.Tag.Lookup("path"); is {
+			v.FieldByIndex(field.Index).SetString(r.pathParam(name))
+		}
+	}
+	if expand := v.FieldByName("Expand"); expand.IsValid() {
+		shown, err := payments.CheckExpand(kind, expand.Interface().(form.Expand))
+		if err != nil {
+			return err
+		}
+		return r.permissions.check(r.holder, r.route, shown)
+	}
+	return nil
+}
+
+// prefer reads how long a caller wants to wait for its key's first request.
+func prefer(header http.Header) time.Duration {
+	const longest = 20
+	seconds := 0
+	for _, wish := range strings.Split(header.Get("Prefer"), ",") {
+		if wait, is := strings.CutPrefix(strings.TrimSpace(wish), "wait="); is {
+			for _, digit := range wait {
+				if digit < '0' || digit > '9' || seconds > longest {
+					break
+				}
+				seconds = seconds*10 + int(digit-'0')
+			}
+		}
+	}
+	return time.Duration(min(seconds, longest)) * time.Second
+}

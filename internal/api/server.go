@@ -1,0 +1,251 @@
+// Package api is HTTP and nothing else: it reads requests, finds out who asks,
+// runs what routes.go names, and writes answers. It is the only package that
+// turns an error into a response.
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/inbox"
+	"github.com/ratchet-pay/ratchet/internal/limit"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/telemetry"
+)
+
+// Config is what a server needs.
+type Config struct {
+	Engine    *phase.Engine
+	Secret    secret.Root
+	Demo      bool // accept the demo accounts' keys, and trouble that is asked for
+	Limits    Limits
+	Reads     *limit.Gate // what requests that change nothing have to pass
+	Telemetry *telemetry.Telemetry
+	Log       *slog.Logger
+	// PublicURL is where a browser finds this installation, such as
+	// "https://pay.example.com"; "" is wherever the request came to.
+	PublicURL string
+	Inbox     *inbox.Inbox
+	// NotificationSecret is what the acquirer signs with; without one nothing is taken from it.
+	NotificationSecret string
+
+	LoopbackWebhooks bool // endpoints may be on this machine
+}
+
+// Server answers the API.
+type Server struct {
+	engine         *phase.Engine
+	keys           *apikey.Ring
+	idempotencyKey []byte
+	cardKey        []byte
+	inbox          *inbox.Inbox
+	demo           bool
+	publicURL      string
+	loopback       bool
+	limits         Limits
+	limiters       limiters
+	permissions    permissions
+	telemetry      *telemetry.Telemetry
+	log            *slog.Logger
+	echo           *echo.Echo
+
+	notificationSecret string
+}
+
+// New makes a server of all routes.
+func New(c Config) *Server {
+	s := &Server{
+		engine: c.Engine, keys: apikey.NewRing(c.Engine.Pool(), c.Secret.For(secret.APIKeys), c.Demo), demo: c.Demo, loopback: c.LoopbackWebhooks, log: c.Log, publicURL: strings.TrimRight(c.PublicURL, "/"),
+		limits: c.Limits, telemetry: c.Telemetry,
+		limiters:       limiters{limit.NewRates(c.Limits.KeyRate), limit.NewConcurrency(c.Limits.AccountConcurrency), c.Reads},
+		idempotencyKey: c.Secret.For(secret.Idempotency), cardKey: c.Secret.For(secret.Cards), echo: echo.New(),
+		inbox: c.Inbox, notificationSecret: c.NotificationSecret,
+	}
+	s.echo.HideBanner, s.echo.HidePort = true, true
+	// The peer's own address: a header anybody can send is no evidence.
+	s.echo.IPExtractor = echo.ExtractIPDirect()
+	all := routes()
+	s.permissions = newPermissions(all)
+	for _, rt := range all {
+		s.echo.Add(rt.method, echoPath(rt.path), s.handler(rt))
+	}
+	s.challenges()
+	s.echo.POST(acquirer.NotificationsPath, s.notifications)
+	s.echo.HTTPErrorHandler = func(err error, c echo.Context) {
+		if !c.Response().Committed {
+			s.refuse(c, s.begin(c, unknownRoute), unknownURL(c.Request()))
+		}
+	}
+	return s
+}
+
+// RecordUses writes down from time to time which API keys were used, until ctx ends.
+func (s *Server) RecordUses(ctx context.Context) { s.keys.Record(ctx) }
+
+func newRequestID() string { return id.New("req", time.Now()) }
+
+// echoPath turns /v1/charges/{charge} into echo's own way of writing it.
+func echoPath(path string) string {
+	return strings.NewReplacer("{", ":", "}", "").Replace(path)
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
+
+// handler answers one route: read, run, write, and one line in the log.
+func (s *Server) handler(rt route) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		x := s.begin(c, rt.path)
+		defer func() {
+			if p := recover(); p != nil {
+				s.log.Error("panic in a handler", "request", x.id, "panic", p, "stack", string(debug.Stack()))
+				s.refuse(c, x, apierror.Internal())
+			}
+		}()
+		r, err := s.read(c, &rt, x.id)
+		x.note(r)
+		if err != nil {
+			s.refuse(c, x, err)
+			return nil
+		}
+		echoHeaders(c.Response().Header(), r)
+		leave, err := s.limiters.enter(r.holder)
+		if err != nil {
+			s.refuse(c, x, err)
+			return nil
+		}
+		defer leave()
+		answer, object, err := rt.answer(s.context(c.Request()), s, r)
+		if answer.Key != "" && rt.method == http.MethodPost {
+			c.Response().Header().Set("Idempotency-Key", answer.Key)
+		}
+		switch {
+		case err != nil:
+			s.refuse(c, x, err)
+		case object != nil:
+			s.show(c, x, object)
+		default:
+			s.deliver(c, x, answer)
+		}
+		return nil
+	}
+}
+
+// context carries the trouble that a demo or a test asks the acquirer for.
+func (s *Server) context(h *http.Request) context.Context {
+	if trouble := h.Header.Get("Acquirer-Trouble"); s.demo && trouble != "" {
+		return acquirer.WithTrouble(h.Context(), trouble)
+	}
+	return h.Context()
+}
+
+// baseURL is where the installation's own pages are.
+func (s *Server) baseURL(h *http.Request) string {
+	if s.publicURL != "" {
+		return s.publicURL
+	}
+	return "http://" + h.Host
+}
+
+func echoHeaders(header http.Header, r *request) {
+	header.Set("Stripe-Version", r.version)
+	if account := r.http.Header.Get("Stripe-Account"); account != "" {
+		header.Set("Stripe-Account", account)
+	}
+	if r.key != "" {
+		header.Set("Idempotency-Key", r.key)
+	}
+}
+
+// deliver sends an answer that is already committed, byte for byte.
+func (s *Server) deliver(c echo.Context, x *exchange, a phase.Answer) {
+	header := c.Response().Header()
+	for name, value := range a.Headers {
+		header.Set(name, value)
+	}
+	if a.OriginalRequest != "" && c.Request().Method == http.MethodPost {
+		header.Set("Original-Request", a.OriginalRequest)
+	}
+	if a.Replayed {
+		header.Set("Idempotent-Replayed", "true")
+	}
+	s.write(c, x, a.Status, a.Body, a.Replayed)
+}
+
+// show sends an object that was read.
+func (s *Server) show(c echo.Context, x *exchange, object any) {
+	body, err := json.Marshal(object)
+	if err != nil {
+		s.refuse(c, x, err)
+		return
+	}
+	s.write(c, x, http.StatusOK, append(body, '\n'), false)
+}
+
+// refuse sends an error. What is not meant for the caller is logged, and the
+// caller hears that something went wrong here.
+func (s *Server) refuse(c echo.Context, x *exchange, err error) {
+	var e *apierror.Error
+	switch {
+	case errors.As(err, &e):
+	case postgres.Unreachable(err):
+		e = apierror.Unavailable()
+	default:
+		e = apierror.Internal()
+	}
+	x.refused(err)
+	if c.Response().Committed {
+		return
+	}
+	header := c.Response().Header()
+	if e.Retry != "" {
+		header.Set("Stripe-Should-Retry", e.Retry)
+	}
+	if e.RetryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(e.RetryAfter))
+	}
+	if e.Status == http.StatusTooManyRequests && e.Limit != "" {
+		header.Set("Stripe-Rate-Limited-Reason", e.Limit)
+	}
+	if e.Status == http.StatusUnauthorized {
+		header.Set("WWW-Authenticate", `Basic realm="Stripe"`)
+	}
+	body, _ := json.Marshal(apierror.Envelope{Error: e}) // an Error is made of texts
+	s.write(c, x, e.Status, append(body, '\n'), false)
+}
+
+func (s *Server) write(c echo.Context, x *exchange, status int, body []byte, replayed bool) {
+	header := c.Response().Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Request-Id", x.id)
+	header.Set("Cache-Control", "no-cache, no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	c.Response().WriteHeader(status)
+	_, _ = c.Response().Write(body) // a client that is gone does not change what was done
+	x.finish(c.Request().Context(), s.log, status, replayed)
+}
+
+func unknownURL(h *http.Request) *apierror.Error {
+	e := apierror.Invalid("", "Unrecognized request URL (%s: %s). If you are trying to list objects, remove the trailing slash. "+
+		"If you are trying to retrieve an object, make sure you passed a valid (non-empty) identifier in your code. "+
+		"Please see https://stripe.com/docs or we can help at https://support.stripe.com/.", form.Quote(h.Method), form.Quote(h.URL.Path))
+	e.Status = http.StatusNotFound
+	return e
+}

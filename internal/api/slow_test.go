@@ -1,0 +1,104 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/process"
+)
+
+// TestSlowClients keeps the server waiting, which is how connections are used up
+// on purpose. The server's patience is short here; the test's is a minute.
+func TestSlowClients(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(c *process.Config) { c.Limits.HeaderTime, c.Limits.BodyTime = 300*time.Millisecond, time.Second })
+	dial := s.serve(t)
+	key := "Authorization: Bearer " + s.keys["toboggans"] + "\r\n"
+
+	t.Run("a head that does not end is hung up on", func(t *testing.T) {
+		t.Parallel()
+		conn := dial(t)
+		say(t, conn, "GET /v1/charges HTTP/1.1\r\nHost: ratchet.example\r\n"+key)
+		if rest, err := io.ReadAll(conn); err != nil || strings.Contains(string(rest), "200 OK") {
+			t.Errorf("heard %q, %v", rest, err)
+		}
+	})
+
+	t.Run("a body that stops is refused, and nothing is done", func(t *testing.T) {
+		t.Parallel()
+		conn := dial(t)
+		say(t, conn, "POST /v1/customers HTTP/1.1\r\nHost: ratchet.example\r\n"+key+
+			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\nname=x")
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := readAnswer(t, response); a.status != http.StatusBadRequest || a.fault.Type != invalid {
+			t.Errorf("answered %d %s", a.status, a.body)
+		}
+		if n := s.requests(t); n != 0 {
+			t.Errorf("%d requests were stored", n)
+		}
+	})
+}
+
+// TestOnlySoManyConnections lets a slow client have the only connection there is.
+func TestOnlySoManyConnections(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(c *process.Config) { c.Limits.Connections, c.Limits.HeaderTime = 1, 300*time.Millisecond })
+	dial := s.serve(t)
+	say(t, dial(t), "GET /v1/charges HTTP/1.1\r\nHost: ratchet.example\r\n") // and no more
+	conn := dial(t)
+	say(t, conn, "GET /v1/charges HTTP/1.1\r\nHost: ratchet.example\r\nConnection: close\r\nAuthorization: Bearer "+s.keys["toboggans"]+"\r\n\r\n")
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := readAnswer(t, response); a.status != http.StatusOK {
+		t.Errorf("who came second was answered %d %s", a.status, a.body)
+	}
+}
+
+// serve answers as the program does, with its bounds, and returns a way to call it.
+func (s *stand) serve(t *testing.T) func(*testing.T) net.Conn {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.process.Serve(ctx, l, slog.New(slog.DiscardHandler)) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return func(t *testing.T) net.Conn {
+		t.Helper()
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+}
+
+func say(t *testing.T, conn net.Conn, text string) {
+	t.Helper()
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+}

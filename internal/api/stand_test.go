@@ -1,0 +1,240 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/apitest"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/process"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/testcard"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// stand is an API over real HTTP, a database and an acquirer of its own, and two
+// merchants.
+type stand struct {
+	db      *pgtest.DB
+	config  process.Config
+	process *process.API
+	server  *httptest.Server
+	sim     *acquirertest.Sim
+	log     *lines
+	root    secret.Root
+	keys    map[string]string // by whose they are: "toboggans", "toboggans live", "kites"
+}
+
+func newStand(t *testing.T, otherwise ...func(*process.Config)) *stand {
+	t.Helper()
+	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
+	root, err := secret.New(strings.Repeat("x", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stand{db: db, sim: sim, log: &lines{}, root: root, keys: map[string]string{}}
+	s.config = process.Config{
+		DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), NotificationSecret: sim.Secret(), MaxConns: 8, Limits: process.DefaultLimits(),
+		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	for _, change := range otherwise {
+		change(&s.config)
+	}
+	p, err := process.NewAPI(t.Context(), s.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	s.process = p
+	_, err = db.Pool.Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ('acct_toboggans', 'Toboggans'), ('acct_kites', 'Kites')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.keys["toboggans"] = s.newKey(t, "acct_toboggans", apikey.Secret, false)
+	s.keys["toboggans live"] = s.newKey(t, "acct_toboggans", apikey.Secret, true)
+	s.keys["toboggans publishable"] = s.newKey(t, "acct_toboggans", apikey.Publishable, false)
+	s.keys["toboggans revoked"] = s.newKey(t, "acct_toboggans", apikey.Secret, false)
+	s.keys["kites"] = s.newKey(t, "acct_kites", apikey.Secret, false)
+	s.exec(t, `UPDATE api_keys SET expires_at = now() WHERE right(display, 4) = right($1, 4)`, s.keys["toboggans revoked"])
+	s.server = httptest.NewServer(p.Handler)
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+func (s *stand) newKey(t *testing.T, account, kind string, livemode bool) string {
+	t.Helper()
+	_, key, err := apikey.Create(t.Context(), s.db.Pool, s.root.For(secret.APIKeys), account, kind, livemode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func (s *stand) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	_, err := s.db.Pool.Exec(t.Context(), sql, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// requests counts the keys that are taken, those we make up for the caller too.
+func (s *stand) requests(t *testing.T) (count int) {
+	t.Helper()
+	err := s.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM requests`).Scan(&count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+// rows counts what every table holds but those in which processes say that they
+// live. It is the catalogue that lists them, so no table is forgotten.
+func (s *stand) rows(t *testing.T) map[string]int64 {
+	t.Helper()
+	const everyTable = `
+		SELECT n.nspname || '.' || t.relname,
+		       (xpath('/row/count/text()', query_to_xml(format('SELECT count(*) FROM %I.%I', n.nspname, t.relname), false, true, '')))[1]::text::bigint
+		FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
+		WHERE n.nspname IN ('public', 'river') AND t.relkind IN ('r', 'p') AND NOT t.relispartition
+		  AND t.relname NOT IN ('workers', 'river_client', 'river_client_queue', 'river_leader', 'river_queue')`
+	rows, err := s.db.Pool.Query(t.Context(), everyTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int64{}
+	var table string
+	var count int64
+	_, err = pgx.ForEachRow(rows, []any{&table, &count}, func() error { counts[table] = count; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counts["public.requests"] == 0 || len(counts) < 25 {
+		t.Fatalf("the tables were not counted: %v", counts)
+	}
+	return counts
+}
+
+// sent is a request. Its zero value asks for nothing, as the toboggans.
+type sent struct {
+	as     string // whose key; "toboggans" if ""
+	method string // POST if ""
+	target string // with the query, escaped
+	body   string
+	header http.Header // replaces what is in it; a name with no values is not sent
+
+	repeats bool // the answer is to have a card number in it, which the contract does not allow
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	object map[string]any
+	fault  fault
+}
+
+type fault struct{ Type, Code, Param, Message string }
+
+// ask sends a request whose answer is held to the contract.
+func (s *stand) ask(t *testing.T, r sent) answer {
+	t.Helper()
+	if r.method == "" {
+		r.method = http.MethodPost
+	}
+	if r.as == "" {
+		r.as = "toboggans"
+	}
+	request, err := http.NewRequestWithContext(t.Context(), r.method, s.server.URL+r.target, strings.NewReader(r.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+s.keys[r.as])
+	if r.body != "" {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	maps.Copy(request.Header, r.header)
+	transport := s.server.Client().Transport
+	if !r.repeats {
+		transport = apitest.Checked(t, transport)
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readAnswer(t, response)
+}
+
+func readAnswer(t *testing.T, response *http.Response) answer {
+	t.Helper()
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := answer{status: response.StatusCode, header: response.Header, body: body}
+	err = json.Unmarshal(body, &a.object)
+	if err != nil {
+		t.Fatalf("the answer %d is no JSON object: %q", a.status, body)
+	}
+	var envelope struct{ Error fault }
+	err = json.Unmarshal(body, &envelope)
+	if err != nil {
+		t.Fatalf("the error is not readable: %v: %s", err, body)
+	}
+	a.fault = envelope.Error
+	return a
+}
+
+// make asks for something that has to succeed and returns its id.
+func (s *stand) make(t *testing.T, as, target, body string) string {
+	t.Helper()
+	a := s.ask(t, sent{as: as, target: target, body: body})
+	name, _ := a.object["id"].(string)
+	if a.status != http.StatusOK || name == "" {
+		t.Fatalf("POST %s %s: %d %s", target, body, a.status, a.body)
+	}
+	return name
+}
+
+// number is a test card's. This is how a test gets at one: none is written down.
+func number(t *testing.T, name string) string {
+	t.Helper()
+	card, known := testcard.ByName(name)
+	if !known {
+		t.Fatalf("there is no test card %q", name)
+	}
+	return card.Number()
+}
+
+// lines gathers the log.
+type lines struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(line)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
+}

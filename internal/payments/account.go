@@ -1,0 +1,82 @@
+package payments
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// Account is a merchant.
+type Account struct {
+	ID                  string
+	Name                string
+	Country             string
+	DefaultCurrency     string
+	StatementDescriptor string
+	PayoutDelayDays     int
+	CreatedAt           time.Time
+}
+
+const selectAccounts = `
+	SELECT id, name, country, default_currency, statement_descriptor, payout_delay_days, created_at
+	FROM accounts`
+
+const (
+	accountByID  = selectAccounts + ` WHERE id = @id`
+	listAccounts = selectAccounts + ` ORDER BY created_at, id`
+)
+
+// AccountObject is an account on the wire, as far as Ratchet has one.
+type AccountObject struct {
+	ID               string          `json:"id"`
+	Object           string          `json:"object"`
+	BusinessProfile  businessProfile `json:"business_profile"`
+	ChargesEnabled   bool            `json:"charges_enabled"`
+	Country          string          `json:"country"`
+	Created          int64           `json:"created"`
+	DefaultCurrency  string          `json:"default_currency"`
+	DetailsSubmitted bool            `json:"details_submitted"`
+	Email            *string         `json:"email"`
+	PayoutsEnabled   bool            `json:"payouts_enabled"`
+	Type             string          `json:"type"`
+}
+
+type businessProfile struct {
+	MCC                *string `json:"mcc"`
+	Name               string  `json:"name"`
+	ProductDescription *string `json:"product_description"`
+	SupportAddress     *string `json:"support_address"`
+	SupportEmail       *string `json:"support_email"`
+	SupportPhone       *string `json:"support_phone"`
+	SupportURL         *string `json:"support_url"`
+	URL                *string `json:"url"`
+}
+
+func (a *Account) wire() any {
+	return AccountObject{
+		ID: a.ID, Object: "account", BusinessProfile: businessProfile{Name: a.Name}, ChargesEnabled: true, Country: a.Country,
+		Created: unix(a.CreatedAt), DefaultCurrency: a.DefaultCurrency, DetailsSubmitted: true, PayoutsEnabled: true, Type: "standard",
+	}
+}
+
+// RetrieveAccount answers GET /v1/account: the one whose key was used.
+func RetrieveAccount(ctx context.Context, db phase.Reader, v Viewer, in RetrieveBalanceParams) (any, error) {
+	account, err := one[Account](ctx, db, accountByID, pgx.StrictNamedArgs{"id": v.AccountID})
+	if err != nil {
+		return nil, err
+	}
+	return expand(ctx, db, v, in.Expand, account.wire())
+}
+
+// RetrieveAccountByID answers GET /v1/accounts/{account}: nobody has access to
+// another one than his own.
+func RetrieveAccountByID(ctx context.Context, db phase.Reader, v Viewer, in Retrieve) (any, error) {
+	if in.ID != v.AccountID {
+		return nil, apierror.NoAccess(v.Key, in.ID)
+	}
+	return RetrieveAccount(ctx, db, v, RetrieveBalanceParams{Expand: in.Expand})
+}

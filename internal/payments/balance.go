@@ -1,0 +1,219 @@
+package payments
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/ledger"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// BalanceTransaction is how a posting looks to the merchant.
+type BalanceTransaction struct {
+	ID          string
+	Currency    string
+	Source      string
+	Kind        string
+	Description *string
+	AvailableOn time.Time
+	CreatedAt   time.Time
+	Amount      int64
+	Fee         int64
+	Available   bool
+}
+
+// BalanceTransactionObject is a balance transaction on the wire.
+type BalanceTransactionObject struct {
+	ID                string      `json:"id"`
+	Object            string      `json:"object"`
+	Amount            int64       `json:"amount"`
+	AvailableOn       int64       `json:"available_on"`
+	BalanceType       string      `json:"balance_type"`
+	Created           int64       `json:"created"`
+	Currency          string      `json:"currency"`
+	Description       *string     `json:"description"`
+	ExchangeRate      *float64    `json:"exchange_rate"`
+	Fee               int64       `json:"fee"`
+	FeeDetails        []feeDetail `json:"fee_details"`
+	Net               int64       `json:"net"`
+	ReportingCategory string      `json:"reporting_category"`
+	Source            string      `json:"source"`
+	Status            string      `json:"status"`
+	Type              string      `json:"type"`
+}
+
+type feeDetail struct {
+	Amount      int64   `json:"amount"`
+	Application *string `json:"application"`
+	Currency    string  `json:"currency"`
+	Description string  `json:"description"`
+	Type        string  `json:"type"`
+}
+
+func (b *BalanceTransaction) wire() any {
+	o := BalanceTransactionObject{
+		ID: b.ID, Object: "balance_transaction", Amount: b.Amount, AvailableOn: unix(b.AvailableOn), BalanceType: "payments",
+		Created: unix(b.CreatedAt), Currency: b.Currency, Description: b.Description, Fee: b.Fee, FeeDetails: []feeDetail{},
+		Net: b.Amount - b.Fee, ReportingCategory: reportingCategory(b.Kind), Source: b.Source, Status: "pending", Type: b.Kind,
+	}
+	feeFor := "Stripe processing fees"
+	if b.Kind == "dispute" || b.Kind == "dispute_reversal" {
+		o.Type, feeFor = "adjustment", "Dispute fee"
+	}
+	if b.Fee != 0 {
+		o.FeeDetails = append(o.FeeDetails, feeDetail{Amount: b.Fee, Currency: b.Currency, Description: feeFor, Type: "stripe_fee"})
+	}
+	if b.Available {
+		o.Status = "available"
+	}
+	return o
+}
+
+// reportingCategory is how accountants group a kind.
+func reportingCategory(kind string) string {
+	if kind == "payout_failure" || kind == "payout_cancel" {
+		return "payout_reversal"
+	}
+	return kind
+}
+
+// balanceTransactionOf is how a posting will look that tx has just queued.
+func balanceTransactionOf(tx *phase.Tx, p ledger.Posting) *BalanceTransaction {
+	return &BalanceTransaction{
+		ID: p.ID, Currency: p.Currency, Source: p.Source, Kind: p.Kind, Description: p.Description, AvailableOn: p.AvailableOn,
+		CreatedAt: tx.Now(), Amount: p.Gross(), Fee: p.Fee(), Available: !p.AvailableOn.After(tx.AccountNow()),
+	}
+}
+
+const selectBalanceTransactions = `
+	SELECT id, currency, source, kind, description, available_on, created_at, amount, fee, available_on <= account_time(account_id, livemode) AS available
+	FROM balance_transactions
+	WHERE account_id = @account_id AND livemode = @livemode`
+
+const (
+	balanceTransactionByID = selectBalanceTransactions + ` AND id = @id`
+
+	balanceTransactionFilters = ` AND (@type::text IS NULL OR CASE WHEN kind IN ('dispute', 'dispute_reversal') THEN 'adjustment' ELSE kind END = @type)
+		AND (@source::text IS NULL OR source = @source) AND (@currency::text IS NULL OR currency = @currency)
+		AND (@payout::text IS NULL OR EXISTS (
+			SELECT FROM ledger_swept s WHERE s.payout = @payout AND s.book_id = balance_transactions.book_id AND s.posting_id = balance_transactions.id))`
+	listBalanceTransactions          = selectBalanceTransactions + balanceTransactionFilters + newestFirst
+	listBalanceTransactionsBackwards = selectBalanceTransactions + balanceTransactionFilters + oldestFirst
+)
+
+// RetrieveBalanceTransaction answers GET /v1/balance_transactions/{id}.
+func RetrieveBalanceTransaction(ctx context.Context, db phase.Reader, v Viewer, in Retrieve) (any, error) {
+	found, err := byID[BalanceTransaction](ctx, db, balanceTransactionByID, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, apierror.NotFound("balance transaction", "id", in.ID)
+	}
+	return expand(ctx, db, v, in.Expand, found.wire())
+}
+
+// ListBalanceTransactionsParams are the parameters of GET /v1/balance_transactions.
+type ListBalanceTransactionsParams struct {
+	List
+	Type     *string `form:"type"`
+	Source   *string `form:"source"`
+	Currency *string `form:"currency"`
+	Payout   *string `form:"payout"`
+}
+
+// ListBalanceTransactions answers GET /v1/balance_transactions. Only an automatic
+// payout consists of certain movements; one that was asked for is just an amount.
+func ListBalanceTransactions(ctx context.Context, db phase.Reader, v Viewer, in ListBalanceTransactionsParams) (any, error) {
+	if in.Payout != nil {
+		payout, err := byID[Payout](ctx, db, payoutByID, v, *in.Payout)
+		switch {
+		case err != nil:
+			return nil, err
+		case payout == nil:
+			return nil, apierror.NoSuch("payout", "payout", *in.Payout)
+		case payout.AutomaticOn == nil:
+			return nil, apierror.Invalid("payout", "Balance transaction history can only be filtered on automatic transfers, not manual.")
+		}
+	}
+	return page[BalanceTransaction](ctx, db, v, in.List, listing{
+		url: "/v1/balance_transactions", object: "balance transaction", byID: balanceTransactionByID,
+		newest: listBalanceTransactions, oldest: listBalanceTransactionsBackwards,
+		filters: pgx.StrictNamedArgs{"type": in.Type, "source": in.Source, "currency": in.Currency, "payout": in.Payout},
+	})
+}
+
+// BalanceObject is the balance on the wire.
+type BalanceObject struct {
+	Object    string          `json:"object"`
+	Available []balanceAmount `json:"available"`
+	Livemode  bool            `json:"livemode"`
+	Pending   []balanceAmount `json:"pending"`
+}
+
+type balanceAmount struct {
+	Amount      int64       `json:"amount"`
+	Currency    string      `json:"currency"`
+	SourceTypes sourceTypes `json:"source_types"`
+}
+
+type sourceTypes struct {
+	Card int64 `json:"card"`
+}
+
+// Pending and available are two halves of one sum, split by time: no job moves
+// money from the one to the other.
+const sumBalance = `
+	WITH t AS MATERIALIZED (SELECT account_time(@account_id, @livemode) AS now) -- one look at the clock for both halves
+	SELECT b.currency,
+	       coalesce(sum(m.amount) FILTER (WHERE m.available_on <= t.now), 0)::bigint AS available,
+	       coalesce(sum(m.amount) FILTER (WHERE m.available_on > t.now), 0)::bigint AS pending
+	FROM ledger_books b
+	CROSS JOIN t
+	LEFT JOIN LATERAL (
+		SELECT p.available_on, CASE WHEN l.credit = 'merchant_balance' THEN l.amount ELSE -l.amount END AS amount
+		FROM ledger_legs l JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id
+		WHERE l.book_id = b.id AND 'merchant_balance' IN (l.debit, l.credit)) m ON true
+	WHERE b.account_id = @account_id AND b.livemode = @livemode
+	GROUP BY b.currency
+	ORDER BY b.currency`
+
+// RetrieveBalanceParams are the parameters of GET /v1/balance.
+type RetrieveBalanceParams struct {
+	Expand form.Expand `form:"expand"`
+}
+
+// RetrieveBalance answers GET /v1/balance: what the merchant can have paid out
+// now, and what is still pending, per currency.
+func RetrieveBalance(ctx context.Context, db phase.Reader, v Viewer, in RetrieveBalanceParams) (any, error) {
+	rows, err := db.Query(ctx, sumBalance, v.args())
+	if err != nil {
+		return nil, fmt.Errorf("sum balance: %w", err)
+	}
+	type sums struct {
+		Currency           string
+		Available, Pending int64
+	}
+	books, err := pgx.CollectRows(rows, pgx.RowToStructByName[sums])
+	if err != nil {
+		return nil, fmt.Errorf("sum balance: %w", err)
+	}
+	if len(books) == 0 {
+		account, err := one[Account](ctx, db, accountByID, pgx.StrictNamedArgs{"id": v.AccountID})
+		if err != nil {
+			return nil, err
+		}
+		books = append(books, sums{Currency: account.DefaultCurrency})
+	}
+	balance := BalanceObject{Object: "balance", Livemode: v.Livemode}
+	for _, b := range books {
+		balance.Available = append(balance.Available, balanceAmount{b.Available, b.Currency, sourceTypes{b.Available}})
+		balance.Pending = append(balance.Pending, balanceAmount{b.Pending, b.Currency, sourceTypes{b.Pending}})
+	}
+	return expand(ctx, db, v, in.Expand, balance)
+}

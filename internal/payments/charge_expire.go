@@ -1,0 +1,109 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// ExpireChargeParams are what the worker asks for.
+type ExpireChargeParams struct{ Charge string }
+
+// ExpireCharge lets an authorization go that nobody captured in time. To the
+// merchant it looks like a refund, with a reason that no request can give.
+//
+//	(nothing) ──▶ refund_recorded ──▶ refund_answered ──▶ charge_expired
+//	  claim + reserve the charge     void, no tx open     answer
+var ExpireCharge = phase.Define("charge.expire", 1,
+	phase.Atomic(refundRecorded, recordLapse),
+	phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ ExpireChargeParams, s *refundState) error {
+		return askForRefund(ctx, slip, s)
+	}),
+	phase.Atomic("charge_expired", func(ctx context.Context, tx *phase.Tx, _ ExpireChargeParams, s *refundState) (phase.Outcome, error) {
+		charge, refund, _, err := settleRefund(ctx, tx, s)
+		if err != nil {
+			return phase.Outcome{}, err
+		}
+		if refund.Status == refundSucceeded {
+			emit(tx, "charge.expired", charge.ID, charge.wire(), nil)
+		}
+		return phase.OK(charge.ID, charge.wire()), nil
+	}),
+)
+
+// recordLapse looks again, under the charge's lock: of two workers that found the
+// same charge one is told that there is nothing to do, and stores nothing.
+func recordLapse(ctx context.Context, tx *phase.Tx, in ExpireChargeParams, s *refundState) (phase.Outcome, error) {
+	charge, err := lockedCharge(ctx, tx, in.Charge)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if charge.Captured || charge.AmountRefunded > 0 || charge.CaptureBefore == nil || charge.CaptureBefore.After(tx.Now()) {
+		return phase.Outcome{}, apierror.Invalid("", "Charge %s has not lapsed.", charge.ID)
+	}
+	reason := "expired_uncaptured_charge"
+	return recordRefund(ctx, tx, in.Charge, RefundParams{Reason: &reason}, s)
+}
+
+// One that could not be let go has a failed refund, and is left to a person.
+const lapsedCharges = `
+	SELECT c.id AS charge, c.payment_intent_id, c.account_id, c.livemode, a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
+	       account_ahead(c.account_id, c.livemode) AS ahead
+	FROM charges c JOIN accounts a ON a.id = c.account_id
+	WHERE c.capture_before < clock_timestamp() AND NOT c.captured AND c.amount_refunded = 0 AND c.busy_with IS NULL
+	  AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = c.account_id AND r.charge_id = c.id)
+	ORDER BY c.capture_before LIMIT @limit`
+
+// lapsesAtOnce bounds how many authorizations one look lets go.
+const lapsesAtOnce = 32
+
+// ActorWorker is who the audit trail says let an authorization go.
+const ActorWorker = "worker"
+
+// ExpireLapsed lets go what nobody captured in time. Any number of processes may
+// do so at once.
+func ExpireLapsed(ctx context.Context, e *phase.Engine) (tried int, err error) {
+	rows, err := e.Pool().Query(ctx, lapsedCharges, pgx.StrictNamedArgs{"limit": lapsesAtOnce})
+	if err != nil {
+		return 0, err
+	}
+	lapsed, err := pgx.CollectRows(rows, pgx.RowToStructByName[whose])
+	if err != nil {
+		return 0, err
+	}
+	for n, w := range lapsed {
+		err := w.expire(ctx, e)
+		var elsewhere *apierror.Error // somebody else does it, or the engine goes on with it later
+		if err != nil && !errors.As(err, &elsewhere) {
+			return n, err
+		}
+	}
+	return len(lapsed), nil
+}
+
+// expire lets one go: by itself, or with the intent that it was made for.
+func (w whose) expire(ctx context.Context, e *phase.Engine) error {
+	if w.PaymentIntentID == nil {
+		_, err := ExpireCharge.Serve(ctx, e, w.expiry(), ExpireChargeParams{w.Charge})
+		return err
+	}
+	reason := "automatic"
+	_, err := CancelPaymentIntent.Serve(ctx, e, w.expiry(), CancelPaymentIntentParams{ID: *w.PaymentIntentID, Reason: &reason})
+	return err
+}
+
+func (w whose) expiry() phase.Call {
+	return phase.Call{
+		Caller: phase.Caller{AccountID: w.AccountID, Livemode: w.Livemode, RequestID: id.New("req", time.Now()),
+			Context: idempotency.Context{APIVersion: APIVersion, Actor: ActorWorker, Merchant: w.Merchant}},
+		Method: "POST", Path: "/worker/charges/" + w.Charge + "/expire", Fingerprint: []byte(w.Charge),
+	}
+}

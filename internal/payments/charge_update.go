@@ -1,0 +1,102 @@
+package payments
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// UpdateChargeParams are what POST /v1/charges/{charge} takes.
+type UpdateChargeParams struct {
+	ID           string        `path:"charge"`
+	Customer     string        `form:"customer" max:"500"`
+	Description  *string       `form:"description,unset" max:"40000"`
+	Metadata     form.Metadata `form:"metadata"`
+	ReceiptEmail *string       `form:"receipt_email,unset" max:"800"`
+	Shipping     *Shipping     `form:"shipping"`
+	FraudDetails *struct {
+		UserReport *string `form:"user_report,unset" enum:"safe,fraudulent"`
+	} `form:"fraud_details"`
+	Expand form.Expand `form:"expand"`
+}
+
+const chargeUpdated = "charge_updated"
+
+const updateCharge = `
+	UPDATE charges
+	SET customer_id = @customer_id, description = @description, metadata = @metadata, receipt_email = @receipt_email,
+	    shipping = @shipping, fraud_details = @fraud_details
+	WHERE account_id = @account_id AND id = @id`
+
+// UpdateCharge changes what a merchant may change of a charge: nothing about money.
+var UpdateCharge = phase.Define("charge.update", 1,
+	phase.Atomic(chargeUpdated, changeCharge),
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateChargeParams) error {
+	if err := checkEmail("receipt_email", in.ReceiptEmail); err != nil {
+		return err
+	}
+	if in.Customer != "" {
+		if err := customerExists(ctx, db, viewer(caller), in.Customer); err != nil {
+			return asParam(err, "customer")
+		}
+	}
+	return chargeExists(ctx, db, viewer(caller), in.ID)
+})
+
+func changeCharge(ctx context.Context, tx *phase.Tx, in UpdateChargeParams, _ *struct{}) (phase.Outcome, error) {
+	charge, err := lockedCharge(ctx, tx, in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	before := charge.object()
+	if in.Customer != "" {
+		if charge.CustomerID != nil && *charge.CustomerID != in.Customer {
+			return phase.Outcome{}, apierror.Invalid("customer", "You cannot update the customer of charge %s: it already has one.", charge.ID)
+		}
+		charge.CustomerID = &in.Customer
+	}
+	charge.Description, charge.ReceiptEmail = given(in.Description, charge.Description), given(in.ReceiptEmail, charge.ReceiptEmail)
+	charge.Metadata, err = in.Metadata.Apply(charge.Metadata)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if in.Shipping != nil {
+		charge.Shipping = in.Shipping
+	}
+	if in.FraudDetails != nil && in.FraudDetails.UserReport != nil {
+		charge.report(*in.FraudDetails.UserReport)
+	}
+	previous, err := changes(before, charge.object())
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	tx.WriteOne(updateCharge, pgx.StrictNamedArgs{
+		"account_id": tx.AccountID, "id": charge.ID, "customer_id": charge.CustomerID, "description": charge.Description,
+		"metadata": charge.Metadata, "receipt_email": charge.ReceiptEmail, "shipping": charge.Shipping, "fraud_details": charge.FraudDetails,
+	})
+	if len(previous) > 0 {
+		emit(tx, "charge.updated", charge.ID, charge.wire(), previous)
+	}
+	return replyWithCharge(ctx, tx, in.Expand, charge)
+}
+
+// report notes what the merchant thinks of a charge; "" takes it back.
+func (c *Charge) report(opinion string) {
+	if opinion == "" {
+		delete(c.FraudDetails, "user_report")
+		return
+	}
+	c.FraudDetails["user_report"] = opinion
+}
+
+func replyWithCharge(ctx context.Context, tx *phase.Tx, paths form.Expand, charge *Charge, known ...any) (phase.Outcome, error) {
+	body, err := expand(ctx, tx, viewer(tx.Caller), paths, charge.wire(), append(known, charge.wire())...)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	return phase.OK(charge.ID, body), nil
+}

@@ -1,0 +1,128 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// ExpireCheckoutSessionParams are what POST /v1/checkout/sessions/{session}/expire takes.
+type ExpireCheckoutSessionParams struct {
+	ID     string      `path:"session"`
+	Expand form.Expand `form:"expand"`
+}
+
+const sessionIsExpired = "checkout_session_expired"
+
+// ExpireCheckoutSession ends a session in which nothing was paid. Its intent is
+// canceled with it. While an attempt to pay is under way it is told to wait (429).
+var ExpireCheckoutSession = phase.Define("checkout_session.expire", 1,
+	phase.Atomic(sessionIsExpired, expireSession),
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *ExpireCheckoutSessionParams) error {
+	_, err := readSession(ctx, db, viewer(caller), in.ID)
+	return err
+})
+
+func expireSession(ctx context.Context, tx *phase.Tx, in ExpireCheckoutSessionParams, _ *struct{}) (phase.Outcome, error) {
+	session, err := lockedSession(ctx, tx, in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if session.Status != sessionOpen {
+		return phase.Outcome{}, apierror.Invalid("", "This Checkout Session has a status of %s. Only one with a status of open can be expired.", session.Status)
+	}
+	if err := session.cancelIntent(ctx, tx); err != nil {
+		return phase.Outcome{}, err
+	}
+	session.Status = sessionExpired
+	session.update(tx)
+	emit(tx, "checkout.session.expired", session.ID, session.wire(), nil)
+	return replyWithSession(ctx, tx, in.Expand, session, nil)
+}
+
+// cancelIntent cancels what the session would have been paid with.
+func (s *CheckoutSession) cancelIntent(ctx context.Context, tx *phase.Tx) error {
+	switch {
+	case s.PaymentIntentID != nil:
+		intent, err := lockedIntent(ctx, tx, *s.PaymentIntentID)
+		if err != nil {
+			return err
+		}
+		if intent.BusyWith != nil {
+			return apierror.Locked()
+		}
+		intent.cancel(tx, nil)
+	case s.SetupIntentID != nil:
+		setup, err := lockedSetup(ctx, tx, *s.SetupIntentID)
+		if err != nil {
+			return err
+		}
+		if setup.BusyWith != nil {
+			return apierror.Locked()
+		}
+		setup.cancel(tx, nil)
+	}
+	return nil
+}
+
+// dueSession is a session whose time is over, and what is needed to act on it.
+type dueSession struct {
+	AccountID string
+	Livemode  bool
+	ID        string
+	idempotency.Merchant
+}
+
+const dueSessions = `
+	SELECT s.account_id, s.livemode, s.id, a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
+	       account_ahead(s.account_id, s.livemode) AS ahead
+	FROM checkout_sessions s JOIN accounts a ON a.id = s.account_id
+	WHERE s.status = 'open' AND s.expires_at <= now()
+	ORDER BY s.expires_at LIMIT @limit`
+
+// ExpireDueSessions expires the sessions whose time is over, at most limit of
+// them, and returns how many it has expired. It is the same operation as the one a
+// merchant can ask for, with the same trace in the audit trail. It can run any
+// number of times at once: the second finds a session that is not open any more,
+// and one that is being paid is left for the next time.
+func ExpireDueSessions(ctx context.Context, e *phase.Engine, limit int) (expired int, err error) {
+	rows, err := e.Pool().Query(ctx, dueSessions, pgx.StrictNamedArgs{"limit": limit})
+	if err != nil {
+		return 0, fmt.Errorf("look for sessions to expire: %w", err)
+	}
+	due, err := pgx.CollectRows(rows, pgx.RowToStructByName[dueSession])
+	if err != nil {
+		return 0, fmt.Errorf("look for sessions to expire: %w", err)
+	}
+	for _, s := range due {
+		_, err := ExpireCheckoutSession.Serve(ctx, e, s.call(), ExpireCheckoutSessionParams{ID: s.ID})
+		var refused *apierror.Error
+		switch {
+		case err == nil:
+			expired++
+		case !errors.As(err, &refused) || refused.Status >= http.StatusInternalServerError:
+			return expired, fmt.Errorf("expire %s: %w", s.ID, err)
+		}
+	}
+	return expired, nil
+}
+
+func (s dueSession) call() phase.Call {
+	return phase.Call{
+		Caller: phase.Caller{
+			AccountID: s.AccountID, Livemode: s.Livemode, RequestID: id.New("req", time.Now()),
+			Context: idempotency.Context{APIVersion: APIVersion, Actor: "clock", Merchant: s.Merchant},
+		},
+		Method: http.MethodPost, Path: "/v1/checkout/sessions/" + s.ID + "/expire", Fingerprint: []byte(s.ID),
+	}
+}

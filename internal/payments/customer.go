@@ -1,0 +1,244 @@
+package payments
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// Customer is somebody who pays more than once.
+type Customer struct {
+	AccountID           string
+	ID                  string
+	Livemode            bool
+	RequestID           string
+	Name                *string
+	Email               *string
+	Phone               *string
+	Description         *string
+	Address             *Address
+	Shipping            *CustomerShipping
+	Metadata            map[string]string
+	Balance             int64
+	DefaultSource       *string
+	InvoicePrefix       string
+	NextInvoiceSequence int64
+	InvoiceSettings     InvoiceSettings
+	PreferredLocales    []string
+	TaxExempt           string
+	CreatedAt           time.Time
+	DeletedAt           *time.Time
+}
+
+// InvoiceSettings are kept for the integrations that send them; Ratchet makes no invoices.
+type InvoiceSettings struct {
+	CustomFields         []CustomField     `json:"custom_fields" form:"custom_fields" max:"4"`
+	DefaultPaymentMethod *string           `json:"default_payment_method" form:"default_payment_method,unset"`
+	Footer               *string           `json:"footer" form:"footer,unset" max:"5000"`
+	RenderingOptions     *RenderingOptions `json:"rendering_options" form:"rendering_options,unset"`
+}
+
+// CustomField is a line of an invoice's header.
+type CustomField struct {
+	Name  string `json:"name" form:"name,required" max:"40"`
+	Value string `json:"value" form:"value,required" max:"140"`
+}
+
+// RenderingOptions say how an invoice looks.
+type RenderingOptions struct {
+	AmountTaxDisplay *string `json:"amount_tax_display" form:"amount_tax_display,unset" enum:"exclude_tax,include_inclusive_tax"`
+	Template         *string `json:"template" form:"template" max:"5000"`
+}
+
+// CustomerObject is a customer on the wire.
+type CustomerObject struct {
+	ID                  string            `json:"id"`
+	Object              string            `json:"object"`
+	Address             *Address          `json:"address"`
+	Balance             int64             `json:"balance"`
+	Created             int64             `json:"created"`
+	Currency            *string           `json:"currency"`
+	CustomerAccount     *string           `json:"customer_account"`
+	DefaultSource       *string           `json:"default_source"`
+	Delinquent          bool              `json:"delinquent"`
+	Description         *string           `json:"description"`
+	Discount            *string           `json:"discount"`
+	Email               *string           `json:"email"`
+	InvoicePrefix       string            `json:"invoice_prefix"`
+	InvoiceSettings     InvoiceSettings   `json:"invoice_settings"`
+	Livemode            bool              `json:"livemode"`
+	Metadata            map[string]string `json:"metadata"`
+	Name                *string           `json:"name"`
+	NextInvoiceSequence int64             `json:"next_invoice_sequence"`
+	Phone               *string           `json:"phone"`
+	PreferredLocales    []string          `json:"preferred_locales"`
+	Shipping            *CustomerShipping `json:"shipping"`
+	TaxExempt           string            `json:"tax_exempt"`
+	TestClock           *string           `json:"test_clock"`
+}
+
+// Deleted is what is left of a deleted object on the wire.
+type Deleted struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Deleted bool   `json:"deleted"`
+}
+
+func (c *Customer) wire() any {
+	if c.DeletedAt != nil {
+		return Deleted{c.ID, "customer", true}
+	}
+	return c.object()
+}
+
+func (c *Customer) object() CustomerObject {
+	return CustomerObject{
+		ID: c.ID, Object: "customer", Address: c.Address, Balance: c.Balance, Created: unix(c.CreatedAt), DefaultSource: c.DefaultSource,
+		Description: c.Description, Email: c.Email, InvoicePrefix: c.InvoicePrefix, InvoiceSettings: c.InvoiceSettings, Livemode: c.Livemode,
+		Metadata: c.Metadata, Name: c.Name, NextInvoiceSequence: c.NextInvoiceSequence, Phone: c.Phone,
+		PreferredLocales: c.PreferredLocales, Shipping: c.Shipping, TaxExempt: c.TaxExempt,
+	}
+}
+
+const insertCustomer = `
+	INSERT INTO customers (account_id, id, livemode, request_id, name, email, phone, description, address, shipping, metadata,
+		balance, default_source, invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt, created_at)
+	VALUES (@account_id, @id, @livemode, @request_id, @name, @email, @phone, @description, @address, @shipping, @metadata,
+		@balance, @default_source, @invoice_prefix, @next_invoice_sequence, @invoice_settings, @preferred_locales, @tax_exempt, @created_at)`
+
+const updateCustomer = `
+	UPDATE customers
+	SET name = @name, email = @email, phone = @phone, description = @description, address = @address, shipping = @shipping,
+	    metadata = @metadata, balance = @balance, default_source = @default_source, invoice_prefix = @invoice_prefix,
+	    next_invoice_sequence = @next_invoice_sequence, invoice_settings = @invoice_settings,
+	    preferred_locales = @preferred_locales, tax_exempt = @tax_exempt
+	WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
+
+const deleteCustomer = `UPDATE customers SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
+
+const selectCustomers = `
+	SELECT account_id, id, livemode, request_id, name, email, phone, description, address, shipping, metadata, balance, default_source,
+	       invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt, created_at, deleted_at
+	FROM customers
+	WHERE account_id = @account_id AND livemode = @livemode`
+
+const customerByID = selectCustomers + ` AND id = @id`
+const lockCustomer = customerByID + ` AND deleted_at IS NULL FOR NO KEY UPDATE`
+
+const customerFilters = ` AND deleted_at IS NULL AND (@email::text IS NULL OR email = @email)`
+const (
+	listCustomers          = selectCustomers + customerFilters + newestFirst
+	listCustomersBackwards = selectCustomers + customerFilters + oldestFirst
+)
+
+// columns are the customer's values as both INSERT and UPDATE name them.
+func (c *Customer) columns() pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{
+		"account_id": c.AccountID, "id": c.ID,
+		"name": c.Name, "email": c.Email, "phone": c.Phone, "description": c.Description, "address": c.Address, "shipping": c.Shipping,
+		"metadata": c.Metadata, "balance": c.Balance, "default_source": c.DefaultSource, "invoice_prefix": c.InvoicePrefix,
+		"next_invoice_sequence": c.NextInvoiceSequence, "invoice_settings": c.InvoiceSettings,
+		"preferred_locales": c.PreferredLocales, "tax_exempt": c.TaxExempt,
+	}
+}
+
+func (c *Customer) insert(tx *phase.Tx) {
+	args := c.columns()
+	args["livemode"], args["request_id"], args["created_at"] = c.Livemode, c.RequestID, c.CreatedAt
+	tx.Write(insertCustomer, args)
+}
+
+func (c *Customer) update(tx *phase.Tx) { tx.WriteOne(updateCustomer, c.columns()) }
+
+// lockedCustomer reads a customer for a change. A deleted one is not there any more.
+func lockedCustomer(ctx context.Context, tx *phase.Tx, id string) (*Customer, error) {
+	customer, err := byID[Customer](ctx, tx, lockCustomer, viewer(tx.Caller), id)
+	if err != nil {
+		return nil, err
+	}
+	if customer == nil {
+		return nil, apierror.NotFound("customer", "id", id)
+	}
+	return customer, nil
+}
+
+// RetrieveCustomer answers GET /v1/customers/{customer}. A deleted customer is
+// shown as deleted.
+func RetrieveCustomer(ctx context.Context, db phase.Reader, v Viewer, in Retrieve) (any, error) {
+	customer, err := byID[Customer](ctx, db, customerByID, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if customer == nil {
+		return nil, apierror.NotFound("customer", "id", in.ID)
+	}
+	return expand(ctx, db, v, in.Expand, customer.wire())
+}
+
+// ListCustomersParams are the parameters of GET /v1/customers.
+type ListCustomersParams struct {
+	List
+	Email *string `form:"email" max:"512"`
+}
+
+// ListCustomers answers GET /v1/customers.
+func ListCustomers(ctx context.Context, db phase.Reader, v Viewer, in ListCustomersParams) (any, error) {
+	return page[Customer](ctx, db, v, in.List, listing{
+		url: "/v1/customers", object: "customer", newest: listCustomers, oldest: listCustomersBackwards, byID: customerByID,
+		filters: pgx.StrictNamedArgs{"email": in.Email},
+	})
+}
+
+// ListCards answers GET /v1/customers/{customer}/sources.
+func ListCards(ctx context.Context, db phase.Reader, v Viewer, in ListCardsParams) (any, error) {
+	if err := customerExists(ctx, db, v, in.Customer); err != nil {
+		return nil, err
+	}
+	return page[CustomerCard](ctx, db, v, in.List, listing{
+		url: "/v1/customers/" + in.Customer + "/sources", object: "source", newest: listCards, oldest: listCardsBackwards, byID: cardByID,
+		filters: pgx.StrictNamedArgs{"customer_id": in.Customer},
+	})
+}
+
+// ListCardsParams are the parameters of GET /v1/customers/{customer}/sources.
+type ListCardsParams struct {
+	List
+	Customer string `path:"customer" json:"-"`
+	Kind     string `form:"object" enum:"card"`
+}
+
+// RetrieveCardParams are the parameters of GET /v1/customers/{customer}/sources/{id}.
+type RetrieveCardParams struct {
+	Retrieve
+	Customer string `path:"customer" json:"-"`
+}
+
+// RetrieveCard answers GET /v1/customers/{customer}/sources/{id}.
+func RetrieveCard(ctx context.Context, db phase.Reader, v Viewer, in RetrieveCardParams) (any, error) {
+	if err := customerExists(ctx, db, v, in.Customer); err != nil {
+		return nil, err
+	}
+	card, err := byID[CustomerCard](ctx, db, cardByID, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if card == nil || card.CustomerID != in.Customer {
+		return nil, apierror.NotFound("source", "id", in.ID)
+	}
+	return expand(ctx, db, v, in.Expand, card.wire())
+}
+
+func customerExists(ctx context.Context, db phase.Reader, v Viewer, id string) error {
+	customer, err := byID[Customer](ctx, db, customerByID, v, id)
+	if err != nil {
+		return err
+	}
+	if customer == nil || customer.DeletedAt != nil {
+		return apierror.NotFound("customer", "id", id)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package payments
+
+import (
+	"context"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// UpdateCustomerParams are what POST /v1/customers/{customer} takes.
+type UpdateCustomerParams struct {
+	CustomerParams
+	ID            string `path:"customer"`
+	DefaultSource string `form:"default_source"`
+}
+
+const customerUpdated = "customer_updated"
+
+// UpdateCustomer changes what was sent and leaves the rest.
+var UpdateCustomer = phase.Define("customer.update", 1,
+	phase.Atomic(customerUpdated, changeCustomer),
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateCustomerParams) error {
+	if err := customerExists(ctx, db, viewer(caller), in.ID); err != nil {
+		return err
+	}
+	return in.check(ctx, db, caller, in.ID)
+})
+
+func changeCustomer(ctx context.Context, tx *phase.Tx, in UpdateCustomerParams, _ *struct{}) (phase.Outcome, error) {
+	customer, err := lockedCustomer(ctx, tx, in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	before := customer.object()
+	known, err := customer.apply(ctx, tx, in.CustomerParams)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if in.DefaultSource != "" {
+		card, err := byID[CustomerCard](ctx, tx, cardByID, viewer(tx.Caller), in.DefaultSource)
+		if err != nil {
+			return phase.Outcome{}, err
+		}
+		if card == nil || card.CustomerID != customer.ID {
+			return phase.Outcome{}, apierror.NoSuch("source", "default_source", in.DefaultSource)
+		}
+		customer.DefaultSource = &card.ID
+	}
+	previous, err := changes(before, customer.object())
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	customer.update(tx)
+	for _, card := range known {
+		insertCustomerCard(tx, card)
+		emit(tx, "customer.source.created", card.ID, card.wire(), nil)
+	}
+	if len(previous) > 0 {
+		emit(tx, "customer.updated", customer.ID, customer.wire(), previous)
+	}
+	return replyWithCustomer(ctx, tx, in.Expand, customer, known)
+}

@@ -1,0 +1,238 @@
+package payments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/webhook"
+)
+
+// Event tells of one change, in the words of Stripe's event types.
+type Event struct {
+	ID             string
+	Type           string
+	Livemode       bool
+	Data           json.RawMessage
+	APIVersion     string
+	RequestID      string
+	IdempotencyKey *string
+	Unacknowledged int
+	CreatedAt      time.Time
+}
+
+// eventData is data of an event: the object as a plain GET shows it, and what
+// the changed fields were before.
+type eventData struct {
+	Object             any            `json:"object"`
+	PreviousAttributes map[string]any `json:"previous_attributes,omitempty"`
+}
+
+// An event travels with its deliveries, one to each endpoint that wants to hear of
+// it, and with the jobs that wake a worker for them. A merchant without endpoints
+// pays for one look into an index that is empty for it.
+const insertEvent = `
+	WITH event AS (
+		INSERT INTO events (account_id, id, livemode, type, object_id, data, api_version, request_id, idempotency_key, created_at)
+		VALUES (@account_id, @id, @livemode, @type, @object_id, @data, @api_version, @request_id, @idempotency_key, @created_at)
+	), delivery AS (
+		INSERT INTO webhook_deliveries (account_id, event_id, endpoint_id, due_at, created_at)
+		SELECT account_id, @id, id, @created_at, @created_at
+		FROM webhook_endpoints
+		WHERE account_id = @account_id AND livemode = @livemode AND status = 'enabled' AND deleted_at IS NULL
+		  AND enabled_events && ARRAY['*', @type::text]
+		RETURNING account_id, endpoint_id
+	)
+	INSERT INTO river.river_job (kind, args, queue, max_attempts)
+	SELECT @job_kind, jsonb_build_object('account_id', account_id, 'endpoint_id', endpoint_id), @job_queue, 3
+	FROM delivery`
+
+// emit queues an event in the transaction of the change it tells of: there is
+// never the one without the other. previous is nil except for updates.
+func emit(tx *phase.Tx, kind, objectID string, object any, previous map[string]any) {
+	tx.Write(insertEvent, eventArgs(Event{
+		ID: tx.NewID("evt"), Livemode: tx.Livemode, Type: kind, RequestID: tx.RequestID, IdempotencyKey: orNull(tx.Key), CreatedAt: tx.Now(),
+	}, tx.AccountID, objectID, eventData{object, previous}))
+}
+
+func eventArgs(e Event, accountID, objectID string, data eventData) pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{
+		"account_id": accountID, "id": e.ID, "livemode": e.Livemode, "type": e.Type, "object_id": objectID,
+		"data": data, "api_version": APIVersion, "request_id": e.RequestID, "idempotency_key": e.IdempotencyKey, "created_at": e.CreatedAt,
+		"job_kind": webhook.Wake{}.Kind(), "job_queue": webhook.Queue,
+	}
+}
+
+// changes compares two forms of an object and returns the old values of the
+// fields that differ: previous_attributes of an update's event.
+func changes(before, after any) (map[string]any, error) {
+	old, err := fields(before)
+	if err != nil {
+		return nil, err
+	}
+	now, err := fields(after)
+	if err != nil {
+		return nil, err
+	}
+	previous := map[string]any{}
+	for name, value := range old {
+		if string(value) != string(now[name]) {
+			previous[name] = value
+		}
+	}
+	return previous, nil
+}
+
+func fields(object any) (map[string]json.RawMessage, error) {
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", object, err)
+	}
+	var named map[string]json.RawMessage
+	if err := json.Unmarshal(encoded, &named); err != nil {
+		return nil, fmt.Errorf("decode %T: %w", object, err)
+	}
+	return named, nil
+}
+
+type eventRequest struct {
+	ID             *string `json:"id"`
+	IdempotencyKey *string `json:"idempotency_key"`
+}
+
+// EventObject is an event on the wire.
+type EventObject struct {
+	ID              string          `json:"id"`
+	Object          string          `json:"object"`
+	APIVersion      string          `json:"api_version"`
+	Created         int64           `json:"created"`
+	Data            json.RawMessage `json:"data"`
+	Livemode        bool            `json:"livemode"`
+	PendingWebhooks int             `json:"pending_webhooks"`
+	Request         eventRequest    `json:"request"`
+	Type            string          `json:"type"`
+}
+
+func (e *Event) wire() any {
+	return EventObject{
+		ID: e.ID, Object: "event", APIVersion: e.APIVersion, Created: unix(e.CreatedAt), Data: e.Data, Livemode: e.Livemode,
+		PendingWebhooks: e.Unacknowledged, Request: eventRequest{e.cause(), e.IdempotencyKey}, Type: e.Type,
+	}
+}
+
+// cause is the request that caused the event, or nil: some happen by themselves.
+func (e *Event) cause() *string {
+	if !strings.HasPrefix(e.RequestID, "req_") {
+		return nil
+	}
+	return &e.RequestID
+}
+
+// What is not delivered yet and what never was are both unacknowledged; what was
+// written off with its endpoint is not waited for.
+const selectEvents = `
+	SELECT id, type, livemode, data, api_version, request_id, idempotency_key, created_at,
+	       (SELECT count(*) FROM webhook_deliveries d
+	        WHERE d.account_id = events.account_id AND d.event_id = events.id AND d.state IN ('pending', 'failed')) AS unacknowledged
+	FROM events
+	WHERE account_id = @account_id AND livemode = @livemode`
+
+const eventByID = selectEvents + ` AND id = @id`
+
+const eventFilters = ` AND (@types::text[] IS NULL OR EXISTS (SELECT FROM unnest(@types::text[]) AS pattern WHERE type LIKE pattern))
+	AND (@delivery_success::boolean IS NULL OR @delivery_success::boolean = NOT EXISTS (
+		SELECT FROM webhook_deliveries d WHERE d.account_id = events.account_id AND d.event_id = events.id AND d.state IN ('pending', 'failed')))`
+const (
+	listEvents          = selectEvents + eventFilters + newestFirst
+	listEventsBackwards = selectEvents + eventFilters + oldestFirst
+)
+
+// RetrieveEvent answers GET /v1/events/{id}.
+func RetrieveEvent(ctx context.Context, db phase.Reader, v Viewer, in Retrieve) (any, error) {
+	event, err := byID[Event](ctx, db, eventByID, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if event == nil {
+		return nil, apierror.NotFound("event", "id", in.ID)
+	}
+	return expand(ctx, db, v, in.Expand, event.wire())
+}
+
+// RenderEvent is the body of a webhook: the bytes GET /v1/events/{id} answers.
+func RenderEvent(ctx context.Context, pool *pgxpool.Pool, accountID string, livemode bool, eventID string) ([]byte, error) {
+	event, err := RetrieveEvent(ctx, pool, Viewer{AccountID: accountID, Livemode: livemode}, Retrieve{ID: eventID})
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(event)
+	if err != nil {
+		return nil, fmt.Errorf("encode event: %w", err)
+	}
+	return append(body, '\n'), nil
+}
+
+// ListEventsParams are the parameters of GET /v1/events.
+type ListEventsParams struct {
+	List
+	Type            string   `form:"type"`
+	Types           []string `form:"types" max:"20"`
+	DeliverySuccess *bool    `form:"delivery_success"`
+}
+
+// ListEvents answers GET /v1/events. Types may end in a star: "charge.*".
+func ListEvents(ctx context.Context, db phase.Reader, v Viewer, in ListEventsParams) (any, error) {
+	if in.Type != "" && in.Types != nil {
+		return nil, apierror.Invalid("types", "You may only specify one of these parameters: type, types.").WithCode("parameters_exclusive")
+	}
+	types := in.Types
+	if in.Type != "" {
+		types = []string{in.Type}
+	}
+	return page[Event](ctx, db, v, in.List, listing{
+		url: "/v1/events", object: "event", newest: listEvents, oldest: listEventsBackwards, byID: eventByID,
+		filters: pgx.StrictNamedArgs{"types": patterns(types), "delivery_success": in.DeliverySuccess},
+	})
+}
+
+// patterns turns Stripe's wildcards into SQL's.
+func patterns(types []string) []string {
+	if types == nil {
+		return nil
+	}
+	out := slices.Clone(types)
+	for i, t := range out {
+		out[i] = likePattern(t)
+	}
+	return out
+}
+
+func likePattern(wildcard string) string {
+	var out []byte
+	for _, c := range []byte(wildcard) {
+		switch c {
+		case '%', '_', '\\':
+			out = append(out, '\\', c)
+		case '*':
+			out = append(out, '%')
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// Retrieve are the parameters of reading one object.
+type Retrieve struct {
+	ID     string      `path:"id" json:"-"`
+	Expand form.Expand `form:"expand"`
+}

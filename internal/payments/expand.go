@@ -1,0 +1,370 @@
+package payments
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// expandable says which fields of which object can be asked for whole, and what
+// they then are. A field of nothing is always null here (Connect, for one) and
+// stays null, as at Stripe.
+var expandable = map[string]map[string][]string{
+	"charge": {
+		"balance_transaction": {"balance_transaction"}, "customer": {"customer"}, "payment_intent": {"payment_intent"}, "refunds": {"refund"},
+		"application": nil, "application_fee": nil, "failure_balance_transaction": nil, "on_behalf_of": nil,
+		"review": nil, "source_transfer": nil, "transfer": nil, "transfer_data": nil,
+	},
+	"refund": {
+		"balance_transaction": {"balance_transaction"}, "charge": {"charge"}, "payment_intent": {"payment_intent"},
+		"failure_balance_transaction": {"balance_transaction"}, "customer": nil, "payment_method": nil,
+		"source_transfer_reversal": nil, "transfer_reversal": nil,
+	},
+	"customer": {
+		"default_source": {"card"}, "invoice_settings": {"invoice_settings"}, "sources": {"card"},
+		"subscriptions": nil, "tax": nil, "tax_ids": nil, "cash_balance": nil, "test_clock": nil, "invoice_credit_balance": nil,
+	},
+	"card":                {"customer": {"customer"}, "account": nil},
+	"balance_transaction": {"source": {"charge", "dispute", "payout", "refund"}},
+	"payout": {
+		"balance_transaction": {"balance_transaction"}, "failure_balance_transaction": {"balance_transaction"}, "original_payout": {"payout"},
+		"reversed_by": {"payout"}, "application_fee": nil, "destination": {},
+	},
+	"test_helpers.test_clock": {},
+	"dispute":                 {"charge": {"charge"}, "payment_intent": {"payment_intent"}},
+	"payment_intent": {
+		"customer": {"customer"}, "latest_charge": {"charge"}, "payment_method": {"payment_method"},
+		"application": nil, "on_behalf_of": nil, "review": nil, "transfer_data": nil,
+	},
+	"payment_method": {"customer": {"customer"}},
+	"checkout.session": {
+		"customer": {"customer"}, "line_items": {"item"}, "payment_intent": {"payment_intent"}, "setup_intent": {"setup_intent"},
+		"invoice": nil, "payment_link": nil, "subscription": nil,
+	},
+	"item":         {"price": {"price"}, "discounts": nil, "taxes": nil},
+	"price":        {"product": {"product"}, "currency_options": nil, "tiers": nil},
+	"product":      {"default_price": {"price"}, "tax_code": nil},
+	"payment_page": {},
+	"setup_intent": {
+		"customer": {"customer"}, "payment_method": {"payment_method"},
+		"application": nil, "latest_attempt": nil, "mandate": nil, "on_behalf_of": nil, "single_use_mandate": nil,
+	},
+	"invoice_settings": {"default_payment_method": {"payment_method"}}, // not an object of its own
+	"token":            {},
+	"event":            {},
+	"balance":          {},
+	"account":          {},
+	"webhook_endpoint": {},
+}
+
+// collections are the expandable fields that are absent unless asked for, and
+// how each is listed.
+var collections = map[string]func(ctx context.Context, db phase.Reader, v Viewer, parent string) (ListObject, error){
+	"charge.refunds":              refundsOfCharge,
+	"customer.sources":            cardsOfCustomer,
+	"checkout.session.line_items": itemsOfSession,
+}
+
+// loaders find an object by the prefix of its id.
+var loaders = map[string]func(ctx context.Context, db phase.Reader, v Viewer, id string) (any, error){
+	"ch":   loadWire[Charge](chargeByID),
+	"re":   loadWire[Refund](refundByID),
+	"cus":  loadWire[Customer](customerByID),
+	"card": loadWire[CustomerCard](cardByID),
+	"pi":   loadWire[PaymentIntent](intentByID),
+	"pm":   loadWire[PaymentMethod](methodByID),
+	"cs":   loadWire[CheckoutSession](sessionByID),
+
+	"price": loadWire[Price](priceByID),
+	"prod":  loadWire[Product](productByID),
+
+	"seti": loadWire[SetupIntent](setupByID),
+	"po":   loadWire[Payout](payoutByID),
+	"txn":  loadWire[BalanceTransaction](balanceTransactionByID),
+	"du":   loadWire[Dispute](disputeByID),
+}
+
+func loadWire[Row any, R wired[Row]](sql string) func(context.Context, phase.Reader, Viewer, string) (any, error) {
+	return func(ctx context.Context, db phase.Reader, v Viewer, id string) (any, error) {
+		row, err := byID[Row](ctx, db, sql, v, id)
+		if err != nil || row == nil {
+			return nil, err
+		}
+		return R(row).wire(), nil
+	}
+}
+
+// CheckExpand refuses what an answer of this kind cannot expand, before anything
+// is done. object is "charge", or "list" with the kind of its items behind a
+// colon: "list:charge". A "search:charge" can be asked for its total_count too.
+// shown are the kinds of object that the answer will show besides.
+func CheckExpand(object string, paths form.Expand) (shown []string, err error) {
+	for _, path := range paths {
+		names := strings.Split(path, ".")
+		kinds := []string{object}
+		items, isList := strings.CutPrefix(object, "list:")
+		if hits, isSearch := strings.CutPrefix(object, "search:"); isSearch {
+			if path == "total_count" {
+				continue
+			}
+			items, isList = hits, true
+		}
+		if isList {
+			if names[0] != "data" {
+				return nil, apierror.Invalid("", "This property cannot be expanded (%s). You may want to try expanding 'data.%s' instead.", form.Quote(path), form.Quote(path))
+			}
+			kinds, names = []string{items}, names[1:]
+		}
+		for _, name := range names {
+			if name == "data" {
+				continue // of a list in between: line_items.data.price
+			}
+			if kinds = targets(kinds, name); kinds == nil {
+				return nil, apierror.Invalid("", "This property cannot be expanded (%s).", form.Quote(path))
+			}
+			if len(kinds) == 0 {
+				break // always null here, and so is all below it
+			}
+			shown = append(shown, kinds...)
+		}
+	}
+	return shown, nil
+}
+
+// targets is what a field of any of these kinds expands to: nil if it does not,
+// empty if it is always null.
+func targets(kinds []string, name string) []string {
+	var found []string
+	for _, kind := range kinds {
+		if to, can := expandable[kind][name]; can {
+			found = append(slices.Concat([]string{}, found), to...)
+			if found == nil {
+				found = []string{}
+			}
+		}
+	}
+	return found
+}
+
+// expand replaces ids by objects where the caller asked for it. known are the
+// objects that the transaction under way has just made or changed: the database
+// does not show them yet.
+func expand(ctx context.Context, db phase.Reader, v Viewer, paths form.Expand, object any, known ...any) (any, error) {
+	if len(paths) == 0 {
+		return object, nil
+	}
+	root, err := tree(object)
+	if err != nil {
+		return nil, err
+	}
+	x := expander{ctx: ctx, db: db, viewer: v, known: map[string]any{}}
+	for _, k := range known {
+		t, err := tree(k)
+		if err != nil {
+			return nil, err
+		}
+		x.known[t["id"].(string)] = t
+	}
+	for _, path := range paths {
+		if err := x.follow(root, strings.Split(path, ".")); err != nil {
+			return nil, err
+		}
+	}
+	return ordered(root), nil
+}
+
+// ordered is an object whose fields are written as Stripe writes them: id,
+// object, and the rest by the alphabet.
+type ordered map[string]any
+
+// MarshalJSON writes the object and, in the same order, every object in it.
+func (o ordered) MarshalJSON() ([]byte, error) {
+	names := slices.SortedFunc(maps.Keys(o), func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
+	out := []byte{'{'}
+	for i, name := range names {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(inOrder(o[name]))
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(out, key...), ':'), value...)
+	}
+	return append(out, '}'), nil
+}
+
+// rank puts id and object in front of everything else.
+func rank(name string) int {
+	switch name {
+	case "id":
+		return 0
+	case "object":
+		return 1
+	}
+	return 2
+}
+
+func inOrder(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		return ordered(v)
+	case []any:
+		items := make([]any, len(v))
+		for i, item := range v {
+			items[i] = inOrder(item)
+		}
+		return items
+	}
+	return value
+}
+
+type expander struct {
+	ctx    context.Context
+	db     phase.Reader
+	viewer Viewer
+	known  map[string]any
+}
+
+// follow walks one path down from an object, expanding on its way.
+func (x *expander) follow(object map[string]any, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	if items, isList := object["data"].([]any); isList && names[0] == "data" {
+		return x.followAll(items, names[1:])
+	}
+	name := names[0]
+	if collect, is := collections[fmt.Sprint(object["object"], ".", name)]; is && object[name] == nil {
+		list, err := x.collection(object, collect)
+		if err != nil {
+			return err
+		}
+		object[name] = list
+	}
+	if id, isID := object[name].(string); isID {
+		found, err := x.load(name, id)
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			object[name] = found
+		}
+	}
+	inner, isObject := object[name].(map[string]any)
+	if !isObject {
+		return nil // null stays null
+	}
+	if items, isList := inner["data"].([]any); isList && len(names) > 1 && names[1] != "data" {
+		return x.followAll(items, names[1:])
+	}
+	return x.follow(inner, names[1:])
+}
+
+func (x *expander) followAll(items []any, names []string) error {
+	for _, item := range items {
+		object, isObject := item.(map[string]any)
+		if !isObject {
+			continue
+		}
+		if err := x.follow(object, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *expander) load(field, id string) (any, error) {
+	if k, is := x.known[id]; is {
+		return k, nil
+	}
+	prefix, _, _ := strings.Cut(id, "_")
+	if field == "product" { // whose id may be the merchant's own
+		prefix = "prod"
+	}
+	load, can := loaders[prefix]
+	if !can {
+		return nil, nil
+	}
+	object, err := load(x.ctx, x.db, x.viewer, id)
+	if err != nil || object == nil {
+		return nil, err
+	}
+	return tree(object)
+}
+
+// collection lists what belongs to an object, including what was made just now.
+func (x *expander) collection(of map[string]any, collect func(context.Context, phase.Reader, Viewer, string) (ListObject, error)) (map[string]any, error) {
+	parent := of["id"].(string)
+	list, err := collect(x.ctx, x.db, x.viewer, parent)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tree(list)
+	if err != nil {
+		return nil, err
+	}
+	items := t["data"].([]any)
+	for id, k := range x.known {
+		if child := k.(map[string]any); child[fmt.Sprint(of["object"])] == parent && !slices.ContainsFunc(items, hasID(id)) {
+			items = slices.Insert(items, 0, k)
+		}
+	}
+	t["data"] = items
+	return t, nil
+}
+
+func hasID(id string) func(any) bool {
+	return func(item any) bool { return item.(map[string]any)["id"] == id }
+}
+
+// tree is an object as maps and lists. Numbers keep their digits.
+func tree(object any) (map[string]any, error) {
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", object, err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	var t map[string]any
+	if err := decoder.Decode(&t); err != nil {
+		return nil, fmt.Errorf("decode %T: %w", object, err)
+	}
+	return t, nil
+}
+
+// listOf reads the first page of a collection inside another object.
+func listOf[Row any, R wired[Row]](ctx context.Context, db phase.Reader, sql, url string, args pgx.StrictNamedArgs) (ListObject, error) {
+	args["limit"] = firstPage + 1
+	rows, err := db.Query(ctx, sql, args)
+	if err != nil {
+		return ListObject{}, fmt.Errorf("list %s: %w", url, err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[Row])
+	if err != nil {
+		return ListObject{}, fmt.Errorf("list %s: %w", url, err)
+	}
+	list := ListObject{Object: "list", Data: []any{}, URL: url, HasMore: len(found) > firstPage}
+	for _, row := range found[:min(len(found), firstPage)] {
+		list.Data = append(list.Data, R(row).wire())
+	}
+	return list, nil
+}
+
+// firstPage is how many items a list inside another object shows.
+const firstPage = 10

@@ -1,0 +1,154 @@
+package payments
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// What falls due with time is done by requests like any other, which a job makes
+// on behalf of the merchant, under a key that names the thing and not the
+// attempt: "arrival of po_…". So any number of workers may find the same thing at
+// once, and die over it, and it is done once: the key's row says so.
+
+// workerActor is who the audit trail names for what no client asked for.
+const workerActor = "worker"
+
+// task is a request that a job makes.
+type task struct {
+	AccountID string
+	Livemode  bool
+	idempotency.Merchant
+}
+
+const merchantColumns = `a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days`
+
+// ask makes the request. That somebody else is at it, or has done it, is no error.
+func ask[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, S], t task, key string, in P) error {
+	name := sha256.Sum256([]byte(key)) // what is asked for is all in the key
+	_, err := flow.Serve(ctx, e, phase.Call{
+		Caller: phase.Caller{
+			AccountID: t.AccountID, Livemode: t.Livemode, RequestID: id.New("req", time.Now()), Key: key,
+			Context: idempotency.Context{APIVersion: APIVersion, Actor: workerActor, Merchant: t.Merchant},
+		},
+		Method: "JOB", Path: flow.Name(), Fingerprint: name[:],
+	}, in)
+	if err != nil && !someoneElseIsAtIt(err) {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
+}
+
+// someoneElseIsAtIt recognizes a key or a row that is in somebody else's hands.
+func someoneElseIsAtIt(err error) bool {
+	var refusal *apierror.Error
+	return errors.As(err, &refusal) && (refusal.Status == http.StatusConflict || refusal.Status == http.StatusTooManyRequests)
+}
+
+// atOnce bounds how much of a kind one round does; the next round does more.
+const atOnce = 100
+
+const payoutsDue = `
+	SELECT p.account_id, p.livemode, ` + merchantColumns + `, t.ahead, p.id, p.status
+	FROM payouts p
+	JOIN accounts a ON a.id = p.account_id
+	CROSS JOIN LATERAL (SELECT account_ahead(p.account_id, p.livemode) AS ahead) t
+	WHERE p.busy_with IS NULL AND p.status IN ('pending', 'in_transit')
+	  AND CASE p.status WHEN 'pending' THEN p.departs_at ELSE p.arrives_at END <= clock_timestamp() + t.ahead
+	LIMIT @limit`
+
+// MovePayouts takes every payout whose time has come a step on: into transit, or
+// to its arrival. Like all jobs it says how many things were due.
+func MovePayouts(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (done int, err error) {
+	type due struct {
+		task
+		ID, Status string
+	}
+	found, err := jobs[due](ctx, db, payoutsDue)
+	for _, p := range found {
+		if p.Status == payoutPending {
+			err = errors.Join(err, ask(ctx, e, DepartPayout, p.task, "departure of "+p.ID, payoutID{p.ID}))
+		} else {
+			err = errors.Join(err, ask(ctx, e, ArrivePayout, p.task, "arrival of "+p.ID, payoutID{p.ID}))
+		}
+	}
+	return len(found), err
+}
+
+// The sum over a book comes last: it is the only part that costs anything.
+const dailyPayoutsDue = `
+	SELECT b.account_id, b.livemode, ` + merchantColumns + `, t.ahead, b.currency, t.day
+	FROM accounts a
+	JOIN ledger_books b ON b.account_id = a.id
+	CROSS JOIN LATERAL (
+		SELECT x.ahead, ((clock_timestamp() + x.ahead) AT TIME ZONE 'UTC')::date AS day
+		FROM (SELECT account_ahead(b.account_id, b.livemode) AS ahead) x) t
+	WHERE a.payout_schedule = 'daily'
+	  AND NOT EXISTS (SELECT FROM payouts p WHERE p.account_id = b.account_id AND p.livemode = b.livemode AND p.currency = b.currency AND p.automatic_on = t.day)
+	  AND ledger_available(b.id) > 0
+	LIMIT @limit`
+
+// MakeDailyPayouts pays out all that is available, once a day, to the merchants
+// who have asked for that. The day is part of the key, and of a unique constraint.
+func MakeDailyPayouts(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (done int, err error) {
+	type due struct {
+		task
+		Currency string
+		Day      time.Time
+	}
+	found, err := jobs[due](ctx, db, dailyPayoutsDue)
+	for _, d := range found {
+		key := fmt.Sprintf("payout of %s on %s", d.Currency, d.Day.Format(time.DateOnly))
+		err = errors.Join(err, ask(ctx, e, PayOutDaily, d.task, key, dailyPayout{d.Currency, d.Day}))
+	}
+	return len(found), err
+}
+
+// A clock is ready when every process knows of its new time (they remember for
+// two seconds who a key belongs to) and nothing that has become due is undone.
+const clocksToSetReady = `
+	SELECT c.account_id, c.livemode, ` + merchantColumns + `, account_ahead(c.account_id, c.livemode) AS ahead, c.id, c.advanced_at
+	FROM test_clocks c
+	JOIN accounts a ON a.id = c.account_id
+	WHERE c.status = 'advancing' AND c.advanced_at < clock_timestamp() - interval '3 seconds'
+	  AND NOT EXISTS (SELECT FROM payouts p WHERE p.account_id = c.account_id AND p.livemode = c.livemode AND p.status IN ('pending', 'in_transit')
+	        AND CASE p.status WHEN 'pending' THEN p.departs_at ELSE p.arrives_at END <= account_time(c.account_id, c.livemode))
+	LIMIT @limit`
+
+// ReadyTestClocks ends the advance of test clocks.
+func ReadyTestClocks(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (done int, err error) {
+	type due struct {
+		task
+		ID         string
+		AdvancedAt time.Time
+	}
+	found, err := jobs[due](ctx, db, clocksToSetReady)
+	for _, c := range found {
+		key := fmt.Sprintf("%s is ready after %d", c.ID, c.AdvancedAt.UnixMicro())
+		err = errors.Join(err, ask(ctx, e, SetTestClockReady, c.task, key, clockID{c.ID}))
+	}
+	return len(found), err
+}
+
+func jobs[T any](ctx context.Context, db *pgxpool.Pool, sql string) ([]T, error) {
+	rows, err := db.Query(ctx, sql, pgx.StrictNamedArgs{"limit": atOnce})
+	if err != nil {
+		return nil, fmt.Errorf("look for what is due: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	if err != nil {
+		return nil, fmt.Errorf("look for what is due: %w", err)
+	}
+	return found, nil
+}

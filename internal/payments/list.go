@@ -1,0 +1,151 @@
+package payments
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// List are the parameters every list takes.
+type List struct {
+	Limit         form.Limit   `form:"limit"`
+	StartingAfter string       `form:"starting_after"`
+	EndingBefore  string       `form:"ending_before"`
+	Created       form.Created `form:"created"`
+	Expand        form.Expand  `form:"expand"`
+}
+
+// Pages are the parameters of a list that cannot be filtered by time.
+type Pages struct {
+	Limit         form.Limit  `form:"limit"`
+	StartingAfter string      `form:"starting_after"`
+	EndingBefore  string      `form:"ending_before"`
+	Expand        form.Expand `form:"expand"`
+}
+
+func (p Pages) list() List {
+	return List{Limit: p.Limit, StartingAfter: p.StartingAfter, EndingBefore: p.EndingBefore, Expand: p.Expand}
+}
+
+// ListObject is a page of objects, newest first, on the wire.
+type ListObject struct {
+	Object  string `json:"object"`
+	Data    []any  `json:"data"`
+	HasMore bool   `json:"has_more"`
+	URL     string `json:"url"`
+}
+
+// Every list ends in one of these. Ids sort by time, so the primary key gives
+// the order and the place to go on from; one row more than asked for tells
+// whether there is another page.
+const (
+	pageBounds = ` AND id < @before AND id > @after AND created_at >= @from AND created_at < @to`
+	// newestFirst reads from a place towards older objects.
+	newestFirst = pageBounds + ` ORDER BY id DESC LIMIT @limit`
+	// oldestFirst reads from a place towards newer ones; the page is turned round.
+	oldestFirst = pageBounds + ` ORDER BY id LIMIT @limit`
+)
+
+// Bounds that bound nothing. No id sorts before the empty text or behind a tilde.
+const firstID, lastID = "", "~"
+
+var firstTime, lastTime = time.Unix(0, 0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// listing is what a page is made of.
+type listing struct {
+	url            string
+	object         string // as an error names it: "charge"
+	newest, oldest string
+	byID           string
+	filters        pgx.StrictNamedArgs
+}
+
+// wired is a row that knows its form on the wire.
+type wired[Row any] interface {
+	*Row
+	wire() any
+}
+
+// page reads one page of a list.
+func page[Row any, R wired[Row]](ctx context.Context, db phase.Reader, v Viewer, in List, l listing) (any, error) {
+	if err := l.checkCursors(ctx, db, v, in); err != nil {
+		return nil, err
+	}
+	args, sql := v.args(), l.newest
+	for name, value := range l.filters {
+		args[name] = value
+	}
+	args["limit"], args["before"], args["after"], args["from"], args["to"] = int64(in.Limit)+1, lastID, firstID, firstTime, lastTime
+	if in.StartingAfter != "" {
+		args["before"] = in.StartingAfter
+	}
+	if in.EndingBefore != "" {
+		args["after"], sql = in.EndingBefore, l.oldest
+	}
+	from, to := in.Created.Between()
+	if from != nil {
+		args["from"] = *from
+	}
+	if to != nil {
+		args["to"] = *to
+	}
+	rows, err := db.Query(ctx, sql, args)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", l.url, err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[Row])
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", l.url, err)
+	}
+	list := ListObject{Object: "list", Data: make([]any, 0, len(found)), URL: l.url, HasMore: len(found) > int(in.Limit)}
+	if list.HasMore {
+		found = found[:in.Limit]
+	}
+	for _, row := range found {
+		list.Data = append(list.Data, R(row).wire())
+	}
+	if in.EndingBefore != "" {
+		reverse(list.Data)
+	}
+	return expand(ctx, db, v, in.Expand, list)
+}
+
+func reverse(data []any) {
+	for i, j := 0, len(data)-1; i < j; i, j = i+1, j-1 {
+		data[i], data[j] = data[j], data[i]
+	}
+}
+
+// checkCursors refuses a cursor that is not an object of this list and account.
+func (l listing) checkCursors(ctx context.Context, db phase.Reader, v Viewer, in List) error {
+	for _, c := range [...]struct{ param, cursor string }{{"starting_after", in.StartingAfter}, {"ending_before", in.EndingBefore}} {
+		param, cursor := c.param, c.cursor
+		if cursor == "" {
+			continue
+		}
+		args := v.args()
+		args["id"] = cursor
+		rows, err := db.Query(ctx, l.byID, args)
+		if err != nil {
+			return fmt.Errorf("look %s up: %w", param, err)
+		}
+		there := rows.Next()
+		rows.Close()
+		if rows.Err() != nil {
+			return fmt.Errorf("look %s up: %w", param, rows.Err())
+		}
+		if !there {
+			return apierror.NoSuch(l.object, param, cursor)
+		}
+	}
+	if in.StartingAfter != "" && in.EndingBefore != "" {
+		return apierror.Invalid("", "Received both starting_after and ending_before parameters. Please pass in only one.").WithCode("parameters_exclusive")
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package payments
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// PaymentIntent is a payment from the wish to the money: tried as often as it
+// takes, paid once. Amounts are minor units.
+type PaymentIntent struct {
+	AccountID                 string
+	ID                        string
+	Livemode                  bool
+	RequestID                 string
+	Amount                    int64
+	AmountCapturable          int64 // held and not taken yet
+	AmountReceived            int64 // taken
+	Currency                  string
+	Status                    string
+	BusyWith                  *string // the request that is asking the acquirer about it right now
+	ClientSecret              string
+	CaptureMethod             string
+	ConfirmationMethod        string
+	AutomaticPaymentMethods   *AutomaticPaymentMethods
+	PaymentMethodTypes        []string
+	PaymentMethodOptions      PaymentMethodOptions
+	CustomerID                *string
+	PaymentMethodID           *string
+	SetupFutureUsage          *string
+	Description               *string
+	Metadata                  map[string]string
+	ReceiptEmail              *string
+	Shipping                  *Shipping
+	StatementDescriptor       *string
+	StatementDescriptorSuffix *string
+	LatestCharge              *string
+	LastPaymentError          json.RawMessage
+	Challenge                 *string // names the last 3-D Secure page
+	NextAction                *NextAction
+	ReturnURL                 *string // where that page leads back to
+	Authenticated             bool    // the cardholder has passed 3-D Secure for the method it has now
+	CanceledAt                *time.Time
+	CancellationReason        *string
+	CheckoutSession           *string // the session it pays
+	CreatedAt                 time.Time
+}
+
+// The states of an intent, as Stripe names them. A processing one waits for the
+// acquirer's answer.
+const (
+	intentNeedsMethod       = "requires_payment_method"
+	intentNeedsConfirmation = "requires_confirmation"
+	intentNeedsAction       = "requires_action"
+	intentProcessing        = "processing"
+	intentNeedsCapture      = "requires_capture"
+	intentSucceeded         = "succeeded"
+	intentCanceled          = "canceled"
+)
+
+// How and when the money is taken.
+const (
+	captureAutomatic      = "automatic"
+	captureAutomaticAsync = "automatic_async" // the default: the balance transaction shows a moment later
+	captureManual         = "manual"
+)
+
+// AutomaticPaymentMethods says that the installation's methods are offered, and
+// whether one may send the customer to another page.
+type AutomaticPaymentMethods struct {
+	AllowRedirects string `json:"allow_redirects" form:"allow_redirects" enum:"always,never"`
+	Enabled        bool   `json:"enabled" form:"enabled,required"`
+}
+
+// PaymentMethodOptions are what an intent wants of a kind of method.
+type PaymentMethodOptions struct {
+	Card CardOptions `json:"card"`
+}
+
+// CardOptions are what an intent wants of a card.
+type CardOptions struct {
+	Installments        *string `json:"installments"`
+	MandateOptions      *string `json:"mandate_options"`
+	Network             *string `json:"network"`
+	RequestThreeDSecure string  `json:"request_three_d_secure"`
+}
+
+// NextAction is what the cardholder has to do.
+type NextAction struct {
+	RedirectToURL *RedirectToURL `json:"redirect_to_url,omitempty"`
+	Type          string         `json:"type"`
+	UseStripeSDK  *UseStripeSDK  `json:"use_stripe_sdk,omitempty"`
+}
+
+// RedirectToURL is a page to visit, and where it leads back to.
+type RedirectToURL struct {
+	ReturnURL string `json:"return_url"`
+	URL       string `json:"url"`
+}
+
+// UseStripeSDK is the same page for an integration that named no way back.
+type UseStripeSDK struct {
+	StripeJS string `json:"stripe_js"`
+	Type     string `json:"type"`
+}
+
+const intentColumns = `account_id, id, livemode, request_id, amount, amount_capturable, amount_received, currency, status, busy_with, client_secret,
+	capture_method, confirmation_method, automatic_payment_methods, payment_method_types, payment_method_options, customer_id, payment_method_id,
+	setup_future_usage, description, metadata, receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, latest_charge,
+	last_payment_error, challenge, next_action, return_url, authenticated, canceled_at, cancellation_reason, checkout_session, created_at`
+
+const insertIntent = `
+	INSERT INTO payment_intents (` + intentColumns + `)
+	VALUES (@account_id, @id, @livemode, @request_id, @amount, @amount_capturable, @amount_received, @currency, @status, @busy_with, @client_secret,
+		@capture_method, @confirmation_method, @automatic_payment_methods, @payment_method_types, @payment_method_options, @customer_id, @payment_method_id,
+		@setup_future_usage, @description, @metadata, @receipt_email, @shipping, @statement_descriptor, @statement_descriptor_suffix, @latest_charge,
+		@last_payment_error, @challenge, @next_action, @return_url, @authenticated, @canceled_at, @cancellation_reason, @checkout_session, @created_at)`
+
+// What is finished stays as it is, whatever the code above believes.
+const updateIntent = `
+	UPDATE payment_intents
+	SET amount = @amount, amount_capturable = @amount_capturable, amount_received = @amount_received, currency = @currency, status = @status,
+	    busy_with = @busy_with, capture_method = @capture_method, payment_method_types = @payment_method_types,
+	    payment_method_options = @payment_method_options, customer_id = @customer_id, payment_method_id = @payment_method_id,
+	    setup_future_usage = @setup_future_usage, description = @description, metadata = @metadata, receipt_email = @receipt_email,
+	    shipping = @shipping, statement_descriptor = @statement_descriptor, statement_descriptor_suffix = @statement_descriptor_suffix,
+	    latest_charge = @latest_charge, last_payment_error = @last_payment_error, challenge = @challenge, next_action = @next_action, return_url = @return_url,
+	    authenticated = @authenticated, canceled_at = @canceled_at, cancellation_reason = @cancellation_reason
+	WHERE account_id = @account_id AND id = @id AND (status NOT IN ('succeeded', 'canceled') OR status = @status)`
+
+// columns are the intent's values as UPDATE names them.
+func (p *PaymentIntent) columns() pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{
+		"account_id": p.AccountID, "id": p.ID, "amount": p.Amount, "amount_capturable": p.AmountCapturable, "amount_received": p.AmountReceived,
+		"currency": p.Currency, "status": p.Status, "busy_with": p.BusyWith, "capture_method": p.CaptureMethod,
+		"payment_method_types": p.PaymentMethodTypes, "payment_method_options": p.PaymentMethodOptions, "customer_id": p.CustomerID,
+		"payment_method_id": p.PaymentMethodID, "setup_future_usage": p.SetupFutureUsage, "description": p.Description, "metadata": p.Metadata,
+		"receipt_email": p.ReceiptEmail, "shipping": p.Shipping, "statement_descriptor": p.StatementDescriptor,
+		"statement_descriptor_suffix": p.StatementDescriptorSuffix, "latest_charge": p.LatestCharge, "last_payment_error": p.LastPaymentError,
+		"challenge": p.Challenge, "next_action": p.NextAction, "return_url": p.ReturnURL, "authenticated": p.Authenticated, "canceled_at": p.CanceledAt,
+		"cancellation_reason": p.CancellationReason,
+	}
+}
+
+func (p *PaymentIntent) insert(tx *phase.Tx) {
+	args := p.columns()
+	args["livemode"], args["request_id"], args["created_at"], args["client_secret"] = p.Livemode, p.RequestID, p.CreatedAt, p.ClientSecret
+	args["confirmation_method"], args["automatic_payment_methods"] = p.ConfirmationMethod, p.AutomaticPaymentMethods
+	args["checkout_session"] = p.CheckoutSession
+	tx.Write(insertIntent, args)
+}
+
+func (p *PaymentIntent) update(tx *phase.Tx) { tx.WriteOne(updateIntent, p.columns()) }
+
+const selectIntents = `
+	SELECT ` + intentColumns + `
+	FROM payment_intents
+	WHERE account_id = @account_id AND livemode = @livemode`
+
+const (
+	intentByID = selectIntents + ` AND id = @id`
+	lockIntent = intentByID + ` FOR NO KEY UPDATE`
+
+	intentFilters        = ` AND (@customer_id::text IS NULL OR customer_id = @customer_id)`
+	listIntents          = selectIntents + intentFilters + newestFirst
+	listIntentsBackwards = selectIntents + intentFilters + oldestFirst
+)
+
+// lockedIntent reads an intent for a change and keeps others from changing it.
+func lockedIntent(ctx context.Context, tx *phase.Tx, id string) (*PaymentIntent, error) {
+	intent, err := byID[PaymentIntent](ctx, tx, lockIntent, viewer(tx.Caller), id)
+	if err != nil {
+		return nil, err
+	}
+	if intent == nil {
+		return nil, apierror.NotFound("payment_intent", "intent", id)
+	}
+	return intent, nil
+}
+
+// readIntent reads an intent before its key is claimed. A caller with a
+// publishable key has to show the intent's client secret.
+func readIntent(ctx context.Context, db phase.Reader, v Viewer, id, clientSecret string) (*PaymentIntent, error) {
+	intent, err := byID[PaymentIntent](ctx, db, intentByID, v, id)
+	if err != nil {
+		return nil, err
+	}
+	if intent == nil || !v.mayUse(intent.ClientSecret, clientSecret) {
+		return nil, apierror.NotFound("payment_intent", "intent", id)
+	}
+	return intent, nil
+}
+
+// mayUse says whether a caller may work on an intent: with a secret key always,
+// with a publishable one if he knows the intent's secret. A wrong one is refused
+// to everybody.
+func (v Viewer) mayUse(secret, shown string) bool {
+	if shown == "" {
+		return !v.Publishable
+	}
+	return subtle.ConstantTimeCompare([]byte(secret), []byte(shown)) == 1
+}
+
+// RetrievePaymentIntentParams are the parameters of GET /v1/payment_intents/{intent}.
+type RetrievePaymentIntentParams struct {
+	Retrieve
+	ClientSecret string `form:"client_secret" json:"-"`
+}
+
+// RetrievePaymentIntent answers GET /v1/payment_intents/{intent}. With a
+// publishable key it needs client_secret.
+func RetrievePaymentIntent(ctx context.Context, db phase.Reader, v Viewer, in RetrievePaymentIntentParams) (any, error) {
+	intent, err := readIntent(ctx, db, v, in.ID, in.ClientSecret)
+	if err != nil {
+		return nil, err
+	}
+	if v.Publishable {
+		return intent.public(), nil
+	}
+	return expand(ctx, db, v, in.Expand, intent.wire())
+}
+
+// ListPaymentIntentsParams are the parameters of GET /v1/payment_intents.
+type ListPaymentIntentsParams struct {
+	List
+	Customer *string `form:"customer" max:"5000"`
+}
+
+// ListPaymentIntents answers GET /v1/payment_intents.
+func ListPaymentIntents(ctx context.Context, db phase.Reader, v Viewer, in ListPaymentIntentsParams) (any, error) {
+	return page[PaymentIntent](ctx, db, v, in.List, listing{
+		url: "/v1/payment_intents", object: "payment_intent", newest: listIntents, oldest: listIntentsBackwards, byID: intentByID,
+		filters: pgx.StrictNamedArgs{"customer_id": in.Customer},
+	})
+}
+
+func replyWithIntent(ctx context.Context, tx *phase.Tx, paths form.Expand, intent *PaymentIntent, known ...any) (phase.Outcome, error) {
+	if tx.Publishable {
+		return phase.OK(intent.ID, intent.public()), nil
+	}
+	body, err := expand(ctx, tx, viewer(tx.Caller), paths, intent.wire(), append(known, intent.wire())...)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	return phase.OK(intent.ID, body), nil
+}

@@ -1,0 +1,126 @@
+package payments
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// CancelPaymentIntentParams are what POST /v1/payment_intents/{intent}/cancel takes.
+type CancelPaymentIntentParams struct {
+	ID     string      `path:"intent"`
+	Reason *string     `form:"cancellation_reason" enum:"abandoned,duplicate,fraudulent,requested_by_customer"`
+	Expand form.Expand `form:"expand"`
+}
+
+type cancelState struct {
+	Order  acquirer.Order
+	Answer acquirer.Answer
+}
+
+// The recovery points of a cancellation that has a hold to let go. Any other
+// ends with the first.
+const (
+	cancellationRecorded = "cancellation_recorded"
+	cancellationAnswered = "cancellation_answered"
+	intentIsCanceled     = "payment_intent_canceled"
+)
+
+// CancelPaymentIntent ends an intent that has not been paid. What it holds on a
+// card is let go.
+//
+//	(nothing) ──▶ cancellation_recorded ──▶ cancellation_answered ──▶ payment_intent_canceled
+//	  claim, and the end where        ask, no tx open            release the hold, answer
+//	  nothing is held
+var CancelPaymentIntent = phase.Define("payment_intent.cancel", 1,
+	phase.Atomic(cancellationRecorded, recordCancellation),
+	phase.Foreign(cancellationAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CancelPaymentIntentParams, s *cancelState) (err error) {
+		s.Answer, err = acquirer.Void(ctx, slip, s.Order)
+		return err
+	}),
+	phase.Atomic(intentIsCanceled, settleCancellation),
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CancelPaymentIntentParams) error {
+	_, err := readIntent(ctx, db, viewer(caller), in.ID, "")
+	return err
+})
+
+func recordCancellation(ctx context.Context, tx *phase.Tx, in CancelPaymentIntentParams, s *cancelState) (phase.Outcome, error) {
+	intent, err := lockedIntent(ctx, tx, in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if intent.BusyWith != nil {
+		return phase.Outcome{}, apierror.Locked()
+	}
+	if refusal := intent.refuseDirectly("cancel"); refusal != nil {
+		return phase.Outcome{}, refusal
+	}
+	if refusal := intent.refuseCancel(); refusal != nil {
+		return phase.Refuse(intent.ID, refusal), nil
+	}
+	if intent.Status != intentNeedsCapture {
+		intent.cancel(tx, in.Reason)
+		return replyWithIntent(ctx, tx, in.Expand, intent)
+	}
+	charge, err := intent.reserveCharge(ctx, tx)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	s.Order = acquirer.Order{Authorization: *charge.AcquirerReference, Amount: charge.Amount, Currency: charge.Currency}
+	return phase.Next, nil
+}
+
+func settleCancellation(ctx context.Context, tx *phase.Tx, in CancelPaymentIntentParams, s *cancelState) (phase.Outcome, error) {
+	intent, err := lockedIntent(ctx, tx, in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	charge, err := lockedCharge(ctx, tx, *intent.LatestCharge)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	charge.release(tx)
+	intent.BusyWith = nil
+	if !s.Answer.Approved {
+		intent.update(tx)
+		return phase.Refuse(intent.ID, apierror.Invalid("", "PaymentIntent %s could not be canceled: %s", intent.ID, s.Answer.Message)), nil
+	}
+	refund := charge.letGoAll(tx, s.Answer.Reference, nil)
+	intent.AmountCapturable = 0
+	intent.cancel(tx, in.Reason)
+	return replyWithIntent(ctx, tx, in.Expand, intent, charge.wire(), refund.wire())
+}
+
+// cancel ends the intent.
+func (p *PaymentIntent) cancel(tx *phase.Tx, reason *string) {
+	now := tx.Now()
+	p.Status, p.CanceledAt, p.CancellationReason, p.NextAction = intentCanceled, &now, reason, nil
+	p.update(tx)
+	emit(tx, "payment_intent.canceled", p.ID, p.wire(), nil)
+}
+
+const refundWholeCharge = `UPDATE charges SET amount_refunded = amount WHERE account_id = @account_id AND id = @id AND amount_refunded = 0`
+
+// letGoAll records that a hold was released. Stripe shows it as a refund of the
+// whole charge; no money moves, so nothing is posted.
+func (c *Charge) letGoAll(tx *phase.Tx, reference string, reason *string) Refund {
+	refund := Refund{
+		AccountID: tx.AccountID, ID: id.New("re", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, ChargeID: c.ID,
+		PaymentIntentID: c.PaymentIntentID, Amount: c.refundable(), Currency: c.Currency, Status: refundPending, Reason: reason,
+		Kind: refundOfHold, Metadata: map[string]string{}, CreatedAt: tx.Now(),
+	}
+	refund.insert(tx)
+	refund.Status, refund.AcquirerReference = refundSucceeded, &reference
+	refund.settle(tx)
+	c.AmountRefunded = c.Amount
+	tx.WriteOne(refundWholeCharge, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": c.ID})
+	emit(tx, "refund.created", refund.ID, refund.wire(), nil)
+	emit(tx, "charge.refunded", c.ID, c.wire(), map[string]any{"amount_refunded": 0, "refunded": false})
+	return refund
+}

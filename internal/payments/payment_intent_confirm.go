@@ -1,0 +1,354 @@
+package payments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// ConfirmPaymentIntentParams are what POST /v1/payment_intents/{intent}/confirm takes.
+type ConfirmPaymentIntentParams struct {
+	ID            string         `path:"intent"`
+	CaptureMethod string         `form:"capture_method" enum:"automatic,automatic_async,manual"`
+	ClientSecret  string         `form:"client_secret" json:"-"`
+	Options       *MethodOptions `form:"payment_method_options,unset"`
+	Types         []string       `form:"payment_method_types" enum:"card"`
+	ReceiptEmail  *string        `form:"receipt_email,unset" max:"800"`
+	FutureUsage   *string        `form:"setup_future_usage,unset" enum:"off_session,on_session"`
+	Shipping      *Shipping      `form:"shipping,unset"`
+	Expand        form.Expand    `form:"expand"`
+	MethodParams
+	ConfirmParams
+}
+
+// attempt is one try at an intent's money: what its phases tell each other,
+// whichever operation it is part of.
+type attempt struct {
+	IntentID string
+	Session  *string // the checkout session it is part of
+	Method   PaymentMethod
+	Order    acquirer.Order
+	Answer   acquirer.Answer
+	MayAsk   bool // the cardholder is there and can be sent to his bank's page
+}
+
+// The recovery points of an attempt.
+const (
+	confirmationRecorded = "confirmation_recorded"
+	paymentAnswered      = "payment_answered"
+	paymentSettled       = "payment_settled"
+)
+
+// ConfirmPaymentIntent tries to pay an intent.
+//
+//	(nothing) ──▶ confirmation_recorded ──▶ payment_answered ──▶ payment_settled
+//	  claim + reserve the intent       ask, no tx open       post to the ledger, answer
+//
+// The intent is "processing" while the acquirer is asked, and whoever else wants
+// to change it is told to wait (429).
+var ConfirmPaymentIntent = phase.Define("payment_intent.confirm", 1,
+	phase.Atomic(confirmationRecorded, recordConfirmation),
+	phase.Foreign(paymentAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ ConfirmPaymentIntentParams, s *attempt) error {
+		return s.ask(ctx, slip)
+	}),
+	phase.Atomic(paymentSettled, func(ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *attempt) (phase.Outcome, error) {
+		return s.settle(ctx, tx, in.Expand)
+	}),
+).Check(checkConfirmation).AbandonUnsentAfter(abandonChargeAfter, func(ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *attempt) (phase.Outcome, error) {
+	return s.abandon(ctx, tx, in.Expand)
+})
+
+// params are the ones a confirmation shares with an update.
+func (in *ConfirmPaymentIntentParams) params() PaymentIntentParams {
+	return PaymentIntentParams{
+		PaymentMethodOptions: in.Options, PaymentMethodTypes: in.Types, ReceiptEmail: in.ReceiptEmail,
+		SetupFutureUsage: in.FutureUsage, Shipping: in.Shipping, MethodParams: in.MethodParams,
+	}
+}
+
+// checkConfirmation finds the intent, and the method it is to be paid with: the
+// one sent, or the one it has.
+func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Caller, in *ConfirmPaymentIntentParams) error {
+	intent, err := readIntent(ctx, db, viewer(caller), in.ID, in.ClientSecret)
+	if err != nil {
+		return err
+	}
+	if intent.ConfirmationMethod == "manual" && caller.Publishable {
+		return intent.unexpected("This PaymentIntent's `confirmation_method` is manual: it can only be confirmed with a secret key.")
+	}
+	if err := in.ConfirmParams.check(true); err != nil {
+		return err
+	}
+	params := in.params()
+	if err := params.check(ctx, db, caller, deref(intent.CustomerID)); err != nil {
+		return err
+	}
+	in.MethodParams = params.MethodParams
+	if in.method() != nil || intent.PaymentMethodID == nil {
+		return nil
+	}
+	in.Found, err = byID[PaymentMethod](ctx, db, methodByID, viewer(caller), *intent.PaymentMethodID)
+	return err
+}
+
+func recordConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *attempt) (phase.Outcome, error) {
+	intent, err := lockedIntent(ctx, tx, in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if intent.BusyWith != nil {
+		return phase.Outcome{}, apierror.Locked()
+	}
+	if refusal := intent.refuseDirectly("confirm"); refusal != nil {
+		return phase.Outcome{}, refusal
+	}
+	sent := in.PaymentMethod != "" || in.New != nil
+	if !sent && in.Found != nil && (intent.PaymentMethodID == nil || *intent.PaymentMethodID != in.Found.ID) {
+		return phase.Outcome{}, apierror.Locked() // it was given another method since we looked
+	}
+	if refusal := intent.refuseConfirm(sent, in.method() != nil); refusal != nil {
+		return phase.Refuse(intent.ID, refusal), nil
+	}
+	params := in.params()
+	if !sent {
+		params.Found = nil // it has that method already, and what is known of it stays
+	}
+	if err := intent.apply(params, form.Metadata{}); err != nil {
+		return phase.Outcome{}, err
+	}
+	if in.CaptureMethod != "" {
+		intent.CaptureMethod = in.CaptureMethod
+	}
+	if err := in.keep(ctx, tx); err != nil {
+		return phase.Outcome{}, err
+	}
+	if err := s.begin(tx, intent, in.method(), in.ConfirmParams, sent); err != nil {
+		return phase.Outcome{}, err
+	}
+	intent.update(tx)
+	return s.next(ctx, tx, intent, in.method(), in.Expand)
+}
+
+// begin reserves the intent for this attempt and says what will be asked, or
+// sends the cardholder to his bank first. The caller writes the intent.
+func (s *attempt) begin(tx *phase.Tx, intent *PaymentIntent, method *PaymentMethod, in ConfirmParams, sent bool) error {
+	if refusal := intent.refuseConfirm(sent, method != nil); refusal != nil {
+		return refusal
+	}
+	if in.ReturnURL == "" && !in.offSession() && intent.AutomaticPaymentMethods.mayRedirect() {
+		return intent.missingReturnURL()
+	}
+	if err := method.refuseUse(deref(intent.CustomerID)); err != nil {
+		return err
+	}
+	intent.ReturnURL = orNull(in.ReturnURL)
+	s.MayAsk = !in.offSession() && !in.ErrorOnRequiresAction
+	if s.MayAsk && intent.wantsAuthentication(method.Card) {
+		intent.require(tx)
+		return nil
+	}
+	s.reserve(tx, intent, method, in.offSession())
+	return nil
+}
+
+// next goes on to the acquirer, unless the cardholder is wanted first.
+func (s *attempt) next(ctx context.Context, tx *phase.Tx, intent *PaymentIntent, method *PaymentMethod, paths form.Expand) (phase.Outcome, error) {
+	if intent.Status == intentProcessing {
+		return phase.Next, nil
+	}
+	return replyWithIntent(ctx, tx, paths, intent, method.wire())
+}
+
+// reserve makes the intent this attempt's until the acquirer has answered.
+func (s *attempt) reserve(tx *phase.Tx, intent *PaymentIntent, method *PaymentMethod, offSession bool) {
+	s.IntentID, s.Method, s.Session = intent.ID, *method, intent.CheckoutSession
+	s.Order = acquirer.Order{
+		Card: method.Card.Vault, Amount: intent.Amount, Currency: intent.Currency, Capture: intent.CaptureMethod != captureManual,
+		Authenticated: intent.Authenticated, OffSession: offSession, SetUp: method.SetUp,
+	}
+	intent.Status, intent.BusyWith, intent.NextAction, intent.LastPaymentError = intentProcessing, &tx.RequestID, nil, nil
+}
+
+// wantsAuthentication says that the merchant wants the cardholder authenticated
+// though his bank may not.
+func (p *PaymentIntent) wantsAuthentication(card Card) bool {
+	return !p.Authenticated && p.PaymentMethodOptions.Card.RequestThreeDSecure != "automatic" && card.supports3DS()
+}
+
+func (s *attempt) ask(ctx context.Context, slip phase.Slip) (err error) {
+	s.Answer, err = acquirer.Authorize(ctx, slip, s.Order)
+	return err
+}
+
+// settle writes down what the acquirer answered, books the money, and answers.
+func (s *attempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
+	end, err := s.conclude(ctx, tx)
+	switch {
+	case err != nil:
+		return phase.Outcome{}, err
+	case end.declined != nil:
+		return phase.Refuse(end.intent.ID, end.declined), nil
+	}
+	return replyWithIntent(ctx, tx, paths, end.intent, end.known...)
+}
+
+// conclusion is how an attempt ended, for whoever answers.
+type conclusion struct {
+	intent   *PaymentIntent
+	session  *CheckoutSession // that it was part of, nil for none
+	known    []any            // what the attempt has made and changed
+	declined *apierror.Error
+}
+
+// conclude writes down what the acquirer answered and books the money.
+func (s *attempt) conclude(ctx context.Context, tx *phase.Tx) (end conclusion, err error) {
+	if s.Session != nil {
+		if end.session, err = lockedSession(ctx, tx, *s.Session); err != nil {
+			return end, err
+		}
+	}
+	intent, err := lockedIntent(ctx, tx, s.IntentID)
+	if err != nil {
+		return end, err
+	}
+	end.intent, intent.BusyWith = intent, nil
+	if s.Answer.Code == acquirer.CodeAuthenticationNeeded && s.MayAsk {
+		intent.require(tx)
+		intent.update(tx)
+		end.known = append(end.known, s.Method.wire())
+		return end, nil
+	}
+	charge := intent.charge(tx, s.Method, s.Answer)
+	intent.LatestCharge = &charge.ID
+	if !s.Answer.Approved {
+		end.declined, err = s.fail(tx, intent, charge)
+		return end, err
+	}
+	end.known = append(intent.receive(tx, charge), charge.wire(), s.use(tx, intent))
+	intent.update(tx)
+	if end.session != nil {
+		end.session.paidWith(tx, intent)
+	}
+	return end, nil
+}
+
+// require sends the cardholder to his bank's page.
+func (p *PaymentIntent) require(tx *phase.Tx) {
+	challenge := id.New("3ds", tx.Now())
+	p.Status, p.Challenge, p.NextAction = intentNeedsAction, &challenge, challengeAt(tx, challenge, p.ReturnURL)
+	emit(tx, "payment_intent.requires_action", p.ID, p.wire(), nil)
+}
+
+// challengeAt is the bank's page as an integration is told of it.
+func challengeAt(tx *phase.Tx, challenge string, returnURL *string) *NextAction {
+	url := tx.BaseURL + ChallengePath + challenge
+	if returnURL == nil {
+		return &NextAction{Type: "use_stripe_sdk", UseStripeSDK: &UseStripeSDK{StripeJS: url, Type: "three_d_secure_redirect"}}
+	}
+	return &NextAction{Type: "redirect_to_url", RedirectToURL: &RedirectToURL{ReturnURL: *returnURL, URL: url}}
+}
+
+// ChallengePath comes before the name of a challenge in the address of its page.
+const ChallengePath = "/3d_secure/"
+
+// charge is the attempt as a charge, with what the issuer said of the card.
+func (p *PaymentIntent) charge(tx *phase.Tx, method PaymentMethod, a acquirer.Answer) *Charge {
+	charge := &Charge{
+		AccountID: tx.AccountID, ID: id.New("ch", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, PaymentIntentID: &p.ID,
+		Amount: p.Amount, Currency: p.Currency, Status: chargePending, CustomerID: p.CustomerID,
+		Card: ChargedCard{Card: method.Card, ID: method.ID, Billing: &method.BillingDetails, Authenticated: p.Authenticated,
+			Descriptor: statement(tx.StatementDescriptor, p.StatementDescriptor, p.StatementDescriptorSuffix)},
+		Description: p.Description, Metadata: p.Metadata, ReceiptEmail: p.ReceiptEmail, Shipping: p.Shipping, FraudDetails: map[string]string{},
+		StatementDescriptor: p.StatementDescriptor, StatementDescriptorSuffix: p.StatementDescriptorSuffix, CreatedAt: tx.Now(),
+	}
+	charge.insert(tx)
+	charge.heard(a)
+	return charge
+}
+
+// receive notes a charge that was approved: its money is taken, or held. It
+// returns what else is new.
+func (p *PaymentIntent) receive(tx *phase.Tx, charge *Charge) (known []any) {
+	if p.CaptureMethod == captureManual {
+		charge.hold(tx)
+		p.Status, p.AmountCapturable = intentNeedsCapture, p.Amount
+	} else {
+		known = append(known, charge.capture(tx, charge.Amount))
+		p.Status, p.AmountReceived = intentSucceeded, p.Amount
+	}
+	charge.settle(tx)
+	emit(tx, "charge.succeeded", charge.ID, charge.wire(), nil)
+	if p.Status == intentSucceeded {
+		emit(tx, "payment_intent.succeeded", p.ID, p.wire(), nil)
+	} else {
+		emit(tx, "payment_intent.amount_capturable_updated", p.ID, p.wire(), nil)
+	}
+	return known
+}
+
+// use notes that the method has paid: it becomes the customer's if the merchant
+// wants to use it again, and is spent if it is nobody's. It returns the method.
+func (s *attempt) use(tx *phase.Tx, intent *PaymentIntent) any {
+	method := s.Method
+	before := method
+	method.Card.heard(s.Answer)
+	method.SetUp = method.SetUp || deref(intent.SetupFutureUsage) == "off_session"
+	switch {
+	case method.CustomerID == nil && intent.CustomerID != nil && intent.SetupFutureUsage != nil:
+		method.attach(tx, *intent.CustomerID)
+	case method.CustomerID == nil:
+		method.SpentBy = &tx.RequestID
+		method.update(tx)
+	case method.SetUp != before.SetUp || deref(method.Card.CVCCheck) != deref(before.Card.CVCCheck):
+		method.update(tx)
+	}
+	return method.wire()
+}
+
+// fail ends an attempt that was declined. The intent can be tried again, with
+// another method.
+func (s *attempt) fail(tx *phase.Tx, intent *PaymentIntent, charge *Charge) (*apierror.Error, error) {
+	charge.Status, charge.FailureCode, charge.FailureMessage = chargeFailed, &s.Answer.Code, &s.Answer.Message
+	charge.settle(tx)
+	emit(tx, "charge.failed", charge.ID, charge.wire(), nil)
+
+	declined := cardError(s.Answer)
+	declined.Charge, declined.PaymentMethod = charge.ID, s.Method.wire()
+	remembered, err := json.Marshal(declined)
+	if err != nil {
+		return nil, fmt.Errorf("encode last_payment_error: %w", err)
+	}
+	intent.Status, intent.PaymentMethodID, intent.LastPaymentError, intent.Authenticated = intentNeedsMethod, nil, remembered, false
+	intent.update(tx)
+	emit(tx, "payment_intent.payment_failed", intent.ID, intent.wire(), nil)
+	declined.PaymentIntent = intent.seenBy(tx.Caller)
+	return declined, nil
+}
+
+// seenBy is the intent as the caller may see it.
+func (p *PaymentIntent) seenBy(caller phase.Caller) any {
+	if caller.Publishable {
+		return p.public()
+	}
+	return p.wire()
+}
+
+// abandon ends an attempt that was never asked for in time. The acquirer has
+// confirmed that nothing was taken and nothing can be any more.
+func (s *attempt) abandon(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
+	s.Answer = neverSent
+	return s.settle(ctx, tx, paths)
+}
+
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}

@@ -1,0 +1,313 @@
+package payments
+
+import (
+	"context"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/money"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// PaymentIntentParams are what an intent can be created or updated with.
+type PaymentIntentParams struct {
+	Customer                  string         `form:"customer" max:"5000"`
+	Description               *string        `form:"description,unset" max:"1000"`
+	PaymentMethodOptions      *MethodOptions `form:"payment_method_options,unset"`
+	PaymentMethodTypes        []string       `form:"payment_method_types" enum:"card"`
+	ReceiptEmail              *string        `form:"receipt_email,unset" max:"800"`
+	SetupFutureUsage          *string        `form:"setup_future_usage,unset" enum:"off_session,on_session"`
+	Shipping                  *Shipping      `form:"shipping,unset"`
+	StatementDescriptor       *string        `form:"statement_descriptor" max:"22"`
+	StatementDescriptorSuffix *string        `form:"statement_descriptor_suffix" max:"22"`
+	MethodParams
+}
+
+// MethodParams name or describe the method to pay with.
+type MethodParams struct {
+	PaymentMethod     string             `form:"payment_method" max:"5000"`
+	PaymentMethodData *PaymentMethodData `form:"payment_method_data"`
+
+	Found *PaymentMethod // what they stand for
+	New   *NewMethod     // the same, where it does not exist yet
+}
+
+// MethodOptions are payment_method_options as they are sent.
+type MethodOptions struct {
+	Card *struct {
+		RequestThreeDSecure             string `form:"request_three_d_secure" enum:"any,automatic,challenge"`
+		RequestIncrementalAuthorization string `form:"request_incremental_authorization" enum:"if_available,never"`
+		SetupFutureUsage                string `form:"setup_future_usage" enum:"none,off_session,on_session"`
+	} `form:"card,unset"`
+}
+
+// ConfirmParams are what only a confirmation takes.
+type ConfirmParams struct {
+	ReturnURL             string `form:"return_url" max:"2048"`
+	OffSession            string `form:"off_session" enum:"true,false,one_off,recurring"`
+	ErrorOnRequiresAction bool   `form:"error_on_requires_action"`
+	UseStripeSDK          bool   `form:"use_stripe_sdk"`
+}
+
+// CreatePaymentIntentParams are what POST /v1/payment_intents takes.
+type CreatePaymentIntentParams struct {
+	Amount                  int64                    `form:"amount,required"`
+	Currency                string                   `form:"currency,required"`
+	AutomaticPaymentMethods *AutomaticPaymentMethods `form:"automatic_payment_methods"`
+	CaptureMethod           string                   `form:"capture_method" enum:"automatic,automatic_async,manual"`
+	ConfirmationMethod      string                   `form:"confirmation_method" enum:"automatic,manual"`
+	Confirm                 bool                     `form:"confirm"`
+	Metadata                form.Metadata            `form:"metadata"`
+	Expand                  form.Expand              `form:"expand"`
+	PaymentIntentParams
+	ConfirmParams
+}
+
+// intentRecorded is the first recovery point of an intent's creation. With
+// confirm=true those of a confirmation follow.
+const intentRecorded = "payment_intent_recorded"
+
+// CreatePaymentIntent notes a payment that is to be made, and with confirm=true
+// makes it.
+//
+//	(nothing) ──▶ payment_intent_recorded ──▶ payment_answered ──▶ payment_settled
+//	     claim + insert, and the end      ask, no tx open      post to the ledger, answer
+//	     without confirm
+var CreatePaymentIntent = phase.Define("payment_intent.create", 1,
+	phase.Atomic(intentRecorded, recordIntent),
+	phase.Foreign(paymentAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CreatePaymentIntentParams, s *attempt) error {
+		return s.ask(ctx, slip)
+	}),
+	phase.Atomic(paymentSettled, func(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParams, s *attempt) (phase.Outcome, error) {
+		return s.settle(ctx, tx, in.Expand)
+	}),
+).Check(checkIntent).AbandonUnsentAfter(abandonChargeAfter, func(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParams, s *attempt) (phase.Outcome, error) {
+	return s.abandon(ctx, tx, in.Expand)
+})
+
+// checkIntent verifies the amount, and finds the customer and the method.
+func checkIntent(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreatePaymentIntentParams) (err error) {
+	if in.Currency, err = money.Parse(in.Currency); err != nil {
+		return err
+	}
+	if err := money.Check(in.Amount, in.Currency); err != nil {
+		return err
+	}
+	if _, err := in.Metadata.Apply(nil); err != nil {
+		return err
+	}
+	if in.PaymentMethodTypes != nil && in.AutomaticPaymentMethods != nil && in.AutomaticPaymentMethods.Enabled {
+		return apierror.Invalid("", "You may only specify one of these parameters: automatic_payment_methods, payment_method_types.").WithCode("parameters_exclusive")
+	}
+	if err := in.ConfirmParams.check(in.Confirm); err != nil {
+		return err
+	}
+	return in.PaymentIntentParams.check(ctx, db, caller, in.Customer)
+}
+
+// check verifies what is the same for a new intent and a change of one. customer
+// is whom the intent will belong to, "" for nobody.
+func (in *PaymentIntentParams) check(ctx context.Context, db phase.Reader, caller phase.Caller, customer string) error {
+	if err := checkEmail("receipt_email", in.ReceiptEmail); err != nil {
+		return err
+	}
+	if in.StatementDescriptor != nil && *in.StatementDescriptor != "" {
+		return apierror.Invalid("statement_descriptor", "The `statement_descriptor` parameter is not supported for the `card` payment method type. "+
+			"Use `statement_descriptor_suffix` instead to append additional information to your account's descriptor.")
+	}
+	if in.StatementDescriptorSuffix != nil && *in.StatementDescriptorSuffix != "" {
+		if err := checkDescriptors(nil, in.StatementDescriptorSuffix); err != nil {
+			return err
+		}
+	}
+	if options := in.PaymentMethodOptions; options != nil && options.Card != nil && options.Card.RequestIncrementalAuthorization == "if_available" {
+		return apierror.Invalid("payment_method_options[card][request_incremental_authorization]",
+			"This account is not eligible for the requested card features. See https://stripe.com/docs/payments/flexible-payments for more details.").
+			WithCode("payment_intent_invalid_parameter")
+	}
+	if in.Customer != "" {
+		if err := customerExists(ctx, db, viewer(caller), in.Customer); err != nil {
+			return asParam(err, "customer")
+		}
+	}
+	return in.find(ctx, db, caller, customer)
+}
+
+// check refuses what only a confirmation takes where there is none.
+func (in *ConfirmParams) check(confirm bool) error {
+	if in.ReturnURL != "" && !isWebAddress(in.ReturnURL) {
+		return apierror.Invalid("return_url", "Not a valid URL").WithCode("url_invalid")
+	}
+	if confirm {
+		return nil
+	}
+	for param, sent := range map[string]bool{"return_url": in.ReturnURL != "", "off_session": in.OffSession != "",
+		"error_on_requires_action": in.ErrorOnRequiresAction, "use_stripe_sdk": in.UseStripeSDK} {
+		if sent {
+			return onlyWithConfirm(param)
+		}
+	}
+	return nil
+}
+
+// offSession says that the cardholder is not there to be asked.
+func (in *ConfirmParams) offSession() bool { return in.OffSession != "" && in.OffSession != "false" }
+
+// find resolves the method that is named or described. A magic id makes a new
+// method every time.
+func (in *MethodParams) find(ctx context.Context, db phase.Reader, caller phase.Caller, customer string) (err error) {
+	switch {
+	case in.PaymentMethodData != nil && in.PaymentMethod != "":
+		return apierror.Invalid("", "You may only specify one of these parameters: payment_method, payment_method_data.").WithCode("parameters_exclusive")
+	case in.PaymentMethodData != nil:
+		in.New, err = in.PaymentMethodData.recognize(ctx, db, caller, "payment_method_data")
+		return err
+	case in.PaymentMethod == "":
+		return nil
+	}
+	magic, err := magicMethod(in.PaymentMethod, caller)
+	if err != nil {
+		return err
+	}
+	if magic != nil {
+		in.New = &NewMethod{Method: *magic}
+		return nil
+	}
+	in.Found, err = byID[PaymentMethod](ctx, db, methodByID, viewer(caller), in.PaymentMethod)
+	if err != nil {
+		return err
+	}
+	if in.Found == nil {
+		return noSuchMethod(apierror.NoSuch, in.PaymentMethod)
+	}
+	return in.Found.refuseUse(customer)
+}
+
+// refuseUse says why a method cannot pay for customer, or nil.
+func (m *PaymentMethod) refuseUse(customer string) error {
+	switch {
+	case m.SpentBy != nil:
+		return methodSpent()
+	case m.CustomerID != nil && customer == "":
+		return apierror.Invalid("payment_method", "The payment method %s belongs to the Customer %s. Please include the Customer in the `customer` parameter "+
+			"on the PaymentIntent.", m.ID, *m.CustomerID)
+	case m.CustomerID != nil && *m.CustomerID != customer:
+		return apierror.Invalid("payment_method", "The payment method %s does not belong to the Customer you supplied, %s. Please use this payment method "+
+			"with the Customer that it belongs to instead.", m.ID, form.Quote(customer))
+	}
+	return nil
+}
+
+// method is what the parameters stand for, nil if they name none.
+func (in *MethodParams) method() *PaymentMethod {
+	if in.New != nil {
+		return &in.New.Method
+	}
+	return in.Found
+}
+
+// keep inserts the method if it is new.
+func (in *MethodParams) keep(ctx context.Context, tx *phase.Tx) error {
+	if in.New == nil {
+		return nil
+	}
+	return in.New.keep(ctx, tx)
+}
+
+func recordIntent(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParams, s *attempt) (phase.Outcome, error) {
+	intent, err := in.intent(tx)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if err := in.keep(ctx, tx); err != nil {
+		return phase.Outcome{}, err
+	}
+	emit(tx, "payment_intent.created", intent.ID, intent.wire(), nil)
+	if !in.Confirm {
+		intent.insert(tx)
+		return replyWithIntent(ctx, tx, in.Expand, intent, in.known()...)
+	}
+	if err := s.begin(tx, intent, in.method(), in.ConfirmParams, in.PaymentMethod != ""); err != nil {
+		return phase.Outcome{}, err
+	}
+	intent.insert(tx)
+	return s.next(ctx, tx, intent, in.method(), in.Expand)
+}
+
+// known are the objects that the parameters made.
+func (in *MethodParams) known() []any {
+	if in.New == nil {
+		return nil
+	}
+	return []any{in.New.Method.wire()}
+}
+
+// intent is the payment as it was asked for, not confirmed yet.
+func (in CreatePaymentIntentParams) intent(tx *phase.Tx) (*PaymentIntent, error) {
+	p := &PaymentIntent{
+		AccountID: tx.AccountID, ID: id.New("pi", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID,
+		Amount: in.Amount, Currency: in.Currency, Status: intentNeedsMethod,
+		CaptureMethod: captureAutomaticAsync, ConfirmationMethod: "automatic",
+		PaymentMethodOptions: PaymentMethodOptions{Card: CardOptions{RequestThreeDSecure: "automatic"}}, CreatedAt: tx.Now(),
+	}
+	p.ClientSecret = p.ID + "_secret_" + id.Random(25)
+	if in.CaptureMethod != "" {
+		p.CaptureMethod = in.CaptureMethod
+	}
+	if in.ConfirmationMethod != "" {
+		p.ConfirmationMethod = in.ConfirmationMethod
+	}
+	p.AutomaticPaymentMethods = in.AutomaticPaymentMethods.orDefault(in.PaymentMethodTypes)
+	p.PaymentMethodTypes = []string{"card"}
+	return p, p.apply(in.PaymentIntentParams, in.Metadata)
+}
+
+// orDefault offers everything, unless the caller has said what to offer.
+func (a *AutomaticPaymentMethods) orDefault(types []string) *AutomaticPaymentMethods {
+	switch {
+	case types != nil:
+		return nil
+	case a == nil:
+		return &AutomaticPaymentMethods{AllowRedirects: "always", Enabled: true}
+	case a.AllowRedirects == "":
+		return &AutomaticPaymentMethods{AllowRedirects: "always", Enabled: a.Enabled}
+	}
+	return a
+}
+
+// apply changes the intent as the caller asked.
+func (p *PaymentIntent) apply(in PaymentIntentParams, metadata form.Metadata) (err error) {
+	p.Description, p.ReceiptEmail = given(in.Description, p.Description), given(in.ReceiptEmail, p.ReceiptEmail)
+	p.SetupFutureUsage = given(in.SetupFutureUsage, p.SetupFutureUsage)
+	p.StatementDescriptorSuffix = given(in.StatementDescriptorSuffix, p.StatementDescriptorSuffix)
+	if in.Customer != "" {
+		p.CustomerID = &in.Customer
+	}
+	if in.Shipping != nil {
+		p.Shipping = in.Shipping.orNull()
+	}
+	if in.PaymentMethodOptions != nil && in.PaymentMethodOptions.Card != nil && in.PaymentMethodOptions.Card.RequestThreeDSecure != "" {
+		p.PaymentMethodOptions.Card.RequestThreeDSecure = in.PaymentMethodOptions.Card.RequestThreeDSecure
+	}
+	if method := in.method(); method != nil {
+		p.takeMethod(method)
+	}
+	p.Metadata, err = metadata.Apply(p.Metadata)
+	return err
+}
+
+// takeMethod makes a method the one the intent will be paid with. What was
+// known of the last one is forgotten.
+func (p *PaymentIntent) takeMethod(method *PaymentMethod) {
+	p.PaymentMethodID, p.Status = &method.ID, intentNeedsConfirmation
+	p.LastPaymentError, p.Authenticated, p.NextAction = nil, false, nil
+}
+
+func (s *Shipping) orNull() *Shipping {
+	if *s == (Shipping{}) {
+		return nil
+	}
+	return s
+}

@@ -1,0 +1,309 @@
+package payments
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/testcard"
+)
+
+// PaymentMethod is a card that can be charged: once, or, kept with a customer,
+// again and again.
+type PaymentMethod struct {
+	AccountID      string
+	ID             string
+	Livemode       bool
+	RequestID      string
+	CustomerID     *string
+	Card           Card
+	BillingDetails BillingDetails
+	Metadata       map[string]string
+	AllowRedisplay string
+	SetUp          bool    // the cardholder has agreed to payments in his absence
+	SpentBy        *string // the request that used it up
+	CreatedAt      time.Time
+}
+
+// BillingDetails are who pays, as the card's issuer knows him.
+type BillingDetails struct {
+	Address Address `json:"address" form:"address,unset"`
+	Email   *string `json:"email" form:"email,unset" max:"512"`
+	Name    *string `json:"name" form:"name,unset" max:"5000"`
+	Phone   *string `json:"phone" form:"phone,unset" max:"5000"`
+	TaxID   *string `json:"tax_id" form:"tax_id" max:"5000"`
+}
+
+// changed returns the details with what was sent.
+func (b BillingDetails) changed(sent *BillingDetails) BillingDetails {
+	if sent == nil {
+		return b
+	}
+	b.Address = b.Address.changed(sent.Address)
+	b.Email, b.Name = given(sent.Email, b.Email), given(sent.Name, b.Name)
+	b.Phone, b.TaxID = given(sent.Phone, b.Phone), given(sent.TaxID, b.TaxID)
+	return b
+}
+
+func (a Address) changed(sent Address) Address {
+	return Address{
+		City: given(sent.City, a.City), Country: given(sent.Country, a.Country), Line1: given(sent.Line1, a.Line1),
+		Line2: given(sent.Line2, a.Line2), PostalCode: given(sent.PostalCode, a.PostalCode), State: given(sent.State, a.State),
+	}
+}
+
+// check refuses a card number in a field that is kept and shown.
+func (b *BillingDetails) check(prefix string) error {
+	if b == nil {
+		return nil
+	}
+	if b.Email != nil && *b.Email != "" && !looksLikeEmail(*b.Email) {
+		return apierror.Invalid(prefix+"[email]", "Invalid email address: %s", form.Quote(*b.Email)).WithCode("email_invalid")
+	}
+	for name, text := range map[string]*string{"name": b.Name, "phone": b.Phone, "tax_id": b.TaxID} {
+		if text != nil && testcard.IsNumber(*text) {
+			return apierror.Invalid(prefix+"["+name+"]", "A card number does not belong in this field.")
+		}
+	}
+	return nil
+}
+
+// PaymentMethodObject is a payment method on the wire.
+type PaymentMethodObject struct {
+	ID              string            `json:"id"`
+	Object          string            `json:"object"`
+	AllowRedisplay  string            `json:"allow_redisplay"`
+	BillingDetails  BillingDetails    `json:"billing_details"`
+	Card            methodCard        `json:"card"`
+	Created         int64             `json:"created"`
+	Customer        *string           `json:"customer"`
+	CustomerAccount *string           `json:"customer_account"`
+	Livemode        bool              `json:"livemode"`
+	Metadata        map[string]string `json:"metadata"`
+	RadarOptions    struct{}          `json:"radar_options"`
+	Type            string            `json:"type"`
+}
+
+type methodCard struct {
+	Brand             string            `json:"brand"`
+	Checks            cardChecks        `json:"checks"`
+	Country           string            `json:"country"`
+	DisplayBrand      string            `json:"display_brand"`
+	ExpMonth          int64             `json:"exp_month"`
+	ExpYear           int64             `json:"exp_year"`
+	Fingerprint       string            `json:"fingerprint"`
+	Funding           string            `json:"funding"`
+	GeneratedFrom     *string           `json:"generated_from"`
+	Last4             string            `json:"last4"`
+	Networks          methodNetworks    `json:"networks"`
+	RegulatedStatus   string            `json:"regulated_status"`
+	ThreeDSecureUsage threeDSecureUsage `json:"three_d_secure_usage"`
+	Wallet            *string           `json:"wallet"`
+}
+
+type methodNetworks struct {
+	Available []string `json:"available"`
+	Preferred *string  `json:"preferred"`
+}
+
+type threeDSecureUsage struct {
+	Supported bool `json:"supported"`
+}
+
+func (m *PaymentMethod) wire() any {
+	card := m.Card
+	return PaymentMethodObject{
+		ID: m.ID, Object: "payment_method", AllowRedisplay: m.AllowRedisplay, BillingDetails: m.BillingDetails, Created: unix(m.CreatedAt),
+		Customer: m.CustomerID, Livemode: m.Livemode, Metadata: m.Metadata, Type: "card",
+		Card: methodCard{
+			Brand: card.Brand, Country: card.Country, DisplayBrand: card.Brand, ExpMonth: card.ExpMonth, ExpYear: card.ExpYear,
+			Checks:      cardChecks{unchecked(m.BillingDetails.Address.Line1), unchecked(m.BillingDetails.Address.PostalCode), card.CVCCheck},
+			Fingerprint: card.Fingerprint, Funding: card.Funding, Last4: card.Last4, Networks: methodNetworks{Available: []string{card.Brand}},
+			RegulatedStatus: "unregulated", ThreeDSecureUsage: threeDSecureUsage{card.supports3DS()},
+		},
+	}
+}
+
+// supports3DS says whether the card's issuer can be asked to authenticate.
+func (c Card) supports3DS() bool { return c.Vault != "amex_threeDSecureNotSupported" }
+
+const insertMethod = `
+	INSERT INTO payment_methods (account_id, id, livemode, request_id, customer_id, card, billing_details, metadata, allow_redisplay, set_up, created_at)
+	VALUES (@account_id, @id, @livemode, @request_id, @customer_id, @card, @billing_details, @metadata, @allow_redisplay, @set_up, @created_at)`
+
+func (m *PaymentMethod) insert(tx *phase.Tx) {
+	tx.Write(insertMethod, pgx.StrictNamedArgs{
+		"account_id": m.AccountID, "id": m.ID, "livemode": m.Livemode, "request_id": m.RequestID, "customer_id": m.CustomerID, "card": m.Card,
+		"billing_details": m.BillingDetails, "metadata": m.Metadata, "allow_redisplay": m.AllowRedisplay, "set_up": m.SetUp, "created_at": m.CreatedAt,
+	})
+}
+
+const updateMethod = `
+	UPDATE payment_methods
+	SET customer_id = @customer_id, card = @card, billing_details = @billing_details, metadata = @metadata,
+	    allow_redisplay = @allow_redisplay, set_up = @set_up, spent_by = @spent_by
+	WHERE account_id = @account_id AND id = @id`
+
+func (m *PaymentMethod) update(tx *phase.Tx) {
+	tx.WriteOne(updateMethod, pgx.StrictNamedArgs{
+		"account_id": m.AccountID, "id": m.ID, "customer_id": m.CustomerID, "card": m.Card, "billing_details": m.BillingDetails,
+		"metadata": m.Metadata, "allow_redisplay": m.AllowRedisplay, "set_up": m.SetUp, "spent_by": m.SpentBy,
+	})
+}
+
+const selectMethods = `
+	SELECT account_id, id, livemode, request_id, customer_id, card, billing_details, metadata, allow_redisplay, set_up, spent_by, created_at
+	FROM payment_methods
+	WHERE account_id = @account_id AND livemode = @livemode`
+
+const (
+	methodByID = selectMethods + ` AND id = @id`
+	lockMethod = methodByID + ` FOR NO KEY UPDATE`
+
+	// Stripe lists the methods of customers, and no others.
+	methodFilters = ` AND customer_id IS NOT NULL AND (@customer_id::text IS NULL OR customer_id = @customer_id)
+	AND (@allow_redisplay::text IS NULL OR allow_redisplay = @allow_redisplay)`
+	listMethods          = selectMethods + methodFilters + newestFirst
+	listMethodsBackwards = selectMethods + methodFilters + oldestFirst
+)
+
+func noSuchMethod(status func(object, param, id string) *apierror.Error, id string) *apierror.Error {
+	e := status("PaymentMethod", "payment_method", id)
+	e.Message += "; It's possible this PaymentMethod exists on one of your connected accounts, in which case you should retry this " +
+		"request on that connected account. Learn more at https://stripe.com/docs/connect/authentication"
+	return e
+}
+
+// lockedMethod reads a method for a change and keeps others from changing it.
+func lockedMethod(ctx context.Context, tx *phase.Tx, id string) (*PaymentMethod, error) {
+	method, err := byID[PaymentMethod](ctx, tx, lockMethod, viewer(tx.Caller), id)
+	if err != nil {
+		return nil, err
+	}
+	if method == nil {
+		return nil, noSuchMethod(apierror.NotFound, id)
+	}
+	return method, nil
+}
+
+func methodExists(ctx context.Context, db phase.Reader, v Viewer, id string) error {
+	method, err := byID[PaymentMethod](ctx, db, methodByID, v, id)
+	if err != nil {
+		return err
+	}
+	if method == nil {
+		return noSuchMethod(apierror.NotFound, id)
+	}
+	return nil
+}
+
+// magicMethod makes a new method of the test card a magic id such as
+// pm_card_visa stands for: every use of one is another method. nil if there is
+// none of that name. The caller inserts it.
+func magicMethod(name string, caller phase.Caller) (*PaymentMethod, error) {
+	known, is, err := magicCard(name, caller.Livemode)
+	if !is {
+		return nil, err
+	}
+	card := fromTestCard(known, caller.CardKey)
+	card.ExpMonth, card.ExpYear = testcard.Expiry(caller.At)
+	return newMethod(caller, card), nil
+}
+
+func newMethod(caller phase.Caller, card Card) *PaymentMethod {
+	return &PaymentMethod{
+		AccountID: caller.AccountID, ID: id.New("pm", caller.At), Livemode: caller.Livemode, RequestID: caller.RequestID, Card: card,
+		Metadata: map[string]string{}, AllowRedisplay: "unspecified", CreatedAt: caller.At,
+	}
+}
+
+// RetrievePaymentMethod answers GET /v1/payment_methods/{payment_method}. A magic
+// id is shown as what it would make; live mode knows none.
+func RetrievePaymentMethod(ctx context.Context, db phase.Reader, v Viewer, in Retrieve) (any, error) {
+	now := time.Now() // of a method that has no row: only the year of its expiry depends on it
+	if magic, _ := magicMethod(in.ID, phase.Caller{AccountID: v.AccountID, Livemode: v.Livemode, CardKey: v.CardKey, At: now}); magic != nil {
+		return expand(ctx, db, v, in.Expand, magic.wire())
+	}
+	method, err := byID[PaymentMethod](ctx, db, methodByID, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if method == nil {
+		return nil, noSuchMethod(apierror.NotFound, in.ID)
+	}
+	return expand(ctx, db, v, in.Expand, method.wire())
+}
+
+// ListPaymentMethodsParams are the parameters of GET /v1/payment_methods.
+type ListPaymentMethodsParams struct {
+	Pages
+	Customer       *string `form:"customer" max:"5000"`
+	Type           string  `form:"type" enum:"card"`
+	AllowRedisplay *string `form:"allow_redisplay" enum:"always,limited,unspecified"`
+}
+
+// ListPaymentMethods answers GET /v1/payment_methods: what customers have left here.
+func ListPaymentMethods(ctx context.Context, db phase.Reader, v Viewer, in ListPaymentMethodsParams) (any, error) {
+	if in.Customer != nil {
+		if err := customerExists(ctx, db, v, *in.Customer); err != nil {
+			return nil, asParam(err, "customer")
+		}
+	}
+	return page[PaymentMethod](ctx, db, v, in.list(), methodListing("/v1/payment_methods", in.Customer, in.AllowRedisplay))
+}
+
+func methodListing(url string, customer, allowRedisplay *string) listing {
+	return listing{
+		url: url, object: "payment_method", newest: listMethods, oldest: listMethodsBackwards, byID: methodByID,
+		filters: pgx.StrictNamedArgs{"customer_id": customer, "allow_redisplay": allowRedisplay},
+	}
+}
+
+// ListCustomerPaymentMethodsParams are those of GET /v1/customers/{customer}/payment_methods.
+type ListCustomerPaymentMethodsParams struct {
+	Pages
+	Customer       string  `path:"customer" json:"-"`
+	Type           string  `form:"type" enum:"card"`
+	AllowRedisplay *string `form:"allow_redisplay" enum:"always,limited,unspecified"`
+}
+
+// ListCustomerPaymentMethods answers GET /v1/customers/{customer}/payment_methods.
+func ListCustomerPaymentMethods(ctx context.Context, db phase.Reader, v Viewer, in ListCustomerPaymentMethodsParams) (any, error) {
+	if err := customerExists(ctx, db, v, in.Customer); err != nil {
+		return nil, err
+	}
+	url := "/v1/customers/" + in.Customer + "/payment_methods"
+	return page[PaymentMethod](ctx, db, v, in.list(), methodListing(url, &in.Customer, in.AllowRedisplay))
+}
+
+// RetrieveCustomerPaymentMethodParams are those of GET /v1/customers/{customer}/payment_methods/{payment_method}.
+type RetrieveCustomerPaymentMethodParams struct {
+	Retrieve
+	Customer string `path:"customer" json:"-"`
+}
+
+// RetrieveCustomerPaymentMethod answers GET /v1/customers/{customer}/payment_methods/{payment_method}.
+func RetrieveCustomerPaymentMethod(ctx context.Context, db phase.Reader, v Viewer, in RetrieveCustomerPaymentMethodParams) (any, error) {
+	if err := customerExists(ctx, db, v, in.Customer); err != nil {
+		return nil, err
+	}
+	method, err := byID[PaymentMethod](ctx, db, methodByID, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if method == nil {
+		return nil, noSuchMethod(apierror.NotFound, in.ID)
+	}
+	if method.CustomerID == nil || *method.CustomerID != in.Customer {
+		e := apierror.NotFound("payment_method", "customer", in.ID)
+		e.Code, e.DocURL = "", ""
+		e.Message = "The PaymentMethod " + method.ID + " is not attached to the customer " + in.Customer + "."
+		return nil, e
+	}
+	return expand(ctx, db, v, in.Expand, method.wire())
+}

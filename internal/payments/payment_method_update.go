@@ -1,0 +1,67 @@
+package payments
+
+import (
+	"context"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// UpdatePaymentMethodParams are what POST /v1/payment_methods/{payment_method} takes.
+type UpdatePaymentMethodParams struct {
+	ID             string          `path:"payment_method"`
+	BillingDetails *BillingDetails `form:"billing_details"`
+	Card           *struct {
+		ExpMonth *int64 `form:"exp_month" min:"1" max:"12"`
+		ExpYear  *int64 `form:"exp_year" min:"2000" max:"2100"`
+	} `form:"card"`
+	Metadata       form.Metadata `form:"metadata"`
+	AllowRedisplay string        `form:"allow_redisplay" enum:"always,limited,unspecified"`
+	Expand         form.Expand   `form:"expand"`
+}
+
+const methodUpdated = "payment_method_updated"
+
+// UpdatePaymentMethod changes what may change of a customer's card.
+var UpdatePaymentMethod = phase.Define("payment_method.update", 1,
+	phase.Atomic(methodUpdated, changeMethod),
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdatePaymentMethodParams) error {
+	if err := in.BillingDetails.check("billing_details"); err != nil {
+		return err
+	}
+	return methodExists(ctx, db, viewer(caller), in.ID)
+})
+
+func changeMethod(ctx context.Context, tx *phase.Tx, in UpdatePaymentMethodParams, _ *struct{}) (phase.Outcome, error) {
+	method, err := lockedMethod(ctx, tx, in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if method.CustomerID == nil {
+		return phase.Outcome{}, apierror.Invalid("", "You must save this PaymentMethod to a customer before you can update it.")
+	}
+	before := method.wire()
+	method.BillingDetails = method.BillingDetails.changed(in.BillingDetails)
+	if in.Card != nil && in.Card.ExpMonth != nil {
+		method.Card.ExpMonth = *in.Card.ExpMonth
+	}
+	if in.Card != nil && in.Card.ExpYear != nil {
+		method.Card.ExpYear = *in.Card.ExpYear
+	}
+	if in.AllowRedisplay != "" {
+		method.AllowRedisplay = in.AllowRedisplay
+	}
+	if method.Metadata, err = in.Metadata.Apply(method.Metadata); err != nil {
+		return phase.Outcome{}, err
+	}
+	previous, err := changes(before, method.wire())
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	method.update(tx)
+	if len(previous) > 0 {
+		emit(tx, "payment_method.updated", method.ID, method.wire(), previous)
+	}
+	return replyWithMethod(ctx, tx, in.Expand, method)
+}

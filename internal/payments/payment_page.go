@@ -1,0 +1,121 @@
+package payments
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// PaymentPageObject is a checkout session as its page shows it to a customer:
+// with nothing that only the merchant may know. Its id is the session's.
+type PaymentPageObject struct {
+	ID                       string   `json:"id"`
+	Object                   string   `json:"object"`
+	AmountTotal              *int64   `json:"amount_total"`
+	BillingAddressCollection *string  `json:"billing_address_collection"`
+	BusinessName             string   `json:"business_name"`
+	CancelURL                *string  `json:"cancel_url"`
+	Currency                 *string  `json:"currency"`
+	CustomerEmail            *string  `json:"customer_email"`
+	ExpiresAt                int64    `json:"expires_at"`
+	LineItems                []any    `json:"line_items"`
+	Livemode                 bool     `json:"livemode"`
+	Locale                   *string  `json:"locale"`
+	Mode                     string   `json:"mode"`
+	PaymentIntent            any      `json:"payment_intent"`
+	PaymentMethodTypes       []string `json:"payment_method_types"`
+	PaymentStatus            string   `json:"payment_status"`
+	PhoneNumberCollection    enabled  `json:"phone_number_collection"`
+	SetupIntent              any      `json:"setup_intent"`
+	Status                   string   `json:"status"`
+	SubmitType               *string  `json:"submit_type"`
+	SuccessURL               *string  `json:"success_url"` // where to go now; null until the session is complete
+	URL                      *string  `json:"url"`
+}
+
+const (
+	itemsOfPage     = itemsOf + ` ORDER BY id DESC`
+	nameOfMerchant  = `SELECT name FROM accounts WHERE id = @account_id`
+	emailOfCustomer = `SELECT email FROM customers WHERE account_id = @account_id AND id = @id`
+)
+
+// page shows a session to its customer. intent and setup are what the transaction
+// under way has made of them; nil lets them be read.
+func (s *CheckoutSession) page(ctx context.Context, db phase.Reader, v Viewer, intent *PaymentIntent, setup *SetupIntent) (any, error) {
+	o := PaymentPageObject{
+		ID: s.ID, Object: "payment_page", AmountTotal: s.AmountTotal, BillingAddressCollection: s.Options.BillingAddressCollection,
+		CancelURL: s.CancelURL, Currency: s.Currency, CustomerEmail: s.CustomerEmail, ExpiresAt: unix(s.ExpiresAt), LineItems: []any{},
+		Livemode: s.Livemode, Locale: s.Options.Locale, Mode: s.Mode, PaymentMethodTypes: []string{"card"}, PaymentStatus: s.PaymentStatus,
+		PhoneNumberCollection: enabled{s.Options.CollectPhoneNumber}, Status: s.Status, SubmitType: s.Options.SubmitType,
+	}
+	switch s.Status {
+	case sessionOpen:
+		o.URL = &s.URL
+	case sessionComplete:
+		success := s.Success()
+		o.SuccessURL = &success
+	}
+	if err := s.describe(ctx, db, v, &o); err != nil {
+		return nil, err
+	}
+	var err error
+	if intent == nil && s.PaymentIntentID != nil {
+		intent, err = byID[PaymentIntent](ctx, db, intentByID, v, *s.PaymentIntentID)
+	}
+	if setup == nil && s.SetupIntentID != nil {
+		setup, err = byID[SetupIntent](ctx, db, setupByID, v, *s.SetupIntentID)
+	}
+	if intent != nil {
+		o.PaymentIntent = intent.public()
+	}
+	if setup != nil {
+		o.SetupIntent = setup.public()
+	}
+	return o, err
+}
+
+// describe adds what is sold, by whom, and to whom.
+func (s *CheckoutSession) describe(ctx context.Context, db phase.Reader, v Viewer, o *PaymentPageObject) error {
+	args := v.args()
+	args["session_id"] = s.ID
+	rows, err := db.Query(ctx, itemsOfPage, args)
+	if err != nil {
+		return err
+	}
+	items, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[CheckoutItem])
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		// The merchant's own notes are not his customer's.
+		item.Metadata, item.PriceMetadata, item.LookupKey, item.Nickname = map[string]string{}, map[string]string{}, nil, nil
+		o.LineItems = append(o.LineItems, item.wire())
+	}
+	type merchant struct{ Name string }
+	who, err := one[merchant](ctx, db, nameOfMerchant, pgx.StrictNamedArgs{"account_id": s.AccountID})
+	if err != nil {
+		return err
+	}
+	o.BusinessName = who.Name
+	if s.CustomerID == nil || s.CustomerEmail != nil {
+		return nil
+	}
+	type customer struct{ Email *string }
+	known, err := one[customer](ctx, db, emailOfCustomer, pgx.StrictNamedArgs{"account_id": s.AccountID, "id": *s.CustomerID})
+	if known != nil {
+		o.CustomerEmail = known.Email
+	}
+	return err
+}
+
+// RetrievePaymentPage answers GET /v1/payment_pages/{session}. A publishable key
+// will do: who has the session's id is its customer.
+func RetrievePaymentPage(ctx context.Context, db phase.Reader, v Viewer, in Retrieve) (any, error) {
+	session, err := readSession(ctx, db, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return session.page(ctx, db, v, nil, nil)
+}

@@ -1,0 +1,272 @@
+package payments
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// ConfirmPaymentPageParams are what POST /v1/payment_pages/{session}/confirm takes.
+type ConfirmPaymentPageParams struct {
+	ID             string  `path:"session"`
+	Email          *string `form:"email" max:"800"`
+	ExpectedAmount *int64  `form:"expected_amount"`
+	ReturnURL      string  `form:"return_url" max:"2048"`
+	MethodParams
+}
+
+// pageAttempt is one press of Pay. Of its two parts the one of the session's mode is used.
+type pageAttempt struct {
+	Setup   bool
+	Payment attempt
+	Card    setupAttempt
+}
+
+const pageConfirmed = "payment_page_confirmed"
+
+// ConfirmPaymentPage pays for a checkout session, or makes its card ready for
+// payments to come, as an intent's confirmation does.
+//
+//	(nothing) ──▶ payment_page_confirmed ──▶ payment_answered ──▶ payment_settled
+//	  claim + reserve the intent        ask, no tx open      post to the ledger,
+//	                                                         complete the session, answer
+//
+// The first press makes the session's intent, the next ones try it again. Of two
+// presses at once one is told to wait (429): the intent is busy. A declined card
+// leaves the session open. A card that wants 3-D Secure leaves it open, too, until
+// the cardholder has passed: AuthenticatePayment then completes it.
+var ConfirmPaymentPage = phase.Define("payment_page.confirm", 1,
+	phase.Atomic(pageConfirmed, recordPageConfirmation),
+	phase.Foreign(paymentAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ ConfirmPaymentPageParams, s *pageAttempt) error {
+		if s.Setup {
+			return s.Card.ask(ctx, slip)
+		}
+		return s.Payment.ask(ctx, slip)
+	}),
+	phase.Atomic(paymentSettled, settlePage),
+).Check(checkPageConfirmation).AbandonUnsentAfter(abandonChargeAfter, func(ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt) (phase.Outcome, error) {
+	s.Payment.Answer, s.Card.Answer = neverSent, neverSent
+	return settlePage(ctx, tx, in, s)
+})
+
+// checkPageConfirmation finds the method, and that the customer saw the right amount.
+func checkPageConfirmation(ctx context.Context, db phase.Reader, caller phase.Caller, in *ConfirmPaymentPageParams) error {
+	session, err := readSession(ctx, db, viewer(caller), in.ID)
+	if err != nil {
+		return err
+	}
+	if refusal := session.refuseConfirm(); refusal != nil {
+		return refusal
+	}
+	if in.ExpectedAmount != nil && session.AmountTotal != nil && *in.ExpectedAmount != *session.AmountTotal {
+		return apierror.Invalid("expected_amount", "The amount of this Checkout Session is %d, and not what was expected.", *session.AmountTotal).
+			WithCode("checkout_amount_mismatch")
+	}
+	if err := checkEmail("email", in.Email); err != nil {
+		return err
+	}
+	confirm := ConfirmParams{ReturnURL: in.ReturnURL}
+	if err := confirm.check(true); err != nil {
+		return err
+	}
+	if err := in.find(ctx, db, caller, deref(session.CustomerID)); err != nil {
+		return err
+	}
+	if in.method() == nil {
+		return apierror.Missing("payment_method")
+	}
+	return nil
+}
+
+// refuseConfirm says why a session cannot be paid any more, or nil.
+func (s *CheckoutSession) refuseConfirm() *apierror.Error {
+	if s.Status == sessionOpen {
+		return nil
+	}
+	return apierror.Invalid("", "This Checkout Session has a status of %s. Only one with a status of open can be paid.", s.Status).
+		WithCode("checkout_session_unexpected_state")
+}
+
+func recordPageConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt) (phase.Outcome, error) {
+	session, err := lockedSession(ctx, tx, in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if refusal := session.refuseConfirm(); refusal != nil {
+		return phase.Refuse(session.ID, refusal), nil
+	}
+	if session.ExpiresAt.Before(tx.Now()) { // and no worker has come by yet
+		session.Status = sessionExpired
+		return phase.Outcome{}, session.refuseConfirm()
+	}
+	if in.ReturnURL == "" {
+		in.ReturnURL = session.URL
+	}
+	session.meet(tx, in)
+	if session.Mode == modeSetup {
+		s.Setup = true
+		return s.beginSetup(ctx, tx, session, in)
+	}
+	return s.beginPayment(ctx, tx, session, in)
+}
+
+// meet notes who is paying, and makes a customer of him if the merchant wants one.
+func (s *CheckoutSession) meet(tx *phase.Tx, in ConfirmPaymentPageParams) {
+	billing := in.method().BillingDetails
+	s.CustomerDetails = &CustomerDetails{Address: billing.Address.orNull(), Email: billing.Email, Name: billing.Name, Phone: billing.Phone,
+		TaxExempt: "none", TaxIDs: []string{}}
+	for _, email := range []*string{in.Email, s.CustomerEmail} { // the merchant knows best
+		s.CustomerDetails.Email = given(email, s.CustomerDetails.Email)
+	}
+	if s.CustomerID != nil || !s.wantsCustomer() {
+		return
+	}
+	customer := Customer{
+		AccountID: tx.AccountID, ID: id.New("cus", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, Email: s.CustomerDetails.Email,
+		Name: billing.Name, Phone: billing.Phone, Address: billing.Address.orNull(), Metadata: map[string]string{},
+		InvoicePrefix: invoicePrefix(), NextInvoiceSequence: 1, PreferredLocales: []string{}, TaxExempt: "none", CreatedAt: tx.Now(),
+	}
+	customer.insert(tx)
+	emit(tx, "customer.created", customer.ID, customer.wire(), nil)
+	s.CustomerID = &customer.ID
+}
+
+// wantsCustomer says that the session has to end with a customer: the merchant
+// always wants one, or means to use the card again.
+func (s *CheckoutSession) wantsCustomer() bool {
+	data := s.Options.PaymentIntent
+	return deref(s.CustomerCreation) == "always" || data != nil && data.SetupFutureUsage != nil
+}
+
+// beginPayment reserves the session's intent for this attempt, and makes it first
+// if there is none yet.
+func (s *pageAttempt) beginPayment(ctx context.Context, tx *phase.Tx, session *CheckoutSession, in ConfirmPaymentPageParams) (phase.Outcome, error) {
+	intent, err := session.intent(ctx, tx)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if intent.BusyWith != nil {
+		return phase.Outcome{}, apierror.Locked()
+	}
+	intent.takeMethod(in.method())
+	if err := in.keep(ctx, tx); err != nil {
+		return phase.Outcome{}, err
+	}
+	if err := s.Payment.begin(tx, intent, in.method(), ConfirmParams{ReturnURL: in.ReturnURL}, true); err != nil {
+		return phase.Outcome{}, err
+	}
+	if session.PaymentIntentID == nil {
+		session.PaymentIntentID = &intent.ID
+		intent.insert(tx)
+	} else {
+		intent.update(tx)
+	}
+	session.update(tx)
+	if intent.Status == intentProcessing {
+		return phase.Next, nil
+	}
+	return replyWithPage(ctx, tx, session, intent, nil)
+}
+
+// intent is the session's, which nobody else changes meanwhile, or a new one.
+func (s *CheckoutSession) intent(ctx context.Context, tx *phase.Tx) (*PaymentIntent, error) {
+	if s.PaymentIntentID != nil {
+		return lockedIntent(ctx, tx, *s.PaymentIntentID)
+	}
+	in := CreatePaymentIntentParams{Amount: *s.AmountTotal, Currency: *s.Currency}
+	if data := s.Options.PaymentIntent; data != nil {
+		in.CaptureMethod, in.Metadata, in.PaymentIntentParams = data.CaptureMethod, data.Metadata, data.params()
+	}
+	in.Customer, in.PaymentMethodTypes = deref(s.CustomerID), []string{"card"}
+	intent, err := in.intent(tx)
+	if err != nil {
+		return nil, err
+	}
+	intent.CheckoutSession = &s.ID
+	intent.PaymentMethodOptions.Card.RequestThreeDSecure = s.Options.RequestThreeDSecure
+	emit(tx, "payment_intent.created", intent.ID, intent.wire(), nil)
+	return intent, nil
+}
+
+// beginSetup reserves the session's setup for this attempt.
+func (s *pageAttempt) beginSetup(ctx context.Context, tx *phase.Tx, session *CheckoutSession, in ConfirmPaymentPageParams) (phase.Outcome, error) {
+	setup, err := lockedSetup(ctx, tx, *session.SetupIntentID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if setup.BusyWith != nil {
+		return phase.Outcome{}, apierror.Locked()
+	}
+	if err := setup.apply(SetupIntentParams{Customer: deref(session.CustomerID), MethodParams: in.MethodParams}); err != nil {
+		return phase.Outcome{}, err
+	}
+	if err := in.keep(ctx, tx); err != nil {
+		return phase.Outcome{}, err
+	}
+	if err := s.Card.begin(tx, setup, in.method(), in.ReturnURL); err != nil {
+		return phase.Outcome{}, err
+	}
+	setup.update(tx)
+	session.update(tx)
+	return phase.Next, nil
+}
+
+// settlePage writes down what came of the attempt, and answers with the page.
+func settlePage(ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt) (phase.Outcome, error) {
+	if s.Setup {
+		end, err := s.Card.conclude(ctx, tx)
+		switch {
+		case err != nil:
+			return phase.Outcome{}, err
+		case end.declined != nil:
+			return phase.Refuse(in.ID, end.declined), nil
+		}
+		return replyWithPage(ctx, tx, end.session, nil, end.setup)
+	}
+	end, err := s.Payment.conclude(ctx, tx)
+	switch {
+	case err != nil:
+		return phase.Outcome{}, err
+	case end.declined != nil:
+		return phase.Refuse(in.ID, end.declined), nil
+	}
+	return replyWithPage(ctx, tx, end.session, end.intent, nil)
+}
+
+func replyWithPage(ctx context.Context, tx *phase.Tx, session *CheckoutSession, intent *PaymentIntent, setup *SetupIntent) (phase.Outcome, error) {
+	body, err := session.page(ctx, tx, viewer(tx.Caller), intent, setup)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	return phase.OK(session.ID, body), nil
+}
+
+// paidWith completes the session with the intent that has paid for it. What is only held
+// is paid when it is captured.
+func (s *CheckoutSession) paidWith(tx *phase.Tx, intent *PaymentIntent) {
+	if intent.Status == intentSucceeded {
+		s.PaymentStatus = sessionPaid
+	}
+	s.complete(tx)
+}
+
+const paySession = `
+	UPDATE checkout_sessions SET payment_status = 'paid'
+	WHERE account_id = @account_id AND id = @id AND status = 'complete' AND payment_status = 'unpaid'`
+
+// completeSession is the guard of its own: only an open session is completed.
+const completeSession = `
+	UPDATE checkout_sessions SET status = 'complete', payment_status = @payment_status
+	WHERE account_id = @account_id AND id = @id AND status = 'open'`
+
+// complete ends the session. Its event comes behind those of the intent.
+func (s *CheckoutSession) complete(tx *phase.Tx) {
+	s.Status = sessionComplete
+	tx.WriteOne(completeSession, pgx.StrictNamedArgs{"account_id": s.AccountID, "id": s.ID, "payment_status": s.PaymentStatus})
+	emit(tx, "checkout.session.completed", s.ID, s.wire(), nil)
+}

@@ -1,0 +1,70 @@
+package payments
+
+import (
+	"context"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// UpdatePriceParams are what POST /v1/prices/{price} takes.
+type UpdatePriceParams struct {
+	ID                string        `path:"price"`
+	Active            *bool         `form:"active"`
+	LookupKey         *string       `form:"lookup_key,unset" max:"200"`
+	Metadata          form.Metadata `form:"metadata"`
+	Nickname          *string       `form:"nickname,unset" max:"5000"`
+	TaxBehavior       string        `form:"tax_behavior" enum:"exclusive,inclusive,unspecified"`
+	TransferLookupKey bool          `form:"transfer_lookup_key"`
+	Expand            form.Expand   `form:"expand"`
+}
+
+const priceUpdated = "price_updated"
+
+// UpdatePrice changes what may change of a price, which is all but what it costs.
+var UpdatePrice = phase.Define("price.update", 1,
+	phase.Atomic(priceUpdated, changePrice),
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdatePriceParams) error {
+	price, err := readPrice(ctx, db, viewer(caller), in.ID)
+	if err != nil {
+		return err
+	}
+	if in.TaxBehavior != "" && in.TaxBehavior != price.TaxBehavior && price.TaxBehavior != "unspecified" {
+		return apierror.Invalid("tax_behavior", "The tax behavior of a price cannot be changed once it is specified.")
+	}
+	return checkLookupKey(ctx, db, viewer(caller), deref(in.LookupKey), price.ID, in.TransferLookupKey)
+})
+
+func changePrice(ctx context.Context, tx *phase.Tx, in UpdatePriceParams, _ *struct{}) (phase.Outcome, error) {
+	price, err := byID[Price](ctx, tx, lockPrice, viewer(tx.Caller), in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if price == nil {
+		return phase.Outcome{}, apierror.NotFound("price", "price", in.ID)
+	}
+	before := price.wire()
+	if in.Active != nil {
+		price.Active = *in.Active
+	}
+	if in.TaxBehavior != "" {
+		price.TaxBehavior = in.TaxBehavior
+	}
+	price.Nickname, price.LookupKey = given(in.Nickname, price.Nickname), given(in.LookupKey, price.LookupKey)
+	if price.Metadata, err = in.Metadata.Apply(price.Metadata); err != nil {
+		return phase.Outcome{}, err
+	}
+	if err := freeLookupKey(ctx, tx, deref(in.LookupKey), price.ID); err != nil {
+		return phase.Outcome{}, err
+	}
+	previous, err := changes(before, price.wire())
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if len(previous) > 0 {
+		price.update(tx)
+		emit(tx, "price.updated", price.ID, price.wire(), previous)
+	}
+	return replyWithPrice(ctx, tx, in.Expand, price)
+}

@@ -1,0 +1,171 @@
+package payments
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/testcard"
+)
+
+// ProductParams are what a product can be created or updated with.
+type ProductParams struct {
+	Active              *bool               `form:"active"`
+	Description         *string             `form:"description,unset" max:"40000"`
+	Images              *[]string           `form:"images" max:"8"`
+	MarketingFeatures   *[]MarketingFeature `form:"marketing_features" max:"15"`
+	Metadata            form.Metadata       `form:"metadata"`
+	PackageDimensions   *PackageDimensions  `form:"package_dimensions,unset"`
+	Shippable           *bool               `form:"shippable"`
+	StatementDescriptor *string             `form:"statement_descriptor" max:"22"`
+	TaxCode             *string             `form:"tax_code,unset" max:"5000"`
+	UnitLabel           *string             `form:"unit_label,unset" max:"12"`
+	URL                 *string             `form:"url,unset" max:"2048"`
+	Expand              form.Expand         `form:"expand"`
+}
+
+// CreateProductParams are what POST /v1/products takes.
+type CreateProductParams struct {
+	ID               string            `form:"id" max:"255"`
+	Name             string            `form:"name,required" max:"5000"`
+	DefaultPriceData *DefaultPriceData `form:"default_price_data"`
+	ProductParams
+}
+
+// DefaultPriceData describe a product's first price.
+type DefaultPriceData struct {
+	Metadata form.Metadata `form:"metadata"`
+	Cost
+}
+
+const productCreated = "product_created"
+
+// CreateProduct puts something on sale.
+//
+//	(nothing) ──▶ product_created
+//	      claim + insert + answer
+var CreateProduct = phase.Define("product.create", 1,
+	phase.Atomic(productCreated, createProduct),
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreateProductParams) error {
+	if in.DefaultPriceData != nil {
+		if err := in.DefaultPriceData.check("default_price_data"); err != nil {
+			return err
+		}
+	}
+	if err := in.check(); err != nil || in.ID == "" {
+		return err
+	}
+	return checkProductID(ctx, db, viewer(caller), in.ID)
+})
+
+var productIDShape = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
+
+// checkProductID refuses an id that cannot be one, or is one already.
+func checkProductID(ctx context.Context, db phase.Reader, v Viewer, id string) error {
+	if !productIDShape.MatchString(id) || testcard.IsNumber(id) {
+		return apierror.Invalid("id", "Invalid product id: %s. It may have letters, digits, dots, colons, dashes and underscores.", form.Quote(id))
+	}
+	type taken struct{ ID string }
+	found, err := one[taken](ctx, db, productIDTaken, pgx.StrictNamedArgs{"account_id": v.AccountID, "id": id})
+	if err == nil && found != nil {
+		return apierror.Invalid("id", "Product already exists: %s", form.Quote(id)).WithCode("resource_already_exists")
+	}
+	return err
+}
+
+// check verifies what is the same for a new product and a change of one.
+func (in *ProductParams) check() error {
+	if _, err := in.Metadata.Apply(nil); err != nil {
+		return err
+	}
+	if in.URL != nil && *in.URL != "" && !isWebAddress(*in.URL) {
+		return apierror.Invalid("url", "Not a valid URL").WithCode("url_invalid")
+	}
+	if in.Images != nil {
+		for _, image := range *in.Images {
+			if !isWebAddress(image) {
+				return apierror.Invalid("images", "Not a valid URL").WithCode("url_invalid")
+			}
+		}
+	}
+	return checkDescriptors(in.StatementDescriptor)
+}
+
+func createProduct(ctx context.Context, tx *phase.Tx, in CreateProductParams, _ *struct{}) (phase.Outcome, error) {
+	product := newProduct(tx, in.Name)
+	if in.ID != "" {
+		product.ID = in.ID
+	}
+	if err := product.apply(in.ProductParams); err != nil {
+		return phase.Outcome{}, err
+	}
+	if in.DefaultPriceData == nil {
+		product.create(tx)
+		return replyWithProduct(ctx, tx, in.Expand, product)
+	}
+	price, err := newPrice(tx, product.ID, in.DefaultPriceData.Cost, in.DefaultPriceData.Metadata)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	product.DefaultPriceID = &price.ID
+	product.create(tx)
+	price.create(tx)
+	return replyWithProduct(ctx, tx, in.Expand, product, price.wire())
+}
+
+func newProduct(tx *phase.Tx, name string) *Product {
+	return &Product{
+		AccountID: tx.AccountID, ID: id.New("prod", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, Name: name, Active: true,
+		Images: []string{}, MarketingFeatures: []MarketingFeature{}, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
+	}
+}
+
+// create writes a new product and tells of it.
+func (p *Product) create(tx *phase.Tx) {
+	p.insert(tx)
+	emit(tx, "product.created", p.ID, p.wire(), nil)
+}
+
+func replyWithProduct(ctx context.Context, tx *phase.Tx, paths form.Expand, product *Product, known ...any) (phase.Outcome, error) {
+	body, err := expand(ctx, tx, viewer(tx.Caller), paths, product.wire(), append(known, product.wire())...)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	return phase.OK(product.ID, body), nil
+}
+
+// apply changes the product as the caller asked.
+func (p *Product) apply(in ProductParams) (err error) {
+	if in.Active != nil {
+		p.Active = *in.Active
+	}
+	p.Description, p.URL = given(in.Description, p.Description), given(in.URL, p.URL)
+	p.StatementDescriptor = given(in.StatementDescriptor, p.StatementDescriptor)
+	p.TaxCode, p.UnitLabel = given(in.TaxCode, p.TaxCode), given(in.UnitLabel, p.UnitLabel)
+	if in.Images != nil {
+		p.Images = append([]string{}, *in.Images...)
+	}
+	if in.MarketingFeatures != nil {
+		p.MarketingFeatures = append([]MarketingFeature{}, *in.MarketingFeatures...)
+	}
+	if in.PackageDimensions != nil {
+		p.PackageDimensions = in.PackageDimensions.orNull()
+	}
+	if in.Shippable != nil {
+		p.Shippable = in.Shippable
+	}
+	p.Metadata, err = in.Metadata.Apply(p.Metadata)
+	return err
+}
+
+func (d *PackageDimensions) orNull() *PackageDimensions {
+	if *d == (PackageDimensions{}) {
+		return nil
+	}
+	return d
+}

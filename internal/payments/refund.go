@@ -1,0 +1,209 @@
+package payments
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// Refund is money, or a hold, given back.
+type Refund struct {
+	AccountID          string
+	ID                 string
+	Livemode           bool
+	RequestID          string
+	ChargeID           string
+	PaymentIntentID    *string
+	Amount             int64
+	Currency           string
+	Status             string
+	Reason             *string
+	Kind               string
+	Metadata           map[string]string
+	AcquirerReference  *string
+	FailureReason      *string
+	BalanceTransaction *string
+	FailureTransaction *string `db:"failure_balance_transaction"` // gave the money back that the refund took
+	CreatedAt          time.Time
+}
+
+// The states of a refund. A pending one waits for the acquirer's answer.
+const (
+	refundPending   = "pending"
+	refundSucceeded = "succeeded"
+	refundFailed    = "failed"
+)
+
+// What a refund gives back.
+const (
+	refundOfMoney     = "refund"    // captured money
+	refundOfHold      = "void"      // an authorization nobody captured
+	refundOfRemainder = "remainder" // what a partial capture let go
+)
+
+// RefundObject is a refund on the wire.
+type RefundObject struct {
+	ID                     string             `json:"id"`
+	Object                 string             `json:"object"`
+	Amount                 int64              `json:"amount"`
+	BalanceTransaction     *string            `json:"balance_transaction"`
+	Charge                 string             `json:"charge"`
+	Created                int64              `json:"created"`
+	Currency               string             `json:"currency"`
+	Customer               *string            `json:"customer"`
+	CustomerAccount        *string            `json:"customer_account"`
+	DestinationDetails     destinationDetails `json:"destination_details"`
+	FailureTransaction     *string            `json:"failure_balance_transaction,omitempty"`
+	FailureReason          *string            `json:"failure_reason,omitempty"`
+	Metadata               map[string]string  `json:"metadata"`
+	PaymentIntent          *string            `json:"payment_intent"`
+	PaymentMethod          *string            `json:"payment_method"`
+	PendingReason          *string            `json:"pending_reason,omitempty"`
+	Reason                 *string            `json:"reason"`
+	ReceiptNumber          *string            `json:"receipt_number"`
+	SourceTransferReversal *string            `json:"source_transfer_reversal"`
+	Status                 string             `json:"status"`
+	TransferReversal       *string            `json:"transfer_reversal"`
+}
+
+type destinationDetails struct {
+	Card cardDestination `json:"card"`
+	Type string          `json:"type"`
+}
+
+type cardDestination struct {
+	Reference       *string `json:"reference,omitempty"`
+	ReferenceStatus string  `json:"reference_status,omitempty"`
+	ReferenceType   string  `json:"reference_type,omitempty"`
+	Type            string  `json:"type"`
+}
+
+func (r *Refund) wire() any { return r.object() }
+
+func (r *Refund) object() RefundObject {
+	o := RefundObject{
+		ID: r.ID, Object: "refund", Amount: r.Amount, BalanceTransaction: r.BalanceTransaction, Charge: r.ChargeID, Created: unix(r.CreatedAt),
+		Currency: r.Currency, FailureTransaction: r.FailureTransaction, FailureReason: r.FailureReason, Metadata: r.Metadata, PaymentIntent: r.PaymentIntentID, Reason: r.Reason, Status: r.Status,
+		DestinationDetails: destinationDetails{Type: "card", Card: cardDestination{Type: "reversal"}},
+	}
+	if r.Kind == refundOfMoney {
+		o.DestinationDetails.Card = cardDestination{ReferenceStatus: "pending", ReferenceType: "acquirer_reference_number", Type: "refund"}
+	}
+	if r.Status == refundPending {
+		o.PendingReason = orNull("processing")
+	}
+	return o
+}
+
+const insertRefund = `
+	INSERT INTO refunds (account_id, id, livemode, request_id, charge_id, payment_intent_id, amount, currency, status, reason, kind, metadata, created_at)
+	VALUES (@account_id, @id, @livemode, @request_id, @charge_id, @payment_intent_id, @amount, @currency, @status, @reason, @kind, @metadata, @created_at)`
+
+func (r *Refund) insert(tx *phase.Tx) {
+	tx.Write(insertRefund, pgx.StrictNamedArgs{
+		"account_id": r.AccountID, "id": r.ID, "livemode": r.Livemode, "request_id": r.RequestID, "charge_id": r.ChargeID,
+		"payment_intent_id": r.PaymentIntentID, "amount": r.Amount,
+		"currency": r.Currency, "status": r.Status, "reason": r.Reason, "kind": r.Kind, "metadata": r.Metadata, "created_at": r.CreatedAt,
+	})
+}
+
+// A refund's answer is written once: only a pending refund takes it.
+const settleRefundRow = `
+	UPDATE refunds
+	SET status = @status, acquirer_reference = @acquirer_reference, failure_reason = @failure_reason, balance_transaction = @balance_transaction
+	WHERE account_id = @account_id AND id = @id AND status = 'pending'`
+
+func (r *Refund) settle(tx *phase.Tx) {
+	tx.WriteOne(settleRefundRow, pgx.StrictNamedArgs{
+		"account_id": r.AccountID, "id": r.ID, "status": r.Status, "acquirer_reference": r.AcquirerReference,
+		"failure_reason": r.FailureReason, "balance_transaction": r.BalanceTransaction,
+	})
+}
+
+const selectRefunds = `
+	SELECT account_id, id, livemode, request_id, charge_id, payment_intent_id, amount, currency, status, reason, kind, metadata,
+	       acquirer_reference, failure_reason, balance_transaction, failure_balance_transaction, created_at
+	FROM refunds
+	WHERE account_id = @account_id AND livemode = @livemode`
+
+const (
+	refundByID = selectRefunds + ` AND id = @id`
+	lockRefund = refundByID + ` FOR NO KEY UPDATE`
+	refundsOf  = selectRefunds + ` AND charge_id = @charge_id ORDER BY id DESC LIMIT @limit`
+
+	refundFilters        = ` AND (@charge_id::text IS NULL OR charge_id = @charge_id) AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)`
+	listRefunds          = selectRefunds + refundFilters + newestFirst
+	listRefundsBackwards = selectRefunds + refundFilters + oldestFirst
+)
+
+func refundsOfCharge(ctx context.Context, db phase.Reader, v Viewer, charge string) (ListObject, error) {
+	args := v.args()
+	args["charge_id"] = charge
+	return listOf[Refund](ctx, db, refundsOf, "/v1/charges/"+charge+"/refunds", args)
+}
+
+// RetrieveRefund answers GET /v1/refunds/{refund}.
+func RetrieveRefund(ctx context.Context, db phase.Reader, v Viewer, in Retrieve) (any, error) {
+	refund, err := byID[Refund](ctx, db, refundByID, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if refund == nil {
+		return nil, apierror.NotFound("refund", "refund", in.ID)
+	}
+	return expand(ctx, db, v, in.Expand, refund.wire())
+}
+
+// RetrieveChargeRefundParams are the parameters of GET /v1/charges/{charge}/refunds/{refund}.
+type RetrieveChargeRefundParams struct {
+	Retrieve
+	Charge string `path:"charge" json:"-"`
+}
+
+// RetrieveChargeRefund answers GET /v1/charges/{charge}/refunds/{refund}.
+func RetrieveChargeRefund(ctx context.Context, db phase.Reader, v Viewer, in RetrieveChargeRefundParams) (any, error) {
+	refund, err := byID[Refund](ctx, db, refundByID, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if refund == nil || refund.ChargeID != in.Charge {
+		return nil, apierror.NotFound("refund", "refund", in.ID)
+	}
+	return expand(ctx, db, v, in.Expand, refund.wire())
+}
+
+// ListRefundsParams are the parameters of GET /v1/refunds.
+type ListRefundsParams struct {
+	List
+	Charge        *string `form:"charge"`
+	PaymentIntent *string `form:"payment_intent"`
+}
+
+// ListRefunds answers GET /v1/refunds.
+func ListRefunds(ctx context.Context, db phase.Reader, v Viewer, in ListRefundsParams) (any, error) {
+	return page[Refund](ctx, db, v, in.List, listing{
+		url: "/v1/refunds", object: "refund", newest: listRefunds, oldest: listRefundsBackwards, byID: refundByID,
+		filters: pgx.StrictNamedArgs{"charge_id": in.Charge, "payment_intent": in.PaymentIntent},
+	})
+}
+
+// ListChargeRefundsParams are the parameters of GET /v1/charges/{charge}/refunds.
+type ListChargeRefundsParams struct {
+	List
+	Charge string `path:"charge" json:"-"`
+}
+
+// ListChargeRefunds answers GET /v1/charges/{charge}/refunds.
+func ListChargeRefunds(ctx context.Context, db phase.Reader, v Viewer, in ListChargeRefundsParams) (any, error) {
+	if err := chargeExists(ctx, db, v, in.Charge); err != nil {
+		return nil, err
+	}
+	return page[Refund](ctx, db, v, in.List, listing{
+		url: "/v1/charges/" + in.Charge + "/refunds", object: "refund", newest: listRefunds, oldest: listRefundsBackwards, byID: refundByID,
+		filters: pgx.StrictNamedArgs{"charge_id": in.Charge, "payment_intent": nil},
+	})
+}

@@ -1,0 +1,58 @@
+package payments
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// UpdateRefundParams are what POST /v1/refunds/{refund} takes.
+type UpdateRefundParams struct {
+	ID       string        `path:"refund"`
+	Metadata form.Metadata `form:"metadata"`
+	Expand   form.Expand   `form:"expand"`
+}
+
+const refundUpdated = "refund_updated"
+
+const updateRefund = `UPDATE refunds SET metadata = @metadata WHERE account_id = @account_id AND id = @id`
+
+// UpdateRefund changes a refund's metadata, which is all that can be changed.
+var UpdateRefund = phase.Define("refund.update", 1,
+	phase.Atomic(refundUpdated, changeRefund),
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateRefundParams) error {
+	refund, err := byID[Refund](ctx, db, refundByID, viewer(caller), in.ID)
+	if err != nil {
+		return err
+	}
+	if refund == nil {
+		return apierror.NotFound("refund", "refund", in.ID)
+	}
+	return nil
+})
+
+func changeRefund(ctx context.Context, tx *phase.Tx, in UpdateRefundParams, _ *struct{}) (phase.Outcome, error) {
+	refund, err := byID[Refund](ctx, tx, lockRefund, viewer(tx.Caller), in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	before := refund.object()
+	refund.Metadata, err = in.Metadata.Apply(refund.Metadata)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	previous, err := changes(before, refund.object())
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	tx.WriteOne(updateRefund, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": refund.ID, "metadata": refund.Metadata})
+	if len(previous) > 0 {
+		emit(tx, "refund.updated", refund.ID, refund.wire(), previous)
+		emit(tx, "charge.refund.updated", refund.ID, refund.wire(), previous)
+	}
+	return replyWithRefund(ctx, tx, in.Expand, refund)
+}

@@ -1,0 +1,251 @@
+package payments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// ConfirmSetupIntentParams are what POST /v1/setup_intents/{intent}/confirm takes.
+type ConfirmSetupIntentParams struct {
+	ID           string         `path:"intent"`
+	ClientSecret string         `form:"client_secret" json:"-"`
+	ReturnURL    string         `form:"return_url" max:"2048"`
+	UseStripeSDK bool           `form:"use_stripe_sdk"`
+	Options      *MethodOptions `form:"payment_method_options,unset"`
+	Expand       form.Expand    `form:"expand"`
+	MethodParams
+}
+
+// setupAttempt is one try at a setup: what its phases tell each other.
+type setupAttempt struct {
+	IntentID string
+	Session  *string // the checkout session it is part of
+	Method   PaymentMethod
+	Passed   bool // the cardholder has authenticated himself
+	Answer   acquirer.Answer
+}
+
+// The recovery points of an attempt at a setup.
+const (
+	setupConfirmationRecorded = "setup_confirmation_recorded"
+	cardAnswered              = "card_answered"
+	setupSettled              = "setup_settled"
+)
+
+// ConfirmSetupIntent asks the card's issuer whether the card can be used later.
+//
+//	(nothing) ──▶ setup_confirmation_recorded ──▶ card_answered ──▶ setup_settled
+//	   claim + reserve the setup            ask, no tx open     keep the card, answer
+var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
+	phase.Atomic(setupConfirmationRecorded, recordSetupConfirmation),
+	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ ConfirmSetupIntentParams, s *setupAttempt) error {
+		return s.ask(ctx, slip)
+	}),
+	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *setupAttempt) (phase.Outcome, error) {
+		return s.settle(ctx, tx, in.Expand)
+	}),
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *ConfirmSetupIntentParams) error {
+	setup, err := readSetup(ctx, db, viewer(caller), in.ID, in.ClientSecret)
+	if err != nil {
+		return err
+	}
+	confirm := ConfirmParams{ReturnURL: in.ReturnURL}
+	if err := confirm.check(true); err != nil {
+		return err
+	}
+	if err := in.find(ctx, db, caller, deref(setup.CustomerID)); err != nil || in.method() != nil || setup.PaymentMethodID == nil {
+		return err
+	}
+	in.Found, err = byID[PaymentMethod](ctx, db, methodByID, viewer(caller), *setup.PaymentMethodID)
+	return err
+})
+
+func recordSetupConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *setupAttempt) (phase.Outcome, error) {
+	setup, err := lockedSetup(ctx, tx, in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if setup.BusyWith != nil {
+		return phase.Outcome{}, apierror.Locked()
+	}
+	if refusal := setup.refuseDirectly("confirm"); refusal != nil {
+		return phase.Outcome{}, refusal
+	}
+	if refusal := setup.refuse("confirm"); refusal != nil {
+		return phase.Refuse(setup.ID, refusal), nil
+	}
+	if err := setup.apply(SetupIntentParams{PaymentMethodOptions: in.Options, MethodParams: in.MethodParams}); err != nil {
+		return phase.Outcome{}, err
+	}
+	if err := in.keep(ctx, tx); err != nil {
+		return phase.Outcome{}, err
+	}
+	if err := s.begin(tx, setup, in.method(), in.ReturnURL); err != nil {
+		return phase.Outcome{}, err
+	}
+	setup.update(tx)
+	return phase.Next, nil
+}
+
+// begin reserves the setup for this attempt. The caller writes it.
+func (s *setupAttempt) begin(tx *phase.Tx, setup *SetupIntent, method *PaymentMethod, returnURL string) error {
+	if method == nil {
+		e := apierror.Invalid("", "You cannot confirm this SetupIntent because it's missing a payment method. Update the SetupIntent with a payment method "+
+			"and then confirm it again.").WithCode("setup_intent_unexpected_state")
+		e.SetupIntent = setup.wire()
+		return e
+	}
+	if returnURL == "" && setup.AutomaticPaymentMethods.mayRedirect() {
+		e := apierror.Invalid("", "This SetupIntent is configured to accept payment methods enabled in your Dashboard. Because some of these payment methods "+
+			"might redirect your customer off of your page, you must provide a `return_url`. If you don't want to accept redirect-based payment methods, set "+
+			"`automatic_payment_methods[enabled]` to `true` and `automatic_payment_methods[allow_redirects]` to `never` when creating Setup Intents and Payment Intents.")
+		e.SetupIntent = setup.wire()
+		return e
+	}
+	if err := method.refuseUse(deref(setup.CustomerID)); err != nil {
+		return err
+	}
+	setup.ReturnURL = orNull(returnURL)
+	s.reserve(tx, setup, method)
+	return nil
+}
+
+// reserve makes the setup this attempt's until the issuer has answered.
+func (s *setupAttempt) reserve(tx *phase.Tx, setup *SetupIntent, method *PaymentMethod) {
+	s.IntentID, s.Method, s.Session = setup.ID, *method, setup.CheckoutSession
+	setup.Status, setup.BusyWith, setup.NextAction, setup.LastSetupError = intentProcessing, &tx.RequestID, nil, nil
+}
+
+func (s *setupAttempt) ask(ctx context.Context, slip phase.Slip) (err error) {
+	s.Answer, err = acquirer.Verify(ctx, slip, acquirer.Order{
+		Card: s.Method.Card.Vault, Currency: verificationCurrency, SetUp: true, Authenticated: s.Passed})
+	return err
+}
+
+// settle writes down what the issuer answered, keeps the card, and answers.
+func (s *setupAttempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
+	end, err := s.conclude(ctx, tx)
+	switch {
+	case err != nil:
+		return phase.Outcome{}, err
+	case end.declined != nil:
+		return phase.Refuse(end.setup.ID, end.declined), nil
+	}
+	return replyWithSetup(ctx, tx, paths, end.setup, end.known...)
+}
+
+// setupConclusion is how an attempt at a setup ended, for whoever answers.
+type setupConclusion struct {
+	setup    *SetupIntent
+	session  *CheckoutSession // that it was part of, nil for none
+	known    []any
+	declined *apierror.Error
+}
+
+// conclude writes down what the issuer answered, and keeps the card.
+func (s *setupAttempt) conclude(ctx context.Context, tx *phase.Tx) (end setupConclusion, err error) {
+	if s.Session != nil {
+		if end.session, err = lockedSession(ctx, tx, *s.Session); err != nil {
+			return end, err
+		}
+	}
+	setup, err := lockedSetup(ctx, tx, s.IntentID)
+	if err != nil {
+		return end, err
+	}
+	end.setup, setup.BusyWith = setup, nil
+	switch {
+	case s.Answer.Code == acquirer.CodeAuthenticationNeeded:
+		challenge := id.New("3ds", tx.Now())
+		setup.Status, setup.Challenge, setup.NextAction = intentNeedsAction, &challenge, challengeAt(tx, challenge, setup.ReturnURL)
+		setup.update(tx)
+		emit(tx, "setup_intent.requires_action", setup.ID, setup.wire(), nil)
+		end.known = append(end.known, s.Method.wire())
+		return end, nil
+	case !s.Answer.Approved:
+		end.declined, err = s.fail(tx, setup)
+		return end, err
+	}
+	setup.Status = intentSucceeded
+	setup.update(tx)
+	method := s.Method
+	method.Card.heard(s.Answer)
+	method.SetUp = method.SetUp || setup.Usage == "off_session"
+	if method.CustomerID == nil && setup.CustomerID != nil {
+		method.attach(tx, *setup.CustomerID)
+	} else {
+		method.update(tx)
+	}
+	emit(tx, "setup_intent.succeeded", setup.ID, setup.wire(), nil)
+	if end.session != nil {
+		end.session.complete(tx)
+	}
+	end.known = append(end.known, method.wire())
+	return end, nil
+}
+
+// fail ends an attempt that was declined. The setup can be tried again, with
+// another method.
+func (s *setupAttempt) fail(tx *phase.Tx, setup *SetupIntent) (*apierror.Error, error) {
+	declined := cardError(s.Answer)
+	declined.PaymentMethod = s.Method.wire()
+	remembered, err := json.Marshal(declined)
+	if err != nil {
+		return nil, fmt.Errorf("encode last_setup_error: %w", err)
+	}
+	setup.Status, setup.PaymentMethodID, setup.LastSetupError = intentNeedsMethod, nil, remembered
+	setup.update(tx)
+	emit(tx, "setup_intent.setup_failed", setup.ID, setup.wire(), nil)
+	declined.SetupIntent = setup.wire()
+	if tx.Publishable {
+		declined.SetupIntent = setup.public()
+	}
+	return declined, nil
+}
+
+// AuthenticateSetup moves a setup on after its cardholder has passed or failed
+// his challenge, as AuthenticatePayment does an intent.
+var AuthenticateSetup = phase.Define("setup_intent.authenticate", 1,
+	phase.Atomic(authenticationRecorded, recordSetupAuthentication),
+	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ AuthenticateParams, s *setupAttempt) error {
+		return s.ask(ctx, slip)
+	}),
+	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *setupAttempt) (phase.Outcome, error) {
+		return s.settle(ctx, tx, nil)
+	}),
+)
+
+func recordSetupAuthentication(ctx context.Context, tx *phase.Tx, in AuthenticateParams, s *setupAttempt) (phase.Outcome, error) {
+	setup, err := lockedSetup(ctx, tx, in.Intent)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if setup.Status != intentNeedsAction || deref(setup.Challenge) != in.Challenge {
+		return phase.Outcome{}, challengeOver()
+	}
+	method, err := lockedMethod(ctx, tx, deref(setup.PaymentMethodID))
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if !in.Passed {
+		setup.LastSetupError, err = authenticationFailed("setup_intent_authentication_failure", method)
+		if err != nil {
+			return phase.Outcome{}, err
+		}
+		setup.Status, setup.PaymentMethodID, setup.NextAction = intentNeedsMethod, nil, nil
+		setup.update(tx)
+		emit(tx, "setup_intent.setup_failed", setup.ID, setup.wire(), nil)
+		return replyWithSetup(ctx, tx, nil, setup)
+	}
+	s.Passed = true
+	s.reserve(tx, setup, method)
+	setup.update(tx)
+	return phase.Next, nil
+}

@@ -1,0 +1,123 @@
+package payments
+
+import (
+	"context"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// SetupIntentParams are what a setup can be created or updated with.
+type SetupIntentParams struct {
+	Customer             string         `form:"customer" max:"5000"`
+	Description          *string        `form:"description,unset" max:"1000"`
+	Metadata             form.Metadata  `form:"metadata"`
+	PaymentMethodOptions *MethodOptions `form:"payment_method_options,unset"`
+	PaymentMethodTypes   []string       `form:"payment_method_types" enum:"card"`
+	MethodParams
+}
+
+// CreateSetupIntentParams are what POST /v1/setup_intents takes.
+type CreateSetupIntentParams struct {
+	AutomaticPaymentMethods *AutomaticPaymentMethods `form:"automatic_payment_methods"`
+	Confirm                 bool                     `form:"confirm"`
+	ReturnURL               string                   `form:"return_url" max:"2048"`
+	Usage                   string                   `form:"usage" enum:"off_session,on_session"`
+	UseStripeSDK            bool                     `form:"use_stripe_sdk"`
+	Expand                  form.Expand              `form:"expand"`
+	SetupIntentParams
+}
+
+const setupRecorded = "setup_intent_recorded"
+
+// CreateSetupIntent notes a card that is to be made ready for payments to come,
+// and with confirm=true does it.
+//
+//	(nothing) ──▶ setup_intent_recorded ──▶ card_answered ──▶ setup_settled
+//	   claim + insert, and the end      ask, no tx open      keep the card, answer
+//	   without confirm
+var CreateSetupIntent = phase.Define("setup_intent.create", 1,
+	phase.Atomic(setupRecorded, recordSetup),
+	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CreateSetupIntentParams, s *setupAttempt) error {
+		return s.ask(ctx, slip)
+	}),
+	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, s *setupAttempt) (phase.Outcome, error) {
+		return s.settle(ctx, tx, in.Expand)
+	}),
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreateSetupIntentParams) error {
+	if in.PaymentMethodTypes != nil && in.AutomaticPaymentMethods != nil && in.AutomaticPaymentMethods.Enabled {
+		return apierror.Invalid("", "You may only specify one of these parameters: automatic_payment_methods, payment_method_types.").WithCode("parameters_exclusive")
+	}
+	confirm := ConfirmParams{ReturnURL: in.ReturnURL, UseStripeSDK: in.UseStripeSDK}
+	if err := confirm.check(in.Confirm); err != nil {
+		return err
+	}
+	return in.check(ctx, db, caller, in.Customer)
+})
+
+// check finds the customer and the method.
+func (in *SetupIntentParams) check(ctx context.Context, db phase.Reader, caller phase.Caller, customer string) error {
+	if _, err := in.Metadata.Apply(nil); err != nil {
+		return err
+	}
+	if in.Customer != "" {
+		if err := customerExists(ctx, db, viewer(caller), in.Customer); err != nil {
+			return asParam(err, "customer")
+		}
+	}
+	return in.find(ctx, db, caller, customer)
+}
+
+func recordSetup(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, s *setupAttempt) (phase.Outcome, error) {
+	setup, err := in.setup(tx)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if err := in.keep(ctx, tx); err != nil {
+		return phase.Outcome{}, err
+	}
+	emit(tx, "setup_intent.created", setup.ID, setup.wire(), nil)
+	if !in.Confirm {
+		setup.insert(tx)
+		return replyWithSetup(ctx, tx, in.Expand, setup, in.known()...)
+	}
+	if err := s.begin(tx, setup, in.method(), in.ReturnURL); err != nil {
+		return phase.Outcome{}, err
+	}
+	setup.insert(tx)
+	return phase.Next, nil
+}
+
+// setup is the setup as it was asked for, not confirmed yet.
+func (in *CreateSetupIntentParams) setup(tx *phase.Tx) (*SetupIntent, error) {
+	setup := &SetupIntent{
+		AccountID: tx.AccountID, ID: id.New("seti", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, Status: intentNeedsMethod,
+		Usage: "off_session", AutomaticPaymentMethods: in.AutomaticPaymentMethods.orDefault(in.PaymentMethodTypes),
+		PaymentMethodTypes: []string{"card"}, CreatedAt: tx.Now(),
+	}
+	setup.ClientSecret = setup.ID + "_secret_" + id.Random(25)
+	setup.PaymentMethodOptions.Card.RequestThreeDSecure = "automatic"
+	if in.Usage != "" {
+		setup.Usage = in.Usage
+	}
+	return setup, setup.apply(in.SetupIntentParams)
+}
+
+// apply changes the setup as the caller asked.
+func (s *SetupIntent) apply(in SetupIntentParams) (err error) {
+	s.Description = given(in.Description, s.Description)
+	if in.Customer != "" {
+		s.CustomerID = &in.Customer
+	}
+	if in.PaymentMethodOptions != nil && in.PaymentMethodOptions.Card != nil && in.PaymentMethodOptions.Card.RequestThreeDSecure != "" {
+		s.PaymentMethodOptions.Card.RequestThreeDSecure = in.PaymentMethodOptions.Card.RequestThreeDSecure
+	}
+	if method := in.method(); method != nil {
+		s.PaymentMethodID, s.Status, s.LastSetupError, s.NextAction = &method.ID, intentNeedsConfirmation, nil, nil
+	}
+	s.Metadata, err = in.Metadata.Apply(s.Metadata)
+	return err
+}
