@@ -1,0 +1,104 @@
+// Package erase takes what is known of a person out of everything that is kept of
+// one customer, payment or request: the objects, the answers and parameters of
+// requests, the events, the details of the audit trail. What the books need stays:
+// ids, amounts, states, times, and of a card what may be shown.
+//
+// What is personal, the database decides (migrations/000002_requests.up.sql:
+// impersonal), and it lets nothing else be changed in what is final.
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/audit"
+)
+
+// Order is what somebody is to be forgotten by, and who says so.
+type Order struct {
+	Subject string // id of a customer, intent, charge, refund, method, token or request
+	User    string // who does it, for the audit trail
+	Because string // on what grounds; it must not name the person
+}
+
+// Count is how many rows of a table were emptied of a person.
+type Count struct {
+	Table string
+	Rows  int64
+}
+
+// Why nothing was erased.
+var (
+	ErrUnknown   = errors.New("nothing here has this id")
+	ErrUnended   = errors.New("is not finished yet, and what it is about will still be written")
+	ErrNotClosed = errors.New("is a customer that still exists: delete it through the API first")
+)
+
+// Erase does all of it in one transaction, with its audit row, or nothing. It
+// needs the grants of the schema's owner, can be repeated, and cannot be undone.
+func Erase(ctx context.Context, tx pgx.Tx, o Order) ([]Count, error) {
+	s, err := find(ctx, tx, o.Subject)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.closed(ctx, tx); err != nil {
+		return nil, err
+	}
+	var counts []Count
+	done := map[string]int64{}
+	for _, e := range erasures {
+		tag, err := tx.Exec(ctx, e.sql, e.args(s))
+		if err != nil {
+			return nil, fmt.Errorf("erase from %s: %w", e.table, err)
+		}
+		if n := tag.RowsAffected(); n > 0 {
+			counts = append(counts, Count{e.table, n})
+			done[e.table] = n
+		}
+	}
+	return counts, audit.RecordOperator(ctx, tx, audit.OperatorAct{User: o.User, Operation: "data.erase", AccountID: s.accountID, Livemode: s.livemode,
+		ObjectID: o.Subject, Details: map[string]any{"because": o.Because, "rows": done}})
+}
+
+// erasures name what is personal column by column where a column is a person's,
+// and leave it to impersonal where it is a document. A trail's row is detached
+// from its details as a whole; what operators wrote down stays.
+var erasures = []struct {
+	table, sql string
+	args       func(*scope) pgx.StrictNamedArgs
+}{
+	{"customers", eraseCustomers, (*scope).byObject}, {"cards", eraseCards, (*scope).byObject}, {"tokens", eraseTokens, (*scope).byObject},
+	{"payment_methods", eraseMethods, (*scope).byObject}, {"payment_intents", eraseIntents, (*scope).byObject},
+	{"setup_intents", eraseSetups, (*scope).byObject}, {"charges", eraseCharges, (*scope).byObject}, {"refunds", eraseRefunds, (*scope).byObject},
+	{"ledger_postings", erasePostings, (*scope).byObject}, {"webhook_attempts", eraseAttempts, (*scope).byBoth}, {"events", eraseEvents, (*scope).byBoth},
+	{"requests", eraseRequests, (*scope).byRequest}, {"archived_answers", eraseArchive, (*scope).byRequest}, {"audit_events", eraseTrail, (*scope).byRequest},
+}
+
+const (
+	theObjects  = ` WHERE account_id = @account_id AND id = ANY (@objects::text[])`
+	theRequests = ` WHERE account_id = @account_id AND request_id = ANY (@requests::text[])`
+	theEvents   = ` WHERE account_id = @account_id AND (object_id = ANY (@objects::text[]) OR request_id = ANY (@requests::text[]))`
+
+	eraseCustomers = `UPDATE customers SET name = NULL, email = NULL, phone = NULL, description = NULL, address = NULL, shipping = NULL,
+		metadata = '{}', invoice_settings = impersonal(invoice_settings), preferred_locales = '{}'` + theObjects
+	eraseCards    = `UPDATE cards SET card = impersonal(card), metadata = '{}'` + theObjects
+	eraseTokens   = `UPDATE tokens SET card = impersonal(card), client_ip = NULL` + theObjects
+	eraseMethods  = `UPDATE payment_methods SET card = impersonal(card), billing_details = impersonal(billing_details), metadata = '{}'` + theObjects
+	eraseIntents  = `UPDATE payment_intents SET description = NULL, metadata = '{}', receipt_email = NULL, shipping = impersonal(shipping), last_payment_error = impersonal(last_payment_error)` + theObjects
+	eraseSetups   = `UPDATE setup_intents SET description = NULL, metadata = '{}', last_setup_error = impersonal(last_setup_error)` + theObjects
+	eraseCharges  = `UPDATE charges SET card = impersonal(card), description = NULL, metadata = '{}', receipt_email = NULL, shipping = impersonal(shipping)` + theObjects
+	eraseRefunds  = `UPDATE refunds SET metadata = '{}'` + theObjects
+	erasePostings = `UPDATE ledger_postings p SET description = '[erased]' FROM ledger_books b
+		WHERE b.id = p.book_id AND b.account_id = @account_id AND p.source = ANY (@objects::text[]) AND p.description IS NOT NULL`
+	eraseAttempts = `UPDATE webhook_attempts SET headers = NULL, body = NULL
+		WHERE account_id = @account_id AND (headers IS NOT NULL OR body IS NOT NULL) AND event_id IN (SELECT id FROM events` + theEvents + `)`
+	eraseEvents   = `UPDATE events SET data = impersonal(data)` + theEvents
+	eraseRequests = `UPDATE requests SET params = impersonal(params), context = impersonal(context), memo = impersonal(memo), body = impersonal(body),
+		erased_at = coalesce(erased_at, clock_timestamp())
+		WHERE account_id = @account_id AND id = ANY (@requests::text[]) AND state = 'finished'`
+	eraseArchive = `UPDATE archived_answers SET params = impersonal(params), context = impersonal(context), memo = impersonal(memo), body = impersonal(body)` + theRequests
+	eraseTrail   = `UPDATE audit_events SET details = NULL, salt = NULL` + theRequests + ` AND details IS NOT NULL AND actor NOT LIKE 'operator:%'`
+)

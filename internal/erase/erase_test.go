@@ -1,0 +1,305 @@
+package erase_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/erase"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/process"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/verify"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// shop is an API, and the database behind it.
+type shop struct {
+	pool, theirs *pgxpool.Pool
+	server       *httptest.Server
+	key          string
+}
+
+func open(t *testing.T) *shop {
+	t.Helper()
+	db, theirs := pgtest.New(t), pgtest.New(t)
+	sim := acquirertest.Start(t, theirs.URL)
+	root, err := secret.New(strings.Repeat("e", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := process.NewAPI(t.Context(), process.Config{
+		DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), Log: slog.New(slog.DiscardHandler), MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	if _, err := db.Pool.Exec(t.Context(), "INSERT INTO accounts (id, name) VALUES ('acct_1', 'The shop')"); err != nil {
+		t.Fatal(err)
+	}
+	_, key, err := apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &shop{pool: db.Pool, theirs: theirs.Pool, server: httptest.NewServer(p.Handler), key: key}
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+type answer struct {
+	status int
+	id     string
+	body   string
+}
+
+func (s *shop) ask(t *testing.T, method, path, form, key string) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, s.server.URL+path, strings.NewReader(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth(s.key, "")
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	response, err := s.server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object struct{ ID string }
+	if err := json.Unmarshal(body, &object); err != nil {
+		t.Fatalf("%s: %s", body, err)
+	}
+	return answer{response.StatusCode, object.ID, string(body)}
+}
+
+func (s *shop) post(t *testing.T, path, form string) string {
+	t.Helper()
+	a := s.ask(t, http.MethodPost, path, form, "")
+	if a.id == "" {
+		t.Fatalf("POST %s: %d %s", path, a.status, a.body)
+	}
+	return a.id
+}
+
+func (s *shop) erase(t *testing.T, subject string) ([]erase.Count, error) {
+	t.Helper()
+	var counts []erase.Count
+	err := pgx.BeginFunc(t.Context(), s.pool, func(tx pgx.Tx) (err error) {
+		counts, err = erase.Erase(t.Context(), tx, erase.Order{Subject: subject, User: "me", Because: "a letter"})
+		return err
+	})
+	return counts, err
+}
+
+// traces are the tables in which a text can still be found, in any column.
+func (s *shop) traces(t *testing.T, text string) (tables []string) {
+	t.Helper()
+	rows, err := s.pool.Query(t.Context(), `SELECT relname FROM pg_class
+		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range all {
+		columns := "r::text"
+		if table == "requests" || table == "archived_answers" || table == "webhook_attempts" {
+			columns += " || coalesce(convert_from(body, 'UTF8'), '')" // bytes print as numbers
+		}
+		var found bool
+		err := s.pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM `+table+` r WHERE position($1 IN `+columns+`) > 0)`, text).Scan(&found)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found {
+			tables = append(tables, table)
+		}
+	}
+	return tables
+}
+
+// anybody is a person by whose name, wherever it was typed, it is found again.
+const anybody = "Wilhelmina"
+
+// lives leaves traces of a customer in every kind of object, and of a stranger.
+func (s *shop) lives(t *testing.T) (customer string) {
+	t.Helper()
+	const (
+		person   = "name=" + anybody + "&email=" + anybody + "@example.com&phone=" + anybody + "&description=" + anybody + "&metadata[who]=" + anybody
+		address  = "[address][line1]=" + anybody + "&"
+		shipping = "shipping[name]=" + anybody + "&shipping" + address
+	)
+	s.post(t, "/v1/webhook_endpoints", "url=https://erase.example.com/&enabled_events[]=*")
+	customer = s.post(t, "/v1/customers", person+"&address[line1]="+anybody+"&"+shipping+"source=tok_visa")
+	s.post(t, "/v1/customers/"+customer, "description=More+of+"+anybody)
+	charge := s.post(t, "/v1/charges", "amount=900&currency=usd&customer="+customer+"&description="+anybody+"&metadata["+anybody+"]=1&"+shipping+"receipt_email="+anybody+"@example.com")
+	s.post(t, "/v1/refunds", "charge="+charge+"&amount=100&metadata[who]="+anybody)
+	s.ask(t, http.MethodPost, "/v1/refunds", "charge="+charge+"&amount=9000&metadata[who]="+anybody, "") // refused, and stored as such
+	method := s.post(t, "/v1/payment_methods", "type=card&card[token]=tok_visa&billing_details[name]="+anybody)
+	s.post(t, "/v1/payment_methods/"+method+"/attach", "customer="+customer)
+	const intent = "amount=3000&currency=usd&payment_method_types[]=card&confirm=true&description=" + anybody + "&customer="
+	s.post(t, "/v1/payment_intents", intent+customer+"&payment_method="+method)
+	s.ask(t, http.MethodPost, "/v1/payment_intents", intent+customer+"&payment_method=pm_card_chargeDeclined", "")
+	s.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&metadata[who]="+anybody+"&payment_method="+method+"&customer="+customer)
+	return customer
+}
+
+func TestErase(t *testing.T) {
+	t.Parallel()
+
+	t.Run("nothing is left of a person, the books still agree, and the chain holds", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		customer := s.lives(t)
+		s.post(t, "/v1/customers", "name=Stranger&email=stranger@example.com")
+		if _, err := s.pool.Exec(t.Context(), "UPDATE webhook_endpoints SET description = 'not a person'"); err != nil {
+			t.Fatal(err)
+		}
+		s.sealAll(t)
+		if a := s.ask(t, http.MethodDelete, "/v1/customers/"+customer, "", ""); a.status != http.StatusOK {
+			t.Fatal(a)
+		}
+		s.sealAll(t)
+		counts, err := s.erase(t, customer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"customers", "charges", "refunds", "payment_methods", "payment_intents", "setup_intents", "cards", "events", "requests", "audit_events", "ledger_postings"} {
+			if !has(counts, want) {
+				t.Errorf("nothing was erased from %s", want)
+			}
+		}
+		if left := s.traces(t, anybody); len(left) > 0 {
+			t.Errorf("still found in %v", left)
+		}
+		if left := s.traces(t, "Stranger"); len(left) < 4 {
+			t.Errorf("somebody else is only found in %v", left)
+		}
+		s.sealAll(t)
+		report, err := verify.Run(t.Context(), verify.Config{Pool: s.pool, Acquirer: s.theirs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Verdict() != verify.OK {
+			var text strings.Builder
+			_ = report.Print(&text)
+			t.Errorf("does not hold:\n%s", text.String())
+		}
+		if _, err := s.erase(t, customer); err != nil {
+			t.Errorf("a second time: %v", err)
+		}
+	})
+
+	t.Run("the erased answer is not replayed as if it were the first, nor is the work done again", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		const form = "amount=900&currency=usd&source=tok_visa&description=" + anybody
+		first := s.ask(t, http.MethodPost, "/v1/charges", form, "order-1")
+		if _, err := s.erase(t, first.id); err != nil {
+			t.Fatal(err)
+		}
+		again := s.ask(t, http.MethodPost, "/v1/charges", form, "order-1")
+		if again.status != http.StatusBadRequest || !strings.Contains(again.body, "has been erased") || !strings.Contains(again.body, first.id) {
+			t.Errorf("answered %d %s", again.status, again.body)
+		}
+		now := s.ask(t, http.MethodGet, "/v1/charges/"+first.id, "", "")
+		if now.status != http.StatusOK || strings.Contains(now.body, anybody) || !strings.Contains(now.body, `"amount":900`) {
+			t.Errorf("the charge is %d %s", now.status, now.body)
+		}
+	})
+
+	t.Run("the archive forgets, too", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		charge := s.post(t, "/v1/charges", "amount=900&currency=usd&source=tok_visa&description="+anybody)
+		_, err := s.pool.Exec(t.Context(), `ALTER TABLE requests DISABLE TRIGGER requests_turn_one_way; UPDATE requests SET expires_at = now() - interval '1 day';
+			ALTER TABLE requests ENABLE ALWAYS TRIGGER requests_turn_one_way`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := idempotency.Reap(t.Context(), s.pool, 10); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		if _, err := s.erase(t, charge); err != nil {
+			t.Fatal(err)
+		}
+		if left := s.traces(t, anybody); len(left) > 0 {
+			t.Errorf("still found in %v", left)
+		}
+	})
+
+	t.Run("a customer that exists, a request that runs, and nothing at all are not erased", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		customer := s.post(t, "/v1/customers", "name="+anybody)
+		if _, err := s.erase(t, customer); !errors.Is(err, erase.ErrNotClosed) {
+			t.Errorf("a customer: %v", err)
+		}
+		charge := s.post(t, "/v1/charges", "amount=900&currency=usd&source=tok_visa&description="+anybody)
+		_, err := s.pool.Exec(t.Context(), `INSERT INTO requests (account_id, id, livemode, key, keyless, method, path, fingerprint, fingerprint_version, params, context,
+				flow, version, point, ord, state, due_at, created_at)
+			SELECT account_id, 'req_open', livemode, 'open', keyless, method, path, fingerprint, fingerprint_version, json_build_object('Charge', object_id), context,
+				flow, version, point, ord, 'parked', now(), now() FROM requests WHERE object_id = $1`, charge)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.erase(t, charge); !errors.Is(err, erase.ErrUnended) {
+			t.Errorf("a request: %v", err)
+		}
+		if _, err := s.erase(t, "cus_nobody"); !errors.Is(err, erase.ErrUnknown) {
+			t.Errorf("nothing: %v", err)
+		}
+	})
+}
+
+func has(counts []erase.Count, table string) bool {
+	for _, c := range counts {
+		if c.Table == table && c.Rows > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// sealAll waits until there is nothing left to seal: no transaction of the server,
+// another test's neither, may be older than the rows.
+func (s *shop) sealAll(t *testing.T) {
+	t.Helper()
+	const unsealed = `SELECT count(*) FROM audit_events WHERE xid >= coalesce((SELECT max(to_xid) FROM audit_blocks), 0)`
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, err := audit.Seal(t.Context(), s.pool); err != nil {
+			t.Fatal(err)
+		}
+		var left int
+		if err := s.pool.QueryRow(t.Context(), unsealed).Scan(&left); err != nil {
+			t.Fatal(err)
+		}
+		if left == 0 {
+			return
+		}
+	}
+	t.Fatal("not everything could be sealed for a minute")
+}

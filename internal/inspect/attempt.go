@@ -1,0 +1,130 @@
+package inspect
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+)
+
+// Attempt is one driver's time with a request.
+type Attempt struct {
+	Epoch int32
+	From  time.Time
+	Until *time.Time // nil while it lasts
+	Stood string     // the recovery point it began at; "" for the first
+	End   End
+	Host  *string // nil where nobody wrote it down: an undisturbed request leaves no name
+	PID   *int32
+}
+
+// End is how an attempt ended.
+type End string
+
+const (
+	Ended   End = "finished" // with an outcome
+	Died    End = "died"     // its process stopped renewing its liveness
+	Yielded End = "parked"   // without an outcome; somebody tries again later
+	Driving End = "driving"  // it has not ended
+	Waiting End = "held"     // a person has to decide
+)
+
+type takeover struct {
+	Epoch      int32
+	At         time.Time
+	Was        string
+	Point      string
+	LostByHost *string
+	LostByPID  *int32 `db:"lost_by_pid"`
+	HeardUntil *time.Time
+	OwnerHost  *string
+	OwnerPID   *int32 `db:"owner_pid"`
+}
+
+const takeovers = `
+	SELECT epoch, at, was, point, lost_by_host, lost_by_pid, heard_until, owner_host, owner_pid
+	FROM takeovers
+	WHERE account_id = @account_id AND request_id = @id
+	ORDER BY epoch`
+
+func attempts(ctx context.Context, db idempotency.Reader, of idempotency.Standing) ([]Attempt, error) {
+	taken, err := rows[takeover](ctx, db, takeovers, pgx.StrictNamedArgs{"account_id": of.AccountID, "id": of.ID})
+	if err != nil {
+		return nil, err
+	}
+	return lanes(of, taken), nil
+}
+
+// lastHeard is when a lost driver last renewed its liveness: the closest there is
+// to the moment of its death, which nobody saw. It cannot have died before it began.
+func lastHeard(began time.Time, t takeover) *time.Time {
+	if t.HeardUntil == nil {
+		return &t.At
+	}
+	heard := t.HeardUntil.Add(-idempotency.AliveFor)
+	switch {
+	case heard.After(t.At):
+		return &t.At
+	case heard.Before(began):
+		return &began
+	}
+	return &heard
+}
+
+// outliveDeeds lets nobody die before what he is known to have done: the last
+// sign of life may be older than that.
+func (r *Request) outliveDeeds() {
+	for i := range r.Attempts {
+		a := &r.Attempts[i]
+		if a.End != Died || a.Until == nil {
+			continue
+		}
+		later := func(did time.Time) {
+			if did.After(*a.Until) {
+				a.Until = &did
+			}
+		}
+		for _, s := range r.Stations {
+			if s.ReachedAt != nil && s.Epoch == a.Epoch {
+				later(*s.ReachedAt)
+			}
+		}
+		for _, c := range r.Calls {
+			if i+1 == len(r.Attempts) || c.AskedAt.Before(r.Attempts[i+1].From) {
+				later(c.AskedAt)
+			}
+		}
+	}
+}
+
+// lanes turns take-overs, which are the moments between attempts, into the
+// attempts themselves.
+func lanes(of idempotency.Standing, taken []takeover) []Attempt {
+	all := []Attempt{{Epoch: 1, From: of.CreatedAt}}
+	for _, t := range taken {
+		last := &all[len(all)-1]
+		last.Until, last.End = &t.At, Yielded
+		if t.Was == idempotency.Running {
+			last.End, last.Host, last.PID = Died, t.LostByHost, t.LostByPID
+			last.Until = lastHeard(last.From, t)
+		}
+		all = append(all, Attempt{Epoch: t.Epoch, From: t.At, Stood: t.Point, Host: t.OwnerHost, PID: t.OwnerPID})
+	}
+	last := &all[len(all)-1]
+	switch of.State {
+	case idempotency.Running:
+		last.End, last.Host, last.PID = Driving, of.OwnerHost, of.OwnerPID
+		if !of.Driven {
+			last.End = Died
+		}
+	case idempotency.Parked:
+		last.End = Yielded
+	case idempotency.Held:
+		last.End = Waiting
+	default:
+		last.End, last.Until = Ended, of.FinishedAt
+	}
+	return all
+}

@@ -1,0 +1,128 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+)
+
+// Subject is what a name stands for: an object of some account, or a request.
+type Subject struct {
+	Kind      string // charge, refund, payment_intent, customer, event, posting, request
+	AccountID string
+	ID        string
+}
+
+// Through the accounts, because no index of these tables begins with the id: one
+// look per account and table, and nothing is read through.
+const subjects = `
+	SELECT 'charge' AS kind, o.account_id, o.id FROM accounts a JOIN charges o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'refund', o.account_id, o.id FROM accounts a JOIN refunds o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'payment_intent', o.account_id, o.id FROM accounts a JOIN payment_intents o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'customer', o.account_id, o.id FROM accounts a JOIN customers o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'event', o.account_id, o.id FROM accounts a JOIN events o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'posting', b.account_id, o.id FROM ledger_books b JOIN ledger_postings o ON o.book_id = b.id AND o.id = @name
+	UNION ALL SELECT 'request', o.account_id, o.id FROM accounts a JOIN requests o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'request', o.account_id, o.id FROM requests o WHERE o.key = @name
+	UNION ALL SELECT 'request', o.account_id, o.request_id FROM calls o WHERE o.derived_key = @name
+	UNION ALL SELECT 'customer', o.account_id, o.id FROM customers o WHERE o.email = @name AND o.deleted_at IS NULL
+	LIMIT 50`
+
+// Find looks a name up: any id, an idempotency key, a key the acquirer was asked
+// with, or a customer's email. More than one thing can have it.
+func Find(ctx context.Context, db idempotency.Reader, name string) ([]Subject, error) {
+	found, err := rows[Subject](ctx, db, subjects, pgx.StrictNamedArgs{"name": name})
+	if err != nil {
+		return nil, fmt.Errorf("look %q up: %w", name, err)
+	}
+	slices.SortFunc(found, func(a, b Subject) int { return strings.Compare(a.ID, b.ID) })
+	return slices.Compact(found), nil
+}
+
+// family is an object and those it is about: a charge with its intent and refunds.
+const family = `
+	SELECT @id::text AS id
+	UNION SELECT id FROM charges WHERE account_id = @account_id AND payment_intent_id = @id
+	UNION SELECT payment_intent_id FROM charges WHERE account_id = @account_id AND id = @id AND payment_intent_id IS NOT NULL
+	UNION SELECT id FROM refunds WHERE charge_id = @id AND account_id = @account_id
+	UNION SELECT id FROM refunds WHERE payment_intent_id = @id AND account_id = @account_id
+	UNION SELECT charge_id FROM refunds WHERE account_id = @account_id AND id = @id`
+
+// requestsOf are the requests that made and changed some objects. Events are only
+// searched from the time of the first object on, and not without end: no index
+// leads from an object to its events, because every payment would pay for it.
+const requestsOf = `
+	SELECT request_id FROM charges WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM refunds WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM payment_intents WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM customers WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT p.request_id FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
+		WHERE b.account_id = @account_id AND (p.source = ANY (@ids::text[]) OR p.id = ANY (@ids::text[]))
+	UNION SELECT request_id FROM events WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT later.request_id FROM (
+		SELECT request_id, object_id FROM events WHERE account_id = @account_id AND id >= @since ORDER BY id LIMIT 5000) later
+		WHERE later.object_id = ANY (@ids::text[])
+	LIMIT 30`
+
+// Story reads all requests that a subject is about, oldest first.
+func Story(ctx context.Context, db idempotency.Reader, books Books, of Subject) (all []*Request, err error) {
+	names := []string{of.ID}
+	if of.Kind != "request" {
+		names, err = requestsAbout(ctx, db, of)
+		if err != nil {
+			return nil, fmt.Errorf("find the requests of %s: %w", of.ID, err)
+		}
+	}
+	for _, name := range names {
+		found, err := idempotency.LookUp(ctx, db, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, standing := range found {
+			if standing.AccountID != of.AccountID || standing.ID != name {
+				continue // somebody used another one's id as a key
+			}
+			r, err := Show(ctx, db, books, standing)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Request) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return all, nil
+}
+
+func requestsAbout(ctx context.Context, db idempotency.Reader, of Subject) ([]string, error) {
+	ids, err := texts(ctx, db, family, pgx.StrictNamedArgs{"account_id": of.AccountID, "id": of.ID})
+	if err != nil {
+		return nil, err
+	}
+	return texts(ctx, db, requestsOf, pgx.StrictNamedArgs{"account_id": of.AccountID, "ids": ids, "since": "evt_" + earliest(ids)})
+}
+
+// earliest is the part of ids that says when the first of them was made.
+func earliest(ids []string) string {
+	first := ""
+	for _, id := range ids {
+		_, made, _ := strings.Cut(id, "_")
+		made = made[:min(8, len(made))]
+		if first == "" || made < first {
+			first = made
+		}
+	}
+	return first
+}
+
+func texts(ctx context.Context, db idempotency.Reader, sql string, args pgx.StrictNamedArgs) ([]string, error) {
+	found, err := db.Query(ctx, sql, args)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(found, pgx.RowTo[string])
+}

@@ -1,0 +1,188 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/money"
+)
+
+// Line is one thing that happened.
+type Line struct {
+	At      time.Time
+	Kind    Kind
+	Text    string
+	Detail  string
+	Request string // whose line it is
+	Ref     string // what it points at: an id, or a key
+}
+
+// Kind is what sort of thing happened, and who speaks.
+type Kind string
+
+const (
+	Asked    Kind = "request"
+	Passed   Kind = "phase"
+	Death    Kind = "death"
+	TookOver Kind = "takeover"
+	Called   Kind = "call"
+	Moved    Kind = "acquirer"
+	Booked   Kind = "entry"
+	Told     Kind = "event"
+	Posted   Kind = "delivery"
+	Answered Kind = "answer"
+	Operated Kind = "operator"
+)
+
+// Timeline merges what several requests did into one story, oldest first. What
+// happened at one moment is told in the order in which it has to happen.
+func Timeline(requests ...*Request) []Line {
+	var all []Line
+	for _, r := range requests {
+		all = append(all, r.timeline()...)
+	}
+	slices.SortStableFunc(all, func(a, b Line) int { return a.At.Compare(b.At) })
+	return all
+}
+
+func (r *Request) timeline() (lines []Line) {
+	add := func(at time.Time, kind Kind, ref, text, detail string) {
+		lines = append(lines, Line{At: at, Kind: kind, Text: text, Detail: detail, Request: r.ID, Ref: ref})
+	}
+	key := "under the key " + r.Key
+	if r.Keyless {
+		key = "without an idempotency key"
+	}
+	add(r.CreatedAt, Asked, r.ID, r.Method+" "+r.Path, key)
+	for i, a := range r.Attempts {
+		if i > 0 {
+			add(a.From, TookOver, r.ID, a.Driver()+" took the request over", "attempt "+fmt.Sprint(a.Epoch)+", from "+said(a.Stood))
+		}
+		if a.End == Died && a.Until != nil {
+			add(*a.Until, Death, r.ID, a.Driver()+" died", "its last sign of life; the request stood on "+said(r.stoodAfter(i)))
+		}
+		if a.End == Yielded && a.Until != nil {
+			add(*a.Until, Passed, r.ID, "the attempt before ended without an outcome", "parked, to be tried again")
+		}
+	}
+	r.work(add)
+	if r.FinishedAt != nil {
+		add(r.written(*r.FinishedAt), Answered, r.ID, fmt.Sprintf("answer %d stored", *r.Status), "the same key is answered with the same bytes")
+	}
+	return lines
+}
+
+// work tells what the phases did.
+func (r *Request) work(add func(at time.Time, kind Kind, ref, text, detail string)) {
+	for _, c := range r.Calls {
+		add(c.AskedAt, Called, c.DerivedKey, "call to the acquirer announced", said(c.Phase)+", "+sent(c.Sends))
+		for _, m := range c.Movements {
+			add(m.At, Moved, m.Reference, "acquirer: "+m.Verb+" "+money.Format(m.Amount, m.Currency)+", "+said(m.Result), happened(m.Kind))
+		}
+	}
+	for _, s := range r.Stations {
+		if s.ReachedAt != nil {
+			add(*s.ReachedAt, Passed, r.ID, said(s.Name), "committed in attempt "+fmt.Sprint(s.Epoch))
+		}
+	}
+	for _, p := range r.Postings {
+		for _, l := range p.Legs {
+			add(r.written(p.CreatedAt), Booked, p.ID, fmt.Sprintf("%s: %s", said(l.Purpose), money.Format(l.Amount, p.Currency)),
+				"debit "+said(l.Debit)+", credit "+said(l.Credit))
+		}
+	}
+	for _, e := range r.Events {
+		add(r.written(e.CreatedAt), Told, e.ID, e.Type, "")
+	}
+	for _, d := range r.Told {
+		add(d.StartedAt, Posted, d.EventID, d.Type+" sent to "+d.URL, d.outcome())
+	}
+	for _, a := range r.Acts {
+		if strings.HasPrefix(a.Actor, "operator:") {
+			add(a.At, Operated, r.ID, a.Actor+" did "+a.Operation, "")
+		}
+	}
+}
+
+// Wrote is the station whose transaction committed what bears a time, or nil:
+// the transactions note when they began, the stations when they ended, and only
+// an atomic phase writes anything of its own.
+func (r *Request) Wrote(at time.Time) *Station {
+	for i, s := range r.Stations {
+		if s.Kind == "atomic" && s.ReachedAt != nil && !s.ReachedAt.Before(at) {
+			return &r.Stations[i]
+		}
+	}
+	return nil
+}
+
+func (r *Request) written(at time.Time) time.Time {
+	if s := r.Wrote(at); s != nil {
+		return *s.ReachedAt
+	}
+	return at
+}
+
+// stoodAfter is the last point reached before an attempt ended.
+func (r *Request) stoodAfter(attempt int) string {
+	if attempt+1 < len(r.Attempts) {
+		return r.Attempts[attempt+1].Stood
+	}
+	return r.Point
+}
+
+func (d Delivery) outcome() string {
+	number := "attempt " + fmt.Sprint(d.Attempt) + ", "
+	switch {
+	case d.Status != nil:
+		return number + "answered " + fmt.Sprint(*d.Status)
+	case d.Error != nil:
+		return number + *d.Error
+	}
+	return number + "no answer yet"
+}
+
+// Driver names who made an attempt, as far as anybody knows.
+func (a Attempt) Driver() string {
+	if a.PID == nil {
+		return "a process"
+	}
+	return fmt.Sprintf("pid %d", *a.PID)
+}
+
+// Crashes is how many of a request's attempts ended in a death.
+func (r *Request) Crashes() (n int) {
+	for _, a := range r.Attempts {
+		if a.End == Died {
+			n++
+		}
+	}
+	return n
+}
+
+// Abandoned tells whether nobody alive drives a request that says it is driven.
+func Abandoned(s idempotency.Standing) bool { return s.State == idempotency.Running && !s.Driven }
+
+func said(name string) string {
+	if name == "" {
+		return "nothing"
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+func sent(times int32) string {
+	if times == 1 {
+		return "one send on record"
+	}
+	return fmt.Sprintf("%d sends on record", times)
+}
+
+func happened(kind string) string {
+	if kind == "none" {
+		return "nothing moved"
+	}
+	return "on its books: " + kind
+}

@@ -1,0 +1,244 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer/simulator"
+)
+
+// charged is what our books say of one authorization at the acquirer, or of one
+// payout, which the bank keeps like a sale that can be taken back.
+type charged struct {
+	Reference string
+	ID        string // of the charge or payout
+	Amount    int64
+	Captured  int64
+	Refunded  int64
+	Withdrawn int64 // by disputes that are not won
+	Voided    bool
+	Currency  string
+}
+
+const selectCharged = `
+	SELECT c.acquirer_reference AS reference, c.id, c.amount, c.amount_captured AS captured, c.amount_charged_back AS withdrawn, c.currency,
+	       coalesce(sum(r.amount) FILTER (WHERE r.kind = 'refund'), 0)::bigint AS refunded,
+	       coalesce(bool_or(r.kind = 'void'), false) AS voided
+	FROM charges c LEFT JOIN refunds r ON r.account_id = c.account_id AND r.charge_id = c.id AND r.status = 'succeeded'
+	WHERE c.status = 'succeeded'
+	GROUP BY c.account_id, c.id
+	UNION ALL
+	SELECT p.bank_reference, p.id, p.amount, p.amount, 0, p.currency, CASE WHEN p.status = 'canceled' OR p.reversed_by IS NOT NULL THEN p.amount ELSE 0 END, false
+	FROM payouts p
+	WHERE p.bank_reference IS NOT NULL AND p.amount > 0`
+
+// derived are the keys we have asked under, and whether we know what came of it.
+type derived struct {
+	Key  string
+	Open bool
+}
+
+const selectDerived = `SELECT derived_key AS key, verdict = 'unknown' AS open FROM calls`
+
+// moved is what the journal says of one authorization.
+type moved struct {
+	times             int // how often the card was held or charged
+	held, taken, back int64
+	chargedBack       int64 // by the cardholder
+	released, open    bool
+	strange           string // a key nobody here derived
+	currency          string
+}
+
+// otherSide is the acquirer's journal. Two databases have no common snapshot, so
+// it is read before ours and after: what it held before must be explained by our
+// snapshot, and what our snapshot claims must be there after. What was asked for
+// meanwhile, or is still under way, is left out.
+type otherSide struct {
+	db     simulator.Queryer
+	before []simulator.Movement
+	untold []string // authorizations of which it had not told us all
+	err    error
+}
+
+// unheard is an authorization of which a message waits in our inbox.
+type unheard struct{ Reference string }
+
+const selectUnheard = `SELECT convert_from(body, 'UTF8')::json->>'authorization' AS reference FROM inbox WHERE state = 'waiting'`
+
+func references(waiting []unheard) (all []string) {
+	for _, w := range waiting {
+		all = append(all, w.Reference)
+	}
+	return all
+}
+
+func unknownSide() otherSide { return otherSide{err: errors.New("no acquirer was named")} }
+
+func readBefore(ctx context.Context, db simulator.Queryer) otherSide {
+	before, err := simulator.Journal(ctx, db)
+	if err != nil {
+		return otherSide{err: err}
+	}
+	untold, err := simulator.Untold(ctx, db)
+	return otherSide{db, before, untold, err}
+}
+
+func (o otherSide) check(ctx context.Context, db reader) Check {
+	c := Check{Rule: "the acquirer's journal and our books tell the same", Counted: "lines of the journal", Count: int64(len(o.before))}
+	err := o.err
+	if err == nil {
+		c.Violations, err = o.compare(ctx, db)
+	}
+	if err != nil {
+		c.Unchecked = err.Error()
+	}
+	return c
+}
+
+// compare goes through the authorizations, both ways.
+func (o otherSide) compare(ctx context.Context, db reader) ([]Violation, error) {
+	charges, err := read[charged](ctx, db, selectCharged)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := read[derived](ctx, db, selectDerived)
+	if err != nil {
+		return nil, err
+	}
+	after, err := simulator.Journal(ctx, o.db)
+	if err != nil {
+		return nil, err
+	}
+	untold, err := simulator.Untold(ctx, o.db)
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := read[unheard](ctx, db, selectUnheard)
+	if err != nil {
+		return nil, err
+	}
+	theirs := tally(o.before, after, keys)
+	for _, reference := range append(append(untold, o.untold...), references(waiting)...) {
+		if m, there := theirs[reference]; there {
+			m.open = true
+		}
+	}
+	var found []Violation
+	for _, c := range charges {
+		m, there := theirs[c.Reference]
+		delete(theirs, c.Reference)
+		switch {
+		case !there:
+			found = append(found, Violation{c.ID, "the acquirer has never heard of its authorization " + c.Reference})
+		case !m.open:
+			found = append(found, c.compare(m)...)
+		}
+	}
+	for _, reference := range slices.Sorted(maps.Keys(theirs)) {
+		if m := theirs[reference]; !m.open {
+			found = append(found, m.unexplained(reference)...)
+		}
+	}
+	return found, nil
+}
+
+func read[T any](ctx context.Context, db reader, sql string) ([]T, error) {
+	rows, err := db.Query(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
+}
+
+// tally adds the journal up by authorization.
+func tally(before, after []simulator.Movement, keys []derived) map[string]*moved {
+	open := map[string]bool{} // by key: asked under, and undecided
+	for _, k := range keys {
+		open[k.Key] = k.Open
+	}
+	strange := map[string]bool{}
+	for _, m := range before {
+		if _, ours := open[m.Key]; !ours && !m.Unasked() {
+			strange[m.Key] = true
+		}
+	}
+	theirs := map[string]*moved{}
+	for _, m := range after {
+		undecided, ours := open[m.Key]
+		if !m.Moved() || !ours && !strange[m.Key] && !m.Unasked() {
+			continue
+		}
+		t := theirs[m.Authorization]
+		if t == nil {
+			t = &moved{currency: m.Currency}
+			theirs[m.Authorization] = t
+		}
+		t.open = t.open || undecided
+		if strange[m.Key] {
+			t.strange = m.Key
+		}
+		t.add(m)
+	}
+	return theirs
+}
+
+func (t *moved) add(m simulator.Movement) {
+	switch m.Kind {
+	case "hold":
+		t.times, t.held = t.times+1, t.held+m.Amount
+	case "sale", "payout":
+		t.times, t.held, t.taken = t.times+1, t.held+m.Amount, t.taken+m.Amount
+	case "capture":
+		t.taken += m.Amount
+	case "refund", "recall":
+		t.back += m.Amount
+	case "release":
+		t.released = true
+	case "refund_failed":
+		t.back -= m.Amount
+	case "chargeback":
+		t.chargedBack += m.Amount
+	case "chargeback_reversal":
+		t.chargedBack -= m.Amount
+	}
+}
+
+func (c charged) compare(m *moved) []Violation {
+	var found []Violation
+	differ := func(what string, here, there any) {
+		if here != there {
+			found = append(found, Violation{c.ID, fmt.Sprintf("%s: here %v, at the acquirer %v", what, here, there)})
+		}
+	}
+	differ("charged, held or sent, times", 1, m.times)
+	differ("amount asked for", c.Amount, m.held)
+	differ("amount taken", c.Captured, m.taken)
+	differ("amount given back", c.Refunded, m.back)
+	differ("amount charged back", c.Withdrawn, m.chargedBack)
+	differ("hold let go", c.Voided, m.released)
+	differ("currency", c.Currency, m.currency)
+	if m.strange != "" {
+		found = append(found, Violation{c.ID, "its card was moved under a key nobody here derived: " + m.strange})
+	}
+	return found
+}
+
+// unexplained is an authorization no charge of ours names: in order only if all
+// of it has been undone.
+func (m *moved) unexplained(reference string) []Violation {
+	switch {
+	case m.taken != m.back:
+		return []Violation{{reference, fmt.Sprintf("the acquirer took or sent %d and gave or fetched %d back, and no charge or payout here says so", m.taken, m.back)}}
+	case m.taken == 0 && !m.released:
+		return []Violation{{reference, fmt.Sprintf("the acquirer holds %d on a card, and no charge here says so", m.held)}}
+	case m.strange != "":
+		return []Violation{{reference, "a card was moved under a key nobody here derived: " + m.strange}}
+	}
+	return nil
+}

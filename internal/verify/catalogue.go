@@ -1,0 +1,195 @@
+package verify
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// guards lists what makes up the second line of defence, one guard a line, as
+// selectGuards reads it from a database that was just migrated. It is checked in
+// so that a change of it is read like a change of code; after a migration,
+// UPDATE_GUARDS=1 go test ./internal/verify writes it anew.
+//
+//go:embed guards.txt
+var guards string
+
+// selectGuards reads the guards of a database. Partitions come and go with the
+// months and are looked at by selectSleepers; views are proved by the rules, for
+// versions of PostgreSQL print them differently.
+const selectGuards = `
+	WITH ours AS (
+		SELECT oid, relname, relpersistence, relrowsecurity, relowner, relacl FROM pg_class
+		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'schema_migrations'
+	), routines AS (
+		SELECT *, oid::regprocedure::text AS signature FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+	), guards (kind, place, name, definition) AS (
+		SELECT 'table', relname::text, '', CASE relpersistence WHEN 'u' THEN 'unlogged' ELSE 'logged' END || CASE WHEN relrowsecurity THEN ', rows hidden' ELSE '' END FROM ours
+		UNION ALL
+		SELECT 'column', t.relname, a.attname::text, format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END
+		       || CASE a.attgenerated WHEN '' THEN '' ELSE ' generated as ' || pg_get_expr(d.adbin, d.adrelid) END
+		FROM pg_attribute a JOIN ours t ON t.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+		WHERE a.attnum > 0 AND NOT a.attisdropped
+		UNION ALL
+		SELECT 'constraint', t.relname, c.conname, pg_get_constraintdef(c.oid) FROM pg_constraint c JOIN ours t ON t.oid = c.conrelid WHERE c.contype IN ('c', 'f', 'p', 'u', 'x')
+		UNION ALL
+		SELECT 'index', t.relname, c.relname, CASE WHEN i.indisvalid THEN '' ELSE 'invalid: ' END || pg_get_indexdef(i.indexrelid)
+		FROM pg_index i JOIN ours t ON t.oid = i.indrelid JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indisunique
+		UNION ALL
+		SELECT 'trigger', t.relname, g.tgname, CASE g.tgenabled WHEN 'A' THEN 'always' WHEN 'D' THEN 'disabled' ELSE 'sometimes' END || ': ' || pg_get_triggerdef(g.oid)
+		FROM pg_trigger g JOIN ours t ON t.oid = g.tgrelid WHERE NOT g.tgisinternal
+		UNION ALL
+		SELECT 'rule', t.relname, r.rulename, pg_get_ruledef(r.oid) FROM pg_rewrite r JOIN ours t ON t.oid = r.ev_class
+		UNION ALL
+		SELECT 'function', signature, '', l.lanname || CASE WHEN prosecdef THEN ', as its owner' ELSE '' END || coalesce(', with ' || array_to_string(proconfig, ', '), '')
+		       || ', sha256 ' || encode(sha256(convert_to(prosrc, 'UTF8')), 'hex')
+		FROM routines JOIN pg_language l ON l.oid = prolang
+		UNION ALL
+		SELECT 'grant', t.relname, g.privilege_type || ' to ' || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END, ''
+		FROM ours t CROSS JOIN aclexplode(t.relacl) g WHERE g.grantee <> t.relowner
+		UNION ALL
+		SELECT 'grant', t.relname, g.privilege_type || ' (' || a.attname || ') to ' || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END, ''
+		FROM ours t JOIN pg_attribute a ON a.attrelid = t.oid CROSS JOIN aclexplode(a.attacl) g WHERE g.grantee <> t.relowner
+		UNION ALL
+		SELECT 'grant', p.signature, g.privilege_type || ' to ' || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END, ''
+		FROM routines p CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) g WHERE g.grantee <> p.proowner
+	)
+	SELECT kind, place, name, definition FROM guards
+	WHERE kind <> 'grant' OR name ~ '^(INSERT|UPDATE|DELETE|TRUNCATE|REFERENCES|TRIGGER|EXECUTE)'
+	ORDER BY kind COLLATE "C", place COLLATE "C", name COLLATE "C"`
+
+// selectSleepers finds guards that are there and yet do nothing: foreign keys
+// put to sleep, partitions that are guarded less than their parent, settings and
+// roles to whom no guard applies.
+const selectSleepers = `
+	SELECT coalesce(c.conname, g.tgname)::text AS object, 'does not watch ' || t.relname AS wrong
+	FROM pg_trigger g JOIN pg_class t ON t.oid = g.tgrelid LEFT JOIN pg_constraint c ON c.oid = g.tgconstraint
+	WHERE t.relnamespace = 'public'::regnamespace AND g.tgisinternal AND g.tgenabled <> 'O'
+	UNION
+	SELECT t.relname::text, 'this partition lacks ' || parents.tgname || ', or it does not fire always'
+	FROM pg_trigger parents JOIN pg_inherits i ON i.inhparent = parents.tgrelid JOIN pg_class t ON t.oid = i.inhrelid
+	WHERE NOT parents.tgisinternal AND t.relnamespace = 'public'::regnamespace
+	  AND NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = t.oid AND g.tgname = parents.tgname AND g.tgenabled = 'A')
+	UNION
+	SELECT t.relname::text, 'this partition lets ' || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END || ' ' || g.privilege_type
+	FROM pg_class t CROSS JOIN aclexplode(t.relacl) g
+	WHERE t.relispartition AND t.relkind = 'r' AND t.relnamespace = 'public'::regnamespace AND g.grantee <> t.relowner AND g.privilege_type <> 'SELECT'
+	UNION
+	SELECT t.relname::text, 'this partition is gone after a crash'
+	FROM pg_class t WHERE t.relispartition AND t.relkind = 'r' AND t.relnamespace = 'public'::regnamespace AND t.relpersistence = 'u'
+	UNION
+	SELECT coalesce('role ' || r.rolname, 'every role'), 'is set to ' || setting
+	FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole CROSS JOIN unnest(s.setconfig) AS setting
+	WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+	  AND setting LIKE 'session_replication_role=%' AND setting <> 'session_replication_role=origin'
+	UNION
+	SELECT DISTINCT 'role ' || r.rolname, CASE WHEN r.rolsuper THEN 'is a superuser' ELSE 'may act as the owner of ' || t.relname END
+	FROM pg_roles r JOIN pg_class t ON t.relnamespace = 'public'::regnamespace AND t.relname = 'ledger_legs'
+	WHERE r.rolname IN ('ratchet_api', 'ratchet_worker', 'ratchet_auditor') AND (r.rolsuper OR pg_has_role(r.oid, t.relowner, 'MEMBER'))
+	ORDER BY 1, 2`
+
+// onlyPublic makes the catalogue print names the same way for whoever asks.
+const onlyPublic = `SELECT set_config('search_path', 'public', true)`
+
+// guard is one of them.
+type guard struct {
+	Kind       string
+	Place      string // the table or function it stands at
+	Name       string
+	Definition string
+}
+
+func (g guard) String() string {
+	return strings.Join([]string{g.Kind, g.Place, g.Name, g.Definition}, "\t")
+}
+
+// id is what the guard is, whatever it says.
+func (g guard) id() guard { return guard{Kind: g.Kind, Place: g.Place, Name: g.Name} }
+
+func (g guard) object() string {
+	return strings.TrimSpace(g.Kind + " " + g.Place + " " + g.Name)
+}
+
+// secondLine proves that the constraints, triggers, functions and grants are
+// still there and still say the same. A restore, a hurried fix or a replica that
+// was promoted can lose them, and nothing else would notice until they are needed.
+func secondLine(ctx context.Context, db reader) Check {
+	c := Check{Rule: "the second line of defence is in place", Counted: "guards"}
+	expected := expectedGuards()
+	c.Count = int64(len(expected))
+	found, err := readGuards(ctx, db)
+	if err != nil {
+		c.Unchecked = err.Error()
+		return c
+	}
+	c.Violations = compareGuards(expected, found)
+	sleepers, err := read[Violation](ctx, db, selectSleepers)
+	if err != nil {
+		c.Unchecked = err.Error()
+	}
+	c.Violations = append(c.Violations, sleepers...)
+	return c
+}
+
+func readGuards(ctx context.Context, db reader) ([]guard, error) {
+	if _, err := read[struct{ SetConfig string }](ctx, db, onlyPublic); err != nil {
+		return nil, err
+	}
+	return read[guard](ctx, db, selectGuards)
+}
+
+func expectedGuards() (expected []guard) {
+	for line := range strings.Lines(guards) {
+		field := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 4)
+		expected = append(expected, guard{field[0], field[1], field[2], field[3]})
+	}
+	return expected
+}
+
+// compareGuards says what is missing, what has changed, and what has been added
+// that could undo the rest: a trigger, a rule or a grant. A constraint more is a
+// fork's own business, and so is a table more with all that stands at it.
+func compareGuards(expected, found []guard) (wrong []Violation) {
+	there, places := map[guard]string{}, map[string]bool{}
+	for _, g := range found {
+		there[g.id()] = g.Definition
+	}
+	for _, g := range expected {
+		places[g.Place] = true
+		definition, ok := there[g.id()]
+		delete(there, g.id())
+		switch {
+		case !ok:
+			wrong = append(wrong, Violation{g.object(), "the schema has lost it"})
+		case definition != g.Definition:
+			wrong = append(wrong, Violation{g.object(), fmt.Sprintf("is now %q, should be %q", definition, g.Definition)})
+		}
+	}
+	added := slices.SortedFunc(maps.Keys(there), func(a, b guard) int { return strings.Compare(a.object(), b.object()) })
+	for _, g := range added {
+		if places[g.Place] && slices.Contains([]string{"trigger", "rule", "grant"}, g.Kind) {
+			wrong = append(wrong, Violation{g.object(), "is not of this schema"})
+		}
+	}
+	return wrong
+}
+
+// withoutAccount are the tables whose keys may do without an account: nothing in
+// them is money. A message comes before it is known whose it is. A book's number is made for one account and is what stands for it.
+const withoutAccount = `'accounts', 'api_keys', 'flows', 'points', 'workers', 'ledger_books', 'inbox', 'inbox_contradictions', 'audit_events', 'audit_blocks', 'audit_detachments', 'schema_migrations'`
+
+// constraintsCarryTheAccount: when the data is spread over several databases by
+// account, a unique constraint without it would hold on each of them alone.
+var constraintsCarryTheAccount = rule{
+	name: "every unique constraint on money contains its account or book", counted: "unique indexes",
+	count: `SELECT count(*) FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid WHERE i.indisunique AND t.relnamespace = 'public'::regnamespace AND t.relkind = 'r' AND NOT t.relispartition
+		AND t.relname NOT IN (` + withoutAccount + `)`,
+	sql: `
+		SELECT c.relname::text, 'of ' || t.relname || ' does not contain account_id or book_id'
+		FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid JOIN pg_class c ON c.oid = i.indexrelid
+		WHERE i.indisunique AND t.relnamespace = 'public'::regnamespace AND t.relkind IN ('r', 'p') AND NOT t.relispartition AND t.relname NOT IN (` + withoutAccount + `)
+		  AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attnum = ANY ((i.indkey::smallint[])[0:i.indnkeyatts - 1]) AND a.attname IN ('account_id', 'book_id'))`,
+}

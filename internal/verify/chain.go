@@ -1,0 +1,200 @@
+package verify
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+type sealed struct {
+	No               int64
+	Cluster          int64
+	FromXID, ToXID   int64
+	Rows             int64
+	Previous, Digest []byte
+	Format           int16
+	Detached         int64 // rows that went away with their months
+}
+
+const selectBlocks = `
+	SELECT no, cluster, from_xid, to_xid, rows, previous, digest, format, coalesce(d.detached, 0)
+	FROM audit_blocks LEFT JOIN (SELECT block, sum(rows)::bigint AS detached FROM audit_detachments GROUP BY block) AS d ON d.block = no
+	ORDER BY no`
+
+const selectSealed = `
+	SELECT cluster, xid, id, at, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment
+	FROM audit_events ORDER BY cluster, xid, id`
+
+// chain recomputes the audit trail's chain from its documented format, in code
+// of its own: a changed, added, removed or moved row shows in its block's digest.
+func chain(ctx context.Context, db reader) Check {
+	c := Check{Rule: "the audit trail's chain is unbroken", Counted: "blocks"}
+	rows, err := db.Query(ctx, selectBlocks)
+	if err != nil {
+		c.Unchecked = err.Error()
+		return c
+	}
+	blocks, err := pgx.CollectRows(rows, pgx.RowToStructByPos[sealed])
+	if err != nil {
+		c.Unchecked = err.Error()
+		return c
+	}
+	c.Count = int64(len(blocks))
+	c.Violations, err = read[Violation](ctx, db, selectUnsealed)
+	if err != nil {
+		c.Unchecked = err.Error()
+		return c
+	}
+	if len(blocks) == 0 {
+		return c // nothing has been sealed yet, and nothing should have been
+	}
+	wrong := func(no int64, format string, args ...any) {
+		c.Violations = append(c.Violations, Violation{"block " + strconv.FormatInt(no, 10), fmt.Sprintf(format, args...)})
+	}
+	previous, end := make([]byte, sha256.Size), map[int64]int64{}
+	for i, b := range blocks {
+		if b.No != int64(i+1) || b.FromXID != end[b.Cluster] || !bytes.Equal(b.Previous, previous) {
+			wrong(b.No, "does not follow the block before it")
+		}
+		previous, end[b.Cluster] = b.Digest, b.ToXID
+	}
+	digests, counts, err := digestAll(ctx, db, blocks)
+	if err != nil {
+		c.Unchecked = err.Error()
+		return c
+	}
+	detached := 0
+	for i, b := range blocks {
+		switch {
+		case b.Format != 1:
+			wrong(b.No, "has format %d, which this program does not know", b.Format)
+		case b.Detached > 0 && counts[i]+b.Detached == b.Rows:
+			detached++ // whoever has the month can prove it
+		case counts[i] != b.Rows:
+			wrong(b.No, "was sealed over %d rows, there are %d", b.Rows, counts[i])
+		case !bytes.Equal(digests[i], b.Digest):
+			wrong(b.No, "its rows are not what was sealed")
+		}
+	}
+	if detached > 0 {
+		c.Counted = fmt.Sprintf("blocks, %d of them over rows in detached months", detached)
+	}
+	return c
+}
+
+// The sealer follows the commits in seconds, unless a transaction stays open. A
+// tail that stays loose for longer can be cut off, and perhaps was.
+const sealedWithin = `interval '10 minutes'`
+
+const selectUnsealed = `
+	SELECT 'the trail behind ' || coalesce('block ' || max(head.no), 'its beginning'), count(*) || ' rows are not sealed, the oldest for ' || date_trunc('second', now() - min(at))
+	FROM audit_events e LEFT JOIN (SELECT cluster, max(to_xid) AS to_xid, max(no) AS no FROM audit_blocks GROUP BY cluster) AS head ON head.cluster = e.cluster
+	WHERE e.xid >= coalesce(head.to_xid, 0)
+	GROUP BY e.cluster
+	HAVING min(at) < now() - ` + sealedWithin
+
+// digestAll hashes the rows of every block in one pass over the trail.
+func digestAll(ctx context.Context, db reader, blocks []sealed) (digests [][]byte, counts []int64, err error) {
+	rows, err := db.Query(ctx, selectSealed)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	digests, counts = make([][]byte, len(blocks)), make([]int64, len(blocks))
+	order := asRead(blocks)
+	at, sum := 0, link(blocks[order[0]].Previous)
+	closeBlock := func() {
+		digests[order[at]] = sum.Sum(nil)
+		if at++; at < len(order) {
+			sum = link(blocks[order[at]].Previous)
+		}
+	}
+	for rows.Next() {
+		cluster, xid, line, err := scanLine(rows)
+		if err != nil {
+			return nil, nil, err
+		}
+		for at < len(order) && blocks[order[at]].endsBefore(cluster, xid) {
+			closeBlock()
+		}
+		if at < len(order) && blocks[order[at]].Cluster == cluster { // or it is not sealed yet
+			sum.Write(line)
+			counts[order[at]]++
+		}
+	}
+	for at < len(order) {
+		closeBlock()
+	}
+	return digests, counts, rows.Err()
+}
+
+// asRead are the places of blocks in the order in which the trail is read.
+func asRead(blocks []sealed) []int {
+	order := make([]int, len(blocks))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(cmp.Compare(blocks[i].Cluster, blocks[j].Cluster), cmp.Compare(blocks[i].ToXID, blocks[j].ToXID))
+	})
+	return order
+}
+
+func (b sealed) endsBefore(cluster, xid int64) bool {
+	return b.Cluster < cluster || b.Cluster == cluster && b.ToXID <= xid
+}
+
+func link(previous []byte) hash.Hash {
+	sum := sha256.New()
+	sum.Write(previous)
+	return sum
+}
+
+// scanLine writes a row in format 1: each value as its length in eight bytes and
+// its own bytes; an absent one as the length of all ones; integers in eight bytes,
+// big end first; times as microseconds since 1970.
+func scanLine(rows pgx.Rows) (cluster, xid int64, line []byte, err error) {
+	var id, account, request, actor, operation string
+	var at time.Time
+	var livemode bool
+	var key, address, object, code *string
+	var status int16
+	var commitment []byte
+	err = rows.Scan(&cluster, &xid, &id, &at, &account, &livemode, &request, &key, &actor, &address, &operation, &object, &status, &code, &commitment)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	line = integer(line, cluster)
+	line = integer(line, xid)
+	line = text(line, &id)
+	line = integer(line, at.UnixMicro())
+	line = text(line, &account)
+	mode := strconv.FormatBool(livemode)
+	for _, value := range []*string{&mode, &request, key, &actor, address, &operation, object} {
+		line = text(line, value)
+	}
+	line = integer(line, int64(status))
+	line = text(line, code)
+	line = binary.BigEndian.AppendUint64(line, uint64(len(commitment)))
+	return cluster, xid, append(line, commitment...), nil
+}
+
+func integer(line []byte, n int64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(line, 8), uint64(n))
+}
+
+func text(line []byte, value *string) []byte {
+	if value == nil {
+		return binary.BigEndian.AppendUint64(line, ^uint64(0))
+	}
+	return append(binary.BigEndian.AppendUint64(line, uint64(len(*value))), *value...)
+}

@@ -1,0 +1,559 @@
+package verify
+
+// rule is one thing that has to hold, and the SQL that finds where it does not.
+// Each statement returns (object, wrong): the thing at fault, and what is wrong
+// with it. None shares a line with the code that writes, nor do they look through
+// the views that the API reads: those are among the things to be proved.
+type rule struct {
+	name    string // as an auditor would say it
+	counted string // what is checked, for "n …" in the report
+	count   string // how many there are
+	sql     string
+}
+
+// posted is every posting with its book, and what its legs do to the merchant's
+// balance: gross, and the fee that is taken off it.
+const posted = `posted AS (
+	SELECT b.account_id, b.livemode, b.currency, p.book_id, p.id, p.source, p.kind, p.request_id, s.gross, s.fee
+	FROM ledger_postings p
+	JOIN ledger_books b ON b.id = p.book_id
+	LEFT JOIN (
+		SELECT book_id, posting_id,
+		       coalesce(sum(amount) FILTER (WHERE purpose = 'gross' AND credit = 'merchant_balance'), 0)
+		     - coalesce(sum(amount) FILTER (WHERE purpose = 'gross' AND debit = 'merchant_balance'), 0) AS gross,
+		       coalesce(sum(amount) FILTER (WHERE purpose = 'stripe_fee' AND debit = 'merchant_balance'), 0)
+		     - coalesce(sum(amount) FILTER (WHERE purpose = 'stripe_fee' AND credit = 'merchant_balance'), 0) AS fee
+		FROM ledger_legs GROUP BY book_id, posting_id
+	) s ON s.book_id = p.book_id AND s.posting_id = p.id)`
+
+// told is every change there must be an event of, and whether an amount belongs
+// to it: from the objects where they remember the request that made them, from
+// the requests where they do not.
+const told = `told (account_id, request_id, type, object_id, amount) AS (
+	SELECT account_id, request_id, 'charge.' || status, id, amount FROM charges WHERE status <> 'pending'
+	UNION ALL SELECT account_id, id, 'charge.captured', object_id, NULL FROM requests WHERE flow = 'charge.capture' AND status = 200
+	UNION ALL SELECT account_id, request_id, 'refund.created', id, amount FROM refunds WHERE status <> 'pending' OR acquirer_reference IS NOT NULL
+	UNION ALL SELECT account_id, request_id, 'refund.failed', id, amount FROM refunds WHERE status = 'failed' AND acquirer_reference IS NULL
+	UNION ALL SELECT account_id, id, 'refund.failed', object_id, NULL FROM requests WHERE flow = 'acquirer.refund.failed' AND status = 200
+	UNION ALL SELECT account_id, request_id, 'charge.refunded', charge_id, NULL FROM refunds WHERE acquirer_reference IS NOT NULL AND kind <> 'remainder'
+	UNION ALL SELECT f.account_id, f.request_id, 'charge.expired', f.charge_id, NULL
+	          FROM refunds f JOIN requests r ON r.account_id = f.account_id AND r.id = f.request_id AND r.flow = 'charge.expire' WHERE f.status = 'succeeded'
+	UNION ALL SELECT account_id, request_id, 'charge.dispute.created', id, amount FROM disputes
+	UNION ALL SELECT b.account_id, p.request_id, CASE p.kind WHEN 'dispute' THEN 'charge.dispute.funds_withdrawn' ELSE 'charge.dispute.funds_reinstated' END, p.source, NULL
+	          FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id WHERE p.kind IN ('dispute', 'dispute_reversal')
+	UNION ALL SELECT account_id, id, 'charge.dispute.closed', object_id, NULL FROM requests
+	          WHERE flow IN ('acquirer.dispute.closed', 'dispute.close', 'charge.dispute.close') AND status = 200
+	UNION ALL SELECT account_id, request_id, 'customer.created', id, NULL FROM customers
+	UNION ALL SELECT account_id, request_id, 'customer.source.created', id, NULL FROM cards
+	UNION ALL SELECT r.account_id, r.id, 'charge.captured', p.latest_charge, NULL
+		FROM requests r JOIN payment_intents p ON p.account_id = r.account_id AND p.id = r.object_id WHERE r.flow = 'payment_intent.capture' AND r.status = 200
+	UNION ALL SELECT account_id, request_id, 'payment_intent.created', id, NULL FROM payment_intents
+	UNION ALL SELECT r.account_id, r.id, 'payment_intent.canceled', r.object_id, NULL FROM requests r WHERE r.flow = 'payment_intent.cancel' AND r.status = 200
+	UNION ALL SELECT account_id, request_id, 'payment_intent.succeeded', payment_intent_id, NULL FROM charges
+		WHERE payment_intent_id IS NOT NULL AND captured AND request_id NOT IN (SELECT request_id FROM events WHERE type = 'payment_intent.amount_capturable_updated')
+	UNION ALL SELECT account_id, id, 'payment_intent.succeeded', object_id, NULL FROM requests WHERE flow = 'payment_intent.capture' AND status = 200
+	UNION ALL SELECT account_id, request_id, 'payment_intent.payment_failed', payment_intent_id, NULL FROM charges
+		WHERE payment_intent_id IS NOT NULL AND status = 'failed'
+	UNION ALL SELECT r.account_id, r.id, 'payment_intent.payment_failed', r.object_id, NULL
+		FROM requests r LEFT JOIN archived_answers a ON a.account_id = r.account_id AND a.request_id = r.id
+		WHERE r.flow = 'payment_intent.authenticate' AND r.status = 200 AND coalesce(r.params, a.params)->>'Passed' = 'false'
+	UNION ALL SELECT account_id, request_id, 'payout.created', id, amount FROM payouts WHERE status <> 'new'
+	UNION ALL SELECT account_id, request_id, 'payout.failed', id, amount FROM payouts WHERE status = 'failed'
+	UNION ALL SELECT account_id, id, 'payout.canceled', object_id, NULL FROM requests WHERE flow = 'payout.cancel' AND status = 200
+	UNION ALL SELECT account_id, id, 'payout.paid', object_id, NULL FROM requests WHERE flow = 'payout.arrive' AND status = 200
+	UNION ALL SELECT account_id, request_id, 'payout.paid', id, amount FROM payouts WHERE method = 'instant' AND status = 'paid'
+	UNION ALL SELECT r.account_id, r.id, 'payment_intent.canceled', p.id, NULL
+		FROM requests r JOIN payment_intents p ON p.account_id = r.account_id AND p.checkout_session = r.object_id WHERE r.flow = 'checkout_session.expire' AND r.status = 200
+	UNION ALL SELECT account_id, request_id, 'setup_intent.created', id, NULL FROM setup_intents
+	UNION ALL SELECT account_id, request_id, 'product.created', id, NULL FROM products
+	UNION ALL SELECT account_id, id, 'product.deleted', object_id, NULL FROM requests WHERE flow = 'product.delete' AND status = 200
+	UNION ALL SELECT account_id, request_id, 'price.created', id, NULL FROM prices
+	UNION ALL SELECT account_id, id, 'checkout.session.expired', object_id, NULL FROM requests WHERE flow = 'checkout_session.expire' AND status = 200
+	UNION ALL SELECT account_id, id, 'customer.deleted', object_id, NULL FROM requests WHERE flow = 'customer.delete' AND status = 200
+	UNION ALL SELECT account_id, id, 'customer.source.deleted', object_id, NULL FROM requests WHERE flow = 'card.delete' AND status = 200)`
+
+var rules = []rule{
+	{
+		name: "the books balance, per currency and mode", counted: "books",
+		count: `SELECT count(*) FROM ledger_books`,
+		sql: `
+			SELECT b.currency || CASE WHEN b.livemode THEN ' live' ELSE ' test' END, 'debits and credits differ by ' || sum(e.amount)
+			FROM ledger_entries e JOIN ledger_books b ON b.id = e.book_id
+			GROUP BY b.currency, b.livemode HAVING sum(e.amount) <> 0`,
+	},
+	{
+		name: "what merchants are shown is what was posted", counted: "postings",
+		count: `SELECT count(*) FROM ledger_postings`,
+		sql: `
+			WITH ` + posted + `, moving AS (
+				SELECT p.* FROM posted p
+				WHERE EXISTS (SELECT FROM ledger_legs l WHERE l.book_id = p.book_id AND l.posting_id = p.id AND 'merchant_balance' IN (l.debit, l.credit)))
+			SELECT coalesce(p.id, t.id), 'posted ' || coalesce(p.gross || ' less ' || p.fee, 'nothing') || ', shown ' || coalesce(t.amount || ' less ' || t.fee || ', net ' || t.net, 'nothing')
+			FROM moving p FULL JOIN balance_transactions t ON t.book_id = p.book_id AND t.id = p.id
+			WHERE (t.amount, t.fee, t.net, t.account_id, t.livemode, t.currency, t.source, t.kind)
+			      IS DISTINCT FROM (p.gross::bigint, p.fee::bigint, (p.gross - p.fee)::bigint, p.account_id, p.livemode, p.currency, p.source, p.kind)`,
+	},
+	{
+		name: "a posting has all of its legs, and no other", counted: "postings",
+		count: `SELECT count(*) FROM ledger_postings`,
+		sql: `
+			SELECT p.id, 'has legs ' || coalesce(string_agg(l.leg::text, ',' ORDER BY l.leg), 'none') || ', wants 1 to ' || p.legs
+			FROM ledger_postings p LEFT JOIN ledger_legs l ON l.book_id = p.book_id AND l.posting_id = p.id
+			GROUP BY p.book_id, p.id, p.legs HAVING count(l.leg) <> p.legs OR min(l.leg) <> 1 OR max(l.leg) <> p.legs OR min(l.amount) <= 0
+			UNION ALL
+			SELECT l.posting_id, 'a leg without a posting'
+			FROM ledger_legs l LEFT JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id WHERE p.id IS NULL`,
+	},
+	{
+		name: "every leg goes where its kind of posting sends it", counted: "legs",
+		count: `SELECT count(*) FROM ledger_legs`,
+		sql: `
+			SELECT p.id, p.kind || ' with a leg ' || l.purpose || ' from ' || l.credit || ' to ' || l.debit
+			FROM ledger_legs l JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id
+			LEFT JOIN (VALUES ('charge', 'gross', 'processor_receivable', 'merchant_balance'),
+			                  ('charge', 'stripe_fee', 'merchant_balance', 'fee_revenue'),
+			                  ('refund', 'gross', 'merchant_balance', 'processor_receivable'),
+			                  ('refund_failure', 'gross', 'processor_receivable', 'merchant_balance'),
+			                  ('dispute', 'gross', 'merchant_balance', 'processor_receivable'),
+			                  ('dispute', 'stripe_fee', 'merchant_balance', 'dispute_fee_revenue'),
+			                  ('dispute_reversal', 'gross', 'processor_receivable', 'merchant_balance'),
+			                  ('dispute_reversal', 'stripe_fee', 'dispute_fee_revenue', 'merchant_balance'),
+			                  ('settlement', 'gross', 'bank_cash', 'processor_receivable'),
+			                  ('settlement', 'gross', 'processor_receivable', 'bank_cash')) AS way (kind, purpose, debit, credit)
+			  ON way.kind = p.kind AND way.purpose = l.purpose::text AND way.debit = l.debit::text AND way.credit = l.credit::text
+			WHERE p.kind <> 'reversal' AND way.kind IS NULL AND p.kind NOT LIKE 'payout%'
+			UNION ALL
+			SELECT p.id, 'moves ' || count(*) FILTER (WHERE l.purpose = 'gross') || ' amounts for ' || count(*) FILTER (WHERE l.purpose = 'stripe_fee') || ' fees'
+			FROM ledger_postings p JOIN ledger_legs l ON l.book_id = p.book_id AND l.posting_id = p.id
+			WHERE p.kind IN ('charge', 'refund', 'refund_failure', 'dispute', 'dispute_reversal', 'settlement')
+			GROUP BY p.book_id, p.id, p.kind
+			HAVING count(*) FILTER (WHERE l.purpose = 'gross') <> 1
+			    OR count(*) FILTER (WHERE l.purpose = 'stripe_fee') <> CASE WHEN p.kind IN ('charge', 'dispute', 'dispute_reversal') THEN 1 ELSE 0 END
+			UNION ALL
+			SELECT id, 'has a fee of ' || fee || ' on ' || gross
+			FROM (WITH ` + posted + ` SELECT id, fee, gross FROM posted WHERE kind = 'charge') AS sale WHERE fee > gross
+			UNION ALL
+			SELECT p.id, 'does not mirror ' || p.reverses
+			FROM ledger_postings p
+			WHERE p.kind = 'reversal' AND EXISTS (
+				SELECT FROM (SELECT * FROM ledger_legs l WHERE l.book_id = p.book_id AND l.posting_id = p.id) AS back
+				FULL JOIN (SELECT * FROM ledger_legs l WHERE l.book_id = p.book_id AND l.posting_id = p.reverses) AS forth ON forth.leg = back.leg
+				WHERE (back.purpose, back.debit, back.credit, back.amount) IS DISTINCT FROM (forth.purpose, forth.credit, forth.debit, forth.amount))`,
+	},
+	{
+		name: "what was captured is posted once, and equal", counted: "captured charges",
+		count: `SELECT count(*) FROM charges WHERE captured`,
+		sql: `
+			WITH ` + posted + `
+			SELECT c.id, 'captured ' || c.amount_captured || ' ' || c.currency || ', posted ' || coalesce(string_agg(t.gross || ' ' || t.currency || ' as ' || t.id, ' and '), 'nothing')
+			FROM charges c LEFT JOIN posted t ON t.source = c.id AND t.kind = 'charge'
+			WHERE c.captured
+			GROUP BY c.account_id, c.id, c.amount_captured, c.currency, c.livemode, c.balance_transaction
+			HAVING count(t.id) <> 1 OR (min(t.gross), min(t.currency), min(t.account_id), bool_and(t.livemode), min(t.id))
+			       IS DISTINCT FROM (c.amount_captured::numeric, c.currency, c.account_id, c.livemode, c.balance_transaction)`,
+	},
+	{
+		name: "what was refunded is posted once, and equal", counted: "refunds of money",
+		count: `SELECT count(*) FROM refunds WHERE balance_transaction IS NOT NULL`,
+		sql: `
+			WITH ` + posted + `
+			SELECT r.id, 'refunded ' || r.amount || ' ' || r.currency || ', posted ' || coalesce(string_agg(t.gross || ' ' || t.currency || ' as ' || t.id, ' and '), 'nothing')
+			FROM refunds r LEFT JOIN posted t ON t.source = r.id AND t.kind = 'refund'
+			WHERE r.kind = 'refund' AND (r.status = 'succeeded' OR r.failure_balance_transaction IS NOT NULL)
+			GROUP BY r.account_id, r.id, r.amount, r.currency, r.livemode, r.balance_transaction
+			HAVING count(t.id) <> 1 OR (min(t.gross), min(t.currency), min(t.account_id), bool_and(t.livemode), min(t.id))
+			       IS DISTINCT FROM (-r.amount::numeric, r.currency, r.account_id, r.livemode, r.balance_transaction)
+			UNION ALL
+			SELECT r.id, 'came back after it was refunded, posted ' || coalesce(string_agg(t.gross || ' ' || t.currency || ' as ' || t.id, ' and '), 'nothing')
+			FROM refunds r LEFT JOIN posted t ON t.source = r.id AND t.kind = 'refund_failure'
+			WHERE r.status = 'failed' AND r.balance_transaction IS NOT NULL
+			GROUP BY r.account_id, r.id, r.amount, r.currency, r.livemode, r.failure_balance_transaction
+			HAVING count(t.id) <> 1 OR (min(t.gross), min(t.currency), min(t.account_id), bool_and(t.livemode), min(t.id))
+			       IS DISTINCT FROM (r.amount::numeric, r.currency, r.account_id, r.livemode, r.failure_balance_transaction)`,
+	},
+	{
+		name: "every posting has its source", counted: "postings",
+		count: `SELECT count(*) FROM ledger_postings`,
+		sql: `
+			SELECT p.id, 'charge of ' || p.source || ', which was not captured'
+			FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
+			LEFT JOIN charges c ON c.account_id = b.account_id AND c.id = p.source AND c.captured
+			WHERE p.kind = 'charge' AND c.id IS NULL
+			UNION ALL
+			SELECT p.id, 'refund of ' || p.source || ', which gave no money back'
+			FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
+			LEFT JOIN refunds r ON r.account_id = b.account_id AND r.id = p.source AND r.kind = 'refund' AND r.balance_transaction IS NOT NULL
+			WHERE p.kind = 'refund' AND r.id IS NULL
+			UNION ALL
+			SELECT p.id, p.kind || ' of ' || p.source || ', which no object here says'
+			FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
+			LEFT JOIN (SELECT account_id, id, failure_balance_transaction AS posting, 'refund_failure' AS kind FROM refunds
+			           UNION ALL SELECT account_id, id, withdrawal, 'dispute' FROM disputes
+			           UNION ALL SELECT account_id, id, reinstatement, 'dispute_reversal' FROM disputes) o
+			  ON o.account_id = b.account_id AND o.id = p.source AND o.kind = p.kind AND o.posting = p.id
+			WHERE p.kind IN ('refund_failure', 'dispute', 'dispute_reversal') AND o.id IS NULL
+			UNION ALL
+			SELECT p.id, 'settlement of ' || p.source || ', which the acquirer did not announce'
+			FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id LEFT JOIN settlements s ON s.account_id = b.account_id AND s.id = p.source
+			WHERE p.kind = 'settlement' AND s.id IS NULL
+			UNION ALL
+			SELECT p.id, p.kind || ' of ' || p.source || ': no operation here makes one, so nothing can vouch for it'
+			FROM ledger_postings p WHERE p.kind NOT IN ('charge', 'refund', 'refund_failure', 'dispute', 'dispute_reversal', 'settlement', 'reversal') AND p.kind NOT LIKE 'payout%'`,
+	},
+	{
+		name: "a charge's totals agree with its refunds", counted: "charges",
+		count: `SELECT count(*) FROM charges`,
+		sql: `
+			SELECT c.id, 'says ' || c.amount_refunded || ' of ' || c.amount || ' is refunded, its refunds say ' || coalesce(sum(r.amount), 0)
+			FROM charges c LEFT JOIN refunds r ON r.account_id = c.account_id AND r.charge_id = c.id AND r.status <> 'failed'
+			GROUP BY c.account_id, c.id, c.amount, c.amount_refunded
+			HAVING c.amount_refunded <> coalesce(sum(r.amount), 0) OR c.amount_refunded > c.amount
+			UNION ALL
+			SELECT c.id, 'captured ' || c.amount_captured || ' of ' || c.amount || ', and let ' || coalesce(sum(r.amount) FILTER (WHERE r.kind <> 'refund'), 0)
+			       || ' go and gave ' || coalesce(sum(r.amount) FILTER (WHERE r.kind = 'refund'), 0) || ' back'
+			FROM charges c JOIN refunds r ON r.account_id = c.account_id AND r.charge_id = c.id AND r.status <> 'failed'
+			GROUP BY c.account_id, c.id, c.amount, c.amount_captured, c.captured, c.payment_intent_id
+			HAVING coalesce(sum(r.amount) FILTER (WHERE r.kind = 'refund'), 0) > c.amount_captured
+			    OR coalesce(sum(r.amount) FILTER (WHERE r.kind = 'remainder'), 0) <> CASE WHEN c.captured AND c.payment_intent_id IS NULL THEN c.amount - c.amount_captured ELSE 0 END
+			    OR coalesce(sum(r.amount) FILTER (WHERE r.kind = 'void'), 0) NOT IN (0, CASE WHEN c.captured THEN 0 ELSE c.amount END)
+			UNION ALL
+			SELECT r.id, 'is in another currency or mode than its charge'
+			FROM refunds r JOIN charges c ON c.account_id = r.account_id AND c.id = r.charge_id
+			WHERE r.currency <> c.currency OR r.livemode <> c.livemode`,
+	},
+	{
+		name: "refunds are chained end to end within what was captured", counted: "chained refunds",
+		count: `SELECT count(*) FROM ledger_refund_chain`,
+		sql: `
+			SELECT r.id, 'is chained ' || count(k.refund) || ' times for ' || coalesce(sum(k.amount), 0) || ' of ' || r.amount || ', and ' || r.status
+			FROM refunds r LEFT JOIN ledger_refund_chain k ON k.refund = r.id AND k.charge = r.charge_id
+			WHERE r.kind = 'refund' AND (r.status = 'succeeded' OR r.failure_balance_transaction IS NOT NULL)
+			GROUP BY r.account_id, r.id, r.amount, r.status
+			HAVING count(k.refund) <> CASE r.status WHEN 'failed' THEN 2 ELSE 1 END OR max(k.amount) <> r.amount OR r.status = 'failed' AND min(k.amount) <> -r.amount
+			UNION ALL
+			SELECT k.charge, 'refunds of ' || sum(k.amount) || ' in a chain for ' || min(k.charge_amount)
+			FROM ledger_refund_chain k JOIN ledger_books b ON b.id = k.book_id LEFT JOIN charges c ON c.account_id = b.account_id AND c.id = k.charge
+			GROUP BY k.book_id, k.charge, c.amount_captured
+			HAVING sum(k.amount) NOT BETWEEN 0 AND min(k.charge_amount) OR max(k.place) <> count(*) OR min(k.place) <> 1
+			    OR (array_agg(k.prior + k.amount ORDER BY k.place DESC))[1] <> sum(k.amount)
+			    OR min(k.charge_amount) IS DISTINCT FROM c.amount_captured OR max(k.charge_amount) IS DISTINCT FROM c.amount_captured
+			UNION ALL
+			SELECT k.refund, 'is in the chain and not among the refunds that succeeded'
+			FROM ledger_refund_chain k JOIN ledger_books b ON b.id = k.book_id
+			LEFT JOIN refunds r ON r.account_id = b.account_id AND r.id = k.refund AND r.kind = 'refund' AND r.balance_transaction IS NOT NULL
+			WHERE r.id IS NULL`,
+	},
+	{
+		name: "every dispute has its postings, and no other", counted: "disputes",
+		count: `SELECT count(*) FROM disputes`,
+		sql: `
+			WITH ` + posted + `
+			SELECT d.id, d.status || ', and took ' || coalesce(sum(-t.gross) FILTER (WHERE t.kind = 'dispute'), 0) || ' and gave ' || coalesce(sum(t.gross) FILTER (WHERE t.kind = 'dispute_reversal'), 0)
+			       || ' back of ' || d.amount || ' ' || d.currency
+			FROM disputes d LEFT JOIN posted t ON t.source = d.id AND t.account_id = d.account_id AND t.kind IN ('dispute', 'dispute_reversal')
+			GROUP BY d.account_id, d.id, d.status, d.amount, d.currency, d.livemode, d.withdrawal, d.reinstatement
+			HAVING count(t.id) FILTER (WHERE t.kind = 'dispute') <> CASE WHEN d.status LIKE 'warning%' THEN 0 ELSE 1 END
+			    OR count(t.id) FILTER (WHERE t.kind = 'dispute_reversal') <> CASE d.status WHEN 'won' THEN 1 ELSE 0 END
+			    OR bool_or(t.gross <> CASE t.kind WHEN 'dispute' THEN -d.amount ELSE d.amount END OR t.currency <> d.currency OR t.livemode <> d.livemode
+			               OR t.id IS DISTINCT FROM CASE t.kind WHEN 'dispute' THEN d.withdrawal ELSE d.reinstatement END)
+			    OR count(t.id) = 2 AND sum(t.fee) <> 0
+			UNION ALL
+			SELECT c.id, 'says ' || c.amount_charged_back || ' is charged back, its disputes say ' || coalesce(sum(d.amount) FILTER (WHERE d.withdrawal IS NOT NULL AND d.status <> 'won'), 0)
+			FROM charges c LEFT JOIN disputes d ON d.account_id = c.account_id AND d.charge_id = c.id
+			GROUP BY c.account_id, c.id, c.amount_charged_back, c.disputed
+			HAVING c.amount_charged_back <> coalesce(sum(d.amount) FILTER (WHERE d.withdrawal IS NOT NULL AND d.status <> 'won'), 0) OR c.disputed <> (count(d.id) > 0)
+			UNION ALL
+			SELECT d.id, 'is in another currency or mode than its charge'
+			FROM disputes d JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id
+			WHERE d.currency <> c.currency OR d.livemode <> c.livemode`,
+	},
+	{
+		name: "every settlement is posted once, and equal", counted: "settlements",
+		count: `SELECT count(*) FROM settlements`,
+		sql: `
+			SELECT s.id, 'settled a ' || s.movement || ' of ' || s.amount || ', posted ' || coalesce(string_agg(l.amount || ' to ' || l.debit, ' and '), 'nothing')
+			FROM settlements s
+			LEFT JOIN (ledger_postings p JOIN ledger_books b ON b.id = p.book_id JOIN ledger_legs l ON l.book_id = p.book_id AND l.posting_id = p.id)
+			  ON p.source = s.id AND p.kind = 'settlement' AND b.account_id = s.account_id
+			GROUP BY s.account_id, s.id, s.movement, s.amount, s.currency, s.livemode
+			HAVING count(l.leg) <> 1 OR (min(l.amount), min(b.currency), bool_and(b.livemode), min(l.debit)::text) IS DISTINCT FROM
+			       (s.amount, s.currency, s.livemode, CASE WHEN s.movement IN ('refund', 'chargeback') THEN 'processor_receivable' ELSE 'bank_cash' END)`,
+	},
+	{
+		name: "every message took effect once, and none contradicts another", counted: "messages",
+		count: `SELECT count(*) FROM inbox`,
+		sql: `
+			SELECT m.event_id, 'applied by ' || m.request_id || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'did something else' END
+			FROM inbox m LEFT JOIN requests r ON r.account_id = m.account_id AND r.id = m.request_id
+			WHERE m.state = 'applied' AND (r.id IS NULL OR r.status IS DISTINCT FROM 200 OR r.flow <> m.source || '.' || m.kind OR r.fingerprint <> m.digest)
+			UNION ALL
+			SELECT r.id, r.flow || ' by ' || count(m.event_id) || ' messages'
+			FROM requests r LEFT JOIN inbox m ON m.account_id = r.account_id AND m.request_id = r.id AND m.state = 'applied'
+			WHERE r.flow LIKE 'acquirer.%'
+			GROUP BY r.account_id, r.id, r.flow HAVING count(m.event_id) <> 1
+			UNION ALL
+			SELECT event_id, 'does not say what it said when it came' FROM inbox WHERE sha256(body) <> digest
+			UNION ALL
+			SELECT event_id, 'stands for two messages that differ' FROM inbox_contradictions
+			UNION ALL
+			SELECT event_id, 'is set aside: ' || reason FROM inbox WHERE state = 'set_aside'`,
+	},
+	{
+		name: "everything was asked for, by its own account and in its own mode", counted: "objects and postings",
+		count: `SELECT (SELECT count(*) FROM charges) + (SELECT count(*) FROM refunds) + (SELECT count(*) FROM ledger_postings)
+			+ (SELECT count(*) FROM disputes) + (SELECT count(*) FROM settlements) + (SELECT count(*) FROM customers) + (SELECT count(*) FROM cards) + (SELECT count(*) FROM tokens) + (SELECT count(*) FROM events)`,
+		sql: `
+			SELECT m.id, 'its request ' || m.request_id || CASE WHEN r.id IS NULL THEN ' is not there' ELSE ' was made in the other mode' END
+			FROM (SELECT account_id, id, request_id, livemode FROM charges
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM refunds
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM disputes
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM settlements
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM customers
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM cards
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM tokens
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM payment_methods
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM payment_intents
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM setup_intents
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM payouts
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM test_clocks
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM products
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM prices
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM checkout_sessions
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM events
+			      UNION ALL SELECT b.account_id, p.id, p.request_id, b.livemode FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id) m
+			LEFT JOIN requests r ON r.account_id = m.account_id AND r.id = m.request_id
+			WHERE r.id IS NULL OR r.livemode <> m.livemode
+			UNION ALL
+			SELECT p.id, 'was posted by ' || p.request_id || ', which did not ask for ' || p.source
+			FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
+			LEFT JOIN charges paid ON paid.account_id = b.account_id AND paid.id = p.source
+			LEFT JOIN requests r ON r.account_id = b.account_id AND r.id = p.request_id
+			  AND (r.flow = 'charge.capture' AND r.object_id = p.source OR r.flow = 'payment_intent.capture' AND r.object_id = paid.payment_intent_id)
+			LEFT JOIN charges c ON c.account_id = b.account_id AND c.id = p.source AND c.request_id = p.request_id
+			LEFT JOIN refunds f ON f.account_id = b.account_id AND f.id = p.source AND f.request_id = p.request_id
+			LEFT JOIN requests n ON n.account_id = b.account_id AND n.id = p.request_id AND n.object_id = p.source AND n.flow = CASE p.kind
+			  WHEN 'refund' THEN 'acquirer.refund.succeeded' WHEN 'refund_failure' THEN 'acquirer.refund.failed' WHEN 'dispute_reversal' THEN 'acquirer.dispute.closed'
+			  WHEN 'settlement' THEN 'acquirer.movement.settled' WHEN 'dispute' THEN n.flow END
+			WHERE p.kind = 'charge' AND num_nonnulls(r.id, c.id) <> 1 OR p.kind = 'refund' AND num_nonnulls(f.id, n.id) <> 1
+			   OR p.kind IN ('refund_failure', 'dispute_reversal', 'settlement') AND n.id IS NULL
+			   OR p.kind = 'dispute' AND coalesce(n.flow, '') NOT IN ('acquirer.dispute.opened', 'acquirer.dispute.escalated')`,
+	},
+	{
+		name: "every finished request has its effect, once", counted: "finished requests",
+		count: `SELECT count(*) FROM requests WHERE status IS NOT NULL`,
+		sql: `
+			SELECT r.id, r.flow || ' answered ' || r.status || ' and made ' || count(c.id) || ' charges'
+			FROM requests r LEFT JOIN charges c ON c.account_id = r.account_id AND c.request_id = r.id
+			WHERE r.flow = 'charge.create' AND r.status IS NOT NULL
+			GROUP BY r.account_id, r.id, r.flow, r.status, r.object_id
+			HAVING count(c.id) <> 1 OR bool_or(c.status = 'pending') OR bool_or((c.status = 'succeeded') <> (r.status = 200)) OR min(c.id) IS DISTINCT FROM r.object_id
+			UNION ALL
+			SELECT r.id, r.flow || ' answered ' || r.status || ' and made ' || count(f.id) || ' refunds'
+			FROM requests r LEFT JOIN refunds f ON f.account_id = r.account_id AND f.request_id = r.id
+			WHERE r.flow IN ('refund.create', 'charge.refund', 'charge.refund.create') AND r.status IS NOT NULL
+			GROUP BY r.account_id, r.id, r.flow, r.status, r.object_id
+			HAVING count(f.id) <> CASE r.status WHEN 200 THEN 1 ELSE 0 END OR bool_or(f.status = 'pending' AND f.acquirer_reference IS NULL)
+			    OR r.status = 200 AND r.object_id IS DISTINCT FROM CASE r.flow WHEN 'charge.refund' THEN min(f.charge_id) ELSE min(f.id) END
+			UNION ALL
+			SELECT r.id, r.flow || ' answered ' || r.status || ' and captured ' || count(p.id) || ' times'
+			FROM requests r LEFT JOIN (ledger_postings p JOIN ledger_books b ON b.id = p.book_id)
+			  ON b.account_id = r.account_id AND p.request_id = r.id AND p.kind = 'charge' AND p.source = r.object_id
+			WHERE r.flow = 'charge.capture' AND r.status IS NOT NULL
+			GROUP BY r.account_id, r.id, r.flow, r.status HAVING count(p.id) <> CASE r.status WHEN 200 THEN 1 ELSE 0 END
+			UNION ALL
+			SELECT r.id, r.flow || ' of ' || coalesce(r.object_id, 'nothing') || ', which it has not made'
+			FROM requests r
+			LEFT JOIN (SELECT account_id, id, request_id, 'customer.create' AS flow FROM customers UNION ALL SELECT account_id, id, request_id, 'card.create' FROM cards
+			           UNION ALL SELECT account_id, id, request_id, 'token.create' FROM tokens) made
+			  ON made.account_id = r.account_id AND made.request_id = r.id AND made.id = r.object_id AND made.flow = r.flow
+			WHERE r.flow IN ('customer.create', 'card.create', 'token.create') AND r.status = 200 AND made.id IS NULL
+			UNION ALL
+			SELECT r.id, r.flow || ' left ' || r.object_id || ' where it was'
+			FROM requests r
+			LEFT JOIN (SELECT account_id, id, 'customer.delete' AS flow FROM customers WHERE deleted_at IS NOT NULL
+			           UNION ALL SELECT account_id, id, 'card.delete' FROM cards WHERE deleted_at IS NOT NULL) gone
+			  ON gone.account_id = r.account_id AND gone.id = r.object_id AND gone.flow = r.flow
+			WHERE r.flow IN ('customer.delete', 'card.delete') AND r.status = 200 AND gone.id IS NULL`,
+	},
+	{
+		name: "every finished request keeps its answer", counted: "answers",
+		count: `SELECT count(*) FROM requests WHERE status IS NOT NULL`,
+		sql: `
+			SELECT r.id, CASE WHEN coalesce(r.body, a.body) IS NULL THEN 'its answer is nowhere' ELSE 'its answer does not name ' || coalesce(r.object_id, 'an object') END
+			FROM requests r LEFT JOIN archived_answers a ON a.account_id = r.account_id AND a.request_id = r.id
+			WHERE r.status IS NOT NULL
+			  AND (coalesce(r.body, a.body) IS NULL
+			    OR r.status = 200 AND coalesce(position(convert_to('"' || r.object_id || '"', 'UTF8') IN coalesce(r.body, a.body)), 0) = 0)
+			UNION ALL
+			SELECT a.request_id, 'an answer in the archive that no request has given up'
+			FROM archived_answers a LEFT JOIN requests r ON r.account_id = a.account_id AND r.id = a.request_id AND r.state = 'archived'
+			WHERE r.id IS NULL`,
+	},
+	{
+		name: "a finished request has passed every recovery point", counted: "journal lines",
+		count: `SELECT count(*) FROM journal`,
+		sql: `
+			SELECT r.id, 'ended at ' || r.point || ' without passing ' || p.name
+			FROM requests r JOIN points p ON p.flow = r.flow AND p.version = r.version AND p.ord <= r.ord AND p.kind <> 'abandoned'
+			LEFT JOIN journal j ON j.account_id = r.account_id AND j.request_id = r.id AND j.point = p.name
+			WHERE r.status IS NOT NULL AND r.point <> 'abandoned' AND j.point IS NULL
+			UNION ALL
+			SELECT r.id, 'succeeded at ' || r.point || ', before the end of ' || r.flow || ', though it had asked others'
+			FROM requests r JOIN (SELECT flow, version, max(ord) AS last FROM points WHERE kind <> 'abandoned' GROUP BY flow, version) f ON f.flow = r.flow AND f.version = r.version
+			WHERE r.status = 200 AND r.ord < f.last AND EXISTS (SELECT FROM calls c WHERE c.account_id = r.account_id AND c.request_id = r.id)
+			UNION ALL
+			SELECT r.id, 'stands on ' || r.point || ', which its journal does not know'
+			FROM requests r LEFT JOIN journal j ON j.account_id = r.account_id AND j.request_id = r.id AND j.point = r.point
+			WHERE j.point IS NULL
+			UNION ALL
+			SELECT j.request_id, 'passed ' || j.point || ', which lies beyond ' || r.point || ' or not on its way'
+			FROM journal j JOIN requests r ON r.account_id = j.account_id AND r.id = j.request_id
+			LEFT JOIN points p ON p.flow = r.flow AND p.version = r.version AND p.name = j.point
+			WHERE p.name IS NULL OR p.ord > r.ord
+			UNION ALL
+			SELECT j.request_id, 'passed ' || j.point || ' without an answer to its call'
+			FROM journal j JOIN requests r ON r.account_id = j.account_id AND r.id = j.request_id
+			JOIN points p ON p.flow = r.flow AND p.version = r.version AND p.name = j.point AND p.kind = 'foreign'
+			LEFT JOIN calls c ON c.account_id = j.account_id AND c.request_id = j.request_id AND c.phase = j.point AND c.verdict = 'executed'
+			WHERE c.phase IS NULL`,
+	},
+	{
+		name: "nothing is left open", counted: "calls to others",
+		count: `SELECT count(*) FROM calls`,
+		sql: `
+			SELECT c.request_id, 'finished with the outcome of ' || c.phase || ' unknown'
+			FROM calls c JOIN requests r ON r.account_id = c.account_id AND r.id = c.request_id
+			WHERE r.status IS NOT NULL AND c.verdict = 'unknown'
+			UNION ALL
+			SELECT id, state || ' for ' || date_trunc('second', now() - created_at)
+			FROM requests WHERE state IN ('running', 'parked') AND created_at < now() - interval '10 minutes'
+			UNION ALL
+			SELECT c.id, 'is kept busy by ' || c.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'has finished' END
+			FROM charges c LEFT JOIN requests r ON r.account_id = c.account_id AND r.id = c.busy_with
+			WHERE c.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
+			UNION ALL
+			SELECT d.id, 'is kept busy by ' || d.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'has finished' END
+			FROM disputes d LEFT JOIN requests r ON r.account_id = d.account_id AND r.id = d.busy_with
+			WHERE d.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
+			UNION ALL
+			SELECT p.id, 'is kept busy by ' || p.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'has finished' END
+			FROM (SELECT account_id, id, busy_with FROM payment_intents UNION ALL SELECT account_id, id, busy_with FROM setup_intents) p
+			LEFT JOIN requests r ON r.account_id = p.account_id AND r.id = p.busy_with
+			WHERE p.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)`,
+	},
+	{
+		name: "an intent is what its charges have made it", counted: "payment intents",
+		count: `SELECT count(*) FROM payment_intents`,
+		sql: `
+			SELECT p.id, p.status || ' with ' || p.amount_received || ' received and ' || p.amount_capturable || ' held, and its charges took '
+			       || coalesce(sum(c.amount_captured), 0) || ' and hold ' || coalesce(sum(c.amount) FILTER (WHERE c.status = 'succeeded' AND NOT c.captured AND c.amount_refunded = 0), 0)
+			FROM payment_intents p LEFT JOIN charges c ON c.account_id = p.account_id AND c.payment_intent_id = p.id
+			GROUP BY p.account_id, p.id, p.status, p.amount, p.amount_received, p.amount_capturable, p.currency, p.livemode, p.latest_charge
+			HAVING coalesce(sum(c.amount_captured), 0) <> p.amount_received
+			    OR coalesce(sum(c.amount) FILTER (WHERE c.status = 'succeeded' AND NOT c.captured AND c.amount_refunded = 0), 0) <> p.amount_capturable
+			    OR count(c.id) FILTER (WHERE c.status = 'succeeded') > 1
+			    OR bool_or(c.currency <> p.currency OR c.livemode <> p.livemode)
+			    OR max(c.id) IS DISTINCT FROM p.latest_charge
+			UNION ALL
+			SELECT c.id, 'was made for ' || c.payment_intent_id || ', which is not there'
+			FROM charges c LEFT JOIN payment_intents p ON p.account_id = c.account_id AND p.id = c.payment_intent_id
+			WHERE c.payment_intent_id IS NOT NULL AND p.id IS NULL`,
+	},
+	{
+		name: "a checkout session is paid once, by its intent, for what it sold", counted: "checkout sessions",
+		count: `SELECT count(*) FROM checkout_sessions`,
+		sql: `
+			SELECT s.id, 'is ' || s.status || ' and ' || s.payment_status || ' for ' || s.amount_total || ' ' || s.currency || ', and ' || count(c.id)
+			       || ' charges of its intents took ' || coalesce(sum(c.amount_captured), 0) || ' of ' || coalesce(sum(c.amount), 0)
+			FROM checkout_sessions s
+			LEFT JOIN payment_intents p ON p.account_id = s.account_id AND p.checkout_session = s.id
+			LEFT JOIN charges c ON c.account_id = p.account_id AND c.payment_intent_id = p.id AND c.status = 'succeeded'
+			WHERE s.mode = 'payment'
+			GROUP BY s.account_id, s.id, s.status, s.payment_status, s.amount_total, s.currency, s.livemode, s.payment_intent_id
+			HAVING count(c.id) <> CASE s.status WHEN 'complete' THEN 1 ELSE 0 END
+			    OR count(c.id) FILTER (WHERE c.captured) <> CASE s.payment_status WHEN 'paid' THEN 1 ELSE 0 END
+			    OR bool_or((c.amount, c.currency, c.livemode, p.amount) IS DISTINCT FROM (s.amount_total, s.currency, s.livemode, s.amount_total)) FILTER (WHERE c.id IS NOT NULL)
+			    OR min(p.id) IS DISTINCT FROM s.payment_intent_id OR max(p.id) IS DISTINCT FROM s.payment_intent_id
+			UNION ALL
+			SELECT s.id, 'is for ' || s.amount_total || ', and its items come to ' || coalesce(sum(i.amount), 0)
+			FROM checkout_sessions s
+			LEFT JOIN (checkout_items i JOIN prices r ON r.account_id = i.account_id AND r.id = i.price_id) ON i.account_id = s.account_id AND i.session_id = s.id
+			WHERE s.mode = 'payment'
+			GROUP BY s.account_id, s.id, s.amount_total, s.currency
+			HAVING coalesce(sum(i.amount), 0) <> s.amount_total OR bool_or(i.amount <> i.quantity * r.unit_amount OR r.currency <> s.currency)
+			UNION ALL
+			SELECT s.id, 'is ' || s.status || ', and its setup intent is ' || coalesce(i.status, 'not there')
+			FROM checkout_sessions s LEFT JOIN setup_intents i ON i.account_id = s.account_id AND i.id = s.setup_intent_id AND i.checkout_session = s.id
+			WHERE s.mode = 'setup' AND (i.id IS NULL OR (s.status = 'complete') <> (i.status = 'succeeded'))
+			UNION ALL
+			SELECT p.id, 'was made for ' || p.checkout_session || ', which is not there'
+			FROM payment_intents p LEFT JOIN checkout_sessions s ON s.account_id = p.account_id AND s.id = p.checkout_session
+			WHERE p.checkout_session IS NOT NULL AND s.id IS NULL
+			UNION ALL
+			SELECT s.id, 'is ' || s.status || ' and has told so ' || count(e.id) || ' times'
+			FROM checkout_sessions s LEFT JOIN events e ON e.account_id = s.account_id AND e.object_id = s.id AND e.type = 'checkout.session.completed'
+			GROUP BY s.account_id, s.id, s.status
+			HAVING count(e.id) <> CASE s.status WHEN 'complete' THEN 1 ELSE 0 END`,
+	},
+	{
+		name: "every change has told its event, and no event tells of another", counted: "events",
+		count: `SELECT count(*) FROM events`,
+		sql: `
+			WITH ` + told + `, tellable AS (SELECT DISTINCT type FROM (VALUES ('charge.succeeded'), ('charge.failed'), ('charge.captured'), ('refund.created'), ('refund.failed'),
+				('charge.refunded'), ('charge.expired'), ('charge.dispute.created'), ('charge.dispute.funds_withdrawn'), ('charge.dispute.funds_reinstated'),
+				('charge.dispute.closed'), ('customer.created'), ('customer.source.created'), ('customer.deleted'), ('customer.source.deleted'),
+				('payout.created'), ('payout.failed'), ('payout.canceled'), ('payout.paid'),
+				('payment_intent.created'), ('payment_intent.canceled'), ('payment_intent.succeeded'), ('payment_intent.payment_failed'), ('setup_intent.created'),
+				('product.created'), ('product.deleted'), ('price.created'), ('checkout.session.expired')) AS t (type))
+			SELECT coalesce(t.object_id, e.id), CASE
+			       WHEN e.id IS NULL THEN 'no event ' || t.type
+			       WHEN t.type IS NULL THEN 'tells ' || e.type || ' of ' || e.object_id || ', which did not happen'
+			       ELSE 'its event ' || e.type || ' tells another object or amount' END
+			FROM told t FULL JOIN (SELECT * FROM events WHERE type IN (SELECT type FROM tellable)) e
+			  ON e.request_id = t.request_id AND e.type = t.type AND e.object_id = t.object_id AND e.account_id = t.account_id
+			WHERE e.id IS NULL OR t.type IS NULL
+			   OR e.data->'object'->>'id' IS DISTINCT FROM t.object_id
+			   OR t.amount IS NOT NULL AND e.data->'object'->>'amount' IS DISTINCT FROM t.amount::text`,
+	},
+	{
+		name: "every event is on its way to each endpoint that wants it", counted: "deliveries",
+		count: `SELECT count(*) FROM webhook_deliveries`,
+		sql: `
+			SELECT e.id, 'has no delivery to ' || w.id
+			FROM webhook_endpoints w
+			JOIN events e ON e.account_id = w.account_id AND e.livemode = w.livemode AND e.created_at > w.changed_at + interval '1 minute'
+			LEFT JOIN webhook_deliveries d ON d.account_id = e.account_id AND d.event_id = e.id AND d.endpoint_id = w.id
+			WHERE w.status = 'enabled' AND w.deleted_at IS NULL AND ('*' = ANY (w.enabled_events) OR e.type = ANY (w.enabled_events)) AND d.event_id IS NULL
+			UNION ALL
+			SELECT d.event_id, 'is delivered to ' || d.endpoint_id || ', which is ' || CASE WHEN w.id IS NULL THEN 'not there' ELSE 'of another mode' END
+			FROM webhook_deliveries d JOIN events e ON e.account_id = d.account_id AND e.id = d.event_id
+			LEFT JOIN webhook_endpoints w ON w.account_id = d.account_id AND w.id = d.endpoint_id
+			WHERE w.id IS NULL OR w.livemode <> e.livemode
+			UNION ALL
+			SELECT d.event_id, CASE WHEN count(a.attempt) <> d.attempts THEN 'has ' || count(a.attempt) || ' attempts to ' || d.endpoint_id || ', wants ' || d.attempts
+			       ELSE 'is acknowledged by ' || d.endpoint_id || ' without an answer that says so' END
+			FROM webhook_deliveries d
+			LEFT JOIN webhook_attempts a ON a.account_id = d.account_id AND a.event_id = d.event_id AND a.endpoint_id = d.endpoint_id
+			GROUP BY d.account_id, d.event_id, d.endpoint_id
+			HAVING count(a.attempt) <> d.attempts OR d.state = 'succeeded' AND count(*) FILTER (WHERE a.status BETWEEN 200 AND 299) = 0`,
+	},
+	{
+		name: "every finished request is in the audit trail, once", counted: "audit rows",
+		count: `SELECT count(*) FROM audit_events`,
+		sql: `
+			SELECT r.id, CASE count(a.id) WHEN 1 THEN 'its audit row tells another outcome' ELSE 'has ' || count(a.id) || ' audit rows' END
+			FROM requests r LEFT JOIN audit_events a ON a.request_id = r.id AND a.account_id = r.account_id AND a.operation = r.flow
+			WHERE r.status IS NOT NULL
+			GROUP BY r.account_id, r.id, r.status, r.object_id, r.livemode, r.keyless, r.key
+			HAVING count(a.id) <> 1 AND NOT (count(a.id) = 0 AND date_trunc('month', r.finished_at AT TIME ZONE 'UTC')::date IN (SELECT month FROM audit_detachments))
+			    OR count(a.id) = 1 AND (min(a.status), min(a.object_id), bool_and(a.livemode), min(a.idempotency_key))
+			       IS DISTINCT FROM (r.status, r.object_id, r.livemode, CASE WHEN NOT r.keyless THEN r.key END)
+			UNION ALL
+			SELECT a.id, 'of a request that is not there'
+			FROM audit_events a LEFT JOIN requests r ON r.account_id = a.account_id AND r.id = a.request_id
+			WHERE a.actor NOT LIKE 'operator:%' AND a.actor <> 'inbox' AND r.status IS NULL
+			UNION ALL
+			SELECT a.id, 'its details are not what was committed to'
+			FROM audit_events a WHERE a.details IS NOT NULL AND a.commitment <> sha256(a.salt || convert_to(a.details, 'UTF8'))`,
+	},
+}

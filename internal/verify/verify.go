@@ -1,0 +1,186 @@
+// Package verify proves the books: by SQL that shares nothing with the code
+// that writes, over one snapshot, and against the acquirer's own journal.
+//
+// It is never green on nothing: a database without a single request proves
+// nothing and is reported as not checked.
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Config says what to prove, and against what.
+type Config struct {
+	Pool       *pgxpool.Pool // of a login that may read everything
+	Acquirer   *pgxpool.Pool // of the acquirer's database; nil leaves the other side out, and says so
+	AllowEmpty bool          // an installation nobody has used yet is in order
+}
+
+// Violation is one thing that does not hold.
+type Violation struct {
+	Object string `json:"object"`
+	Wrong  string `json:"wrong"`
+}
+
+// Check is one rule and what came of it.
+type Check struct {
+	Rule       string      `json:"rule"`
+	Counted    string      `json:"counted"`
+	Count      int64       `json:"count"`
+	Violations []Violation `json:"violations,omitempty"`
+	Unchecked  string      `json:"unchecked,omitempty"` // why it could not be checked
+}
+
+// Report is what a run found.
+type Report struct {
+	Checks []Check       `json:"checks"`
+	Took   time.Duration `json:"took_ns"`
+}
+
+// The verdicts, as the exit codes of the command.
+const (
+	OK         = 0
+	Violated   = 1
+	NotChecked = 2
+)
+
+// Verdict is OK only if everything could be checked and nothing was wrong.
+func (r Report) Verdict() int {
+	verdict := OK
+	for _, c := range r.Checks {
+		switch {
+		case len(c.Violations) > 0:
+			return Violated
+		case c.Unchecked != "":
+			verdict = NotChecked
+		}
+	}
+	return verdict
+}
+
+// shownAtMost bounds how many violations of one rule a report lists.
+const shownAtMost = 100
+
+// proofTimeout bounds one rule; the sessions' own bound is for requests.
+const proofTimeout = "10min"
+
+// Run checks every rule over one snapshot.
+func Run(ctx context.Context, c Config) (Report, error) {
+	started := time.Now()
+	theirs := unknownSide()
+	if c.Acquirer != nil {
+		theirs = readBefore(ctx, c.Acquirer)
+	}
+	tx, err := c.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return Report{}, fmt.Errorf("begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	if _, err := tx.Exec(ctx, "SELECT set_config('statement_timeout', '"+proofTimeout+"', true), set_config('idle_in_transaction_session_timeout', '0', true)"); err != nil {
+		return Report{}, fmt.Errorf("begin: %w", err)
+	}
+	report := prove(ctx, tx, theirs, c.AllowEmpty)
+	report.Took = time.Since(started)
+	return report, nil
+}
+
+// prove checks every rule inside one transaction.
+func prove(ctx context.Context, tx pgx.Tx, theirs otherSide, allowEmpty bool) (report Report) {
+	checks := []check{notEmpty(allowEmpty)}
+	for _, r := range rules {
+		checks = append(checks, r.check)
+	}
+	for _, r := range payoutRules {
+		checks = append(checks, r.check)
+	}
+	checks = append(checks, chain, secondLine, constraintsCarryTheAccount.check, theirs.check)
+	for _, check := range checks {
+		report.Checks = append(report.Checks, apart(ctx, tx, check))
+	}
+	return report
+}
+
+// check is one rule at work.
+type check func(ctx context.Context, db reader) Check
+
+// apart runs a check behind a savepoint: one that fails does not take the
+// snapshot away from the others.
+func apart(ctx context.Context, tx pgx.Tx, check check) Check {
+	behind, err := tx.Begin(ctx)
+	if err != nil {
+		return Check{Rule: "the database answers", Unchecked: err.Error()}
+	}
+	defer func() { _ = behind.Rollback(ctx) }()
+	return check(ctx, behind)
+}
+
+// reader is a transaction, as far as a check needs one.
+type reader interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func notEmpty(allowed bool) check {
+	return func(ctx context.Context, db reader) Check {
+		c := Check{Rule: "there is something to prove", Counted: "requests"}
+		err := db.QueryRow(ctx, "SELECT count(*) FROM requests").Scan(&c.Count)
+		switch {
+		case err != nil:
+			c.Unchecked = err.Error()
+		case c.Count == 0 && !allowed:
+			c.Unchecked = "no request has ever been made here"
+		}
+		return c
+	}
+}
+
+func (r rule) check(ctx context.Context, db reader) Check {
+	c := Check{Rule: r.name, Counted: r.counted}
+	if err := db.QueryRow(ctx, r.count).Scan(&c.Count); err != nil {
+		c.Unchecked = err.Error()
+		return c
+	}
+	rows, err := db.Query(ctx, "SELECT object, wrong FROM ("+r.sql+") AS found (object, wrong) ORDER BY object LIMIT $1", shownAtMost)
+	if err == nil {
+		c.Violations, err = pgx.CollectRows(rows, pgx.RowToStructByName[Violation])
+	}
+	if err != nil {
+		c.Unchecked = err.Error()
+	}
+	return c
+}
+
+// Print writes the report for a person.
+func (r Report) Print(w io.Writer) error {
+	var failed error
+	say := func(format string, args ...any) {
+		if _, err := fmt.Fprintf(w, format, args...); err != nil {
+			failed = errors.Join(failed, err)
+		}
+	}
+	for _, c := range r.Checks {
+		switch {
+		case len(c.Violations) > 0:
+			say("✗ %s (%d %s)\n", c.Rule, c.Count, c.Counted)
+		case c.Unchecked != "":
+			say("? %s: not checked: %s\n", c.Rule, c.Unchecked)
+		default:
+			say("✓ %s (%d %s)\n", c.Rule, c.Count, c.Counted)
+		}
+		for _, v := range c.Violations {
+			say("    %s  %s\n", v.Object, v.Wrong)
+		}
+		if len(c.Violations) == shownAtMost {
+			say("    … and perhaps more\n")
+		}
+	}
+	say("%s in %s\n", [...]string{"Everything holds", "Something does not hold", "Not everything could be checked"}[r.Verdict()], r.Took.Round(time.Millisecond))
+	return failed
+}

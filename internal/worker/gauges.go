@@ -1,0 +1,85 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ratchet-pay/ratchet/internal/telemetry"
+)
+
+// gauges are numbers about the whole installation, read from its tables. Every
+// worker shows the same.
+type gauges struct {
+	unfinished *prometheus.GaugeVec
+	oldest     *prometheus.GaugeVec
+	difference *prometheus.GaugeVec
+}
+
+// newGauges shows nothing until it has been counted: a 0 that nobody has looked
+// at would be a lie.
+func newGauges(t *telemetry.Telemetry) *gauges {
+	g := &gauges{
+		unfinished: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "ratchet_unfinished_requests", Help: "Requests without an answer: running, parked until they are due, held for an operator."}, []string{"state"}),
+		oldest: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "ratchet_oldest_unfinished_request_age_seconds", Help: "Age of the oldest request without an answer; 0 if there is none."}, []string{"state"}),
+		difference: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "ratchet_ledger_difference_minor_units", Help: "By how much debits and credits differ, all currencies' differences added up. Anything but 0 is a fault."}, nil),
+	}
+	t.Registry.MustRegister(g.unfinished, g.oldest, g.difference)
+	return g
+}
+
+const countUnfinished = `
+	SELECT s.state, count(r.id), coalesce(extract(epoch FROM clock_timestamp() - min(r.created_at)), 0)::float8
+	FROM (VALUES ('running'), ('parked'), ('held')) AS s (state)
+	LEFT JOIN requests r ON r.state = s.state AND r.state IN ('running', 'parked', 'held')
+	GROUP BY s.state`
+
+func (g *gauges) countUnfinished(ctx context.Context, pool *pgxpool.Pool) error {
+	rows, err := pool.Query(ctx, countUnfinished)
+	if err != nil {
+		return fmt.Errorf("count unfinished requests: %w", err)
+	}
+	var state string
+	var count, age float64
+	_, err = pgx.ForEachRow(rows, []any{&state, &count, &age}, func() error {
+		g.unfinished.WithLabelValues(state).Set(count)
+		g.oldest.WithLabelValues(state).Set(age)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("count unfinished requests: %w", err)
+	}
+	return nil
+}
+
+// bePatient lets one statement read all the books there are.
+const bePatient = `SET LOCAL statement_timeout = '60s'`
+
+const ledgerDifference = `
+	SELECT coalesce(sum(abs(difference)), 0)::float8 FROM (
+		SELECT sum(e.amount) AS difference FROM ledger_entries e JOIN ledger_books b ON b.id = e.book_id
+		GROUP BY b.currency, b.livemode) AS balances`
+
+func (g *gauges) balanceBooks(ctx context.Context, pool *pgxpool.Pool) error {
+	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, bePatient); err != nil {
+			return err
+		}
+		var difference float64
+		if err := tx.QueryRow(ctx, ledgerDifference).Scan(&difference); err != nil {
+			return err
+		}
+		g.difference.WithLabelValues().Set(difference)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("balance the books: %w", err)
+	}
+	return nil
+}

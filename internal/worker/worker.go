@@ -1,0 +1,191 @@
+// Package worker does what nobody waits for: it finishes requests whose driver
+// died, delivers webhooks, applies messages that came too early, moves payouts along, expires checkout sessions, archives
+// old answers, seals the audit trail, and prepares next month's partitions. Every part is safe to run in any number of
+// processes at once.
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/inbox"
+	"github.com/ratchet-pay/ratchet/internal/logline"
+	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/telemetry"
+	"github.com/ratchet-pay/ratchet/internal/webhook"
+)
+
+// Config is what a worker needs.
+type Config struct {
+	Pool      *pgxpool.Pool
+	Engine    *phase.Engine
+	Acquirer  *acquirer.Client
+	Inbox     *inbox.Inbox
+	Owner     string // this process's liveness id
+	Telemetry *telemetry.Telemetry
+	Log       *slog.Logger
+
+	Webhooks   webhook.Config
+	WebhookKey []byte // what endpoints' signing secrets are derived from
+}
+
+const (
+	// completeEvery is how often unfinished work is looked for. With the second
+	// after which a dead process is noticed, a crash is repaired in under two.
+	completeEvery = 250 * time.Millisecond
+	// completeAtOnce bounds how many requests one look takes over.
+	completeAtOnce = 32
+	receiveEvery   = 250 * time.Millisecond
+	lapseEvery     = 2 * time.Second
+	reapEvery      = time.Minute
+	reapAtOnce     = 500
+	sealEvery      = 2 * time.Second
+	payoutsEvery   = time.Second
+	// dailyEvery is how long after midnight a day's payouts are made, at most.
+	dailyEvery     = 5 * time.Second
+	clocksEvery    = time.Second
+	reconcileEvery = time.Hour
+	expireEvery    = 5 * time.Second
+	expireAtOnce   = 100
+	upkeepEvery    = time.Hour
+	monthsAhead    = 3
+	// countEvery is how old the numbers about unfinished requests are at most:
+	// about as often as somebody reads them.
+	countEvery = 15 * time.Second
+	// balanceEvery is seldom, because adding up the books reads all of them.
+	balanceEvery = 10 * time.Minute
+)
+
+// round is one turn of a part. It says how many things it did.
+type round func(context.Context) (done int, err error)
+
+// Run works until ctx ends and what was begun is finished or laid aside.
+func Run(ctx context.Context, c Config) error {
+	gauges := newGauges(c.Telemetry)
+	deliverer := c.deliverer()
+	stopRiver, err := c.startRiver(ctx, deliverer)
+	if err != nil {
+		return err
+	}
+	defer stopRiver()
+	var parts sync.WaitGroup
+	every := func(name string, pause time.Duration, do round) {
+		parts.Go(func() { c.repeat(ctx, name, pause, do) })
+	}
+	every("complete", completeEvery, c.complete)
+	every("apply waiting messages", receiveEvery, c.Inbox.ApplyDue)
+	every("let lapsed authorizations go", lapseEvery, func(ctx context.Context) (int, error) { return payments.ExpireLapsed(ctx, c.Engine) })
+	every("reap", reapEvery, c.reap)
+	every("seal", sealEvery, func(ctx context.Context) (int, error) { return audit.Seal(ctx, c.Pool) })
+	every("sweep webhooks", sweepEvery, func(ctx context.Context) (int, error) { return 0, deliverer.Sweep(ctx) })
+	every("expire checkout sessions", expireEvery, func(ctx context.Context) (int, error) {
+		return payments.ExpireDueSessions(ctx, c.Engine, expireAtOnce)
+	})
+	every("prepare partitions", upkeepEvery, c.preparePartitions)
+	every("count unfinished", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countUnfinished(ctx, c.Pool) })
+	every("balance the books", balanceEvery, func(ctx context.Context) (int, error) { return 0, gauges.balanceBooks(ctx, c.Pool) })
+	every("move payouts", payoutsEvery, func(ctx context.Context) (int, error) { return payments.MovePayouts(ctx, c.Engine, c.Pool) })
+	every("make daily payouts", dailyEvery, func(ctx context.Context) (int, error) { return payments.MakeDailyPayouts(ctx, c.Engine, c.Pool) })
+	every("set test clocks ready", clocksEvery, func(ctx context.Context) (int, error) { return payments.ReadyTestClocks(ctx, c.Engine, c.Pool) })
+	every("reconcile", reconcileEvery, c.reconcile)
+	parts.Wait()
+	return nil
+}
+
+// repeat does a thing now and then. A failure is logged and the thing is done
+// again next time: all of it is found again in the database. A round in which
+// there was nothing to do leaves no line.
+func (c Config) repeat(ctx context.Context, part string, pause time.Duration, do round) {
+	for {
+		line := logline.Begin("round")
+		done, err := do(logline.With(ctx, line))
+		if ctx.Err() == nil || done > 0 {
+			c.Telemetry.Round(part, line.Since(), err)
+			c.log(ctx, line, part, done, err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (c Config) log(ctx context.Context, line *logline.Line, part string, done int, err error) {
+	line.Add(slog.String("part", part), slog.Int("done", done))
+	line.Fail(err)
+	switch {
+	case err != nil:
+		line.Write(ctx, c.Log, slog.LevelError)
+	case done > 0:
+		line.Write(ctx, c.Log, slog.LevelInfo)
+	}
+}
+
+// complete takes over what is due or whose driver is dead, and drives it with
+// the engine, on behalf of whoever asked for it.
+func (c Config) complete(ctx context.Context) (int, error) {
+	taken, err := idempotency.ResumeUnfinished(ctx, c.Pool, c.Engine.Known(), c.Owner, completeAtOnce)
+	if err != nil {
+		return 0, err
+	}
+	var driving sync.WaitGroup
+	for _, r := range taken {
+		driving.Go(func() { c.drive(ctx, r) })
+	}
+	driving.Wait()
+	return 0, nil // each of them has left a line of its own
+}
+
+// drive brings what was taken over to an end, even when we are told to stop.
+func (c Config) drive(ctx context.Context, r *idempotency.Request) {
+	line := logline.Begin("took over")
+	line.Add(slog.String("request", r.ID), slog.String("flow", r.Flow), slog.String("account", r.AccountID), slog.String("key", apierror.Quote(r.Key)),
+		slog.String("point", r.Point), slog.Int("epoch", int(r.Epoch)), slog.Int("attempts", int(r.Attempts)))
+	err := c.Engine.Resume(logline.With(context.WithoutCancel(ctx), line), r)
+	line.Add(slog.String("left", left(err)))
+	line.Write(ctx, c.Log, slog.LevelInfo)
+}
+
+// left is how a request was left. That it could not be finished yet is no
+// failure of the round.
+func left(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return "finished"
+}
+
+func (c Config) reap(ctx context.Context) (all int, err error) {
+	for ctx.Err() == nil {
+		n, err := idempotency.Reap(ctx, c.Pool, reapAtOnce)
+		all += n
+		if err != nil || n < reapAtOnce {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// reconcile compares yesterday's settlement file with the books. What differs is
+// in a table for a person to look at; here it is only said.
+func (c Config) reconcile(ctx context.Context) (int, error) {
+	found, err := payments.ReconcileYesterday(ctx, c.Pool, c.Acquirer)
+	for _, d := range found {
+		c.Log.Error("the acquirer's settlement file differs", "reference", d.Reference, "account", d.AccountID, "wrong", d.Wrong)
+	}
+	return len(found), err
+}
+
+func (c Config) preparePartitions(ctx context.Context) (int, error) {
+	return 0, audit.PreparePartitions(ctx, c.Pool, monthsAhead)
+}
