@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/payments"
+)
+
+func accountsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "accounts",
+		Short: "Open and list accounts: the merchants of this installation",
+		Long: `Open and list accounts: the merchants of this installation.
+
+Any number of them share one. None sees anything of another, and each has a test
+mode and a live mode that see nothing of each other. These need
+RATCHET_DATABASE_URL, logging in as the schema's owner; or a demo that is running.`,
+		Example: `  ratchet accounts create --name "My shop"`,
+		Args:    cobra.NoArgs,
+		RunE:    help,
+	}
+	cmd.AddCommand(accountsCreateCommand(), accountsListCommand())
+	return cmd
+}
+
+func accountsCreateCommand() *cobra.Command {
+	var account payments.NewAccount
+	var delay int
+	cmd := &cobra.Command{
+		Use:     "create",
+		Short:   "Open an account and print its id",
+		Example: `  ratchet accounts create --id acct_shop --name "My shop" --country DE --currency eur`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if account.Name == "" {
+				return usagef("--name is missing: whose account is it?")
+			}
+			if account.ID == "" {
+				account.ID = id.New("acct", time.Now())
+			}
+			if cmd.Flags().Changed("payout-delay") {
+				account.PayoutDelayDays = &delay
+			}
+			pool, _, err := operate(cmd.Context(), "")
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			err = pgx.BeginFunc(cmd.Context(), pool, func(tx pgx.Tx) error {
+				opened, err := openAccount(cmd.Context(), tx, account)
+				if err == nil && !opened {
+					err = fmt.Errorf("there is an account %s already", account.ID)
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), account.ID)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&account.ID, "id", "", "acct_ and a word; made up if not given")
+	f.StringVar(&account.Name, "name", "", "what the merchant is called")
+	f.StringVar(&account.Country, "country", "", "two letters (US)")
+	f.StringVar(&account.Currency, "currency", "", "its default currency (usd)")
+	f.StringVar(&account.StatementDescriptor, "statement-descriptor", "", "what cards' statements show (RATCHET)")
+	f.IntVar(&delay, "payout-delay", 2, "days until a charge's money stops being pending")
+	return cmd
+}
+
+// openAccount opens an account, and audits it, unless there is one of that id.
+func openAccount(ctx context.Context, tx pgx.Tx, account payments.NewAccount) (opened bool, err error) {
+	opened, err = payments.OpenAccount(ctx, tx, account)
+	if err != nil || !opened {
+		return false, err
+	}
+	return true, audit.RecordOperator(ctx, tx, audit.OperatorAct{User: operator(), Operation: "account.create",
+		AccountID: account.ID, ObjectID: account.ID, Details: account})
+}
+
+func accountsListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List all accounts, the oldest first",
+		Example: "  ratchet accounts list",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			pool, _, err := operate(cmd.Context(), "")
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			accounts, err := payments.Accounts(cmd.Context(), pool)
+			if err != nil {
+				return err
+			}
+			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "ID\tNAME\tCOUNTRY\tCURRENCY\tCREATED")
+			for _, a := range accounts {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", a.ID, a.Name, a.Country, a.DefaultCurrency, moment(&a.CreatedAt))
+			}
+			return table.Flush()
+		},
+	}
+}

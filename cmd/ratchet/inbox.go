@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/inbox"
+)
+
+func inboxCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "inbox",
+		Short: "See what came from outside and has not taken effect, and have it tried again",
+		Long: `See what came from outside and has not taken effect, and have it tried again.
+
+A message is applied, waiting (what it speaks of is not here yet) or set aside (it
+cannot be done, and a person has to look). One that contradicts an earlier message
+of the same id is kept and never applied. These commands need
+RATCHET_DATABASE_URL, or a demo that is running.`,
+		Example: "  ratchet inbox list",
+		Args:    cobra.NoArgs,
+		RunE:    help,
+	}
+	cmd.AddCommand(inboxListCommand(), inboxRetryCommand())
+	return cmd
+}
+
+func inboxListCommand() *cobra.Command {
+	var all bool
+	var limit int
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List messages that are waiting, set aside or contradicted, the oldest first",
+		Example: "  ratchet inbox list\n  ratchet inbox list --all --limit 20",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			pool, _, err := operate(cmd.Context(), workerRole)
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			states := []string{inbox.Waiting, inbox.SetAside}
+			if all {
+				states = append(states, inbox.Applied)
+			}
+			found, err := inbox.List(cmd.Context(), pool, states, true, limit)
+			if err != nil {
+				return err
+			}
+			return printMessages(cmd, found)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "those that were applied, too")
+	cmd.Flags().IntVar(&limit, "limit", 100, "at most so many")
+	return cmd
+}
+
+func printMessages(cmd *cobra.Command, found []inbox.Kept) error {
+	if len(found) == 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "none")
+		return nil
+	}
+	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "MESSAGE\tSOURCE\tKIND\tSTATE\tAGE\tTRIES\tREQUEST\tWHY")
+	for _, m := range found {
+		why := orDash(m.Reason)
+		if m.Contradictions > 0 {
+			why = fmt.Sprintf("contradicted by %d others; %s", m.Contradictions, why)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", m.EventID, m.Source, m.Kind, m.State, age(m.Now.Sub(m.ReceivedAt)), m.Attempts, orDash(m.RequestID), why)
+	}
+	return table.Flush()
+}
+
+func inboxRetryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "retry MESSAGE",
+		Short: "Have a message tried again now that is waiting or set aside",
+		Long: `Have a message tried again now that is waiting or set aside. This is always safe: a
+message takes effect once, however often it is tried. A worker does it.`,
+		Example: "  ratchet inbox retry note_0VbTq1s3Zk…",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			pool, _, err := operate(ctx, workerRole)
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+				if err := inbox.Retry(ctx, tx, args[0]); err != nil {
+					return err
+				}
+				return audit.RecordOperator(ctx, tx, audit.OperatorAct{User: operator(), Operation: "inbox.retry", ObjectID: args[0], Details: map[string]any{"message": args[0]}})
+			})
+			if errors.Is(err, inbox.ErrNothingToRetry) {
+				return fmt.Errorf("no message %q is waiting or set aside", args[0])
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is due now; a worker takes it\n", args[0])
+			return nil
+		},
+	}
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+)
+
+func keysCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "keys",
+		Short: "Make, list, roll and revoke API keys",
+		Long: `Make, list, roll and revoke API keys.
+
+These need RATCHET_DATABASE_URL, logging in as the schema's owner, and
+RATCHET_SECRET where a key is made; or a demo that is running. What is done to a
+key and its row in the audit trail are one transaction.`,
+		Example: `  ratchet keys create --account acct_shop --create-account "My shop"`,
+		Args:    cobra.NoArgs,
+		RunE:    help,
+	}
+	cmd.AddCommand(keysCreateCommand(), keysListCommand(), keysRollCommand(), keysRevokeCommand())
+	return cmd
+}
+
+// made is what the audit trail keeps of a new key.
+func made(kind string, permissions apikey.Permissions) map[string]string {
+	details := map[string]string{"kind": kind}
+	if kind == apikey.Restricted {
+		details["permissions"] = permissions.String()
+	}
+	return details
+}
+
+func auditKey(ctx context.Context, tx pgx.Tx, operation, keyID, account string, live bool, details map[string]string) error {
+	return audit.RecordOperator(ctx, tx, audit.OperatorAct{User: operator(), Operation: operation, AccountID: account,
+		Livemode: live, ObjectID: keyID, Details: details})
+}
+
+// show prints a key whose making is committed.
+func show(cmd *cobra.Command, keyID, key string) {
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s; it will not be shown again:\n", keyID)
+	fmt.Fprintln(cmd.OutOrStdout(), key)
+}
+
+func keysListCommand() *cobra.Command {
+	var account string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List keys, as far as they can be shown",
+		Long:    "List keys, as far as they can be shown. When a key was last used is known to about a minute.",
+		Example: "  ratchet keys list --account acct_shop",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			pool, _, err := operate(cmd.Context(), "")
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			keys, err := apikey.List(cmd.Context(), pool, account)
+			if err != nil {
+				return err
+			}
+			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "ID\tACCOUNT\tMODE\tKIND\tKEY\tCREATED\tEXPIRES\tLAST USED\t")
+			for _, k := range keys {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.AccountID, mode(k.Livemode), k.Kind, k.Display,
+					moment(&k.CreatedAt), moment(k.ExpiresAt), moment(k.LastUsedAt), note(k))
+			}
+			return table.Flush()
+		},
+	}
+	cmd.Flags().StringVar(&account, "account", "", "only this account's")
+	return cmd
+}
+
+func mode(live bool) string {
+	if live {
+		return "live"
+	}
+	return "test"
+}
+
+// note is what else there is to know of a key.
+func note(k apikey.Key) string {
+	if k.Demo {
+		return "demo only"
+	}
+	return k.Permissions.String()
+}
+
+func keysRollCommand() *cobra.Command {
+	var grace time.Duration
+	cmd := &cobra.Command{
+		Use:     "roll KEY_ID",
+		Short:   "Make a key's successor, which can do the same, and end the key after --grace",
+		Example: "  ratchet keys roll key_0VbTq1s3Zk… --grace 24h",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if grace < 0 {
+				return usagef("--grace is a time from now on")
+			}
+			pool, s, err := operate(cmd.Context(), "")
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			root, err := s.root()
+			if err != nil {
+				return err
+			}
+			keyID, key, err := roll(cmd.Context(), pool, root.For(secret.APIKeys), args[0], grace)
+			if err != nil {
+				return err
+			}
+			show(cmd, keyID, key)
+			return nil
+		},
+	}
+	cmd.Flags().DurationVar(&grace, "grace", time.Hour, "how long the old key still works")
+	return cmd
+}
+
+func roll(ctx context.Context, pool *pgxpool.Pool, hashKey []byte, oldID string, grace time.Duration) (newID, key string, err error) {
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) (err error) {
+		var old *apikey.Key
+		old, newID, key, err = apikey.Roll(ctx, tx, hashKey, oldID, grace)
+		if err != nil {
+			return err
+		}
+		err = auditKey(ctx, tx, "key.roll", oldID, old.AccountID, old.Livemode, map[string]string{"grace": grace.String(), "successor": newID})
+		if err != nil {
+			return err
+		}
+		return auditKey(ctx, tx, "key.create", newID, old.AccountID, old.Livemode, made(old.Kind, old.Permissions))
+	})
+	return newID, key, err
+}
+
+func keysRevokeCommand() *cobra.Command {
+	var grace time.Duration
+	cmd := &cobra.Command{
+		Use:     "revoke KEY_ID",
+		Short:   "End a key",
+		Example: "  ratchet keys revoke key_0VbTq1s3Zk…",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if grace < 0 {
+				return usagef("--grace is a time from now on")
+			}
+			pool, _, err := operate(cmd.Context(), "")
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			err = pgx.BeginFunc(cmd.Context(), pool, func(tx pgx.Tx) error {
+				key, err := apikey.Revoke(cmd.Context(), tx, args[0], grace)
+				if err != nil {
+					return err
+				}
+				return auditKey(cmd.Context(), tx, "key.revoke", key.ID, key.AccountID, key.Livemode, map[string]string{"grace": grace.String()})
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s is refused from %s on, at the latest two seconds later\n",
+				args[0], time.Now().Add(grace).UTC().Format(time.DateTime))
+			return nil
+		},
+	}
+	cmd.Flags().DurationVar(&grace, "grace", 0, "how long it still works")
+	return cmd
+}

@@ -1,0 +1,56 @@
+// Command ratchet is the whole of Ratchet in one binary: the API, the worker, the
+// acquirer it talks to, the demo that runs all of them, and an operator's tools.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/ratchet-pay/ratchet/internal/demo"
+)
+
+// The exit codes. A usageError, and everything that goes wrong before a command
+// begins, is the second.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second Ctrl-C ends us at once
+	os.Exit(run(ctx, os.Args[1:]))
+}
+
+func run(ctx context.Context, args []string) (code int) {
+	cmd, begun := root()
+	cmd.SetArgs(args)
+	called, err := cmd.ExecuteContextC(ctx)
+	var usage *usageError
+	var refusal *demo.Refusal
+	var found *verdict
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &found):
+		return found.code // the report has said why
+	case errors.As(err, &usage), errors.As(err, &refusal), !*begun:
+		fmt.Fprintf(os.Stderr, "ratchet: %v\nSee: %s --help\n", err, called.CommandPath())
+		return exitUsage
+	}
+	fmt.Fprintln(os.Stderr, "ratchet:", err)
+	return exitFailed
+}
+
+// usageError is a mistake in how a command was called.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// envPlay makes the test binary behave as the program it tests, with the
+// children it starts: real processes, without building anything twice. It does
+// not begin with RATCHET_, because a demo keeps those from its parts.
+const envPlay = "PLAY_RATCHET"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(envPlay) == "1" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// playing is "ratchet args", with no settings but those that are given.
+func playing(env []string, args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	for _, setting := range os.Environ() {
+		if !strings.HasPrefix(setting, "RATCHET_") && !strings.HasPrefix(setting, "DATABASE_URL=") {
+			cmd.Env = append(cmd.Env, setting)
+		}
+	}
+	// Without this an operator's command would find a demo that happens to run here.
+	cmd.Env = append(cmd.Env, envPlay+"=1", "RATCHET_DATA_DIR=/nonexistent")
+	cmd.Env = append(cmd.Env, env...)
+	return cmd
+}
+
+// ratchet runs a command to its end.
+func ratchet(t *testing.T, env []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := playing(env, args...)
+	var out, complaints bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	err := cmd.Run()
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return out.String(), complaints.String(), cmd.ProcessState.ExitCode()
+}
+
+// mustDo runs a command that has to succeed.
+func mustDo(t *testing.T, env []string, args ...string) (stdout string) {
+	t.Helper()
+	stdout, stderr, code := ratchet(t, env, args...)
+	if code != 0 {
+		t.Fatalf("ratchet %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
+	}
+	return stdout
+}
+
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+
+	t.Run("every command says what it does and shows an example", func(t *testing.T) {
+		t.Parallel()
+		top, _ := root()
+		var visit func(*cobra.Command)
+		visit = func(c *cobra.Command) {
+			if c.Short == "" || !strings.Contains(c.Example, "ratchet ") {
+				t.Errorf("%s: %q, example %q", c.CommandPath(), c.Short, c.Example)
+			}
+			for _, child := range c.Commands() {
+				visit(child)
+			}
+		}
+		visit(top)
+	})
+
+	t.Run("no flag takes a secret", func(t *testing.T) {
+		t.Parallel()
+		for _, args := range [][]string{{"serve"}, {"work"}, {"acquirer"}, {"migrate", "up"}, {"keys", "create"}, {"requests", "list"}} {
+			help := mustDo(t, nil, append(args, "--help")...)
+			for _, flag := range []string{"--secret", "--database-url", "--password"} {
+				if strings.Contains(help, flag) {
+					t.Errorf("ratchet %s has %s", strings.Join(args, " "), flag)
+				}
+			}
+		}
+	})
+
+	for mistake, c := range map[string]struct {
+		args []string
+		env  []string
+		says string
+	}{
+		"an unknown command":             {args: []string{"serv"}, says: `unknown command "serv"`},
+		"an unknown subcommand":          {args: []string{"migrate", "sideways"}, says: `unknown command "sideways"`},
+		"an unknown flag":                {args: []string{"serve", "--port", "1"}, says: "unknown flag: --port"},
+		"an argument too many":           {args: []string{"serve", "now"}, says: `unknown command "now"`},
+		"an argument too few":            {args: []string{"requests", "show"}, says: "accepts 1 arg(s), received 0"},
+		"no database":                    {args: []string{"serve"}, says: "RATCHET_DATABASE_URL is not set"},
+		"no secret":                      {args: []string{"serve"}, env: []string{"RATCHET_DATABASE_URL=postgres://x"}, says: "RATCHET_SECRET is not set"},
+		"a secret given twice":           {args: []string{"migrate", "up"}, env: []string{"RATCHET_DATABASE_URL=a", "RATCHET_DATABASE_URL_FILE=b"}, says: "use one"},
+		"a migration down without --yes": {args: []string{"migrate", "down"}, env: []string{"RATCHET_DATABASE_URL=postgres://x"}, says: "say --yes"},
+		"a release without a decision":   {args: []string{"requests", "release", "req_1"}, says: "--as not-executed"},
+		"a release without evidence":     {args: []string{"requests", "release", "req_1", "--as", "not-executed"}, says: "how do you know?"},
+		"an erasure without grounds":     {args: []string{"erase", "cus_1", "--yes"}, says: "on what grounds?"},
+		"an erasure without --yes":       {args: []string{"erase", "cus_1", "--because", "a letter"}, says: "say --yes"},
+		"a state that does not exist":    {args: []string{"requests", "list", "--state", "lost"}, says: `not "lost"`},
+		"a key for nobody":               {args: []string{"keys", "create"}, says: "--account is missing"},
+		"a key both restricted and not":  {args: []string{"keys", "create", "--account", "a", "--restricted", "--publishable"}, says: "not both"},
+		"a restricted key for nothing":   {args: []string{"keys", "create", "--account", "a", "--restricted"}, says: "--allow is missing"},
+		"permissions of a whole key":     {args: []string{"keys", "create", "--account", "a", "--allow", "charges=read"}, says: "--restricted"},
+		"a resource that does not exist": {args: []string{"keys", "create", "--account", "a", "--restricted", "--allow", "cheques=read"}, says: `no resource "cheques"`},
+		"a level that does not exist":    {args: []string{"keys", "create", "--account", "a", "--restricted", "--allow", "charges=forge"}, says: `not "forge"`},
+		"a grace before now":             {args: []string{"keys", "roll", "key_1", "--grace", "-1h"}, says: "from now on"},
+		"an account without a name":      {args: []string{"accounts", "create"}, says: "--name is missing"},
+		"a limit that is no number":      {args: []string{"serve"}, env: []string{"RATCHET_KEY_RATE=many"}, says: "RATCHET_KEY_RATE=many"},
+		"a limit below nothing":          {args: []string{"work", "--breaker-pause", "-1s"}, says: "--breaker-pause must not be negative"},
+		"a dashboard open to the network": {args: []string{"serve", "--addr", "0.0.0.0:0", "--dashboard", "on"}, says: "RATCHET_DASHBOARD_PASSWORD",
+			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x"}},
+		"a demo that the network reaches": {args: []string{"demo", "--addr", "0.0.0.0:0"}, says: "--lan"},
+		"a demo on any address":           {args: []string{"demo", "--addr", ":0"}, says: "--lan"},
+	} {
+		t.Run(mistake+" is a mistake in the call", func(t *testing.T) {
+			t.Parallel()
+			_, stderr, code := ratchet(t, c.env, c.args...)
+			if code != exitUsage || !strings.Contains(stderr, c.says) {
+				t.Errorf("exit code %d, want %d and %q: %s", code, exitUsage, c.says, stderr)
+			}
+			if strings.Count(stderr, "\n") != 2 {
+				t.Errorf("want one sentence and where to read more: %s", stderr)
+			}
+		})
+	}
+
+	t.Run("a database that does not answer is a failure, and its password is not printed", func(t *testing.T) {
+		t.Parallel()
+		_, stderr, code := ratchet(t, []string{"RATCHET_DATABASE_URL=postgres://me:hidden@127.0.0.1:1/x"}, "migrate", "status")
+		if code != exitFailed || strings.Contains(stderr, "hidden") {
+			t.Errorf("exit code %d, want %d: %s", code, exitFailed, stderr)
+		}
+	})
+
+	t.Run("the version names the last chapter of the schema", func(t *testing.T) {
+		t.Parallel()
+		if out := mustDo(t, nil, "version"); !strings.Contains(out, "schema  0000") {
+			t.Error(out)
+		}
+	})
+}

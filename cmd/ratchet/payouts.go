@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-pay/ratchet/internal/audit"
+)
+
+const setSchedule = `UPDATE accounts SET payout_schedule = @schedule WHERE id = @id`
+
+func payoutsCommand() *cobra.Command {
+	var account, schedule string
+	cmd := &cobra.Command{
+		Use:   "payouts",
+		Short: "Say when an account's money is paid out",
+		Long: `Say when an account's money is paid out.
+
+With the schedule "daily" the worker pays out all that is available, once a day
+and in every currency and mode. With "manual" the merchant asks for payouts.`,
+		Example: "  ratchet payouts --account acct_shop --schedule daily",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if account == "" || schedule != "daily" && schedule != "manual" {
+				return usagef("payouts needs --account, and --schedule daily or manual")
+			}
+			pool, _, err := operate(cmd.Context(), "")
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			return pgx.BeginFunc(cmd.Context(), pool, func(tx pgx.Tx) error {
+				tag, err := tx.Exec(cmd.Context(), setSchedule, pgx.StrictNamedArgs{"id": account, "schedule": schedule})
+				if err != nil {
+					return fmt.Errorf("set the schedule: %w", err)
+				}
+				if tag.RowsAffected() == 0 {
+					return fmt.Errorf("there is no account %s", account)
+				}
+				return audit.RecordOperator(cmd.Context(), tx, audit.OperatorAct{User: operator(), Operation: "payouts.schedule",
+					AccountID: account, ObjectID: account, Details: map[string]string{"schedule": schedule}})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&account, "account", "", "id of the account")
+	cmd.Flags().StringVar(&schedule, "schedule", "", "daily or manual")
+	return cmd
+}

@@ -1,0 +1,345 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+)
+
+func requestsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "requests",
+		Short: "See where requests stand, and decide about those that need a person",
+		Long: `See where requests stand, and decide about those that need a person.
+
+A request is running (somebody drives it), parked (tried again when it is due),
+held (a person has to decide), finished or archived. These commands need
+RATCHET_DATABASE_URL, or a demo that is running.`,
+		Example: "  ratchet requests list --state held",
+		Args:    cobra.NoArgs,
+		RunE:    help,
+	}
+	cmd.AddCommand(requestsListCommand(), requestsShowCommand(), requestsResumeCommand(), requestsReleaseCommand())
+	return cmd
+}
+
+var states = []string{idempotency.Running, idempotency.Parked, idempotency.Held, idempotency.Finished, idempotency.Archived}
+
+func requestsListCommand() *cobra.Command {
+	var wanted []string
+	var account string
+	var limit int
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List requests, the oldest first: those that are not finished, unless told otherwise",
+		Example: "  ratchet requests list\n  ratchet requests list --state held,parked\n  ratchet requests list --state finished --account acct_shop --limit 20",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, state := range wanted {
+				if !slices.Contains(states, state) {
+					return usagef("a state is one of %s, not %q", strings.Join(states, ", "), state)
+				}
+			}
+			pool, _, err := operate(cmd.Context(), workerRole)
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			found, err := idempotency.List(cmd.Context(), pool, wanted, account, limit)
+			if err != nil {
+				return err
+			}
+			return printRequests(cmd, found)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&wanted, "state", idempotency.Unfinished(), "in these states: "+strings.Join(states, ", "))
+	f.StringVar(&account, "account", "", "only this account's")
+	f.IntVar(&limit, "limit", 100, "at most so many")
+	return cmd
+}
+
+func printRequests(cmd *cobra.Command, found []idempotency.Standing) error {
+	if len(found) == 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "none")
+		return nil
+	}
+	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "REQUEST\tACCOUNT\tOPERATION\tSTATE\tAGE\tPOINT\tTRIES\tWHY")
+	for _, r := range found {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.AccountID, r.Flow, r.State, age(r.Now.Sub(r.CreatedAt)), r.Point, r.Attempts, why(r))
+	}
+	return table.Flush()
+}
+
+// why says why a request is in the state it is in.
+func why(r idempotency.Standing) string {
+	switch r.State {
+	case idempotency.Held:
+		return orDash(r.HeldReason)
+	case idempotency.Parked:
+		if wait := r.DueAt.Sub(r.Now); wait > 0 {
+			return "due in " + age(wait)
+		}
+		return "due"
+	case idempotency.Running:
+		if r.Driven {
+			return fmt.Sprintf("driven by pid %d on %s", *r.OwnerPID, *r.OwnerHost)
+		}
+		return "its process is dead; the completer takes it over"
+	}
+	return fmt.Sprintf("answered %d %s", *r.Status, orDash(r.ObjectID))
+}
+
+func requestsShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show REQUEST",
+		Short:   "Print all that is known of a request, by its id or its idempotency key",
+		Example: "  ratchet requests show req_0VbTq1s3Zk…\n  ratchet requests show my-idempotency-key",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			pool, _, err := operate(cmd.Context(), workerRole)
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			found, err := idempotency.LookUp(cmd.Context(), pool, args[0])
+			if err != nil {
+				return err
+			}
+			if len(found) == 0 {
+				return fmt.Errorf("no request has the id or the idempotency key %q", args[0])
+			}
+			for i, r := range found {
+				if i > 0 {
+					fmt.Fprintln(cmd.OutOrStdout())
+				}
+				err := printRequest(cmd.Context(), cmd.OutOrStdout(), pool, r)
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func printRequest(ctx context.Context, out io.Writer, pool *pgxpool.Pool, r idempotency.Standing) error {
+	journal, err := idempotency.Journal(ctx, pool, r.AccountID, r.ID)
+	if err != nil {
+		return err
+	}
+	calls, err := idempotency.Calls(ctx, pool, r.AccountID, r.ID)
+	if err != nil {
+		return err
+	}
+	key := r.Key
+	if r.Keyless {
+		key += "  (made here: the caller sent none)"
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "request\t%s\naccount\t%s, %s mode\nasked\t%s %s\nkey\t%s\n", r.ID, r.AccountID, mode(r.Livemode), r.Method, r.Path, key)
+	fmt.Fprintf(table, "operation\t%s, version %d\n", r.Flow, r.Version)
+	fmt.Fprintf(table, "state\t%s: %s\nepoch\t%d\nattempts\t%d without an outcome\n", r.State, why(r), r.Epoch, r.Attempts)
+	fmt.Fprintf(table, "created\t%s, %s ago\nfinished\t%s\n", moment(&r.CreatedAt), age(r.Now.Sub(r.CreatedAt)), moment(r.FinishedAt))
+	fmt.Fprintln(table, "\npassed\tAT\tEPOCH")
+	for _, line := range journal {
+		fmt.Fprintf(table, "%s\t%s\t%d\n", line.Point, moment(&line.At), line.Epoch)
+	}
+	if len(calls) > 0 {
+		fmt.Fprintln(table, "\nasked others\tAT\tKEY\tTIMES\tVERDICT\tEVIDENCE")
+	}
+	for _, c := range calls {
+		fmt.Fprintf(table, "%s %d\t%s\t%s\t%d\t%s\t%s\n", c.Phase, c.Generation, moment(&c.AskedAt), c.DerivedKey, c.Sends, c.Verdict, orDash(c.Evidence))
+	}
+	err = table.Flush()
+	if err != nil || r.Status == nil {
+		return err
+	}
+	return printAnswer(out, r)
+}
+
+func printAnswer(out io.Writer, r idempotency.Standing) error {
+	fmt.Fprintf(out, "\nanswer %d, replayed until %s\n", *r.Status, moment(r.ExpiresAt))
+	var body bytes.Buffer
+	err := json.Indent(&body, r.Body, "", "  ")
+	if err != nil {
+		return fmt.Errorf("read the stored answer: %w", err)
+	}
+	_, err = fmt.Fprintln(out, strings.TrimSpace(body.String()))
+	return err
+}
+
+// one finds the request that an operator means to change. A key that stands for
+// several is no way to name one.
+func one(ctx context.Context, pool *pgxpool.Pool, name string) (idempotency.Standing, error) {
+	found, err := idempotency.LookUp(ctx, pool, name)
+	if err != nil {
+		return idempotency.Standing{}, err
+	}
+	if len(found) == 0 {
+		return idempotency.Standing{}, fmt.Errorf("no request has the id or the idempotency key %q", name)
+	}
+	if len(found) > 1 {
+		return idempotency.Standing{}, fmt.Errorf("%d requests have the idempotency key %q: name one by its id", len(found), name)
+	}
+	return found[0], nil
+}
+
+func requestsResumeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume REQUEST",
+		Short: "Have a held or parked request tried again now",
+		Long: `Have a held or parked request tried again now, with all its attempts before it.
+
+This is always safe. It asks under the same key, or looks up what became of it.
+Where the other side has proven the last key unused, and the request was held
+because it did so five times, it asks under the next key; five more are spent
+before it is held again. So it is what to do when the other side is repaired.
+
+The completer takes it. What it does not do is charge a card late, when nobody
+waits: after ten minutes, or at any age if the caller sent no key, it looks up,
+and work that never happened is answered as failed. A client that sends the
+request again itself, under its key, is somebody who waits.`,
+		Example: "  ratchet requests resume req_0VbTq1s3Zk…",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			pool, _, err := operate(ctx, workerRole)
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			r, err := one(ctx, pool, args[0])
+			if err != nil {
+				return err
+			}
+			calls, err := idempotency.Calls(ctx, pool, r.AccountID, r.ID)
+			if err != nil {
+				return err
+			}
+			err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+				err := idempotency.TryNow(ctx, tx, r.AccountID, r.ID)
+				if err != nil {
+					return err
+				}
+				return audit.RecordOperator(ctx, tx, act(r, "request.resume", map[string]any{"was": r.State, "because": r.HeldReason}))
+			})
+			if errors.Is(err, idempotency.ErrNotYours) {
+				return fmt.Errorf("%s is %s: only a parked or held request can be resumed", r.ID, r.State)
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s was %s and is due now; the completer takes it%s\n", r.ID, r.State, under(calls))
+			return nil
+		},
+	}
+}
+
+// under says which key a request is tried under that is resumed.
+func under(calls []idempotency.CallLine) string {
+	last := make(map[string]idempotency.CallLine)
+	for _, c := range calls { // the generations of a phase follow each other
+		last[c.Phase] = c
+	}
+	for phase, c := range last {
+		switch c.Verdict {
+		case "not_executed":
+			return fmt.Sprintf(".\nIts %d keys for %s are proven unused, so it is asked under the next one", c.Generation, phase)
+		case "unknown":
+			return ", under " + c.DerivedKey
+		}
+	}
+	return ""
+}
+
+func act(r idempotency.Standing, operation string, details any) audit.OperatorAct {
+	a := audit.OperatorAct{User: operator(), Operation: operation, AccountID: r.AccountID, Livemode: r.Livemode, RequestID: r.ID, Details: details}
+	if !r.Keyless {
+		a.Key = r.Key
+	}
+	return a
+}
+
+// notExecuted is the only decision there is. That the other side did act needs
+// none: it is found by looking it up.
+const notExecuted = "not-executed"
+
+func requestsReleaseCommand() *cobra.Command {
+	var as, evidence, phase string
+	cmd := &cobra.Command{
+		Use:   "release REQUEST",
+		Short: "Decide that a held request's call did nothing, so that it may be made again",
+		Long: `Decide that a held request's call did nothing, so that it may be made again.
+
+A request is held when the machine cannot prove whether the other side acted. Ask
+the other side for the key that "ratchet requests show" prints. If it acted, do not
+release. If it did not and never will, release: the next call goes out under a new
+key. A wrong decision takes the money twice, and the audit trail has your name.`,
+		Example: `  ratchet requests release req_0VbTq1s3Zk… --as not-executed --evidence "acquirer's ticket 4711: no such key"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if as != notExecuted {
+				return usagef("say what you have found out: --as %s", notExecuted)
+			}
+			if strings.TrimSpace(evidence) == "" {
+				return usagef("--evidence is missing: how do you know?")
+			}
+			return release(cmd, args[0], phase, evidence)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&as, "as", "", "the decision: "+notExecuted)
+	f.StringVar(&evidence, "evidence", "", "how you know, for the audit trail")
+	f.StringVar(&phase, "phase", "", "which call, where several have no verdict")
+	return cmd
+}
+
+func release(cmd *cobra.Command, name, phase, evidence string) error {
+	ctx := cmd.Context()
+	pool, s, err := operate(ctx, workerRole)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	root, err := s.root()
+	if err != nil {
+		return err
+	}
+	r, err := one(ctx, pool, name)
+	if err != nil {
+		return err
+	}
+	var spent, next idempotency.Call
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) (err error) {
+		spent, next, err = idempotency.Release(ctx, tx, root.For(secret.Idempotency), r.AccountID, r.ID, phase, "operator "+operator()+": "+evidence)
+		if err != nil {
+			return err
+		}
+		return audit.RecordOperator(ctx, tx, act(r, "request.release", map[string]any{
+			"decision": notExecuted, "evidence": evidence, "held": r.HeldReason, "phase": spent.Phase, "spent": spent.Key, "next": next.Key}))
+	})
+	if errors.Is(err, idempotency.ErrNotYours) {
+		return fmt.Errorf("%s is %s: only a held request needs a decision", r.ID, r.State)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is proven unused; the next call goes out under %s, now\n", r.ID, spent.Key, next.Key)
+	return nil
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// root is the command line. begun becomes true when a command was found and its
+// flags and arguments were in order: an error before that is one of usage.
+func root() (cmd *cobra.Command, begun *bool) {
+	begun = new(bool)
+	cmd = &cobra.Command{
+		Use:   "ratchet",
+		Short: "A Stripe-compatible payments API that charges a card once, whatever dies",
+		Long: `A Stripe-compatible payments API that charges a card once, whatever dies.
+
+Settings are flags and RATCHET_… variables; a flag wins. What is secret, addresses
+of databases included, is never a flag, because flags are visible to everybody on
+the machine: it is a variable, or a file that a variable ending in _FILE names.`,
+		Example:           "  ratchet demo",
+		Args:              cobra.NoArgs,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRun:  func(*cobra.Command, []string) { *begun = true },
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	cmd.AddGroup(
+		&cobra.Group{ID: "start", Title: "To begin with:"},
+		&cobra.Group{ID: "parts", Title: "The parts, for production:"},
+		&cobra.Group{ID: "operate", Title: "For operators:"})
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			cmd.AddCommand(c)
+		}
+	}
+	add("start", demoCommand())
+	add("parts", serveCommand(), workCommand(), acquirerCommand(), migrateCommand(), healthCommand())
+	add("operate", showCommand(), accountsCommand(), keysCommand(), requestsCommand(), inboxCommand(), webhooksCommand(), payoutsCommand(),
+		reconcileCommand(), eraseCommand(), verifyCommand())
+	cmd.AddCommand(versionCommand())
+	cmd.RunE = help
+	return cmd, begun
+}
+
+// help is what a command does that only has others below it. Without it the
+// library would take a word it does not know for a wish to read the help.
+func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// env is the default of a flag: every flag can be given as RATCHET_….
+func env(name, otherwise string) string {
+	if value, is := os.LookupEnv(name); is {
+		return value
+	}
+	return otherwise
+}
+
+// envDuration is env for a time such as 500ms. One that cannot be read counts as not given.
+func envDuration(name string, otherwise time.Duration) time.Duration {
+	given, err := time.ParseDuration(os.Getenv(name))
+	if err != nil {
+		return otherwise
+	}
+	return given
+}
+
+func logger() *slog.Logger { return slog.New(slog.NewJSONHandler(os.Stderr, nil)) }

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-pay/ratchet/internal/crashpoint"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/process"
+)
+
+func serveCommand() *cobra.Command {
+	var acquirerURL, addr, metricsAddr, pages string
+	var config process.Config
+	var webhooks webhookFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Answer the API",
+		Long: `Answer the API.
+
+Any number of these can share one database. SIGTERM lets what is under way end.
+GET /healthz says whether it runs, GET /readyz whether it can do its work. What
+each limit is for is told in docs/limits.md; each is a variable, too: --key-rate
+is RATCHET_KEY_RATE. Traces are sent where OTEL_EXPORTER_OTLP_ENDPOINT says, if
+it says anything.
+
+  RATCHET_DATABASE_URL     PostgreSQL to work on, whose schema "ratchet migrate up" made
+  RATCHET_SECRET           32 characters or more, the same in every process
+  RATCHET_ACQUIRER_SECRET  what the acquirer wants to see
+  RATCHET_ANSWER_RETENTION how long a finished request's answer is replayed (720h); its key stays taken for ever
+  RATCHET_NOTIFICATION_SECRET  what the acquirer signs its notifications with;
+                           without it they are refused
+
+With --dashboard on, the same port shows the dashboard and the documentation
+outside /v1. Who reaches the port from another machine needs a password for it:
+
+  RATCHET_DASHBOARD_PASSWORD`,
+		Example: "  RATCHET_DATABASE_URL=postgres://… RATCHET_SECRET=… RATCHET_ACQUIRER_SECRET=… ratchet serve --addr :8080",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log := logger()
+			err := join(&config, acquirerURL, log)
+			if err != nil {
+				return err
+			}
+			config.Webhooks.AllowLoopback = webhooks.allowLoopback
+			l, err := net.Listen("tcp", addr)
+			if err != nil {
+				return fmt.Errorf("listen: %w", err)
+			}
+			defer l.Close()
+			if config.Dashboard, err = dashboard(pages, l.Addr()); err != nil {
+				return err
+			}
+			if config.Metrics, err = metricsListener(metricsAddr); err != nil {
+				return err
+			}
+			config.Crash = crashpoint.FromEnvironment()
+			api, err := process.NewAPI(cmd.Context(), config)
+			if err != nil {
+				return err
+			}
+			defer api.Close()
+			log.Info("serving", "addr", l.Addr().String())
+			return api.Serve(cmd.Context(), l, log)
+		},
+	}
+	acquirerFlag(cmd, &acquirerURL)
+	webhooks.addLoopback(cmd)
+	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_ADDR", "127.0.0.1:8080"), "address to listen on (RATCHET_ADDR)")
+	cmd.Flags().StringVar(&config.PublicURL, "public-url", env("RATCHET_PUBLIC_URL", ""), "where a browser finds this installation, if not where requests come to (RATCHET_PUBLIC_URL)")
+	cmd.Flags().StringVar(&pages, "dashboard", env("RATCHET_DASHBOARD", "off"), "show the dashboard: on or off (RATCHET_DASHBOARD)")
+	metricsFlag(cmd, &metricsAddr)
+	limitFlags(cmd, &config)
+	clientLimitFlags(cmd, &config.Limits)
+	return cmd
+}
+
+func workCommand() *cobra.Command {
+	var acquirerURL, metricsAddr string
+	var config process.Config
+	var webhooks webhookFlags
+	cmd := &cobra.Command{
+		Use:   "work",
+		Short: "Finish what others left unfinished, deliver webhooks, seal the audit trail",
+		Long: `Finish what others left unfinished, deliver webhooks, archive answers, seal the
+audit trail.
+
+At least one has to run; any number can. It takes the same variables as "ratchet serve".
+SIGTERM lets deliveries that are under way end.`,
+		Example: "  RATCHET_DATABASE_URL=postgres://… RATCHET_SECRET=… RATCHET_ACQUIRER_SECRET=… ratchet work",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log := logger()
+			err := join(&config, acquirerURL, log)
+			if err != nil {
+				return err
+			}
+			if config.Metrics, err = metricsListener(metricsAddr); err != nil {
+				return err
+			}
+			if config.Webhooks, err = webhooks.config(); err != nil {
+				return err
+			}
+			log.Info("working")
+			return process.Work(cmd.Context(), config)
+		},
+	}
+	acquirerFlag(cmd, &acquirerURL)
+	webhooks.addLoopback(cmd)
+	webhooks.addDelivery(cmd)
+	metricsFlag(cmd, &metricsAddr)
+	limitFlags(cmd, &config)
+	return cmd
+}
+
+func metricsFlag(cmd *cobra.Command, addr *string) {
+	cmd.Flags().StringVar(addr, "metrics-addr", env("RATCHET_METRICS_ADDR", ""),
+		"address that shows /metrics, /healthz and /readyz, not for the public; \"\" shows nothing (RATCHET_METRICS_ADDR)")
+}
+
+// metricsListener is nil where no metrics are wanted.
+func metricsListener(addr string) (net.Listener, error) {
+	if addr == "" {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen for metrics: %w", err)
+	}
+	return l, nil
+}
+
+func acquirerFlag(cmd *cobra.Command, url *string) {
+	cmd.Flags().StringVar(url, "acquirer-url", env("RATCHET_ACQUIRER_URL", "http://127.0.0.1:8090"), "where the acquirer answers (RATCHET_ACQUIRER_URL)")
+}
+
+// join fills in what all processes of an installation share.
+func join(c *process.Config, acquirerURL string, log *slog.Logger) (err error) {
+	s := given()
+	if c.DatabaseURL, err = s.databaseURL(); err != nil {
+		return err
+	}
+	if c.Secret, err = s.root(); err != nil {
+		return err
+	}
+	if c.AcquirerSecret, err = s.require(acquirerSecretVariable); err != nil {
+		return err
+	}
+	if c.Retain, err = retention(); err != nil {
+		return err
+	}
+	if c.NotificationSecret, err = s.lookup(notificationSecretVariable); err != nil {
+		return err
+	}
+	c.AcquirerURL, c.Demo, c.Log = acquirerURL, demonstrating(), log
+	return nil
+}
+
+// retention is how long answers are replayed. It is a variable and no flag, so
+// that all processes of an installation read the same.
+func retention() (time.Duration, error) {
+	text := os.Getenv("RATCHET_ANSWER_RETENTION")
+	if text == "" {
+		return idempotency.AnswerRetention, nil
+	}
+	long, err := time.ParseDuration(text)
+	if err != nil || long < idempotency.LeastRetention {
+		return 0, fmt.Errorf("RATCHET_ANSWER_RETENTION is %q: write hours, such as 720h, and %s at least", text, idempotency.LeastRetention)
+	}
+	return long, nil
+}
+
+// demonstrating says that a demo started us: everybody knows its API keys, and
+// a request may ask for trouble. It is no flag, so that nobody sets it by habit.
+func demonstrating() bool { return os.Getenv("RATCHET_DEMO") == "1" }

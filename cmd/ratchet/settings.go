@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/ratchet-pay/ratchet/internal/demo"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+)
+
+// The variables that hold what is secret.
+const (
+	databaseVariable         = "RATCHET_DATABASE_URL"
+	acquirerDatabaseVariable = "RATCHET_ACQUIRER_DATABASE_URL"
+	secretVariable           = "RATCHET_SECRET"
+	acquirerSecretVariable   = "RATCHET_ACQUIRER_SECRET"
+
+	notificationSecretVariable = "RATCHET_NOTIFICATION_SECRET"
+)
+
+// hints say how to come by a setting that is missing.
+var hints = map[string]string{
+	databaseVariable:         "postgres://user:password@host:5432/ratchet",
+	acquirerDatabaseVariable: "postgres://user:password@host:5432/ratchet_acquirer",
+	secretVariable:           "$(openssl rand -hex 32), the same for every process, and keep it as long as the data",
+	acquirerSecretVariable:   "what the acquirer and its clients share",
+
+	notificationSecretVariable: "what the acquirer signs its notifications with",
+}
+
+// settings reads what is secret. Values of the demo that is running stand in for
+// an operator who has set nothing; the parts themselves are never given them.
+type settings struct{ demo map[string]string }
+
+// given are the settings of the environment alone.
+func given() settings { return settings{} }
+
+// operators are the settings of the environment or else of the demo that runs in
+// RATCHET_DATA_DIR. They are never mixed: a demo's secret is of no use with
+// another database, and an operator's command must not act on the wrong one.
+func operators() (settings, error) {
+	named, err := given().databaseURL()
+	var usage *usageError
+	if err != nil && !errors.As(err, &usage) {
+		return settings{}, err
+	}
+	running, err := demo.Environ(os.Getenv("RATCHET_DATA_DIR"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return settings{}, nil
+	}
+	if named != "" && (err != nil || named != running[databaseVariable]) {
+		return settings{}, nil
+	}
+	if err != nil {
+		return settings{}, err
+	}
+	return settings{demo: running}, nil
+}
+
+// lookup finds a value in the environment, in a file that the environment names,
+// or in the running demo. "" is no value.
+func (s settings) lookup(name string) (string, error) {
+	value, file := os.Getenv(name), os.Getenv(name+"_FILE")
+	switch {
+	case value != "" && file != "":
+		return "", usagef("both %s and %s_FILE are set: use one", name, name)
+	case value != "":
+		return value, nil
+	case file != "":
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read %s_FILE: %w", name, err)
+		}
+		return strings.TrimSpace(string(text)), nil
+	}
+	return s.demo[name], nil
+}
+
+func (s settings) require(name string) (string, error) {
+	value, err := s.lookup(name)
+	if err != nil {
+		return "", err
+	}
+	if value == "" {
+		return "", usagef("%s is not set: %s=%s", name, name, hints[name])
+	}
+	return value, nil
+}
+
+// databaseURL also knows DATABASE_URL, which many platforms set.
+func (s settings) databaseURL() (string, error) {
+	own, err := given().lookup(databaseVariable)
+	if err != nil || own != "" {
+		return own, err
+	}
+	if url := os.Getenv("DATABASE_URL"); url != "" {
+		return url, nil
+	}
+	return s.require(databaseVariable)
+}
+
+func (s settings) root() (secret.Root, error) {
+	text, err := s.require(secretVariable)
+	if err != nil {
+		return nil, err
+	}
+	root, err := secret.New(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", secretVariable, err)
+	}
+	return root, nil
+}

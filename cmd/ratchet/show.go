@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/inspect"
+)
+
+func showCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show NAME",
+		Short: "Tell the story of anything: an id, an idempotency key, a customer's email",
+		Long: `Tell the story of anything: an id, an idempotency key, a key the acquirer was asked
+with, or a customer's email. It is what the dashboard's inspector draws: requests,
+recovery points, who died and who took over, the acquirer's side, entries, events.
+
+It needs RATCHET_DATABASE_URL, or a demo that is running; and for the acquirer's
+side RATCHET_ACQUIRER_URL and RATCHET_ACQUIRER_SECRET.`,
+		Example: "  ratchet show ch_0VbTq1s3Zk…\n  ratchet show my-idempotency-key",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			pool, s, err := operate(ctx, workerRole)
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			books, err := theirBooks(s)
+			if err != nil {
+				return err
+			}
+			found, err := inspect.Find(ctx, pool, args[0])
+			if err != nil {
+				return err
+			}
+			if len(found) == 0 {
+				return fmt.Errorf("nothing is called %q", args[0])
+			}
+			for i, subject := range found {
+				if i > 0 {
+					fmt.Fprintln(cmd.OutOrStdout())
+				}
+				story, err := inspect.Story(ctx, pool, books, subject)
+				if err != nil {
+					return err
+				}
+				err = printStory(cmd.OutOrStdout(), subject, story)
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// theirBooks is how to ask the acquirer, if somebody has said how.
+func theirBooks(s settings) (inspect.Books, error) {
+	secret, err := s.lookup(acquirerSecretVariable)
+	if err != nil {
+		return nil, err
+	}
+	url, err := s.lookup("RATCHET_ACQUIRER_URL")
+	if err != nil || url == "" || secret == "" {
+		return nil, err
+	}
+	return acquirer.NewClient(acquirer.Config{URL: url, Secret: secret}), nil
+}
+
+func printStory(out io.Writer, of inspect.Subject, story []*inspect.Request) error {
+	fmt.Fprintf(out, "%s %s, account %s\n", of.Kind, of.ID, of.AccountID)
+	for _, r := range story {
+		fmt.Fprintf(out, "%s  %s %s  %s: %s\n", r.ID, r.Method, r.Path, r.State, why(r.Standing))
+	}
+	fmt.Fprintln(out)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, line := range inspect.Timeline(story...) {
+		ref := line.Ref
+		if ref == line.Request {
+			ref = ""
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", moment(&line.At), line.Kind, line.Text, line.Detail, ref)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/verify"
+)
+
+// verdict ends the program with a report's own exit code.
+type verdict struct{ code int }
+
+func (v *verdict) Error() string {
+	return [...]string{"", "something does not hold", "not everything could be checked"}[v.code]
+}
+
+func verifyCommand() *cobra.Command {
+	var asJSON, allowEmpty bool
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Prove the books, against themselves and against the acquirer's journal",
+		Long: `Prove the books, against themselves and against the acquirer's journal.
+
+Every rule is SQL that shares nothing with the code that writes. It reads one
+snapshot and writes nothing, so it can run at any time.
+
+  RATCHET_DATABASE_URL           a login that may read everything
+  RATCHET_ACQUIRER_DATABASE_URL  the other side; without it that rule is not checked
+
+or a demo that is running. Exit code 0: everything holds. 1: something does not,
+and is listed. 2: something could not be checked; no data at all proves nothing.`,
+		Example: "  ratchet verify && echo the books are in order",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := operators()
+			if err != nil {
+				return err
+			}
+			url, err := s.databaseURL()
+			if err != nil {
+				return err
+			}
+			pool, err := postgres.Open(cmd.Context(), postgres.Config{URL: url, MaxConns: 1, ApplicationName: "ratchet verify"})
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			acquirer, err := acquirersDatabase(cmd, s)
+			if err != nil {
+				return err
+			}
+			if acquirer != nil {
+				defer acquirer.Close()
+			}
+			report, err := verify.Run(cmd.Context(), verify.Config{Pool: pool, Acquirer: acquirer, AllowEmpty: allowEmpty})
+			if err != nil {
+				return err
+			}
+			if err := printReport(cmd, report, asJSON); err != nil {
+				return err
+			}
+			if code := report.Verdict(); code != verify.OK {
+				return &verdict{code}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
+	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "an installation that nobody has used yet is in order")
+	return cmd
+}
+
+// acquirersDatabase opens the other side's books, or returns nil where it is not known.
+func acquirersDatabase(cmd *cobra.Command, s settings) (*pgxpool.Pool, error) {
+	url, err := s.lookup(acquirerDatabaseVariable)
+	if err != nil || url == "" {
+		return nil, err
+	}
+	return postgres.Open(cmd.Context(), postgres.Config{URL: url, MaxConns: 1, ApplicationName: "ratchet verify"})
+}
+
+func printReport(cmd *cobra.Command, report verify.Report, asJSON bool) error {
+	if !asJSON {
+		return report.Print(cmd.OutOrStdout())
+	}
+	encoded, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), string(encoded))
+	return err
+}

@@ -1,0 +1,81 @@
+package dashboard
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// movement is what changed a merchant's balance: what Stripe calls a balance transaction.
+type movement struct {
+	ID          string
+	Kind        string
+	Source      string
+	Currency    string
+	Amount      int64
+	Fee         int64
+	Net         int64
+	AvailableOn time.Time
+	CreatedAt   time.Time
+	Available   bool
+}
+
+const selectMovements = `
+	SELECT id, kind, source, currency, amount, fee, net, available_on, created_at, net < 0 OR available_on <= clock_timestamp() AS available
+	FROM balance_transactions
+	WHERE account_id = @account_id AND livemode = @livemode`
+
+const (
+	movementsDown = selectMovements + ` AND (@before = '' OR id < @before) ORDER BY id DESC LIMIT @limit`
+	movementsUp   = selectMovements + ` AND id > @after ORDER BY id LIMIT @limit`
+)
+
+// halves are the two sums a balance is made of, and when the pending half comes free.
+type halves struct {
+	balance
+	Next *time.Time
+}
+
+const selectHalves = `
+	SELECT b.currency, ledger_available(b.id) AS available,
+	       coalesce((SELECT sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount WHEN l.debit = 'merchant_balance' THEN -l.amount ELSE 0 END)
+	                   FROM ledger_legs l WHERE l.book_id = b.id), 0)::bigint AS total,
+	       (SELECT min(p.available_on) FROM ledger_postings p WHERE p.book_id = b.id AND p.available_on > clock_timestamp()) AS next
+	FROM ledger_books b
+	WHERE b.account_id = @account_id AND b.livemode = @livemode
+	ORDER BY b.currency`
+
+type balancePage struct {
+	Balances  []halves
+	Movements []movement
+	Pager     pager
+}
+
+func (s *Server) balance(w http.ResponseWriter, r *http.Request) {
+	of, err := s.scope(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	var page balancePage
+	page.Balances, err = read[halves](r.Context(), s, selectHalves, of.args(nil))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	k, sql := keysetOf(r), movementsDown
+	args := of.args(pgx.StrictNamedArgs{"limit": pageSize + 1})
+	if k.backwards() {
+		sql, args["after"] = movementsUp, k.After
+	} else {
+		args["before"] = k.Before
+	}
+	found, err := read[movement](r.Context(), s, sql, args)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page.Movements, page.Pager = turn(r, k, found, func(m movement) string { return m.ID })
+	s.list(w, r, of, "dashboard/balance", "balance", "Balance", page)
+}

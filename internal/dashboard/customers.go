@@ -1,0 +1,126 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+type customer struct {
+	AccountID   string
+	ID          string
+	Livemode    bool
+	Name        *string
+	Email       *string
+	Phone       *string
+	Description *string
+	RequestID   string
+	Metadata    json.RawMessage
+	Payments    int64
+	CreatedAt   time.Time
+	DeletedAt   *time.Time
+}
+
+const customerColumns = `c.account_id, c.id, c.livemode, c.name, c.email, c.phone, c.description, c.request_id, c.metadata, c.created_at, c.deleted_at,
+	(SELECT count(*) FROM charges p WHERE p.customer_id = c.id AND p.account_id = c.account_id) AS payments`
+
+const selectCustomers = `
+	SELECT ` + customerColumns + `
+	FROM customers c
+	WHERE c.account_id = @account_id AND c.livemode = @livemode AND (@email = '' OR c.email = @email) AND c.deleted_at IS NULL`
+
+const (
+	customersDown = selectCustomers + ` AND (@before = '' OR c.id < @before) ORDER BY c.id DESC LIMIT @limit`
+	customersUp   = selectCustomers + ` AND c.id > @after ORDER BY c.id LIMIT @limit`
+)
+
+type customersPage struct {
+	Customers []customer
+	Email     string
+	Pager     pager
+	Newest    bool
+}
+
+func (s *Server) customers(w http.ResponseWriter, r *http.Request) {
+	of, err := s.scope(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page, k, sql := customersPage{Email: r.FormValue("email")}, keysetOf(r), customersDown
+	args := of.args(pgx.StrictNamedArgs{"email": page.Email, "limit": pageSize + 1})
+	if k.backwards() {
+		sql, args["after"] = customersUp, k.After
+	} else {
+		args["before"] = k.Before
+	}
+	found, err := read[customer](r.Context(), s, sql, args)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page.Newest = k == keyset{}
+	page.Customers, page.Pager = turn(r, k, found, func(c customer) string { return c.ID })
+	s.list(w, r, of, "dashboard/customers", "customers", "Customers", page)
+}
+
+// method is a card that a customer has left.
+type method struct {
+	ID        string
+	Brand     string
+	Last4     string
+	Expiry    string
+	CreatedAt time.Time
+}
+
+const selectMethods = `
+	SELECT m.id, m.card->>'brand' AS brand, m.card->>'last4' AS last4,
+	       concat(lpad(m.card->>'exp_month', 2, '0'), ' / ', right(m.card->>'exp_year', 2)) AS expiry, m.created_at
+	FROM (SELECT id, card, created_at FROM cards WHERE customer_id = @id AND account_id = @account_id AND deleted_at IS NULL
+	      UNION ALL
+	      SELECT id, card, created_at FROM payment_methods WHERE customer_id = @id AND account_id = @account_id) m
+	ORDER BY m.id DESC`
+
+const selectCustomer = `
+	SELECT ` + customerColumns + `
+	FROM accounts a JOIN customers c ON c.account_id = a.id AND c.id = @id`
+
+type customerPage struct {
+	Customer customer
+	Methods  []method
+	Payments []payment
+}
+
+func (s *Server) customer(w http.ResponseWriter, r *http.Request) {
+	found, err := read[customer](r.Context(), s, selectCustomer, pgx.StrictNamedArgs{"id": r.PathValue("id")})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if len(found) == 0 {
+		s.notFound(w, r)
+		return
+	}
+	page := customerPage{Customer: found[0]}
+	page.Methods, err = read[method](r.Context(), s, selectMethods, pgx.StrictNamedArgs{"id": page.Customer.ID, "account_id": page.Customer.AccountID})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	args := paymentFilter{Customer: page.Customer.ID}.args(scope{AccountID: page.Customer.AccountID, Livemode: page.Customer.Livemode}, pageSize)
+	args["before"] = ""
+	page.Payments, err = read[payment](r.Context(), s, paymentsDown, args)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.render(w, r, http.StatusOK, "dashboard/customer", web.Page{Title: "Customer " + page.Customer.ID, Here: "customers", Desk: true, Data: page})
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

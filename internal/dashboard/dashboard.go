@@ -1,0 +1,123 @@
+// Package dashboard is what people see: the front page, the dashboard with the
+// inspector, and the documentation. It reads the database through a pool of its
+// own, and changes nothing by itself: a refund that is made here goes through the
+// API's own handler, with a key that was made when its form was drawn.
+package dashboard
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// Config is what the dashboard needs.
+type Config struct {
+	Pool     *pgxpool.Pool
+	API      http.Handler     // answers /v1 and what else is not the dashboard's
+	Acquirer *acquirer.Client // whose books are shown beside ours; nil if there are none to see
+	Secret   secret.Root
+	Password string // "" lets everybody in who reaches us: only for an address that only this machine reaches
+	Demo     bool
+	Log      *slog.Logger
+}
+
+// Server serves the pages, and gives everything else to the API.
+type Server struct {
+	Config
+	site  *web.Site
+	guard *guard
+	watch *watcher
+	facts *facts
+	mux   *http.ServeMux
+}
+
+// New makes a server. Nothing runs until somebody opens a page.
+func New(c Config) *Server {
+	s := &Server{Config: c, site: web.New(web.Config{Demo: c.Demo, Log: c.Log}), guard: newGuard(c), mux: http.NewServeMux()}
+	s.watch = newWatcher(c.Pool, c.Log)
+	s.facts = newFacts(c.Pool, c.Acquirer, c.Log)
+	s.routes()
+	return s
+}
+
+func (s *Server) routes() {
+	open := func(pattern string, page http.HandlerFunc) { s.mux.Handle(pattern, web.Harden(s.guard.host(page))) }
+	closed := func(pattern string, page http.HandlerFunc) {
+		s.mux.Handle(pattern, web.Harden(s.guard.host(s.guard.login(s.guard.forgery(page)))))
+	}
+	s.mux.Handle("/", s.API)
+	open("GET /assets/{version}/{name}", s.site.Assets)
+	open("GET /{$}", s.front)
+	open("GET /docs", s.docs)
+	open("GET /docs/", s.docs)
+	open("GET /docs/api", s.reference)
+	open("GET /docs/api/{resource}", s.reference)
+	closed("POST /docs/api/run", s.postRun)
+	open("GET /dashboard/login", s.showLogin)
+	open("POST /dashboard/login", s.postLogin)
+	closed("POST /dashboard/logout", s.postLogout)
+
+	closed("GET /dashboard", s.overview)
+	closed("POST /dashboard/scope", s.postScope)
+	closed("GET /dashboard/stream", s.watch.stream)
+	closed("GET /dashboard/payments", s.payments)
+	closed("GET /dashboard/payments.csv", s.paymentsCSV)
+	closed("GET /dashboard/payments/{id}", s.payment)
+	closed("POST /dashboard/payments/{id}/{deed}", s.postPayment)
+	closed("GET /dashboard/requests", s.requests)
+	closed("GET /dashboard/requests/{id}", s.request)
+	closed("GET /dashboard/customers", s.customers)
+	closed("GET /dashboard/customers/{id}", s.customer)
+	closed("GET /dashboard/balance", s.balance)
+	closed("GET /dashboard/ledger", s.ledger)
+	closed("GET /dashboard/ledger/{id}", s.posting)
+	closed("GET /dashboard/events", s.events)
+	closed("GET /dashboard/events/{id}", s.event)
+	closed("GET /dashboard/idempotency", s.idempotencyKeys)
+	closed("POST /dashboard/requests/{id}/resume", s.postResume)
+	closed("POST /dashboard/requests/{id}/release", s.postRelease)
+	closed("GET /dashboard/keys", s.keys)
+	closed("GET /dashboard/workers", s.workers)
+	closed("GET /dashboard/search", s.search)
+	closed("/dashboard/", s.notFound)
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/v1/") { // past the mux, which would clean the path first
+		s.API.ServeHTTP(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// StopStreams ends the streams that pages keep open, which a server that is told
+// to stop would otherwise wait for. Call it once.
+func (s *Server) StopStreams() { close(s.watch.over) }
+
+// render sends a page, with what every page carries along.
+func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, page web.Page) {
+	page.CSRF = s.guard.token(r)
+	page.Flash = flash(w, r)
+	s.site.Render(w, r, status, name, page)
+}
+
+// problem is a page that could not be made.
+type problem struct{ Heading, Text string }
+
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	s.Log.Error("dashboard", "path", r.URL.Path, "error", err)
+	s.render(w, r, http.StatusServiceUnavailable, "dashboard/problem", web.Page{Title: "Not available", Desk: true,
+		Data: problem{"This page cannot be shown at the moment", "The database did not answer as it should. Nothing was changed; reload to try again."}})
+}
+
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Desk: true,
+		Data: problem{"There is nothing here", "Whatever you have an id of, the search finds: press Ctrl K and paste it."}})
+}

@@ -1,0 +1,302 @@
+package dashboard_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/process"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// stand is an API with its dashboard over real HTTP, and a browser that keeps cookies.
+type stand struct {
+	db     *pgtest.DB
+	server *httptest.Server
+	client *http.Client
+	key    string
+}
+
+func newStand(t *testing.T, password string) *stand {
+	t.Helper()
+	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
+	root, err := secret.New(strings.Repeat("x", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := process.NewAPI(t.Context(), process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(),
+		Dashboard: &process.Dashboard{Password: password}, Log: slog.New(slog.DiscardHandler), MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	_, err = db.Pool.Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ('acct_1', 'Toboggans')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, key, err := apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stand{db: db, server: httptest.NewServer(p.Handler), client: &http.Client{Jar: jar}, key: key}
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+// page is what a browser was shown in the end.
+type page struct {
+	status int
+	path   string
+	header http.Header
+	body   string
+}
+
+func (s *stand) do(t *testing.T, r *http.Request) page {
+	t.Helper()
+	response, err := s.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page{response.StatusCode, response.Request.URL.Path, response.Header, string(body)}
+}
+
+func (s *stand) get(t *testing.T, path string) page {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.do(t, r)
+}
+
+func (s *stand) post(t *testing.T, path string, form url.Values, header ...string) page {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return s.do(t, r)
+}
+
+// charge makes a payment as a merchant does, and returns its id.
+func (s *stand) charge(t *testing.T, more ...string) string {
+	t.Helper()
+	form := url.Values{"amount": {"2000"}, "currency": {"usd"}, "source": {"tok_visa"}}
+	for i := 0; i < len(more); i += 2 {
+		form.Set(more[i], more[i+1])
+	}
+	made := s.post(t, "/v1/charges", form, "Authorization", "Bearer "+s.key)
+	if made.status != http.StatusOK {
+		t.Fatalf("the charge was answered %d %s", made.status, made.body)
+	}
+	return regexp.MustCompile(`ch_\w+`).FindString(made.body)
+}
+
+func (s *stand) count(t *testing.T, sql string) (n int) {
+	t.Helper()
+	if err := s.db.Pool.QueryRow(t.Context(), sql).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func hidden(t *testing.T, p page, name string) string {
+	t.Helper()
+	found := regexp.MustCompile(`name="` + name + `" value="([^"]+)"`).FindStringSubmatch(p.body)
+	if found == nil {
+		t.Fatalf("no field %s on %s: %d %s", name, p.path, p.status, p.body)
+	}
+	return found[1]
+}
+
+func TestWhoGetsIn(t *testing.T) {
+	t.Parallel()
+
+	t.Run("with a password nobody sees anything before giving it", func(t *testing.T) {
+		t.Parallel()
+		s := newStand(t, "open sesame")
+		for _, path := range []string{"/dashboard", "/dashboard/payments", "/dashboard/payments.csv", "/dashboard/keys", "/dashboard/stream", "/dashboard/nothing"} {
+			if p := s.get(t, path); p.path != "/dashboard/login" {
+				t.Errorf("%s led to %s", path, p.path)
+			}
+		}
+		login := s.get(t, "/dashboard/login")
+		if p := s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "password": {"sesame"}}); p.status != http.StatusUnauthorized {
+			t.Errorf("a wrong password was answered %d", p.status)
+		}
+		if p := s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "password": {"open sesame"}}); p.status != http.StatusOK || p.path != "/dashboard" {
+			t.Errorf("the password led to %d %s", p.status, p.path)
+		}
+	})
+
+	t.Run("without one it answers to this machine's names only, and the API to all", func(t *testing.T) {
+		t.Parallel()
+		s := newStand(t, "")
+		for host, want := range map[string]int{"rebound.example": http.StatusMisdirectedRequest, "localhost:1": http.StatusOK, "[::1]:80": http.StatusOK} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/dashboard/keys", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = host
+			if p := s.do(t, r); p.status != want {
+				t.Errorf("the host %s was answered %d, want %d", host, p.status, want)
+			}
+			r.URL.Path = "/v1/account"
+			if p := s.do(t, r); p.status != http.StatusUnauthorized {
+				t.Errorf("the API under the host %s answers %d", host, p.status)
+			}
+		}
+	})
+
+	t.Run("no page is framed, runs what is inline, or shows a key", func(t *testing.T) {
+		t.Parallel()
+		s := newStand(t, "")
+		for _, path := range []string{"/", "/dashboard", "/dashboard/keys", "/docs", "/docs/api/charges"} {
+			p := s.get(t, path)
+			if policy := p.header.Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'self'") || !strings.Contains(policy, "frame-ancestors 'none'") {
+				t.Errorf("%s has the policy %q", path, policy)
+			}
+			if strings.Contains(p.body, s.key) || regexp.MustCompile(`<script>|<style|style="| on\w+="`).MatchString(p.body) {
+				t.Errorf("%s shows a key, or has something inline", path)
+			}
+		}
+	})
+}
+
+func TestWhatIsDoneFromAPage(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "")
+
+	t.Run("a form that is sent twice refunds once, and the trail names the dashboard", func(t *testing.T) {
+		at := "/dashboard/payments/" + s.charge(t)
+		drawn := s.get(t, at)
+		form := url.Values{"csrf": {hidden(t, drawn, "csrf")}, "key": {hidden(t, drawn, "key")}, "amount": {"5.00"}}
+		for range 2 {
+			if p := s.post(t, at+"/refund", form); p.status != http.StatusOK || p.path != at {
+				t.Errorf("answered %d at %s", p.status, p.path)
+			}
+		}
+		if n := s.count(t, `SELECT count(*) FROM refunds WHERE amount = 500`); n != 1 {
+			t.Errorf("%d refunds were made", n)
+		}
+		if n := s.count(t, `SELECT count(*) FROM audit_events WHERE actor = 'dashboard' AND operation = 'refund.create'`); n != 1 {
+			t.Errorf("the audit trail has it %d times", n)
+		}
+	})
+
+	t.Run("what the API refuses is said on the page, and nothing is done", func(t *testing.T) {
+		at := "/dashboard/payments/" + s.charge(t)
+		for amount, want := range map[string]int{"20.01": http.StatusBadRequest, "-1": http.StatusUnprocessableEntity, "1.001": http.StatusUnprocessableEntity, "": http.StatusUnprocessableEntity} {
+			drawn := s.get(t, at)
+			p := s.post(t, at+"/refund", url.Values{"csrf": {hidden(t, drawn, "csrf")}, "key": {hidden(t, drawn, "key")}, "amount": {amount}})
+			if p.status != want || !strings.Contains(p.body, `role="alert"`) {
+				t.Errorf("%q was answered %d", amount, p.status)
+			}
+		}
+		if strings.Contains(s.get(t, at).body, "Partly refunded") {
+			t.Error("something was refunded")
+		}
+	})
+
+	t.Run("a form without this browser's token, or from another site, changes nothing", func(t *testing.T) {
+		at := "/dashboard/payments/" + s.charge(t)
+		drawn := s.get(t, at)
+		form := url.Values{"csrf": {hidden(t, drawn, "csrf")}, "key": {"forged"}, "amount": {"1.00"}}
+		if p := s.post(t, at+"/refund", form, "Sec-Fetch-Site", "cross-site"); p.status != http.StatusForbidden {
+			t.Errorf("another site's form was answered %d", p.status)
+		}
+		form.Set("csrf", "wrong")
+		if p := s.post(t, at+"/refund", form); p.status != http.StatusForbidden {
+			t.Errorf("a form without a token was answered %d", p.status)
+		}
+		if n := s.count(t, `SELECT count(*) FROM requests WHERE key = 'forged'`); n != 0 {
+			t.Error("a request was made of it")
+		}
+	})
+}
+
+func TestLists(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "")
+	for i := range 60 {
+		s.charge(t, "amount", fmt.Sprint(1000+i), "description", fmt.Sprintf("=HYPERLINK(%d)", i))
+	}
+
+	t.Run("the pages of a list show every payment once, there and back", func(t *testing.T) {
+		row, older, newer := regexp.MustCompile(`data-key="(ch_\w+)"`), regexp.MustCompile(`href="([^"]+)" rel="next"`), regexp.MustCompile(`href="([^"]+)" rel="prev"`)
+		var there, back []string
+		at := s.get(t, "/dashboard/payments?state=succeeded")
+		for {
+			for _, found := range row.FindAllStringSubmatch(at.body, -1) {
+				there = append(there, found[1])
+			}
+			next := older.FindStringSubmatch(at.body)
+			if next == nil {
+				break
+			}
+			at = s.get(t, strings.ReplaceAll(next[1], "&amp;", "&"))
+		}
+		for {
+			var rows []string
+			for _, found := range row.FindAllStringSubmatch(at.body, -1) {
+				rows = append(rows, found[1])
+			}
+			back = append(rows, back...)
+			previous := newer.FindStringSubmatch(at.body)
+			if previous == nil {
+				break
+			}
+			at = s.get(t, strings.ReplaceAll(previous[1], "&amp;", "&"))
+		}
+		if len(there) != 60 || s.count(t, `SELECT count(*) FROM charges`) != 60 {
+			t.Errorf("%d payments were shown", len(there))
+		}
+		seen := map[string]bool{}
+		for _, id := range append(there, back...) {
+			seen[id] = true
+		}
+		if len(seen) != 60 || len(back) != 60 {
+			t.Errorf("there %d, back %d, different %d", len(there), len(back), len(seen))
+		}
+	})
+
+	t.Run("the file has all that the filter lets through, and nothing a spreadsheet would run", func(t *testing.T) {
+		p := s.get(t, "/dashboard/payments.csv?state=succeeded")
+		rows, err := csv.NewReader(strings.NewReader(p.body)).ReadAll()
+		if err != nil || len(rows) != 61 {
+			t.Fatalf("%d rows, %v", len(rows), err)
+		}
+		if got := rows[1]; got[3] != "10.59" || got[5] != "1059" || got[9] != "'=HYPERLINK(59)" {
+			t.Errorf("the newest is %q", got)
+		}
+		if p := s.get(t, "/dashboard/payments.csv?state=failed"); strings.Count(p.body, "\n") != 1 {
+			t.Errorf("the failed ones are %q", p.body)
+		}
+	})
+}

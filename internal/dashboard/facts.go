@@ -1,0 +1,116 @@
+package dashboard
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/id"
+)
+
+// proof is what the installation can say for itself. All of it is measured: by
+// us where it is ours, by the other side where it is theirs.
+type proof struct {
+	Today      int64 // payments taken since midnight, UTC
+	Survived   int64 // requests taken over from a process that died
+	Difference int64 // debits less credits, over all books
+	Currencies int64 // books it was summed over
+
+	Charges int64 // times the acquirer held or took money
+	Twice   int64 // keys under which it did so more than once
+	Doubles int64 // payments that were charged under two keys
+	Theirs  bool  // the acquirer was asked and answered
+	At      time.Time
+}
+
+// The days' first id bounds the scan: ids are in order of time.
+const selectProof = `
+	SELECT (SELECT count(*) FROM accounts a JOIN charges c ON c.account_id = a.id AND c.id >= @first AND c.status = 'succeeded') AS today,
+	       (SELECT count(*) FROM takeovers WHERE was = 'running') AS survived,
+	       (SELECT coalesce(sum(e.amount), 0)::bigint FROM ledger_entries e) AS difference,
+	       (SELECT count(*) FROM ledger_books) AS currencies`
+
+// A second generation of a key is only made when the first is proven unused.
+// Whether that was so, the other side knows.
+const selectRenewed = `
+	SELECT account_id, request_id, phase, array_agg(derived_key) AS keys FROM calls
+	WHERE (account_id, request_id, phase) IN (SELECT account_id, request_id, phase FROM calls WHERE generation > 1 ORDER BY asked_at DESC LIMIT 20)
+	GROUP BY account_id, request_id, phase`
+
+// facts keeps a proof for a moment: it reads all books.
+type facts struct {
+	pool     *pgxpool.Pool
+	acquirer *acquirer.Client
+	log      *slog.Logger
+
+	mu   sync.Mutex
+	last proof
+}
+
+const factsKeep = 2 * time.Second
+
+func newFacts(pool *pgxpool.Pool, client *acquirer.Client, log *slog.Logger) *facts {
+	return &facts{pool: pool, acquirer: client, log: log}
+}
+
+func (f *facts) get(ctx context.Context) (proof, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.last.At) < factsKeep {
+		return f.last, nil
+	}
+	midnight := time.Now().UTC().Truncate(24 * time.Hour)
+	rows, _ := f.pool.Query(ctx, selectProof, pgx.StrictNamedArgs{"first": "ch_" + id.EncodeTime(midnight)})
+	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByNameLax[proof])
+	if err != nil {
+		return proof{}, err
+	}
+	if f.acquirer != nil {
+		f.theirs(ctx, &found)
+	}
+	found.At = time.Now()
+	f.last = found
+	return found, nil
+}
+
+// theirs asks the other side. Where it does not answer, the page says so
+// instead of showing a zero.
+func (f *facts) theirs(ctx context.Context, p *proof) {
+	summary, err := f.acquirer.Summary(ctx)
+	if err != nil {
+		f.log.Info("the acquirer's books are not to be had", "error", err)
+		return
+	}
+	p.Charges, p.Twice = summary.Charges, summary.Twice
+	rows, _ := f.pool.Query(ctx, selectRenewed)
+	renewed, err := pgx.CollectRows(rows, pgx.RowToStructByName[struct {
+		AccountID, RequestID, Phase string
+		Keys                        []string
+	}])
+	if err != nil {
+		return
+	}
+	for _, r := range renewed {
+		moved := 0
+		for _, key := range r.Keys {
+			movements, err := f.acquirer.Statement(ctx, key)
+			if err != nil {
+				return
+			}
+			for _, m := range movements {
+				if m.Kind == "sale" || m.Kind == "hold" {
+					moved++
+				}
+			}
+		}
+		if moved > 1 {
+			p.Doubles++
+		}
+	}
+	p.Theirs = true
+}

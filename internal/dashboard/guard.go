@@ -1,0 +1,200 @@
+package dashboard
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// guard decides who may see and do what.
+//
+// Without a password, the server listens on this machine alone. Then the danger
+// is a page from elsewhere in the same browser: it may not send forms (forgery),
+// and may not pretend, with a name of its own that leads here, to be us (host).
+type guard struct {
+	key      []byte // of this installation and this password: a new password ends all sessions
+	password string
+	across   *http.CrossOriginProtection
+}
+
+const (
+	sessionCookie = "ratchet_session"
+	browserCookie = "ratchet_browser"
+	flashCookie   = "ratchet_flash"
+	sessionTime   = 12 * time.Hour
+)
+
+func newGuard(c Config) *guard {
+	mac := hmac.New(sha256.New, c.Secret.For(secret.Dashboard))
+	mac.Write([]byte(c.Password))
+	return &guard{key: mac.Sum(nil), password: c.Password, across: http.NewCrossOriginProtection()}
+}
+
+func (g *guard) sign(what string) string {
+	mac := hmac.New(sha256.New, g.key)
+	mac.Write([]byte(what))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// host turns away requests that name us by a name that is not this machine's.
+func (g *guard) host(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if g.password == "" && !thisMachine(r.Host) {
+			http.Error(w, "This dashboard answers to 127.0.0.1 and localhost only.", http.StatusMisdirectedRequest)
+			return
+		}
+		name(w, r)
+		next(w, r)
+	}
+}
+
+// name gives a browser that has none a name, which its forms are signed for.
+func name(w http.ResponseWriter, r *http.Request) {
+	if cookie, err := r.Cookie(browserCookie); err == nil && cookie.Value != "" {
+		return
+	}
+	name := rand.Text()
+	set(w, r, browserCookie, name, 0)
+	r.AddCookie(&http.Cookie{Name: browserCookie, Value: name}) // as if it had sent it already
+}
+
+func thisMachine(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	address := net.ParseIP(name)
+	return name == "localhost" || address != nil && address.IsLoopback()
+}
+
+// login sends those to the login page who have not given the password.
+func (g *guard) login(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !g.known(r) {
+			http.Redirect(w, r, "/dashboard/login", http.StatusSeeOther)
+			return
+		}
+		next(w, r)
+	}
+}
+
+func (g *guard) known(r *http.Request) bool {
+	if g.password == "" {
+		return true
+	}
+	cookie, err := r.Cookie(sessionCookie)
+	if err != nil {
+		return false
+	}
+	until, mac, _ := strings.Cut(cookie.Value, ".")
+	seconds, err := strconv.ParseInt(until, 10, 64)
+	return err == nil && time.Now().Before(time.Unix(seconds, 0)) &&
+		subtle.ConstantTimeCompare([]byte(mac), []byte(g.sign("session "+until))) == 1
+}
+
+func (g *guard) right(password string) bool {
+	got, want := sha256.Sum256([]byte(password)), sha256.Sum256([]byte(g.password))
+	return g.password != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1
+}
+
+func (g *guard) begin(w http.ResponseWriter, r *http.Request) {
+	until := strconv.FormatInt(time.Now().Add(sessionTime).Unix(), 10)
+	set(w, r, sessionCookie, until+"."+g.sign("session "+until), int(sessionTime/time.Second))
+}
+
+// forgery turns away forms that no page of ours has drawn.
+func (g *guard) forgery(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && !g.ours(w, r) {
+			http.Error(w, "This form was not sent by a page of this dashboard. Go back, reload the page and try again.", http.StatusForbidden)
+			return
+		}
+		next(w, r)
+	}
+}
+
+func (g *guard) ours(w http.ResponseWriter, r *http.Request) bool {
+	if g.across.Check(r) != nil {
+		return false
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	cookie, err := r.Cookie(browserCookie)
+	return err == nil && subtle.ConstantTimeCompare([]byte(r.PostFormValue("csrf")), []byte(g.sign("form "+cookie.Value))) == 1
+}
+
+// token is what a form has to carry: it belongs to the browser that asked for the page.
+func (g *guard) token(r *http.Request) string {
+	cookie, err := r.Cookie(browserCookie)
+	if err != nil {
+		return ""
+	}
+	return g.sign("form " + cookie.Value)
+}
+
+func set(w http.ResponseWriter, r *http.Request, name, value string, seconds int) {
+	http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil})
+}
+
+// say leaves a sentence for the next page.
+func say(w http.ResponseWriter, r *http.Request, text string) {
+	set(w, r, flashCookie, base64.RawURLEncoding.EncodeToString([]byte(text)), 60)
+}
+
+func flash(w http.ResponseWriter, r *http.Request) string {
+	cookie, err := r.Cookie(flashCookie)
+	if err != nil {
+		return ""
+	}
+	set(w, r, flashCookie, "", -1)
+	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// loginPage is what the login page shows.
+type loginPage struct{ Wrong bool }
+
+func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) {
+	if s.guard.known(r) {
+		http.Redirect(w, r, "/dashboard", http.StatusSeeOther)
+		return
+	}
+	s.render(w, r, http.StatusOK, "dashboard/login", web.Page{Title: "Log in", Data: loginPage{}})
+}
+
+// wrongPasswordWait makes guessing slow without keeping anybody out.
+const wrongPasswordWait = time.Second
+
+func (s *Server) postLogin(w http.ResponseWriter, r *http.Request) {
+	if !s.guard.ours(w, r) {
+		http.Error(w, "This form was not sent by a page of this dashboard. Go back, reload the page and try again.", http.StatusForbidden)
+		return
+	}
+	if !s.guard.right(r.PostFormValue("password")) {
+		select {
+		case <-time.After(wrongPasswordWait):
+		case <-r.Context().Done():
+		}
+		s.render(w, r, http.StatusUnauthorized, "dashboard/login", web.Page{Title: "Log in", Data: loginPage{Wrong: true}})
+		return
+	}
+	s.guard.begin(w, r)
+	http.Redirect(w, r, "/dashboard", http.StatusSeeOther)
+}
+
+func (s *Server) postLogout(w http.ResponseWriter, r *http.Request) {
+	set(w, r, sessionCookie, "", -1)
+	http.Redirect(w, r, "/dashboard/login", http.StatusSeeOther)
+}

@@ -1,0 +1,109 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+)
+
+type idempotencyPage struct {
+	Counts   []chip
+	Requests []logged
+	Pager    pager
+	State    string
+	Wrong    string
+}
+
+var stateNames = [][2]string{{"", "Unfinished"}, {idempotency.Running, "Running"}, {idempotency.Parked, "Parked"}, {idempotency.Held, "Held"},
+	{idempotency.Finished, "Finished"}, {idempotency.Archived, "Archived"}}
+
+// idempotencyKeys lists requests by where their keys stand.
+func (s *Server) idempotencyKeys(w http.ResponseWriter, r *http.Request) {
+	s.showKeys(w, r, "")
+}
+
+func (s *Server) showKeys(w http.ResponseWriter, r *http.Request, wrong string) {
+	of, err := s.scope(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page := idempotencyPage{State: r.FormValue("state"), Wrong: wrong, Counts: chips(r, "state", stateNames...)}
+	states := []string{page.State}
+	if page.State == "" {
+		states = idempotency.Unfinished()
+	}
+	found, err := s.logged(r, of, requestsPage{}, states)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page.Requests, page.Pager = turn(r, keysetOf(r), found, func(l logged) string { return l.ID })
+	s.list(w, r, of, "dashboard/idempotency", "idempotency", "Idempotency keys", page)
+}
+
+// postResume has a parked or held request tried again now, as the operators'
+// command does, and leaves the same trail.
+func (s *Server) postResume(w http.ResponseWriter, r *http.Request) {
+	s.operate(w, r, "It is due now; the completer takes it.", func(tx pgx.Tx, of idempotency.Standing) error {
+		err := idempotency.TryNow(r.Context(), tx, of.AccountID, of.ID)
+		if err != nil {
+			return err
+		}
+		return audit.RecordOperator(r.Context(), tx, act(of, "request.resume", map[string]any{"was": of.State, "because": of.HeldReason}))
+	})
+}
+
+// postRelease decides that a held request's call did nothing. If that is wrong,
+// money moves twice: it asks how somebody knows.
+func (s *Server) postRelease(w http.ResponseWriter, r *http.Request) {
+	evidence := strings.TrimSpace(r.PostFormValue("evidence"))
+	if evidence == "" || r.PostFormValue("sure") != "yes" {
+		s.showKeys(w, r, "Nothing was released. Write down how you know, and confirm it.")
+		return
+	}
+	s.operate(w, r, "Released: the next call goes out under a new key, now.", func(tx pgx.Tx, of idempotency.Standing) error {
+		spent, next, err := idempotency.Release(r.Context(), tx, s.Secret.For(secret.Idempotency), of.AccountID, of.ID, "", "operator "+actor+": "+evidence)
+		if err != nil {
+			return err
+		}
+		return audit.RecordOperator(r.Context(), tx, act(of, "request.release", map[string]any{
+			"decision": "not-executed", "evidence": evidence, "held": of.HeldReason, "phase": spent.Phase, "spent": spent.Key, "next": next.Key}))
+	})
+}
+
+func (s *Server) operate(w http.ResponseWriter, r *http.Request, done string, do func(pgx.Tx, idempotency.Standing) error) {
+	found, err := idempotency.LookUp(r.Context(), s.Pool, r.PathValue("id"))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if len(found) != 1 {
+		s.notFound(w, r)
+		return
+	}
+	err = pgx.BeginFunc(r.Context(), s.Pool, func(tx pgx.Tx) error { return do(tx, found[0]) })
+	switch {
+	case errors.Is(err, idempotency.ErrNotYours):
+		s.showKeys(w, r, "The request is "+found[0].State+" by now: there is nothing to decide.")
+	case err != nil:
+		s.fail(w, r, err)
+	default:
+		say(w, r, done)
+		http.Redirect(w, r, "/dashboard/requests/"+found[0].ID, http.StatusSeeOther)
+	}
+}
+
+func act(of idempotency.Standing, operation string, details any) audit.OperatorAct {
+	a := audit.OperatorAct{User: actor, Operation: operation, AccountID: of.AccountID, Livemode: of.Livemode, RequestID: of.ID, Details: details}
+	if !of.Keyless {
+		a.Key = of.Key
+	}
+	return a
+}

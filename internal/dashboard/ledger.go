@@ -1,0 +1,262 @@
+package dashboard
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// sums are a ledger account's two sides.
+type sums struct {
+	Currency string
+	Account  string
+	Debit    int64
+	Credit   int64
+}
+
+// Balance is what is left on the heavier side, and Side which one that is.
+func (t sums) Balance() int64 {
+	if t.Debit >= t.Credit {
+		return t.Debit - t.Credit
+	}
+	return t.Credit - t.Debit
+}
+
+func (t sums) Side() string {
+	if t.Debit >= t.Credit {
+		return "debit"
+	}
+	return "credit"
+}
+
+const selectSums = `
+	SELECT b.currency, e.account::text AS account,
+	       coalesce(sum(e.amount) FILTER (WHERE e.amount > 0), 0)::bigint AS debit, coalesce(-sum(e.amount) FILTER (WHERE e.amount < 0), 0)::bigint AS credit
+	FROM ledger_books b JOIN ledger_entries e ON e.book_id = b.id
+	WHERE b.account_id = @account_id AND b.livemode = @livemode
+	GROUP BY b.currency, e.account
+	ORDER BY b.currency, e.account`
+
+// entry is one side of one leg.
+type entry struct {
+	PostingID string
+	Currency  string
+	Account   string
+	Side      string
+	Amount    int64
+	Kind      string
+	Source    string
+}
+
+// The newest of each account and side: as many as a T has room for.
+const selectNewest = `
+	SELECT t.posting_id, b.currency, a.account::text AS account, s.side, t.amount, t.kind, t.source
+	FROM ledger_books b
+	CROSS JOIN unnest(enum_range(NULL::ledger_account)) a (account)
+	CROSS JOIN (VALUES ('debit'), ('credit')) s (side)
+	CROSS JOIN LATERAL (
+		SELECT l.posting_id, l.amount, p.kind, p.source
+		FROM ledger_legs l JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id
+		WHERE l.book_id = b.id AND CASE s.side WHEN 'debit' THEN l.debit ELSE l.credit END = a.account
+		ORDER BY l.posting_id DESC, l.leg LIMIT 6) t
+	WHERE b.account_id = @account_id AND b.livemode = @livemode AND b.currency = @currency`
+
+// line is what one posting did to one account.
+type line struct {
+	PostingID string
+	Currency  string
+	Debit     int64
+	Credit    int64
+	Kind      string
+	Source    string
+	RequestID string
+	CreatedAt time.Time
+}
+
+const (
+	selectLines = `
+	SELECT p.id AS posting_id, b.currency, p.kind, p.source, p.request_id, p.created_at, s.debit, s.credit
+	FROM ledger_books b
+	JOIN ledger_postings p ON p.book_id = b.id
+	CROSS JOIN LATERAL (
+		SELECT coalesce(sum(l.amount) FILTER (WHERE l.debit::text = @account), 0)::bigint AS debit,
+		       coalesce(sum(l.amount) FILTER (WHERE l.credit::text = @account), 0)::bigint AS credit
+		FROM ledger_legs l WHERE l.book_id = b.id AND l.posting_id = p.id) s
+	WHERE b.account_id = @account_id AND b.livemode = @livemode AND b.currency = @currency AND (s.debit, s.credit) <> (0, 0)`
+	linesDown = selectLines + ` AND (@before = '' OR p.id < @before) ORDER BY p.id DESC LIMIT @limit`
+	linesUp   = selectLines + ` AND p.id > @after ORDER BY p.id LIMIT @limit`
+)
+
+// tAccount is an account as a bookkeeper draws it.
+type tAccount struct {
+	sums
+	Debits, Credits []entry
+	Href            string
+}
+
+type ledgerPage struct {
+	Currency   string
+	Currencies []chip
+	Accounts   []tAccount
+	Trial      trial
+	Account    string // the one whose entries are listed; "" for all as Ts
+	Lines      []line
+	Pager      pager
+}
+
+// trial is the trial balance of one currency.
+type trial struct {
+	Rows          []sums
+	Currency      string
+	Debit, Credit int64 // of the balances
+}
+
+// Difference is 0, or something is very wrong.
+func (t trial) Difference() int64 { return t.Debit - t.Credit }
+
+func (s *Server) ledger(w http.ResponseWriter, r *http.Request) {
+	of, err := s.scope(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	all, err := read[sums](r.Context(), s, selectSums, of.args(nil))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page := ledgerPage{Account: r.FormValue("account")}
+	page.Currency, page.Currencies = currencies(r, all)
+	page.Trial = trialOf(all, page.Currency)
+	if page.Account == "" {
+		page.Accounts, err = s.tAccounts(r, of, page.Trial)
+	} else {
+		err = s.lines(r, of, &page)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.list(w, r, of, "dashboard/ledger", "ledger", "Ledger", page)
+}
+
+func currencies(r *http.Request, all []sums) (chosen string, choices []chip) {
+	var known []string
+	for _, t := range all {
+		if !slices.Contains(known, t.Currency) {
+			known = append(known, t.Currency)
+		}
+	}
+	chosen = r.FormValue("currency")
+	if !slices.Contains(known, chosen) && len(known) > 0 {
+		chosen = known[0]
+		if slices.Contains(known, "usd") {
+			chosen = "usd"
+		}
+	}
+	for _, c := range known {
+		choices = append(choices, chip{c, with(r.URL, "currency", c, "before", "after"), c == chosen})
+	}
+	return chosen, choices
+}
+
+func trialOf(all []sums, currency string) trial {
+	t := trial{Currency: currency}
+	for _, one := range all {
+		if one.Currency != currency {
+			continue
+		}
+		t.Rows = append(t.Rows, one)
+		if one.Side() == "debit" {
+			t.Debit += one.Balance()
+		} else {
+			t.Credit += one.Balance()
+		}
+	}
+	return t
+}
+
+func (s *Server) tAccounts(r *http.Request, of scope, trial trial) ([]tAccount, error) {
+	newest, err := read[entry](r.Context(), s, selectNewest, of.args(pgx.StrictNamedArgs{"currency": trial.Currency}))
+	if err != nil {
+		return nil, err
+	}
+	var all []tAccount
+	for _, row := range trial.Rows {
+		t := tAccount{sums: row, Href: with(r.URL, "account", row.Account)}
+		for _, e := range newest {
+			switch {
+			case e.Account != row.Account:
+			case e.Side == "debit":
+				t.Debits = append(t.Debits, e)
+			default:
+				t.Credits = append(t.Credits, e)
+			}
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+func (s *Server) lines(r *http.Request, of scope, page *ledgerPage) error {
+	k, sql := keysetOf(r), linesDown
+	args := of.args(pgx.StrictNamedArgs{"currency": page.Currency, "account": page.Account, "limit": pageSize + 1})
+	if k.backwards() {
+		sql, args["after"] = linesUp, k.After
+	} else {
+		args["before"] = k.Before
+	}
+	found, err := read[line](r.Context(), s, sql, args)
+	if err != nil {
+		return err
+	}
+	page.Lines, page.Pager = turn(r, k, found, func(l line) string { return l.PostingID })
+	return nil
+}
+
+type postingPage struct {
+	AccountID   string
+	ID          string
+	Source      string
+	Kind        string
+	Currency    string
+	Livemode    bool
+	AvailableOn time.Time
+	CreatedAt   time.Time
+	RequestID   string
+	Description *string
+	Reverses    *string
+	Legs        []inspect.Leg
+}
+
+// Total is what was debited, and credited.
+func (p postingPage) Total() (total int64) {
+	for _, l := range p.Legs {
+		total += l.Amount
+	}
+	return total
+}
+
+const selectPosting = `
+	SELECT b.account_id, p.id, p.source, p.kind, b.currency, b.livemode, p.available_on, p.created_at, p.request_id, p.description, p.reverses,
+	       (SELECT json_agg(json_build_object('purpose', l.purpose, 'debit', l.debit, 'credit', l.credit, 'amount', l.amount) ORDER BY l.leg)
+	          FROM ledger_legs l WHERE l.book_id = p.book_id AND l.posting_id = p.id) AS legs
+	FROM ledger_books b JOIN ledger_postings p ON p.book_id = b.id AND p.id = @id`
+
+func (s *Server) posting(w http.ResponseWriter, r *http.Request) {
+	found, err := read[postingPage](r.Context(), s, selectPosting, pgx.StrictNamedArgs{"id": r.PathValue("id")})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if len(found) == 0 {
+		s.notFound(w, r)
+		return
+	}
+	s.render(w, r, http.StatusOK, "dashboard/posting", web.Page{Title: "Posting " + found[0].ID, Here: "ledger", Desk: true, Data: found[0]})
+}

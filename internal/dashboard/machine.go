@@ -1,0 +1,107 @@
+package dashboard
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// apiKey is what may be shown of a key: never the key.
+type apiKey struct {
+	ID        string
+	AccountID string
+	Livemode  bool
+	Kind      string
+	Display   string
+	Demo      bool
+	CreatedAt time.Time
+	ExpiresAt *time.Time
+	Ended     bool
+}
+
+// State is the key's, in the badges' words.
+func (k apiKey) State() string {
+	if k.Ended {
+		return "expired"
+	}
+	return "active"
+}
+
+const selectKeys = `
+	SELECT id, account_id, livemode, kind, display, demo, created_at, expires_at, coalesce(expires_at <= clock_timestamp(), false) AS ended
+	FROM api_keys
+	ORDER BY account_id, livemode, kind DESC, id
+	LIMIT 500`
+
+func (s *Server) keys(w http.ResponseWriter, r *http.Request) {
+	found, err := read[apiKey](r.Context(), s, selectKeys, nil)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.render(w, r, http.StatusOK, "dashboard/keys", web.Page{Title: "API keys", Here: "keys", Desk: true, Data: found})
+}
+
+// workerRow is a process that says it is alive, or said so not long ago.
+type workerRow struct {
+	ID        string
+	Kind      string
+	Host      string
+	PID       int32 `db:"pid"`
+	StartedAt time.Time
+	Until     time.Time
+	Alive     bool
+	Driving   int64
+}
+
+// State is the process's, in the badges' words.
+func (p workerRow) State() string {
+	if p.Alive {
+		return "alive"
+	}
+	return "dead"
+}
+
+const selectWorkers = `
+	SELECT w.id, w.kind, w.host, w.pid, w.started_at, w.alive_until AS until, w.alive_until > clock_timestamp() AS alive,
+	       (SELECT count(*) FROM requests r WHERE r.state IN ('running', 'parked', 'held') AND r.owner = w.id) AS driving
+	FROM workers w
+	ORDER BY alive DESC, w.kind, w.started_at DESC
+	LIMIT 100`
+
+// queue is what waits for a worker.
+type queue struct {
+	Due    int64
+	Later  int64
+	Lost   int64
+	Held   int64
+	Oldest *time.Time
+}
+
+const selectQueue = `
+	SELECT count(*) FILTER (WHERE r.state = 'parked' AND r.due_at <= clock_timestamp()) AS due,
+	       count(*) FILTER (WHERE r.state = 'parked' AND r.due_at > clock_timestamp()) AS later,
+	       count(*) FILTER (WHERE r.state = 'running' AND NOT EXISTS (SELECT FROM workers w WHERE w.id = r.owner AND w.alive_until > clock_timestamp())) AS lost,
+	       count(*) FILTER (WHERE r.state = 'held') AS held,
+	       min(r.created_at) AS oldest
+	FROM requests r WHERE r.state IN ('running', 'parked', 'held')`
+
+type workersPage struct {
+	Workers []workerRow
+	Queue   queue
+}
+
+func (s *Server) workers(w http.ResponseWriter, r *http.Request) {
+	found, err := read[workerRow](r.Context(), s, selectWorkers, nil)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	waiting, err := read[queue](r.Context(), s, selectQueue, nil)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.render(w, r, http.StatusOK, "dashboard/workers", web.Page{Title: "Workers", Here: "workers", Desk: true, Data: workersPage{found, waiting[0]}})
+}

@@ -1,0 +1,94 @@
+package dashboard
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+func (s *Server) list(w http.ResponseWriter, r *http.Request, of scope, name, here, title string, data any) {
+	s.render(w, r, http.StatusOK, name, web.Page{Title: title, Here: here, Desk: true, Scopes: of.all, Data: data})
+}
+
+// volume is what was taken on one day in one currency.
+type volume struct {
+	Day      time.Time
+	Currency string
+	Count    int64
+	Amount   int64
+}
+
+const selectVolume = `
+	SELECT date_trunc('day', c.created_at AT TIME ZONE 'UTC') AS day, c.currency, count(*) AS count, sum(c.amount_captured)::bigint AS amount
+	FROM charges c
+	WHERE c.account_id = @account_id AND c.livemode = @livemode AND c.id >= @first AND c.captured
+	GROUP BY 1, 2 ORDER BY 1`
+
+const selectBalances = `
+	SELECT b.currency, ledger_available(b.id) AS available,
+	       coalesce((SELECT sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount WHEN l.debit = 'merchant_balance' THEN -l.amount ELSE 0 END)
+	                   FROM ledger_legs l WHERE l.book_id = b.id), 0)::bigint AS total
+	FROM ledger_books b
+	WHERE b.account_id = @account_id AND b.livemode = @livemode
+	ORDER BY b.currency`
+
+type balance struct {
+	Currency  string
+	Available int64
+	Total     int64
+}
+
+// Pending is what will be available later.
+func (b balance) Pending() int64 { return b.Total - b.Available }
+
+type overviewPage struct {
+	Proof     proof
+	Balances  []balance
+	Payments  []payment
+	Stuck     []stuck
+	Chart     chart
+	AccountID string
+}
+
+// stuck is a request that waits for somebody.
+type stuck struct {
+	State string
+	Count int64
+}
+
+const selectStuck = `
+	SELECT state, count(*) AS count FROM requests
+	WHERE state IN ('running', 'parked', 'held') GROUP BY state ORDER BY state`
+
+func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
+	of, err := s.scope(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page := overviewPage{AccountID: of.AccountID}
+	if page.Proof, err = s.facts.get(r.Context()); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if page.Balances, err = read[balance](r.Context(), s, selectBalances, of.args(nil)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	args := paymentFilter{}.args(of, 8)
+	args["before"] = ""
+	if page.Payments, err = read[payment](r.Context(), s, paymentsDown, args); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if page.Stuck, err = read[stuck](r.Context(), s, selectStuck, nil); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if page.Chart, err = s.chart(r.Context(), of); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.list(w, r, of, "dashboard/overview", "overview", "Overview", page)
+}

@@ -1,0 +1,106 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/ratchet-pay/ratchet/internal/money"
+)
+
+// deed is something that can be done to a payment: the request that does it, and
+// what is said when it is done.
+type deed struct {
+	path string
+	form url.Values
+	done string
+}
+
+// deeds name what the page's buttons do.
+func deedOf(p *paymentDetail, name string, amount int64) (deed, bool) {
+	sum, shown := strconv.FormatInt(amount, 10), money.Format(amount, p.Currency)
+	switch {
+	case name == "refund" && p.CanRefund():
+		return deed{"/v1/refunds", url.Values{"charge": {p.ID}, "amount": {sum}}, shown + " was refunded."}, true
+	case name == "capture" && p.CanCapture() && p.PaymentIntentID != nil:
+		return deed{"/v1/payment_intents/" + *p.PaymentIntentID + "/capture", url.Values{"amount_to_capture": {sum}}, shown + " was captured."}, true
+	case name == "capture" && p.CanCapture():
+		return deed{"/v1/charges/" + p.ID + "/capture", url.Values{"amount": {sum}}, shown + " was captured."}, true
+	case name == "release" && p.CanCapture() && p.PaymentIntentID != nil:
+		return deed{"/v1/payment_intents/" + *p.PaymentIntentID + "/cancel", url.Values{}, "The hold was let go."}, true
+	case name == "release" && p.CanCapture():
+		return deed{"/v1/refunds", url.Values{"charge": {p.ID}}, "The hold was let go."}, true
+	}
+	return deed{}, false
+}
+
+// postPayment refunds, captures or releases. The key was made when the form was
+// drawn, so that a form that is sent twice, or again after a crash, is one request.
+func (s *Server) postPayment(w http.ResponseWriter, r *http.Request) {
+	key, typed := r.PostFormValue("key"), r.PostFormValue("amount")
+	p, err := s.findPayment(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if p == nil {
+		s.notFound(w, r)
+		return
+	}
+	again := paymentPage{Key: key, Typed: typed}
+	amount, err := parseAmount(typed, p.Currency)
+	if err != nil && r.PathValue("deed") != "release" {
+		again.Wrong = err.Error()
+		s.showPayment(w, r, http.StatusUnprocessableEntity, again)
+		return
+	}
+	do, possible := deedOf(p, r.PathValue("deed"), amount)
+	if !possible && !s.sentBefore(r, p.AccountID, key) {
+		again.Key, again.Wrong = newKey("payment"), "There is nothing of that kind left to do: the payment has changed since the page was drawn."
+		s.showPayment(w, r, http.StatusConflict, again)
+		return
+	}
+	if !possible { // the same form a second time: what it did is on the page already
+		http.Redirect(w, r, "/dashboard/payments/"+p.ID, http.StatusSeeOther)
+		return
+	}
+	a, err := s.ask(r, p.AccountID, p.Livemode, http.MethodPost, do.path, key, do.form)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if again.Wrong = a.refusal(); again.Wrong == "" {
+		say(w, r, do.done)
+		http.Redirect(w, r, "/dashboard/payments/"+p.ID, http.StatusSeeOther)
+		return
+	}
+	if again.Open = a.open(); !again.Open {
+		again.Key = newKey("payment") // that answer was the last one to this key
+	}
+	s.showPayment(w, r, a.status, again)
+}
+
+const keyIsTaken = `SELECT true AS taken FROM requests WHERE key = @key AND account_id = @account_id LIMIT 1`
+
+func (s *Server) sentBefore(r *http.Request, accountID, key string) bool {
+	found, err := read[struct{ Taken bool }](r.Context(), s, keyIsTaken, map[string]any{"key": key, "account_id": accountID})
+	return err == nil && len(found) == 1
+}
+
+var errAmount = errors.New("an amount looks like 20.00")
+
+// parseAmount reads an amount as people write it, in minor units.
+func parseAmount(text, currency string) (int64, error) {
+	whole, fraction, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(text), ",", ""), ".")
+	exponent := money.Exponent(currency)
+	if len(fraction) > exponent || whole == "" || len(whole) > 12 {
+		return 0, errAmount
+	}
+	amount, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", exponent-len(fraction)), 10, 64)
+	if err != nil || amount <= 0 {
+		return 0, errAmount
+	}
+	return amount, nil
+}

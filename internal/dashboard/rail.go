@@ -1,0 +1,187 @@
+package dashboard
+
+import (
+	"fmt"
+
+	"github.com/ratchet-pay/ratchet/internal/inspect"
+)
+
+// rail is the drawing of a request: recovery points are stations, left to right;
+// every attempt is a lane, top to bottom; the other side is the ground below.
+// Positions are pixels of the drawing.
+type rail struct {
+	Width, Height int
+	Stations      []railStation
+	Lanes         []railLane
+	Calls         []railCall
+	Ground        int // of the other side; 0 where it was not asked
+	GroundX       int
+	GroundW       int
+	Alt           string
+}
+
+type railStation struct {
+	X       int
+	Name    []string // in lines
+	Reached bool
+	Foreign bool
+}
+
+type railLane struct {
+	Y, From, To int
+	Who, How    string
+	Tone        string // good, bad, warn, info
+	Stops       []int
+	DropX       int // where the next attempt went on; 0 for the last
+	DropY       int
+	End         inspect.End
+}
+
+type railCall struct {
+	X, From, To int
+	Text        string
+	Moved       bool
+}
+
+const (
+	railLeft, railTop    = 210, 74
+	railStep, railLaneH  = 176, 66
+	railRight, railNamed = 120, 14 // characters of a name in one line
+)
+
+// draw lays a request out.
+func draw(r *inspect.Request) rail {
+	all := []inspect.Station{{Name: "begun", ReachedAt: &r.CreatedAt, Epoch: 1}}
+	for _, s := range r.Stations {
+		if s.Kind != "abandoned" || s.ReachedAt != nil {
+			all = append(all, s)
+		}
+	}
+	p := rail{Width: railLeft + (len(all)-1)*railStep + railRight, Height: railTop + len(r.Attempts)*railLaneH}
+	places := map[string]int{"": 0}
+	for i, s := range all {
+		places[s.Name] = i
+		p.Stations = append(p.Stations, railStation{X: railLeft + i*railStep, Name: wrap(s.Name), Reached: s.ReachedAt != nil, Foreign: s.Kind == "foreign"})
+	}
+	for i, a := range r.Attempts {
+		p.Lanes = append(p.Lanes, lane(a, all, places, railTop+i*railLaneH))
+	}
+	for i := range len(p.Lanes) - 1 {
+		p.Lanes[i].DropX, p.Lanes[i].DropY = p.Lanes[i+1].From, p.Lanes[i+1].Y
+	}
+	p.ask(r, all, places)
+	p.Alt = alt(r)
+	return p
+}
+
+// lane is one attempt: from where it took up to where it came.
+func lane(a inspect.Attempt, all []inspect.Station, places map[string]int, y int) railLane {
+	l := railLane{Y: y, Who: fmt.Sprintf("Attempt %d", a.Epoch), End: a.End}
+	if a.PID != nil {
+		l.Who += fmt.Sprintf(" · pid %d", *a.PID)
+	}
+	begin := places[a.Stood]
+	reached := begin
+	if a.Epoch == 1 {
+		l.Stops = append(l.Stops, railLeft)
+	}
+	for i, s := range all {
+		if i > 0 && s.ReachedAt != nil && s.Epoch == a.Epoch {
+			l.Stops = append(l.Stops, railLeft+i*railStep)
+			reached = i
+		}
+	}
+	l.From, l.To = railLeft+begin*railStep, railLeft+reached*railStep
+	switch a.End {
+	case inspect.Died:
+		l.How, l.Tone = "died", "bad"
+	case inspect.Yielded:
+		l.How, l.Tone = "no outcome, parked", "warn"
+	case inspect.Driving:
+		l.How, l.Tone = "under way", "info"
+	case inspect.Waiting:
+		l.How, l.Tone = "waits for a person", "bad"
+	default:
+		l.How, l.Tone = "finished", "good"
+	}
+	if a.End == inspect.Ended {
+		l.To += railStep / 3 // to the answer
+	} else {
+		l.To += railStep / 2 // on its way to the next station
+	}
+	return l
+}
+
+// ask draws the calls: from the lanes that made them down to the other side.
+func (p *rail) ask(r *inspect.Request, all []inspect.Station, places map[string]int) {
+	if len(r.Calls) == 0 {
+		return
+	}
+	p.Ground = p.Height + 16
+	p.Height = p.Ground + 44
+	p.GroundX, p.GroundW = railLeft, (len(all)-1)*railStep+railRight-40
+	for _, c := range r.Calls {
+		at, known := places[c.Phase]
+		if !known {
+			continue
+		}
+		text := "nothing happened"
+		moved := false
+		for _, m := range c.Movements {
+			if m.Kind != "none" {
+				text, moved = m.Kind+" of a card", true
+			}
+		}
+		if c.Unread != "" {
+			text = "?"
+		}
+		for i, a := range r.Attempts {
+			over := a.Until != nil && !c.AskedAt.Before(*a.Until)
+			here := all[at].ReachedAt != nil && all[at].Epoch == a.Epoch
+			began := !c.AskedAt.Before(a.From) && !over
+			if here || began {
+				x := railLeft + at*railStep - railStep/2 - 26 + 14*i
+				p.Calls = append(p.Calls, railCall{X: x, From: p.Lanes[i].Y, To: p.Ground, Text: text, Moved: moved})
+				text = "" // the same key, the same answer
+			}
+		}
+	}
+}
+
+func alt(r *inspect.Request) string {
+	reached := 0
+	for _, s := range r.Stations {
+		if s.ReachedAt != nil {
+			reached++
+		}
+	}
+	return fmt.Sprintf("%s: %d of %d recovery points passed in %d attempts, of which %d ended in a death. The timeline below tells all of it.",
+		r.Flow, reached, len(r.Stations), len(r.Attempts), r.Crashes())
+}
+
+// wrap breaks a recovery point's name at its words.
+func wrap(name string) (lines []string) {
+	line := ""
+	word := ""
+	flush := func() {
+		switch {
+		case line == "":
+			line = word
+		case len(line)+1+len(word) > railNamed:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+		word = ""
+	}
+	for _, c := range name {
+		if c == '_' {
+			flush()
+			continue
+		}
+		word += string(c)
+	}
+	flush()
+	return append(lines, line)
+}

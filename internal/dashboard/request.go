@@ -1,0 +1,88 @@
+package dashboard
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// requestPage is the inspector.
+type requestPage struct {
+	Request *inspect.Request
+	Rail    rail
+	Writes  []write
+	Lines   []inspect.Line
+	State   string // as the badge says it: a running request whose driver is dead is not running
+}
+
+// write is what the transaction of one recovery point wrote.
+type write struct {
+	Station  inspect.Station
+	Postings []inspect.Posting
+	Events   []inspect.Event
+	Answer   bool
+}
+
+func (s *Server) request(w http.ResponseWriter, r *http.Request) {
+	found, err := idempotency.LookUp(r.Context(), s.Pool, r.PathValue("id"))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if len(found) == 0 {
+		s.notFound(w, r)
+		return
+	}
+	shown, err := inspect.Show(r.Context(), s.Pool, s.books(), found[0])
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page := requestPage{Request: shown, Rail: draw(shown), Writes: writes(shown), Lines: inspect.Timeline(shown), State: standing(shown.Standing)}
+	s.render(w, r, http.StatusOK, "dashboard/request", web.Page{Title: "Request " + shown.ID, Here: "requests", Desk: true, Data: page})
+}
+
+func standing(s idempotency.Standing) string {
+	if inspect.Abandoned(s) {
+		return "orphaned"
+	}
+	return s.State
+}
+
+// writes puts what was written to the recovery point it was committed with.
+func writes(r *inspect.Request) []write {
+	var all []write
+	for _, station := range r.Stations {
+		if station.ReachedAt == nil {
+			continue
+		}
+		all = append(all, write{Station: station})
+	}
+	for _, p := range r.Postings {
+		if at := wrote(r, all, p.CreatedAt); at != nil {
+			at.Postings = append(at.Postings, p)
+		}
+	}
+	for _, e := range r.Events {
+		if at := wrote(r, all, e.CreatedAt); at != nil {
+			at.Events = append(at.Events, e)
+		}
+	}
+	if len(all) > 0 && r.Status != nil {
+		all[len(all)-1].Answer = true
+	}
+	return all
+}
+
+func wrote(r *inspect.Request, all []write, at time.Time) *write {
+	station := r.Wrote(at)
+	for i := range all {
+		if station != nil && all[i].Station.Name == station.Name {
+			return &all[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package dashboard
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// logged is a line of the log of requests.
+type logged struct {
+	ID         string
+	Method     string
+	Path       string
+	Key        string
+	Keyless    bool
+	Flow       string
+	State      string
+	Point      string
+	Status     *int16
+	ObjectID   *string
+	Epoch      int32
+	Owner      *string
+	OwnerPID   *int32 `db:"owner_pid"`
+	HeldReason *string
+	DueAt      *time.Time
+	CreatedAt  time.Time
+	TookMS     *float64 `db:"took_ms"`
+}
+
+// What says "running" may have lost its process: then it is shown as orphaned.
+const selectLogged = `
+	SELECT r.id, r.method, r.path, r.key, r.keyless, r.flow,
+	       CASE WHEN r.state = 'running' AND (r.lease_until <= clock_timestamp() OR w.alive_until IS NULL OR w.alive_until <= clock_timestamp()) THEN 'orphaned' ELSE r.state END AS state,
+	       r.point, r.status, r.object_id, r.epoch, r.owner, w.pid AS owner_pid, r.held_reason, r.due_at, r.created_at,
+	       extract(epoch FROM r.finished_at - r.created_at)::float8 * 1000 AS took_ms
+	FROM requests r
+	LEFT JOIN workers w ON w.id = r.owner
+	WHERE r.account_id = @account_id AND r.livemode = @livemode
+	  AND (@flow = '' OR r.flow = @flow)
+	  AND (@status = '' OR @status = 'ok' AND r.status < 400 OR @status = 'error' AND r.status >= 400 OR @status = 'none' AND r.status IS NULL)
+	  AND (NOT @again::boolean OR r.epoch > 1)
+	  AND (cardinality(@states::text[]) = 0 OR r.state = ANY (@states::text[]))`
+
+const (
+	loggedDown = selectLogged + ` AND (@before = '' OR r.id < @before) ORDER BY r.id DESC LIMIT @limit`
+	loggedUp   = selectLogged + ` AND r.id > @after ORDER BY r.id LIMIT @limit`
+)
+
+type requestsPage struct {
+	Requests []logged
+	Results  []chip
+	Flows    []string
+	Flow     string
+	Again    bool
+	Status   string
+	Pager    pager
+	Newest   bool
+	Filtered bool
+}
+
+// flows are few, and each is there once for each of its versions.
+const selectFlows = `SELECT DISTINCT flow FROM flows ORDER BY flow`
+
+func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
+	of, err := s.scope(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page := requestsPage{Flow: r.FormValue("flow"), Status: r.FormValue("status"), Again: r.FormValue("again") == "yes"}
+	page.Filtered = page.Flow != "" || page.Status != "" || page.Again
+	flows, err := read[struct{ Flow string }](r.Context(), s, selectFlows, nil)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	for _, f := range flows {
+		page.Flows = append(page.Flows, f.Flow)
+	}
+	found, err := s.logged(r, of, page, nil)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	k := keysetOf(r)
+	page.Newest = k == keyset{}
+	page.Requests, page.Pager = turn(r, k, found, func(l logged) string { return l.ID })
+	page.Results = chips(r, "status", [2]string{"", "All"}, [2]string{"ok", "Succeeded"}, [2]string{"error", "Refused"}, [2]string{"none", "Unfinished"})
+	s.list(w, r, of, "dashboard/requests", "requests", "Requests", page)
+}
+
+func (s *Server) logged(r *http.Request, of scope, page requestsPage, states []string) ([]logged, error) {
+	if states == nil {
+		states = []string{}
+	}
+	k, sql := keysetOf(r), loggedDown
+	args := of.args(pgx.StrictNamedArgs{"flow": page.Flow, "status": page.Status, "again": page.Again, "states": states, "limit": pageSize + 1})
+	if k.backwards() {
+		sql, args["after"] = loggedUp, k.After
+	} else {
+		args["before"] = k.Before
+	}
+	return read[logged](r.Context(), s, sql, args)
+}
+
+// Short is a key as far as a line has room for it.
+func (l logged) Short() string {
+	const most = 28
+	if len(l.Key) <= most {
+		return l.Key
+	}
+	return strings.ToValidUTF8(l.Key[:most], "") + "…"
+}

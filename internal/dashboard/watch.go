@@ -1,0 +1,147 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// versions names the state of each topic: what differs has changed. Events tell
+// of every change of money; requests change without one, but only while they are
+// unfinished, and those are few.
+type versions struct {
+	Money    string `json:"money"`
+	Requests string `json:"requests"`
+	Workers  string `json:"workers"`
+}
+
+const selectVersions = `
+	SELECT coalesce((SELECT max(last.id) FROM accounts a CROSS JOIN LATERAL (SELECT max(e.id) AS id FROM events e WHERE e.account_id = a.id) last), '') AS money,
+	       coalesce((SELECT max(last.id) FROM accounts a CROSS JOIN LATERAL (SELECT max(r.id) AS id FROM requests r WHERE r.account_id = a.id) last), '')
+	           || (SELECT concat('/', count(*), '/', sum(epoch), '/', sum(ord), '/', count(*) FILTER (WHERE state = 'held'), '/', count(*) FILTER (WHERE state = 'parked'))
+	                 FROM requests WHERE state IN ('running', 'parked', 'held')) AS requests,
+	       (SELECT concat(count(*), '/', max(id)) FROM workers WHERE alive_until > clock_timestamp()) AS workers`
+
+// watchEvery is how late a page may be.
+const watchEvery = 400 * time.Millisecond
+
+// watcher asks the database what has changed, once for all who look, and not at
+// all while nobody does. It never listens to the money's transactions: a NOTIFY
+// in one of them would make all of them commit one after the other.
+type watcher struct {
+	pool *pgxpool.Pool
+	log  *slog.Logger
+
+	mu      sync.Mutex
+	clients map[chan versions]struct{}
+	over    chan struct{} // closed when the server stops
+	stop    context.CancelFunc
+	last    versions
+}
+
+func newWatcher(pool *pgxpool.Pool, log *slog.Logger) *watcher {
+	return &watcher{pool: pool, log: log, clients: map[chan versions]struct{}{}, over: make(chan struct{})}
+}
+
+// join is told what there is now, and then of every change.
+func (w *watcher) join(client chan versions) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clients[client] = struct{}{}
+	if len(w.clients) == 1 {
+		ctx, stop := context.WithCancel(context.Background())
+		w.stop, w.last = stop, versions{}
+		go w.run(ctx)
+	} else {
+		client <- w.last
+	}
+}
+
+func (w *watcher) leave(client chan versions) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.clients, client)
+	if len(w.clients) == 0 {
+		w.stop()
+	}
+}
+
+func (w *watcher) run(ctx context.Context) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		rows, _ := w.pool.Query(ctx, selectVersions)
+		now, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[versions])
+		if err == nil {
+			w.tell(now)
+		} else if ctx.Err() == nil {
+			w.log.Warn("watch", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// tell keeps only the newest for a client that is slow.
+func (w *watcher) tell(now versions) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now == w.last {
+		return
+	}
+	w.last = now
+	for client := range w.clients {
+		select {
+		case <-client:
+		default:
+		}
+		client <- now
+	}
+}
+
+const heartbeat = 15 * time.Second
+
+// stream is the one stream that a page has: what changed, and never what it
+// changed to. The page asks for that itself.
+func (w *watcher) stream(out http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(out)
+	_ = control.SetWriteDeadline(time.Time{}) // it is meant to last
+	_ = control.SetReadDeadline(time.Time{})
+	out.Header().Set("Content-Type", "text/event-stream")
+	client := make(chan versions, 1)
+	w.join(client)
+	defer w.leave(client)
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	var sent versions
+	for first := true; ; first = false {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-w.over:
+			return
+		case <-beat.C:
+			fmt.Fprint(out, ": still here\n\n")
+		case now := <-client:
+			if now == sent && !first {
+				continue
+			}
+			sent = now
+			text, _ := json.Marshal(now) // texts always encode
+			fmt.Fprintf(out, "retry: 1000\ndata: %s\n\n", text)
+		}
+		if control.Flush() != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// resolve checks who could reach an address. Everybody knows the demo's keys, so
+// only this machine may, unless that is asked for.
+func resolve(addr string, lan bool) (*net.TCPAddr, error) {
+	address, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		return nil, &Refusal{fmt.Sprintf("--addr %s is no address to listen on, such as 127.0.0.1:8080: %v", addr, err)}
+	}
+	if !lan && !address.IP.IsLoopback() {
+		return nil, &Refusal{fmt.Sprintf("--addr %s would let other machines in, and everybody knows the demo's keys: "+
+			"use 127.0.0.1, or say --lan if that is what you want", addr)}
+	}
+	return address, nil
+}
+
+// claimPort finds out whether the API will be able to listen, before anything is
+// started. Port 0 becomes a free one.
+func claimPort(address *net.TCPAddr) (addr string, err error) {
+	listener, err := net.ListenTCP("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return "", fmt.Errorf("%s is taken by another program; choose another port with --addr 127.0.0.1:%d", address, address.Port+1)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}
+
+// innerPorts are any free ones: nobody but the parts needs to find the acquirer,
+// and usual ports would be fought over by two demos that start at once. None is
+// the API's, which is free, too, until the API is started.
+func innerPorts(apis string, n int) (addrs []string, err error) {
+	for len(addrs) < n {
+		listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			return nil, fmt.Errorf("no free port on 127.0.0.1: %w", err)
+		}
+		defer listener.Close() // all at the end, so that no two are the same
+		if addr := listener.Addr().String(); portOf(addr) != portOf(apis) {
+			addrs = append(addrs, addr)
+		}
+	}
+	return addrs, nil
+}
+
+func portOf(addr string) string {
+	_, port, _ := net.SplitHostPort(addr)
+	return port
+}
+
+// baseURL is how a client on this machine reaches an address.
+func baseURL(addr string) string {
+	address, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil || !address.IP.IsUnspecified() {
+		return "http://" + addr
+	}
+	return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(address.Port))
+}
+
+// answers waits until a part answers a request with anything at all.
+func answers(ctx context.Context, c *child, url string) error {
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			return response.Body.Close()
+		}
+		select {
+		case err := <-c.failed:
+			return err
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer at %s; its log is %s", c.name, url, c.log)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	// A part that lives shorter than this did not die of being killed by a person:
+	// starting it again at once would only fill the screen.
+	atOnce = 2 * time.Second
+
+	// The pause doubles with every death at once, from nothing to longestPause.
+	firstPause, longestPause = 250 * time.Millisecond, 4 * time.Second
+
+	// stopPatience is longer than a request may take (package process would let one
+	// take 30 seconds; nobody waits that long for Ctrl-C).
+	stopPatience = 12 * time.Second
+)
+
+// child is a part of the demo: a process that is started again whenever it dies.
+type child struct {
+	name    string
+	program string
+	environ []string
+	log     string
+	console *console
+
+	pid    atomic.Int64
+	failed chan error // the first death at once, for who waits for the part to answer
+	cease  chan struct{}
+	ended  chan struct{}
+	once   sync.Once
+}
+
+// startChild runs "program name" until stop.
+func startChild(out *console, name, program, log string, environ []string) (*child, error) {
+	c := &child{
+		name: name, program: program, log: log, console: out, environ: append(inherited(), environ...),
+		failed: make(chan error, 1), cease: make(chan struct{}), ended: make(chan struct{}),
+	}
+	err := out.follow(name, log)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.launch()
+	if err != nil {
+		return nil, err
+	}
+	go c.keepAlive(p)
+	return c, nil
+}
+
+// inherited is our own environment without settings that would contradict the
+// demo's. What the acquirer does wrong on purpose is the user's to say.
+func inherited() []string {
+	return slices.DeleteFunc(os.Environ(), func(setting string) bool {
+		name, _, _ := strings.Cut(setting, "=")
+		ours := name == "DATABASE_URL" || strings.HasPrefix(name, "RATCHET_")
+		return ours && name != "RATCHET_ACQUIRER_TROUBLE"
+	})
+}
+
+// running is one life of a child.
+type running struct {
+	cmd    *exec.Cmd
+	said   int64 // where its words begin in the log
+	began  time.Time
+	exited chan struct{}
+}
+
+// launch forks on a thread that lives as long as the process: the signal that
+// ends it with us (endWithParent) is sent when the forking thread ends, and Go
+// ends threads as it likes. Output goes to a file, because a pipe would fill up
+// and stop the part while we are stopped, by Ctrl-Z for example.
+func (c *child) launch() (*running, error) {
+	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("log of %s: %w", c.name, err)
+	}
+	defer log.Close()
+	end, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, fmt.Errorf("log of %s: %w", c.name, err)
+	}
+	p := &running{cmd: exec.Command(c.program, c.name), said: end, began: time.Now(), exited: make(chan struct{})}
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = c.environ, log, log
+	apart(p.cmd)
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait()
+		}
+		close(p.exited)
+	}()
+	err = <-started
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.name, err)
+	}
+	c.pid.Store(int64(p.cmd.Process.Pid))
+	return p, nil
+}
+
+// keepAlive starts the part again whenever it dies, until stop.
+func (c *child) keepAlive(p *running) {
+	defer close(c.ended)
+	for deaths := 0; ; {
+		select {
+		case <-c.cease:
+			c.end(p)
+			return
+		case <-p.exited:
+		}
+		if time.Since(p.began) >= atOnce {
+			deaths = 0
+		}
+		pause := pauseAfter(deaths)
+		deaths++
+		c.mourn(p, pause)
+		select {
+		case <-c.cease:
+			return
+		case <-time.After(pause):
+		}
+		next, err := c.launch()
+		if err != nil {
+			// Out of processes or memory, perhaps for a moment only: p is as dead as
+			// before, and the loop comes back here after a pause.
+			c.console.sayf("%s cannot be started: %v", c.name, err)
+			continue
+		}
+		p = next
+		c.console.sayf("%s is back as %d", c.name, p.cmd.Process.Pid)
+	}
+}
+
+// pauseAfter is how long a part that has died so often in a row stays down.
+func pauseAfter(deaths int) time.Duration {
+	if deaths == 0 {
+		return 0
+	}
+	return min(firstPause<<min(deaths-1, 10), longestPause)
+}
+
+// mourn says that a part died and, where nobody killed it, its last words.
+func (c *child) mourn(p *running, pause time.Duration) {
+	again := ""
+	if pause > 0 {
+		again = fmt.Sprintf("; again in %v", pause)
+	}
+	message := fmt.Sprintf("%s %d died (%s)%s", c.name, p.cmd.Process.Pid, p.cmd.ProcessState, again)
+	if !killed(p.cmd.ProcessState) {
+		message += ":\n" + lastLines(c.log, p.said, 5)
+	}
+	c.console.sayf("%s", message)
+	select {
+	case c.failed <- fmt.Errorf("%s does not stay alive; its log is %s", c.name, c.log):
+	default:
+	}
+}
+
+func killed(state *os.ProcessState) bool {
+	status, is := state.Sys().(syscall.WaitStatus)
+	return is && status.Signaled()
+}
+
+// stop ends the part in an orderly way, or after stopPatience in the other one.
+func (c *child) stop() {
+	c.once.Do(func() { close(c.cease) })
+	<-c.ended
+}
+
+func (c *child) end(p *running) {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.exited:
+		c.console.sayf("%s %d stopped", c.name, p.cmd.Process.Pid)
+	case <-time.After(stopPatience):
+		_ = p.cmd.Process.Kill()
+		<-p.exited
+		c.console.sayf("%s %d was killed: it did not stop", c.name, p.cmd.Process.Pid)
+	}
+}
+
+// lastLines is the end of what a log holds from an offset on, indented.
+func lastLines(file string, from int64, n int) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "    " + err.Error()
+	}
+	text = text[min(from, int64(len(text))):] // somebody may have emptied it
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return "    " + strings.Join(lines[max(0, len(lines)-n):], "\n    ")
+}

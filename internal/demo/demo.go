@@ -1,0 +1,287 @@
+// Package demo runs all of Ratchet on one machine with nothing to set up, and
+// keeps it running while somebody kills its parts.
+//
+//	data directory ──▶ postgres ──▶ schema, accounts, keys ──▶ acquirer, work, serve
+//
+// The parts are processes of their own, as in production, so that each can be
+// killed for real and what the others do about it can be watched. A part that
+// dies is started again at once. All of them end with this process, however it
+// ends; the data stays for the next run.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/postgres/local"
+)
+
+// Config says where the demo listens and where it keeps its data.
+type Config struct {
+	Addr    string // host:port of the API; port 0 takes a free one
+	LAN     bool   // allow an Addr that other machines reach: everybody knows the demo's keys
+	DataDir string // empty: DefaultDataDir
+
+	// Fresh forgets the data of earlier runs. Refused together with DatabaseURL:
+	// a database that is not the demo's own is not the demo's to empty.
+	Fresh bool
+
+	DatabaseURL string // a server that exists already; empty: the demo starts one of its own
+
+	Program string    // how to call this program again, for the examples that are printed
+	Out     io.Writer // where people read what happens
+}
+
+// Refusal is why a demo does not start as it was told to: a mistake in how it was
+// called, and not something that failed.
+type Refusal struct{ reason string }
+
+func (r *Refusal) Error() string { return r.reason }
+
+// demo is one run.
+type demo struct {
+	Config
+	base    string // the API's address as a URL
+	dir     *dataDir
+	console *console
+	server  *local.Server
+	books   databases
+
+	acquirerAddr          string
+	metricsAddrs          map[string]string // of serve and work
+	secret                string
+	acquirerSecret        string
+	notificationSecret    string
+	password              string // of the dashboard; none where only this machine reaches it
+	serve, work, acquirer *child
+}
+
+// startPatience is how long the parts get until they answer. They need a tenth
+// of a second; a busy machine may need longer.
+const startPatience = 30 * time.Second
+
+// Run brings everything up, prints how to use it and keeps it running until ctx
+// ends; then it stops everything in order and returns nil. An error means that
+// it could not start, or lost its database for good; nothing is left running.
+func Run(ctx context.Context, c Config) (err error) {
+	d := &demo{Config: c, console: newConsole(c.Out)}
+	defer func() {
+		stopped := d.stop()
+		if ctx.Err() != nil {
+			err = stopped // told to stop: whatever that interrupted is no failure
+			return
+		}
+		err = errors.Join(err, stopped)
+	}()
+	err = d.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	err = d.startParts(ctx)
+	if err != nil {
+		return err
+	}
+	err = d.dir.writeEnviron(d.environ())
+	if err != nil {
+		return err
+	}
+	d.banner()
+	return d.watch(ctx)
+}
+
+// prepare does everything that comes before the parts: nothing is started until
+// it is certain that the demo may run here.
+func (d *demo) prepare(ctx context.Context) error {
+	if d.Fresh && d.DatabaseURL != "" {
+		return &Refusal{"--fresh is refused while DATABASE_URL is set: that database is yours, so emptying it is yours to do"}
+	}
+	address, err := resolve(d.Addr, d.LAN)
+	if err != nil {
+		return err
+	}
+	d.dir, err = openDataDir(d.DataDir)
+	if err != nil {
+		return err
+	}
+	d.Addr, err = claimPort(address)
+	if err != nil {
+		return err
+	}
+	d.base = baseURL(d.Addr)
+	inner, err := innerPorts(d.Addr, 3)
+	if err != nil {
+		return err
+	}
+	d.acquirerAddr, d.metricsAddrs = inner[0], map[string]string{"serve": inner[1], "work": inner[2]}
+	d.secret, err = d.dir.secret("secret")
+	if err != nil {
+		return err
+	}
+	d.acquirerSecret, err = d.dir.secret("acquirer-secret")
+	if err != nil {
+		return err
+	}
+	d.notificationSecret, err = d.dir.secret("notification-secret")
+	if err != nil {
+		return err
+	}
+	if d.LAN {
+		d.password, err = d.dir.secret("dashboard-password")
+		if err != nil {
+			return err
+		}
+	}
+	d.server, err = local.Start(ctx, d.serverOptions())
+	if err != nil {
+		return err
+	}
+	return d.prepareDatabases(ctx)
+}
+
+func (d *demo) serverOptions() local.Options {
+	return local.Options{URL: d.DatabaseURL, StateDir: d.dir.path, Log: d.console.sayf}
+}
+
+func (d *demo) prepareDatabases(ctx context.Context) (err error) {
+	if d.DatabaseURL != "" {
+		d.books, err = besides(ctx, d.DatabaseURL)
+	} else {
+		d.books, err = ownDatabases(ctx, d.server.URL, d.Fresh)
+	}
+	if err != nil {
+		return err
+	}
+	err = postgres.Migrate(ctx, d.books.ratchet)
+	if err != nil {
+		return err
+	}
+	err = mayTakeRoles(ctx, d.books.ratchet)
+	if err != nil {
+		return err
+	}
+	return seed(ctx, d.books.ratchet, d.secret)
+}
+
+// environ is what the parts, and the operator's commands beside them, need to know.
+func (d *demo) environ() []string {
+	return []string{
+		"RATCHET_DASHBOARD=on",
+		"RATCHET_DASHBOARD_PASSWORD=" + d.password,
+		"RATCHET_DEMO=1",
+		"RATCHET_ADDR=" + d.Addr,
+		"RATCHET_URL=" + d.base,
+		"RATCHET_DATABASE_URL=" + d.books.ratchet,
+		"RATCHET_SECRET=" + d.secret,
+		"RATCHET_ACQUIRER_ADDR=" + d.acquirerAddr,
+		"RATCHET_ACQUIRER_URL=http://" + d.acquirerAddr,
+		"RATCHET_ACQUIRER_DATABASE_URL=" + d.books.acquirer,
+		"RATCHET_ACQUIRER_SECRET=" + d.acquirerSecret,
+		"RATCHET_WEBHOOK_ALLOW_LOOPBACK=1",
+		"RATCHET_ACQUIRER_NOTIFY_URL=" + d.base + acquirer.NotificationsPath,
+		"RATCHET_NOTIFICATION_SECRET=" + d.notificationSecret,
+		"RATCHET_ACQUIRER_SETTLE_EVERY=10s",
+	}
+}
+
+// environOf is what one part needs to know. Ctrl-C means now: nobody has to be
+// given time to send callers elsewhere.
+func (d *demo) environOf(part string) []string {
+	return append(d.environ(), "RATCHET_METRICS_ADDR="+d.metricsAddrs[part], "RATCHET_DRAIN_GRACE=0s")
+}
+
+func (d *demo) startParts(ctx context.Context) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	for _, part := range []struct {
+		child **child
+		name  string
+	}{{&d.acquirer, "acquirer"}, {&d.work, "work"}, {&d.serve, "serve"}} {
+		child, err := startChild(d.console, part.name, program, d.dir.log(part.name), d.environOf(part.name))
+		if err != nil {
+			return err
+		}
+		*part.child = child
+	}
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	err = answers(ctx, d.acquirer, "http://"+d.acquirerAddr+"/")
+	if err != nil {
+		return err
+	}
+	return answers(ctx, d.serve, d.base+"/v1/account")
+}
+
+// watch returns when ctx ends, or when the database is gone and does not come back.
+func (d *demo) watch(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.server.Done():
+			err := d.restartPostgres(ctx)
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// postgresPatience is how long a new postgres is tried for. The old one's
+// children may hold its memory for a moment after it was killed.
+const postgresPatience = 20 * time.Second
+
+// restartPostgres starts the server again that somebody killed, under the same
+// address, so that the parts find it by themselves.
+func (d *demo) restartPostgres(ctx context.Context) error {
+	url, died := d.server.URL, d.server.PID()
+	d.console.sayf("postgres %d died; what was committed is on disk", died)
+	_ = d.server.Stop() // lets go of the data directory
+	for deadline := time.Now().Add(postgresPatience); ; {
+		server, err := local.Start(ctx, local.Options{StateDir: d.dir.path})
+		switch {
+		case err == nil && server.URL != url:
+			return errors.Join(errors.New("postgres came back, but its port is taken: start the demo again"), server.Stop())
+		case err == nil:
+			d.server = server
+			d.console.sayf("postgres is back as %d", server.PID())
+			return nil
+		case ctx.Err() != nil:
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("postgres does not come back: %w", err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// stop ends what is running, the one that answers callers first and what it
+// stands on last.
+func (d *demo) stop() (err error) {
+	if d.serve != nil {
+		d.console.sayf("stopping")
+	}
+	for _, c := range []*child{d.serve, d.work, d.acquirer} {
+		if c != nil {
+			c.stop()
+		}
+	}
+	if d.server != nil {
+		err = d.server.Stop()
+	}
+	d.console.close()
+	if d.dir != nil {
+		d.dir.close()
+	}
+	if d.serve != nil && err == nil {
+		d.farewell()
+	}
+	return err
+}

@@ -1,0 +1,56 @@
+package process
+
+import (
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/limit"
+)
+
+// Limits are what a process takes on, and for how long. docs/limits.md gives the
+// reason for each.
+type Limits struct {
+	API api.Limits
+
+	Connections int           // of clients at once; 0: any number
+	HeaderTime  time.Duration // until a request's head is there
+	BodyTime    time.Duration // until all of it is there
+	WriteTime   time.Duration // until its answer is taken; longer than an attempt may take
+	IdleTime    time.Duration // a connection is kept open between two requests
+
+	WorkPlaces   int           // new requests that may use the database at once; 0: any number
+	LookUpPlaces int           // requests whose key is looked up although there is no place for new work; 0: any number
+	ReadPlaces   int           // requests that only read; 0: any number
+	Queue        int           // how many may wait for a place
+	QueueTime    time.Duration // and how long
+
+	BreakerFailures int           // calls in a row without an answer, until the acquirer is left alone
+	BreakerPause    time.Duration // for so long
+
+	DrainGrace time.Duration // between the moment a process says that it is going and the moment it takes nothing more
+	DrainTime  time.Duration // for what is under way by then
+}
+
+// DefaultLimits are for a process that has a machine of some cores, most of a
+// Postgres with its default of 100 connections, and clients that mean well.
+func DefaultLimits() Limits {
+	return Limits{
+		API:         api.DefaultLimits(),
+		Connections: 4096, HeaderTime: 5 * time.Second, BodyTime: 15 * time.Second, WriteTime: 40 * time.Second, IdleTime: time.Minute,
+		WorkPlaces: 64, LookUpPlaces: 1, ReadPlaces: 16, Queue: 128, QueueTime: 100 * time.Millisecond,
+		BreakerFailures: 20, BreakerPause: time.Second,
+		DrainGrace: time.Second, DrainTime: 30 * time.Second,
+	}
+}
+
+// gates are where requests wait before anything is done for them.
+type gates struct{ work, lookUps, reads *limit.Gate }
+
+func newGates(l Limits) gates {
+	return gates{
+		work:    limit.NewGate(l.WorkPlaces, l.Queue, l.QueueTime, apierror.Overloaded("work-places")),
+		lookUps: limit.NewGate(l.LookUpPlaces, 0, 0, apierror.Overloaded("work-places")),
+		reads:   limit.NewGate(l.ReadPlaces, l.Queue, l.QueueTime, apierror.Overloaded("read-places")),
+	}
+}

@@ -1,0 +1,61 @@
+package process
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/limit"
+)
+
+// show registers the numbers of the parts that do not count themselves.
+func (p *parts) show(client *acquirer.Client) {
+	p.telemetry.Pool(p.pool)
+	p.telemetry.Gauge("ratchet_acquirer_breaker_open", "1 while the acquirer is left alone because it did not answer.", nil, func() float64 {
+		if client.BreakerOpen() {
+			return 1
+		}
+		return 0
+	})
+}
+
+// showGates registers how full the gates are, of a process that has callers.
+func (p *parts) showGates() {
+	for name, gate := range map[string]*limit.Gate{"work": p.gates.work, "look_up": p.gates.lookUps, "read": p.gates.reads} {
+		labels := prometheus.Labels{"gate": name}
+		p.telemetry.Gauge("ratchet_gate_places_taken", "Requests that have a place at the gate.", labels, func() float64 { return float64(gate.Inside()) })
+		p.telemetry.Gauge("ratchet_gate_waiting", "Requests that wait for a place at the gate.", labels, func() float64 { return float64(gate.Waiting()) })
+	}
+}
+
+// metricsPatience bounds everything on the metrics port: who asks there is a
+// machine that asks again.
+const metricsPatience = 10 * time.Second
+
+// serveMetrics shows numbers and health on a port of their own, which is not for
+// the public. The returned func ends it.
+func (p *parts) serveMetrics(l net.Listener, log *slog.Logger) func() {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", p.telemetry.Handler())
+	server := &http.Server{
+		Handler: p.health.serve(mux), ReadTimeout: metricsPatience, WriteTimeout: metricsPatience, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	go func() { _ = server.Serve(l) }() // ends with Close, and has nothing else to say
+	log.Info("showing metrics", "metrics_addr", l.Addr().String())
+	return func() { _ = server.Close() }
+}
+
+// flushPatience is how long the last spans get to be sent.
+const flushPatience = 3 * time.Second
+
+func flush(ctx context.Context, stop func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushPatience)
+	defer cancel()
+	_ = stop(ctx) // a collector that is not there is no reason not to end
+}

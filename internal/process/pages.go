@@ -1,0 +1,30 @@
+package process
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+)
+
+// Dashboard says that an API's process serves the pages for people, too.
+type Dashboard struct {
+	Password string // "" lets everybody in who reaches the process: for loopback only
+}
+
+// pagesConns is few on purpose: who looks at pages must not starve who pays.
+const pagesConns = 4
+
+// pages are the dashboard.
+type pages struct{ *dashboard.Server }
+
+func openPages(ctx context.Context, c Config, p *parts, api http.Handler) (*pages, error) {
+	pool, err := postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, Role: apiRole, MaxConns: pagesConns, ApplicationName: "ratchet dashboard"})
+	if err != nil {
+		return nil, err
+	}
+	p.atEnd(pool.Close)
+	return &pages{dashboard.New(dashboard.Config{
+		Pool: pool, API: api, Acquirer: p.acquirer, Secret: c.Secret, Password: c.Dashboard.Password, Demo: c.Demo, Log: c.Log})}, nil
+}

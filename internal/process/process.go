@@ -1,0 +1,263 @@
+// Package process assembles the parts into the processes that run: the API, the
+// worker. Any number of either share one database.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/net/netutil"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/crashpoint"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/inbox"
+	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/telemetry"
+	"github.com/ratchet-pay/ratchet/internal/webhook"
+	"github.com/ratchet-pay/ratchet/internal/worker"
+)
+
+// Config is what a process needs. All processes of an installation share the
+// database, the secret and the acquirer.
+type Config struct {
+	DatabaseURL    string
+	Secret         secret.Root
+	AcquirerURL    string
+	AcquirerSecret string
+	// NotificationSecret signs what the acquirer tells by itself; without it the API takes none of that.
+	NotificationSecret string
+
+	Demo      bool          // accept the demo accounts' keys, and trouble that is asked for
+	PublicURL string        // where a browser finds the API's own pages; "": wherever a request came to
+	Retain    time.Duration // how long an answer is replayed; 0: idempotency.AnswerRetention
+	Webhooks  webhook.Config
+	MaxConns  int32        // 0: DefaultMaxConns
+	Limits    Limits       // zero: DefaultLimits
+	Metrics   net.Listener // where numbers and health are shown; nil: nowhere but the API's own health
+	Dashboard *Dashboard   // nil: the API alone
+	Log       *slog.Logger
+	Crash     *crashpoint.Points // nil, but in the crash test
+}
+
+// DefaultMaxConns is how many connections a process keeps at most. A transaction
+// holds one while the disk flushes; with fewer connections than requests under
+// way, commits could not share a flush. Postgres takes 100 by default.
+const DefaultMaxConns = 32
+
+// Roles of the database that the processes work under. Neither can change or
+// delete what has been booked, journalled or audited.
+const (
+	apiRole    = "ratchet_api"
+	workerRole = "ratchet_worker"
+)
+
+// parts are what both kinds of process are made of.
+type parts struct {
+	limits    Limits
+	pool      *pgxpool.Pool
+	liveness  *idempotency.Liveness
+	engine    *phase.Engine
+	acquirer  *acquirer.Client
+	inbox     *inbox.Inbox
+	gates     gates
+	telemetry *telemetry.Telemetry
+	health    *health
+	closing   []func() // in reverse
+}
+
+// assemble connects everything. What it has begun when it fails, it ends.
+func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err error) {
+	if c.MaxConns == 0 {
+		c.MaxConns = DefaultMaxConns
+	}
+	if c.Limits == (Limits{}) {
+		c.Limits = DefaultLimits()
+	}
+	p = &parts{limits: c.Limits, gates: newGates(c.Limits)}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	tracer, stopTracing, err := telemetry.Tracing(ctx, kind)
+	if err != nil {
+		return p, err
+	}
+	p.atEnd(func() { flush(ctx, stopTracing) })
+	p.telemetry = telemetry.New(tracer)
+	p.pool, err = postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: c.MaxConns,
+		ApplicationName: "ratchet " + kind, DialFunc: c.Crash.DialDatabase()})
+	if err != nil {
+		return p, err
+	}
+	p.atEnd(p.pool.Close)
+	if err := p.live(ctx, c, kind, role); err != nil {
+		return p, err
+	}
+	p.engine = phase.NewEngine(phase.Config{
+		Pool: p.pool, Secret: c.Secret.For(secret.Idempotency), Root: c.Secret, Owner: p.liveness.ID, Record: audit.Record, Retain: c.Retain, Log: c.Log,
+		Observer: p.telemetry, Work: p.gates.work, LookUps: p.gates.lookUps})
+	p.acquirer = acquirer.NewClient(acquirer.Config{
+		URL: c.AcquirerURL, Secret: c.AcquirerSecret, DialContext: c.Crash.DialAcquirer(),
+		BreakerLimit: c.Limits.BreakerFailures, BreakerPause: c.Limits.BreakerPause})
+	phase.Connect[acquirer.Acquirer](p.engine, acquirer.Port, p.acquirer)
+	p.inbox = inbox.Open(p.pool, payments.ApplyNotification(p.engine), c.Log)
+	p.show(p.acquirer)
+	if c.Metrics != nil {
+		p.atEnd(p.serveMetrics(c.Metrics, c.Log))
+	}
+	return p, payments.Register(ctx, p.engine)
+}
+
+// live begins to renew the process's liveness row, on connections of its own: a
+// process whose others are all busy is still alive.
+func (p *parts) live(ctx context.Context, c Config, kind, role string) error {
+	heart, err := postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: 2, ApplicationName: "ratchet liveness"})
+	if err != nil {
+		return err
+	}
+	p.atEnd(heart.Close)
+	p.health = &health{pool: heart}
+	p.liveness, err = idempotency.NewLiveness(ctx, heart, kind)
+	if err != nil {
+		return err
+	}
+	p.background(ctx, p.liveness.Run)
+	return nil
+}
+
+// background does something until the process ends, and waits for its end.
+func (p *parts) background(ctx context.Context, do func(context.Context)) {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	stopped := make(chan struct{})
+	go func() {
+		do(running)
+		close(stopped)
+	}()
+	p.atEnd(func() { stop(); <-stopped })
+}
+
+func (p *parts) atEnd(do func()) { p.closing = append(p.closing, do) }
+
+// close ends the process's liveness before its connections: what is unfinished
+// is taken over at once.
+func (p *parts) close() {
+	for _, do := range slices.Backward(p.closing) {
+		do()
+	}
+}
+
+// API is a process that answers requests.
+type API struct {
+	*parts
+	Handler http.Handler
+	crash   *crashpoint.Points
+	pages   *pages // nil: the API alone
+}
+
+// NewAPI connects everything and serves nothing yet. Close it at the end.
+func NewAPI(ctx context.Context, c Config) (*API, error) {
+	p, err := assemble(ctx, c, "serve", apiRole)
+	if err != nil {
+		return nil, err
+	}
+	p.showGates()
+	server := api.New(api.Config{Engine: p.engine, Secret: c.Secret, Inbox: p.inbox, NotificationSecret: c.NotificationSecret, Demo: c.Demo, LoopbackWebhooks: c.Webhooks.AllowLoopback, Limits: p.limits.API, Reads: p.gates.reads,
+		Telemetry: p.telemetry, Log: c.Log, PublicURL: c.PublicURL})
+	p.background(ctx, server.RecordUses)
+	var handler http.Handler = server
+	a := &API{parts: p, crash: c.Crash}
+	if c.Dashboard != nil {
+		a.pages, err = openPages(ctx, c, p, handler)
+		if err != nil {
+			p.close()
+			return nil, err
+		}
+		handler = a.pages
+	}
+	a.Handler = p.health.serve(handler)
+	return a, nil
+}
+
+// Inbox is where messages from outside are taken.
+func (a *API) Inbox() *inbox.Inbox { return a.inbox }
+
+// Close releases what the process holds.
+func (a *API) Close() { a.close() }
+
+// gcPercent trades a few megabytes for a third of the API's processor time: its
+// live heap is so small that Go's default would collect hundreds of times a second.
+const gcPercent = 400
+
+// Serve answers on a listener until ctx ends, then finishes what is under way.
+func (a *API) Serve(ctx context.Context, l net.Listener, log *slog.Logger) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	server := &http.Server{
+		Handler: a.crash.Handler(a.Handler), ReadHeaderTimeout: a.limits.HeaderTime, ReadTimeout: a.limits.BodyTime,
+		WriteTimeout: a.limits.WriteTime, IdleTimeout: a.limits.IdleTime, MaxHeaderBytes: headroom * a.limits.API.HeaderBytes,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	if a.limits.Connections > 0 {
+		l = netutil.LimitListener(l, a.limits.Connections)
+	}
+	if a.pages != nil {
+		server.RegisterOnShutdown(a.pages.StopStreams)
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(a.crash.Listener(l)) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	return a.drain(server)
+}
+
+// headroom is how much of a head that is too large is read, so that its sender
+// hears so in Stripe's shape. Past that the library hangs up in its own words.
+const headroom = 4
+
+// drain says that the process is going, goes on for a moment with callers that
+// have not heard it yet, takes nothing more, and finishes what it has. Every
+// answer until then asks its client to come back over another connection, so
+// that the connections that are closed in the end have nothing on them.
+func (a *API) drain(server *http.Server) error {
+	a.health.draining.Store(true)
+	time.Sleep(a.limits.DrainGrace)
+	ctx, cancel := context.WithTimeout(context.Background(), a.limits.DrainTime)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("drain: %w", err)
+	}
+	return nil
+}
+
+// Work runs the completer, the deliverer of webhooks, the reaper, the sealer and
+// the upkeep until ctx ends.
+func Work(ctx context.Context, c Config) error {
+	p, err := assemble(ctx, c, "work", workerRole)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	context.AfterFunc(ctx, func() { p.health.draining.Store(true) })
+	return worker.Run(ctx, worker.Config{Pool: p.pool, Engine: p.engine, Acquirer: p.acquirer, Inbox: p.inbox, Owner: p.liveness.ID, Telemetry: p.telemetry, Log: c.Log,
+		Webhooks: c.Webhooks, WebhookKey: c.Secret.For(secret.Webhooks)})
+}

@@ -1,0 +1,112 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/money"
+)
+
+// functions are what every template may call.
+func (s *Site) functions() template.FuncMap {
+	return template.FuncMap{
+		"asset":  s.asset,
+		"icon":   icon,
+		"money":  money.Format,
+		"upper":  strings.ToUpper,
+		"words":  words,
+		"iso":    func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
+		"moment": func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") },
+		"clock":  func(at time.Time) string { return at.UTC().Format("15:04:05.000") },
+		"deref":  deref,
+		"pretty": pretty, "pretty_text": func(text string) string { return pretty([]byte(text)) },
+		"deref16": value[int16], "deref32": value[int32], "dereff": value[float64], "deref_time": value[time.Time],
+		"add": func(a, b int) int { return a + b }, "sub": func(a, b int) int { return a - b }, "mul": func(a, b int) int { return a * b },
+		"lineicon": lineIcon,
+		"href":     Href,
+		"badge":    badgeOf,
+		"list":     func(items ...any) []any { return items },
+	}
+}
+
+// words writes a name of the code for people: charge_recorded, charge recorded.
+func words(name string) string {
+	return strings.NewReplacer("_", " ", ".", " ").Replace(name)
+}
+
+func deref(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// lineIcons are the marks of a timeline, by the kind of its lines.
+var lineIcons = map[string]string{"request": "send", "phase": "check", "death": "skull", "takeover": "repeat", "call": "arrow",
+	"acquirer": "bank", "entry": "book", "event": "bolt", "answer": "flag", "delivery": "send", "operator": "hand"}
+
+func lineIcon(kind any) string { return lineIcons[fmt.Sprint(kind)] }
+
+func pretty(body []byte) string {
+	var out bytes.Buffer
+	if json.Indent(&out, body, "", "  ") != nil {
+		return string(body)
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// pages of the objects that ids name, by the ids' prefixes.
+var pagesOf = map[string]string{
+	"ch": "/dashboard/payments/", "re": "/dashboard/search?q=", "pi": "/dashboard/search?q=", "cus": "/dashboard/customers/",
+	"evt": "/dashboard/events/", "req": "/dashboard/requests/", "txn": "/dashboard/ledger/",
+}
+
+// Href is the page of whatever an id names, or "" where it has none.
+func Href(id string) string {
+	prefix, _, _ := strings.Cut(id, "_")
+	page, known := pagesOf[prefix]
+	if !known {
+		return ""
+	}
+	return page + id
+}
+
+// Badge is a state for people: a word, a shape and a tone.
+type Badge struct{ Tone, Icon, Word string }
+
+var badges = map[string]Badge{
+	"succeeded": {"good", "check", "Succeeded"}, "refunded": {"", "return", "Refunded"}, "partly_refunded": {"info", "return", "Partly refunded"},
+	"uncaptured": {"warn", "clock", "Uncaptured"}, "released": {"", "return", "Released"}, "pending": {"info", "clock", "Pending"}, "failed": {"bad", "cross", "Failed"},
+	"running": {"info", "play", "Running"}, "parked": {"warn", "clock", "Parked"}, "held": {"bad", "hand", "Held"},
+	"finished": {"good", "check", "Finished"}, "archived": {"", "box", "Archived"},
+	"executed": {"good", "check", "Executed"}, "not_executed": {"", "cross", "Not executed"}, "unknown": {"warn", "question", "Unknown"},
+	"alive": {"good", "check", "Alive"}, "dead": {"bad", "skull", "Dead"}, "orphaned": {"bad", "skull", "Its process died"},
+	"active": {"good", "check", "Active"}, "expired": {"", "cross", "Ended"},
+}
+
+func badgeOf(state string) Badge {
+	if b, known := badges[state]; known {
+		return b
+	}
+	return Badge{Word: words(state)}
+}
+
+// icon draws one of the icons of icons.go, for the eye only.
+func icon(name string) (template.HTML, error) {
+	drawn, known := icons[name]
+	if !known {
+		return "", fmt.Errorf("there is no icon %q", name)
+	}
+	return template.HTML(`<svg class="icon" aria-hidden="true" width="18" height="18" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round">` + drawn + `</svg>`), nil
+}

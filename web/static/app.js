@@ -1,0 +1,9 @@
+// Everything on these pages works without this file. What it adds is comfort:
+// light-DOM custom elements around markup that the server has already written.
+import "./theme.js";
+import "./copy.js";
+import "./time.js";
+import "./palette.js";
+import "./live.js";
+import "./rows.js";
+import "./once.js";

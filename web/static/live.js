@@ -1,0 +1,95 @@
+// <live-region topics="money requests" id="…">: when one of its topics changes,
+// the page is fetched again and the region replaced. All regions of a page share
+// one stream, a hidden tab has none, and what somebody is using is left alone.
+import { refresh as refreshTimes } from "./time.js";
+
+const regions = new Set();
+let source, timer, versions = {};
+
+function say(state) {
+  const words = { live: "Live", reconnecting: "Reconnecting…", paused: "Paused" };
+  for (const pill of document.querySelectorAll(".live")) {
+    if (pill.dataset.state === state) continue;
+    pill.dataset.state = state;
+    pill.textContent = words[state];
+  }
+}
+
+function connect() {
+  if (source || document.hidden || regions.size === 0) return;
+  source = new EventSource("/dashboard/stream");
+  source.onopen = () => say("live");
+  source.onerror = () => {
+    say("reconnecting");
+    if (source.readyState === EventSource.CLOSED) { // it does not try again by itself after an error answer
+      disconnect();
+      setTimeout(connect, 2000);
+    }
+  };
+  source.onmessage = (event) => {
+    const now = JSON.parse(event.data);
+    const changed = Object.keys(now).filter((topic) => topic in versions && versions[topic] !== now[topic]);
+    versions = now;
+    if ([...regions].some((region) => region.topics.some((topic) => changed.includes(topic)))) schedule();
+  };
+}
+
+function disconnect() {
+  source?.close();
+  source = undefined;
+}
+
+function schedule() {
+  clearTimeout(timer);
+  timer = setTimeout(update, 60);
+}
+
+async function update() {
+  let answer;
+  try {
+    answer = await fetch(location.href, { headers: { accept: "text/html" } });
+    if (!answer.ok || answer.redirected) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const region of regions) region.take(page.getElementById(region.id));
+    refreshTimes();
+  } catch {
+    say("reconnecting"); // the stream notices, too, and comes back
+  }
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) { disconnect(); say("paused"); } else { connect(); schedule(); }
+});
+addEventListener("pagehide", disconnect);
+addEventListener("pageshow", connect);
+
+customElements.define("live-region", class extends HTMLElement {
+  get topics() { return (this.getAttribute("topics") ?? "").split(" "); }
+  connectedCallback() { regions.add(this); connect(); }
+  disconnectedCallback() { regions.delete(this); }
+
+  // busy: somebody is typing or marking something here.
+  get busy() {
+    const focused = document.activeElement;
+    if (this.contains(focused) && focused.matches("input, select, textarea, summary")) return true;
+    const selection = getSelection();
+    return !selection.isCollapsed && this.contains(selection.anchorNode);
+  }
+
+  take(fresh) {
+    if (!fresh) return;
+    const news = fresh.innerHTML;
+    if (news === this.shown) return;
+    if (this.busy) { setTimeout(schedule, 2000); return; }
+    this.shown = news;
+    const known = new Set([...this.querySelectorAll("[data-key]")].map((row) => row.dataset.key));
+    const focused = this.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+    const open = [...this.querySelectorAll("details")].map((fold) => fold.open);
+    const scrolled = [...this.querySelectorAll(".table-wrap, .rail-wrap")].map((box) => box.scrollLeft);
+    this.replaceChildren(...fresh.childNodes);
+    this.querySelectorAll("details").forEach((fold, i) => { if (open[i]) fold.open = true; });
+    this.querySelectorAll(".table-wrap, .rail-wrap").forEach((box, i) => { box.scrollLeft = scrolled[i] ?? 0; });
+    if (focused) this.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    for (const row of this.querySelectorAll("[data-key]")) if (known.size && !known.has(row.dataset.key)) row.classList.add("fresh");
+  }
+});
