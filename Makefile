@@ -1,0 +1,48 @@
+# Everything needs Go and nothing else; "make demo" and "make test" find or fetch
+# PostgreSQL by themselves.
+
+.PHONY: demo build test test-browser race crash soak failover walk bench mutants lint
+
+demo: ## everything on this machine; make demo ARGS='--fresh --addr 127.0.0.1:9000'
+	@# go reports every Ctrl-C as a failure, also one that stopped everything in order
+	@trap 'interrupted=yes' INT; go run ./cmd/ratchet demo $(ARGS) || test -n "$$interrupted"
+
+build: ## bin/ratchet, without C libraries, the same bytes wherever it is built
+	CGO_ENABLED=0 go build -trimpath -o bin/ratchet ./cmd/ratchet
+
+test: ## all tests, on one database server
+	go run ./internal/pgtest/cmd/testserver -- go test $(ARGS) ./...
+
+test-browser: ## the pages in a real Chromium: looks, links, keyboards, accessibility; screenshots in test/browser/screenshots
+	@command -v $${CHROMIUM:-chromium} >/dev/null || apt-get install -y --no-install-recommends chromium || \
+		{ echo "needs Chromium: install it, or name one with CHROMIUM=/path"; exit 1; }
+	cd test/browser && npm ci --no-audit --no-fund
+	go build -o test/browser/ratchet ./cmd/ratchet
+	cd test/browser && RATCHET_PROGRAM=./ratchet node --test
+
+race: ## the parts where goroutines meet, under the race detector
+	go run ./internal/pgtest/cmd/testserver -- go test -race $(ARGS) ./internal/phase/... ./internal/idempotency/... \
+		./internal/acquirer/... ./internal/apikey/... ./internal/postgres/... ./internal/worker/... ./internal/demo/... ./cmd/...
+
+crash: ## SIGKILL at every I/O boundary of every operation, not a sample of them (two minutes)
+	RATCHET_CRASH_FULL=1 go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 20m -v -run 'TestEveryBoundary' ./test/crash
+
+soak: ## processes killed and restarted under load (ten minutes; make soak FOR=1m for less)
+	RATCHET_SOAK=$(or $(FOR),10m) go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 3h -v -run 'TestSoak' ./test/crash
+
+failover: ## a standby promoted under load, synchronous and not
+	go run ./internal/pgtest/cmd/testserver -- go test -count=1 -v -run 'TestFailOver' ./test/crash
+
+walk: ## ten thousand random stories of one key (an hour; make walk CHECKS=1500 for a minute and a half)
+	go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 3h -run TestWalk ./test/model -rapid.checks $(or $(CHECKS),10000)
+
+bench: ## what it does, beside what the same PostgreSQL can do at most
+	go run ./test/bench $(ARGS)
+
+mutants: ## break the code on purpose and see whether a test notices
+	go run ./test/mutants $(ARGS)
+
+lint: ## format, vet, staticcheck
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not gofmt'd:"; echo "$$unformatted"; exit 1; }
+	go vet ./...
+	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...

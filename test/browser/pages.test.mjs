@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { mkdirSync, rmSync } from "node:fs";
+import { after, before, test } from "node:test";
+import AxeBuilder from "@axe-core/playwright";
+import { launch, watched } from "./browser.mjs";
+import { fetchUntil, furnish, startDemo, until } from "./demo.mjs";
+
+const shots = new URL("screenshots/", import.meta.url).pathname;
+let demo, made, browser, request, event, posting;
+
+before(async () => {
+  demo = await startDemo();
+  made = await furnish(demo);
+  browser = await launch();
+  const list = await fetchUntil(`${demo.base}/dashboard/requests?again=yes`, "req_");
+  request = list.match(/req_\w+/)[0];
+  event = (await demo.get("/v1/events?limit=1")).data[0].id;
+  posting = made.survivor.balance_transaction;
+  rmSync(shots, { recursive: true, force: true });
+  mkdirSync(shots, { recursive: true });
+});
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+});
+
+const everyPage = () => ({
+  front: "/", overview: "/dashboard", payments: "/dashboard/payments", payments_none: "/dashboard/payments?state=pending",
+  payment: `/dashboard/payments/${made.survivor.id}`, payment_held: `/dashboard/payments/${made.held.id}`,
+  customers: "/dashboard/customers", customer: `/dashboard/customers/${made.customer.id}`,
+  balance: "/dashboard/balance", ledger: "/dashboard/ledger", ledger_account: "/dashboard/ledger?account=merchant_balance", posting: `/dashboard/ledger/${posting}`,
+  requests: "/dashboard/requests", inspector: `/dashboard/requests/${request}`,
+  idempotency: "/dashboard/idempotency", idempotency_finished: "/dashboard/idempotency?state=finished",
+  events: "/dashboard/events", event: `/dashboard/events/${event}`, keys: "/dashboard/keys", workers: "/dashboard/workers",
+  search: "/dashboard/search?q=nothing", missing: "/dashboard/no-such-page",
+  docs: "/docs", chapter: "/docs/tour/02-the-engine", simulated: "/docs/simulated", reference: "/docs/api", charges: "/docs/api/charges",
+});
+
+for (const width of [1280, 360]) {
+  test(`every page is in order, light and dark, ${width} pixels wide`, async (t) => {
+    const context = await browser.newContext({ viewport: { width, height: 900 }, reducedMotion: "reduce" });
+    const page = await watched(context, demo.base);
+    for (const [name, path] of Object.entries(everyPage())) {
+      await t.test(name, async () => {
+        page.complaints.length = 0;
+        const answer = await page.goto(demo.base + path, { waitUntil: "load" });
+        assert.equal(answer.status(), name === "missing" ? 404 : 200);
+        for (const theme of ["light", "dark"]) {
+          await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+          await page.screenshot({ path: `${shots}${name}.${theme}.${width}.png`, fullPage: width === 360 && name !== "charges" });
+          const { violations } = await new AxeBuilder({ page }).options({ resultTypes: ["violations"] }).analyze();
+          assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join(" | ")}`), []);
+        }
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
+        assert.deepEqual(page.complaints.filter((c) => !(name === "missing" && c.includes("404"))), []);
+      });
+    }
+    await context.close();
+  });
+}
+
+test("every link of the dashboard leads somewhere", async () => {
+  const seen = new Set(), todo = ["/", "/dashboard", "/docs/api"];
+  while (todo.length > 0 && seen.size < 250) {
+    const path = todo.pop();
+    if (seen.has(path)) continue;
+    seen.add(path);
+    const answer = await fetch(demo.base + path, { headers: { accept: "text/html" } });
+    assert.ok(answer.status === 200, `${path} answers ${answer.status}`);
+    if (!answer.headers.get("content-type").includes("html")) continue;
+    for (const [, href] of (await answer.text()).matchAll(/<a [^>]*href="([^"#]*)/g)) {
+      const next = href.replaceAll("&amp;", "&");
+      if (next.startsWith("/")) todo.push(next);
+    }
+  }
+  assert.ok(seen.size > 60, `only ${seen.size} pages were found`);
+});
+
+test("the inspector tells who died, who took over, and what it came to", async () => {
+  const page = await watched(await browser.newContext(), demo.base);
+  await page.goto(`${demo.base}/dashboard/requests/${request}`);
+  const story = await page.locator(".timeline").innerText();
+  const order = [/POST \/v1\/charges/, new RegExp(`pid ${demo.pid} died`), /took the request over/, /charge\.succeeded/, /answer 200 stored/].map((p) => story.search(p));
+  assert.ok(order.every((at, i) => at >= 0 && (i === 0 || at > order[i - 1])), `${order}\n${story}`);
+  assert.equal(await page.locator(".rail .lane").count(), 2);
+  assert.equal(await page.locator(".rail .death").count(), 1);
+  assert.match(await page.locator(".rail").getAttribute("aria-label"), /2 attempts, of which 1 ended in a death/);
+  assert.equal(await page.locator(".call-box tbody tr").count(), 1, "the acquirer moved the card once");
+});
+
+test("a double click on Refund refunds once, and a stranger's form refunds nothing", async () => {
+  const charge = await demo.post("/v1/charges", { amount: 3000, currency: "usd", source: "tok_visa" });
+  const page = await watched(await browser.newContext(), demo.base);
+  await page.goto(`${demo.base}/dashboard/payments/${charge.id}`);
+  await page.getByLabel("Amount, USD").fill("12.50");
+  await page.getByRole("button", { name: "Refund" }).dblclick();
+  await page.getByText("$12.50 was refunded.").waitFor();
+  const { data } = await demo.get(`/v1/refunds?charge=${charge.id}`);
+  assert.deepEqual(data.map((r) => r.amount), [1250]);
+  const forged = await fetch(`${demo.base}/dashboard/payments/${charge.id}/refund`, { method: "POST", body: new URLSearchParams({ amount: "1", key: "forged" }) });
+  assert.equal(forged.status, 403);
+});
+
+test("without JavaScript a hold is captured, and lists and filters work", async () => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(`${demo.base}/dashboard/payments?state=uncaptured`);
+  await page.getByRole("link", { name: "$42.00" }).first().click();
+  await page.getByRole("button", { name: "Capture" }).click();
+  await page.getByText("$42.00 was captured.").waitFor();
+  await page.goto(`${demo.base}/dashboard/payments`);
+  const first = await page.locator("tbody tr").first().getAttribute("data-key");
+  await page.getByRole("link", { name: "Older" }).click();
+  assert.notEqual(await page.locator("tbody tr").first().getAttribute("data-key"), first);
+  await page.getByRole("link", { name: "Newer" }).click();
+  assert.equal(await page.locator("tbody tr").first().getAttribute("data-key"), first);
+});
+
+test("a payment appears in an open dashboard by itself, and the trial balance stays level", async () => {
+  const page = await watched(await browser.newContext(), demo.base);
+  await page.goto(`${demo.base}/dashboard/payments`);
+  await page.locator('.live[data-state="live"]').waitFor();
+  const charge = await demo.post("/v1/charges", { amount: 7777, currency: "usd", source: "tok_visa" });
+  const made = Date.now();
+  await page.locator(`[data-key="${charge.id}"]`).waitFor();
+  const late = Date.now() - made;
+  assert.ok(late < 5000, `it took ${late} ms`);
+  await page.goto(`${demo.base}/dashboard/ledger`);
+  await page.locator('.live[data-state="live"]').waitFor();
+  const before = await page.locator(".trial").innerText();
+  await demo.post("/v1/charges", { amount: 8888, currency: "usd", source: "tok_visa" });
+  await until(async () => (await page.locator(".trial").innerText()) !== before);
+  assert.match(await page.locator(".trial .diff").innerText(), /difference\s+0$/);
+});
+
+test("any id that is pasted into Ctrl K opens its page", async () => {
+  const page = await watched(await browser.newContext(), demo.base);
+  const names = { [made.charge.id]: /payments\//, [made.refund.id]: /payments\/ch_/, [made.customer.id]: /customers\//, [event]: /events\//,
+    [request]: /requests\//, [posting]: /ledger\//, survivor: /requests\//, "jenny@example.com": /customers\/cus/, 4242: /payments\?last4=4242/ };
+  for (const [name, where] of Object.entries(names)) {
+    await page.goto(`${demo.base}/dashboard/keys`);
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type(name);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(where);
+  }
+});
+
+test("an example of the reference runs, and leads to its own request", async () => {
+  const page = await watched(await browser.newContext(), demo.base);
+  await page.goto(`${demo.base}/docs/api/charges`);
+  await page.locator("#charge\\.capture").getByRole("button", { name: "Run" }).click();
+  await page.getByText("HTTP 200").waitFor();
+  await page.getByRole("link", { name: "Inspect this request" }).click();
+  await page.getByRole("heading", { name: /capture/ }).waitFor();
+  assert.deepEqual(page.complaints, []);
+});
+
+test("the colours that were chosen stay, from the first byte of a page", async () => {
+  const page = await watched(await browser.newContext({ colorScheme: "light" }), demo.base);
+  await page.goto(demo.base);
+  await page.locator("theme-button button").click();
+  await page.locator("theme-button button").click();
+  await page.goto(`${demo.base}/dashboard`);
+  assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
+  assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme), "dark");
+});

@@ -1,0 +1,79 @@
+//go:build unix
+
+package crash_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// cardMoved is the outside world's word on an amount.
+const cardMoved = `
+	SELECT count(*) || ' × the card saw: ' || CASE kind WHEN 'none' THEN result ELSE kind END
+	FROM acquirer.movements WHERE amount = @amount GROUP BY kind, result`
+
+// books is all that an account's tables say of it. Money is shown without its
+// amount only where the amount is right.
+const books = `
+	WITH money AS (
+		SELECT 'charge ' || status || CASE WHEN captured THEN ' and captured' ELSE '' END AS what, amount FROM charges WHERE account_id = @account_id
+		UNION ALL SELECT 'intent ' || status, amount FROM payment_intents WHERE account_id = @account_id
+		UNION ALL SELECT 'method attached', @amount FROM payment_methods WHERE account_id = @account_id AND customer_id IS NOT NULL
+		UNION ALL SELECT 'refund ' || status, amount FROM refunds WHERE account_id = @account_id
+		UNION ALL SELECT 'payout ' || status, amount FROM payouts WHERE account_id = @account_id
+		UNION ALL SELECT 'posted: ' || kind, abs(amount) FROM balance_transactions WHERE account_id = @account_id
+		UNION ALL SELECT 'event ' || type, @amount FROM events WHERE account_id = @account_id
+		UNION ALL SELECT 'audited: ' || operation, @amount FROM audit_events WHERE account_id = @account_id
+		UNION ALL SELECT 'request ' || state, @amount FROM requests WHERE account_id = @account_id
+		UNION ALL SELECT 'call ' || verdict, @amount FROM calls WHERE account_id = @account_id
+	)
+	SELECT count(*) || ' × ' || what || CASE WHEN amount = @amount THEN '' ELSE ' of ' || amount END FROM money GROUP BY what, amount`
+
+func lines(ctx context.Context, db *pgxpool.Pool, sql string, args pgx.StrictNamedArgs) ([]string, error) {
+	rows, err := db.Query(ctx, sql, args)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// wantBooks compares what is left of an account and an amount, inside and out,
+// with what should be.
+func (i *installation) wantBooks(t testing.TB, m merchant, amount int64, want ...string) {
+	t.Helper()
+	outside, err := lines(t.Context(), i.acquirer.journal, cardMoved, pgx.StrictNamedArgs{"amount": amount})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, err := lines(t.Context(), i.db, books, pgx.StrictNamedArgs{"account_id": m.account, "amount": amount})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := append(outside, inside...)
+	slices.Sort(got)
+	want = slices.Sorted(slices.Values(want))
+	if !slices.Equal(got, want) {
+		t.Errorf("the books are\n%s\nand should be\n%s", list(got), list(want))
+	}
+}
+
+func list(lines []string) (text string) {
+	for _, line := range lines {
+		text += fmt.Sprintln("\t" + line)
+	}
+	return text
+}
+
+// number runs a query for one number.
+func number(t testing.TB, db *pgxpool.Pool, sql string, args ...any) (n int) {
+	t.Helper()
+	if err := db.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return n
+}

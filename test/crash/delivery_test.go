@@ -1,0 +1,177 @@
+//go:build unix
+
+package crash_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	acquirers "github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/crashpoint"
+)
+
+const notificationSecret = "the secret that the acquirer signs with"
+
+// outbox reads what the acquirer has to tell about the payment of an amount.
+// Nobody tells it: these tests deliver it themselves.
+const outbox = `SELECT body FROM acquirer.outbox WHERE kind = $1 AND convert_from(body, 'UTF8')::json->>'amount' = $2`
+
+func told(t testing.TB, journal *pgxpool.Pool, kind string, amount int64) (body []byte) {
+	t.Helper()
+	if err := journal.QueryRow(t.Context(), outbox, kind, strconv.FormatInt(amount, 10)).Scan(&body); err != nil {
+		t.Fatalf("the acquirer has no %s to tell: %v", kind, err)
+	}
+	return body
+}
+
+// notify delivers a message once; 0 is no answer. headers come in pairs.
+func notify(p *process, body []byte, headers ...string) (status int, err error) {
+	q, err := http.NewRequest(http.MethodPost, "http://"+p.addr+acquirers.NotificationsPath, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	q.Header.Set(acquirers.SignatureHeader, acquirers.Sign(notificationSecret, body, time.Now()))
+	for n := 0; n < len(headers); n += 2 {
+		q.Header.Set(headers[n], headers[n+1])
+	}
+	response, err := client.Do(q)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	return response.StatusCode, nil
+}
+
+// disputed makes a charge whose holder complains, and returns the dispute's id.
+func disputed(t testing.TB, healthy *process, m merchant, amount int64) string {
+	t.Helper()
+	id := made(t, charge(m, "tok_createDispute", amount), healthy)
+	if status, err := notify(healthy, told(t, healthy.outside, acquirers.DisputeOpened, amount)); status != http.StatusOK {
+		t.Fatalf("answered %d, %v", status, err)
+	}
+	q, err := http.NewRequest(http.MethodGet, "http://"+healthy.addr+"/v1/charges/"+id+"/dispute", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer "+m.apiKey)
+	response, err := client.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var dispute struct{ ID string }
+	if err := json.NewDecoder(response.Body).Decode(&dispute); err != nil || dispute.ID == "" {
+		t.Fatalf("the charge has no dispute: %v", err)
+	}
+	return dispute.ID
+}
+
+// delivery is a message, and what it leaves behind with all that came before.
+type delivery struct {
+	kind    string
+	prepare func(t testing.TB, healthy *process, m merchant, amount int64)
+	leaves  []string
+}
+
+func refunded(card string) func(t testing.TB, healthy *process, m merchant, amount int64) {
+	return func(t testing.TB, healthy *process, m merchant, amount int64) {
+		refund := request{merchant: m, path: "/v1/refunds", form: map[string][]string{"charge": {made(t, charge(m, card, amount), healthy)}}, key: newKey()}
+		made(t, refund, healthy)
+	}
+}
+
+var sold = []string{"1 × the card saw: sale", "1 × charge succeeded and captured", "1 × posted: charge", "1 × event charge.succeeded", "1 × audited: charge.create"}
+
+var deliveries = []delivery{
+	{
+		kind: acquirers.DisputeOpened,
+		prepare: func(t testing.TB, healthy *process, m merchant, amount int64) {
+			made(t, charge(m, "tok_createDispute", amount), healthy)
+		},
+		leaves: append([]string{"1 × the card saw: chargeback", "1 × posted: dispute", "1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
+			"1 × audited: acquirer.dispute.opened", "2 × request finished", "1 × call executed"}, sold...),
+	},
+	{
+		kind: acquirers.DisputeClosed,
+		prepare: func(t testing.TB, healthy *process, m merchant, amount int64) {
+			won := request{merchant: m, path: "/v1/disputes/" + disputed(t, healthy, m, amount), form: map[string][]string{"evidence[uncategorized_text]": {"winning_evidence"}}, key: newKey()}
+			made(t, won, healthy)
+		},
+		leaves: append([]string{"1 × the card saw: chargeback", "1 × the card saw: chargeback_reversal", "1 × the card saw: approved", "1 × posted: dispute", "1 × posted: dispute_reversal",
+			"1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn", "1 × event charge.dispute.updated", "1 × event charge.dispute.closed", "1 × event charge.dispute.funds_reinstated",
+			"1 × audited: acquirer.dispute.opened", "1 × audited: dispute.update", "1 × audited: acquirer.dispute.closed", "4 × request finished", "2 × call executed"}, sold...),
+	},
+	{
+		kind: acquirers.RefundFailed, prepare: refunded("tok_refundFail"),
+		leaves: append([]string{"1 × the card saw: refund", "1 × the card saw: refund_failed", "1 × refund failed", "1 × posted: refund", "1 × posted: refund_failure",
+			"1 × event refund.created", "1 × event charge.refunded", "1 × event refund.failed", "1 × event refund.updated", "1 × event charge.refund.updated",
+			"1 × audited: refund.create", "1 × audited: acquirer.refund.failed", "3 × request finished", "2 × call executed"}, sold...),
+	},
+	{
+		kind: acquirers.RefundSucceeded, prepare: refunded("tok_pendingRefund"),
+		leaves: append([]string{"1 × the card saw: refund", "1 × refund succeeded", "1 × posted: refund",
+			"1 × event refund.created", "1 × event charge.refunded", "1 × event refund.updated", "1 × event charge.refund.updated",
+			"1 × audited: refund.create", "1 × audited: acquirer.refund.succeeded", "3 × request finished", "2 × call executed"}, sold...),
+	},
+}
+
+// TestEveryBoundaryOfADelivery kills the process that takes a message at each of
+// its boundaries in turn. The acquirer then does what it does without an
+// acknowledgement: it says it again, here even twice.
+func TestEveryBoundaryOfADelivery(t *testing.T) {
+	t.Parallel()
+	i := installOnFastServer(t, startAcquirer(t))
+	healthy := i.serve(t)
+	for _, d := range deliveries {
+		t.Run(d.kind, func(t *testing.T) {
+			t.Parallel()
+			m, amount := i.merchant(t), newAmount()
+			d.prepare(t, healthy, m, amount)
+			record := filepath.Join(t.TempDir(), "boundaries")
+			p := i.victim(t, record)
+			if status, err := notify(p, told(t, i.acquirer.journal, d.kind, amount), crashpoint.AtHeader, "0"); status != http.StatusOK {
+				t.Fatalf("answered %d, %v", status, err)
+			}
+			p.leave()
+			i.wantBooks(t, m, amount, d.leaves...)
+			text, err := os.ReadFile(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			passed := strings.Split(strings.TrimSpace(string(text)), "\n")
+			f := &finisher{name: "by the next delivery"}
+			for _, before := range (operation{name: d.kind}).choose(f, len(passed)) {
+				t.Run(strconv.Itoa(before+1)+" "+passed[before], func(t *testing.T) {
+					t.Parallel()
+					d.die(t, i, healthy, before+1)
+				})
+			}
+		})
+	}
+}
+
+func (d delivery) die(t testing.TB, i *installation, healthy *process, at int) {
+	m, amount := i.merchant(t), newAmount()
+	d.prepare(t, healthy, m, amount)
+	body := told(t, i.acquirer.journal, d.kind, amount)
+	p := i.victim(t, "")
+	status, err := notify(p, body, crashpoint.AtHeader, strconv.Itoa(at))
+	if err == nil && !p.dies() {
+		t.Fatalf("the process lives and answered %d", status)
+	}
+	for range 2 {
+		if status, err := notify(healthy, body); status != http.StatusOK {
+			t.Fatalf("the next delivery is answered %d, %v", status, err)
+		}
+	}
+	i.wantBooks(t, m, amount, d.leaves...)
+}

@@ -1,0 +1,82 @@
+//go:build unix
+
+package crash_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// soakFor is how long TestSoak lasts: a few seconds, or RATCHET_SOAK.
+func soakFor(t testing.TB) time.Duration {
+	text := os.Getenv("RATCHET_SOAK")
+	if text == "" {
+		return 8 * time.Second
+	}
+	long, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("RATCHET_SOAK: %v", err)
+	}
+	return long
+}
+
+// finishWithin is how long after the last death everything has to be finished.
+const finishWithin = 30 * time.Second
+
+// TestSoak lets clients work while one process after another is killed, or asked
+// to leave as in a rolling restart, and replaced. The longer run: make soak.
+func TestSoak(t *testing.T) {
+	t.Parallel()
+	i := installOnFastServer(t, startAcquirer(t))
+	serving := &crew{members: []*process{i.serve(t), i.serve(t)}}
+	workers := []*process{i.work(t), i.work(t)}
+	merchants := make([]merchant, 6)
+	for n := range merchants {
+		merchants[n] = i.merchant(t)
+	}
+	loads := startLoad(t, serving, merchants)
+
+	deaths, departures := 0, 0
+	for end := time.Now().Add(soakFor(t)); time.Now().Before(end) && !t.Failed(); {
+		time.Sleep(time.Duration(300+rand.IntN(1200)) * time.Millisecond)
+		how := os.Signal(syscall.SIGKILL)
+		if rand.IntN(3) == 0 {
+			how = syscall.SIGTERM
+			departures++
+		} else {
+			deaths++
+		}
+		n := rand.IntN(2)
+		if rand.IntN(3) == 0 {
+			workers[n].signal(how)
+			workers[n].wait()
+			workers[n] = i.work(t)
+			continue
+		}
+		old := serving.members[n]
+		old.signal(how)
+		old.wait()
+		serving.replace(n, i.serve(t))
+	}
+	all := stopLoad(loads)
+	lastDeath := time.Now()
+	eventually(t, "everything is finished", func() bool {
+		return number(t, i.db, "SELECT count(*) FROM requests WHERE state NOT IN ('finished', 'archived')") == 0
+	})
+	if late := time.Since(lastDeath); late > finishWithin {
+		t.Errorf("it took %s after the last death to finish everything, want %s at most", late, finishWithin)
+	}
+
+	for _, w := range all {
+		w.wantReplay(t, serving.any(), w.answer)
+	}
+	i.wantNoDoubles(t, all)
+	i.wantClean(t)
+	t.Logf("%d requests answered over %d deaths and %d departures", len(all), deaths, departures)
+	if len(all) < 50 || deaths == 0 {
+		t.Errorf("only %d requests over %d deaths: that proves nothing", len(all), deaths)
+	}
+}

@@ -1,0 +1,125 @@
+//go:build unix
+
+package crash_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestStorm sends one key from many clients at once to two processes.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	i := installOnFastServer(t, startAcquirer(t))
+	processes := []*process{i.serve(t), i.serve(t)}
+	const clients = 50
+
+	// The acquirer takes its time, so that most clients come while the first
+	// one's charge is under way.
+	slow := []string{"Acquirer-Trouble", "slow:300"}
+
+	t.Run("fifty clients with one key charge a card once and hear one answer", func(t *testing.T) {
+		t.Parallel()
+		m, amount := i.merchant(t), newAmount()
+		r := charge(m, "tok_visa", amount)
+		heard, busy := storm(t, clients, func(n int) (answer, error) { return r.to(processes[n%2], slow...) },
+			func(n int) (answer, error) { return r.until(processes[n%2]) })
+		if busy == 0 {
+			t.Error("no client ever met a charge under way: the storm was none")
+		}
+		for _, a := range heard {
+			if a.status != http.StatusOK || !a.same(heard[0]) {
+				t.Errorf("two answers to one key:\n\t%s\n\t%s", heard[0], a)
+			}
+		}
+		for n := range clients {
+			r.wantReplay(t, processes[n%2], heard[0])
+		}
+		i.wantBooks(t, m, amount, operations[0].leaves...)
+	})
+
+	t.Run("two accounts may use the same key", func(t *testing.T) {
+		t.Parallel()
+		one, two := charge(i.merchant(t), "tok_visa", newAmount()), charge(i.merchant(t), "tok_visa", newAmount())
+		two.key, two.form = one.key, one.form
+		heard, _ := storm(t, 10, func(n int) (answer, error) { return pick(n, one, two).to(processes[n%2], slow...) },
+			func(n int) (answer, error) { return pick(n, one, two).until(processes[n%2]) })
+		for n, a := range heard {
+			if a.status != http.StatusOK || !a.same(heard[n%2]) {
+				t.Errorf("client %d heard %s", n, a)
+			}
+		}
+		if heard[0].same(heard[1]) {
+			t.Errorf("both accounts were shown one charge: %s", heard[0])
+		}
+		if n := number(t, i.acquirer.journal, "SELECT count(*) FROM acquirer.movements WHERE amount = $1::text::bigint", one.form.Get("amount")); n != 2 {
+			t.Errorf("the card was charged %d times, want once for each account", n)
+		}
+	})
+
+	t.Run("other parameters under a key that is under way are refused and do nothing", func(t *testing.T) {
+		t.Parallel()
+		m, amount, other := i.merchant(t), newAmount(), newAmount()
+		r := charge(m, "tok_visa", amount)
+		different := charge(m, "tok_visa", other)
+		different.key = r.key
+		var first answer
+		var err error
+		var asking sync.WaitGroup
+		asking.Go(func() { first, err = r.to(processes[0], slow...) })
+		eventually(t, "the charge is under way", func() bool {
+			return number(t, i.db, "SELECT count(*) FROM requests WHERE account_id = $1", m.account) == 1
+		})
+		for _, p := range processes {
+			refused, err := different.to(p)
+			if err != nil || refused.status != http.StatusBadRequest || !strings.Contains(refused.body, `"type":"idempotency_error"`) {
+				t.Errorf("answered %s, %v", refused, err)
+			}
+		}
+		asking.Wait()
+		if err != nil || first.status != http.StatusOK {
+			t.Fatalf("the first request was answered %s, %v", first, err)
+		}
+		i.wantBooks(t, m, amount, operations[0].leaves...)
+		if n := number(t, i.acquirer.journal, "SELECT count(*) FROM acquirer.movements WHERE amount = $1", other); n != 0 {
+			t.Errorf("the refused request moved money %d times", n)
+		}
+	})
+}
+
+func pick(n int, one, two request) request {
+	if n%2 == 0 {
+		return one
+	}
+	return two
+}
+
+// storm lets clients ask all at once, and those that were told to wait ask again
+// until they know. It returns what each heard in the end, and how many waited.
+func storm(t *testing.T, clients int, ask, again func(n int) (answer, error)) (heard []answer, busy int) {
+	t.Helper()
+	heard = make([]answer, clients)
+	waited, errs := make([]bool, clients), make([]error, clients)
+	var all sync.WaitGroup
+	for n := range clients {
+		all.Go(func() {
+			heard[n], errs[n] = ask(n)
+			if errs[n] == nil && !heard[n].final() {
+				waited[n] = true
+				heard[n], errs[n] = again(n)
+			}
+		})
+	}
+	all.Wait()
+	for n := range clients {
+		if errs[n] != nil {
+			t.Fatalf("client %d: %v", n, errs[n])
+		}
+		if waited[n] {
+			busy++
+		}
+	}
+	return heard, busy
+}

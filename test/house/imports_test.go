@@ -1,0 +1,173 @@
+package house_test
+
+import (
+	"go/ast"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/ratchet-pay/ratchet/"
+
+// floors is how high each package lives. A package imports only what lives
+// further down, so the ledger cannot learn of charges, nor the engine of money.
+var floors = map[string]int{
+	"cmd/ratchet": 90,
+
+	"internal/demo": 80,
+
+	"internal/process": 70,
+
+	"internal/dashboard": 61,
+
+	"internal/api": 60, "internal/worker": 60, "internal/verify": 60, "internal/erase": 60,
+
+	"internal/inspect": 55,
+
+	"internal/payments": 50,
+
+	"internal/webhook": 45,
+	"internal/inbox":   45,
+
+	"internal/acquirer/simulator": 41, // speaks the port's protocol from the other side
+	"internal/ledger":             40, "internal/audit": 40, "internal/acquirer": 40,
+
+	"internal/telemetry": 35, // watches the engine
+
+	"internal/phase": 30, "internal/apikey": 30,
+
+	"web": 21, // looks only: it knows money's notation, and no table
+
+	"internal/idempotency": 20,
+
+	"internal/postgres/local": 11,
+	"internal/postgres":       10, "internal/form": 10, "internal/money": 10, "internal/testcard": 10, "internal/crashpoint": 10,
+	"internal/limit": 10,
+
+	"internal/apierror": 0, "internal/logline": 0, "internal/id": 0, "internal/secret": 0, "api": 0, "migrations": 0, "docs": 0,
+}
+
+// onlyForTests are packages that no program may import: they are no floor of the house.
+var onlyForTests = []string{"internal/pgtest", "internal/pgtest/cmd/testserver", "internal/apitest", "internal/acquirer/acquirertest"}
+
+func TestImportsPointDown(t *testing.T) {
+	t.Parallel()
+	_, all := sources(t, "internal", "cmd", "api", "migrations", "web", "docs")
+	for _, s := range all {
+		if slices.Contains(onlyForTests, s.dir) {
+			continue
+		}
+		floor, known := floors[s.dir]
+		if !known {
+			t.Errorf("%s: the package %s has no floor: say in imports_test.go where it lives", s.path, s.dir)
+			continue
+		}
+		for _, path := range imports(s.file) {
+			below, ours := strings.CutPrefix(path, module)
+			if !ours {
+				continue
+			}
+			if f, known := floors[below]; !known || f >= floor {
+				t.Errorf("%s imports %s, which does not live below it", s.path, below)
+			}
+		}
+	}
+}
+
+func TestEachFloorIsLivedOn(t *testing.T) {
+	t.Parallel()
+	_, all := sources(t, "internal", "cmd", "api", "migrations", "web", "docs")
+	for dir := range floors {
+		if !slices.ContainsFunc(all, func(s source) bool { return s.dir == dir }) {
+			t.Errorf("there is no package %s", dir)
+		}
+	}
+}
+
+func TestWhoMayUseWhat(t *testing.T) {
+	t.Parallel()
+	_, all := sources(t, "internal", "cmd")
+
+	t.Run("only internal/api knows the web framework", func(t *testing.T) {
+		t.Parallel()
+		for _, s := range all {
+			if s.dir != "internal/api" && slices.ContainsFunc(imports(s.file), func(path string) bool { return strings.HasPrefix(path, "github.com/labstack/echo") }) {
+				t.Errorf("%s imports echo", s.path)
+			}
+		}
+	})
+
+	t.Run("the ledger, the engine, the keys and the acquirer know nothing of payments", func(t *testing.T) {
+		t.Parallel()
+		for _, s := range all {
+			top := strings.Join(strings.SplitN(s.dir+"//", "/", 3)[:2], "/")
+			below := []string{"internal/ledger", "internal/phase", "internal/idempotency", "internal/acquirer"}
+			if slices.Contains(below, top) && slices.Contains(imports(s.file), module+"internal/payments") && s.dir != "internal/acquirer/acquirertest" {
+				t.Errorf("%s imports internal/payments", s.path)
+			}
+		}
+	})
+
+	t.Run("only packages that have to reach for the network", func(t *testing.T) {
+		t.Parallel()
+		mayDial := []string{"internal/api", "internal/acquirer", "internal/acquirer/simulator", "internal/webhook", "internal/demo", "internal/postgres/local", "internal/pgtest", "internal/apitest", "internal/crashpoint", "cmd/ratchet"}
+		for _, s := range all {
+			if slices.Contains(mayDial, s.dir) {
+				continue
+			}
+			for _, name := range used(s.file, "net/http", "Client", "DefaultClient", "Transport", "DefaultTransport", "Get", "Post", "PostForm", "Head", "NewRequest", "NewRequestWithContext") {
+				t.Errorf("%s uses http.%s", s.path, name)
+			}
+			for _, name := range used(s.file, "net", "Dial", "DialTimeout", "Dialer", "DialTCP", "DialUDP", "DialUnix", "DialIP") {
+				t.Errorf("%s uses net.%s", s.path, name)
+			}
+		}
+	})
+
+	t.Run("nobody asks pgconn.SafeToRetry, which answers another question", func(t *testing.T) {
+		t.Parallel()
+		for _, s := range all {
+			for range used(s.file, "github.com/jackc/pgx/v5/pgconn", "SafeToRetry") {
+				t.Errorf("%s uses pgconn.SafeToRetry", s.path)
+			}
+		}
+	})
+}
+
+func imports(file *ast.File) (paths []string) {
+	for _, spec := range file.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err == nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// used is which of an imported package's names a file mentions, under whatever
+// name the package goes there.
+func used(file *ast.File, path string, names ...string) (found []string) {
+	qualifier := ""
+	for _, spec := range file.Imports {
+		if spec.Path.Value != strconv.Quote(path) {
+			continue
+		}
+		qualifier = path[strings.LastIndex(path, "/")+1:]
+		if spec.Name != nil {
+			qualifier = spec.Name.Name
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		selector, is := n.(*ast.SelectorExpr)
+		if !is {
+			return true
+		}
+		x, is := selector.X.(*ast.Ident)
+		if is && x.Name == qualifier && slices.Contains(names, selector.Sel.Name) {
+			found = append(found, selector.Sel.Name)
+		}
+		return true
+	})
+	return found
+}

@@ -1,0 +1,315 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"pgregory.net/rapid"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+var engineSecret = []byte("the secret of a test's installation")
+
+// fate is what becomes of one attempt.
+type fate string
+
+const (
+	goesWell       fate = "goes well"
+	isDeclined     fate = "is declined"
+	losesAnswer    fate = "acts, and the answer is lost"
+	losesQuestion  fate = "the question is lost"
+	isNotSent      fate = "is not sent"
+	spendsKey      fate = "the key fails for good"
+	failsClaim     fate = "the first transaction fails"
+	diesInClaim    fate = "dies in the first transaction"
+	diesAsking     fate = "dies before the other side acts"
+	diesAnswered   fate = "dies after the other side has acted"
+	diesFinishing  fate = "dies in the last transaction"
+	panicsAtTheEnd fate = "panics in the last transaction"
+)
+
+var fates = []fate{goesWell, goesWell, goesWell, isDeclined, losesAnswer, losesQuestion, isNotSent, spendsKey,
+	failsClaim, diesInClaim, diesAsking, diesAnswered, diesFinishing, panicsAtTheEnd}
+
+// The table allows doing things twice, so that doing them twice can be seen.
+const worldTables = `
+	CREATE TABLE purchases (account_id text, request_id text, name text);
+	CREATE TABLE deliveries (account_id text, request_id text, name text)`
+
+// order is what a client asks for. Name is the client's key, so that the shop
+// can tell whose purchase it is.
+type order struct {
+	Name   string
+	Amount int64
+}
+
+// purchase is what the phases of an order tell each other.
+type purchase struct {
+	Receipt  string
+	Approved bool
+}
+
+type delivery struct {
+	Name    string `json:"name"`
+	Receipt string `json:"receipt"`
+	Amount  int64  `json:"amount"`
+	Outcome string `json:"outcome"`
+}
+
+type teller interface {
+	Pay(context.Context, phase.Slip, order) (purchase, error)
+}
+
+var bankPort = phase.NewPort[teller]("bank", 24*time.Hour)
+
+// world is an installation of two processes and the bank outside.
+type world struct {
+	pool    *pgxpool.Pool
+	account string
+	engines [2]*phase.Engine
+	owners  [2]string
+	steady  *phase.Flow[order, purchase] // is always completed
+	hasty   *phase.Flow[order, purchase] // is given up as soon as its client is gone
+
+	mu       sync.Mutex
+	now      fate
+	stalling *stall              // the next call waits here
+	paid     map[string]purchase // by derived key
+	spent    map[string]bool
+	closed   map[string]bool
+	moved    map[string]int // by the client's key: purchases paid and not reversed
+	acted    map[string]int // by the client's key: how often the bank decided
+
+	fenced atomic.Int32 // how often the fence refused a process
+}
+
+// fenceCounter listens to the engines' log for the line that an operator would
+// look for as well.
+type fenceCounter struct {
+	slog.Handler
+	fenced *atomic.Int32
+}
+
+func (c fenceCounter) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c fenceCounter) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "overtaken") {
+		c.fenced.Add(1)
+	}
+	return nil
+}
+
+// stall is a call that waits, after acting or before it. When it wakes up it may
+// find that the line has gone dead.
+type stall struct {
+	afterActing    bool
+	dead           bool
+	began, release chan struct{}
+}
+
+func newWorld(t *rapid.T, ctx context.Context, pool *pgxpool.Pool) *world {
+	w := &world{pool: pool, account: id.New("acct", time.Now()), paid: map[string]purchase{}, spent: map[string]bool{},
+		closed: map[string]bool{}, moved: map[string]int{}, acted: map[string]int{}}
+	w.exec(t, ctx, "INSERT INTO accounts (id, name) VALUES ($1, 'Walk')", w.account)
+	// What an earlier walk that failed has left is none of this one's business.
+	w.exec(t, ctx, `UPDATE requests SET state = 'held', owner = NULL, lease_until = NULL, due_at = NULL, held_reason = 'left by an earlier walk'
+		WHERE state IN ('running', 'parked')`)
+	w.steady, w.hasty = w.flow("order.steady"), w.flow("order.hasty").AbandonUnsentAfter(time.Nanosecond, abandonOrder)
+	for i := range w.engines {
+		w.start(t, ctx, i)
+	}
+	return w
+}
+
+// start starts a process, in the place of the one that died. Its liveness never
+// lapses by itself: dying is an action of the walk, not of a slow machine.
+func (w *world) start(t *rapid.T, ctx context.Context, i int) {
+	w.owners[i] = id.New("wk", time.Now())
+	w.exec(t, ctx, "INSERT INTO workers (id, kind, host, pid, started_at, alive_until) VALUES ($1, 'walk', 'here', 1, now(), 'infinity')", w.owners[i])
+	w.engines[i] = phase.NewEngine(phase.Config{Pool: w.pool, Secret: engineSecret, Owner: w.owners[i], Log: slog.New(fenceCounter{slog.DiscardHandler, &w.fenced}),
+		Record: func(*phase.Tx, string, json.RawMessage, *idempotency.Answer) {}})
+	phase.Connect[teller](w.engines[i], bankPort, w)
+	if err := w.engines[i].Register(ctx, w.steady, w.hasty); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replace ends a process and starts another one in its place.
+func (w *world) replace(t *rapid.T, ctx context.Context, i int) {
+	w.exec(t, ctx, "DELETE FROM workers WHERE id = $1", w.owners[i])
+	w.start(t, ctx, i)
+}
+
+func (w *world) exec(t *rapid.T, ctx context.Context, sql string, args ...any) {
+	if _, err := w.pool.Exec(ctx, sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// unguarded changes what the database guards even against its owner.
+func (w *world) unguarded(t *rapid.T, ctx context.Context, table, trigger, sql string) {
+	err := pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "ALTER TABLE "+table+" DISABLE TRIGGER "+trigger)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, sql, w.account)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "ALTER TABLE "+table+" ENABLE ALWAYS TRIGGER "+trigger)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func (w *world) count(t *rapid.T, ctx context.Context, sql string, args ...any) (n int) {
+	if err := w.pool.QueryRow(ctx, sql, args...).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return n
+}
+
+func (w *world) flow(name string) *phase.Flow[order, purchase] {
+	return phase.Define(name, 1,
+		phase.Atomic("ordered", w.recordOrder),
+		phase.Foreign("paid", bankPort, func(ctx context.Context, slip phase.Slip, in order, s *purchase) (err error) {
+			*s, err = bankPort.Dial(slip).Pay(ctx, slip, in)
+			return err
+		}),
+		phase.Atomic("delivered", w.deliverOrder),
+	)
+}
+
+func (w *world) recordOrder(_ context.Context, tx *phase.Tx, in order, _ *purchase) (phase.Outcome, error) {
+	tx.Write("INSERT INTO purchases VALUES (@account_id, @request_id, @name)",
+		pgx.StrictNamedArgs{"account_id": tx.AccountID, "request_id": tx.RequestID, "name": in.Name})
+	switch w.fate() {
+	case failsClaim:
+		return phase.Outcome{}, apierror.Invalid("amount", "Not today.")
+	case diesInClaim:
+		runtime.Goexit()
+	}
+	return phase.Next, nil
+}
+
+func (w *world) deliverOrder(ctx context.Context, tx *phase.Tx, in order, s *purchase) (phase.Outcome, error) {
+	// The hasty ones read before they write, which is another fence. Not where they
+	// die: a goroutine would leave its transaction open, which a process does not.
+	if in.Name[0] == 'h' && w.fate() != diesFinishing {
+		rows, err := tx.Query(ctx, "SELECT name FROM purchases WHERE request_id = $1", tx.RequestID)
+		if err != nil {
+			return phase.Outcome{}, err
+		}
+		if _, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[string]); err != nil {
+			return phase.Outcome{}, err
+		}
+	}
+	tx.Write("INSERT INTO deliveries VALUES (@account_id, @request_id, @name)",
+		pgx.StrictNamedArgs{"account_id": tx.AccountID, "request_id": tx.RequestID, "name": in.Name})
+	switch w.fate() {
+	case diesFinishing:
+		runtime.Goexit()
+	case panicsAtTheEnd:
+		panic("a bug")
+	}
+	if !s.Approved {
+		return phase.Reply(http.StatusPaymentRequired, "", delivery{in.Name, s.Receipt, in.Amount, "declined"}), nil
+	}
+	return phase.OK("or_"+in.Name, delivery{in.Name, s.Receipt, in.Amount, "delivered"}), nil
+}
+
+func abandonOrder(_ context.Context, _ *phase.Tx, in order, _ *purchase) (phase.Outcome, error) {
+	return phase.Reply(http.StatusPaymentRequired, "", delivery{in.Name, "", in.Amount, "abandoned"}), nil
+}
+
+func (w *world) fate() fate {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+// Pay is the bank. Its memory is what decides how often money moved.
+func (w *world) Pay(_ context.Context, slip phase.Slip, in order) (purchase, error) {
+	w.mu.Lock()
+	now, waits := w.now, w.stalling
+	w.stalling = nil
+	w.mu.Unlock()
+	switch {
+	case waits != nil && !waits.afterActing:
+		waits.wait()
+		if waits.dead {
+			return purchase{}, phase.NotSent(errors.New("nobody picks up"))
+		}
+	case now == losesQuestion:
+		return purchase{}, errors.New("the line went dead")
+	case now == isNotSent:
+		return purchase{}, phase.NotSent(errors.New("nobody picks up"))
+	case now == diesAsking:
+		runtime.Goexit()
+	}
+	answer, err := w.act(slip, in, now)
+	switch {
+	case waits != nil && waits.afterActing:
+		waits.wait()
+	case now == losesAnswer:
+		return purchase{}, errors.New("the line went dead")
+	case now == diesAnswered:
+		runtime.Goexit()
+	}
+	return answer, err
+}
+
+func (s *stall) wait() {
+	close(s.began)
+	<-s.release
+}
+
+func (w *world) act(slip phase.Slip, in order, now fate) (purchase, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	done, is := w.paid[slip.Key()]
+	switch {
+	case slip.Manner() == phase.Reverse:
+		if is && done.Approved && !w.closed[slip.Key()] {
+			w.moved[in.Name]--
+		}
+		w.closed[slip.Key()] = true
+		return purchase{}, phase.ErrReversed
+	case w.closed[slip.Key()]:
+		return purchase{}, phase.ErrReversed
+	case is:
+		return done, nil
+	case w.spent[slip.Key()]: // also when it is looked up
+		return purchase{}, phase.Unused(errors.New("this key failed for good"))
+	case slip.Manner() == phase.LookUp:
+		return purchase{}, phase.ErrNeverHappened
+	case now == spendsKey:
+		w.now = goesWell
+		w.spent[slip.Key()] = true
+		return purchase{}, phase.Unused(errors.New("this key failed for good"))
+	}
+	done = purchase{Receipt: id.New("rcpt", time.Now()), Approved: now != isDeclined}
+	w.paid[slip.Key()] = done
+	w.acted[in.Name]++
+	if done.Approved {
+		w.moved[in.Name]++
+	}
+	return done, nil
+}

@@ -1,0 +1,249 @@
+package main
+
+// fault is one thing done wrong, and the smallest test that must notice.
+type fault struct {
+	name  string // what is wrong, as one would say it in a review
+	edits []edit
+	pkg   string
+	test  string // as in t.Run, with slashes between
+}
+
+// edit replaces a text that a file contains exactly once. A unique constraint is
+// undone by adding a column to it that is never twice the same.
+type edit struct{ file, old, new string }
+
+// The files that are broken here more than once.
+const (
+	drive     = "internal/phase/drive.go"
+	foreign   = "internal/phase/foreign.go"
+	serve     = "internal/phase/serve.go"
+	write     = "internal/idempotency/write.go"
+	resume    = "internal/idempotency/resume.go"
+	liveness  = "internal/idempotency/liveness.go"
+	chapter2  = "migrations/000002_requests.up.sql"
+	phaseTest = "./internal/phase"
+	rowTest   = "./internal/idempotency"
+	modelTest = "./test/model"
+	apiTest   = "./internal/api"
+)
+
+// noFence takes the epoch and the point out of both fences.
+var noFence = []edit{
+	{write, "AND id = @id AND epoch = @epoch AND point = @from AND state = 'running'", "AND id = @id AND @epoch > 0 AND @from <> '' AND state = 'running'"},
+	{chapter2, "AND id = of_request AND epoch = held_epoch AND point = stood_on AND state = 'running'", "AND id = of_request AND state = 'running'"},
+}
+
+var faults = []fault{
+	{
+		name:  "the fence is off: an overtaken process may commit",
+		edits: noFence,
+		pkg:   phaseTest, test: "TestOvertaken/it cannot commit a phase that only writes while its successor is still at work",
+	},
+	{
+		name:  "the fence is off for phases that read first",
+		edits: noFence,
+		pkg:   phaseTest, test: "TestOvertaken/it cannot commit a phase that reads first while its successor is still at work",
+	},
+	{
+		name:  "the proof that the last of five keys did nothing is not kept",
+		edits: []edit{{foreign, "maxGenerations, proof), idempotency.Fence(d.request), spent)", "maxGenerations, proof))"}},
+		pkg:   phaseTest, test: "TestGenerations/once that person has it tried again, it is asked under the next key",
+	},
+	{
+		name:  "a take-over does not raise the epoch",
+		edits: []edit{{resume, "const takeOver = `epoch = r.epoch + 1,", "const takeOver = `epoch = r.epoch,"}},
+		pkg:   phaseTest, test: "TestOvertaken/it cannot commit a phase that only writes while its successor is still at work",
+	},
+	{
+		name: "a request is laid aside without looking at the epoch",
+		edits: []edit{{write,
+			"SET state = 'parked', owner = NULL, lease_until = NULL, attempts = attempts + @attempt, due_at = clock_timestamp() + @wait::interval\n\t\tWHERE account_id = @account_id AND id = @id AND epoch = @epoch AND",
+			"SET state = 'parked', owner = NULL, lease_until = NULL, attempts = attempts + @attempt, due_at = clock_timestamp() + @wait::interval\n\t\tWHERE account_id = @account_id AND id = @id AND @epoch::int > 0 AND"}},
+		pkg: phaseTest, test: "TestOvertaken/it cannot lay aside what its successor is driving",
+	},
+	{
+		name: "the answer is stored in a second transaction",
+		edits: []edit{{drive, "\terr := tx.commit(ctx, engine)\n", `	err := tx.commit(ctx)
+	if err == nil {
+		answer := &pgx.Batch{}
+		answer.Queue(engine.SQL, engine.Args)
+		err = d.engine.pool.SendBatch(ctx, answer).Close()
+	}
+`}},
+		pkg: phaseTest, test: "TestOvertaken/it cannot commit a phase that only writes while its successor is still at work",
+	},
+	{
+		// One guard is enough: with any of them in place the second booking fails.
+		name: "the fence and every other guard of the books are off",
+		edits: []edit{
+			{write, "AND id = @id AND epoch = @epoch AND point = @from AND state = 'running'", "AND id = @id AND @epoch > 0 AND @from <> ''"},
+			{chapter2, "AND id = of_request AND epoch = held_epoch AND point = stood_on AND state = 'running'", "AND id = of_request"},
+			{chapter2, "OR (OLD.state = 'finished' AND NEW.state <> 'archived'", "OR (false AND NEW.state <> 'archived'"},
+			{chapter2, "a_point_is_reached_once PRIMARY KEY (", "a_point_is_reached_once PRIMARY KEY (epoch, "},
+			{"migrations/000003_ledger.up.sql", "a_source_is_posted_once UNIQUE (", "a_source_is_posted_once UNIQUE (id, "},
+			{"migrations/000006_events.up.sql", "a_change_is_told_once UNIQUE (", "a_change_is_told_once UNIQUE (id, "},
+			{"internal/payments/charge.go", "AND id = @id AND status = 'pending'`", "AND id = @id`"},
+		},
+		pkg: modelTest, test: "TestOvertakenCharge/the books hold a charge once though two servers brought its answer",
+	},
+	{
+		name:  "a key may have two requests",
+		edits: []edit{{chapter2, "a_key_has_one_request UNIQUE (", "a_key_has_one_request UNIQUE (id, "}},
+		pkg:   phaseTest, test: "TestKey/of two first requests at once one runs",
+	},
+	{
+		name: "the derived key has the epoch in it",
+		edits: []edit{{"internal/idempotency/fingerprint.go",
+			"number(r.Incarnation), r.Flow, phase, number(generation))", "number(r.Incarnation), number(int16(r.Epoch)), r.Flow, phase, number(generation))"}},
+		pkg: phaseTest, test: "TestDerivedKey/nor does one after attempts, take-overs and a second generation",
+	},
+	{
+		name: "the derived key is made of the row's id",
+		edits: []edit{{"internal/idempotency/fingerprint.go",
+			`"derived-key/1", r.AccountID, mode, r.Key,`, `"derived-key/1", r.AccountID, mode, r.ID,`}},
+		pkg: phaseTest, test: "TestDerivedKey/a fail-over that forgot the request does not make its retry pay twice",
+	},
+	{
+		name:  "the route is left out of the fingerprint",
+		edits: []edit{{"internal/idempotency/fingerprint.go", `"fingerprint/1", method, path, string(canonicalParams))`, `"fingerprint/1", method, string(canonicalParams))`}},
+		pkg:   rowTest, test: "TestFingerprint/another route has another one",
+	},
+	{
+		name: "a time-out is settled as a decline",
+		edits: []edit{{"internal/payments/charge_create.go", "\treturn err\n}\n\nfunc (in CreateChargeParams) captures()", `	if err != nil {
+		s.Answer = acquirer.Answer{Code: "card_declined", Message: "Your card was declined."}
+	}
+	return nil
+}
+
+func (in CreateChargeParams) captures()`}},
+		pkg: modelTest, test: "TestHistory",
+	},
+	{
+		name:  "a time-out is taken for proof that nothing was sent",
+		edits: []edit{{"internal/acquirer/client.go", "if !connected.Load() {", "if connected.Load() || !connected.Load() {"}},
+		pkg:   "./internal/acquirer", test: "TestWhatALostConnectionProves/a time-out proves nothing",
+	},
+	{
+		name:  "an unknown outcome is taken for an answer",
+		edits: []edit{{foreign, "\treturn d.parkFor(ctx, err)\n}\n\n// givenUp", "\treturn nil\n}\n\n// givenUp"}},
+		pkg:   phaseTest, test: "TestUnknownOutcome/it is parked, never stored, and the retry finishes under the same key",
+	},
+	{
+		name:  "attempts are counted while nothing can be sent",
+		edits: []edit{{foreign, "sent := !unsent(cause)", "sent := true"}},
+		pkg:   phaseTest, test: "TestNotSent/what never left burns no attempt, however often",
+	},
+	{
+		name:  "a call is sent again after the other side has forgotten its key",
+		edits: []edit{{foreign, "forgotten := d.databaseTime().Sub(call.AskedAt) > p.port.portMemory()", "forgotten := false"}},
+		pkg:   phaseTest, test: "TestMemoryWindow/a call the other side may have forgotten is looked up and never sent again",
+	},
+	{
+		name:  "unsent work is given up without a tombstone at the other side",
+		edits: []edit{{foreign, "case errors.Is(err, ErrNeverHappened):\n\t\treturn d.reverse(ctx, p, call)", "case errors.Is(err, ErrNeverHappened):\n\t\treturn ErrReversed"}},
+		pkg:   phaseTest, test: "TestAbandon/a late packet under its key is refused",
+	},
+	{
+		name:  "a client that hangs up stops what it began",
+		edits: []edit{{serve, "context.WithTimeout(context.WithoutCancel(ctx), driveTimeout)", "context.WithTimeout(ctx, driveTimeout)"}},
+		pkg:   phaseTest, test: "TestKey/a client that hangs up does not stop what it began",
+	},
+	{
+		name: "a replay encodes the answer anew",
+		edits: []edit{{serve, "case found.State == idempotency.Finished:\n", `case found.State == idempotency.Finished:
+			var body any
+			_ = json.Unmarshal(found.Answer.Body, &body)
+			found.Answer.Body, _ = json.Marshal(body)
+`}},
+		pkg: phaseTest, test: "TestKey/a replay is the first answer, byte for byte",
+	},
+	{
+		name: "the completer acts in its own name",
+		edits: []edit{{drive, "\tif r.Keyless {\n\t\tc.Key = \"\"\n\t}\n", `	if r.Keyless {
+		c.Key = ""
+	}
+	if !d.patient {
+		c.Actor = d.engine.owner
+	}
+`}},
+		pkg: phaseTest, test: "TestCompleter/it acts for the original caller",
+	},
+	{
+		name: "the completer takes work from processes that live",
+		edits: []edit{{"internal/idempotency/find.go",
+			"AND EXISTS (SELECT FROM workers w WHERE w.id = r.owner AND w.alive_until > clock_timestamp()))`",
+			"AND EXISTS (SELECT FROM workers w WHERE w.id = r.owner AND w.alive_until < clock_timestamp()))`"}},
+		pkg: phaseTest, test: "TestCompleter/it leaves alone what a live process drives, however slowly",
+	},
+	{
+		name: "the reaper does not look at the state",
+		edits: []edit{{"internal/idempotency/reap.go",
+			"WHERE r.state = 'finished' AND r.expires_at < clock_timestamp()", "WHERE coalesce(r.expires_at, r.created_at + interval '30 days') < clock_timestamp()"}},
+		pkg: rowTest, test: "TestReap/unfinished work is never reaped, however old",
+	},
+	{
+		name:  "times that are stored come from the application's clock",
+		edits: []edit{{drive, "databaseTime() time.Time { return d.now.Add(time.Since(d.started)) }", "databaseTime() time.Time { return time.Now() }"}},
+		pkg:   phaseTest, test: "TestClock/every time that is stored is the database's, whatever this machine believes",
+	},
+	{
+		name: "liveness comes from the application's clock",
+		edits: []edit{
+			{liveness, "VALUES (@id, @kind, @host, @pid, clock_timestamp(), clock_timestamp() + @alive_for::interval)", "VALUES (@id, @kind, @host, @pid, clock_timestamp(), @now::timestamptz + @alive_for::interval)"},
+			{liveness, "SET alive_until = clock_timestamp() + @alive_for::interval", "SET alive_until = @now::timestamptz + @alive_for::interval"},
+			{liveness, `"alive_for": aliveFor})`, `"alive_for": aliveFor, "now": time.Now()})`},
+		},
+		pkg: rowTest, test: "TestLiveness/a process is as alive as the database's clock says, not its own",
+	},
+	{
+		name:  "the sealer takes everything up to the newest transaction",
+		edits: []edit{{"internal/audit/seal.go", "pg_snapshot_xmin(pg_current_snapshot())", "pg_snapshot_xmax(pg_current_snapshot())"}},
+		pkg:   modelTest, test: "TestSeal/a transaction that commits late is in the chain, and the chain holds",
+	},
+	{
+		name:  "a request without a place is begun all the same",
+		edits: []edit{{serve, "if found == nil && full != nil {", "if found == nil && full != nil && keyless {"}},
+		pkg:   apiTest, test: "TestOverload/new work is turned away before it begins; replays and reads are answered",
+	},
+	{
+		name:  "who waits for the acquirer keeps the place",
+		edits: []edit{{foreign, "\tif d.leave != nil {\n", "\tif false {\n"}},
+		pkg:   apiTest, test: "TestOverload/who waits for the acquirer takes nobody's place",
+	},
+	{
+		name:  "a question that could not be sent hides the one before it",
+		edits: []edit{{foreign, "; !unsent(again) {", "; again != nil {"}},
+		pkg:   apiTest, test: "TestOpenBreaker/a question that was sent counts, also where the breaker kept the second one back",
+	},
+	{
+		name:  "the guard of webhooks looks at nothing",
+		edits: []edit{{"internal/webhook/address.go", "if !public(to.Addr()) || ", "if "}},
+		pkg:   "./internal/webhook", test: "TestTheGuardStandsAtTheSocket",
+	},
+	{
+		name:  "a redirect of an endpoint is followed",
+		edits: []edit{{"internal/webhook/send.go", "return http.ErrUseLastResponse", "return nil"}},
+		pkg:   "./test/sdk", test: "TestWebhooks/a redirect is a failure and is not followed",
+	},
+	{
+		name:  "the sweep leaves the deliveries of dead workers",
+		edits: []edit{{"internal/webhook/sweep.go", "WHERE w.id = d.claimed_by AND", "WHERE d.claimed_by IS NOT NULL AND"}},
+		pkg:   "./internal/webhook", test: "TestWhoWasOvertaken",
+	},
+	{
+		name:  "a signing secret is stored with the answer that shows it",
+		edits: []edit{{"internal/phase/conceal.go", "return sealMark + sealed, err", "_ = sealed\n\treturn text, err"}},
+		pkg:   "./test/sdk", test: "TestWebhookEndpoints/a secret is shown by the creation and its replay, and is nowhere in the database",
+	},
+	{
+		name:  "an endpoint has as many deliveries under way as there are events",
+		edits: []edit{{"internal/webhook/claim.go", "@lanes > (SELECT count(*)", "@lanes::int > 0 AND 0 <= (SELECT count(*)"}},
+		pkg:   "./internal/webhook", test: "TestLanes",
+	},
+	{
+		name:  "a worker that was overtaken may still say that a delivery failed",
+		edits: []edit{{"internal/webhook/record.go", "AND (attempts = @attempt OR @state = 'succeeded')", "AND (@attempt::int > 0 OR @state = 'succeeded')"}},
+		pkg:   "./internal/webhook", test: "TestWhoWasOvertaken",
+	},
+}

@@ -1,0 +1,89 @@
+package schema_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// No row breaks these alone: they repeat a narrower key, for a foreign key to
+// refer to more columns than that has.
+var impliedByNarrowerKeys = []string{"a_posting_knows_its_legs", "a_place_has_one_total", "points_pkey"}
+
+// A constraint that is added without an attempt at breaking it is found here.
+func TestEveryConstraintIsTried(t *testing.T) {
+	t.Parallel()
+	tried := make(map[string]bool)
+	for _, p := range allPromises() {
+		tried[p.constraint] = true
+	}
+
+	// Of partitions the parent's are enough, and schema_migrations is not ours.
+	names := column(t, seeded(t).Pool, `
+		SELECT conname FROM pg_constraint c JOIN pg_class r ON r.oid = c.conrelid
+		 WHERE r.relnamespace = 'public'::regnamespace AND NOT r.relispartition AND r.relname <> 'schema_migrations'
+		   AND NOT (r.relkind = 'p' AND c.contype = 'p') -- reported under the name of the partition's
+		UNION
+		SELECT i.relname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class r ON r.oid = x.indrelid
+		 WHERE x.indisunique AND r.relnamespace = 'public'::regnamespace AND NOT r.relispartition AND r.relkind = 'r'
+		   AND r.relname <> 'schema_migrations'
+		 ORDER BY 1`)
+	if len(names) < 50 {
+		t.Fatalf("the catalogue shows only %d constraints: %v", len(names), names)
+	}
+	for _, name := range names {
+		if !tried[name] && !slices.Contains(impliedByNarrowerKeys, name) {
+			t.Errorf("no promise is about %s", name)
+		}
+	}
+}
+
+// Merchants choose keys and see identifiers; what is unique without its merchant
+// lets one of them collide with, and so learn of, another.
+func TestNothingIsUniqueAcrossMerchants(t *testing.T) {
+	t.Parallel()
+	const uniqueIndexes = `
+		SELECT i.relname, EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = x.indexrelid AND a.attname IN ('account_id', 'book_id'))
+		  FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
+		 WHERE x.indisunique AND x.indrelid = $1::regclass`
+	pool := seeded(t).Pool
+
+	for _, table := range []string{"requests", "journal", "takeovers", "calls", "charges", "refunds", "customers", "cards", "tokens", "events", "webhook_endpoints", "webhook_deliveries", "webhook_attempts",
+		"ledger_postings", "ledger_legs", "ledger_refund_chain", "disputes", "settlements"} {
+		t.Run(table, func(t *testing.T) {
+			rows, err := pool.Query(t.Context(), uniqueIndexes, table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var index string
+			var hasMerchant bool
+			found, err := pgx.ForEachRow(rows, []any{&index, &hasMerchant}, func() error {
+				if !hasMerchant {
+					t.Errorf("%s contains neither account_id nor book_id", index)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found.RowsAffected() == 0 {
+				t.Error("it has no unique index at all")
+			}
+		})
+	}
+}
+
+func column(t *testing.T, pool *pgxpool.Pool, query string) []string {
+	t.Helper()
+	rows, err := pool.Query(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}

@@ -1,0 +1,58 @@
+package schema_test
+
+func anotherSession(like, changes string) string {
+	return copyOf("checkout_sessions", like, `{"id": "cs_new", `+changes+`}`)
+}
+
+var checkoutPromises = []promise{
+	{"two products with one id", "",
+		copyOf("products", "prod_1", `{"name": "Another"}`), unique, "products_pkey"},
+	{"two prices with one id", "",
+		copyOf("prices", "price_1", `{"lookup_key": null}`), unique, "prices_pkey"},
+	{"a price of no product", "",
+		copyOf("prices", "price_1", `{"id": "price_new", "lookup_key": null, "product_id": "prod_none"}`), foreignKey, "a_price_is_of_a_product"},
+	{"a price of another merchant's product", "",
+		copyOf("prices", "price_1", `{"id": "price_new", "account_id": "acct_2"}`), foreignKey, "a_price_is_of_a_product"},
+	{"a price below nothing", "",
+		copyOf("prices", "price_1", `{"id": "price_new", "lookup_key": null, "unit_amount": -1}`), check, "a_price_is_not_negative"},
+	{"a lookup key of two prices", "",
+		copyOf("prices", "price_1", `{"id": "price_new"}`), unique, "a_lookup_key_finds_one_price"},
+
+	{"two sessions with one id", "",
+		copyOf("checkout_sessions", "cs_open", `{"url": "https://c"}`), unique, "checkout_sessions_pkey"},
+	{"a session of an unknown mode", "",
+		anotherSession("cs_setup", `"mode": "subscription"`), check, "a_session_is_of_a_known_mode"},
+	{"a session in an unknown state", "",
+		anotherSession("cs_open", `"status": "lost"`), check, "a_session_status_is_known"},
+	{"a session paid in an unknown way", "",
+		anotherSession("cs_open", `"payment_status": "owed"`), check, "a_payment_status_is_known"},
+	{"a session to pay without an amount", "",
+		anotherSession("cs_open", `"amount_total": null, "amount_subtotal": null`), check, "a_session_to_pay_has_an_amount"},
+	{"a session for a setup with an amount", "",
+		anotherSession("cs_setup", `"amount_total": 1, "amount_subtotal": 1`), check, "a_session_to_pay_has_an_amount"},
+	{"a session of nothing", "",
+		anotherSession("cs_open", `"amount_total": 0, "amount_subtotal": 0`), check, "a_session_is_of_something"},
+	{"a session whose amounts differ", "",
+		anotherSession("cs_open", `"amount_total": 999`), check, "a_session_is_of_something"},
+	{"an open session that is paid", "",
+		anotherSession("cs_open", `"payment_status": "paid"`), check, "only_a_complete_session_is_paid"},
+	{"a complete session that nothing paid", "",
+		anotherSession("cs_paid", `"payment_intent_id": null`), check, "a_complete_session_has_its_intent"},
+	{"a complete session that set nothing up", "",
+		anotherSession("cs_setup", `"status": "complete", "setup_intent_id": null`), check, "a_complete_session_has_its_intent"},
+	{"a session of no customer that exists", "",
+		anotherSession("cs_open", `"customer_id": "cus_none"`), foreignKey, "a_session_belongs_to_a_customer"},
+	{"a second intent of a session", "",
+		anotherIntent("pi_open", `"checkout_session": "cs_paid"`), unique, "a_session_has_one_intent"},
+	{"a second setup of a session", "",
+		anotherSetup(`"checkout_session": "cs_setup"`), unique, "a_session_has_one_setup"},
+
+	{"two items with one id", "",
+		copyOf("checkout_items", "li_1", `{"quantity": 3}`), unique, "checkout_items_pkey"},
+	{"an item of no session", "",
+		copyOf("checkout_items", "li_1", `{"id": "li_new", "session_id": "cs_none"}`), foreignKey, "an_item_is_of_a_session"},
+	{"an item without a price", "",
+		copyOf("checkout_items", "li_1", `{"id": "li_new", "price_id": "price_none"}`), foreignKey, "an_item_has_a_price"},
+	{"an item of which there is none", "",
+		copyOf("checkout_items", "li_1", `{"id": "li_new", "quantity": 0}`), check, "an_item_is_some"},
+}

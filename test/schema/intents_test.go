@@ -1,0 +1,68 @@
+package schema_test
+
+func anotherIntent(like, changes string) string {
+	return copyOf("payment_intents", like, `{"id": "pi_new", `+changes+`}`)
+}
+
+func anotherSetup(changes string) string {
+	return copyOf("setup_intents", "seti_1", `{"id": "seti_new", "checkout_session": null, `+changes+`}`)
+}
+
+const aChallenge = `"challenge": "3ds_1", "next_action": {"type": "redirect_to_url"}, "status": "requires_action"`
+
+var intentPromises = []promise{
+	{"a second charge that pays an intent", "",
+		copyOf("charges", "ch_intent", `{"id": "ch_new", "request_id": "req_new", "acquirer_reference": "auth_new"}`), unique, "an_intent_is_paid_once"},
+	{"a second attempt at an intent that is paid", "",
+		copyOf("charges", "ch_failed", `{"id": "ch_new", "request_id": "req_new", "payment_intent_id": "pi_1", "status": "pending", "failure_code": null}`), unique, "an_intent_is_paid_once"},
+	{"an intent of nothing", "",
+		anotherIntent("pi_open", `"amount": 0`), check, "an_intent_is_of_something"},
+	{"an intent in an unknown state", "",
+		anotherIntent("pi_open", `"status": "lost"`), check, "an_intent_status_is_known"},
+	{"an intent that is asked about by nobody", "",
+		anotherIntent("pi_open", `"status": "processing"`), check, "only_one_request_works_on_an_intent"},
+	{"success that received nothing", "",
+		anotherIntent("pi_1", `"amount_received": 0`), check, "a_paid_intent_received_something"},
+	{"more received than asked for", "",
+		anotherIntent("pi_1", `"amount_received": 1001`), check, "a_paid_intent_received_something"},
+	{"money received without success", "",
+		anotherIntent("pi_open", `"amount_received": 1`), check, "a_paid_intent_received_something"},
+	{"a paid intent that still holds money", "",
+		anotherIntent("pi_1", `"amount_capturable": 1`), check, "only_a_held_intent_is_capturable"},
+	{"a held intent that holds nothing", "",
+		anotherIntent("pi_1", `"status": "requires_capture", "amount_received": 0`), check, "only_a_held_intent_is_capturable"},
+	{"success without a charge", "",
+		anotherIntent("pi_1", `"latest_charge": null`), check, "money_on_an_intent_has_a_charge"},
+	{"an action nobody can take", "",
+		anotherIntent("pi_open", `"status": "requires_action"`), check, "an_action_is_what_is_required"},
+	{"an action without a challenge", "",
+		anotherIntent("pi_open", `"status": "requires_action", "next_action": {}`), check, "an_action_is_what_is_required"},
+	{"a canceled intent that does not say when", "",
+		anotherIntent("pi_open", `"status": "canceled"`), check, "a_canceled_intent_says_when"},
+	{"one challenge of two intents", anotherIntent("pi_open", aChallenge),
+		copyOf("payment_intents", "pi_open", `{"id": "pi_other", `+aChallenge+`}`), unique, "a_challenge_is_of_one_intent"},
+	{"two intents with one id", "",
+		copyOf("payment_intents", "pi_1", `{}`), unique, "payment_intents_pkey"},
+
+	{"two methods with one id", "",
+		copyOf("payment_methods", "pm_1", `{}`), unique, "payment_methods_pkey"},
+	{"a method of no customer that exists", "",
+		copyOf("payment_methods", "pm_1", `{"id": "pm_new", "customer_id": "cus_none"}`), foreignKey, "a_method_belongs_to_a_customer"},
+	{"a method with another merchant's customer", "",
+		copyOf("payment_methods", "pm_1", `{"id": "pm_new", "account_id": "acct_2"}`), foreignKey, "a_method_belongs_to_a_customer"},
+	{"a customer's method that is used up", "",
+		`UPDATE payment_methods SET spent_by = 'req_finished'`, check, "a_spent_method_is_nobodys"},
+
+	{"a setup in an unknown state", "",
+		anotherSetup(`"status": "requires_capture"`), check, "a_setup_status_is_known"},
+	{"a setup that is asked about by nobody", "",
+		anotherSetup(`"status": "processing"`), check, "only_one_request_works_on_a_setup"},
+	{"a finished setup without a method", "",
+		anotherSetup(`"status": "succeeded"`), check, "a_finished_setup_has_a_method"},
+	{"a setup with an action nobody can take", "",
+		anotherSetup(`"status": "requires_action"`), check, "a_setup_action_is_what_is_required"},
+	{"one challenge of two setups", anotherSetup(aChallenge),
+		copyOf("setup_intents", "seti_1", `{"id": "seti_other", `+aChallenge+`}`), unique, "a_challenge_is_of_one_setup"},
+	{"two setups with one id", "",
+		copyOf("setup_intents", "seti_1", `{}`), unique, "setup_intents_pkey"},
+}

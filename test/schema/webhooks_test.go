@@ -1,0 +1,57 @@
+package schema_test
+
+import "fmt"
+
+func anotherEndpoint(changes string) string {
+	return copyOf("webhook_endpoints", "we_1", `{"id": "we_2", "slot": 2, `+changes+`}`)
+}
+
+func delivery(event, endpoint string) string {
+	return fmt.Sprintf(`INSERT INTO webhook_deliveries (account_id, event_id, endpoint_id, due_at, created_at) VALUES ('acct_1', '%s', '%s', now(), now())`, event, endpoint)
+}
+
+func deliverySet(change string) string { return `UPDATE webhook_deliveries SET ` + change }
+
+var webhookPromises = []promise{
+	{"two endpoints with one id", "",
+		copyOf("webhook_endpoints", "we_1", `{"slot": 2}`), unique, "webhook_endpoints_pkey"},
+	{"two endpoints in one slot", "",
+		anotherEndpoint(`"slot": 1`), unique, "a_slot_has_one_endpoint"},
+	{"a seventeenth endpoint", "",
+		anotherEndpoint(`"slot": 17`), check, "there_are_sixteen_slots"},
+	{"an endpoint in an unknown status", "",
+		anotherEndpoint(`"status": "asleep"`), check, "an_endpoint_is_enabled_or_disabled"},
+	{"an endpoint for nothing", "",
+		anotherEndpoint(`"enabled_events": []`), check, "an_endpoint_wants_some_events"},
+	{"a secret before the first", "",
+		anotherEndpoint(`"secret_generation": 0`), check, "secrets_are_counted_from_one"},
+
+	{"a delivery of an event that does not exist", "",
+		delivery("evt_none", "we_1"), foreignKey, "a_delivery_has_its_event"},
+	{"two deliveries of an event to one endpoint", "",
+		delivery("evt_1", "we_1"), unique, "webhook_deliveries_pkey"},
+	{"a delivery in an unknown state", "",
+		deliverySet(`state = 'lost', due_at = NULL, ended_at = now()`), check, "a_delivery_state_is_known"},
+	{"a delivery that is pending and never due", "",
+		deliverySet(`due_at = NULL`), check, "a_delivery_is_due_until_it_ends"},
+	{"a delivery that has ended and is due", "",
+		deliverySet(`state = 'succeeded', ended_at = now()`), check, "a_delivery_is_due_until_it_ends"},
+	{"a claim without a lease", "",
+		deliverySet(`claimed_by = 'worker_1'`), check, "a_claim_has_an_owner_and_a_lease"},
+	{"a claim on what has ended", "",
+		deliverySet(`state = 'failed', due_at = NULL, ended_at = now(), claimed_by = 'worker_1', claimed_until = now()`), check, "only_the_pending_is_claimed"},
+	{"more failures than attempts", "",
+		deliverySet(`failures = 2`), check, "failures_were_attempts"},
+
+	{"an attempt at no delivery", "",
+		`INSERT INTO webhook_attempts (account_id, event_id, endpoint_id, attempt, started_at) VALUES ('acct_1', 'evt_1', 'we_none', 1, now())`,
+		foreignKey, "an_attempt_has_its_delivery"},
+	{"one attempt twice", "",
+		`INSERT INTO webhook_attempts SELECT * FROM webhook_attempts`, unique, "webhook_attempts_pkey"},
+	{"an attempt that ended and does not say how", "",
+		`UPDATE webhook_attempts SET ended_at = now()`, check, "an_attempt_that_ended_says_how"},
+	{"an answer without an end", "",
+		`UPDATE webhook_attempts SET status = 200`, check, "an_attempt_that_ended_says_how"},
+	{"an answer that fills the disk", "",
+		`UPDATE webhook_attempts SET body = convert_to(repeat('x', 16385), 'UTF8')`, check, "an_answer_is_kept_in_part"},
+}

@@ -1,0 +1,212 @@
+//go:build unix
+
+package sdk_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stripe/stripe-go/v85"
+
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+)
+
+func TestPaymentIntents(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+
+	t.Run("a confirmed intent takes the money once", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		intent := a.retrieveIntent(a.confirmed("pm_card_visa", "automatic").ID, "latest_charge.balance_transaction", "payment_method")
+		equal(t, "intent", []any{intent.Status, intent.AmountReceived, intent.AmountCapturable}, []any{stripe.PaymentIntentStatusSucceeded, int64(2000), int64(0)})
+		charge := intent.LatestCharge
+		equal(t, "charge", []any{charge.Status, charge.Captured, charge.PaymentIntent.ID, charge.PaymentMethod}, []any{stripe.ChargeStatusSucceeded, true, intent.ID, intent.PaymentMethod.ID})
+		equal(t, "money", []int64{charge.BalanceTransaction.Amount, charge.BalanceTransaction.Fee, a.pending()}, []int64{2000, 88, 1912})
+		equal(t, "card", intent.PaymentMethod.Card.Last4, "4242")
+	})
+
+	t.Run("after a decline the same intent is paid with another card", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		intent := a.intent(nil)
+		_, err := a.V1PaymentIntents.Confirm(t.Context(), intent.ID, &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_chargeDeclined")})
+		e := refused(t, err, refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline", "try_again_later", "", "Your card was declined."})
+		equal(t, "the intent in the error", []any{e.PaymentIntent.ID, e.PaymentIntent.Status, e.PaymentIntent.LastPaymentError.Code},
+			[]any{intent.ID, stripe.PaymentIntentStatusRequiresPaymentMethod, stripe.ErrorCodeCardDeclined})
+		equal(t, "the method in the error", e.PaymentMethod.Card.Last4, "0002")
+		declined := a.retrieveIntent(intent.ID, "latest_charge")
+		equal(t, "the failed charge", []any{declined.LatestCharge.ID, declined.LatestCharge.Status}, []any{e.ChargeID, stripe.ChargeStatusFailed})
+		if declined.PaymentMethod != nil {
+			t.Errorf("it still has the method %s", declined.PaymentMethod.ID)
+		}
+
+		paid, err := a.V1PaymentIntents.Confirm(t.Context(), intent.ID, &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
+		noError(t, err)
+		if paid.Status != stripe.PaymentIntentStatusSucceeded || paid.LastPaymentError != nil {
+			t.Errorf("got %s, %v", paid.Status, paid.LastPaymentError)
+		}
+		charges := collect(t, a.V1Charges.List(t.Context(), &stripe.ChargeListParams{PaymentIntent: &intent.ID}))
+		equal(t, "attempts, newest first", ids(charges, func(c *stripe.Charge) string { return c.ID }), []string{paid.LatestCharge.ID, e.ChargeID})
+		equal(t, "pending balance", a.pending(), int64(1912))
+	})
+
+	t.Run("part of a hold is captured, and the rest is nobody's refund", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		held := a.confirmed("pm_card_visa", "manual")
+		_, err := a.V1Charges.Capture(t.Context(), held.LatestCharge.ID, nil)
+		refused(t, err, invalid("", "", ""))
+		_, err = a.V1PaymentIntents.Capture(t.Context(), held.ID, &stripe.PaymentIntentCaptureParams{AmountToCapture: stripe.Int64(2001)})
+		refused(t, err, invalid("amount_too_large", "amount_to_capture", ""))
+		captured, err := a.V1PaymentIntents.Capture(t.Context(), held.ID, &stripe.PaymentIntentCaptureParams{AmountToCapture: stripe.Int64(1500)})
+		noError(t, err)
+		equal(t, "intent", []int64{captured.Amount, captured.AmountReceived, captured.AmountCapturable}, []int64{2000, 1500, 0})
+		charge := a.retrieveCharge(held.LatestCharge.ID, "refunds")
+		equal(t, "charge", []any{charge.AmountCaptured, charge.AmountRefunded, charge.Refunded, len(charge.Refunds.Data)}, []any{int64(1500), int64(0), false, 0})
+		refund, err := a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{PaymentIntent: &held.ID})
+		noError(t, err)
+		equal(t, "refund", []any{refund.Amount, refund.PaymentIntent.ID, a.retrieveCharge(charge.ID).Refunded}, []any{int64(1500), held.ID, true})
+	})
+
+	t.Run("canceling a hold lets it go", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		held := a.confirmed("pm_card_visa", "manual")
+		canceled, err := a.V1PaymentIntents.Cancel(t.Context(), held.ID, &stripe.PaymentIntentCancelParams{CancellationReason: stripe.String("duplicate")})
+		noError(t, err)
+		equal(t, "intent", []any{canceled.Status, canceled.CancellationReason, canceled.AmountCapturable, canceled.CanceledAt > 0},
+			[]any{stripe.PaymentIntentStatusCanceled, stripe.PaymentIntentCancellationReasonDuplicate, int64(0), true})
+		equal(t, "charge refunded", a.retrieveCharge(held.LatestCharge.ID).Refunded, true)
+		equal(t, "pending balance", a.pending(), int64(0))
+	})
+
+	t.Run("a customer who is not there cannot be asked", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		_, err := a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
+			Amount: stripe.Int64(2000), Currency: stripe.String("usd"), PaymentMethodTypes: stripe.StringSlice([]string{"card"}), Confirm: stripe.Bool(true),
+			OffSession: stripe.Bool(true), PaymentMethod: stripe.String("pm_card_authenticationRequired")})
+		refused(t, err, refusal{Status: http.StatusPaymentRequired, Type: stripe.ErrorTypeCard, Code: "authentication_required", DeclineCode: "authentication_required"})
+	})
+
+	t.Run("a browser confirms with the client secret and sees nothing of the merchant's", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		intent := a.intent(&stripe.PaymentIntentCreateParams{Metadata: map[string]string{"margin": "80 %"}})
+		browser, _ := connect(t, in.url, a.newKey(apikey.Publishable))
+		_, err := browser.V1PaymentIntents.Confirm(t.Context(), intent.ID, &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
+		refused(t, err, missing("intent", "No such payment_intent: '"+intent.ID+"'"))
+		confirm := &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")}
+		confirm.AddExtra("client_secret", intent.ClientSecret) // the SDK is for servers
+		paid, err := browser.V1PaymentIntents.Confirm(t.Context(), intent.ID, confirm)
+		noError(t, err)
+		seen, err := browser.V1PaymentIntents.Retrieve(t.Context(), intent.ID, &stripe.PaymentIntentRetrieveParams{ClientSecret: &intent.ClientSecret})
+		noError(t, err)
+		for _, p := range []*stripe.PaymentIntent{paid, seen} {
+			if p.Status != stripe.PaymentIntentStatusSucceeded || len(p.Metadata) > 0 || p.LatestCharge != nil {
+				t.Errorf("it shows %s, %v, %v", p.Status, p.Metadata, p.LatestCharge)
+			}
+		}
+	})
+}
+
+func TestChallenges(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+
+	for _, c := range []struct {
+		what, method, decision string
+		confirmation           string
+		state                  stripe.PaymentIntentStatus
+		redirected             string
+		failure                stripe.ErrorCode
+	}{
+		{"passed, the payment is made", "pm_card_authenticationRequired", "pass", "automatic", stripe.PaymentIntentStatusSucceeded, "succeeded", ""},
+		{"failed, another method is wanted", "pm_card_authenticationRequired", "fail", "automatic", stripe.PaymentIntentStatusRequiresPaymentMethod, "failed", "payment_intent_authentication_failure"},
+		{"passed, the issuer may still decline", "pm_card_authenticationRequiredChargeDeclinedInsufficientFunds", "pass", "automatic", stripe.PaymentIntentStatusRequiresPaymentMethod, "failed", "card_declined"},
+		{"passed, a manual confirmation waits for the server", "pm_card_threeDSecure2Required", "pass", "manual", stripe.PaymentIntentStatusRequiresConfirmation, "succeeded", ""},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			a := in.account(t)
+			intent := a.intent(&stripe.PaymentIntentCreateParams{PaymentMethod: &c.method, Confirm: stripe.Bool(true),
+				ConfirmationMethod: &c.confirmation, ReturnURL: stripe.String("https://shop.example/back?cart=7")})
+			equal(t, "state", intent.Status, stripe.PaymentIntentStatusRequiresAction)
+			page := intent.NextAction.RedirectToURL.URL
+			if shown := visit(t, page, nil); !strings.Contains(shown.body, "$20.00") {
+				t.Errorf("the page does not say what is paid: %s", shown.body)
+			}
+			decided := visit(t, page, url.Values{"result": {c.decision}})
+			again := visit(t, page, url.Values{"result": {"pass"}})
+			equal(t, "where the second click leads", again.location, decided.location)
+			back, err := url.Parse(decided.location)
+			noError(t, err)
+			equal(t, "the way back", []string{back.Host, back.Query().Get("cart"), back.Query().Get("payment_intent"), back.Query().Get("redirect_status")},
+				[]string{"shop.example", "7", intent.ID, c.redirected})
+
+			after := a.retrieveIntent(intent.ID)
+			equal(t, "state", after.Status, c.state)
+			if c.failure != "" && (after.LastPaymentError == nil || after.LastPaymentError.Code != c.failure) {
+				t.Errorf("it remembers %v", after.LastPaymentError)
+			}
+			if c.confirmation == "manual" {
+				paid, err := a.V1PaymentIntents.Confirm(t.Context(), intent.ID, nil)
+				noError(t, err)
+				equal(t, "state when the server has confirmed", paid.Status, stripe.PaymentIntentStatusSucceeded)
+			}
+		})
+	}
+
+	t.Run("without a way back the page says how it ended", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		intent := a.confirmed("pm_card_authenticationRequired", "")
+		equal(t, "next action", intent.NextAction.Type, stripe.PaymentIntentNextActionType("use_stripe_sdk"))
+		page := in.challenge(t, intent.ID)
+		ended := visit(t, page, url.Values{"result": {"pass"}})
+		equal(t, "status", ended.status, http.StatusOK)
+		equal(t, "state", a.retrieveIntent(intent.ID).Status, stripe.PaymentIntentStatusSucceeded)
+	})
+
+	t.Run("an address that belongs to no payment says so", func(t *testing.T) {
+		t.Parallel()
+		equal(t, "status", visit(t, in.url+"/3d_secure/3ds_none", nil).status, http.StatusNotFound)
+	})
+}
+
+// challenge is the address of the page an intent waits for.
+func (in *installation) challenge(t *testing.T, intent string) string {
+	t.Helper()
+	var name string
+	noError(t, in.db.QueryRow(t.Context(), `SELECT challenge FROM payment_intents WHERE id = $1`, intent).Scan(&name))
+	return in.url + "/3d_secure/" + name
+}
+
+// seen is what a browser gets.
+type seen struct {
+	status         int
+	location, body string
+}
+
+// visit opens a page, or sends a form to it, and follows nothing.
+func visit(t *testing.T, address string, form url.Values) seen {
+	t.Helper()
+	browser := &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	method, body := http.MethodGet, ""
+	if form != nil {
+		method, body = http.MethodPost, form.Encode()
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
+	noError(t, err)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := browser.Do(request)
+	noError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	noError(t, err)
+	return seen{response.StatusCode, response.Header.Get("Location"), string(text)}
+}

@@ -1,0 +1,153 @@
+//go:build unix
+
+package sdk_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/stripe/stripe-go/v85"
+)
+
+func (a *account) attach(method, customer string) *stripe.PaymentMethod {
+	a.t.Helper()
+	attached, err := a.V1PaymentMethods.Attach(a.t.Context(), method, &stripe.PaymentMethodAttachParams{Customer: &customer})
+	noError(a.t, err)
+	return attached
+}
+
+func TestPaymentMethods(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+
+	t.Run("a customer's card pays again and again, and is gone when it is detached", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		customer := a.customer(nil)
+		card := a.attach("pm_card_visa", customer.ID)
+		for range 2 {
+			paid := a.intent(&stripe.PaymentIntentCreateParams{Customer: &customer.ID, PaymentMethod: &card.ID, Confirm: stripe.Bool(true), OffSession: stripe.Bool(true)})
+			equal(t, "state", paid.Status, stripe.PaymentIntentStatusSucceeded)
+		}
+		detached, err := a.V1PaymentMethods.Detach(t.Context(), card.ID, nil)
+		noError(t, err)
+		if detached.Customer != nil {
+			t.Errorf("it still belongs to %s", detached.Customer.ID)
+		}
+		_, err = a.V1PaymentMethods.Attach(t.Context(), card.ID, &stripe.PaymentMethodAttachParams{Customer: &customer.ID})
+		refused(t, err, invalid("", "payment_method", ""))
+	})
+
+	t.Run("a card that paid without a customer is spent", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		loose, err := a.V1PaymentMethods.Create(t.Context(), &stripe.PaymentMethodCreateParams{
+			Type: stripe.String("card"), Card: &stripe.PaymentMethodCreateCardParams{Token: stripe.String("tok_visa")}})
+		noError(t, err)
+		a.intent(&stripe.PaymentIntentCreateParams{PaymentMethod: &loose.ID, Confirm: stripe.Bool(true)})
+		_, err = a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(2000), Currency: stripe.String("usd"), PaymentMethod: &loose.ID})
+		refused(t, err, invalid("", "payment_method", ""))
+	})
+
+	t.Run("a card is kept when the merchant wants to use it again", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		customer := a.customer(nil)
+		a.intent(&stripe.PaymentIntentCreateParams{Customer: &customer.ID, PaymentMethod: stripe.String("pm_card_mastercard"), Confirm: stripe.Bool(true),
+			SetupFutureUsage: stripe.String("off_session")})
+		kept := collect(t, a.V1PaymentMethods.List(t.Context(), &stripe.PaymentMethodListParams{Customer: &customer.ID}))
+		equal(t, "cards", ids(kept, func(m *stripe.PaymentMethod) string { return m.Card.Last4 }), []string{"4444"})
+	})
+
+	t.Run("another's card is refused", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		ann, bob := a.customer(nil), a.customer(nil)
+		card := a.attach("pm_card_visa", ann.ID)
+		for _, customer := range []*string{nil, &bob.ID} {
+			_, err := a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
+				Amount: stripe.Int64(2000), Currency: stripe.String("usd"), PaymentMethod: &card.ID, Customer: customer})
+			refused(t, err, invalid("", "payment_method", ""))
+		}
+		_, err := a.V1PaymentMethods.Attach(t.Context(), card.ID, &stripe.PaymentMethodAttachParams{Customer: &bob.ID})
+		refused(t, err, invalid("", "", "The payment method you provided has already been attached to a customer."))
+		equal(t, "attached again to its own", a.attach(card.ID, ann.ID).ID, card.ID)
+	})
+
+	t.Run("only an attached card is a customer's default, and no default outlives its card", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		customer := a.customer(nil)
+		card := a.attach("pm_card_visa", customer.ID)
+		updated, err := a.V1Customers.Update(t.Context(), customer.ID, &stripe.CustomerUpdateParams{
+			InvoiceSettings: &stripe.CustomerUpdateInvoiceSettingsParams{DefaultPaymentMethod: &card.ID}})
+		noError(t, err)
+		equal(t, "default", updated.InvoiceSettings.DefaultPaymentMethod.ID, card.ID)
+		_, err = a.V1PaymentMethods.Detach(t.Context(), card.ID, nil)
+		noError(t, err)
+		read, err := a.V1Customers.Retrieve(t.Context(), customer.ID, nil)
+		noError(t, err)
+		if read.InvoiceSettings.DefaultPaymentMethod != nil {
+			t.Errorf("its default is still %s", read.InvoiceSettings.DefaultPaymentMethod.ID)
+		}
+	})
+
+	t.Run("a deleted customer leaves no card behind", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		customer := a.customer(nil)
+		card := a.attach("pm_card_visa", customer.ID)
+		_, err := a.V1Customers.Delete(t.Context(), customer.ID, nil)
+		noError(t, err)
+		read, err := a.V1PaymentMethods.Retrieve(t.Context(), card.ID, nil)
+		noError(t, err)
+		if read.Customer != nil {
+			t.Errorf("it still belongs to %s", read.Customer.ID)
+		}
+	})
+
+	t.Run("a card its issuer refuses is not kept", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		_, err := a.V1PaymentMethods.Attach(t.Context(), "pm_card_chargeDeclined", &stripe.PaymentMethodAttachParams{Customer: &a.customer(nil).ID})
+		refused(t, err, refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline", "try_again_later", "", "Your card was declined."})
+	})
+}
+
+func TestSetupIntents(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+
+	t.Run("a card that is set up can be charged when its holder is not there", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		customer := a.customer(nil)
+		setup, err := a.V1SetupIntents.Create(t.Context(), &stripe.SetupIntentCreateParams{Customer: &customer.ID, Confirm: stripe.Bool(true),
+			PaymentMethod: stripe.String("pm_card_authenticationRequiredOnSetup"), PaymentMethodTypes: stripe.StringSlice([]string{"card"}), ReturnURL: stripe.String("https://shop.example")})
+		noError(t, err)
+		equal(t, "state", setup.Status, stripe.SetupIntentStatusRequiresAction)
+		visit(t, setup.NextAction.RedirectToURL.URL, url.Values{"result": {"pass"}})
+		setup, err = a.V1SetupIntents.Retrieve(t.Context(), setup.ID, nil)
+		noError(t, err)
+		equal(t, "state", setup.Status, stripe.SetupIntentStatusSucceeded)
+		paid := a.intent(&stripe.PaymentIntentCreateParams{Customer: &customer.ID, PaymentMethod: &setup.PaymentMethod.ID, Confirm: stripe.Bool(true), OffSession: stripe.Bool(true)})
+		equal(t, "state of the payment", paid.Status, stripe.PaymentIntentStatusSucceeded)
+	})
+
+	t.Run("a setup that is declined or failed can be tried again", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		setup, err := a.V1SetupIntents.Create(t.Context(), &stripe.SetupIntentCreateParams{PaymentMethodTypes: stripe.StringSlice([]string{"card"})})
+		noError(t, err)
+		_, err = a.V1SetupIntents.Confirm(t.Context(), setup.ID, &stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_chargeDeclined")})
+		e := refused(t, err, refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline", "try_again_later", "", "Your card was declined."})
+		equal(t, "the setup in the error", []any{e.SetupIntent.ID, e.SetupIntent.Status}, []any{setup.ID, stripe.SetupIntentStatusRequiresPaymentMethod})
+		done, err := a.V1SetupIntents.Confirm(t.Context(), setup.ID, &stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
+		noError(t, err)
+		equal(t, "state", done.Status, stripe.SetupIntentStatusSucceeded)
+		_, err = a.V1SetupIntents.Cancel(t.Context(), setup.ID, nil)
+		refused(t, err, invalid("setup_intent_unexpected_state", "", ""))
+		equal(t, "pending balance", a.pending(), int64(0))
+	})
+}

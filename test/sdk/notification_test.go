@@ -1,0 +1,194 @@
+//go:build unix
+
+package sdk_test
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+)
+
+func (a *account) sellWith(card string, amount int64) *stripe.Charge {
+	a.t.Helper()
+	charge, err := a.V1Charges.Create(a.t.Context(), &stripe.ChargeCreateParams{
+		Amount: &amount, Currency: stripe.String("usd"), Source: &stripe.PaymentSourceSourceParams{Token: stripe.String(card)}})
+	noError(a.t, err)
+	return charge
+}
+
+func (a *account) awaitRefund(id string, want stripe.RefundStatus) (r *stripe.Refund) {
+	a.t.Helper()
+	eventually(a.t, "the refund is "+string(want), func() bool {
+		var err error
+		r, err = a.V1Refunds.Retrieve(a.t.Context(), id, &stripe.RefundRetrieveParams{Expand: stripe.StringSlice([]string{"failure_balance_transaction"})})
+		noError(a.t, err)
+		return r.Status == want
+	})
+	return r
+}
+
+func TestRefundsThatEndLater(t *testing.T) {
+	t.Parallel()
+	in, _ := installWithNews(t)
+
+	t.Run("a pending refund is booked when it has succeeded", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		refund := a.refund(&stripe.RefundCreateParams{Charge: &a.sellWith("tok_pendingRefund", 2000).ID})
+		equal(t, "refund", []any{refund.Status, refund.PendingReason, refund.BalanceTransaction == nil}, []any{stripe.RefundStatusPending, stripe.RefundPendingReasonProcessing, true})
+		done := a.awaitRefund(refund.ID, stripe.RefundStatusSucceeded)
+		equal(t, "booked", done.BalanceTransaction != nil, true)
+		equal(t, "balance", a.pending()+a.available(), int64(-88))
+		equal(t, "events", a.told(refund.ID), []string{"refund.created", "refund.updated", "charge.refund.updated"})
+	})
+
+	t.Run("a refund that fails after it succeeded gives the money back, and can be tried again", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		charge := a.sellWith("tok_refundFail", 2000)
+		refund := a.refund(&stripe.RefundCreateParams{Charge: &charge.ID})
+		equal(t, "refund", refund.Status, stripe.RefundStatusSucceeded)
+		failed := a.awaitRefund(refund.ID, stripe.RefundStatusFailed)
+		equal(t, "failed", []any{failed.FailureReason, failed.FailureBalanceTransaction.Amount, failed.FailureBalanceTransaction.Type},
+			[]any{stripe.RefundFailureReasonExpiredOrCanceledCard, int64(2000), stripe.BalanceTransactionTypeRefundFailure})
+		equal(t, "balance", a.pending()+a.available(), int64(2000-88))
+		again := a.retrieveCharge(charge.ID)
+		equal(t, "charge", []any{again.AmountRefunded, again.Refunded}, []any{int64(0), false})
+		equal(t, "events", a.told(refund.ID), []string{"refund.created", "refund.failed", "refund.updated", "charge.refund.updated"})
+		a.awaitRefund(a.refund(&stripe.RefundCreateParams{Charge: &charge.ID}).ID, stripe.RefundStatusFailed)
+	})
+
+	t.Run("a card's refund can be neither canceled nor expired", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		refund := a.refund(&stripe.RefundCreateParams{Charge: &a.sell(1000).ID})
+		const reason = "its status is succeeded, and only a refund whose status is requires_action can be."
+		_, err := a.V1Refunds.Cancel(t.Context(), refund.ID, nil)
+		refused(t, err, invalid("", "", "Refund "+refund.ID+" cannot be canceled: "+reason))
+		_, err = a.V1TestHelpersRefunds.Expire(t.Context(), refund.ID, nil)
+		refused(t, err, invalid("", "", "Refund "+refund.ID+" cannot be expired: "+reason))
+	})
+
+	t.Run("an authorization that nobody captures in time is let go", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		charge := a.hold(1000)
+		_, err := in.db.Exec(t.Context(), `UPDATE charges SET capture_before = now() - interval '1 second' WHERE id = $1`, charge.ID)
+		noError(t, err)
+		eventually(t, "it is let go", func() bool { return a.retrieveCharge(charge.ID).Refunded })
+		lapsed := a.retrieveCharge(charge.ID, "refunds")
+		equal(t, "refund", []any{len(lapsed.Refunds.Data), lapsed.Refunds.Data[0].Reason}, []any{1, stripe.RefundReasonExpiredUncapturedCharge})
+		equal(t, "events", slices.Contains(a.told(charge.ID), "charge.expired"), true)
+		_, err = a.V1Charges.Capture(t.Context(), charge.ID, nil)
+		refused(t, err, invalid("charge_already_refunded", "", "Charge "+charge.ID+" has already been refunded."))
+		var released int
+		noError(t, in.journal.QueryRow(t.Context(), `SELECT count(*) FROM acquirer.movements WHERE kind = 'release' AND amount = 1000`).Scan(&released))
+		equal(t, "released at the acquirer", released, 1)
+	})
+
+	t.Run("so is what an intent holds, and the intent is canceled", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		intent := a.pay("pm_card_visa", "manual")
+		_, err := in.db.Exec(t.Context(), `UPDATE charges SET capture_before = now() - interval '1 second' WHERE payment_intent_id = $1`, intent.ID)
+		noError(t, err)
+		eventually(t, "it is canceled", func() bool {
+			intent, err = a.V1PaymentIntents.Retrieve(t.Context(), intent.ID, nil)
+			noError(t, err)
+			return intent.Status == stripe.PaymentIntentStatusCanceled
+		})
+		equal(t, "reason", intent.CancellationReason, stripe.PaymentIntentCancellationReasonAutomatic)
+	})
+
+	t.Run("what the acquirer pays is booked from what it owes to what it paid", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		charge := a.sell(2000)
+		a.refund(&stripe.RefundCreateParams{Charge: &charge.ID, Amount: stripe.Int64(500)})
+		var owed, paid int64
+		eventually(t, "all is settled", func() bool {
+			noError(t, in.db.QueryRow(t.Context(), `
+				SELECT coalesce(sum(amount) FILTER (WHERE account = 'processor_receivable'), 0), coalesce(sum(amount) FILTER (WHERE account = 'bank_cash'), 0)
+				FROM ledger_entries e JOIN ledger_books b ON b.id = e.book_id WHERE b.account_id = $1`, a.id).Scan(&owed, &paid))
+			return paid == 1500
+		})
+		equal(t, "owed", owed, int64(0))
+	})
+}
+
+// What the test delivers itself: while the relay is held the acquirer's own
+// deliveries come to nothing.
+func TestNotificationsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	in, r := installWithNews(t)
+	a := in.account(t)
+
+	r.hold(true)
+	charge := a.sellWith("tok_createDispute", 2000)
+	var opened letter
+	eventually(t, "the acquirer tells that the dispute is open", func() bool {
+		found := r.letters(acquirer.DisputeOpened)
+		if len(found) > 0 {
+			opened = found[0]
+		}
+		return len(found) > 0
+	})
+	early := bytes.Replace(opened.body, []byte(acquirer.DisputeOpened), []byte(acquirer.DisputeClosed), 1)
+	early = bytes.Replace(early, []byte(`"id":"`), []byte(`"outcome":"won","id":"early_`), 1)
+	state := func(event string) (state string) {
+		noError(t, in.db.QueryRow(t.Context(), `SELECT coalesce((SELECT state FROM inbox WHERE event_id LIKE $1), 'unknown')`, event).Scan(&state))
+		return state
+	}
+	sign := func(body []byte) letter { return letter{body, acquirer.Sign(notificationSecret, body, time.Now())} }
+
+	equal(t, "a decision that comes before the dispute is kept", r.deliver(sign(early)), http.StatusOK)
+	equal(t, "it", state("early_%"), "waiting")
+	var answers []int
+	for range 3 {
+		answers = append(answers, r.deliver(sign(opened.body)))
+	}
+	equal(t, "the same message three times", answers, []int{200, 200, 200})
+	contradiction := bytes.Replace(opened.body, []byte(`"amount":2000`), []byte(`"amount":1`), 1)
+	equal(t, "another message with its id", []int{r.deliver(sign(contradiction)), r.deliver(sign(contradiction))}, []int{http.StatusConflict, http.StatusConflict})
+
+	var d *stripe.Dispute
+	eventually(t, "the early decision takes effect", func() bool {
+		all := collect(t, a.V1Disputes.List(t.Context(), &stripe.DisputeListParams{Charge: &charge.ID}))
+		if len(all) == 0 {
+			return false
+		}
+		d = all[0]
+		return d.Status == stripe.DisputeStatusWon
+	})
+	equal(t, "money", moved(d), []int64{-2000, 1500, 2000, -1500})
+	equal(t, "balance", a.pending()+a.available(), int64(2000-88))
+	var contradictions, alarms int
+	noError(t, in.db.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM inbox_contradictions), (SELECT count(*) FROM audit_events WHERE operation = 'inbox.contradiction')`).Scan(&contradictions, &alarms))
+	equal(t, "kept and raised once", []int{contradictions, alarms}, []int{1, 1})
+
+	poison := []byte(`{"id":"note_poison","kind":"moon.risen","authorization":"x"}`)
+	equal(t, "what nobody understands is acknowledged", r.deliver(sign(poison)), http.StatusOK)
+	equal(t, "and set aside", state("note_poison"), "set_aside")
+
+	for name, l := range map[string]letter{
+		"unsigned":        {opened.body, ""},
+		"changed":         {contradiction, sign(opened.body).signature},
+		"by another":      {opened.body, acquirer.Sign("another", opened.body, time.Now())},
+		"of an hour ago":  {opened.body, acquirer.Sign(notificationSecret, opened.body, time.Now().Add(-time.Hour))},
+		"in an hour":      {opened.body, acquirer.Sign(notificationSecret, opened.body, time.Now().Add(time.Hour))},
+		"without a digit": {opened.body, "t=,v1="},
+	} {
+		equal(t, name, r.deliver(l), http.StatusUnauthorized)
+	}
+	equal(t, "without an id", r.deliver(sign([]byte(`{"kind":"x"}`))), http.StatusBadRequest)
+	equal(t, "too long", r.deliver(sign(bytes.Repeat([]byte("x"), 70<<10))), http.StatusRequestEntityTooLarge)
+	var kept int
+	noError(t, in.db.QueryRow(t.Context(), `SELECT count(*) FROM inbox`).Scan(&kept))
+	equal(t, "messages kept", kept, 3)
+}

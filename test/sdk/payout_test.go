@@ -1,0 +1,294 @@
+//go:build unix
+
+package sdk_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+)
+
+// workTwice starts two workers, because every job has to be safe to run twice at once.
+func (in *installation) workTwice(t *testing.T) {
+	t.Helper()
+	in.work(t)
+	in.work(t)
+}
+
+// earn makes money available at once, and returns how much: the charge less the fee.
+func (a *account) earn(amount int64) int64 {
+	a.t.Helper()
+	before := a.available()
+	a.charge(order(amount, "tok_bypassPending"))
+	return a.available() - before
+}
+
+func (a *account) payOut(params *stripe.PayoutCreateParams) *stripe.Payout {
+	a.t.Helper()
+	payout, err := a.V1Payouts.Create(a.t.Context(), params)
+	noError(a.t, err)
+	return payout
+}
+
+func dollars(amount int64) *stripe.PayoutCreateParams {
+	return &stripe.PayoutCreateParams{Amount: stripe.Int64(amount), Currency: stripe.String("usd")}
+}
+
+func (a *account) retrievePayout(id string) *stripe.Payout {
+	a.t.Helper()
+	payout, err := a.V1Payouts.Retrieve(a.t.Context(), id, nil)
+	noError(a.t, err)
+	return payout
+}
+
+// cancelPayout goes around a mistake of the SDK, whose Cancel asks for a top-up.
+func (a *account) cancelPayout(id string) (*stripe.Payout, error) {
+	payout := &stripe.Payout{}
+	err := a.backend.Call(http.MethodPost, "/v1/payouts/"+id+"/cancel", a.key, &stripe.PayoutCancelParams{}, payout)
+	return payout, err
+}
+
+// wait asks until something has come about.
+func wait(t *testing.T, what string, come func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !come(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// advance makes a clock and moves it on, and waits until it is ready.
+func (a *account) advance(by time.Duration) *stripe.TestHelpersTestClock {
+	a.t.Helper()
+	start := time.Now().Unix()
+	clock, err := a.V1TestHelpersTestClocks.Create(a.t.Context(), &stripe.TestHelpersTestClockCreateParams{FrozenTime: &start, Name: stripe.String("later")})
+	noError(a.t, err)
+	then := start + int64(by.Seconds())
+	clock, err = a.V1TestHelpersTestClocks.Advance(a.t.Context(), clock.ID, &stripe.TestHelpersTestClockAdvanceParams{FrozenTime: &then})
+	noError(a.t, err)
+	equal(a.t, "status of a clock that moves", clock.Status, stripe.TestHelpersTestClockStatusAdvancing)
+	wait(a.t, "the clock is ready", func() bool {
+		clock, err = a.V1TestHelpersTestClocks.Retrieve(a.t.Context(), clock.ID, nil)
+		noError(a.t, err)
+		return clock.Status == stripe.TestHelpersTestClockStatusReady
+	})
+	return clock
+}
+
+const twoDays = 48 * time.Hour
+
+var tooMuch = invalid("balance_insufficient", "amount", "You have insufficient funds in your Stripe account for this transfer. "+
+	"Your card balance is too low.  You can use the /v1/balance endpoint to view your Stripe balance (for more details, see stripe.com/docs/api#balance).")
+
+func TestPayout(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	in.workTwice(t)
+
+	t.Run("a payout takes what is available, and waits an hour before it leaves", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		had := a.earn(5000)
+		a.sell(9000) // pending, and no use
+		params := dollars(1000)
+		params.AddExpand("balance_transaction")
+		payout := a.payOut(params)
+		equal(t, "status", payout.Status, stripe.PayoutStatusPending)
+		equal(t, "what moved", payout.BalanceTransaction.Net, int64(-1000))
+		equal(t, "type of what moved", payout.BalanceTransaction.Type, stripe.BalanceTransactionTypePayout)
+		equal(t, "available", a.available(), had-1000)
+		_, err := a.V1Payouts.Create(t.Context(), dollars(had-999))
+		refused(t, err, tooMuch)
+		a.payOut(dollars(had - 1000))
+		equal(t, "available after all of it", a.available(), int64(0))
+		equal(t, "events", a.eventTypes(payout.ID), []string{"payout.created"})
+	})
+
+	t.Run("a canceled payout's money is available again, once", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		had := a.earn(5000)
+		payout := a.payOut(dollars(had))
+		canceled, err := a.cancelPayout(payout.ID)
+		noError(t, err)
+		equal(t, "status", canceled.Status, stripe.PayoutStatusCanceled)
+		equal(t, "available", a.available(), had)
+		_, err = a.cancelPayout(payout.ID)
+		refused(t, err, invalid("", "", ""))
+		_, err = a.V1Payouts.Reverse(t.Context(), payout.ID, nil)
+		refused(t, err, invalid("", "", ""))
+		equal(t, "events", a.eventTypes(payout.ID), []string{"payout.canceled", "payout.created"})
+	})
+
+	t.Run("what the bank refuses has failed, and its money is available again", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		had := a.earn(5000)
+		params := dollars(had)
+		params.Destination = stripe.String("ba_us_accountClosed")
+		params.AddExpand("failure_balance_transaction")
+		payout := a.payOut(params)
+		equal(t, "status", payout.Status, stripe.PayoutStatusFailed)
+		equal(t, "why", payout.FailureCode, stripe.PayoutFailureCodeAccountClosed)
+		equal(t, "what came back", payout.FailureBalanceTransaction.Net, had)
+		equal(t, "as", payout.FailureBalanceTransaction.ReportingCategory, stripe.BalanceTransactionReportingCategoryPayoutReversal)
+		equal(t, "available", a.available(), had)
+		equal(t, "events", a.eventTypes(payout.ID), []string{"payout.created", "payout.failed"})
+	})
+
+	t.Run("after two days of a test clock money is available and payouts are paid", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		had := a.earn(5000)
+		sale := a.sell(2000)
+		equal(t, "pending", a.pending(), int64(2000-88))
+		payout := a.payOut(dollars(1000))
+		clock := a.advance(twoDays)
+		equal(t, "pending after two days", a.pending(), int64(0))
+		equal(t, "available after two days", a.available(), had+2000-88-1000)
+		equal(t, "status of the payout", a.retrievePayout(payout.ID).Status, stripe.PayoutStatusPaid)
+		equal(t, "events", a.eventTypes(payout.ID), []string{"payout.created", "payout.paid", "payout.updated"})
+		moved, err := a.V1BalanceTransactions.Retrieve(t.Context(), sale.BalanceTransaction.ID, nil)
+		noError(t, err)
+		equal(t, "status of the sale's money", moved.Status, stripe.BalanceTransactionStatusAvailable)
+		a.sell(1000)
+		equal(t, "pending of a sale after that", a.pending(), int64(1000-59))
+
+		reversal, err := a.V1Payouts.Reverse(t.Context(), payout.ID, &stripe.PayoutReverseParams{Metadata: map[string]string{"why": "mistake"}})
+		noError(t, err)
+		equal(t, "what is fetched back", reversal.Amount, int64(-1000))
+		equal(t, "from", reversal.OriginalPayout.ID, payout.ID)
+		equal(t, "the other way", a.retrievePayout(payout.ID).ReversedBy.ID, reversal.ID)
+		_, err = a.V1Payouts.Reverse(t.Context(), payout.ID, nil)
+		refused(t, err, invalid("", "", ""))
+
+		gone, err := a.V1TestHelpersTestClocks.Delete(t.Context(), clock.ID, nil)
+		noError(t, err)
+		equal(t, "deleted", gone.Deleted, true)
+		equal(t, "available with the clock gone", a.available(), had+2000-88-1000)
+	})
+
+	t.Run("a hold that is older than seven days by the test clock has lapsed", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		hold := a.hold(2000)
+		a.advance(7*24*time.Hour + time.Minute)
+		_, err := a.V1Charges.Capture(t.Context(), hold.ID, nil)
+		refused(t, err, invalid("charge_expired_for_capture", "", "Charge "+hold.ID+" has expired and can no longer be captured."))
+	})
+
+	t.Run("a clock never goes back", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		clock := a.advance(time.Hour)
+		_, err := a.V1TestHelpersTestClocks.Advance(t.Context(), clock.ID, &stripe.TestHelpersTestClockAdvanceParams{FrozenTime: &clock.FrozenTime})
+		refused(t, err, invalid("", "frozen_time", ""))
+	})
+
+	t.Run("payouts are listed by status, and their metadata changes", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		a.earn(5000)
+		first := a.payOut(dollars(100))
+		params := dollars(100)
+		params.Method = stripe.String("instant")
+		instant := a.payOut(params)
+		equal(t, "status of an instant one", instant.Status, stripe.PayoutStatusPaid)
+		list := collect(t, a.V1Payouts.List(t.Context(), &stripe.PayoutListParams{Status: stripe.String("pending")}))
+		equal(t, "pending", ids(list, func(p *stripe.Payout) string { return p.ID }), []string{first.ID})
+		list = collect(t, a.V1Payouts.List(t.Context(), &stripe.PayoutListParams{ArrivalDateRange: &stripe.RangeQueryParams{GreaterThan: instant.ArrivalDate}}))
+		equal(t, "that arrive later", ids(list, func(p *stripe.Payout) string { return p.ID }), []string{first.ID})
+		changed, err := a.V1Payouts.Update(t.Context(), first.ID, &stripe.PayoutUpdateParams{Metadata: map[string]string{"week": "47"}})
+		noError(t, err)
+		equal(t, "metadata", changed.Metadata, map[string]string{"week": "47"})
+	})
+}
+
+func TestDailyPayout(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	a := in.account(t)
+	had := a.earn(5000)
+	sale := a.sell(2000)
+	_, err := in.db.Exec(t.Context(), `UPDATE accounts SET payout_schedule = 'daily' WHERE id = $1`, a.id)
+	noError(t, err)
+	in.workTwice(t)
+
+	automatic := func() []*stripe.Payout { return collect(t, a.V1Payouts.List(t.Context(), &stripe.PayoutListParams{})) }
+	wait(t, "today's payout", func() bool { return len(automatic()) > 0 && a.available() == 0 })
+	first := automatic()[0]
+	equal(t, "automatic", first.Automatic, true)
+	equal(t, "amount", first.Amount, had)
+	wait(t, "nobody else is at the payout", func() bool {
+		_, err = a.cancelPayout(first.ID)
+		var refusal *stripe.Error
+		return !errors.As(err, &refusal) || refusal.HTTPStatusCode != http.StatusTooManyRequests
+	})
+	refused(t, err, invalid("", "", ""))
+
+	a.advance(twoDays) // over two midnights: another day, with the sale's money
+	wait(t, "the payout of another day", func() bool { return len(automatic()) == 2 })
+	second := automatic()[0]
+	equal(t, "amount of the next", second.Amount, int64(2000-88))
+	consists := collect(t, a.V1BalanceTransactions.List(t.Context(), &stripe.BalanceTransactionListParams{Payout: &second.ID}))
+	of := ids(consists, func(b *stripe.BalanceTransaction) string { return b.ID })
+	equal(t, "what it consists of", sortByAge(of), sortByAge([]string{sale.BalanceTransaction.ID, second.BalanceTransaction.ID}))
+	wait(t, "the first arrives", func() bool { return a.retrievePayout(first.ID).Status == stripe.PayoutStatusPaid })
+	equal(t, "events", a.eventTypes(first.ID), []string{"payout.created", "payout.paid", "payout.reconciliation_completed", "payout.updated"})
+}
+
+// TestPayoutsAtOnce has many clients take out of one balance while it changes.
+func TestPayoutsAtOnce(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	a := in.account(t)
+	had := a.earn(10_000)
+	var paid, no atomic.Int64
+	var clients sync.WaitGroup
+	for client := range 24 {
+		clients.Go(func() {
+			for n := range 8 {
+				amount := int64(60 + client + n)
+				_, err := a.V1Payouts.Create(t.Context(), dollars(amount))
+				var e *stripe.Error
+				switch {
+				case err == nil:
+					paid.Add(amount)
+				case errors.As(err, &e) && e.Code == stripe.ErrorCodeBalanceInsufficient:
+					no.Add(1)
+				case errors.As(err, &e) && e.Code == stripe.ErrorCodeLockTimeout: // nothing was done
+				default:
+					t.Errorf("a payout of %d: %v", amount, err)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if no.Load() == 0 || paid.Load() == 0 {
+		t.Errorf("%d were refused and %d paid: there was no race", no.Load(), paid.Load())
+	}
+	equal(t, "paid and left", paid.Load()+a.available(), had)
+	var sent int64
+	noError(t, in.journal.QueryRow(t.Context(), `SELECT sum(amount) FROM acquirer.movements WHERE kind = 'payout'`).Scan(&sent))
+	equal(t, "sent by the bank", sent, paid.Load())
+}
+
+// eventTypes are the kinds of what is told of an object, by the alphabet.
+func (a *account) eventTypes(object string) []string {
+	a.t.Helper()
+	types := []string{}
+	for _, event := range collect(a.t, a.V1Events.List(a.t.Context(), &stripe.EventListParams{})) {
+		if event.Data.Object["id"] == object {
+			types = append(types, string(event.Type))
+		}
+	}
+	slices.Sort(types)
+	return types
+}

@@ -1,0 +1,89 @@
+//go:build unix
+
+package sdk_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stripe/stripe-go/v85"
+)
+
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+
+	t.Run("a search finds every match once, over all pages, and nothing of another account", func(t *testing.T) {
+		t.Parallel()
+		a, other := in.account(t), in.account(t)
+		var want []string
+		for i := range 5 {
+			made := a.customer(&stripe.CustomerCreateParams{Name: stripe.String(fmt.Sprint("Åse ", i)), Metadata: map[string]string{"crm": `7"7`}})
+			want = append(want, made.ID)
+		}
+		a.customer(&stripe.CustomerCreateParams{Name: stripe.String("Bo")})
+		other.customer(&stripe.CustomerCreateParams{Name: stripe.String("Åse"), Metadata: map[string]string{"crm": `7"7`}})
+		for _, query := range []string{`metadata["crm"]:"7\"7"`, `name~"Åse"`, `-name:"bo"`, `name:"Åse 0" OR name~"Åse"`, `-metadata["crm"]:null AND created>1000`} {
+			params := &stripe.CustomerSearchParams{}
+			params.Query, params.Limit = query, stripe.Int64(2)
+			var got []string
+			for c, err := range a.V1Customers.Search(t.Context(), params).All(t.Context()) {
+				noError(t, err)
+				got = append(got, c.ID)
+			}
+			equal(t, query, got, sortByAge(want))
+		}
+	})
+
+	t.Run("charges and intents are searched by their amount, status and card", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		a.sell(900)
+		big := a.charge(order(5000, "tok_mastercard"))
+		for query, want := range map[string]int{
+			`amount>1000`: 1, `payment_method_details.card.brand:"mastercard"`: 1, `payment_method_details.card.last4:"4242"`: 1,
+			`status:"succeeded"`: 2, `refunded:"true"`: 0, `amount<=900 OR amount:5000`: 2, `-customer:null`: 0,
+			`payment_method_details.card.fingerprint:"` + big.PaymentMethodDetails.Card.Fingerprint + `"`: 1,
+		} {
+			params := &stripe.ChargeSearchParams{}
+			params.Query = query
+			found := 0
+			for _, err := range a.V1Charges.Search(t.Context(), params).All(t.Context()) {
+				noError(t, err)
+				found++
+			}
+			equal(t, query, found, want)
+		}
+		intent, err := a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(777), Currency: stripe.String("usd")})
+		noError(t, err)
+		params := &stripe.PaymentIntentSearchParams{}
+		params.Query = `amount:777 AND status:"requires_payment_method"`
+		for found, err := range a.V1PaymentIntents.Search(t.Context(), params).All(t.Context()) {
+			noError(t, err)
+			equal(t, "intent", found.ID, intent.ID)
+			intent = nil
+		}
+		equal(t, "intent not found", intent, nil)
+	})
+
+	t.Run("a query that cannot be searched for is refused", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		for query, message := range map[string]string{
+			`colour:"red"`: "Field `colour` is an unsupported search field", `name~"ab"`: "at least 3 characters", `created:"soon"`: "whole number",
+			`name>"x"`: "operator", `name:x`: "unable to parse", `name:"a" AND name:"b" OR name:"c"`: "AND with OR",
+		} {
+			params := &stripe.CustomerSearchParams{}
+			params.Query = query
+			answers := 0
+			for _, err := range a.V1Customers.Search(t.Context(), params).All(t.Context()) {
+				answers++
+				if err == nil || !strings.Contains(err.Error(), message) {
+					t.Errorf("%s is answered with %v, want %q", query, err, message)
+				}
+			}
+			equal(t, "answers to "+query, answers, 1)
+		}
+	})
+}
