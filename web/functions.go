@@ -30,6 +30,8 @@ func (s *Site) functions() template.FuncMap {
 		"href":     Href,
 		"badge":    badgeOf,
 		"list":     func(items ...any) []any { return items },
+
+		"drawing": drawing,
 	}
 }
 
@@ -92,6 +94,7 @@ var badges = map[string]Badge{
 	"finished": {"good", "check", "Finished"}, "archived": {"", "box", "Archived"},
 	"executed": {"good", "check", "Executed"}, "not_executed": {"", "cross", "Not executed"}, "unknown": {"warn", "question", "Unknown"},
 	"alive": {"good", "check", "Alive"}, "dead": {"bad", "skull", "Dead"}, "orphaned": {"bad", "skull", "Its process died"},
+	"waiting": {"info", "clock", "Waiting"}, "paid": {"good", "check", "Paid"},
 	"active": {"good", "check", "Active"}, "expired": {"", "cross", "Ended"},
 }
 
@@ -100,6 +103,15 @@ func badgeOf(state string) Badge {
 		return b
 	}
 	return Badge{Word: words(state)}
+}
+
+// drawing is a picture of something the shop sells, for the eye only.
+func drawing(name string) (template.HTML, error) {
+	drawn, known := drawings[name]
+	if !known {
+		return "", fmt.Errorf("there is no drawing %q", name)
+	}
+	return template.HTML(`<svg class="drawing" aria-hidden="true" viewBox="0 0 160 120" fill="none" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round">` + drawn + `</svg>`), nil
 }
 
 // icon draws one of the icons of icons.go, for the eye only.

@@ -24,7 +24,7 @@ import (
 var files embed.FS
 
 // styles are sent as one sheet, in this order. Each puts its rules into a layer.
-var styles = []string{"tokens.css", "base.css", "layout.css", "components.css", "dashboard.css", "site.css"}
+var styles = []string{"tokens.css", "base.css", "layout.css", "components.css", "dashboard.css", "site.css", "shop.css"}
 
 // Site renders pages and serves what they link to. Make one per process.
 type Site struct {
@@ -33,18 +33,20 @@ type Site struct {
 	assets  map[string][]byte // by name
 	version string            // of all assets together: it is part of their address, so they can be kept for ever
 	demo    bool
+	shop    bool
 }
 
 // Config is what pages need to know of the installation.
 type Config struct {
 	Demo bool // say on every page that no real money can move, and offer what only a demo may
+	Shop bool // there is the demo's shop: lead to it
 	Log  *slog.Logger
 }
 
 // New parses all pages. It panics over one that does not parse, which no binary
 // that passed its tests contains.
 func New(c Config) *Site {
-	s := &Site{log: c.Log, demo: c.Demo, assets: map[string][]byte{}}
+	s := &Site{log: c.Log, demo: c.Demo, shop: c.Shop, assets: map[string][]byte{}}
 	sum := sha256.New()
 	for _, entry := range must(fs.ReadDir(files, "static")) {
 		content := must(files.ReadFile("static/" + entry.Name()))
@@ -88,9 +90,11 @@ type Page struct {
 	CSRF   string
 	Scopes []Scope // whose lists can be shown; one of them is
 	Data   any
+	Reload int // seconds after which a browser without JavaScript looks again; 0 for never
 
-	Theme string // filled in by Render, as are the next two
+	Theme string // filled in by Render, as are the next three
 	Demo  bool
+	Shop  bool
 	Path  string
 }
 
@@ -103,7 +107,7 @@ type Scope struct {
 // Render sends a page. Nothing is sent before the template has run to its end,
 // so an error is an error page and never half of a page.
 func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, name string, page Page) {
-	page.Theme, page.Demo, page.Path = theme(r), s.demo, r.URL.RequestURI()
+	page.Theme, page.Demo, page.Shop, page.Path = theme(r), s.demo, s.shop, r.URL.RequestURI()
 	var out bytes.Buffer
 	t, known := s.pages[name]
 	err := fmt.Errorf("there is no page %q", name)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"net"
+	"net/url"
+	"os"
 
 	"github.com/ratchet-pay/ratchet/internal/process"
 )
@@ -27,5 +29,14 @@ func dashboard(wish string, at net.Addr) (*process.Dashboard, error) {
 		return nil, usagef("the dashboard at %s would be open to other machines: set %s (or %s_FILE), or listen on 127.0.0.1",
 			at, dashboardPasswordVariable, dashboardPasswordVariable)
 	}
-	return &process.Dashboard{Password: password}, nil
+	return &process.Dashboard{Password: password, Shop: demosShop()}, nil
+}
+
+// demosShop is where the demo that started us runs its shop, if one did.
+func demosShop() *url.URL {
+	at, err := url.Parse(os.Getenv("RATCHET_SHOP_URL"))
+	if err != nil || at.Host == "" || !demonstrating() {
+		return nil
+	}
+	return at
 }

@@ -38,7 +38,7 @@ the machine: it is a variable, or a file that a variable ending in _FILE names.`
 		}
 	}
 	add("start", demoCommand())
-	add("parts", serveCommand(), workCommand(), acquirerCommand(), migrateCommand(), healthCommand())
+	add("parts", serveCommand(), workCommand(), acquirerCommand(), shopCommand(), migrateCommand(), healthCommand())
 	add("operate", showCommand(), accountsCommand(), keysCommand(), requestsCommand(), inboxCommand(), webhooksCommand(), payoutsCommand(),
 		reconcileCommand(), eraseCommand(), verifyCommand())
 	cmd.AddCommand(versionCommand())

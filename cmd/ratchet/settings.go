@@ -29,6 +29,10 @@ var hints = map[string]string{
 	acquirerSecretVariable:   "what the acquirer and its clients share",
 
 	notificationSecretVariable: "what the acquirer signs its notifications with",
+
+	shopDatabaseVariable: "postgres://user:password@host:5432/ratchet",
+	shopSecretVariable:   "$(openssl rand -hex 32)",
+	shopKeyVariable:      "sk_test_…",
 }
 
 // settings reads what is secret. Values of the demo that is running stand in for

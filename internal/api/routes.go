@@ -68,6 +68,7 @@ func routes() []route {
 
 		get("/v1/events", payments.ListEvents, "list:event"),
 		get("/v1/events/{id}", payments.RetrieveEvent, "event"),
+		post("/v1/events/{id}/retry", payments.RetryEvent, "event"),
 
 		post("/v1/payment_intents", payments.CreatePaymentIntent, "payment_intent"),
 		get("/v1/payment_intents", payments.ListPaymentIntents, "list:payment_intent"),

@@ -25,8 +25,9 @@ var notInEveryAnswer = map[string][]string{
 }
 
 // undocumented are the addresses that Stripe has and does not publish: its command
-// line pays for a checkout session there. Only our own contract speaks of them.
-var undocumented = []string{"get /v1/payment_pages/{session}", "post /v1/payment_pages/{session}/confirm"}
+// line pays for a checkout session there, and has events sent again. Only our own
+// contract speaks of them.
+var undocumented = []string{"get /v1/payment_pages/{session}", "post /v1/payment_pages/{session}/confirm", "post /v1/events/{id}/retry"}
 
 // stripe is what Stripe publishes about the operations we have.
 type stripe struct {

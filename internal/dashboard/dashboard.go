@@ -7,6 +7,7 @@ package dashboard
 import (
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -24,6 +25,7 @@ type Config struct {
 	Secret   secret.Root
 	Password string // "" lets everybody in who reaches us: only for an address that only this machine reaches
 	Demo     bool
+	Shop     *url.URL // where the demo's shop answers; nil: there is none
 	Log      *slog.Logger
 }
 
@@ -39,7 +41,7 @@ type Server struct {
 
 // New makes a server. Nothing runs until somebody opens a page.
 func New(c Config) *Server {
-	s := &Server{Config: c, site: web.New(web.Config{Demo: c.Demo, Log: c.Log}), guard: newGuard(c), mux: http.NewServeMux()}
+	s := &Server{Config: c, site: web.New(web.Config{Demo: c.Demo, Shop: c.Shop != nil, Log: c.Log}), guard: newGuard(c), mux: http.NewServeMux()}
 	s.watch = newWatcher(c.Pool, c.Log)
 	s.facts = newFacts(c.Pool, c.Acquirer, c.Log)
 	s.routes()
@@ -54,6 +56,11 @@ func (s *Server) routes() {
 	s.mux.Handle("/", s.API)
 	open("GET /assets/{version}/{name}", s.site.Assets)
 	open("GET /{$}", s.front)
+	if s.Shop != nil {
+		shop := s.guard.host(s.shop().ServeHTTP)
+		s.mux.Handle("/shop", shop)
+		s.mux.Handle("/shop/", shop)
+	}
 	open("GET /docs", s.docs)
 	open("GET /docs/", s.docs)
 	open("GET /docs/api", s.reference)

@@ -150,6 +150,8 @@ type entry struct {
 	Flow     string     `json:"flow"`
 	Point    string     `json:"point"`
 	Left     string     `json:"left"`
+	Event    string     `json:"event"`
+	Said     string     `json:"said"`
 	Reason   string     `json:"reason"`
 	Cause    string     `json:"cause"`
 	Error    string     `json:"error"`
@@ -167,6 +169,8 @@ func forPeople(part, line string, requests bool) string {
 		return e.answered()
 	case e.Msg == "request":
 		return ""
+	case e.Msg == "webhook" && e.Said != "":
+		return fmt.Sprintf("%s heard %s: %s", part, e.Event, oneLine(e.Said))
 	case e.Msg == "took over":
 		return fmt.Sprintf("%s took over %s (%s, at %s): %s", part, e.Request, e.Flow, e.Point, oneLine(e.Left))
 	case e.Level >= slog.LevelWarn:

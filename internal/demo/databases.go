@@ -86,7 +86,7 @@ func mayTakeRoles(ctx context.Context, url string) error {
 		return fmt.Errorf("reach database: %w", err)
 	}
 	defer conn.Close(ctx)
-	for _, role := range []string{"ratchet_api", "ratchet_worker"} {
+	for _, role := range []string{"ratchet_api", "ratchet_worker", "ratchet_shop"} {
 		_, err := conn.Exec(ctx, "SET ROLE "+role+"; RESET ROLE")
 		if err == nil {
 			continue
@@ -95,7 +95,7 @@ func mayTakeRoles(ctx context.Context, url string) error {
 		if err != nil {
 			user := pgx.Identifier{conn.Config().User}.Sanitize()
 			return fmt.Errorf("the parts work under roles that the login of DATABASE_URL may not take on (%w); "+
-				"let it, as a superuser: GRANT ratchet_api, ratchet_worker TO %s", err, user)
+				"let it, as a superuser: GRANT ratchet_api, ratchet_worker, ratchet_shop TO %s", err, user)
 		}
 	}
 	return nil

@@ -1,7 +1,7 @@
 // Package demo runs all of Ratchet on one machine with nothing to set up, and
 // keeps it running while somebody kills its parts.
 //
-//	data directory ──▶ postgres ──▶ schema, accounts, keys ──▶ acquirer, work, serve
+//	data directory ──▶ postgres ──▶ schema, accounts, keys ──▶ acquirer, work, serve, shop
 //
 // The parts are processes of their own, as in production, so that each can be
 // killed for real and what the others do about it can be watched. A part that
@@ -59,7 +59,9 @@ type demo struct {
 	acquirerSecret        string
 	notificationSecret    string
 	password              string // of the dashboard; none where only this machine reaches it
+	shopAddr, shopSecret  string
 	serve, work, acquirer *child
+	shop                  *child
 }
 
 // startPatience is how long the parts get until they answer. They need a tenth
@@ -114,11 +116,12 @@ func (d *demo) prepare(ctx context.Context) error {
 		return err
 	}
 	d.base = baseURL(d.Addr)
-	inner, err := innerPorts(d.Addr, 3)
+	inner, err := innerPorts(d.Addr, 4)
 	if err != nil {
 		return err
 	}
 	d.acquirerAddr, d.metricsAddrs = inner[0], map[string]string{"serve": inner[1], "work": inner[2]}
+	d.shopAddr = inner[3]
 	d.secret, err = d.dir.secret("secret")
 	if err != nil {
 		return err
@@ -128,6 +131,10 @@ func (d *demo) prepare(ctx context.Context) error {
 		return err
 	}
 	d.notificationSecret, err = d.dir.secret("notification-secret")
+	if err != nil {
+		return err
+	}
+	d.shopSecret, err = d.dir.secret("shop-secret")
 	if err != nil {
 		return err
 	}
@@ -186,6 +193,19 @@ func (d *demo) environ() []string {
 		"RATCHET_ACQUIRER_NOTIFY_URL=" + d.base + acquirer.NotificationsPath,
 		"RATCHET_NOTIFICATION_SECRET=" + d.notificationSecret,
 		"RATCHET_ACQUIRER_SETTLE_EVERY=10s",
+		"RATCHET_SHOP_URL=http://" + d.shopAddr,
+	}
+}
+
+// environOfShop is all the shop is told: it is a merchant, and no part of ours.
+func (d *demo) environOfShop() []string {
+	return []string{
+		"RATCHET_DEMO=1",
+		"RATCHET_URL=" + d.base,
+		"RATCHET_SHOP_ADDR=" + d.shopAddr,
+		"RATCHET_SHOP_DATABASE_URL=" + d.books.ratchet,
+		"RATCHET_SHOP_SECRET=" + d.shopSecret,
+		"RATCHET_SHOP_KEY=" + merchants[0].secret,
 	}
 }
 
@@ -201,10 +221,14 @@ func (d *demo) startParts(ctx context.Context) error {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	for _, part := range []struct {
-		child **child
-		name  string
-	}{{&d.acquirer, "acquirer"}, {&d.work, "work"}, {&d.serve, "serve"}} {
-		child, err := startChild(d.console, part.name, program, d.dir.log(part.name), d.environOf(part.name))
+		child   **child
+		name    string
+		environ []string
+	}{
+		{&d.acquirer, "acquirer", d.environOf("acquirer")}, {&d.work, "work", d.environOf("work")},
+		{&d.serve, "serve", d.environOf("serve")}, {&d.shop, "shop", d.environOfShop()},
+	} {
+		child, err := startChild(d.console, part.name, program, d.dir.log(part.name), part.environ)
 		if err != nil {
 			return err
 		}
@@ -216,7 +240,11 @@ func (d *demo) startParts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return answers(ctx, d.serve, d.base+"/v1/account")
+	err = answers(ctx, d.serve, d.base+"/v1/account")
+	if err != nil {
+		return err
+	}
+	return answers(ctx, d.shop, "http://"+d.shopAddr+"/shop")
 }
 
 // watch returns when ctx ends, or when the database is gone and does not come back.
@@ -268,7 +296,7 @@ func (d *demo) stop() (err error) {
 	if d.serve != nil {
 		d.console.sayf("stopping")
 	}
-	for _, c := range []*child{d.serve, d.work, d.acquirer} {
+	for _, c := range []*child{d.shop, d.serve, d.work, d.acquirer} {
 		if c != nil {
 			c.stop()
 		}

@@ -22,7 +22,7 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		CreateProduct, UpdateProduct, DeleteProduct, CreatePrice, UpdatePrice,
 		CreateCheckoutSession, UpdateCheckoutSession, ExpireCheckoutSession, ConfirmPaymentPage,
 		CreateSetupIntent, ConfirmSetupIntent, AuthenticateSetup, UpdateSetupIntent, CancelSetupIntent,
-		CreateWebhookEndpoint, UpdateWebhookEndpoint, DeleteWebhookEndpoint,
+		CreateWebhookEndpoint, UpdateWebhookEndpoint, DeleteWebhookEndpoint, RetryEvent,
 		UpdateDispute, UpdateChargeDispute, CloseDispute, CloseChargeDispute,
 		CancelRefund, ExpireRefund, ExpireCharge,
 		OpenDispute, EscalateDispute, DecideDispute, CompleteRefund, FailRefund, SettleMovement,

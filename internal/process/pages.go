@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -10,7 +11,8 @@ import (
 
 // Dashboard says that an API's process serves the pages for people, too.
 type Dashboard struct {
-	Password string // "" lets everybody in who reaches the process: for loopback only
+	Password string   // "" lets everybody in who reaches the process: for loopback only
+	Shop     *url.URL // of the demo's shop, which is shown under /shop; nil: there is none
 }
 
 // pagesConns is few on purpose: who looks at pages must not starve who pays.
@@ -26,5 +28,5 @@ func openPages(ctx context.Context, c Config, p *parts, api http.Handler) (*page
 	}
 	p.atEnd(pool.Close)
 	return &pages{dashboard.New(dashboard.Config{
-		Pool: pool, API: api, Acquirer: p.acquirer, Secret: c.Secret, Password: c.Dashboard.Password, Demo: c.Demo, Log: c.Log})}, nil
+		Pool: pool, API: api, Acquirer: p.acquirer, Secret: c.Secret, Password: c.Dashboard.Password, Shop: c.Dashboard.Shop, Demo: c.Demo, Log: c.Log})}, nil
 }

@@ -40,3 +40,9 @@ const (
 	Webhooks    = "webhook signing secrets"
 	Answers     = "secrets in stored answers"
 )
+
+// The purposes of the demo's shop, which has a secret of its own.
+const (
+	ShopCarts    = "carts and orders"
+	ShopEndpoint = "the endpoint's signing secret"
+)

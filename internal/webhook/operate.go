@@ -92,12 +92,7 @@ func Resend(ctx context.Context, pool *pgxpool.Pool, user, eventID, endpointID s
 		if err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, resendEvent, pgx.StrictNamedArgs{
-			"event_id": eventID, "endpoint_id": endpointID, "kind": Wake{}.Kind(), "queue": Queue})
-		if err != nil {
-			return err
-		}
-		to, err = pgx.CollectRows(rows, pgx.RowToStructByName[EndpointKey])
+		to, err = ResendIn(ctx, tx, eventID, endpointID)
 		if err != nil || len(to) == 0 {
 			return err
 		}
@@ -114,6 +109,18 @@ func Resend(ctx context.Context, pool *pgxpool.Pool, user, eventID, endpointID s
 		return nil, fmt.Errorf("resend %s: %w", eventID, err)
 	}
 	return to, nil
+}
+
+// ResendIn is Resend in a transaction whose audit row is somebody else's.
+func ResendIn(ctx context.Context, tx interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}, eventID, endpointID string) (to []EndpointKey, err error) {
+	rows, err := tx.Query(ctx, resendEvent, pgx.StrictNamedArgs{
+		"event_id": eventID, "endpoint_id": endpointID, "kind": Wake{}.Kind(), "queue": Queue})
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[EndpointKey])
 }
 
 // Attempt is one line of an event's deliveries, for whoever looks into them. A

@@ -17,6 +17,8 @@ var floors = map[string]int{
 
 	"internal/demo": 80,
 
+	"internal/shop": 75, // a client of the API: it must not know how that is made
+
 	"internal/process": 70,
 
 	"internal/dashboard": 61,
@@ -109,9 +111,22 @@ func TestWhoMayUseWhat(t *testing.T) {
 		}
 	})
 
+	t.Run("the shop knows of us what any merchant does, and how to open a database, sign and draw", func(t *testing.T) {
+		t.Parallel()
+		may := []string{"internal/id", "internal/postgres", "internal/secret", "web"}
+		for _, s := range all {
+			for _, path := range imports(s.file) {
+				below, ours := strings.CutPrefix(path, module)
+				if s.dir == "internal/shop" && ours && !slices.Contains(may, below) {
+					t.Errorf("%s imports %s", s.path, below)
+				}
+			}
+		}
+	})
+
 	t.Run("only packages that have to reach for the network", func(t *testing.T) {
 		t.Parallel()
-		mayDial := []string{"internal/api", "internal/acquirer", "internal/acquirer/simulator", "internal/webhook", "internal/demo", "internal/postgres/local", "internal/pgtest", "internal/apitest", "internal/crashpoint", "cmd/ratchet"}
+		mayDial := []string{"internal/api", "internal/acquirer", "internal/acquirer/simulator", "internal/webhook", "internal/demo", "internal/postgres/local", "internal/pgtest", "internal/apitest", "internal/crashpoint", "internal/shop", "cmd/ratchet"}
 		for _, s := range all {
 			if slices.Contains(mayDial, s.dir) {
 				continue

@@ -1,6 +1,8 @@
 // <live-region topics="money requests" id="…">: when one of its topics changes,
 // the page is fetched again and the region replaced. All regions of a page share
 // one stream, a hidden tab has none, and what somebody is using is left alone.
+// With every="1000" instead of topics it asks by itself, every second, for as long
+// as the answer says so.
 import { refresh as refreshTimes } from "./time.js";
 
 const regions = new Set();
@@ -16,7 +18,7 @@ function say(state) {
 }
 
 function connect() {
-  if (source || document.hidden || regions.size === 0) return;
+  if (source || document.hidden || ![...regions].some((region) => region.hasAttribute("topics"))) return;
   source = new EventSource("/dashboard/stream");
   source.onopen = () => say("live");
   source.onerror = () => {
@@ -65,8 +67,14 @@ addEventListener("pageshow", connect);
 
 customElements.define("live-region", class extends HTMLElement {
   get topics() { return (this.getAttribute("topics") ?? "").split(" "); }
-  connectedCallback() { regions.add(this); connect(); }
-  disconnectedCallback() { regions.delete(this); }
+  connectedCallback() { regions.add(this); connect(); this.ask(); }
+  disconnectedCallback() { regions.delete(this); clearTimeout(this.next); }
+
+  ask() {
+    clearTimeout(this.next);
+    const pause = Number(this.getAttribute("every"));
+    if (pause > 0) this.next = setTimeout(async () => { if (!document.hidden) await update(); this.ask(); }, pause);
+  }
 
   // busy: somebody is typing or marking something here.
   get busy() {
@@ -82,6 +90,7 @@ customElements.define("live-region", class extends HTMLElement {
     if (news === this.shown) return;
     if (this.busy) { setTimeout(schedule, 2000); return; }
     this.shown = news;
+    if (fresh.hasAttribute("every")) this.setAttribute("every", fresh.getAttribute("every")); else this.removeAttribute("every");
     const known = new Set([...this.querySelectorAll("[data-key]")].map((row) => row.dataset.key));
     const focused = this.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
     const open = [...this.querySelectorAll("details")].map((fold) => fold.open);

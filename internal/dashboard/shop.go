@@ -1,0 +1,33 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/http/httputil"
+
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// shop hands requests on to the demo's shop, a process of its own, so that a
+// visitor has one address to remember. What it answers is not touched.
+func (s *Server) shop() http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(s.Shop)
+			r.SetXForwarded()
+			r.Out.Host = r.In.Host
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			s.Log.Warn("the shop does not answer", "error", err)
+			web.Harden(http.HandlerFunc(s.shopIsAway)).ServeHTTP(w, r)
+		},
+	}
+}
+
+func (s *Server) shopIsAway(w http.ResponseWriter, r *http.Request) {
+	page := web.Page{Title: "The shop is closed", Here: "shop",
+		Data: problem{"The shop is closed for a moment", "Its process does not answer; the demo starts it again at once. Orders and carts are kept: reload this page."}}
+	if r.Method == http.MethodGet {
+		page.Reload = 1
+	}
+	s.render(w, r, http.StatusServiceUnavailable, "dashboard/problem", page)
+}

@@ -1,0 +1,133 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stripe/stripe-go/v85"
+
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+)
+
+// endpoint is what the shop remembers of its webhook endpoint.
+type endpoint struct {
+	Key    string // the idempotency key it was asked for under
+	URL    string
+	ID     *string
+	Secret *string // sealed
+}
+
+const (
+	// The wish is written down before it is told to the API. If the shop dies over
+	// it, the next one repeats it under the same key, and is shown the same secret.
+	insertWish     = `INSERT INTO shop.endpoint (key, url) VALUES (@key, @url) ON CONFLICT (one) DO NOTHING`
+	selectEndpoint = `SELECT key, url, id, secret FROM shop.endpoint`
+	keepEndpoint   = `UPDATE shop.endpoint SET id = @id, secret = @secret WHERE key = @key`
+	moveEndpoint   = `UPDATE shop.endpoint SET url = @url WHERE key = @key`
+	forgetEndpoint = `DELETE FROM shop.endpoint WHERE key = @key`
+)
+
+// sealedFor is the place that the signing secret is sealed for.
+const sealedFor = "shop.endpoint"
+
+// keepEndpoint sees to it that the API tells the shop of what happens, and tries
+// until it has.
+func (s *Server) keepEndpoint(ctx context.Context) {
+	for {
+		err := s.register(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		s.Log.Info("no endpoint yet", "reason", err.Error())
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (s *Server) register(ctx context.Context) error {
+	_, err := s.pool.Exec(ctx, insertWish, pgx.StrictNamedArgs{"key": "shop-endpoint-" + id.Random(16), "url": s.WebhookURL})
+	if err != nil {
+		return fmt.Errorf("register: %w", err)
+	}
+	known, err := s.endpoint(ctx)
+	if err != nil {
+		return err
+	}
+	if known.ID == nil {
+		if known, err = s.createEndpoint(ctx, known); err != nil {
+			return err
+		}
+	}
+	return s.checkEndpoint(ctx, known)
+}
+
+func (s *Server) endpoint(ctx context.Context) (*endpoint, error) {
+	rows, _ := s.pool.Query(ctx, selectEndpoint)
+	known, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[endpoint])
+	if err != nil {
+		return nil, fmt.Errorf("read the endpoint: %w", err)
+	}
+	return known, nil
+}
+
+func (s *Server) createEndpoint(ctx context.Context, wish *endpoint) (*endpoint, error) {
+	created, err := s.stripe.V1WebhookEndpoints.Create(ctx, &stripe.WebhookEndpointCreateParams{
+		Params: stripe.Params{IdempotencyKey: stripe.String(wish.Key)}, URL: stripe.String(wish.URL), EnabledEvents: stripe.StringSlice(wanted),
+		Description: stripe.String("The demo's shop"),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create the endpoint: %w", err)
+	}
+	sealed, err := secret.Seal(s.Secret.For(secret.ShopEndpoint), sealedFor, created.Secret)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.pool.Exec(ctx, keepEndpoint, pgx.StrictNamedArgs{"key": wish.Key, "id": created.ID, "secret": sealed})
+	if err != nil {
+		return nil, fmt.Errorf("keep the endpoint: %w", err)
+	}
+	return &endpoint{Key: wish.Key, URL: wish.URL, ID: &created.ID, Secret: &sealed}, nil
+}
+
+// checkEndpoint moves the endpoint to where the shop is today. One that somebody
+// has deleted is forgotten, and made again at the next attempt.
+func (s *Server) checkEndpoint(ctx context.Context, known *endpoint) error {
+	now, err := s.stripe.V1WebhookEndpoints.Retrieve(ctx, *known.ID, nil)
+	var refused *stripe.Error
+	if errors.As(err, &refused) && refused.HTTPStatusCode == http.StatusNotFound {
+		_, err := s.pool.Exec(ctx, forgetEndpoint, pgx.StrictNamedArgs{"key": known.Key})
+		return errors.Join(fmt.Errorf("the endpoint %s is gone", *known.ID), err)
+	}
+	if err != nil {
+		return fmt.Errorf("look for the endpoint: %w", err)
+	}
+	if now.URL != s.WebhookURL || now.Status != "enabled" {
+		_, err := s.stripe.V1WebhookEndpoints.Update(ctx, *known.ID, &stripe.WebhookEndpointUpdateParams{
+			URL: stripe.String(s.WebhookURL), Disabled: stripe.Bool(false)})
+		if err != nil {
+			return fmt.Errorf("move the endpoint: %w", err)
+		}
+	}
+	_, err = s.pool.Exec(ctx, moveEndpoint, pgx.StrictNamedArgs{"key": known.Key, "url": s.WebhookURL})
+	return err
+}
+
+// signingSecret is what the API signs with.
+func (s *Server) signingSecret(ctx context.Context) (string, error) {
+	known, err := s.endpoint(ctx)
+	if err != nil {
+		return "", err
+	}
+	if known.Secret == nil {
+		return "", errors.New("the endpoint is not made yet")
+	}
+	return secret.Open(s.Secret.For(secret.ShopEndpoint), sealedFor, *known.Secret)
+}

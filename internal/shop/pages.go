@@ -1,0 +1,168 @@
+package shop
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// origin is under which address the customer's browser sees the shop: what the
+// server in front of us was called, or the API's, before which it stands.
+func (s *Server) origin(r *http.Request) string {
+	host := r.Header.Get("X-Forwarded-Host")
+	if host == "" {
+		return strings.TrimSuffix(s.API, "/")
+	}
+	scheme := "http"
+	if r.Header.Get("X-Forwarded-Proto") == "https" {
+		scheme = "https"
+	}
+	return (&url.URL{Scheme: scheme, Host: host}).String()
+}
+
+func hostOf(origin string) string {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, page web.Page) {
+	page.Here = "shop"
+	s.site.Render(w, r, status, "shop/"+name, page)
+}
+
+// shelfPage is what is for sale.
+type shelfPage struct {
+	Goods []product
+	Count int // of things in the cart
+}
+
+func (s *Server) getShelf(w http.ResponseWriter, r *http.Request) {
+	s.render(w, r, http.StatusOK, "shelf", web.Page{Title: "Shop", Data: shelfPage{goods, s.cartOf(r).Count()}})
+}
+
+type cartPage struct {
+	Lines    []line
+	Total    int64
+	Currency string
+	Count    int
+	Most     int
+	Left     *order // whose page the visitor has just turned his back on
+}
+
+func (s *Server) getCart(w http.ResponseWriter, r *http.Request) {
+	c := s.cartOf(r)
+	page := cartPage{Lines: c.lines, Total: c.Total(), Currency: currency, Count: c.Count(), Most: mostOfOne}
+	if left := r.FormValue("left"); left != "" {
+		o, err := s.orderByID(r.Context(), left)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		if o != nil && o.State == paid { // he went back in a browser that had paid
+			http.Redirect(w, r, o.path(), http.StatusSeeOther)
+			return
+		}
+		page.Left = o
+	}
+	s.render(w, r, http.StatusOK, "cart", web.Page{Title: "Cart", Data: page})
+}
+
+// orderPage is an order and all that the shop knows of how it was paid.
+type orderPage struct {
+	*order
+	Back       bool // the customer has come back from the payment page
+	Event      *processed
+	Deliveries []delivery
+}
+
+// Asking tells whether the page asks by itself, again and again, how it stands.
+func (p orderPage) Asking() bool { return p.State == waiting }
+
+// processed is a row of the table that keeps an event from being processed twice.
+type processed struct {
+	ID            string
+	Type          string
+	Did           string
+	Reason        *string
+	RequestID     *string
+	PaymentIntent *string
+	ProcessedAt   time.Time
+}
+
+type delivery struct {
+	Processed bool
+	At        time.Time
+}
+
+const selectProcessed = `SELECT id, type, did, reason, request_id, payment_intent, processed_at FROM shop.events WHERE id = @id`
+
+const selectDeliveries = `SELECT processed, at FROM shop.deliveries WHERE event_id = @event_id ORDER BY id LIMIT 100`
+
+// getOrder shows an order to whoever has its address.
+func (s *Server) getOrder(w http.ResponseWriter, r *http.Request) {
+	o, err := s.orderByID(r.Context(), r.PathValue("order"))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if o == nil {
+		s.notFound(w, r)
+		return
+	}
+	page := orderPage{order: o}
+	page.Back = o.SessionID != nil && r.FormValue("session_id") == *o.SessionID
+	if o.PaidBy != nil {
+		if err := s.addStory(r, &page); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+	}
+	if c := s.cartOf(r); (page.Back || o.State == paid) && len(c.lines) > 0 && s.orderID(c) == o.ID {
+		s.keepCart(w, cart{}) // what was in it is this order now
+	}
+	shown := web.Page{Title: fmt.Sprintf("Order %d", o.Number), Data: page}
+	if page.Asking() {
+		shown.Reload = 2
+	}
+	s.render(w, r, http.StatusOK, "order", shown)
+}
+
+func (s *Server) addStory(r *http.Request, page *orderPage) error {
+	rows, _ := s.pool.Query(r.Context(), selectProcessed, pgx.StrictNamedArgs{"id": *page.PaidBy})
+	event, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[processed])
+	if err != nil {
+		return fmt.Errorf("read the event: %w", err)
+	}
+	page.Event = event
+	rows, _ = s.pool.Query(r.Context(), selectDeliveries, pgx.StrictNamedArgs{"event_id": *page.PaidBy})
+	page.Deliveries, err = pgx.CollectRows(rows, pgx.RowToStructByName[delivery])
+	if err != nil {
+		return fmt.Errorf("read its deliveries: %w", err)
+	}
+	return nil
+}
+
+// problem is a page that says why there is no other.
+type problem struct{ Heading, Text string }
+
+func (s *Server) problem(w http.ResponseWriter, r *http.Request, status int, heading, text string) {
+	s.render(w, r, status, "problem", web.Page{Title: heading, Data: problem{heading, text}})
+}
+
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	s.Log.Error("shop", "path", r.URL.Path, "error", err)
+	s.problem(w, r, http.StatusServiceUnavailable, "The shop cannot look it up at the moment", "Its database did not answer. Nothing was changed; reload to try again.")
+}
+
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	s.problem(w, r, http.StatusNotFound, "There is nothing here", "The shelf has everything the shop sells.")
+}

@@ -1,0 +1,133 @@
+// Package shop is a merchant: a small shop that takes its money through the API,
+// as anybody's would. It is a process of its own, knows nothing of Ratchet but an
+// address and a secret key, and speaks to it with Stripe's own library.
+//
+//	shelf ──▶ cart (a signed cookie) ──Pay──▶ order ──▶ checkout session ──▶ the hosted page
+//	                                            │                                 │
+//	                                           paid ◀── signed webhook ◀──────────┘
+//
+// Three rules keep it right, whatever dies:
+//
+//  1. The order is committed before anything is asked for, and what is asked for
+//     is derived from its row alone, under the order's id as the idempotency key.
+//     Asked again, by anybody, it is the same session.
+//  2. An order is paid when the webhook that says so was processed, and by
+//     nothing else: that a browser has come back proves nothing.
+//  3. An event is processed in the transaction that writes down its id. However
+//     often it comes, it is processed once.
+//
+// It is part of the demo and of nothing else.
+package shop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stripe/stripe-go/v85"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// Config is what the shop needs.
+type Config struct {
+	DatabaseURL string      // where its schema is; it works there under a role of its own
+	Secret      secret.Root // the shop's, not the installation's
+	API         string      // the API's address, such as http://127.0.0.1:8080
+	Key         string      // the merchant's secret key
+	WebhookURL  string      // where the API's deliveries reach the shop
+	Log         *slog.Logger
+}
+
+// WebhookPath is where the shop is told of events.
+const WebhookPath = "/shop/webhook"
+
+// role sees the schema shop, and nothing else.
+const role = "ratchet_shop"
+
+// Server is the shop.
+type Server struct {
+	Config
+	pool    *pgxpool.Pool
+	key     []byte // signs carts and names orders
+	backend stripe.Backend
+	stripe  *stripe.Client
+	site    *web.Site
+	handler http.Handler
+}
+
+// New connects to the database. The API need not be there yet. Close it at the end.
+func New(ctx context.Context, c Config) (*Server, error) {
+	api, err := url.Parse(c.API)
+	if err != nil || api.Host == "" {
+		return nil, fmt.Errorf("%q is no address of an API", c.API)
+	}
+	pool, err := postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: 4, ApplicationName: "shop"})
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Config: c, pool: pool, key: c.Secret.For(secret.ShopCarts), backend: backend(c.API),
+		site: web.New(web.Config{Demo: true, Shop: true, Log: c.Log})}
+	s.stripe = stripe.NewClient(c.Key, stripe.WithBackends(&stripe.Backends{API: s.backend}))
+	s.handler = s.routes()
+	return s, nil
+}
+
+// Close releases what the shop holds.
+func (s *Server) Close() { s.pool.Close() }
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	across := http.NewCrossOriginProtection()
+	page := func(pattern string, h http.HandlerFunc) { mux.Handle(pattern, web.Harden(across.Handler(h))) }
+	mux.HandleFunc("POST "+WebhookPath, s.postWebhook)
+	page("GET /assets/{version}/{name}", s.site.Assets)
+	page("GET /shop", s.getShelf)
+	page("GET /shop/cart", s.getCart)
+	page("POST /shop/cart", s.postCart)
+	page("POST /shop/pay", s.postPay)
+	page("GET /shop/orders/{order}", s.getOrder)
+	page("POST /shop/orders/{order}/again", s.postAgain)
+	page("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/shop", http.StatusSeeOther) })
+	page("/", s.notFound)
+	return mux
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// patience bounds a request. The API gets some of it to come back to life.
+const patience = 35 * time.Second
+
+// Serve answers on a listener until ctx ends, then finishes what is under way.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{Handler: s, ReadTimeout: 10 * time.Second, WriteTimeout: patience, IdleTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug)}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	registered := make(chan struct{})
+	go func() {
+		s.keepEndpoint(ctx)
+		close(registered)
+	}()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	<-registered
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if err := server.Shutdown(ending); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("stop: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package shop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stripe/stripe-go/v85"
+	"github.com/stripe/stripe-go/v85/webhook"
+)
+
+const largestEvent = 256 << 10
+
+// wanted are the events the shop asks to be told of.
+var wanted = []string{string(stripe.EventTypeCheckoutSessionCompleted), string(stripe.EventTypeCheckoutSessionExpired)}
+
+// postWebhook is told of an event. It answers 200 once what the event means is
+// committed, or if it means nothing to the shop; until then the API tells it again.
+func (s *Server) postWebhook(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, largestEvent))
+	if err != nil {
+		http.Error(w, "the event did not arrive whole", http.StatusBadRequest)
+		return
+	}
+	key, err := s.signingSecret(r.Context())
+	if err != nil {
+		s.Log.Error("webhook", "error", err)
+		http.Error(w, "the shop has no signing secret yet", http.StatusServiceUnavailable)
+		return
+	}
+	// It also refuses a signature of more than five minutes ago: what somebody has
+	// recorded cannot be played to us for ever.
+	event, err := webhook.ConstructEvent(body, r.Header.Get("Stripe-Signature"), key)
+	if err != nil {
+		s.Log.Warn("webhook refused", "reason", err.Error())
+		http.Error(w, "the signature does not hold: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	said, err := s.process(r.Context(), &event)
+	if err != nil {
+		s.Log.Error("webhook", "event", event.ID, "error", err)
+		http.Error(w, "try again", http.StatusInternalServerError)
+		return
+	}
+	s.Log.Info("webhook", "event", event.ID, "said", said)
+	fmt.Fprintln(w, said)
+}
+
+// verdict is what an event means for an order.
+type verdict struct {
+	did    string // paid, expired or nothing
+	reason string // for nothing
+}
+
+const nothing = "nothing"
+
+// judge compares what the event tells of with what was ordered.
+func judge(kind stripe.EventType, session *stripe.CheckoutSession, o *order) verdict {
+	switch {
+	case o.SessionID == nil || *o.SessionID != session.ID:
+		return verdict{nothing, "it tells of another session"}
+	case o.State == paid:
+		return verdict{nothing, "the order was paid already"}
+	case kind == stripe.EventTypeCheckoutSessionExpired:
+		return verdict{did: expired}
+	case session.PaymentStatus != stripe.CheckoutSessionPaymentStatusPaid:
+		return verdict{nothing, "the session is not paid"}
+	case session.AmountTotal != o.Amount || string(session.Currency) != o.Currency:
+		return verdict{nothing, fmt.Sprintf("it tells of %d %s, and the order is of %d %s", session.AmountTotal, session.Currency, o.Amount, o.Currency)}
+	}
+	return verdict{did: paid}
+}
+
+// Whoever comes at the same time with the same order waits here.
+const lockOrder = selectOrder + ` FOR UPDATE`
+
+// insertEvent finds a row in the way if the event was processed before.
+const insertEvent = `
+	INSERT INTO shop.events (id, type, order_id, did, reason, request_id, payment_intent)
+	VALUES (@id, @type, @order_id, @did, nullif(@reason, ''), nullif(@request_id, ''), nullif(@payment_intent, ''))
+	ON CONFLICT (id) DO NOTHING`
+
+const (
+	payOrder       = `UPDATE shop.orders SET state = 'paid', paid_by = @event_id WHERE id = @id`
+	expireOrder    = `UPDATE shop.orders SET state = 'expired' WHERE id = @id`
+	insertDelivery = `INSERT INTO shop.deliveries (event_id, processed) VALUES (@event_id, @processed)`
+)
+
+// process does what an event means, once, and says what it did. Its row, the
+// order's change and the count of its deliveries are one transaction: if we die
+// before it is committed nothing was done, and the event comes again.
+func (s *Server) process(ctx context.Context, event *stripe.Event) (said string, err error) {
+	if event.Type != stripe.EventTypeCheckoutSessionCompleted && event.Type != stripe.EventTypeCheckoutSessionExpired {
+		return "not for the shop", nil
+	}
+	var session stripe.CheckoutSession
+	if err := json.Unmarshal(event.Data.Raw, &session); err != nil {
+		return "", fmt.Errorf("read the session: %w", err)
+	}
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, lockOrder, pgx.StrictNamedArgs{"id": session.ClientReferenceID})
+		o, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByNameLax[order])
+		if errors.Is(err, pgx.ErrNoRows) {
+			said = "no order of this shop" // the account sells elsewhere, too
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		said, err = s.apply(ctx, tx, event, &session, o)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("process %s: %w", event.ID, err)
+	}
+	return said, nil
+}
+
+func (s *Server) apply(ctx context.Context, tx pgx.Tx, event *stripe.Event, session *stripe.CheckoutSession, o *order) (said string, err error) {
+	v := judge(event.Type, session, o)
+	args := pgx.StrictNamedArgs{"id": event.ID, "type": string(event.Type), "order_id": o.ID, "did": v.did, "reason": v.reason, "request_id": "", "payment_intent": ""}
+	if event.Request != nil {
+		args["request_id"] = event.Request.ID
+	}
+	if session.PaymentIntent != nil {
+		args["payment_intent"] = session.PaymentIntent.ID
+	}
+	inserted, err := tx.Exec(ctx, insertEvent, args)
+	if err != nil {
+		return "", err
+	}
+	fresh := inserted.RowsAffected() == 1
+	said = strings.TrimSuffix(fmt.Sprintf("order %d: %s, %s", o.Number, v.did, v.reason), ", ")
+	switch {
+	case !fresh:
+		said = fmt.Sprintf("order %d: this event is known, nothing done", o.Number)
+	case v.did == paid:
+		_, err = tx.Exec(ctx, payOrder, pgx.StrictNamedArgs{"id": o.ID, "event_id": event.ID})
+	case v.did == expired:
+		_, err = tx.Exec(ctx, expireOrder, pgx.StrictNamedArgs{"id": o.ID})
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = tx.Exec(ctx, insertDelivery, pgx.StrictNamedArgs{"event_id": event.ID, "processed": fresh})
+	return said, err
+}

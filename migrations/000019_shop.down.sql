@@ -1,0 +1,2 @@
+-- The role belongs to the whole cluster and may serve other databases: it stays.
+DROP SCHEMA shop CASCADE;

@@ -1,0 +1,92 @@
+-- 000019: the demo's shop. It is somebody else, a merchant like any other, who
+-- happens to keep his few tables in the same database: in a schema of his own,
+-- under a role that sees nothing of ours, as none of ours sees anything of his.
+-- Outside a demo they stay empty.
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'ratchet_shop') THEN
+        CREATE ROLE ratchet_shop NOLOGIN;
+    END IF;
+END $$;
+
+CREATE SCHEMA shop;
+
+CREATE TABLE shop.orders (
+    id          text COLLATE "C" PRIMARY KEY,
+    number      bigint      NOT NULL GENERATED ALWAYS AS IDENTITY (START WITH 1001),
+    state       text        NOT NULL DEFAULT 'waiting',
+    origin      text        NOT NULL,
+    amount      bigint      NOT NULL,
+    currency    text        NOT NULL,
+    session_id  text COLLATE "C" UNIQUE,
+    session_url text,
+    placed_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    paid_by     text COLLATE "C",
+    CONSTRAINT an_order_state_is_known CHECK (state IN ('waiting', 'paid', 'expired')),
+    CONSTRAINT an_order_is_of_something CHECK (amount > 0),
+    CONSTRAINT a_session_has_an_address CHECK ((session_id IS NULL) = (session_url IS NULL)),
+    CONSTRAINT a_paid_order_names_its_event CHECK ((state = 'paid') = (paid_by IS NOT NULL)),
+    CONSTRAINT only_a_session_ends CHECK (state = 'waiting' OR session_id IS NOT NULL)
+);
+COMMENT ON TABLE shop.orders IS 'The id is derived from the cart: the same cart is the same order, and the order''s id is the idempotency key of its session.';
+COMMENT ON COLUMN shop.orders.origin IS 'Under which address its customer sees the shop.';
+COMMENT ON COLUMN shop.orders.amount IS 'Of all lines together, in minor units.';
+
+CREATE TABLE shop.lines (
+    order_id    text COLLATE "C" NOT NULL,
+    product     text COLLATE "C" NOT NULL,
+    name        text        NOT NULL,
+    quantity    integer     NOT NULL,
+    unit_amount bigint      NOT NULL,
+    PRIMARY KEY (order_id, product),
+    CONSTRAINT a_line_is_of_an_order FOREIGN KEY (order_id) REFERENCES shop.orders,
+    CONSTRAINT a_line_is_some CHECK (quantity > 0 AND unit_amount > 0)
+);
+
+CREATE TABLE shop.events (
+    id             text COLLATE "C" PRIMARY KEY,
+    type           text        NOT NULL,
+    order_id       text COLLATE "C" NOT NULL,
+    did            text        NOT NULL,
+    reason         text,
+    request_id     text COLLATE "C",
+    payment_intent text COLLATE "C",
+    processed_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT an_event_is_about_an_order FOREIGN KEY (order_id) REFERENCES shop.orders,
+    CONSTRAINT what_an_event_did_is_known CHECK (did IN ('paid', 'expired', 'nothing')),
+    CONSTRAINT nothing_has_a_reason CHECK ((did = 'nothing') = (reason IS NOT NULL)),
+    CONSTRAINT an_event_has_one_order UNIQUE (id, order_id)
+);
+CREATE UNIQUE INDEX an_order_is_paid_once ON shop.events (order_id) WHERE did = 'paid';
+COMMENT ON TABLE shop.events IS 'What was processed, each in the transaction of what it did. What is here is not processed again.';
+
+ALTER TABLE shop.orders ADD CONSTRAINT an_order_is_paid_by_an_event_about_it FOREIGN KEY (paid_by, id) REFERENCES shop.events (id, order_id);
+
+CREATE TABLE shop.deliveries (
+    id        bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    event_id  text COLLATE "C" NOT NULL,
+    processed boolean     NOT NULL,
+    at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT a_delivery_is_of_an_event FOREIGN KEY (event_id) REFERENCES shop.events
+);
+CREATE INDEX deliveries_of_an_event ON shop.deliveries (event_id, id);
+CREATE UNIQUE INDEX an_event_is_processed_once ON shop.deliveries (event_id) WHERE processed;
+COMMENT ON TABLE shop.deliveries IS 'How often each event has come, its signature in order.';
+
+CREATE TABLE shop.endpoint (
+    one    boolean PRIMARY KEY DEFAULT true,
+    key    text COLLATE "C" NOT NULL,
+    url    text NOT NULL,
+    id     text COLLATE "C",
+    secret text,
+    CONSTRAINT there_is_one_endpoint CHECK (one),
+    CONSTRAINT an_endpoint_has_its_secret CHECK ((id IS NULL) = (secret IS NULL))
+);
+COMMENT ON TABLE shop.endpoint IS 'Where the shop has asked to be told. Written before it asks, with the idempotency key it asks under.';
+COMMENT ON COLUMN shop.endpoint.secret IS 'What its webhooks are signed with, sealed under the shop''s own key.';
+
+GRANT USAGE ON SCHEMA shop TO ratchet_shop;
+GRANT SELECT, INSERT ON shop.lines, shop.events, shop.deliveries TO ratchet_shop;
+GRANT SELECT, INSERT ON shop.orders TO ratchet_shop;
+GRANT UPDATE (state, session_id, session_url, paid_by) ON shop.orders TO ratchet_shop;
+GRANT SELECT, INSERT, UPDATE, DELETE ON shop.endpoint TO ratchet_shop;
