@@ -29,6 +29,7 @@ func (d *demo) banner() {
 	for _, address := range d.lanAddresses() {
 		p("               %s  (--lan: from other machines)", address)
 	}
+	p("    shop       %s/shop", d.base)
 	p("    dashboard  %s/", d.base)
 	if d.password != "" {
 		p("               password %s", d.password)
@@ -47,11 +48,15 @@ func (d *demo) banner() {
 	p("    pid        process")
 	p("    %-9d  serve      answers the API", d.serve.pid.Load())
 	p("    %-9d  work       finishes what others left unfinished", d.work.pid.Load())
+	p("    %-9d  shop       a merchant: sells mugs through the API", d.shop.pid.Load())
 	p("    %-9d  acquirer   the outside world: moves the cards' money", d.acquirer.pid.Load())
 	if pid := d.server.PID(); pid != 0 {
 		p("    %-9d  postgres   remembers", pid)
 	}
 	p("    Kill any of them; it comes back, and nothing is done twice or forgotten.")
+	p("")
+	p("  Buy a mug at %s/shop with card 4242 4242 4242 4242, any later date, any CVC.", d.base)
+	p("  While it is being charged: kill -9 %d. The order is paid, once, and shows you how.", d.serve.pid.Load())
 	p("")
 	p("  Three things to try in another terminal:")
 	p("")

@@ -31,6 +31,7 @@ export async function startDemo() {
   child.stdout.setEncoding("utf8").on("data", (text) => { said += text; });
   demo.base = (await demo.says(/dashboard +(http:\/\/[^/\s]+)\//))[1];
   demo.pid = Number((await demo.says(/(\d+) +serve /))[1]);
+  demo.shop = Number((await demo.says(/(\d+) +shop /))[1]);
   demo.post = (path, params, key = crypto.randomUUID(), trouble) => fetch(demo.base + path, {
     method: "POST", body: new URLSearchParams(params),
     headers: { authorization: "Bearer sk_test_ratchet_demo", "idempotency-key": key, ...(trouble && { "acquirer-trouble": trouble }) },

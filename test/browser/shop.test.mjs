@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { after, before, test } from "node:test";
+import AxeBuilder from "@axe-core/playwright";
+import { launch, watched } from "./browser.mjs";
+import { startDemo, until } from "./demo.mjs";
+
+const shots = new URL("screenshots/", import.meta.url).pathname;
+let demo, browser;
+
+before(async () => {
+  demo = await startDemo();
+  browser = await launch();
+  mkdirSync(shots, { recursive: true });
+});
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+});
+
+// pay pays for a session as Stripe's command line does, past the hosted page.
+const pay = (session) => demo.post(`/v1/payment_pages/${session}/confirm`, { payment_method: "pm_card_visa" }, `pay-${session}`);
+
+// fill puts things into a cart that is this page's browser's.
+async function fill(page, ...names) {
+  for (const name of names) {
+    await page.goto(`${demo.base}/shop`);
+    await page.getByRole("button", { name: `Add to cart: ${name}` }).click();
+    await page.waitForURL("**/shop/cart");
+  }
+}
+
+// order presses Pay and returns the session and the order behind it, without
+// looking at the page it leads to.
+async function order(page) {
+  await page.goto(`${demo.base}/shop/cart`);
+  const leads = page.waitForResponse((r) => r.request().method() === "POST" && r.url().endsWith("/shop/pay"));
+  await page.getByRole("button", { name: "Pay" }).click();
+  const to = (await leads).headers().location;
+  await page.waitForURL(to);
+  const session = await demo.get(`/v1/checkout/sessions/${to.split("/").pop()}`);
+  return { session: session.id, to, id: session.client_reference_id, back: session.success_url.replace("{CHECKOUT_SESSION_ID}", session.id), left: session.cancel_url };
+}
+
+// bought is an order of a mug that is paid, and known to be.
+async function bought(page) {
+  await fill(page, "Mug");
+  const made = await order(page);
+  await pay(made.session);
+  await page.goto(made.back);
+  await page.locator('[data-state="paid"]').waitFor();
+  return made;
+}
+
+test("an order is paid when the signed webhook says so, and not before", async () => {
+  const page = await watched(await browser.newContext(), demo.base);
+  await fill(page, "Mug");
+  const made = await order(page);
+  await page.goto(made.back); // as if he had paid
+  await page.getByText("Confirming.").waitFor();
+  page.complaints.length = 0;
+  await pay(made.session);
+  await page.locator('[data-state="paid"]').waitFor();
+  assert.equal(await page.locator("live-region").getAttribute("every"), null, "it stops asking");
+  await page.getByRole("heading", { name: "Delivered 1 time, processed once" }).waitFor();
+  const row = page.getByRole("region", { name: "Table: shop.events" }).locator("tbody tr");
+  assert.equal(await row.count(), 1);
+  assert.match(await row.innerText(), /evt_\w+\s+checkout\.session\.completed\s+paid/);
+  await page.goto(`${demo.base}/shop/cart`);
+  await page.getByText("Your cart is empty").waitFor();
+  assert.deepEqual(page.complaints, []);
+});
+
+test("delivered twice more, it is processed once; and so it is when the button is pressed twice", async () => {
+  const page = await watched(await browser.newContext(), demo.base);
+  await bought(page);
+  await page.getByRole("button", { name: "Deliver it twice more" }).dblclick();
+  await page.getByRole("heading", { name: "Delivered 3 times, processed once" }).waitFor();
+  assert.equal(await page.getByText("The order became paid.").count(), 1);
+  assert.equal(await page.locator("#deliveries").locator("xpath=../..").getByText("Known").count(), 2);
+});
+
+test("the order leads to the inspector of the request that charged the card", async () => {
+  const page = await watched(await browser.newContext(), demo.base);
+  await bought(page);
+  await page.getByRole("link", { name: "Inspect the request that charged the card" }).click();
+  await page.getByRole("heading", { name: /payment_pages/ }).waitFor();
+  assert.equal(await page.locator(".call-box tbody tr").count(), 1, "the acquirer moved the card once");
+  await page.goBack();
+  await page.getByRole("link", { name: "The payment", exact: true }).click();
+  await page.waitForURL(/dashboard\/payments\/ch_/);
+});
+
+test("Pay pressed twice, in two tabs and after the API was killed is one order and one session", async () => {
+  const context = await browser.newContext();
+  const page = await watched(context, demo.base);
+  await fill(page, "Mug", "Umbrella");
+  const first = await order(page);
+  const heard = demo.heard();
+  process.kill(demo.pid, "SIGKILL");
+  demo.pid = Number((await demo.says(/serve is back as (\d+)/, heard))[1]);
+  await until(() => fetch(`${demo.base}/shop`).then((r) => r.ok).catch(() => false));
+  const second = await order(await watched(context, demo.base));
+  assert.deepEqual(second, first);
+  await page.goto(`${demo.base}/shop/cart`);
+  await page.getByRole("button", { name: "One Mug more" }).click();
+  await page.getByText("$63.00").first().waitFor();
+  assert.notEqual((await order(page)).session, first.session, "another cart is another order");
+});
+
+test("who leaves the payment page finds his cart", async () => {
+  const page = await watched(await browser.newContext(), demo.base);
+  await fill(page, "Ledger", "Ledger");
+  const made = await order(page);
+  await page.goto(made.left);
+  await page.getByText("You have left the payment page.").waitFor();
+  assert.match(await page.getByRole("list", { name: "In the cart" }).innerText(), /Ledger[\s\S]*2[\s\S]*\$28\.00/);
+  await page.goto(`${demo.base}/shop/orders/${made.id}`);
+  await page.getByText("Waiting for payment.").waitFor();
+});
+
+test("a cart whose cookie was tampered with is empty, and what is not an order is not there", async () => {
+  const context = await browser.newContext();
+  const page = await watched(context, demo.base);
+  await fill(page, "Mug");
+  const [cookie] = (await context.cookies()).filter((c) => c.name === "shop_cart");
+  await context.addCookies([{ ...cookie, value: cookie.value.replace("mug-1", "mug-9") }]);
+  await page.goto(`${demo.base}/shop/cart`);
+  await page.getByText("Your cart is empty").waitFor();
+  assert.equal((await fetch(`${demo.base}/shop/orders/order_none`)).status, 404);
+  const forged = await fetch(`${demo.base}/shop/cart`, { method: "POST", headers: { "sec-fetch-site": "cross-site" }, body: new URLSearchParams({ product: "mug" }) });
+  assert.equal(forged.status, 403);
+});
+
+test("without JavaScript a mug is bought", async () => {
+  const page = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+  await page.goto(`${demo.base}/shop/cart`);
+  await page.getByRole("button", { name: "Put a mug into it" }).click();
+  await page.getByRole("button", { name: "One Mug more" }).click();
+  await page.getByRole("button", { name: "One Mug less" }).click();
+  const made = await order(page);
+  await page.goto(made.back);
+  await page.getByText("Confirming.").waitFor();
+  await pay(made.session);
+  await page.getByText("Paid, once.").waitFor(); // the page looks again by itself
+  await page.getByRole("button", { name: "Deliver it twice more" }).click();
+  await page.getByRole("heading", { name: "Delivered 3 times, processed once" }).waitFor();
+});
+
+test("the shop's process can be killed, and comes back with its orders", async () => {
+  const page = await watched(await browser.newContext(), demo.base);
+  const made = await bought(page);
+  const heard = demo.heard();
+  process.kill(demo.shop, "SIGKILL");
+  demo.shop = Number((await demo.says(/shop is back as (\d+)/, heard))[1]);
+  await until(() => fetch(`${demo.base}/shop/orders/${made.id}`).then(async (r) => r.ok && (await r.text()).includes("Paid, once.")));
+});
+
+for (const width of [1280, 360, 320]) {
+  test(`every page of the shop is in order, light and dark, ${width} pixels wide`, async (t) => {
+    const context = await browser.newContext({ viewport: { width, height: 900 }, reducedMotion: "reduce" });
+    const page = await watched(context, demo.base);
+    const paid = await bought(page);
+    await page.getByRole("button", { name: "Deliver it twice more" }).click();
+    await page.getByRole("heading", { name: "Delivered 3 times, processed once" }).waitFor();
+    await fill(page, "Mug", "Mug", "Ratchet spanner", "Bookends");
+    const open = await order(page);
+    const pages = {
+      shelf: "/shop", cart: "/shop/cart", cart_left: `/shop/cart?left=${open.id}`, order_waiting: `/shop/orders/${open.id}`,
+      order_confirming: new URL(open.back).pathname + new URL(open.back).search, order_paid: `/shop/orders/${paid.id}`, cart_empty: "/shop/cart", missing: "/shop/orders/none",
+    };
+    for (const [name, path] of Object.entries(pages)) {
+      await t.test(name, async () => {
+        page.complaints.length = 0;
+        const answer = await page.goto(demo.base + path, { waitUntil: "load" });
+        assert.equal(answer.status(), name === "missing" ? 404 : 200);
+        for (const theme of ["light", "dark"]) {
+          await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+          await page.screenshot({ path: `${shots}shop_${name}.${theme}.${width}.png`, fullPage: true });
+          const { violations } = await new AxeBuilder({ page }).options({ resultTypes: ["violations"] }).analyze();
+          assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join(" | ")}`), []);
+        }
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
+        assert.deepEqual(page.complaints.filter((c) => !(name === "missing" && c.includes("404"))), []);
+      });
+    }
+    await context.close();
+  });
+}
