@@ -62,6 +62,7 @@ func (s *stand) belongings(t *testing.T) belongings {
 		page := s.ask(t, sent{method: http.MethodGet, target: list})
 		b.byPath[path], _ = page.object["data"].([]any)[0].(map[string]any)["id"].(string)
 	}
+	b.byPath["/v1/events/{id}/retry"] = b.byPath["/v1/events/{id}"]
 	return b
 }
 
