@@ -23,6 +23,7 @@ type Config struct {
 	Acquirer *acquirer.Client // whose books are shown beside ours; nil if there are none to see
 	Secret   secret.Root
 	Password string // "" lets everybody in who reaches us: only for an address that only this machine reaches
+	Site     *web.Site
 	Demo     bool
 	Log      *slog.Logger
 }
@@ -39,7 +40,7 @@ type Server struct {
 
 // New makes a server. Nothing runs until somebody opens a page.
 func New(c Config) *Server {
-	s := &Server{Config: c, site: web.New(web.Config{Demo: c.Demo, Log: c.Log}), guard: newGuard(c), mux: http.NewServeMux()}
+	s := &Server{Config: c, site: c.Site, guard: newGuard(c), mux: http.NewServeMux()}
 	s.watch = newWatcher(c.Pool, c.Log)
 	s.facts = newFacts(c.Pool, c.Acquirer, c.Log)
 	s.routes()
@@ -52,7 +53,6 @@ func (s *Server) routes() {
 		s.mux.Handle(pattern, web.Harden(s.guard.host(s.guard.login(s.guard.forgery(page)))))
 	}
 	s.mux.Handle("/", s.API)
-	open("GET /assets/{version}/{name}", s.site.Assets)
 	open("GET /{$}", s.front)
 	open("GET /docs", s.docs)
 	open("GET /docs/", s.docs)

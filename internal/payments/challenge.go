@@ -61,6 +61,9 @@ func (c *Challenge) Open() bool { return c.Status == intentNeedsAction }
 // Undecided says that he has, and that what came of it is not known yet.
 func (c *Challenge) Undecided() bool { return c.Status == intentProcessing }
 
+// Failed says that the cardholder was not authenticated, or not charged after it.
+func (c *Challenge) Failed() bool { return c.Status == intentNeedsMethod }
+
 // Return is where the cardholder's browser goes when he has decided, with what
 // an integration reads there; "" if it named no place. A checkout page asks for
 // what it wants to know, and no secret goes into its address.
