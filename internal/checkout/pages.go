@@ -123,7 +123,7 @@ func (s *Server) frame(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.render(w, r, http.StatusOK, "checkout/frame", web.Page{Title: "Your bank asks", Data: found})
+	s.Site.Render(w, r, http.StatusOK, "checkout/frame", web.Page{Title: "Your bank asks", Layout: "framed", Data: found})
 }
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {

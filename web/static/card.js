@@ -3,7 +3,7 @@
 
 const four = [4, 8, 12, 16];
 const brands = [
-  { word: "American Express", starts: /^3[47]/, lengths: [15], gaps: [4, 10], cvc: 4 },
+  { word: "Amex", starts: /^3[47]/, lengths: [15], gaps: [4, 10], cvc: 4 },
   { word: "Diners Club", starts: /^3(0[0-5]|[689])/, lengths: [14, 16], cvc: 3 },
   { word: "JCB", starts: /^35(2[89]|[3-8])/, lengths: [16, 17, 18, 19], cvc: 3 },
   { word: "Visa", starts: /^4/, lengths: [13, 16, 19], cvc: 3 },
@@ -46,7 +46,7 @@ export function groupExpiry(text, deleting = false) {
     const digits = digitsOf(text);
     if (/^[2-9]/.test(digits) || /^1[3-9]/.test(digits)) [month, year] = [digits[0], digits.slice(1)];
     else [month, year] = [digits.slice(0, 2), digits.slice(2)];
-    if (month.length === 1 && /[01]/.test(month)) return month;
+    if (digits === "0" || digits === "1") return digits; // of a month that goes on
   }
   if (!month) return "";
   if (month.length === 1 && !deleting) month = `0${month}`;
@@ -66,9 +66,8 @@ export function expiryOf(text) {
 // internal/checkout/fields.go, and of the integrations people know.
 export function numberFault(text) {
   const digits = digitsOf(text), brand = brandOf(digits);
-  if (digits.length < Math.min(...brand.lengths)) return "Your card number is incomplete.";
-  if (!luhn(digits)) return brand.lengths.some((n) => n > digits.length) && !brand.lengths.includes(digits.length) ? "Your card number is incomplete." : "Your card number is invalid.";
-  return "";
+  if (!brand.lengths.includes(digits.length)) return "Your card number is incomplete.";
+  return luhn(digits) ? "" : "Your card number is invalid.";
 }
 
 export function expiryFault(text, now = new Date()) {

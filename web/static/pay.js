@@ -21,7 +21,11 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.field("cardExpiry").addEventListener("input", (event) => this.expiryTyped(event));
     this.field("cardCvc").addEventListener("input", () => this.cvcTyped());
     this.field("billingCountry").addEventListener("change", () => this.postalCode());
-    this.form.addEventListener("focusout", (event) => { if (event.target.matches(".field input") && event.target.value) this.check(event.target); });
+    this.form.addEventListener("focusout", (event) => this.left(event.target));
+    this.addEventListener("pointerdown", () => {
+      this.pressed = true;
+      addEventListener("pointerup", () => setTimeout(() => { this.pressed = false; }), { once: true });
+    });
     this.form.addEventListener("input", (event) => this.mend(event.target));
     for (const use of this.form.querySelectorAll("[data-number]")) {
       use.hidden = false;
@@ -112,6 +116,16 @@ customElements.define("checkout-form", class extends HTMLElement {
     const fault = this.faultOf(field.name);
     this.say(field.name, fault);
     return fault;
+  }
+
+  // left checks a field that is being left. Not while something is being pressed:
+  // a complaint that appears would move the button away from under the pointer.
+  left(field) {
+    if (!field.matches(".field input") || !field.value) return;
+    if (!this.pressed) { this.check(field); return; }
+    addEventListener("pointerup", () => setTimeout(() => {
+      if (!this.busy && field !== document.activeElement) this.check(field);
+    }), { once: true });
   }
 
   // mend takes a complaint back as soon as it is not true any more, and makes no new one.
