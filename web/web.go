@@ -23,8 +23,12 @@ import (
 //go:embed static templates
 var files embed.FS
 
-// styles are sent as one sheet, in this order. Each puts its rules into a layer.
-var styles = []string{"tokens.css", "base.css", "layout.css", "components.css", "dashboard.css", "site.css", "shop.css"}
+// sheets are what styles are sent as: the files of each, in this order. Each file
+// puts its rules into a layer. Who buys something loads nothing of the dashboard.
+var sheets = map[string][]string{
+	"app.css":      {"tokens.css", "base.css", "layout.css", "components.css", "dashboard.css", "site.css", "shop.css"},
+	"checkout.css": {"tokens.css", "base.css", "components.css", "buyer.css"},
+}
 
 // Site renders pages and serves what they link to. Make one per process.
 type Site struct {
@@ -54,12 +58,14 @@ func New(c Config) *Site {
 		sum.Write(content)
 	}
 	s.version = hex.EncodeToString(sum.Sum(nil)[:6])
-	var sheet bytes.Buffer
-	for _, name := range styles {
-		sheet.Write(s.assets[name])
-		delete(s.assets, name)
+	for sheet, styles := range sheets {
+		var all bytes.Buffer
+		for _, name := range styles {
+			all.Write(must(files.ReadFile("static/" + name)))
+			delete(s.assets, name)
+		}
+		s.assets[sheet] = all.Bytes()
 	}
-	s.assets["app.css"] = sheet.Bytes()
 	s.parse()
 	return s
 }
@@ -84,6 +90,7 @@ func must[T any](v T, err error) T {
 // struct of its handler's, never a map.
 type Page struct {
 	Title  string
+	Layout string // the frame it is drawn in: "" is the site's, "buyer" what somebody sees who pays
 	Here   string // the entry of the navigation that the page belongs to
 	Desk   bool   // one of the dashboard's: with its side
 	Flash  string // something that was just done
@@ -108,11 +115,14 @@ type Scope struct {
 // so an error is an error page and never half of a page.
 func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, name string, page Page) {
 	page.Theme, page.Demo, page.Shop, page.Path = theme(r), s.demo, s.shop, r.URL.RequestURI()
+	if page.Layout == "" {
+		page.Layout = "layout"
+	}
 	var out bytes.Buffer
 	t, known := s.pages[name]
 	err := fmt.Errorf("there is no page %q", name)
 	if known {
-		err = t.ExecuteTemplate(&out, "layout", page)
+		err = t.ExecuteTemplate(&out, page.Layout, page)
 	}
 	if err != nil {
 		s.log.Error("render", "page", name, "error", err)
@@ -160,18 +170,34 @@ func (s *Site) Assets(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(content)
 }
 
+// Policy is what a page may do that others may not.
+type Policy struct {
+	Framed bool // pages of ours may show it in a frame
+	Leads  bool // what it sends may be answered with a way to somebody else's page
+}
+
 // Harden puts the headers on every answer that keep a page to itself: nothing
 // is loaded from elsewhere, nothing inline runs, nobody frames it.
 func Harden(next http.Handler) http.Handler {
-	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; frame-src 'self'"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cache-Control", "no-store")
+		Policy{}.Apply(w.Header())
 		next.ServeHTTP(w, r)
 	})
+}
+
+// Apply puts the same headers on one answer, but for what the policy allows.
+func (p Policy) Apply(h http.Header) {
+	ancestors, forms := "'none'", "'self'"
+	if p.Framed {
+		ancestors = "'self'"
+	}
+	if p.Leads {
+		forms = "*"
+	}
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
+		"form-action "+forms+"; base-uri 'none'; frame-ancestors "+ancestors+"; frame-src 'self'")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
 }

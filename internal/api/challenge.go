@@ -1,23 +1,16 @@
 package api
 
 import (
-	_ "embed"
 	"errors"
-	"html/template"
 	"log/slog"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
-	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/web"
 )
-
-//go:embed challenge.html
-var challengeHTML string
-
-var challengePage = template.Must(template.New("challenge").Funcs(template.FuncMap{"money": money.Format}).Parse(challengeHTML))
 
 // challenges serves the page on which a test card's holder authenticates himself
 // to his bank. It stands for the bank's own page, which nobody of us would see.
@@ -26,14 +19,13 @@ func (s *Server) challenges() {
 	s.echo.POST(payments.ChallengePath+":challenge", s.decideChallenge)
 }
 
-// The address of a challenge is what opens it: it goes to nobody else, and no
-// other site can show it in a frame of its own. Our checkout can.
-func secured(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action *; frame-ancestors 'self'; base-uri 'none'")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-}
+// secured keeps the page to itself: its address opens it, and goes to nobody else.
+// Our checkout may show it in a frame, and a decision leads back to the shop.
+func secured(h http.Header) { web.Policy{Framed: true, Leads: true}.Apply(h) }
+
+// framed says that a page of ours shows this one in a frame: it looks by itself
+// how the challenge ended, and nobody is sent anywhere.
+func framed(c echo.Context) bool { return c.QueryParams().Has("framed") }
 
 func (s *Server) showChallenge(c echo.Context) error {
 	found, err := payments.FindChallenge(c.Request().Context(), s.engine.Pool(), c.Param("challenge"))
@@ -50,7 +42,7 @@ func (s *Server) showChallenge(c echo.Context) error {
 // whereItStands sends a cardholder who has decided back to the shop, and shows
 // anybody else the page.
 func (s *Server) whereItStands(c echo.Context, found *payments.Challenge) error {
-	if back := found.Return(); back != "" && !found.Open() && !found.Undecided() {
+	if back := found.Return(); back != "" && !framed(c) && !found.Open() && !found.Undecided() {
 		secured(c.Response().Header())
 		return c.Redirect(http.StatusSeeOther, back)
 	}
@@ -67,12 +59,29 @@ func statusOf(found *payments.Challenge) int {
 
 func (s *Server) renderChallenge(c echo.Context, status int, found *payments.Challenge) error {
 	secured(c.Response().Header())
-	c.Response().Header().Set("Content-Type", "text/html; charset=utf-8")
-	c.Response().WriteHeader(status)
-	return challengePage.Execute(c.Response(), struct {
-		*payments.Challenge
-		Status int
-	}{found, status})
+	page := web.Page{Title: "Confirm your payment", Layout: "buyer", Data: challengePage{found, status}}
+	if framed(c) {
+		page.Layout = "framed"
+	}
+	if status == http.StatusServiceUnavailable {
+		c.Response().Header().Set("Refresh", "2")
+	}
+	s.site.Render(c.Response(), c.Request(), status, "checkout/challenge", page)
+	return nil
+}
+
+// challengePage is a challenge as it is drawn.
+type challengePage struct {
+	*payments.Challenge
+	Code int // of the answer
+}
+
+// Mark is the icon of a challenge that is over.
+func (p challengePage) Mark() string {
+	if p.Failed() {
+		return "cross"
+	}
+	return "check"
 }
 
 // decideChallenge takes the cardholder's decision and sends him back. Clicked

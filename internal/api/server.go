@@ -27,6 +27,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
+	"github.com/ratchet-pay/ratchet/web"
 )
 
 // Config is what a server needs.
@@ -42,6 +43,7 @@ type Config struct {
 	// "https://pay.example.com"; "" is wherever the request came to.
 	PublicURL string
 	Inbox     *inbox.Inbox
+	Site      *web.Site // what the bank's page is drawn with
 	// NotificationSecret is what the acquirer signs with; without one nothing is taken from it.
 	NotificationSecret string
 
@@ -62,6 +64,7 @@ type Server struct {
 	limiters       limiters
 	permissions    permissions
 	telemetry      *telemetry.Telemetry
+	site           *web.Site
 	log            *slog.Logger
 	echo           *echo.Echo
 
@@ -75,7 +78,7 @@ func New(c Config) *Server {
 		limits: c.Limits, telemetry: c.Telemetry,
 		limiters:       limiters{limit.NewRates(c.Limits.KeyRate), limit.NewConcurrency(c.Limits.AccountConcurrency), c.Reads},
 		idempotencyKey: c.Secret.For(secret.Idempotency), cardKey: c.Secret.For(secret.Cards), echo: echo.New(),
-		inbox: c.Inbox, notificationSecret: c.NotificationSecret,
+		inbox: c.Inbox, site: c.Site, notificationSecret: c.NotificationSecret,
 	}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	// The peer's own address: a header anybody can send is no evidence.

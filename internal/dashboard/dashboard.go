@@ -24,6 +24,7 @@ type Config struct {
 	Acquirer *acquirer.Client // whose books are shown beside ours; nil if there are none to see
 	Secret   secret.Root
 	Password string // "" lets everybody in who reaches us: only for an address that only this machine reaches
+	Site     *web.Site
 	Demo     bool
 	Shop     *url.URL // where the demo's shop answers; nil: there is none
 	Log      *slog.Logger
@@ -41,7 +42,7 @@ type Server struct {
 
 // New makes a server. Nothing runs until somebody opens a page.
 func New(c Config) *Server {
-	s := &Server{Config: c, site: web.New(web.Config{Demo: c.Demo, Shop: c.Shop != nil, Log: c.Log}), guard: newGuard(c), mux: http.NewServeMux()}
+	s := &Server{Config: c, site: c.Site, guard: newGuard(c), mux: http.NewServeMux()}
 	s.watch = newWatcher(c.Pool, c.Log)
 	s.facts = newFacts(c.Pool, c.Acquirer, c.Log)
 	s.routes()
@@ -54,7 +55,6 @@ func (s *Server) routes() {
 		s.mux.Handle(pattern, web.Harden(s.guard.host(s.guard.login(s.guard.forgery(page)))))
 	}
 	s.mux.Handle("/", s.API)
-	open("GET /assets/{version}/{name}", s.site.Assets)
 	open("GET /{$}", s.front)
 	if s.Shop != nil {
 		shop := s.guard.host(s.shop().ServeHTTP)

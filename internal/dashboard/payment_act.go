@@ -71,15 +71,15 @@ func (s *Server) postPayment(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	if again.Wrong = a.refusal(); again.Wrong == "" {
+	if again.Wrong = refusal(a); again.Wrong == "" {
 		say(w, r, do.done)
 		http.Redirect(w, r, "/dashboard/payments/"+p.ID, http.StatusSeeOther)
 		return
 	}
-	if again.Open = a.open(); !again.Open {
+	if again.Open = a.Open(); !again.Open {
 		again.Key = newKey("payment") // that answer was the last one to this key
 	}
-	s.showPayment(w, r, a.status, again)
+	s.showPayment(w, r, a.Status, again)
 }
 
 const keyIsTaken = `SELECT true AS taken FROM requests WHERE key = @key AND account_id = @account_id LIMIT 1`

@@ -90,7 +90,7 @@ func (s *Server) run(r *http.Request, account, id, name string, depth int) (*ran
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
-	return &ran{Operation: o, Path: path, Status: a.status, Wanted: e.Status, RequestID: a.requestID(), Kept: o.Flow != "" && a.header.Get("Request-Id") != "" && a.status < 500 && s.kept(r, a.requestID()), Body: a.body.String()}, nil
+	return &ran{Operation: o, Path: path, Status: a.Status, Wanted: e.Status, RequestID: a.RequestID(), Kept: o.Flow != "" && a.Header().Get("Request-Id") != "" && a.Status < 500 && s.kept(r, a.RequestID()), Body: a.Body.String()}, nil
 }
 
 const requestIsKept = `SELECT true AS taken FROM accounts a JOIN requests r ON r.account_id = a.id AND r.id = @id`

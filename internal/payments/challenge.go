@@ -23,6 +23,7 @@ type Challenge struct {
 	Livemode     bool
 	IntentID     string
 	ClientSecret string
+	Session      bool // it is part of a checkout session
 	Setup        bool // for payments to come: there is no amount
 	Amount       int64
 	Currency     string
@@ -36,14 +37,14 @@ type Challenge struct {
 
 // A challenge is found without knowing whose it is: its name is the key.
 const challengeByName = `
-	SELECT i.account_id, i.livemode, i.intent_id, i.client_secret, i.setup, i.amount, i.currency, i.status, i.return_url,
+	SELECT i.account_id, i.livemode, i.intent_id, i.client_secret, i.checkout_session IS NOT NULL AS session, i.setup, i.amount, i.currency, i.status, i.return_url,
 	       coalesce(m.card ->> 'display_brand', '') AS brand, coalesce(m.card ->> 'last4', '') AS last4,
 	       a.name, a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days, account_ahead(i.account_id, i.livemode) AS ahead
 	FROM (
-		SELECT account_id, livemode, id AS intent_id, client_secret, false AS setup, amount, currency, status, return_url, payment_method_id
+		SELECT account_id, livemode, id AS intent_id, client_secret, checkout_session, false AS setup, amount, currency, status, return_url, payment_method_id
 		FROM payment_intents WHERE challenge = @challenge
 		UNION ALL
-		SELECT account_id, livemode, id, client_secret, true, 0, '', status, return_url, payment_method_id
+		SELECT account_id, livemode, id, client_secret, checkout_session, true, 0, '', status, return_url, payment_method_id
 		FROM setup_intents WHERE challenge = @challenge
 	) AS i
 	JOIN accounts a ON a.id = i.account_id
@@ -60,11 +61,18 @@ func (c *Challenge) Open() bool { return c.Status == intentNeedsAction }
 // Undecided says that he has, and that what came of it is not known yet.
 func (c *Challenge) Undecided() bool { return c.Status == intentProcessing }
 
+// Failed says that the cardholder was not authenticated, or not charged after it.
+func (c *Challenge) Failed() bool { return c.Status == intentNeedsMethod }
+
 // Return is where the cardholder's browser goes when he has decided, with what
-// an integration reads there; "" if it named no place.
+// an integration reads there; "" if it named no place. A checkout page asks for
+// what it wants to know, and no secret goes into its address.
 func (c *Challenge) Return() string {
 	if c.ReturnURL == nil {
 		return ""
+	}
+	if c.Session {
+		return *c.ReturnURL
 	}
 	back, err := url.Parse(*c.ReturnURL)
 	if err != nil {

@@ -35,6 +35,7 @@ type CheckoutSession struct {
 	SuccessURL        string
 	CancelURL         *string
 	URL               string // of the page
+	Attempts          int    // how often Pay was pressed, and an attempt to pay began
 	PaymentIntentID   *string
 	SetupIntentID     *string
 	ExpiresAt         time.Time
@@ -82,6 +83,10 @@ type CustomerDetails struct {
 // CheckoutPath comes before a session's id in the address of its page.
 const CheckoutPath = "/c/pay/"
 
+// pageFragment ends the address of the page: Stripe's has a fragment, which test
+// suites look for. It names the whole page, so nothing moves.
+const pageFragment = "#checkout"
+
 // sessionIDPlaceholder is replaced by the session's id in the address that a
 // customer is sent to when he has paid.
 const sessionIDPlaceholder = "{CHECKOUT_SESSION_ID}"
@@ -93,13 +98,13 @@ func (s *CheckoutSession) Success() string {
 
 const sessionColumns = `account_id, id, livemode, request_id, mode, status, payment_status, amount_subtotal, amount_total, currency,
 	customer_id, customer_creation, customer_email, customer_details, client_reference_id, metadata, options, success_url, cancel_url, url,
-	payment_intent_id, setup_intent_id, expires_at, created_at`
+	attempts, payment_intent_id, setup_intent_id, expires_at, created_at`
 
 const insertSession = `
 	INSERT INTO checkout_sessions (` + sessionColumns + `)
 	VALUES (@account_id, @id, @livemode, @request_id, @mode, @status, @payment_status, @amount_subtotal, @amount_total, @currency,
 		@customer_id, @customer_creation, @customer_email, @customer_details, @client_reference_id, @metadata, @options, @success_url, @cancel_url, @url,
-		@payment_intent_id, @setup_intent_id, @expires_at, @created_at)`
+		@attempts, @payment_intent_id, @setup_intent_id, @expires_at, @created_at)`
 
 func (s *CheckoutSession) insert(tx *phase.Tx) {
 	args := s.columns()
@@ -114,14 +119,15 @@ func (s *CheckoutSession) insert(tx *phase.Tx) {
 const updateSession = `
 	UPDATE checkout_sessions
 	SET status = @status, payment_status = @payment_status, customer_id = @customer_id, customer_details = @customer_details, metadata = @metadata,
-	    payment_intent_id = @payment_intent_id, setup_intent_id = @setup_intent_id
+	    attempts = @attempts, payment_intent_id = @payment_intent_id, setup_intent_id = @setup_intent_id
 	WHERE account_id = @account_id AND id = @id AND (status = 'open' OR status = @status)`
 
 // columns are the session's values as UPDATE names them.
 func (s *CheckoutSession) columns() pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{
 		"account_id": s.AccountID, "id": s.ID, "status": s.Status, "payment_status": s.PaymentStatus, "customer_id": s.CustomerID,
-		"customer_details": s.CustomerDetails, "metadata": s.Metadata, "payment_intent_id": s.PaymentIntentID, "setup_intent_id": s.SetupIntentID,
+		"customer_details": s.CustomerDetails, "metadata": s.Metadata, "attempts": s.Attempts,
+		"payment_intent_id": s.PaymentIntentID, "setup_intent_id": s.SetupIntentID,
 	}
 }
 

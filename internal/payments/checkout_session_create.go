@@ -248,7 +248,7 @@ func (in *CreateCheckoutSessionParams) session(tx *phase.Tx) (*CheckoutSession, 
 			RequestThreeDSecure: "automatic", PaymentIntent: in.PaymentIntentData, SetupIntent: in.SetupIntentData,
 		},
 	}
-	s.URL = tx.BaseURL + CheckoutPath + s.ID
+	s.URL = tx.BaseURL + CheckoutPath + s.ID + pageFragment
 	if in.ExpiresAt != nil {
 		s.ExpiresAt = time.Unix(*in.ExpiresAt, 0)
 	}

@@ -5,34 +5,37 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
 // PaymentPageObject is a checkout session as its page shows it to a customer:
 // with nothing that only the merchant may know. Its id is the session's.
 type PaymentPageObject struct {
-	ID                       string   `json:"id"`
-	Object                   string   `json:"object"`
-	AmountTotal              *int64   `json:"amount_total"`
-	BillingAddressCollection *string  `json:"billing_address_collection"`
-	BusinessName             string   `json:"business_name"`
-	CancelURL                *string  `json:"cancel_url"`
-	Currency                 *string  `json:"currency"`
-	CustomerEmail            *string  `json:"customer_email"`
-	ExpiresAt                int64    `json:"expires_at"`
-	LineItems                []any    `json:"line_items"`
-	Livemode                 bool     `json:"livemode"`
-	Locale                   *string  `json:"locale"`
-	Mode                     string   `json:"mode"`
-	PaymentIntent            any      `json:"payment_intent"`
-	PaymentMethodTypes       []string `json:"payment_method_types"`
-	PaymentStatus            string   `json:"payment_status"`
-	PhoneNumberCollection    enabled  `json:"phone_number_collection"`
-	SetupIntent              any      `json:"setup_intent"`
-	Status                   string   `json:"status"`
-	SubmitType               *string  `json:"submit_type"`
-	SuccessURL               *string  `json:"success_url"` // where to go now; null until the session is complete
-	URL                      *string  `json:"url"`
+	ID                       string    `json:"id"`
+	Object                   string    `json:"object"`
+	AmountTotal              *int64    `json:"amount_total"`
+	Attempts                 int       `json:"attempts"`
+	BillingAddressCollection *string   `json:"billing_address_collection"`
+	BusinessName             string    `json:"business_name"`
+	CancelURL                *string   `json:"cancel_url"`
+	Card                     *paidCard `json:"card"` // that paid, or was kept; null until the session is complete
+	Currency                 *string   `json:"currency"`
+	CustomerEmail            *string   `json:"customer_email"`
+	ExpiresAt                int64     `json:"expires_at"`
+	LineItems                []any     `json:"line_items"`
+	Livemode                 bool      `json:"livemode"`
+	Locale                   *string   `json:"locale"`
+	Mode                     string    `json:"mode"`
+	PaymentIntent            any       `json:"payment_intent"`
+	PaymentMethodTypes       []string  `json:"payment_method_types"`
+	PaymentStatus            string    `json:"payment_status"`
+	PhoneNumberCollection    enabled   `json:"phone_number_collection"`
+	SetupIntent              any       `json:"setup_intent"`
+	Status                   string    `json:"status"`
+	SubmitType               *string   `json:"submit_type"`
+	SuccessURL               *string   `json:"success_url"` // where to go now; null until the session is complete
+	URL                      *string   `json:"url"`
 }
 
 const (
@@ -45,7 +48,7 @@ const (
 // under way has made of them; nil lets them be read.
 func (s *CheckoutSession) page(ctx context.Context, db phase.Reader, v Viewer, intent *PaymentIntent, setup *SetupIntent) (any, error) {
 	o := PaymentPageObject{
-		ID: s.ID, Object: "payment_page", AmountTotal: s.AmountTotal, BillingAddressCollection: s.Options.BillingAddressCollection,
+		ID: s.ID, Object: "payment_page", AmountTotal: s.AmountTotal, Attempts: s.Attempts, BillingAddressCollection: s.Options.BillingAddressCollection,
 		CancelURL: s.CancelURL, Currency: s.Currency, CustomerEmail: s.CustomerEmail, ExpiresAt: unix(s.ExpiresAt), LineItems: []any{},
 		Livemode: s.Livemode, Locale: s.Options.Locale, Mode: s.Mode, PaymentMethodTypes: []string{"card"}, PaymentStatus: s.PaymentStatus,
 		PhoneNumberCollection: enabled{s.Options.CollectPhoneNumber}, Status: s.Status, SubmitType: s.Options.SubmitType,
@@ -67,13 +70,27 @@ func (s *CheckoutSession) page(ctx context.Context, db phase.Reader, v Viewer, i
 	if setup == nil && s.SetupIntentID != nil {
 		setup, err = byID[SetupIntent](ctx, db, setupByID, v, *s.SetupIntentID)
 	}
+	var method *string
 	if intent != nil {
-		o.PaymentIntent = intent.public()
+		o.PaymentIntent, method = intent.public(), intent.PaymentMethodID
 	}
 	if setup != nil {
-		o.SetupIntent = setup.public()
+		o.SetupIntent, method = setup.public(), setup.PaymentMethodID
+	}
+	if err != nil || s.Status != sessionComplete || method == nil {
+		return o, err
+	}
+	paid, err := byID[PaymentMethod](ctx, db, methodByID, v, *method)
+	if paid != nil {
+		o.Card = &paidCard{paid.Card.DisplayBrand, paid.Card.Last4}
 	}
 	return o, err
+}
+
+// paidCard is what a receipt says of a card.
+type paidCard struct {
+	Brand string `json:"brand"`
+	Last4 string `json:"last4"`
 }
 
 // describe adds what is sold, by whom, and to whom.
@@ -108,6 +125,25 @@ func (s *CheckoutSession) describe(ctx context.Context, db phase.Reader, v Viewe
 		o.CustomerEmail = known.Email
 	}
 	return err
+}
+
+// Visit is whose checkout session it is, and under what terms they trade.
+type Visit struct {
+	AccountID string
+	Livemode  bool
+	idempotency.Merchant
+}
+
+// A session is found without knowing whose it is: its id is the key.
+const visitByID = `
+	SELECT s.account_id, s.livemode, a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
+	       account_ahead(s.account_id, s.livemode) AS ahead
+	FROM checkout_sessions s JOIN accounts a ON a.id = s.account_id
+	WHERE s.id = @id`
+
+// FindVisit reads whose a checkout session is; nil if there is no such session.
+func FindVisit(ctx context.Context, db phase.Reader, session string) (*Visit, error) {
+	return one[Visit](ctx, db, visitByID, pgx.StrictNamedArgs{"id": session})
 }
 
 // RetrievePaymentPage answers GET /v1/payment_pages/{session}. A publishable key

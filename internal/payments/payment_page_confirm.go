@@ -107,6 +107,7 @@ func recordPageConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPayment
 	if in.ReturnURL == "" {
 		in.ReturnURL = session.URL
 	}
+	session.Attempts++
 	session.meet(tx, in)
 	if session.Mode == modeSetup {
 		s.Setup = true

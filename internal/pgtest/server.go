@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// maxConnections lets some thirty parallel tests fill their pools.
-	maxConnections = 300
+	// maxConnections lets a hundred parallel tests fill their pools; processes that
+	// were killed a moment ago still count until their backends notice.
+	maxConnections = 1000
 
 	// keptFor is how long the server of a failed test may wait for somebody to look.
 	keptFor = 24 * time.Hour

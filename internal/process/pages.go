@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/web"
 )
 
 // Dashboard says that an API's process serves the pages for people, too.
@@ -21,12 +22,12 @@ const pagesConns = 4
 // pages are the dashboard.
 type pages struct{ *dashboard.Server }
 
-func openPages(ctx context.Context, c Config, p *parts, api http.Handler) (*pages, error) {
+func openPages(ctx context.Context, c Config, p *parts, api http.Handler, site *web.Site) (*pages, error) {
 	pool, err := postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, Role: apiRole, MaxConns: pagesConns, ApplicationName: "ratchet dashboard"})
 	if err != nil {
 		return nil, err
 	}
 	p.atEnd(pool.Close)
 	return &pages{dashboard.New(dashboard.Config{
-		Pool: pool, API: api, Acquirer: p.acquirer, Secret: c.Secret, Password: c.Dashboard.Password, Shop: c.Dashboard.Shop, Demo: c.Demo, Log: c.Log})}, nil
+		Pool: pool, API: api, Acquirer: p.acquirer, Secret: c.Secret, Password: c.Dashboard.Password, Site: site, Shop: c.Dashboard.Shop, Demo: c.Demo, Log: c.Log})}, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/checkout"
 	"github.com/ratchet-pay/ratchet/internal/crashpoint"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
@@ -30,6 +31,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 	"github.com/ratchet-pay/ratchet/internal/worker"
+	"github.com/ratchet-pay/ratchet/web"
 )
 
 // Config is what a process needs. All processes of an installation share the
@@ -177,20 +179,21 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 		return nil, err
 	}
 	p.showGates()
-	server := api.New(api.Config{Engine: p.engine, Secret: c.Secret, Inbox: p.inbox, NotificationSecret: c.NotificationSecret, Demo: c.Demo, LoopbackWebhooks: c.Webhooks.AllowLoopback, Limits: p.limits.API, Reads: p.gates.reads,
+	site := web.New(web.Config{Demo: c.Demo, Shop: c.Dashboard != nil && c.Dashboard.Shop != nil, Log: c.Log})
+	server := api.New(api.Config{Engine: p.engine, Site: site, Secret: c.Secret, Inbox: p.inbox, NotificationSecret: c.NotificationSecret, Demo: c.Demo, LoopbackWebhooks: c.Webhooks.AllowLoopback, Limits: p.limits.API, Reads: p.gates.reads,
 		Telemetry: p.telemetry, Log: c.Log, PublicURL: c.PublicURL})
 	p.background(ctx, server.RecordUses)
 	var handler http.Handler = server
 	a := &API{parts: p, crash: c.Crash}
 	if c.Dashboard != nil {
-		a.pages, err = openPages(ctx, c, p, handler)
+		a.pages, err = openPages(ctx, c, p, handler, site)
 		if err != nil {
 			p.close()
 			return nil, err
 		}
 		handler = a.pages
 	}
-	a.Handler = p.health.serve(handler)
+	a.Handler = p.health.serve(checkout.New(checkout.Config{DB: p.pool, API: server, Rest: handler, Site: site, Demo: c.Demo, Log: c.Log}))
 	return a, nil
 }
 

@@ -450,7 +450,7 @@ var damages = []damage{
 	{"a message says another thing than it said", "UPDATE inbox SET body = replace(convert_from(body, 'UTF8'), '2000', '2001')::bytea WHERE kind = 'dispute.opened'", "", messages},
 	{"a message was applied by somebody else's request", "UPDATE inbox SET request_id = (SELECT id FROM requests WHERE flow = 'charge.create' LIMIT 1) WHERE kind = 'refund.failed'", "", messages},
 	{"a message contradicts another", "INSERT INTO inbox_contradictions (source, event_id, digest, body) SELECT source, event_id, sha256('x'), 'x' FROM inbox LIMIT 1", "", messages},
-	{"a message is set aside", "UPDATE inbox SET state = 'set_aside', reason = 'a reason', account_id = NULL, request_id = NULL, applied_at = NULL WHERE kind = 'movement.settled'", "", messages},
+	{"a message is set aside", "UPDATE inbox SET state = 'set_aside', reason = 'a reason', due_at = NULL, account_id = NULL, request_id = NULL, applied_at = NULL WHERE kind = 'movement.settled'", "", messages},
 	{"a cardholder took more back than we know", "", "UPDATE acquirer.movements SET amount = amount + 1 WHERE kind = 'chargeback'", acquirers},
 	{"the acquirer has never heard that a refund failed", "", "DELETE FROM acquirer.movements WHERE kind = 'refund_failed'", acquirers},
 	{"we forgot the keys we asked under", "DELETE FROM calls", "", acquirers},

@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import AxeBuilder from "@axe-core/playwright";
 import { launch, watched } from "./browser.mjs";
-import { startDemo, until } from "./demo.mjs";
+import { fetchUntil, startDemo, until } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
 let demo, browser;
@@ -38,7 +38,7 @@ async function order(page) {
   await page.getByRole("button", { name: "Pay" }).click();
   const to = (await leads).headers().location;
   await page.waitForURL(to);
-  const session = await demo.get(`/v1/checkout/sessions/${to.split("/").pop()}`);
+  const session = await demo.get(`/v1/checkout/sessions/${new URL(to).pathname.split("/").pop()}`);
   return { session: session.id, to, id: session.client_reference_id, back: session.success_url.replace("{CHECKOUT_SESSION_ID}", session.id), left: session.cancel_url };
 }
 
@@ -104,6 +104,36 @@ test("Pay pressed twice, in two tabs and after the API was killed is one order a
   await page.getByRole("button", { name: "One Mug more" }).click();
   await page.getByText("$63.00").first().waitFor();
   assert.notEqual((await order(page)).session, first.session, "another cart is another order");
+});
+
+test("from the front page: a mug, a card, SIGKILL while it is charged, the order paid once, and the inspector", async () => {
+  const page = await watched(await browser.newContext({ reducedMotion: "reduce" }), demo.base);
+  await page.goto(demo.base);
+  await page.getByRole("link", { name: /Enter the shop/ }).click();
+  await page.getByRole("button", { name: "Add to cart: Mug" }).click();
+  await page.getByRole("button", { name: "Pay" }).click();
+  await page.waitForURL("**/c/pay/cs_test_*");
+  await page.fill("#email", "jenny@example.com");
+  await page.fill("#cardNumber", "4242424242424242");
+  await page.fill("#cardExpiry", "12 / 34");
+  await page.fill("#cardCvc", "123");
+  await page.fill("#billingName", "Jenny Rosen");
+  await page.fill("#billingPostalCode", "94107");
+  await page.locator("#trouble").selectOption("slow");
+  const heard = demo.heard();
+  await page.getByTestId("hosted-payment-submit-button").click();
+  await fetchUntil(`${demo.base}/dashboard/idempotency?state=running`, "payment_pages");
+  const died = demo.pid;
+  process.kill(died, "SIGKILL");
+  demo.pid = Number((await demo.says(/serve is back as (\d+)/, heard))[1]);
+  await page.waitForURL("**/shop/orders/order_*", { timeout: 60_000 });
+  await page.locator('[data-state="paid"]').waitFor({ timeout: 60_000 });
+  await page.getByText("processed once").waitFor();
+  await page.getByRole("link", { name: "Inspect the charge" }).click();
+  await page.locator(".rail .death").waitFor();
+  assert.match(await page.locator(".timeline").innerText(), new RegExp(`pid ${died} died`));
+  assert.equal(await page.locator(".call-box tbody tr").count(), 1, "the acquirer moved the card once");
+  assert.deepEqual(page.complaints.filter((c) => !/ERR_|Failed to load resource/.test(c)), []);
 });
 
 test("who leaves the payment page finds his cart", async () => {

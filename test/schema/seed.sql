@@ -79,10 +79,10 @@ VALUES ('acct_1', 'prod_1', false, 'req_finished', 'Sledge', true, '{}', '[]', '
 INSERT INTO prices (account_id, id, livemode, request_id, product_id, active, currency, unit_amount, lookup_key, metadata, tax_behavior, created_at)
 VALUES ('acct_1', 'price_1', false, 'req_finished', 'prod_1', true, 'usd', 500, 'standard', '{}', 'unspecified', now());
 INSERT INTO checkout_sessions (account_id, id, livemode, request_id, mode, status, payment_status, amount_subtotal, amount_total, currency,
-    metadata, options, success_url, url, payment_intent_id, setup_intent_id, expires_at, created_at) VALUES
-    ('acct_1', 'cs_paid', false, 'req_finished', 'payment', 'complete', 'paid', 1000, 1000, 'usd', '{}', '{}', 'https://a', 'https://b', 'pi_1', NULL, now(), now()),
-    ('acct_1', 'cs_open', false, 'req_finished', 'payment', 'open', 'unpaid', 1000, 1000, 'usd', '{}', '{}', 'https://a', 'https://b', NULL, NULL, now(), now()),
-    ('acct_1', 'cs_setup', false, 'req_finished', 'setup', 'open', 'no_payment_required', NULL, NULL, NULL, '{}', '{}', 'https://a', 'https://b', NULL, 'seti_1', now(), now());
+    metadata, options, success_url, url, attempts, payment_intent_id, setup_intent_id, expires_at, created_at) VALUES
+    ('acct_1', 'cs_paid', false, 'req_finished', 'payment', 'complete', 'paid', 1000, 1000, 'usd', '{}', '{}', 'https://a', 'https://b', 1, 'pi_1', NULL, now(), now()),
+    ('acct_1', 'cs_open', false, 'req_finished', 'payment', 'open', 'unpaid', 1000, 1000, 'usd', '{}', '{}', 'https://a', 'https://b', 0, NULL, NULL, now(), now()),
+    ('acct_1', 'cs_setup', false, 'req_finished', 'setup', 'open', 'no_payment_required', NULL, NULL, NULL, '{}', '{}', 'https://a', 'https://b', 0, NULL, 'seti_1', now(), now());
 INSERT INTO checkout_items (account_id, id, session_id, livemode, price_id, description, quantity, amount, metadata, created_at)
 VALUES ('acct_1', 'li_1', 'cs_paid', false, 'price_1', 'Sledge', 2, 1000, '{}', now());
 UPDATE payment_intents SET checkout_session = 'cs_paid' WHERE id = 'pi_1';

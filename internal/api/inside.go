@@ -1,0 +1,87 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+)
+
+// Inside is a request that a page of this very process sends to the API for
+// somebody it has let in. It passes everything that a merchant's request passes.
+type Inside struct {
+	Holder *apikey.Holder // in whose name; its KeyID is what the audit trail names as the actor
+	Method string
+	Path   string // may have a query
+	Key    string // idempotency key, "" for none
+	Form   url.Values
+	Header http.Header // more of it; nil for no more
+}
+
+// Ask sends the request of the page that r asked for, and waits for the answer.
+// Whoever closes the page does not take back what was asked for.
+func (in Inside) Ask(h http.Handler, r *http.Request) (*Answer, error) {
+	target, err := url.Parse(in.Path)
+	if err != nil {
+		return nil, fmt.Errorf("ask the API: %w", err)
+	}
+	body := in.Form.Encode()
+	asked := (&http.Request{Method: in.Method, URL: target, Proto: r.Proto, ProtoMajor: r.ProtoMajor, ProtoMinor: r.ProtoMinor, Header: http.Header{},
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Host: r.Host, RemoteAddr: r.RemoteAddr, RequestURI: in.Path}).
+		WithContext(As(context.WithoutCancel(r.Context()), in.Holder))
+	for name, values := range in.Header {
+		asked.Header[name] = values
+	}
+	asked.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if in.Key != "" {
+		asked.Header.Set("Idempotency-Key", in.Key)
+	}
+	a := &Answer{Status: http.StatusOK, header: http.Header{}}
+	h.ServeHTTP(a, asked)
+	return a, nil
+}
+
+// Answer is what the API answered. It is an http.ResponseWriter, for that.
+type Answer struct {
+	Status int
+	Body   bytes.Buffer
+	header http.Header
+}
+
+func (a *Answer) Header() http.Header         { return a.header }
+func (a *Answer) WriteHeader(status int)      { a.Status = status }
+func (a *Answer) Write(b []byte) (int, error) { return a.Body.Write(b) }
+
+// RequestID is the request that did it, not the one that was answered from memory.
+func (a *Answer) RequestID() string {
+	if original := a.header.Get("Original-Request"); original != "" {
+		return original
+	}
+	return a.header.Get("Request-Id")
+}
+
+// Refusal is what the API said against it, or nil.
+func (a *Answer) Refusal() *apierror.Error {
+	if a.Status < http.StatusBadRequest {
+		return nil
+	}
+	var body apierror.Envelope
+	if json.Unmarshal(a.Body.Bytes(), &body) != nil || body.Error == nil || body.Error.Message == "" {
+		return &apierror.Error{Status: a.Status, Message: fmt.Sprintf("The API answered %d.", a.Status)}
+	}
+	body.Error.Status = a.Status
+	return body.Error
+}
+
+// Open tells whether the fate of the request is not known yet: then only the same
+// key may be tried again.
+func (a *Answer) Open() bool {
+	return a.Status == http.StatusConflict || a.Status == http.StatusTooManyRequests || a.Status >= http.StatusInternalServerError
+}

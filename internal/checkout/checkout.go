@@ -1,0 +1,64 @@
+// Package checkout is the page on which somebody pays: /c/pay/{session}. It needs
+// no login, for who has a session's id is its customer, and it is a client of the
+// API like any other: what it may know is what GET /v1/payment_pages/{session}
+// says, and Pay is POST …/confirm under an idempotency key of the page's own.
+//
+// A card's number is in the body of one POST to our own address and goes from
+// there to the API. It is in no URL, no log, no table and no answer of ours.
+package checkout
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// Config is what the pages need.
+type Config struct {
+	DB   phase.Reader // where a session's account is looked up
+	API  http.Handler // answers /v1
+	Rest http.Handler // answers everything that is no page of ours
+	Site *web.Site
+	Demo bool // offer test cards that misbehave, and say how to kill the process
+	Log  *slog.Logger
+}
+
+// Server serves the checkout pages, and gives everything else to the rest.
+type Server struct {
+	Config
+	across *http.CrossOriginProtection
+	mux    *http.ServeMux
+}
+
+// New makes a server.
+func New(c Config) *Server {
+	s := &Server{Config: c, across: http.NewCrossOriginProtection(), mux: http.NewServeMux()}
+	page := func(pattern string, p web.Policy, show http.HandlerFunc) {
+		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			p.Apply(w.Header())
+			show(w, r)
+		})
+	}
+	const at = payments.CheckoutPath + "{session}"
+	page("GET "+at, web.Policy{}, s.show)
+	page("POST "+at, web.Policy{}, s.pay)
+	page("GET "+at+"/state", web.Policy{}, s.tell)
+	page("GET "+at+"/challenge", web.Policy{Framed: true}, s.frame)
+	page("GET "+at+"/done", web.Policy{}, s.done)
+	page("GET /assets/{version}/{name}", web.Policy{}, c.Site.Assets)
+	s.mux.Handle("/", c.Rest)
+	return s
+}
+
+// ServeHTTP answers one request. The mux would clean a path that is none of its
+// own, too, so it sees only what is.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, pattern := s.mux.Handler(r); pattern == "/" || pattern == "" {
+		s.Rest.ServeHTTP(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}

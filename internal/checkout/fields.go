@@ -1,0 +1,139 @@
+package checkout
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/testcard"
+)
+
+// typed is what somebody typed. What is drawn again is Kept; the number and the
+// security code are never in a page of ours.
+type typed struct {
+	Kept
+	number, cvc string
+}
+
+// Kept are the fields that keep what was typed into them.
+type Kept struct {
+	Email, Expiry, Name, Country, PostalCode, Phone string
+	Line1, Line2, City, Region                      string // where the merchant wants the whole address
+}
+
+// Faults are what is wrong with fields, by their names.
+type Faults map[string]string
+
+func read(r *http.Request) typed {
+	field := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
+	return typed{
+		Kept: Kept{Email: field("email"), Expiry: field("cardExpiry"), Name: field("billingName"), Country: field("billingCountry"),
+			PostalCode: field("billingPostalCode"), Phone: field("phoneNumber"), Line1: field("billingAddressLine1"), Line2: field("billingAddressLine2"),
+			City: field("billingLocality"), Region: field("billingAdministrativeArea")},
+		number: field("cardNumber"), cvc: field("cardCvc"),
+	}
+}
+
+// check is what is wrong, in the words that web/static/card.js has for it. What a
+// card is and whether it is good is not decided here.
+func (t *typed) check(s *session, now time.Time) Faults {
+	faults := Faults{}
+	wants := func(name, value, fault string) {
+		if value == "" {
+			faults[name] = fault
+		}
+	}
+	if name, host, _ := strings.Cut(t.Email, "@"); s.CustomerEmail == "" && (name == "" || host == "" || strings.ContainsAny(t.Email, " <>")) {
+		faults["email"] = "Your email is incomplete."
+	}
+	digits := strings.NewReplacer(" ", "", "-", "").Replace(t.number)
+	switch {
+	case len(digits) < 12:
+		faults["cardNumber"] = "Your card number is incomplete."
+	case !testcard.IsNumber(digits):
+		faults["cardNumber"] = "Your card number is invalid."
+	}
+	switch month, year, ok := expiry(t.Expiry); {
+	case !ok:
+		faults["cardExpiry"] = "Your card's expiration date is incomplete."
+	case year < now.Year() || year == now.Year() && month < int(now.Month()):
+		faults["cardExpiry"] = "Your card's expiration date is in the past."
+	}
+	if len(t.cvc) < 3 {
+		faults["cardCvc"] = "Your card's security code is incomplete."
+	}
+	wants("billingName", t.Name, "Enter the name on the card.")
+	if countries[t.Country] == "" {
+		faults["billingCountry"] = "Choose a country or region."
+	}
+	if t.Country == "US" {
+		wants("billingPostalCode", t.PostalCode, "Your ZIP code is incomplete.")
+	}
+	if s.BillingAddressCollection == "required" {
+		wants("billingAddressLine1", t.Line1, "Enter the street.")
+		wants("billingLocality", t.City, "Enter the city.")
+	}
+	if s.PhoneNumberCollection.Enabled {
+		wants("phoneNumber", t.Phone, "Enter your phone number.")
+	}
+	return faults
+}
+
+// expiry reads a month and a year as people write them: 1/27, 01 / 27, 0127, 01-2027.
+func expiry(text string) (month, year int, ok bool) {
+	m, y, cut := strings.Cut(strings.NewReplacer(" ", "", "-", "/", ".", "/").Replace(text), "/")
+	if !cut && len(m) >= 3 {
+		at := 2 - len(m)%2 // 127 and 12027 begin with a month of one digit
+		m, y = m[:at], m[at:]
+	}
+	month, errM := strconv.Atoi(m)
+	year, errY := strconv.Atoi(y)
+	if len(y) == 2 {
+		year += 2000
+	}
+	return month, year, errM == nil && errY == nil && (len(y) == 2 || len(y) == 4) && month >= 1 && month <= 12
+}
+
+// form is what the API is sent to confirm with.
+func (t *typed) form(s *session, back string) url.Values {
+	month, year, _ := expiry(t.Expiry)
+	form := url.Values{"return_url": {back}}
+	set := func(name, value string) {
+		if value != "" {
+			form.Set(name, value)
+		}
+	}
+	if s.Mode == "payment" {
+		set("expected_amount", strconv.FormatInt(s.AmountTotal, 10))
+	}
+	set("email", t.Email)
+	const method, billing = "payment_method_data", "payment_method_data[billing_details]"
+	set(method+"[type]", "card")
+	set(method+"[card][number]", t.number)
+	set(method+"[card][exp_month]", strconv.Itoa(month))
+	set(method+"[card][exp_year]", strconv.Itoa(year))
+	set(method+"[card][cvc]", t.cvc)
+	set(billing+"[email]", t.Email)
+	set(billing+"[name]", t.Name)
+	set(billing+"[phone]", t.Phone)
+	set(billing+"[address][country]", t.Country)
+	set(billing+"[address][postal_code]", t.PostalCode)
+	set(billing+"[address][line1]", t.Line1)
+	set(billing+"[address][line2]", t.Line2)
+	set(billing+"[address][city]", t.City)
+	set(billing+"[address][state]", t.Region)
+	return form
+}
+
+// fieldOf is the field of the page that a parameter of the API comes from, "" for none.
+func fieldOf(param string) string {
+	for ending, field := range map[string]string{"number": "cardNumber", "exp_month": "cardExpiry", "exp_year": "cardExpiry", "cvc": "cardCvc",
+		"email": "email", "name": "billingName", "phone": "phoneNumber", "country": "billingCountry", "postal_code": "billingPostalCode"} {
+		if param == ending || strings.HasSuffix(param, "["+ending+"]") {
+			return field
+		}
+	}
+	return ""
+}

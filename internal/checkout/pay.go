@@ -1,0 +1,175 @@
+package checkout
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+)
+
+// bodyBytes is more than any form of this page has.
+const bodyBytes = 32 << 10
+
+// patience is how long one try of Pay waits for another one under the same key.
+const patience = "wait=10"
+
+// turn is how a press of Pay ended, or how the session stands: what a page with
+// JavaScript is told.
+type turn struct {
+	State   string `json:"state"`
+	Unknown bool   `json:"unknown,omitempty"` // ask again, with the same key
+	Message string `json:"message,omitempty"`
+	Faults  Faults `json:"faults,omitempty"`
+	Attempt int    `json:"attempt"` // of the next press, and its key
+	Key     string `json:"key"`
+	Frame   string `json:"frame,omitempty"`
+	Decide  string `json:"decide,omitempty"` // where a challenge that is called off is said to have failed
+	Next    string `json:"next,omitempty"`
+
+	status int // for a page without JavaScript
+}
+
+func turnOf(s *session) turn {
+	t := turn{State: s.State(), Attempt: s.Attempts, Key: s.Key(), status: http.StatusOK}
+	switch t.State {
+	case complete:
+		t.Next = s.SuccessURL
+	case challenged:
+		t.Frame, t.Decide = s.Path()+"/challenge", s.Challenge()
+	}
+	return t
+}
+
+// pay is a press of the button: by a form, which is answered with a page, or by
+// the page's module, which is answered with JSON.
+func (s *Server) pay(w http.ResponseWriter, r *http.Request) {
+	if s.across.Check(r) != nil {
+		http.Error(w, "This form was not sent by the page it belongs to. Go back, reload the page and try again.", http.StatusForbidden)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, bodyBytes)
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, "This form could not be read. Go back, reload the page and try again.", http.StatusBadRequest)
+		return
+	}
+	found, err := s.find(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	entered := read(r)
+	t, found := s.attempt(r, found, entered)
+	if wantsJSON(r) {
+		answer(w, t)
+		return
+	}
+	switch {
+	case t.Unknown && t.State != open:
+		s.wait(w, r, found)
+	case t.State == open:
+		s.form(w, r, t.status, found, formPage{Kept: entered.Kept, Faults: t.Faults, Message: t.Message, Unknown: t.Unknown})
+	case t.State == complete:
+		http.Redirect(w, r, found.Path()+"/done", http.StatusSeeOther)
+	default:
+		http.Redirect(w, r, found.Path(), http.StatusSeeOther)
+	}
+}
+
+// attempt tries to pay once. Whether this is the first try under its key, or one
+// more after a lost answer, or one of two at once, is the API's to tell apart.
+func (s *Server) attempt(r *http.Request, found *session, entered typed) (turn, *session) {
+	if state := found.State(); state == complete || state == expired {
+		return turnOf(found), found
+	}
+	if faults := entered.check(found, time.Now()); len(faults) > 0 {
+		t := turnOf(found)
+		t.State, t.Faults, t.status = open, faults, http.StatusUnprocessableEntity
+		return t, found
+	}
+	number, err := strconv.Atoi(r.PostFormValue("attempt"))
+	if err != nil || number < 0 || number > found.Attempts {
+		number = found.Attempts
+	}
+	a, err := s.ask(r, found, api.Inside{Method: http.MethodPost, Path: "/v1/payment_pages/" + found.ID + "/confirm", Key: found.key(number),
+		Form: entered.form(found, s.back(r, found)), Header: s.extras(r)})
+	if err != nil {
+		return s.unknown(found, err), found
+	}
+	now, err := s.read(r, found)
+	if err != nil {
+		return s.unknown(found, err), found
+	}
+	return s.outcome(now, a), now
+}
+
+// outcome reads an answer of the API together with how the session stands after
+// it: an answer may be a replayed one, of before the bank's page.
+func (s *Server) outcome(now *session, a *api.Answer) turn {
+	t, refusal := turnOf(now), a.Refusal()
+	switch {
+	case t.State == complete || refusal == nil:
+		if t.State == open {
+			t.Message = now.Failure()
+		}
+	case a.Open():
+		t.Unknown, t.status = true, http.StatusServiceUnavailable
+	case refusal.Type == apierror.TypeIdempotency && t.State != open:
+		t.Unknown, t.status, t.Message = true, http.StatusConflict, "This is being paid in another tab."
+	case refusal.Type == apierror.TypeIdempotency:
+		t.Message, t.status = "This was tried in another tab in the meantime, and not paid. Press the button again to pay with this card.", http.StatusConflict
+	default:
+		t.Message, t.status = forBuyers(refusal.Code, refusal.Message), a.Status
+		if field := fieldOf(refusal.Param); field != "" {
+			t.Faults, t.Message = Faults{field: t.Message}, ""
+		}
+	}
+	return t
+}
+
+// unknown is what is said while nobody knows: the same key has to be sent again.
+func (s *Server) unknown(found *session, err error) turn {
+	s.Log.Error("checkout", "session", found.ID, "error", err)
+	t := turnOf(found)
+	t.Unknown, t.status = true, http.StatusServiceUnavailable
+	return t
+}
+
+// back is where the bank's page sends a cardholder who came to it without a frame.
+func (s *Server) back(r *http.Request, found *session) string {
+	page, _, _ := strings.Cut(found.URL, "#")
+	if page == "" {
+		page = "http://" + r.Host + found.Path()
+	}
+	return page + "/done"
+}
+
+// extras are headers for the API: a demo can ask the acquirer for trouble.
+func (s *Server) extras(r *http.Request) http.Header {
+	h := http.Header{"Prefer": {patience}}
+	if wish := r.PostFormValue("trouble"); s.Demo && troubles.offer(wish) {
+		h.Set("Acquirer-Trouble", wish)
+	}
+	return h
+}
+
+// tell says how a session stands, to a page that waits for it.
+func (s *Server) tell(w http.ResponseWriter, r *http.Request) {
+	found, err := s.find(r)
+	switch {
+	case errors.Is(err, errNoSession):
+		http.NotFound(w, r)
+	case err != nil:
+		s.Log.Error("checkout", "session", r.PathValue("session"), "error", err)
+		http.Error(w, "not available", http.StatusServiceUnavailable)
+	default:
+		t := turnOf(found)
+		if t.State == open {
+			t.Message = found.Failure()
+		}
+		answer(w, t)
+	}
+}

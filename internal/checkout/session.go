@@ -1,0 +1,233 @@
+package checkout
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/money"
+	"github.com/ratchet-pay/ratchet/internal/payments"
+)
+
+// session is a payment page as the API shows it.
+type session struct {
+	ID                       string
+	Attempts                 int
+	Mode                     string
+	Status                   string
+	Livemode                 bool
+	AmountTotal              int64  `json:"amount_total"`
+	BillingAddressCollection string `json:"billing_address_collection"`
+	BusinessName             string `json:"business_name"`
+	CancelURL                string `json:"cancel_url"`
+	Card                     *struct{ Brand, Last4 string }
+	Currency                 string
+	CustomerEmail            string                 `json:"customer_email"`
+	ExpiresAt                int64                  `json:"expires_at"`
+	LineItems                []item                 `json:"line_items"`
+	PaymentIntent            *intent                `json:"payment_intent"`
+	PaymentStatus            string                 `json:"payment_status"`
+	PhoneNumberCollection    struct{ Enabled bool } `json:"phone_number_collection"`
+	SetupIntent              *intent                `json:"setup_intent"`
+	SubmitType               string                 `json:"submit_type"`
+	SuccessURL               string                 `json:"success_url"`
+	URL                      string
+
+	visit *payments.Visit
+}
+
+type item struct {
+	AmountTotal int64 `json:"amount_total"`
+	Currency    string
+	Description string
+	Quantity    int64
+	Price       struct {
+		UnitAmount int64 `json:"unit_amount"`
+	}
+}
+
+// intent is the payment's or the setup's: what this page needs of either.
+type intent struct {
+	ID         string
+	Status     string
+	Created    int64
+	NextAction *struct {
+		RedirectToURL struct{ URL string } `json:"redirect_to_url"`
+		UseStripeSDK  struct {
+			StripeJS string `json:"stripe_js"`
+		} `json:"use_stripe_sdk"`
+	} `json:"next_action"`
+	LastPaymentError *failure `json:"last_payment_error"`
+	LastSetupError   *failure `json:"last_setup_error"`
+}
+
+type failure struct{ Code, Message string }
+
+// The states of the page.
+const (
+	open       = "open"       // the form
+	processing = "processing" // an attempt is under way: nobody can begin another
+	challenged = "challenge"  // the bank wants to see the cardholder
+	complete   = "complete"
+	expired    = "expired"
+)
+
+func (s *session) State() string {
+	if s.Status != open {
+		return s.Status
+	}
+	if in := s.Intent(); in != nil {
+		switch {
+		case in.Status == "processing":
+			return processing
+		case in.Status == "requires_action" && s.Challenge() != "":
+			return challenged
+		}
+	}
+	return open
+}
+
+// Intent is what is confirmed by Pay, nil as long as there is none.
+func (s *session) Intent() *intent {
+	if s.Mode == "setup" {
+		return s.SetupIntent
+	}
+	return s.PaymentIntent
+}
+
+// Challenge is the path of the bank's page, "" if the bank wants nothing. It is
+// taken without its host: the page is ours, wherever ours were found.
+func (s *session) Challenge() string {
+	in := s.Intent()
+	if in == nil || in.NextAction == nil {
+		return ""
+	}
+	address := in.NextAction.RedirectToURL.URL
+	if address == "" {
+		address = in.NextAction.UseStripeSDK.StripeJS
+	}
+	at, err := url.Parse(address)
+	if err != nil || !strings.HasPrefix(at.Path, payments.ChallengePath) {
+		return ""
+	}
+	return at.Path
+}
+
+// Failure is why the last attempt came to nothing, "" if it did not.
+func (s *session) Failure() string {
+	in := s.Intent()
+	switch {
+	case in == nil:
+		return ""
+	case in.LastPaymentError != nil:
+		return forBuyers(in.LastPaymentError.Code, in.LastPaymentError.Message)
+	case in.LastSetupError != nil:
+		return forBuyers(in.LastSetupError.Code, in.LastSetupError.Message)
+	}
+	return ""
+}
+
+// forBuyers says in a buyer's words what the API says in a programmer's.
+func forBuyers(code, message string) string {
+	if strings.HasSuffix(code, "_authentication_failure") {
+		return "We are unable to authenticate your payment method. Please choose a different payment method and try again."
+	}
+	return message
+}
+
+// Total is what is to be paid, as people write it; "" in mode setup.
+func (s *session) Total() string {
+	if s.Mode == "setup" {
+		return ""
+	}
+	return money.Format(s.AmountTotal, s.Currency)
+}
+
+// Verb is what the button says.
+func (s *session) Verb() string {
+	switch {
+	case s.Mode == "setup":
+		return "Save card"
+	case s.SubmitType == "book":
+		return "Book " + s.Total()
+	case s.SubmitType == "donate":
+		return "Donate " + s.Total()
+	}
+	return "Pay " + s.Total()
+}
+
+// Day is the day on which the intent was made, in UTC.
+func (s *session) Day() time.Time { return time.Unix(s.Intent().Created, 0).UTC() }
+
+// onward is the address in the shop, as a header can carry it.
+func (s *session) onward() string {
+	address, err := url.Parse(s.SuccessURL)
+	if err != nil {
+		return s.Path()
+	}
+	return address.String()
+}
+
+// shownItems is how many lines are shown before the rest is folded away.
+const shownItems = 4
+
+// Shown are the lines that everybody sees, Folded those that one can unfold.
+func (s *session) Shown() []item  { return s.LineItems[:min(len(s.LineItems), shownItems)] }
+func (s *session) Folded() []item { return s.LineItems[min(len(s.LineItems), shownItems):] }
+
+// Path is the page's own address.
+func (s *session) Path() string { return payments.CheckoutPath + s.ID }
+
+// key is the idempotency key of an attempt, counted from 0. Every tab and every
+// reload makes the same one until an attempt has begun and has ended: so one that
+// is sent twice is one, and so is one whose answer was lost.
+func (s *session) key(attempt int) string { return fmt.Sprintf("checkout-%s-%d", s.ID, attempt+1) }
+
+// Key is that of the attempt that a form being drawn would make.
+func (s *session) Key() string { return s.key(s.Attempts) }
+
+// errNoSession says that an address belongs to no session.
+var errNoSession = errors.New("there is no such checkout session")
+
+// actor is who the audit trail names for what a customer does on the page.
+const actor = "checkout"
+
+// find reads the session that an address names.
+func (s *Server) find(r *http.Request) (*session, error) {
+	visit, err := payments.FindVisit(r.Context(), s.DB, r.PathValue("session"))
+	if err != nil {
+		return nil, err
+	}
+	if visit == nil {
+		return nil, errNoSession
+	}
+	return s.read(r, &session{ID: r.PathValue("session"), visit: visit})
+}
+
+// read asks the API how a session stands now.
+func (s *Server) read(r *http.Request, known *session) (*session, error) {
+	a, err := s.ask(r, known, api.Inside{Method: http.MethodGet, Path: "/v1/payment_pages/" + url.PathEscape(known.ID)})
+	if err != nil {
+		return nil, err
+	}
+	if refusal := a.Refusal(); refusal != nil {
+		return nil, refusal
+	}
+	found := &session{visit: known.visit}
+	if err := json.Unmarshal(a.Body.Bytes(), found); err != nil {
+		return nil, fmt.Errorf("read the payment page: %w", err)
+	}
+	return found, nil
+}
+
+// ask sends a request to the API with a customer's rights: those of a publishable key.
+func (s *Server) ask(r *http.Request, of *session, in api.Inside) (*api.Answer, error) {
+	in.Holder = &apikey.Holder{KeyID: actor, AccountID: of.visit.AccountID, Livemode: of.visit.Livemode, Kind: apikey.Publishable, Merchant: of.visit.Merchant}
+	return in.Ask(s.API, r)
+}

@@ -1,0 +1,325 @@
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { after, before, test } from "node:test";
+import AxeBuilder from "@axe-core/playwright";
+import { launch, watched } from "./browser.mjs";
+import { startDemo, until } from "./demo.mjs";
+
+// The published test numbers.
+const visa = "4242424242424242", amex = "378282246310005", declined = "4000000000000002", poor = "4000000000009995", wanted = "4000000000003220";
+const shots = new URL("screenshots/", import.meta.url).pathname;
+let demo, browser;
+
+before(async () => {
+  demo = await startDemo();
+  browser = await launch();
+  mkdirSync(shots, { recursive: true });
+});
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+});
+
+// A shop that is part of the demo's own address: no browser here reaches another.
+const shop = () => `${demo.base}/docs/simulated`;
+const session = (more = {}) => demo.post("/v1/checkout/sessions", {
+  mode: "payment", success_url: `${shop()}?paid={CHECKOUT_SESSION_ID}`, cancel_url: `${shop()}?cart`, "line_items[0][quantity]": 2,
+  "line_items[0][price_data][currency]": "usd", "line_items[0][price_data][unit_amount]": 1500, "line_items[0][price_data][product_data][name]": "Enamel mug", ...more });
+const setup = async () => demo.post("/v1/checkout/sessions", { mode: "setup", success_url: `${shop()}?paid={CHECKOUT_SESSION_ID}`, cancel_url: `${shop()}?cart`,
+  customer: (await demo.post("/v1/customers", { email: "ada@example.com" })).id });
+
+// chargesOf asks the API, and not the page, how often a card was charged.
+async function chargesOf(id) {
+  const { payment_intent } = await demo.get(`/v1/checkout/sessions/${id}`);
+  if (!payment_intent) return [];
+  return (await demo.get(`/v1/charges?payment_intent=${payment_intent}`)).data.filter((c) => c.paid);
+}
+
+async function fill(page, number, cvc = "123") {
+  await page.fill("#email", "jenny@example.com");
+  await page.fill("#cardNumber", number);
+  await page.fill("#cardExpiry", "12 / 34");
+  await page.fill("#cardCvc", cvc);
+  await page.fill("#billingName", "Jenny Rosen");
+  await page.fill("#billingPostalCode", "94107");
+}
+const button = (page) => page.getByTestId("hosted-payment-submit-button");
+const press = (page) => button(page).click();
+const arrives = (page, id) => page.waitForURL(`${shop()}?paid=${id}`, { timeout: 60_000 });
+const bank = (page) => page.frameLocator('iframe[name^="__privateStripeFrame"]').frameLocator("#challengeFrame");
+
+async function visit(made, options = {}) {
+  const context = await browser.newContext({ reducedMotion: "reduce", ...options });
+  const page = await watched(context, demo.base);
+  await page.goto(made.url);
+  return page;
+}
+
+test("a card pays, and the buyer arrives at the shop", async () => {
+  const made = await session();
+  assert.ok(made.url.startsWith(`${demo.base}/c/pay/${made.id}#`), made.url);
+  const page = await visit(made);
+  assert.match(await page.locator(".order").innerText(), /Enamel mug[\s\S]*\$30\.00[\s\S]*2 at \$15\.00/);
+  assert.equal(await page.locator(`a[href$="/docs/simulated?cart"]`).count(), 1);
+  assert.match(await button(page).innerText(), /^Pay \$30\.00/);
+  await page.locator('label[for="enableStripePass"]').click();
+  await fill(page, visa);
+  await press(page);
+  await arrives(page, made.id);
+  assert.equal((await chargesOf(made.id)).length, 1);
+  assert.deepEqual(page.complaints, []);
+  await page.goBack();
+  await page.getByRole("heading", { name: "Paid" }).waitFor();
+  assert.match(await page.locator(".receipt").innerText(), /\$30\.00[\s\S]*Visa ending in 4242/);
+  assert.ok(!(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).includes("4242"), "the card is in the browser's storage");
+});
+
+test("a declined card keeps the form, and the next one pays", async () => {
+  const made = await session();
+  const page = await visit(made);
+  const key = await page.locator(".lost .key").textContent();
+  for (const [number, words] of [[declined, "Your card was declined."], [poor, "Your card has insufficient funds."]]) {
+    await fill(page, number);
+    await press(page);
+    await page.locator("#verdict", { hasText: words }).waitFor();
+  }
+  assert.equal(await page.inputValue("#billingName"), "Jenny Rosen");
+  assert.equal(await page.inputValue("#cardCvc"), "");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "cardNumber");
+  assert.notEqual(await page.locator(".lost .key").textContent(), key, "the next attempt has a key of its own");
+  await page.reload();
+  await page.locator("#verdict", { hasText: "insufficient funds" }).waitFor();
+  await fill(page, amex, "1234");
+  assert.equal(await page.locator(".brand").textContent(), "Amex");
+  assert.equal(await page.inputValue("#cardNumber"), "3782 822463 10005");
+  await press(page);
+  await arrives(page, made.id);
+  assert.equal((await chargesOf(made.id)).length, 1);
+  assert.deepEqual(page.complaints, []);
+});
+
+test("what is wrong is said on leaving a field and on Pay, and nothing is sent", async () => {
+  const made = await session();
+  const page = await visit(made);
+  const sent = [];
+  page.on("request", (r) => { if (r.method() === "POST") sent.push(r.url()); });
+  await page.locator("#cardNumber").pressSequentially("424242424242424");
+  assert.equal(await page.locator("#cardNumber-error").textContent(), "", "nothing is wrong with a beginning");
+  await page.locator("#cardNumber").press("Tab");
+  assert.equal(await page.locator("#cardNumber-error").textContent(), "Your card number is incomplete.");
+  await page.locator("#cardNumber").pressSequentially("2");
+  assert.equal(await page.locator("#cardNumber-error").textContent(), "");
+  await page.locator("#cardExpiry").pressSequentially("120");
+  await press(page);
+  await page.locator("#verdict a").first().waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.id), "email");
+  const faults = await page.locator("#verdict a").allTextContents();
+  assert.deepEqual(faults, ["Your email is incomplete.", "Your card's expiration date is incomplete.", "Your card's security code is incomplete.", "Enter the name on the card.", "Your ZIP code is incomplete."]);
+  await page.locator("#cardExpiry").fill("1/20");
+  await page.locator("#cardExpiry").press("Tab");
+  assert.equal(await page.locator("#cardExpiry-error").textContent(), "Your card's expiration date is in the past.");
+  await page.selectOption("#billingCountry", "DE");
+  assert.ok(await page.locator("#billingPostalCode").isHidden(), "nobody's bank asks for it there");
+  assert.deepEqual(sent, []);
+});
+
+test("the bank's page stands in a frame: passed, failed, and called off", async () => {
+  const made = await session();
+  const page = await visit(made);
+  const again = async () => { await fill(page, wanted); await press(page); await bank(page).locator("#test-source-fail-3ds").waitFor(); };
+  const sorry = page.locator("#verdict", { hasText: "We are unable to authenticate your payment method." });
+  await again();
+  await bank(page).locator("#test-source-fail-3ds").click();
+  await sorry.waitFor();
+  await again();
+  await page.keyboard.press("Escape");
+  await page.locator("dialog.bank").waitFor({ state: "hidden" });
+  await sorry.waitFor();
+  assert.equal((await chargesOf(made.id)).length, 0);
+  await again();
+  const elsewhere = await visit(made);
+  await elsewhere.getByRole("heading", { name: "Your bank wants to be sure it is you" }).waitFor();
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html)}`), []);
+  await bank(page).locator("#test-source-authorize-3ds").click();
+  await arrives(page, made.id);
+  assert.equal((await chargesOf(made.id)).length, 1);
+  assert.deepEqual(page.complaints, []);
+});
+
+test("without JavaScript: faults, a decline, the bank's page, and the shop", async () => {
+  const made = await session();
+  const page = await visit(made, { javaScriptEnabled: false });
+  await page.fill("#cardNumber", "4242 4242 4242 4241");
+  await page.fill("#billingName", "Jenny Rosen");
+  await press(page);
+  await page.getByText("Your card number is invalid.").first().waitFor();
+  assert.equal(await page.inputValue("#billingName"), "Jenny Rosen");
+  assert.ok(!(await page.locator("#payment .fields").innerHTML()).includes("4241"), "the number comes back from the server");
+  await fill(page, declined);
+  await press(page);
+  await page.getByText("Your card was declined.").waitFor();
+  assert.equal(await page.inputValue("#cardNumber"), "");
+  await fill(page, wanted);
+  await press(page);
+  await page.getByRole("button", { name: "Use another card" }).click();
+  await page.getByText("We are unable to authenticate your payment method.").waitFor();
+  await fill(page, wanted);
+  await press(page);
+  await page.getByRole("link", { name: "Continue to your bank" }).click();
+  await page.getByRole("button", { name: "Complete authentication" }).click();
+  await arrives(page, made.id);
+  assert.equal((await chargesOf(made.id)).length, 1);
+  await page.goto(made.url);
+  await page.getByRole("heading", { name: "Paid" }).waitFor();
+});
+
+test("a double click and two tabs are one charge", async () => {
+  const made = await session();
+  const [one, two] = [await visit(made), await visit(made)];
+  for (const page of [one, two]) await fill(page, visa);
+  await Promise.all([button(one).dblclick(), button(two).dblclick()]);
+  await Promise.all([arrives(one, made.id), arrives(two, made.id)]);
+  assert.equal((await chargesOf(made.id)).length, 1);
+});
+
+test("another card in a second tab waits for the first, and charges nothing", async () => {
+  const made = await session();
+  const [one, two, three] = [await visit(made), await visit(made), await visit(made)];
+  await fill(one, visa);
+  await slow(one);
+  await press(one);
+  await under(made, "processing");
+  await fill(two, amex, "1234");
+  await press(two);
+  await two.locator(".lost", { hasText: "This is being paid in another tab. You will not be charged twice." }).waitFor();
+  await three.reload();
+  await three.getByText("Confirming with your bank").waitFor();
+  await Promise.all([one, two, three].map((page) => arrives(page, made.id)));
+  const charges = await chargesOf(made.id);
+  assert.deepEqual(charges.map((c) => c.payment_method_details.card.last4), ["4242"]);
+});
+
+const slow = async (page) => {
+  await page.locator(".drawer > summary").click();
+  await page.selectOption("#trouble", "slow:8000");
+};
+const under = (made, state) => until(async () => (await fetch(`${demo.base}/c/pay/${made.id}/state`).then((r) => r.json()).catch(() => ({}))).state === state);
+
+test("the server is killed while the card is charged: one charge, and the buyer arrives", async () => {
+  const made = await session();
+  const page = await visit(made);
+  await fill(page, visa);
+  await slow(page);
+  const pid = Number((await page.locator(".drawer pre").innerText()).match(/kill -9 (\d+)/)[1]);
+  await press(page);
+  await under(made, "processing");
+  const heard = demo.heard();
+  process.kill(pid, "SIGKILL");
+  await page.locator(".lost", { hasText: "Connection lost. You will not be charged twice." }).waitFor();
+  await page.screenshot({ path: `${shots}checkout_lost.light.1280.png` });
+  assert.ok(await page.locator("#cardNumber").isDisabled(), "nothing can be changed meanwhile");
+  await demo.says(/serve is back as (\d+)/, heard);
+  await arrives(page, made.id);
+  assert.equal((await chargesOf(made.id)).length, 1);
+  await page.goto(made.url);
+  await page.getByRole("heading", { name: "Paid" }).waitFor();
+});
+
+test("a card is kept without a payment", async () => {
+  const made = await setup();
+  const page = await visit(made);
+  assert.equal(await page.inputValue("#email"), "ada@example.com");
+  assert.ok(await page.locator("#email").evaluate((field) => field.readOnly), "the merchant knows who it is");
+  await page.locator(".drawer > summary").click();
+  await page.getByRole("button", { name: "Fill in: Visa" }).click();
+  assert.match(await button(page).innerText(), /^Save card/);
+  await press(page);
+  await arrives(page, made.id);
+  assert.equal((await demo.get(`/v1/checkout/sessions/${made.id}`)).status, "complete");
+  await page.goto(made.url);
+  await page.getByRole("heading", { name: "Your card is saved" }).waitFor();
+});
+
+test("an expired session, an unknown one, and a stranger's form", async () => {
+  const made = await session();
+  const stale = await visit(made);
+  await demo.post(`/v1/checkout/sessions/${made.id}/expire`, {});
+  await fill(stale, visa);
+  await press(stale);
+  await stale.getByRole("heading", { name: "This page has expired" }).waitFor();
+  assert.equal(await stale.locator('a[href$="?cart"]').count(), 1);
+  const page = await browser.newPage();
+  assert.equal((await page.goto(`${demo.base}/c/pay/cs_test_none`)).status(), 404);
+  const forged = await fetch(`${demo.base}/c/pay/${(await session()).id}`, { method: "POST", body: new URLSearchParams({ attempt: "0" }), headers: { "sec-fetch-site": "cross-site" } });
+  assert.equal(forged.status, 403);
+});
+
+test("with the keyboard alone, and the focus is always in sight", async () => {
+  const made = await session();
+  const page = await visit(made);
+  const typed = { email: "jenny@example.com", cardNumber: wanted, cardExpiry: "1234", cardCvc: "123", billingName: "Jenny Rosen", billingPostalCode: "94107" };
+  for (let steps = 0; ; steps++) {
+    assert.ok(steps < 20, "Tab does not lead to the button");
+    await page.keyboard.press("Tab");
+    const at = await page.evaluate(() => {
+      const { id, dataset } = document.activeElement, box = document.activeElement.getBoundingClientRect();
+      return { id, button: Boolean(dataset.testid), seen: box.top >= 0 && box.bottom <= innerHeight };
+    });
+    assert.ok(at.seen, `${at.id} is out of sight`);
+    if (at.button) break;
+    if (typed[at.id]) await page.keyboard.type(typed[at.id]);
+  }
+  await page.keyboard.press("Enter");
+  await bank(page).locator("#test-source-authorize-3ds").waitFor();
+  await until(async () => {
+    await page.keyboard.press("Tab");
+    return bank(page).locator("#test-source-authorize-3ds:focus").count();
+  });
+  await page.keyboard.press("Enter");
+  await arrives(page, made.id);
+  assert.equal((await chargesOf(made.id)).length, 1);
+});
+
+test("every state is in order, light and dark, wide, narrow and enlarged", async (t) => {
+  const states = {};
+  states.form = (await session({ "line_items[1][quantity]": 1, "line_items[1][price_data][currency]": "usd", "line_items[1][price_data][unit_amount]": 8900, "line_items[1][price_data][product_data][name]": "Wool blanket, undyed, made in Shetland" })).url;
+  states.full = (await session({ billing_address_collection: "required", "phone_number_collection[enabled]": "true", submit_type: "donate" })).url;
+  states.yen = (await session({ "line_items[0][price_data][currency]": "jpy" })).url;
+  states.setup = (await setup()).url;
+  states.missing = `${demo.base}/c/pay/cs_test_none`;
+  const expired = await session(), paid = await session(), asked = await session();
+  await demo.post(`/v1/checkout/sessions/${expired.id}/expire`, {});
+  await demo.post(`/v1/payment_pages/${paid.id}/confirm`, { payment_method: "pm_card_visa" });
+  const { payment_intent } = await demo.post(`/v1/payment_pages/${asked.id}/confirm`, { payment_method: "pm_card_threeDSecure2Required" });
+  Object.assign(states, { expired: expired.url, receipt: paid.url, bank: asked.url, challenge: payment_intent.next_action.redirect_to_url.url });
+  for (const [name, address] of Object.entries(states)) await t.test(name, () => inOrder(name, address));
+});
+
+async function inOrder(name, address) {
+  for (const [width, height] of [[1280, 900], [360, 800], [320, 256]]) { // the last is 1280 by 1024, enlarged four times
+    const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce" });
+    const page = await watched(context, demo.base);
+    await page.goto(address, { waitUntil: "load" });
+    if (name === "full") await press(page);
+    for (const fold of await page.locator("summary").all()) if (name === "full") await fold.click();
+    for (const theme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+      if (height > 300) await page.screenshot({ path: `${shots}checkout_${name}.${theme}.${width}.png`, fullPage: true });
+      const { violations } = await new AxeBuilder({ page }).options({ resultTypes: ["violations"] }).analyze();
+      assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join(" | ")}`), []);
+    }
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `it scrolls sideways at ${width}`);
+    const small = await page.evaluate(() => [...document.querySelectorAll("main :is(button, input, select, summary, .actions a)")]
+      .filter((e) => e.checkVisibility() && e.type !== "checkbox" && !e.closest(".code") && e.getBoundingClientRect().height < 43.5).map((e) => e.outerHTML.slice(0, 90)));
+    assert.deepEqual(small, [], "smaller than a finger");
+    assert.deepEqual(page.complaints.filter((c) => !(name === "missing" && c.includes("404"))), []);
+    await context.close();
+  }
+}
+
+test("the page is light: at most 60 KB, and nothing from elsewhere", async () => {
+  const page = await visit(await session());
+  const bytes = await page.evaluate(() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")].reduce((sum, e) => sum + e.transferSize, 0));
+  assert.ok(bytes > 10_000 && bytes <= 60_000, `${bytes} bytes`);
+});

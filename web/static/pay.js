@@ -1,0 +1,316 @@
+// <checkout-form>: the form of the checkout page.
+import { brandOf, caretAfter, cvcFault, digitsOf, expiryFault, groupExpiry, groupNumber, numberFault } from "./card.js";
+import { ask, pause } from "./wait.js";
+
+// How long to wait before asking again, in milliseconds: a little longer each time.
+const waits = [300, 600, 1000, 2000, 3000];
+const remembered = ["email", "billingName", "billingCountry", "billingPostalCode"];
+const store = "ratchet_buyer"; // who, never the card
+
+customElements.define("checkout-form", class extends HTMLElement {
+  connectedCallback() {
+    this.form = this.querySelector("form#payment");
+    this.fields = this.form.querySelector("fieldset.fields");
+    this.button = this.form.querySelector(".submit");
+    this.verdict = this.form.querySelector("#verdict");
+    this.lost = this.form.querySelector(".lost");
+    this.dialog = this.querySelector("dialog.bank");
+    this.verb = this.button.innerHTML;
+    this.form.addEventListener("submit", (event) => { event.preventDefault(); this.pay(); });
+    this.field("cardNumber").addEventListener("input", (event) => this.numberTyped(event));
+    this.field("cardExpiry").addEventListener("input", (event) => this.expiryTyped(event));
+    this.field("cardCvc").addEventListener("input", () => this.cvcTyped());
+    this.field("billingCountry").addEventListener("change", () => this.postalCode());
+    this.form.addEventListener("focusout", (event) => this.left(event.target));
+    this.addEventListener("pointerdown", () => {
+      this.pressed = true;
+      addEventListener("pointerup", () => setTimeout(() => { this.pressed = false; }), { once: true });
+    });
+    this.form.addEventListener("input", (event) => this.mend(event.target));
+    for (const use of this.form.querySelectorAll("[data-number]")) {
+      use.hidden = false;
+      use.addEventListener("click", () => this.fill(use.dataset));
+    }
+    this.remember();
+    this.postalCode();
+    this.numberTyped();
+  }
+
+  disconnectedCallback() { this.gone = true; }
+
+  field(name) { return this.form.elements[name]; }
+
+  // While something is typed
+
+  numberTyped(event) {
+    const field = this.field("cardNumber");
+    let digits = digitsOf(field.value), before = digitsOf(field.value.slice(0, field.selectionStart)).length;
+    // Deleting the space between two groups means the digit beside it.
+    if (event && digits === this.digits && event.inputType?.startsWith("deleteContent")) {
+      const at = event.inputType === "deleteContentBackward" ? --before : before;
+      digits = digits.slice(0, at) + digits.slice(at + 1);
+    }
+    const text = groupNumber(digits);
+    if (text !== field.value) {
+      field.value = text;
+      const at = caretAfter(text, before);
+      if (document.activeElement === field) field.setSelectionRange(at, at);
+    }
+    this.digits = digitsOf(text);
+    const { word, cvc } = brandOf(text), badge = this.form.querySelector(".brand");
+    if (badge.textContent !== word) badge.textContent = word;
+    this.field("cardCvc").placeholder = cvc === 4 ? "4 digits" : "CVC";
+  }
+
+  expiryTyped(event) {
+    const field = this.field("cardExpiry");
+    if (field.selectionStart !== field.value.length) return; // in the middle: nothing moves
+    const text = groupExpiry(field.value, event.inputType?.startsWith("delete"));
+    if (text !== field.value) field.value = text;
+  }
+
+  cvcTyped() {
+    const field = this.field("cardCvc"), text = digitsOf(field.value).slice(0, 4);
+    if (text !== field.value) field.value = text;
+  }
+
+  // A postal code is asked for where banks check one.
+  postalCode() {
+    const country = this.field("billingCountry").value, box = this.form.querySelector('[data-field="billingPostalCode"]');
+    box.hidden = !["US"].includes(country) && !this.field("billingAddressLine1");
+    box.querySelector("label").textContent = country === "US" ? "ZIP" : "Postal code";
+  }
+
+  fill({ number, cvc }) {
+    if (this.busy) return;
+    const year = String(new Date().getUTCFullYear() + 2).slice(2);
+    const values = { cardNumber: number, cardExpiry: `12 / ${year}`, cardCvc: cvc };
+    const ifEmpty = { email: "jenny@example.com", billingName: "Jenny Rosen", billingPostalCode: "94107", billingAddressLine1: "510 Townsend St", billingLocality: "San Francisco", billingAdministrativeArea: "CA", phoneNumber: "+1 415 555 0100" };
+    for (const [name, value] of Object.entries(ifEmpty)) if (this.field(name) && !this.field(name).value) values[name] = value;
+    for (const [name, value] of Object.entries(values)) {
+      this.field(name).value = value;
+      this.say(name, "");
+    }
+    this.numberTyped();
+    this.verdict.hidden = true;
+    this.button.focus();
+    this.button.scrollIntoView({ block: "nearest" });
+  }
+
+  // What is wrong
+
+  faultOf(name) {
+    const field = this.field(name), text = field.value.trim();
+    switch (name) {
+      case "email": return field.readOnly || /^[^\s@<>]+@[^\s@<>]+$/.test(text) ? "" : "Your email is incomplete.";
+      case "cardNumber": return numberFault(text);
+      case "cardExpiry": return expiryFault(text);
+      case "cardCvc": return cvcFault(text, this.field("cardNumber").value);
+      case "billingPostalCode": return this.field("billingCountry").value === "US" && !text ? "Your ZIP code is incomplete." : "";
+    }
+    const missing = { billingName: "Enter the name on the card.", billingAddressLine1: "Enter the street.", billingLocality: "Enter the city.", phoneNumber: "Enter your phone number." };
+    return text ? "" : missing[name] ?? "";
+  }
+
+  check(field) {
+    const fault = this.faultOf(field.name);
+    this.say(field.name, fault);
+    return fault;
+  }
+
+  // left checks a field that is being left. Not while something is being pressed:
+  // a complaint that appears would move the button away from under the pointer.
+  left(field) {
+    if (!field.matches(".field input") || !field.value) return;
+    if (!this.pressed) { this.check(field); return; }
+    addEventListener("pointerup", () => setTimeout(() => {
+      if (!this.busy && field !== document.activeElement) this.check(field);
+    }), { once: true });
+  }
+
+  // mend takes a complaint back as soon as it is not true any more, and makes no new one.
+  mend(field) {
+    if (field.getAttribute?.("aria-invalid") && !this.faultOf(field.name)) this.say(field.name, "");
+  }
+
+  say(name, fault) {
+    const field = this.field(name);
+    document.getElementById(`${name}-error`).textContent = fault;
+    if (fault) field.setAttribute("aria-invalid", "true");
+    else field.removeAttribute("aria-invalid");
+  }
+
+  complain(faults) {
+    for (const [name, fault] of Object.entries(faults)) this.say(name, fault);
+    const first = [...this.form.elements].find((field) => faults[field.name]);
+    const list = document.createElement("ul");
+    for (const [name, fault] of Object.entries(faults)) {
+      const link = document.createElement("a");
+      link.href = `#${name}`;
+      link.textContent = fault;
+      link.addEventListener("click", (event) => { event.preventDefault(); this.field(name).focus(); });
+      list.append(document.createElement("li"));
+      list.lastChild.append(link);
+    }
+    const title = document.createElement("strong");
+    title.textContent = "Please check what you have entered.";
+    this.tell(title, list);
+    first?.focus();
+  }
+
+  tell(...what) {
+    this.verdict.className = "notice bad";
+    this.verdict.lastElementChild.replaceChildren(...what);
+    this.verdict.hidden = false;
+  }
+
+  // Paying
+
+  async pay() {
+    if (this.busy) return;
+    const faults = {};
+    for (const field of this.form.querySelectorAll(".field input")) {
+      const fault = field.closest("[hidden]") ? "" : this.check(field);
+      if (fault) faults[field.name] = fault;
+    }
+    if (Object.keys(faults).length) { this.complain(faults); return; }
+    this.keep();
+    const body = new URLSearchParams(new FormData(this.form));
+    if (this.form.querySelector('[data-field="billingPostalCode"]').hidden) body.delete("billingPostalCode");
+    this.lock(true);
+    const end = await this.send(body);
+    body.forEach((_, name) => body.set(name, "")); // the number is in the field, and nowhere else any more
+    await this.arrive(end);
+  }
+
+  // send sends one attempt until somebody says how it ended.
+  async send(body) {
+    for (let tries = 0; !this.gone; tries++) {
+      const end = await ask(this.form.action, { method: "POST", body });
+      if (end && !end.unknown) { this.lost.hidden = true; return end; }
+      this.reconnecting(end);
+      await pause(waits[Math.min(tries, waits.length - 1)]);
+    }
+    return {};
+  }
+
+  reconnecting(end) {
+    this.lost.querySelector(".says").textContent = end ? end.message || "Still confirming." : "Connection lost.";
+    this.lost.hidden = false;
+    this.busyWith("Confirming…");
+  }
+
+  async arrive(end) {
+    switch (end.state) {
+      case "complete": return this.paid(end);
+      case "challenge": return this.challenge(end);
+      case "processing": return this.follow();
+      case "expired": return location.reload();
+      case "open": return this.declined(end);
+    }
+  }
+
+  // follow waits for what another tab, or the bank, has begun.
+  async follow() {
+    for (let tries = 0; !this.gone; tries++) {
+      const now = await ask(this.form.dataset.state);
+      if (now && now.state !== "processing") { this.lost.hidden = true; return this.arrive(now); }
+      if (!now) this.reconnecting();
+      await pause(waits[Math.min(tries, waits.length - 1)]);
+    }
+  }
+
+  declined(end) {
+    this.lock(false);
+    this.field("attempt").value = end.attempt;
+    this.lost.querySelector(".key").textContent = end.key;
+    if (end.faults && Object.keys(end.faults).length) { this.complain(end.faults); return; }
+    this.field("cardCvc").value = "";
+    this.tell(end.message || "It was not paid. Please try again.");
+    this.field("cardNumber").focus();
+  }
+
+  paid(end) {
+    this.button.classList.add("paid");
+    this.button.replaceChildren(this.querySelector("template.paid").content.cloneNode(true));
+    for (const name of ["cardNumber", "cardExpiry", "cardCvc"]) this.field(name).value = "";
+    setTimeout(() => location.assign(end.next), 700);
+  }
+
+  // challenge shows the bank's page in a frame, and looks how the session stands
+  // until the cardholder has decided there, or has called it off.
+  async challenge({ frame, decide }) {
+    this.busyWith("Waiting for your bank…");
+    const page = document.createElement("iframe");
+    page.name = "__privateStripeFrame1";
+    page.title = "Your bank's page";
+    page.src = frame;
+    this.dialog.querySelector("iframe")?.remove();
+    this.dialog.append(page);
+    let over = false, off = false;
+    const cancel = () => { if (!over) off = true; };
+    this.dialog.addEventListener("close", cancel, { once: true });
+    this.dialog.showModal();
+    let now, away = false;
+    for (let tries = 0; !this.gone; tries++) {
+      if (off) await ask(`${decide}?framed`, { method: "POST", body: new URLSearchParams({ result: "fail" }) });
+      now = await ask(this.form.dataset.state);
+      if (now && now.state !== "challenge" && now.state !== "processing") break;
+      if (!now) { away = true; this.reconnecting(); }
+      else if (away && now.state === "challenge") { away = false; this.lost.hidden = true; page.src = frame; } // what the frame asked for is lost
+      await pause(now ? 500 : waits[Math.min(tries, waits.length - 1)]);
+    }
+    over = true;
+    this.lost.hidden = true;
+    this.dialog.close();
+    page.remove();
+    if (now) await this.arrive(now);
+  }
+
+  lock(locked) {
+    this.busy = locked;
+    this.fields.disabled = locked;
+    this.verdict.hidden = true;
+    if (locked) {
+      this.button.setAttribute("aria-disabled", "true");
+      this.busyWith("Processing…");
+    } else {
+      this.button.removeAttribute("aria-disabled");
+      this.button.classList.remove("busy");
+      this.button.innerHTML = this.verb;
+    }
+  }
+
+  busyWith(words) {
+    if (this.button.textContent === words) return;
+    const verb = document.createElement("span"), spinner = document.createElement("span");
+    verb.className = "verb";
+    spinner.className = "spinner";
+    spinner.setAttribute("aria-hidden", "true");
+    verb.append(spinner, words);
+    this.button.classList.add("busy");
+    this.button.replaceChildren(verb);
+  }
+
+  // Who somebody is can be kept in this browser, if he wants that.
+
+  remember() {
+    const wish = this.form.querySelector("#enableStripePass");
+    wish.closest("[hidden]").hidden = false;
+    let known = {};
+    try { known = JSON.parse(localStorage.getItem(store) ?? "{}"); } catch { /* no storage, or none of ours */ }
+    wish.checked = Object.keys(known).length > 0;
+    for (const name of remembered) {
+      const field = this.field(name);
+      if (known[name] && !field.readOnly && (!field.value || field.matches("select"))) field.value = known[name];
+    }
+  }
+
+  keep() {
+    const wish = this.form.querySelector("#enableStripePass");
+    try {
+      if (wish.checked) localStorage.setItem(store, JSON.stringify(Object.fromEntries(remembered.map((name) => [name, this.field(name).value]))));
+      else localStorage.removeItem(store);
+    } catch { /* a browser that keeps nothing keeps nothing */ }
+  }
+});

@@ -1,0 +1,28 @@
+// <checkout-wait data-state="…" data-page="…">: looks how the session stands until
+// it stands differently, however often nobody answers. Without data-state it
+// reloads the page as soon as there is somebody to ask.
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// ask fetches JSON; undefined if nobody answered, or nobody who knew.
+export async function ask(address, init = {}) {
+  try {
+    const answer = await fetch(address, { ...init, headers: { accept: "application/json", ...init.headers }, cache: "no-store" });
+    return answer.ok ? await answer.json() : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+customElements.define("checkout-wait", class extends HTMLElement {
+  async connectedCallback() {
+    const lost = this.querySelector(".lost");
+    for (;;) {
+      await pause(1000);
+      if (!this.isConnected) return;
+      const now = this.dataset.state ? await ask(this.dataset.state) : await fetch(location.href, { method: "HEAD" }).then((a) => a.status !== 503 && { state: "back" }, () => undefined);
+      if (lost) lost.hidden = now !== undefined;
+      if (now && now.state === "complete") return location.replace(`${this.dataset.page}/done`);
+      if (now && now.state !== "processing") return location.replace(this.dataset.page || location.href);
+    }
+  }
+});
