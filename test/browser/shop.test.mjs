@@ -119,7 +119,8 @@ test("from the front page: a mug, a card, SIGKILL while it is charged, the order
   await page.fill("#cardCvc", "123");
   await page.fill("#billingName", "Jenny Rosen");
   await page.fill("#billingPostalCode", "94107");
-  await page.locator("#trouble").selectOption("slow");
+  await page.locator(".drawer > summary").click();
+  await page.selectOption("#trouble", "slow:8000");
   const heard = demo.heard();
   await page.getByTestId("hosted-payment-submit-button").click();
   await fetchUntil(`${demo.base}/dashboard/idempotency?state=running`, "payment_pages");
