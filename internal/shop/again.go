@@ -2,6 +2,7 @@ package shop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -14,16 +15,17 @@ import (
 const (
 	moreDeliveries = 2
 	// deliveryPatience is how long a delivery may take until the page is shown
-	// without it. It takes a tenth of a second.
-	deliveryPatience = 10 * time.Second
+	// without it. It takes a tenth of a second, and two of them have to be over
+	// before the server in front of us gives up.
+	deliveryPatience = 15 * time.Second
 	lookEvery        = 50 * time.Millisecond
 )
 
 const countDeliveries = `SELECT count(*) FROM shop.deliveries WHERE event_id = @event_id`
 
 // postAgain has the event that paid an order delivered twice more, one after the
-// other. The keys hang on how often the page had seen it delivered, so a double
-// click asks for the same two.
+// other. The keys hang on the page that the button is on, so a double click asks
+// for the same two.
 func (s *Server) postAgain(w http.ResponseWriter, r *http.Request) {
 	o, err := s.orderByID(r.Context(), r.PathValue("order"))
 	if err != nil {
@@ -37,10 +39,11 @@ func (s *Server) postAgain(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := context.WithoutCancel(r.Context())
 	for more := 1; more <= moreDeliveries; more++ {
-		if err := s.deliverAgain(ctx, *o.PaidBy, seen+more); err != nil {
+		key := fmt.Sprintf("%s-%.32s-%d", *o.PaidBy, r.PostFormValue("page"), more)
+		if err := s.deliverAgain(ctx, *o.PaidBy, key, seen+more); err != nil {
 			s.Log.Warn("not delivered again", "event", *o.PaidBy, "error", err)
 			s.problem(w, r, http.StatusServiceUnavailable, "It was not delivered again",
-				"The API or its worker did not answer in time. Go back and press the button again.")
+				"The API or its worker did not answer in time. Go back to the order, reload it and press the button again.")
 			return
 		}
 	}
@@ -54,23 +57,49 @@ type retryParams struct {
 	WebhookEndpoint *string `form:"webhook_endpoint"`
 }
 
-// deliverAgain asks for the delivery that will be the n-th, and waits for it.
-func (s *Server) deliverAgain(ctx context.Context, event string, n int) error {
+// deliverAgain asks for a delivery and waits until so many have come.
+func (s *Server) deliverAgain(ctx context.Context, event, key string, wanted int) error {
 	ctx, cancel := context.WithTimeout(ctx, deliveryPatience)
 	defer cancel()
 	known, err := s.endpoint(ctx)
 	if err != nil {
 		return err
 	}
+	if err := s.acknowledged(ctx, event); err != nil {
+		return err
+	}
 	params := &retryParams{WebhookEndpoint: known.ID}
-	params.Context, params.IdempotencyKey = ctx, stripe.String(fmt.Sprintf("%s-delivery-%d", event, n))
+	params.Context, params.IdempotencyKey = ctx, &key
 	if err := s.backend.Call(http.MethodPost, "/v1/events/"+event+"/retry", s.Key, params, &stripe.Event{}); err != nil {
 		return fmt.Errorf("ask for it: %w", err)
 	}
-	for {
+	return until(ctx, func() (bool, error) {
 		var count int
 		err := s.pool.QueryRow(ctx, countDeliveries, pgx.StrictNamedArgs{"event_id": event}).Scan(&count)
-		if err != nil || count >= n {
+		return count >= wanted, err
+	})
+}
+
+// acknowledged waits, but not for ever, until the API has taken note of the
+// delivery before: one that is under way is not doubled. Another endpoint of the
+// merchant that does not answer would keep the event unacknowledged for days.
+func (s *Server) acknowledged(ctx context.Context, event string) error {
+	short, cancel := context.WithTimeout(ctx, deliveryPatience/5)
+	defer cancel()
+	err := until(short, func() (bool, error) {
+		now, err := s.stripe.V1Events.Retrieve(ctx, event, nil)
+		return err == nil && now.PendingWebhooks == 0, err
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+func until(ctx context.Context, condition func() (bool, error)) error {
+	for {
+		done, err := condition()
+		if done || err != nil {
 			return err
 		}
 		select {

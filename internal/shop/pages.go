@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -82,6 +83,7 @@ type orderPage struct {
 	Back       bool // the customer has come back from the payment page
 	Event      *processed
 	Deliveries []delivery
+	Page       string // this drawing of the page: what is asked for from it is asked for once
 }
 
 // Asking tells whether the page asks by itself, again and again, how it stands.
@@ -118,7 +120,7 @@ func (s *Server) getOrder(w http.ResponseWriter, r *http.Request) {
 		s.notFound(w, r)
 		return
 	}
-	page := orderPage{order: o}
+	page := orderPage{order: o, Page: id.Random(12)}
 	page.Back = o.SessionID != nil && r.FormValue("session_id") == *o.SessionID
 	if o.PaidBy != nil {
 		if err := s.addStory(r, &page); err != nil {

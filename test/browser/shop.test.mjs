@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import AxeBuilder from "@axe-core/playwright";
 import { launch, watched } from "./browser.mjs";
-import { fetchUntil, startDemo, until } from "./demo.mjs";
+import { startDemo, until } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
 let demo, browser;
@@ -121,9 +121,9 @@ test("from the front page: a mug, a card, SIGKILL while it is charged, the order
   await page.fill("#billingPostalCode", "94107");
   await page.locator(".drawer > summary").click();
   await page.selectOption("#trouble", "slow:8000");
-  const heard = demo.heard();
+  const heard = demo.heard(), session = demo.base + new URL(page.url()).pathname;
   await page.getByTestId("hosted-payment-submit-button").click();
-  await fetchUntil(`${demo.base}/dashboard/idempotency?state=running`, "payment_pages");
+  await until(async () => (await fetch(`${session}/state`).then((r) => r.json()).catch(() => ({}))).state === "processing");
   const died = demo.pid;
   process.kill(died, "SIGKILL");
   demo.pid = Number((await demo.says(/serve is back as (\d+)/, heard))[1]);
