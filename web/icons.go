@@ -36,5 +36,8 @@ var icons = map[string]string{
 	"flag":     `<path d="M5 21V4h12l-2 4 2 4H5"/>`,
 	"lock":     `<rect x="5" y="11" width="14" height="9" rx="2"/><path d="M8 11V8a4 4 0 0 1 8 0v3"/>`,
 	"gauge":    `<path d="M4 18a9 9 0 1 1 16 0M12 14l4-5"/>`,
+	"cart":     `<path d="M3 4h2.5l2.2 11h10.1l2.2-8H6.2M9.5 20h.01M16.5 20h.01"/>`,
+	"shield":   `<path d="M12 3.5l7.5 2.7v5.3c0 4.5-3.2 7.6-7.5 9-4.3-1.4-7.5-4.5-7.5-9V6.2Z"/>`,
+	"plus":     `<path d="M12 5v14M5 12h14"/>`,
 	"warning":  `<path d="M12 4l9 16H3ZM12 10v4.5M12 17.5h.01"/>`,
 }

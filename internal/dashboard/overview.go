@@ -76,9 +76,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	args := paymentFilter{}.args(of, 8)
-	args["before"] = ""
-	if page.Payments, err = read[payment](r.Context(), s, paymentsDown, args); err != nil {
+	if page.Payments, err = payments.latest(s, r, paymentFilter{}.args(of), 8); err != nil {
 		s.fail(w, r, err)
 		return
 	}

@@ -52,8 +52,17 @@ async function update() {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     for (const region of regions) region.take(page.getElementById(region.id));
     refreshTimes();
+    settle();
   } catch {
     say("reconnecting"); // the stream notices, too, and comes back
+  }
+}
+
+// What is about to change is looked at again: [data-unsettled].
+function settle() {
+  if (!document.hidden && [...regions].some((region) => region.querySelector("[data-unsettled]"))) {
+    clearTimeout(timer);
+    timer = setTimeout(update, 1500);
   }
 }
 
@@ -65,7 +74,7 @@ addEventListener("pageshow", connect);
 
 customElements.define("live-region", class extends HTMLElement {
   get topics() { return (this.getAttribute("topics") ?? "").split(" "); }
-  connectedCallback() { regions.add(this); connect(); }
+  connectedCallback() { regions.add(this); connect(); settle(); }
   disconnectedCallback() { regions.delete(this); }
 
   // busy: somebody is typing or marking something here.
