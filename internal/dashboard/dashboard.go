@@ -56,6 +56,8 @@ func (s *Server) routes() {
 	open("GET /{$}", s.front)
 	open("GET /docs", s.docs)
 	open("GET /docs/", s.docs)
+	open("GET /docs/errors", s.errors)
+	open("GET /docs/errors/{code}", s.errors)
 	open("GET /docs/api", s.reference)
 	open("GET /docs/api/{resource}", s.reference)
 	closed("POST /docs/api/run", s.postRun)
