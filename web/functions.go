@@ -82,7 +82,7 @@ func pretty(body []byte) string {
 var pagesOf = map[string]string{
 	"ch": "/dashboard/payments/", "pi": "/dashboard/payments/", "re": "/dashboard/search?q=", "seti": "/dashboard/search?q=",
 	"cs": "/dashboard/checkout/", "cus": "/dashboard/customers/", "pm": "/dashboard/search?q=", "card": "/dashboard/search?q=",
-	"prod": "/dashboard/search?q=", "price": "/dashboard/search?q=", "du": "/dashboard/disputes/", "po": "/dashboard/payouts/",
+	"clock": "/dashboard/search?q=", "prod": "/dashboard/search?q=", "price": "/dashboard/search?q=", "du": "/dashboard/disputes/", "po": "/dashboard/payouts/",
 	"evt": "/dashboard/events/", "we": "/dashboard/webhooks/", "req": "/dashboard/requests/", "txn": "/dashboard/ledger/",
 }
 

@@ -58,16 +58,19 @@ func Find(ctx context.Context, db idempotency.Reader, name string) ([]Subject, e
 // family is an object and those it is about: a payment's intent and session, its
 // charges, and what became of them.
 const family = `
-	WITH intents AS (
+	WITH named AS (
 		SELECT @id::text AS id
-		UNION SELECT payment_intent_id FROM charges WHERE account_id = @account_id AND id = @id AND payment_intent_id IS NOT NULL
+		UNION SELECT charge_id FROM refunds WHERE account_id = @account_id AND id = @id
+		UNION SELECT charge_id FROM disputes WHERE account_id = @account_id AND id = @id
+		UNION SELECT charge_id FROM settlements WHERE account_id = @account_id AND id = @id
+	), intents AS (
+		SELECT id FROM named
+		UNION SELECT c.payment_intent_id FROM charges c JOIN named n ON n.id = c.id WHERE c.account_id = @account_id AND c.payment_intent_id IS NOT NULL
 		UNION SELECT payment_intent_id FROM checkout_sessions WHERE account_id = @account_id AND id = @id AND payment_intent_id IS NOT NULL
 		UNION SELECT setup_intent_id FROM checkout_sessions WHERE account_id = @account_id AND id = @id AND setup_intent_id IS NOT NULL
 	), charged AS (
 		SELECT c.id FROM charges c JOIN intents i ON c.payment_intent_id = i.id WHERE c.account_id = @account_id
-		UNION SELECT @id
-		UNION SELECT charge_id FROM refunds WHERE account_id = @account_id AND id = @id
-		UNION SELECT charge_id FROM disputes WHERE account_id = @account_id AND id = @id
+		UNION SELECT id FROM named
 	)
 	SELECT id FROM intents
 	UNION SELECT id FROM charged

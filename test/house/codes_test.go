@@ -1,6 +1,7 @@
 package house_test
 
 import (
+	"encoding/json"
 	"go/ast"
 	"go/token"
 	"slices"
@@ -48,6 +49,51 @@ func TestEveryErrorCodeIsExplained(t *testing.T) {
 		if !slices.Contains(said, name) {
 			t.Errorf("api/openapi.yaml lists %s, which nothing says", name)
 		}
+	}
+}
+
+// TestExamplesTravelUnderTheStatusesOfTheirCodes holds the explanations to the
+// examples, which a test sends.
+func TestExamplesTravelUnderTheStatusesOfTheirCodes(t *testing.T) {
+	t.Parallel()
+	document, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var explained map[string]struct{ Status []int }
+	decode(t, document.Components.Schemas["past_error"].Value.Properties["code"].Value.Extensions["x-codes"], &explained)
+	checked := 0
+	for path, item := range document.Paths.Map() {
+		for method, operation := range item.Operations() {
+			var examples []struct {
+				Name, Code string
+				Status     int
+			}
+			decode(t, operation.Extensions["x-examples"], &examples)
+			for _, e := range examples {
+				if e.Code == "" {
+					continue
+				}
+				checked++
+				if !slices.Contains(explained[e.Code].Status, e.Status) {
+					t.Errorf("%s %s, %s: answered %d, which x-codes does not list for %s", method, path, e.Name, e.Status, e.Code)
+				}
+			}
+		}
+	}
+	if checked < 30 {
+		t.Errorf("found %d examples with codes; the search is broken", checked)
+	}
+}
+
+func decode(t *testing.T, extension, into any) {
+	t.Helper()
+	encoded, err := json.Marshal(extension)
+	if err == nil {
+		err = json.Unmarshal(encoded, into)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
