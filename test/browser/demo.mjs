@@ -60,7 +60,7 @@ export async function furnish(demo) {
   await fetchUntil(`${demo.base}/dashboard/idempotency?state=running`, "survivor");
   process.kill(demo.pid, "SIGKILL");
   await broken;
-  await demo.says(/serve is back as (\d+)/, heard);
+  demo.pid = Number((await demo.says(/serve is back as (\d+)/, heard))[1]);
   made.survivor = await until(async () => {
     const charge = await demo.post("/v1/charges", { amount: 9900, currency: "usd", source: "tok_visa", description: "Survivor" }, "survivor", "slow:2500").catch(() => ({}));
     return charge.status === "succeeded" && charge;
@@ -76,7 +76,7 @@ async function furnishWebhooks(demo) {
   const server = createServer((request, response) => {
     let body = "";
     request.on("data", (part) => { body += part; }).on("end", () => {
-      heard.push({ id: JSON.parse(body).id, signature: request.headers["stripe-signature"] });
+      heard.push({ path: request.url, id: JSON.parse(body).id, signature: request.headers["stripe-signature"] });
       response.statusCode = request.url === "/broken" ? 500 : 200;
       response.setHeader("x-answered-by", "a shop");
       response.end(request.url === "/broken" ? "<b>something broke</b>" : '{"received": true}');
