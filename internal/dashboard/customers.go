@@ -28,7 +28,8 @@ type customer struct {
 }
 
 const customerColumns = `c.account_id, c.id, c.livemode, c.name, c.email, c.phone, c.description, c.request_id, c.metadata, c.created_at, c.deleted_at,
-	(SELECT count(*) FROM charges p WHERE p.customer_id = c.id AND p.account_id = c.account_id) AS payments`
+	(SELECT count(*) FROM charges p WHERE p.customer_id = c.id AND p.account_id = c.account_id AND p.payment_intent_id IS NULL)
+	+ (SELECT count(*) FROM payment_intents i WHERE i.customer_id = c.id AND i.account_id = c.account_id) AS payments`
 
 const selectCustomers = `
 	SELECT ` + customerColumns + `

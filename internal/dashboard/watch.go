@@ -33,7 +33,7 @@ const selectVersions = `
 	       (SELECT concat(count(*), '/', max(id)) FROM workers WHERE alive_until > clock_timestamp()) AS workers,
 	       concat((SELECT count(*) FROM (SELECT FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL LIMIT 1000) waiting), '/',
 	              (SELECT sum(latest.attempts) FROM accounts a CROSS JOIN LATERAL (
-	                  SELECT sum(attempts) AS attempts FROM (SELECT attempts FROM webhook_deliveries d WHERE d.account_id = a.id ORDER BY d.event_id DESC LIMIT 50) d) latest), '/',
+	                  SELECT sum(attempts) AS attempts FROM (SELECT attempts FROM webhook_deliveries d WHERE d.account_id = a.id ORDER BY d.event_id DESC LIMIT 8) d) latest), '/',
 	              (SELECT count(*) FROM webhook_deliveries WHERE claimed_by IS NOT NULL)) AS deliveries`
 
 // watchEvery is how late a page may be.

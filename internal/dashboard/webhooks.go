@@ -138,6 +138,14 @@ type delivery struct {
 	DurationMS *int32 `db:"duration_ms"`
 }
 
+// soon is when a delivery's page is worth another look by itself.
+const soon = 15 * time.Second
+
+// Soon tells whether something is about to become of it.
+func (d delivery) Soon() bool {
+	return d.State == webhook.Pending && (d.DueAt == nil || time.Until(*d.DueAt) < soon)
+}
+
 const selectDeliveries = `
 	SELECT d.event_id, e.type, d.state, d.attempts, d.due_at, d.created_at, t.status, t.error, t.duration_ms
 	FROM webhook_deliveries d

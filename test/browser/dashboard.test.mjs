@@ -1,17 +1,20 @@
 // What people do with the dashboard, and how: with a keyboard, on a small
 // screen, in their own colours, and while the server dies.
 import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import AxeBuilder from "@axe-core/playwright";
 import { launch, watched } from "./browser.mjs";
 import { furnish, startDemo, until } from "./demo.mjs";
 
+const shots = new URL("screenshots/", import.meta.url).pathname;
 let demo, made, browser;
 
 before(async () => {
   demo = await startDemo();
   made = await furnish(demo);
   browser = await launch();
+  mkdirSync(shots, { recursive: true });
 });
 after(async () => {
   await browser?.close();
@@ -175,7 +178,7 @@ test("in the reader's own colours what is chosen is still seen", async () => {
     assert.notEqual(await colours(".chip[aria-current]"), await colours(".chip:not([aria-current])"));
     assert.notEqual(await colours(".side a[aria-current]"), await colours(".side a:not([aria-current])"));
     await page.goto(`${demo.base}/dashboard/search?q=survivor`);
-    await page.screenshot({ path: new URL(`screenshots/inspector.forced-${colorScheme}.png`, import.meta.url).pathname });
+    await page.screenshot({ path: `${shots}inspector.forced-${colorScheme}.png` });
     const { violations } = await new AxeBuilder({ page }).disableRules("color-contrast").analyze(); // the colours are the reader's
     assert.deepEqual(violations.map((v) => v.id), []);
   }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { after, before, test } from "node:test";
 import AxeBuilder from "@axe-core/playwright";
 import { launch, watched } from "./browser.mjs";
@@ -18,8 +18,8 @@ before(async () => {
   event = (await demo.get("/v1/events?limit=1")).data[0].id;
   posting = made.survivor.balance_transaction;
   told = made.heard.find((h) => h.path === "/broken").id;
-  rmSync(shots, { recursive: true, force: true });
   mkdirSync(shots, { recursive: true });
+  for (const old of readdirSync(shots)) if (/\.(light|dark)\.\d+\.png$/.test(old)) rmSync(shots + old);
 });
 after(async () => {
   await browser?.close();
