@@ -12,7 +12,7 @@ let browser;
 try {
   const made = await furnish(demo);
   browser = await launch();
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light", reducedMotion: "reduce" });
+  const page = await browser.newPage({ viewport: { width: 1200, height: 640 }, colorScheme: "light", reducedMotion: "reduce" });
   mkdirSync(pictures, { recursive: true });
   for (const [name, path] of Object.entries({
     inspector: "/dashboard/search?q=survivor", payment: `/dashboard/payments/${made.intent.id}`, ledger: "/dashboard/ledger?currency=usd",
