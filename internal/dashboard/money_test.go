@@ -167,3 +167,28 @@ func TestSpreadsheetsRunNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEmptyInstallationLeadsOn(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "")
+	link := regexp.MustCompile(`<a [^>]*href="(/[^"#]*)`)
+	seen := map[string]bool{}
+	for _, path := range []string{"", "/payments", "/customers", "/checkout", "/disputes", "/balance", "/payouts", "/ledger", "/requests", "/idempotency", "/events",
+		"/webhooks", "/workers", "/clock", "/search?q=nothing", "/payments?state=failed", "/checkout?state=open", "/disputes?state=won", "/payouts?state=paid"} {
+		p := s.get(t, "/dashboard"+path)
+		if p.status != http.StatusOK || !strings.Contains(p.body, "<h1>") {
+			t.Errorf("%s was answered %d", path, p.status)
+		}
+		for _, found := range link.FindAllStringSubmatch(p.body, -1) {
+			seen[strings.ReplaceAll(found[1], "&amp;", "&")] = true
+		}
+	}
+	for path := range seen {
+		if p := s.get(t, path); p.status != http.StatusOK {
+			t.Errorf("a link leads to %s, which is answered %d", path, p.status)
+		}
+	}
+	if len(seen) < 30 {
+		t.Errorf("found %d links; the search is broken", len(seen))
+	}
+}

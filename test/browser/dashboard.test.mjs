@@ -99,7 +99,8 @@ const focused = (page) => page.evaluate(() => {
   const it = document.activeElement;
   if (!it || it === document.body) return null;
   const box = it.getBoundingClientRect(), style = getComputedStyle(it);
-  const middle = document.elementFromPoint(Math.min(Math.max(box.left + box.width / 2, 1), innerWidth - 1), Math.min(Math.max(box.top + Math.min(box.height / 2, 12), 1), innerHeight - 1));
+  const half = (from, to, most) => (Math.max(from, 0) + Math.min(to, most)) / 2; // of what is in view
+  const middle = document.elementFromPoint(half(box.left, box.right, innerWidth), half(box.top, box.bottom, innerHeight));
   window.numbers ??= new WeakMap();
   window.counted ??= 0;
   if (!window.numbers.has(it)) window.numbers.set(it, ++window.counted);
