@@ -111,7 +111,7 @@ async function furnishIntents(demo, customer) {
     "line_items[0][price_data][currency]": "usd", "line_items[0][price_data][unit_amount]": 1500, "line_items[0][price_data][product_data][name]": "A mug", "line_items[0][quantity]": 2,
   });
   made.clock = await demo.post("/v1/test_helpers/test_clocks", { frozen_time: Math.floor(Date.now() / 1000), name: "For the payout" });
-  made.clock = await demo.post(`/v1/test_helpers/test_clocks/${made.clock.id}/advance`, { frozen_time: made.clock.frozen_time + 10 * 24 * 3600 });
+  made.clock = await demo.post(`/v1/test_helpers/test_clocks/${made.clock.id}/advance`, { frozen_time: made.clock.frozen_time + 5 * 24 * 3600 });
   return made;
 }
 
