@@ -1,7 +1,7 @@
 # Everything needs Go and nothing else; "make demo" and "make test" find or fetch
 # PostgreSQL by themselves.
 
-.PHONY: demo build test test-browser race crash soak failover walk bench mutants lint
+.PHONY: demo build test test-browser screenshots browser race crash soak failover walk bench mutants lint
 
 demo: ## everything on this machine; make demo ARGS='--fresh --addr 127.0.0.1:9000'
 	@# go reports every Ctrl-C as a failure, also one that stopped everything in order
@@ -13,14 +13,19 @@ build: ## bin/ratchet, without C libraries, the same bytes wherever it is built
 test: ## all tests, on one database server
 	go run ./internal/pgtest/cmd/testserver -- go test $(ARGS) ./...
 
-test-browser: ## the pages in a real Chromium: looks, links, keyboards, accessibility; screenshots in test/browser/screenshots
+test-browser: browser ## the pages in a real Chromium: looks, links, keyboards, accessibility; screenshots in test/browser/screenshots
+	cd test/browser && RATCHET_PROGRAM=./ratchet node --test --test-concurrency=1
+
+screenshots: browser ## the README's pictures, of a demo that is furnished anew
+	cd test/browser && RATCHET_PROGRAM=./ratchet node screenshots.mjs
+
+browser: # what both of them need
 	@command -v $${CHROMIUM:-chromium} >/dev/null || \
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } || \
 		{ echo "needs Chromium: install it, or name one with CHROMIUM=/path"; exit 1; }
 	cd test/browser && npm ci --no-audit --no-fund
 	rm -rf test/browser/screenshots
 	go build -o test/browser/ratchet ./cmd/ratchet
-	cd test/browser && RATCHET_PROGRAM=./ratchet node --test
 
 race: ## the parts where goroutines meet, under the race detector
 	go run ./internal/pgtest/cmd/testserver -- go test -race $(ARGS) ./internal/phase/... ./internal/idempotency/... \

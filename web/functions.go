@@ -18,6 +18,7 @@ func (s *Site) functions() template.FuncMap {
 		"icon":   icon,
 		"money":  money.Format,
 		"upper":  strings.ToUpper,
+		"brand":  brand,
 		"words":  words,
 		"iso":    func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
 		"moment": func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") },
@@ -25,7 +26,7 @@ func (s *Site) functions() template.FuncMap {
 		"clock":  func(at time.Time) string { return at.UTC().Format("15:04:05.000") },
 		"deref":  deref,
 		"pretty": pretty, "pretty_text": func(text string) string { return pretty([]byte(text)) },
-		"deref16": value[int16], "deref32": value[int32], "dereff": value[float64], "deref_time": value[time.Time],
+		"deref16": value[int16], "deref32": value[int32], "deref64": value[int64], "dereff": value[float64], "deref_time": value[time.Time],
 		"add": func(a, b int) int { return a + b }, "sub": func(a, b int) int { return a - b }, "mul": func(a, b int) int { return a * b },
 		"lineicon": lineIcon,
 		"href":     Href,
@@ -40,6 +41,17 @@ func (s *Site) functions() template.FuncMap {
 func words(name string) string {
 	return strings.NewReplacer("_", " ", ".", " ").Replace(name)
 }
+
+// brand writes a card's brand as its owner does.
+func brand(name string) string {
+	if known, is := brands[name]; is {
+		return known
+	}
+	return words(name)
+}
+
+var brands = map[string]string{"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express", "discover": "Discover", "diners": "Diners Club",
+	"jcb": "JCB", "unionpay": "UnionPay", "eftpos_au": "eftpos", "cartes_bancaires": "Cartes Bancaires"}
 
 func deref(p *string) string {
 	if p == nil {
@@ -71,8 +83,10 @@ func pretty(body []byte) string {
 
 // pages of the objects that ids name, by the ids' prefixes.
 var pagesOf = map[string]string{
-	"ch": "/dashboard/payments/", "re": "/dashboard/search?q=", "pi": "/dashboard/search?q=", "cus": "/dashboard/customers/",
-	"evt": "/dashboard/events/", "req": "/dashboard/requests/", "txn": "/dashboard/ledger/",
+	"ch": "/dashboard/payments/", "pi": "/dashboard/payments/", "re": "/dashboard/search?q=", "seti": "/dashboard/search?q=",
+	"cs": "/dashboard/checkout/", "cus": "/dashboard/customers/", "pm": "/dashboard/search?q=", "card": "/dashboard/search?q=",
+	"clock": "/dashboard/search?q=", "prod": "/dashboard/search?q=", "price": "/dashboard/search?q=", "du": "/dashboard/disputes/", "po": "/dashboard/payouts/",
+	"evt": "/dashboard/events/", "we": "/dashboard/webhooks/", "req": "/dashboard/requests/", "txn": "/dashboard/ledger/",
 }
 
 // Href is the page of whatever an id names, or "" where it has none.
@@ -95,8 +109,16 @@ var badges = map[string]Badge{
 	"finished": {"good", "check", "Finished"}, "archived": {"", "box", "Archived"},
 	"executed": {"good", "check", "Executed"}, "not_executed": {"", "cross", "Not executed"}, "unknown": {"warn", "question", "Unknown"},
 	"alive": {"good", "check", "Alive"}, "dead": {"bad", "skull", "Dead"}, "orphaned": {"bad", "skull", "Its process died"},
-	"waiting": {"info", "clock", "Waiting"}, "paid": {"good", "check", "Paid"},
-	"active": {"good", "check", "Active"}, "expired": {"", "cross", "Ended"},
+	"active": {"good", "check", "Active"}, "ended": {"", "cross", "Ended"}, "deleted": {"", "cross", "Deleted"},
+	"incomplete": {"", "clock", "Incomplete"}, "canceled": {"", "cross", "Canceled"},
+	"enabled": {"good", "check", "Enabled"}, "disabled": {"", "cross", "Disabled"}, "failing": {"bad", "warning", "Failing"},
+	"open": {"info", "clock", "Open"}, "complete": {"good", "check", "Complete"}, "expired": {"", "cross", "Expired"},
+	"paid": {"good", "check", "Paid"}, "unpaid": {"warn", "clock", "Unpaid"}, "no_payment_required": {"", "check", "Nothing to pay"},
+	"in_transit": {"info", "arrow", "In transit"}, "ready": {"good", "check", "Ready"}, "advancing": {"info", "play", "Advancing"},
+	"needs_response": {"bad", "warning", "Needs response"}, "warning_needs_response": {"warn", "question", "Inquiry, needs response"},
+	"under_review": {"info", "clock", "Under review"}, "warning_under_review": {"info", "clock", "Inquiry, under review"},
+	"warning_closed": {"", "check", "Inquiry closed"}, "won": {"good", "check", "Won"}, "lost": {"bad", "cross", "Lost"},
+	"waiting": {"info", "clock", "Waiting"},
 }
 
 func badgeOf(state string) Badge {

@@ -40,5 +40,6 @@ var icons = map[string]string{
 	"plus":     `<path d="M6 12h12M12 6v12"/>`,
 	"cart":     `<path d="M3 4h2.5l2 11h10l2-8H6.3"/><path d="M9 19.5h.01M16.5 19.5h.01" stroke-width="3"/>`,
 	"bag":      `<path d="M5.5 8h13l1 12.5h-15ZM9 10.5V7a3 3 0 0 1 6 0v3.5"/>`,
+	"shield":   `<path d="M12 3.5l7.5 2.7v5.3c0 4.5-3.2 7.6-7.5 9-4.3-1.4-7.5-4.5-7.5-9V6.2Z"/>`,
 	"warning":  `<path d="M12 4l9 16H3ZM12 10v4.5M12 17.5h.01"/>`,
 }

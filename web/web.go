@@ -107,6 +107,7 @@ type Page struct {
 	Here   string // the entry of the navigation that the page belongs to
 	Desk   bool   // one of the dashboard's: with its side
 	Flash  string // something that was just done
+	Wrong  bool   // or that was not
 	CSRF   string
 	Scopes []Scope // whose lists can be shown; one of them is
 	Data   any

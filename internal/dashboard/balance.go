@@ -3,8 +3,6 @@ package dashboard
 import (
 	"net/http"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // movement is what changed a merchant's balance: what Stripe calls a balance transaction.
@@ -22,7 +20,7 @@ type movement struct {
 }
 
 const selectMovements = `
-	SELECT id, kind, source, currency, amount, fee, net, available_on, created_at, net < 0 OR available_on <= clock_timestamp() AS available
+	SELECT id, kind, source, currency, amount, fee, net, available_on, created_at, net < 0 OR available_on <= account_time(account_id, livemode) AS available
 	FROM balance_transactions
 	WHERE account_id = @account_id AND livemode = @livemode`
 
@@ -30,6 +28,8 @@ const (
 	movementsDown = selectMovements + ` AND (@before = '' OR id < @before) ORDER BY id DESC LIMIT @limit`
 	movementsUp   = selectMovements + ` AND id > @after ORDER BY id LIMIT @limit`
 )
+
+var movements = lister[movement]{movementsDown, movementsUp, func(m movement) string { return m.ID }}
 
 // halves are the two sums a balance is made of, and when the pending half comes free.
 type halves struct {
@@ -41,7 +41,7 @@ const selectHalves = `
 	SELECT b.currency, ledger_available(b.id) AS available,
 	       coalesce((SELECT sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount WHEN l.debit = 'merchant_balance' THEN -l.amount ELSE 0 END)
 	                   FROM ledger_legs l WHERE l.book_id = b.id), 0)::bigint AS total,
-	       (SELECT min(p.available_on) FROM ledger_postings p WHERE p.book_id = b.id AND p.available_on > clock_timestamp()) AS next
+	       (SELECT min(p.available_on) FROM ledger_postings p WHERE p.book_id = b.id AND p.available_on > account_time(b.account_id, b.livemode)) AS next
 	FROM ledger_books b
 	WHERE b.account_id = @account_id AND b.livemode = @livemode
 	ORDER BY b.currency`
@@ -64,18 +64,10 @@ func (s *Server) balance(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	k, sql := keysetOf(r), movementsDown
-	args := of.args(pgx.StrictNamedArgs{"limit": pageSize + 1})
-	if k.backwards() {
-		sql, args["after"] = movementsUp, k.After
-	} else {
-		args["before"] = k.Before
-	}
-	found, err := read[movement](r.Context(), s, sql, args)
+	page.Movements, page.Pager, err = movements.page(s, r, of.args(nil))
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	page.Movements, page.Pager = turn(r, k, found, func(m movement) string { return m.ID })
 	s.list(w, r, of, "dashboard/balance", "balance", "Balance", page)
 }

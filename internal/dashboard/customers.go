@@ -28,7 +28,8 @@ type customer struct {
 }
 
 const customerColumns = `c.account_id, c.id, c.livemode, c.name, c.email, c.phone, c.description, c.request_id, c.metadata, c.created_at, c.deleted_at,
-	(SELECT count(*) FROM charges p WHERE p.customer_id = c.id AND p.account_id = c.account_id) AS payments`
+	(SELECT count(*) FROM charges p WHERE p.customer_id = c.id AND p.account_id = c.account_id AND p.payment_intent_id IS NULL)
+	+ (SELECT count(*) FROM payment_intents i WHERE i.customer_id = c.id AND i.account_id = c.account_id) AS payments`
 
 const selectCustomers = `
 	SELECT ` + customerColumns + `
@@ -40,11 +41,12 @@ const (
 	customersUp   = selectCustomers + ` AND c.id > @after ORDER BY c.id LIMIT @limit`
 )
 
+var customers = lister[customer]{customersDown, customersUp, func(c customer) string { return c.ID }}
+
 type customersPage struct {
 	Customers []customer
 	Email     string
 	Pager     pager
-	Newest    bool
 }
 
 func (s *Server) customers(w http.ResponseWriter, r *http.Request) {
@@ -53,20 +55,12 @@ func (s *Server) customers(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page, k, sql := customersPage{Email: r.FormValue("email")}, keysetOf(r), customersDown
-	args := of.args(pgx.StrictNamedArgs{"email": page.Email, "limit": pageSize + 1})
-	if k.backwards() {
-		sql, args["after"] = customersUp, k.After
-	} else {
-		args["before"] = k.Before
-	}
-	found, err := read[customer](r.Context(), s, sql, args)
+	page := customersPage{Email: r.FormValue("email")}
+	page.Customers, page.Pager, err = customers.page(s, r, of.args(pgx.StrictNamedArgs{"email": page.Email}))
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	page.Newest = k == keyset{}
-	page.Customers, page.Pager = turn(r, k, found, func(c customer) string { return c.ID })
 	s.list(w, r, of, "dashboard/customers", "customers", "Customers", page)
 }
 
@@ -113,9 +107,8 @@ func (s *Server) customer(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	args := paymentFilter{Customer: page.Customer.ID}.args(scope{AccountID: page.Customer.AccountID, Livemode: page.Customer.Livemode}, pageSize)
-	args["before"] = ""
-	page.Payments, err = read[payment](r.Context(), s, paymentsDown, args)
+	of := scope{AccountID: page.Customer.AccountID, Livemode: page.Customer.Livemode}
+	page.Payments, err = payments.latest(s, r, paymentFilter{Customer: page.Customer.ID}.args(of), pageSize)
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -96,6 +96,7 @@ func contents(all map[string]document) []section {
 			rest.Documents = append(rest.Documents, d)
 		}
 	}
+	rest.Documents = append(rest.Documents, document{Title: "Errors, and what to do about them", Address: "/docs/errors"})
 	return []section{tour, rest, decisions}
 }
 

@@ -29,11 +29,12 @@ const (
 	eventsUp   = selectEvents + ` AND id > @after ORDER BY id LIMIT @limit`
 )
 
+var events = lister[event]{eventsDown, eventsUp, func(e event) string { return e.ID }}
+
 type eventsPage struct {
 	Events []event
 	Types  []chip
 	Pager  pager
-	Newest bool
 }
 
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
@@ -42,22 +43,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	k, sql := keysetOf(r), eventsDown
-	args := of.args(pgx.StrictNamedArgs{"type": r.FormValue("type"), "limit": pageSize + 1})
-	if k.backwards() {
-		sql, args["after"] = eventsUp, k.After
-	} else {
-		args["before"] = k.Before
-	}
-	found, err := read[event](r.Context(), s, sql, args)
+	var page eventsPage
+	page.Events, page.Pager, err = events.page(s, r, of.args(pgx.StrictNamedArgs{"type": r.FormValue("type")}))
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	page := eventsPage{Newest: k == keyset{}}
-	page.Events, page.Pager = turn(r, k, found, func(e event) string { return e.ID })
 	page.Types = chips(r, "type", [2]string{"", "All"}, [2]string{"charge", "Charges"}, [2]string{"refund", "Refunds"},
-		[2]string{"payment_intent", "Intents"}, [2]string{"customer", "Customers"})
+		[2]string{"payment_intent", "Intents"}, [2]string{"checkout.session", "Checkout"}, [2]string{"charge.dispute", "Disputes"}, [2]string{"payout", "Payouts"}, [2]string{"customer", "Customers"})
 	s.list(w, r, of, "dashboard/events", "events", "Events", page)
 }
 
@@ -72,6 +65,7 @@ type eventPage struct {
 
 // eventAttempt is an attempt to tell an endpoint of the event.
 type eventAttempt struct {
+	EndpointID string
 	URL        string `db:"url"`
 	Attempt    int32
 	StartedAt  time.Time
@@ -82,7 +76,7 @@ type eventAttempt struct {
 }
 
 const selectEventAttempts = `
-	SELECT p.url, t.attempt, t.started_at, t.status, t.error, t.duration_ms, t.body
+	SELECT p.id AS endpoint_id, p.url, t.attempt, t.started_at, t.status, t.error, t.duration_ms, t.body
 	FROM webhook_attempts t
 	JOIN webhook_endpoints p ON p.account_id = t.account_id AND p.id = t.endpoint_id
 	WHERE t.account_id = @account_id AND t.event_id = @id

@@ -150,17 +150,23 @@ func say(w http.ResponseWriter, r *http.Request, text string) {
 	set(w, r, flashCookie, base64.RawURLEncoding.EncodeToString([]byte(text)), 60)
 }
 
-func flash(w http.ResponseWriter, r *http.Request) string {
+// complain leaves one that says what went wrong.
+func complain(w http.ResponseWriter, r *http.Request, text string) { say(w, r, wrongMark+text) }
+
+// wrongMark is in front of a sentence about what went wrong.
+const wrongMark = "!"
+
+func flash(w http.ResponseWriter, r *http.Request) (text string, wrong bool) {
 	cookie, err := r.Cookie(flashCookie)
 	if err != nil {
-		return ""
+		return "", false
 	}
 	set(w, r, flashCookie, "", -1)
-	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	left, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err != nil {
-		return ""
+		return "", false
 	}
-	return string(text)
+	return strings.CutPrefix(string(left), wrongMark)
 }
 
 // loginPage is what the login page shows.

@@ -39,12 +39,11 @@ func (s *Server) showKeys(w http.ResponseWriter, r *http.Request, wrong string) 
 	if page.State == "" {
 		states = idempotency.Unfinished()
 	}
-	found, err := s.logged(r, of, requestsPage{}, states)
+	page.Requests, page.Pager, err = s.logged(r, of, requestsPage{}, states)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	page.Requests, page.Pager = turn(r, keysetOf(r), found, func(l logged) string { return l.ID })
 	s.list(w, r, of, "dashboard/idempotency", "idempotency", "Idempotency keys", page)
 }
 

@@ -92,6 +92,8 @@ const (
 	linesUp   = selectLines + ` AND p.id > @after ORDER BY p.id LIMIT @limit`
 )
 
+var lines = lister[line]{linesDown, linesUp, func(l line) string { return l.PostingID }}
+
 // tAccount is an account as a bookkeeper draws it.
 type tAccount struct {
 	sums
@@ -204,19 +206,10 @@ func (s *Server) tAccounts(r *http.Request, of scope, trial trial) ([]tAccount, 
 }
 
 func (s *Server) lines(r *http.Request, of scope, page *ledgerPage) error {
-	k, sql := keysetOf(r), linesDown
-	args := of.args(pgx.StrictNamedArgs{"currency": page.Currency, "account": page.Account, "limit": pageSize + 1})
-	if k.backwards() {
-		sql, args["after"] = linesUp, k.After
-	} else {
-		args["before"] = k.Before
-	}
-	found, err := read[line](r.Context(), s, sql, args)
-	if err != nil {
-		return err
-	}
-	page.Lines, page.Pager = turn(r, k, found, func(l line) string { return l.PostingID })
-	return nil
+	args := of.args(pgx.StrictNamedArgs{"currency": page.Currency, "account": page.Account})
+	var err error
+	page.Lines, page.Pager, err = lines.page(s, r, args)
+	return err
 }
 
 type postingPage struct {

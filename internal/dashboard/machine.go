@@ -23,7 +23,7 @@ type apiKey struct {
 // State is the key's, in the badges' words.
 func (k apiKey) State() string {
 	if k.Ended {
-		return "expired"
+		return "ended"
 	}
 	return "active"
 }

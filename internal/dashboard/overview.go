@@ -47,6 +47,7 @@ type overviewPage struct {
 	Balances  []balance
 	Payments  []payment
 	Stuck     []stuck
+	Wanting   wanting
 	Chart     chart
 	AccountID string
 }
@@ -56,6 +57,16 @@ type stuck struct {
 	State string
 	Count int64
 }
+
+// wanting is what waits for the merchant.
+type wanting struct {
+	Disputes  int64
+	Endpoints int64
+}
+
+const selectWanting = `
+	SELECT (SELECT count(*) FROM disputes WHERE account_id = @account_id AND livemode = @livemode AND status LIKE '%needs_response') AS disputes,
+	       (SELECT count(*) FROM webhook_endpoints WHERE account_id = @account_id AND livemode = @livemode AND failing_since IS NOT NULL AND deleted_at IS NULL) AS endpoints`
 
 const selectStuck = `
 	SELECT state, count(*) AS count FROM requests
@@ -76,9 +87,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	args := paymentFilter{}.args(of, 8)
-	args["before"] = ""
-	if page.Payments, err = read[payment](r.Context(), s, paymentsDown, args); err != nil {
+	if page.Payments, err = payments.latest(s, r, paymentFilter{}.args(of), 8); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -86,6 +95,12 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	wanting, err := read[wanting](r.Context(), s, selectWanting, of.args(nil))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page.Wanting = wanting[0]
 	if page.Chart, err = s.chart(r.Context(), of); err != nil {
 		s.fail(w, r, err)
 		return

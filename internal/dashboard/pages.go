@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // pageSize is how many rows a list shows.
@@ -20,7 +22,41 @@ func keysetOf(r *http.Request) keyset {
 func (k keyset) backwards() bool { return k.After != "" && k.Before == "" }
 
 // pager leads to the neighbouring pages. An empty address is no page.
-type pager struct{ Newer, Older string }
+type pager struct {
+	Newer, Older string
+	Newest       bool // this is the first page: what arrives appears on it
+}
+
+// lister reads a list in pages: down gives the newest @limit rows before @before,
+// or of all where that is empty; up the oldest @limit rows after @after.
+type lister[T any] struct {
+	down, up string
+	id       func(T) string
+}
+
+// page reads the page that the address names. args are what else the statements take.
+func (l lister[T]) page(s *Server, r *http.Request, args pgx.StrictNamedArgs) ([]T, pager, error) {
+	k, sql := keysetOf(r), l.down
+	args["limit"] = pageSize + 1
+	if k.backwards() {
+		sql, args["after"] = l.up, k.After
+	} else {
+		args["before"] = k.Before
+	}
+	found, err := read[T](r.Context(), s, sql, args)
+	if err != nil {
+		return nil, pager{}, err
+	}
+	rows, pages := turn(r, k, found, l.id)
+	pages.Newest = k == keyset{}
+	return rows, pages, nil
+}
+
+// latest reads the first rows of the list, for a page that is about something else.
+func (l lister[T]) latest(s *Server, r *http.Request, args pgx.StrictNamedArgs, limit int) ([]T, error) {
+	args["limit"], args["before"] = limit, ""
+	return read[T](r.Context(), s, l.down, args)
+}
 
 // turn cuts what was read (one row more than is shown, in the direction of
 // reading) to a page, newest first, and finds its neighbours.

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -11,20 +10,24 @@ import (
 	"github.com/ratchet-pay/ratchet/web"
 )
 
-// paymentDetail is all that the charge's row says.
+// paymentDetail is a payment as its page shows it: an intent with the latest of
+// its charges, or a charge that was made without one.
 type paymentDetail struct {
 	AccountID         string
-	ID                string
+	ID                string // of the intent, or of the charge that has none
+	IntentID          *string
+	ChargeID          *string // nil: nobody has tried to pay yet
 	Livemode          bool
 	State             string
+	Status            string // the API's own word
+	Disputed          bool
 	Amount            int64
 	AmountCaptured    int64
 	AmountRefunded    int64
+	AmountChargedBack int64
 	Currency          string
 	Description       *string
 	CustomerID        *string
-	PaymentIntentID   *string
-	Card              json.RawMessage
 	Brand             string
 	Last4             string
 	Expiry            string
@@ -35,28 +38,57 @@ type paymentDetail struct {
 	RequestID         string
 	BalanceTx         *string
 	CaptureBefore     *time.Time
+	CheckoutSession   *string
+	SessionOpen       bool // the session decides about its intent
 	CreatedAt         time.Time
 }
 
-// Refundable is what can still be given back.
-func (p paymentDetail) Refundable() int64 { return p.Amount - p.AmountRefunded }
+// Refundable is what can still be given back, or captured.
+func (p paymentDetail) Refundable() int64 { return p.Amount - p.AmountRefunded - p.AmountChargedBack }
 
-// CanRefund and CanCapture say what is left to do.
+// CanRefund, CanCapture and CanCancel say what is left to do.
 func (p paymentDetail) CanRefund() bool {
-	return p.State == "succeeded" || p.State == "partly_refunded"
+	return (p.State == "succeeded" || p.State == "partly_refunded") && p.Refundable() > 0
 }
 
 // CanCapture also stands for letting the hold go.
 func (p paymentDetail) CanCapture() bool { return p.State == "uncaptured" }
 
-const selectPayment = `
-	SELECT c.account_id, c.id, c.livemode, p.state, c.amount, c.amount_captured, c.amount_refunded, c.currency, c.description, c.customer_id,
-	       c.payment_intent_id, c.card, c.card->>'brand' AS brand, c.card->>'last4' AS last4,
-	       concat(lpad(c.card->>'exp_month', 2, '0'), ' / ', right(c.card->>'exp_year', 2)) AS expiry, c.card->>'country' AS country,
-	       c.failure_code, c.failure_message, c.acquirer_reference, c.request_id, c.balance_transaction AS balance_tx, c.capture_before, c.created_at
+// CanCancel is of an intent that nobody has paid.
+func (p paymentDetail) CanCancel() bool {
+	return p.IntentID != nil && (p.State == "incomplete" || p.State == "failed") && !p.SessionOpen
+}
+
+// Prefilled is whether the page asks for an amount.
+func (p paymentDetail) Prefilled() bool { return p.CanRefund() || p.CanCapture() }
+
+const ofCharge = `c.card->>'brand' AS brand, c.card->>'last4' AS last4,
+	       concat(lpad(c.card->>'exp_month', 2, '0'), ' / ', right(c.card->>'exp_year', 2)) AS expiry, c.card->>'country' AS country`
+
+const selectPlainPayment = `
+	SELECT c.account_id, c.id, c.payment_intent_id AS intent_id, c.id AS charge_id, c.livemode, p.state, c.status, c.disputed, c.amount, c.amount_captured,
+	       c.amount_refunded, c.amount_charged_back, c.currency, c.description, c.customer_id, ` + ofCharge + `,
+	       c.failure_code, c.failure_message, c.acquirer_reference, c.request_id, c.balance_transaction AS balance_tx, c.capture_before,
+	       NULL::text AS checkout_session, false AS session_open, c.created_at
 	FROM accounts a
 	JOIN charges c ON c.account_id = a.id AND c.id = @id
-	CROSS JOIN LATERAL (SELECT ` + paymentState + ` AS state) p`
+	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state) p`
+
+const selectIntentPayment = `
+	SELECT i.account_id, i.id, i.id AS intent_id, c.id AS charge_id, i.livemode, p.state, i.status, coalesce(c.disputed, false) AS disputed, i.amount,
+	       coalesce(c.amount_captured, 0) AS amount_captured, coalesce(c.amount_refunded, 0) AS amount_refunded,
+	       coalesce(c.amount_charged_back, 0) AS amount_charged_back, i.currency, i.description, i.customer_id,
+	       coalesce(c.brand, m.brand, '') AS brand, coalesce(c.last4, m.last4, '') AS last4, coalesce(c.expiry, m.expiry, '') AS expiry,
+	       coalesce(c.country, m.country, '') AS country,
+	       coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code, coalesce(c.failure_message, i.last_payment_error->>'message') AS failure_message,
+	       c.acquirer_reference, i.request_id, c.balance_transaction AS balance_tx, c.capture_before, i.checkout_session,
+	       coalesce(v.status = 'open', false) AS session_open, i.created_at
+	FROM accounts a
+	JOIN payment_intents i ON i.account_id = a.id AND i.id = @id
+	LEFT JOIN LATERAL (SELECT c.*, ` + ofCharge + ` FROM charges c WHERE c.account_id = i.account_id AND c.id = i.latest_charge) c ON true
+	LEFT JOIN LATERAL (SELECT ` + ofCharge + ` FROM payment_methods c WHERE c.account_id = i.account_id AND c.id = i.payment_method_id) m ON true
+	LEFT JOIN checkout_sessions v ON v.account_id = i.account_id AND v.id = i.checkout_session
+	CROSS JOIN LATERAL (SELECT ` + intentState + ` AS state) p`
 
 type refund struct {
 	ID        string
@@ -73,16 +105,35 @@ const selectRefunds = `
 	SELECT id, amount, currency, status, kind, reason, request_id, created_at FROM refunds
 	WHERE charge_id = @id AND account_id = @account_id ORDER BY id`
 
+// try is a charge of an intent: all but the last were declined.
+type try struct {
+	ID          string
+	State       string
+	Brand       string
+	Last4       string
+	FailureCode *string
+	RequestID   string
+	CreatedAt   time.Time
+}
+
+const selectTries = `
+	SELECT c.id, p.state, c.card->>'brand' AS brand, c.card->>'last4' AS last4, c.failure_code, c.request_id, c.created_at
+	FROM charges c
+	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state) p
+	WHERE c.payment_intent_id = @id AND c.account_id = @account_id
+	ORDER BY c.id`
+
 type paymentPage struct {
 	Payment  paymentDetail
 	Refunds  []refund
-	Requests []*inspect.Request
-	Lines    []inspect.Line
-	CSRF     string
-	Key      string // of the form on this page
-	Typed    string // what was typed into it
-	Wrong    string // what the API said against it
-	Open     bool   // the fate of the request is not known yet
+	Tries    []try
+	Disputes []dispute
+	story
+	CSRF  string
+	Key   string // of the form on this page
+	Typed string // what was typed into it
+	Wrong string // what the API said against it
+	Open  bool   // the fate of the request is not known yet
 }
 
 func (s *Server) payment(w http.ResponseWriter, r *http.Request) {
@@ -100,36 +151,59 @@ func (s *Server) showPayment(w http.ResponseWriter, r *http.Request, status int,
 		s.notFound(w, r)
 		return
 	}
+	if found.ID != r.PathValue("id") && r.Method == http.MethodGet { // a charge is shown with its intent
+		http.Redirect(w, r, "/dashboard/payments/"+found.ID, http.StatusSeeOther)
+		return
+	}
 	page.Payment = *found
-	page.Refunds, err = read[refund](r.Context(), s, selectRefunds, pgx.StrictNamedArgs{"id": found.ID, "account_id": found.AccountID})
-	if err != nil {
+	if err := s.around(r, &page); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	page.Requests, err = inspect.Story(r.Context(), s.Pool, s.books(), inspect.Subject{Kind: "charge", AccountID: found.AccountID, ID: found.ID})
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	page.Lines, page.CSRF = inspect.Timeline(page.Requests...), s.guard.token(r)
+	page.CSRF = s.guard.token(r)
 	if page.Typed == "" {
 		page.Typed = decimal(found.Refundable(), found.Currency)
 	}
 	s.render(w, r, status, "dashboard/payment", web.Page{Title: "Payment " + found.ID, Here: "payments", Desk: true, Data: page})
 }
 
+// around reads what belongs to a payment.
+func (s *Server) around(r *http.Request, page *paymentPage) (err error) {
+	p, kind := page.Payment, "charge"
+	if p.IntentID != nil {
+		kind = "payment_intent"
+		page.Tries, err = read[try](r.Context(), s, selectTries, pgx.StrictNamedArgs{"id": p.ID, "account_id": p.AccountID})
+		if err != nil {
+			return err
+		}
+	}
+	if p.ChargeID != nil {
+		page.Refunds, err = read[refund](r.Context(), s, selectRefunds, pgx.StrictNamedArgs{"id": *p.ChargeID, "account_id": p.AccountID})
+		if err != nil {
+			return err
+		}
+		page.Disputes, err = read[dispute](r.Context(), s, selectDisputesOf, pgx.StrictNamedArgs{"charge_id": *p.ChargeID, "account_id": p.AccountID})
+		if err != nil {
+			return err
+		}
+	}
+	page.story, err = s.story(r, inspect.Subject{Kind: kind, AccountID: p.AccountID, ID: p.ID})
+	return err
+}
+
+// findPayment reads the payment that an address names, by its intent or a charge.
 func (s *Server) findPayment(r *http.Request) (*paymentDetail, error) {
-	found, err := read[paymentDetail](r.Context(), s, selectPayment, pgx.StrictNamedArgs{"id": r.PathValue("id")})
+	args := pgx.StrictNamedArgs{"id": r.PathValue("id")}
+	found, err := read[paymentDetail](r.Context(), s, selectPlainPayment, args)
+	if err == nil && len(found) == 1 && found[0].IntentID != nil {
+		args["id"] = *found[0].IntentID
+		found = nil
+	}
+	if err == nil && len(found) == 0 {
+		found, err = read[paymentDetail](r.Context(), s, selectIntentPayment, args)
+	}
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	return &found[0], nil
-}
-
-// books is the acquirer's, or nothing that can be asked.
-func (s *Server) books() inspect.Books {
-	if s.Acquirer == nil {
-		return nil
-	}
-	return s.Acquirer
 }

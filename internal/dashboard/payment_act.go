@@ -18,20 +18,22 @@ type deed struct {
 	done string
 }
 
-// deeds name what the page's buttons do.
+// deedOf is what one of the page's buttons does, if that is left to do.
 func deedOf(p *paymentDetail, name string, amount int64) (deed, bool) {
 	sum, shown := strconv.FormatInt(amount, 10), money.Format(amount, p.Currency)
 	switch {
 	case name == "refund" && p.CanRefund():
-		return deed{"/v1/refunds", url.Values{"charge": {p.ID}, "amount": {sum}}, shown + " was refunded."}, true
-	case name == "capture" && p.CanCapture() && p.PaymentIntentID != nil:
-		return deed{"/v1/payment_intents/" + *p.PaymentIntentID + "/capture", url.Values{"amount_to_capture": {sum}}, shown + " was captured."}, true
+		return deed{"/v1/refunds", url.Values{"charge": {*p.ChargeID}, "amount": {sum}}, shown + " was refunded."}, true
+	case name == "capture" && p.CanCapture() && p.IntentID != nil:
+		return deed{"/v1/payment_intents/" + *p.IntentID + "/capture", url.Values{"amount_to_capture": {sum}}, shown + " was captured."}, true
 	case name == "capture" && p.CanCapture():
 		return deed{"/v1/charges/" + p.ID + "/capture", url.Values{"amount": {sum}}, shown + " was captured."}, true
-	case name == "release" && p.CanCapture() && p.PaymentIntentID != nil:
-		return deed{"/v1/payment_intents/" + *p.PaymentIntentID + "/cancel", url.Values{}, "The hold was let go."}, true
+	case name == "release" && p.CanCapture() && p.IntentID != nil:
+		return deed{"/v1/payment_intents/" + *p.IntentID + "/cancel", url.Values{}, "The hold was let go."}, true
 	case name == "release" && p.CanCapture():
 		return deed{"/v1/refunds", url.Values{"charge": {p.ID}}, "The hold was let go."}, true
+	case name == "cancel" && p.CanCancel():
+		return deed{"/v1/payment_intents/" + p.ID + "/cancel", url.Values{}, "The payment was canceled."}, true
 	}
 	return deed{}, false
 }
@@ -51,7 +53,7 @@ func (s *Server) postPayment(w http.ResponseWriter, r *http.Request) {
 	}
 	again := paymentPage{Key: key, Typed: typed}
 	amount, err := parseAmount(typed, p.Currency)
-	if err != nil && r.PathValue("deed") != "release" {
+	if err != nil && asksForAmount(r.PathValue("deed")) {
 		again.Wrong = err.Error()
 		s.showPayment(w, r, http.StatusUnprocessableEntity, again)
 		return
@@ -81,6 +83,8 @@ func (s *Server) postPayment(w http.ResponseWriter, r *http.Request) {
 	}
 	s.showPayment(w, r, a.Status, again)
 }
+
+func asksForAmount(deed string) bool { return deed == "refund" || deed == "capture" }
 
 const keyIsTaken = `SELECT true AS taken FROM requests WHERE key = @key AND account_id = @account_id LIMIT 1`
 

@@ -1,7 +1,7 @@
 package dashboard
 
 import (
-	"encoding/csv"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -12,10 +12,12 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/money"
 )
 
-// payment is a line of the list of payments.
+// payment is a line of the list of payments: an intent with the charge that pays
+// it, or a charge that was made without one.
 type payment struct {
 	ID             string
 	State          string
+	Disputed       bool
 	Amount         int64
 	AmountRefunded int64
 	Currency       string
@@ -29,51 +31,121 @@ type payment struct {
 	CreatedAt      time.Time
 }
 
-// paymentState is a charge's state in a word. What a partial capture let go
+// chargeState is a charge's state in a word. What a partial capture let go
 // counts among the refunded, but was never taken.
-const paymentState = `CASE
+const chargeState = `CASE
 	WHEN c.status = 'failed' THEN 'failed' WHEN c.status = 'pending' THEN 'pending'
 	WHEN NOT c.captured AND c.amount_refunded >= c.amount THEN 'released' WHEN NOT c.captured THEN 'uncaptured'
 	WHEN c.amount_refunded >= c.amount THEN 'refunded' WHEN c.amount_refunded > c.amount - c.amount_captured THEN 'partly_refunded'
 	ELSE 'succeeded' END`
 
-const selectPayments = `
-	SELECT c.id, p.state, c.amount, c.amount_refunded, c.currency, c.description, c.customer_id, c.card->>'brand' AS brand, c.card->>'last4' AS last4,
-	       c.failure_code, c.request_id, c.created_at,
+// intentState is an intent's. Once it is paid, its charge has the word. Nobody has
+// paid an incomplete one yet; somebody has tried a failed one.
+const intentState = `CASE i.status
+	WHEN 'succeeded' THEN ` + chargeState + ` WHEN 'requires_capture' THEN 'uncaptured' WHEN 'processing' THEN 'pending' WHEN 'canceled' THEN 'canceled'
+	WHEN 'requires_payment_method' THEN CASE WHEN i.last_payment_error IS NULL THEN 'incomplete' ELSE 'failed' END
+	ELSE 'incomplete' END`
+
+// Both halves of the list are filtered, sorted and cut by themselves, along their
+// primary keys, and then merged. What follows the prefix of an id says its time.
+const (
+	intentPayments = `
+	SELECT i.id, p.state, coalesce(c.disputed, false) AS disputed, i.amount, coalesce(c.amount_refunded, 0) AS amount_refunded, i.currency, i.description,
+	       i.customer_id, p.brand, p.last4, coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code, i.request_id, i.created_at,
+	       (SELECT count(*) FROM takeovers t WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id) AND t.was = 'running') AS takeovers
+	FROM payment_intents i
+	LEFT JOIN charges c ON c.account_id = i.account_id AND c.id = i.latest_charge
+	LEFT JOIN payment_methods m ON m.account_id = i.account_id AND m.id = i.payment_method_id
+	CROSS JOIN LATERAL (SELECT ` + intentState + ` AS state, i.amount, i.currency, i.customer_id, i.created_at,
+	       coalesce(c.card->>'brand', m.card->>'brand', '') AS brand, coalesce(c.card->>'last4', m.card->>'last4', '') AS last4) p
+	WHERE i.account_id = @account_id AND i.livemode = @livemode` + paymentFilters + `
+	  AND (NOT @crashed::boolean OR EXISTS (
+	      SELECT FROM takeovers t WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id) AND t.was = 'running'))`
+
+	plainPayments = `
+	SELECT c.id, p.state, c.disputed, c.amount, c.amount_refunded, c.currency, c.description,
+	       c.customer_id, p.brand, p.last4, c.failure_code, c.request_id, c.created_at,
 	       (SELECT count(*) FROM takeovers t WHERE t.account_id = c.account_id AND t.request_id = c.request_id AND t.was = 'running') AS takeovers
 	FROM charges c
-	CROSS JOIN LATERAL (SELECT ` + paymentState + ` AS state) p
-	WHERE c.account_id = @account_id AND c.livemode = @livemode
-	  AND (@state = '' OR p.state = @state)
-	  AND (@customer = '' OR c.customer_id = @customer)
-	  AND (@ends_in = '' OR c.card->>'last4' = @ends_in)
-	  AND (@since::timestamptz IS NULL OR c.created_at >= @since)
-	  AND (@until::timestamptz IS NULL OR c.created_at < @until)
+	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state, c.amount, c.currency, c.customer_id, c.created_at, c.card->>'brand' AS brand, c.card->>'last4' AS last4) p
+	WHERE c.account_id = @account_id AND c.livemode = @livemode AND c.payment_intent_id IS NULL` + paymentFilters + `
 	  AND (NOT @crashed::boolean OR EXISTS (
 	      SELECT FROM takeovers t WHERE t.account_id = c.account_id AND t.request_id = c.request_id AND t.was = 'running'))`
 
-const (
-	paymentsDown = selectPayments + ` AND (@before = '' OR c.id < @before) ORDER BY c.id DESC LIMIT @limit`
-	paymentsUp   = selectPayments + ` AND c.id > @after ORDER BY c.id LIMIT @limit`
+	// An amount is given in units of its own currency, and kept in the smallest.
+	paymentFilters = `
+	  AND (@state = '' OR p.state = @state)
+	  AND (@customer = '' OR p.customer_id = @customer)
+	  AND (@brand = '' OR p.brand = @brand)
+	  AND (@ends_in = '' OR p.last4 = @ends_in)
+	  AND (@currency = '' OR p.currency = @currency)
+	  AND (@least::numeric IS NULL OR p.amount >= @least * CASE WHEN p.currency = ANY (@whole::text[]) THEN 1 WHEN p.currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END)
+	  AND (@most::numeric IS NULL OR p.amount <= @most * CASE WHEN p.currency = ANY (@whole::text[]) THEN 1 WHEN p.currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END)
+	  AND (@since::timestamptz IS NULL OR p.created_at >= @since)
+	  AND (@until::timestamptz IS NULL OR p.created_at < @until)`
+
+	paymentsDown = `SELECT * FROM (
+		(` + intentPayments + ` AND (@before = '' OR i.id < 'pi_' || substr(@before, 4)) ORDER BY i.id DESC LIMIT @limit)
+		UNION ALL
+		(` + plainPayments + ` AND (@before = '' OR c.id < 'ch_' || substr(@before, 4)) ORDER BY c.id DESC LIMIT @limit)) merged
+		ORDER BY substr(id, 4) DESC LIMIT @limit`
+	paymentsUp = `SELECT * FROM (
+		(` + intentPayments + ` AND i.id > 'pi_' || substr(@after, 4) ORDER BY i.id LIMIT @limit)
+		UNION ALL
+		(` + plainPayments + ` AND c.id > 'ch_' || substr(@after, 4) ORDER BY c.id LIMIT @limit)) merged
+		ORDER BY substr(id, 4) LIMIT @limit`
 )
 
-// paymentFilter is what the address asks for.
+var payments = lister[payment]{paymentsDown, paymentsUp, func(p payment) string { return p.ID }}
+
+// paymentFilter is what the address asks for, as it was written there.
 type paymentFilter struct {
-	State, Customer, Last4, From, To string
-	Crashed                          bool
+	State, Customer, Brand, Last4, Currency, Least, Most, From, To string
+	Crashed                                                        bool
 }
 
 func paymentFilterOf(r *http.Request) paymentFilter {
 	field := func(name string) string { return strings.TrimSpace(r.FormValue(name)) }
-	return paymentFilter{State: field("state"), Customer: field("customer"), Last4: field("last4"), From: field("from"), To: field("to"),
+	return paymentFilter{State: field("state"), Customer: field("customer"), Brand: field("brand"), Last4: field("last4"),
+		Currency: strings.ToLower(field("currency")), Least: field("min"), Most: field("max"), From: field("from"), To: field("to"),
 		Crashed: field("crashed") == "yes"}
 }
 
 // Any tells whether something is filtered away.
 func (f paymentFilter) Any() bool { return f != paymentFilter{} }
 
-func (f paymentFilter) args(of scope, limit int) pgx.StrictNamedArgs {
-	args := of.args(pgx.StrictNamedArgs{"state": f.State, "customer": f.Customer, "ends_in": f.Last4, "crashed": f.Crashed, "limit": limit,
+// Wrong says what in the filter cannot be read; it filters nothing.
+func (f paymentFilter) Wrong() string {
+	for _, amount := range []string{f.Least, f.Most} {
+		if _, ok := units(amount); !ok {
+			return fmt.Sprintf("“%s” is no amount: one looks like 20 or 20.00.", amount)
+		}
+	}
+	for _, day := range []string{f.From, f.To} {
+		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
+			return fmt.Sprintf("“%s” is no day: one looks like 2026-11-30.", day)
+		}
+	}
+	return ""
+}
+
+// units reads an amount in a currency's units, whichever it is. "" is none.
+func units(text string) (*string, bool) {
+	if text == "" {
+		return nil, true
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	if len(whole) > 12 || len(fraction) > 3 || whole == "" || strings.Trim(whole+fraction, "0123456789") != "" {
+		return nil, false
+	}
+	return &text, true
+}
+
+func (f paymentFilter) args(of scope) pgx.StrictNamedArgs {
+	least, _ := units(f.Least)
+	most, _ := units(f.Most)
+	args := of.args(pgx.StrictNamedArgs{"state": f.State, "customer": f.Customer, "brand": f.Brand, "ends_in": f.Last4, "currency": f.Currency,
+		"least": least, "most": most, "whole": currenciesOf(0), "mills": currenciesOf(3), "crashed": f.Crashed,
 		"since": (*time.Time)(nil), "until": (*time.Time)(nil)})
 	if day, err := time.Parse(time.DateOnly, f.From); err == nil {
 		args["since"] = &day
@@ -85,14 +157,26 @@ func (f paymentFilter) args(of scope, limit int) pgx.StrictNamedArgs {
 	return args
 }
 
+// currenciesOf are those with so many digits behind the point.
+func currenciesOf(digits int) (codes []string) {
+	for _, code := range money.Currencies() {
+		if money.Exponent(code) == digits {
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}
+
 type paymentsPage struct {
 	Payments []payment
 	Filter   paymentFilter
 	States   []chip
+	Brands   []string
 	Pager    pager
 	CSV      string
-	Newest   bool // the first page: what arrives appears on it
 }
+
+var brands = []string{"visa", "mastercard", "amex", "discover", "diners", "jcb", "unionpay"}
 
 func (s *Server) payments(w http.ResponseWriter, r *http.Request) {
 	of, err := s.scope(r)
@@ -100,22 +184,15 @@ func (s *Server) payments(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	filter, k := paymentFilterOf(r), keysetOf(r)
-	args, sql := filter.args(of, pageSize+1), paymentsDown
-	if k.backwards() {
-		sql, args["after"] = paymentsUp, k.After
-	} else {
-		args["before"] = k.Before
-	}
-	found, err := read[payment](r.Context(), s, sql, args)
+	page := paymentsPage{Filter: paymentFilterOf(r), Brands: brands, CSV: strings.Replace(with(r.URL, "before", "", "after"), "/payments", "/payments.csv", 1)}
+	page.Payments, page.Pager, err = payments.page(s, r, page.Filter.args(of))
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	page := paymentsPage{Filter: filter, Newest: k == keyset{}, CSV: strings.Replace(with(r.URL, "before", "", "after"), "/payments", "/payments.csv", 1)}
-	page.Payments, page.Pager = turn(r, k, found, func(p payment) string { return p.ID })
 	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{"succeeded", "Succeeded"}, [2]string{"uncaptured", "Uncaptured"},
-		[2]string{"partly_refunded", "Partly refunded"}, [2]string{"refunded", "Refunded"}, [2]string{"failed", "Failed"}, [2]string{"pending", "Pending"})
+		[2]string{"partly_refunded", "Partly refunded"}, [2]string{"refunded", "Refunded"}, [2]string{"failed", "Failed"},
+		[2]string{"incomplete", "Incomplete"}, [2]string{"canceled", "Canceled"}, [2]string{"pending", "Pending"})
 	s.list(w, r, of, "dashboard/payments", "payments", "Payments", page)
 }
 
@@ -129,45 +206,23 @@ func (s *Server) paymentsCSV(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	args := paymentFilterOf(r).args(of, csvLimit)
-	args["before"] = ""
-	found, err := read[payment](r.Context(), s, paymentsDown, args)
+	found, err := payments.latest(s, r, paymentFilterOf(r).args(of), csvLimit)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="payments.csv"`)
-	out := csv.NewWriter(w)
-	_ = out.Write([]string{"id", "created (UTC)", "state", "amount", "currency", "minor units", "refunded minor units", "customer", "card", "description", "failure", "request"})
+	rows := [][]string{{"id", "created (UTC)", "state", "amount", "currency", "minor units", "refunded minor units", "customer", "card", "description", "failure", "request"}}
 	for _, p := range found {
-		_ = out.Write([]string{p.ID, p.CreatedAt.UTC().Format(time.RFC3339), p.State, decimal(p.Amount, p.Currency), p.Currency,
-			strconv.FormatInt(p.Amount, 10), strconv.FormatInt(p.AmountRefunded, 10), harmless(p.CustomerID), p.Brand + " " + p.Last4,
-			harmless(p.Description), harmless(p.FailureCode), p.RequestID})
+		rows = append(rows, []string{p.ID, p.CreatedAt.UTC().Format(time.RFC3339), p.State, decimal(p.Amount, p.Currency), p.Currency,
+			strconv.FormatInt(p.Amount, 10), strconv.FormatInt(p.AmountRefunded, 10), word(p.CustomerID), strings.TrimSpace(p.Brand + " " + p.Last4),
+			word(p.Description), word(p.FailureCode), p.RequestID})
 	}
-	out.Flush()
+	download(w, "payments.csv", rows)
 }
 
-// harmless keeps a spreadsheet from running what a customer wrote as a formula.
-func harmless(text *string) string {
+func word(text *string) string {
 	if text == nil {
 		return ""
 	}
-	if strings.ContainsRune("=+-@\t\r", rune((*text + " ")[0])) {
-		return "'" + *text
-	}
 	return *text
-}
-
-// decimal writes an amount as a number: 20.00.
-func decimal(amount int64, currency string) string {
-	exponent := money.Exponent(currency)
-	digits := strconv.FormatInt(amount, 10)
-	if exponent == 0 {
-		return digits
-	}
-	if missing := exponent + 1 - len(digits); missing > 0 {
-		digits = strings.Repeat("0", missing) + digits
-	}
-	return digits[:len(digits)-exponent] + "." + digits[len(digits)-exponent:]
 }

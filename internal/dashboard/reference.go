@@ -43,6 +43,7 @@ type example struct {
 	Query  string            `json:"query"`
 	Body   string            `json:"body"`
 	Status int               `json:"status"`
+	Code   string            `json:"code"` // of the error, where it is one
 }
 
 // resource is a page of the reference.

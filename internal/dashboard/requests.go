@@ -48,6 +48,8 @@ const (
 	loggedUp   = selectLogged + ` AND r.id > @after ORDER BY r.id LIMIT @limit`
 )
 
+var requestLog = lister[logged]{loggedDown, loggedUp, func(l logged) string { return l.ID }}
+
 type requestsPage struct {
 	Requests []logged
 	Results  []chip
@@ -56,7 +58,6 @@ type requestsPage struct {
 	Again    bool
 	Status   string
 	Pager    pager
-	Newest   bool
 	Filtered bool
 }
 
@@ -79,30 +80,21 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
 	for _, f := range flows {
 		page.Flows = append(page.Flows, f.Flow)
 	}
-	found, err := s.logged(r, of, page, nil)
+	page.Requests, page.Pager, err = s.logged(r, of, page, nil)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	k := keysetOf(r)
-	page.Newest = k == keyset{}
-	page.Requests, page.Pager = turn(r, k, found, func(l logged) string { return l.ID })
 	page.Results = chips(r, "status", [2]string{"", "All"}, [2]string{"ok", "Succeeded"}, [2]string{"error", "Refused"}, [2]string{"none", "Unfinished"})
 	s.list(w, r, of, "dashboard/requests", "requests", "Requests", page)
 }
 
-func (s *Server) logged(r *http.Request, of scope, page requestsPage, states []string) ([]logged, error) {
+func (s *Server) logged(r *http.Request, of scope, page requestsPage, states []string) ([]logged, pager, error) {
 	if states == nil {
 		states = []string{}
 	}
-	k, sql := keysetOf(r), loggedDown
-	args := of.args(pgx.StrictNamedArgs{"flow": page.Flow, "status": page.Status, "again": page.Again, "states": states, "limit": pageSize + 1})
-	if k.backwards() {
-		sql, args["after"] = loggedUp, k.After
-	} else {
-		args["before"] = k.Before
-	}
-	return read[logged](r.Context(), s, sql, args)
+	args := of.args(pgx.StrictNamedArgs{"flow": page.Flow, "status": page.Status, "again": page.Again, "states": states})
+	return requestLog.page(s, r, args)
 }
 
 // Short is a key as far as a line has room for it.

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -49,26 +50,31 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	s.render(w, r, http.StatusOK, "dashboard/search", web.Page{Title: "Search", Here: "search", Desk: true, Data: page})
 }
 
-const selectPaymentOf = `
+// What has no page of its own is shown with what it belongs to: a refund with its
+// payment, a kept card with its customer, anything else with the request that made it.
+const selectPageOf = `
 	SELECT charge_id AS id FROM refunds WHERE account_id = @account_id AND id = @id
-	UNION ALL
-	(SELECT id FROM charges WHERE account_id = @account_id AND payment_intent_id = @id ORDER BY id DESC LIMIT 1)
-	UNION ALL
-	SELECT request_id FROM payment_intents WHERE account_id = @account_id AND id = @id
-	LIMIT 1`
+	UNION ALL SELECT coalesce(customer_id, request_id) FROM payment_methods WHERE account_id = @account_id AND id = @id
+	UNION ALL SELECT customer_id FROM cards WHERE account_id = @account_id AND id = @id
+	UNION ALL SELECT request_id FROM setup_intents WHERE account_id = @account_id AND id = @id
+	UNION ALL SELECT request_id FROM products WHERE account_id = @account_id AND id = @id
+	UNION ALL SELECT request_id FROM prices WHERE account_id = @account_id AND id = @id
+	UNION ALL SELECT charge_id FROM settlements WHERE account_id = @account_id AND id = @id`
 
-// pageOf is where a subject is shown. A refund and an intent are shown with their
-// payment, or, without one, with the request that made them.
+// pageOf is where a subject is shown. Its id may be the merchant's own, and say
+// nothing of its kind.
 func (s *Server) pageOf(r *http.Request, of inspect.Subject) (string, error) {
-	id := of.ID
-	if of.Kind == "refund" || of.Kind == "payment_intent" {
-		found, err := read[struct{ ID string }](r.Context(), s, selectPaymentOf, pgx.StrictNamedArgs{"account_id": of.AccountID, "id": of.ID})
-		if err != nil {
-			return "", err
+	switch of.Kind {
+	case "test_clock":
+		return "/dashboard/clock", nil
+	case "customer":
+		return "/dashboard/customers/" + url.PathEscape(of.ID), nil
+	case "refund", "payment_method", "card", "setup_intent", "product", "price", "settlement":
+		found, err := read[struct{ ID string }](r.Context(), s, selectPageOf, pgx.StrictNamedArgs{"account_id": of.AccountID, "id": of.ID})
+		if err != nil || len(found) == 0 {
+			return "/dashboard/requests", err
 		}
-		if len(found) > 0 {
-			id = found[0].ID
-		}
+		return web.Href(found[0].ID), nil
 	}
-	return web.Href(id), nil
+	return web.Href(of.ID), nil
 }

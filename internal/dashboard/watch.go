@@ -15,11 +15,14 @@ import (
 
 // versions names the state of each topic: what differs has changed. Events tell
 // of every change of money; requests change without one, but only while they are
-// unfinished, and those are few.
+// unfinished, and those are few. Of deliveries, the latest are looked at, and those
+// that wait.
 type versions struct {
 	Money    string `json:"money"`
 	Requests string `json:"requests"`
 	Workers  string `json:"workers"`
+
+	Deliveries string `json:"deliveries"`
 }
 
 const selectVersions = `
@@ -27,7 +30,11 @@ const selectVersions = `
 	       coalesce((SELECT max(last.id) FROM accounts a CROSS JOIN LATERAL (SELECT max(r.id) AS id FROM requests r WHERE r.account_id = a.id) last), '')
 	           || (SELECT concat('/', count(*), '/', sum(epoch), '/', sum(ord), '/', count(*) FILTER (WHERE state = 'held'), '/', count(*) FILTER (WHERE state = 'parked'))
 	                 FROM requests WHERE state IN ('running', 'parked', 'held')) AS requests,
-	       (SELECT concat(count(*), '/', max(id)) FROM workers WHERE alive_until > clock_timestamp()) AS workers`
+	       (SELECT concat(count(*), '/', max(id)) FROM workers WHERE alive_until > clock_timestamp()) AS workers,
+	       concat((SELECT count(*) FROM (SELECT FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL LIMIT 1000) waiting), '/',
+	              (SELECT sum(latest.attempts) FROM accounts a CROSS JOIN LATERAL (
+	                  SELECT sum(attempts) AS attempts FROM (SELECT attempts FROM webhook_deliveries d WHERE d.account_id = a.id ORDER BY d.event_id DESC LIMIT 8) d) latest), '/',
+	              (SELECT count(*) FROM webhook_deliveries WHERE claimed_by IS NOT NULL)) AS deliveries`
 
 // watchEvery is how late a page may be.
 const watchEvery = 400 * time.Millisecond

@@ -13,7 +13,7 @@ import (
 
 // Subject is what a name stands for: an object of some account, or a request.
 type Subject struct {
-	Kind      string // charge, refund, payment_intent, customer, event, posting, request
+	Kind      string // charge, payout, event, … as the API calls it; posting; request
 	AccountID string
 	ID        string
 }
@@ -24,7 +24,18 @@ const subjects = `
 	SELECT 'charge' AS kind, o.account_id, o.id FROM accounts a JOIN charges o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'refund', o.account_id, o.id FROM accounts a JOIN refunds o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'payment_intent', o.account_id, o.id FROM accounts a JOIN payment_intents o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'setup_intent', o.account_id, o.id FROM accounts a JOIN setup_intents o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'checkout_session', o.account_id, o.id FROM accounts a JOIN checkout_sessions o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'customer', o.account_id, o.id FROM accounts a JOIN customers o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'payment_method', o.account_id, o.id FROM accounts a JOIN payment_methods o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'card', o.account_id, o.id FROM accounts a JOIN cards o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'product', o.account_id, o.id FROM accounts a JOIN products o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'price', o.account_id, o.id FROM accounts a JOIN prices o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'dispute', o.account_id, o.id FROM accounts a JOIN disputes o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'payout', o.account_id, o.id FROM accounts a JOIN payouts o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'settlement', o.account_id, o.id FROM accounts a JOIN settlements o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'webhook_endpoint', o.account_id, o.id FROM accounts a JOIN webhook_endpoints o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'test_clock', o.account_id, o.id FROM accounts a JOIN test_clocks o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'event', o.account_id, o.id FROM accounts a JOIN events o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'posting', b.account_id, o.id FROM ledger_books b JOIN ledger_postings o ON o.book_id = b.id AND o.id = @name
 	UNION ALL SELECT 'request', o.account_id, o.id FROM accounts a JOIN requests o ON o.account_id = a.id AND o.id = @name
@@ -44,14 +55,30 @@ func Find(ctx context.Context, db idempotency.Reader, name string) ([]Subject, e
 	return slices.Compact(found), nil
 }
 
-// family is an object and those it is about: a charge with its intent and refunds.
+// family is an object and those it is about: a payment's intent and session, its
+// charges, and what became of them.
 const family = `
-	SELECT @id::text AS id
-	UNION SELECT id FROM charges WHERE account_id = @account_id AND payment_intent_id = @id
-	UNION SELECT payment_intent_id FROM charges WHERE account_id = @account_id AND id = @id AND payment_intent_id IS NOT NULL
-	UNION SELECT id FROM refunds WHERE charge_id = @id AND account_id = @account_id
-	UNION SELECT id FROM refunds WHERE payment_intent_id = @id AND account_id = @account_id
-	UNION SELECT charge_id FROM refunds WHERE account_id = @account_id AND id = @id`
+	WITH named AS (
+		SELECT @id::text AS id
+		UNION SELECT charge_id FROM refunds WHERE account_id = @account_id AND id = @id
+		UNION SELECT charge_id FROM disputes WHERE account_id = @account_id AND id = @id
+		UNION SELECT charge_id FROM settlements WHERE account_id = @account_id AND id = @id
+	), intents AS (
+		SELECT id FROM named
+		UNION SELECT c.payment_intent_id FROM charges c JOIN named n ON n.id = c.id WHERE c.account_id = @account_id AND c.payment_intent_id IS NOT NULL
+		UNION SELECT payment_intent_id FROM checkout_sessions WHERE account_id = @account_id AND id = @id AND payment_intent_id IS NOT NULL
+		UNION SELECT setup_intent_id FROM checkout_sessions WHERE account_id = @account_id AND id = @id AND setup_intent_id IS NOT NULL
+	), charged AS (
+		SELECT c.id FROM charges c JOIN intents i ON c.payment_intent_id = i.id WHERE c.account_id = @account_id
+		UNION SELECT id FROM named
+	)
+	SELECT id FROM intents
+	UNION SELECT id FROM charged
+	UNION SELECT checkout_session FROM payment_intents p JOIN intents i ON i.id = p.id WHERE p.account_id = @account_id AND checkout_session IS NOT NULL
+	UNION SELECT r.id FROM refunds r JOIN charged c ON r.charge_id = c.id WHERE r.account_id = @account_id
+	UNION SELECT d.id FROM disputes d JOIN charged c ON d.charge_id = c.id WHERE d.account_id = @account_id
+	UNION SELECT original_payout FROM payouts WHERE account_id = @account_id AND id = @id AND original_payout IS NOT NULL
+	UNION SELECT reversed_by FROM payouts WHERE account_id = @account_id AND id = @id AND reversed_by IS NOT NULL`
 
 // requestsOf are the requests that made and changed some objects. Events are only
 // searched from the time of the first object on, and not without end: no index
@@ -60,7 +87,18 @@ const requestsOf = `
 	SELECT request_id FROM charges WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM refunds WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM payment_intents WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM setup_intents WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM checkout_sessions WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM customers WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM payment_methods WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM cards WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM products WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM prices WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM disputes WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM payouts WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM settlements WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM webhook_endpoints WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM test_clocks WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT p.request_id FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
 		WHERE b.account_id = @account_id AND (p.source = ANY (@ids::text[]) OR p.id = ANY (@ids::text[]))
 	UNION SELECT request_id FROM events WHERE account_id = @account_id AND id = ANY (@ids::text[])
@@ -106,13 +144,16 @@ func requestsAbout(ctx context.Context, db idempotency.Reader, of Subject) ([]st
 	return texts(ctx, db, requestsOf, pgx.StrictNamedArgs{"account_id": of.AccountID, "ids": ids, "since": "evt_" + earliest(ids)})
 }
 
-// earliest is the part of ids that says when the first of them was made.
+// earliest is the part of ids that says when the first of them was made. An id
+// that a merchant has chosen says nothing.
 func earliest(ids []string) string {
 	first := ""
 	for _, id := range ids {
-		_, made, _ := strings.Cut(id, "_")
-		made = made[:min(8, len(made))]
-		if first == "" || made < first {
+		made := id[strings.LastIndex(id, "_")+1:]
+		if len(made) != 24 {
+			continue
+		}
+		if made = made[:8]; first == "" || made < first {
 			first = made
 		}
 	}

@@ -80,7 +80,7 @@ func (r *Request) work(add func(at time.Time, kind Kind, ref, text, detail strin
 	for _, c := range r.Calls {
 		add(c.AskedAt, Called, c.DerivedKey, "call to the acquirer announced", said(c.Phase)+", "+sent(c.Sends))
 		for _, m := range c.Movements {
-			add(m.At, Moved, m.Reference, "acquirer: "+m.Verb+" "+money.Format(m.Amount, m.Currency)+", "+said(m.Result), happened(m.Kind))
+			add(m.At, Moved, m.Reference, "acquirer: "+said(m.Verb)+" "+money.Format(m.Amount, m.Currency)+", "+said(m.Result), happened(m.Kind))
 		}
 	}
 	for _, s := range r.Stations {

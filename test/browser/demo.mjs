@@ -1,5 +1,6 @@
 // A demo of one's own, with something in it to look at.
 import { spawn } from "node:child_process";
+import { createServer } from "node:http";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -42,7 +43,7 @@ export async function startDemo() {
 
 // furnish makes one of everything, and kills the server in the middle of a charge.
 export async function furnish(demo) {
-  const made = {};
+  const made = await furnishWebhooks(demo);
   made.customer = await demo.post("/v1/customers", { email: "jenny@example.com", name: "Jenny Rosen", source: "tok_visa" });
   await demo.post(`/v1/customers/${made.customer.id}`, { description: "Comes on Fridays" });
   for (let i = 1; i <= 27; i++) {
@@ -54,16 +55,64 @@ export async function furnish(demo) {
   made.yen = await demo.post("/v1/charges", { amount: 7000, currency: "jpy", source: "tok_amex" });
   made.held = await demo.post("/v1/charges", { amount: 4200, currency: "usd", source: "tok_visa", capture: "false", description: "Held for a week" });
   await demo.post("/v1/charges", { amount: 4200, currency: "usd", source: "tok_chargeDeclined" });
+  Object.assign(made, await furnishIntents(demo, made.customer));
   const heard = demo.heard();
   const broken = demo.post("/v1/charges", { amount: 9900, currency: "usd", source: "tok_visa", description: "Survivor" }, "survivor", "slow:2500").catch(() => {});
   await fetchUntil(`${demo.base}/dashboard/idempotency?state=running`, "survivor");
   process.kill(demo.pid, "SIGKILL");
   await broken;
-  await demo.says(/serve is back as (\d+)/, heard);
+  demo.pid = Number((await demo.says(/serve is back as (\d+)/, heard))[1]);
   made.survivor = await until(async () => {
     const charge = await demo.post("/v1/charges", { amount: 9900, currency: "usd", source: "tok_visa", description: "Survivor" }, "survivor", "slow:2500").catch(() => ({}));
     return charge.status === "succeeded" && charge;
   });
+  made.dispute = await until(async () => (await demo.get("/v1/disputes?limit=1")).data?.[0]);
+  made.payout = await demo.post("/v1/payouts", { amount: 1000, currency: "usd", description: "For the winter" });
+  return made;
+}
+
+// furnishWebhooks makes a server that listens, and one that always breaks.
+async function furnishWebhooks(demo) {
+  const heard = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (part) => { body += part; }).on("end", () => {
+      heard.push({ path: request.url, id: JSON.parse(body).id, signature: request.headers["stripe-signature"] });
+      response.statusCode = request.url === "/broken" ? 500 : 200;
+      response.setHeader("x-answered-by", "a shop");
+      response.end(request.url === "/broken" ? "<b>something broke</b>" : '{"received": true}');
+    });
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  server.unref();
+  const base = `http://127.0.0.1:${server.address().port}`;
+  return {
+    heard, listens: base,
+    endpoint: await demo.post("/v1/webhook_endpoints", { url: `${base}/hook`, "enabled_events[]": "*", description: "The shop's own server" }),
+    broken: await demo.post("/v1/webhook_endpoints", { url: `${base}/broken`, "enabled_events[]": "customer.created" }),
+  };
+}
+
+// furnishIntents makes payments of every state, a checkout session and a clock.
+async function furnishIntents(demo, customer) {
+  const intent = (more) => demo.post("/v1/payment_intents", { amount: 2500, currency: "usd", "payment_method_types[]": "card", ...more });
+  const made = {};
+  made.intent = await intent({ amount: 12000, description: "Two sledges", customer: customer.id });
+  await demo.post(`/v1/payment_intents/${made.intent.id}/confirm`, { payment_method: "pm_card_visa_chargeDeclinedInsufficientFunds" });
+  made.intent = await demo.post(`/v1/payment_intents/${made.intent.id}/confirm`, { payment_method: "pm_card_visa" });
+  made.incomplete = await intent({ description: "Not paid yet" });
+  made.intentHeld = await intent({ amount: 6400, capture_method: "manual", confirm: "true", payment_method: "pm_card_mastercard", description: "Held, by an intent" });
+  made.declined = await intent({ description: "Declined" });
+  await demo.post(`/v1/payment_intents/${made.declined.id}/confirm`, { payment_method: "pm_card_visa_chargeDeclined" });
+  made.canceled = await intent({ description: "Changed his mind" });
+  await demo.post(`/v1/payment_intents/${made.canceled.id}/cancel`, {});
+  made.disputed = await demo.post("/v1/charges", { amount: 8800, currency: "usd", source: "tok_createDispute", description: "Never arrived" });
+  made.session = await demo.post("/v1/checkout/sessions", {
+    mode: "payment", success_url: "http://127.0.0.1/paid", cancel_url: "http://127.0.0.1/cart", customer_email: "jenny@example.com",
+    "line_items[0][price_data][currency]": "usd", "line_items[0][price_data][unit_amount]": 1500, "line_items[0][price_data][product_data][name]": "A mug", "line_items[0][quantity]": 2,
+  });
+  made.clock = await demo.post("/v1/test_helpers/test_clocks", { frozen_time: Math.floor(Date.now() / 1000), name: "For the payout" });
+  made.clock = await demo.post(`/v1/test_helpers/test_clocks/${made.clock.id}/advance`, { frozen_time: made.clock.frozen_time + 5 * 24 * 3600 });
   return made;
 }
 

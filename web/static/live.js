@@ -54,8 +54,17 @@ async function update() {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     for (const region of regions) region.take(page.getElementById(region.id));
     refreshTimes();
+    settle();
   } catch {
     say("reconnecting"); // the stream notices, too, and comes back
+  }
+}
+
+// What is about to change is looked at again: [data-unsettled].
+function settle() {
+  if (!document.hidden && [...regions].some((region) => region.querySelector("[data-unsettled]"))) {
+    clearTimeout(timer);
+    timer = setTimeout(update, 1500);
   }
 }
 
@@ -67,7 +76,7 @@ addEventListener("pageshow", connect);
 
 customElements.define("live-region", class extends HTMLElement {
   get topics() { return (this.getAttribute("topics") ?? "").split(" "); }
-  connectedCallback() { regions.add(this); connect(); this.ask(); }
+  connectedCallback() { regions.add(this); connect(); settle(); this.ask(); }
   disconnectedCallback() { regions.delete(this); clearTimeout(this.next); }
 
   ask() {

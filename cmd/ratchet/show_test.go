@@ -1,0 +1,166 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// ask sends a request to the demo's API and reads the answer.
+func (d *running) ask(t *testing.T, method, key, path string, params ...string) (answer map[string]any) {
+	t.Helper()
+	form := url.Values{}
+	for i := 0; i < len(params); i += 2 {
+		form.Add(params[i], params[i+1])
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, d.base+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth("sk_test_ratchet_demo", "")
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || json.Unmarshal(body, &answer) != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s was answered %d, %v: %s", method, path, response.StatusCode, err, body)
+	}
+	return answer
+}
+
+// make posts and returns the id of what was made.
+func (d *running) make(t *testing.T, path string, params ...string) string {
+	t.Helper()
+	return d.ask(t, http.MethodPost, "", path, params...)["id"].(string)
+}
+
+func TestShow(t *testing.T) {
+	t.Parallel()
+	d := startDemo(t, dataDir(t), nil)
+	atDemo := []string{"RATCHET_DATA_DIR=" + d.dir}
+
+	t.Run("whatever has an id has a story", func(t *testing.T) {
+		endpoint := d.make(t, "/v1/webhook_endpoints", "url", "http://127.0.0.1:1/hook", "enabled_events[]", "*")
+		customer := d.make(t, "/v1/customers", "email", "jenny@example.com")
+		card := d.make(t, "/v1/customers/"+customer+"/sources", "source", "tok_visa")
+		method := d.make(t, "/v1/payment_methods", "type", "card", "card[token]", "tok_visa")
+		charge := d.make(t, "/v1/charges", "amount", "5000", "currency", "usd", "source", "tok_bypassPending")
+		disputed := d.make(t, "/v1/charges", "amount", "2000", "currency", "usd", "source", "tok_createDispute")
+		price := d.make(t, "/v1/prices", "currency", "usd", "unit_amount", "1500", "product_data[name]", "A mug")
+		var dispute string
+		await(t, "the dispute", func() bool {
+			for _, one := range d.ask(t, http.MethodGet, "", "/v1/disputes?charge="+disputed)["data"].([]any) {
+				dispute = one.(map[string]any)["id"].(string)
+			}
+			return dispute != ""
+		})
+		posting := d.ask(t, http.MethodGet, "", "/v1/charges/"+charge)["balance_transaction"].(string)
+		event := d.ask(t, http.MethodGet, "", "/v1/events?limit=1")["data"].([]any)[0].(map[string]any)["id"].(string)
+		for kind, c := range map[string]struct{ id, told string }{
+			"charge":           {charge, "POST /v1/charges"},
+			"refund":           {d.make(t, "/v1/refunds", "charge", charge, "amount", "100"), "POST /v1/refunds"},
+			"payment_intent":   {d.make(t, "/v1/payment_intents", "amount", "900", "currency", "usd", "payment_method_types[]", "card"), "payment_intent.created"},
+			"setup_intent":     {d.make(t, "/v1/setup_intents", "payment_method_types[]", "card"), "setup_intent.created"},
+			"payment_method":   {method, "POST /v1/payment_methods"},
+			"card":             {card, "sources"},
+			"customer":         {customer, "customer.created"},
+			"price":            {price, "price.created"},
+			"product":          {d.ask(t, http.MethodGet, "", "/v1/prices/"+price)["product"].(string), "product.created"},
+			"checkout_session": {d.make(t, "/v1/checkout/sessions", "mode", "payment", "success_url", "https://shop.example/", "line_items[0][price]", price, "line_items[0][quantity]", "1"), "POST /v1/checkout/sessions"},
+			"dispute":          {dispute, "charge.dispute.created"},
+			"payout":           {d.make(t, "/v1/payouts", "amount", "1000", "currency", "usd"), "payout.created"},
+			"webhook_endpoint": {endpoint, "POST /v1/webhook_endpoints"},
+			"test_clock":       {d.make(t, "/v1/test_helpers/test_clocks", "frozen_time", fmt.Sprint(time.Now().Unix())), "test_helpers.test_clock.created"},
+			"event":            {event, ""},
+			"posting":          {posting, "gross: $50.00"},
+		} {
+			told := mustDo(t, atDemo, "show", c.id)
+			if want := fmt.Sprintf("%s %s, account acct_demo\n", kind, c.id); !strings.HasPrefix(told, want) || !strings.Contains(told, c.told) {
+				t.Errorf("show %s begins without %q, or does not tell of %q:\n%s", c.id, want, c.told, told)
+			}
+			if strings.Count(told, "\n") < 4 {
+				t.Errorf("%s has no story:\n%s", c.id, told)
+			}
+		}
+	})
+
+	t.Run("a key is told with who died over it, and what was taken over", func(t *testing.T) {
+		if err := syscall.Kill(d.pid["acquirer"], syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		broken := make(chan error, 1)
+		go func() { _, err := d.charge("killed over", ""); broken <- err }()
+		ours := d.connect(t, "RATCHET_DATABASE_URL")
+		await(t, "the call to be announced", func() bool {
+			var n int
+			err := ours.QueryRow(t.Context(), "SELECT count(*) FROM calls c JOIN requests r ON r.id = c.request_id WHERE r.key = 'killed over'").Scan(&n)
+			return err == nil && n == 1
+		})
+		if err := syscall.Kill(d.pid["serve"], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		d.awaitOutput(t, "serve is back as ")
+		<-broken
+		if err := syscall.Kill(d.pid["acquirer"], syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		d.mustCharge(t, "killed over")
+		told := mustDo(t, atDemo, "show", "killed over")
+		at := 0
+		for _, want := range []string{"POST /v1/charges", fmt.Sprintf("pid %d died", d.pid["serve"]), "took the request over", "charge.succeeded", "answer 200 stored"} {
+			next := strings.Index(told[at:], want)
+			if next < 0 {
+				t.Fatalf("%q does not follow in\n%s", want, told)
+			}
+			at += next
+		}
+	})
+
+	t.Run("what is not there is one sentence", func(t *testing.T) {
+		stdout, stderr, code := ratchet(t, atDemo, "show", "ch_nobody")
+		if code != exitFailed || stdout != "" || !strings.Contains(stderr, `nothing is called "ch_nobody"`) {
+			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+		}
+	})
+
+	t.Run("a key of two accounts is told as two stories", func(t *testing.T) {
+		key := strings.TrimSpace(mustDo(t, atDemo, "keys", "create", "--account", "acct_other", "--create-account", "Another"))
+		lines := strings.Split(key, "\n")
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.base+"/v1/customers", strings.NewReader("name=Other"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.SetBasicAuth(strings.Fields(lines[len(lines)-1])[len(strings.Fields(lines[len(lines)-1]))-1], "")
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("Idempotency-Key", "shared")
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Fatalf("the other account was answered %d", answer.StatusCode)
+		}
+		d.ask(t, http.MethodPost, "shared", "/v1/customers", "name", "Mine")
+		told := mustDo(t, atDemo, "show", "shared")
+		mine, others, _ := strings.Cut(told, "\n\nrequest ")
+		if strings.Count(told, "account acct_demo") != 1 || strings.Count(told, "account acct_other") != 1 || others == "" ||
+			strings.Contains(mine, "acct_demo") == strings.Contains(mine, "acct_other") {
+			t.Errorf("it is told as\n%s", told)
+		}
+	})
+}

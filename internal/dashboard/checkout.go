@@ -1,0 +1,141 @@
+package dashboard
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// session is a customer's visit to the checkout page.
+type session struct {
+	AccountID     string
+	ID            string
+	Livemode      bool
+	Mode          string
+	Status        string
+	PaymentStatus string
+	Amount        *int64 // nil: nothing is paid, a card is set up
+	Currency      string
+	Email         *string
+	CustomerID    *string
+	IntentID      *string
+	SetupID       *string
+	Reference     *string
+	SuccessURL    string  `db:"success_url"`
+	CancelURL     *string `db:"cancel_url"`
+	URL           string  `db:"url"`
+	ExpiresAt     time.Time
+	RequestID     string
+	CreatedAt     time.Time
+}
+
+const sessionColumns = `
+	SELECT v.account_id, v.id, v.livemode, v.mode, v.status, v.payment_status, v.amount_total AS amount, coalesce(v.currency, '') AS currency,
+	       coalesce(v.customer_details->>'email', v.customer_email) AS email, v.customer_id, v.payment_intent_id AS intent_id, v.setup_intent_id AS setup_id,
+	       v.client_reference_id AS reference, v.success_url, v.cancel_url, v.url, v.expires_at, v.request_id, v.created_at
+	FROM checkout_sessions v`
+
+const selectSessions = sessionColumns + `
+	WHERE v.account_id = @account_id AND v.livemode = @livemode AND (@state = '' OR v.status = @state)`
+
+const (
+	sessionsDown  = selectSessions + ` AND (@before = '' OR v.id < @before) ORDER BY v.id DESC LIMIT @limit`
+	sessionsUp    = selectSessions + ` AND v.id > @after ORDER BY v.id LIMIT @limit`
+	selectSession = sessionColumns + ` JOIN accounts a ON a.id = v.account_id WHERE v.id = @id`
+)
+
+var sessions = lister[session]{sessionsDown, sessionsUp, func(v session) string { return v.ID }}
+
+type sessionsPage struct {
+	Sessions []session
+	States   []chip
+	Filtered bool
+	Pager    pager
+}
+
+func (s *Server) sessions(w http.ResponseWriter, r *http.Request) {
+	of, err := s.scope(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page := sessionsPage{Filtered: r.FormValue("state") != ""}
+	page.Sessions, page.Pager, err = sessions.page(s, r, of.args(pgx.StrictNamedArgs{"state": r.FormValue("state")}))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{"open", "Open"}, [2]string{"complete", "Complete"}, [2]string{"expired", "Expired"})
+	s.list(w, r, of, "dashboard/sessions", "checkout", "Checkout sessions", page)
+}
+
+// item is a line of what a session is for.
+type item struct {
+	ID          string
+	Description string
+	Quantity    int64
+	Amount      int64 // of all of them together
+	PriceID     string
+}
+
+const selectItems = `
+	SELECT id, description, quantity, amount, price_id FROM checkout_items
+	WHERE session_id = @id AND account_id = @account_id ORDER BY id LIMIT 100`
+
+type sessionPage struct {
+	session
+	story
+	Items []item
+	Key   string // of the form that ends it
+}
+
+func (s *Server) findSession(r *http.Request) (*session, error) {
+	found, err := read[session](r.Context(), s, selectSession, pgx.StrictNamedArgs{"id": r.PathValue("id")})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+func (s *Server) session(w http.ResponseWriter, r *http.Request) {
+	found, err := s.findSession(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if found == nil {
+		s.notFound(w, r)
+		return
+	}
+	page := sessionPage{session: *found, Key: newKey("session")}
+	page.Items, err = read[item](r.Context(), s, selectItems, pgx.StrictNamedArgs{"id": page.ID, "account_id": page.AccountID})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page.story, err = s.story(r, inspect.Subject{Kind: "checkout_session", AccountID: page.AccountID, ID: page.ID})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.render(w, r, http.StatusOK, "dashboard/session", web.Page{Title: "Checkout session " + page.ID, Here: "checkout", Desk: true, Data: page})
+}
+
+// postSessionExpire ends a session in which nothing was paid.
+func (s *Server) postSessionExpire(w http.ResponseWriter, r *http.Request) {
+	v, err := s.findSession(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if v == nil {
+		s.notFound(w, r)
+		return
+	}
+	a, err := s.ask(r, v.AccountID, v.Livemode, http.MethodPost, "/v1/checkout/sessions/"+v.ID+"/expire", r.PostFormValue("key"), nil)
+	s.settle(w, r, a, err, "The session is over; nobody can pay in it any more.", "/dashboard/checkout/"+v.ID)
+}

@@ -1,0 +1,123 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// clock is a test clock: it moves its account's test mode ahead in time.
+type clock struct {
+	ID         string
+	Name       *string
+	Status     string
+	StartedAt  time.Time
+	FrozenTime time.Time
+	CreatedAt  time.Time
+}
+
+// Ahead is how far the clock was moved, in days and hours.
+func (c clock) Ahead() string { return spoken(c.FrozenTime.Sub(c.StartedAt)) }
+
+func spoken(d time.Duration) string {
+	days, hours := int(d.Hours())/24, int(d.Hours())%24
+	switch {
+	case d < time.Hour:
+		return "not at all"
+	case days == 0:
+		return strconv.Itoa(hours) + " h"
+	case hours == 0:
+		return strconv.Itoa(days) + " d"
+	}
+	return strconv.Itoa(days) + " d " + strconv.Itoa(hours) + " h"
+}
+
+const selectClocks = `
+	SELECT id, name, status, started_at, frozen_time, created_at FROM test_clocks
+	WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL
+	ORDER BY id DESC LIMIT 100`
+
+const selectTime = `SELECT account_time(@account_id, @livemode) AS now, extract(epoch FROM account_ahead(@account_id, @livemode))::float8 AS ahead`
+
+type clockPage struct {
+	Clocks   []clock
+	Now      time.Time
+	Ahead    float64 // seconds
+	Livemode bool
+	Key      string
+}
+
+// IsAhead is how far the account is, in days and hours, or "" where it is not.
+func (p clockPage) IsAhead() string {
+	if p.Ahead < 1 {
+		return ""
+	}
+	return spoken(time.Duration(p.Ahead * float64(time.Second)))
+}
+
+func (s *Server) clock(w http.ResponseWriter, r *http.Request) {
+	of, err := s.scope(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page := clockPage{Livemode: of.Livemode, Key: newKey("clock")}
+	if page.Clocks, err = read[clock](r.Context(), s, selectClocks, of.args(nil)); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	now, err := read[struct {
+		Now   time.Time
+		Ahead float64
+	}](r.Context(), s, selectTime, of.args(nil))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page.Now, page.Ahead = now[0].Now, now[0].Ahead
+	s.list(w, r, of, "dashboard/clock", "clock", "Test clock", page)
+}
+
+// postClock makes a clock that begins now.
+func (s *Server) postClock(w http.ResponseWriter, r *http.Request) {
+	of, err := s.scope(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	a, err := s.ask(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/test_helpers/test_clocks", r.PostFormValue("key"),
+		url.Values{"frozen_time": {strconv.FormatInt(time.Now().Unix(), 10)}, "name": {"Made in the dashboard"}})
+	s.settle(w, r, a, err, "The clock is there. Time runs on until somebody moves it.", "/dashboard/clock")
+}
+
+// steps are how far one press of a button moves a clock, in seconds.
+var steps = map[string]int64{"day": 24 * 3600, "week": 7 * 24 * 3600, "month": 30 * 24 * 3600}
+
+const selectClock = `SELECT id, name, status, started_at, frozen_time, created_at FROM test_clocks WHERE account_id = @account_id AND id = @id`
+
+// postAdvance moves a clock. The new time is reckoned from the one the page has
+// shown, so a form that is sent twice moves it once.
+func (s *Server) postAdvance(w http.ResponseWriter, r *http.Request) {
+	of, err := s.scope(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	found, err := read[clock](r.Context(), s, selectClock, pgx.StrictNamedArgs{"account_id": of.AccountID, "id": r.PathValue("id")})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	from, wrong := strconv.ParseInt(r.PostFormValue("from"), 10, 64)
+	step := steps[r.PostFormValue("step")]
+	if len(found) == 0 || step == 0 || wrong != nil {
+		s.notFound(w, r)
+		return
+	}
+	a, err := s.ask(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/test_helpers/test_clocks/"+found[0].ID+"/advance", r.PostFormValue("key")+"-"+r.PostFormValue("step"),
+		url.Values{"frozen_time": {strconv.FormatInt(from+step, 10)}})
+	s.settle(w, r, a, err, "A "+r.PostFormValue("step")+" has passed. Money that became available is available.", "/dashboard/clock")
+}

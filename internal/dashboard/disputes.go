@@ -1,0 +1,121 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// dispute is a cardholder's complaint.
+type dispute struct {
+	AccountID         string
+	ID                string
+	ChargeID          string
+	PaymentID         string // where its charge is shown
+	AcquirerReference string
+	Amount            int64
+	Currency          string
+	Reason            string
+	NetworkCode       string
+	CaseType          string
+	Status            string
+	Evidence          json.RawMessage
+	Submissions       int32
+	RespondBy         time.Time
+	Withdrawal        *string
+	Reinstatement     *string
+	RequestID         string
+	CreatedAt         time.Time
+}
+
+// Inquiry is a question that has not cost anything yet.
+func (d dispute) Inquiry() bool { return strings.HasPrefix(d.Status, "warning") }
+
+// Waits is whether the merchant has something to say until RespondBy.
+func (d dispute) Waits() bool { return strings.HasSuffix(d.Status, "needs_response") }
+
+// Said is the evidence that was given, by name.
+func (d dispute) Said() (all []change) {
+	var given map[string]any
+	if json.Unmarshal(d.Evidence, &given) != nil {
+		return nil
+	}
+	for _, name := range sorted(given) {
+		if text, is := given[name].(string); is && text != "" {
+			all = append(all, change{Name: name, Is: text})
+		}
+	}
+	return all
+}
+
+const disputeColumns = `
+	SELECT d.account_id, d.id, d.charge_id, coalesce(c.payment_intent_id, c.id) AS payment_id, d.acquirer_reference, d.amount, d.currency, d.reason,
+	       d.network_code, d.case_type, d.status, d.evidence, d.submissions, d.respond_by, d.withdrawal, d.reinstatement, d.request_id, d.created_at
+	FROM disputes d JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id`
+
+const selectDisputes = disputeColumns + `
+	WHERE d.account_id = @account_id AND d.livemode = @livemode
+	  AND (@state = '' OR @state = 'waits' AND d.status LIKE '%needs_response' OR @state = 'review' AND d.status LIKE '%under_review' OR d.status = @state)`
+
+const (
+	disputesDown     = selectDisputes + ` AND (@before = '' OR d.id < @before) ORDER BY d.id DESC LIMIT @limit`
+	disputesUp       = selectDisputes + ` AND d.id > @after ORDER BY d.id LIMIT @limit`
+	selectDisputesOf = disputeColumns + ` WHERE d.charge_id = @charge_id AND d.account_id = @account_id ORDER BY d.id`
+	selectDispute    = disputeColumns + ` JOIN accounts a ON a.id = d.account_id WHERE d.id = @id`
+)
+
+var disputes = lister[dispute]{disputesDown, disputesUp, func(d dispute) string { return d.ID }}
+
+type disputesPage struct {
+	Disputes []dispute
+	States   []chip
+	Filtered bool
+	Pager    pager
+}
+
+func (s *Server) disputes(w http.ResponseWriter, r *http.Request) {
+	of, err := s.scope(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page := disputesPage{Filtered: r.FormValue("state") != ""}
+	page.Disputes, page.Pager, err = disputes.page(s, r, of.args(pgx.StrictNamedArgs{"state": r.FormValue("state")}))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{"waits", "Needs response"}, [2]string{"review", "Under review"},
+		[2]string{"won", "Won"}, [2]string{"lost", "Lost"})
+	s.list(w, r, of, "dashboard/disputes", "disputes", "Disputes", page)
+}
+
+type disputePage struct {
+	dispute
+	story
+}
+
+func (s *Server) dispute(w http.ResponseWriter, r *http.Request) {
+	found, err := read[dispute](r.Context(), s, selectDispute, pgx.StrictNamedArgs{"id": r.PathValue("id")})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if len(found) == 0 {
+		s.notFound(w, r)
+		return
+	}
+	page := disputePage{dispute: found[0]}
+	page.story, err = s.story(r, inspect.Subject{Kind: "dispute", AccountID: page.AccountID, ID: page.ID})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.render(w, r, http.StatusOK, "dashboard/dispute", web.Page{Title: "Dispute " + page.ID, Here: "disputes", Desk: true, Data: page})
+}

@@ -1,0 +1,147 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"html/template"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	contract "github.com/ratchet-pay/ratchet/api"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// errorCode is what the contract says of one of the codes.
+type errorCode struct {
+	Name   string
+	Status []int
+	Means  template.HTML
+	Do     template.HTML
+	Happen []happening // examples that are answered with it
+}
+
+// happening is a request of the contract's examples that makes an error happen.
+type happening struct{ Operation, Method, Path, Example, Page string }
+
+// errorStatus is what the contract says of a status, whatever the code.
+type errorStatus struct {
+	Statuses string
+	About    template.HTML
+}
+
+type errorsPage struct {
+	Codes    []errorCode
+	Statuses []errorStatus
+	Demo     bool
+	CSRF     string
+	Contents []section
+}
+
+// theErrors is read from the contract once.
+var theErrors = sync.OnceValues(func() (*errorsPage, error) {
+	loaded, err := openapi3.NewLoader().LoadFromData(contract.OpenAPI)
+	if err != nil {
+		return nil, err
+	}
+	ref, err := theReference()
+	if err != nil {
+		return nil, err
+	}
+	page := &errorsPage{Statuses: statusesOf(loaded)}
+	schema := loaded.Components.Schemas["past_error"].Value.Properties["code"].Value
+	var known map[string]struct {
+		Status    []int
+		Means, Do string
+	}
+	encoded, err := json.Marshal(schema.Extensions["x-codes"])
+	if err == nil {
+		err = json.Unmarshal(encoded, &known)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range sorted(known) {
+		page.Codes = append(page.Codes, errorCode{Name: name, Status: known[name].Status, Means: prose(known[name].Means), Do: prose(known[name].Do),
+			Happen: happenings(ref, name)})
+	}
+	return page, nil
+})
+
+// mostHappenings is how many ways to make an error happen are offered.
+const mostHappenings = 3
+
+func happenings(ref *reference, code string) (all []happening) {
+	for _, r := range ref.Resources {
+		for _, o := range r.Operations {
+			at := slices.IndexFunc(o.Examples, func(e example) bool { return e.Code == code })
+			if at >= 0 && len(all) < mostHappenings {
+				all = append(all, happening{o.ID, o.Method, o.Path, o.Examples[at].Name, "/docs/api/" + r.Slug + "#" + o.ID})
+			}
+		}
+	}
+	return all
+}
+
+// statusesOf are the answers that are not 200, with the statuses they travel under.
+func statusesOf(loaded *openapi3.T) (all []errorStatus) {
+	under := map[string][]int{}
+	for _, path := range loaded.Paths.Map() {
+		for _, operation := range path.Operations() {
+			for status, response := range operation.Responses.Map() {
+				name := strings.TrimPrefix(response.Ref, "#/components/responses/")
+				code, err := strconv.Atoi(status)
+				if err == nil && code >= http.StatusBadRequest && !slices.Contains(under[name], code) {
+					under[name] = append(under[name], code)
+				}
+			}
+		}
+	}
+	for name, response := range loaded.Components.Responses {
+		var everywhere []int
+		encoded, err := json.Marshal(response.Value.Extensions["x-statuses"])
+		if err == nil && json.Unmarshal(encoded, &everywhere) == nil && len(everywhere) > 0 {
+			under[name] = everywhere
+		}
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(under), func(a, b string) int { return slices.Min(under[a]) - slices.Min(under[b]) }) {
+		response := loaded.Components.Responses[name]
+		if response == nil || response.Value.Description == nil {
+			continue
+		}
+		var statuses []string
+		for _, status := range slices.Sorted(slices.Values(under[name])) {
+			statuses = append(statuses, strconv.Itoa(status))
+		}
+		all = append(all, errorStatus{strings.Join(statuses, ", "), prose(*response.Value.Description)})
+	}
+	return all
+}
+
+func (s *Server) errors(w http.ResponseWriter, r *http.Request) {
+	found, err := theErrors()
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if code := r.PathValue("code"); code != "" {
+		if !slices.ContainsFunc(found.Codes, func(c errorCode) bool { return c.Name == code }) {
+			s.docs(w, r) // which says that there is no such page
+			return
+		}
+		http.Redirect(w, r, "/docs/errors#"+code, http.StatusSeeOther)
+		return
+	}
+	all, err := library()
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page := *found
+	page.Demo, page.CSRF, page.Contents = s.Demo, s.guard.token(r), contents(all)
+	s.render(w, r, http.StatusOK, "site/errors", web.Page{Title: "Errors", Here: "docs", Data: page})
+}

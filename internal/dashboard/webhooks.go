@@ -1,0 +1,282 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/webhook"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// endpoint is somebody who wants to be told of events.
+type endpoint struct {
+	AccountID           string
+	ID                  string
+	Livemode            bool
+	URL                 string `db:"url"`
+	Description         *string
+	EnabledEvents       []string
+	APIVersion          *string
+	Status              string
+	SecretGeneration    int32
+	PreviousSecretUntil *time.Time // nil, or already past: only one secret signs
+	FailingSince        *time.Time
+	RequestID           string
+	CreatedAt           time.Time
+	DeletedAt           *time.Time
+}
+
+// State is the endpoint's, in the badges' words.
+func (e endpoint) State() string {
+	switch {
+	case e.DeletedAt != nil:
+		return "deleted"
+	case e.Status == "disabled":
+		return "disabled"
+	case e.FailingSince != nil:
+		return "failing"
+	}
+	return "enabled"
+}
+
+// Wants is what the endpoint listens to, in a word or two.
+func (e endpoint) Wants() string {
+	if slices.Contains(e.EnabledEvents, "*") {
+		return "every event"
+	}
+	return strings.Join(e.EnabledEvents, ", ")
+}
+
+const selectEndpoints = `
+	SELECT w.account_id, w.id, w.livemode, w.url, w.description, w.enabled_events, w.api_version, w.status, w.secret_generation,
+	       CASE WHEN w.previous_secret_until > clock_timestamp() THEN w.previous_secret_until END AS previous_secret_until,
+	       w.failing_since, w.request_id, w.created_at, w.deleted_at
+	FROM webhook_endpoints w`
+
+const (
+	endpointsHere = selectEndpoints + ` WHERE w.account_id = @account_id AND w.livemode = @livemode AND w.deleted_at IS NULL ORDER BY w.id DESC`
+	endpointByID  = selectEndpoints + ` JOIN accounts a ON a.id = w.account_id WHERE w.id = @id`
+)
+
+// tally is what became of an endpoint's latest deliveries.
+type tally struct {
+	EndpointID string
+	Succeeded  int64
+	Pending    int64
+	Failed     int64
+}
+
+// tallyOver is how many of an account's deliveries are counted: no index leads
+// from an endpoint to its deliveries, because every payment would pay for it.
+const tallyOver = 1000
+
+const selectTallies = `
+	SELECT endpoint_id, count(*) FILTER (WHERE state = 'succeeded') AS succeeded, count(*) FILTER (WHERE state = 'pending') AS pending,
+	       count(*) FILTER (WHERE state IN ('failed', 'canceled')) AS failed
+	FROM (SELECT endpoint_id, state FROM webhook_deliveries WHERE account_id = @account_id ORDER BY event_id DESC LIMIT @limit) latest
+	GROUP BY endpoint_id`
+
+type endpointRow struct {
+	endpoint
+	tally
+}
+
+type webhooksPage struct {
+	Endpoints []endpointRow
+	Key       string // of the form that makes one
+	Typed     string
+	Wrong     string
+	Open      bool
+}
+
+func (s *Server) webhooks(w http.ResponseWriter, r *http.Request) {
+	s.showWebhooks(w, r, http.StatusOK, webhooksPage{Key: newKey("endpoint")})
+}
+
+func (s *Server) showWebhooks(w http.ResponseWriter, r *http.Request, status int, page webhooksPage) {
+	of, err := s.scope(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	found, err := read[endpoint](r.Context(), s, endpointsHere, of.args(nil))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	tallies, err := read[tally](r.Context(), s, selectTallies, pgx.StrictNamedArgs{"account_id": of.AccountID, "limit": tallyOver})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	for _, e := range found {
+		row := endpointRow{endpoint: e}
+		if at := slices.IndexFunc(tallies, func(t tally) bool { return t.EndpointID == e.ID }); at >= 0 {
+			row.tally = tallies[at]
+		}
+		page.Endpoints = append(page.Endpoints, row)
+	}
+	s.render(w, r, status, "dashboard/webhooks", web.Page{Title: "Webhooks", Here: "webhooks", Desk: true, Scopes: of.all, Data: page})
+}
+
+// delivery is one event on its way to one endpoint, with its latest attempt.
+type delivery struct {
+	EventID    string
+	Type       string
+	State      string
+	Attempts   int32
+	DueAt      *time.Time
+	CreatedAt  time.Time
+	Status     *int16
+	Error      *string
+	DurationMS *int32 `db:"duration_ms"`
+}
+
+// soon is when a delivery's page is worth another look by itself.
+const soon = 15 * time.Second
+
+// Soon tells whether something is about to become of it.
+func (d delivery) Soon() bool {
+	return d.State == webhook.Pending && (d.DueAt == nil || time.Until(*d.DueAt) < soon)
+}
+
+const selectDeliveries = `
+	SELECT d.event_id, e.type, d.state, d.attempts, d.due_at, d.created_at, t.status, t.error, t.duration_ms
+	FROM webhook_deliveries d
+	JOIN events e ON e.account_id = d.account_id AND e.id = d.event_id
+	LEFT JOIN webhook_attempts t ON t.account_id = d.account_id AND t.event_id = d.event_id AND t.endpoint_id = d.endpoint_id AND t.attempt = d.attempts
+	WHERE d.account_id = @account_id AND d.endpoint_id = @endpoint_id AND (@state = '' OR d.state = @state)`
+
+const (
+	deliveriesDown = selectDeliveries + ` AND (@before = '' OR d.event_id < @before) ORDER BY d.event_id DESC LIMIT @limit`
+	deliveriesUp   = selectDeliveries + ` AND d.event_id > @after ORDER BY d.event_id LIMIT @limit`
+)
+
+var deliveries = lister[delivery]{deliveriesDown, deliveriesUp, func(d delivery) string { return d.EventID }}
+
+type endpointPage struct {
+	endpoint
+	Deliveries []delivery
+	States     []chip
+	Filtered   bool
+	Pager      pager
+	NewSecret  string // just made: the only time it is shown
+	Overlap    string // how long the one before signs, too
+}
+
+func (s *Server) webhook(w http.ResponseWriter, r *http.Request) {
+	s.showWebhook(w, r, r.PathValue("id"), endpointPage{})
+}
+
+func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, id string, page endpointPage) {
+	e, err := s.findEndpoint(r, id)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if e == nil {
+		s.notFound(w, r)
+		return
+	}
+	state := r.FormValue("state")
+	page.endpoint, page.Filtered = *e, state != ""
+	page.Deliveries, page.Pager, err = deliveries.page(s, r, pgx.StrictNamedArgs{"account_id": e.AccountID, "endpoint_id": e.ID, "state": state})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{webhook.Succeeded, "Delivered"}, [2]string{webhook.Pending, "Pending"},
+		[2]string{webhook.Failed, "Given up"}, [2]string{webhook.Canceled, "Canceled"})
+	s.render(w, r, http.StatusOK, "dashboard/webhook", web.Page{Title: "Webhook endpoint " + e.ID, Here: "webhooks", Desk: true, Data: page})
+}
+
+func (s *Server) findEndpoint(r *http.Request, id string) (*endpoint, error) {
+	found, err := read[endpoint](r.Context(), s, endpointByID, pgx.StrictNamedArgs{"id": id})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// attempt is one try to tell an endpoint of an event.
+type attempt struct {
+	Attempt    int32
+	StartedAt  time.Time
+	EndedAt    *time.Time
+	Status     *int16
+	Error      *string
+	DurationMS *int32 `db:"duration_ms"`
+	Headers    json.RawMessage
+	Body       []byte
+}
+
+// Answered are the lines of the answer's head.
+func (a attempt) Answered() (lines []string) {
+	var headers http.Header
+	if json.Unmarshal(a.Headers, &headers) != nil {
+		return nil
+	}
+	for _, name := range sorted(headers) {
+		for _, value := range headers[name] {
+			lines = append(lines, name+": "+value)
+		}
+	}
+	return lines
+}
+
+// Text is the beginning of the answer's body, as far as it is text.
+func (a attempt) Text() string {
+	if !utf8.Valid(a.Body) {
+		return strings.ToValidUTF8(string(a.Body), "�")
+	}
+	return string(a.Body)
+}
+
+const selectAttempts = `
+	SELECT attempt, started_at, ended_at, status, error, duration_ms, headers, body FROM webhook_attempts
+	WHERE account_id = @account_id AND event_id = @event_id AND endpoint_id = @endpoint_id
+	ORDER BY attempt DESC LIMIT 100`
+
+const oneDelivery = selectDeliveries + ` AND d.event_id = @event_id`
+
+type deliveryPage struct {
+	delivery
+	Endpoint endpoint
+	Tries    []attempt
+}
+
+func (s *Server) delivery(w http.ResponseWriter, r *http.Request) {
+	e, err := s.findEndpoint(r, r.PathValue("id"))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if e == nil {
+		s.notFound(w, r)
+		return
+	}
+	args := pgx.StrictNamedArgs{"account_id": e.AccountID, "endpoint_id": e.ID, "event_id": r.PathValue("event"), "state": ""}
+	found, err := read[delivery](r.Context(), s, oneDelivery, args)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if len(found) == 0 {
+		s.notFound(w, r)
+		return
+	}
+	delete(args, "state")
+	page := deliveryPage{delivery: found[0], Endpoint: *e}
+	page.Tries, err = read[attempt](r.Context(), s, selectAttempts, args)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.render(w, r, http.StatusOK, "dashboard/delivery", web.Page{Title: "Delivery of " + page.EventID, Here: "webhooks", Desk: true, Data: page})
+}

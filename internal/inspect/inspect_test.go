@@ -1,0 +1,247 @@
+package inspect_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/process"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// stand is an API with two merchants, and the acquirer's books.
+type stand struct {
+	db     *pgtest.DB
+	books  *acquirer.Client
+	server *httptest.Server
+	keys   map[string]string // by account
+}
+
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
+	root, err := secret.New(strings.Repeat("x", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := process.NewAPI(t.Context(), process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(),
+		Demo: true, Log: slog.New(slog.DiscardHandler), MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	s := &stand{db: db, keys: map[string]string{}, server: httptest.NewServer(p.Handler),
+		books: acquirer.NewClient(acquirer.Config{URL: sim.URL(), Secret: sim.Secret()})}
+	t.Cleanup(s.server.Close)
+	for _, account := range []string{"acct_1", "acct_2"} {
+		if _, err := db.Pool.Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ($1, $1)`, account); err != nil {
+			t.Fatal(err)
+		}
+		_, s.keys[account], err = apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), account, apikey.Secret, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// post asks the API, and returns the answer's first id.
+func (s *stand) post(t *testing.T, account, path, key, form string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+path, strings.NewReader(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.SetBasicAuth(s.keys[account], "")
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Idempotency-Key", key)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode >= 500 {
+		t.Fatalf("%s was answered %d, %v: %s", path, answer.StatusCode, err, body)
+	}
+	return regexp.MustCompile(`"id": ?"([^"]+)"`).FindStringSubmatch(string(body))[1]
+}
+
+func (s *stand) find(t *testing.T, name string) []inspect.Subject {
+	t.Helper()
+	found, err := inspect.Find(t.Context(), s.db.Pool, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func (s *stand) story(t *testing.T, of inspect.Subject) []*inspect.Request {
+	t.Helper()
+	story, err := inspect.Story(t.Context(), s.db.Pool, s.books, of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return story
+}
+
+func (s *stand) one(t *testing.T, sql string, args ...any) (text string) {
+	t.Helper()
+	if err := s.db.Pool.QueryRow(t.Context(), sql, args...).Scan(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+const sledge = "amount=2000&currency=usd&source=tok_visa"
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	charge := s.post(t, "acct_1", "/v1/charges", "sledge", sledge)
+	refund := s.post(t, "acct_1", "/v1/refunds", "back", "amount=500&charge="+charge)
+	customer := s.post(t, "acct_1", "/v1/customers", "jenny", "email=jenny@example.com&source=tok_visa")
+	intent := s.post(t, "acct_1", "/v1/payment_intents", "intent", "amount=900&currency=usd&payment_method_types[]=card&confirm=true&payment_method=pm_card_visa")
+	foreign := s.post(t, "acct_2", "/v1/charges", "sledge", sledge)
+
+	t.Run("whatever has a name is found by it, with whose it is", func(t *testing.T) {
+		request := s.one(t, `SELECT request_id FROM charges WHERE id = $1`, charge)
+		for name, want := range map[string]inspect.Subject{
+			charge: {Kind: "charge", AccountID: "acct_1", ID: charge}, foreign: {Kind: "charge", AccountID: "acct_2", ID: foreign},
+			refund: {Kind: "refund", AccountID: "acct_1", ID: refund}, intent: {Kind: "payment_intent", AccountID: "acct_1", ID: intent},
+			customer: {Kind: "customer", AccountID: "acct_1", ID: customer}, "jenny@example.com": {Kind: "customer", AccountID: "acct_1", ID: customer},
+			request: {Kind: "request", AccountID: "acct_1", ID: request},
+			s.one(t, `SELECT derived_key FROM calls WHERE request_id = $1`, request): {Kind: "request", AccountID: "acct_1", ID: request},
+		} {
+			if found := s.find(t, name); !slices.Equal(found, []inspect.Subject{want}) {
+				t.Errorf("%s is found as %v", name, found)
+			}
+		}
+		for kind, sql := range map[string]string{"posting": `SELECT balance_transaction FROM charges WHERE id = $1`,
+			"event": `SELECT max(id) FROM events WHERE object_id = $1`} {
+			name := s.one(t, sql, charge)
+			if found := s.find(t, name); len(found) != 1 || found[0].Kind != kind || found[0].AccountID != "acct_1" {
+				t.Errorf("%s is found as %v", name, found)
+			}
+		}
+	})
+
+	t.Run("a key that two merchants use is two requests, each told by itself", func(t *testing.T) {
+		found := s.find(t, "sledge")
+		if len(found) != 2 || found[0].AccountID == found[1].AccountID {
+			t.Fatalf("found %v", found)
+		}
+		for _, subject := range found {
+			story := s.story(t, subject)
+			if len(story) != 1 || story[0].AccountID != subject.AccountID {
+				t.Fatalf("%v is told by %d requests", subject, len(story))
+			}
+			if siblings := story[0].Siblings; len(siblings) != 1 || siblings[0].AccountID == subject.AccountID {
+				t.Errorf("%v has the siblings %v", subject, siblings)
+			}
+			for _, line := range inspect.Timeline(story...) {
+				if other := map[string]string{"acct_1": foreign, "acct_2": charge}[subject.AccountID]; line.Ref == other {
+					t.Errorf("the story of %v names %s", subject, other)
+				}
+			}
+		}
+	})
+
+	t.Run("what nobody has is not found, whatever it looks like", func(t *testing.T) {
+		for _, name := range []string{"ch_nobody", "", "%", "' OR true --", "nobody@example.com", strings.Repeat("x", 5000)} {
+			if found := s.find(t, name); len(found) != 0 {
+				t.Errorf("%.20q is found as %v", name, found)
+			}
+		}
+	})
+
+	t.Run("a key that is another's id does not lead to the other", func(t *testing.T) {
+		s.post(t, "acct_2", "/v1/charges", charge, sledge)
+		for _, subject := range s.find(t, charge) {
+			for _, r := range s.story(t, subject) {
+				if r.AccountID != subject.AccountID {
+					t.Errorf("%v is told by a request of %s", subject, r.AccountID)
+				}
+			}
+		}
+	})
+}
+
+func TestStory(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+
+	t.Run("a charge's story has what was done to it later, in the order in which it happened", func(t *testing.T) {
+		charge := s.post(t, "acct_1", "/v1/charges", "told", sledge)
+		s.post(t, "acct_1", "/v1/refunds", "told back", "amount=500&charge="+charge)
+		lines := inspect.Timeline(s.story(t, s.find(t, charge)[0])...)
+		if !slices.IsSortedFunc(lines, func(a, b inspect.Line) int { return a.At.Compare(b.At) }) {
+			t.Error("the story goes to and fro")
+		}
+		at := -1
+		for _, want := range []string{"POST /v1/charges", "acquirer: authorize $20.00", "charge settled", "gross: $20.00", "charge.succeeded", "answer 200 stored",
+			"POST /v1/refunds", "acquirer: refund $5.00", "charge.refunded", "answer 200 stored"} {
+			next := slices.IndexFunc(lines[at+1:], func(l inspect.Line) bool { return strings.HasPrefix(l.Text, want) })
+			if next < 0 {
+				t.Fatalf("%q does not follow in\n%v", want, texts(lines))
+			}
+			at += 1 + next
+		}
+	})
+
+	t.Run("an intent's story has every try, whichever of the payment's names is asked", func(t *testing.T) {
+		intent := s.post(t, "acct_1", "/v1/payment_intents", "tried", "amount=900&currency=usd&payment_method_types[]=card")
+		s.post(t, "acct_1", "/v1/payment_intents/"+intent+"/confirm", "first", "payment_method=pm_card_visa_chargeDeclined")
+		s.post(t, "acct_1", "/v1/payment_intents/"+intent+"/confirm", "second", "payment_method=pm_card_visa")
+		charge := s.one(t, `SELECT latest_charge FROM payment_intents WHERE id = $1`, intent)
+		refund := s.post(t, "acct_1", "/v1/refunds", "again", "payment_intent="+intent)
+		for _, name := range []string{intent, charge, refund} {
+			var keys []string
+			for _, r := range s.story(t, s.find(t, name)[0]) {
+				keys = append(keys, r.Key)
+			}
+			if want := []string{"tried", "first", "second", "again"}; !slices.Equal(keys, want) {
+				t.Errorf("%s is told by %v, want %v", name, keys, want)
+			}
+		}
+	})
+
+	t.Run("an answer that the acquirer's books do not confirm is not made up", func(t *testing.T) {
+		charge := s.post(t, "acct_1", "/v1/charges", "alone", sledge)
+		story, err := inspect.Story(t.Context(), s.db.Pool, nil, s.find(t, charge)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := story[0].Calls[0]; len(c.Movements) != 0 || c.Unread == "" {
+			t.Errorf("without anybody to ask, the call shows %v and says %q", c.Movements, c.Unread)
+		}
+	})
+
+	t.Run("a self-chosen id is told as well", func(t *testing.T) {
+		s.post(t, "acct_1", "/v1/products", "own", url.Values{"id": {"mug"}, "name": {"A mug"}}.Encode())
+		found := s.find(t, "mug")
+		if len(found) != 1 || found[0].Kind != "product" || len(s.story(t, found[0])) != 1 {
+			t.Errorf("found %v", found)
+		}
+	})
+}
+
+func texts(lines []inspect.Line) (all []string) {
+	for _, l := range lines {
+		all = append(all, l.Text)
+	}
+	return all
+}

@@ -1,0 +1,87 @@
+package inspect
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+)
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func after(seconds int) *time.Time {
+	at := noon.Add(time.Duration(seconds) * time.Second)
+	return &at
+}
+
+func pid(n int32) *int32 { return &n }
+
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	begun := idempotency.Standing{State: idempotency.Finished, CreatedAt: noon, FinishedAt: after(30)}
+
+	t.Run("who died, who parked it and who finished it are three attempts", func(t *testing.T) {
+		t.Parallel()
+		got := lanes(begun, []takeover{
+			{Epoch: 2, At: *after(10), Was: idempotency.Running, Point: "charge_recorded", LostByPID: pid(1), HeardUntil: after(6), OwnerPID: pid(2)},
+			{Epoch: 3, At: *after(20), Was: idempotency.Parked, Point: "charge_recorded", OwnerPID: pid(3)},
+		})
+		want := []struct {
+			end   End
+			pid   int32
+			until time.Time
+			stood string
+		}{{Died, 1, after(6).Add(-idempotency.AliveFor), ""}, {Yielded, 2, *after(20), "charge_recorded"}, {Ended, 3, *after(30), "charge_recorded"}}
+		if len(got) != len(want) {
+			t.Fatalf("%d attempts", len(got))
+		}
+		for i, w := range want {
+			if a := got[i]; a.End != w.end || *a.PID != w.pid || !a.Until.Equal(w.until) || a.Stood != w.stood || a.Epoch != int32(i+1) {
+				t.Errorf("attempt %d is %+v, want %+v", i+1, a, w)
+			}
+		}
+	})
+
+	t.Run("nobody dies before he began, or after he was buried", func(t *testing.T) {
+		t.Parallel()
+		for _, heard := range []*time.Time{after(-100), after(100), nil} {
+			first := lanes(begun, []takeover{{Epoch: 2, At: *after(10), Was: idempotency.Running, HeardUntil: heard}})[0]
+			if first.Until.Before(noon) || first.Until.After(*after(10)) {
+				t.Errorf("heard until %v, it died at %v", heard, first.Until)
+			}
+		}
+	})
+
+	t.Run("how a request stands is how its last attempt stands", func(t *testing.T) {
+		t.Parallel()
+		for _, c := range []struct {
+			state  string
+			driven bool
+			want   End
+		}{{idempotency.Running, true, Driving}, {idempotency.Running, false, Died}, {idempotency.Parked, false, Yielded}, {idempotency.Held, false, Waiting},
+			{idempotency.Finished, false, Ended}, {idempotency.Archived, false, Ended}} {
+			got := lanes(idempotency.Standing{State: c.state, Driven: c.driven, CreatedAt: noon}, nil)
+			if len(got) != 1 || got[0].End != c.want {
+				t.Errorf("%s, driven %v: %+v", c.state, c.driven, got)
+			}
+		}
+	})
+}
+
+func TestEarliest(t *testing.T) {
+	t.Parallel()
+	const early, late = "0VbTq1s3QWERTYqwerty1234", "0VbTq1s4QWERTYqwerty1234"
+	for _, c := range []struct {
+		ids  []string
+		want string
+	}{
+		{[]string{"pi_" + late, "ch_" + early}, "0VbTq1s3"},
+		{[]string{"cs_test_" + late}, "0VbTq1s4"},
+		{[]string{"mug", "my_own_product", "ch_" + late}, "0VbTq1s4"},
+		{[]string{"mug"}, ""},
+	} {
+		if got := earliest(c.ids); got != c.want {
+			t.Errorf("the first of %v was made at %q, want %q", c.ids, got, c.want)
+		}
+	}
+}

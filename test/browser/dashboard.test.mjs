@@ -1,0 +1,215 @@
+// What people do with the dashboard, and how: with a keyboard, on a small
+// screen, in their own colours, and while the server dies.
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { after, before, test } from "node:test";
+import AxeBuilder from "@axe-core/playwright";
+import { launch, watched } from "./browser.mjs";
+import { furnish, startDemo, until } from "./demo.mjs";
+
+const shots = new URL("screenshots/", import.meta.url).pathname;
+let demo, made, browser;
+
+before(async () => {
+  demo = await startDemo();
+  made = await furnish(demo);
+  browser = await launch();
+  mkdirSync(shots, { recursive: true });
+});
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+});
+
+const open = async (path, options = {}) => {
+  const page = await watched(await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options }), demo.base);
+  await page.goto(demo.base + path);
+  return page;
+};
+
+test("an event that is sent again reaches its server, signed anew, and the page tells of it", async () => {
+  const event = made.heard.find((h) => h.path === "/hook").id;
+  const page = await open(`/dashboard/webhooks/${made.endpoint.id}/${event}`);
+  const before = made.heard.length, pressed = Date.now();
+  await page.getByRole("button", { name: "Send again" }).click();
+  const again = await until(() => made.heard.slice(before).find((h) => h.id === event && h.path === "/hook"));
+  const late = Date.now() - pressed;
+  assert.ok(late < 10_000, `it took ${late} ms`);
+  assert.match(again.signature, /^t=\d+,v1=[0-9a-f]{64}$/);
+  await page.getByRole("region", { name: "Attempt 2" }).getByText("HTTP 200").waitFor();
+  assert.deepEqual(page.complaints, []);
+  console.log(`sent again within ${late} ms`);
+});
+
+test("an endpoint is added, its secret read once, rolled, and switched off", async () => {
+  const page = await open("/dashboard/webhooks");
+  await page.getByLabel("Address").fill(`${made.listens}/added`);
+  await page.getByRole("button", { name: "Add" }).click();
+  const secret = await page.locator(".fresh-secret code").innerText();
+  assert.match(secret, /^whsec_/);
+  assert.ok(!page.url().includes("whsec"), "a secret is in the address");
+  await page.getByLabel("The old one").selectOption("0");
+  await page.getByRole("button", { name: "Roll" }).click();
+  await page.getByText("It is in no table here").waitFor();
+  assert.notEqual(await page.locator(".fresh-secret code").innerText(), secret);
+  await page.getByRole("button", { name: "Disable" }).click();
+  await page.getByText("It is told nothing from now on.").waitFor();
+  assert.equal(await page.locator(".fresh-secret").count(), 0);
+  await page.getByRole("button", { name: "Enable" }).waitFor();
+  assert.deepEqual(page.complaints, []);
+});
+
+test("filters stay in the address, and the file has the same payments", async () => {
+  const page = await open("/dashboard/payments");
+  await page.getByLabel("Amount, from").fill("45");
+  await page.getByLabel("Currency").fill("usd");
+  await page.getByLabel("Card", { exact: true }).selectOption("visa");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.waitForURL(/min=45/);
+  await page.getByRole("link", { name: "Succeeded" }).click();
+  await page.waitForURL((url) => url.searchParams.get("state") === "succeeded" && url.searchParams.get("min") === "45" && url.searchParams.get("brand") === "visa");
+  const ids = await page.locator("tbody tr").evaluateAll((rows) => rows.map((row) => row.dataset.key));
+  const file = await page.evaluate(async (href) => (await fetch(href)).text(), await page.getByRole("link", { name: "CSV" }).getAttribute("href"));
+  const lines = file.trim().split("\n").slice(1).map((line) => line.split(",")[0]);
+  assert.deepEqual(lines.slice(0, ids.length), ids);
+  assert.ok(ids.length > 2 && ids.includes(made.intent.id), `${ids}`);
+});
+
+test("a clock that is moved moves the account, once however often its button is pressed", async () => {
+  const page = await open("/dashboard/clock");
+  await page.getByRole("button", { name: "One day on" }).dblclick();
+  await page.getByText("A day has passed.").waitFor();
+  const clock = await until(async () => {
+    const now = await demo.get(`/v1/test_helpers/test_clocks/${made.clock.id}`);
+    return now.status === "ready" && now;
+  });
+  assert.equal(clock.frozen_time - made.clock.frozen_time, 24 * 3600);
+});
+
+test("an error of the reference happens when it is asked to", async () => {
+  const page = await open("/docs/errors/card_declined");
+  assert.match(page.url(), /#card_declined$/);
+  await page.locator("#card_declined").getByRole("button").first().click();
+  await page.getByText("HTTP 402").waitFor();
+  await page.getByText('"card_declined"').waitFor();
+});
+
+// focused is what has the focus, and whether a person can see that.
+const focused = (page) => page.evaluate(() => {
+  const it = document.activeElement;
+  if (!it || it === document.body) return null;
+  const box = it.getBoundingClientRect(), style = getComputedStyle(it);
+  const half = (from, to, most) => (Math.max(from, 0) + Math.min(to, most)) / 2; // of what is in view
+  const middle = document.elementFromPoint(half(box.left, box.right, innerWidth), half(box.top, box.bottom, innerHeight));
+  window.numbers ??= new WeakMap();
+  window.counted ??= 0;
+  if (!window.numbers.has(it)) window.numbers.set(it, ++window.counted);
+  return {
+    number: window.numbers.get(it), what: `${it.tagName} ${it.className} ${it.getAttribute("aria-label") ?? it.textContent.trim().slice(0, 30)}`,
+    ring: parseFloat(style.outlineWidth) >= 2 && style.outlineStyle !== "none",
+    inView: box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth,
+    covered: !(middle && (it.contains(middle) || middle.contains(it))),
+  };
+});
+
+for (const [name, path] of Object.entries({
+  payments: () => "/dashboard/payments", payment: () => `/dashboard/payments/${made.intent.id}`, webhook: () => `/dashboard/webhooks/${made.endpoint.id}`,
+  delivery: () => `/dashboard/webhooks/${made.broken.id}/${made.heard.find((h) => h.path === "/broken").id}`, ledger: () => "/dashboard/ledger",
+  clock: () => "/dashboard/clock", inspector: () => "/dashboard/search?q=survivor", errors: () => "/docs/errors",
+})) {
+  test(`with Tab alone everything on the page ${name} is reached, and the focus is seen`, async () => {
+    const page = await open(path(), { reducedMotion: "reduce" });
+    const all = await page.evaluate(() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
+      .filter((it) => it.checkVisibility({ visibilityProperty: true }) && !it.disabled && it.type !== "hidden").length);
+    const reached = new Set();
+    let last;
+    for (let i = 0; i < all * 3 + 20; i++) {
+      await page.keyboard.press("Tab");
+      const now = await focused(page);
+      if (!now) break; // past the last one, in the browser's own frame
+      if (now.number === last) continue; // the parts of a date
+      if (reached.has(now.number)) break; // round again
+      last = now.number;
+      reached.add(now.number);
+      assert.ok(now.ring, `no ring: ${now.what}`);
+      assert.ok(now.inView, `out of sight: ${now.what}`);
+      assert.ok(!now.covered, `covered: ${now.what}`);
+    }
+    assert.ok(reached.size >= all, `${reached.size} of ${all} were reached`);
+  });
+}
+
+test("a refund is made without a mouse", async () => {
+  const charge = await demo.post("/v1/charges", { amount: 3100, currency: "usd", source: "tok_visa", description: "By keyboard" });
+  const page = await open("/dashboard/payments");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type(charge.id);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/payments\/ch_/);
+  for (let i = 0; i < 200 && (await page.evaluate(() => document.activeElement.id)) !== "amount"; i++) await page.keyboard.press("Tab");
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("11.00");
+  await page.keyboard.press("Enter");
+  await page.getByText("$11.00 was refunded.").waitFor();
+  await page.goto(`${demo.base}/dashboard/payments`);
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/payments\/(ch|pi)_/);
+});
+
+const small = () => ["/", "/dashboard", "/dashboard/payments", `/dashboard/payments/${made.intent.id}`, "/dashboard/checkout", `/dashboard/checkout/${made.session.id}`,
+  "/dashboard/disputes", `/dashboard/disputes/${made.dispute.id}`, "/dashboard/payouts", `/dashboard/payouts/${made.payout.id}`, "/dashboard/webhooks",
+  `/dashboard/webhooks/${made.broken.id}`, `/dashboard/webhooks/${made.broken.id}/${made.heard.find((h) => h.path === "/broken").id}`, "/dashboard/clock", "/dashboard/ledger",
+  "/dashboard/balance", "/dashboard/requests", "/dashboard/search?q=survivor", "/dashboard/idempotency", "/dashboard/events", "/dashboard/keys", "/dashboard/workers", "/docs",
+  "/docs/errors", "/docs/api/charges", "/docs/tour/02-the-engine"];
+
+test("at 320 pixels, which is 1280 at 400 %, no page scrolls sideways", async () => {
+  const page = await open("/", { viewport: { width: 320, height: 256 } });
+  for (const path of small()) {
+    await page.goto(demo.base + path);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(wide <= 0, `${path} is ${wide} pixels too wide`);
+  }
+});
+
+test("in the reader's own colours what is chosen is still seen", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    const page = await open("/dashboard/payments?state=succeeded", { forcedColors: "active", colorScheme });
+    const colours = (selector) => page.locator(selector).first().evaluate((it) => getComputedStyle(it).backgroundColor);
+    assert.notEqual(await colours(".chip[aria-current]"), await colours(".chip:not([aria-current])"));
+    assert.notEqual(await colours(".side a[aria-current]"), await colours(".side a:not([aria-current])"));
+    await page.goto(`${demo.base}/dashboard/search?q=survivor`);
+    await page.screenshot({ path: `${shots}inspector.forced-${colorScheme}.png` });
+    const { violations } = await new AxeBuilder({ page }).disableRules("color-contrast").analyze(); // the colours are the reader's
+    assert.deepEqual(violations.map((v) => v.id), []);
+  }
+});
+
+test("who wants no motion sees none", async () => {
+  const page = await open("/dashboard/payments", { reducedMotion: "reduce" });
+  await page.locator('.live[data-state="live"]').waitFor();
+  assert.equal(await page.evaluate(() => document.getAnimations().length), 0);
+});
+
+test("the proof on the first page counts by itself", async () => {
+  const page = await open("/");
+  await page.locator('.live[data-state="live"]').waitFor();
+  const count = async () => Number(await page.locator(".proof dd").first().innerText());
+  const before = await count();
+  await demo.post("/v1/charges", { amount: 1234, currency: "usd", source: "tok_visa" });
+  await until(async () => (await count()) === before + 1);
+  assert.equal(await page.locator(".proof .alarm").count(), 0);
+});
+
+test("a page that is open while the server dies says so, and comes back by itself", async () => {
+  const page = await open("/dashboard/payments");
+  await page.locator('.live[data-state="live"]').waitFor();
+  const heard = demo.heard();
+  process.kill(demo.pid, "SIGKILL");
+  await page.locator('.live[data-state="reconnecting"]').waitFor();
+  assert.equal(await page.locator(".live").innerText(), "Reconnecting…");
+  demo.pid = Number((await demo.says(/serve is back as (\d+)/, heard))[1]);
+  await page.locator('.live[data-state="live"]').waitFor({ timeout: 60_000 });
+  const charge = await until(() => demo.post("/v1/charges", { amount: 4321, currency: "usd", source: "tok_visa" }, "after the death").catch(() => undefined));
+  await page.locator(`[data-key="${charge.id}"]`).waitFor({ timeout: 60_000 });
+});
