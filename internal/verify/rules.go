@@ -277,7 +277,11 @@ var rules = []rule{
 			  ON p.source = s.id AND p.kind = 'settlement' AND b.account_id = s.account_id
 			GROUP BY s.account_id, s.id, s.movement, s.amount, s.currency, s.livemode
 			HAVING count(l.leg) <> 1 OR (min(l.amount), min(b.currency), bool_and(b.livemode), min(l.debit)::text) IS DISTINCT FROM
-			       (s.amount, s.currency, s.livemode, CASE WHEN s.movement IN ('refund', 'chargeback') THEN 'processor_receivable' ELSE 'bank_cash' END)`,
+			       (s.amount, s.currency, s.livemode, CASE WHEN s.movement IN ('refund', 'chargeback') THEN 'processor_receivable' ELSE 'bank_cash' END)
+			UNION ALL
+			SELECT c.id, 'is paid by ' || s.batch || ', and says that it still settles'
+			FROM charges c JOIN settlements s ON s.account_id = c.account_id AND s.charge_id = c.id AND s.movement = 'sale'
+			WHERE c.settling`,
 	},
 	{
 		name: "every message took effect once, and none contradicts another", counted: "messages",

@@ -33,6 +33,8 @@ var chargePromises = []promise{
 		`UPDATE charges SET captured = false WHERE id = 'ch_1'`, check, "captured_money_is_posted"},
 	{"money captured of a charge that is pending", "",
 		`UPDATE charges SET status = 'pending' WHERE id = 'ch_1'`, check, "only_success_is_captured"},
+	{"money settled that was never captured", "",
+		`UPDATE charges SET settling = true WHERE id = 'ch_failed'`, check, "only_captured_money_settles"},
 	{"two charges of one request", "",
 		copyOf("charges", "ch_1", `{"id": "ch_new", "acquirer_reference": "auth_new"}`), unique, "a_request_makes_one_charge"},
 	{"two charges of one authorization", "",
