@@ -77,6 +77,7 @@ func routes() []route {
 		post("/v1/payment_intents/{intent}/cancel", payments.CancelPaymentIntent, "payment_intent"),
 		post("/v1/payment_intents/{intent}/capture", payments.CapturePaymentIntent, "payment_intent"),
 		post("/v1/payment_intents/{intent}/confirm", payments.ConfirmPaymentIntent, "payment_intent").openToPublishableKeys(),
+		post("/v1/payment_intents/{intent}/increment_authorization", payments.IncrementAuthorization, "payment_intent"),
 
 		post("/v1/payment_methods", payments.CreatePaymentMethod, "payment_method").openToPublishableKeys(),
 		get("/v1/payment_methods", payments.ListPaymentMethods, "list:payment_method"),

@@ -17,6 +17,7 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		CreateToken,
 		CreatePaymentMethod, UpdatePaymentMethod, AttachPaymentMethod, DetachPaymentMethod,
 		CreatePaymentIntent, ConfirmPaymentIntent, AuthenticatePayment, UpdatePaymentIntent, CapturePaymentIntent, CancelPaymentIntent,
+		IncrementAuthorization,
 		CreatePayout, UpdatePayout, CancelPayout, ReversePayout, PayOutDaily, DepartPayout, ArrivePayout,
 		CreateTestClock, AdvanceTestClock, SetTestClockReady, DeleteTestClock,
 		CreateProduct, UpdateProduct, DeleteProduct, CreatePrice, UpdatePrice,
