@@ -36,8 +36,7 @@ const told = `told (account_id, request_id, type, object_id, amount) AS (
 	UNION ALL SELECT account_id, request_id, 'refund.failed', id, amount FROM refunds WHERE status = 'failed' AND acquirer_reference IS NULL
 	UNION ALL SELECT account_id, id, 'refund.failed', object_id, NULL FROM requests WHERE flow = 'acquirer.refund.failed' AND status = 200
 	UNION ALL SELECT account_id, request_id, 'charge.refunded', charge_id, NULL FROM refunds WHERE acquirer_reference IS NOT NULL AND kind <> 'remainder'
-	UNION ALL SELECT f.account_id, f.request_id, 'charge.expired', f.charge_id, NULL
-	          FROM refunds f JOIN requests r ON r.account_id = f.account_id AND r.id = f.request_id AND r.flow = 'charge.expire' WHERE f.status = 'succeeded'
+	UNION ALL SELECT account_id, request_id, 'charge.expired', charge_id, NULL FROM refunds WHERE reason = 'expired_uncaptured_charge' AND status = 'succeeded'
 	UNION ALL SELECT account_id, request_id, 'charge.dispute.created', id, amount FROM disputes
 	UNION ALL SELECT b.account_id, p.request_id, CASE p.kind WHEN 'dispute' THEN 'charge.dispute.funds_withdrawn' ELSE 'charge.dispute.funds_reinstated' END, p.source, NULL
 	          FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id WHERE p.kind IN ('dispute', 'dispute_reversal')
