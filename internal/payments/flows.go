@@ -18,7 +18,7 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		CreatePaymentMethod, UpdatePaymentMethod, AttachPaymentMethod, DetachPaymentMethod,
 		CreatePaymentIntent, ConfirmPaymentIntent, AuthenticatePayment, UpdatePaymentIntent, CapturePaymentIntent, CancelPaymentIntent,
 		IncrementAuthorization,
-		CreatePayout, UpdatePayout, CancelPayout, ReversePayout, PayOutDaily, DepartPayout, ArrivePayout,
+		CreatePayout, UpdatePayout, CancelPayout, ReversePayout, PayOutDaily, DepartPayout, ArrivePayout, TellBalance,
 		CreateTestClock, AdvanceTestClock, SetTestClockReady, DeleteTestClock,
 		CreateProduct, UpdateProduct, DeleteProduct, CreatePrice, UpdatePrice,
 		CreateCheckoutSession, UpdateCheckoutSession, ExpireCheckoutSession, ConfirmPaymentPage,

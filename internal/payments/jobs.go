@@ -127,6 +127,7 @@ const clocksToSetReady = `
 	  AND NOT EXISTS (SELECT FROM charges h WHERE h.account_id = c.account_id AND h.livemode = c.livemode AND NOT h.captured AND h.amount_refunded = 0
 	        AND h.capture_before <= account_time(c.account_id, c.livemode)
 	        AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = h.account_id AND r.charge_id = h.id))
+	  AND money_to_tell_of(c.account_id, c.livemode) IS NULL
 	LIMIT @limit`
 
 // ReadyTestClocks ends the advance of test clocks.

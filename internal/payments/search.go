@@ -77,6 +77,7 @@ var searchableCharges = searchable{plural: "charges", rows: selectCharges, metad
 		"created":                               {searchNumber, createdSeconds},
 		"currency":                              {searchToken, "currency"},
 		"customer":                              {searchToken, "customer_id"},
+		"disputed":                              {searchBool, "disputed"},
 		"refunded":                              {searchBool, "(amount_refunded = CASE WHEN payment_intent_id IS NOT NULL AND captured THEN amount_captured ELSE amount END)"},
 		"status":                                {searchToken, "status"},
 		"billing_details.address.postal_code":   {searchToken, "(CASE WHEN card -> 'billing' IS NULL THEN card ->> 'address_zip' ELSE card #>> '{billing,address,postal_code}' END)"},

@@ -69,6 +69,10 @@ const told = `told (account_id, request_id, type, object_id, amount) AS (
 	UNION ALL SELECT account_id, request_id, 'price.created', id, NULL FROM prices
 	UNION ALL SELECT account_id, id, 'checkout.session.expired', object_id, NULL FROM requests WHERE flow = 'checkout_session.expire' AND status = 200
 	UNION ALL SELECT account_id, id, 'customer.deleted', object_id, NULL FROM requests WHERE flow = 'customer.delete' AND status = 200
+	UNION ALL SELECT r.account_id, r.id, 'customer.deleted', c.id, NULL
+		FROM requests r JOIN test_clocks t ON t.account_id = r.account_id AND t.id = r.object_id
+		JOIN customers c ON c.account_id = t.account_id AND c.test_clock = t.id AND c.deleted_at = t.deleted_at
+		WHERE r.flow = 'test_clock.delete' AND r.status = 200
 	UNION ALL SELECT account_id, id, 'customer.source.deleted', object_id, NULL FROM requests WHERE flow = 'card.delete' AND status = 200)`
 
 var rules = []rule{

@@ -75,6 +75,8 @@ var customerPromises = []promise{
 		copyOf("cards", "card_1", `{}`), unique, "cards_pkey"},
 	{"two tokens with one id", "",
 		copyOf("tokens", "tok_1", `{}`), unique, "tokens_pkey"},
+	{"a customer of a clock that does not exist", "",
+		`UPDATE customers SET test_clock = 'clock_none'`, foreignKey, "a_customer_has_its_clock"},
 	{"an unknown tax status", "",
 		`UPDATE customers SET tax_exempt = 'maybe'`, check, "a_tax_status_is_known"},
 	{"a card of no customer", "",

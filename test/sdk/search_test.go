@@ -43,7 +43,7 @@ func TestSearch(t *testing.T) {
 		big := a.charge(order(5000, "tok_mastercard"))
 		for query, want := range map[string]int{
 			`amount>1000`: 1, `payment_method_details.card.brand:"mastercard"`: 1, `payment_method_details.card.last4:"4242"`: 1,
-			`status:"succeeded"`: 2, `refunded:"true"`: 0, `amount<=900 OR amount:5000`: 2, `-customer:null`: 0,
+			`status:"succeeded"`: 2, `refunded:"true"`: 0, `disputed:"true"`: 0, `disputed:"false"`: 2, `amount<=900 OR amount:5000`: 2, `-customer:null`: 0,
 			`payment_method_details.card.fingerprint:"` + big.PaymentMethodDetails.Card.Fingerprint + `"`: 1,
 		} {
 			params := &stripe.ChargeSearchParams{}
