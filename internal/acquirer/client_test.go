@@ -226,7 +226,7 @@ func TestWhatALostConnectionProves(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 		t.Cleanup(server.Close)
 		t.Cleanup(func() { close(release) })
-		client := acquirer.NewClient(acquirer.Config{URL: server.URL, Timeout: 50 * time.Millisecond})
+		client := acquirer.NewClient(acquirer.Config{URL: server.URL, Timeout: time.Second}) // connecting is within it, too
 		_, err := client.Do(t.Context(), "key", phase.Ask, sale)
 		if knownFrom(err) != unknown {
 			t.Errorf("error %v, want unknown", err)
@@ -237,27 +237,35 @@ func TestWhatALostConnectionProves(t *testing.T) {
 func TestClientBreaker(t *testing.T) {
 	t.Parallel()
 
-	t.Run("an acquirer that only fails is left alone, and found again when it is back", func(t *testing.T) {
-		t.Parallel()
-		var calls atomic.Int32
-		var healthy atomic.Bool
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			calls.Add(1)
-			if !healthy.Load() {
+	// fails answers the first three calls with an error, and all others well.
+	fails := func(t *testing.T) (server *httptest.Server, calls *atomic.Int32) {
+		calls = &atomic.Int32{}
+		server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if calls.Add(1) <= 3 {
 				w.WriteHeader(http.StatusBadGateway)
 				return
 			}
 			json.NewEncoder(w).Encode(honest())
 		}))
 		t.Cleanup(server.Close)
-		pause := 300 * time.Millisecond
-		client := acquirer.NewClient(acquirer.Config{URL: server.URL, BreakerLimit: 3, BreakerPause: pause})
+		return server, calls
+	}
+	// opened is a client whose breaker has opened by these three.
+	opened := func(t *testing.T, url string, pause time.Duration) *acquirer.Client {
+		client := acquirer.NewClient(acquirer.Config{URL: url, BreakerLimit: 3, BreakerPause: pause})
 		for range 3 {
 			_, err := client.Do(t.Context(), "key", phase.Ask, sale)
 			if knownFrom(err) != unknown {
 				t.Fatalf("error %v, want unknown", err)
 			}
 		}
+		return client
+	}
+
+	t.Run("an acquirer that only fails is left alone", func(t *testing.T) {
+		t.Parallel()
+		server, calls := fails(t)
+		client := opened(t, server.URL, time.Hour)
 		_, err := client.Do(t.Context(), "key", phase.Ask, sale)
 		if knownFrom(err) != notSent {
 			t.Errorf("error %v, want not sent while the breaker is open", err)
@@ -265,10 +273,16 @@ func TestClientBreaker(t *testing.T) {
 		if calls.Load() != 3 {
 			t.Errorf("the acquirer was called %d times, want 3", calls.Load())
 		}
-		healthy.Store(true)
+	})
+
+	t.Run("and found again when it is back and the pause is over", func(t *testing.T) {
+		t.Parallel()
+		server, _ := fails(t)
+		pause := 20 * time.Millisecond
+		client := opened(t, server.URL, pause)
 		time.Sleep(pause)
 		for range 2 {
-			_, err = client.Do(t.Context(), "key", phase.Ask, sale)
+			_, err := client.Do(t.Context(), "key", phase.Ask, sale)
 			if err != nil {
 				t.Errorf("after it came back: %v", err)
 			}

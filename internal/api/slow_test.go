@@ -15,10 +15,11 @@ import (
 )
 
 // TestSlowClients keeps the server waiting, which is how connections are used up
-// on purpose. The server's patience is short here; the test's is a minute.
+// on purpose. The server's patience is short here, but long enough
+// for what is written at once; the test's is a minute.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, func(c *process.Config) { c.Limits.HeaderTime, c.Limits.BodyTime = 300*time.Millisecond, time.Second })
+	s := newStand(t, func(c *process.Config) { c.Limits.HeaderTime, c.Limits.BodyTime = 2*time.Second, 3*time.Second })
 	dial := s.serve(t)
 	key := "Authorization: Bearer " + s.keys["toboggans"] + "\r\n"
 
@@ -52,7 +53,7 @@ func TestSlowClients(t *testing.T) {
 // TestOnlySoManyConnections lets a slow client have the only connection there is.
 func TestOnlySoManyConnections(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, func(c *process.Config) { c.Limits.Connections, c.Limits.HeaderTime = 1, 300*time.Millisecond })
+	s := newStand(t, func(c *process.Config) { c.Limits.Connections, c.Limits.HeaderTime = 1, 2*time.Second })
 	dial := s.serve(t)
 	say(t, dial(t), "GET /v1/charges HTTP/1.1\r\nHost: ratchet.example\r\n") // and no more
 	conn := dial(t)

@@ -86,7 +86,7 @@ func (s *stand) speak(t *testing.T, head, body string) (first *http.Response, re
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	err = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	err = conn.SetDeadline(time.Now().Add(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func TestTheWorstRequestIsNoSlowerThanItsSize(t *testing.T) {
 	} {
 		began := time.Now()
 		_, err := decode(t, raw)
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s took %s", name, took)
 		}
 		if err != nil {

@@ -7,8 +7,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -51,12 +55,32 @@ func Durable(t testing.TB) *DurableServer {
 
 	d := &DurableServer{t: t, stateDir: dir}
 	t.Cleanup(d.end)
+	d.choosePort()
 	d.start()
 	err = postgres.Migrate(t.Context(), d.URL)
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
 	return d
+}
+
+// choosePort has the server take a port that nothing is given by itself. While
+// it is down, one of the others would soon be some connection's.
+func (d *DurableServer) choosePort() {
+	d.t.Helper()
+	const lowest, ephemeral = 15_000, 32_768 // where Linux begins to give ports away
+	for {
+		port := strconv.Itoa(lowest + rand.IntN(ephemeral-lowest))
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			continue // somebody has it
+		}
+		l.Close()
+		if err := os.WriteFile(filepath.Join(d.stateDir, "port"), []byte(port+"\n"), 0o644); err != nil {
+			d.t.Fatalf("pgtest: %v", err)
+		}
+		return
+	}
 }
 
 func (d *DurableServer) start() {

@@ -41,6 +41,7 @@ func (d *DurableServer) Standby(synchronous bool) *DurableServer {
 		d.t.Fatalf("pgtest: %v", err)
 	}
 
+	s.choosePort()
 	d.settings = append(d.settings, "wal_level=replica", "max_wal_senders=4")
 	if synchronous {
 		d.settings = append(d.settings, "synchronous_standby_names=*")

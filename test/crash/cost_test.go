@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -83,12 +84,14 @@ func TestCost(t *testing.T) {
 	measure("a charge under way costs those who come meanwhile none", 0, func(t *testing.T, p *process) {
 		r := charge(m, "tok_visa", newAmount())
 		var asking sync.WaitGroup
+		i.acquirer.signal(syscall.SIGSTOP) // the charge is under way for as long as the others need
 		asking.Go(func() {
-			if a, err := r.to(p, "Acquirer-Trouble", "slow:3000"); err != nil || a.status != http.StatusOK {
+			if a, err := r.to(p); err != nil || a.status != http.StatusOK {
 				t.Errorf("the first request was answered %s, %v", a, err)
 			}
 		})
 		defer asking.Wait()
+		defer i.acquirer.signal(syscall.SIGCONT)
 		eventually(t, "the charge is under way", func() bool {
 			return number(t, i.db, "SELECT count(*) FROM requests WHERE key = $1", r.key) == 1
 		})

@@ -17,7 +17,7 @@ import (
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	i := installOnFastServer(t, startAcquirer(t))
-	p := start(t, i.env, "serve", "--addr", "127.0.0.1:0", "--drain-grace", "700ms")
+	p := start(t, i.env, "serve", "--addr", "127.0.0.1:0", "--drain-grace", "3s")
 	m := i.merchant(t)
 	ready := func() int {
 		response, err := client.Get("http://" + p.addr + "/readyz")

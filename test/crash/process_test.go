@@ -159,7 +159,7 @@ func (p *process) dies() bool {
 	select {
 	case <-p.gone:
 		return true
-	case <-time.After(patience / 6):
+	case <-time.After(patience):
 		return false
 	}
 }

@@ -39,8 +39,10 @@ func TestSoak(t *testing.T) {
 	}
 	loads := startLoad(t, serving, merchants)
 
+	// A slow machine takes longer than it was given, rather than prove nothing.
 	deaths, departures := 0, 0
-	for end := time.Now().Add(soakFor(t)); time.Now().Before(end) && !t.Failed(); {
+	proves := func() bool { return deaths > 0 && departures > 0 && finishedBy(loads) >= 50 }
+	for end := time.Now().Add(soakFor(t)); (time.Now().Before(end) || !proves()) && !t.Failed(); {
 		time.Sleep(time.Duration(300+rand.IntN(1200)) * time.Millisecond)
 		how := os.Signal(syscall.SIGKILL)
 		if rand.IntN(3) == 0 {
@@ -76,7 +78,4 @@ func TestSoak(t *testing.T) {
 	i.wantNoDoubles(t, all)
 	i.wantClean(t)
 	t.Logf("%d requests answered over %d deaths and %d departures", len(all), deaths, departures)
-	if len(all) < 50 || deaths == 0 {
-		t.Errorf("only %d requests over %d deaths: that proves nothing", len(all), deaths)
-	}
 }

@@ -42,6 +42,10 @@ func startAcquirer(t testing.TB) *acquirer {
 	return &acquirer{p, db.Pool}
 }
 
+// modest keeps a process from taking the connections it would take by itself: a
+// dozen die and live here at a time, beside the tests of other packages.
+const modest = "RATCHET_DATABASE_CONNECTIONS=4"
+
 // installation is a database and any number of processes that work on it.
 type installation struct {
 	t        testing.TB
@@ -53,7 +57,7 @@ type installation struct {
 func install(t testing.TB, databaseURL string, db *pgxpool.Pool, a *acquirer) *installation {
 	return &installation{t, db, a, []string{
 		"RATCHET_SECRET=" + rootSecret, "RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_DEMO=1", "RATCHET_NOTIFICATION_SECRET=" + notificationSecret,
-		"RATCHET_DATABASE_URL=" + databaseURL, "RATCHET_ACQUIRER_URL=http://" + a.addr,
+		"RATCHET_DATABASE_URL=" + databaseURL, "RATCHET_ACQUIRER_URL=http://" + a.addr, modest,
 	}}
 }
 

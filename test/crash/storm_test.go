@@ -13,12 +13,13 @@ import (
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	i := installOnFastServer(t, startAcquirer(t))
+	i.env = append(i.env, "RATCHET_DATABASE_CONNECTIONS=24") // the storm is to reach the database
 	processes := []*process{i.serve(t), i.serve(t)}
 	const clients = 50
 
 	// The acquirer takes its time, so that most clients come while the first
 	// one's charge is under way.
-	slow := []string{"Acquirer-Trouble", "slow:300"}
+	slow := []string{"Acquirer-Trouble", "slow:1500"}
 
 	t.Run("fifty clients with one key charge a card once and hear one answer", func(t *testing.T) {
 		t.Parallel()

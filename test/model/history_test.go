@@ -16,7 +16,7 @@ const (
 	charges      = 96
 	opsEach      = 120 // requests each client makes before it insists on answers
 	hurried      = 0.2
-	patience     = 30 * time.Second
+	patience     = time.Minute
 	impatience   = 40 * time.Millisecond
 	settleWithin = time.Minute
 )

@@ -29,6 +29,10 @@ const (
 	acquirerSecret = "the secret between those and their acquirer"
 )
 
+// modest keeps a process from taking the connections it would take by itself:
+// all tests' installations live at the same time.
+const modest = "RATCHET_DATABASE_CONNECTIONS=4"
+
 // patience is far beyond what a process needs to start, on any machine.
 const patience = time.Minute
 
@@ -45,7 +49,8 @@ func install(t *testing.T) *installation {
 	db, journal := pgtest.New(t), pgtest.New(t)
 	acquirer := start(t, "acquirer", "RATCHET_ACQUIRER_SECRET="+acquirerSecret, "RATCHET_ACQUIRER_DATABASE_URL="+journal.URL)
 	env := []string{"RATCHET_SECRET=" + rootSecret, "RATCHET_DATABASE_URL=" + db.URL,
-		"RATCHET_ACQUIRER_URL=http://" + acquirer, "RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_WEBHOOK_ALLOW_LOOPBACK=1"}
+		"RATCHET_ACQUIRER_URL=http://" + acquirer, "RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_WEBHOOK_ALLOW_LOOPBACK=1",
+		modest}
 	return &installation{"http://" + start(t, "serve", env...), db.Pool, journal.Pool, env}
 }
 

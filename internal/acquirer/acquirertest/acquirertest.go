@@ -80,19 +80,20 @@ func (s *Sim) Settle(t testing.TB) {
 	}
 }
 
-// WaitUntilTold waits until everything that there is to tell is acknowledged.
+// WaitUntilTold waits until everything that there is to tell is acknowledged:
+// after that nobody works on the books but the test.
 func (s *Sim) WaitUntilTold(t testing.TB) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		untold, err := s.sim.Untold(t.Context())
+		left, err := s.sim.Unacknowledged(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(untold) == 0 {
+		if left == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("untold after a minute: %v", untold)
+			t.Fatalf("%d notifications are not acknowledged after a minute", left)
 		}
 	}
 }

@@ -66,6 +66,8 @@ func (a *announcer) acknowledge(ctx context.Context, n notice) error {
 	return err
 }
 
+const countUnacknowledged = `SELECT count(*) FROM acquirer.outbox WHERE acknowledged_at IS NULL`
+
 const selectUntold = `
 	SELECT DISTINCT authorization_id FROM acquirer.outbox
 	WHERE acknowledged_at IS NULL AND kind <> 'movement.settled'`

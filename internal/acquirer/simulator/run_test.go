@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"testing"
@@ -35,10 +36,10 @@ func TestRun(t *testing.T) {
 		go func() { ended <- sim.Run(ctx, "127.0.0.1:0") }()
 
 		body := jsonOf(t, acquirer.Request{Verb: acquirer.VerbAuthorize, Order: visa(100)})
-		answered := make(chan int, 1)
-		url := "http://" + log.address(t)
-		go func() { answered <- post(t, url+"/operations/k", body, "") }()
-		time.Sleep(100 * time.Millisecond) // under way: it takes 200
+		answered, underWay := make(chan int, 1), make(chan struct{})
+		url := "http://" + log.address(t) + "/operations/k"
+		go func() { answered <- postAskedFor(t, url, body, underWay) }()
+		<-underWay
 		stop()
 
 		if status := <-answered; status != http.StatusOK {
@@ -123,6 +124,30 @@ func post(t *testing.T, url, body, trouble string) (status int) {
 	return resp.StatusCode
 }
 
+// postAskedFor keeps the body back until the acquirer asks for it. Then the
+// request is under way, however slow the machine, and underWay is closed.
+func postAskedFor(t *testing.T, url, body string, underWay chan struct{}) (status int) {
+	t.Helper()
+	began := sync.OnceFunc(func() { close(underWay) })
+	defer began() // at the latest when it has failed
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: began})
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	req.Header.Set("Authorization", "Bearer s")
+	req.Header.Set("Expect", "100-continue")
+	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
 // lockedBuffer is a log that can be read while it is written.
 type lockedBuffer struct {
 	mu   sync.Mutex
@@ -138,7 +163,7 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 // address waits until the log says where the acquirer listens.
 func (b *lockedBuffer) address(t *testing.T) string {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		b.mu.Lock()
 		_, after, found := strings.Cut(b.text.String(), "address=")
 		b.mu.Unlock()

@@ -133,8 +133,11 @@ func (s *Simulator) Notify(url, secret string) { s.announcer.listener.Store(&lis
 // Settle pays what is owed now.
 func (s *Simulator) Settle(ctx context.Context) error { return settleMovements(ctx, s.pool) }
 
-// Untold lists the authorizations of which there is something to tell.
-func (s *Simulator) Untold(ctx context.Context) ([]string, error) { return Untold(ctx, s.pool) }
+// Unacknowledged counts the notifications that are still to be sent, settlements and repetitions included.
+func (s *Simulator) Unacknowledged(ctx context.Context) (left int, err error) {
+	err = s.pool.QueryRow(ctx, countUnacknowledged).Scan(&left)
+	return left, err
+}
 
 // Journal reads what this acquirer did to which card, oldest first.
 func (s *Simulator) Journal(ctx context.Context) ([]Movement, error) {
