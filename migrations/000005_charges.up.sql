@@ -27,6 +27,7 @@ CREATE TABLE charges (
     failure_code                text,
     failure_message             text,
     balance_transaction         text COLLATE "C",
+    settling                    boolean     NOT NULL DEFAULT false,
     busy_with                   text COLLATE "C",
     created_at                  timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
@@ -39,12 +40,14 @@ CREATE TABLE charges (
     CONSTRAINT success_has_an_authorization CHECK (status <> 'succeeded' OR acquirer_reference IS NOT NULL),
     CONSTRAINT failure_has_a_code CHECK ((status = 'failed') = (failure_code IS NOT NULL)),
     CONSTRAINT captured_money_is_posted CHECK (captured = (amount_captured > 0) AND captured = (balance_transaction IS NOT NULL)),
-    CONSTRAINT only_success_is_captured CHECK (NOT captured OR status = 'succeeded')
+    CONSTRAINT only_success_is_captured CHECK (NOT captured OR status = 'succeeded'),
+    CONSTRAINT only_captured_money_settles CHECK (NOT settling OR captured)
 );
 CREATE UNIQUE INDEX an_intent_is_paid_once ON charges (payment_intent_id, account_id) WHERE payment_intent_id IS NOT NULL AND status <> 'failed';
 CREATE INDEX charges_of_an_intent ON charges (payment_intent_id, account_id, id) WHERE payment_intent_id IS NOT NULL;
 CREATE INDEX charges_of_a_customer ON charges (customer_id, account_id, id) WHERE customer_id IS NOT NULL;
 COMMENT ON TABLE charges IS 'amount, amount_captured and amount_refunded are minor units. amount_refunded counts refunds from the moment they are asked for.';
+COMMENT ON COLUMN charges.settling IS 'The charge is posted, and does not show its posting before the acquirer has told that it has paid.';
 COMMENT ON COLUMN charges.busy_with IS 'The request that is capturing or voiding this authorization right now. Another one is told to wait.';
 
 CREATE TABLE refunds (

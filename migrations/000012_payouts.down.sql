@@ -9,6 +9,9 @@ CREATE OR REPLACE FUNCTION ledger_available(of_book bigint) RETURNS bigint LANGU
               FROM ledger_legs l JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id
              WHERE l.book_id = of_book GROUP BY p.id, p.available_on) n
 $$;
+DROP FUNCTION money_to_tell_of(text, boolean);
+DROP INDEX charges_by_availability;
+ALTER TABLE customers DROP COLUMN test_clock;
 DROP FUNCTION account_time(text, boolean);
 DROP FUNCTION account_ahead(text, boolean);
 DROP TABLE test_clocks;

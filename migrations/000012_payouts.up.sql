@@ -54,6 +54,25 @@ CREATE OR REPLACE FUNCTION ledger_available(of_book bigint) RETURNS bigint LANGU
              WHERE l.book_id = of_book GROUP BY p.id, p.available_on) n CROSS JOIN t
 $$;
 
+-- The key of the request that tells of what has become available, null where that
+-- has been told. Keys are never free again, so it is told once.
+CREATE INDEX charges_by_availability ON ledger_postings (book_id, available_on) WHERE kind = 'charge';
+CREATE FUNCTION money_to_tell_of(of_account text, of_livemode boolean) RETURNS text LANGUAGE sql STABLE AS $$
+    WITH t AS MATERIALIZED (SELECT account_time(of_account, of_livemode) AS now),
+         m AS (SELECT 'available on ' || to_char(max(l.at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS key
+                 FROM t CROSS JOIN ledger_books b
+                CROSS JOIN LATERAL (SELECT max(p.available_on) AS at FROM ledger_postings p
+                                     WHERE p.book_id = b.id AND p.kind = 'charge' AND p.available_on <= t.now) l
+                WHERE b.account_id = of_account AND b.livemode = of_livemode)
+    SELECT m.key FROM m
+     WHERE m.key IS NOT NULL AND NOT EXISTS (SELECT FROM requests r WHERE r.account_id = of_account AND r.livemode = of_livemode AND r.key = m.key)
+$$;
+
+-- A customer may be made for a clock, and goes when it goes.
+ALTER TABLE customers ADD COLUMN test_clock text COLLATE "C",
+    ADD CONSTRAINT a_customer_has_its_clock FOREIGN KEY (account_id, test_clock) REFERENCES test_clocks;
+CREATE INDEX customers_of_a_clock ON customers (test_clock, account_id, id) WHERE test_clock IS NOT NULL;
+
 -- What an automatic payout consists of: every movement of the balance is swept
 -- into at most one, and the payout's own into itself, so that each sums to zero.
 CREATE TABLE ledger_swept (

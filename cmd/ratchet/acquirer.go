@@ -57,7 +57,7 @@ fail_after_acting, forget_keys, wrong_amount, spent_key.`,
 	cmd.Flags().StringVar(&trouble, "trouble", env("RATCHET_ACQUIRER_TROUBLE", ""), "what goes wrong with every request (RATCHET_ACQUIRER_TROUBLE)")
 	cmd.Flags().StringVar(&notifyURL, "notify-url", env("RATCHET_ACQUIRER_NOTIFY_URL", ""), "where notifications are posted; empty keeps them (RATCHET_ACQUIRER_NOTIFY_URL)")
 	cmd.Flags().DurationVar(&notifyDelay, "notify-delay", envDuration("RATCHET_ACQUIRER_NOTIFY_DELAY", time.Second), "how long after it happened a thing is told (RATCHET_ACQUIRER_NOTIFY_DELAY)")
-	cmd.Flags().DurationVar(&settleEvery, "settle-every", envDuration("RATCHET_ACQUIRER_SETTLE_EVERY", 0), "how often what is owed is paid; 0 is never (RATCHET_ACQUIRER_SETTLE_EVERY)")
+	cmd.Flags().DurationVar(&settleEvery, "settle-every", envDuration("RATCHET_ACQUIRER_SETTLE_EVERY", 2*time.Second), "how often what is owed is paid, where there is a --notify-url to tell it to; 0 is never (RATCHET_ACQUIRER_SETTLE_EVERY)")
 	cmd.AddCommand(acquirerJournalCommand())
 	return cmd
 }

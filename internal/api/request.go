@@ -216,7 +216,7 @@ func (r *request) call(s *Server) phase.Call {
 		Caller: phase.Caller{
 			AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, RequestID: r.id, Key: r.key, CardKey: r.cardKey, Loopback: s.loopback,
 			Context: idempotency.Context{APIVersion: r.version, Actor: r.holder.KeyID, Address: r.address(),
-				Publishable: r.publishable(), BaseURL: s.baseURL(r.http), Merchant: r.holder.Merchant},
+				Publishable: r.publishable(), BaseURL: s.baseURL(r.http), News: s.hearsNews(), Merchant: r.holder.Merchant},
 		},
 		Method: r.http.Method, Path: r.http.URL.Path,
 		Fingerprint: idempotency.Fingerprint(s.idempotencyKey, r.http.Method, r.http.URL.Path, form.Canonical(r.values)),

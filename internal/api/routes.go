@@ -78,6 +78,7 @@ func routes() []route {
 		post("/v1/payment_intents/{intent}/cancel", payments.CancelPaymentIntent, "payment_intent"),
 		post("/v1/payment_intents/{intent}/capture", payments.CapturePaymentIntent, "payment_intent"),
 		post("/v1/payment_intents/{intent}/confirm", payments.ConfirmPaymentIntent, "payment_intent").openToPublishableKeys(),
+		post("/v1/payment_intents/{intent}/increment_authorization", payments.IncrementAuthorization, "payment_intent"),
 
 		post("/v1/payment_methods", payments.CreatePaymentMethod, "payment_method").openToPublishableKeys(),
 		get("/v1/payment_methods", payments.ListPaymentMethods, "list:payment_method"),
@@ -91,11 +92,13 @@ func routes() []route {
 
 		post("/v1/prices", payments.CreatePrice, "price"),
 		get("/v1/prices", payments.ListPrices, "list:price"),
+		get("/v1/prices/search", payments.SearchPrices, "search:price"),
 		get("/v1/prices/{price}", payments.RetrievePrice, "price"),
 		post("/v1/prices/{price}", payments.UpdatePrice, "price"),
 
 		post("/v1/products", payments.CreateProduct, "product"),
 		get("/v1/products", payments.ListProducts, "list:product"),
+		get("/v1/products/search", payments.SearchProducts, "search:product"),
 		get("/v1/products/{id}", payments.RetrieveProduct, "product"),
 		post("/v1/products/{id}", payments.UpdateProduct, "product"),
 		del("/v1/products/{id}", payments.DeleteProduct),

@@ -36,7 +36,7 @@ func TestOpenAPI(t *testing.T) {
 
 	t.Run("every operation has an example that succeeds", func(t *testing.T) {
 		t.Parallel()
-		never := []string{"refund.cancel", "refund.expire"} // of a card's refund
+		never := []string{"refund.cancel", "refund.expire", "payment_intent.increment_authorization"} // of a card's refund, of an account that may not
 		for _, o := range Operations() {
 			if !slices.Contains(never, o.ID) && !slices.ContainsFunc(o.Examples, func(e Example) bool { return e.Status == http.StatusOK }) {
 				t.Errorf("%s has none", o.ID)

@@ -192,7 +192,7 @@ func (d *demo) environ() []string {
 		"RATCHET_WEBHOOK_ALLOW_LOOPBACK=1",
 		"RATCHET_ACQUIRER_NOTIFY_URL=" + d.base + acquirer.NotificationsPath,
 		"RATCHET_NOTIFICATION_SECRET=" + d.notificationSecret,
-		"RATCHET_ACQUIRER_SETTLE_EVERY=10s",
+		"RATCHET_ACQUIRER_SETTLE_EVERY=2s",
 		"RATCHET_SHOP_URL=http://" + d.shopAddr,
 	}
 }

@@ -62,6 +62,8 @@ type Context struct {
 	Publishable bool `json:"publishable,omitempty"`
 	// BaseURL is where the installation's own pages are: "https://pay.example.com".
 	BaseURL string `json:"base_url,omitempty"`
+	// News says that the acquirer tells this installation by itself what it has settled.
+	News bool `json:"news,omitempty"`
 	Merchant
 }
 

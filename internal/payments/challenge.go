@@ -179,12 +179,13 @@ func authenticationFailed(code string, method *PaymentMethod) (json.RawMessage, 
 }
 
 // Decide records what the cardholder decided, and carries it out. baseURL is
-// where the installation's own pages are; requestID names the decision.
-func (c *Challenge) Decide(ctx context.Context, e *phase.Engine, name, requestID, baseURL string, passed bool) (phase.Answer, error) {
+// where the installation's own pages are, news whether it hears from its acquirer;
+// requestID names the decision.
+func (c *Challenge) Decide(ctx context.Context, e *phase.Engine, name, requestID, baseURL string, news, passed bool) (phase.Answer, error) {
 	call := phase.Call{
 		Caller: phase.Caller{
 			AccountID: c.AccountID, Livemode: c.Livemode, RequestID: requestID, Key: name,
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: "cardholder", BaseURL: baseURL, Merchant: c.Merchant},
+			Context: idempotency.Context{APIVersion: APIVersion, Actor: "cardholder", BaseURL: baseURL, News: news, Merchant: c.Merchant},
 		},
 		Method: http.MethodPost, Path: ChallengePath, Fingerprint: []byte(name),
 	}

@@ -40,6 +40,7 @@ type Charge struct {
 	FailureCode               *string
 	FailureMessage            *string
 	BalanceTransaction        *string
+	Settling                  bool // does not show its balance transaction yet
 	BusyWith                  *string
 	Disputed                  bool
 	AmountChargedBack         int64 // withdrawn by disputes that are not won
@@ -92,7 +93,7 @@ func outcomeOf(a acquirer.Answer) *ChargeOutcome {
 
 const chargeColumns = `account_id, id, livemode, request_id, amount, amount_captured, amount_refunded, currency, status, captured, capture_before,
 	customer_id, payment_intent_id, card, description, metadata, receipt_email, shipping, fraud_details, statement_descriptor, statement_descriptor_suffix,
-	acquirer_reference, outcome, failure_code, failure_message, balance_transaction, busy_with, disputed, amount_charged_back, created_at`
+	acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settling, busy_with, disputed, amount_charged_back, created_at`
 
 const insertCharge = `
 	INSERT INTO charges (account_id, id, livemode, request_id, amount, currency, status, customer_id, payment_intent_id, card, description, metadata,
@@ -114,14 +115,14 @@ const settleChargeRow = `
 	UPDATE charges
 	SET status = @status, captured = @captured, amount_captured = @amount_captured, capture_before = @capture_before, card = @card,
 	    acquirer_reference = @acquirer_reference, outcome = @outcome, failure_code = @failure_code, failure_message = @failure_message,
-	    balance_transaction = @balance_transaction
+	    balance_transaction = @balance_transaction, settling = @settling
 	WHERE account_id = @account_id AND id = @id AND status = 'pending'`
 
 func (c *Charge) settle(tx *phase.Tx) {
 	tx.WriteOne(settleChargeRow, pgx.StrictNamedArgs{
 		"account_id": c.AccountID, "id": c.ID, "status": c.Status, "captured": c.Captured, "amount_captured": c.AmountCaptured,
 		"capture_before": c.CaptureBefore, "card": c.Card, "acquirer_reference": c.AcquirerReference, "outcome": c.Outcome,
-		"failure_code": c.FailureCode, "failure_message": c.FailureMessage, "balance_transaction": c.BalanceTransaction,
+		"failure_code": c.FailureCode, "failure_message": c.FailureMessage, "balance_transaction": c.BalanceTransaction, "settling": c.Settling,
 	})
 }
 

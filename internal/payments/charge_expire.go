@@ -17,8 +17,9 @@ import (
 // ExpireChargeParams are what the worker asks for.
 type ExpireChargeParams struct{ Charge string }
 
-// ExpireCharge lets an authorization go that nobody captured in time. To the
-// merchant it looks like a refund, with a reason that no request can give.
+// ExpireCharge lets an authorization go that nobody captured in time, by the
+// account's clock. To the merchant it looks like a refund, with a reason that no
+// request can give.
 //
 //	(nothing) ──▶ refund_recorded ──▶ refund_answered ──▶ charge_expired
 //	  claim + reserve the charge     void, no tx open     answer
@@ -46,19 +47,23 @@ func recordLapse(ctx context.Context, tx *phase.Tx, in ExpireChargeParams, s *re
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if charge.Captured || charge.AmountRefunded > 0 || charge.CaptureBefore == nil || charge.CaptureBefore.After(tx.Now()) {
+	if charge.Captured || charge.AmountRefunded > 0 || charge.CaptureBefore == nil || charge.CaptureBefore.After(tx.AccountNow()) {
 		return phase.Outcome{}, apierror.Invalid("", "Charge %s has not lapsed.", charge.ID)
 	}
-	reason := "expired_uncaptured_charge"
-	return recordRefund(ctx, tx, in.Charge, RefundParams{Reason: &reason}, s)
+	return recordRefund(ctx, tx, in.Charge, RefundParams{Reason: lapsed()}, s)
 }
 
+// lapsed is the reason of a refund that nobody asked for.
+func lapsed() *string { return new("expired_uncaptured_charge") }
+
+// The first bound is for the index: no account is further ahead than its clock.
 // One that could not be let go has a failed refund, and is left to a person.
 const lapsedCharges = `
 	SELECT c.id AS charge, c.payment_intent_id, c.account_id, c.livemode, a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
 	       account_ahead(c.account_id, c.livemode) AS ahead
 	FROM charges c JOIN accounts a ON a.id = c.account_id
-	WHERE c.capture_before < clock_timestamp() AND NOT c.captured AND c.amount_refunded = 0 AND c.busy_with IS NULL
+	WHERE c.capture_before < clock_timestamp() + (SELECT coalesce(max(frozen_time - started_at), interval '0') FROM test_clocks)
+	  AND c.capture_before < account_time(c.account_id, c.livemode) AND NOT c.captured AND c.amount_refunded = 0 AND c.busy_with IS NULL
 	  AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = c.account_id AND r.charge_id = c.id)
 	ORDER BY c.capture_before LIMIT @limit`
 
@@ -89,14 +94,17 @@ func ExpireLapsed(ctx context.Context, e *phase.Engine) (tried int, err error) {
 	return len(lapsed), nil
 }
 
+// canceledByTime is the cancellation_reason of an intent whose hold has lapsed. No
+// request can give it.
+const canceledByTime = "automatic"
+
 // expire lets one go: by itself, or with the intent that it was made for.
 func (w whose) expire(ctx context.Context, e *phase.Engine) error {
 	if w.PaymentIntentID == nil {
 		_, err := ExpireCharge.Serve(ctx, e, w.expiry(), ExpireChargeParams{w.Charge})
 		return err
 	}
-	reason := "automatic"
-	_, err := CancelPaymentIntent.Serve(ctx, e, w.expiry(), CancelPaymentIntentParams{ID: *w.PaymentIntentID, Reason: &reason})
+	_, err := CancelPaymentIntent.Serve(ctx, e, w.expiry(), CancelPaymentIntentParams{ID: *w.PaymentIntentID, Reason: new(canceledByTime)})
 	return err
 }
 

@@ -123,6 +123,9 @@ func (c *Charge) object() ChargeObject {
 		ReceiptEmail: c.ReceiptEmail, Refunded: c.refundable() == 0, Shipping: c.Shipping, Source: c.source(),
 		StatementDescriptor: c.StatementDescriptor, StatementDescriptorSuffix: c.StatementDescriptorSuffix, Status: c.Status,
 	}
+	if c.Settling {
+		o.BalanceTransaction = nil
+	}
 	if o.FraudDetails == nil {
 		o.FraudDetails = map[string]string{}
 	}

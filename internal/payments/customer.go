@@ -30,6 +30,7 @@ type Customer struct {
 	InvoiceSettings     InvoiceSettings
 	PreferredLocales    []string
 	TaxExempt           string
+	TestClock           *string // it goes when the clock goes
 	CreatedAt           time.Time
 	DeletedAt           *time.Time
 }
@@ -100,15 +101,15 @@ func (c *Customer) object() CustomerObject {
 		ID: c.ID, Object: "customer", Address: c.Address, Balance: c.Balance, Created: unix(c.CreatedAt), DefaultSource: c.DefaultSource,
 		Description: c.Description, Email: c.Email, InvoicePrefix: c.InvoicePrefix, InvoiceSettings: c.InvoiceSettings, Livemode: c.Livemode,
 		Metadata: c.Metadata, Name: c.Name, NextInvoiceSequence: c.NextInvoiceSequence, Phone: c.Phone,
-		PreferredLocales: c.PreferredLocales, Shipping: c.Shipping, TaxExempt: c.TaxExempt,
+		PreferredLocales: c.PreferredLocales, Shipping: c.Shipping, TaxExempt: c.TaxExempt, TestClock: c.TestClock,
 	}
 }
 
 const insertCustomer = `
 	INSERT INTO customers (account_id, id, livemode, request_id, name, email, phone, description, address, shipping, metadata,
-		balance, default_source, invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt, created_at)
+		balance, default_source, invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt, test_clock, created_at)
 	VALUES (@account_id, @id, @livemode, @request_id, @name, @email, @phone, @description, @address, @shipping, @metadata,
-		@balance, @default_source, @invoice_prefix, @next_invoice_sequence, @invoice_settings, @preferred_locales, @tax_exempt, @created_at)`
+		@balance, @default_source, @invoice_prefix, @next_invoice_sequence, @invoice_settings, @preferred_locales, @tax_exempt, @test_clock, @created_at)`
 
 const updateCustomer = `
 	UPDATE customers
@@ -122,14 +123,15 @@ const deleteCustomer = `UPDATE customers SET deleted_at = @deleted_at WHERE acco
 
 const selectCustomers = `
 	SELECT account_id, id, livemode, request_id, name, email, phone, description, address, shipping, metadata, balance, default_source,
-	       invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt, created_at, deleted_at
+	       invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt, test_clock, created_at, deleted_at
 	FROM customers
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const customerByID = selectCustomers + ` AND id = @id`
 const lockCustomer = customerByID + ` AND deleted_at IS NULL FOR NO KEY UPDATE`
 
-const customerFilters = ` AND deleted_at IS NULL AND (@email::text IS NULL OR email = @email)`
+// A clock's customers are listed with the clock, and not otherwise.
+const customerFilters = ` AND deleted_at IS NULL AND (@email::text IS NULL OR email = @email) AND test_clock IS NOT DISTINCT FROM @test_clock`
 const (
 	listCustomers          = selectCustomers + customerFilters + newestFirst
 	listCustomersBackwards = selectCustomers + customerFilters + oldestFirst
@@ -148,7 +150,7 @@ func (c *Customer) columns() pgx.StrictNamedArgs {
 
 func (c *Customer) insert(tx *phase.Tx) {
 	args := c.columns()
-	args["livemode"], args["request_id"], args["created_at"] = c.Livemode, c.RequestID, c.CreatedAt
+	args["livemode"], args["request_id"], args["created_at"], args["test_clock"] = c.Livemode, c.RequestID, c.CreatedAt, c.TestClock
 	tx.Write(insertCustomer, args)
 }
 
@@ -182,14 +184,15 @@ func RetrieveCustomer(ctx context.Context, db phase.Reader, v Viewer, in Retriev
 // ListCustomersParams are the parameters of GET /v1/customers.
 type ListCustomersParams struct {
 	List
-	Email *string `form:"email" max:"512"`
+	Email     *string `form:"email" max:"512"`
+	TestClock *string `form:"test_clock" max:"5000"`
 }
 
 // ListCustomers answers GET /v1/customers.
 func ListCustomers(ctx context.Context, db phase.Reader, v Viewer, in ListCustomersParams) (any, error) {
 	return page[Customer](ctx, db, v, in.List, listing{
 		url: "/v1/customers", object: "customer", newest: listCustomers, oldest: listCustomersBackwards, byID: customerByID,
-		filters: pgx.StrictNamedArgs{"email": in.Email},
+		filters: pgx.StrictNamedArgs{"email": in.Email, "test_clock": in.TestClock},
 	})
 }
 

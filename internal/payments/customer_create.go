@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
@@ -32,30 +33,68 @@ type CustomerParams struct {
 }
 
 // CreateCustomerParams are what POST /v1/customers takes.
-type CreateCustomerParams struct{ CustomerParams }
+type CreateCustomerParams struct {
+	CustomerParams
+	TestClock     *string `form:"test_clock" max:"5000"`
+	PaymentMethod string  `form:"payment_method" max:"5000"`
 
-const customerCreated = "customer_created"
+	Method *AttachPaymentMethodParams // what PaymentMethod stands for
+}
 
-// CreateCustomer is the simplest operation: one phase, one commit.
+// The recovery points of a new customer. The last two are for one who brings a
+// payment method.
+const (
+	customerCreated    = "customer_created"
+	customerWithMethod = "customer_created_with_method"
+)
+
+// CreateCustomer is the simplest operation: one phase, one commit. A payment
+// method that is to be attached is verified first, as when it is attached later;
+// if its issuer declines, there is no customer.
 //
-//	(nothing) ──▶ customer_created
-//	      claim + insert + answer
+//	(nothing) ──▶ customer_created ──▶ payment_method_verified ──▶ customer_created_with_method
+//	      claim + insert + answer   ask, no tx open             insert, attach, answer
+//	      without a method
 var CreateCustomer = phase.Define("customer.create", 1,
 	phase.Atomic(customerCreated, createCustomer),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreateCustomerParams) error {
-	return in.check(ctx, db, caller, "")
-})
+	phase.Foreign(methodVerified, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CreateCustomerParams, s *attachState) (err error) {
+		s.Answer, err = acquirer.Verify(ctx, slip, s.order())
+		return err
+	}),
+	phase.Atomic(customerWithMethod, createCustomerWithMethod),
+).Check(checkCustomer)
+
+func checkCustomer(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreateCustomerParams) error {
+	if in.TestClock != nil {
+		if err := onlyInTestMode(caller); err != nil {
+			return err
+		}
+		if _, err := findTestClock(ctx, db, testClockByID, viewer(caller), *in.TestClock); err != nil {
+			return asParam(err, "test_clock")
+		}
+	}
+	if in.PaymentMethod != "" {
+		in.Method = &AttachPaymentMethodParams{ID: in.PaymentMethod}
+		if err := in.Method.find(ctx, db, caller); err != nil {
+			return asParam(err, "payment_method")
+		}
+		if settings := in.InvoiceSettings; settings != nil && deref(settings.DefaultPaymentMethod) == in.PaymentMethod {
+			settings.DefaultPaymentMethod = &in.Method.ID
+		}
+	}
+	return in.check(ctx, db, caller, "", in.Method)
+}
 
 // check verifies what a customer is given, and finds the card it names. customer
-// is "" for one that does not exist yet.
-func (in *CustomerParams) check(ctx context.Context, db phase.Reader, caller phase.Caller, customer string) (err error) {
+// is "" for one that does not exist yet, brings the method it will have.
+func (in *CustomerParams) check(ctx context.Context, db phase.Reader, caller phase.Caller, customer string, brings *AttachPaymentMethodParams) (err error) {
 	if err := checkEmail("email", in.Email); err != nil {
 		return err
 	}
 	if _, err := in.Metadata.Apply(nil); err != nil {
 		return err
 	}
-	if err := in.checkDefaultMethod(ctx, db, viewer(caller), customer); err != nil {
+	if err := in.checkDefaultMethod(ctx, db, viewer(caller), customer, brings); err != nil {
 		return err
 	}
 	if in.Source != "" {
@@ -65,11 +104,14 @@ func (in *CustomerParams) check(ctx context.Context, db phase.Reader, caller pha
 }
 
 // checkDefaultMethod refuses a default that is not attached to the customer.
-func (in *CustomerParams) checkDefaultMethod(ctx context.Context, db phase.Reader, v Viewer, customer string) error {
+func (in *CustomerParams) checkDefaultMethod(ctx context.Context, db phase.Reader, v Viewer, customer string, brings *AttachPaymentMethodParams) error {
 	if in.InvoiceSettings == nil || deref(in.InvoiceSettings.DefaultPaymentMethod) == "" {
 		return nil
 	}
 	name := *in.InvoiceSettings.DefaultPaymentMethod
+	if brings != nil && brings.ID == name {
+		return nil
+	}
 	method, err := byID[PaymentMethod](ctx, db, methodByID, v, name)
 	if err != nil {
 		return err
@@ -81,26 +123,59 @@ func (in *CustomerParams) checkDefaultMethod(ctx context.Context, db phase.Reade
 	return nil
 }
 
-func createCustomer(ctx context.Context, tx *phase.Tx, in CreateCustomerParams, _ *struct{}) (phase.Outcome, error) {
-	customer := Customer{
-		AccountID: tx.AccountID, ID: id.New("cus", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID,
-		InvoicePrefix: invoicePrefix(), NextInvoiceSequence: 1, PreferredLocales: []string{}, TaxExempt: "none", CreatedAt: tx.Now(),
+func createCustomer(ctx context.Context, tx *phase.Tx, in CreateCustomerParams, s *attachState) (phase.Outcome, error) {
+	if in.Method != nil {
+		return in.Method.begin(ctx, tx, s)
 	}
-	known, err := customer.apply(ctx, tx, in.CustomerParams)
+	customer, cards, err := in.insert(ctx, tx)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
+	return replyWithCustomer(ctx, tx, in.Expand, customer, cards)
+}
+
+func createCustomerWithMethod(ctx context.Context, tx *phase.Tx, in CreateCustomerParams, s *attachState) (phase.Outcome, error) {
+	method, refused, err := s.verified(ctx, tx, "")
+	switch {
+	case err != nil:
+		return phase.Outcome{}, err
+	case refused != nil:
+		return phase.Refuse(s.Method.ID, refused), nil
+	}
+	customer, cards, err := in.insert(ctx, tx)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	method.attach(tx, customer.ID)
+	return replyWithCustomer(ctx, tx, in.Expand, customer, cards, method.wire())
+}
+
+// insert makes the customer, and the card that comes with it.
+func (in CreateCustomerParams) insert(ctx context.Context, tx *phase.Tx) (*Customer, []CustomerCard, error) {
+	if in.TestClock != nil {
+		if _, err := findTestClock(ctx, tx, lockTestClock, viewer(tx.Caller), *in.TestClock); err != nil {
+			return nil, nil, asParam(err, "test_clock") // it was deleted since we looked
+		}
+	}
+	customer := &Customer{
+		AccountID: tx.AccountID, ID: id.New("cus", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, TestClock: in.TestClock,
+		InvoicePrefix: invoicePrefix(), NextInvoiceSequence: 1, PreferredLocales: []string{}, TaxExempt: "none", CreatedAt: tx.Now(),
+	}
+	cards, err := customer.apply(ctx, tx, in.CustomerParams)
+	if err != nil {
+		return nil, nil, err
+	}
 	customer.insert(tx)
-	for _, card := range known {
+	for _, card := range cards {
 		insertCustomerCard(tx, card)
 		emit(tx, "customer.source.created", card.ID, card.wire(), nil)
 	}
 	emit(tx, "customer.created", customer.ID, customer.wire(), nil)
-	return replyWithCustomer(ctx, tx, in.Expand, &customer, known)
+	return customer, cards, nil
 }
 
-func replyWithCustomer(ctx context.Context, tx *phase.Tx, paths form.Expand, customer *Customer, cards []CustomerCard) (phase.Outcome, error) {
-	known := []any{customer.wire()}
+func replyWithCustomer(ctx context.Context, tx *phase.Tx, paths form.Expand, customer *Customer, cards []CustomerCard, known ...any) (phase.Outcome, error) {
+	known = append(known, customer.wire())
 	for _, card := range cards {
 		known = append(known, card.wire())
 	}

@@ -29,16 +29,23 @@ func removeCustomer(ctx context.Context, tx *phase.Tx, in DeleteCustomerParams, 
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	methods, err := methodsOf(ctx, tx, customer.ID)
-	if err != nil {
+	if err := customer.remove(ctx, tx); err != nil {
 		return phase.Outcome{}, err
+	}
+	return phase.OK(customer.ID, Deleted{customer.ID, "customer", true}), nil
+}
+
+func (c *Customer) remove(ctx context.Context, tx *phase.Tx) error {
+	methods, err := methodsOf(ctx, tx, c.ID)
+	if err != nil {
+		return err
 	}
 	for _, method := range methods {
 		method.detach(tx)
 	}
-	tx.WriteOne(deleteCustomer, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": customer.ID, "deleted_at": tx.Now()})
-	emit(tx, "customer.deleted", customer.ID, customer.object(), nil)
-	return phase.OK(customer.ID, Deleted{customer.ID, "customer", true}), nil
+	tx.WriteOne(deleteCustomer, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": c.ID, "deleted_at": tx.Now()})
+	emit(tx, "customer.deleted", c.ID, c.object(), nil)
+	return nil
 }
 
 const methodsToDetach = selectMethods + ` AND customer_id = @customer_id ORDER BY id FOR NO KEY UPDATE`

@@ -23,7 +23,7 @@ var UpdateCustomer = phase.Define("customer.update", 1,
 	if err := customerExists(ctx, db, viewer(caller), in.ID); err != nil {
 		return err
 	}
-	return in.check(ctx, db, caller, in.ID)
+	return in.check(ctx, db, caller, in.ID, nil)
 })
 
 func changeCustomer(ctx context.Context, tx *phase.Tx, in UpdateCustomerParams, _ *struct{}) (phase.Outcome, error) {

@@ -33,7 +33,7 @@ var expandable = map[string]map[string][]string{
 	},
 	"customer": {
 		"default_source": {"card"}, "invoice_settings": {"invoice_settings"}, "sources": {"card"},
-		"subscriptions": nil, "tax": nil, "tax_ids": nil, "cash_balance": nil, "test_clock": nil, "invoice_credit_balance": nil,
+		"subscriptions": nil, "tax": nil, "tax_ids": nil, "cash_balance": nil, "test_clock": {"test_helpers.test_clock"}, "invoice_credit_balance": nil,
 	},
 	"card":                {"customer": {"customer"}, "account": nil},
 	"balance_transaction": {"source": {"charge", "dispute", "payout", "refund"}},
@@ -93,6 +93,8 @@ var loaders = map[string]func(ctx context.Context, db phase.Reader, v Viewer, id
 	"po":   loadWire[Payout](payoutByID),
 	"txn":  loadWire[BalanceTransaction](balanceTransactionByID),
 	"du":   loadWire[Dispute](disputeByID),
+
+	"clock": loadWire[TestClock](testClockByID),
 }
 
 func loadWire[Row any, R wired[Row]](sql string) func(context.Context, phase.Reader, Viewer, string) (any, error) {

@@ -124,6 +124,10 @@ const clocksToSetReady = `
 	WHERE c.status = 'advancing' AND c.advanced_at < clock_timestamp() - interval '3 seconds'
 	  AND NOT EXISTS (SELECT FROM payouts p WHERE p.account_id = c.account_id AND p.livemode = c.livemode AND p.status IN ('pending', 'in_transit')
 	        AND CASE p.status WHEN 'pending' THEN p.departs_at ELSE p.arrives_at END <= account_time(c.account_id, c.livemode))
+	  AND NOT EXISTS (SELECT FROM charges h WHERE h.account_id = c.account_id AND h.livemode = c.livemode AND NOT h.captured AND h.amount_refunded = 0
+	        AND h.capture_before <= account_time(c.account_id, c.livemode)
+	        AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = h.account_id AND r.charge_id = h.id))
+	  AND money_to_tell_of(c.account_id, c.livemode) IS NULL
 	LIMIT @limit`
 
 // ReadyTestClocks ends the advance of test clocks.

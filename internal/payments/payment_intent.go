@@ -68,7 +68,7 @@ const (
 // How and when the money is taken.
 const (
 	captureAutomatic      = "automatic"
-	captureAutomaticAsync = "automatic_async" // the default: the balance transaction shows a moment later
+	captureAutomaticAsync = "automatic_async" // the default: the balance transaction shows when the acquirer has paid
 	captureManual         = "manual"
 )
 

@@ -91,7 +91,14 @@ func settleCancellation(ctx context.Context, tx *phase.Tx, in CancelPaymentInten
 		intent.update(tx)
 		return phase.Refuse(intent.ID, apierror.Invalid("", "PaymentIntent %s could not be canceled: %s", intent.ID, s.Answer.Message)), nil
 	}
-	refund := charge.letGoAll(tx, s.Answer.Reference, nil)
+	var why *string
+	if deref(in.Reason) == canceledByTime {
+		why = lapsed()
+	}
+	refund := charge.letGoAll(tx, s.Answer.Reference, why)
+	if why != nil {
+		emit(tx, "charge.expired", charge.ID, charge.wire(), nil)
+	}
 	intent.AmountCapturable = 0
 	intent.cancel(tx, in.Reason)
 	return replyWithIntent(ctx, tx, in.Expand, intent, charge.wire(), refund.wire())

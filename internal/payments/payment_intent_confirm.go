@@ -280,6 +280,7 @@ func (p *PaymentIntent) receive(tx *phase.Tx, charge *Charge) (known []any) {
 		p.Status, p.AmountCapturable = intentNeedsCapture, p.Amount
 	} else {
 		known = append(known, charge.capture(tx, charge.Amount))
+		charge.Settling = p.CaptureMethod == captureAutomaticAsync && tx.News
 		p.Status, p.AmountReceived = intentSucceeded, p.Amount
 	}
 	charge.settle(tx)

@@ -72,6 +72,20 @@ func (p *PaymentIntent) refuseCapture(amount int64) *apierror.Error {
 	return nil
 }
 
+// refuseIncrement says why an intent cannot hold more than it does.
+func (p *PaymentIntent) refuseIncrement(amount int64) *apierror.Error {
+	switch {
+	case !slices.Contains(capturable, p.Status):
+		return p.unexpected("This PaymentIntent's authorization could not be incremented because it has a status of %s. "+
+			"Only a PaymentIntent with one of the following statuses may be incremented: %s.", p.Status, strings.Join(capturable, ", "))
+	case amount <= p.Amount:
+		return apierror.Invalid("amount", "The amount of an incremented authorization (%s) must be greater than the amount that is authorized (%s).",
+			money.Format(amount, p.Currency), money.Format(p.Amount, p.Currency))
+	}
+	return apierror.Invalid("", "This PaymentIntent's authorization cannot be incremented: it was not confirmed with "+
+		"`payment_method_options[card][request_incremental_authorization]` set to `if_available`.")
+}
+
 // refuseCancel says why an intent cannot be canceled, or nil.
 func (p *PaymentIntent) refuseCancel() *apierror.Error {
 	if slices.Contains(cancelable, p.Status) {

@@ -47,6 +47,11 @@ var AttachPaymentMethod = phase.Define("payment_method.attach", 1,
 	if err := customerExists(ctx, db, viewer(caller), in.Customer); err != nil {
 		return asParam(err, "customer")
 	}
+	return in.find(ctx, db, caller)
+})
+
+// find resolves the method that is named. A magic id makes a new one.
+func (in *AttachPaymentMethodParams) find(ctx context.Context, db phase.Reader, caller phase.Caller) error {
 	magic, err := magicMethod(in.ID, caller)
 	if err != nil {
 		return err
@@ -57,9 +62,14 @@ var AttachPaymentMethod = phase.Define("payment_method.attach", 1,
 		return nil
 	}
 	return methodExists(ctx, db, viewer(caller), in.ID)
-})
+}
 
 func findMethodToAttach(ctx context.Context, tx *phase.Tx, in AttachPaymentMethodParams, s *attachState) (phase.Outcome, error) {
+	return in.begin(ctx, tx, s)
+}
+
+// begin keeps a new method, or looks whether the one there is can be attached.
+func (in AttachPaymentMethodParams) begin(ctx context.Context, tx *phase.Tx, s *attachState) (phase.Outcome, error) {
 	if in.New != nil {
 		s.Method = in.New.Method
 		return phase.Next, in.New.keep(ctx, tx)
@@ -97,29 +107,46 @@ func methodSpent() *apierror.Error {
 
 // verifyMethod asks the issuer of the card, of no amount.
 func verifyMethod(ctx context.Context, slip phase.Slip, _ AttachPaymentMethodParams, s *attachState) (err error) {
-	s.Answer, err = acquirer.Verify(ctx, slip, acquirer.Order{Card: s.Method.Card.Vault, Currency: verificationCurrency})
+	s.Answer, err = acquirer.Verify(ctx, slip, s.order())
 	return err
+}
+
+func (s *attachState) order() acquirer.Order {
+	return acquirer.Order{Card: s.Method.Card.Vault, Currency: verificationCurrency}
 }
 
 // verificationCurrency is that of an amount of nothing.
 const verificationCurrency = "usd"
 
 func attachMethod(ctx context.Context, tx *phase.Tx, in AttachPaymentMethodParams, s *attachState) (phase.Outcome, error) {
+	method, refused, err := s.verified(ctx, tx, in.Customer)
+	switch {
+	case err != nil:
+		return phase.Outcome{}, err
+	case refused != nil:
+		return phase.Refuse(s.Method.ID, refused), nil
+	}
+	method.attach(tx, in.Customer)
+	return replyWithMethod(ctx, tx, in.Expand, method)
+}
+
+// verified is the method, locked, with what its issuer said of it; or why it
+// cannot become the customer's.
+func (s *attachState) verified(ctx context.Context, tx *phase.Tx, customer string) (*PaymentMethod, *apierror.Error, error) {
 	if !s.Answer.Approved {
 		declined := cardError(s.Answer)
 		declined.PaymentMethod = s.Method.wire()
-		return phase.Refuse(s.Method.ID, declined), nil
+		return nil, declined, nil
 	}
 	method, err := lockedMethod(ctx, tx, s.Method.ID)
 	if err != nil {
-		return phase.Outcome{}, err
+		return nil, nil, err
 	}
-	if refusal := method.refuseAttach(in.Customer); refusal != nil {
-		return phase.Refuse(method.ID, refusal), nil
+	if refusal := method.refuseAttach(customer); refusal != nil {
+		return nil, refusal, nil
 	}
 	method.Card.heard(s.Answer)
-	method.attach(tx, in.Customer)
-	return replyWithMethod(ctx, tx, in.Expand, method)
+	return method, nil, nil
 }
 
 // attach gives the method to a customer.

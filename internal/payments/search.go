@@ -77,6 +77,7 @@ var searchableCharges = searchable{plural: "charges", rows: selectCharges, metad
 		"created":                               {searchNumber, createdSeconds},
 		"currency":                              {searchToken, "currency"},
 		"customer":                              {searchToken, "customer_id"},
+		"disputed":                              {searchBool, "disputed"},
 		"refunded":                              {searchBool, "(amount_refunded = CASE WHEN payment_intent_id IS NOT NULL AND captured THEN amount_captured ELSE amount END)"},
 		"status":                                {searchToken, "status"},
 		"billing_details.address.postal_code":   {searchToken, "(CASE WHEN card -> 'billing' IS NULL THEN card ->> 'address_zip' ELSE card #>> '{billing,address,postal_code}' END)"},
@@ -96,6 +97,24 @@ var searchableIntents = searchable{plural: "payment_intents", rows: selectIntent
 		"status":   {searchToken, "status"},
 	}}
 
+var searchableProducts = searchable{plural: "products", rows: selectProducts, metadata: "metadata",
+	fields: map[string]searchField{
+		"active":      {searchBool, "active"},
+		"description": {searchText, "description"},
+		"name":        {searchText, "name"},
+		"shippable":   {searchBool, "shippable"},
+		"url":         {searchText, "url"},
+	}}
+
+var searchablePrices = searchable{plural: "prices", rows: selectPrices, metadata: "metadata",
+	fields: map[string]searchField{
+		"active":     {searchBool, "active"},
+		"currency":   {searchToken, "currency"},
+		"lookup_key": {searchToken, "lookup_key"},
+		"product":    {searchToken, "product_id"},
+		"type":       {searchToken, "'one_time'"},
+	}}
+
 // SearchCustomers answers GET /v1/customers/search.
 func SearchCustomers(ctx context.Context, db phase.Reader, v Viewer, in Search) (any, error) {
 	return search[Customer](ctx, db, v, in, searchableCustomers)
@@ -109,6 +128,16 @@ func SearchCharges(ctx context.Context, db phase.Reader, v Viewer, in Search) (a
 // SearchPaymentIntents answers GET /v1/payment_intents/search.
 func SearchPaymentIntents(ctx context.Context, db phase.Reader, v Viewer, in Search) (any, error) {
 	return search[PaymentIntent](ctx, db, v, in, searchableIntents)
+}
+
+// SearchProducts answers GET /v1/products/search.
+func SearchProducts(ctx context.Context, db phase.Reader, v Viewer, in Search) (any, error) {
+	return search[Product](ctx, db, v, in, searchableProducts)
+}
+
+// SearchPrices answers GET /v1/prices/search.
+func SearchPrices(ctx context.Context, db phase.Reader, v Viewer, in Search) (any, error) {
+	return search[Price](ctx, db, v, in, searchablePrices)
 }
 
 // search reads one page of what a query finds, from the tables themselves: an

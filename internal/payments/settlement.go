@@ -17,6 +17,8 @@ const insertSettlement = `
 	INSERT INTO settlements (account_id, id, livemode, request_id, charge_id, batch, acquirer_reference, movement, amount, currency, settled_at, created_at)
 	VALUES (@account_id, @id, @livemode, @request_id, @charge_id, @batch, @acquirer_reference, @movement, @amount, @currency, @settled_at, @created_at)`
 
+const chargeHasSettled = `UPDATE charges SET settling = false WHERE account_id = @account_id AND id = @id AND settling`
+
 // What the acquirer pays us for, and what it takes from us for.
 var (
 	paidIn  = []string{"sale", "capture", "refund_failed", "chargeback_reversal"}
@@ -30,7 +32,8 @@ type SettlementObject struct {
 }
 
 // SettleMovement books that the acquirer has paid, or taken, what it owed or was
-// owed for one movement of a card.
+// owed for one movement of a card. A charge made with capture_method=automatic_async
+// shows its balance transaction from then on.
 var SettleMovement = notice(acquirer.MovementSettled, "movement_settled", func(_ context.Context, tx *phase.Tx, in Notified, charge *Charge) (phase.Outcome, error) {
 	news := in.News
 	amount := news.Amount
@@ -47,5 +50,10 @@ var SettleMovement = notice(acquirer.MovementSettled, "movement_settled", func(_
 		"settled_at": news.At, "created_at": tx.Now(),
 	})
 	ledger.Post(tx, ledger.Settle(id.New("txn", tx.Now()), settlement, news.Currency, amount, tx.Now()))
+	if charge.Settling && news.Movement == "sale" {
+		charge.Settling = false
+		tx.WriteOne(chargeHasSettled, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": charge.ID})
+		emit(tx, "charge.updated", charge.ID, charge.wire(), map[string]any{"balance_transaction": nil})
+	}
 	return phase.OK(settlement, SettlementObject{settlement, "settlement"}), nil
 })

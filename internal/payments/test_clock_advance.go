@@ -72,7 +72,8 @@ type DeleteTestClockParams struct {
 	ID string `path:"test_clock"`
 }
 
-// DeleteTestClock removes a clock from sight. The time it has brought stays.
+// DeleteTestClock removes a clock from sight, and the customers that were made for
+// it. The time it has brought stays.
 var DeleteTestClock = phase.Define("test_clock.delete", 1,
 	phase.Atomic(testClockDeleted, deleteTestClock),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *DeleteTestClockParams) error {
@@ -85,11 +86,32 @@ func deleteTestClock(ctx context.Context, tx *phase.Tx, in DeleteTestClockParams
 	if err != nil {
 		return phase.Outcome{}, err
 	}
+	customers, err := customersOf(ctx, tx, clock.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	for _, customer := range customers {
+		if err := customer.remove(ctx, tx); err != nil {
+			return phase.Outcome{}, err
+		}
+	}
 	now := tx.Now()
 	clock.DeletedAt, clock.Status = &now, clockReady
 	clock.turn(tx)
 	emit(tx, "test_helpers.test_clock.deleted", clock.ID, clock.wire(), nil)
 	return phase.OK(clock.ID, Deleted{clock.ID, "test_helpers.test_clock", true}), nil
+}
+
+const lockCustomersOfClock = selectCustomers + ` AND deleted_at IS NULL AND test_clock = @test_clock ORDER BY id FOR NO KEY UPDATE`
+
+func customersOf(ctx context.Context, tx *phase.Tx, clock string) ([]*Customer, error) {
+	args := viewer(tx.Caller).args()
+	args["test_clock"] = clock
+	rows, err := tx.Query(ctx, lockCustomersOfClock, args)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[Customer])
 }
 
 type clockID struct{ ID string }

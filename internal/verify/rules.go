@@ -36,8 +36,7 @@ const told = `told (account_id, request_id, type, object_id, amount) AS (
 	UNION ALL SELECT account_id, request_id, 'refund.failed', id, amount FROM refunds WHERE status = 'failed' AND acquirer_reference IS NULL
 	UNION ALL SELECT account_id, id, 'refund.failed', object_id, NULL FROM requests WHERE flow = 'acquirer.refund.failed' AND status = 200
 	UNION ALL SELECT account_id, request_id, 'charge.refunded', charge_id, NULL FROM refunds WHERE acquirer_reference IS NOT NULL AND kind <> 'remainder'
-	UNION ALL SELECT f.account_id, f.request_id, 'charge.expired', f.charge_id, NULL
-	          FROM refunds f JOIN requests r ON r.account_id = f.account_id AND r.id = f.request_id AND r.flow = 'charge.expire' WHERE f.status = 'succeeded'
+	UNION ALL SELECT account_id, request_id, 'charge.expired', charge_id, NULL FROM refunds WHERE reason = 'expired_uncaptured_charge' AND status = 'succeeded'
 	UNION ALL SELECT account_id, request_id, 'charge.dispute.created', id, amount FROM disputes
 	UNION ALL SELECT b.account_id, p.request_id, CASE p.kind WHEN 'dispute' THEN 'charge.dispute.funds_withdrawn' ELSE 'charge.dispute.funds_reinstated' END, p.source, NULL
 	          FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id WHERE p.kind IN ('dispute', 'dispute_reversal')
@@ -70,6 +69,10 @@ const told = `told (account_id, request_id, type, object_id, amount) AS (
 	UNION ALL SELECT account_id, request_id, 'price.created', id, NULL FROM prices
 	UNION ALL SELECT account_id, id, 'checkout.session.expired', object_id, NULL FROM requests WHERE flow = 'checkout_session.expire' AND status = 200
 	UNION ALL SELECT account_id, id, 'customer.deleted', object_id, NULL FROM requests WHERE flow = 'customer.delete' AND status = 200
+	UNION ALL SELECT r.account_id, r.id, 'customer.deleted', c.id, NULL
+		FROM requests r JOIN test_clocks t ON t.account_id = r.account_id AND t.id = r.object_id
+		JOIN customers c ON c.account_id = t.account_id AND c.test_clock = t.id AND c.deleted_at = t.deleted_at
+		WHERE r.flow = 'test_clock.delete' AND r.status = 200
 	UNION ALL SELECT account_id, id, 'customer.source.deleted', object_id, NULL FROM requests WHERE flow = 'card.delete' AND status = 200)`
 
 var rules = []rule{
@@ -277,7 +280,11 @@ var rules = []rule{
 			  ON p.source = s.id AND p.kind = 'settlement' AND b.account_id = s.account_id
 			GROUP BY s.account_id, s.id, s.movement, s.amount, s.currency, s.livemode
 			HAVING count(l.leg) <> 1 OR (min(l.amount), min(b.currency), bool_and(b.livemode), min(l.debit)::text) IS DISTINCT FROM
-			       (s.amount, s.currency, s.livemode, CASE WHEN s.movement IN ('refund', 'chargeback') THEN 'processor_receivable' ELSE 'bank_cash' END)`,
+			       (s.amount, s.currency, s.livemode, CASE WHEN s.movement IN ('refund', 'chargeback') THEN 'processor_receivable' ELSE 'bank_cash' END)
+			UNION ALL
+			SELECT c.id, 'is paid by ' || s.batch || ', and says that it still settles'
+			FROM charges c JOIN settlements s ON s.account_id = c.account_id AND s.charge_id = c.id AND s.movement = 'sale'
+			WHERE c.settling`,
 	},
 	{
 		name: "every message took effect once, and none contradicts another", counted: "messages",

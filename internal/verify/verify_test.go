@@ -444,6 +444,7 @@ var damages = []damage{
 	{"a refund that came back without its posting", "UPDATE refunds SET failure_balance_transaction = 'txn_x' WHERE failure_balance_transaction IS NOT NULL", "", refunds},
 	{"the chain forgets that a refund came back", "DELETE FROM ledger_refund_chain WHERE comes_back", "", chained},
 	{"a settlement is over another amount", "UPDATE settlements SET amount = amount + 1", "", settled},
+	{"a charge does not know that it has settled", "UPDATE charges SET settling = true WHERE id IN (SELECT charge_id FROM settlements WHERE movement = 'sale')", "", settled},
 	{"a settlement nobody announced", "UPDATE ledger_postings SET source = source || 'x' WHERE kind = 'settlement'", "", sources},
 	{"the events of disputes are lost", "DELETE FROM events WHERE type = 'charge.dispute.funds_reinstated'", "", events},
 	{"a message is forgotten", "DELETE FROM inbox WHERE kind = 'dispute.opened'", "", messages},

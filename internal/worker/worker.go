@@ -53,6 +53,7 @@ const (
 	// dailyEvery is how long after midnight a day's payouts are made, at most.
 	dailyEvery     = 5 * time.Second
 	clocksEvery    = time.Second
+	tellEvery      = 2 * time.Second
 	reconcileEvery = time.Hour
 	expireEvery    = 5 * time.Second
 	expireAtOnce   = 100
@@ -96,6 +97,7 @@ func Run(ctx context.Context, c Config) error {
 	every("move payouts", payoutsEvery, func(ctx context.Context) (int, error) { return payments.MovePayouts(ctx, c.Engine, c.Pool) })
 	every("make daily payouts", dailyEvery, func(ctx context.Context) (int, error) { return payments.MakeDailyPayouts(ctx, c.Engine, c.Pool) })
 	every("set test clocks ready", clocksEvery, func(ctx context.Context) (int, error) { return payments.ReadyTestClocks(ctx, c.Engine, c.Pool) })
+	every("tell what is available", tellEvery, func(ctx context.Context) (int, error) { return payments.TellBalances(ctx, c.Engine, c.Pool) })
 	every("reconcile", reconcileEvery, c.reconcile)
 	parts.Wait()
 	return nil

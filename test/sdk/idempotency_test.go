@@ -143,8 +143,9 @@ var errLost = errors.New("the answer got lost")
 type losingProxy struct {
 	url string
 
-	mu   sync.Mutex
-	keys []string // of the requests, in order
+	mu       sync.Mutex
+	keys     []string // of the requests, in order
+	replayed []string // what their answers said of that
 }
 
 func losing(t *testing.T, upstream string) *losingProxy {
@@ -157,6 +158,7 @@ func losing(t *testing.T, upstream string) *losingProxy {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.keys = append(p.keys, answer.Request.Header.Get("Idempotency-Key"))
+		p.replayed = append(p.replayed, answer.Header.Get("Idempotent-Replayed"))
 		if len(p.keys) == 1 {
 			return errLost
 		}

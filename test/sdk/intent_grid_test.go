@@ -5,6 +5,7 @@ package sdk_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stripe/stripe-go/v85"
@@ -69,6 +70,11 @@ func confirmRefusal(state string) string {
 func captureRefusal(state string) string {
 	return fmt.Sprintf("This PaymentIntent could not be captured because it has a status of %s. "+
 		"Only a PaymentIntent with one of the following statuses may be captured: requires_capture.", state)
+}
+
+func incrementRefusal(state string) string {
+	return fmt.Sprintf("This PaymentIntent's authorization could not be incremented because it has a status of %s. "+
+		"Only a PaymentIntent with one of the following statuses may be incremented: requires_capture.", state)
 }
 
 func cancelRefusal(state string) string {
@@ -150,6 +156,16 @@ var operations = []struct {
 		"requires_action": {message: captureRefusal("requires_action")}, "processing": {locked: true}, "requires_capture": {state: "succeeded"},
 		"succeeded": {message: "This PaymentIntent could not be captured because it has already been captured."}, "canceled": {message: captureRefusal("canceled")},
 	}},
+	{"hold more", func(a *account, intent string) error {
+		_, err := a.V1PaymentIntents.IncrementAuthorization(a.t.Context(), intent, &stripe.PaymentIntentIncrementAuthorizationParams{Amount: stripe.Int64(2500)})
+		return err
+	}, map[string]outcome{
+		"requires_payment_method": {message: incrementRefusal("requires_payment_method")}, "requires_confirmation": {message: incrementRefusal("requires_confirmation")},
+		"requires_action": {message: incrementRefusal("requires_action")}, "processing": {locked: true},
+		"requires_capture": {plain: true, message: "This PaymentIntent's authorization cannot be incremented: it was not confirmed with " +
+			"`payment_method_options[card][request_incremental_authorization]` set to `if_available`."},
+		"succeeded": {message: incrementRefusal("succeeded")}, "canceled": {message: incrementRefusal("canceled")},
+	}},
 	{"cancel it", func(a *account, intent string) error {
 		_, err := a.V1PaymentIntents.Cancel(a.t.Context(), intent, nil)
 		return err
@@ -210,7 +226,7 @@ func (o outcome) refusal(intent string) refusal {
 	case o.locked:
 		return refusal{Status: http.StatusTooManyRequests, Type: stripe.ErrorTypeInvalidRequest, Code: "lock_timeout"}
 	case o.plain:
-		return invalid("", o.param, fmt.Sprintf(o.message, intent))
+		return invalid("", o.param, strings.ReplaceAll(o.message, "%s", intent))
 	}
 	return invalid("payment_intent_unexpected_state", o.param, o.message)
 }

@@ -103,6 +103,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 			return intent.Status == stripe.PaymentIntentStatusCanceled
 		})
 		equal(t, "reason", intent.CancellationReason, stripe.PaymentIntentCancellationReasonAutomatic)
+		equal(t, "the events of its charge", a.told(intent.LatestCharge.ID), []string{"charge.succeeded", "charge.refunded", "charge.expired"})
 	})
 
 	t.Run("what the acquirer pays is booked from what it owes to what it paid", func(t *testing.T) {

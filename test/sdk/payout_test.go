@@ -175,13 +175,28 @@ func TestPayout(t *testing.T) {
 		equal(t, "available with the clock gone", a.available(), had+2000-88-1000)
 	})
 
-	t.Run("a hold that is older than seven days by the test clock has lapsed", func(t *testing.T) {
+	t.Run("what is held longer than seven days by the test clock is let go before the clock is ready", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		hold := a.hold(2000)
+		hold, intent := a.hold(2000), a.pay("pm_card_visa", "manual")
 		a.advance(7*24*time.Hour + time.Minute)
+
+		lapsed := a.retrieveCharge(hold.ID, "refunds")
+		equal(t, "the charge", []any{lapsed.Refunded, lapsed.Captured, lapsed.Refunds.Data[0].Reason}, []any{true, false, stripe.RefundReasonExpiredUncapturedCharge})
+		equal(t, "its events", a.told(hold.ID), []string{"charge.succeeded", "charge.refunded", "charge.expired"})
 		_, err := a.V1Charges.Capture(t.Context(), hold.ID, nil)
-		refused(t, err, invalid("charge_expired_for_capture", "", "Charge "+hold.ID+" has expired and can no longer be captured."))
+		refused(t, err, invalid("charge_already_refunded", "", "Charge "+hold.ID+" has already been refunded."))
+
+		canceled := a.retrieveIntent(intent.ID)
+		equal(t, "the intent", []any{canceled.Status, canceled.CancellationReason, canceled.AmountCapturable},
+			[]any{stripe.PaymentIntentStatusCanceled, stripe.PaymentIntentCancellationReasonAutomatic, int64(0)})
+		equal(t, "its events", a.told(intent.ID), []string{"payment_intent.created", "payment_intent.amount_capturable_updated", "payment_intent.canceled"})
+		charge := a.retrieveCharge(intent.LatestCharge.ID, "refunds")
+		equal(t, "its charge", []any{charge.Refunded, charge.Refunds.Data[0].Reason}, []any{true, stripe.RefundReasonExpiredUncapturedCharge})
+		equal(t, "the events of its charge", a.told(charge.ID), []string{"charge.succeeded", "charge.refunded", "charge.expired"})
+
+		again := a.hold(1000)
+		equal(t, "a hold from then on has seven days of its own", a.retrieveCharge(again.ID).Refunded, false)
 	})
 
 	t.Run("a clock never goes back", func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestSearch(t *testing.T) {
 		big := a.charge(order(5000, "tok_mastercard"))
 		for query, want := range map[string]int{
 			`amount>1000`: 1, `payment_method_details.card.brand:"mastercard"`: 1, `payment_method_details.card.last4:"4242"`: 1,
-			`status:"succeeded"`: 2, `refunded:"true"`: 0, `amount<=900 OR amount:5000`: 2, `-customer:null`: 0,
+			`status:"succeeded"`: 2, `refunded:"true"`: 0, `disputed:"true"`: 0, `disputed:"false"`: 2, `amount<=900 OR amount:5000`: 2, `-customer:null`: 0,
 			`payment_method_details.card.fingerprint:"` + big.PaymentMethodDetails.Card.Fingerprint + `"`: 1,
 		} {
 			params := &stripe.ChargeSearchParams{}
@@ -65,6 +65,42 @@ func TestSearch(t *testing.T) {
 			intent = nil
 		}
 		equal(t, "intent not found", intent, nil)
+	})
+
+	t.Run("products and prices", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		sledge, err := a.V1Products.Create(t.Context(), &stripe.ProductCreateParams{Name: stripe.String("Sledge"), Description: stripe.String("Made of ash"),
+			Shippable: stripe.Bool(true), Metadata: map[string]string{"shelf": "7"}})
+		noError(t, err)
+		_, err = a.V1Products.Create(t.Context(), &stripe.ProductCreateParams{Name: stripe.String("Rope"), Active: stripe.Bool(false)})
+		noError(t, err)
+		price, err := a.V1Prices.Create(t.Context(), &stripe.PriceCreateParams{Product: &sledge.ID, Currency: stripe.String("usd"), UnitAmount: stripe.Int64(900),
+			LookupKey: stripe.String("standard")})
+		noError(t, err)
+		for _, query := range []string{`active:"true"`, `name~"sled"`, `description:"made of ash"`, `shippable:"true"`, `metadata["shelf"]:"7"`, `-url:null OR name:"Sledge"`} {
+			params := &stripe.ProductSearchParams{}
+			params.Query = query
+			var found []string
+			for p, err := range a.V1Products.Search(t.Context(), params).All(t.Context()) {
+				noError(t, err)
+				found = append(found, p.ID)
+			}
+			equal(t, query, found, []string{sledge.ID})
+		}
+		for query, want := range map[string][]string{
+			`active:"true" AND currency:"usd"`: {price.ID}, `lookup_key:"standard"`: {price.ID}, `product:"` + sledge.ID + `"`: {price.ID},
+			`type:"one_time"`: {price.ID}, `type:"recurring"`: nil,
+		} {
+			params := &stripe.PriceSearchParams{}
+			params.Query = query
+			var found []string
+			for p, err := range a.V1Prices.Search(t.Context(), params).All(t.Context()) {
+				noError(t, err)
+				found = append(found, p.ID)
+			}
+			equal(t, query, found, want)
+		}
 	})
 
 	t.Run("a query that cannot be searched for is refused", func(t *testing.T) {

@@ -65,13 +65,15 @@ func (a *announcer) run(ctx context.Context) {
 			return
 		case <-time.After(announceEvery):
 		}
+		to := a.listener.Load()
+		if to.url == "" {
+			continue // what is owed is paid when there is somebody to tell of it
+		}
 		if a.settle > 0 && time.Since(settled) >= a.settle {
 			settled = time.Now()
 			a.complain(ctx, "settle", settleMovements(ctx, a.pool))
 		}
-		if to := a.listener.Load(); to.url != "" {
-			a.complain(ctx, "announce", a.announce(ctx, *to))
-		}
+		a.complain(ctx, "announce", a.announce(ctx, *to))
 	}
 }
 

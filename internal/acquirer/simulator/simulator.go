@@ -39,7 +39,8 @@ type Config struct {
 	NotifySecret string
 	// NotifyDelay is how long after it happened a thing is told.
 	NotifyDelay time.Duration
-	// SettleEvery is how often what is owed is paid; 0 is never.
+	// SettleEvery is how often what is owed is paid, where there is a NotifyURL to
+	// tell it to; 0 is never.
 	SettleEvery time.Duration
 	// Log may be nil.
 	Log *slog.Logger
