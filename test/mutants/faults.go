@@ -150,6 +150,11 @@ func (in CreateChargeParams) captures()`}},
 		pkg:   phaseTest, test: "TestKey/a client that hangs up does not stop what it began",
 	},
 	{
+		name:  "a refusal is told without another look at the key",
+		edits: []edit{{serve, "lost == nil && found != nil {\n\t\treturn errTaken", "lost == nil && found != nil {\n\t\treturn err"}},
+		pkg:   phaseTest, test: "TestKey/what its own first attempt has done does not refuse a retry",
+	},
+	{
 		name: "a replay encodes the answer anew",
 		edits: []edit{{serve, "case found.State == idempotency.Finished:\n", `case found.State == idempotency.Finished:
 			var body any
