@@ -333,6 +333,7 @@ const (
 	open       = "nothing is left open"
 	events     = "every change has told its event, and no event tells of another"
 	deliveries = "every event is on its way to each endpoint that wants it"
+	forgotten  = "what was known of a person who was erased is gone"
 	audited    = "every finished request is in the audit trail, once"
 	chainRule  = "the audit trail's chain is unbroken"
 	secondRule = "the second line of defence is in place"
@@ -411,6 +412,10 @@ var damages = []damage{
 	{"the bank sent another amount", "", "UPDATE acquirer.movements SET amount = amount + 1 WHERE kind = 'payout'", acquirers},
 	{"the bank sent money that we know nothing of", "DELETE FROM payouts WHERE status = 'pending' AND amount > 0", "", acquirers},
 	{"the bank never fetched a payout back", "", "DELETE FROM acquirer.movements WHERE kind = 'recall'", acquirers},
+	{"a person is put back into an answer", "UPDATE requests SET erased_at = now() WHERE flow = 'customer.create'", "", forgotten},
+	{"a person is put back into an event", "UPDATE requests SET erased_at = now() WHERE flow = 'customer.create'; UPDATE requests SET params = impersonal(params), context = impersonal(context), memo = impersonal(memo), body = impersonal(body) WHERE flow = 'customer.create'", "", forgotten},
+	{"a session remembers who was erased", "UPDATE requests SET erased_at = now(), params = impersonal(params), context = impersonal(context), memo = impersonal(memo), body = impersonal(body) WHERE flow = 'checkout_session.create'; UPDATE events SET data = impersonal(data); UPDATE checkout_sessions SET customer_email = 'ann@example.com'", "", forgotten},
+	{"evidence remembers who was erased", "UPDATE requests SET erased_at = now(), params = impersonal(params), context = impersonal(context), memo = impersonal(memo), body = impersonal(body) WHERE flow = 'acquirer.dispute.opened'; UPDATE events SET data = impersonal(data); UPDATE disputes SET evidence = '{\"customer_name\": \"Ann\"}'", "", forgotten},
 	{"an audit row is deleted", "DELETE FROM audit_events WHERE operation = 'refund.create'", "", audited},
 	{"an audit row is written twice", "INSERT INTO audit_events SELECT at + interval '1 us', id, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, xid FROM audit_events LIMIT 1", "", audited},
 	{"the details of an audit row are changed", "UPDATE audit_events SET details = replace(details, '2000', '2001')", "", audited},
@@ -500,6 +505,10 @@ func begin(t *testing.T, pool *pgxpool.Pool) pgx.Tx {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tx.Rollback(t.Context()) })
+	// One of two transactions waits while work is done in the other.
+	if _, err := tx.Exec(t.Context(), "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = '60s'"); err != nil {
+		t.Fatal(err)
+	}
 	return tx
 }
 

@@ -326,4 +326,9 @@ func (in CreateChargeParams) captures()`}},
 		edits: []edit{{"internal/erase/erase.go", "UPDATE customers SET name = NULL, ", "UPDATE customers SET "}},
 		pkg:   "./internal/erase", test: "TestErase/nothing is left of a person, the books still agree, and the chain holds",
 	},
+	{
+		name:  "evidence outlives the person",
+		edits: []edit{{"internal/erase/erase.go", "SET evidence = impersonal(evidence, true), metadata", "SET metadata"}},
+		pkg:   "./internal/erase", test: "TestErase/nothing is left of a person, the books still agree, and the chain holds",
+	},
 }
