@@ -92,12 +92,10 @@ func ExpireLapsed(ctx context.Context, e *phase.Engine) (tried int, err error) {
 // expire lets one go: by itself, or with the intent that it was made for.
 func (w whose) expire(ctx context.Context, e *phase.Engine) error {
 	if w.PaymentIntentID == nil {
-		_, err := ExpireCharge.Serve(ctx, e, w.expiry(), ExpireChargeParams{w.Charge})
-		return err
+		return serveJob(ctx, e, ExpireCharge, w.expiry(), ExpireChargeParams{w.Charge})
 	}
 	reason := "automatic"
-	_, err := CancelPaymentIntent.Serve(ctx, e, w.expiry(), CancelPaymentIntentParams{ID: *w.PaymentIntentID, Reason: &reason})
-	return err
+	return serveJob(ctx, e, CancelPaymentIntent, w.expiry(), CancelPaymentIntentParams{ID: *w.PaymentIntentID, Reason: &reason})
 }
 
 func (w whose) expiry() phase.Call {

@@ -256,11 +256,12 @@ func (in CreateChargeParams) captures()`}},
 		pkg:   "./internal/webhook", test: "TestWhoWasOvertaken",
 	},
 	{
-		// One guard is enough: the table would refuse the second settlement.
+		// One guard is enough: the inbox would not take it again, nor the settlements.
 		name: "a message that was applied is applied again, and nothing else guards its settlement",
 		edits: []edit{
 			{"internal/inbox/inbox.go", "\tcase known.State == Applied:\n\t\treturn nil\n\t}\n\treturn b.try(ctx, m)", "\t}\n\treturn b.try(ctx, m)"},
 			{"internal/inbox/inbox.go", "applied_at = excluded.applied_at\n\tWHERE inbox.state <> 'applied' AND", "applied_at = excluded.applied_at\n\tWHERE"},
+			{"migrations/000011_disputes.up.sql", "WHEN (OLD.state = 'applied' OR (NEW.source", "WHEN ((NEW.source"},
 			{"migrations/000011_disputes.up.sql", "a_movement_is_settled_once UNIQUE (", "a_movement_is_settled_once UNIQUE (id, "},
 		},
 		pkg: crashTest, test: "TestEveryBoundaryOfADelivery/movement.settled",
@@ -314,11 +315,12 @@ func (in CreateChargeParams) captures()`}},
 	},
 	{
 		name: "a delivery is written down as made before the answer is there",
-		edits: []edit{{"internal/webhook/deliver.go", "\t\tresult = d.sender.Send(", `		result = Result{Status: 200}
-		if err := d.record(ctx, c, result); err != nil {
-			return err
-		}
-		d.sender.Send(`}},
+		edits: []edit{{"internal/webhook/deliver.go", "\tresult := d.send(ctx, c)\n", `	result := Result{Status: 200}
+	if _, err := d.record(ctx, c, result); err != nil {
+		return err
+	}
+	d.send(ctx, c)
+`}},
 		pkg: sdkTest, test: "TestWebhooksOutliveTheirWorker",
 	},
 	{
