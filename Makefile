@@ -14,7 +14,8 @@ test: ## all tests, on one database server
 	go run ./internal/pgtest/cmd/testserver -- go test -timeout 30m $(ARGS) ./...
 
 test-browser: ## the pages in a real Chromium: looks, links, keyboards, accessibility; screenshots in test/browser/screenshots
-	@command -v $${CHROMIUM:-chromium} >/dev/null || apt-get install -y --no-install-recommends chromium || \
+	@command -v $${CHROMIUM:-chromium} >/dev/null || \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } || \
 		{ echo "needs Chromium: install it, or name one with CHROMIUM=/path"; exit 1; }
 	cd test/browser && npm ci --no-audit --no-fund
 	go build -o test/browser/ratchet ./cmd/ratchet

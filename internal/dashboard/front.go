@@ -9,13 +9,19 @@ import (
 type frontPage struct {
 	Proof proof
 	Known bool // the reader may see the dashboard's figures
+
+	Chapters int // of the tour
 }
 
 // front is the first page: three doors, and what the installation can say for itself.
 func (s *Server) front(w http.ResponseWriter, r *http.Request) {
-	page := frontPage{Known: s.guard.known(r)}
+	all, err := library()
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page := frontPage{Known: s.guard.known(r), Chapters: len(contents(all)[0].Documents)}
 	if page.Known {
-		var err error
 		if page.Proof, err = s.facts.get(r.Context()); err != nil {
 			s.fail(w, r, err)
 			return

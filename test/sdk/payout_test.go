@@ -254,8 +254,8 @@ func TestPayoutsAtOnce(t *testing.T) {
 	var clients sync.WaitGroup
 	for client := range 24 {
 		clients.Go(func() {
-			for n := range 8 {
-				amount := int64(60 + client + n)
+			amount := int64(60 + client)
+			for no.Load() == 0 { // until it is known to be too little for one of them
 				_, err := a.V1Payouts.Create(t.Context(), dollars(amount))
 				var e *stripe.Error
 				switch {
@@ -266,13 +266,14 @@ func TestPayoutsAtOnce(t *testing.T) {
 				case errors.As(err, &e) && e.Code == stripe.ErrorCodeLockTimeout: // nothing was done
 				default:
 					t.Errorf("a payout of %d: %v", amount, err)
+					return
 				}
 			}
 		})
 	}
 	clients.Wait()
-	if no.Load() == 0 || paid.Load() == 0 {
-		t.Errorf("%d were refused and %d paid: there was no race", no.Load(), paid.Load())
+	if paid.Load() < had/2 {
+		t.Errorf("%d were refused with %d of %d paid", no.Load(), paid.Load(), had)
 	}
 	equal(t, "paid and left", paid.Load()+a.available(), had)
 	var sent int64
