@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/erase"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/internal/secret"
@@ -119,6 +120,7 @@ func newBooks(t *testing.T) *books {
 	sim.Settle(t)
 	sim.WaitUntilTold(t)
 	b.applyWaiting(t, p)
+	b.forget(t, b.post(t, "/v1/charges", charge+"&description=For+Ann"))
 	b.seal(t)
 	b.post(t, "/v1/charges", charge)
 	b.seal(t)
@@ -147,6 +149,18 @@ func (b *books) dispute(t *testing.T, sim *acquirertest.Sim) {
 }
 
 // applyWaiting has the messages applied that came too early, as a worker does.
+// forget erases whoever made a payment.
+func (b *books) forget(t *testing.T, subject string) {
+	t.Helper()
+	err := pgx.BeginFunc(t.Context(), b.ours, func(tx pgx.Tx) error {
+		_, err := erase.Erase(t.Context(), tx, erase.Order{Subject: subject, User: "me", Because: "a letter"})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (b *books) applyWaiting(t *testing.T, p *process.API) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
