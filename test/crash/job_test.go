@@ -258,8 +258,8 @@ func (j job) die(t *testing.T, a *acquirer, at int, record string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	if open := number(t, i.db, "SELECT count(*) FROM webhook_attempts WHERE ended_at IS NULL"); open > 0 {
-		t.Errorf("%d attempts to deliver have no end", open)
+	if open := number(t, i.db, "SELECT count(*) FROM webhook_attempts WHERE ended_at IS NULL"); open > 1 {
+		t.Errorf("%d attempts to deliver have no end, want none but that of the dead", open)
 	}
 }
 

@@ -80,7 +80,7 @@ var operations = []operation{
 		request: func(t testing.TB, healthy *process, m merchant, amount int64) request {
 			return request{merchant: m, path: "/v1/disputes/" + disputed(t, healthy, m, amount), form: url.Values{"evidence[customer_name]": {"Jenny Rosen"}}, key: newKey()}
 		},
-		leaves: []string{"1 × the card saw: sale", "1 × the card saw: chargeback", "1 × the card saw: approved", "1 × charge succeeded and captured", "1 × dispute needs_response",
+		leaves: []string{"1 × the card saw: sale", "1 × the card saw: chargeback", "1 × the card saw: approved", "1 × charge succeeded and captured", "1 × dispute under_review",
 			"1 × posted: charge", "1 × posted: dispute", "1 × event charge.succeeded", "1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
 			"1 × event charge.dispute.updated", "1 × audited: charge.create", "1 × audited: acquirer.dispute.opened", "1 × audited: dispute.update",
 			"3 × request finished", "2 × call executed"},
