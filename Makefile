@@ -11,7 +11,7 @@ build: ## bin/ratchet, without C libraries, the same bytes wherever it is built
 	CGO_ENABLED=0 go build -trimpath -o bin/ratchet ./cmd/ratchet
 
 test: ## all tests, on one database server
-	go run ./internal/pgtest/cmd/testserver -- go test $(ARGS) ./...
+	go run ./internal/pgtest/cmd/testserver -- go test -timeout 30m $(ARGS) ./...
 
 test-browser: browser ## the pages in a real Chromium: looks, links, keyboards, accessibility; screenshots in test/browser/screenshots
 	cd test/browser && RATCHET_PROGRAM=./ratchet node --test --test-concurrency=1
@@ -31,8 +31,8 @@ race: ## the parts where goroutines meet, under the race detector
 	go run ./internal/pgtest/cmd/testserver -- go test -race $(ARGS) ./internal/phase/... ./internal/idempotency/... \
 		./internal/acquirer/... ./internal/apikey/... ./internal/postgres/... ./internal/worker/... ./internal/demo/... ./cmd/...
 
-crash: ## SIGKILL at every I/O boundary of every operation, not a sample of them (two minutes)
-	RATCHET_CRASH_FULL=1 go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 20m -v -run 'TestEveryBoundary' ./test/crash
+crash: ## SIGKILL at every I/O boundary of every operation, not a sample of them (an hour of one processor)
+	RATCHET_CRASH_FULL=1 go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 3h -v -run 'TestEveryBoundary' ./test/crash
 
 soak: ## processes killed and restarted under load (ten minutes; make soak FOR=1m for less)
 	RATCHET_SOAK=$(or $(FOR),10m) go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 3h -v -run 'TestSoak' ./test/crash

@@ -173,7 +173,8 @@ END $$;
 -- It is here, and not in the program, because it is the one change that the
 -- triggers let be made to what is final: they do it themselves, and compare.
 CREATE FUNCTION is_personal(key text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT word IN ('name', 'email', 'phone', 'description', 'metadata', 'shipping', 'billingdetails', 'receiptemail', 'clientip', 'preferredlocales')
+    SELECT word IN ('name', 'email', 'phone', 'description', 'metadata', 'shipping', 'billingdetails', 'receiptemail', 'clientip', 'preferredlocales',
+                    'customeremail', 'businessname', 'individualname', 'taxids', 'evidence')
         OR word LIKE 'address%' AND word NOT LIKE '%check'
       FROM (VALUES (lower(replace(key, '_', '')))) AS plain (word)
 $$;

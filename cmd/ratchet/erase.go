@@ -21,11 +21,11 @@ func eraseCommand() *cobra.Command {
 		Long: `Forget a person: take out what is known of one from all that is kept of an object.
 
 The object is a customer, and everything about it is emptied too: its payments,
-refunds, cards, payment methods, tokens. Or it is a payment, a refund, a payment
-method, a token or a request, for those who paid without being a customer.
+refunds, disputes, checkout sessions, cards, payment methods, tokens. Or it is one
+of those, or a request, for somebody who paid without being a customer.
 
-Names, emails, phones, addresses, descriptions and metadata are taken out of the
-objects, out of parameters and answers of requests, out of events, and out of the
+Names, emails, phones, addresses, descriptions, metadata and all evidence are taken
+out of the objects, out of parameters and answers of requests, out of events, and out of the
 audit trail, whose chain still holds. Ids, amounts, states and times stay, and of
 cards what may be shown: the books need them. A client that sends such a request
 again is told that its answer is erased, and which object it made.

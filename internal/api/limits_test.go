@@ -156,6 +156,21 @@ func TestOverload(t *testing.T) {
 		}
 	})
 
+	t.Run("a read that takes too long is given up", func(t *testing.T) {
+		t.Parallel()
+		s := newStand(t, func(c *process.Config) { c.Limits.API.ReadTime = 100 * time.Millisecond })
+		tx, err := s.db.Pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback(t.Context()) }()
+		if _, err := tx.Exec(t.Context(), `LOCK TABLE customers IN ACCESS EXCLUSIVE MODE`); err != nil {
+			t.Fatal(err)
+		}
+		a := s.ask(t, sent{method: http.MethodGet, target: "/v1/customers"})
+		requireRefusal(t, a, refused{status: http.StatusServiceUnavailable, want: fault{Type: "api_error"}})
+	})
+
 	t.Run("reads that find no place are turned away, and work goes on", func(t *testing.T) {
 		t.Parallel()
 		s := newStand(t, func(c *process.Config) { c.Limits.ReadPlaces, c.Limits.Queue = 1, 0 })

@@ -12,7 +12,9 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	trace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -102,6 +104,8 @@ func TestMetrics(t *testing.T) {
 			`ratchet_unfinished_requests{state="parked"} 1`, `ratchet_unfinished_requests{state="held"} 0`,
 			`ratchet_oldest_unfinished_request_age_seconds{state="parked"} `, `ratchet_ledger_difference_minor_units 0`,
 			`ratchet_worker_round_duration_seconds_count{outcome="done",part="complete"} `,
+			`ratchet_webhook_deliveries_due 0`, `ratchet_webhook_queue_lag_seconds 0`,
+			`ratchet_inbox_messages{state="waiting"} 0`, `ratchet_inbox_messages{state="set_aside"} 0`,
 		} {
 			await(t, "the worker shows "+want, func() bool { _, text := get("/metrics"); return strings.Contains(text, want) })
 		}
@@ -205,6 +209,49 @@ func TestOneLineForEachRequest(t *testing.T) {
 		if !strings.Contains(line, part) {
 			t.Errorf("%q is not in the line %s", part, line)
 		}
+	}
+}
+
+// TestOneLineForEachJob reads what a worker says of its own accord: of deliveries,
+// and of requests that nobody sent.
+func TestOneLineForEachJob(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(c *process.Config) {
+		c.Webhooks.AllowLoopback, c.Webhooks.Schedule = true, []time.Duration{50 * time.Millisecond}
+	})
+	var tries atomic.Int32
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if tries.Add(1) == 1 {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}))
+	t.Cleanup(shop.Close)
+	s.make(t, "", "/v1/webhook_endpoints", "enabled_events[]=customer.created&url="+shop.URL)
+	s.make(t, "", "/v1/customers", "name=Jenny")
+	s.make(t, "", "/v1/charges", "amount=9000&currency=usd&source=tok_bypassPending")
+	s.exec(t, `UPDATE accounts SET payout_schedule = 'daily' WHERE id = 'acct_toboggans'`)
+	l, get := shown(t)
+	s.work(t, l)
+
+	find := func(what, pattern string, parts ...string) {
+		t.Helper()
+		var line string
+		await(t, what, func() bool {
+			line = regexp.MustCompile(`(?m)^.* ` + pattern + ` .*$`).FindString(s.log.String())
+			return line != ""
+		})
+		for _, part := range append(parts, "level=INFO", "account=acct_toboggans", " ms=") {
+			if !strings.Contains(line, part) {
+				t.Errorf("%q is not in the line %s", part, line)
+			}
+		}
+	}
+	find("the first attempt to deliver is told of", "msg=delivery .*attempt=1", "endpoint=we_", "event=evt_", "status=418", "state=pending", "endpoint_ms=")
+	find("and the second", "msg=delivery .*attempt=2", "status=200", "state=succeeded")
+	find("so is the day's payout", "msg=job .*flow=payout.daily", "request=req_", `key="payout of usd on `, "status=200",
+		`points="[payout_recorded bank_answered payout_settled]"`, "commits=2", "acquirer_ms=")
+	for _, want := range []string{`ratchet_webhook_delivery_duration_seconds_count{outcome="refused"} 1`, `ratchet_webhook_delivery_duration_seconds_count{outcome="acknowledged"} 1`} {
+		await(t, "the worker shows "+want, func() bool { _, text := get("/metrics"); return strings.Contains(text, want) })
 	}
 }
 

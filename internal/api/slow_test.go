@@ -3,6 +3,7 @@ package api_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -48,6 +49,25 @@ func TestSlowClients(t *testing.T) {
 			t.Errorf("%d requests were stored", n)
 		}
 	})
+}
+
+// TestIdleClients keeps a connection after its answer, and asks nothing more.
+func TestIdleClients(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(c *process.Config) { c.Limits.IdleTime = 100 * time.Millisecond })
+	conn := s.serve(t)(t)
+	say(t, conn, "GET /v1/charges HTTP/1.1\r\nHost: ratchet.example\r\nAuthorization: Bearer "+s.keys["toboggans"]+"\r\n\r\n")
+	reader := bufio.NewReader(conn)
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := readAnswer(t, response); a.status != http.StatusOK {
+		t.Errorf("answered %d %s", a.status, a.body)
+	}
+	if _, err := reader.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("it was not hung up on: %v", err)
+	}
 }
 
 // TestOnlySoManyConnections lets a slow client have the only connection there is.

@@ -19,7 +19,7 @@ import (
 
 // Order is what somebody is to be forgotten by, and who says so.
 type Order struct {
-	Subject string // id of a customer, intent, charge, refund, method, token or request
+	Subject string // id of a customer, intent, charge, refund, dispute, checkout session, method, token or request
 	User    string // who does it, for the audit trail
 	Because string // on what grounds; it must not name the person
 }
@@ -73,6 +73,7 @@ var erasures = []struct {
 	{"customers", eraseCustomers, (*scope).byObject}, {"cards", eraseCards, (*scope).byObject}, {"tokens", eraseTokens, (*scope).byObject},
 	{"payment_methods", eraseMethods, (*scope).byObject}, {"payment_intents", eraseIntents, (*scope).byObject},
 	{"setup_intents", eraseSetups, (*scope).byObject}, {"charges", eraseCharges, (*scope).byObject}, {"refunds", eraseRefunds, (*scope).byObject},
+	{"disputes", eraseDisputes, (*scope).byObject}, {"checkout_sessions", eraseSessions, (*scope).byObject}, {"checkout_items", eraseItems, (*scope).byObject},
 	{"ledger_postings", erasePostings, (*scope).byObject}, {"webhook_attempts", eraseAttempts, (*scope).byBoth}, {"events", eraseEvents, (*scope).byBoth},
 	{"requests", eraseRequests, (*scope).byRequest}, {"archived_answers", eraseArchive, (*scope).byRequest}, {"audit_events", eraseTrail, (*scope).byRequest},
 }
@@ -91,6 +92,10 @@ const (
 	eraseSetups   = `UPDATE setup_intents SET description = NULL, metadata = '{}', last_setup_error = impersonal(last_setup_error)` + theObjects
 	eraseCharges  = `UPDATE charges SET card = impersonal(card), description = NULL, metadata = '{}', receipt_email = NULL, shipping = impersonal(shipping)` + theObjects
 	eraseRefunds  = `UPDATE refunds SET metadata = '{}'` + theObjects
+	eraseDisputes = `UPDATE disputes SET evidence = impersonal(evidence, true), metadata = '{}'` + theObjects
+	eraseSessions = `UPDATE checkout_sessions SET customer_email = NULL, customer_details = impersonal(customer_details), metadata = '{}',
+		options = impersonal(options)` + theObjects
+	eraseItems    = `UPDATE checkout_items SET metadata = '{}' WHERE account_id = @account_id AND session_id = ANY (@objects::text[]) AND metadata::text <> '{}'`
 	erasePostings = `UPDATE ledger_postings p SET description = '[erased]' FROM ledger_books b
 		WHERE b.id = p.book_id AND b.account_id = @account_id AND p.source = ANY (@objects::text[]) AND p.description IS NOT NULL`
 	eraseAttempts = `UPDATE webhook_attempts SET headers = NULL, body = NULL

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // shop is an API, and the database behind it.
 type shop struct {
 	pool, theirs *pgxpool.Pool
+	sim          *acquirertest.Sim
 	server       *httptest.Server
 	key          string
 }
@@ -43,7 +44,7 @@ func open(t *testing.T) *shop {
 		t.Fatal(err)
 	}
 	p, err := process.NewAPI(t.Context(), process.Config{
-		DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), Log: slog.New(slog.DiscardHandler), MaxConns: 8})
+		DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), NotificationSecret: sim.Secret(), Log: slog.New(slog.DiscardHandler), MaxConns: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +56,9 @@ func open(t *testing.T) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shop{pool: db.Pool, theirs: theirs.Pool, server: httptest.NewServer(p.Handler), key: key}
+	s := &shop{pool: db.Pool, theirs: theirs.Pool, sim: sim, server: httptest.NewServer(p.Handler), key: key}
 	t.Cleanup(s.server.Close)
+	sim.Notify(s.server.URL)
 	return s
 }
 
@@ -164,7 +166,35 @@ func (s *shop) lives(t *testing.T) (customer string) {
 	s.post(t, "/v1/payment_intents", intent+customer+"&payment_method="+method)
 	s.ask(t, http.MethodPost, "/v1/payment_intents", intent+customer+"&payment_method=pm_card_chargeDeclined", "")
 	s.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&metadata[who]="+anybody+"&payment_method="+method+"&customer="+customer)
+	s.checkOut(t, "&payment_intent_data[description]="+anybody+"&customer="+customer)
+	s.dispute(t, "&customer="+customer)
 	return customer
+}
+
+// checkOut buys something on the checkout page, and returns the session.
+func (s *shop) checkOut(t *testing.T, more string) (session string) {
+	t.Helper()
+	session = s.post(t, "/v1/checkout/sessions", "mode=payment&success_url=https://erase.example.com/&metadata[who]="+anybody+more+
+		"&line_items[0][quantity]=1&line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=900&line_items[0][price_data][product_data][name]=Sledge")
+	method := s.post(t, "/v1/payment_methods", "type=card&card[token]=tok_visa&billing_details[name]="+anybody+"&billing_details[email]="+anybody+"@example.com")
+	s.post(t, "/v1/payment_pages/"+session+"/confirm", "payment_method="+method)
+	return session
+}
+
+// dispute pays with a card whose holder complains, and answers with evidence.
+func (s *shop) dispute(t *testing.T, more string) (dispute string) {
+	t.Helper()
+	const intent = "amount=2000&currency=usd&payment_method_types[]=card&confirm=true&payment_method=pm_card_createDispute"
+	payment := s.post(t, "/v1/payment_intents", intent+more)
+	s.sim.WaitUntilTold(t)
+	err := s.pool.QueryRow(t.Context(), `SELECT d.id FROM disputes d JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id
+		WHERE c.payment_intent_id = $1`, payment).Scan(&dispute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.post(t, "/v1/disputes/"+dispute, "submit=false&metadata[who]="+anybody+"&evidence[customer_name]="+anybody+"&evidence[customer_email_address]="+anybody+
+		"@example.com&evidence[billing_address]="+anybody+"&evidence[uncategorized_text]=It+was+"+anybody)
+	return dispute
 }
 
 func TestErase(t *testing.T) {
@@ -187,7 +217,8 @@ func TestErase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"customers", "charges", "refunds", "payment_methods", "payment_intents", "setup_intents", "cards", "events", "requests", "audit_events", "ledger_postings"} {
+		for _, want := range []string{"customers", "charges", "refunds", "payment_methods", "payment_intents", "setup_intents", "cards", "events", "requests", "audit_events", "ledger_postings",
+			"disputes", "checkout_sessions"} {
 			if !has(counts, want) {
 				t.Errorf("nothing was erased from %s", want)
 			}
@@ -228,6 +259,33 @@ func TestErase(t *testing.T) {
 		now := s.ask(t, http.MethodGet, "/v1/charges/"+first.id, "", "")
 		if now.status != http.StatusOK || strings.Contains(now.body, anybody) || !strings.Contains(now.body, `"amount":900`) {
 			t.Errorf("the charge is %d %s", now.status, now.body)
+		}
+	})
+
+	t.Run("who paid without being a customer is forgotten by the session, or the dispute", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		session := s.checkOut(t, "&customer_email="+anybody+"@example.com")
+		if _, err := s.erase(t, session); err != nil {
+			t.Fatal(err)
+		}
+		if left := s.traces(t, anybody); len(left) > 0 {
+			t.Errorf("after the session: still found in %v", left)
+		}
+		now := s.ask(t, http.MethodGet, "/v1/checkout/sessions/"+session, "", "")
+		if now.status != http.StatusOK || strings.Contains(now.body, anybody) || !strings.Contains(now.body, `"amount_total":900`) {
+			t.Errorf("the session is %d %s", now.status, now.body)
+		}
+		dispute := s.dispute(t, "")
+		if _, err := s.erase(t, dispute); err != nil {
+			t.Fatal(err)
+		}
+		if left := s.traces(t, anybody); len(left) > 0 {
+			t.Errorf("after the dispute: still found in %v", left)
+		}
+		now = s.ask(t, http.MethodGet, "/v1/disputes/"+dispute, "", "")
+		if now.status != http.StatusOK || strings.Contains(now.body, anybody) || !strings.Contains(now.body, `"amount":2000`) {
+			t.Errorf("the dispute is %d %s", now.status, now.body)
 		}
 	})
 

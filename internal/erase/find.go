@@ -35,6 +35,8 @@ const findSubject = `
 	UNION ALL SELECT account_id, livemode FROM setup_intents WHERE id = @subject
 	UNION ALL SELECT account_id, livemode FROM charges WHERE id = @subject
 	UNION ALL SELECT account_id, livemode FROM refunds WHERE id = @subject
+	UNION ALL SELECT account_id, livemode FROM disputes WHERE id = @subject
+	UNION ALL SELECT account_id, livemode FROM checkout_sessions WHERE id = @subject
 	UNION ALL SELECT account_id, livemode FROM payment_methods WHERE id = @subject
 	UNION ALL SELECT account_id, livemode FROM cards WHERE id = @subject
 	UNION ALL SELECT account_id, livemode FROM tokens WHERE id = @subject`
@@ -49,16 +51,22 @@ const findObjects = `
 		WHERE account_id = @account_id
 		  AND (request_id = @subject OR data->'object'->>'customer' = @subject OR data->'previous_attributes'->>'customer' = @subject)
 	), intents AS (
-		SELECT id, payment_method_id FROM payment_intents WHERE account_id = @account_id AND id IN (SELECT id FROM named)
-		UNION SELECT id, payment_method_id FROM setup_intents WHERE account_id = @account_id AND id IN (SELECT id FROM named)
+		SELECT id, payment_method_id FROM payment_intents
+		WHERE account_id = @account_id AND (id IN (SELECT id FROM named) OR checkout_session IN (SELECT id FROM named))
+		UNION SELECT id, payment_method_id FROM setup_intents
+		WHERE account_id = @account_id AND (id IN (SELECT id FROM named) OR checkout_session IN (SELECT id FROM named))
 	), paid AS (
 		SELECT id FROM charges
 		WHERE account_id = @account_id AND (id IN (SELECT id FROM named) OR customer_id = @subject OR payment_intent_id IN (SELECT id FROM intents))
 	)
 	SELECT id FROM named
+	UNION SELECT id FROM intents
+	UNION SELECT id FROM checkout_sessions
+	WHERE account_id = @account_id AND (customer_id = @subject OR payment_intent_id IN (SELECT id FROM intents) OR setup_intent_id IN (SELECT id FROM intents))
 	UNION SELECT payment_method_id FROM intents WHERE payment_method_id IS NOT NULL
 	UNION SELECT id FROM paid
 	UNION SELECT id FROM refunds WHERE account_id = @account_id AND charge_id IN (SELECT id FROM paid)
+	UNION SELECT id FROM disputes WHERE account_id = @account_id AND charge_id IN (SELECT id FROM paid)
 	UNION SELECT id FROM cards WHERE account_id = @account_id AND customer_id = @subject`
 
 // A request is about an object if it made or changed it, or names it: one that

@@ -101,11 +101,9 @@ const canceledByTime = "automatic"
 // expire lets one go: by itself, or with the intent that it was made for.
 func (w whose) expire(ctx context.Context, e *phase.Engine) error {
 	if w.PaymentIntentID == nil {
-		_, err := ExpireCharge.Serve(ctx, e, w.expiry(), ExpireChargeParams{w.Charge})
-		return err
+		return serveJob(ctx, e, ExpireCharge, w.expiry(), ExpireChargeParams{w.Charge})
 	}
-	_, err := CancelPaymentIntent.Serve(ctx, e, w.expiry(), CancelPaymentIntentParams{ID: *w.PaymentIntentID, Reason: new(canceledByTime)})
-	return err
+	return serveJob(ctx, e, CancelPaymentIntent, w.expiry(), CancelPaymentIntentParams{ID: *w.PaymentIntentID, Reason: new(canceledByTime)})
 }
 
 func (w whose) expiry() phase.Call {

@@ -105,7 +105,7 @@ func ExpireDueSessions(ctx context.Context, e *phase.Engine, limit int) (expired
 		return 0, fmt.Errorf("look for sessions to expire: %w", err)
 	}
 	for _, s := range due {
-		_, err := ExpireCheckoutSession.Serve(ctx, e, s.call(), ExpireCheckoutSessionParams{ID: s.ID})
+		err := serveJob(ctx, e, ExpireCheckoutSession, s.call(), ExpireCheckoutSessionParams{ID: s.ID})
 		var refused *apierror.Error
 		switch {
 		case err == nil:

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/logline"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
@@ -37,7 +39,7 @@ const merchantColumns = `a.country, a.default_currency, a.statement_descriptor, 
 // ask makes the request. That somebody else is at it, or has done it, is no error.
 func ask[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, S], t task, key string, in P) error {
 	name := sha256.Sum256([]byte(key)) // what is asked for is all in the key
-	_, err := flow.Serve(ctx, e, phase.Call{
+	err := serveJob(ctx, e, flow, phase.Call{
 		Caller: phase.Caller{
 			AccountID: t.AccountID, Livemode: t.Livemode, RequestID: id.New("req", time.Now()), Key: key,
 			Context: idempotency.Context{APIVersion: APIVersion, Actor: workerActor, Merchant: t.Merchant},
@@ -48,6 +50,27 @@ func ask[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, S],
 		return fmt.Errorf("%s: %w", key, err)
 	}
 	return nil
+}
+
+// serveJob makes a request that no client asked for. It leaves a line in the log
+// like a client's, unless there was nothing to do.
+func serveJob[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, S], c phase.Call, in P) error {
+	line := logline.Begin("job")
+	line.Add(slog.String("flow", flow.Name()), slog.String("account", c.AccountID), slog.String("request", c.RequestID))
+	if c.Key != "" {
+		line.Add(slog.String("key", c.Key))
+	}
+	answer, err := flow.Serve(logline.With(ctx, line), e, c, in)
+	var refusal *apierror.Error
+	switch {
+	case err == nil && !answer.Replayed:
+		line.Add(slog.Int("status", answer.Status))
+		line.Write(ctx, e.Log(), slog.LevelInfo)
+	case err != nil && !errors.As(err, &refusal):
+		line.Fail(err)
+		line.Write(ctx, e.Log(), slog.LevelError)
+	}
+	return err
 }
 
 // someoneElseIsAtIt recognizes a key or a row that is in somebody else's hands.

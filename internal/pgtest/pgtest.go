@@ -73,7 +73,7 @@ func (db *DB) PoolAs(t testing.TB, role string) *pgxpool.Pool {
 func open(t testing.TB, url, role string) *pgxpool.Pool {
 	t.Helper()
 	pool, err := postgres.Open(t.Context(), postgres.Config{
-		URL: url, Role: role, MaxConns: poolSize, ApplicationName: "pgtest",
+		URL: Sparing(url), Role: role, MaxConns: poolSize, ApplicationName: "pgtest",
 	})
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
@@ -115,6 +115,20 @@ func databaseName(t testing.TB) string {
 	unique := make([]byte, 5)
 	_, _ = rand.Read(unique) // never fails
 	return "t_" + readable[:min(len(readable), 48)] + "_" + hex.EncodeToString(unique)
+}
+
+// Sparing is a database's address for a pool that soon gives back what it does
+// not need. Tests that wait for their turn keep pools open by the dozen.
+func Sparing(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		panic(fmt.Sprintf("pgtest: %v", err)) // it is one of ours
+	}
+	query := u.Query()
+	query.Set("pool_max_conn_idle_time", "3s")
+	query.Set("pool_health_check_period", "1s")
+	u.RawQuery = query.Encode()
+	return u.String()
 }
 
 func withDatabase(server, name string) string {

@@ -138,6 +138,9 @@ func (e *Engine) Known() []idempotency.FlowVersion {
 	return known
 }
 
+// Log is where the engine's process writes its lines.
+func (e *Engine) Log() *slog.Logger { return e.log }
+
 // Pool is the database the engine works on, for reads.
 func (e *Engine) Pool() *pgxpool.Pool { return e.pool }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
@@ -144,7 +145,7 @@ func (f *Flow[P, S]) first(ctx context.Context, e *Engine, call Call, key idempo
 	if f.check != nil {
 		call.At = now
 		if err := f.check(ctx, e.pool, call.Caller, &in); err != nil {
-			return Answer{}, err
+			return Answer{}, e.refused(ctx, key, keyless, err)
 		}
 	}
 	params, err := json.Marshal(in)
@@ -158,7 +159,25 @@ func (f *Flow[P, S]) first(ctx context.Context, e *Engine, call Call, key idempo
 		Flow: f.name, Version: f.version, Epoch: 1, CreatedAt: now,
 	}
 	d := &drive[P, S]{flow: f, engine: e, request: r, in: in, state: new(S), started: time.Now(), now: now, patient: true, leave: leave}
-	return d.answer(ctx)
+	answer, err := d.answer(ctx)
+	if err != nil && !d.claimed {
+		err = e.refused(ctx, key, keyless, err)
+	}
+	return answer, err
+}
+
+// refused looks at the key once more before a refusal is told of which nothing is
+// stored. What stood in the way may be what the key's own first attempt has done,
+// if that was committed after we had looked: then its answer counts, errTaken.
+func (e *Engine) refused(ctx context.Context, key idempotency.Key, keyless bool, err error) error {
+	var refusal *apierror.Error
+	if keyless || !errors.As(err, &refusal) || refusal.Status >= http.StatusInternalServerError {
+		return err
+	}
+	if found, _, lost := idempotency.Find(ctx, e.pool, key); lost == nil && found != nil {
+		return errTaken
+	}
+	return err
 }
 
 // resume goes on with a request that was taken over.

@@ -50,6 +50,32 @@ func TestKey(t *testing.T) {
 		s.bank.wantMoved(t, 1)
 	})
 
+	t.Run("what its own first attempt has done does not refuse a retry", func(t *testing.T) {
+		t.Parallel()
+		for name, refuse := range map[string]func(s *stand, done func() error){
+			"by the check":             func(s *stand, done func() error) { s.shop.check = done },
+			"by the first transaction": func(s *stand, done func() error) { s.shop.record = func(*phase.Tx, order) error { return done() } },
+		} {
+			s := setup(t)
+			retry, original := s.process(), s.process()
+			var first phase.Answer
+			began := false
+			refuse(s, func() error {
+				if began {
+					return nil
+				}
+				began = true // the retry has found no row; now the first attempt comes to its end
+				first = original.answers("k", http.StatusOK)
+				return apierror.Invalid("", "This has been done already.")
+			})
+			again := retry.answers("k", http.StatusOK)
+			if !again.Replayed || !bytes.Equal(again.Body, first.Body) {
+				t.Errorf("refused %s: answered %s (a replay: %v), and the first attempt %s", name, again.Body, again.Replayed, first.Body)
+			}
+			s.bank.wantMoved(t, 1)
+		}
+	})
+
 	t.Run("other parameters under the key are refused and change nothing", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)

@@ -16,6 +16,7 @@ type metrics struct {
 	happenings *prometheus.CounterVec
 	calls      *prometheus.HistogramVec
 	rounds     *prometheus.HistogramVec
+	deliveries *prometheus.HistogramVec
 }
 
 // seconds are the buckets of what somebody waits for: a replay takes one
@@ -43,9 +44,12 @@ func newMetrics() metrics {
 		rounds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ratchet_worker_round_duration_seconds", Help: "How long a round of a part of the worker took.",
 			Buckets: seconds}, []string{"part", "outcome"}),
+		deliveries: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ratchet_webhook_delivery_duration_seconds", Help: "How long endpoints took for an event, by whether they acknowledged it, refused it, or gave no answer.",
+			Buckets: seconds}, []string{"outcome"}),
 	}
 }
 
 func (m metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.inFlight, m.requests, m.limited, m.points, m.happenings, m.calls, m.rounds}
+	return []prometheus.Collector{m.inFlight, m.requests, m.limited, m.points, m.happenings, m.calls, m.rounds, m.deliveries}
 }

@@ -88,6 +88,11 @@ func (t *Telemetry) Round(part string, took time.Duration, err error) {
 	t.metrics.rounds.WithLabelValues(part, outcome(err)).Observe(took.Seconds())
 }
 
+// Delivery counts an attempt to tell an endpoint of an event.
+func (t *Telemetry) Delivery(outcome string, took time.Duration) {
+	t.metrics.deliveries.WithLabelValues(outcome).Observe(took.Seconds())
+}
+
 // Begin implements phase.Observer: a span for each transaction and each call.
 func (t *Telemetry) Begin(ctx context.Context, s phase.Step) (context.Context, func(error)) {
 	began, line := time.Now(), logline.From(ctx)

@@ -545,6 +545,28 @@ var rules = []rule{
 			HAVING count(a.attempt) <> d.attempts OR d.state = 'succeeded' AND count(*) FILTER (WHERE a.status BETWEEN 200 AND 299) = 0`,
 	},
 	{
+		name: "what was known of a person who was erased is gone", counted: "erased requests",
+		count: `SELECT count(*) FROM requests WHERE erased_at IS NOT NULL`,
+		sql: `
+			WITH erased AS (SELECT account_id, id FROM requests WHERE erased_at IS NOT NULL)
+			SELECT r.id, 'was erased, and its parameters or its answer still tell of a person'
+			FROM requests r
+			WHERE r.erased_at IS NOT NULL AND (r.params::text <> impersonal(r.params)::text OR r.context::text <> impersonal(r.context)::text
+			   OR r.memo::text <> impersonal(r.memo)::text OR r.body <> impersonal(r.body))
+			UNION ALL
+			SELECT e.id, 'tells of a person, and its request was erased'
+			FROM events e JOIN erased r ON r.account_id = e.account_id AND r.id = e.request_id
+			WHERE e.data::text <> impersonal(e.data)::text
+			UNION ALL
+			SELECT s.id, 'knows its customer, and its request was erased'
+			FROM checkout_sessions s JOIN erased r ON r.account_id = s.account_id AND r.id = s.request_id
+			WHERE s.customer_email IS NOT NULL OR s.customer_details::text <> impersonal(s.customer_details)::text
+			UNION ALL
+			SELECT d.id, 'has evidence of a person, and its request was erased'
+			FROM disputes d JOIN erased r ON r.account_id = d.account_id AND r.id = d.request_id
+			WHERE d.evidence::text <> impersonal(d.evidence, true)::text`,
+	},
+	{
 		name: "every finished request is in the audit trail, once", counted: "audit rows",
 		count: `SELECT count(*) FROM audit_events`,
 		sql: `

@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/erase"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/internal/secret"
@@ -119,6 +120,7 @@ func newBooks(t *testing.T) *books {
 	sim.Settle(t)
 	sim.WaitUntilTold(t)
 	b.applyWaiting(t, p)
+	b.forget(t, b.post(t, "/v1/charges", charge+"&description=For+Ann"))
 	b.seal(t)
 	b.post(t, "/v1/charges", charge)
 	b.seal(t)
@@ -147,6 +149,18 @@ func (b *books) dispute(t *testing.T, sim *acquirertest.Sim) {
 }
 
 // applyWaiting has the messages applied that came too early, as a worker does.
+// forget erases whoever made a payment.
+func (b *books) forget(t *testing.T, subject string) {
+	t.Helper()
+	err := pgx.BeginFunc(t.Context(), b.ours, func(tx pgx.Tx) error {
+		_, err := erase.Erase(t.Context(), tx, erase.Order{Subject: subject, User: "me", Because: "a letter"})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (b *books) applyWaiting(t *testing.T, p *process.API) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -333,6 +347,7 @@ const (
 	open       = "nothing is left open"
 	events     = "every change has told its event, and no event tells of another"
 	deliveries = "every event is on its way to each endpoint that wants it"
+	forgotten  = "what was known of a person who was erased is gone"
 	audited    = "every finished request is in the audit trail, once"
 	chainRule  = "the audit trail's chain is unbroken"
 	secondRule = "the second line of defence is in place"
@@ -411,6 +426,10 @@ var damages = []damage{
 	{"the bank sent another amount", "", "UPDATE acquirer.movements SET amount = amount + 1 WHERE kind = 'payout'", acquirers},
 	{"the bank sent money that we know nothing of", "DELETE FROM payouts WHERE status = 'pending' AND amount > 0", "", acquirers},
 	{"the bank never fetched a payout back", "", "DELETE FROM acquirer.movements WHERE kind = 'recall'", acquirers},
+	{"a person is put back into an answer", "UPDATE requests SET erased_at = now() WHERE flow = 'customer.create'", "", forgotten},
+	{"a person is put back into an event", "UPDATE requests SET erased_at = now() WHERE flow = 'customer.create'; UPDATE requests SET params = impersonal(params), context = impersonal(context), memo = impersonal(memo), body = impersonal(body) WHERE flow = 'customer.create'", "", forgotten},
+	{"a session remembers who was erased", "UPDATE requests SET erased_at = now(), params = impersonal(params), context = impersonal(context), memo = impersonal(memo), body = impersonal(body) WHERE flow = 'checkout_session.create'; UPDATE events SET data = impersonal(data); UPDATE checkout_sessions SET customer_email = 'ann@example.com'", "", forgotten},
+	{"evidence remembers who was erased", "UPDATE requests SET erased_at = now(), params = impersonal(params), context = impersonal(context), memo = impersonal(memo), body = impersonal(body) WHERE flow = 'acquirer.dispute.opened'; UPDATE events SET data = impersonal(data); UPDATE disputes SET evidence = '{\"customer_name\": \"Ann\"}'", "", forgotten},
 	{"an audit row is deleted", "DELETE FROM audit_events WHERE operation = 'refund.create'", "", audited},
 	{"an audit row is written twice", "INSERT INTO audit_events SELECT at + interval '1 us', id, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, xid FROM audit_events LIMIT 1", "", audited},
 	{"the details of an audit row are changed", "UPDATE audit_events SET details = replace(details, '2000', '2001')", "", audited},
@@ -501,6 +520,10 @@ func begin(t *testing.T, pool *pgxpool.Pool) pgx.Tx {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tx.Rollback(t.Context()) })
+	// One of two transactions waits while work is done in the other.
+	if _, err := tx.Exec(t.Context(), "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = '60s'"); err != nil {
+		t.Fatal(err)
+	}
 	return tx
 }
 

@@ -64,7 +64,7 @@ func (d *Deliverer) mustClaim(t *testing.T) *claimed {
 
 func (d *Deliverer) mustRecord(t *testing.T, c *claimed, r Result) {
 	t.Helper()
-	if err := d.record(t.Context(), c, r); err != nil {
+	if _, err := d.record(t.Context(), c, r); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/logline"
 )
 
 // Deliverer delivers events. Any number of processes may have one.
@@ -18,6 +20,7 @@ type Deliverer struct {
 	sender   *Sender
 	render   Render
 	disabled Disabled
+	observe  Observe
 	log      *slog.Logger
 }
 
@@ -27,6 +30,9 @@ type Render func(ctx context.Context, pool *pgxpool.Pool, accountID string, live
 // Disabled tells the merchant, in the same transaction, that an endpoint has been disabled.
 type Disabled func(ctx context.Context, tx pgx.Tx, endpoint EndpointKey, requestID string) error
 
+// Observe is told how an attempt ended.
+type Observe func(Result)
+
 // Parts are what a Deliverer is made of.
 type Parts struct {
 	Pool     *pgxpool.Pool
@@ -35,13 +41,17 @@ type Parts struct {
 	Owner    string // this process's liveness id
 	Render   Render
 	Disabled Disabled
+	Observe  Observe // nil: nobody counts
 	Log      *slog.Logger
 }
 
 // NewDeliverer makes a deliverer.
 func NewDeliverer(p Parts) *Deliverer {
+	if p.Observe == nil {
+		p.Observe = func(Result) {}
+	}
 	return &Deliverer{pool: p.Pool, config: p.Config, key: p.Key, owner: p.Owner, sender: NewSender(p.Config),
-		render: p.Render, disabled: p.Disabled, log: p.Log}
+		render: p.Render, disabled: p.Disabled, observe: p.Observe, log: p.Log}
 }
 
 const (
@@ -70,18 +80,33 @@ func (d *Deliverer) Deliver(ctx context.Context, key EndpointKey) (more bool, er
 	return true, nil
 }
 
-// attempt sends a delivery that is claimed, and records how it went. An event
-// that cannot be rendered has failed like one that was not taken: it goes its way
-// through the schedule, and others pass it.
-func (d *Deliverer) attempt(ctx context.Context, c *claimed) error {
-	result := Result{Error: "the event could not be rendered"}
-	body, err := d.render(ctx, d.pool, c.AccountID, c.Livemode, c.EventID)
-	if err == nil {
-		result = d.sender.Send(ctx, c.URL, body, Sign(body, c.SignedAt, c.Secrets...))
-	} else {
-		d.log.ErrorContext(ctx, "an event cannot be rendered", "event", c.EventID, "account", c.AccountID, "error", err)
-	}
+// attempt sends a delivery that is claimed, and records how it went, with a line
+// in the log.
+func (d *Deliverer) attempt(ctx context.Context, c *claimed) (err error) {
+	line := logline.Begin("delivery")
+	line.Add(slog.String("account", c.AccountID), slog.String("endpoint", c.EndpointID), slog.String("event", c.EventID), slog.Int("attempt", int(c.Attempt)))
+	result := d.send(ctx, c)
 	ctx, cancel := context.WithTimeout(ctx, recordWithin)
 	defer cancel()
-	return d.record(ctx, c, result)
+	state, err := d.record(ctx, c, result)
+	d.observe(result)
+	line.Add(slog.Int("status", result.Status), slog.String("state", state), slog.Int64("endpoint_ms", result.Duration.Milliseconds()))
+	line.Fail(err)
+	if result.Error != "" {
+		line.Add(slog.String("reason", result.Error))
+	}
+	line.Write(ctx, d.log, slog.LevelInfo)
+	return err
+}
+
+// send says how the endpoint took an event. One that cannot be rendered has failed
+// like one that was not taken: it goes its way through the schedule, and others
+// pass it.
+func (d *Deliverer) send(ctx context.Context, c *claimed) Result {
+	body, err := d.render(ctx, d.pool, c.AccountID, c.Livemode, c.EventID)
+	if err != nil {
+		d.log.ErrorContext(ctx, "an event cannot be rendered", "event", c.EventID, "account", c.AccountID, "error", err)
+		return Result{Error: "the event could not be rendered"}
+	}
+	return d.sender.Send(ctx, c.URL, body, Sign(body, c.SignedAt, c.Secrets...))
 }

@@ -28,6 +28,9 @@ const endDelivery = `
 	  AND (attempts = @attempt OR @state = 'succeeded')
 	RETURNING due_at`
 
+// overtaken is no state of a delivery, but what the log says of who lost one.
+const overtaken = "overtaken"
+
 const failuresSoFar = `
 	SELECT failures FROM webhook_deliveries WHERE account_id = @account_id AND event_id = @event_id AND endpoint_id = @endpoint_id`
 
@@ -52,13 +55,15 @@ const wakeLater = `
 
 // record writes down how an attempt ended and what follows from it, in one
 // transaction: the delivery's end or its next time, the job for then, and the
-// endpoint's own state.
-func (d *Deliverer) record(ctx context.Context, c *claimed, r Result) error {
-	err := pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+// endpoint's own state. It returns the delivery's state, "overtaken" where somebody
+// else decides about it.
+func (d *Deliverer) record(ctx context.Context, c *claimed, r Result) (state string, err error) {
+	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, endAttempt, c.attemptArgs(r)); err != nil {
 			return err
 		}
-		if err := d.endDelivery(ctx, tx, c, r.OK()); err != nil {
+		var err error
+		if state, err = d.endDelivery(ctx, tx, c, r.OK()); err != nil {
 			return err
 		}
 		if r.OK() {
@@ -71,9 +76,9 @@ func (d *Deliverer) record(ctx context.Context, c *claimed, r Result) error {
 		return d.disable(ctx, tx, c)
 	})
 	if err != nil {
-		return fmt.Errorf("record attempt %d of %s to %s: %w", c.Attempt, c.EventID, c.EndpointKey, err)
+		return "", fmt.Errorf("record attempt %d of %s to %s: %w", c.Attempt, c.EventID, c.EndpointKey, err)
 	}
-	return nil
+	return state, nil
 }
 
 func (c *claimed) endpointArgs() pgx.StrictNamedArgs {
@@ -94,29 +99,36 @@ func (c *claimed) attemptArgs(r Result) pgx.StrictNamedArgs {
 	return args
 }
 
-func (d *Deliverer) endDelivery(ctx context.Context, tx pgx.Tx, c *claimed, ok bool) error {
+func (d *Deliverer) endDelivery(ctx context.Context, tx pgx.Tx, c *claimed, ok bool) (state string, err error) {
 	args := c.endpointArgs()
 	args["event_id"] = c.EventID
 	var failures int32
 	if err := tx.QueryRow(ctx, failuresSoFar, args).Scan(&failures); err != nil {
-		return err
+		return "", err
 	}
-	args["attempt"], args["state"], args["failed"], args["pause"] = c.Attempt, Succeeded, 0, nil
+	state = Succeeded
+	args["attempt"], args["failed"], args["pause"] = c.Attempt, 0, nil
 	if !ok {
-		args["state"], args["failed"] = Failed, 1
+		state, args["failed"] = Failed, 1
 		if pause, again := d.config.pause(failures + 1); again {
-			args["state"], args["pause"] = Pending, pause
+			state, args["pause"] = Pending, pause
 		}
 	}
+	args["state"] = state
 	rows, err := tx.Query(ctx, endDelivery, args)
 	if err != nil {
-		return err
+		return "", err
 	}
 	due, err := pgx.CollectRows(rows, pgx.RowTo[*time.Time])
-	if err != nil || len(due) == 0 || due[0] == nil {
-		return err
+	switch {
+	case err != nil:
+		return "", err
+	case len(due) == 0:
+		return overtaken, nil
+	case due[0] == nil:
+		return state, nil
 	}
-	return d.wakeAt(ctx, tx, c.EndpointKey, *due[0])
+	return state, d.wakeAt(ctx, tx, c.EndpointKey, *due[0])
 }
 
 func (d *Deliverer) wakeAt(ctx context.Context, tx pgx.Tx, key EndpointKey, at time.Time) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ratchet-pay/ratchet/internal/inbox"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
 )
 
@@ -17,6 +18,9 @@ type gauges struct {
 	unfinished *prometheus.GaugeVec
 	oldest     *prometheus.GaugeVec
 	difference *prometheus.GaugeVec
+	due        *prometheus.GaugeVec
+	lag        *prometheus.GaugeVec
+	unapplied  *prometheus.GaugeVec
 }
 
 // newGauges shows nothing until it has been counted: a 0 that nobody has looked
@@ -30,7 +34,13 @@ func newGauges(t *telemetry.Telemetry) *gauges {
 		difference: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "ratchet_ledger_difference_minor_units", Help: "By how much debits and credits differ, all currencies' differences added up. Anything but 0 is a fault."}, nil),
 	}
-	t.Registry.MustRegister(g.unfinished, g.oldest, g.difference)
+	g.due = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ratchet_webhook_deliveries_due", Help: "Deliveries whose time has come and that nobody is at."}, nil)
+	g.lag = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ratchet_webhook_queue_lag_seconds", Help: "For how long the oldest of them has been due; 0 if there is none."}, nil)
+	g.unapplied = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ratchet_inbox_messages", Help: "Messages from outside that wait for what they speak of, or are set aside for an operator."}, []string{"state"})
+	t.Registry.MustRegister(g.unfinished, g.oldest, g.difference, g.due, g.lag, g.unapplied)
 	return g
 }
 
@@ -55,6 +65,29 @@ func (g *gauges) countUnfinished(ctx context.Context, pool *pgxpool.Pool) error 
 	if err != nil {
 		return fmt.Errorf("count unfinished requests: %w", err)
 	}
+	return nil
+}
+
+const countDue = `
+	SELECT count(*)::float8, coalesce(extract(epoch FROM clock_timestamp() - min(due_at)), 0)::float8
+	FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL AND due_at <= clock_timestamp()`
+
+const countUnapplied = `
+	SELECT count(*) FILTER (WHERE state = 'waiting')::float8, count(*) FILTER (WHERE state = 'set_aside')::float8 FROM inbox WHERE state <> 'applied'`
+
+// countQueues looks at what waits to go out and to come in.
+func (g *gauges) countQueues(ctx context.Context, pool *pgxpool.Pool) error {
+	var due, lag, waiting, aside float64
+	if err := pool.QueryRow(ctx, countDue).Scan(&due, &lag); err != nil {
+		return fmt.Errorf("count due deliveries: %w", err)
+	}
+	if err := pool.QueryRow(ctx, countUnapplied).Scan(&waiting, &aside); err != nil {
+		return fmt.Errorf("count messages: %w", err)
+	}
+	g.due.WithLabelValues().Set(due)
+	g.lag.WithLabelValues().Set(lag)
+	g.unapplied.WithLabelValues(inbox.Waiting).Set(waiting)
+	g.unapplied.WithLabelValues(inbox.SetAside).Set(aside)
 	return nil
 }
 

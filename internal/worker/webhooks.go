@@ -33,7 +33,19 @@ const (
 
 func (c Config) deliverer() *webhook.Deliverer {
 	return webhook.NewDeliverer(webhook.Parts{Pool: c.Pool, Config: c.Webhooks, Key: c.WebhookKey, Owner: c.Owner,
-		Render: payments.RenderEvent, Disabled: payments.EndpointDisabled, Log: c.Log})
+		Render: payments.RenderEvent, Disabled: payments.EndpointDisabled, Observe: c.delivered, Log: c.Log})
+}
+
+// delivered counts an attempt by what became of it.
+func (c Config) delivered(r webhook.Result) {
+	outcome := "refused"
+	switch {
+	case r.OK():
+		outcome = "acknowledged"
+	case r.Status == 0:
+		outcome = "no_answer"
+	}
+	c.Telemetry.Delivery(outcome, r.Duration)
 }
 
 // waker does the jobs that say that there is something to deliver.

@@ -17,15 +17,20 @@ const cardMoved = `
 	SELECT count(*) || ' × the card saw: ' || CASE kind WHEN 'none' THEN result ELSE kind END
 	FROM acquirer.movements WHERE amount = @amount GROUP BY kind, result`
 
-// books is all that an account's tables say of it. Money is shown without its
+// booksOf is all that an account's tables say of it. Money is shown without its
 // amount only where the amount is right.
-const books = `
+const booksOf = `
 	WITH money AS (
 		SELECT 'charge ' || status || CASE WHEN captured THEN ' and captured' ELSE '' END AS what, amount FROM charges WHERE account_id = @account_id
 		UNION ALL SELECT 'intent ' || status, amount FROM payment_intents WHERE account_id = @account_id
+		UNION ALL SELECT 'setup ' || status, @amount FROM setup_intents WHERE account_id = @account_id
+		UNION ALL SELECT 'session ' || status, amount_total FROM checkout_sessions WHERE account_id = @account_id
 		UNION ALL SELECT 'method attached', @amount FROM payment_methods WHERE account_id = @account_id AND customer_id IS NOT NULL
 		UNION ALL SELECT 'refund ' || status, amount FROM refunds WHERE account_id = @account_id
-		UNION ALL SELECT 'payout ' || status, amount FROM payouts WHERE account_id = @account_id
+		UNION ALL SELECT 'dispute ' || status, amount FROM disputes WHERE account_id = @account_id
+		UNION ALL SELECT 'settled: ' || movement, amount FROM settlements WHERE account_id = @account_id
+		UNION ALL SELECT 'delivery ' || state, @amount FROM webhook_deliveries WHERE account_id = @account_id
+		UNION ALL SELECT 'payout ' || status, abs(amount) FROM payouts WHERE account_id = @account_id
 		UNION ALL SELECT 'posted: ' || kind, abs(amount) FROM balance_transactions WHERE account_id = @account_id
 		UNION ALL SELECT 'event ' || type, @amount FROM events WHERE account_id = @account_id
 		UNION ALL SELECT 'audited: ' || operation, @amount FROM audit_events WHERE account_id = @account_id
@@ -42,25 +47,28 @@ func lines(ctx context.Context, db *pgxpool.Pool, sql string, args pgx.StrictNam
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// wantBooks compares what is left of an account and an amount, inside and out,
-// with what should be.
-func (i *installation) wantBooks(t testing.TB, m merchant, amount int64, want ...string) {
+// books are what is left of an account and an amount, inside and out, in order.
+func (i *installation) books(t testing.TB, m merchant, amount int64) []string {
 	t.Helper()
 	outside, err := lines(t.Context(), i.acquirer.journal, cardMoved, pgx.StrictNamedArgs{"amount": amount})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside, err := lines(t.Context(), i.db, books, pgx.StrictNamedArgs{"account_id": m.account, "amount": amount})
+	inside, err := lines(t.Context(), i.db, booksOf, pgx.StrictNamedArgs{"account_id": m.account, "amount": amount})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := append(outside, inside...)
-	slices.Sort(got)
-	want = slices.Sorted(slices.Values(want))
-	if !slices.Equal(got, want) {
+	return sorted(append(outside, inside...))
+}
+
+func (i *installation) wantBooks(t testing.TB, m merchant, amount int64, want ...string) {
+	t.Helper()
+	if got, want := i.books(t, m, amount), sorted(want); !slices.Equal(got, want) {
 		t.Errorf("the books are\n%s\nand should be\n%s", list(got), list(want))
 	}
 }
+
+func sorted(lines []string) []string { return slices.Sorted(slices.Values(lines)) }
 
 func list(lines []string) (text string) {
 	for _, line := range lines {

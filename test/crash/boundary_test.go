@@ -66,7 +66,7 @@ type death struct {
 }
 
 // sampleOf is how many boundaries of an operation are tried where not every one is.
-const sampleOf = 20
+const sampleOf = 12
 
 // choose picks the boundaries to die at: all, or the same sample in every run.
 func (o operation) choose(f *finisher, of int) []int {
@@ -124,7 +124,11 @@ func (o operation) boundaries(t testing.TB, f *finisher) []string {
 		t.Fatal(err)
 	}
 	passed := strings.Split(strings.TrimSpace(string(text)), "\n")
-	for _, side := range []string{"database: ", "acquirer: ", "client: "} {
+	sides := []string{"database: ", "client: "}
+	if !o.inside {
+		sides = append(sides, "acquirer: ")
+	}
+	for _, side := range sides {
 		if !strings.Contains(string(text), side) {
 			t.Fatalf("no boundary of the %s was passed:\n%s", strings.Trim(side, ": "), text)
 		}
@@ -229,5 +233,8 @@ func theCompleter(t testing.TB, f *finisher, r request, d death) answer {
 		}
 		return kept.status != 0
 	})
+	if strings.Contains(kept.body, `"sealed:`) { // what is kept of a secret is not what is said
+		return r.finally(t, f.healthy)
+	}
 	return kept
 }

@@ -5,6 +5,7 @@ package crash_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	acquirers "github.com/ratchet-pay/ratchet/internal/acquirer"
@@ -27,9 +29,13 @@ const outbox = `SELECT body FROM acquirer.outbox WHERE kind = $1 AND convert_fro
 
 func told(t testing.TB, journal *pgxpool.Pool, kind string, amount int64) (body []byte) {
 	t.Helper()
-	if err := journal.QueryRow(t.Context(), outbox, kind, strconv.FormatInt(amount, 10)).Scan(&body); err != nil {
-		t.Fatalf("the acquirer has no %s to tell: %v", kind, err)
-	}
+	eventually(t, "the acquirer has a "+kind+" to tell", func() bool {
+		err := journal.QueryRow(t.Context(), outbox, kind, strconv.FormatInt(amount, 10)).Scan(&body)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 	return body
 }
 
@@ -54,7 +60,12 @@ func notify(p *process, body []byte, headers ...string) (status int, err error) 
 // disputed makes a charge whose holder complains, and returns the dispute's id.
 func disputed(t testing.TB, healthy *process, m merchant, amount int64) string {
 	t.Helper()
-	id := made(t, charge(m, "tok_createDispute", amount), healthy)
+	return disputedBy(t, "tok_createDispute", healthy, m, amount)
+}
+
+func disputedBy(t testing.TB, token string, healthy *process, m merchant, amount int64) string {
+	t.Helper()
+	id := made(t, charge(m, token, amount), healthy)
 	if status, err := notify(healthy, told(t, healthy.outside, acquirers.DisputeOpened, amount)); status != http.StatusOK {
 		t.Fatalf("answered %d, %v", status, err)
 	}
@@ -97,7 +108,7 @@ var deliveries = []delivery{
 		prepare: func(t testing.TB, healthy *process, m merchant, amount int64) {
 			made(t, charge(m, "tok_createDispute", amount), healthy)
 		},
-		leaves: append([]string{"1 × the card saw: chargeback", "1 × posted: dispute", "1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
+		leaves: append([]string{"1 × the card saw: chargeback", "1 × dispute needs_response", "1 × posted: dispute", "1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
 			"1 × audited: acquirer.dispute.opened", "2 × request finished", "1 × call executed"}, sold...),
 	},
 	{
@@ -106,9 +117,26 @@ var deliveries = []delivery{
 			won := request{merchant: m, path: "/v1/disputes/" + disputed(t, healthy, m, amount), form: map[string][]string{"evidence[uncategorized_text]": {"winning_evidence"}}, key: newKey()}
 			made(t, won, healthy)
 		},
-		leaves: append([]string{"1 × the card saw: chargeback", "1 × the card saw: chargeback_reversal", "1 × the card saw: approved", "1 × posted: dispute", "1 × posted: dispute_reversal",
+		leaves: append([]string{"1 × the card saw: chargeback", "1 × the card saw: chargeback_reversal", "1 × the card saw: approved", "1 × dispute won", "1 × posted: dispute", "1 × posted: dispute_reversal",
 			"1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn", "1 × event charge.dispute.updated", "1 × event charge.dispute.closed", "1 × event charge.dispute.funds_reinstated",
 			"1 × audited: acquirer.dispute.opened", "1 × audited: dispute.update", "1 × audited: acquirer.dispute.closed", "4 × request finished", "2 × call executed"}, sold...),
+	},
+	{
+		kind: acquirers.DisputeEscalated,
+		prepare: func(t testing.TB, healthy *process, m merchant, amount int64) {
+			inquiry := disputedBy(t, "tok_createDisputeInquiry", healthy, m, amount)
+			made(t, request{merchant: m, path: "/v1/disputes/" + inquiry, form: map[string][]string{"evidence[uncategorized_text]": {"escalate_inquiry_evidence"}}, key: newKey()}, healthy)
+		},
+		leaves: append([]string{"1 × the card saw: chargeback", "1 × the card saw: approved", "1 × dispute needs_response", "1 × posted: dispute",
+			"1 × event charge.dispute.created", "2 × event charge.dispute.updated", "1 × event charge.dispute.funds_withdrawn",
+			"1 × audited: acquirer.dispute.opened", "1 × audited: dispute.update", "1 × audited: acquirer.dispute.escalated", "4 × request finished", "2 × call executed"}, sold...),
+	},
+	{
+		kind: acquirers.MovementSettled,
+		prepare: func(t testing.TB, healthy *process, m merchant, amount int64) {
+			made(t, charge(m, "tok_visa", amount), healthy)
+		},
+		leaves: append([]string{"1 × settled: sale", "1 × audited: acquirer.movement.settled", "2 × request finished", "1 × call executed"}, sold...),
 	},
 	{
 		kind: acquirers.RefundFailed, prepare: refunded("tok_refundFail"),
@@ -129,7 +157,7 @@ var deliveries = []delivery{
 // acknowledgement: it says it again, here even twice.
 func TestEveryBoundaryOfADelivery(t *testing.T) {
 	t.Parallel()
-	i := installOnFastServer(t, startAcquirer(t))
+	i := installOnFastServer(t, startAcquirer(t, "--settle-every", "100ms"))
 	healthy := i.serve(t)
 	for _, d := range deliveries {
 		t.Run(d.kind, func(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/ratchet-pay/ratchet/internal/verify"
 )
 
@@ -131,12 +133,23 @@ func stopLoad(loads []*load) (all []work) {
 // once, or held and captured once, or taken and given back once.
 func (i *installation) wantNoDoubles(t testing.TB, all []work) {
 	t.Helper()
+	keys := map[int64]string{}
 	for _, w := range all {
-		for _, kind := range []string{"sale", "hold", "capture", "refund"} {
-			if moved := number(t, i.acquirer.journal, "SELECT count(*) FROM acquirer.movements WHERE amount = $1 AND kind = $2", w.amount, kind); moved > 1 {
-				t.Errorf("the card of %s saw %d times: %s", w.key, moved, kind)
-			}
-		}
+		keys[w.amount] = w.key
+	}
+	rows, err := i.acquirer.journal.Query(t.Context(), `
+		SELECT amount, kind, count(*) FROM acquirer.movements WHERE kind IN ('sale', 'hold', 'capture', 'refund') GROUP BY amount, kind HAVING count(*) > 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var amount, moved int64
+	var kind string
+	_, err = pgx.ForEachRow(rows, []any{&amount, &kind, &moved}, func() error {
+		t.Errorf("the card of %q (%d) saw %d times: %s", keys[amount], amount, moved, kind)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

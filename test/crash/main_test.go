@@ -37,6 +37,13 @@ var full = os.Getenv("RATCHET_CRASH_FULL") == "1"
 const sampleSeed = 20
 
 func TestMain(m *testing.M) {
+	if job := os.Getenv(jobVar); job != "" {
+		if err := doJob(job); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if os.Getenv(binaryVar) != "" {
 		pgtest.Main(m)
 	}

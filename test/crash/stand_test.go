@@ -34,11 +34,11 @@ type acquirer struct {
 	journal *pgxpool.Pool
 }
 
-func startAcquirer(t testing.TB) *acquirer {
+func startAcquirer(t testing.TB, args ...string) *acquirer {
 	t.Helper()
 	db := pgtest.New(t)
 	p := start(t, []string{"RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_ACQUIRER_DATABASE_URL=" + db.URL, "RATCHET_DEMO=1"},
-		"acquirer", "--addr", "127.0.0.1:0")
+		append([]string{"acquirer", "--addr", "127.0.0.1:0"}, args...)...)
 	return &acquirer{p, db.Pool}
 }
 

@@ -25,6 +25,10 @@ const (
 	rowTest   = "./internal/idempotency"
 	modelTest = "./test/model"
 	apiTest   = "./internal/api"
+
+	schemaTest = "./test/schema"
+	crashTest  = "./test/crash"
+	sdkTest    = "./test/sdk"
 )
 
 // noFence takes the epoch and the point out of both fences.
@@ -150,6 +154,11 @@ func (in CreateChargeParams) captures()`}},
 		pkg:   phaseTest, test: "TestKey/a client that hangs up does not stop what it began",
 	},
 	{
+		name:  "a refusal is told without another look at the key",
+		edits: []edit{{serve, "lost == nil && found != nil {\n\t\treturn errTaken", "lost == nil && found != nil {\n\t\treturn err"}},
+		pkg:   phaseTest, test: "TestKey/what its own first attempt has done does not refuse a retry",
+	},
+	{
 		name: "a replay encodes the answer anew",
 		edits: []edit{{serve, "case found.State == idempotency.Finished:\n", `case found.State == idempotency.Finished:
 			var body any
@@ -224,7 +233,7 @@ func (in CreateChargeParams) captures()`}},
 	{
 		name:  "a redirect of an endpoint is followed",
 		edits: []edit{{"internal/webhook/send.go", "return http.ErrUseLastResponse", "return nil"}},
-		pkg:   "./test/sdk", test: "TestWebhooks/a redirect is a failure and is not followed",
+		pkg:   sdkTest, test: "TestWebhooks/a redirect is a failure and is not followed",
 	},
 	{
 		name:  "the sweep leaves the deliveries of dead workers",
@@ -234,7 +243,7 @@ func (in CreateChargeParams) captures()`}},
 	{
 		name:  "a signing secret is stored with the answer that shows it",
 		edits: []edit{{"internal/phase/conceal.go", "return sealMark + sealed, err", "_ = sealed\n\treturn text, err"}},
-		pkg:   "./test/sdk", test: "TestWebhookEndpoints/a secret is shown by the creation and its replay, and is nowhere in the database",
+		pkg:   sdkTest, test: "TestWebhookEndpoints/a secret is shown by the creation and its replay, and is nowhere in the database",
 	},
 	{
 		name:  "an endpoint has as many deliveries under way as there are events",
@@ -245,5 +254,84 @@ func (in CreateChargeParams) captures()`}},
 		name:  "a worker that was overtaken may still say that a delivery failed",
 		edits: []edit{{"internal/webhook/record.go", "AND (attempts = @attempt OR @state = 'succeeded')", "AND (@attempt::int > 0 OR @state = 'succeeded')"}},
 		pkg:   "./internal/webhook", test: "TestWhoWasOvertaken",
+	},
+	{
+		// One guard is enough: the inbox would not take it again, nor the settlements.
+		name: "a message that was applied is applied again, and nothing else guards its settlement",
+		edits: []edit{
+			{"internal/inbox/inbox.go", "\tcase known.State == Applied:\n\t\treturn nil\n\t}\n\treturn b.try(ctx, m)", "\t}\n\treturn b.try(ctx, m)"},
+			{"internal/inbox/inbox.go", "applied_at = excluded.applied_at\n\tWHERE inbox.state <> 'applied' AND", "applied_at = excluded.applied_at\n\tWHERE"},
+			{"migrations/000011_disputes.up.sql", "WHEN (OLD.state = 'applied' OR (NEW.source", "WHEN ((NEW.source"},
+			{"migrations/000011_disputes.up.sql", "a_movement_is_settled_once UNIQUE (", "a_movement_is_settled_once UNIQUE (id, "},
+		},
+		pkg: crashTest, test: "TestEveryBoundaryOfADelivery/movement.settled",
+	},
+	{
+		name: "the signature of a notification is not looked at",
+		edits: []edit{{"internal/api/notifications.go", "err = acquirer.CheckSignature(s.notificationSecret, h.Header.Get(acquirer.SignatureHeader), body, time.Now())",
+			"_ = acquirer.CheckSignature(s.notificationSecret, h.Header.Get(acquirer.SignatureHeader), body, time.Now())"}},
+		pkg: sdkTest, test: "TestNotificationsInAnyOrder",
+	},
+	{
+		name:  "the fee of a dispute is booked twice",
+		edits: []edit{{"internal/ledger/posting.go", "{Fee, MerchantBalance, DisputeFeeRevenue, fee},", "{Fee, MerchantBalance, DisputeFeeRevenue, 2 * fee},"}},
+		pkg:   sdkTest, test: "TestDisputes/a chargeback takes the money and a fee, and gives both back when it is won",
+	},
+	{
+		name: "a payout does not look at what is available",
+		edits: []edit{
+			{"migrations/000003_ledger.up.sql", "IF ledger_available(of_book) < amount THEN\n        RAISE", "IF false THEN\n        RAISE"},
+			{"migrations/000012_payouts.up.sql", "IF ledger_available(of_book) < amount THEN\n        RETURN false", "IF false THEN\n        RETURN false"},
+		},
+		pkg: sdkTest, test: "TestPayout/a payout takes what is available, and waits an hour before it leaves",
+	},
+	{
+		name: "a payout looks at what is available without the lock of the book",
+		edits: []edit{
+			{"migrations/000003_ledger.up.sql", "    PERFORM FROM ledger_books WHERE id = of_book FOR NO KEY UPDATE;\n    IF ledger_available", "    IF ledger_available"},
+			{"migrations/000012_payouts.up.sql", "    PERFORM FROM ledger_books WHERE id = of_book FOR NO KEY UPDATE;\n    IF ledger_available", "    IF ledger_available"},
+		},
+		pkg: schemaTest, test: "TestPayoutsRacingForOneBalance/8 at once take out what was available and never a unit more",
+	},
+	{
+		name:  "an intent may succeed twice, says the table",
+		edits: []edit{{"migrations/000005_charges.up.sql", "an_intent_is_paid_once ON charges (", "an_intent_is_paid_once ON charges (id, "}},
+		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a second charge that pays an intent",
+	},
+	{
+		name: "an intent may succeed twice, say the table and the rules",
+		edits: []edit{
+			{"migrations/000005_charges.up.sql", "an_intent_is_paid_once ON charges (", "an_intent_is_paid_once ON charges (id, "},
+			{"internal/payments/payment_intent_confirm.go", "\tif intent.BusyWith != nil {\n\t\treturn phase.Outcome{}, apierror.Locked()\n\t}\n\tif refusal := intent.refuseDirectly", "\tif refusal := intent.refuseDirectly"},
+			{"internal/payments/payment_intent_confirm.go", "if refusal := intent.refuseConfirm(sent, in.method() != nil); refusal != nil {", "if refusal := intent.refuseConfirm(sent, in.method() != nil); false && refusal != nil {"},
+			{"internal/payments/payment_intent_confirm.go", "if refusal := intent.refuseConfirm(sent, method != nil); refusal != nil {", "if refusal := intent.refuseConfirm(sent, method != nil); false && refusal != nil {"},
+		},
+		pkg: "./internal/payments", test: "TestRaces/of fifty confirmations at once one takes the money",
+	},
+	{
+		name: "a webhook is signed with the time at which its event was told, however late the attempt",
+		edits: []edit{{"internal/webhook/claim.go", "RETURNING event_id, attempt, started_at`",
+			"RETURNING event_id, attempt, (SELECT d.created_at FROM webhook_deliveries d WHERE d.event_id = webhook_attempts.event_id AND d.endpoint_id = webhook_attempts.endpoint_id)`"}},
+		pkg: sdkTest, test: "TestWebhooks/what fails is tried again, signed anew",
+	},
+	{
+		name: "a delivery is written down as made before the answer is there",
+		edits: []edit{{"internal/webhook/deliver.go", "\tresult := d.send(ctx, c)\n", `	result := Result{Status: 200}
+	if _, err := d.record(ctx, c, result); err != nil {
+		return err
+	}
+	d.send(ctx, c)
+`}},
+		pkg: sdkTest, test: "TestWebhooksOutliveTheirWorker",
+	},
+	{
+		name:  "an erased customer keeps the name",
+		edits: []edit{{"internal/erase/erase.go", "UPDATE customers SET name = NULL, ", "UPDATE customers SET "}},
+		pkg:   "./internal/erase", test: "TestErase/nothing is left of a person, the books still agree, and the chain holds",
+	},
+	{
+		name:  "evidence outlives the person",
+		edits: []edit{{"internal/erase/erase.go", "SET evidence = impersonal(evidence, true), metadata", "SET metadata"}},
+		pkg:   "./internal/erase", test: "TestErase/nothing is left of a person, the books still agree, and the chain holds",
 	},
 }

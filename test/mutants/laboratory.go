@@ -119,7 +119,7 @@ type report struct {
 // goTest runs tests. That some of them fail is a result; that there are none, or
 // that the sources do not compile, is an error.
 func (lab *laboratory) goTest(ctx context.Context, pkg, pattern, overlay string) (report, error) {
-	args := []string{"test", "-json", "-count=1", "-vet=off", "-timeout=3m", "-run=" + pattern}
+	args := []string{"test", "-json", "-count=1", "-vet=off", "-timeout=10m", "-run=" + pattern}
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
 	cmd.Dir, cmd.Env = lab.root, lab.env
 	if overlay != "" { // for the test, and for the program that some tests build

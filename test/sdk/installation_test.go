@@ -47,8 +47,8 @@ type installation struct {
 func install(t *testing.T) *installation {
 	t.Helper()
 	db, journal := pgtest.New(t), pgtest.New(t)
-	acquirer := start(t, "acquirer", "RATCHET_ACQUIRER_SECRET="+acquirerSecret, "RATCHET_ACQUIRER_DATABASE_URL="+journal.URL)
-	env := []string{"RATCHET_SECRET=" + rootSecret, "RATCHET_DATABASE_URL=" + db.URL,
+	acquirer := start(t, "acquirer", "RATCHET_ACQUIRER_SECRET="+acquirerSecret, "RATCHET_ACQUIRER_DATABASE_URL="+pgtest.Sparing(journal.URL))
+	env := []string{"RATCHET_SECRET=" + rootSecret, "RATCHET_DATABASE_URL=" + pgtest.Sparing(db.URL),
 		"RATCHET_ACQUIRER_URL=http://" + acquirer, "RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_WEBHOOK_ALLOW_LOOPBACK=1",
 		modest}
 	return &installation{"http://" + start(t, "serve", env...), db.Pool, journal.Pool, env}

@@ -1,0 +1,314 @@
+//go:build unix
+
+package crash_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	acquirers "github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/crashpoint"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/webhook"
+)
+
+// job is what a worker does of its own accord. Nobody sends a request that could
+// be armed, and in a worker many jobs run at once: so each is done by a process of
+// its own, which is this very test binary, and does nothing else.
+type job struct {
+	name string
+	// prepare makes what the job will find due.
+	prepare func(t testing.TB, i *installation, healthy *process, m merchant, amount int64)
+	do      func(ctx context.Context, h *hand) error
+	leaves  []string // in the books, when a worker has come by
+}
+
+// hand is the process that does a job: what the parts of a worker are given.
+type hand struct {
+	pool   *pgxpool.Pool
+	engine *phase.Engine
+	owner  string
+}
+
+var jobs = []job{
+	{
+		name: "daily payout",
+		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, _ int64) {
+			made(t, charge(m, "tok_bypassPending", earnings), healthy)
+			i.exec(t, "UPDATE accounts SET payout_schedule = 'daily' WHERE id = $1", m.account)
+		},
+		do: func(ctx context.Context, h *hand) error {
+			_, err := payments.MakeDailyPayouts(ctx, h.engine, h.pool)
+			return err
+		},
+		leaves: append([]string{"1 × payout pending of 970969", "1 × posted: payout of 970969", "1 × event payout.created", "1 × audited: payout.daily",
+			"2 × request finished", "2 × call executed"}, earned...),
+	},
+	{
+		name: "departure of a payout",
+		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, amount int64) {
+			made(t, payout(t, healthy, m, amount), healthy)
+			i.exec(t, "UPDATE payouts SET departs_at = now() - interval '1 second' WHERE account_id = $1", m.account)
+		},
+		do: func(ctx context.Context, h *hand) error {
+			_, err := payments.MovePayouts(ctx, h.engine, h.pool)
+			return err
+		},
+		leaves: append([]string{"1 × the card saw: payout", "1 × payout in_transit", "1 × posted: payout", "1 × event payout.created", "1 × event payout.updated",
+			"1 × audited: payout.create", "1 × audited: payout.depart", "3 × request finished", "2 × call executed"}, earned...),
+	},
+	{
+		name: "arrival of a payout",
+		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, amount int64) {
+			made(t, payout(t, healthy, m, amount), healthy)
+			i.exec(t, "UPDATE payouts SET departs_at = now() - interval '2 seconds', arrives_at = now() - interval '1 second' WHERE account_id = $1", m.account)
+		},
+		do: func(ctx context.Context, h *hand) error {
+			for range 2 { // it departs, and has arrived
+				if _, err := payments.MovePayouts(ctx, h.engine, h.pool); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		leaves: append([]string{"1 × the card saw: payout", "1 × payout paid", "1 × posted: payout", "1 × event payout.created", "1 × event payout.updated",
+			"1 × event payout.paid", "1 × audited: payout.create", "1 × audited: payout.depart", "1 × audited: payout.arrive",
+			"4 × request finished", "2 × call executed"}, earned...),
+	},
+	{
+		name: "lapse of an authorization",
+		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, amount int64) {
+			hold := charge(m, "tok_visa", amount)
+			hold.form.Set("capture", "false")
+			made(t, hold, healthy)
+			i.exec(t, lapseNow, m.account)
+		},
+		do: func(ctx context.Context, h *hand) error { _, err := payments.ExpireLapsed(ctx, h.engine); return err },
+		leaves: []string{"1 × the card saw: hold", "1 × the card saw: release", "1 × charge succeeded", "1 × refund succeeded",
+			"1 × event charge.succeeded", "1 × event refund.created", "1 × event charge.refunded", "1 × event charge.expired",
+			"1 × audited: charge.create", "1 × audited: charge.expire", "2 × request finished", "2 × call executed"},
+	},
+	{
+		name: "lapse of what an intent holds",
+		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, amount int64) {
+			made(t, intent(m, "pm_card_visa", "manual", amount), healthy)
+			i.exec(t, lapseNow, m.account)
+		},
+		do:     func(ctx context.Context, h *hand) error { _, err := payments.ExpireLapsed(ctx, h.engine); return err },
+		leaves: leavesOf("cancellation of an intent"),
+	},
+	{
+		name: "end of a checkout session's time",
+		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, amount int64) {
+			made(t, checkout(m, amount), healthy)
+			i.exec(t, "UPDATE checkout_sessions SET expires_at = now() - interval '1 second' WHERE account_id = $1", m.account)
+		},
+		do: func(ctx context.Context, h *hand) error {
+			_, err := payments.ExpireDueSessions(ctx, h.engine, 10)
+			return err
+		},
+		leaves: leavesOf("expiry of a checkout session"),
+	},
+	{
+		name: "delivery to a webhook endpoint",
+		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, _ int64) {
+			shop := listen(t)
+			made(t, request{merchant: m, path: "/v1/webhook_endpoints", form: url.Values{"url": {shop.url}, "enabled_events[]": {"customer.created"}}, key: newKey()}, healthy)
+			made(t, request{merchant: m, path: "/v1/customers", form: url.Values{}, key: newKey()}, healthy)
+			// However often it was told, and by whom: it is one event, and it was told.
+			t.Cleanup(func() { shop.wantOneEvent(t) })
+		},
+		do: func(ctx context.Context, h *hand) error {
+			var to webhook.EndpointKey
+			if err := h.pool.QueryRow(ctx, "SELECT account_id, id FROM webhook_endpoints").Scan(&to.AccountID, &to.EndpointID); err != nil {
+				return err
+			}
+			deliverer := webhook.NewDeliverer(webhook.Parts{Pool: h.pool, Config: webhook.Config{AllowLoopback: true}, Key: secret.Root(rootSecret).For(secret.Webhooks),
+				Owner: h.owner, Render: payments.RenderEvent, Disabled: payments.EndpointDisabled, Log: slog.New(slog.DiscardHandler)})
+			_, err := deliverer.Deliver(ctx, to)
+			return err
+		},
+		leaves: []string{"1 × delivery succeeded", "1 × event customer.created", "1 × audited: webhook_endpoint.create", "1 × audited: customer.create", "2 × request finished"},
+	},
+}
+
+const lapseNow = "UPDATE charges SET capture_before = now() - interval '1 second' WHERE account_id = $1"
+
+func (i *installation) exec(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	if tag, err := i.db.Exec(t.Context(), sql, args...); err != nil || tag.RowsAffected() != 1 {
+		t.Fatalf("%s: %d rows, %v", sql, tag.RowsAffected(), err)
+	}
+}
+
+// shop is a merchant's server that takes what it is told.
+type shop struct {
+	url  string
+	mu   sync.Mutex
+	told []string
+}
+
+func listen(t testing.TB) *shop {
+	t.Helper()
+	s := &shop{}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // who told it died in the middle
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.told = append(s.told, string(body))
+	}))
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+func (s *shop) wantOneEvent(t testing.TB) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.told); n < 1 || n > 2 {
+		t.Errorf("the event was told %d times, want once, or twice where the first time was not written down", n)
+	}
+	if different := slices.Compact(slices.Sorted(slices.Values(s.told))); len(different) > 1 {
+		t.Errorf("it was told differently: %q", different)
+	}
+}
+
+// TestEveryBoundaryOfAJob kills the process that does a job at each of its
+// boundaries in turn. A worker that comes later has to do the rest of it.
+func TestEveryBoundaryOfAJob(t *testing.T) {
+	t.Parallel()
+	acquirer := startAcquirer(t)
+	for _, j := range jobs {
+		t.Run(j.name, func(t *testing.T) {
+			t.Parallel()
+			record := filepath.Join(t.TempDir(), "boundaries")
+			j.die(t, acquirer, 0, record)
+			text, err := os.ReadFile(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			passed := strings.Split(strings.TrimSpace(string(text)), "\n")
+			chosen := operation{name: j.name}.choose(&finisher{name: "by a worker"}, len(passed))
+			if !full {
+				chosen = chosen[:min(len(chosen), jobSample)]
+			}
+			t.Logf("dies at %d of %d boundaries", len(chosen), len(passed))
+			for _, before := range chosen {
+				t.Run(fmt.Sprintf("%03d %s", before+1, passed[before]), func(t *testing.T) {
+					t.Parallel()
+					j.die(t, acquirer, before+1, "")
+				})
+			}
+		})
+	}
+}
+
+// jobSample is how many boundaries of a job are tried where not every one is:
+// each has a database of its own, because a job does whatever is due.
+const jobSample = 6
+
+// die lets a process do the job until boundary n and a worker do the rest; at 0
+// it does all of it, and writes down the boundaries that it passes.
+func (j job) die(t *testing.T, a *acquirer, at int, record string) {
+	i := installOnFastServer(t, a)
+	i.env = append(i.env, "RATCHET_WEBHOOK_ALLOW_LOOPBACK=1")
+	m, amount := i.merchant(t), newAmount()
+	healthy := i.serve(t)
+	j.prepare(t, i, healthy, m, amount)
+	healthy.leave()
+
+	victim := exec.Command(os.Args[0])
+	victim.Env = append(append(os.Environ(), i.env...), crashpoint.Enable+"=1", crashpoint.Record+"="+record, jobVar+"="+j.name, jobAtVar+"="+strconv.Itoa(at))
+	out, err := victim.CombinedOutput()
+	status, is := victim.ProcessState.Sys().(syscall.WaitStatus)
+	if killed := is && status.Signaled() && status.Signal() == syscall.SIGKILL; killed != (at > 0) || at == 0 && err != nil {
+		t.Fatalf("killed: %v, %v\n%s", killed, err, out)
+	}
+	i.work(t)
+	deadline := time.Now().Add(patience)
+	for got, want := i.books(t, m, amount), sorted(j.leaves); !slices.Equal(got, want); got = i.books(t, m, amount) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the books are\n%s\nand should be\n%s", list(got), list(want))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if open := number(t, i.db, "SELECT count(*) FROM webhook_attempts WHERE ended_at IS NULL"); open > 1 {
+		t.Errorf("%d attempts to deliver have no end, want none but that of the dead", open)
+	}
+}
+
+// The variables that make this binary do a job instead of testing anything.
+const (
+	jobVar   = "RATCHET_CRASH_JOB"
+	jobAtVar = "RATCHET_CRASH_JOB_AT"
+)
+
+// doJob is the process that does one job, and counts its boundaries like those
+// of a request.
+func doJob(name string) error {
+	ctx, points := context.Background(), crashpoint.FromEnvironment()
+	n := slices.IndexFunc(jobs, func(j job) bool { return j.name == name })
+	if n < 0 || points == nil {
+		return fmt.Errorf("there is no job %q, or nothing to crash it", name)
+	}
+	h, err := newHand(ctx, points)
+	if err != nil {
+		return err
+	}
+	armed := httptest.NewRequest(http.MethodPost, "/", nil)
+	armed.Header.Set(crashpoint.AtHeader, os.Getenv(jobAtVar))
+	points.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { err = jobs[n].do(ctx, h) })).ServeHTTP(httptest.NewRecorder(), armed)
+	return err
+}
+
+// newHand puts the parts together as package process does for a worker.
+func newHand(ctx context.Context, points *crashpoint.Points) (h *hand, err error) {
+	const role = "ratchet_worker"
+	h = &hand{}
+	h.pool, err = postgres.Open(ctx, postgres.Config{URL: os.Getenv("RATCHET_DATABASE_URL"), Role: role, MaxConns: 4, DialFunc: points.DialDatabase()})
+	if err != nil {
+		return nil, err
+	}
+	heart, err := postgres.Open(ctx, postgres.Config{URL: os.Getenv("RATCHET_DATABASE_URL"), Role: role, MaxConns: 1})
+	if err != nil {
+		return nil, err
+	}
+	liveness, err := idempotency.NewLiveness(ctx, heart, "work")
+	if err != nil {
+		return nil, err
+	}
+	go liveness.Run(ctx)
+	h.owner = liveness.ID
+	root := secret.Root(rootSecret)
+	h.engine = phase.NewEngine(phase.Config{Pool: h.pool, Secret: root.For(secret.Idempotency), Root: root, Owner: h.owner, Record: audit.Record,
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	phase.Connect[acquirers.Acquirer](h.engine, acquirers.Port, acquirers.NewClient(acquirers.Config{
+		URL: os.Getenv("RATCHET_ACQUIRER_URL"), Secret: acquirerSecret, DialContext: points.DialAcquirer()}))
+	return h, payments.Register(ctx, h.engine)
+}
