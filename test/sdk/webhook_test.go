@@ -245,6 +245,27 @@ func TestWebhooks(t *testing.T) {
 		equal(t, "what an endpoint that came later is sent", late.await(1)[0].event(t), event)
 	})
 
+	t.Run("a merchant has an event sent again, under one key once, and nobody else's", func(t *testing.T) {
+		t.Parallel()
+		a, l := in.account(t), listen(t, nil)
+		e := a.endpoint(l.url, "*")
+		a.customer(nil)
+		event := l.await(1)[0].event(t)
+		eventually(t, "it has succeeded", func() bool { state, _ := in.state(t, e.ID); return state == "succeeded" })
+		again := func(as *account, key string) error {
+			params := &stripe.Params{IdempotencyKey: &key}
+			return as.backend.Call(http.MethodPost, "/v1/events/"+event.ID+"/retry", as.key, params, &stripe.Event{})
+		}
+		noError(t, again(a, "again"))
+		equal(t, "what is sent again", l.await(2)[1].event(t), event)
+		noError(t, again(a, "again"))
+		if err := again(in.account(t), "again"); err == nil {
+			t.Error("a stranger had it sent again")
+		}
+		eventually(t, "it has succeeded again", func() bool { state, _ := in.state(t, e.ID); return state == "succeeded" })
+		equal(t, "deliveries", len(l.all()), 2)
+	})
+
 	t.Run("a redirect is a failure and is not followed", func(t *testing.T) {
 		t.Parallel()
 		a, elsewhere := in.account(t), listen(t, nil)
