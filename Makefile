@@ -18,6 +18,7 @@ test-browser: ## the pages in a real Chromium: looks, links, keyboards, accessib
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } || \
 		{ echo "needs Chromium: install it, or name one with CHROMIUM=/path"; exit 1; }
 	cd test/browser && npm ci --no-audit --no-fund
+	rm -rf test/browser/screenshots
 	go build -o test/browser/ratchet ./cmd/ratchet
 	cd test/browser && RATCHET_PROGRAM=./ratchet node --test
 

@@ -85,12 +85,12 @@ CREATE TABLE checkout_sessions (
         OR (mode = 'payment') = (payment_intent_id IS NOT NULL) AND (mode = 'setup') = (setup_intent_id IS NOT NULL)),
     CONSTRAINT a_session_belongs_to_a_customer FOREIGN KEY (account_id, customer_id) REFERENCES customers
 );
-CREATE UNIQUE INDEX a_session_is_one_merchants ON checkout_sessions (id);
+CREATE INDEX checkout_sessions_by_id ON checkout_sessions (id, account_id);
 CREATE INDEX checkout_sessions_of_a_customer ON checkout_sessions (customer_id, account_id, id) WHERE customer_id IS NOT NULL;
 CREATE INDEX checkout_sessions_to_expire ON checkout_sessions (expires_at) WHERE status = 'open';
 CREATE INDEX checkout_sessions_of_an_intent ON checkout_sessions (payment_intent_id, account_id) WHERE payment_intent_id IS NOT NULL;
 COMMENT ON TABLE checkout_sessions IS 'A customer''s visit to the checkout page. Amounts are minor units.';
-COMMENT ON INDEX a_session_is_one_merchants IS 'A page is found by the session''s id alone, without knowing whose it is.';
+COMMENT ON INDEX checkout_sessions_by_id IS 'A page is found by the session''s id alone, without knowing whose it is.';
 COMMENT ON COLUMN checkout_sessions.attempts IS 'How often Pay was pressed and an attempt began. The page makes its next idempotency key of it.';
 COMMENT ON COLUMN checkout_sessions.options IS 'What the merchant wants of the page and of the intent it will make.';
 

@@ -8,6 +8,7 @@ package web
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -35,6 +36,7 @@ type Site struct {
 	log     *slog.Logger
 	pages   map[string]*template.Template
 	assets  map[string][]byte // by name
+	zipped  map[string][]byte // the same, as every browser takes them
 	version string            // of all assets together: it is part of their address, so they can be kept for ever
 	demo    bool
 	shop    bool
@@ -50,7 +52,7 @@ type Config struct {
 // New parses all pages. It panics over one that does not parse, which no binary
 // that passed its tests contains.
 func New(c Config) *Site {
-	s := &Site{log: c.Log, demo: c.Demo, shop: c.Shop, assets: map[string][]byte{}}
+	s := &Site{log: c.Log, demo: c.Demo, shop: c.Shop, assets: map[string][]byte{}, zipped: map[string][]byte{}}
 	sum := sha256.New()
 	for _, entry := range must(fs.ReadDir(files, "static")) {
 		content := must(files.ReadFile("static/" + entry.Name()))
@@ -66,8 +68,19 @@ func New(c Config) *Site {
 		}
 		s.assets[sheet] = all.Bytes()
 	}
+	for name, content := range s.assets {
+		s.zipped[name] = zip(content)
+	}
 	s.parse()
 	return s
+}
+
+func zip(content []byte) []byte {
+	var out bytes.Buffer
+	w := must(gzip.NewWriterLevel(&out, gzip.BestCompression))
+	_, _ = w.Write(content) // to memory
+	_ = w.Close()
+	return out.Bytes()
 }
 
 func (s *Site) parse() {
@@ -166,6 +179,11 @@ func (s *Site) Assets(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
 	if r.PathValue("version") == s.version {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	w.Header().Set("Vary", "Accept-Encoding")
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		content = s.zipped[name]
 	}
 	_, _ = w.Write(content)
 }

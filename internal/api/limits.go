@@ -39,7 +39,7 @@ type limiters struct {
 
 // allow takes a request off what its API key may ask for in this second.
 func (l *limiters) allow(h *apikey.Holder) error {
-	if !l.rates.Allow(h.KeyID, time.Now()) {
+	if !l.rates.Allow(h.AccountID+" "+h.KeyID, time.Now()) { // a page's actor is no key of one account
 		return apierror.RateLimited("global-rate")
 	}
 	return nil

@@ -27,7 +27,13 @@ type Kept struct {
 type Faults map[string]string
 
 func read(r *http.Request) typed {
-	field := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
+	field := func(name string) string {
+		text := strings.TrimSpace(r.PostFormValue(name))
+		if name != "cardNumber" && testcard.IsNumber(text) {
+			return "" // a number that slipped into another field is not drawn again either
+		}
+		return text
+	}
 	return typed{
 		Kept: Kept{Email: field("email"), Expiry: field("cardExpiry"), Name: field("billingName"), Country: field("billingCountry"),
 			PostalCode: field("billingPostalCode"), Phone: field("phoneNumber"), Line1: field("billingAddressLine1"), Line2: field("billingAddressLine2"),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
 )
 
 // bodyBytes is more than any form of this page has.
@@ -163,7 +164,7 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errNoSession):
 		http.NotFound(w, r)
 	case err != nil:
-		s.Log.Error("checkout", "session", r.PathValue("session"), "error", err)
+		s.Log.Error("checkout", "session", form.Quote(r.PathValue("session")), "error", err)
 		http.Error(w, "not available", http.StatusServiceUnavailable)
 	default:
 		t := turnOf(found)

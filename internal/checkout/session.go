@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -198,8 +199,13 @@ var errNoSession = errors.New("there is no such checkout session")
 // actor is who the audit trail names for what a customer does on the page.
 const actor = "checkout"
 
+var sessionShape = regexp.MustCompile(`^cs_(test|live)_[0-9A-Za-z]+$`)
+
 // find reads the session that an address names.
 func (s *Server) find(r *http.Request) (*session, error) {
+	if !sessionShape.MatchString(r.PathValue("session")) {
+		return nil, errNoSession
+	}
 	visit, err := payments.FindVisit(r.Context(), s.DB, r.PathValue("session"))
 	if err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import AxeBuilder from "@axe-core/playwright";
 import { launch, watched } from "./browser.mjs";
@@ -16,7 +16,6 @@ before(async () => {
   request = list.match(/req_\w+/)[0];
   event = (await demo.get("/v1/events?limit=1")).data[0].id;
   posting = made.survivor.balance_transaction;
-  rmSync(shots, { recursive: true, force: true });
   mkdirSync(shots, { recursive: true });
 });
 after(async () => {

@@ -23,6 +23,7 @@ var fragments = []string{
 	"WITH touched AS (", // around what is given to Tx.WriteOne, which is prepared by itself
 	"INSERT INTO schema_migrations (version, dirty) VALUES (%d", // a migration's end
 	"SELECT object, wrong FROM (",                               // around a rule of verify, which is prepared by itself
+	"SELECT coalesce(string_agg(t::text, E'\\n'), '') FROM %s",  // of every table; run by tests
 	"SELECT count(*) FROM (",                                    // around a search, which is run for every field by itself
 }
 

@@ -20,8 +20,6 @@ var checkoutPromises = []promise{
 
 	{"two sessions with one id", "",
 		copyOf("checkout_sessions", "cs_open", `{"url": "https://c"}`), unique, "checkout_sessions_pkey"},
-	{"two merchants' sessions with one id", "",
-		copyOf("checkout_sessions", "cs_open", `{"account_id": "acct_2"}`), unique, "a_session_is_one_merchants"},
 	{"a session of an unknown mode", "",
 		anotherSession("cs_setup", `"mode": "subscription"`), check, "a_session_is_of_a_known_mode"},
 	{"a session in an unknown state", "",

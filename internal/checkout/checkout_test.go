@@ -1,0 +1,249 @@
+package checkout_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/process"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/testcard"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// What a browser does is tried in test/browser. Here is what no browser shows.
+
+// stand is an API without a dashboard, over real HTTP.
+type stand struct {
+	db     *pgtest.DB
+	server *httptest.Server
+	key    string
+	log    *log
+}
+
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
+	root, err := secret.New(strings.Repeat("x", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stand{db: db, log: &log{}}
+	p, err := process.NewAPI(t.Context(), process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(),
+		Log: slog.New(slog.NewTextHandler(s.log, nil)), MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	_, err = db.Pool.Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ('acct_1', 'Toboggans')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, s.key, err = apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false); err != nil {
+		t.Fatal(err)
+	}
+	s.server = httptest.NewServer(p.Handler)
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+type page struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// do asks for a page and follows nothing.
+func (s *stand) do(t *testing.T, method, path string, form url.Values, header ...string) page {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.server.URL+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page{response.StatusCode, response.Header, string(body)}
+}
+
+// session makes one, and returns the path of its page.
+func (s *stand) session(t *testing.T) string {
+	t.Helper()
+	made := s.do(t, http.MethodPost, "/v1/checkout/sessions", url.Values{"mode": {"payment"}, "success_url": {"https://shop.example/thanks?s={CHECKOUT_SESSION_ID}"},
+		"line_items[0][quantity]": {"1"}, "line_items[0][price_data][currency]": {"usd"}, "line_items[0][price_data][unit_amount]": {"1500"},
+		"line_items[0][price_data][product_data][name]": {"Sledge"}}, "Authorization", "Bearer "+s.key)
+	var session struct{ ID, URL string }
+	if err := json.Unmarshal([]byte(made.body), &session); err != nil || session.URL != s.server.URL+"/c/pay/"+session.ID+"#checkout" {
+		t.Fatalf("answered %d %s", made.status, made.body)
+	}
+	return "/c/pay/" + session.ID
+}
+
+func card(t *testing.T, name string) string {
+	t.Helper()
+	found, known := testcard.ByName(name)
+	if !known {
+		t.Fatalf("no card is called %s", name)
+	}
+	return found.Number()
+}
+
+func form(number string) url.Values {
+	return url.Values{"attempt": {"0"}, "email": {"jenny@example.com"}, "cardNumber": {number}, "cardExpiry": {"12 / 40"}, "cardCvc": {"987"},
+		"billingName": {"Jenny Rosen"}, "billingCountry": {"US"}, "billingPostalCode": {"94107"}}
+}
+
+func TestPage(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	path := s.session(t)
+
+	t.Run("it keeps itself to itself, and needs no dashboard", func(t *testing.T) {
+		shown := s.do(t, http.MethodGet, path, nil)
+		if shown.status != http.StatusOK || !strings.Contains(shown.body, "Pay $15.00") || shown.header.Get("Cache-Control") != "no-store" ||
+			!strings.Contains(shown.header.Get("Content-Security-Policy"), "frame-ancestors 'none'") || strings.Contains(shown.body, "shop.example/thanks") {
+			t.Errorf("answered %d %v", shown.status, shown.header)
+		}
+		if strings.Contains(shown.body, "kill -9") {
+			t.Error("outside a demo the page offers to break something")
+		}
+		for _, asset := range regexp.MustCompile(`/assets/[^"]+`).FindAllString(shown.body, -1) {
+			if got := s.do(t, http.MethodGet, asset, nil); got.status != http.StatusOK {
+				t.Errorf("%s answers %d", asset, got.status)
+			}
+		}
+	})
+
+	t.Run("an address of no session is nothing", func(t *testing.T) {
+		for _, name := range []string{"cs_test_none", "cs_test_%ff", "cs_test_%00", "%27", "cs_test_a%2fb"} {
+			if got := s.do(t, http.MethodGet, "/c/pay/"+name, nil); got.status != http.StatusNotFound {
+				t.Errorf("%s: answered %d", name, got.status)
+			}
+		}
+	})
+
+	t.Run("another site's form is not taken", func(t *testing.T) {
+		got := s.do(t, http.MethodPost, path, form(card(t, "visa")), "Sec-Fetch-Site", "cross-site")
+		if got.status != http.StatusForbidden || s.requests(t) != 0 {
+			t.Errorf("answered %d, and %d requests", got.status, s.requests(t))
+		}
+	})
+}
+
+// requests is how often the API was asked to confirm a page.
+func (s *stand) requests(t *testing.T) (n int) {
+	t.Helper()
+	err := s.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM requests WHERE flow = 'payment_page.confirm'`).Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestOneKeyIsOneAttempt(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	path := s.session(t)
+	state := func(p page) (got struct{ State, Key, Next, Message string }) {
+		if err := json.Unmarshal([]byte(p.body), &got); err != nil {
+			t.Fatalf("answered %d %s", p.status, p.body)
+		}
+		return got
+	}
+	pay := func(number, attempt string) page {
+		f := form(number)
+		f.Set("attempt", attempt)
+		return s.do(t, http.MethodPost, path, f, "Accept", "application/json")
+	}
+	declined, visa := card(t, "visa_chargeDeclined"), card(t, "visa")
+	first := state(pay(declined, "0"))
+	if again := state(pay(declined, "0")); again != first || first.State != "open" || !strings.HasSuffix(first.Key, "-2") || s.requests(t) != 1 {
+		t.Errorf("told %+v, then %+v, after %d requests", first, again, s.requests(t))
+	}
+	if other := state(pay(visa, "0")); other.State != "open" || !strings.Contains(other.Message, "another tab") || s.requests(t) != 1 {
+		t.Errorf("the old key with another card: told %+v, after %d requests", other, s.requests(t))
+	}
+	if ahead := state(pay(declined, "7")); ahead.State != "open" || !strings.HasSuffix(ahead.Key, "-3") {
+		t.Errorf("a number that nobody was given: told %+v", ahead)
+	}
+	for range 2 {
+		if paid := state(pay(visa, "2")); paid.State != "complete" || paid.Next != "https://shop.example/thanks?s="+strings.TrimPrefix(path, "/c/pay/") {
+			t.Errorf("told %+v", paid)
+		}
+	}
+	var charged int
+	if err := s.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM charges WHERE status = 'succeeded'`).Scan(&charged); err != nil || charged != 1 || s.requests(t) != 3 {
+		t.Errorf("%d charges after %d requests, %v", charged, s.requests(t), err)
+	}
+}
+
+func TestNoCardIsRepeatedOrKept(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	path, number := s.session(t), card(t, "visa_chargeDeclinedLostCard") // which the page does not offer
+	grouped := number[:4] + " " + number[4:8] + " " + number[8:12] + " " + number[12:]
+	holds := func(text string) bool { return strings.Contains(strings.ReplaceAll(text, " ", ""), number) }
+	attempts := []url.Values{form(number), form(grouped), form(number[:15] + "1")}
+	for _, slipped := range []string{"billingName", "email", "cardExpiry", "cardCvc", "billingPostalCode", "phoneNumber", "attempt", "trouble"} {
+		f := form(number)
+		f.Set(slipped, grouped)
+		attempts = append(attempts, f)
+	}
+	for i, f := range attempts {
+		for _, accept := range []string{"text/html", "application/json"} {
+			got := s.do(t, http.MethodPost, path, f, "Accept", accept)
+			if holds(got.body) || strings.Contains(got.body, `"987"`) || got.status >= http.StatusInternalServerError || got.status == http.StatusSeeOther {
+				t.Errorf("form %d as %s: answered %d, with the number: %t", i, accept, got.status, holds(got.body))
+			}
+		}
+	}
+	if s.requests(t) == 0 || holds(s.log.String()) || !strings.Contains(s.log.String(), "/confirm") {
+		t.Error("the log has the number in it, or nothing")
+	}
+	for table, text := range s.db.Text(t) {
+		if holds(text) {
+			t.Errorf("%s has the number in it", table)
+		}
+	}
+}
