@@ -18,7 +18,8 @@ const cardMoved = `
 	FROM acquirer.movements WHERE amount = @amount GROUP BY kind, result`
 
 // booksOf is all that an account's tables say of it. Money is shown without its
-// amount only where the amount is right.
+// amount only where the amount is right. That money has become available is left
+// out: workers tell it by themselves, whenever they come by.
 const booksOf = `
 	WITH money AS (
 		SELECT 'charge ' || status || CASE WHEN captured THEN ' and captured' ELSE '' END AS what, amount FROM charges WHERE account_id = @account_id
@@ -32,9 +33,9 @@ const booksOf = `
 		UNION ALL SELECT 'delivery ' || state, @amount FROM webhook_deliveries WHERE account_id = @account_id
 		UNION ALL SELECT 'payout ' || status, abs(amount) FROM payouts WHERE account_id = @account_id
 		UNION ALL SELECT 'posted: ' || kind, abs(amount) FROM balance_transactions WHERE account_id = @account_id
-		UNION ALL SELECT 'event ' || type, @amount FROM events WHERE account_id = @account_id
-		UNION ALL SELECT 'audited: ' || operation, @amount FROM audit_events WHERE account_id = @account_id
-		UNION ALL SELECT 'request ' || state, @amount FROM requests WHERE account_id = @account_id
+		UNION ALL SELECT 'event ' || type, @amount FROM events WHERE account_id = @account_id AND type <> 'balance.available'
+		UNION ALL SELECT 'audited: ' || operation, @amount FROM audit_events WHERE account_id = @account_id AND operation <> 'balance.tell'
+		UNION ALL SELECT 'request ' || state, @amount FROM requests WHERE account_id = @account_id AND flow <> 'balance.tell'
 		UNION ALL SELECT 'call ' || verdict, @amount FROM calls WHERE account_id = @account_id
 	)
 	SELECT count(*) || ' × ' || what || CASE WHEN amount = @amount THEN '' ELSE ' of ' || amount END FROM money GROUP BY what, amount`

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,7 +25,7 @@ import (
 const notificationSecret = "the secret that the acquirer signs with"
 
 // outbox reads what the acquirer has to tell about the payment of an amount.
-// Nobody tells it: these tests deliver it themselves.
+// The acquirer itself tells it to nobody: these tests deliver it.
 const outbox = `SELECT body FROM acquirer.outbox WHERE kind = $1 AND convert_from(body, 'UTF8')::json->>'amount' = $2`
 
 func told(t testing.TB, journal *pgxpool.Pool, kind string, amount int64) (body []byte) {
@@ -157,7 +158,9 @@ var deliveries = []delivery{
 // acknowledgement: it says it again, here even twice.
 func TestEveryBoundaryOfADelivery(t *testing.T) {
 	t.Parallel()
-	i := installOnFastServer(t, startAcquirer(t, "--settle-every", "100ms"))
+	nobody := httptest.NewServer(http.NotFoundHandler()) // an acquirer settles where there is somebody to tell of it
+	t.Cleanup(nobody.Close)
+	i := installOnFastServer(t, startAcquirer(t, "--settle-every", "100ms", "--notify-url", nobody.URL))
 	healthy := i.serve(t)
 	for _, d := range deliveries {
 		t.Run(d.kind, func(t *testing.T) {

@@ -117,7 +117,7 @@ var jobs = []job{
 			i.exec(t, lapseNow, m.account)
 		},
 		do:     func(ctx context.Context, h *hand) error { _, err := payments.ExpireLapsed(ctx, h.engine); return err },
-		leaves: leavesOf("cancellation of an intent"),
+		leaves: append([]string{"1 × event charge.expired"}, leavesOf("cancellation of an intent")...),
 	},
 	{
 		name: "end of a checkout session's time",

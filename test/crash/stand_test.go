@@ -37,7 +37,7 @@ type acquirer struct {
 func startAcquirer(t testing.TB, args ...string) *acquirer {
 	t.Helper()
 	db := pgtest.New(t)
-	p := start(t, []string{"RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_ACQUIRER_DATABASE_URL=" + db.URL, "RATCHET_DEMO=1"},
+	p := start(t, []string{"RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_ACQUIRER_DATABASE_URL=" + db.URL, "RATCHET_NOTIFICATION_SECRET=" + notificationSecret, "RATCHET_DEMO=1"},
 		append([]string{"acquirer", "--addr", "127.0.0.1:0"}, args...)...)
 	return &acquirer{p, db.Pool}
 }
