@@ -1,6 +1,7 @@
 package payments_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -61,7 +62,12 @@ type answer struct {
 	Error  struct{ Code, Message string }
 }
 
-func (s *shop) post(t *testing.T, path, form string) (a answer) {
+func (s *shop) post(t *testing.T, path, form string) answer {
+	t.Helper()
+	return s.ask(t, path, form, rand.Text())
+}
+
+func (s *shop) ask(t *testing.T, path, form, key string) (a answer) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+path, strings.NewReader(form))
 	if err != nil {
@@ -69,6 +75,7 @@ func (s *shop) post(t *testing.T, path, form string) (a answer) {
 	}
 	request.SetBasicAuth(s.key, "")
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Idempotency-Key", key)
 	response, err := s.server.Client().Do(request)
 	if err != nil {
 		t.Error(err)
@@ -87,17 +94,20 @@ func (s *shop) post(t *testing.T, path, form string) (a answer) {
 	return a
 }
 
-// atOnce lets clients do the same thing at the same time, each until it is told
-// something else than that the object is busy.
+// atOnce lets clients do the same thing at the same time, each under a key of its
+// own until it is told something else than to come back: the object is busy, or on
+// a slow machine an answer is not known yet.
 func (s *shop) atOnce(t *testing.T, clients int, path, form string) (answers []answer) {
 	t.Helper()
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range clients {
 		all.Go(func() {
-			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-				a := s.post(t, path, form)
-				if a.status == http.StatusTooManyRequests {
+			key := rand.Text()
+			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+				a := s.ask(t, path, form, key)
+				switch a.status {
+				case http.StatusTooManyRequests, http.StatusConflict, http.StatusServiceUnavailable:
 					continue
 				}
 				mu.Lock()

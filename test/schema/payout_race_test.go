@@ -118,6 +118,8 @@ func (r *race) takeOut(t *testing.T, amount int64) {
 	switch {
 	case err == nil:
 		r.paid.Add(amount)
+	case postgres.Code(err) == lockTimeout:
+		r.takeOut(t, amount) // on a slow machine the queue for the book is long: nothing was done
 	case postgres.Code(err) != notAvailable:
 		t.Errorf("a payout of %d: %v", amount, err)
 	}

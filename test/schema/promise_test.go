@@ -20,6 +20,7 @@ const (
 	privilege    = "42501" // also what refuse() raises
 	invalidText  = "22P02"
 	notAvailable = "RT003"
+	lockTimeout  = "55P03"
 )
 
 // atCommit checks now what is deferred to the commit.
