@@ -30,8 +30,11 @@ export async function startDemo(settings = {}) {
       look();
     }),
     heard: () => said.length,
-    // dies resolves when serve has died and is back.
-    dies: async (after) => { demo.pid = Number((await demo.says(/serve is back as (\d+)/, after))[1]); },
+    // dies resolves when serve has died, is back, and answers.
+    dies: async (after) => {
+      demo.pid = Number((await demo.says(/serve is back as (\d+)/, after))[1]);
+      await until(() => fetch(`${demo.base}/favicon.ico`).then(() => true, () => false), 60_000);
+    },
     kill: async () => {
       const after = said.length;
       process.kill(demo.pid, "SIGKILL");
