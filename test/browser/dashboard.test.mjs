@@ -213,3 +213,12 @@ test("a page that is open while the server dies says so, and comes back by itsel
   const charge = await until(() => demo.post("/v1/charges", { amount: 4321, currency: "usd", source: "tok_visa" }, "after the death").catch(() => undefined));
   await page.locator(`[data-key="${charge.id}"]`).waitFor({ timeout: 60_000 });
 });
+
+test("every link of a payment's timeline leads somewhere", async () => {
+  for (const id of [made.survivor.id, made.intent.id]) {
+    const page = await open(`/dashboard/payments/${id}`);
+    const links = await page.locator(".timeline a, [aria-labelledby=requests] a").evaluateAll((all) => all.map((a) => a.href));
+    assert.ok(links.length >= 3, `${id}: ${links}`);
+    for (const link of new Set(links)) assert.equal((await fetch(link, { headers: { accept: "text/html" } })).status, 200, link);
+  }
+});
