@@ -1,14 +1,17 @@
 // A buyer whose payment service is killed: before he is heard, at boundaries all
 // the way through, and after the card was charged. He does nothing about it.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 import { launch } from "./browser.mjs";
 import { bank, breaks, buying, fill, press, visa, wanted } from "./buyer.mjs";
 import { startDemo, until } from "./demo.mjs";
 
+const run = promisify(execFile);
 const cvc = "847"; // of nothing else
 const challenges = /\/3d_secure\//;
 const record = join(mkdtempSync(join(tmpdir(), "ratchet-boundaries-")), "passed");
@@ -175,3 +178,50 @@ test("the trial balance on the page stays level while money moves and serve is k
   await level();
   await page.context().close();
 });
+
+test("no card number, security code or key is in a log, a table, an address or a merchant's page", async () => {
+  const context = await browser.newContext({ reducedMotion: "reduce" });
+  const page = await context.newPage(), visited = [];
+  page.on("request", (request) => visited.push(request.url()));
+  const made = await buyer.session();
+  await page.goto(made.url);
+  await fill(page, visa, cvc);
+  await press(page);
+  await buyer.arrives(page, made.id);
+  await page.goto(made.url);
+  await page.getByRole("heading", { name: "Paid" }).waitFor();
+  await page.goto(`${demo.base}/shop`);
+  const shop = await page.content(), receipt = (await page.goto(made.url), await page.content());
+  const secrets = [visa, visa.replace(/(.{4})(?=.)/g, "$1 "), "sk_test_ratchet"]; // a key that is masked says sk_test_rat*****demo
+  for (const secret of secrets) {
+    for (const url of visited) assert.ok(!decodeURIComponent(url).includes(secret), `${secret} is in ${url}`);
+    assert.ok(!receipt.includes(secret), `${secret} is on the receipt`);
+  }
+  assert.ok(!shop.includes("sk_test_"), "the shop shows its key"); // which test card to try is printed there on purpose
+  assert.ok(!visited.some((url) => new URL(url).search.includes(cvc)));
+  const logs = readdirSync(join(demo.dir, "logs"));
+  assert.ok(logs.length >= 3, `${logs}`);
+  const named = new RegExp(`(cvc|CVC|card_?[cC]vc)\\W{1,6}${cvc}\\b`);
+  for (const log of logs) {
+    const text = readFileSync(join(demo.dir, "logs", log), "utf8");
+    for (const secret of secrets) assert.ok(!text.includes(secret), `${secret} is in the log ${log}`);
+    assert.ok(!named.test(text), `a security code is in the log ${log}`);
+  }
+  const settings = Object.fromEntries(readFileSync(join(demo.dir, "env"), "utf8").trim().split("\n").map((line) => line.match(/^(\w+)='(.*)'$/).slice(1)));
+  for (const database of [settings.RATCHET_DATABASE_URL, settings.RATCHET_ACQUIRER_DATABASE_URL]) {
+    const dump = await dumped(database);
+    assert.ok(dump.length > 1000, `nothing was dumped of ${database}`);
+    for (const secret of secrets) assert.ok(!dump.includes(secret), `${secret} is in a table: ${around(dump, secret)}`);
+    assert.ok(!named.test(dump), `a security code is in a table: ${dump.match(named)?.[0]}`);
+  }
+  await context.close();
+});
+
+const around = (text, secret) => text.slice(Math.max(0, text.indexOf(secret) - 200), text.indexOf(secret) + 60);
+
+// dumped is every row of every table of a database, as text.
+async function dumped(address) {
+  const ask = async (sql) => (await run("psql", ["-XAtq", "-d", address, "-c", sql], { maxBuffer: 1 << 30 })).stdout;
+  const tables = (await ask("SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')")).trim().split("\n");
+  return (await Promise.all(tables.map((table) => ask(`SELECT t::text FROM ${table} t`)))).join("\n");
+}
