@@ -222,3 +222,28 @@ test("every link of a payment's timeline leads somewhere", async () => {
     for (const link of new Set(links)) assert.equal((await fetch(link, { headers: { accept: "text/html" } })).status, 200, link);
   }
 });
+
+test("a payment made by the API appears by itself, also where eight tabs look on", async (t) => {
+  const pay = async () => ({ id: (await demo.post("/v1/charges", { amount: 5151, currency: "usd", source: "tok_visa" })).id, at: Date.now() });
+  const context = await browser.newContext();
+  const tabs = [];
+  for (let i = 0; i < 8; i++) {
+    const tab = await watched(context, demo.base);
+    await tab.goto(`${demo.base}/dashboard/payments`, { timeout: 60_000 });
+    tabs.push(tab);
+    if (i > 0 && i < 7) continue;
+    await tab.locator('.live[data-state="live"]').waitFor({ timeout: 60_000 });
+    const late = [];
+    for (let n = 0; n < 5; n++) {
+      const { id, at } = await pay();
+      await Promise.all(tabs.map(async (tab) => {
+        await tab.locator(`[data-key="${id}"]`).waitFor({ timeout: 60_000 });
+        late.push(Date.now() - at);
+      }));
+    }
+    late.sort((a, b) => a - b);
+    t.diagnostic(`${tabs.length} tabs: within ${late[Math.floor(late.length / 2)]} ms in the median, ${late.at(-1)} ms at worst`);
+  }
+  assert.deepEqual(tabs.flatMap((tab) => tab.complaints), []);
+  await context.close();
+});
