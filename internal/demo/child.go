@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/crashpoint"
 )
 
 const (
@@ -61,12 +63,14 @@ func startChild(out *console, name, program, log string, environ []string) (*chi
 }
 
 // inherited is our own environment without settings that would contradict the
-// demo's. What the acquirer does wrong on purpose is the user's to say.
+// demo's. What goes wrong on purpose is the user's to say: what the acquirer does,
+// and whether a request may end the process that serves it.
 func inherited() []string {
+	onPurpose := []string{"RATCHET_ACQUIRER_TROUBLE", crashpoint.Enable, crashpoint.Record}
 	return slices.DeleteFunc(os.Environ(), func(setting string) bool {
 		name, _, _ := strings.Cut(setting, "=")
 		ours := name == "DATABASE_URL" || strings.HasPrefix(name, "RATCHET_")
-		return ours && name != "RATCHET_ACQUIRER_TROUBLE"
+		return ours && !slices.Contains(onPurpose, name)
 	})
 }
 

@@ -1,64 +1,25 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import AxeBuilder from "@axe-core/playwright";
 import { launch, watched } from "./browser.mjs";
+import { accessible, amex, bank, breaks, button, buying, declined, fill, poor, press, visa, wanted } from "./buyer.mjs";
 import { startDemo, until } from "./demo.mjs";
 
-// The published test numbers.
-const visa = "4242424242424242", amex = "378282246310005", declined = "4000000000000002", poor = "4000000000009995", wanted = "4000000000003220";
 const shots = new URL("screenshots/", import.meta.url).pathname;
-let demo, browser;
+let demo, browser, buyer, session, setup, arrives, visit, stateOf;
+const chargesOf = (id) => buyer.chargesOf(id);
 
 before(async () => {
   demo = await startDemo();
   browser = await launch();
+  buyer = buying(demo, browser);
+  ({ session, setup, arrives, visit, stateOf } = buyer);
   mkdirSync(shots, { recursive: true });
 });
 after(async () => {
   await browser?.close();
   await demo?.stop();
 });
-
-// A shop that is part of the demo's own address: no browser here reaches another.
-const shop = () => `${demo.base}/docs/simulated`;
-const session = (more = {}) => demo.post("/v1/checkout/sessions", {
-  mode: "payment", success_url: `${shop()}?paid={CHECKOUT_SESSION_ID}`, cancel_url: `${shop()}?cart`, "line_items[0][quantity]": 2,
-  "line_items[0][price_data][currency]": "usd", "line_items[0][price_data][unit_amount]": 1500, "line_items[0][price_data][product_data][name]": "Enamel mug", ...more });
-const setup = async () => demo.post("/v1/checkout/sessions", { mode: "setup", success_url: `${shop()}?paid={CHECKOUT_SESSION_ID}`, cancel_url: `${shop()}?cart`,
-  customer: (await demo.post("/v1/customers", { email: "ada@example.com" })).id });
-
-// chargesOf asks the API, and not the page, how often a card was charged.
-async function chargesOf(id) {
-  const { payment_intent } = await demo.get(`/v1/checkout/sessions/${id}`);
-  if (!payment_intent) return [];
-  return (await demo.get(`/v1/charges?payment_intent=${payment_intent}`)).data.filter((c) => c.paid);
-}
-
-async function fill(page, number, cvc = "123") {
-  await page.fill("#email", "jenny@example.com");
-  await page.fill("#cardNumber", number);
-  await page.fill("#cardExpiry", "12 / 34");
-  await page.fill("#cardCvc", cvc);
-  await page.fill("#billingName", "Jenny Rosen");
-  await page.fill("#billingPostalCode", "94107");
-}
-const button = (page) => page.getByTestId("hosted-payment-submit-button");
-const press = (page) => button(page).click();
-const arrives = (page, id) => page.waitForURL(`${shop()}?paid=${id}`, { timeout: 60_000 });
-const bank = (page) => page.frameLocator('iframe[name^="__privateStripeFrame"]').frameLocator("#challengeFrame");
-
-async function accessible(page) {
-  const { violations } = await new AxeBuilder({ page }).options({ resultTypes: ["violations"] }).analyze();
-  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join(" | ")}`), []);
-}
-
-async function visit(made, options = {}) {
-  const context = await browser.newContext({ reducedMotion: "reduce", ...options });
-  const page = await watched(context, demo.base);
-  await page.goto(made.url);
-  return page;
-}
 
 test("a card pays, and the buyer arrives at the shop", async () => {
   const made = await session();
@@ -100,6 +61,54 @@ test("a declined card keeps the form, and the next one pays", async () => {
   await press(page);
   await arrives(page, made.id);
   assert.equal((await chargesOf(made.id)).length, 1);
+  assert.deepEqual(page.complaints, []);
+});
+
+// What each published declining card is told, in the order of Stripe's list.
+const refusals = {
+  "4000000000000002": "Your card was declined.",
+  "4000000000009995": "Your card has insufficient funds.",
+  "4000000000009987": "Your card was declined.",
+  "4000000000009979": "Your card was declined.",
+  "4000000000000069": "Your card has expired.",
+  "4000000000000127": "Your card's security code is incorrect.",
+  "4000000000000119": "An error occurred while processing your card. Try again in a little bit.",
+  "4000000000006975": "Your card was declined for making repeated attempts too frequently or exceeding its amount limit.",
+  "4000000000000341": "Your card was declined.",
+  "4100000000000019": "Your card was declined.",
+  "4000000000004954": "Your card was declined.",
+  "4000008400001629": "Your card was declined.",
+  "4000008400001280": "An error occurred while processing your card. Try again in a little bit.",
+  "4000008260003178": "Your card has insufficient funds.",
+};
+
+test("every declining card says why in its own words, and a good one then pays for the same", async () => {
+  const made = await session();
+  const page = await visit(made);
+  await fill(page, visa);
+  const attempt = () => page.inputValue('[name="attempt"]');
+  let intent;
+  for (const [number, words] of Object.entries(refusals)) {
+    const before = await attempt();
+    await page.fill("#cardNumber", number);
+    await page.fill("#cardCvc", "123");
+    await press(page);
+    if (/^40000(084|082)/.test(number)) await bank(page).locator("#test-source-authorize-3ds").click();
+    await until(async () => (await attempt()) !== before, 60_000);
+    const says = page.locator("#verdict a").or(page.locator("#verdict:not(:has(a)) > div"));
+    assert.equal(await says.innerText(), words, number);
+    const tried = await buyer.intentOf(made.id);
+    assert.equal(tried.last_payment_error.message, words, `${number}, by the API`);
+    assert.equal(tried.id, intent ??= tried.id);
+    const kept = await page.locator("#payment").evaluate((form) => Object.fromEntries(new FormData(form)));
+    assert.deepEqual([kept.email, kept.cardNumber.replaceAll(" ", ""), kept.cardExpiry, kept.billingName, kept.billingPostalCode],
+      ["jenny@example.com", number, "12 / 34", "Jenny Rosen", "94107"]);
+  }
+  await page.fill("#cardNumber", visa);
+  await page.fill("#cardCvc", "123");
+  await press(page);
+  await arrives(page, made.id);
+  assert.deepEqual((await chargesOf(made.id)).map((c) => c.payment_intent), [intent]);
   assert.deepEqual(page.complaints, []);
 });
 
@@ -150,6 +159,45 @@ test("the bank's page stands in a frame: passed, failed, and called off", async 
   await arrives(page, made.id);
   assert.equal((await chargesOf(made.id)).length, 1);
   assert.deepEqual(page.complaints, []);
+});
+
+test("the bank's page: closed with its button, reloaded, and left open until the session expires", async () => {
+  const made = await session();
+  const page = await visit(made);
+  const again = async () => { await fill(page, wanted); await press(page); await bank(page).locator("#test-source-authorize-3ds").waitFor(); };
+  await again();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.locator("#verdict", { hasText: "We are unable to authenticate your payment method." }).waitFor();
+  assert.equal((await chargesOf(made.id)).length, 0);
+  await again();
+  await page.reload();
+  await page.getByRole("link", { name: "Continue to your bank" }).click();
+  await page.locator("#test-source-authorize-3ds").waitFor();
+  await page.reload();
+  await page.locator("#test-source-authorize-3ds").click();
+  await arrives(page, made.id);
+  assert.equal((await chargesOf(made.id)).length, 1);
+  assert.deepEqual(page.complaints, []);
+  const late = await session();
+  await page.goto(late.url);
+  await again();
+  assert.equal((await demo.post(`/v1/checkout/sessions/${late.id}/expire`, {})).status, "expired");
+  await page.getByRole("heading", { name: "This page has expired" }).waitFor({ timeout: 60_000 });
+  assert.equal((await chargesOf(late.id)).length, 0);
+});
+
+test("the bank's page is open while the server is killed: its answer counts, once", async () => {
+  const made = await session();
+  const page = await visit(made);
+  await fill(page, wanted);
+  await press(page);
+  await bank(page).locator("#test-source-authorize-3ds").waitFor();
+  const heard = demo.heard();
+  process.kill(demo.pid, "SIGKILL");
+  demo.pid = Number((await demo.says(/serve is back as (\d+)/, heard))[1]);
+  await bank(page).locator("#test-source-authorize-3ds").click({ timeout: 60_000 });
+  await arrives(page, made.id);
+  assert.equal((await chargesOf(made.id)).length, 1);
 });
 
 test("without JavaScript: faults, a decline, the bank's page, and the shop", async () => {
@@ -205,11 +253,8 @@ test("another card in a second tab waits for the first, and charges nothing", as
   assert.deepEqual(charges.map((c) => c.payment_method_details.card.last4), ["4242"]);
 });
 
-const slow = async (page) => {
-  await page.locator(".drawer > summary").click();
-  await page.selectOption("#trouble", "slow:8000");
-};
-const under = (made, state) => until(async () => (await fetch(`${demo.base}/c/pay/${made.id}/state`).then((r) => r.json()).catch(() => ({}))).state === state);
+const slow = (page) => breaks(page, "slow:8000");
+const under = (made, state) => until(async () => (await stateOf(made)) === state);
 
 test("the server is killed while the card is charged: one charge, and the buyer arrives", async () => {
   const made = await session();
@@ -224,7 +269,7 @@ test("the server is killed while the card is charged: one charge, and the buyer 
   await page.locator(".lost", { hasText: "Connection lost. You will not be charged twice." }).waitFor();
   await page.screenshot({ path: `${shots}checkout_lost.light.1280.png` });
   assert.ok(await page.locator("#cardNumber").isDisabled(), "nothing can be changed meanwhile");
-  await demo.says(/serve is back as (\d+)/, heard);
+  demo.pid = Number((await demo.says(/serve is back as (\d+)/, heard))[1]);
   await arrives(page, made.id);
   assert.equal((await chargesOf(made.id)).length, 1);
   await page.goto(made.url);

@@ -213,3 +213,37 @@ test("a page that is open while the server dies says so, and comes back by itsel
   const charge = await until(() => demo.post("/v1/charges", { amount: 4321, currency: "usd", source: "tok_visa" }, "after the death").catch(() => undefined));
   await page.locator(`[data-key="${charge.id}"]`).waitFor({ timeout: 60_000 });
 });
+
+test("every link of a payment's timeline leads somewhere", async () => {
+  for (const id of [made.survivor.id, made.intent.id]) {
+    const page = await open(`/dashboard/payments/${id}`);
+    const links = await page.locator(".timeline a, [aria-labelledby=requests] a").evaluateAll((all) => all.map((a) => a.href));
+    assert.ok(links.length >= 3, `${id}: ${links}`);
+    for (const link of new Set(links)) assert.equal((await fetch(link, { headers: { accept: "text/html" } })).status, 200, link);
+  }
+});
+
+test("a payment made by the API appears by itself, also where eight tabs look on", async (t) => {
+  const pay = async () => ({ id: (await demo.post("/v1/charges", { amount: 5151, currency: "usd", source: "tok_visa" })).id, at: Date.now() });
+  const context = await browser.newContext();
+  const tabs = [];
+  for (let i = 0; i < 8; i++) {
+    const tab = await watched(context, demo.base);
+    await tab.goto(`${demo.base}/dashboard/payments`, { timeout: 60_000 });
+    tabs.push(tab);
+    if (i > 0 && i < 7) continue;
+    await tab.locator('.live[data-state="live"]').waitFor({ timeout: 60_000 });
+    const late = [];
+    for (let n = 0; n < 5; n++) {
+      const { id, at } = await pay();
+      await Promise.all(tabs.map(async (tab) => {
+        await tab.locator(`[data-key="${id}"]`).waitFor({ timeout: 60_000 });
+        late.push(Date.now() - at);
+      }));
+    }
+    late.sort((a, b) => a - b);
+    t.diagnostic(`${tabs.length} tabs: within ${late[Math.floor(late.length / 2)]} ms in the median, ${late.at(-1)} ms at worst`);
+  }
+  assert.deepEqual(tabs.flatMap((tab) => tab.complaints), []);
+  await context.close();
+});

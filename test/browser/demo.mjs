@@ -5,14 +5,16 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-export async function startDemo() {
+// startDemo starts a demo; settings go into its environment.
+export async function startDemo(settings = {}) {
   const program = process.env.RATCHET_PROGRAM;
   if (!program) throw new Error("RATCHET_PROGRAM names no binary: run this with make test-browser");
   const dir = mkdtempSync(join(tmpdir(), "ratchet-browser-"));
   chmodSync(dir, 0o755); // as root, PostgreSQL runs as somebody else, who has to get in
-  const child = spawn(program, ["demo", "--addr", "127.0.0.1:0", "--data-dir", dir], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(program, ["demo", "--addr", "127.0.0.1:0", "--data-dir", dir], { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, ...settings } });
   let said = "";
   const demo = {
+    dir,
     stop: () => new Promise((resolve) => {
       child.once("exit", () => { rmSync(dir, { recursive: true, force: true }); resolve(); });
       child.kill("SIGTERM");
@@ -28,6 +30,16 @@ export async function startDemo() {
       look();
     }),
     heard: () => said.length,
+    // dies resolves when serve has died, is back, and answers.
+    dies: async (after) => {
+      demo.pid = Number((await demo.says(/serve is back as (\d+)/, after))[1]);
+      await until(() => fetch(`${demo.base}/favicon.ico`).then(() => true, () => false), 60_000);
+    },
+    kill: async () => {
+      const after = said.length;
+      process.kill(demo.pid, "SIGKILL");
+      await demo.dies(after);
+    },
   };
   child.stdout.setEncoding("utf8").on("data", (text) => { said += text; });
   demo.base = (await demo.says(/dashboard +(http:\/\/[^/\s]+)\//))[1];

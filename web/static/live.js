@@ -17,12 +17,46 @@ function say(state) {
   }
 }
 
+// A browser opens six connections to a server, so the tabs that are seen share one
+// stream: the one that has the lock reads it, and tells the others. When it is
+// closed or hidden the lock goes to the next. Without locks each has its own.
+const others = "BroadcastChannel" in globalThis ? new BroadcastChannel("ratchet-live") : undefined;
+let wanted, release;
+
+others?.addEventListener("message", ({ data }) => {
+  if (data.ask) { if (source) tell(source.readyState === EventSource.OPEN ? "live" : "reconnecting", versions); return; }
+  if (!wanted || source) return;
+  if (data.state) say(data.state);
+  if (data.versions && Object.keys(data.versions).length > 0) hear(data.versions); // none yet: nothing has been heard
+});
+
+function tell(state, news) {
+  others?.postMessage({ state, versions: news });
+}
+
+function hear(now) {
+  const changed = Object.keys(now).filter((topic) => topic in versions && versions[topic] !== now[topic]);
+  versions = now;
+  if ([...regions].some((region) => region.topics.some((topic) => changed.includes(topic)))) schedule();
+}
+
 function connect() {
-  if (source || document.hidden || ![...regions].some((region) => region.hasAttribute("topics"))) return;
+  if (wanted || document.hidden || ![...regions].some((region) => region.hasAttribute("topics"))) return;
+  const mine = wanted = new AbortController();
+  if (!navigator.locks || !others) { open(); return; }
+  others.postMessage({ ask: true });
+  navigator.locks.request("ratchet-live", { signal: mine.signal }, () => wanted === mine && new Promise((resolve) => {
+    release = resolve;
+    open();
+  })).catch(() => {}); // called off while it waited
+}
+
+function open() {
   source = new EventSource("/dashboard/stream");
-  source.onopen = () => say("live");
+  source.onopen = () => { say("live"); tell("live"); };
   source.onerror = () => {
     say("reconnecting");
+    tell("reconnecting");
     if (source.readyState === EventSource.CLOSED) { // it does not try again by itself after an error answer
       disconnect();
       setTimeout(connect, 2000);
@@ -30,15 +64,17 @@ function connect() {
   };
   source.onmessage = (event) => {
     const now = JSON.parse(event.data);
-    const changed = Object.keys(now).filter((topic) => topic in versions && versions[topic] !== now[topic]);
-    versions = now;
-    if ([...regions].some((region) => region.topics.some((topic) => changed.includes(topic)))) schedule();
+    tell("live", now);
+    hear(now);
   };
 }
 
 function disconnect() {
   source?.close();
   source = undefined;
+  wanted?.abort();
+  release?.();
+  wanted = release = undefined;
 }
 
 function schedule() {

@@ -1,0 +1,227 @@
+// A buyer whose payment service is killed: before he is heard, at boundaries all
+// the way through, and after the card was charged. He does nothing about it.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { promisify } from "node:util";
+import { launch } from "./browser.mjs";
+import { bank, breaks, buying, fill, press, visa, wanted } from "./buyer.mjs";
+import { startDemo, until } from "./demo.mjs";
+
+const run = promisify(execFile);
+const cvc = "847"; // of nothing else
+const challenges = /\/3d_secure\//;
+const record = join(mkdtempSync(join(tmpdir(), "ratchet-boundaries-")), "passed");
+let demo, browser, buyer;
+
+before(async () => {
+  demo = await startDemo({ RATCHET_CRASH_TESTING: "1", RATCHET_CRASH_RECORD: record });
+  browser = await launch();
+  buyer = buying(demo, browser);
+});
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+  rmSync(join(record, ".."), { recursive: true, force: true });
+});
+
+// crashesAt sends the page's next POST to an address with a header that ends the
+// process at a boundary. 0 passes all of them, and the record has their names.
+async function crashesAt(page, address, boundary) {
+  let armed = true;
+  await page.route((url) => address.test(url.pathname), (route) => {
+    const request = route.request(), arm = armed && request.method() === "POST";
+    if (arm) armed = false;
+    return route.continue(arm ? { headers: { ...request.headers(), "ratchet-crash-at": String(boundary) } } : {});
+  });
+}
+
+// rehearsed are the boundaries up to the answer, as the record has them.
+function rehearsed() {
+  const names = readFileSync(record, "utf8").trim().split("\n");
+  const answered = names.indexOf("client: before writing the response");
+  assert.ok(answered > 5, `${names}`);
+  return names.slice(0, answered + 1);
+}
+
+// moments picks boundaries by what is said there: the first word to the
+// database, the one before the acquirer is asked, and so on to the last word.
+function moments(names) {
+  const at = (name, from = 0) => names.indexOf(name, from) + 1;
+  const acted = at("acquirer: answer read");
+  return {
+    "at the first word to the database": names.findIndex((name) => name.startsWith("database")) + 1,
+    "before the acquirer is asked": at("acquirer: before writing"),
+    "when the acquirer was asked": at("acquirer: after writing"),
+    "when the acquirer has answered": acted,
+    "while its answer is booked": acted + Math.floor((names.length - acted) / 2),
+    "before the buyer is answered": at("client: before writing the response"),
+  };
+}
+
+async function settled(page, made) {
+  await buyer.arrives(page, made.id);
+  assert.equal((await buyer.chargesOf(made.id)).length, 1, "charges");
+  await page.goBack();
+  await page.getByRole("heading", { name: "Paid" }).waitFor();
+  assert.equal(await page.locator("#payment").count(), 0, "a second form");
+  await page.reload();
+  await page.getByRole("heading", { name: "Paid" }).waitFor();
+}
+
+test("killed at every kind of boundary while a card is charged: the buyer arrives, charged once", async (t) => {
+  const pays = async (boundary) => {
+    const made = await buyer.session(), page = await buyer.visit(made);
+    await fill(page, visa, cvc);
+    await crashesAt(page, /^\/c\/pay\/cs_test_\w+$/, boundary);
+    const heard = demo.heard();
+    await press(page);
+    if (boundary > 0) await demo.dies(heard);
+    await settled(page, made);
+    await page.context().close();
+  };
+  await pays(0);
+  for (const [moment, boundary] of Object.entries(moments(rehearsed()))) {
+    assert.ok(boundary > 0, moment);
+    await t.test(moment, () => pays(boundary));
+  }
+});
+
+test("killed before the buyer is heard, and after the card was charged but nobody heard of it", async (t) => {
+  await t.test("before the buyer is heard", async () => {
+    const made = await buyer.session();
+    const page = await buyer.visit(made);
+    await fill(page, visa, cvc);
+    const back = demo.kill();
+    await press(page);
+    await back;
+    await settled(page, made);
+    await page.context().close();
+  });
+  await t.test("the answer of the acquirer is lost, and then serve", async () => {
+    const made = await buyer.session();
+    const page = await buyer.visit(made);
+    await fill(page, visa, cvc);
+    await breaks(page, "drop_after_acting");
+    await press(page);
+    await until(async () => (await buyer.stateOf(made)) !== "open", 60_000);
+    await demo.kill();
+    await settled(page, made);
+    await page.context().close();
+  });
+});
+
+test("killed while the card is charged, and the buyer reloads: he is waited for, and sees no second form", async () => {
+  const made = await buyer.session();
+  const page = await buyer.visit(made);
+  await fill(page, visa, cvc);
+  await breaks(page, "slow:8000");
+  await press(page);
+  await until(async () => (await buyer.stateOf(made)) === "processing", 60_000);
+  await demo.kill();
+  await until(() => page.reload().catch(() => undefined), 60_000);
+  assert.equal(await page.locator("#payment").count(), 0, "a second form");
+  await Promise.race([buyer.arrives(page, made.id), page.getByRole("heading", { name: "Paid" }).waitFor({ timeout: 60_000 })]);
+  await page.goto(made.url);
+  await page.getByRole("heading", { name: "Paid" }).waitFor();
+  assert.equal((await buyer.chargesOf(made.id)).length, 1);
+  await page.context().close();
+});
+
+test("killed while the bank's answer is taken: one charge", async (t) => {
+  const agrees = async (boundary) => {
+    const made = await buyer.session(), page = await buyer.visit(made);
+    await fill(page, wanted, cvc);
+    await press(page);
+    await bank(page).locator("#test-source-authorize-3ds").waitFor();
+    await crashesAt(page, challenges, boundary);
+    const heard = demo.heard();
+    await bank(page).locator("#test-source-authorize-3ds").click();
+    if (boundary > 0) await demo.dies(heard);
+    // What the frame had asked for is lost: it stands there again, unless it was done.
+    const again = bank(page).locator("#test-source-authorize-3ds");
+    await Promise.race([buyer.arrives(page, made.id), again.click({ timeout: 60_000 }).catch(() => {})]);
+    await settled(page, made);
+    await page.context().close();
+  };
+  await agrees(0);
+  for (const [moment, boundary] of Object.entries(moments(rehearsed()))) {
+    if (boundary > 0) await t.test(moment, () => agrees(boundary));
+  }
+});
+
+test("the trial balance on the page stays level while money moves and serve is killed", async () => {
+  const page = await (await browser.newContext()).newPage();
+  await page.goto(`${demo.base}/dashboard/ledger`);
+  const level = async () => {
+    const said = await page.locator(".trial .diff").innerText();
+    assert.match(said, /difference\s+0$/);
+  };
+  const charges = [];
+  const once = async (path, params) => {
+    const key = crypto.randomUUID();
+    return until(() => demo.post(path, params, key).then((answer) => answer.id && answer).catch(() => undefined), 60_000);
+  };
+  let seed = 11;
+  const dice = (sides) => { seed = (seed * 1103515245 + 12345) % 2147483648; return Math.floor(seed / 65536) % sides; };
+  for (let i = 0; i < 60; i++) {
+    const kill = i % 15 === 7 ? demo.kill() : undefined;
+    if (dice(3) === 0 && charges.length > 0) await once("/v1/refunds", { charge: charges[dice(charges.length)].id, amount: 10 });
+    else charges.push(await once("/v1/charges", { amount: 1000 + dice(5000), currency: "usd", source: "tok_visa" }));
+    await kill;
+    await level();
+  }
+  await page.reload();
+  await level();
+  await page.context().close();
+});
+
+test("no card number, security code or key is in a log, a table, an address or a merchant's page", async () => {
+  const context = await browser.newContext({ reducedMotion: "reduce" });
+  const page = await context.newPage(), visited = [];
+  page.on("request", (request) => visited.push(request.url()));
+  const made = await buyer.session();
+  await page.goto(made.url);
+  await fill(page, visa, cvc);
+  await press(page);
+  await buyer.arrives(page, made.id);
+  await page.goto(made.url);
+  await page.getByRole("heading", { name: "Paid" }).waitFor();
+  await page.goto(`${demo.base}/shop`);
+  const shop = await page.content(), receipt = (await page.goto(made.url), await page.content());
+  const secrets = [visa, visa.replace(/(.{4})(?=.)/g, "$1 "), "sk_test_ratchet"]; // a key that is masked says sk_test_rat*****demo
+  for (const secret of secrets) {
+    for (const url of visited) assert.ok(!decodeURIComponent(url).includes(secret), `${secret} is in ${url}`);
+    assert.ok(!receipt.includes(secret), `${secret} is on the receipt`);
+  }
+  assert.ok(!shop.includes("sk_test_"), "the shop shows its key"); // which test card to try is printed there on purpose
+  assert.ok(!visited.some((url) => new URL(url).search.includes(cvc)));
+  const logs = readdirSync(join(demo.dir, "logs"));
+  assert.ok(logs.length >= 3, `${logs}`);
+  const named = new RegExp(`(cvc|CVC|card_?[cC]vc)\\W{1,6}${cvc}\\b`);
+  for (const log of logs) {
+    const text = readFileSync(join(demo.dir, "logs", log), "utf8");
+    for (const secret of secrets) assert.ok(!text.includes(secret), `${secret} is in the log ${log}`);
+    assert.ok(!named.test(text), `a security code is in the log ${log}`);
+  }
+  const settings = Object.fromEntries(readFileSync(join(demo.dir, "env"), "utf8").trim().split("\n").map((line) => line.match(/^(\w+)='(.*)'$/).slice(1)));
+  for (const database of [settings.RATCHET_DATABASE_URL, settings.RATCHET_ACQUIRER_DATABASE_URL]) {
+    const dump = await dumped(database);
+    assert.ok(dump.length > 1000, `nothing was dumped of ${database}`);
+    for (const secret of secrets) assert.ok(!dump.includes(secret), `${secret} is in a table: ${around(dump, secret)}`);
+    assert.ok(!named.test(dump), `a security code is in a table: ${dump.match(named)?.[0]}`);
+  }
+  await context.close();
+});
+
+const around = (text, secret) => text.slice(Math.max(0, text.indexOf(secret) - 200), text.indexOf(secret) + 60);
+
+// dumped is every row of every table of a database, as text.
+async function dumped(address) {
+  const ask = async (sql) => (await run("psql", ["-XAtq", "-d", address, "-c", sql], { maxBuffer: 1 << 30 })).stdout;
+  const tables = (await ask("SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')")).trim().split("\n");
+  return (await Promise.all(tables.map((table) => ask(`SELECT t::text FROM ${table} t`)))).join("\n");
+}
