@@ -142,6 +142,7 @@ func refuseKey(found *idempotency.Found, call Call, key string) *apierror.Error 
 
 // first runs the operation for a key nobody has used.
 func (f *Flow[P, S]) first(ctx context.Context, e *Engine, call Call, key idempotency.Key, keyless bool, in P, now time.Time, leave func()) (Answer, error) {
+	started := time.Now() // together with now: what is checked first takes time, too
 	if f.check != nil {
 		call.At = now
 		if err := f.check(ctx, e.pool, call.Caller, &in); err != nil {
@@ -158,7 +159,7 @@ func (f *Flow[P, S]) first(ctx context.Context, e *Engine, call Call, key idempo
 		Params: params, Context: call.Context,
 		Flow: f.name, Version: f.version, Epoch: 1, CreatedAt: now,
 	}
-	d := &drive[P, S]{flow: f, engine: e, request: r, in: in, state: new(S), started: time.Now(), now: now, patient: true, leave: leave}
+	d := &drive[P, S]{flow: f, engine: e, request: r, in: in, state: new(S), started: started, now: now, patient: true, leave: leave}
 	answer, err := d.answer(ctx)
 	if err != nil && !d.claimed {
 		err = e.refused(ctx, key, keyless, err)
