@@ -35,9 +35,14 @@ export async function startDemo(settings = {}) {
       demo.pid = Number((await demo.says(/serve is back as (\d+)/, after))[1]);
       await until(() => fetch(`${demo.base}/favicon.ico`).then(() => true, () => false), 60_000);
     },
+    // serving is the process that serves now, as the demo has said last.
+    serving: () => Number(([...said.matchAll(/serve is back as (\d+)/g)].at(-1) ?? said.match(/(\d+) +serve /))[1]),
     kill: async () => {
-      const after = said.length;
-      process.kill(demo.pid, "SIGKILL");
+      let after;
+      await until(() => {
+        after = said.length;
+        try { return process.kill(demo.serving(), "SIGKILL"); } catch { return false; } // between a death and its end
+      }, 60_000);
       await demo.dies(after);
     },
   };
