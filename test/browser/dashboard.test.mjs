@@ -208,7 +208,7 @@ test("a page that is open while the server dies says so, and comes back by itsel
   process.kill(demo.pid, "SIGKILL");
   await page.locator('.live[data-state="reconnecting"]').waitFor();
   assert.equal(await page.locator(".live").innerText(), "Reconnecting…");
-  demo.pid = Number((await demo.says(/serve is back as (\d+)/, heard))[1]);
+  await demo.says(/serve is back as (\d+)/, heard);
   await page.locator('.live[data-state="live"]').waitFor({ timeout: 60_000 });
   const charge = await until(() => demo.post("/v1/charges", { amount: 4321, currency: "usd", source: "tok_visa" }, "after the death").catch(() => undefined));
   await page.locator(`[data-key="${charge.id}"]`).waitFor({ timeout: 60_000 });

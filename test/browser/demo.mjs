@@ -32,23 +32,23 @@ export async function startDemo(settings = {}) {
     heard: () => said.length,
     // dies resolves when serve has died, is back, and answers.
     dies: async (after) => {
-      demo.pid = Number((await demo.says(/serve is back as (\d+)/, after))[1]);
+      await demo.says(/serve is back as (\d+)/, after);
       await until(() => fetch(`${demo.base}/favicon.ico`).then(() => true, () => false), 60_000);
     },
-    // serving is the process that serves now, as the demo has said last.
-    serving: () => Number(([...said.matchAll(/serve is back as (\d+)/g)].at(-1) ?? said.match(/(\d+) +serve /))[1]),
+    // pid is the process that serves now, as the demo has said last.
+    get pid() { return Number(([...said.matchAll(/serve is back as (\d+)/g)].at(-1) ?? said.match(/(\d+) +serve /))[1]); },
     kill: async () => {
       let after;
       await until(() => {
         after = said.length;
-        try { return process.kill(demo.serving(), "SIGKILL"); } catch { return false; } // between a death and its end
+        try { return process.kill(demo.pid, "SIGKILL"); } catch { return false; } // between a death and its end
       }, 60_000);
       await demo.dies(after);
     },
   };
   child.stdout.setEncoding("utf8").on("data", (text) => { said += text; });
   demo.base = (await demo.says(/dashboard +(http:\/\/[^/\s]+)\//))[1];
-  demo.pid = Number((await demo.says(/(\d+) +serve /))[1]);
+  await demo.says(/(\d+) +serve /);
   demo.shop = Number((await demo.says(/(\d+) +shop /))[1]);
   demo.post = (path, params, key = crypto.randomUUID(), trouble) => fetch(demo.base + path, {
     method: "POST", body: new URLSearchParams(params),
@@ -78,7 +78,7 @@ export async function furnish(demo) {
   await fetchUntil(`${demo.base}/dashboard/idempotency?state=running`, "survivor");
   process.kill(demo.pid, "SIGKILL");
   await broken;
-  demo.pid = Number((await demo.says(/serve is back as (\d+)/, heard))[1]);
+  await demo.says(/serve is back as (\d+)/, heard);
   made.survivor = await until(async () => {
     const charge = await demo.post("/v1/charges", { amount: 9900, currency: "usd", source: "tok_visa", description: "Survivor" }, "survivor", "slow:2500").catch(() => ({}));
     return charge.status === "succeeded" && charge;

@@ -96,7 +96,7 @@ test("Pay pressed twice, in two tabs and after the API was killed is one order a
   const first = await order(page);
   const heard = demo.heard();
   process.kill(demo.pid, "SIGKILL");
-  demo.pid = Number((await demo.says(/serve is back as (\d+)/, heard))[1]);
+  await demo.says(/serve is back as (\d+)/, heard);
   await until(() => fetch(`${demo.base}/shop`).then((r) => r.ok).catch(() => false));
   const second = await order(await watched(context, demo.base));
   assert.deepEqual(second, first);
@@ -126,7 +126,7 @@ test("from the front page: a mug, a card, SIGKILL while it is charged, the order
   await until(async () => (await fetch(`${session}/state`).then((r) => r.json()).catch(() => ({}))).state === "processing");
   const died = demo.pid;
   process.kill(died, "SIGKILL");
-  demo.pid = Number((await demo.says(/serve is back as (\d+)/, heard))[1]);
+  await demo.says(/serve is back as (\d+)/, heard);
   await page.waitForURL("**/shop/orders/order_*", { timeout: 60_000 });
   await page.locator('[data-state="paid"]').waitFor({ timeout: 60_000 });
   await page.getByText("processed once").waitFor();
