@@ -36,7 +36,7 @@ type drive[P, S any] struct {
 	answered []string // phases answered since the last commit
 	undone   []string // phases reversed since the last commit
 
-	started time.Time // on this machine's clock, for deadlines only
+	started time.Time // on this machine's clock, when now was read
 	now     time.Time // on the database's clock, when the attempt began
 }
 
