@@ -62,10 +62,6 @@ func startServer(t *testing.T) apitest.Sender {
 
 	send := sender(server, key)
 	sim.Notify(server.URL)
-	for range 4 {
-		send(t, http.MethodPost, "/v1/charges", "amount=2000&currency=usd&source=tok_createDispute") // no request makes a dispute
-	}
-	sim.WaitUntilTold(t)
 	return send
 }
 

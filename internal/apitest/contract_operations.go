@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -31,6 +32,7 @@ type Example struct {
 	Given  map[string]string // where values come from: "charge.create/authorized:id"
 	Query  string
 	Body   string
+	Until  string // a field that comes by itself; the request is sent again until it is there
 	Status int
 	Code   string // of the error, "" if it has none
 	Param  string
@@ -121,6 +123,17 @@ func (o Operation) sendAt(t testing.TB, send Sender, e Example, depth int) map[s
 	}
 	target, body := e.target(o, o.values(t, send, e, depth))
 	status, written := send(t, o.Method, target, body)
+	for e.Until != "" && status == http.StatusOK && t.Context().Err() == nil {
+		var answer any
+		if err := json.Unmarshal(written, &answer); err != nil {
+			break // said below
+		}
+		if _, missing := pick(answer, e.Until); missing == nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+		status, written = send(t, o.Method, target, body)
+	}
 	if status != e.Status {
 		t.Fatalf("%s/%s: %s %s answered %d, want %d: %s", o.ID, e.Name, o.Method, target, status, e.Status, written)
 	}

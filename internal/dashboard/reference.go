@@ -26,7 +26,14 @@ type operation struct {
 	Phases      []string
 	Params      []param
 	Examples    []example
-	Sample      sample // the first example, ready to be sent
+	Sample      sample // the example that is shown, ready to be sent
+}
+
+// shown is the example a page shows: the first that works, or the first if the
+// operation always refuses.
+func (o operation) shown() example {
+	at := slices.IndexFunc(o.Examples, func(e example) bool { return e.Status == http.StatusOK })
+	return o.Examples[max(at, 0)]
 }
 
 type param struct {
@@ -42,6 +49,7 @@ type example struct {
 	Given  map[string]string `json:"given"`
 	Query  string            `json:"query"`
 	Body   string            `json:"body"`
+	Until  string            `json:"until"` // a field that comes by itself: asked for again until it is there
 	Status int               `json:"status"`
 	Code   string            `json:"code"` // of the error, where it is one
 }
@@ -169,9 +177,9 @@ func (s *Server) reference(w http.ResponseWriter, r *http.Request) {
 
 const selectPhases = `SELECT name FROM points WHERE flow = @flow AND version = (SELECT max(version) FROM flows WHERE flow = @flow) AND kind <> 'abandoned' ORDER BY ord`
 
-// samples completes operations with what the installation knows: the recovery
-// points they pass here, and objects that are here to be named.
-func (s *Server) samples(r *http.Request, of []operation) ([]operation, error) {
+// samples completes operations with what the installation knows: its address, and
+// the recovery points they pass here.
+func (s *Server) samples(r *http.Request, of []operation) (_ []operation, err error) {
 	of = slices.Clone(of)
 	base := "http://" + r.Host
 	for i := range of {
@@ -184,15 +192,10 @@ func (s *Server) samples(r *http.Request, of []operation) ([]operation, error) {
 				of[i].Phases = append(of[i].Phases, p.Name)
 			}
 		}
-		at := slices.IndexFunc(of[i].Examples, func(e example) bool { return e.Status == http.StatusOK })
-		if at < 0 {
-			continue
-		}
-		values, err := s.present(r, of[i].Examples[at])
+		of[i].Sample, err = sampleOf(base, of[i], of[i].shown())
 		if err != nil {
 			return nil, err
 		}
-		of[i].Sample = sampleOf(base, of[i], of[i].Examples[at], values)
 	}
 	return of, nil
 }

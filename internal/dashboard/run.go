@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -53,6 +54,9 @@ func (s *Server) postRun(w http.ResponseWriter, r *http.Request) {
 // deepest is how long a chain of examples may be that make things for each other.
 const deepest = 6
 
+// What an example waits for has come within longestUntil, or the acquirer is away.
+const longestUntil, lookAgain = 10 * time.Second, 200 * time.Millisecond
+
 func (s *Server) run(r *http.Request, account, id, name string, depth int) (*ran, error) {
 	o, e, err := findExample(id, name)
 	if err != nil || depth > deepest {
@@ -64,10 +68,7 @@ func (s *Server) run(r *http.Request, account, id, name string, depth int) (*ran
 	}
 	before := map[string]*ran{} // an object that two placeholders name is made once
 	for _, variable := range sorted(e.Given) {
-		from, field, has := strings.Cut(e.Given[variable], ":")
-		if !has {
-			field = "id"
-		}
+		from, field := origin(e.Given[variable])
 		if before[from] == nil {
 			operation, example, _ := strings.Cut(from, "/")
 			if before[from], err = s.run(r, account, operation, example, depth+1); err != nil {
@@ -87,6 +88,10 @@ func (s *Server) run(r *http.Request, account, id, name string, depth int) (*ran
 		path, form = path+"?"+form.Encode(), nil
 	}
 	a, err := s.ask(r, account, false, o.Method, path, key, form)
+	for waited := time.Duration(0); err == nil && e.Until != "" && fieldOf(a.Body.String(), e.Until) == "" && waited < longestUntil; waited += lookAgain {
+		time.Sleep(lookAgain)
+		a, err = s.ask(r, account, false, o.Method, path, key, form)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}

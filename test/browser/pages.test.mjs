@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { promisify } from "node:util";
 import AxeBuilder from "@axe-core/playwright";
 import { launch, watched } from "./browser.mjs";
 import { fetchUntil, furnish, startDemo, until } from "./demo.mjs";
@@ -159,39 +157,6 @@ test("any id that is pasted into Ctrl K opens its page", async () => {
     await page.keyboard.press("Enter");
     await page.waitForURL(where);
   }
-});
-
-test("an example of the reference runs, and leads to its own request", async () => {
-  const page = await watched(await browser.newContext(), demo.base);
-  await page.goto(`${demo.base}/docs/api/charges`);
-  await page.locator("#charge\\.capture").getByRole("button", { name: "Run" }).click();
-  await page.getByText("HTTP 200").waitFor();
-  await page.getByRole("link", { name: "Inspect this request" }).click();
-  await page.getByRole("heading", { name: /capture/ }).waitFor();
-  assert.deepEqual(page.complaints, []);
-});
-
-// What it names is the newest object of its kind, which may be past what it asks:
-// that is the API's to say. The command itself has to be right.
-test("every curl of the reference can be pasted, and the API understands it", async (t) => {
-  const page = await watched(await browser.newContext(), demo.base), run = promisify(execFile), wrong = [];
-  await page.goto(`${demo.base}/docs/api`);
-  const resources = await page.locator('a[href^="/docs/api/"]').evaluateAll((all) => [...new Set(all.map((a) => a.pathname))]);
-  let ran = 0, done = 0, braces = 0;
-  for (const path of resources) {
-    await page.goto(demo.base + path);
-    for (const text of await page.locator(".sample > .code pre").allInnerTexts()) {
-      if (/\{\w+\}/.test(text)) { braces++; continue; } // stands for an object that is not here, and the page says so
-      const { stdout } = await run("bash", ["-c", `${text} -sS -w '\\n%{http_code}'`]);
-      const [, body, status] = stdout.match(/^([\s\S]*)\n(\d+)$/), { error } = JSON.parse(body);
-      ran++;
-      if (status === "200") done++;
-      else if (!["400", "404"].includes(status) || ["parameter_unknown", "parameter_missing"].includes(error.code)) wrong.push(`${stdout}: ${text}`);
-    }
-  }
-  t.diagnostic(`${ran} ran, ${done} of them to the end; ${braces} wait for an object`);
-  assert.ok(done > 30, `only ${done} of ${ran}`);
-  assert.deepEqual(wrong, []);
 });
 
 test("the colours that were chosen stay, from the first byte of a page", async () => {

@@ -86,7 +86,7 @@ test("the order leads to the inspector of the request that charged the card", as
   assert.equal(await page.locator(".call-box tbody tr").count(), 1, "the acquirer moved the card once");
   await page.goBack();
   await page.getByRole("link", { name: "The payment", exact: true }).click();
-  await page.waitForURL(/dashboard\/payments\/ch_/);
+  await page.waitForURL(/dashboard\/payments\/pi_/);
 });
 
 test("Pay pressed twice, in two tabs and after the API was killed is one order and one session", async () => {

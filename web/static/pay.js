@@ -7,6 +7,14 @@ const waits = [300, 600, 1000, 2000, 3000];
 const remembered = ["email", "billingName", "billingCountry", "billingPostalCode"];
 const store = "ratchet_buyer"; // who, never the card
 
+// broken says that a frame, or one in it, shows the browser's own page about a
+// server that did not answer: nobody may look into that one. The server may be
+// back before anything else has noticed that it was away.
+function broken(frame) {
+  const inside = frame.contentDocument;
+  return !inside || [...inside.querySelectorAll("iframe")].some(broken);
+}
+
 customElements.define("checkout-form", class extends HTMLElement {
   connectedCallback() {
     this.form = this.querySelector("form#payment");
@@ -257,7 +265,7 @@ customElements.define("checkout-form", class extends HTMLElement {
       now = await ask(this.form.dataset.state);
       if (now && now.state !== "challenge" && now.state !== "processing") break;
       if (!now) { away = true; this.reconnecting(); }
-      else if (away && now.state === "challenge") { away = false; this.lost.hidden = true; page.src = frame; } // what the frame asked for is lost
+      else if (now.state === "challenge" && (away || broken(page))) { away = false; this.lost.hidden = true; page.src = frame; } // what the frame asked for is lost
       await pause(now ? 500 : waits[Math.min(tries, waits.length - 1)]);
     }
     over = true;
