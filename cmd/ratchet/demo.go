@@ -25,7 +25,7 @@ worker and an acquirer for test cards, each a process of its own that is started
 again when it dies. Ctrl-C stops all of them; the data stays for the next time.
 
 PostgreSQL is the one that DATABASE_URL names, or one that is installed here, or
-downloaded, or run by Docker: the first of these that can be had.`,
+downloaded: the first of these that can be had.`,
 		Example: "  ratchet demo\n  ratchet demo --addr 127.0.0.1:9000 --data-dir /tmp/ratchet --fresh",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

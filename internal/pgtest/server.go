@@ -115,6 +115,7 @@ func StartServer(ctx context.Context) (*local.Server, error) {
 		Ephemeral:     true,
 		ExtraSettings: []string{fmt.Sprintf("max_connections=%d", maxConnections)},
 		Sources:       []local.Source{local.Installed, local.Docker, local.Download},
+		Docker:        runContainer,
 		Outlive:       Keeping(),
 	})
 }

@@ -17,12 +17,12 @@ import (
 
 // drive is one attempt at a request. Everything in it but the clock is either in
 // the request's row or can be computed from it again.
-type drive[P, S any] struct {
-	flow    *Flow[P, S]
+type drive struct {
+	flow    *table
 	engine  *Engine
 	request *idempotency.Request
-	in      P
-	state   *S
+	in      any // a P: what the caller asked for
+	state   any // a *S: what the phases tell each other
 
 	claimed bool // the row exists
 	reached int  // how many phases lie behind us
@@ -41,7 +41,7 @@ type drive[P, S any] struct {
 }
 
 // run goes from the recovery point the request stands on to its answer.
-func (d *drive[P, S]) run(ctx context.Context) (idempotency.Answer, error) {
+func (d *drive) run(ctx context.Context) (idempotency.Answer, error) {
 	if d.claimed {
 		if err := d.pickUp(ctx); err != nil {
 			return d.deliver(ctx, nil, err)
@@ -61,20 +61,20 @@ func (d *drive[P, S]) run(ctx context.Context) (idempotency.Answer, error) {
 
 // atomics runs the atomic phases up to the next foreign one in one transaction.
 // It returns the answer if they end the request.
-func (d *drive[P, S]) atomics(ctx context.Context) (*idempotency.Answer, error) {
-	if d.flow.phases[d.reached].call != nil {
+func (d *drive) atomics(ctx context.Context) (*idempotency.Answer, error) {
+	if d.flow.lines[d.reached].call != nil {
 		return nil, nil // we resumed in front of a foreign phase
 	}
 	last := d.reached
-	for last < len(d.flow.phases) && d.flow.phases[last].call == nil {
+	for last < len(d.flow.lines) && d.flow.lines[last].call == nil {
 		last++
 	}
-	return d.transact(ctx, d.flow.phases[d.reached:last], d.reached)
+	return d.transact(ctx, d.flow.lines[d.reached:last], d.reached)
 }
 
 // transact runs atomic phases inside one transaction and commits what they
 // return. behind is how many phases lie behind the first of them.
-func (d *drive[P, S]) transact(ctx context.Context, phases []Phase[P, S], behind int) (*idempotency.Answer, error) {
+func (d *drive) transact(ctx context.Context, phases []line, behind int) (*idempotency.Answer, error) {
 	for try := 0; ; try++ {
 		answer, err := d.attempt(ctx, phases, behind)
 		again := postgres.IsRetryable(err) || errors.Is(err, errNotCommitted)
@@ -93,7 +93,7 @@ const transactTries = 5
 // errNotCommitted says that a transaction is known not to have happened.
 var errNotCommitted = errors.New("the transaction did not happen")
 
-func (d *drive[P, S]) attempt(ctx context.Context, phases []Phase[P, S], behind int) (answer *idempotency.Answer, err error) {
+func (d *drive) attempt(ctx context.Context, phases []line, behind int) (answer *idempotency.Answer, err error) {
 	ctx, done := d.watch(ctx, Step{Point: phases[len(phases)-1].point})
 	defer func() { done(err) }()
 	tx := d.begin()
@@ -118,7 +118,7 @@ func (d *drive[P, S]) attempt(ctx context.Context, phases []Phase[P, S], behind 
 
 // conclude gives a step the answer its phases came to, or what the next ones need:
 // the state, and the calls that are made next.
-func (d *drive[P, S]) conclude(tx *Tx, step *idempotency.Step, outcome Outcome) (err error) {
+func (d *drive) conclude(tx *Tx, step *idempotency.Step, outcome Outcome) (err error) {
 	if outcome.final {
 		if step.Finish, err = d.encode(outcome); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (d *drive[P, S]) conclude(tx *Tx, step *idempotency.Step, outcome Outcome) 
 
 // runPhases calls the phases' own code. A panic there is an error like another:
 // the transaction is rolled back and the process lives.
-func (d *drive[P, S]) runPhases(ctx context.Context, tx *Tx, phases []Phase[P, S], behind int, step *idempotency.Step) (outcome Outcome, err error) {
+func (d *drive) runPhases(ctx context.Context, tx *Tx, phases []line, behind int, step *idempotency.Step) (outcome Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.engine.log.ErrorContext(ctx, "panic in a phase", "flow", d.flow.name, "request", d.request.ID, "panic", p, "stack", string(debug.Stack()))
@@ -152,13 +152,13 @@ func (d *drive[P, S]) runPhases(ctx context.Context, tx *Tx, phases []Phase[P, S
 			return outcome, nil
 		}
 	}
-	if int(step.Ord) >= len(d.flow.phases) {
+	if int(step.Ord) >= len(d.flow.lines) {
 		return Outcome{}, fmt.Errorf("%s ends without an answer", d.flow.name)
 	}
 	return outcome, nil
 }
 
-func (d *drive[P, S]) begin() *Tx {
+func (d *drive) begin() *Tx {
 	tx := &Tx{Caller: d.caller(), pool: d.engine.pool, root: d.engine.root, now: d.databaseTime()}
 	if d.claimed {
 		fence := idempotency.Fence(d.request)
@@ -169,9 +169,9 @@ func (d *drive[P, S]) begin() *Tx {
 
 // databaseTime is the database's clock as far as we can tell without asking:
 // what it said when the attempt began, and the time that has passed here since.
-func (d *drive[P, S]) databaseTime() time.Time { return d.now.Add(time.Since(d.started)) }
+func (d *drive) databaseTime() time.Time { return d.now.Add(time.Since(d.started)) }
 
-func (d *drive[P, S]) caller() Caller {
+func (d *drive) caller() Caller {
 	r := d.request
 	c := Caller{AccountID: r.AccountID, Livemode: r.Livemode, RequestID: r.ID, Key: r.Key, Context: r.Context}
 	if r.Keyless {
@@ -182,9 +182,9 @@ func (d *drive[P, S]) caller() Caller {
 
 // announce lists the calls that come next, each under its derived key. They are
 // committed before any of them is made.
-func (d *drive[P, S]) announce(from int) []idempotency.Call {
+func (d *drive) announce(from int) []idempotency.Call {
 	var calls []idempotency.Call
-	for _, p := range d.flow.phases[from:] {
+	for _, p := range d.flow.lines[from:] {
 		if p.call == nil {
 			break
 		}
@@ -195,7 +195,7 @@ func (d *drive[P, S]) announce(from int) []idempotency.Call {
 }
 
 // encode turns an outcome into the bytes that are stored, sent and replayed.
-func (d *drive[P, S]) encode(o Outcome) (*idempotency.Answer, error) {
+func (d *drive) encode(o Outcome) (*idempotency.Answer, error) {
 	body, err := json.Marshal(o.body)
 	if err != nil {
 		return nil, fmt.Errorf("encode answer of %s: %w", d.flow.name, err)
@@ -205,7 +205,7 @@ func (d *drive[P, S]) encode(o Outcome) (*idempotency.Answer, error) {
 }
 
 // commit writes a step. The first one claims the key, the others are fenced.
-func (d *drive[P, S]) commit(ctx context.Context, tx *Tx, step *idempotency.Step) error {
+func (d *drive) commit(ctx context.Context, tx *Tx, step *idempotency.Step) error {
 	engine := idempotency.Advance(d.request, step, tx.now)
 	if !d.claimed {
 		d.request.Point, d.request.Ord = step.Points[len(step.Points)-1], step.Ord
@@ -228,7 +228,7 @@ func (d *drive[P, S]) commit(ctx context.Context, tx *Tx, step *idempotency.Step
 
 // establish finds out whether a commit whose acknowledgement was lost happened,
 // by writing the request's row (a read might show what a fail-over then undoes).
-func (d *drive[P, S]) establish(ctx context.Context, step *idempotency.Step, lost error) error {
+func (d *drive) establish(ctx context.Context, step *idempotency.Step, lost error) error {
 	key := idempotency.Key{AccountID: d.request.AccountID, Livemode: d.request.Livemode, Key: d.request.Key}
 	at, err := idempotency.Establish(ctx, d.engine.pool, key)
 	if err != nil {
@@ -251,7 +251,7 @@ func (d *drive[P, S]) establish(ctx context.Context, step *idempotency.Step, los
 }
 
 // deliver turns the end of an attempt into what the caller hears.
-func (d *drive[P, S]) deliver(ctx context.Context, answer *idempotency.Answer, err error) (idempotency.Answer, error) {
+func (d *drive) deliver(ctx context.Context, answer *idempotency.Answer, err error) (idempotency.Answer, error) {
 	var refusal *apierror.Error
 	switch {
 	case err == nil:
@@ -281,7 +281,7 @@ const lockTimeout = "55P03"
 
 // winners answers for a process that was overtaken, with the bytes of the one
 // that overtook it.
-func (d *drive[P, S]) winners(ctx context.Context) (idempotency.Answer, error) {
+func (d *drive) winners(ctx context.Context) (idempotency.Answer, error) {
 	key := idempotency.Key{AccountID: d.request.AccountID, Livemode: d.request.Livemode, Key: d.request.Key}
 	d.happened(ctx, FencedOff)
 	d.engine.log.WarnContext(ctx, "overtaken: the fence refused a commit", "flow", d.flow.name, "request", d.request.ID, "epoch", d.request.Epoch)
@@ -303,7 +303,7 @@ func (d *drive[P, S]) winners(ctx context.Context) (idempotency.Answer, error) {
 }
 
 // failed parks a request after an error that says nothing about its outcome.
-func (d *drive[P, S]) failed(ctx context.Context, err error) (idempotency.Answer, error) {
+func (d *drive) failed(ctx context.Context, err error) (idempotency.Answer, error) {
 	d.engine.log.ErrorContext(ctx, "attempt failed", "flow", d.flow.name, "request", d.request.ID, "point", d.request.Point, "error", err)
 	return d.deliver(ctx, nil, d.park(ctx, err, true))
 }
@@ -312,7 +312,7 @@ func (d *drive[P, S]) failed(ctx context.Context, err error) (idempotency.Answer
 // whether the other side may have been reached. After too many attempts a person
 // has to look at it: errHeld. The first attempt counts and so do the completer's,
 // which have pauses between them; a client that retries in a loop spends none.
-func (d *drive[P, S]) park(ctx context.Context, cause error, sent bool) error {
+func (d *drive) park(ctx context.Context, cause error, sent bool) error {
 	counted := sent && (!d.patient || d.request.Epoch == 1)
 	if counted && d.request.Attempts+1 >= maxAttempts {
 		return d.hold(ctx, fmt.Sprintf("no outcome after %d attempts: %v", maxAttempts, cause))
@@ -322,7 +322,7 @@ func (d *drive[P, S]) park(ctx context.Context, cause error, sent bool) error {
 
 // hold lays the request aside for a person, and writes what else is known in the
 // same transaction: errHeld.
-func (d *drive[P, S]) hold(ctx context.Context, reason string, known ...idempotency.Statement) error {
+func (d *drive) hold(ctx context.Context, reason string, known ...idempotency.Statement) error {
 	d.engine.log.ErrorContext(ctx, "request is held for an operator", "flow", d.flow.name, "request", d.request.ID, "reason", reason)
 	return d.layAside(ctx, Held, errHeld, append(known, idempotency.Hold(d.request, reason))...)
 }
@@ -335,7 +335,7 @@ var (
 )
 
 // layAside gives the request up, or finds that it was taken away.
-func (d *drive[P, S]) layAside(ctx context.Context, what What, as error, statements ...idempotency.Statement) error {
+func (d *drive) layAside(ctx context.Context, what What, as error, statements ...idempotency.Statement) error {
 	err := d.send(ctx, statements)
 	switch {
 	case err == nil:
@@ -349,7 +349,7 @@ func (d *drive[P, S]) layAside(ctx context.Context, what What, as error, stateme
 }
 
 // send runs statements in one packet and one transaction.
-func (d *drive[P, S]) send(ctx context.Context, statements []idempotency.Statement) error {
+func (d *drive) send(ctx context.Context, statements []idempotency.Statement) error {
 	batch := &pgx.Batch{}
 	for _, s := range statements {
 		batch.Queue(s.SQL, s.Args)

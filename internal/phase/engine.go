@@ -44,7 +44,7 @@ type Engine struct {
 	work     Gate
 	lookUps  Gate
 	ports    map[string]any
-	flows    map[idempotency.FlowVersion]runner
+	flows    map[idempotency.FlowVersion]*table
 }
 
 // Recorder makes the statements that join the transaction in which a request is
@@ -71,24 +71,20 @@ func NewEngine(c Config) *Engine {
 	return &Engine{
 		pool: c.Pool, secret: c.Secret, root: c.Root, owner: c.Owner, record: c.Record, retain: c.Retain, log: c.Log,
 		observer: cmp.Or[Observer](c.Observer, unobserved{}), work: cmp.Or[Gate](c.Work, open{}), lookUps: cmp.Or[Gate](c.LookUps, open{}),
-		ports: map[string]any{}, flows: map[idempotency.FlowVersion]runner{},
+		ports: map[string]any{}, flows: map[idempotency.FlowVersion]*table{},
 	}
 }
 
 // Connect gives the engine a port's adapter.
 func Connect[T any](e *Engine, port Port[T], adapter T) { e.ports[port.name] = adapter }
 
-// runner is a Flow whose types do not matter.
-type runner interface {
-	Name() string
-	key() idempotency.FlowVersion
-	points() []point
-	digest() string
-	resume(ctx context.Context, e *Engine, r *idempotency.Request, patient bool) (Answer, error)
-}
+// operation is a Flow of any types.
+type operation interface{ itself() *table }
 
-func (f *Flow[P, S]) key() idempotency.FlowVersion {
-	return idempotency.FlowVersion{Flow: f.name, Version: f.version}
+func (t *table) itself() *table { return t }
+
+func (t *table) key() idempotency.FlowVersion {
+	return idempotency.FlowVersion{Flow: t.name, Version: t.version}
 }
 
 const insertFlow = `INSERT INTO flows (flow, version, digest) VALUES (@flow, @version, @digest) ON CONFLICT DO NOTHING`
@@ -104,8 +100,9 @@ const flowDigest = `SELECT digest FROM flows WHERE flow = @flow AND version = @v
 // Register makes flows known to the engine and their recovery points to the
 // database. It fails if a version's points differ from those already there:
 // requests may stand on them, so a change needs a new version.
-func (e *Engine) Register(ctx context.Context, flows ...runner) error {
-	for _, f := range flows {
+func (e *Engine) Register(ctx context.Context, flows ...operation) error {
+	for _, o := range flows {
+		f := o.itself()
 		k := f.key()
 		batch := &pgx.Batch{}
 		batch.Queue(insertFlow, pgx.StrictNamedArgs{"flow": k.Flow, "version": k.Version, "digest": f.digest()})

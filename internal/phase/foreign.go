@@ -12,12 +12,12 @@ import (
 
 // foreigns makes the calls in front of us, outside any transaction. What they
 // answer is written by the transaction that follows.
-func (d *drive[P, S]) foreigns(ctx context.Context) (*idempotency.Answer, error) {
+func (d *drive) foreigns(ctx context.Context) (*idempotency.Answer, error) {
 	if d.leave != nil {
 		d.leave() // the database has nothing to do for us while we wait
 	}
-	for d.flow.phases[d.reached].call != nil {
-		p := d.flow.phases[d.reached]
+	for d.flow.lines[d.reached].call != nil {
+		p := d.flow.lines[d.reached]
 		err := d.ask(ctx, p)
 		switch {
 		case errors.Is(err, ErrReversed):
@@ -33,7 +33,7 @@ func (d *drive[P, S]) foreigns(ctx context.Context) (*idempotency.Answer, error)
 }
 
 // ask gets one call answered, or lays the request aside.
-func (d *drive[P, S]) ask(ctx context.Context, p Phase[P, S]) error {
+func (d *drive) ask(ctx context.Context, p line) error {
 	call := d.callFor(p)
 	if call.Spent {
 		return d.nextGeneration(ctx, p, call) // a person has had it tried again
@@ -67,7 +67,7 @@ func (d *drive[P, S]) ask(ctx context.Context, p Phase[P, S]) error {
 
 // givenUp says that nobody can be waiting for this work any more, so that it is
 // only finished if it has already happened.
-func (d *drive[P, S]) givenUp() bool {
+func (d *drive) givenUp() bool {
 	if d.flow.abandon == nil || d.patient {
 		return false
 	}
@@ -75,7 +75,7 @@ func (d *drive[P, S]) givenUp() bool {
 }
 
 // reverse makes sure that a call which never arrived cannot arrive any more.
-func (d *drive[P, S]) reverse(ctx context.Context, p Phase[P, S], call idempotency.Call) error {
+func (d *drive) reverse(ctx context.Context, p line, call idempotency.Call) error {
 	err := d.call(ctx, p, call, Reverse)
 	if errors.Is(err, ErrReversed) {
 		return err
@@ -87,7 +87,7 @@ func (d *drive[P, S]) reverse(ctx context.Context, p Phase[P, S], call idempoten
 }
 
 // call makes one call under its slip. A panic in the phase is an unknown outcome.
-func (d *drive[P, S]) call(ctx context.Context, p Phase[P, S], call idempotency.Call, manner Manner) (err error) {
+func (d *drive) call(ctx context.Context, p line, call idempotency.Call, manner Manner) (err error) {
 	ctx, done := d.watch(ctx, Step{Point: p.point, Port: p.port.portName(), Manner: manner})
 	defer func() { done(err) }()
 	defer func() {
@@ -110,7 +110,7 @@ func unsent(err error) bool {
 	return errors.As(err, &n)
 }
 
-func (d *drive[P, S]) callFor(p Phase[P, S]) idempotency.Call {
+func (d *drive) callFor(p line) idempotency.Call {
 	for _, call := range d.calls {
 		if call.Phase == p.point {
 			return call
@@ -125,7 +125,7 @@ func (d *drive[P, S]) callFor(p Phase[P, S]) idempotency.Call {
 // unless there have been too many: then a person has to see what is wrong with
 // the other side. Since the proof is kept, the next one may be asked under as
 // soon as that person says so.
-func (d *drive[P, S]) spend(ctx context.Context, p Phase[P, S], call idempotency.Call, proof error) error {
+func (d *drive) spend(ctx context.Context, p line, call idempotency.Call, proof error) error {
 	spent := idempotency.Spend(d.request, p.point, proof.Error())
 	if call.Generation%maxGenerations == 0 {
 		return d.hold(ctx, fmt.Sprintf("%s refused %d keys in a row: %v", p.port.portName(), maxGenerations, proof), idempotency.Fence(d.request), spent)
@@ -134,7 +134,7 @@ func (d *drive[P, S]) spend(ctx context.Context, p Phase[P, S], call idempotency
 }
 
 // nextGeneration announces the key after a spent one and asks under it.
-func (d *drive[P, S]) nextGeneration(ctx context.Context, p Phase[P, S], spent idempotency.Call, known ...idempotency.Statement) error {
+func (d *drive) nextGeneration(ctx context.Context, p line, spent idempotency.Call, known ...idempotency.Statement) error {
 	next := idempotency.Call{Phase: p.point, Generation: spent.Generation + 1, AskedAt: d.databaseTime()}
 	next.Key = idempotency.DeriveKey(d.engine.secret, d.request, p.point, next.Generation)
 	statements := append([]idempotency.Statement{idempotency.Fence(d.request)}, append(known, idempotency.Announce(d.request, next))...)
@@ -154,17 +154,17 @@ func (d *drive[P, S]) nextGeneration(ctx context.Context, p Phase[P, S], spent i
 const maxGenerations = 5
 
 // turnBack writes the final answer of work that was given up.
-func (d *drive[P, S]) turnBack(ctx context.Context) (*idempotency.Answer, error) {
+func (d *drive) turnBack(ctx context.Context) (*idempotency.Answer, error) {
 	if d.flow.abandon == nil {
 		return nil, d.hold(ctx, "the other side reversed the call, and "+d.flow.name+" has no way back")
 	}
-	way := []Phase[P, S]{{point: abandoned, atomic: d.flow.abandon}}
-	return d.transact(ctx, way, len(d.flow.phases))
+	way := []line{{point: abandoned, atomic: d.flow.abandon}}
+	return d.transact(ctx, way, len(d.flow.lines))
 }
 
 // parkFor lays the request aside after a call whose outcome is not known, or
 // that could not be made. Waiting for an open breaker burns no attempts.
-func (d *drive[P, S]) parkFor(ctx context.Context, cause error) error {
+func (d *drive) parkFor(ctx context.Context, cause error) error {
 	sent := !unsent(cause)
 	d.engine.log.WarnContext(ctx, "request is parked", "flow", d.flow.name, "request", d.request.ID, "point", d.request.Point,
 		"attempts", d.request.Attempts, "sent", sent, "cause", cause)

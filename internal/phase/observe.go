@@ -46,13 +46,13 @@ const (
 )
 
 // watch tells the observer of a step.
-func (d *drive[P, S]) watch(ctx context.Context, s Step) (context.Context, func(error)) {
+func (d *drive) watch(ctx context.Context, s Step) (context.Context, func(error)) {
 	s.Flow, s.RequestID = d.flow.name, d.request.ID
 	return d.engine.observer.Begin(ctx, s)
 }
 
 // happened tells the observer what became of the request.
-func (d *drive[P, S]) happened(ctx context.Context, what What, points ...string) {
+func (d *drive) happened(ctx context.Context, what What, points ...string) {
 	d.engine.observer.Happened(ctx, Happening{What: what, Flow: d.flow.name, RequestID: d.request.ID, Points: points})
 }
 

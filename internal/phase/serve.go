@@ -37,6 +37,10 @@ type Answer struct {
 // A crash at any line leaves either nothing at all or a row from which the same
 // request, sent again, or the completer goes on.
 func (f *Flow[P, S]) Serve(ctx context.Context, e *Engine, call Call, in P) (Answer, error) {
+	return f.serve(ctx, e, call, in)
+}
+
+func (t *table) serve(ctx context.Context, e *Engine, call Call, in any) (Answer, error) {
 	// The client may hang up at any moment; what it started is finished.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), driveTimeout)
 	defer cancel()
@@ -61,7 +65,7 @@ func (f *Flow[P, S]) Serve(ctx context.Context, e *Engine, call Call, in P) (Ans
 			return Answer{}, full
 		}
 		if found == nil {
-			answer, err := f.first(ctx, e, call, key, keyless, in, now, leave)
+			answer, err := t.first(ctx, e, call, key, keyless, in, now, leave)
 			if !errors.Is(err, errTaken) {
 				return answer, err
 			}
@@ -88,7 +92,7 @@ func (f *Flow[P, S]) Serve(ctx context.Context, e *Engine, call Call, in P) (Ans
 		case full != nil:
 			return Answer{}, full
 		}
-		runner, known := e.flows[found.Flow]
+		flow, known := e.flows[found.Flow]
 		if !known {
 			return Answer{}, apierror.Unfinished() // a process of another version will finish it
 		}
@@ -100,7 +104,7 @@ func (f *Flow[P, S]) Serve(ctx context.Context, e *Engine, call Call, in P) (Ans
 			continue // somebody else resumed it first
 		}
 		leave() // what is left of a request has no bound: it is finished
-		answer, err := runner.resume(ctx, e, r, true)
+		answer, err := flow.resume(ctx, e, r, true)
 		if errors.Is(err, errTaken) {
 			continue // a fail-over has lost the row: look again
 		}
@@ -141,25 +145,27 @@ func refuseKey(found *idempotency.Found, call Call, key string) *apierror.Error 
 }
 
 // first runs the operation for a key nobody has used.
-func (f *Flow[P, S]) first(ctx context.Context, e *Engine, call Call, key idempotency.Key, keyless bool, in P, now time.Time, leave func()) (Answer, error) {
+func (t *table) first(ctx context.Context, e *Engine, call Call, key idempotency.Key, keyless bool, in any, now time.Time, leave func()) (Answer, error) {
 	started := time.Now() // together with now: what is checked first takes time, too
-	if f.check != nil {
+	if t.check != nil {
 		call.At = now
-		if err := f.check(ctx, e.pool, call.Caller, &in); err != nil {
+		completed, err := t.check(ctx, e.pool, call.Caller, in)
+		if err != nil {
 			return Answer{}, e.refused(ctx, key, keyless, err)
 		}
+		in = completed
 	}
 	params, err := json.Marshal(in)
 	if err != nil {
-		return Answer{}, fmt.Errorf("encode params of %s: %w", f.name, err)
+		return Answer{}, fmt.Errorf("encode params of %s: %w", t.name, err)
 	}
 	r := &idempotency.Request{
 		AccountID: key.AccountID, Livemode: key.Livemode, Key: key.Key, ID: call.RequestID, Incarnation: 1, Keyless: keyless,
 		Method: call.Method, Path: call.Path, Fingerprint: call.Fingerprint, FingerprintVersion: idempotency.FingerprintVersion,
 		Params: params, Context: call.Context,
-		Flow: f.name, Version: f.version, Epoch: 1, CreatedAt: now,
+		Flow: t.name, Version: t.version, Epoch: 1, CreatedAt: now,
 	}
-	d := &drive[P, S]{flow: f, engine: e, request: r, in: in, state: new(S), started: started, now: now, patient: true, leave: leave}
+	d := &drive{flow: t, engine: e, request: r, in: in, state: t.state(), started: started, now: now, patient: true, leave: leave}
 	answer, err := d.answer(ctx)
 	if err != nil && !d.claimed {
 		err = e.refused(ctx, key, keyless, err)
@@ -182,8 +188,8 @@ func (e *Engine) refused(ctx context.Context, key idempotency.Key, keyless bool,
 }
 
 // resume goes on with a request that was taken over.
-func (f *Flow[P, S]) resume(ctx context.Context, e *Engine, r *idempotency.Request, patient bool) (Answer, error) {
-	d := &drive[P, S]{flow: f, engine: e, request: r, state: new(S), started: time.Now(), now: r.ResumedAt, claimed: true, patient: patient}
+func (t *table) resume(ctx context.Context, e *Engine, r *idempotency.Request, patient bool) (Answer, error) {
+	d := &drive{flow: t, engine: e, request: r, state: t.state(), started: time.Now(), now: r.ResumedAt, claimed: true, patient: patient}
 	taken := TakenByWorker
 	if patient {
 		taken = TakenByClient
@@ -193,13 +199,13 @@ func (f *Flow[P, S]) resume(ctx context.Context, e *Engine, r *idempotency.Reque
 }
 
 // answer drives the request as far as it goes and says how it ended.
-func (d *drive[P, S]) answer(ctx context.Context) (Answer, error) {
+func (d *drive) answer(ctx context.Context) (Answer, error) {
 	answer, err := d.run(ctx)
 	return Answer{Answer: d.engine.reveal(answer, d.request.ID), Key: d.request.Key, Replayed: d.overtaken, OriginalRequest: d.request.ID}, err
 }
 
 // pickUp prepares a request that was taken over for being driven on.
-func (d *drive[P, S]) pickUp(ctx context.Context) error {
+func (d *drive) pickUp(ctx context.Context) error {
 	if err := d.recall(); err != nil {
 		return d.hold(ctx, err.Error())
 	}
@@ -216,8 +222,8 @@ func (d *drive[P, S]) pickUp(ctx context.Context) error {
 }
 
 // recall reads what earlier attempts knew back from the request's row.
-func (d *drive[P, S]) recall() (err error) {
-	if err := json.Unmarshal(d.request.Params, &d.in); err != nil {
+func (d *drive) recall() (err error) {
+	if d.in, err = d.flow.recall(d.request.Params); err != nil {
 		return fmt.Errorf("its parameters cannot be read: %w", err)
 	}
 	if err := json.Unmarshal(d.request.Memo, d.state); err != nil {

@@ -1,49 +1,67 @@
 package local
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
-func TestDocker(t *testing.T) {
+func TestContainer(t *testing.T) {
 	t.Parallel()
 
-	// Docker is the last of four sources. Where there is none, that is said, and
-	// what a user would read then is tested instead.
-	err := daemonAnswers(t.Context())
-	if err != nil {
-		t.Run("a daemon that does not answer is said to be so", func(t *testing.T) {
-			_, err := Start(t.Context(), Options{StateDir: tempState(t), Sources: []Source{Docker}})
-			mustSay(t, err, "no PostgreSQL to run on", "docker: the Docker daemon does not answer: ")
-		})
-		t.Skipf("SKIPPED, no container was started: the Docker daemon does not answer: %v", err)
-	}
-
-	t.Run("a container serves durably and ends with Stop", func(t *testing.T) {
-		server, _ := start(t, Options{StateDir: tempState(t), Sources: []Source{Docker}})
-		if got := query(t, server.URL, `SELECT current_user || current_setting('fsync')`); got != "ratcheton" {
-			t.Errorf("user, fsync = %s", got)
+	t.Run("a container serves, and ends with Stop", func(t *testing.T) {
+		t.Parallel()
+		other, _ := start(t, Options{StateDir: tempState(t), Ephemeral: true})
+		ended := 0
+		runs := func(_ context.Context, user string, settings []string) (string, func() error, error) {
+			if user != superuser || len(settings) != 3 || settings[2] != "max_connections=7" {
+				t.Errorf("asked for %s and %q", user, settings)
+			}
+			return other.URL, func() error { ended++; return nil }, nil
 		}
-		url := server.URL
+		server, _ := start(t, Options{StateDir: tempState(t), Sources: []Source{Docker}, Docker: runs, ExtraSettings: []string{"max_connections=7"}})
+		if server.URL != other.URL || server.Source != Docker || server.PID() != 0 {
+			t.Errorf("started %+v", server)
+		}
 		stop(t, server)
-		if _, err := ping(t.Context(), url); err == nil {
-			t.Error("the container still answers after Stop")
+		if ended != 1 {
+			t.Errorf("ended %d times", ended)
 		}
 	})
 
-	t.Run("a container is refused where it would hide data", func(t *testing.T) {
+	t.Run("a container that does not answer is ended, and the error is not hidden", func(t *testing.T) {
+		t.Parallel()
+		ended := 0
+		dead := func(context.Context, string, []string) (string, func() error, error) {
+			return "postgres://ratchet@127.0.0.1:1/postgres", func() error { ended++; return nil }, nil
+		}
+		_, err := Start(t.Context(), Options{StateDir: tempState(t), Sources: []Source{Docker, Installed}, Docker: dead})
+		mustSay(t, err, "docker: ", "127.0.0.1:1")
+		if ended != 1 {
+			t.Errorf("ended %d times", ended)
+		}
+	})
+
+	t.Run("no container where it would hide data, and none where Docker cannot be used", func(t *testing.T) {
+		t.Parallel()
 		state := tempState(t)
 		data := filepath.Join(state, "postgres", "data")
-		err := os.MkdirAll(data, 0o755)
-		if err != nil {
+		if err := os.MkdirAll(data, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		err = os.WriteFile(filepath.Join(data, "PG_VERSION"), []byte("17\n"), 0o644)
-		if err != nil {
+		if err := os.WriteFile(filepath.Join(data, "PG_VERSION"), []byte("17\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err = Start(t.Context(), Options{StateDir: state, Sources: []Source{Docker}})
-		mustSay(t, err, "it would hide the data in "+data)
+		without := func(context.Context, string, []string) (string, func() error, error) {
+			return "", nil, errors.New("no daemon")
+		}
+		_, err := Start(t.Context(), Options{StateDir: state, Sources: []Source{Docker}, Docker: without})
+		mustSay(t, err, "it would hide the data in "+data, "start Docker")
+		_, err = Start(t.Context(), Options{StateDir: tempState(t), Sources: []Source{Docker}, Docker: without})
+		mustSay(t, err, "no PostgreSQL to run on", "docker: no daemon")
+		_, err = Start(t.Context(), Options{StateDir: tempState(t), Sources: []Source{Docker}})
+		mustSay(t, err, "docker: this program does not use it")
 	})
 }

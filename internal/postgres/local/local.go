@@ -1,7 +1,7 @@
 // Package local finds or makes a PostgreSQL server for a program that must run
 // with no set-up.
 //
-//	a given URL ──▶ installed binaries ──▶ pinned download ──▶ Docker ──▶ an error that says what was tried
+//	a given URL ──▶ installed binaries ──▶ pinned download ──▶ an error that says what was tried
 //
 // A step that is not available here (nothing installed, offline, no daemon)
 // gives way to the next one. A step that is available and fails ends the chain:
@@ -60,8 +60,11 @@ type Options struct {
 	// ExtraSettings are name=value pairs that overrule the server's configuration.
 	ExtraSettings []string
 
-	// Sources to try, in order. nil: all of them.
+	// Sources to try, in order. nil: Installed, then Download.
 	Sources []Source
+
+	// Docker is asked for a server where it is among the Sources.
+	Docker RunContainer
 
 	// Outlive keeps the server running when this program ends without Stop.
 	Outlive bool
@@ -116,7 +119,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return given(ctx, o.URL)
 	}
 	if o.Sources == nil {
-		o.Sources = []Source{Installed, Download, Docker}
+		o.Sources = []Source{Installed, Download}
 	}
 
 	state, err := openState(o.StateDir)
@@ -171,16 +174,20 @@ func firstAvailable(ctx context.Context, o Options, state *stateDir) (*Server, e
 		}
 		tried = append(tried, fmt.Sprintf("%s: %s", source, reason))
 	}
-	return nil, nothingFound(tried)
+	return nil, nothingFound(tried, o.Docker != nil)
 }
 
-func nothingFound(tried []string) error {
+func nothingFound(tried []string, docker bool) error {
+	start := ""
+	if docker {
+		start = "\n  * start Docker"
+	}
 	return fmt.Errorf(`no PostgreSQL to run on. Tried:
   - %s
 Do one of these:
   * set DATABASE_URL=postgres://user:password@host:5432/db (PostgreSQL %d or newer)
-  * install the server: apt-get install postgresql | dnf install postgresql-server | brew install postgresql@17
-  * start Docker`, strings.Join(tried, "\n  - "), oldestMajor)
+  * install the server: apt-get install postgresql | dnf install postgresql-server | brew install postgresql@17%s`,
+		strings.Join(tried, "\n  - "), oldestMajor, start)
 }
 
 // ping reports the version of a server that answers with this login.
