@@ -31,7 +31,7 @@ race: ## the parts where goroutines meet, under the race detector
 	go run ./internal/pgtest/cmd/testserver -- go test -race $(ARGS) ./internal/phase/... ./internal/idempotency/... \
 		./internal/acquirer/... ./internal/apikey/... ./internal/postgres/... ./internal/worker/... ./internal/demo/... ./cmd/...
 
-crash: ## SIGKILL at every I/O boundary of every operation, not a sample of them (an hour of one processor)
+crash: ## SIGKILL at every I/O boundary of every operation, not a sample of them (an hour and a half of one processor)
 	RATCHET_CRASH_FULL=1 go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 3h -v -run 'TestEveryBoundary' ./test/crash
 
 soak: ## processes killed and restarted under load (ten minutes; make soak FOR=1m for less)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -87,6 +88,68 @@ func TestOnlySoManyConnections(t *testing.T) {
 	}
 }
 
+// TestClientsThatDoNotRead lets a client have the only connection there is, ask for
+// more than fits into what lies between it and the server, and not take it.
+func TestClientsThatDoNotRead(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(c *process.Config) { c.Limits.Connections, c.Limits.WriteTime = 1, 2*time.Second })
+	var notes strings.Builder
+	for n := range 50 {
+		fmt.Fprintf(&notes, "&metadata[note%d]=%s", n, strings.Repeat("x", 500))
+	}
+	for range 10 {
+		s.ask(t, sent{target: "/v1/customers", body: "name=Jenny" + notes.String()})
+	}
+	const list = "/v1/customers?limit=100"
+	whole := len(s.ask(t, sent{method: http.MethodGet, target: list}).body)
+	dial := s.serve(t)
+	ask := func(t *testing.T, path string) net.Conn {
+		conn := dial(t)
+		say(t, conn, "GET "+path+" HTTP/1.1\r\nHost: ratchet.example\r\nConnection: close\r\nAuthorization: Bearer "+s.keys["toboggans"]+"\r\n\r\n")
+		return conn
+	}
+	for name, take := range map[string]func(net.Conn){
+		"a client that reads nothing":       func(net.Conn) {},
+		"a client that reads byte for byte": func(conn net.Conn) { go sip(conn) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			slow := ask(t, list)
+			take(slow)
+			response, err := http.ReadResponse(bufio.NewReader(ask(t, "/v1/account")), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a := readAnswer(t, response); a.status != http.StatusOK {
+				t.Errorf("who came second was answered %d %s", a.status, a.body)
+			}
+			if rest, _ := io.ReadAll(slow); len(rest) >= whole { // it may end in an error
+				t.Errorf("all %d bytes of its answer were on their way: it held nobody up", whole)
+			}
+		})
+	}
+}
+
+// sip takes a little of what there is, again and again, until the test is over.
+func sip(conn net.Conn) {
+	for one := make([]byte, 1); ; time.Sleep(100 * time.Millisecond) {
+		if _, err := conn.Read(one); err != nil {
+			return
+		}
+	}
+}
+
+// tight is a listener whose connections keep little of what their clients have not
+// taken yet. The kernel would keep megabytes.
+type tight struct{ net.Listener }
+
+func (l tight) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if tcp, is := conn.(*net.TCPConn); is && err == nil {
+		err = tcp.SetWriteBuffer(4 << 10)
+	}
+	return conn, err
+}
+
 // serve answers as the program does, with its bounds, and returns a way to call it.
 func (s *stand) serve(t *testing.T) func(*testing.T) net.Conn {
 	t.Helper()
@@ -96,7 +159,7 @@ func (s *stand) serve(t *testing.T) func(*testing.T) net.Conn {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.process.Serve(ctx, l, slog.New(slog.DiscardHandler)) }()
+	go func() { ended <- s.process.Serve(ctx, tight{l}, slog.New(slog.DiscardHandler)) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {

@@ -4,7 +4,6 @@ package crash_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -58,65 +57,34 @@ func notify(p *process, body []byte, headers ...string) (status int, err error) 
 	return response.StatusCode, nil
 }
 
-// disputed makes a charge whose holder complains, and returns the dispute's id.
-func disputed(t testing.TB, healthy *process, m merchant, amount int64) string {
-	t.Helper()
-	return disputedBy(t, "tok_createDispute", healthy, m, amount)
-}
-
-func disputedBy(t testing.TB, token string, healthy *process, m merchant, amount int64) string {
-	t.Helper()
-	id := made(t, charge(m, token, amount), healthy)
-	if status, err := notify(healthy, told(t, healthy.outside, acquirers.DisputeOpened, amount)); status != http.StatusOK {
-		t.Fatalf("answered %d, %v", status, err)
-	}
-	q, err := http.NewRequest(http.MethodGet, "http://"+healthy.addr+"/v1/charges/"+id+"/dispute", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q.Header.Set("Authorization", "Bearer "+m.apiKey)
-	response, err := client.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	var dispute struct{ ID string }
-	if err := json.NewDecoder(response.Body).Decode(&dispute); err != nil || dispute.ID == "" {
-		t.Fatalf("the charge has no dispute: %v", err)
-	}
-	return dispute.ID
-}
-
 // delivery is a message, and what it leaves behind with all that came before.
 type delivery struct {
 	kind    string
-	prepare func(t testing.TB, healthy *process, m merchant, amount int64)
+	prepare func(s stage)
 	leaves  []string
 }
 
-func refunded(card string) func(t testing.TB, healthy *process, m merchant, amount int64) {
-	return func(t testing.TB, healthy *process, m merchant, amount int64) {
-		refund := request{merchant: m, path: "/v1/refunds", form: map[string][]string{"charge": {made(t, charge(m, card, amount), healthy)}}, key: newKey()}
-		made(t, refund, healthy)
-	}
+// flow is what it is applied by.
+func (d delivery) flow() string { return "acquirer." + d.kind }
+
+func refundedTo(card string) func(s stage) {
+	return func(s stage) { s.new("/v1/refunds", "charge", s.made(s.charge(card))) }
 }
 
 var sold = []string{"1 × the card saw: sale", "1 × charge succeeded and captured", "1 × posted: charge", "1 × event charge.succeeded", "1 × audited: charge.create"}
 
 var deliveries = []delivery{
 	{
-		kind: acquirers.DisputeOpened,
-		prepare: func(t testing.TB, healthy *process, m merchant, amount int64) {
-			made(t, charge(m, "tok_createDispute", amount), healthy)
-		},
+		kind:    acquirers.DisputeOpened,
+		prepare: func(s stage) { s.made(s.charge("tok_createDispute")) },
 		leaves: append([]string{"1 × the card saw: chargeback", "1 × dispute needs_response", "1 × posted: dispute", "1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
 			"1 × audited: acquirer.dispute.opened", "2 × request finished", "1 × call executed"}, sold...),
 	},
 	{
 		kind: acquirers.DisputeClosed,
-		prepare: func(t testing.TB, healthy *process, m merchant, amount int64) {
-			won := request{merchant: m, path: "/v1/disputes/" + disputed(t, healthy, m, amount), form: map[string][]string{"evidence[uncategorized_text]": {"winning_evidence"}}, key: newKey()}
-			made(t, won, healthy)
+		prepare: func(s stage) {
+			_, dispute := s.disputed("tok_createDispute")
+			s.new("/v1/disputes/"+dispute, "evidence[uncategorized_text]", "winning_evidence")
 		},
 		leaves: append([]string{"1 × the card saw: chargeback", "1 × the card saw: chargeback_reversal", "1 × the card saw: approved", "1 × dispute won", "1 × posted: dispute", "1 × posted: dispute_reversal",
 			"1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn", "1 × event charge.dispute.updated", "1 × event charge.dispute.closed", "1 × event charge.dispute.funds_reinstated",
@@ -124,29 +92,27 @@ var deliveries = []delivery{
 	},
 	{
 		kind: acquirers.DisputeEscalated,
-		prepare: func(t testing.TB, healthy *process, m merchant, amount int64) {
-			inquiry := disputedBy(t, "tok_createDisputeInquiry", healthy, m, amount)
-			made(t, request{merchant: m, path: "/v1/disputes/" + inquiry, form: map[string][]string{"evidence[uncategorized_text]": {"escalate_inquiry_evidence"}}, key: newKey()}, healthy)
+		prepare: func(s stage) {
+			_, inquiry := s.disputed("tok_createDisputeInquiry")
+			s.new("/v1/disputes/"+inquiry, "evidence[uncategorized_text]", "escalate_inquiry_evidence")
 		},
 		leaves: append([]string{"1 × the card saw: chargeback", "1 × the card saw: approved", "1 × dispute needs_response", "1 × posted: dispute",
 			"1 × event charge.dispute.created", "2 × event charge.dispute.updated", "1 × event charge.dispute.funds_withdrawn",
 			"1 × audited: acquirer.dispute.opened", "1 × audited: dispute.update", "1 × audited: acquirer.dispute.escalated", "4 × request finished", "2 × call executed"}, sold...),
 	},
 	{
-		kind: acquirers.MovementSettled,
-		prepare: func(t testing.TB, healthy *process, m merchant, amount int64) {
-			made(t, charge(m, "tok_visa", amount), healthy)
-		},
-		leaves: append([]string{"1 × settled: sale", "1 × audited: acquirer.movement.settled", "2 × request finished", "1 × call executed"}, sold...),
+		kind:    acquirers.MovementSettled,
+		prepare: func(s stage) { s.sold() },
+		leaves:  append([]string{"1 × settled: sale", "1 × audited: acquirer.movement.settled", "2 × request finished", "1 × call executed"}, sold...),
 	},
 	{
-		kind: acquirers.RefundFailed, prepare: refunded("tok_refundFail"),
+		kind: acquirers.RefundFailed, prepare: refundedTo("tok_refundFail"),
 		leaves: append([]string{"1 × the card saw: refund", "1 × the card saw: refund_failed", "1 × refund failed", "1 × posted: refund", "1 × posted: refund_failure",
 			"1 × event refund.created", "1 × event charge.refunded", "1 × event refund.failed", "1 × event refund.updated", "1 × event charge.refund.updated",
 			"1 × audited: refund.create", "1 × audited: acquirer.refund.failed", "3 × request finished", "2 × call executed"}, sold...),
 	},
 	{
-		kind: acquirers.RefundSucceeded, prepare: refunded("tok_pendingRefund"),
+		kind: acquirers.RefundSucceeded, prepare: refundedTo("tok_pendingRefund"),
 		leaves: append([]string{"1 × the card saw: refund", "1 × refund succeeded", "1 × posted: refund",
 			"1 × event refund.created", "1 × event charge.refunded", "1 × event refund.updated", "1 × event charge.refund.updated",
 			"1 × audited: refund.create", "1 × audited: acquirer.refund.succeeded", "3 × request finished", "2 × call executed"}, sold...),
@@ -165,15 +131,16 @@ func TestEveryBoundaryOfADelivery(t *testing.T) {
 	for _, d := range deliveries {
 		t.Run(d.kind, func(t *testing.T) {
 			t.Parallel()
-			m, amount := i.merchant(t), newAmount()
-			d.prepare(t, healthy, m, amount)
+			s := i.stage(t, healthy)
+			d.prepare(s)
 			record := filepath.Join(t.TempDir(), "boundaries")
 			p := i.victim(t, record)
-			if status, err := notify(p, told(t, i.acquirer.journal, d.kind, amount), crashpoint.AtHeader, "0"); status != http.StatusOK {
+			if status, err := notify(p, told(t, i.acquirer.journal, d.kind, s.amount), crashpoint.AtHeader, "0"); status != http.StatusOK {
 				t.Fatalf("answered %d, %v", status, err)
 			}
 			p.leave()
-			i.wantBooks(t, m, amount, d.leaves...)
+			i.wantBooks(t, s.merchant, s.amount, d.leaves...)
+			i.wantFlow(t, s.merchant, d.flow())
 			text, err := os.ReadFile(record)
 			if err != nil {
 				t.Fatal(err)
@@ -191,9 +158,9 @@ func TestEveryBoundaryOfADelivery(t *testing.T) {
 }
 
 func (d delivery) die(t testing.TB, i *installation, healthy *process, at int) {
-	m, amount := i.merchant(t), newAmount()
-	d.prepare(t, healthy, m, amount)
-	body := told(t, i.acquirer.journal, d.kind, amount)
+	s := i.stage(t, healthy)
+	d.prepare(s)
+	body := told(t, i.acquirer.journal, d.kind, s.amount)
 	p := i.victim(t, "")
 	status, err := notify(p, body, crashpoint.AtHeader, strconv.Itoa(at))
 	if err == nil && !p.dies() {
@@ -204,5 +171,5 @@ func (d delivery) die(t testing.TB, i *installation, healthy *process, at int) {
 			t.Fatalf("the next delivery is answered %d, %v", status, err)
 		}
 	}
-	i.wantBooks(t, m, amount, d.leaves...)
+	i.wantBooks(t, s.merchant, s.amount, d.leaves...)
 }

@@ -3,13 +3,13 @@
 package crash_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,12 +21,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	acquirers "github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/crashpoint"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/inbox"
 	"github.com/ratchet-pay/ratchet/internal/payments"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -38,9 +40,10 @@ import (
 // be armed, and in a worker many jobs run at once: so each is done by a process of
 // its own, which is this very test binary, and does nothing else.
 type job struct {
-	name string
+	name  string
+	flows []string // what it runs, in order; none where it asks the engine for nothing
 	// prepare makes what the job will find due.
-	prepare func(t testing.TB, i *installation, healthy *process, m merchant, amount int64)
+	prepare func(s stage)
 	do      func(ctx context.Context, h *hand) error
 	leaves  []string // in the books, when a worker has come by
 }
@@ -54,10 +57,10 @@ type hand struct {
 
 var jobs = []job{
 	{
-		name: "daily payout",
-		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, _ int64) {
-			made(t, charge(m, "tok_bypassPending", earnings), healthy)
-			i.exec(t, "UPDATE accounts SET payout_schedule = 'daily' WHERE id = $1", m.account)
+		name: "daily payout", flows: []string{"payout.daily"},
+		prepare: func(s stage) {
+			s.earn()
+			s.exec("UPDATE accounts SET payout_schedule = 'daily' WHERE id = $1")
 		},
 		do: func(ctx context.Context, h *hand) error {
 			_, err := payments.MakeDailyPayouts(ctx, h.engine, h.pool)
@@ -67,10 +70,10 @@ var jobs = []job{
 			"2 × request finished", "2 × call executed"}, earned...),
 	},
 	{
-		name: "departure of a payout",
-		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, amount int64) {
-			made(t, payout(t, healthy, m, amount), healthy)
-			i.exec(t, "UPDATE payouts SET departs_at = now() - interval '1 second' WHERE account_id = $1", m.account)
+		name: "departure of a payout", flows: []string{"payout.depart"},
+		prepare: func(s stage) {
+			s.made(s.payout())
+			s.exec("UPDATE payouts SET departs_at = now() - interval '1 second' WHERE account_id = $1")
 		},
 		do: func(ctx context.Context, h *hand) error {
 			_, err := payments.MovePayouts(ctx, h.engine, h.pool)
@@ -80,10 +83,10 @@ var jobs = []job{
 			"1 × audited: payout.create", "1 × audited: payout.depart", "3 × request finished", "2 × call executed"}, earned...),
 	},
 	{
-		name: "arrival of a payout",
-		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, amount int64) {
-			made(t, payout(t, healthy, m, amount), healthy)
-			i.exec(t, "UPDATE payouts SET departs_at = now() - interval '2 seconds', arrives_at = now() - interval '1 second' WHERE account_id = $1", m.account)
+		name: "arrival of a payout", flows: []string{"payout.depart", "payout.arrive"},
+		prepare: func(s stage) {
+			s.made(s.payout())
+			s.exec("UPDATE payouts SET departs_at = now() - interval '2 seconds', arrives_at = now() - interval '1 second' WHERE account_id = $1")
 		},
 		do: func(ctx context.Context, h *hand) error {
 			for range 2 { // it departs, and has arrived
@@ -98,12 +101,10 @@ var jobs = []job{
 			"4 × request finished", "2 × call executed"}, earned...),
 	},
 	{
-		name: "lapse of an authorization",
-		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, amount int64) {
-			hold := charge(m, "tok_visa", amount)
-			hold.form.Set("capture", "false")
-			made(t, hold, healthy)
-			i.exec(t, lapseNow, m.account)
+		name: "lapse of an authorization", flows: []string{"charge.expire"},
+		prepare: func(s stage) {
+			s.made(s.hold())
+			s.exec(lapseNow)
 		},
 		do: func(ctx context.Context, h *hand) error { _, err := payments.ExpireLapsed(ctx, h.engine); return err },
 		leaves: []string{"1 × the card saw: hold", "1 × the card saw: release", "1 × charge succeeded", "1 × refund succeeded",
@@ -111,19 +112,19 @@ var jobs = []job{
 			"1 × audited: charge.create", "1 × audited: charge.expire", "2 × request finished", "2 × call executed"},
 	},
 	{
-		name: "lapse of what an intent holds",
-		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, amount int64) {
-			made(t, intent(m, "pm_card_visa", "manual", amount), healthy)
-			i.exec(t, lapseNow, m.account)
+		name: "lapse of what an intent holds", flows: []string{"payment_intent.cancel"},
+		prepare: func(s stage) {
+			s.made(s.intent("pm_card_visa", "manual"))
+			s.exec(lapseNow)
 		},
 		do:     func(ctx context.Context, h *hand) error { _, err := payments.ExpireLapsed(ctx, h.engine); return err },
 		leaves: append([]string{"1 × event charge.expired"}, leavesOf("cancellation of an intent")...),
 	},
 	{
-		name: "end of a checkout session's time",
-		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, amount int64) {
-			made(t, checkout(m, amount), healthy)
-			i.exec(t, "UPDATE checkout_sessions SET expires_at = now() - interval '1 second' WHERE account_id = $1", m.account)
+		name: "end of a checkout session's time", flows: []string{"checkout_session.expire"},
+		prepare: func(s stage) {
+			s.made(s.checkout())
+			s.exec("UPDATE checkout_sessions SET expires_at = now() - interval '1 second' WHERE account_id = $1")
 		},
 		do: func(ctx context.Context, h *hand) error {
 			_, err := payments.ExpireDueSessions(ctx, h.engine, 10)
@@ -132,13 +133,67 @@ var jobs = []job{
 		leaves: leavesOf("expiry of a checkout session"),
 	},
 	{
+		name: "word that money has become available", flows: []string{"balance.tell"},
+		prepare: func(s stage) { s.earn() },
+		do: func(ctx context.Context, h *hand) error {
+			_, err := payments.TellBalances(ctx, h.engine, h.pool)
+			return err
+		},
+		leaves: append([]string{"1 × event balance.available", "1 × audited: balance.tell", "1 × request finished: balance.tell", "1 × request finished", "1 × call executed"}, earned...),
+	},
+	{
+		name: "end of a test clock's advance", flows: []string{"test_clock.ready"},
+		prepare: func(s stage) {
+			s.new("/v1/test_helpers/test_clocks/"+s.clock()+"/advance", "frozen_time", "1700086400")
+			s.exec("UPDATE test_clocks SET advanced_at = now() - interval '4 seconds' WHERE account_id = $1")
+		},
+		do: func(ctx context.Context, h *hand) error {
+			_, err := payments.ReadyTestClocks(ctx, h.engine, h.pool)
+			return err
+		},
+		leaves: []string{"1 × clock ready", "1 × event test_helpers.test_clock.created", "1 × event test_helpers.test_clock.advancing", "1 × event test_helpers.test_clock.ready",
+			"1 × audited: test_clock.create", "1 × audited: test_clock.advance", "1 × audited: test_clock.ready", "3 × request finished"},
+	},
+	{
+		name: "message that came too early", flows: []string{"acquirer.dispute.closed"},
+		prepare: func(s stage) {
+			s.made(s.charge("tok_createDispute"))
+			opened := told(s, s.healthy.outside, acquirers.DisputeOpened, s.amount)
+			early := bytes.Replace(opened, []byte(acquirers.DisputeOpened), []byte(acquirers.DisputeClosed), 1)
+			s.hear(bytes.Replace(early, []byte(`"id":"`), []byte(`"outcome":"won","id":"early_`), 1))
+			s.hear(opened)
+			s.script("UPDATE inbox SET due_at = now() - interval '1 second' WHERE state = 'waiting'")
+		},
+		do: func(ctx context.Context, h *hand) error {
+			_, err := inbox.Open(h.pool, payments.ApplyNotification(h.engine), slog.New(slog.DiscardHandler)).ApplyDue(ctx)
+			return err
+		},
+		leaves: append([]string{"1 × the card saw: chargeback", "1 × dispute won", "1 × posted: dispute", "1 × posted: dispute_reversal",
+			"1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn", "1 × event charge.dispute.closed", "1 × event charge.dispute.funds_reinstated",
+			"1 × audited: acquirer.dispute.opened", "1 × audited: acquirer.dispute.closed", "3 × request finished", "1 × call executed"}, sold...),
+	},
+	{
+		name: "archiving of an answer",
+		prepare: func(s stage) {
+			s.new("/v1/customers")
+			s.script(`ALTER TABLE requests DISABLE TRIGGER requests_turn_one_way;
+				UPDATE requests SET expires_at = now() - interval '1 second';
+				ALTER TABLE requests ENABLE ALWAYS TRIGGER requests_turn_one_way`)
+		},
+		do: func(ctx context.Context, h *hand) error {
+			_, err := idempotency.Reap(ctx, h.pool, 10)
+			return err
+		},
+		leaves: []string{"1 × customer", "1 × event customer.created", "1 × audited: customer.create", "1 × request archived", "1 × answer archived"},
+	},
+	{
 		name: "delivery to a webhook endpoint",
-		prepare: func(t testing.TB, i *installation, healthy *process, m merchant, _ int64) {
-			shop := listen(t)
-			made(t, request{merchant: m, path: "/v1/webhook_endpoints", form: url.Values{"url": {shop.url}, "enabled_events[]": {"customer.created"}}, key: newKey()}, healthy)
-			made(t, request{merchant: m, path: "/v1/customers", form: url.Values{}, key: newKey()}, healthy)
+		prepare: func(s stage) {
+			shop := listen(s)
+			s.new("/v1/webhook_endpoints", "url", shop.url, "enabled_events[]", "customer.created")
+			s.new("/v1/customers")
 			// However often it was told, and by whom: it is one event, and it was told.
-			t.Cleanup(func() { shop.wantOneEvent(t) })
+			s.Cleanup(func() { shop.wantOneEvent(s) })
 		},
 		do: func(ctx context.Context, h *hand) error {
 			var to webhook.EndpointKey
@@ -150,18 +205,11 @@ var jobs = []job{
 			_, err := deliverer.Deliver(ctx, to)
 			return err
 		},
-		leaves: []string{"1 × delivery succeeded", "1 × event customer.created", "1 × audited: webhook_endpoint.create", "1 × audited: customer.create", "2 × request finished"},
+		leaves: []string{"1 × endpoint enabled", "1 × customer", "1 × delivery succeeded", "1 × event customer.created", "1 × audited: webhook_endpoint.create", "1 × audited: customer.create", "2 × request finished"},
 	},
 }
 
 const lapseNow = "UPDATE charges SET capture_before = now() - interval '1 second' WHERE account_id = $1"
-
-func (i *installation) exec(t testing.TB, sql string, args ...any) {
-	t.Helper()
-	if tag, err := i.db.Exec(t.Context(), sql, args...); err != nil || tag.RowsAffected() != 1 {
-		t.Fatalf("%s: %d rows, %v", sql, tag.RowsAffected(), err)
-	}
-}
 
 // shop is a merchant's server that takes what it is told.
 type shop struct {
@@ -238,10 +286,10 @@ const jobSample = 6
 func (j job) die(t *testing.T, a *acquirer, at int, record string) {
 	i := installOnFastServer(t, a)
 	i.env = append(i.env, "RATCHET_WEBHOOK_ALLOW_LOOPBACK=1")
-	m, amount := i.merchant(t), newAmount()
-	healthy := i.serve(t)
-	j.prepare(t, i, healthy, m, amount)
-	healthy.leave()
+	s := i.stage(t, i.serve(t))
+	j.prepare(s)
+	s.healthy.leave()
+	before := number(t, i.db, "SELECT count(*) FROM audit_events")
 
 	victim := exec.Command(os.Args[0])
 	victim.Env = append(append(os.Environ(), i.env...), crashpoint.Enable+"=1", crashpoint.Record+"="+record, jobVar+"="+j.name, jobAtVar+"="+strconv.Itoa(at))
@@ -250,9 +298,15 @@ func (j job) die(t *testing.T, a *acquirer, at int, record string) {
 	if killed := is && status.Signaled() && status.Signal() == syscall.SIGKILL; killed != (at > 0) || at == 0 && err != nil {
 		t.Fatalf("killed: %v, %v\n%s", killed, err, out)
 	}
+	if at == 0 {
+		ran, err := lines(t.Context(), i.db, "SELECT operation FROM audit_events ORDER BY at OFFSET @before", pgx.StrictNamedArgs{"before": before})
+		if err != nil || !slices.Equal(ran, j.flows) {
+			t.Errorf("the flows that ran are %q, not %q (%v)", ran, j.flows, err)
+		}
+	}
 	i.work(t)
 	deadline := time.Now().Add(patience)
-	for got, want := i.books(t, m, amount), sorted(j.leaves); !slices.Equal(got, want); got = i.books(t, m, amount) {
+	for got, want := i.books(t, s.merchant, s.amount, j.leaves), sorted(j.leaves); !slices.Equal(got, want); got = i.books(t, s.merchant, s.amount, j.leaves) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the books are\n%s\nand should be\n%s", list(got), list(want))
 		}

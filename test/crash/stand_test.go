@@ -3,6 +3,7 @@
 package crash_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -119,7 +120,13 @@ type request struct {
 	form url.Values
 	key  string
 	page bool // for a person: it has no API key, and its idempotency key is not sent
+
+	method string // "" is POST
 }
+
+// replayed says whether the request can be sent again for the very same answer: a
+// page shows how things stand, and what has been deleted is not found again.
+func (r request) replayed() bool { return !r.page && r.method == "" }
 
 // charge is the request for a charge with the card of a token.
 func charge(m merchant, token string, amount int64) request {
@@ -172,7 +179,7 @@ func (r request) to(p *process, headers ...string) (answer, error) {
 }
 
 func (r request) by(client *http.Client, p *process, headers ...string) (answer, error) {
-	q, err := http.NewRequest(http.MethodPost, "http://"+p.addr+r.path, strings.NewReader(r.form.Encode()))
+	q, err := http.NewRequest(cmp.Or(r.method, http.MethodPost), "http://"+p.addr+r.path, strings.NewReader(r.form.Encode()))
 	if err != nil {
 		return answer{}, err
 	}

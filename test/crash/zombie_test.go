@@ -36,7 +36,7 @@ func TestZombie(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			at := c.at(c.boundaries(t, finishers[0]))
+			at := c.at(c.live(t, finishers[0]))
 			for _, f := range finishers {
 				t.Run(f.name, func(t *testing.T) {
 					t.Parallel()
@@ -76,8 +76,8 @@ func (o operation) halt(t *testing.T, f *finisher, at int) {
 	if at == 0 {
 		t.Fatal("there is no such boundary any more")
 	}
-	m, amount := f.merchant(t), newAmount()
-	r := o.request(t, f.healthy, m, amount)
+	s := f.stage(t, f.healthy)
+	r := o.request(s)
 	zombie := f.victim(t, "")
 	type outcome struct {
 		answer
@@ -108,10 +108,10 @@ func (o operation) halt(t *testing.T, f *finisher, at int) {
 	if zombie.said("attempt failed") {
 		t.Error("not the fence refused the commit of the process that was stopped, but a rule behind it")
 	}
-	if epoch := number(t, f.db, "SELECT max(j.epoch) FROM journal j JOIN requests r ON r.id = j.request_id WHERE r.account_id = $1 AND r.key = $2", m.account, r.key); epoch < 2 {
+	if epoch := number(t, f.db, "SELECT max(j.epoch) FROM journal j JOIN requests r ON r.id = j.request_id WHERE r.account_id = $1 AND r.key = $2", s.account, r.key); epoch < 2 {
 		t.Errorf("the request was finished under epoch %d: nobody took it over", epoch)
 	}
 	r.wantReplay(t, zombie, first)
 	r.wantReplay(t, f.healthy, first)
-	f.wantBooks(t, m, amount, o.leaves...)
+	f.wantBooks(t, s.merchant, s.amount, o.leaves...)
 }

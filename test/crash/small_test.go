@@ -1,0 +1,121 @@
+//go:build unix
+
+package crash_test
+
+import "net/http"
+
+// smallOperations ask nobody: each is one transaction, of which all is there or
+// nothing. What they leave is what the same request leaves where nobody dies.
+var smallOperations = []operation{
+	small("charge.update", func(s stage) request { return s.post("/v1/charges/"+s.sold(), "description", "Sledge") }),
+	small("refund.update", func(s stage) request { return s.post("/v1/refunds/"+s.refunded(), "metadata[order]", "7") }),
+	refused("refund.cancel", func(s stage) request { return s.post("/v1/refunds/" + s.refunded() + "/cancel") }),
+	refused("refund.expire", func(s stage) request { return s.post("/v1/test_helpers/refunds/" + s.refunded() + "/expire") }),
+
+	small("customer.update", func(s stage) request { return s.post("/v1/customers/"+s.new("/v1/customers"), "name", "Jenny Rosen") }),
+	small("customer.delete", func(s stage) request { return s.del("/v1/customers/" + s.customer()) }),
+	small("card.create", func(s stage) request { return s.post("/v1/customers/"+s.customer()+"/sources", "source", "tok_visa") }),
+	small("card.update", func(s stage) request { return s.post(s.card(), "exp_year", "2044") }),
+	small("card.delete", func(s stage) request { return s.del(s.card()) }),
+	small("token.create", func(s stage) request {
+		return s.post("/v1/tokens", "card[number]", "4242424242424242", "card[exp_month]", "12", "card[exp_year]", "2044", "card[cvc]", "123")
+	}),
+	small("payment_method.create", func(s stage) request { return s.post("/v1/payment_methods", "type", "card", "card[token]", s.token()) }),
+	small("payment_method.update", func(s stage) request { return s.post("/v1/payment_methods/"+s.attached(), "metadata[order]", "7") }),
+	small("payment_method.detach", func(s stage) request { return s.post("/v1/payment_methods/" + s.attached() + "/detach") }),
+
+	small("payment_intent.create", func(s stage) request { return s.post("/v1/payment_intents", "amount", s.money(), "currency", "usd") }),
+	small("payment_intent.update", func(s stage) request {
+		return s.post("/v1/payment_intents/"+s.waiting("pm_card_visa"), "payment_method", "pm_card_mastercard")
+	}),
+	refused("payment_intent.increment_authorization", func(s stage) request {
+		return s.post("/v1/payment_intents/"+s.made(s.intent("pm_card_visa", "manual"))+"/increment_authorization", "amount", "99999")
+	}),
+	small("setup_intent.create", func(s stage) request { return s.setup() }),
+	small("setup_intent.update", func(s stage) request {
+		return s.post("/v1/setup_intents/"+s.made(s.setup()), "payment_method", "pm_card_visa")
+	}),
+	small("setup_intent.cancel", func(s stage) request { return s.post("/v1/setup_intents/" + s.made(s.setup()) + "/cancel") }),
+
+	small("product.create", func(s stage) request {
+		return s.post("/v1/products", "name", "Sledge", "default_price_data[currency]", "usd", "default_price_data[unit_amount]", s.money())
+	}),
+	small("product.update", func(s stage) request { return s.post("/v1/products/"+s.product(), "name", "Toboggan") }),
+	small("product.delete", func(s stage) request { return s.del("/v1/products/" + s.product()) }),
+	small("price.create", func(s stage) request {
+		return s.post("/v1/prices", "currency", "usd", "unit_amount", s.money(), "product_data[name]", "Sledge")
+	}),
+	small("price.update", func(s stage) request {
+		return s.post("/v1/prices/"+s.new("/v1/prices", "currency", "usd", "unit_amount", s.money(), "product", s.product()), "active", "false")
+	}),
+	small("checkout_session.create", func(s stage) request { return s.checkout() }),
+	small("checkout_session.update", func(s stage) request {
+		return s.post("/v1/checkout/sessions/"+s.made(s.checkout()), "metadata[order]", "7")
+	}),
+
+	small("dispute.update", func(s stage) request {
+		_, dispute := s.disputed("tok_createDispute")
+		return s.post("/v1/disputes/"+dispute, "evidence[customer_name]", "Jenny Rosen", "submit", "false")
+	}),
+	small("payout.update", func(s stage) request { return s.post("/v1/payouts/"+s.made(s.payout()), "metadata[order]", "7") }),
+
+	small("webhook_endpoint.update", func(s stage) request { return s.post("/v1/webhook_endpoints/"+s.endpoint(), "disabled", "true") }),
+	small("webhook_endpoint.delete", func(s stage) request { return s.del("/v1/webhook_endpoints/" + s.endpoint()) }),
+	small("event.retry", func(s stage) request {
+		s.new("/v1/customers")
+		var events struct{ Data []struct{ ID string } }
+		s.read("/v1/events?type=customer.created", &events)
+		return s.post("/v1/events/"+events.Data[0].ID+"/retry", "webhook_endpoint", s.endpoint())
+	}),
+
+	small("test_clock.create", func(s stage) request { return s.post("/v1/test_helpers/test_clocks", "frozen_time", "1700000000") }),
+	small("test_clock.advance", func(s stage) request {
+		return s.post("/v1/test_helpers/test_clocks/"+s.clock()+"/advance", "frozen_time", "1700086400")
+	}).withoutWorker(),
+	small("test_clock.delete", func(s stage) request {
+		clock := s.clock()
+		s.new("/v1/customers", "test_clock", clock)
+		return s.del("/v1/test_helpers/test_clocks/" + clock)
+	}),
+}
+
+func small(flow string, request func(s stage) request) operation {
+	return operation{name: flow, flow: flow, small: true, inside: true, status: http.StatusOK, request: request}
+}
+
+// refused is a small operation whose outcome is that it cannot be done.
+func refused(flow string, request func(s stage) request) operation {
+	o := small(flow, request)
+	o.status = http.StatusBadRequest
+	return o
+}
+
+func (o operation) withoutWorker() operation {
+	o.alone = true
+	return o
+}
+
+func (s stage) refunded() string { return s.new("/v1/refunds", "charge", s.sold()) }
+
+func (s stage) customer() string { return s.new("/v1/customers", "payment_method", "pm_card_visa") }
+
+// card is the address of a customer's card.
+func (s stage) card() string {
+	sources := "/v1/customers/" + s.customer() + "/sources"
+	return sources + "/" + s.new(sources, "source", "tok_visa")
+}
+
+func (s stage) token() string {
+	return s.new("/v1/tokens", "card[number]", "4242424242424242", "card[exp_month]", "12", "card[exp_year]", "2044")
+}
+
+// attached is the id of a customer's payment method.
+func (s stage) attached() string {
+	return s.new("/v1/payment_methods/pm_card_visa/attach", "customer", s.new("/v1/customers"))
+}
+
+func (s stage) product() string { return s.new("/v1/products", "name", "Sledge") }
+
+func (s stage) endpoint() string {
+	return s.new("/v1/webhook_endpoints", "url", "https://shop.example.com/", "enabled_events[]", "*")
+}
