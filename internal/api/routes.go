@@ -110,6 +110,8 @@ func routes() []route {
 		post("/v1/refunds/{refund}/cancel", payments.CancelRefund, "refund"),
 		post("/v1/test_helpers/refunds/{refund}/expire", payments.ExpireRefund, "refund"),
 
+		get("/v1/setup_attempts", payments.ListSetupAttempts, "list:setup_attempt"),
+
 		post("/v1/setup_intents", payments.CreateSetupIntent, "setup_intent"),
 		get("/v1/setup_intents", payments.ListSetupIntents, "list:setup_intent"),
 		get("/v1/setup_intents/{intent}", payments.RetrieveSetupIntent, "setup_intent").openToPublishableKeys(),

@@ -186,7 +186,7 @@ var operations = []operation{
 			waiting := made(t, setup(m), healthy)
 			return request{merchant: m, path: "/v1/setup_intents/" + waiting + "/confirm", form: url.Values{"payment_method": {"pm_card_visa"}}, key: newKey()}
 		},
-		leaves: []string{"1 × setup succeeded", "1 × event setup_intent.created", "1 × event setup_intent.succeeded",
+		leaves: []string{"1 × setup succeeded", "1 × attempt succeeded", "1 × event setup_intent.created", "1 × event setup_intent.succeeded",
 			"1 × audited: setup_intent.create", "1 × audited: setup_intent.confirm", "2 × request finished", "1 × call executed"},
 	},
 	{
@@ -198,7 +198,7 @@ var operations = []operation{
 			challenge := challengeOf(t, asks, healthy)
 			return request{merchant: m, path: "/3d_secure/" + challenge, form: url.Values{"result": {"pass"}}, key: challenge, page: true}
 		},
-		leaves: []string{"1 × setup succeeded", "1 × event setup_intent.created", "1 × event setup_intent.requires_action", "1 × event setup_intent.succeeded",
+		leaves: []string{"1 × setup succeeded", "1 × attempt succeeded", "1 × event setup_intent.created", "1 × event setup_intent.requires_action", "1 × event setup_intent.succeeded",
 			"1 × audited: setup_intent.create", "1 × audited: setup_intent.authenticate", "2 × request finished", "2 × call executed"},
 	},
 	{
