@@ -27,6 +27,7 @@ func routes() []route {
 		post("/v1/charges/{charge}/refunds", payments.RefundCharge, "refund"),
 		get("/v1/charges/{charge}/refunds", payments.ListChargeRefunds, "list:refund"),
 		get("/v1/charges/{charge}/refunds/{refund}", payments.RetrieveChargeRefund, "refund"),
+		post("/v1/charges/{charge}/refunds/{refund}", payments.UpdateChargeRefund, "refund"),
 
 		post("/v1/checkout/sessions", payments.CreateCheckoutSession, "checkout.session"),
 		get("/v1/checkout/sessions", payments.ListCheckoutSessions, "list:checkout.session"),

@@ -51,6 +51,9 @@ var CreateSetupIntent = phase.Define("setup_intent.create", 1,
 	if in.PaymentMethodTypes != nil && in.AutomaticPaymentMethods != nil && in.AutomaticPaymentMethods.Enabled {
 		return apierror.Invalid("", "You may only specify one of these parameters: automatic_payment_methods, payment_method_types.").WithCode("parameters_exclusive")
 	}
+	if _, err := in.Metadata.New(); err != nil {
+		return err
+	}
 	confirm := ConfirmParams{ReturnURL: in.ReturnURL, UseStripeSDK: in.UseStripeSDK}
 	if err := confirm.check(in.Confirm); err != nil {
 		return err
