@@ -83,7 +83,7 @@ func pretty(body []byte) string {
 
 // pages of the objects that ids name, by the ids' prefixes.
 var pagesOf = map[string]string{
-	"ch": "/dashboard/payments/", "pi": "/dashboard/payments/", "re": "/dashboard/search?q=", "seti": "/dashboard/search?q=",
+	"ch": "/dashboard/payments/", "pi": "/dashboard/payments/", "re": "/dashboard/search?q=", "seti": "/dashboard/search?q=", "setatt": "/dashboard/search?q=",
 	"cs": "/dashboard/checkout/", "cus": "/dashboard/customers/", "pm": "/dashboard/search?q=", "card": "/dashboard/search?q=",
 	"clock": "/dashboard/search?q=", "prod": "/dashboard/search?q=", "price": "/dashboard/search?q=", "du": "/dashboard/disputes/", "po": "/dashboard/payouts/",
 	"evt": "/dashboard/events/", "we": "/dashboard/webhooks/", "req": "/dashboard/requests/", "txn": "/dashboard/ledger/",

@@ -68,6 +68,8 @@ func TestShow(t *testing.T) {
 			}
 			return dispute != ""
 		})
+		tried := d.make(t, "/v1/setup_intents", "payment_method_types[]", "card", "confirm", "true", "payment_method", "pm_card_visa")
+		attempt := d.ask(t, http.MethodGet, "", "/v1/setup_intents/"+tried)["latest_attempt"].(string)
 		posting := d.ask(t, http.MethodGet, "", "/v1/charges/"+charge)["balance_transaction"].(string)
 		event := d.ask(t, http.MethodGet, "", "/v1/events?limit=1")["data"].([]any)[0].(map[string]any)["id"].(string)
 		for kind, c := range map[string]struct{ id, told string }{
@@ -75,6 +77,7 @@ func TestShow(t *testing.T) {
 			"refund":           {d.make(t, "/v1/refunds", "charge", charge, "amount", "100"), "POST /v1/refunds"},
 			"payment_intent":   {d.make(t, "/v1/payment_intents", "amount", "900", "currency", "usd", "payment_method_types[]", "card"), "payment_intent.created"},
 			"setup_intent":     {d.make(t, "/v1/setup_intents", "payment_method_types[]", "card"), "setup_intent.created"},
+			"setup_attempt":    {attempt, "setup_intent.succeeded"},
 			"payment_method":   {method, "POST /v1/payment_methods"},
 			"card":             {card, "sources"},
 			"customer":         {customer, "customer.created"},

@@ -27,6 +27,7 @@ func routes() []route {
 		post("/v1/charges/{charge}/refunds", payments.RefundCharge, "refund"),
 		get("/v1/charges/{charge}/refunds", payments.ListChargeRefunds, "list:refund"),
 		get("/v1/charges/{charge}/refunds/{refund}", payments.RetrieveChargeRefund, "refund"),
+		post("/v1/charges/{charge}/refunds/{refund}", payments.UpdateChargeRefund, "refund"),
 
 		post("/v1/checkout/sessions", payments.CreateCheckoutSession, "checkout.session"),
 		get("/v1/checkout/sessions", payments.ListCheckoutSessions, "list:checkout.session"),
@@ -109,6 +110,8 @@ func routes() []route {
 		post("/v1/refunds/{refund}", payments.UpdateRefund, "refund"),
 		post("/v1/refunds/{refund}/cancel", payments.CancelRefund, "refund"),
 		post("/v1/test_helpers/refunds/{refund}/expire", payments.ExpireRefund, "refund"),
+
+		get("/v1/setup_attempts", payments.ListSetupAttempts, "list:setup_attempt"),
 
 		post("/v1/setup_intents", payments.CreateSetupIntent, "setup_intent"),
 		get("/v1/setup_intents", payments.ListSetupIntents, "list:setup_intent"),

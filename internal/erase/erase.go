@@ -72,7 +72,7 @@ var erasures = []struct {
 }{
 	{"customers", eraseCustomers, (*scope).byObject}, {"cards", eraseCards, (*scope).byObject}, {"tokens", eraseTokens, (*scope).byObject},
 	{"payment_methods", eraseMethods, (*scope).byObject}, {"payment_intents", eraseIntents, (*scope).byObject},
-	{"setup_intents", eraseSetups, (*scope).byObject}, {"charges", eraseCharges, (*scope).byObject}, {"refunds", eraseRefunds, (*scope).byObject},
+	{"setup_intents", eraseSetups, (*scope).byObject}, {"setup_attempts", eraseTries, (*scope).byObject}, {"charges", eraseCharges, (*scope).byObject}, {"refunds", eraseRefunds, (*scope).byObject},
 	{"disputes", eraseDisputes, (*scope).byObject}, {"checkout_sessions", eraseSessions, (*scope).byObject}, {"checkout_items", eraseItems, (*scope).byObject},
 	{"ledger_postings", erasePostings, (*scope).byObject}, {"webhook_attempts", eraseAttempts, (*scope).byBoth}, {"events", eraseEvents, (*scope).byBoth},
 	{"requests", eraseRequests, (*scope).byRequest}, {"archived_answers", eraseArchive, (*scope).byRequest}, {"audit_events", eraseTrail, (*scope).byRequest},
@@ -90,6 +90,7 @@ const (
 	eraseMethods  = `UPDATE payment_methods SET card = impersonal(card), billing_details = impersonal(billing_details), metadata = '{}'` + theObjects
 	eraseIntents  = `UPDATE payment_intents SET description = NULL, metadata = '{}', receipt_email = NULL, shipping = impersonal(shipping), last_payment_error = impersonal(last_payment_error)` + theObjects
 	eraseSetups   = `UPDATE setup_intents SET description = NULL, metadata = '{}', last_setup_error = impersonal(last_setup_error)` + theObjects
+	eraseTries    = `UPDATE setup_attempts SET setup_error = impersonal(setup_error) WHERE account_id = @account_id AND setup_intent_id = ANY (@objects::text[]) AND setup_error IS NOT NULL`
 	eraseCharges  = `UPDATE charges SET card = impersonal(card), description = NULL, metadata = '{}', receipt_email = NULL, shipping = impersonal(shipping)` + theObjects
 	eraseRefunds  = `UPDATE refunds SET metadata = '{}'` + theObjects
 	eraseDisputes = `UPDATE disputes SET evidence = impersonal(evidence, true), metadata = '{}'` + theObjects

@@ -166,6 +166,8 @@ func (s *shop) lives(t *testing.T) (customer string) {
 	s.post(t, "/v1/payment_intents", intent+customer+"&payment_method="+method)
 	s.ask(t, http.MethodPost, "/v1/payment_intents", intent+customer+"&payment_method=pm_card_chargeDeclined", "")
 	s.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&metadata[who]="+anybody+"&payment_method="+method+"&customer="+customer)
+	s.ask(t, http.MethodPost, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&customer="+customer+
+		"&payment_method_data[type]=card&payment_method_data[card][token]=tok_chargeDeclined&payment_method_data[billing_details][name]="+anybody, "")
 	s.checkOut(t, "&payment_intent_data[description]="+anybody+"&customer="+customer)
 	s.dispute(t, "&customer="+customer)
 	return customer
@@ -217,7 +219,7 @@ func TestErase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"customers", "charges", "refunds", "payment_methods", "payment_intents", "setup_intents", "cards", "events", "requests", "audit_events", "ledger_postings",
+		for _, want := range []string{"customers", "charges", "refunds", "payment_methods", "payment_intents", "setup_intents", "setup_attempts", "cards", "events", "requests", "audit_events", "ledger_postings",
 			"disputes", "checkout_sessions"} {
 			if !has(counts, want) {
 				t.Errorf("nothing was erased from %s", want)

@@ -64,6 +64,7 @@ const findObjects = `
 	UNION SELECT id FROM checkout_sessions
 	WHERE account_id = @account_id AND (customer_id = @subject OR payment_intent_id IN (SELECT id FROM intents) OR setup_intent_id IN (SELECT id FROM intents))
 	UNION SELECT payment_method_id FROM intents WHERE payment_method_id IS NOT NULL
+	UNION SELECT payment_method_id FROM setup_attempts WHERE account_id = @account_id AND setup_intent_id IN (SELECT id FROM intents)
 	UNION SELECT id FROM paid
 	UNION SELECT id FROM refunds WHERE account_id = @account_id AND charge_id IN (SELECT id FROM paid)
 	UNION SELECT id FROM disputes WHERE account_id = @account_id AND charge_id IN (SELECT id FROM paid)

@@ -112,13 +112,15 @@ func (d *decoder) invalidf(format string, args ...any) {
 
 // refuseEmpty is for what can not be unset.
 func (d *decoder) refuseEmpty() {
-	if d.invalid != nil {
-		return
+	if d.invalid == nil {
+		d.invalid = cannotUnset(Quote(d.at()))
 	}
-	name := Quote(d.at())
-	d.invalidf("You passed an empty string for '%s'. We assume empty values are an attempt to unset a parameter; "+
-		"however '%s' cannot be unset. You should remove '%s' from your request or supply a non-empty value.", name, name, name)
-	d.invalid.WithCode("parameter_invalid_empty")
+}
+
+func cannotUnset(name string) *apierror.Error {
+	return apierror.Invalid(name, "You passed an empty string for '%s'. We assume empty values are an attempt to unset a parameter; "+
+		"however '%s' cannot be unset. You should remove '%s' from your request or supply a non-empty value.", name, name, name).
+		WithCode("parameter_invalid_empty")
 }
 
 // maxUnknown is how many unknown names are gathered; the message shows fewer.

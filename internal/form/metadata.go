@@ -20,7 +20,7 @@ const (
 //
 //	metadata[k]=v  sets k
 //	metadata[k]=   removes k
-//	metadata=      removes everything
+//	metadata=      removes everything, of what is there already
 type Metadata struct {
 	Clear bool              `json:"clear,omitempty"`
 	Set   map[string]string `json:"set,omitempty"`
@@ -42,6 +42,15 @@ func (m Metadata) Apply(old map[string]string) (map[string]string, error) {
 		return nil, tooManyKeys(len(merged))
 	}
 	return merged, nil
+}
+
+// New returns the metadata of something that is being made and from which, at
+// Stripe, nothing can be taken away: metadata= is refused.
+func (m Metadata) New() (map[string]string, error) {
+	if m.Clear {
+		return nil, cannotUnset("metadata")
+	}
+	return m.Apply(nil)
 }
 
 func tooManyKeys(count int) *apierror.Error {

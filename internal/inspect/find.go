@@ -25,6 +25,7 @@ const subjects = `
 	UNION ALL SELECT 'refund', o.account_id, o.id FROM accounts a JOIN refunds o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'payment_intent', o.account_id, o.id FROM accounts a JOIN payment_intents o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'setup_intent', o.account_id, o.id FROM accounts a JOIN setup_intents o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'setup_attempt', o.account_id, o.id FROM accounts a JOIN setup_attempts o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'checkout_session', o.account_id, o.id FROM accounts a JOIN checkout_sessions o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'customer', o.account_id, o.id FROM accounts a JOIN customers o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'payment_method', o.account_id, o.id FROM accounts a JOIN payment_methods o ON o.account_id = a.id AND o.id = @name
@@ -63,6 +64,7 @@ const family = `
 		UNION SELECT charge_id FROM refunds WHERE account_id = @account_id AND id = @id
 		UNION SELECT charge_id FROM disputes WHERE account_id = @account_id AND id = @id
 		UNION SELECT charge_id FROM settlements WHERE account_id = @account_id AND id = @id
+		UNION SELECT setup_intent_id FROM setup_attempts WHERE account_id = @account_id AND id = @id
 	), intents AS (
 		SELECT id FROM named
 		UNION SELECT c.payment_intent_id FROM charges c JOIN named n ON n.id = c.id WHERE c.account_id = @account_id AND c.payment_intent_id IS NOT NULL
@@ -88,6 +90,7 @@ const requestsOf = `
 	UNION SELECT request_id FROM refunds WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM payment_intents WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM setup_intents WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM setup_attempts WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM checkout_sessions WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM customers WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM payment_methods WHERE account_id = @account_id AND id = ANY (@ids::text[])

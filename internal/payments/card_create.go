@@ -26,7 +26,7 @@ var CreateCard = phase.Define("card.create", 1,
 	if err := customerExists(ctx, db, viewer(caller), in.Customer); err != nil {
 		return err
 	}
-	if _, err := in.Metadata.Apply(nil); err != nil {
+	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
 	in.Found, err = sourceFromToken(ctx, db, viewer(caller), "source", in.Source)

@@ -92,7 +92,7 @@ func checkSession(ctx context.Context, db phase.Reader, caller phase.Caller, in 
 	if err := in.checkExpiry(caller.At); err != nil {
 		return err
 	}
-	if _, err := in.Metadata.Apply(nil); err != nil {
+	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
 	if err := in.checkCustomer(ctx, db, viewer(caller)); err != nil {
@@ -179,7 +179,7 @@ func (d *PaymentIntentData) check(ctx context.Context, db phase.Reader, caller p
 	if d == nil {
 		return nil
 	}
-	if _, err := d.Metadata.Apply(nil); err != nil {
+	if _, err := d.Metadata.New(); err != nil {
 		return within("payment_intent_data", err)
 	}
 	params := d.params()

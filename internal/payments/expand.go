@@ -57,8 +57,12 @@ var expandable = map[string]map[string][]string{
 	"product":      {"default_price": {"price"}, "tax_code": nil},
 	"payment_page": {},
 	"setup_intent": {
-		"customer": {"customer"}, "payment_method": {"payment_method"},
-		"application": nil, "latest_attempt": nil, "mandate": nil, "on_behalf_of": nil, "single_use_mandate": nil,
+		"customer": {"customer"}, "latest_attempt": {"setup_attempt"}, "payment_method": {"payment_method"},
+		"application": nil, "mandate": nil, "on_behalf_of": nil, "single_use_mandate": nil,
+	},
+	"setup_attempt": {
+		"customer": {"customer"}, "payment_method": {"payment_method"}, "setup_intent": {"setup_intent"},
+		"application": nil, "on_behalf_of": nil,
 	},
 	"invoice_settings": {"default_payment_method": {"payment_method"}}, // not an object of its own
 	"token":            {},
@@ -89,10 +93,11 @@ var loaders = map[string]func(ctx context.Context, db phase.Reader, v Viewer, id
 	"price": loadWire[Price](priceByID),
 	"prod":  loadWire[Product](productByID),
 
-	"seti": loadWire[SetupIntent](setupByID),
-	"po":   loadWire[Payout](payoutByID),
-	"txn":  loadWire[BalanceTransaction](balanceTransactionByID),
-	"du":   loadWire[Dispute](disputeByID),
+	"seti":   loadWire[SetupIntent](setupByID),
+	"setatt": loadWire[SetupAttempt](setupAttemptByID),
+	"po":     loadWire[Payout](payoutByID),
+	"txn":    loadWire[BalanceTransaction](balanceTransactionByID),
+	"du":     loadWire[Dispute](disputeByID),
 
 	"clock": loadWire[TestClock](testClockByID),
 }

@@ -11,7 +11,7 @@ import (
 func Register(ctx context.Context, e *phase.Engine) error {
 	return e.Register(ctx,
 		CreateCharge, CaptureCharge, UpdateCharge,
-		CreateRefund, RefundCharge, RefundWholeCharge, UpdateRefund,
+		CreateRefund, RefundCharge, RefundWholeCharge, UpdateRefund, UpdateChargeRefund,
 		CreateCustomer, UpdateCustomer, DeleteCustomer,
 		CreateCard, UpdateCard, DeleteCard,
 		CreateToken,

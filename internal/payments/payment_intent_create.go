@@ -95,7 +95,7 @@ func checkIntent(ctx context.Context, db phase.Reader, caller phase.Caller, in *
 	if err := money.Check(in.Amount, in.Currency); err != nil {
 		return err
 	}
-	if _, err := in.Metadata.Apply(nil); err != nil {
+	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
 	if in.PaymentMethodTypes != nil && in.AutomaticPaymentMethods != nil && in.AutomaticPaymentMethods.Enabled {

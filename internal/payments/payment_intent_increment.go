@@ -41,7 +41,7 @@ var IncrementAuthorization = phase.Define("payment_intent.increment_authorizatio
 	if err := checkDescriptors(in.StatementDescriptor, nil); err != nil {
 		return err
 	}
-	if _, err := in.Metadata.Apply(nil); err != nil {
+	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
 	intent, err := readIntent(ctx, db, viewer(caller), in.ID, "")

@@ -122,11 +122,15 @@ func (m *PaymentMethod) wire() any {
 		Customer: m.CustomerID, Livemode: m.Livemode, Metadata: m.Metadata, Type: "card",
 		Card: methodCard{
 			Brand: card.Brand, Country: card.Country, DisplayBrand: card.Brand, ExpMonth: card.ExpMonth, ExpYear: card.ExpYear,
-			Checks:      cardChecks{unchecked(m.BillingDetails.Address.Line1), unchecked(m.BillingDetails.Address.PostalCode), card.CVCCheck},
-			Fingerprint: card.Fingerprint, Funding: card.Funding, Last4: card.Last4, Networks: methodNetworks{Available: []string{card.Brand}},
+			Checks: m.checks(), Fingerprint: card.Fingerprint, Funding: card.Funding, Last4: card.Last4, Networks: methodNetworks{Available: []string{card.Brand}},
 			RegulatedStatus: "unregulated", ThreeDSecureUsage: threeDSecureUsage{card.supports3DS()},
 		},
 	}
+}
+
+func (m *PaymentMethod) checks() cardChecks {
+	address := m.BillingDetails.Address
+	return cardChecks{unchecked(address.Line1), unchecked(address.PostalCode), m.Card.CVCCheck}
 }
 
 // supports3DS says whether the card's issuer can be asked to authenticate.

@@ -50,8 +50,8 @@ func (d *PaymentMethodData) recognize(ctx context.Context, db phase.Reader, call
 	}
 	method := newMethod(caller, card)
 	method.BillingDetails = method.BillingDetails.changed(d.BillingDetails)
-	if method.Metadata, err = d.Metadata.Apply(nil); err != nil {
-		return nil, err
+	if method.Metadata, err = d.Metadata.New(); err != nil {
+		return nil, within(at, err)
 	}
 	if d.AllowRedisplay != "" {
 		method.AllowRedisplay = d.AllowRedisplay

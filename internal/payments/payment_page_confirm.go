@@ -24,7 +24,7 @@ type ConfirmPaymentPageParams struct {
 type pageAttempt struct {
 	Setup   bool
 	Payment attempt
-	Card    setupAttempt
+	Card    setupTry
 }
 
 const pageConfirmed = "payment_page_confirmed"

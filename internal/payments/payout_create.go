@@ -68,7 +68,7 @@ func checkPayout(_ context.Context, _ phase.Reader, caller phase.Caller, in *Cre
 	if err != nil {
 		return err
 	}
-	if _, err := in.Metadata.Apply(nil); err != nil {
+	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
 	if in.StatementDescriptor != nil {

@@ -31,7 +31,7 @@ var ReversePayout = phase.Define("payout.reverse", 1,
 	}),
 	phase.Atomic(recallSettled, settleReversal),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *ReversePayoutParams) error {
-	if _, err := in.Metadata.Apply(nil); err != nil {
+	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
 	return payoutExists(ctx, db, viewer(caller), in.ID)

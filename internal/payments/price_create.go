@@ -69,7 +69,7 @@ func checkPrice(ctx context.Context, db phase.Reader, caller phase.Caller, in *C
 	if err := in.Cost.check(""); err != nil {
 		return err
 	}
-	if _, err := in.Metadata.Apply(nil); err != nil {
+	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
 	switch {

@@ -57,6 +57,9 @@ var CreateProduct = phase.Define("product.create", 1,
 			return err
 		}
 	}
+	if _, err := in.Metadata.New(); err != nil {
+		return err
+	}
 	if err := in.check(); err != nil || in.ID == "" {
 		return err
 	}

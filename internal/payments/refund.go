@@ -146,14 +146,29 @@ func refundsOfCharge(ctx context.Context, db phase.Reader, v Viewer, charge stri
 	return listOf[Refund](ctx, db, refundsOf, "/v1/charges/"+charge+"/refunds", args)
 }
 
+func findRefund(ctx context.Context, db phase.Reader, v Viewer, id string) (*Refund, error) {
+	refund, err := byID[Refund](ctx, db, refundByID, v, id)
+	if err == nil && refund == nil {
+		err = apierror.NotFound("refund", "refund", id)
+	}
+	return refund, err
+}
+
+// findRefundOf finds a refund at its charge's address. At another charge's it is
+// not there.
+func findRefundOf(ctx context.Context, db phase.Reader, v Viewer, charge, id string) (*Refund, error) {
+	refund, err := findRefund(ctx, db, v, id)
+	if err == nil && refund.ChargeID != charge {
+		err = apierror.NotFound("refund", "refund", id)
+	}
+	return refund, err
+}
+
 // RetrieveRefund answers GET /v1/refunds/{refund}.
 func RetrieveRefund(ctx context.Context, db phase.Reader, v Viewer, in Retrieve) (any, error) {
-	refund, err := byID[Refund](ctx, db, refundByID, v, in.ID)
+	refund, err := findRefund(ctx, db, v, in.ID)
 	if err != nil {
 		return nil, err
-	}
-	if refund == nil {
-		return nil, apierror.NotFound("refund", "refund", in.ID)
 	}
 	return expand(ctx, db, v, in.Expand, refund.wire())
 }
@@ -166,12 +181,9 @@ type RetrieveChargeRefundParams struct {
 
 // RetrieveChargeRefund answers GET /v1/charges/{charge}/refunds/{refund}.
 func RetrieveChargeRefund(ctx context.Context, db phase.Reader, v Viewer, in RetrieveChargeRefundParams) (any, error) {
-	refund, err := byID[Refund](ctx, db, refundByID, v, in.ID)
+	refund, err := findRefundOf(ctx, db, v, in.Charge, in.ID)
 	if err != nil {
 		return nil, err
-	}
-	if refund == nil || refund.ChargeID != in.Charge {
-		return nil, apierror.NotFound("refund", "refund", in.ID)
 	}
 	return expand(ctx, db, v, in.Expand, refund.wire())
 }

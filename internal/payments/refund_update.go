@@ -5,7 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -17,6 +16,12 @@ type UpdateRefundParams struct {
 	Expand   form.Expand   `form:"expand"`
 }
 
+// UpdateChargeRefundParams are what POST /v1/charges/{charge}/refunds/{refund} takes.
+type UpdateChargeRefundParams struct {
+	Charge string `path:"charge"`
+	UpdateRefundParams
+}
+
 const refundUpdated = "refund_updated"
 
 const updateRefund = `UPDATE refunds SET metadata = @metadata WHERE account_id = @account_id AND id = @id`
@@ -25,14 +30,18 @@ const updateRefund = `UPDATE refunds SET metadata = @metadata WHERE account_id =
 var UpdateRefund = phase.Define("refund.update", 1,
 	phase.Atomic(refundUpdated, changeRefund),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateRefundParams) error {
-	refund, err := byID[Refund](ctx, db, refundByID, viewer(caller), in.ID)
-	if err != nil {
-		return err
-	}
-	if refund == nil {
-		return apierror.NotFound("refund", "refund", in.ID)
-	}
-	return nil
+	_, err := findRefund(ctx, db, viewer(caller), in.ID)
+	return err
+})
+
+// UpdateChargeRefund is UpdateRefund at the charge's own address.
+var UpdateChargeRefund = phase.Define("charge.refund.update", 1,
+	phase.Atomic(refundUpdated, func(ctx context.Context, tx *phase.Tx, in UpdateChargeRefundParams, s *struct{}) (phase.Outcome, error) {
+		return changeRefund(ctx, tx, in.UpdateRefundParams, s)
+	}),
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateChargeRefundParams) error {
+	_, err := findRefundOf(ctx, db, viewer(caller), in.Charge, in.ID)
+	return err
 })
 
 func changeRefund(ctx context.Context, tx *phase.Tx, in UpdateRefundParams, _ *struct{}) (phase.Outcome, error) {

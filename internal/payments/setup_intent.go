@@ -38,6 +38,7 @@ type SetupIntent struct {
 	ReturnURL               *string
 	CancellationReason      *string
 	CheckoutSession         *string // the session it is confirmed in
+	LatestAttempt           *string
 	CreatedAt               time.Time
 }
 
@@ -88,7 +89,7 @@ func (s *SetupIntent) object() SetupIntentObject {
 	return SetupIntentObject{
 		ID: s.ID, Object: "setup_intent", AutomaticPaymentMethods: s.AutomaticPaymentMethods, CancellationReason: s.CancellationReason,
 		ClientSecret: s.ClientSecret, Created: unix(s.CreatedAt), Customer: s.CustomerID, Description: s.Description,
-		LastSetupError: s.LastSetupError, Livemode: s.Livemode, Metadata: s.Metadata, NextAction: s.NextAction, PaymentMethod: s.PaymentMethodID,
+		LastSetupError: s.LastSetupError, LatestAttempt: s.LatestAttempt, Livemode: s.Livemode, Metadata: s.Metadata, NextAction: s.NextAction, PaymentMethod: s.PaymentMethodID,
 		PaymentMethodOptions: s.PaymentMethodOptions, PaymentMethodTypes: s.PaymentMethodTypes, Status: s.Status, Usage: s.Usage,
 	}
 }
@@ -96,26 +97,26 @@ func (s *SetupIntent) object() SetupIntentObject {
 // public is what a browser may see.
 func (s *SetupIntent) public() any {
 	o := s.object()
-	o.Customer, o.Metadata = nil, map[string]string{}
+	o.Customer, o.LatestAttempt, o.Metadata = nil, nil, map[string]string{}
 	return o
 }
 
 const setupColumns = `account_id, id, livemode, request_id, status, busy_with, client_secret, usage, automatic_payment_methods, payment_method_types,
 	payment_method_options, customer_id, payment_method_id, description, metadata, last_setup_error, challenge, next_action, return_url,
-	cancellation_reason, checkout_session, created_at`
+	cancellation_reason, checkout_session, latest_attempt, created_at`
 
 const insertSetup = `
 	INSERT INTO setup_intents (` + setupColumns + `)
 	VALUES (@account_id, @id, @livemode, @request_id, @status, @busy_with, @client_secret, @usage, @automatic_payment_methods, @payment_method_types,
 		@payment_method_options, @customer_id, @payment_method_id, @description, @metadata, @last_setup_error, @challenge, @next_action, @return_url,
-		@cancellation_reason, @checkout_session, @created_at)`
+		@cancellation_reason, @checkout_session, @latest_attempt, @created_at)`
 
 const updateSetup = `
 	UPDATE setup_intents
 	SET status = @status, busy_with = @busy_with, customer_id = @customer_id, payment_method_id = @payment_method_id, description = @description,
 	    payment_method_options = @payment_method_options, payment_method_types = @payment_method_types, metadata = @metadata,
 	    last_setup_error = @last_setup_error, challenge = @challenge, next_action = @next_action, return_url = @return_url,
-	    cancellation_reason = @cancellation_reason
+	    cancellation_reason = @cancellation_reason, latest_attempt = @latest_attempt
 	WHERE account_id = @account_id AND id = @id AND (status NOT IN ('succeeded', 'canceled') OR status = @status)`
 
 // columns are the setup's values as UPDATE names them.
@@ -125,6 +126,7 @@ func (s *SetupIntent) columns() pgx.StrictNamedArgs {
 		"payment_method_id": s.PaymentMethodID, "description": s.Description, "payment_method_options": s.PaymentMethodOptions,
 		"payment_method_types": s.PaymentMethodTypes, "metadata": s.Metadata, "last_setup_error": s.LastSetupError, "challenge": s.Challenge,
 		"next_action": s.NextAction, "return_url": s.ReturnURL, "cancellation_reason": s.CancellationReason,
+		"latest_attempt": s.LatestAttempt,
 	}
 }
 

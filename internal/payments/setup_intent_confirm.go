@@ -23,8 +23,8 @@ type ConfirmSetupIntentParams struct {
 	MethodParams
 }
 
-// setupAttempt is one try at a setup: what its phases tell each other.
-type setupAttempt struct {
+// setupTry is one try at a setup: what its phases tell each other.
+type setupTry struct {
 	IntentID string
 	Session  *string // the checkout session it is part of
 	Method   PaymentMethod
@@ -45,10 +45,10 @@ const (
 //	   claim + reserve the setup            ask, no tx open     keep the card, answer
 var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
 	phase.Atomic(setupConfirmationRecorded, recordSetupConfirmation),
-	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ ConfirmSetupIntentParams, s *setupAttempt) error {
+	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ ConfirmSetupIntentParams, s *setupTry) error {
 		return s.ask(ctx, slip)
 	}),
-	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *setupAttempt) (phase.Outcome, error) {
+	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *setupTry) (phase.Outcome, error) {
 		return s.settle(ctx, tx, in.Expand)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *ConfirmSetupIntentParams) error {
@@ -67,7 +67,7 @@ var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
 	return err
 })
 
-func recordSetupConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *setupAttempt) (phase.Outcome, error) {
+func recordSetupConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *setupTry) (phase.Outcome, error) {
 	setup, err := lockedSetup(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -95,7 +95,7 @@ func recordSetupConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmSetupI
 }
 
 // begin reserves the setup for this attempt. The caller writes it.
-func (s *setupAttempt) begin(tx *phase.Tx, setup *SetupIntent, method *PaymentMethod, returnURL string) error {
+func (s *setupTry) begin(tx *phase.Tx, setup *SetupIntent, method *PaymentMethod, returnURL string) error {
 	if method == nil {
 		e := apierror.Invalid("", "You cannot confirm this SetupIntent because it's missing a payment method. Update the SetupIntent with a payment method "+
 			"and then confirm it again.").WithCode("setup_intent_unexpected_state")
@@ -113,24 +113,25 @@ func (s *setupAttempt) begin(tx *phase.Tx, setup *SetupIntent, method *PaymentMe
 		return err
 	}
 	setup.ReturnURL = orNull(returnURL)
+	setup.abandonAttempt(tx)
 	s.reserve(tx, setup, method)
 	return nil
 }
 
 // reserve makes the setup this attempt's until the issuer has answered.
-func (s *setupAttempt) reserve(tx *phase.Tx, setup *SetupIntent, method *PaymentMethod) {
+func (s *setupTry) reserve(tx *phase.Tx, setup *SetupIntent, method *PaymentMethod) {
 	s.IntentID, s.Method, s.Session = setup.ID, *method, setup.CheckoutSession
 	setup.Status, setup.BusyWith, setup.NextAction, setup.LastSetupError = intentProcessing, &tx.RequestID, nil, nil
 }
 
-func (s *setupAttempt) ask(ctx context.Context, slip phase.Slip) (err error) {
+func (s *setupTry) ask(ctx context.Context, slip phase.Slip) (err error) {
 	s.Answer, err = acquirer.Verify(ctx, slip, acquirer.Order{
 		Card: s.Method.Card.Vault, Currency: verificationCurrency, SetUp: true, Authenticated: s.Passed})
 	return err
 }
 
 // settle writes down what the issuer answered, keeps the card, and answers.
-func (s *setupAttempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
+func (s *setupTry) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
 	end, err := s.conclude(ctx, tx)
 	switch {
 	case err != nil:
@@ -150,7 +151,7 @@ type setupConclusion struct {
 }
 
 // conclude writes down what the issuer answered, and keeps the card.
-func (s *setupAttempt) conclude(ctx context.Context, tx *phase.Tx) (end setupConclusion, err error) {
+func (s *setupTry) conclude(ctx context.Context, tx *phase.Tx) (end setupConclusion, err error) {
 	if s.Session != nil {
 		if end.session, err = lockedSession(ctx, tx, *s.Session); err != nil {
 			return end, err
@@ -161,22 +162,24 @@ func (s *setupAttempt) conclude(ctx context.Context, tx *phase.Tx) (end setupCon
 		return end, err
 	}
 	end.setup, setup.BusyWith = setup, nil
+	method := s.Method
 	switch {
 	case s.Answer.Code == acquirer.CodeAuthenticationNeeded:
 		challenge := id.New("3ds", tx.Now())
 		setup.Status, setup.Challenge, setup.NextAction = intentNeedsAction, &challenge, challengeAt(tx, challenge, setup.ReturnURL)
+		attempt := setup.tried(tx, method, intentNeedsAction, s.asked())
 		setup.update(tx)
 		emit(tx, "setup_intent.requires_action", setup.ID, setup.wire(), nil)
-		end.known = append(end.known, s.Method.wire())
+		end.known = append(end.known, method.wire(), attempt.wire())
 		return end, nil
 	case !s.Answer.Approved:
 		end.declined, err = s.fail(tx, setup)
 		return end, err
 	}
-	setup.Status = intentSucceeded
-	setup.update(tx)
-	method := s.Method
 	method.Card.heard(s.Answer)
+	setup.Status = intentSucceeded
+	attempt := setup.tried(tx, method, intentSucceeded, s.asked())
+	setup.update(tx)
 	method.SetUp = method.SetUp || setup.Usage == "off_session"
 	if method.CustomerID == nil && setup.CustomerID != nil {
 		method.attach(tx, *setup.CustomerID)
@@ -187,13 +190,21 @@ func (s *setupAttempt) conclude(ctx context.Context, tx *phase.Tx) (end setupCon
 	if end.session != nil {
 		end.session.complete(tx)
 	}
-	end.known = append(end.known, method.wire())
+	end.known = append(end.known, method.wire(), attempt.wire())
 	return end, nil
+}
+
+// asked is what came of asking the cardholder, nil if he was not.
+func (s *setupTry) asked() *attemptSecure {
+	if !s.Passed {
+		return nil
+	}
+	return secured(true)
 }
 
 // fail ends an attempt that was declined. The setup can be tried again, with
 // another method.
-func (s *setupAttempt) fail(tx *phase.Tx, setup *SetupIntent) (*apierror.Error, error) {
+func (s *setupTry) fail(tx *phase.Tx, setup *SetupIntent) (*apierror.Error, error) {
 	declined := cardError(s.Answer)
 	declined.PaymentMethod = s.Method.wire()
 	remembered, err := json.Marshal(declined)
@@ -201,6 +212,7 @@ func (s *setupAttempt) fail(tx *phase.Tx, setup *SetupIntent) (*apierror.Error, 
 		return nil, fmt.Errorf("encode last_setup_error: %w", err)
 	}
 	setup.Status, setup.PaymentMethodID, setup.LastSetupError = intentNeedsMethod, nil, remembered
+	setup.tried(tx, s.Method, attemptFailed, s.asked())
 	setup.update(tx)
 	emit(tx, "setup_intent.setup_failed", setup.ID, setup.wire(), nil)
 	declined.SetupIntent = setup.wire()
@@ -214,15 +226,15 @@ func (s *setupAttempt) fail(tx *phase.Tx, setup *SetupIntent) (*apierror.Error, 
 // his challenge, as AuthenticatePayment does an intent.
 var AuthenticateSetup = phase.Define("setup_intent.authenticate", 1,
 	phase.Atomic(authenticationRecorded, recordSetupAuthentication),
-	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ AuthenticateParams, s *setupAttempt) error {
+	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ AuthenticateParams, s *setupTry) error {
 		return s.ask(ctx, slip)
 	}),
-	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *setupAttempt) (phase.Outcome, error) {
+	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *setupTry) (phase.Outcome, error) {
 		return s.settle(ctx, tx, nil)
 	}),
 )
 
-func recordSetupAuthentication(ctx context.Context, tx *phase.Tx, in AuthenticateParams, s *setupAttempt) (phase.Outcome, error) {
+func recordSetupAuthentication(ctx context.Context, tx *phase.Tx, in AuthenticateParams, s *setupTry) (phase.Outcome, error) {
 	setup, err := lockedSetup(ctx, tx, in.Intent)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -240,6 +252,7 @@ func recordSetupAuthentication(ctx context.Context, tx *phase.Tx, in Authenticat
 			return phase.Outcome{}, err
 		}
 		setup.Status, setup.PaymentMethodID, setup.NextAction = intentNeedsMethod, nil, nil
+		setup.tried(tx, *method, attemptFailed, secured(false))
 		setup.update(tx)
 		emit(tx, "setup_intent.setup_failed", setup.ID, setup.wire(), nil)
 		return replyWithSetup(ctx, tx, nil, setup)

@@ -41,15 +41,18 @@ const setupRecorded = "setup_intent_recorded"
 //	   without confirm
 var CreateSetupIntent = phase.Define("setup_intent.create", 1,
 	phase.Atomic(setupRecorded, recordSetup),
-	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CreateSetupIntentParams, s *setupAttempt) error {
+	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CreateSetupIntentParams, s *setupTry) error {
 		return s.ask(ctx, slip)
 	}),
-	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, s *setupAttempt) (phase.Outcome, error) {
+	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, s *setupTry) (phase.Outcome, error) {
 		return s.settle(ctx, tx, in.Expand)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreateSetupIntentParams) error {
 	if in.PaymentMethodTypes != nil && in.AutomaticPaymentMethods != nil && in.AutomaticPaymentMethods.Enabled {
 		return apierror.Invalid("", "You may only specify one of these parameters: automatic_payment_methods, payment_method_types.").WithCode("parameters_exclusive")
+	}
+	if _, err := in.Metadata.New(); err != nil {
+		return err
 	}
 	confirm := ConfirmParams{ReturnURL: in.ReturnURL, UseStripeSDK: in.UseStripeSDK}
 	if err := confirm.check(in.Confirm); err != nil {
@@ -71,7 +74,7 @@ func (in *SetupIntentParams) check(ctx context.Context, db phase.Reader, caller 
 	return in.find(ctx, db, caller, customer)
 }
 
-func recordSetup(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, s *setupAttempt) (phase.Outcome, error) {
+func recordSetup(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, s *setupTry) (phase.Outcome, error) {
 	setup, err := in.setup(tx)
 	if err != nil {
 		return phase.Outcome{}, err

@@ -51,6 +51,9 @@ func changeSetup(ctx context.Context, tx *phase.Tx, in UpdateSetupIntentParams, 
 	if err := in.keep(ctx, tx); err != nil {
 		return phase.Outcome{}, err
 	}
+	if in.method() != nil {
+		setup.abandonAttempt(tx)
+	}
 	setup.update(tx)
 	return replyWithSetup(ctx, tx, in.Expand, setup, in.known()...)
 }
@@ -93,6 +96,7 @@ func cancelSetup(ctx context.Context, tx *phase.Tx, in CancelSetupIntentParams, 
 // cancel ends the setup.
 func (s *SetupIntent) cancel(tx *phase.Tx, reason *string) {
 	s.Status, s.CancellationReason, s.NextAction = intentCanceled, reason, nil
+	s.abandonAttempt(tx)
 	s.update(tx)
 	emit(tx, "setup_intent.canceled", s.ID, s.wire(), nil)
 }

@@ -321,6 +321,7 @@ var rules = []rule{
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM payment_methods
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM payment_intents
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM setup_intents
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM setup_attempts
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM payouts
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM test_clocks
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM products
@@ -465,6 +466,22 @@ var rules = []rule{
 			SELECT c.id, 'was made for ' || c.payment_intent_id || ', which is not there'
 			FROM charges c LEFT JOIN payment_intents p ON p.account_id = c.account_id AND p.id = c.payment_intent_id
 			WHERE c.payment_intent_id IS NOT NULL AND p.id IS NULL`,
+	},
+	{
+		name: "a setup is what its latest attempt has made it", counted: "attempts at setups",
+		count: `SELECT count(*) FROM setup_attempts`,
+		sql: `
+			SELECT s.id, 'is ' || s.status || ', and its latest attempt ' || coalesce('is ' || a.status, 'is not there')
+			FROM setup_intents s LEFT JOIN setup_attempts a ON a.account_id = s.account_id AND a.id = s.latest_attempt AND a.setup_intent_id = s.id AND a.livemode = s.livemode
+			WHERE s.latest_attempt IS NOT NULL AND (a.id IS NULL OR (s.status = 'succeeded') <> (a.status = 'succeeded')
+			   OR a.status = 'requires_action' AND s.status NOT IN ('requires_action', 'processing') OR a.status <> 'requires_action' AND s.status = 'requires_action')
+			UNION ALL
+			SELECT a.id, 'is ' || a.status || ', and not the latest of ' || a.setup_intent_id
+			FROM setup_attempts a LEFT JOIN setup_intents s ON s.account_id = a.account_id AND s.id = a.setup_intent_id AND s.latest_attempt = a.id
+			WHERE a.status IN ('requires_action', 'succeeded') AND s.id IS NULL
+			UNION ALL
+			SELECT s.id, 'has been tried and names no attempt'
+			FROM setup_intents s WHERE s.latest_attempt IS NULL AND EXISTS (SELECT FROM setup_attempts a WHERE a.account_id = s.account_id AND a.setup_intent_id = s.id)`,
 	},
 	{
 		name: "a checkout session is paid once, by its intent, for what it sold", counted: "checkout sessions",

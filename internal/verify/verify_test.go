@@ -104,6 +104,8 @@ func newBooks(t *testing.T) *books {
 	b.post(t, "/v1/payment_intents/"+b.post(t, "/v1/payment_intents", intent+"pm_card_visa&capture_method=manual")+"/capture", "amount_to_capture=1000")
 	b.post(t, "/v1/payment_intents/"+b.post(t, "/v1/payment_intents", intent+"pm_card_visa&capture_method=manual")+"/cancel", "")
 	b.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&payment_method=pm_card_visa&customer="+customer)
+	b.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&payment_method=pm_card_chargeDeclined")
+	b.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&payment_method=pm_card_authenticationRequired")
 	b.visitCheckout(t)
 	b.post(t, "/v1/charges", "amount=9000&currency=usd&source=tok_bypassPending")
 	const payout = "amount=500&currency=usd"
@@ -338,6 +340,7 @@ const (
 	covered    = "no book has paid out more than ever became available"
 	parts      = "a payout and what it is part of agree"
 	intents    = "an intent is what its charges have made it"
+	setups     = "a setup is what its latest attempt has made it"
 	checkout   = "a checkout session is paid once, by its intent, for what it sold"
 	totals     = "a charge's totals agree with its refunds"
 	chained    = "refunds are chained end to end within what was captured"
@@ -393,6 +396,11 @@ var damages = []damage{
 	{"an intent names another charge", "UPDATE payment_intents SET latest_charge = 'ch_x' WHERE latest_charge IS NOT NULL", "", intents},
 	{"an intent is lost", "DELETE FROM payment_intents WHERE status = 'succeeded'", "", intents},
 	{"an intent is kept busy by nobody", "UPDATE payment_intents SET busy_with = 'req_none'", "", open},
+	{"a setup says it succeeded", "UPDATE setup_intents SET status = 'succeeded', payment_method_id = 'pm_x' WHERE last_setup_error IS NOT NULL", "", setups},
+	{"a setup names another's attempt", "UPDATE setup_intents SET latest_attempt = (SELECT id FROM setup_attempts WHERE status = 'failed') WHERE status = 'requires_action'", "", setups},
+	{"a setup forgets that it was tried", "UPDATE setup_intents SET latest_attempt = NULL WHERE last_setup_error IS NOT NULL", "", setups},
+	{"an attempt that succeeded is lost", "DELETE FROM setup_attempts WHERE status = 'succeeded'", "", setups},
+	{"an attempt of no request", "UPDATE setup_attempts SET request_id = request_id || 'x'", "", askedFor},
 	{"a session says it was paid", "UPDATE checkout_sessions SET status = 'complete', payment_status = 'paid', payment_intent_id = 'pi_x' WHERE status = 'open'", "", checkout},
 	{"a session forgets that it was paid", "UPDATE checkout_sessions SET status = 'open', payment_status = 'unpaid' WHERE payment_status = 'paid'", "", checkout},
 	{"a session names another intent", "UPDATE checkout_sessions SET payment_intent_id = 'pi_x' WHERE payment_status = 'paid'", "", checkout},

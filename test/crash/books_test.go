@@ -25,6 +25,7 @@ const booksOf = `
 		SELECT 'charge ' || status || CASE WHEN captured THEN ' and captured' ELSE '' END AS what, amount FROM charges WHERE account_id = @account_id
 		UNION ALL SELECT 'intent ' || status, amount FROM payment_intents WHERE account_id = @account_id
 		UNION ALL SELECT 'setup ' || status, @amount FROM setup_intents WHERE account_id = @account_id
+		UNION ALL SELECT 'attempt ' || status, @amount FROM setup_attempts WHERE account_id = @account_id
 		UNION ALL SELECT 'session ' || status, amount_total FROM checkout_sessions WHERE account_id = @account_id
 		UNION ALL SELECT 'customer' || CASE WHEN deleted_at IS NULL THEN '' ELSE ' deleted' END, @amount FROM customers WHERE account_id = @account_id
 		UNION ALL SELECT 'card' || CASE WHEN deleted_at IS NULL THEN '' ELSE ' deleted' END, @amount FROM cards WHERE account_id = @account_id

@@ -15,6 +15,7 @@ var frozenTables = []frozenTable{
 	{"ledger_refund_chain", `amount = amount - 1`},
 	{"journal", `epoch = epoch + 1`},
 	{"settlements", `amount = amount + 1`},
+	{"setup_attempts", `usage = 'on_session'`},
 	{"inbox_contradictions", `body = 'another'`},
 	{"takeovers", `owner_pid = 1`},
 	{"events", `data = '{"amount": 1}'`},

@@ -8,6 +8,11 @@ func anotherSetup(changes string) string {
 	return copyOf("setup_intents", "seti_1", `{"id": "seti_new", "checkout_session": null, `+changes+`}`)
 }
 
+// anotherAttempt is one at seti_1, which has failed and waits.
+func anotherAttempt(changes string) string {
+	return copyOf("setup_attempts", "setatt_1", `{"id": "setatt_new", "request_id": "req_new", `+changes+`}`)
+}
+
 const aChallenge = `"challenge": "3ds_1", "next_action": {"type": "redirect_to_url"}, "status": "requires_action"`
 
 var intentPromises = []promise{
@@ -65,4 +70,31 @@ var intentPromises = []promise{
 		copyOf("setup_intents", "seti_1", `{"id": "seti_other", `+aChallenge+`}`), unique, "a_challenge_is_of_one_setup"},
 	{"two setups with one id", "",
 		copyOf("setup_intents", "seti_1", `{}`), unique, "setup_intents_pkey"},
+
+	{"two attempts of one confirmation", "",
+		anotherAttempt(`"request_id": "req_failed"`), unique, "a_confirmation_makes_one_attempt"},
+	{"an attempt at no setup that exists", "",
+		anotherAttempt(`"setup_intent_id": "seti_none"`), foreignKey, "an_attempt_has_its_setup"},
+	{"an attempt at another merchant's setup", "",
+		anotherAttempt(`"account_id": "acct_2"`), foreignKey, "an_attempt_has_its_setup"},
+	{"an attempt in an unknown state", "",
+		anotherAttempt(`"status": "lost", "setup_error": null`), check, "an_attempt_status_is_known"},
+	{"an attempt that failed without a reason", "",
+		anotherAttempt(`"setup_error": null`), check, "a_failed_attempt_says_why"},
+	{"an attempt that succeeded and says why it failed", "",
+		anotherAttempt(`"status": "abandoned"`), check, "a_failed_attempt_says_why"},
+	{"a second attempt while the cardholder is asked", "",
+		anotherAttempt(`"status": "requires_action", "setup_error": null`), unique, "a_setup_is_done_once"},
+	{"a setup that succeeds twice", `UPDATE setup_attempts SET status = 'succeeded' WHERE id = 'setatt_open'`,
+		anotherAttempt(`"status": "succeeded", "setup_error": null`), unique, "a_setup_is_done_once"},
+	{"two attempts with one id", "",
+		copyOf("setup_attempts", "setatt_1", `{"request_id": "req_new"}`), unique, "setup_attempts_pkey"},
+	{"a setup whose latest attempt is not there", "",
+		anotherSetup(`"latest_attempt": "setatt_none"`), foreignKey, "the_latest_attempt_is_kept"},
+	{"an attempt that has ended and goes on", `UPDATE setup_attempts SET status = 'abandoned' WHERE id = 'setatt_open'`,
+		`UPDATE setup_attempts SET status = 'succeeded' WHERE id = 'setatt_open'`, privilege, ""},
+	{"a failed attempt that is explained anew", "",
+		`UPDATE setup_attempts SET setup_error = '{"message": "It was declined."}' WHERE id = 'setatt_1'`, privilege, ""},
+	{"an open attempt that becomes another request's", "",
+		`UPDATE setup_attempts SET request_id = 'req_new' WHERE id = 'setatt_open'`, privilege, ""},
 }

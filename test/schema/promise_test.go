@@ -111,6 +111,8 @@ func TestWhatIsHonestIsAccepted(t *testing.T) {
 			WHERE id = 'req_finished';`,
 		"erasing what is personal in an archived answer": `UPDATE archived_answers SET params = impersonal(params), body = impersonal(body);`,
 		"erasing what is personal in an event":           `UPDATE events SET data = impersonal(data);`,
+		"an attempt whose cardholder has answered":       `UPDATE setup_attempts SET status = 'succeeded' WHERE id = 'setatt_open';`,
+		"erasing what is personal in an attempt":         `UPDATE setup_attempts SET setup_error = impersonal(setup_error);`,
 		"erasing what a posting was described as":        `UPDATE ledger_postings SET description = '[erased]';`,
 	} {
 		t.Run(sentence, func(t *testing.T) { accept(t, pool, sql) })

@@ -61,6 +61,10 @@ INSERT INTO payment_intents (account_id, id, livemode, request_id, amount, amoun
     ('acct_1', 'pi_open', false, 'req_finished', 1000, 0, 'usd', 'requires_confirmation', 'pi_open_secret_1', 'automatic', 'automatic', '{card}', '{}', NULL, now());
 INSERT INTO setup_intents (account_id, id, livemode, request_id, status, client_secret, usage, payment_method_types, payment_method_options, created_at)
 VALUES ('acct_1', 'seti_1', false, 'req_finished', 'requires_payment_method', 'seti_1_secret_1', 'off_session', '{card}', '{}', now());
+INSERT INTO setup_attempts (account_id, id, livemode, request_id, setup_intent_id, status, payment_method_id, payment_method_details, setup_error, usage, created_at) VALUES
+    ('acct_1', 'setatt_1', false, 'req_failed', 'seti_1', 'failed', 'pm_1', '{}', '{"message": "Your card was declined."}', 'off_session', now()),
+    ('acct_1', 'setatt_open', false, 'req_finished', 'seti_1', 'requires_action', 'pm_1', '{}', NULL, 'off_session', now());
+UPDATE setup_intents SET latest_attempt = 'setatt_open' WHERE id = 'seti_1';
 INSERT INTO charges (account_id, id, livemode, request_id, payment_intent_id, amount, amount_captured, currency, status, captured, card, acquirer_reference, balance_transaction, created_at)
 VALUES ('acct_1', 'ch_intent', false, 'req_intent', 'pi_1', 1000, 1000, 'usd', 'succeeded', true, '{}', 'auth_intent', 'txn_intent', now());
 INSERT INTO refunds (account_id, id, livemode, request_id, charge_id, amount, currency, status, kind, failure_reason, balance_transaction, created_at) VALUES

@@ -18,6 +18,21 @@ func TestPaymentIntents(t *testing.T) {
 	t.Parallel()
 	in := install(t)
 
+	t.Run("metadata can be emptied, but not of an intent that is not there yet", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		create := &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(2000), Currency: stripe.String("usd")}
+		create.AddExtra("metadata", "")
+		_, err := a.V1PaymentIntents.Create(t.Context(), create)
+		refused(t, err, invalid("parameter_invalid_empty", "metadata", ""))
+		intent := a.intent(&stripe.PaymentIntentCreateParams{Metadata: map[string]string{"order": "1"}})
+		clear := &stripe.PaymentIntentUpdateParams{}
+		clear.AddExtra("metadata", "")
+		intent, err = a.V1PaymentIntents.Update(t.Context(), intent.ID, clear)
+		noError(t, err)
+		equal(t, "metadata after clearing", intent.Metadata, map[string]string{})
+	})
+
 	t.Run("a confirmed intent takes the money once", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
