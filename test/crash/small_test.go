@@ -9,6 +9,10 @@ import "net/http"
 var smallOperations = []operation{
 	small("charge.update", func(s stage) request { return s.post("/v1/charges/"+s.sold(), "description", "Sledge") }),
 	small("refund.update", func(s stage) request { return s.post("/v1/refunds/"+s.refunded(), "metadata[order]", "7") }),
+	small("charge.refund.update", func(s stage) request {
+		charge := s.sold()
+		return s.post("/v1/charges/"+charge+"/refunds/"+s.new("/v1/refunds", "charge", charge), "metadata[order]", "7")
+	}),
 	refused("refund.cancel", func(s stage) request { return s.post("/v1/refunds/" + s.refunded() + "/cancel") }),
 	refused("refund.expire", func(s stage) request { return s.post("/v1/test_helpers/refunds/" + s.refunded() + "/expire") }),
 

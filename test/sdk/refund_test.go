@@ -140,7 +140,7 @@ func TestRefundsBelowTheirCharge(t *testing.T) {
 		noError(t, a.backend.Call(http.MethodGet, "/v1/charges/"+charge.ID+"/refunds/"+made.ID, a.key, nil, &found))
 		equal(t, "refund", []any{made.Amount, made.Charge.ID, found.ID}, []any{int64(300), charge.ID, made.ID})
 		equal(t, "list", ids(list.Data, func(r *stripe.Refund) string { return r.ID }), []string{made.ID})
-		noted := &stripe.RefundParams{Params: stripe.Params{Metadata: map[string]string{"ticket": "43"}}}
+		noted := &stripe.RefundUpdateParams{Metadata: map[string]string{"ticket": "43"}}
 		noError(t, a.backend.Call(http.MethodPost, "/v1/charges/"+charge.ID+"/refunds/"+made.ID, a.key, noted, &found))
 		equal(t, "refund that was changed", []any{found.ID, found.Metadata}, []any{made.ID, map[string]string{"ticket": "43"}})
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
