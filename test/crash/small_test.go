@@ -2,7 +2,11 @@
 
 package crash_test
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/ratchet-pay/ratchet/internal/testcard"
+)
 
 // smallOperations ask nobody: each is one transaction, of which all is there or
 // nothing. What they leave is what the same request leaves where nobody dies.
@@ -21,9 +25,7 @@ var smallOperations = []operation{
 	small("card.create", func(s stage) request { return s.post("/v1/customers/"+s.customer()+"/sources", "source", "tok_visa") }),
 	small("card.update", func(s stage) request { return s.post(s.card(), "exp_year", "2044") }),
 	small("card.delete", func(s stage) request { return s.del(s.card()) }),
-	small("token.create", func(s stage) request {
-		return s.post("/v1/tokens", "card[number]", "4242424242424242", "card[exp_month]", "12", "card[exp_year]", "2044", "card[cvc]", "123")
-	}),
+	small("token.create", func(s stage) request { return s.typed("card[cvc]", "123") }),
 	small("payment_method.create", func(s stage) request { return s.post("/v1/payment_methods", "type", "card", "card[token]", s.token()) }),
 	small("payment_method.update", func(s stage) request { return s.post("/v1/payment_methods/"+s.attached(), "metadata[order]", "7") }),
 	small("payment_method.detach", func(s stage) request { return s.post("/v1/payment_methods/" + s.attached() + "/detach") }),
@@ -109,8 +111,12 @@ func (s stage) card() string {
 	return sources + "/" + s.new(sources, "source", "tok_visa")
 }
 
-func (s stage) token() string {
-	return s.new("/v1/tokens", "card[number]", "4242424242424242", "card[exp_month]", "12", "card[exp_year]", "2044")
+func (s stage) token() string { return s.made(s.typed()) }
+
+// typed makes a token of a card's number.
+func (s stage) typed(more ...string) request {
+	visa, _ := testcard.ByName("visa")
+	return s.post("/v1/tokens", append([]string{"card[number]", visa.Number(), "card[exp_month]", "12", "card[exp_year]", "2044"}, more...)...)
 }
 
 // attached is the id of a customer's payment method.
