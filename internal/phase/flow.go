@@ -17,7 +17,7 @@
 //	commits = 1 + number of foreign barriers
 //
 // The first attempt, the client's retry and the completer all run the same
-// table with the same function, Engine.drive. What a phase needs from an earlier
+// table with the same function, drive.run. What a phase needs from an earlier
 // one it finds in the typed state S, which travels in the request's row.
 package phase
 
