@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -46,9 +47,18 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 	f.IntVar(&l.ReadPlaces, "read-places", l.ReadPlaces, "requests that only read at once; 0: any number")
 	f.IntVar(&l.Queue, "queue", l.Queue, "requests that wait for a place at most")
 	f.DurationVar(&l.QueueTime, "queue-time", l.QueueTime, "how long they wait at most")
+	f.IntVar(&l.MemoryMiB, "memory-mib", l.MemoryMiB, "memory that the garbage collector aims to stay within; 0: as much as it likes")
 
 	f.DurationVar(&l.DrainGrace, "drain-grace", l.DrainGrace, "after SIGTERM, from saying so at /readyz until no more connections are taken")
 	f.DurationVar(&l.DrainTime, "drain-timeout", l.DrainTime, "after that, for requests that are under way")
+}
+
+// aimAtMemory has the collector work harder near the limit. Whoever has set Go's
+// own variable means it.
+func aimAtMemory(mib int) {
+	if os.Getenv("GOMEMLIMIT") == "" && mib > 0 {
+		debug.SetMemoryLimit(int64(mib) << 20)
+	}
 }
 
 // notLimits are flags that say where, and not how much. They have their variables

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -64,5 +65,26 @@ func TestLimitsAreReadFromVariables(t *testing.T) {
 		if got := cmd.Flags().Lookup(flag).Value.String(); got != want {
 			t.Errorf("--%s is %s, want %s", flag, got, want)
 		}
+	}
+}
+
+func TestMemoryIsAimedAt(t *testing.T) {
+	const keep = -1 // asks for the limit and leaves it
+	before := debug.SetMemoryLimit(keep)
+	defer debug.SetMemoryLimit(before)
+
+	t.Setenv("GOMEMLIMIT", "")
+	aimAtMemory(0)
+	if got := debug.SetMemoryLimit(keep); got != before {
+		t.Errorf("0 aims at %d bytes", got)
+	}
+	aimAtMemory(64)
+	if got := debug.SetMemoryLimit(keep); got != 64<<20 {
+		t.Errorf("64 aims at %d bytes", got)
+	}
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	aimAtMemory(32)
+	if got := debug.SetMemoryLimit(keep); got != 64<<20 {
+		t.Errorf("where Go's own variable is set, ours aims at %d bytes", got)
 	}
 }

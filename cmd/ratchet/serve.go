@@ -61,6 +61,7 @@ outside /v1. Who reaches the port from another machine needs a password for it:
 				return err
 			}
 			config.Crash = crashpoint.FromEnvironment()
+			aimAtMemory(config.Limits.MemoryMiB)
 			api, err := process.NewAPI(cmd.Context(), config)
 			if err != nil {
 				return err

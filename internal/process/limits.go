@@ -24,6 +24,7 @@ type Limits struct {
 	ReadPlaces   int           // requests that only read; 0: any number
 	Queue        int           // how many may wait for a place
 	QueueTime    time.Duration // and how long
+	MemoryMiB    int           // what serve's garbage collector aims to stay within
 
 	BreakerFailures int           // calls in a row without an answer, until the acquirer is left alone
 	BreakerPause    time.Duration // for so long
@@ -38,7 +39,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		API:         api.DefaultLimits(),
 		Connections: 4096, HeaderTime: 5 * time.Second, BodyTime: 15 * time.Second, WriteTime: 40 * time.Second, IdleTime: time.Minute,
-		WorkPlaces: 64, LookUpPlaces: 1, ReadPlaces: 16, Queue: 128, QueueTime: 100 * time.Millisecond,
+		WorkPlaces: 64, LookUpPlaces: 1, ReadPlaces: 16, Queue: 128, QueueTime: 100 * time.Millisecond, MemoryMiB: 120,
 		BreakerFailures: 20, BreakerPause: time.Second,
 		DrainGrace: time.Second, DrainTime: 30 * time.Second,
 	}
