@@ -22,6 +22,7 @@ type operation struct {
 	Path        string
 	Summary     string
 	Description template.HTML
+	Deprecated  bool // an old address of another one
 	Flow        string
 	Phases      []string
 	Params      []param
@@ -90,6 +91,17 @@ var theReference = sync.OnceValues(func() (*reference, error) {
 			}
 		}
 	}
+	for _, r := range ref.Resources { // what is of use first
+		slices.SortStableFunc(r.Operations, func(a, b operation) int {
+			switch {
+			case a.Deprecated == b.Deprecated:
+				return 0
+			case a.Deprecated:
+				return 1
+			}
+			return -1
+		})
+	}
 	return ref, nil
 })
 
@@ -102,7 +114,7 @@ func prose(text string) template.HTML {
 }
 
 func operationOf(method, path string, op *openapi3.Operation) operation {
-	o := operation{ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, Description: prose(op.Description)}
+	o := operation{ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, Description: prose(op.Description), Deprecated: op.Deprecated}
 	o.Flow, _ = op.Extensions["x-ratchet-flow"].(string)
 	for _, p := range op.Parameters {
 		if p.Value.In == "header" {

@@ -53,7 +53,7 @@ func curl(base string, s step) string {
 	case sends(s.Method) && len(s.Params) == 0, s.Method == http.MethodDelete:
 		options += "-X " + s.Method + " "
 	}
-	lines := []string{options + s.Path.after(base).shell() + " -u " + demoKey + ":"}
+	lines := []string{options + s.Path.after(base).shell(), "-u " + demoKey + ":"}
 	if sends(s.Method) {
 		lines = append(lines, `-H "Idempotency-Key: $(date +%s%N)"`)
 	}
