@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"encoding/json"
 	"html/template"
 	"net/http"
@@ -28,6 +29,16 @@ type operation struct {
 	Params      []param
 	Examples    []example
 	Sample      sample // the example that is shown, ready to be sent
+}
+
+// place is where a page has an operation: by how deep its address is, and old
+// addresses behind all others.
+func (o operation) place() int {
+	depth := strings.Count(o.Path, "/")
+	if o.Deprecated {
+		depth += 100
+	}
+	return depth
 }
 
 // shown is the example a page shows: the first that works, or the first if the
@@ -92,15 +103,7 @@ var theReference = sync.OnceValues(func() (*reference, error) {
 		}
 	}
 	for _, r := range ref.Resources { // what is of use first
-		slices.SortStableFunc(r.Operations, func(a, b operation) int {
-			switch {
-			case a.Deprecated == b.Deprecated:
-				return 0
-			case a.Deprecated:
-				return 1
-			}
-			return -1
-		})
+		slices.SortStableFunc(r.Operations, func(a, b operation) int { return cmp.Compare(a.place(), b.place()) })
 	}
 	return ref, nil
 })
