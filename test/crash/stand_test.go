@@ -59,6 +59,7 @@ func install(t testing.TB, databaseURL string, db *pgxpool.Pool, a *acquirer) *i
 	return &installation{t, db, a, []string{
 		"RATCHET_SECRET=" + rootSecret, "RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_DEMO=1", "RATCHET_NOTIFICATION_SECRET=" + notificationSecret,
 		"RATCHET_DATABASE_URL=" + databaseURL, "RATCHET_ACQUIRER_URL=http://" + a.addr, modest,
+		"RATCHET_KEY_RATE=0", // every answer of a load is asked for once more, as fast as it goes
 	}}
 }
 
