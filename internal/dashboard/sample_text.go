@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"fmt"
-	"go/format"
 	"net/http"
 	"strconv"
 	"strings"
@@ -178,8 +177,12 @@ import (
 func main() {
 %s}
 
-// ask sends a request and returns the answer.
-func ask(method, path string, params url.Values) string {
+// ask sends a request with fields, names and values by turns, and returns the answer.
+func ask(method, path string, fields ...string) string {
+	params := url.Values{}
+	for i := 0; i < len(fields); i += 2 {
+		params.Add(fields[i], fields[i+1])
+	}
 	query, body := "?"+params.Encode(), ""
 	if method == http.MethodPost {
 		query, body = "", params.Encode()
@@ -216,7 +219,7 @@ func inGo(base string, steps []step) string {
 	packages := []string{"crypto/rand", "fmt", "io", "log", "net/http", "net/url", "strings"}
 	var b strings.Builder
 	for _, s := range steps {
-		ask := fmt.Sprintf("ask(%q, %s, %s)", s.Method, s.Path.golang(), paramsInGo(s.Params))
+		ask := fmt.Sprintf("ask(%q, %s%s)", s.Method, s.Path.golang(), paramsInGo(s.Params))
 		switch {
 		case s.Until != "":
 			packages = append(packages, "time")
@@ -235,32 +238,18 @@ func inGo(base string, steps []step) string {
 	if chained(steps) {
 		program += pickInGo
 	}
-	if formatted, err := format.Source([]byte(program)); err == nil {
-		return string(formatted)
-	}
-	return program // a test says so
+	return program
 }
 
-// paramsInGo brings the values of a name together, as url.Values wants them.
 func paramsInGo(params [][2]text) string {
 	if len(params) == 0 {
-		return "nil"
-	}
-	var names []string
-	values := map[string]string{}
-	for _, p := range params {
-		name, value := p[0].golang(), p[1].golang()
-		if values[name] == "" {
-			names, values[name] = append(names, name), value
-			continue
-		}
-		values[name] += ", " + value
+		return ""
 	}
 	var b strings.Builder
-	for _, name := range names {
-		fmt.Fprintf(&b, "\t\t%s: {%s},\n", name, values[name])
+	for _, p := range params {
+		fmt.Fprintf(&b, "\t\t%s, %s,\n", p[0].golang(), p[1].golang())
 	}
-	return "url.Values{\n" + b.String() + "\t}"
+	return ",\n" + b.String() + "\t"
 }
 
 func (t text) golang() string {
