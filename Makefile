@@ -1,7 +1,7 @@
 # Everything needs Go and nothing else; "make demo" and "make test" find or fetch
 # PostgreSQL by themselves.
 
-.PHONY: demo build test test-browser screenshots browser race crash soak failover walk bench mutants lint
+.PHONY: demo build test test-browser screenshots first-run browser race crash soak failover walk bench mutants lint
 
 demo: ## everything on this machine; make demo ARGS='--fresh --addr 127.0.0.1:9000'
 	@# go reports every Ctrl-C as a failure, also one that stopped everything in order
@@ -19,7 +19,10 @@ test-browser: browser ## the pages in a real Chromium: looks, links, keyboards, 
 screenshots: browser ## the README's pictures, of a demo that is furnished anew
 	cd test/browser && RATCHET_PROGRAM=./ratchet node screenshots.mjs
 
-browser: # what both of them need
+first-run: browser ## how long a stranger waits from the clone to a paid order, with nothing compiled yet (a minute or two)
+	cd test/browser && node first-run.mjs
+
+browser: # what all of them need
 	@command -v $${CHROMIUM:-chromium} >/dev/null || \
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } || \
 		{ echo "needs Chromium: install it, or name one with CHROMIUM=/path"; exit 1; }
