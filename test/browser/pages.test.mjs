@@ -6,7 +6,7 @@ import { launch, watched } from "./browser.mjs";
 import { fetchUntil, furnish, startDemo, until } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
-let demo, made, browser, request, event, posting, told, firstPid;
+let demo, made, browser, request, event, longest, posting, told, firstPid;
 
 before(async () => {
   demo = await startDemo();
@@ -16,6 +16,7 @@ before(async () => {
   const list = await fetchUntil(`${demo.base}/dashboard/requests?again=yes`, "req_");
   request = list.match(/req_\w+/)[0];
   event = (await demo.get("/v1/events?limit=1")).data[0].id;
+  longest = (await demo.get("/v1/events?limit=100")).data.reduce((a, b) => (b.type.length > a.type.length ? b : a)).id; // type: a page's title
   posting = made.survivor.balance_transaction;
   told = made.heard.find((h) => h.path === "/broken").id;
   mkdirSync(shots, { recursive: true });
@@ -40,7 +41,7 @@ const everyPage = () => ({
   balance: "/dashboard/balance", ledger: "/dashboard/ledger", ledger_account: "/dashboard/ledger?account=merchant_balance", posting: `/dashboard/ledger/${posting}`,
   requests: "/dashboard/requests", inspector: `/dashboard/requests/${request}`,
   idempotency: "/dashboard/idempotency", idempotency_finished: "/dashboard/idempotency?state=finished",
-  events: "/dashboard/events", event: `/dashboard/events/${event}`, keys: "/dashboard/keys", workers: "/dashboard/workers",
+  events: "/dashboard/events", event: `/dashboard/events/${event}`, event_longest: `/dashboard/events/${longest}`, keys: "/dashboard/keys", workers: "/dashboard/workers",
   search: "/dashboard/search?q=nothing", missing: "/dashboard/no-such-page",
   docs: "/docs", chapter: "/docs/tour/02-the-engine", simulated: "/docs/simulated", errors: "/docs/errors", reference: "/docs/api", charges: "/docs/api/charges",
 });
