@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -19,7 +20,6 @@ type ran struct {
 	Operation operation
 	Path      string
 	Status    int
-	Wanted    int
 	RequestID string
 	Kept      bool // there is a request to inspect: one that only reads leaves none
 	Body      string
@@ -39,7 +39,7 @@ func (s *Server) postRun(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Only a demo runs examples.", http.StatusForbidden)
 		return
 	}
-	page, err := s.run(r, account, r.PostFormValue("operation"), r.PostFormValue("example"), 0)
+	page, err := s.run(r, account, r.PostFormValue("operation"), r.PostFormValue("example"))
 	if errors.Is(err, errNotHere) {
 		http.NotFound(w, r)
 		return
@@ -51,51 +51,50 @@ func (s *Server) postRun(w http.ResponseWriter, r *http.Request) {
 	s.render(w, r, http.StatusOK, "site/ran", web.Page{Title: page.Operation.Summary, Here: "api", Data: page})
 }
 
-// deepest is how long a chain of examples may be that make things for each other.
-const deepest = 6
-
 // What an example waits for has come within longestUntil, or the acquirer is away.
 const longestUntil, lookAgain = 10 * time.Second, 200 * time.Millisecond
 
-func (s *Server) run(r *http.Request, account, id, name string, depth int) (*ran, error) {
+// run takes the steps of an example's sample, and tells of the last.
+func (s *Server) run(r *http.Request, account, id, name string) (*ran, error) {
 	o, e, err := findExample(id, name)
-	if err != nil || depth > deepest {
-		return nil, errors.Join(errNotHere, err)
+	if err != nil {
+		return nil, err
 	}
-	values := map[string]string{}
-	for variable, value := range e.Path {
-		values[variable] = value
+	var c chain
+	if err := c.add(o, e, 0); err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
-	before := map[string]*ran{} // an object that two placeholders name is made once
-	for _, variable := range sorted(e.Given) {
-		from, field := origin(e.Given[variable])
-		if before[from] == nil {
-			operation, example, _ := strings.Cut(from, "/")
-			if before[from], err = s.run(r, account, operation, example, depth+1); err != nil {
-				return nil, err
-			}
+	page, answers := &ran{Operation: o}, map[string]string{}
+	for _, step := range c.steps {
+		a, err := s.take(r, account, step, answers)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", id, err)
 		}
-		values[variable] = fieldOf(before[from].Body, field)
+		answers[step.Answer] = a.Body.String()
+		page.Path, page.Status, page.RequestID, page.Body = step.Path.with(answers), a.Status, a.RequestID(), a.Body.String()
 	}
-	form := url.Values{}
-	for _, f := range append(fields(fill(e.Query, values)), fields(fill(e.Body, values))...) {
-		form.Add(f[0], f[1])
+	page.Kept = o.Flow != "" && page.RequestID != "" && page.Status < 500 && s.kept(r, page.RequestID)
+	return page, nil
+}
+
+// take asks for one step, and again until what it waits for is there.
+func (s *Server) take(r *http.Request, account string, step step, answers map[string]string) (*api.Answer, error) {
+	path, key, form := step.Path.with(answers), "", url.Values{}
+	for _, p := range step.Params {
+		form.Add(p[0].with(answers), p[1].with(answers))
 	}
-	path, key := fill(o.Path, values), ""
-	if o.Method == http.MethodPost {
+	if sends(step.Method) {
 		key = newKey("example")
 	} else if len(form) > 0 {
 		path, form = path+"?"+form.Encode(), nil
 	}
-	a, err := s.ask(r, account, false, o.Method, path, key, form)
-	for waited := time.Duration(0); err == nil && e.Until != "" && fieldOf(a.Body.String(), e.Until) == "" && waited < longestUntil; waited += lookAgain {
+	for waited := time.Duration(0); ; waited += lookAgain {
+		a, err := s.ask(r, account, false, step.Method, path, key, form)
+		if err != nil || step.Until == "" || waited >= longestUntil || fieldOf(a.Body.String(), step.Until) != "" {
+			return a, err
+		}
 		time.Sleep(lookAgain)
-		a, err = s.ask(r, account, false, o.Method, path, key, form)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", id, err)
-	}
-	return &ran{Operation: o, Path: path, Status: a.Status, Wanted: e.Status, RequestID: a.RequestID(), Kept: o.Flow != "" && a.Header().Get("Request-Id") != "" && a.Status < 500 && s.kept(r, a.RequestID()), Body: a.Body.String()}, nil
 }
 
 const requestIsKept = `SELECT true AS taken FROM accounts a JOIN requests r ON r.account_id = a.id AND r.id = @id`
@@ -107,7 +106,7 @@ func (s *Server) kept(r *http.Request, id string) bool {
 	return err == nil && len(found) > 0
 }
 
-// findExample finds an example by name, or the first that succeeds.
+// findExample finds an example by name, or the first if name is "".
 func findExample(id, name string) (operation, example, error) {
 	ref, err := theReference()
 	if err != nil {

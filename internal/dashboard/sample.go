@@ -39,6 +39,18 @@ type piece struct {
 	Answer, Field string // of the variable Answer; "" with a plain piece
 }
 
+// with is the text, where these are the answers.
+func (t text) with(answers map[string]string) string {
+	var b strings.Builder
+	for _, p := range t {
+		b.WriteString(p.Plain)
+		if p.Answer != "" {
+			b.WriteString(fieldOf(answers[p.Answer], p.Field))
+		}
+	}
+	return b.String()
+}
+
 func sampleOf(base string, o operation, e example) (sample, error) {
 	var c chain
 	if err := c.add(o, e, 0); err != nil {
@@ -47,11 +59,11 @@ func sampleOf(base string, o operation, e example) (sample, error) {
 	return sample{Example: e.Name, Status: e.Status, Curl: inShell(base, c.steps), Go: inGo(base, c.steps), Node: inNode(base, c.steps)}, nil
 }
 
+// deepest is how long a chain of examples may be that make things for each other.
+const deepest = 6
+
 // chain is the steps of a sample, what is needed before what needs it.
-type chain struct {
-	steps []step
-	made  map[string]string // the variable with the answer to operation[/example]
-}
+type chain struct{ steps []step }
 
 func (c *chain) add(o operation, e example, depth int) error {
 	if depth > deepest {
@@ -61,9 +73,10 @@ func (c *chain) add(o operation, e example, depth int) error {
 	for name, value := range e.Path {
 		values[name] = piece{Plain: value}
 	}
+	made := map[string]string{} // what two placeholders of one example name is made once
 	for _, name := range sorted(e.Given) {
 		from, field := origin(e.Given[name])
-		if c.made[from] == "" {
+		if made[from] == "" {
 			id, example, _ := strings.Cut(from, "/")
 			o, e, err := findExample(id, example)
 			if err == nil {
@@ -72,9 +85,9 @@ func (c *chain) add(o operation, e example, depth int) error {
 			if err != nil {
 				return err
 			}
-			c.keep(from)
+			made[from] = c.keep(id)
 		}
-		values[name] = piece{Answer: c.made[from], Field: field}
+		values[name] = piece{Answer: made[from], Field: field}
 	}
 	s := step{Method: o.Method, Path: textOf(o.Path, values), Until: e.Until}
 	for _, f := range append(fields(e.Query), fields(e.Body)...) {
@@ -84,12 +97,8 @@ func (c *chain) add(o operation, e example, depth int) error {
 	return nil
 }
 
-// keep names the variable for the answer to the last step: what it makes.
-func (c *chain) keep(from string) {
-	if c.made == nil {
-		c.made = map[string]string{}
-	}
-	operation, _, _ := strings.Cut(from, "/")
+// keep has the last step's answer kept, and names the variable: what the operation makes.
+func (c *chain) keep(operation string) string {
 	words := strings.Split(operation, ".")
 	name, number := words[max(len(words)-2, 0)], 2
 	if words[len(words)-1] == "list" {
@@ -98,7 +107,8 @@ func (c *chain) keep(from string) {
 	for base := name; c.taken(name); number++ {
 		name = fmt.Sprint(base, number)
 	}
-	c.made[from], c.steps[len(c.steps)-1].Answer = name, name
+	c.steps[len(c.steps)-1].Answer = name
+	return name
 }
 
 func (c *chain) taken(name string) bool {
@@ -141,13 +151,6 @@ func origin(given string) (from, field string) {
 		field = "id"
 	}
 	return from, field
-}
-
-func fill(text string, values map[string]string) string {
-	for name, value := range values {
-		text = strings.ReplaceAll(text, "{"+name+"}", value)
-	}
-	return text
 }
 
 // fields are the parameters of a query or a body, in their order.

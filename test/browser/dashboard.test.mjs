@@ -27,6 +27,20 @@ const open = async (path, options = {}) => {
   return page;
 };
 
+test("a ledger that is empty fills by itself", async () => {
+  const context = await browser.newContext();
+  await context.addCookies([{ name: "ratchet_scope", value: "acct_other.test", url: demo.base }]);
+  const page = await watched(context, demo.base);
+  await page.goto(`${demo.base}/dashboard/ledger`);
+  await page.getByRole("heading", { name: "Nothing has been booked" }).waitFor();
+  await page.locator('.live[data-state="live"]').waitFor();
+  await fetch(`${demo.base}/v1/charges`, { method: "POST", headers: { authorization: "Bearer sk_test_ratchet_other" },
+    body: new URLSearchParams({ amount: 1000, currency: "usd", source: "tok_visa" }) });
+  await page.locator(".trial .diff").waitFor();
+  assert.match(await page.locator(".trial .diff").innerText(), /difference\s+0$/);
+  assert.deepEqual(page.complaints, []);
+});
+
 test("an event that is sent again reaches its server, signed anew, and the page tells of it", async () => {
   const event = made.heard.find((h) => h.path === "/hook").id;
   const page = await open(`/dashboard/webhooks/${made.endpoint.id}/${event}`);

@@ -58,3 +58,25 @@ test("every sample of the reference runs as it is, in the shell and in Node, and
   await writeFile(program, await page.locator("#dispute\\.close .sample pre").nth(1).textContent());
   assert.equal(JSON.parse((await run("go", ["run", program])).stdout).status, "lost");
 });
+
+test("every button that makes something happen does, with the status that stands on it", async (t) => {
+  const page = await watched(await browser.newContext(), demo.base), wrong = [];
+  await page.goto(`${demo.base}/docs/api`);
+  let pressed = 0;
+  for (const path of await page.locator('a[href^="/docs/api/"]').evaluateAll((all) => [...new Set(all.map((a) => a.pathname))])) {
+    for (const { id } of (await demo.get("/v1/webhook_endpoints?limit=100")).data) // an account has room for sixteen
+      await fetch(`${demo.base}/v1/webhook_endpoints/${id}`, { method: "DELETE", headers: { authorization: "Bearer sk_test_ratchet_demo" } });
+    await page.goto(demo.base + path);
+    const buttons = await page.locator('.sample details button[name="example"]').evaluateAll((all) => all.map((button) => ({
+      form: Object.fromEntries(new FormData(button.form, button)), status: button.querySelector("span").textContent })));
+    for (const { form, status } of buttons) {
+      const answer = await page.request.post(`${demo.base}/docs/api/run`, { form });
+      const shown = (await answer.text()).match(/HTTP (\d+)/)?.[1];
+      if (shown !== status) wrong.push(`${form.operation}/${form.example}: ${shown}, and not ${status}`);
+      pressed++;
+    }
+  }
+  t.diagnostic(`${pressed} buttons`);
+  assert.ok(pressed > 200, `only ${pressed}`);
+  assert.deepEqual(wrong, []);
+});
