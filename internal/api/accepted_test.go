@@ -47,6 +47,51 @@ func TestOddButRight(t *testing.T) {
 		}
 	})
 
+	t.Run("objects that are made together and lead to each other are shown as deep as was asked, in an answer that ends", func(t *testing.T) {
+		const intent = "amount=1000&currency=usd&payment_method=pm_card_visa&payment_method_types[]=card&confirm=true&expand[]="
+		for _, row := range []struct{ target, body, path string }{
+			{"/v1/customers", "source=tok_visa&expand[]=", "default_source.customer.default_source.customer"},
+			{"/v1/customers", "source=tok_visa&expand[]=", "sources.data.customer.default_source"},
+			{"/v1/charges", "amount=1000&currency=usd&source=tok_visa&expand[]=", "balance_transaction.source.balance_transaction.source"},
+			{"/v1/payment_intents", intent, "latest_charge.payment_intent.latest_charge.payment_intent"},
+			{"/v1/products", "name=Toboggan&default_price_data[currency]=usd&default_price_data[unit_amount]=1000&expand[]=", "default_price.product.default_price.product"},
+		} {
+			a := s.ask(t, sent{target: row.target, body: row.body + row.path})
+			names := strings.Split(row.path, ".")
+			last := names[len(names)-1]
+			at := a.object
+			for _, name := range names {
+				if name == "data" {
+					continue
+				}
+				at, _ = at[name].(map[string]any)
+				if items, isList := at["data"].([]any); isList {
+					at, _ = items[0].(map[string]any)
+				}
+			}
+			if a.status != http.StatusOK || at["id"] == nil {
+				t.Errorf("%s %s: answered %d %.200s", row.target, row.path, a.status, a.body)
+			}
+			if next, whole := at[names[0]].(map[string]any); whole {
+				t.Errorf("%s %s: below the last %s there is more than was asked for: %v", row.target, row.path, last, next["id"])
+			}
+		}
+	})
+
+	t.Run("what the request itself has changed is shown as it is now, however it was come by", func(t *testing.T) {
+		a := s.ask(t, sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa&expand[]=balance_transaction.source"})
+		posting, _ := a.object["balance_transaction"].(map[string]any)
+		charge, _ := posting["source"].(map[string]any)
+		if charge["status"] != "succeeded" || charge["balance_transaction"] != posting["id"] {
+			t.Errorf("the charge of its own balance transaction: %v", charge)
+		}
+		a = s.ask(t, sent{target: "/v1/customers/" + s.make(t, "", "/v1/customers", "") + "/sources", body: "source=tok_visa&expand[]=customer"})
+		customer, _ := a.object["customer"].(map[string]any)
+		if customer["default_source"] != a.object["id"] {
+			t.Errorf("the customer of its first card: %v", customer)
+		}
+	})
+
 	t.Run("a key does nothing for GET and DELETE", func(t *testing.T) {
 		key := header("Idempotency-Key", "reused")
 		for range 2 {

@@ -52,11 +52,11 @@ func keepCard(ctx context.Context, tx *phase.Tx, in CreateCardParams, _ *struct{
 	if hadOne == nil {
 		customer.update(tx)
 	}
-	return replyWithCard(ctx, tx, in.Expand, &card)
+	return replyWithCard(ctx, tx, in.Expand, &card, customer.wire())
 }
 
-func replyWithCard(ctx context.Context, tx *phase.Tx, paths form.Expand, card *CustomerCard) (phase.Outcome, error) {
-	body, err := expand(ctx, tx, viewer(tx.Caller), paths, card.wire())
+func replyWithCard(ctx context.Context, tx *phase.Tx, paths form.Expand, card *CustomerCard, known ...any) (phase.Outcome, error) {
+	body, err := expand(ctx, tx, viewer(tx.Caller), paths, card.wire(), known...)
 	if err != nil {
 		return phase.Outcome{}, err
 	}

@@ -94,7 +94,7 @@ func (c *Charge) report(opinion string) {
 }
 
 func replyWithCharge(ctx context.Context, tx *phase.Tx, paths form.Expand, charge *Charge, known ...any) (phase.Outcome, error) {
-	body, err := expand(ctx, tx, viewer(tx.Caller), paths, charge.wire(), append(known, charge.wire())...)
+	body, err := expand(ctx, tx, viewer(tx.Caller), paths, charge.wire(), known...)
 	if err != nil {
 		return phase.Outcome{}, err
 	}

@@ -175,7 +175,6 @@ func (in CreateCustomerParams) insert(ctx context.Context, tx *phase.Tx) (*Custo
 }
 
 func replyWithCustomer(ctx context.Context, tx *phase.Tx, paths form.Expand, customer *Customer, cards []CustomerCard, known ...any) (phase.Outcome, error) {
-	known = append(known, customer.wire())
 	for _, card := range cards {
 		known = append(known, card.wire())
 	}

@@ -198,7 +198,7 @@ func (d *Dispute) tellUpdate(ctx context.Context, tx *phase.Tx, paths form.Expan
 }
 
 func replyWithDispute(ctx context.Context, tx *phase.Tx, paths form.Expand, d *Dispute) (phase.Outcome, error) {
-	body, err := expand(ctx, tx, viewer(tx.Caller), paths, d.wire(), d.wire())
+	body, err := expand(ctx, tx, viewer(tx.Caller), paths, d.wire())
 	if err != nil {
 		return phase.Outcome{}, err
 	}

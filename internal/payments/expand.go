@@ -165,8 +165,8 @@ func targets(kinds []string, name string) []string {
 }
 
 // expand replaces ids by objects where the caller asked for it. known are the
-// objects that the transaction under way has just made or changed: the database
-// does not show them yet.
+// objects that the transaction under way has just made or changed besides this
+// one: the database does not show them yet.
 func expand(ctx context.Context, db phase.Reader, v Viewer, paths form.Expand, object any, known ...any) (any, error) {
 	if len(paths) == 0 {
 		return object, nil
@@ -176,12 +176,14 @@ func expand(ctx context.Context, db phase.Reader, v Viewer, paths form.Expand, o
 		return nil, err
 	}
 	x := expander{ctx: ctx, db: db, viewer: v, known: map[string]any{}}
-	for _, k := range known {
+	for _, k := range append([]any{object}, known...) {
 		t, err := tree(k)
 		if err != nil {
 			return nil, err
 		}
-		x.known[t["id"].(string)] = t
+		if id, has := t["id"].(string); has { // a list has none
+			x.known[id] = k
+		}
 	}
 	for _, path := range paths {
 		if err := x.follow(root, strings.Split(path, ".")); err != nil {
@@ -298,7 +300,7 @@ func (x *expander) followAll(items []any, names []string) error {
 
 func (x *expander) load(field, id string) (any, error) {
 	if k, is := x.known[id]; is {
-		return k, nil
+		return tree(k) // of its own in each place: a customer's card's customer would stand inside itself
 	}
 	prefix, _, _ := strings.Cut(id, "_")
 	if field == "product" { // whose id may be the merchant's own
@@ -328,8 +330,12 @@ func (x *expander) collection(of map[string]any, collect func(context.Context, p
 	}
 	items := t["data"].([]any)
 	for id, k := range x.known {
-		if child := k.(map[string]any); child[fmt.Sprint(of["object"])] == parent && !slices.ContainsFunc(items, hasID(id)) {
-			items = slices.Insert(items, 0, k)
+		child, err := tree(k)
+		if err != nil {
+			return nil, err
+		}
+		if child[fmt.Sprint(of["object"])] == parent && !slices.ContainsFunc(items, hasID(id)) {
+			items = slices.Insert(items, 0, any(child))
 		}
 	}
 	t["data"] = items

@@ -245,7 +245,7 @@ func replyWithIntent(ctx context.Context, tx *phase.Tx, paths form.Expand, inten
 	if tx.Publishable {
 		return phase.OK(intent.ID, intent.public()), nil
 	}
-	body, err := expand(ctx, tx, viewer(tx.Caller), paths, intent.wire(), append(known, intent.wire())...)
+	body, err := expand(ctx, tx, viewer(tx.Caller), paths, intent.wire(), known...)
 	if err != nil {
 		return phase.Outcome{}, err
 	}

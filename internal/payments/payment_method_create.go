@@ -132,7 +132,7 @@ var CreatePaymentMethod = phase.Define("payment_method.create", 1,
 })
 
 func replyWithMethod(ctx context.Context, tx *phase.Tx, paths form.Expand, method *PaymentMethod) (phase.Outcome, error) {
-	body, err := expand(ctx, tx, viewer(tx.Caller), paths, method.wire(), method.wire())
+	body, err := expand(ctx, tx, viewer(tx.Caller), paths, method.wire())
 	if err != nil {
 		return phase.Outcome{}, err
 	}

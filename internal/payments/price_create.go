@@ -216,7 +216,7 @@ func (p *Price) create(tx *phase.Tx) {
 }
 
 func replyWithPrice(ctx context.Context, tx *phase.Tx, paths form.Expand, price *Price, known ...any) (phase.Outcome, error) {
-	body, err := expand(ctx, tx, viewer(tx.Caller), paths, price.wire(), append(known, price.wire())...)
+	body, err := expand(ctx, tx, viewer(tx.Caller), paths, price.wire(), known...)
 	if err != nil {
 		return phase.Outcome{}, err
 	}

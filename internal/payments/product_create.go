@@ -135,7 +135,7 @@ func (p *Product) create(tx *phase.Tx) {
 }
 
 func replyWithProduct(ctx context.Context, tx *phase.Tx, paths form.Expand, product *Product, known ...any) (phase.Outcome, error) {
-	body, err := expand(ctx, tx, viewer(tx.Caller), paths, product.wire(), append(known, product.wire())...)
+	body, err := expand(ctx, tx, viewer(tx.Caller), paths, product.wire(), known...)
 	if err != nil {
 		return phase.Outcome{}, err
 	}

@@ -243,7 +243,7 @@ func replyWithSetup(ctx context.Context, tx *phase.Tx, paths form.Expand, setup 
 	if tx.Publishable {
 		return phase.OK(setup.ID, setup.public()), nil
 	}
-	body, err := expand(ctx, tx, viewer(tx.Caller), paths, setup.wire(), append(known, setup.wire())...)
+	body, err := expand(ctx, tx, viewer(tx.Caller), paths, setup.wire(), known...)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
