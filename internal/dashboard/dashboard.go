@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -117,7 +118,7 @@ func (s *Server) routes() {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, "/v1/") { // past the mux, which would clean the path first
+	if strings.HasPrefix(path.Clean(r.URL.Path)+"/", "/v1/") { // past the mux, which would send a client of the API to the clean path
 		s.API.ServeHTTP(w, r)
 		return
 	}

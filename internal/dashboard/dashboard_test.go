@@ -174,6 +174,20 @@ func TestWhoGetsIn(t *testing.T) {
 		}
 	})
 
+	t.Run("an address that a page would be led on from is refused as the API refuses, if it means the API", func(t *testing.T) {
+		t.Parallel()
+		s := newStand(t, "")
+		for _, path := range []string{"//v1/account", "/./v1/account", "/docs/../v1/account", "//v1//account"} {
+			p := s.get(t, path)
+			if p.status != http.StatusNotFound || p.path != path || !strings.Contains(p.body, "Unrecognized request URL") {
+				t.Errorf("%s led to %d %s %s", path, p.status, p.path, p.body)
+			}
+		}
+		if p := s.get(t, "//docs"); p.status != http.StatusOK || p.path != "/docs" {
+			t.Errorf("a page with two slashes led to %d %s", p.status, p.path)
+		}
+	})
+
 	t.Run("no page is framed, runs what is inline, or shows a key", func(t *testing.T) {
 		t.Parallel()
 		s := newStand(t, "")
