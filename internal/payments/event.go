@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -72,36 +73,41 @@ func eventArgs(e Event, accountID, objectID string, data eventData) pgx.StrictNa
 	}
 }
 
-// changes compares two forms of an object and returns the old values of the
-// fields that differ: previous_attributes of an update's event.
+// changes compares two forms of an object and returns the old values of what
+// differs: previous_attributes of an update's event.
 func changes(before, after any) (map[string]any, error) {
-	old, err := fields(before)
+	old, err := tree(before)
 	if err != nil {
 		return nil, err
 	}
-	now, err := fields(after)
+	now, err := tree(after)
 	if err != nil {
 		return nil, err
 	}
+	return differences(old, now), nil
+}
+
+// differences are the old values of the fields that differ. Of a hash it is those
+// within that do, of a list all of it; what was not there was null, as at Stripe.
+func differences(old, now map[string]any) map[string]any {
 	previous := map[string]any{}
 	for name, value := range old {
-		if string(value) != string(now[name]) {
+		was, wasHash := value.(map[string]any)
+		is, isHash := now[name].(map[string]any)
+		switch {
+		case reflect.DeepEqual(value, now[name]):
+		case wasHash && isHash:
+			previous[name] = differences(was, is)
+		default:
 			previous[name] = value
 		}
 	}
-	return previous, nil
-}
-
-func fields(object any) (map[string]json.RawMessage, error) {
-	encoded, err := json.Marshal(object)
-	if err != nil {
-		return nil, fmt.Errorf("encode %T: %w", object, err)
+	for name, value := range now {
+		if _, was := old[name]; !was && value != nil {
+			previous[name] = nil
+		}
 	}
-	var named map[string]json.RawMessage
-	if err := json.Unmarshal(encoded, &named); err != nil {
-		return nil, fmt.Errorf("decode %T: %w", object, err)
-	}
-	return named, nil
+	return previous
 }
 
 type eventRequest struct {

@@ -244,9 +244,14 @@ func settleRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *
 		known = append(known, refund.post(tx, charge))
 	}
 	refund.settle(tx)
+	before := *charge
+	before.AmountRefunded -= refund.Amount // which is counted since the refund is under way
+	previous, err := changes(before.object(), charge.object())
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	emit(tx, "refund.created", refund.ID, refund.wire(), nil)
-	emit(tx, "charge.refunded", charge.ID, charge.wire(), map[string]any{
-		"amount_refunded": charge.AmountRefunded - refund.Amount, "refunded": false})
+	emit(tx, "charge.refunded", charge.ID, charge.wire(), previous)
 	return charge, &refund, append(known, refund.wire()), nil
 }
 

@@ -85,6 +85,21 @@ func TestEvents(t *testing.T) {
 		}
 	})
 
+	t.Run("of a hash only what changed is told, what was not there was null, and what stayed is not named", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		c := a.customer(&stripe.CustomerCreateParams{Metadata: map[string]string{"stays": "a", "changes": "b", "goes": "c"},
+			Address: &stripe.AddressParams{City: stripe.String("Bern"), Line1: stripe.String("Gasse 1")}})
+		_, err := a.V1Customers.Update(t.Context(), c.ID, &stripe.CustomerUpdateParams{Metadata: map[string]string{"changes": "B", "goes": "", "comes": "d"},
+			Address: &stripe.AddressParams{City: stripe.String("Thun"), Line1: stripe.String("Gasse 1")}})
+		noError(t, err)
+		equal(t, "customer", a.onlyEvent("customer.updated").Data.PreviousAttributes, map[string]any{
+			"metadata": map[string]any{"changes": "b", "goes": "c", "comes": nil}, "address": map[string]any{"city": "Bern"}})
+
+		a.refund(&stripe.RefundCreateParams{Charge: &a.sell(1000).ID, Amount: stripe.Int64(400)})
+		equal(t, "a charge that is refunded in part", a.onlyEvent("charge.refunded").Data.PreviousAttributes, map[string]any{"amount_refunded": float64(0)})
+	})
+
 	t.Run("an event names the request that caused it", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
