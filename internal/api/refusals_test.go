@@ -213,7 +213,7 @@ var chargeRefusals = []refused{
 	{"what cannot be expanded", charge("expand[]=amount"), 400, fault{Type: invalid}},
 	{"two hundred paths to expand", charge(numbered(200, "expand[]=customer%d")), 400, fault{Type: invalid, Param: "expand[]"}},
 	{"an unknown token", sent{target: "/v1/charges", body: "amount=100&currency=usd&source=tok_none"}, 400, fault{Type: invalid, Code: nothing, Param: "source"}},
-	{"a spent token", sent{target: "/v1/charges", body: "amount=100&currency=usd&source={spent token}"}, 400, fault{Type: invalid, Code: "token_already_used", Param: "source"}},
+	{"a spent token", sent{target: "/v1/charges", body: "amount=100&currency=usd&source={spent token}"}, 400, fault{Type: invalid, Code: "token_already_used"}},
 	{"an unknown customer", sent{target: "/v1/charges", body: "amount=100&currency=usd&customer=cus_none"}, 400, fault{Type: invalid, Code: nothing, Param: "customer"}},
 	{"a customer without a card", sent{target: "/v1/charges", body: "amount=100&currency=usd&customer={customer}"}, 402, fault{Type: cardError, Code: "missing", Param: "card"}},
 	{"a refund of nothing", sent{target: "/v1/refunds", body: "charge={charge}&amount=0"}, 400, fault{Type: invalid, Code: badInteger, Param: "amount"}},

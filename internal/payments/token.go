@@ -138,5 +138,5 @@ func (s *PaymentSource) spend(ctx context.Context, tx *phase.Tx) error {
 }
 
 func tokenUsed(name string) *apierror.Error {
-	return apierror.Invalid("source", "You cannot use a Stripe token more than once: %s.", form.Quote(name)).WithCode("token_already_used")
+	return apierror.Invalid("", "You cannot use a Stripe token more than once: %s.", form.Quote(name)).WithCode("token_already_used")
 }

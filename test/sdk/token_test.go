@@ -51,7 +51,7 @@ func TestTokens(t *testing.T) {
 		noError(t, err)
 		equal(t, "used", spent.Used, true)
 
-		again := invalid("token_already_used", "source", fmt.Sprintf("You cannot use a Stripe token more than once: %s.", token.ID))
+		again := invalid("token_already_used", "", fmt.Sprintf("You cannot use a Stripe token more than once: %s.", token.ID))
 		_, err = a.V1Charges.Create(t.Context(), order(700, token.ID))
 		refused(t, err, again)
 		_, err = a.V1Customers.Create(t.Context(), &stripe.CustomerCreateParams{Source: &token.ID})
