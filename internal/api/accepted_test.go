@@ -92,6 +92,13 @@ func TestOddButRight(t *testing.T) {
 		}
 	})
 
+	t.Run("a body that is said to be as it is is not compressed", func(t *testing.T) {
+		a := s.ask(t, sent{target: "/v1/customers", body: "name=Jenny", header: header("Content-Encoding", "identity")})
+		if a.status != http.StatusOK {
+			t.Errorf("answered %d %s", a.status, a.body)
+		}
+	})
+
 	t.Run("a key does nothing for GET and DELETE", func(t *testing.T) {
 		key := header("Idempotency-Key", "reused")
 		for range 2 {

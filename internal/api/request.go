@@ -173,7 +173,7 @@ func (s *Server) body(c echo.Context) (string, error) {
 	if h.Method != http.MethodPost {
 		return "", nil
 	}
-	if h.Header.Get("Content-Encoding") != "" {
+	if coding := h.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return "", tooLarge(http.StatusUnsupportedMediaType, "Compressed request bodies are not accepted.")
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(c.Response(), h.Body, int64(s.limits.BodyBytes)))
