@@ -43,7 +43,7 @@ const chargeState = `CASE
 // paid an incomplete one yet; somebody has tried a failed one.
 const intentState = `CASE i.status
 	WHEN 'succeeded' THEN ` + chargeState + ` WHEN 'requires_capture' THEN 'uncaptured' WHEN 'processing' THEN 'pending' WHEN 'canceled' THEN 'canceled'
-	WHEN 'requires_payment_method' THEN CASE WHEN i.last_payment_error IS NULL THEN 'incomplete' ELSE 'failed' END
+	WHEN 'requires_payment_method' THEN CASE WHEN i.last_payment_error IS NULL AND i.latest_charge IS NULL THEN 'incomplete' ELSE 'failed' END
 	ELSE 'incomplete' END`
 
 // Both halves of the list are filtered, sorted and cut by themselves, along their

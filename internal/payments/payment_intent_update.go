@@ -73,6 +73,7 @@ func changeIntent(ctx context.Context, tx *phase.Tx, in UpdatePaymentIntentParam
 	if err := in.keep(ctx, tx); err != nil {
 		return phase.Outcome{}, err
 	}
+	intent.LastPaymentError = nil // as at Stripe, whatever was changed; the failed charge tells of it still
 	intent.update(tx)
 	return replyWithIntent(ctx, tx, in.Expand, intent, in.known()...)
 }

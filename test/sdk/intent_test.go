@@ -58,6 +58,11 @@ func TestPaymentIntents(t *testing.T) {
 		if declined.PaymentMethod != nil {
 			t.Errorf("it still has the method %s", declined.PaymentMethod.ID)
 		}
+		described, err := a.V1PaymentIntents.Update(t.Context(), intent.ID, &stripe.PaymentIntentUpdateParams{Description: stripe.String("a second try")})
+		noError(t, err)
+		if described.LastPaymentError != nil || described.LatestCharge.ID != e.ChargeID {
+			t.Errorf("an update leaves the error %v and the charge %v", described.LastPaymentError, described.LatestCharge)
+		}
 
 		paid, err := a.V1PaymentIntents.Confirm(t.Context(), intent.ID, &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
 		noError(t, err)
