@@ -40,7 +40,7 @@ func TestOperations(t *testing.T) {
 			case "/v1/customers/cus_1/sources":
 				return http.StatusOK, []byte(`{"id":"card_1","customer":"cus_1"}`)
 			default:
-				return http.StatusBadRequest, []byte(`{"error":{"code":"parameter_invalid_integer","param":"exp_month"}}`)
+				return http.StatusPaymentRequired, []byte(`{"error":{"code":"invalid_expiry_month","param":"exp_month"}}`)
 			}
 		}
 		o, _ := OperationByID("card.update")

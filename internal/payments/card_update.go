@@ -8,6 +8,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
 // UpdateCardParams are what POST /v1/customers/{customer}/sources/{id} takes.
@@ -15,8 +16,7 @@ type UpdateCardParams struct {
 	Customer string `path:"customer"`
 	ID       string `path:"id"`
 	CardHolder
-	ExpMonth *int64        `form:"exp_month" min:"1" max:"12"`
-	ExpYear  *int64        `form:"exp_year" min:"1970" max:"2100"`
+	testcard.NewExpiry
 	Metadata form.Metadata `form:"metadata"`
 	Expand   form.Expand   `form:"expand"`
 }
@@ -42,11 +42,8 @@ func changeCard(ctx context.Context, tx *phase.Tx, in UpdateCardParams, _ *struc
 	}
 	before := card.wire()
 	card.Card.CardHolder = card.Card.changed(in.CardHolder)
-	if in.ExpMonth != nil {
-		card.Card.ExpMonth = *in.ExpMonth
-	}
-	if in.ExpYear != nil {
-		card.Card.ExpYear = *in.ExpYear
+	if err := in.Apply(&card.Card.ExpMonth, &card.Card.ExpYear, tx.Now()); err != nil {
+		return phase.Outcome{}, err
 	}
 	card.Metadata, err = in.Metadata.Apply(card.Metadata)
 	if err != nil {

@@ -6,19 +6,17 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
 // UpdatePaymentMethodParams are what POST /v1/payment_methods/{payment_method} takes.
 type UpdatePaymentMethodParams struct {
-	ID             string          `path:"payment_method"`
-	BillingDetails *BillingDetails `form:"billing_details"`
-	Card           *struct {
-		ExpMonth *int64 `form:"exp_month" min:"1" max:"12"`
-		ExpYear  *int64 `form:"exp_year" min:"2000" max:"2100"`
-	} `form:"card"`
-	Metadata       form.Metadata `form:"metadata"`
-	AllowRedisplay string        `form:"allow_redisplay" enum:"always,limited,unspecified"`
-	Expand         form.Expand   `form:"expand"`
+	ID             string              `path:"payment_method"`
+	BillingDetails *BillingDetails     `form:"billing_details"`
+	Card           *testcard.NewExpiry `form:"card"`
+	Metadata       form.Metadata       `form:"metadata"`
+	AllowRedisplay string              `form:"allow_redisplay" enum:"always,limited,unspecified"`
+	Expand         form.Expand         `form:"expand"`
 }
 
 const methodUpdated = "payment_method_updated"
@@ -43,11 +41,8 @@ func changeMethod(ctx context.Context, tx *phase.Tx, in UpdatePaymentMethodParam
 	}
 	before := method.wire()
 	method.BillingDetails = method.BillingDetails.changed(in.BillingDetails)
-	if in.Card != nil && in.Card.ExpMonth != nil {
-		method.Card.ExpMonth = *in.Card.ExpMonth
-	}
-	if in.Card != nil && in.Card.ExpYear != nil {
-		method.Card.ExpYear = *in.Card.ExpYear
+	if err := in.Card.Apply(&method.Card.ExpMonth, &method.Card.ExpYear, tx.Now()); err != nil {
+		return phase.Outcome{}, err
 	}
 	if in.AllowRedisplay != "" {
 		method.AllowRedisplay = in.AllowRedisplay

@@ -26,11 +26,34 @@ const (
 const lastingYears = 50
 
 // Year is the year of expiry with its century: 27 is 2027.
-func (t Typed) Year() int64 {
-	if 0 <= t.ExpYear && t.ExpYear < 100 {
-		return 2000 + t.ExpYear
+func (t Typed) Year() int64 { return withCentury(t.ExpYear) }
+
+func withCentury(year int64) int64 {
+	if 0 <= year && year < 100 {
+		return 2000 + year
 	}
-	return t.ExpYear
+	return year
+}
+
+// NewExpiry is what a caller changes of a card's expiry.
+type NewExpiry struct {
+	ExpMonth *int64 `form:"exp_month"`
+	ExpYear  *int64 `form:"exp_year"`
+}
+
+// Apply changes an expiry as the caller asked. What comes of it has to be one that
+// a card that is typed now could have.
+func (e *NewExpiry) Apply(month, year *int64, now time.Time) error {
+	if e == nil || e.ExpMonth == nil && e.ExpYear == nil {
+		return nil
+	}
+	if e.ExpMonth != nil {
+		*month = *e.ExpMonth
+	}
+	if e.ExpYear != nil {
+		*year = withCentury(*e.ExpYear)
+	}
+	return validateExpiry(*month, *year, now)
 }
 
 // Validate tells which test card was typed. A card is good to the end of its
@@ -43,18 +66,14 @@ func (t Typed) Year() int64 {
 // because nobody here could charge them.
 func Validate(t Typed, now time.Time, livemode bool) (Card, error) {
 	number := t.Number.digits()
-	year, month := int64(now.UTC().Year()), int64(now.UTC().Month())
 	switch {
 	case len(number) < shortestNumber || len(number) > longestNumber || !onlyDigits(number):
 		return Card{}, invalid("invalid_number", "number", "The card number is not a valid credit card number.")
 	case !luhn(number):
 		return Card{}, invalid("incorrect_number", "number", "Your card number is incorrect.")
-	case t.ExpMonth < 1 || t.ExpMonth > 12:
-		return Card{}, invalid("invalid_expiry_month", "exp_month", "Your card's expiration month is invalid.")
-	case t.Year() < year || t.Year() > year+lastingYears:
-		return Card{}, invalid("invalid_expiry_year", "exp_year", "Your card's expiration year is invalid.")
-	case t.Year() == year && t.ExpMonth < month:
-		return Card{}, invalid("invalid_expiry_month", "exp_month", "Your card's expiration month is invalid.")
+	}
+	if err := validateExpiry(t.ExpMonth, t.Year(), now); err != nil {
+		return Card{}, err
 	}
 	card, known := ByNumber(t.Number)
 	switch {
@@ -70,6 +89,21 @@ func Validate(t Typed, now time.Time, livemode bool) (Card, error) {
 		return Card{}, invalid("invalid_cvc", "cvc", "Your card's security code is invalid.")
 	}
 	return card, nil
+}
+
+// validateExpiry refuses an expiry that is none, is past, or is too far ahead. The
+// year has its century.
+func validateExpiry(month, year int64, now time.Time) error {
+	thisYear, thisMonth := int64(now.UTC().Year()), int64(now.UTC().Month())
+	switch {
+	case month < 1 || month > 12:
+		return invalid("invalid_expiry_month", "exp_month", "Your card's expiration month is invalid.")
+	case year < thisYear || year > thisYear+lastingYears:
+		return invalid("invalid_expiry_year", "exp_year", "Your card's expiration year is invalid.")
+	case year == thisYear && month < thisMonth:
+		return invalid("invalid_expiry_month", "exp_month", "Your card's expiration month is invalid.")
+	}
+	return nil
 }
 
 func invalid(code, param, message string) *apierror.Error {

@@ -4,6 +4,7 @@ package sdk_test
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"testing"
 
@@ -62,6 +63,21 @@ func TestCardsOfACustomer(t *testing.T) {
 			equal(t, "card", []any{s.ID, s.Name, s.ExpMonth, strconv.FormatInt(s.ExpYear, 10), s.AddressZip, s.AddressZipCheck, s.Metadata["drawer"]},
 				[]any{card.ID, "Ada", int64(3), year(4), "0150", stripe.CardAddressZipCheckUnchecked, "top"})
 		}
+	})
+
+	t.Run("a card's new expiry is one that a card can have", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		c := a.customer(nil)
+		card, method := a.keep(c.ID, "tok_visa"), a.attach("pm_card_visa", c.ID)
+		_, err := a.V1PaymentSources.Update(t.Context(), card.ID, &stripe.PaymentSourceUpdateParams{Customer: &c.ID, ExpMonth: stripe.String("13")})
+		refused(t, err, refusal{Status: http.StatusPaymentRequired, Type: stripe.ErrorTypeCard, Code: "invalid_expiry_month", Param: "exp_month"})
+		_, err = a.V1PaymentMethods.Update(t.Context(), method.ID, &stripe.PaymentMethodUpdateParams{Card: &stripe.PaymentMethodUpdateCardParams{ExpYear: stripe.Int64(2001)}})
+		refused(t, err, refusal{Status: http.StatusPaymentRequired, Type: stripe.ErrorTypeCard, Code: "invalid_expiry_year", Param: "exp_year"})
+		renewed, err := a.V1PaymentMethods.Update(t.Context(), method.ID, &stripe.PaymentMethodUpdateParams{
+			Card: &stripe.PaymentMethodUpdateCardParams{ExpMonth: stripe.Int64(5), ExpYear: stripe.Int64(50)}})
+		noError(t, err)
+		equal(t, "expiry", []int64{renewed.Card.ExpMonth, renewed.Card.ExpYear}, []int64{5, 2050})
 	})
 
 	t.Run("a card is found with its own customer only", func(t *testing.T) {
