@@ -191,8 +191,9 @@ func (s *Site) Assets(w http.ResponseWriter, r *http.Request) {
 
 // Policy is what a page may do that others may not.
 type Policy struct {
-	Framed bool // pages of ours may show it in a frame
-	Leads  bool // what it sends may be answered with a way to somebody else's page
+	Framed bool   // pages of ours may show it in a frame
+	Leads  bool   // what it sends may be answered with a way to somebody else's page
+	App    string // the scheme of that page's address, if it may be an application's own; "" for none
 }
 
 // Harden puts the headers on every answer that keep a page to itself: nothing
@@ -212,6 +213,9 @@ func (p Policy) Apply(h http.Header) {
 	}
 	if p.Leads {
 		forms = "*"
+		if p.App != "" {
+			forms += " " + p.App + ":"
+		}
 	}
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
 		"form-action "+forms+"; base-uri 'none'; frame-ancestors "+ancestors+"; frame-src 'self'")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -21,7 +22,11 @@ func (s *Server) challenges() {
 
 // secured keeps the page to itself: its address opens it, and goes to nobody else.
 // Our checkout may show it in a frame, and a decision leads back to the shop.
-func secured(h http.Header) { web.Policy{Framed: true, Leads: true}.Apply(h) }
+// That "*" does not stand for a scheme of an application's own, so it is named.
+func secured(h http.Header, back string) {
+	app, _, _ := strings.Cut(back, "://")
+	web.Policy{Framed: true, Leads: true, App: app}.Apply(h)
+}
 
 // framed says that a page of ours shows this one in a frame: it looks by itself
 // how the challenge ended, and nobody is sent anywhere.
@@ -43,7 +48,7 @@ func (s *Server) showChallenge(c echo.Context) error {
 // anybody else the page.
 func (s *Server) whereItStands(c echo.Context, found *payments.Challenge) error {
 	if back := found.Return(); back != "" && !framed(c) && !found.Open() && !found.Undecided() {
-		secured(c.Response().Header())
+		secured(c.Response().Header(), back)
 		return c.Redirect(http.StatusSeeOther, back)
 	}
 	return s.renderChallenge(c, statusOf(found), found)
@@ -58,7 +63,11 @@ func statusOf(found *payments.Challenge) int {
 }
 
 func (s *Server) renderChallenge(c echo.Context, status int, found *payments.Challenge) error {
-	secured(c.Response().Header())
+	back := ""
+	if found != nil {
+		back = found.Return()
+	}
+	secured(c.Response().Header(), back)
 	page := web.Page{Title: "Confirm your payment", Layout: "buyer", Data: challengePage{found, status}}
 	if framed(c) {
 		page.Layout = "framed"

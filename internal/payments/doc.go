@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/mail"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -146,6 +147,22 @@ func checkEmail(param string, address *string) error {
 func isWebAddress(address string) bool {
 	parsed, err := url.Parse(address)
 	return err == nil && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https")
+}
+
+// leadsBack says whether a cardholder can be sent back there: to a web page, or to
+// an application by its own scheme. What a browser would run or open itself is neither.
+func leadsBack(address string) bool {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	switch parsed.Scheme {
+	case "about", "blob", "data", "file", "filesystem", "javascript", "vbscript", "view-source":
+		return false
+	case "http", "https":
+		return parsed.Host != ""
+	}
+	return parsed.Scheme != "" && parsed.Opaque == "" && strings.Contains(address, "://")
 }
 
 // orNull makes an empty text null.

@@ -36,6 +36,7 @@ type attempt struct {
 	Order    acquirer.Order
 	Answer   acquirer.Answer
 	MayAsk   bool // the cardholder is there and can be sent to his bank's page
+	NoAction bool // the merchant wants an error instead of sending him there
 }
 
 // The recovery points of an attempt.
@@ -82,7 +83,7 @@ func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Caller
 	if intent.ConfirmationMethod == "manual" && caller.Publishable {
 		return intent.unexpected("This PaymentIntent's `confirmation_method` is manual: it can only be confirmed with a secret key.")
 	}
-	if err := in.ConfirmParams.check(true); err != nil {
+	if err := in.ConfirmParams.check("PaymentIntent", true); err != nil {
 		return err
 	}
 	params := in.params()
@@ -148,7 +149,7 @@ func (s *attempt) begin(tx *phase.Tx, intent *PaymentIntent, method *PaymentMeth
 		return err
 	}
 	intent.ReturnURL = orNull(in.ReturnURL)
-	s.MayAsk = !in.offSession() && !in.ErrorOnRequiresAction
+	s.MayAsk, s.NoAction = !in.offSession() && !in.ErrorOnRequiresAction, in.ErrorOnRequiresAction
 	if s.MayAsk && intent.wantsAuthentication(method.Card) {
 		intent.require(tx)
 		return nil
@@ -320,6 +321,9 @@ func (s *attempt) fail(tx *phase.Tx, intent *PaymentIntent, charge *Charge) (*ap
 	emit(tx, "charge.failed", charge.ID, charge.wire(), nil)
 
 	declined := cardError(s.Answer)
+	if s.NoAction && s.Answer.Code == acquirer.CodeAuthenticationNeeded {
+		declined.DeclineCode, declined.Message = "authentication_not_handled", actionNotHandled
+	}
 	declined.Charge, declined.PaymentMethod = charge.ID, s.Method.wire()
 	remembered, err := json.Marshal(declined)
 	if err != nil {
@@ -331,6 +335,10 @@ func (s *attempt) fail(tx *phase.Tx, intent *PaymentIntent, charge *Charge) (*ap
 	declined.PaymentIntent = intent.seenBy(tx.Caller)
 	return declined, nil
 }
+
+// actionNotHandled tells a merchant that his cardholder would have been wanted.
+const actionNotHandled = "This payment required an authentication action to complete, but `error_on_requires_action` was set. When you're ready, " +
+	"you can upgrade your integration to handle actions at https://stripe.com/docs/payments/payment-intents/upgrade-to-handle-actions."
 
 // seenBy is the intent as the caller may see it.
 func (p *PaymentIntent) seenBy(caller phase.Caller) any {

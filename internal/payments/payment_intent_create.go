@@ -101,7 +101,7 @@ func checkIntent(ctx context.Context, db phase.Reader, caller phase.Caller, in *
 	if in.PaymentMethodTypes != nil && in.AutomaticPaymentMethods != nil && in.AutomaticPaymentMethods.Enabled {
 		return apierror.Invalid("", "You may only specify one of these parameters: automatic_payment_methods, payment_method_types.").WithCode("parameters_exclusive")
 	}
-	if err := in.ConfirmParams.check(in.Confirm); err != nil {
+	if err := in.ConfirmParams.check("PaymentIntent", in.Confirm); err != nil {
 		return err
 	}
 	return in.PaymentIntentParams.check(ctx, db, caller, in.Customer)
@@ -135,18 +135,21 @@ func (in *PaymentIntentParams) check(ctx context.Context, db phase.Reader, calle
 	return in.find(ctx, db, caller, customer)
 }
 
-// check refuses what only a confirmation takes where there is none.
-func (in *ConfirmParams) check(confirm bool) error {
-	if in.ReturnURL != "" && !isWebAddress(in.ReturnURL) {
+// check refuses what only a confirmation of the kind of intent takes where there is none.
+func (in *ConfirmParams) check(kind string, confirm bool) error {
+	if in.ReturnURL != "" && !leadsBack(in.ReturnURL) {
 		return apierror.Invalid("return_url", "Not a valid URL").WithCode("url_invalid")
 	}
 	if confirm {
 		return nil
 	}
-	for param, sent := range map[string]bool{"return_url": in.ReturnURL != "", "off_session": in.OffSession != "",
-		"error_on_requires_action": in.ErrorOnRequiresAction, "use_stripe_sdk": in.UseStripeSDK} {
-		if sent {
-			return onlyWithConfirm(param)
+	for _, p := range [...]struct {
+		name string
+		sent bool
+	}{{"return_url", in.ReturnURL != ""}, {"off_session", in.OffSession != ""},
+		{"error_on_requires_action", in.ErrorOnRequiresAction}, {"use_stripe_sdk", in.UseStripeSDK}} {
+		if p.sent {
+			return onlyWithConfirm(kind, p.name)
 		}
 	}
 	return nil

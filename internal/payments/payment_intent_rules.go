@@ -133,6 +133,6 @@ func (a *AutomaticPaymentMethods) mayRedirect() bool {
 }
 
 // onlyWithConfirm is the 400 for a parameter of the confirmation without one.
-func onlyWithConfirm(param string) *apierror.Error {
-	return apierror.Invalid(param, "The parameter `%s` cannot be passed when creating a PaymentIntent unless `confirm` is set to true.", param)
+func onlyWithConfirm(kind, param string) *apierror.Error {
+	return apierror.Invalid(param, "The parameter `%s` cannot be passed when creating a %s unless `confirm` is set to true.", param, kind)
 }

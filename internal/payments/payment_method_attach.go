@@ -92,7 +92,8 @@ func (in AttachPaymentMethodParams) begin(ctx context.Context, tx *phase.Tx, s *
 func (m *PaymentMethod) refuseAttach(customer string) *apierror.Error {
 	switch {
 	case m.SpentBy != nil:
-		return methodSpent()
+		return apierror.Invalid("", "This PaymentMethod was previously used without being attached to a Customer or was detached from a Customer, "+
+			"and may not be used again.")
 	case m.CustomerID != nil && *m.CustomerID != customer:
 		return apierror.Invalid("", "The payment method you provided has already been attached to a customer.")
 	}

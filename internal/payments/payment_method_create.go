@@ -68,10 +68,13 @@ func (c *MethodCard) recognize(ctx context.Context, db phase.Reader, caller phas
 		}
 		return source.Card, source, nil
 	}
-	for name, missing := range map[string]bool{"number": c.Number == nil, "exp_month": c.ExpMonth == nil, "exp_year": c.ExpYear == nil} {
-		if missing {
-			return Card{}, nil, apierror.Missing(at + "[" + name + "]")
-		}
+	switch {
+	case c.Number == nil:
+		return Card{}, nil, apierror.Missing(at + "[number]")
+	case c.ExpMonth == nil:
+		return Card{}, nil, apierror.Missing(at + "[exp_month]")
+	case c.ExpYear == nil:
+		return Card{}, nil, apierror.Missing(at + "[exp_year]")
 	}
 	typed := testcard.Typed{Number: *c.Number, ExpMonth: *c.ExpMonth, ExpYear: *c.ExpYear, CVC: c.CVC}
 	known, err := testcard.Validate(typed, caller.At, caller.Livemode)

@@ -71,7 +71,7 @@ func checkPageConfirmation(ctx context.Context, db phase.Reader, caller phase.Ca
 		return err
 	}
 	confirm := ConfirmParams{ReturnURL: in.ReturnURL}
-	if err := confirm.check(true); err != nil {
+	if err := confirm.check("PaymentIntent", true); err != nil {
 		return err
 	}
 	if err := in.find(ctx, db, caller, deref(session.CustomerID)); err != nil {

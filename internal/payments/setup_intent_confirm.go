@@ -57,7 +57,7 @@ var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
 		return err
 	}
 	confirm := ConfirmParams{ReturnURL: in.ReturnURL}
-	if err := confirm.check(true); err != nil {
+	if err := confirm.check("SetupIntent", true); err != nil {
 		return err
 	}
 	if err := in.find(ctx, db, caller, deref(setup.CustomerID)); err != nil || in.method() != nil || setup.PaymentMethodID == nil {

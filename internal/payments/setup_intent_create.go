@@ -55,7 +55,7 @@ var CreateSetupIntent = phase.Define("setup_intent.create", 1,
 		return err
 	}
 	confirm := ConfirmParams{ReturnURL: in.ReturnURL, UseStripeSDK: in.UseStripeSDK}
-	if err := confirm.check(in.Confirm); err != nil {
+	if err := confirm.check("SetupIntent", in.Confirm); err != nil {
 		return err
 	}
 	return in.check(ctx, db, caller, in.Customer)

@@ -113,6 +113,17 @@ func TestPaymentIntents(t *testing.T) {
 		refused(t, err, refusal{Status: http.StatusPaymentRequired, Type: stripe.ErrorTypeCard, Code: "authentication_required", DeclineCode: "authentication_required"})
 	})
 
+	t.Run("a merchant who cannot send anybody anywhere is told that the cardholder was wanted", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		_, err := a.V1PaymentIntents.Confirm(t.Context(), a.intent(nil).ID, &stripe.PaymentIntentConfirmParams{
+			PaymentMethod: stripe.String("pm_card_authenticationRequired"), ErrorOnRequiresAction: stripe.Bool(true)})
+		e := refused(t, err, refusal{Status: http.StatusPaymentRequired, Type: stripe.ErrorTypeCard, Code: "authentication_required", DeclineCode: "authentication_not_handled"})
+		if !strings.HasPrefix(e.Msg, "This payment required an authentication action to complete, but `error_on_requires_action` was set.") {
+			t.Errorf("the message is %q", e.Msg)
+		}
+	})
+
 	t.Run("a browser confirms with the client secret and sees nothing of the merchant's", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
@@ -181,6 +192,29 @@ func TestChallenges(t *testing.T) {
 		})
 	}
 
+	t.Run("the way back may lead to an application by its own scheme, which the page names, and to nothing that a browser runs", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		confirm := func(back string) (*stripe.PaymentIntent, error) {
+			return a.V1PaymentIntents.Confirm(t.Context(), a.intent(nil).ID, &stripe.PaymentIntentConfirmParams{
+				PaymentMethod: stripe.String("pm_card_authenticationRequired"), ReturnURL: &back})
+		}
+		for _, back := range []string{"javascript://shop.example/%0aalert(1)", "data://x", "file:///etc/hosts", "sledges:back", "//shop.example", "https://"} {
+			_, err := confirm(back)
+			refused(t, err, invalid("url_invalid", "return_url", "Not a valid URL"))
+		}
+		intent, err := confirm("sledges://paid?cart=7")
+		noError(t, err)
+		page := intent.NextAction.RedirectToURL.URL
+		if policy := visit(t, page, nil).policy; !strings.Contains(policy, "form-action * sledges:;") {
+			t.Errorf("a browser would not follow: %s", policy)
+		}
+		decided := visit(t, page, url.Values{"result": {"pass"}})
+		if !strings.HasPrefix(decided.location, "sledges://paid?cart=7&payment_intent="+intent.ID) {
+			t.Errorf("it leads to %s", decided.location)
+		}
+	})
+
 	t.Run("without a way back the page says how it ended", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
@@ -210,6 +244,7 @@ func (in *installation) challenge(t *testing.T, intent string) string {
 type seen struct {
 	status         int
 	location, body string
+	policy         string // what the page may do
 }
 
 // visit opens a page, or sends a form to it, and follows nothing.
@@ -228,5 +263,5 @@ func visit(t *testing.T, address string, form url.Values) seen {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	noError(t, err)
-	return seen{response.StatusCode, response.Header.Get("Location"), string(text)}
+	return seen{response.StatusCode, response.Header.Get("Location"), string(text), response.Header.Get("Content-Security-Policy")}
 }

@@ -36,7 +36,7 @@ func TestPaymentMethods(t *testing.T) {
 			t.Errorf("it still belongs to %s", detached.Customer.ID)
 		}
 		_, err = a.V1PaymentMethods.Attach(t.Context(), card.ID, &stripe.PaymentMethodAttachParams{Customer: &customer.ID})
-		refused(t, err, invalid("", "payment_method", ""))
+		refused(t, err, invalid("", "", ""))
 	})
 
 	t.Run("a card that paid without a customer is spent", func(t *testing.T) {
@@ -48,6 +48,8 @@ func TestPaymentMethods(t *testing.T) {
 		a.intent(&stripe.PaymentIntentCreateParams{PaymentMethod: &loose.ID, Confirm: stripe.Bool(true)})
 		_, err = a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(2000), Currency: stripe.String("usd"), PaymentMethod: &loose.ID})
 		refused(t, err, invalid("", "payment_method", ""))
+		_, err = a.V1PaymentMethods.Attach(t.Context(), loose.ID, &stripe.PaymentMethodAttachParams{Customer: &a.customer(nil).ID})
+		refused(t, err, invalid("", "", "This PaymentMethod was previously used without being attached to a Customer or was detached from a Customer, and may not be used again."))
 	})
 
 	t.Run("a card is kept when the merchant wants to use it again", func(t *testing.T) {
@@ -118,6 +120,12 @@ func TestPaymentMethods(t *testing.T) {
 func TestSetupIntents(t *testing.T) {
 	t.Parallel()
 	in := install(t)
+
+	t.Run("what belongs to a confirmation is refused without one", func(t *testing.T) {
+		t.Parallel()
+		_, err := in.account(t).V1SetupIntents.Create(t.Context(), &stripe.SetupIntentCreateParams{ReturnURL: stripe.String("https://shop.example")})
+		refused(t, err, invalid("", "return_url", "The parameter `return_url` cannot be passed when creating a SetupIntent unless `confirm` is set to true."))
+	})
 
 	t.Run("a card that is set up can be charged when its holder is not there", func(t *testing.T) {
 		t.Parallel()
