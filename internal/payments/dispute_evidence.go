@@ -58,6 +58,15 @@ func (e *EvidenceParams) check() error {
 	return nil
 }
 
+// says whether there is anything in it but what takes back what was said.
+func (e *EvidenceParams) says() bool {
+	var said DisputeEvidence
+	if e != nil {
+		e.apply(&said)
+	}
+	return !said.isEmpty()
+}
+
 // apply notes what was said, over what was said before.
 func (e *EvidenceParams) apply(to *DisputeEvidence) {
 	to.AccessActivityLog = given(e.AccessActivityLog, to.AccessActivityLog)

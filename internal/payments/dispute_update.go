@@ -36,7 +36,7 @@ type UpdateChargeDisputeParams struct {
 // only noted, metadata above all, does not use up the one answer there is.
 func (in DisputeParams) submits() bool {
 	if in.Submit == nil {
-		return in.Evidence != nil
+		return in.Evidence.says()
 	}
 	return *in.Submit
 }

@@ -137,6 +137,19 @@ func TestDisputes(t *testing.T) {
 		a.refund(&stripe.RefundCreateParams{Charge: &other.Charge.ID})
 	})
 
+	t.Run("taking back what was said does not use up the one answer there is", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		d := a.disputed("tok_createDispute", 2000)
+		_, err := a.V1Disputes.Update(t.Context(), d.ID, &stripe.DisputeUpdateParams{Submit: stripe.Bool(false),
+			Evidence: &stripe.DisputeUpdateEvidenceParams{CustomerName: stripe.String("Jenny"), Receipt: stripe.String("")}})
+		noError(t, err)
+		taken, err := a.V1Disputes.Update(t.Context(), d.ID, &stripe.DisputeUpdateParams{Evidence: &stripe.DisputeUpdateEvidenceParams{CustomerName: stripe.String("")}})
+		noError(t, err)
+		equal(t, "dispute", []any{taken.Status, taken.Evidence.CustomerName, taken.EvidenceDetails.SubmissionCount}, []any{stripe.DisputeStatusNeedsResponse, "", int64(0)})
+		a.answer(d.ID, "winning_evidence")
+	})
+
 	t.Run("evidence can be kept first and sent later, once", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
