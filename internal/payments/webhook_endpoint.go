@@ -104,7 +104,11 @@ func freeSlot(ctx context.Context, tx *phase.Tx) (int16, error) {
 			return slot, nil
 		}
 	}
-	return 0, apierror.Invalid("", "You have reached the maximum of %d webhook endpoints.", maxEndpoints)
+	mode := "test"
+	if tx.Livemode {
+		mode = "live"
+	}
+	return 0, apierror.Invalid("", "You have reached the maximum of %d %s webhook endpoints.", maxEndpoints, mode)
 }
 
 const insertEndpoint = `

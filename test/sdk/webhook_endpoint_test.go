@@ -95,7 +95,7 @@ func TestWebhookEndpoints(t *testing.T) {
 		making.Wait()
 		equal(t, "made", len(made), 16)
 		_, err := a.V1WebhookEndpoints.Create(t.Context(), &stripe.WebhookEndpointCreateParams{URL: stripe.String(somewhere), EnabledEvents: stripe.StringSlice([]string{"*"})})
-		refused(t, err, invalid("", "", "You have reached the maximum of 16 webhook endpoints."))
+		refused(t, err, invalid("", "", "You have reached the maximum of 16 test webhook endpoints."))
 		_, err = a.V1WebhookEndpoints.Delete(t.Context(), made[7], nil)
 		noError(t, err)
 		a.endpoint(somewhere, "*")
