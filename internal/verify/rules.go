@@ -460,7 +460,7 @@ var rules = []rule{
 			HAVING coalesce(sum(c.amount_captured), 0) <> p.amount_received
 			    OR coalesce(sum(c.amount) FILTER (WHERE c.status = 'succeeded' AND NOT c.captured AND c.amount_refunded = 0), 0) <> p.amount_capturable
 			    OR count(c.id) FILTER (WHERE c.status = 'succeeded') > 1
-			    OR bool_or(c.currency <> p.currency OR c.livemode <> p.livemode)
+			    OR bool_or(c.currency <> p.currency AND c.status <> 'failed' OR c.livemode <> p.livemode)
 			    OR max(c.id) IS DISTINCT FROM p.latest_charge
 			UNION ALL
 			SELECT c.id, 'was made for ' || c.payment_intent_id || ', which is not there'

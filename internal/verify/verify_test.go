@@ -101,6 +101,9 @@ func newBooks(t *testing.T) *books {
 	b.post(t, "/v1/payment_intents", intent+"pm_card_visa&capture_method=automatic")
 	b.post(t, "/v1/payment_intents", intent+"pm_card_chargeDeclined")
 	b.post(t, "/v1/payment_intents", "amount=3000&currency=usd") // waits for a method
+	tried := b.post(t, "/v1/payment_intents", "amount=3000&currency=usd&payment_method_types[]=card")
+	b.post(t, "/v1/payment_intents/"+tried+"/confirm", "payment_method=pm_card_chargeDeclined")
+	b.post(t, "/v1/payment_intents/"+tried, "currency=eur") // what failed was in another currency
 	b.post(t, "/v1/payment_intents/"+b.post(t, "/v1/payment_intents", intent+"pm_card_visa&capture_method=manual")+"/capture", "amount_to_capture=1000")
 	b.post(t, "/v1/payment_intents/"+b.post(t, "/v1/payment_intents", intent+"pm_card_visa&capture_method=manual")+"/cancel", "")
 	b.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&payment_method=pm_card_visa&customer="+customer)
@@ -393,6 +396,7 @@ var damages = []damage{
 	{"the events of charges are lost", "DELETE FROM events WHERE type = 'charge.succeeded'", "", events},
 	{"an intent says it received more", "UPDATE payment_intents SET amount = amount + 1, amount_received = amount_received + 1 WHERE status = 'succeeded'", "", intents},
 	{"an intent forgets what paid it", "UPDATE payment_intents SET status = 'requires_payment_method', amount_received = 0 WHERE status = 'succeeded'", "", intents},
+	{"an intent changes its currency", "UPDATE payment_intents SET currency = 'gbp' WHERE status = 'succeeded'", "", intents},
 	{"an intent names another charge", "UPDATE payment_intents SET latest_charge = 'ch_x' WHERE latest_charge IS NOT NULL", "", intents},
 	{"an intent is lost", "DELETE FROM payment_intents WHERE status = 'succeeded'", "", intents},
 	{"an intent is kept busy by nobody", "UPDATE payment_intents SET busy_with = 'req_none'", "", open},
