@@ -90,6 +90,38 @@ func TestOddButRight(t *testing.T) {
 		if customer["default_source"] != a.object["id"] {
 			t.Errorf("the customer of its first card: %v", customer)
 		}
+		a = s.ask(t, sent{target: "/v1/customers/" + customer["id"].(string) + "/sources", body: "source=tok_mastercard&expand[]=customer"})
+		if again, _ := a.object["customer"].(map[string]any); again["default_source"] != customer["default_source"] {
+			t.Errorf("the customer of its second card: %v", again)
+		}
+		paid := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa")
+		a = s.ask(t, sent{target: "/v1/refunds", body: "amount=300&charge=" + paid + "&expand[]=charge.refunds"})
+		charge, _ = a.object["charge"].(map[string]any)
+		if refund := first(charge["refunds"]); refund["status"] != "succeeded" || refund["balance_transaction"] != a.object["balance_transaction"] {
+			t.Errorf("the refund among those of its charge: %v", refund)
+		}
+		a = s.ask(t, sent{target: "/v1/checkout/sessions", body: "mode=payment&success_url=https://shop.example&line_items[0][quantity]=1&line_items[0][price_data][currency]=usd" +
+			"&line_items[0][price_data][unit_amount]=900&line_items[0][price_data][product_data][name]=Kite&expand[]=line_items.data.price.product"})
+		price, _ := first(a.object["line_items"])["price"].(map[string]any)
+		if product, _ := price["product"].(map[string]any); product["name"] != "Kite" {
+			t.Errorf("the product that is made for a session: %v", price)
+		}
+	})
+
+	t.Run("a customer's sources are his cards, also in the answer to what he pays", func(t *testing.T) {
+		customer := s.make(t, "", "/v1/customers", "source=tok_visa")
+		for _, target := range []string{"/v1/payment_intents", "/v1/setup_intents"} {
+			body := "payment_method_types[]=card&confirm=true&payment_method=pm_card_visa&expand[]=customer.sources&customer=" + customer
+			if target == "/v1/payment_intents" {
+				body += "&amount=1000&currency=usd"
+			}
+			a := s.ask(t, sent{target: target, body: body})
+			of, _ := a.object["customer"].(map[string]any)
+			sources, _ := of["sources"].(map[string]any)
+			if cards, _ := sources["data"].([]any); len(cards) != 1 || first(sources)["object"] != "card" {
+				t.Errorf("%s: the sources are %v", target, sources["data"])
+			}
+		}
 	})
 
 	t.Run("a body that is said to be as it is is not compressed", func(t *testing.T) {
@@ -117,6 +149,17 @@ func TestOddButRight(t *testing.T) {
 			}
 		}
 	})
+}
+
+// first is the first object of a list.
+func first(list any) map[string]any {
+	of, _ := list.(map[string]any)
+	items, _ := of["data"].([]any)
+	if len(items) == 0 {
+		return nil
+	}
+	object, _ := items[0].(map[string]any)
+	return object
 }
 
 // TestRefusalsThatAreKept are about what has happened: they are the outcome of

@@ -51,6 +51,8 @@ func keepCard(ctx context.Context, tx *phase.Tx, in CreateCardParams, _ *struct{
 	emit(tx, "customer.source.created", card.ID, card.wire(), nil)
 	if hadOne == nil {
 		customer.update(tx)
+	} else {
+		customer.DefaultSource = hadOne
 	}
 	return replyWithCard(ctx, tx, in.Expand, &card, customer.wire())
 }

@@ -216,7 +216,7 @@ func createSession(ctx context.Context, tx *phase.Tx, in CreateCheckoutSessionPa
 		session.insert(tx)
 		return replyWithSession(ctx, tx, in.Expand, session, []CheckoutItem{}, setup.wire())
 	}
-	items, err := session.sell(tx, in.Found)
+	items, products, err := session.sell(tx, in.Found)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
@@ -224,7 +224,7 @@ func createSession(ctx context.Context, tx *phase.Tx, in CreateCheckoutSessionPa
 	for i := range items {
 		items[i].insert(tx)
 	}
-	return replyWithSession(ctx, tx, in.Expand, session, items)
+	return replyWithSession(ctx, tx, in.Expand, session, items, products...)
 }
 
 // session is the visit as it was asked for, without what is paid for in it.

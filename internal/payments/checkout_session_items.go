@@ -193,18 +193,20 @@ func (d *PriceData) find(found *FoundItem, at string, products map[string]*Produ
 }
 
 // sell makes the session's items, and the prices and products that are for it
-// alone. It returns the items, which the caller inserts behind the session.
-func (s *CheckoutSession) sell(tx *phase.Tx, found []FoundItem) ([]CheckoutItem, error) {
+// alone. It returns the items, which the caller inserts behind the session, and
+// the products they are of.
+func (s *CheckoutSession) sell(tx *phase.Tx, found []FoundItem) (items []CheckoutItem, products []any, err error) {
 	total := totalOf(found)
 	s.AmountSubtotal, s.AmountTotal, s.Currency = &total, &total, &found[0].Cost.Currency
-	items := make([]CheckoutItem, 0, len(found))
+	items = make([]CheckoutItem, 0, len(found))
 	for _, f := range found {
-		price, name, err := f.price(tx)
+		price, product, err := f.price(tx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		products = append(products, product.wire())
 		items = append(items, CheckoutItem{
-			AccountID: tx.AccountID, SessionID: s.ID, Livemode: tx.Livemode, Description: name,
+			AccountID: tx.AccountID, SessionID: s.ID, Livemode: tx.Livemode, Description: product.Name,
 			Quantity: f.Quantity, Amount: f.Amount, Metadata: f.Metadata, CreatedAt: tx.Now(),
 			PriceID: price.ID, ProductID: price.ProductID, PriceActive: price.Active, Currency: price.Currency, UnitAmount: price.UnitAmount,
 			LookupKey: price.LookupKey, PriceMetadata: price.Metadata, Nickname: price.Nickname, TaxBehavior: price.TaxBehavior,
@@ -216,31 +218,31 @@ func (s *CheckoutSession) sell(tx *phase.Tx, found []FoundItem) ([]CheckoutItem,
 	for i := range items {
 		items[len(items)-1-i].ID = tx.NewID("li")
 	}
-	return items, nil
+	return items, products, nil
 }
 
-// price is the item's price and the name of what it is for. What is made for one
+// price is the item's price and what it is for. What is made for one
 // session is inactive: it is not for sale elsewhere.
-func (f *FoundItem) price(tx *phase.Tx) (price *Price, name string, err error) {
+func (f *FoundItem) price(tx *phase.Tx) (price *Price, product *Product, err error) {
 	if f.Price != nil {
-		return f.Price, f.Product.Name, nil
+		return f.Price, f.Product, nil
 	}
-	product := f.Product
+	product = f.Product
 	if f.New != nil {
 		product = newProduct(tx, f.New.Name)
 		inactive := false
 		err := product.apply(ProductParams{Active: &inactive, Description: f.New.Description, Images: f.New.Images, Metadata: f.New.Metadata,
 			TaxCode: f.New.TaxCode, UnitLabel: f.New.UnitLabel})
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		product.create(tx)
 	}
 	price, err = newPrice(tx, product.ID, f.Cost, form.Metadata{})
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	price.Active = false
 	price.create(tx)
-	return price, product.Name, nil
+	return price, product, nil
 }

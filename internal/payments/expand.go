@@ -260,7 +260,7 @@ func (x *expander) follow(object map[string]any, names []string) error {
 	}
 	name := names[0]
 	if collect, is := collections[fmt.Sprint(object["object"], ".", name)]; is && object[name] == nil {
-		list, err := x.collection(object, collect)
+		list, err := x.collection(object, name, collect)
 		if err != nil {
 			return err
 		}
@@ -317,8 +317,9 @@ func (x *expander) load(field, id string) (any, error) {
 	return tree(object)
 }
 
-// collection lists what belongs to an object, including what was made just now.
-func (x *expander) collection(of map[string]any, collect func(context.Context, phase.Reader, Viewer, string) (ListObject, error)) (map[string]any, error) {
+// collection lists what belongs to an object, with what was made just now and with
+// what was changed as it is now.
+func (x *expander) collection(of map[string]any, name string, collect func(context.Context, phase.Reader, Viewer, string) (ListObject, error)) (map[string]any, error) {
 	parent := of["id"].(string)
 	list, err := collect(x.ctx, x.db, x.viewer, parent)
 	if err != nil {
@@ -328,15 +329,23 @@ func (x *expander) collection(of map[string]any, collect func(context.Context, p
 	if err != nil {
 		return nil, err
 	}
-	items := t["data"].([]any)
+	items, kind := t["data"].([]any), fmt.Sprint(of["object"])
 	for id, k := range x.known {
 		child, err := tree(k)
 		if err != nil {
 			return nil, err
 		}
-		if child[fmt.Sprint(of["object"])] == parent && !slices.ContainsFunc(items, hasID(id)) {
+		if child[kind] != parent || !slices.Contains(expandable[kind][name], fmt.Sprint(child["object"])) {
+			continue // what belongs to a customer may be a payment, which is none of his sources
+		}
+		if at := slices.IndexFunc(items, hasID(id)); at >= 0 {
+			items[at] = child
+		} else {
 			items = slices.Insert(items, 0, any(child))
 		}
+	}
+	if len(items) > firstPage {
+		items, t["has_more"] = items[:firstPage], true
 	}
 	t["data"] = items
 	return t, nil
