@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/stripe/stripe-go/v85"
 )
 
 const (
@@ -50,13 +50,6 @@ func (s *Server) postAgain(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, o.path()+"#deliveries", http.StatusSeeOther)
 }
 
-// retryParams are of the one address we use that the library has no name for:
-// only Stripe's command line does.
-type retryParams struct {
-	stripe.Params   `form:"*"`
-	WebhookEndpoint *string `form:"webhook_endpoint"`
-}
-
 // deliverAgain asks for a delivery and waits until so many have come.
 func (s *Server) deliverAgain(ctx context.Context, event, key string, wanted int) error {
 	ctx, cancel := context.WithTimeout(ctx, deliveryPatience)
@@ -68,9 +61,8 @@ func (s *Server) deliverAgain(ctx context.Context, event, key string, wanted int
 	if err := s.acknowledged(ctx, event); err != nil {
 		return err
 	}
-	params := &retryParams{WebhookEndpoint: known.ID}
-	params.Context, params.IdempotencyKey = ctx, &key
-	if err := s.backend.Call(http.MethodPost, "/v1/events/"+event+"/retry", s.Key, params, &stripe.Event{}); err != nil {
+	err = s.client.post(ctx, "/v1/events/"+event+"/retry", key, url.Values{"webhook_endpoint": {*known.ID}}, &notification{})
+	if err != nil {
 		return fmt.Errorf("ask for it: %w", err)
 	}
 	return until(ctx, func() (bool, error) {
@@ -87,8 +79,9 @@ func (s *Server) acknowledged(ctx context.Context, event string) error {
 	short, cancel := context.WithTimeout(ctx, deliveryPatience/5)
 	defer cancel()
 	err := until(short, func() (bool, error) {
-		now, err := s.stripe.V1Events.Retrieve(ctx, event, nil)
-		return err == nil && now.PendingWebhooks == 0, err
+		var now notification
+		err := s.client.get(ctx, "/v1/events/"+event, &now)
+		return err == nil && now.Pending == 0, err
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return nil
