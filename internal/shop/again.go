@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -58,41 +57,14 @@ func (s *Server) deliverAgain(ctx context.Context, event, key string, wanted int
 	if err != nil {
 		return err
 	}
-	if err := s.acknowledged(ctx, event); err != nil {
-		return err
-	}
 	err = s.client.post(ctx, "/v1/events/"+event+"/retry", key, url.Values{"webhook_endpoint": {*known.ID}}, &notification{})
 	if err != nil {
 		return fmt.Errorf("ask for it: %w", err)
 	}
-	return until(ctx, func() (bool, error) {
+	for {
 		var count int
 		err := s.pool.QueryRow(ctx, countDeliveries, pgx.StrictNamedArgs{"event_id": event}).Scan(&count)
-		return count >= wanted, err
-	})
-}
-
-// acknowledged waits, but not for ever, until the API has taken note of the
-// delivery before: one that is under way is not doubled. Another endpoint of the
-// merchant that does not answer would keep the event unacknowledged for days.
-func (s *Server) acknowledged(ctx context.Context, event string) error {
-	short, cancel := context.WithTimeout(ctx, deliveryPatience/5)
-	defer cancel()
-	err := until(short, func() (bool, error) {
-		var now notification
-		err := s.client.get(ctx, "/v1/events/"+event, &now)
-		return err == nil && now.Pending == 0, err
-	})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil
-	}
-	return err
-}
-
-func until(ctx context.Context, condition func() (bool, error)) error {
-	for {
-		done, err := condition()
-		if done || err != nil {
+		if count >= wanted || err != nil {
 			return err
 		}
 		select {

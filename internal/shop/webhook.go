@@ -29,7 +29,6 @@ type notification struct {
 	Type    string
 	Request *struct{ ID string } // that caused it; none if the API did by itself
 	Data    struct{ Object json.RawMessage }
-	Pending int `json:"pending_webhooks"`
 }
 
 // postWebhook is told of an event. It answers 200 once what the event means is
