@@ -86,7 +86,7 @@ func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Caller
 		return err
 	}
 	params := in.params()
-	if err := params.check(ctx, db, caller, deref(intent.CustomerID)); err != nil {
+	if err := params.check(ctx, db, caller); err != nil {
 		return err
 	}
 	in.MethodParams = params.MethodParams
@@ -112,7 +112,7 @@ func recordConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPaymentInte
 	if !sent && in.Found != nil && (intent.PaymentMethodID == nil || *intent.PaymentMethodID != in.Found.ID) {
 		return phase.Outcome{}, apierror.Locked() // it was given another method since we looked
 	}
-	if refusal := intent.refuseConfirm(sent, in.method() != nil); refusal != nil {
+	if refusal := intent.refuseConfirm(in.method(), sent, in.ConfirmParams); refusal != nil {
 		return phase.Refuse(intent.ID, refusal), nil
 	}
 	params := in.params()
@@ -128,33 +128,22 @@ func recordConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPaymentInte
 	if err := in.keep(ctx, tx); err != nil {
 		return phase.Outcome{}, err
 	}
-	if err := s.begin(tx, intent, in.method(), in.ConfirmParams, sent); err != nil {
-		return phase.Outcome{}, err
-	}
+	s.begin(tx, intent, in.method(), in.ConfirmParams)
 	intent.update(tx)
 	return s.next(ctx, tx, intent, in.method(), in.Expand)
 }
 
 // begin reserves the intent for this attempt and says what will be asked, or
-// sends the cardholder to his bank first. The caller writes the intent.
-func (s *attempt) begin(tx *phase.Tx, intent *PaymentIntent, method *PaymentMethod, in ConfirmParams, sent bool) error {
-	if refusal := intent.refuseConfirm(sent, method != nil); refusal != nil {
-		return refusal
-	}
-	if in.ReturnURL == "" && !in.offSession() && intent.AutomaticPaymentMethods.mayRedirect() {
-		return intent.missingReturnURL()
-	}
-	if err := method.refuseUse(deref(intent.CustomerID)); err != nil {
-		return err
-	}
+// sends the cardholder to his bank first. The caller has asked refuseConfirm, and
+// writes the intent.
+func (s *attempt) begin(tx *phase.Tx, intent *PaymentIntent, method *PaymentMethod, in ConfirmParams) {
 	intent.ReturnURL = orNull(in.ReturnURL)
 	s.MayAsk = !in.offSession() && !in.ErrorOnRequiresAction
 	if s.MayAsk && intent.wantsAuthentication(method.Card) {
 		intent.require(tx)
-		return nil
+		return
 	}
 	s.reserve(tx, intent, method, in.offSession())
-	return nil
 }
 
 // next goes on to the acquirer, unless the cardholder is wanted first.
