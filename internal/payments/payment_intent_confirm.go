@@ -80,7 +80,7 @@ func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Caller
 		return err
 	}
 	if intent.ConfirmationMethod == "manual" && caller.Publishable {
-		return intent.unexpected("This PaymentIntent's `confirmation_method` is manual: it can only be confirmed with a secret key.")
+		return intent.showTo(caller, intent.unexpected("This PaymentIntent's `confirmation_method` is manual: it can only be confirmed with a secret key."))
 	}
 	if err := in.ConfirmParams.check(true); err != nil {
 		return err
@@ -106,14 +106,14 @@ func recordConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPaymentInte
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if refusal := intent.refuseDirectly("confirm"); refusal != nil {
-		return phase.Outcome{}, refusal
+		return phase.Outcome{}, intent.showTo(tx.Caller, refusal)
 	}
 	sent := in.PaymentMethod != "" || in.New != nil
 	if !sent && in.Found != nil && (intent.PaymentMethodID == nil || *intent.PaymentMethodID != in.Found.ID) {
 		return phase.Outcome{}, apierror.Locked() // it was given another method since we looked
 	}
 	if refusal := intent.refuseConfirm(in.method(), sent, in.ConfirmParams); refusal != nil {
-		return phase.Refuse(intent.ID, refusal), nil
+		return phase.Refuse(intent.ID, intent.showTo(tx.Caller, refusal)), nil
 	}
 	params := in.params()
 	if !sent {
@@ -317,16 +317,16 @@ func (s *attempt) fail(tx *phase.Tx, intent *PaymentIntent, charge *Charge) (*ap
 	intent.Status, intent.PaymentMethodID, intent.LastPaymentError, intent.Authenticated = intentNeedsMethod, nil, remembered, false
 	intent.update(tx)
 	emit(tx, "payment_intent.payment_failed", intent.ID, intent.wire(), nil)
-	declined.PaymentIntent = intent.seenBy(tx.Caller)
-	return declined, nil
+	return intent.showTo(tx.Caller, declined), nil
 }
 
-// seenBy is the intent as the caller may see it.
-func (p *PaymentIntent) seenBy(caller phase.Caller) any {
+// showTo makes an error show the intent, as far as the caller may see it.
+func (p *PaymentIntent) showTo(caller phase.Caller, e *apierror.Error) *apierror.Error {
+	e.PaymentIntent = p.wire()
 	if caller.Publishable {
-		return p.public()
+		e.PaymentIntent = p.public()
 	}
-	return p.wire()
+	return e
 }
 
 // abandon ends an attempt that was never asked for in time. The acquirer has

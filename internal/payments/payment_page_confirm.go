@@ -160,7 +160,7 @@ func (s *pageAttempt) beginPayment(ctx context.Context, tx *phase.Tx, session *C
 	}
 	confirm := ConfirmParams{ReturnURL: in.ReturnURL}
 	if refusal := intent.refuseConfirm(in.method(), true, confirm); refusal != nil {
-		return phase.Outcome{}, refusal
+		return phase.Outcome{}, intent.showTo(tx.Caller, refusal)
 	}
 	s.Payment.begin(tx, intent, in.method(), confirm)
 	if session.PaymentIntentID == nil {
@@ -212,7 +212,7 @@ func (s *pageAttempt) beginSetup(ctx context.Context, tx *phase.Tx, session *Che
 		return phase.Outcome{}, err
 	}
 	if refusal := setup.refuseConfirm(in.method(), in.ReturnURL); refusal != nil {
-		return phase.Outcome{}, refusal
+		return phase.Outcome{}, setup.showTo(tx.Caller, refusal)
 	}
 	s.Card.begin(tx, setup, in.method(), in.ReturnURL)
 	setup.update(tx)

@@ -76,10 +76,10 @@ func recordSetupConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmSetupI
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if refusal := setup.refuseDirectly("confirm"); refusal != nil {
-		return phase.Outcome{}, refusal
+		return phase.Outcome{}, setup.showTo(tx.Caller, refusal)
 	}
 	if refusal := setup.refuseConfirm(in.method(), in.ReturnURL); refusal != nil {
-		return phase.Refuse(setup.ID, refusal), nil
+		return phase.Refuse(setup.ID, setup.showTo(tx.Caller, refusal)), nil
 	}
 	if err := setup.apply(SetupIntentParams{PaymentMethodOptions: in.Options, MethodParams: in.MethodParams}); err != nil {
 		return phase.Outcome{}, err
@@ -218,11 +218,16 @@ func (s *setupTry) fail(tx *phase.Tx, setup *SetupIntent) (*apierror.Error, erro
 	setup.tried(tx, s.Method, attemptFailed, s.asked())
 	setup.update(tx)
 	emit(tx, "setup_intent.setup_failed", setup.ID, setup.wire(), nil)
-	declined.SetupIntent = setup.wire()
-	if tx.Publishable {
-		declined.SetupIntent = setup.public()
+	return setup.showTo(tx.Caller, declined), nil
+}
+
+// showTo makes an error show the setup, as far as the caller may see it.
+func (s *SetupIntent) showTo(caller phase.Caller, e *apierror.Error) *apierror.Error {
+	e.SetupIntent = s.wire()
+	if caller.Publishable {
+		e.SetupIntent = s.public()
 	}
-	return declined, nil
+	return e
 }
 
 // AuthenticateSetup moves a setup on after its cardholder has passed or failed

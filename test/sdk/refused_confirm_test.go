@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stripe/stripe-go/v85"
+
+	"github.com/ratchet-pay/ratchet/internal/apikey"
 )
 
 // refusedConfirmations are what confirm=true can be refused for before anybody is
@@ -184,6 +186,21 @@ func TestRefusedSetups(t *testing.T) {
 			equal(t, "state when it is confirmed again", done.Status, stripe.SetupIntentStatusSucceeded)
 		})
 	}
+
+	t.Run("a browser sees nothing of the merchant's", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		setup := a.setup(&stripe.SetupIntentCreateParams{Customer: &a.customer(nil).ID, Metadata: map[string]string{"plan": "gold"}})
+		browser, _ := connect(t, in.url, a.newKey(apikey.Publishable))
+		confirm := &stripe.SetupIntentConfirmParams{}
+		confirm.AddExtra("client_secret", setup.ClientSecret) // the SDK is for servers
+		_, err := browser.V1SetupIntents.Confirm(t.Context(), setup.ID, confirm)
+		shown := refused(t, err, invalid("setup_intent_unexpected_state", "", "")).SetupIntent
+		equal(t, "setup", []any{shown.ID, shown.Status}, []any{setup.ID, stripe.SetupIntentStatusRequiresPaymentMethod})
+		if len(shown.Metadata) > 0 || shown.Customer != nil {
+			t.Errorf("it shows %v, %v", shown.Metadata, shown.Customer)
+		}
+	})
 }
 
 // inError is an object as an error shows it.
