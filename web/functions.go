@@ -41,12 +41,15 @@ func (s *Site) functions() template.FuncMap {
 
 // words writes a name of the code for people: charge_recorded, charge recorded.
 func words(name string) string {
+	if name == "stripe_fee" {
+		return "fee" // Stripe's word for what the processor keeps; here, that is us
+	}
 	return strings.NewReplacer("_", " ", ".", " ").Replace(name)
 }
 
-// soft lets a long name break where one of its words ends.
+// soft lets a long name or path break where one of its words ends.
 func soft(name string) template.HTML {
-	return template.HTML(strings.NewReplacer(".", ".<wbr>", "_", "_<wbr>").Replace(template.HTMLEscapeString(name)))
+	return template.HTML(strings.NewReplacer(".", ".<wbr>", "_", "_<wbr>", "/", "/<wbr>").Replace(template.HTMLEscapeString(name)))
 }
 
 // took writes how long something lasted. What began and ended in one transaction
