@@ -190,8 +190,11 @@ func (r *Request) Crashes() (n int) {
 func Abandoned(s idempotency.Standing) bool { return s.State == idempotency.Running && !s.Driven }
 
 func said(name string) string {
-	if name == "" {
+	switch name {
+	case "":
 		return "nothing"
+	case "stripe_fee":
+		return "fee" // Stripe's word for what the processor keeps; here, that is us
 	}
 	return strings.ReplaceAll(name, "_", " ")
 }
