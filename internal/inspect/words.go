@@ -10,7 +10,12 @@ import (
 // InWords tells in a few sentences what the drawing of a request shows: who drove
 // it and how far, what the other side has of it, and what the same key is told.
 func (r *Request) InWords() (all []string) {
-	for i := range r.Attempts {
+	for i := 0; i < len(r.Attempts); i++ {
+		if n := r.parkedInARow(i); n > 1 {
+			all = append(all, fmt.Sprintf("Then %d attempts came to no outcome, and each parked it, to be tried again.", n))
+			i += n - 1
+			continue
+		}
 		all = append(all, r.attemptInWords(i))
 	}
 	for _, c := range r.Calls {
@@ -22,6 +27,14 @@ func (r *Request) InWords() (all []string) {
 		all = append(all, fmt.Sprintf("The answer, %d, is stored: whoever sends the same key gets it again.", *r.Status))
 	}
 	return all
+}
+
+// parkedInARow is how many attempts from one on, which is not the first, parked the request.
+func (r *Request) parkedInARow(i int) (n int) {
+	for i > 0 && i+n < len(r.Attempts) && r.Attempts[i+n].End == Yielded {
+		n++
+	}
+	return n
 }
 
 func (r *Request) attemptInWords(i int) string {
