@@ -131,6 +131,7 @@ func (s *Server) StopStreams() { close(s.watch.over) }
 // render sends a page, with what every page carries along.
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, page web.Page) {
 	page.CSRF = s.guard.token(r)
+	page.Leave = page.Desk && s.guard.password != "" && s.guard.known(r)
 	page.Flash, page.Wrong = flash(w, r)
 	s.site.Render(w, r, status, name, page)
 }

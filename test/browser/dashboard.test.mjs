@@ -258,6 +258,17 @@ test("a page that is open while the server dies says so, and comes back by itsel
   await page.locator(`[data-key="${charge.id}"]`).waitFor({ timeout: 60_000 });
 });
 
+test("whose session has ended is told so, and not that the server is away", async () => {
+  const page = await open("/dashboard/payments");
+  await page.locator('.live[data-state="live"]').waitFor();
+  for (const path of ["payments", "stream"]) { // what a server with a password answers to whoever has not given it
+    await page.route(`**/dashboard/${path}`, (route) => route.fulfill({ status: 303, headers: { location: "/dashboard/login" } }));
+  }
+  await demo.kill();
+  await page.locator('.live[data-state="expired"]').waitFor({ timeout: 60_000 });
+  assert.equal(await page.locator(".live").innerText(), "Logged out: reload");
+});
+
 test("every link of a payment's timeline leads somewhere", async () => {
   for (const id of [made.survivor.id, made.intent.id]) {
     const page = await open(`/dashboard/payments/${id}`);
