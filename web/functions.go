@@ -14,20 +14,21 @@ import (
 // functions are what every template may call.
 func (s *Site) functions() template.FuncMap {
 	return template.FuncMap{
-		"asset":  s.asset,
-		"icon":   icon,
-		"money":  money.Format,
-		"upper":  strings.ToUpper,
-		"brand":  brand,
-		"words":  words,
-		"soft":   soft,
-		"took":   took,
-		"iso":    func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
-		"moment": func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") },
-		"day":    func(at time.Time) string { return at.UTC().Format("2 January 2006") },
-		"clock":  func(at time.Time) string { return at.UTC().Format("15:04:05.000") },
-		"deref":  deref,
-		"pretty": pretty, "pretty_text": func(text string) string { return pretty([]byte(text)) },
+		"asset":   s.asset,
+		"icon":    icon,
+		"money":   money.Format,
+		"upper":   strings.ToUpper,
+		"brand":   brand,
+		"words":   words,
+		"soft":    soft,
+		"took":    took,
+		"plainly": plainly,
+		"iso":     func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
+		"moment":  func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") },
+		"day":     func(at time.Time) string { return at.UTC().Format("2 January 2006") },
+		"clock":   func(at time.Time) string { return at.UTC().Format("15:04:05.000") },
+		"deref":   deref,
+		"pretty":  pretty, "pretty_text": func(text string) string { return pretty([]byte(text)) },
 		"deref16": value[int16], "deref32": value[int32], "deref64": value[int64], "deref_time": value[time.Time],
 		"add": func(a, b int) int { return a + b }, "sub": func(a, b int) int { return a - b }, "mul": func(a, b int) int { return a * b },
 		"lineicon": lineIcon,
@@ -66,6 +67,18 @@ func took(ms any) string {
 		return "<1 ms"
 	}
 	return fmt.Sprintf("%.0f ms", n)
+}
+
+// plainly says what stands in the way of a connection; the program's own words
+// for it begin with what only a programmer asks.
+func plainly(fault string) string {
+	for _, known := range [][2]string{{"connection refused", "Nobody listens there"}, {"no such host", "There is no such host"},
+		{"deadline exceeded", "No answer in time"}, {"Client.Timeout", "No answer in time"}, {"connection reset", "It hung up"}} {
+		if strings.Contains(fault, known[0]) {
+			return known[1]
+		}
+	}
+	return fault
 }
 
 // brand writes a card's brand as its owner does.
