@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"encoding/json"
 	"html/template"
 	"maps"
 	"net/http"
@@ -10,9 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/getkin/kin-openapi/openapi3"
-
-	contract "github.com/ratchet-pay/ratchet/api"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -44,7 +40,7 @@ type errorsPage struct {
 
 // theErrors is read from the contract once.
 var theErrors = sync.OnceValues(func() (*errorsPage, error) {
-	loaded, err := openapi3.NewLoader().LoadFromData(contract.OpenAPI)
+	c, err := theContract()
 	if err != nil {
 		return nil, err
 	}
@@ -52,19 +48,8 @@ var theErrors = sync.OnceValues(func() (*errorsPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := &errorsPage{Statuses: statusesOf(loaded)}
-	schema := loaded.Components.Schemas["past_error"].Value.Properties["code"].Value
-	var known map[string]struct {
-		Status    []int
-		Means, Do string
-	}
-	encoded, err := json.Marshal(schema.Extensions["x-codes"])
-	if err == nil {
-		err = json.Unmarshal(encoded, &known)
-	}
-	if err != nil {
-		return nil, err
-	}
+	page := &errorsPage{Statuses: statusesOf(c)}
+	known := c.Components.Schemas["past_error"].Properties["code"].Codes
 	for _, name := range sorted(known) {
 		page.Codes = append(page.Codes, errorCode{Name: name, Status: known[name].Status, Means: prose(known[name].Means), Do: prose(known[name].Do),
 			Happen: happenings(ref, name)})
@@ -88,12 +73,15 @@ func happenings(ref *reference, code string) (all []happening) {
 }
 
 // statusesOf are the answers that are not 200, with the statuses they travel under.
-func statusesOf(loaded *openapi3.T) (all []errorStatus) {
+func statusesOf(c *contract) (all []errorStatus) {
 	under := map[string][]int{}
-	for _, path := range loaded.Paths.Map() {
-		for _, operation := range path.Operations() {
-			for status, response := range operation.Responses.Map() {
-				name := strings.TrimPrefix(response.Ref, "#/components/responses/")
+	for _, path := range c.Paths {
+		for _, operation := range []*operationSpec{path.Post, path.Get, path.Delete} {
+			if operation == nil {
+				continue
+			}
+			for status, response := range operation.Responses {
+				name := strings.TrimPrefix(response.Ref, responsesRef)
 				code, err := strconv.Atoi(status)
 				if err == nil && code >= http.StatusBadRequest && !slices.Contains(under[name], code) {
 					under[name] = append(under[name], code)
@@ -101,23 +89,21 @@ func statusesOf(loaded *openapi3.T) (all []errorStatus) {
 			}
 		}
 	}
-	for name, response := range loaded.Components.Responses {
-		var everywhere []int
-		encoded, err := json.Marshal(response.Value.Extensions["x-statuses"])
-		if err == nil && json.Unmarshal(encoded, &everywhere) == nil && len(everywhere) > 0 {
-			under[name] = everywhere
+	for name, response := range c.Components.Responses {
+		if len(response.Statuses) > 0 {
+			under[name] = response.Statuses
 		}
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(under), func(a, b string) int { return slices.Min(under[a]) - slices.Min(under[b]) }) {
-		response := loaded.Components.Responses[name]
-		if response == nil || response.Value.Description == nil {
+		response := c.Components.Responses[name]
+		if response == nil {
 			continue
 		}
 		var statuses []string
 		for _, status := range slices.Sorted(slices.Values(under[name])) {
 			statuses = append(statuses, strconv.Itoa(status))
 		}
-		all = append(all, errorStatus{strings.Join(statuses, ", "), prose(*response.Value.Description)})
+		all = append(all, errorStatus{strings.Join(statuses, ", "), prose(response.Description)})
 	}
 	return all
 }

@@ -2,17 +2,14 @@ package dashboard
 
 import (
 	"cmp"
-	"encoding/json"
 	"html/template"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/jackc/pgx/v5"
 
-	contract "github.com/ratchet-pay/ratchet/api"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -56,14 +53,14 @@ type param struct {
 
 // example is a request of the contract's x-examples.
 type example struct {
-	Name   string            `json:"name"`
-	Path   map[string]string `json:"path"`
-	Given  map[string]string `json:"given"`
-	Query  string            `json:"query"`
-	Body   string            `json:"body"`
-	Until  string            `json:"until"` // a field that comes by itself: asked for again until it is there
-	Status int               `json:"status"`
-	Code   string            `json:"code"` // of the error, where it is one
+	Name   string
+	Path   map[string]string
+	Given  map[string]string
+	Query  string
+	Body   string
+	Until  string // a field that comes by itself: asked for again until it is there
+	Status int
+	Code   string // of the error, where it is one
 }
 
 // resource is a page of the reference.
@@ -81,32 +78,34 @@ type reference struct {
 
 // theReference is read from the contract once.
 var theReference = sync.OnceValues(func() (*reference, error) {
-	loaded, err := openapi3.NewLoader().LoadFromData(contract.OpenAPI)
+	c, err := theContract()
 	if err != nil {
 		return nil, err
 	}
-	ref := &reference{Intro: prose(loaded.Info.Description)}
-	for _, tag := range loaded.Tags {
+	ref := &reference{Intro: prose(c.Info.Description)}
+	for _, tag := range c.Tags {
 		ref.Resources = append(ref.Resources, resource{Name: tag.Name, Slug: strings.ReplaceAll(strings.ToLower(tag.Name), " ", "-"), About: prose(tag.Description)})
 	}
-	for _, path := range sorted(loaded.Paths.Map()) {
-		operations := loaded.Paths.Value(path).Operations()
-		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-			op := operations[method]
-			if op == nil || len(op.Tags) == 0 {
-				continue
-			}
-			at := slices.IndexFunc(ref.Resources, func(r resource) bool { return r.Name == op.Tags[0] })
-			if at >= 0 {
-				ref.Resources[at].Operations = append(ref.Resources[at].Operations, operationOf(method, path, op))
-			}
-		}
+	for _, path := range sorted(c.Paths) {
+		ref.add(http.MethodPost, path, c, c.Paths[path].Post)
+		ref.add(http.MethodGet, path, c, c.Paths[path].Get)
+		ref.add(http.MethodDelete, path, c, c.Paths[path].Delete)
 	}
 	for _, r := range ref.Resources { // what is of use first
 		slices.SortStableFunc(r.Operations, func(a, b operation) int { return cmp.Compare(a.place(), b.place()) })
 	}
 	return ref, nil
 })
+
+func (ref *reference) add(method, path string, c *contract, op *operationSpec) {
+	if op == nil || len(op.Tags) == 0 {
+		return
+	}
+	at := slices.IndexFunc(ref.Resources, func(r resource) bool { return r.Name == op.Tags[0] })
+	if at >= 0 {
+		ref.Resources[at].Operations = append(ref.Resources[at].Operations, operationOf(method, path, c, op))
+	}
+}
 
 func prose(text string) template.HTML {
 	var out strings.Builder
@@ -116,22 +115,21 @@ func prose(text string) template.HTML {
 	return template.HTML(focusable(out.String())) // from our own contract; goldmark leaves raw HTML out
 }
 
-func operationOf(method, path string, op *openapi3.Operation) operation {
-	o := operation{ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, Description: prose(op.Description), Deprecated: op.Deprecated}
-	o.Flow, _ = op.Extensions["x-ratchet-flow"].(string)
-	for _, p := range op.Parameters {
-		if p.Value.In == "header" {
+func operationOf(method, path string, c *contract, op *operationSpec) operation {
+	o := operation{ID: op.ID, Method: method, Path: path, Summary: op.Summary, Description: prose(op.Description), Deprecated: op.Deprecated,
+		Flow: op.Flow, Examples: op.Examples}
+	for _, given := range op.Parameters {
+		p := c.parameter(given)
+		if p.In == "header" {
 			continue
 		}
-		o.Params = append(o.Params, param{p.Value.Name, kindOf(p.Value.Schema), p.Value.In, p.Value.Required, prose(p.Value.Description)})
+		o.Params = append(o.Params, param{p.Name, c.schema(p.Schema).Type, p.In, p.Required, prose(p.Description)})
 	}
-	if op.RequestBody != nil {
-		for _, media := range op.RequestBody.Value.Content {
-			schema := media.Schema.Value
-			for _, name := range sorted(schema.Properties) {
-				p := schema.Properties[name]
-				o.Params = append(o.Params, param{name, kindOf(p), "form", slices.Contains(schema.Required, name), prose(p.Value.Description)})
-			}
+	for _, media := range op.Body.Content {
+		schema := c.schema(media.Schema)
+		for _, name := range sorted(schema.Properties) {
+			p := c.schema(schema.Properties[name])
+			o.Params = append(o.Params, param{name, p.Type, "form", slices.Contains(schema.Required, name), prose(p.Description)})
 		}
 	}
 	slices.SortStableFunc(o.Params, func(a, b param) int {
@@ -143,18 +141,7 @@ func operationOf(method, path string, op *openapi3.Operation) operation {
 		}
 		return 1
 	})
-	encoded, err := json.Marshal(op.Extensions["x-examples"])
-	if err == nil {
-		_ = json.Unmarshal(encoded, &o.Examples) // the tests of the contract hold its shape
-	}
 	return o
-}
-
-func kindOf(s *openapi3.SchemaRef) string {
-	if s == nil || s.Value == nil || s.Value.Type == nil {
-		return ""
-	}
-	return strings.Join(s.Value.Type.Slice(), " or ")
 }
 
 type referencePage struct {

@@ -14,7 +14,8 @@ import (
 )
 
 // versions names the state of each topic: what differs has changed. Events tell
-// of every change of money; requests change without one, but only while they are
+// of every change of a merchant's money, and postings also of what is booked
+// without one: the acquirer has settled. Requests change without one, but only while they are
 // unfinished, and those are few. Of deliveries, the latest are looked at, and those
 // that wait.
 type versions struct {
@@ -26,7 +27,8 @@ type versions struct {
 }
 
 const selectVersions = `
-	SELECT coalesce((SELECT max(last.id) FROM accounts a CROSS JOIN LATERAL (SELECT max(e.id) AS id FROM events e WHERE e.account_id = a.id) last), '') AS money,
+	SELECT coalesce((SELECT max(last.id) FROM accounts a CROSS JOIN LATERAL (SELECT max(e.id) AS id FROM events e WHERE e.account_id = a.id) last), '')
+	           || coalesce((SELECT max(last.id) FROM ledger_books b CROSS JOIN LATERAL (SELECT max(p.id) AS id FROM ledger_postings p WHERE p.book_id = b.id) last), '') AS money,
 	       coalesce((SELECT max(last.id) FROM accounts a CROSS JOIN LATERAL (SELECT max(r.id) AS id FROM requests r WHERE r.account_id = a.id) last), '')
 	           || (SELECT concat('/', count(*), '/', sum(epoch), '/', sum(ord), '/', count(*) FILTER (WHERE state = 'held'), '/', count(*) FILTER (WHERE state = 'parked'))
 	                 FROM requests WHERE state IN ('running', 'parked', 'held')) AS requests,

@@ -165,6 +165,9 @@ func (s *shop) lives(t *testing.T) (customer string) {
 	const intent = "amount=3000&currency=usd&payment_method_types[]=card&confirm=true&description=" + anybody + "&customer="
 	s.post(t, "/v1/payment_intents", intent+customer+"&payment_method="+method)
 	s.ask(t, http.MethodPost, "/v1/payment_intents", intent+customer+"&payment_method=pm_card_chargeDeclined", "")
+	s.ask(t, http.MethodPost, "/v1/payment_intents", intent+customer, "")                               // refused, and the intent stays
+	const nobodys = "amount=3000&currency=usd&payment_method_types[]=card&confirm=true&payment_method=" // so is this, and her card does not become its method
+	s.ask(t, http.MethodPost, "/v1/payment_intents", nobodys+method, "")
 	s.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&metadata[who]="+anybody+"&payment_method="+method+"&customer="+customer)
 	s.ask(t, http.MethodPost, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&customer="+customer+
 		"&payment_method_data[type]=card&payment_method_data[card][token]=tok_chargeDeclined&payment_method_data[billing_details][name]="+anybody, "")

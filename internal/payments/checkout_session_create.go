@@ -183,7 +183,7 @@ func (d *PaymentIntentData) check(ctx context.Context, db phase.Reader, caller p
 		return within("payment_intent_data", err)
 	}
 	params := d.params()
-	return within("payment_intent_data", params.check(ctx, db, caller, ""))
+	return within("payment_intent_data", params.check(ctx, db, caller))
 }
 
 // params are the same, as the creation of an intent takes them.

@@ -80,13 +80,13 @@ func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Caller
 		return err
 	}
 	if intent.ConfirmationMethod == "manual" && caller.Publishable {
-		return intent.unexpected("This PaymentIntent's `confirmation_method` is manual: it can only be confirmed with a secret key.")
+		return intent.showTo(caller, intent.unexpected("This PaymentIntent's `confirmation_method` is manual: it can only be confirmed with a secret key."))
 	}
 	if err := in.ConfirmParams.check(true); err != nil {
 		return err
 	}
 	params := in.params()
-	if err := params.check(ctx, db, caller, deref(intent.CustomerID)); err != nil {
+	if err := params.check(ctx, db, caller); err != nil {
 		return err
 	}
 	in.MethodParams = params.MethodParams
@@ -106,14 +106,14 @@ func recordConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPaymentInte
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if refusal := intent.refuseDirectly("confirm"); refusal != nil {
-		return phase.Outcome{}, refusal
+		return phase.Outcome{}, intent.showTo(tx.Caller, refusal)
 	}
 	sent := in.PaymentMethod != "" || in.New != nil
 	if !sent && in.Found != nil && (intent.PaymentMethodID == nil || *intent.PaymentMethodID != in.Found.ID) {
 		return phase.Outcome{}, apierror.Locked() // it was given another method since we looked
 	}
-	if refusal := intent.refuseConfirm(sent, in.method() != nil); refusal != nil {
-		return phase.Refuse(intent.ID, refusal), nil
+	if refusal := intent.refuseConfirm(in.method(), sent, in.ConfirmParams); refusal != nil {
+		return phase.Refuse(intent.ID, intent.showTo(tx.Caller, refusal)), nil
 	}
 	params := in.params()
 	if !sent {
@@ -128,33 +128,22 @@ func recordConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPaymentInte
 	if err := in.keep(ctx, tx); err != nil {
 		return phase.Outcome{}, err
 	}
-	if err := s.begin(tx, intent, in.method(), in.ConfirmParams, sent); err != nil {
-		return phase.Outcome{}, err
-	}
+	s.begin(tx, intent, in.method(), in.ConfirmParams)
 	intent.update(tx)
 	return s.next(ctx, tx, intent, in.method(), in.Expand)
 }
 
 // begin reserves the intent for this attempt and says what will be asked, or
-// sends the cardholder to his bank first. The caller writes the intent.
-func (s *attempt) begin(tx *phase.Tx, intent *PaymentIntent, method *PaymentMethod, in ConfirmParams, sent bool) error {
-	if refusal := intent.refuseConfirm(sent, method != nil); refusal != nil {
-		return refusal
-	}
-	if in.ReturnURL == "" && !in.offSession() && intent.AutomaticPaymentMethods.mayRedirect() {
-		return intent.missingReturnURL()
-	}
-	if err := method.refuseUse(deref(intent.CustomerID)); err != nil {
-		return err
-	}
+// sends the cardholder to his bank first. The caller has asked refuseConfirm, and
+// writes the intent.
+func (s *attempt) begin(tx *phase.Tx, intent *PaymentIntent, method *PaymentMethod, in ConfirmParams) {
 	intent.ReturnURL = orNull(in.ReturnURL)
 	s.MayAsk = !in.offSession() && !in.ErrorOnRequiresAction
 	if s.MayAsk && intent.wantsAuthentication(method.Card) {
 		intent.require(tx)
-		return nil
+		return
 	}
 	s.reserve(tx, intent, method, in.offSession())
-	return nil
 }
 
 // next goes on to the acquirer, unless the cardholder is wanted first.
@@ -328,16 +317,16 @@ func (s *attempt) fail(tx *phase.Tx, intent *PaymentIntent, charge *Charge) (*ap
 	intent.Status, intent.PaymentMethodID, intent.LastPaymentError, intent.Authenticated = intentNeedsMethod, nil, remembered, false
 	intent.update(tx)
 	emit(tx, "payment_intent.payment_failed", intent.ID, intent.wire(), nil)
-	declined.PaymentIntent = intent.seenBy(tx.Caller)
-	return declined, nil
+	return intent.showTo(tx.Caller, declined), nil
 }
 
-// seenBy is the intent as the caller may see it.
-func (p *PaymentIntent) seenBy(caller phase.Caller) any {
+// showTo makes an error show the intent, as far as the caller may see it.
+func (p *PaymentIntent) showTo(caller phase.Caller, e *apierror.Error) *apierror.Error {
+	e.PaymentIntent = p.wire()
 	if caller.Publishable {
-		return p.public()
+		e.PaymentIntent = p.public()
 	}
-	return p.wire()
+	return e
 }
 
 // abandon ends an attempt that was never asked for in time. The acquirer has

@@ -104,12 +104,15 @@ func checkIntent(ctx context.Context, db phase.Reader, caller phase.Caller, in *
 	if err := in.ConfirmParams.check(in.Confirm); err != nil {
 		return err
 	}
-	return in.PaymentIntentParams.check(ctx, db, caller, in.Customer)
+	if err := in.PaymentIntentParams.check(ctx, db, caller); err != nil || in.Confirm {
+		return err // with confirm=true refuseConfirm says whether the method may be used
+	}
+	return in.checkUse(in.Customer)
 }
 
-// check verifies what is the same for a new intent and a change of one. customer
-// is whom the intent will belong to, "" for nobody.
-func (in *PaymentIntentParams) check(ctx context.Context, db phase.Reader, caller phase.Caller, customer string) error {
+// check verifies what is the same for a new intent, a change of one and its
+// confirmation, and finds the method.
+func (in *PaymentIntentParams) check(ctx context.Context, db phase.Reader, caller phase.Caller) error {
 	if err := checkEmail("receipt_email", in.ReceiptEmail); err != nil {
 		return err
 	}
@@ -132,7 +135,7 @@ func (in *PaymentIntentParams) check(ctx context.Context, db phase.Reader, calle
 			return asParam(err, "customer")
 		}
 	}
-	return in.find(ctx, db, caller, customer)
+	return in.find(ctx, db, caller)
 }
 
 // check refuses what only a confirmation takes where there is none.
@@ -157,7 +160,7 @@ func (in *ConfirmParams) offSession() bool { return in.OffSession != "" && in.Of
 
 // find resolves the method that is named or described. A magic id makes a new
 // method every time.
-func (in *MethodParams) find(ctx context.Context, db phase.Reader, caller phase.Caller, customer string) (err error) {
+func (in *MethodParams) find(ctx context.Context, db phase.Reader, caller phase.Caller) (err error) {
 	switch {
 	case in.PaymentMethodData != nil && in.PaymentMethod != "":
 		return apierror.Invalid("", "You may only specify one of these parameters: payment_method, payment_method_data.").WithCode("parameters_exclusive")
@@ -182,11 +185,22 @@ func (in *MethodParams) find(ctx context.Context, db phase.Reader, caller phase.
 	if in.Found == nil {
 		return noSuchMethod(apierror.NoSuch, in.PaymentMethod)
 	}
-	return in.Found.refuseUse(customer)
+	return nil
+}
+
+// checkUse refuses a method that cannot pay for customer, "" for nobody.
+func (in *MethodParams) checkUse(customer string) error {
+	if in.Found == nil { // a new one belongs to nobody
+		return nil
+	}
+	if refusal := in.Found.refuseUse(customer); refusal != nil {
+		return refusal
+	}
+	return nil
 }
 
 // refuseUse says why a method cannot pay for customer, or nil.
-func (m *PaymentMethod) refuseUse(customer string) error {
+func (m *PaymentMethod) refuseUse(customer string) *apierror.Error {
 	switch {
 	case m.SpentBy != nil:
 		return methodSpent()
@@ -216,7 +230,13 @@ func (in *MethodParams) keep(ctx context.Context, tx *phase.Tx) error {
 	return in.New.keep(ctx, tx)
 }
 
+// recordIntent makes the intent, and with confirm=true begins to pay it. If the
+// confirmation is refused, the intent stays all the same, and waits for a better one.
 func recordIntent(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParams, s *attempt) (phase.Outcome, error) {
+	method := in.method()
+	if in.checkUse(in.Customer) != nil {
+		in.Found = nil // what may not pay for the intent does not become its method
+	}
 	intent, err := in.intent(tx)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -229,11 +249,13 @@ func recordIntent(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParam
 		intent.insert(tx)
 		return replyWithIntent(ctx, tx, in.Expand, intent, in.known()...)
 	}
-	if err := s.begin(tx, intent, in.method(), in.ConfirmParams, in.PaymentMethod != ""); err != nil {
-		return phase.Outcome{}, err
+	if refusal := intent.refuseConfirm(method, method != nil, in.ConfirmParams); refusal != nil {
+		intent.insert(tx)
+		return phase.Refuse(intent.ID, refusal), nil
 	}
+	s.begin(tx, intent, method, in.ConfirmParams)
 	intent.insert(tx)
-	return s.next(ctx, tx, intent, in.method(), in.Expand)
+	return s.next(ctx, tx, intent, method, in.Expand)
 }
 
 // known are the objects that the parameters made.

@@ -25,22 +25,29 @@ func (p *PaymentIntent) unexpected(format string, args ...any) *apierror.Error {
 }
 
 // refuseConfirm says why an intent cannot be confirmed with the method it would
-// have, or nil.
-func (p *PaymentIntent) refuseConfirm(methodSent, hasMethod bool) *apierror.Error {
+// have, or nil. sent says that the method comes with the confirmation.
+func (p *PaymentIntent) refuseConfirm(method *PaymentMethod, sent bool, in ConfirmParams) *apierror.Error {
 	switch {
 	case p.Status == intentSucceeded:
 		return p.unexpected("You cannot confirm this PaymentIntent because it has already succeeded after being previously confirmed.")
-	case p.Status == intentCanceled && methodSent:
+	case p.Status == intentCanceled && sent:
 		return p.refuseChange("payment_method")
-	case p.Status == intentNeedsMethod && !hasMethod && p.CustomerID != nil:
+	case p.Status == intentNeedsMethod && method == nil && p.CustomerID != nil:
 		return p.unexpected("You cannot confirm this PaymentIntent because it's missing a payment method. To confirm the PaymentIntent with %s, "+
 			"specify a payment method attached to this customer along with the customer ID.", *p.CustomerID)
-	case p.Status == intentNeedsMethod && !hasMethod:
+	case p.Status == intentNeedsMethod && method == nil:
 		return p.unexpected("You cannot confirm this PaymentIntent because it's missing a payment method. You can either update the PaymentIntent " +
 			"with a payment method and then confirm it again, or confirm it again directly with a payment method or ConfirmationToken.")
 	case p.Status != intentNeedsMethod && !slices.Contains(confirmable, p.Status):
 		return p.unexpected("You cannot confirm this PaymentIntent because it has a status of %s. "+
 			"Only a PaymentIntent with one of the following statuses may be confirmed: %s.", p.Status, strings.Join(confirmable, ", "))
+	}
+	if refusal := method.refuseUse(deref(p.CustomerID)); refusal != nil {
+		refusal.PaymentIntent = p.wire()
+		return refusal
+	}
+	if in.ReturnURL == "" && !in.offSession() && p.AutomaticPaymentMethods.mayRedirect() {
+		return p.missingReturnURL()
 	}
 	return nil
 }

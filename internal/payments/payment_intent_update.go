@@ -40,7 +40,10 @@ var UpdatePaymentIntent = phase.Define("payment_intent.update", 1,
 	if customer == "" {
 		customer = deref(intent.CustomerID)
 	}
-	return in.check(ctx, db, caller, customer)
+	if err := in.check(ctx, db, caller); err != nil {
+		return err
+	}
+	return in.checkUse(customer)
 })
 
 func changeIntent(ctx context.Context, tx *phase.Tx, in UpdatePaymentIntentParams, _ *struct{}) (phase.Outcome, error) {

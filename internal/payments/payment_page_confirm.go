@@ -74,13 +74,13 @@ func checkPageConfirmation(ctx context.Context, db phase.Reader, caller phase.Ca
 	if err := confirm.check(true); err != nil {
 		return err
 	}
-	if err := in.find(ctx, db, caller, deref(session.CustomerID)); err != nil {
+	if err := in.find(ctx, db, caller); err != nil {
 		return err
 	}
 	if in.method() == nil {
 		return apierror.Missing("payment_method")
 	}
-	return nil
+	return in.checkUse(deref(session.CustomerID))
 }
 
 // refuseConfirm says why a session cannot be paid any more, or nil.
@@ -158,9 +158,11 @@ func (s *pageAttempt) beginPayment(ctx context.Context, tx *phase.Tx, session *C
 	if err := in.keep(ctx, tx); err != nil {
 		return phase.Outcome{}, err
 	}
-	if err := s.Payment.begin(tx, intent, in.method(), ConfirmParams{ReturnURL: in.ReturnURL}, true); err != nil {
-		return phase.Outcome{}, err
+	confirm := ConfirmParams{ReturnURL: in.ReturnURL}
+	if refusal := intent.refuseConfirm(in.method(), true, confirm); refusal != nil {
+		return phase.Outcome{}, intent.showTo(tx.Caller, refusal)
 	}
+	s.Payment.begin(tx, intent, in.method(), confirm)
 	if session.PaymentIntentID == nil {
 		session.PaymentIntentID = &intent.ID
 		intent.insert(tx)
@@ -209,9 +211,10 @@ func (s *pageAttempt) beginSetup(ctx context.Context, tx *phase.Tx, session *Che
 	if err := in.keep(ctx, tx); err != nil {
 		return phase.Outcome{}, err
 	}
-	if err := s.Card.begin(tx, setup, in.method(), in.ReturnURL); err != nil {
-		return phase.Outcome{}, err
+	if refusal := setup.refuseConfirm(in.method(), in.ReturnURL); refusal != nil {
+		return phase.Outcome{}, setup.showTo(tx.Caller, refusal)
 	}
+	s.Card.begin(tx, setup, in.method(), in.ReturnURL)
 	setup.update(tx)
 	session.update(tx)
 	return phase.Next, nil

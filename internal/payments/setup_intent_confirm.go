@@ -60,7 +60,7 @@ var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
 	if err := confirm.check(true); err != nil {
 		return err
 	}
-	if err := in.find(ctx, db, caller, deref(setup.CustomerID)); err != nil || in.method() != nil || setup.PaymentMethodID == nil {
+	if err := in.find(ctx, db, caller); err != nil || in.method() != nil || setup.PaymentMethodID == nil {
 		return err
 	}
 	in.Found, err = byID[PaymentMethod](ctx, db, methodByID, viewer(caller), *setup.PaymentMethodID)
@@ -76,10 +76,10 @@ func recordSetupConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmSetupI
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if refusal := setup.refuseDirectly("confirm"); refusal != nil {
-		return phase.Outcome{}, refusal
+		return phase.Outcome{}, setup.showTo(tx.Caller, refusal)
 	}
-	if refusal := setup.refuse("confirm"); refusal != nil {
-		return phase.Refuse(setup.ID, refusal), nil
+	if refusal := setup.refuseConfirm(in.method(), in.ReturnURL); refusal != nil {
+		return phase.Refuse(setup.ID, setup.showTo(tx.Caller, refusal)), nil
 	}
 	if err := setup.apply(SetupIntentParams{PaymentMethodOptions: in.Options, MethodParams: in.MethodParams}); err != nil {
 		return phase.Outcome{}, err
@@ -87,35 +87,38 @@ func recordSetupConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmSetupI
 	if err := in.keep(ctx, tx); err != nil {
 		return phase.Outcome{}, err
 	}
-	if err := s.begin(tx, setup, in.method(), in.ReturnURL); err != nil {
-		return phase.Outcome{}, err
-	}
+	s.begin(tx, setup, in.method(), in.ReturnURL)
 	setup.update(tx)
 	return phase.Next, nil
 }
 
-// begin reserves the setup for this attempt. The caller writes it.
-func (s *setupTry) begin(tx *phase.Tx, setup *SetupIntent, method *PaymentMethod, returnURL string) error {
-	if method == nil {
-		e := apierror.Invalid("", "You cannot confirm this SetupIntent because it's missing a payment method. Update the SetupIntent with a payment method "+
+// refuseConfirm says why a setup cannot be confirmed with the method it would have, or nil.
+func (s *SetupIntent) refuseConfirm(method *PaymentMethod, returnURL string) *apierror.Error {
+	refusal, customer := s.refuse("confirm"), deref(s.CustomerID)
+	switch {
+	case refusal != nil:
+	case method == nil:
+		refusal = apierror.Invalid("", "You cannot confirm this SetupIntent because it's missing a payment method. Update the SetupIntent with a payment method "+
 			"and then confirm it again.").WithCode("setup_intent_unexpected_state")
-		e.SetupIntent = setup.wire()
-		return e
-	}
-	if returnURL == "" && setup.AutomaticPaymentMethods.mayRedirect() {
-		e := apierror.Invalid("", "This SetupIntent is configured to accept payment methods enabled in your Dashboard. Because some of these payment methods "+
+	case method.refuseUse(customer) != nil:
+		refusal = method.refuseUse(customer)
+	case returnURL == "" && s.AutomaticPaymentMethods.mayRedirect():
+		refusal = apierror.Invalid("", "This SetupIntent is configured to accept payment methods enabled in your Dashboard. Because some of these payment methods "+
 			"might redirect your customer off of your page, you must provide a `return_url`. If you don't want to accept redirect-based payment methods, set "+
 			"`automatic_payment_methods[enabled]` to `true` and `automatic_payment_methods[allow_redirects]` to `never` when creating Setup Intents and Payment Intents.")
-		e.SetupIntent = setup.wire()
-		return e
 	}
-	if err := method.refuseUse(deref(setup.CustomerID)); err != nil {
-		return err
+	if refusal != nil {
+		refusal.SetupIntent = s.wire()
 	}
+	return refusal
+}
+
+// begin reserves the setup for this attempt. The caller has asked refuseConfirm,
+// and writes it.
+func (s *setupTry) begin(tx *phase.Tx, setup *SetupIntent, method *PaymentMethod, returnURL string) {
 	setup.ReturnURL = orNull(returnURL)
 	setup.abandonAttempt(tx)
 	s.reserve(tx, setup, method)
-	return nil
 }
 
 // reserve makes the setup this attempt's until the issuer has answered.
@@ -215,11 +218,16 @@ func (s *setupTry) fail(tx *phase.Tx, setup *SetupIntent) (*apierror.Error, erro
 	setup.tried(tx, s.Method, attemptFailed, s.asked())
 	setup.update(tx)
 	emit(tx, "setup_intent.setup_failed", setup.ID, setup.wire(), nil)
-	declined.SetupIntent = setup.wire()
-	if tx.Publishable {
-		declined.SetupIntent = setup.public()
+	return setup.showTo(tx.Caller, declined), nil
+}
+
+// showTo makes an error show the setup, as far as the caller may see it.
+func (s *SetupIntent) showTo(caller phase.Caller, e *apierror.Error) *apierror.Error {
+	e.SetupIntent = s.wire()
+	if caller.Publishable {
+		e.SetupIntent = s.public()
 	}
-	return declined, nil
+	return e
 }
 
 // AuthenticateSetup moves a setup on after its cardholder has passed or failed

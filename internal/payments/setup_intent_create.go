@@ -58,11 +58,14 @@ var CreateSetupIntent = phase.Define("setup_intent.create", 1,
 	if err := confirm.check(in.Confirm); err != nil {
 		return err
 	}
-	return in.check(ctx, db, caller, in.Customer)
+	if err := in.check(ctx, db, caller); err != nil || in.Confirm {
+		return err // with confirm=true refuseConfirm says whether the method may be used
+	}
+	return in.checkUse(in.Customer)
 })
 
 // check finds the customer and the method.
-func (in *SetupIntentParams) check(ctx context.Context, db phase.Reader, caller phase.Caller, customer string) error {
+func (in *SetupIntentParams) check(ctx context.Context, db phase.Reader, caller phase.Caller) error {
 	if _, err := in.Metadata.Apply(nil); err != nil {
 		return err
 	}
@@ -71,10 +74,16 @@ func (in *SetupIntentParams) check(ctx context.Context, db phase.Reader, caller 
 			return asParam(err, "customer")
 		}
 	}
-	return in.find(ctx, db, caller, customer)
+	return in.find(ctx, db, caller)
 }
 
+// recordSetup makes the setup, and with confirm=true begins it. As with a payment,
+// it stays if its confirmation is refused.
 func recordSetup(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, s *setupTry) (phase.Outcome, error) {
+	method := in.method()
+	if in.checkUse(in.Customer) != nil {
+		in.Found = nil // what may not be used does not become its method
+	}
 	setup, err := in.setup(tx)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -87,9 +96,11 @@ func recordSetup(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, 
 		setup.insert(tx)
 		return replyWithSetup(ctx, tx, in.Expand, setup, in.known()...)
 	}
-	if err := s.begin(tx, setup, in.method(), in.ReturnURL); err != nil {
-		return phase.Outcome{}, err
+	if refusal := setup.refuseConfirm(method, in.ReturnURL); refusal != nil {
+		setup.insert(tx)
+		return phase.Refuse(setup.ID, refusal), nil
 	}
+	s.begin(tx, setup, method, in.ReturnURL)
 	setup.insert(tx)
 	return phase.Next, nil
 }

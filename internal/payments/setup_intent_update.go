@@ -29,7 +29,10 @@ var UpdateSetupIntent = phase.Define("setup_intent.update", 1,
 	if customer == "" {
 		customer = deref(setup.CustomerID)
 	}
-	return in.check(ctx, db, caller, customer)
+	if err := in.check(ctx, db, caller); err != nil {
+		return err
+	}
+	return in.checkUse(customer)
 })
 
 func changeSetup(ctx context.Context, tx *phase.Tx, in UpdateSetupIntentParams, _ *struct{}) (phase.Outcome, error) {

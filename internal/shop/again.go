@@ -2,14 +2,13 @@ package shop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/stripe/stripe-go/v85"
 )
 
 const (
@@ -50,13 +49,6 @@ func (s *Server) postAgain(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, o.path()+"#deliveries", http.StatusSeeOther)
 }
 
-// retryParams are of the one address we use that the library has no name for:
-// only Stripe's command line does.
-type retryParams struct {
-	stripe.Params   `form:"*"`
-	WebhookEndpoint *string `form:"webhook_endpoint"`
-}
-
 // deliverAgain asks for a delivery and waits until so many have come.
 func (s *Server) deliverAgain(ctx context.Context, event, key string, wanted int) error {
 	ctx, cancel := context.WithTimeout(ctx, deliveryPatience)
@@ -65,41 +57,14 @@ func (s *Server) deliverAgain(ctx context.Context, event, key string, wanted int
 	if err != nil {
 		return err
 	}
-	if err := s.acknowledged(ctx, event); err != nil {
-		return err
-	}
-	params := &retryParams{WebhookEndpoint: known.ID}
-	params.Context, params.IdempotencyKey = ctx, &key
-	if err := s.backend.Call(http.MethodPost, "/v1/events/"+event+"/retry", s.Key, params, &stripe.Event{}); err != nil {
+	err = s.client.post(ctx, "/v1/events/"+event+"/retry", key, url.Values{"webhook_endpoint": {*known.ID}}, &notification{})
+	if err != nil {
 		return fmt.Errorf("ask for it: %w", err)
 	}
-	return until(ctx, func() (bool, error) {
+	for {
 		var count int
 		err := s.pool.QueryRow(ctx, countDeliveries, pgx.StrictNamedArgs{"event_id": event}).Scan(&count)
-		return count >= wanted, err
-	})
-}
-
-// acknowledged waits, but not for ever, until the API has taken note of the
-// delivery before: one that is under way is not doubled. Another endpoint of the
-// merchant that does not answer would keep the event unacknowledged for days.
-func (s *Server) acknowledged(ctx context.Context, event string) error {
-	short, cancel := context.WithTimeout(ctx, deliveryPatience/5)
-	defer cancel()
-	err := until(short, func() (bool, error) {
-		now, err := s.stripe.V1Events.Retrieve(ctx, event, nil)
-		return err == nil && now.PendingWebhooks == 0, err
-	})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil
-	}
-	return err
-}
-
-func until(ctx context.Context, condition func() (bool, error)) error {
-	for {
-		done, err := condition()
-		if done || err != nil {
+		if count >= wanted || err != nil {
 			return err
 		}
 		select {

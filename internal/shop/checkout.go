@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/stripe/stripe-go/v85"
 )
 
 // postPay turns the cart into an order and sends the customer to the page where
@@ -56,7 +57,8 @@ func (s *Server) session(ctx context.Context, o *order) (address string, err err
 	if o.SessionURL != nil {
 		return *o.SessionURL, nil
 	}
-	session, err := s.stripe.V1CheckoutSessions.Create(underName(ctx, hostOf(o.Origin)), o.sessionParams())
+	var session checkoutSession
+	err = s.client.post(underName(ctx, hostOf(o.Origin)), "/v1/checkout/sessions", o.ID, o.sessionParams(), &session)
 	if err != nil {
 		return "", fmt.Errorf("create a session: %w", err)
 	}
@@ -67,23 +69,31 @@ func (s *Server) session(ctx context.Context, o *order) (address string, err err
 	return session.URL, nil
 }
 
-func (o *order) sessionParams() *stripe.CheckoutSessionCreateParams {
-	params := &stripe.CheckoutSessionCreateParams{
-		Params:            stripe.Params{IdempotencyKey: stripe.String(o.ID)},
-		Mode:              stripe.String(string(stripe.CheckoutSessionModePayment)),
-		ClientReferenceID: stripe.String(o.ID),
-		SuccessURL:        stripe.String(o.Origin + o.path() + "?session_id={CHECKOUT_SESSION_ID}"),
-		CancelURL:         stripe.String(o.Origin + "/shop/cart?left=" + o.ID),
-		PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{Description: stripe.String(fmt.Sprintf("Shop order %d", o.Number))},
+// checkoutSession is what the shop reads of one.
+type checkoutSession struct {
+	ID                string
+	URL               string
+	ClientReferenceID string `json:"client_reference_id"` // the order's id
+	PaymentStatus     string `json:"payment_status"`
+	AmountTotal       int64  `json:"amount_total"` // in the currency's smallest unit
+	Currency          string
+	PaymentIntent     string `json:"payment_intent"`
+}
+
+func (o *order) sessionParams() url.Values {
+	params := url.Values{
+		"mode":                             {"payment"},
+		"client_reference_id":              {o.ID},
+		"success_url":                      {o.Origin + o.path() + "?session_id={CHECKOUT_SESSION_ID}"},
+		"cancel_url":                       {o.Origin + "/shop/cart?left=" + o.ID},
+		"payment_intent_data[description]": {fmt.Sprintf("Shop order %d", o.Number)},
 	}
-	for _, l := range o.Lines {
-		params.LineItems = append(params.LineItems, &stripe.CheckoutSessionCreateLineItemParams{
-			Quantity: stripe.Int64(int64(l.Quantity)),
-			PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{
-				Currency: stripe.String(o.Currency), UnitAmount: stripe.Int64(l.UnitAmount),
-				ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{Name: stripe.String(l.Name)},
-			},
-		})
+	for i, l := range o.Lines {
+		item := fmt.Sprintf("line_items[%d]", i)
+		params.Set(item+"[quantity]", strconv.Itoa(int(l.Quantity)))
+		params.Set(item+"[price_data][currency]", o.Currency)
+		params.Set(item+"[price_data][unit_amount]", strconv.FormatInt(l.UnitAmount, 10))
+		params.Set(item+"[price_data][product_data][name]", l.Name)
 	}
 	return params
 }

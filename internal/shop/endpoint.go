@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/stripe/stripe-go/v85"
 
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/secret"
@@ -78,11 +78,18 @@ func (s *Server) endpoint(ctx context.Context) (*endpoint, error) {
 	return known, nil
 }
 
+// webhookEndpoint is what the shop reads of one.
+type webhookEndpoint struct {
+	ID     string
+	URL    string
+	Status string
+	Secret string // shown once, when it is made
+}
+
 func (s *Server) createEndpoint(ctx context.Context, wish *endpoint) (*endpoint, error) {
-	created, err := s.stripe.V1WebhookEndpoints.Create(ctx, &stripe.WebhookEndpointCreateParams{
-		Params: stripe.Params{IdempotencyKey: stripe.String(wish.Key)}, URL: stripe.String(wish.URL), EnabledEvents: stripe.StringSlice(wanted),
-		Description: stripe.String("The demo's shop"),
-	})
+	var created webhookEndpoint
+	err := s.client.post(ctx, "/v1/webhook_endpoints", wish.Key,
+		url.Values{"url": {wish.URL}, "enabled_events[]": wanted, "description": {"The demo's shop"}}, &created)
 	if err != nil {
 		return nil, fmt.Errorf("create the endpoint: %w", err)
 	}
@@ -100,9 +107,10 @@ func (s *Server) createEndpoint(ctx context.Context, wish *endpoint) (*endpoint,
 // checkEndpoint moves the endpoint to where the shop is today. One that somebody
 // has deleted is forgotten, and made again at the next attempt.
 func (s *Server) checkEndpoint(ctx context.Context, known *endpoint) error {
-	now, err := s.stripe.V1WebhookEndpoints.Retrieve(ctx, *known.ID, nil)
-	var refused *stripe.Error
-	if errors.As(err, &refused) && refused.HTTPStatusCode == http.StatusNotFound {
+	var now webhookEndpoint
+	err := s.client.get(ctx, "/v1/webhook_endpoints/"+*known.ID, &now)
+	var refused *refusal
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
 		_, err := s.pool.Exec(ctx, forgetEndpoint, pgx.StrictNamedArgs{"key": known.Key})
 		return errors.Join(fmt.Errorf("the endpoint %s is gone", *known.ID), err)
 	}
@@ -110,8 +118,7 @@ func (s *Server) checkEndpoint(ctx context.Context, known *endpoint) error {
 		return fmt.Errorf("look for the endpoint: %w", err)
 	}
 	if now.URL != s.WebhookURL || now.Status != "enabled" {
-		_, err := s.stripe.V1WebhookEndpoints.Update(ctx, *known.ID, &stripe.WebhookEndpointUpdateParams{
-			URL: stripe.String(s.WebhookURL), Disabled: stripe.Bool(false)})
+		err := s.client.post(ctx, "/v1/webhook_endpoints/"+*known.ID, "", url.Values{"url": {s.WebhookURL}, "disabled": {"false"}}, &now)
 		if err != nil {
 			return fmt.Errorf("move the endpoint: %w", err)
 		}

@@ -1,6 +1,6 @@
 // Package shop is a merchant: a small shop that takes its money through the API,
-// as anybody's would. It is a process of its own, knows nothing of Ratchet but an
-// address and a secret key, and speaks to it with Stripe's own library.
+// as anybody's would. It is a process of its own, and knows nothing of Ratchet but
+// an address and a secret key.
 //
 //	shelf ──▶ cart (a signed cookie) ──Pay──▶ order ──▶ checkout session ──▶ the hosted page
 //	                                            │                                 │
@@ -30,7 +30,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/stripe/stripe-go/v85"
 
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/secret"
@@ -58,8 +57,7 @@ type Server struct {
 	Config
 	pool    *pgxpool.Pool
 	key     []byte // signs carts and names orders
-	backend stripe.Backend
-	stripe  *stripe.Client
+	client  *client
 	site    *web.Site
 	handler http.Handler
 }
@@ -74,9 +72,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Config: c, pool: pool, key: c.Secret.For(secret.ShopCarts), backend: backend(c.API),
+	s := &Server{Config: c, pool: pool, key: c.Secret.For(secret.ShopCarts), client: newClient(c.API, c.Key),
 		site: web.New(web.Config{Demo: true, Shop: true, Log: c.Log})}
-	s.stripe = stripe.NewClient(c.Key, stripe.WithBackends(&stripe.Backends{API: s.backend}))
 	s.handler = s.routes()
 	return s, nil
 }

@@ -8,16 +8,28 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/stripe/stripe-go/v85"
-	"github.com/stripe/stripe-go/v85/webhook"
 )
 
 const largestEvent = 256 << 10
 
 // wanted are the events the shop asks to be told of.
-var wanted = []string{string(stripe.EventTypeCheckoutSessionCompleted), string(stripe.EventTypeCheckoutSessionExpired)}
+var wanted = []string{sessionCompleted, sessionExpired}
+
+const (
+	sessionCompleted = "checkout.session.completed"
+	sessionExpired   = "checkout.session.expired"
+)
+
+// notification is what the shop reads of an event.
+type notification struct {
+	ID      string
+	Type    string
+	Request *struct{ ID string } // that caused it; none if the API did by itself
+	Data    struct{ Object json.RawMessage }
+}
 
 // postWebhook is told of an event. It answers 200 once what the event means is
 // committed, or if it means nothing to the shop; until then the API tells it again.
@@ -33,12 +45,14 @@ func (s *Server) postWebhook(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the shop has no signing secret yet", http.StatusServiceUnavailable)
 		return
 	}
-	// It also refuses a signature of more than five minutes ago: what somebody has
-	// recorded cannot be played to us for ever.
-	event, err := webhook.ConstructEvent(body, r.Header.Get("Stripe-Signature"), key)
-	if err != nil {
+	if err := verify(body, r.Header.Get("Stripe-Signature"), key, time.Now()); err != nil {
 		s.Log.Warn("webhook refused", "reason", err.Error())
 		http.Error(w, "the signature does not hold: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	var event notification
+	if err := json.Unmarshal(body, &event); err != nil {
+		http.Error(w, "this is no event", http.StatusBadRequest)
 		return
 	}
 	said, err := s.process(r.Context(), &event)
@@ -60,17 +74,17 @@ type verdict struct {
 const nothing = "nothing"
 
 // judge compares what the event tells of with what was ordered.
-func judge(kind stripe.EventType, session *stripe.CheckoutSession, o *order) verdict {
+func judge(kind string, session *checkoutSession, o *order) verdict {
 	switch {
 	case o.SessionID == nil || *o.SessionID != session.ID:
 		return verdict{nothing, "it tells of another session"}
 	case o.State == paid:
 		return verdict{nothing, "the order was paid already"}
-	case kind == stripe.EventTypeCheckoutSessionExpired:
+	case kind == sessionExpired:
 		return verdict{did: expired}
-	case session.PaymentStatus != stripe.CheckoutSessionPaymentStatusPaid:
+	case session.PaymentStatus != "paid":
 		return verdict{nothing, "the session is not paid"}
-	case session.AmountTotal != o.Amount || string(session.Currency) != o.Currency:
+	case session.AmountTotal != o.Amount || session.Currency != o.Currency:
 		return verdict{nothing, fmt.Sprintf("it tells of %d %s, and the order is of %d %s", session.AmountTotal, session.Currency, o.Amount, o.Currency)}
 	}
 	return verdict{did: paid}
@@ -94,12 +108,12 @@ const (
 // process does what an event means, once, and says what it did. Its row, the
 // order's change and the count of its deliveries are one transaction: if we die
 // before it is committed nothing was done, and the event comes again.
-func (s *Server) process(ctx context.Context, event *stripe.Event) (said string, err error) {
-	if event.Type != stripe.EventTypeCheckoutSessionCompleted && event.Type != stripe.EventTypeCheckoutSessionExpired {
+func (s *Server) process(ctx context.Context, event *notification) (said string, err error) {
+	if event.Type != sessionCompleted && event.Type != sessionExpired {
 		return "not for the shop", nil
 	}
-	var session stripe.CheckoutSession
-	if err := json.Unmarshal(event.Data.Raw, &session); err != nil {
+	var session checkoutSession
+	if err := json.Unmarshal(event.Data.Object, &session); err != nil {
 		return "", fmt.Errorf("read the session: %w", err)
 	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -121,14 +135,11 @@ func (s *Server) process(ctx context.Context, event *stripe.Event) (said string,
 	return said, nil
 }
 
-func (s *Server) apply(ctx context.Context, tx pgx.Tx, event *stripe.Event, session *stripe.CheckoutSession, o *order) (said string, err error) {
+func (s *Server) apply(ctx context.Context, tx pgx.Tx, event *notification, session *checkoutSession, o *order) (said string, err error) {
 	v := judge(event.Type, session, o)
-	args := pgx.StrictNamedArgs{"id": event.ID, "type": string(event.Type), "order_id": o.ID, "did": v.did, "reason": v.reason, "request_id": "", "payment_intent": ""}
+	args := pgx.StrictNamedArgs{"id": event.ID, "type": event.Type, "order_id": o.ID, "did": v.did, "reason": v.reason, "request_id": "", "payment_intent": session.PaymentIntent}
 	if event.Request != nil {
 		args["request_id"] = event.Request.ID
-	}
-	if session.PaymentIntent != nil {
-		args["payment_intent"] = session.PaymentIntent.ID
 	}
 	inserted, err := tx.Exec(ctx, insertEvent, args)
 	if err != nil {

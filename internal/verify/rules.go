@@ -372,9 +372,11 @@ var rules = []rule{
 			SELECT r.id, r.flow || ' of ' || coalesce(r.object_id, 'nothing') || ', which it has not made'
 			FROM requests r
 			LEFT JOIN (SELECT account_id, id, request_id, 'customer.create' AS flow FROM customers UNION ALL SELECT account_id, id, request_id, 'card.create' FROM cards
-			           UNION ALL SELECT account_id, id, request_id, 'token.create' FROM tokens) made
+			           UNION ALL SELECT account_id, id, request_id, 'token.create' FROM tokens UNION ALL SELECT account_id, id, request_id, 'payment_intent.create' FROM payment_intents
+			           UNION ALL SELECT account_id, id, request_id, 'setup_intent.create' FROM setup_intents) made
 			  ON made.account_id = r.account_id AND made.request_id = r.id AND made.id = r.object_id AND made.flow = r.flow
-			WHERE r.flow IN ('customer.create', 'card.create', 'token.create') AND r.status = 200 AND made.id IS NULL
+			WHERE (r.flow IN ('customer.create', 'card.create', 'token.create') AND r.status = 200
+			       OR r.flow IN ('payment_intent.create', 'setup_intent.create') AND r.status IS NOT NULL) AND made.id IS NULL -- declined or refused, it is there
 			UNION ALL
 			SELECT r.id, r.flow || ' left ' || r.object_id || ' where it was'
 			FROM requests r

@@ -100,12 +100,14 @@ func newBooks(t *testing.T) *books {
 	const intent = "amount=3000&currency=usd&payment_method_types[]=card&confirm=true&payment_method="
 	b.post(t, "/v1/payment_intents", intent+"pm_card_visa&capture_method=automatic")
 	b.post(t, "/v1/payment_intents", intent+"pm_card_chargeDeclined")
-	b.post(t, "/v1/payment_intents", "amount=3000&currency=usd") // waits for a method
+	b.post(t, "/v1/payment_intents", "amount=3000&currency=usd")              // waits for a method
+	b.post(t, "/v1/payment_intents", "amount=3000&currency=usd&confirm=true") // so does this one: its confirmation is refused
 	b.post(t, "/v1/payment_intents/"+b.post(t, "/v1/payment_intents", intent+"pm_card_visa&capture_method=manual")+"/capture", "amount_to_capture=1000")
 	b.post(t, "/v1/payment_intents/"+b.post(t, "/v1/payment_intents", intent+"pm_card_visa&capture_method=manual")+"/cancel", "")
 	b.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&payment_method=pm_card_visa&customer="+customer)
 	b.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&payment_method=pm_card_chargeDeclined")
 	b.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&payment_method=pm_card_authenticationRequired")
+	b.post(t, "/v1/setup_intents", "confirm=true&payment_method=pm_card_visa") // refused: there is no way back
 	b.visitCheckout(t)
 	b.post(t, "/v1/charges", "amount=9000&currency=usd&source=tok_bypassPending")
 	const payout = "amount=500&currency=usd"
@@ -386,6 +388,8 @@ var damages = []damage{
 	{"a refused request whose charge succeeded", "UPDATE requests SET status = 402 WHERE flow = 'charge.create'", "", effects},
 	{"a finished refund that is pending", "UPDATE refunds SET status = 'pending', balance_transaction = NULL, acquirer_reference = NULL WHERE status = 'succeeded'", "", effects},
 	{"a customer is lost", "DELETE FROM cards; DELETE FROM customers", "", effects},
+	{"an intent whose confirmation was refused is lost", "DELETE FROM payment_intents p USING requests r WHERE r.account_id = p.account_id AND r.id = p.request_id AND r.status = 400", "", effects},
+	{"a setup whose confirmation was refused is lost", "DELETE FROM setup_intents s USING requests r WHERE r.account_id = s.account_id AND r.id = s.request_id AND r.status = 400", "", effects},
 	{"the journal loses a line", "DELETE FROM journal WHERE point = 'acquirer_answered'", "", points},
 	{"a request stands where it has never been", "DELETE FROM journal WHERE point = 'charge_settled'", "", points},
 	{"a finished request that does not know what came of its call", "UPDATE calls SET verdict = 'unknown'", "", open},

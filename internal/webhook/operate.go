@@ -56,8 +56,8 @@ func Roll(ctx context.Context, pool *pgxpool.Pool, key []byte, user, endpointID 
 	return secret, nil
 }
 
-// A resend starts the schedule over. One that is under way goes on, and is sent
-// again behind it only if it fails.
+// A resend starts the schedule over. What is under way goes on, and is sent again
+// behind it.
 const resendEvent = `
 	WITH target AS (
 		SELECT e.account_id, e.id AS event_id, w.id AS endpoint_id
@@ -70,7 +70,8 @@ const resendEvent = `
 	), sent AS (
 		INSERT INTO webhook_deliveries AS d (account_id, event_id, endpoint_id, due_at, created_at)
 		SELECT account_id, event_id, endpoint_id, clock_timestamp(), clock_timestamp() FROM target
-		ON CONFLICT (account_id, event_id, endpoint_id) DO UPDATE SET state = 'pending', failures = 0, due_at = excluded.due_at, ended_at = NULL
+		ON CONFLICT (account_id, event_id, endpoint_id) DO UPDATE
+		SET state = 'pending', failures = 0, due_at = excluded.due_at, ended_at = NULL, resent = d.claimed_by IS NOT NULL
 		RETURNING d.account_id, d.endpoint_id
 	), woken AS (
 		INSERT INTO river.river_job (kind, args, queue, max_attempts)

@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,14 +20,17 @@ const endAttempt = `
 
 // The number of the attempt is the fence: if the sweep took the claim away and
 // somebody else is at it, the outcome that decides is theirs. An acknowledgement
-// counts whoever hears it.
+// counts whoever hears it. One that was resent meanwhile begins anew.
 const endDelivery = `
 	UPDATE webhook_deliveries
-	SET state = @state, failures = failures + @failed, due_at = clock_timestamp() + @pause::interval, claimed_by = NULL, claimed_until = NULL,
-	    ended_at = CASE WHEN @state <> 'pending' THEN clock_timestamp() END
+	SET state = CASE WHEN resent THEN 'pending' ELSE @state END,
+	    failures = CASE WHEN resent THEN 0 ELSE failures + @failed END,
+	    due_at = CASE WHEN resent THEN clock_timestamp() ELSE clock_timestamp() + @pause::interval END,
+	    ended_at = CASE WHEN NOT resent AND @state <> 'pending' THEN clock_timestamp() END,
+	    claimed_by = NULL, claimed_until = NULL, resent = false
 	WHERE account_id = @account_id AND event_id = @event_id AND endpoint_id = @endpoint_id AND state = 'pending'
 	  AND (attempts = @attempt OR @state = 'succeeded')
-	RETURNING due_at`
+	RETURNING state, due_at`
 
 // overtaken is no state of a delivery, but what the log says of who lost one.
 const overtaken = "overtaken"
@@ -119,16 +123,19 @@ func (d *Deliverer) endDelivery(ctx context.Context, tx pgx.Tx, c *claimed, ok b
 	if err != nil {
 		return "", err
 	}
-	due, err := pgx.CollectRows(rows, pgx.RowTo[*time.Time])
+	left, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[struct {
+		State string
+		DueAt *time.Time
+	}])
 	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return overtaken, nil
 	case err != nil:
 		return "", err
-	case len(due) == 0:
-		return overtaken, nil
-	case due[0] == nil:
-		return state, nil
+	case left.DueAt == nil:
+		return left.State, nil
 	}
-	return state, d.wakeAt(ctx, tx, c.EndpointKey, *due[0])
+	return left.State, d.wakeAt(ctx, tx, c.EndpointKey, *left.DueAt)
 }
 
 func (d *Deliverer) wakeAt(ctx context.Context, tx pgx.Tx, key EndpointKey, at time.Time) error {

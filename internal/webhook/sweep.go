@@ -14,7 +14,7 @@ const overdueAfter = time.Second
 // What a dead worker held is anybody's. Its attempt has no end, and shows it.
 const releaseClaims = `
 	UPDATE webhook_deliveries d
-	SET claimed_by = NULL, claimed_until = NULL
+	SET claimed_by = NULL, claimed_until = NULL, resent = false
 	WHERE claimed_by IS NOT NULL
 	  AND (claimed_until < clock_timestamp()
 	    OR NOT EXISTS (SELECT FROM workers w WHERE w.id = d.claimed_by AND w.alive_until > clock_timestamp()))`

@@ -6,7 +6,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { promisify } from "node:util";
+import { isDeepStrictEqual, promisify } from "node:util";
 import { launch } from "./browser.mjs";
 import { bank, breaks, buying, fill, press, visa, wanted } from "./buyer.mjs";
 import { startDemo, until } from "./demo.mjs";
@@ -154,12 +154,53 @@ test("killed while the bank's answer is taken: one charge", async (t) => {
   }
 });
 
-test("the trial balance on the page stays level while money moves and serve is killed", async () => {
+// drawn are the totals of the T-accounts as the page writes them, in cents.
+async function drawn(page) {
+  const all = await page.locator(".t").evaluateAll((ts) => ts.map((t) => [t.getAttribute("aria-label"), ...[...t.querySelectorAll(".t-sum span")].map((sum) => sum.innerText)]));
+  return Object.fromEntries(all.map(([name, ...sums]) => [name.replaceAll(" ", "_"), sums.map((sum) => Number(sum.replace(/\D/g, "")))]));
+}
+
+// everything is a whole list of the API's.
+async function everything(path) {
+  const all = [];
+  for (let page = { has_more: true }; page.has_more; all.push(...page.data)) page = await demo.get(`${path}?limit=100${all.length ? `&starting_after=${all.at(-1).id}` : ""}`);
+  return all.filter((one) => one.currency === "usd");
+}
+
+// told are the same totals as others know them, debits and credits. The API tells
+// of the merchant's balance, of our fees, and of what was taken from and given back
+// to cards, which is what the acquirer owes. What the acquirer has paid, and what
+// has left for the merchant's bank, no merchant's API shows whole: that is read
+// from the legs in the database.
+async function told() {
+  const sum = (all) => all.reduce((total, n) => total + n, 0), total = (all, field) => sum(all.map((one) => one[field]));
+  const books = Object.fromEntries((await ask(settings().RATCHET_DATABASE_URL, `
+    SELECT a.account, sum(l.amount) FILTER (WHERE l.debit = a.account), sum(l.amount) FILTER (WHERE l.credit = a.account)
+    FROM ledger_legs l JOIN ledger_books b ON b.id = l.book_id AND b.account_id = 'acct_demo' AND NOT b.livemode AND b.currency = 'usd', unnest(ARRAY[l.debit, l.credit]) a (account)
+    GROUP BY a.account`)).trim().split("\n").map((row) => row.split("|")).map(([account, ...sums]) => [account, sums.map(Number)]));
+  const [moved, charges, refunds, balance] = [await everything("/v1/balance_transactions"), await everything("/v1/charges"), await everything("/v1/refunds"), await demo.get("/v1/balance")];
+  const fees = total(moved, "fee"), gross = moved.map((one) => one.amount);
+  books.merchant_balance = [fees - sum(gross.filter((n) => n < 0)), sum(gross.filter((n) => n > 0))];
+  books.fee_revenue = [0, fees];
+  const [paid, fetched] = books.bank_cash ?? [0, 0];
+  books.processor_receivable = [total(charges, "amount_captured") + fetched, total(refunds, "amount") + paid];
+  const [debits, credits] = books.merchant_balance, halves = [...balance.available, ...balance.pending].filter((half) => half.currency === "usd");
+  assert.equal(total(halves, "amount"), credits - debits, "the balance, and what it came from");
+  return books;
+}
+
+test("the trial balance on the page stays level while money moves and serve is killed, and every T says what the API says", async () => {
   const page = await (await browser.newContext()).newPage();
   await page.goto(`${demo.base}/dashboard/ledger`);
   const level = async () => {
     const said = await page.locator(".trial .diff").innerText();
     assert.match(said, /difference\s+0$/);
+  };
+  // at rest: nothing is under way, and the page hears of the last of it by itself.
+  const same = async () => {
+    let here, there;
+    await until(async () => isDeepStrictEqual(here = await drawn(page), there = await told())).catch(() => {});
+    assert.deepEqual(here, there);
   };
   const charges = [];
   const once = async (path, params) => {
@@ -174,9 +215,11 @@ test("the trial balance on the page stays level while money moves and serve is k
     else charges.push(await once("/v1/charges", { amount: 1000 + dice(5000), currency: "usd", source: "tok_visa" }));
     await kill;
     await level();
+    if (i % 40 === 39) await same();
   }
   await page.reload();
   await level();
+  await same();
   await page.context().close();
 });
 
@@ -208,8 +251,7 @@ test("no card number, security code or key is in a log, a table, an address or a
     for (const secret of secrets) assert.ok(!text.includes(secret), `${secret} is in the log ${log}`);
     assert.ok(!named.test(text), `a security code is in the log ${log}`);
   }
-  const settings = Object.fromEntries(readFileSync(join(demo.dir, "env"), "utf8").trim().split("\n").map((line) => line.match(/^(\w+)='(.*)'$/).slice(1)));
-  for (const database of [settings.RATCHET_DATABASE_URL, settings.RATCHET_ACQUIRER_DATABASE_URL]) {
+  for (const database of [settings().RATCHET_DATABASE_URL, settings().RATCHET_ACQUIRER_DATABASE_URL]) {
     const dump = await dumped(database);
     assert.ok(dump.length > 1000, `nothing was dumped of ${database}`);
     for (const secret of secrets) assert.ok(!dump.includes(secret), `${secret} is in a table: ${around(dump, secret)}`);
@@ -220,9 +262,13 @@ test("no card number, security code or key is in a log, a table, an address or a
 
 const around = (text, secret) => text.slice(Math.max(0, text.indexOf(secret) - 200), text.indexOf(secret) + 60);
 
+// settings are those of the demo, its databases' addresses among them.
+const settings = () => Object.fromEntries(readFileSync(join(demo.dir, "env"), "utf8").trim().split("\n").map((line) => line.match(/^(\w+)='(.*)'$/).slice(1)));
+
+const ask = async (database, sql) => (await run("psql", ["-XAtq", "-d", database, "-c", sql], { maxBuffer: 1 << 30 })).stdout;
+
 // dumped is every row of every table of a database, as text.
-async function dumped(address) {
-  const ask = async (sql) => (await run("psql", ["-XAtq", "-d", address, "-c", sql], { maxBuffer: 1 << 30 })).stdout;
-  const tables = (await ask("SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')")).trim().split("\n");
-  return (await Promise.all(tables.map((table) => ask(`SELECT t::text FROM ${table} t`)))).join("\n");
+async function dumped(database) {
+  const tables = (await ask(database, "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')")).trim().split("\n");
+  return (await Promise.all(tables.map((table) => ask(database, `SELECT t::text FROM ${table} t`)))).join("\n");
 }

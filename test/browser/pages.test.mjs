@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import AxeBuilder from "@axe-core/playwright";
 import { launch, watched } from "./browser.mjs";
+import { buying } from "./buyer.mjs";
 import { fetchUntil, furnish, startDemo, until } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
@@ -67,6 +68,76 @@ for (const width of [1280, 360]) {
         assert.deepEqual(page.complaints.filter((c) => !(name === "missing" && c.includes("404"))), []);
       });
     }
+    await context.close();
+  });
+}
+
+// buyersPages are the pages of somebody who buys: he has a cart, and an order that
+// is paid, and looks at a form and at a receipt.
+async function buyersPages(context) {
+  const page = await context.newPage(), { session } = buying(demo, browser);
+  await page.goto(`${demo.base}/shop`);
+  await page.getByRole("button", { name: "Add to cart: Mug" }).click();
+  await page.waitForURL("**/shop/cart");
+  await page.getByRole("button", { name: "Pay" }).click();
+  await page.waitForURL("**/c/pay/cs_test_*");
+  const form = await session(), id = new URL(page.url()).pathname.split("/").pop(), receipt = `/c/pay/${id}`;
+  await demo.post(`/v1/payment_pages/${id}/confirm`, { payment_method: "pm_card_visa" });
+  const { client_reference_id: order } = await demo.get(`/v1/checkout/sessions/${id}`);
+  await page.goto(`${demo.base}/shop/orders/${order}`);
+  await page.locator('[data-state="paid"]').waitFor();
+  await page.goto(`${demo.base}/shop`);
+  await page.getByRole("button", { name: "Add to cart: Mug" }).click();
+  await page.waitForURL("**/shop/cart");
+  await page.close();
+  return { shop: "/shop", cart: "/shop/cart", order: `/shop/orders/${order}`, form: new URL(form.url).pathname, receipt };
+}
+
+// arrival opens a page whose scripts come when it has been painted: as late as
+// they may, so that whatever they move is seen to move. Where there is something
+// live, it is told of a payment.
+async function arrival(context, path) {
+  const page = await context.newPage();
+  await page.addInitScript(() => {
+    globalThis.shift = 0;
+    new PerformanceObserver((list) => { for (const moved of list.getEntries()) if (!moved.hadRecentInput) globalThis.shift += moved.value; }).observe({ type: "layout-shift", buffered: true });
+  });
+  const painted = () => page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length > 0);
+  await page.route("**/*.js", (route) => painted().then(() => route.continue()));
+  await page.goto(demo.base + path, { waitUntil: "load" });
+  await painted();
+  const seen = await page.evaluate(() => {
+    const [answer] = performance.getEntriesByType("navigation"), bytes = [answer, ...performance.getEntriesByType("resource")].map((e) => e.transferSize);
+    return { bytes: bytes.reduce((sum, n) => sum + n), answered: answer.responseStart, painted: performance.getEntriesByName("first-contentful-paint")[0].startTime };
+  });
+  if (await page.locator(".live").count() > 0) {
+    await page.locator('.live[data-state="live"]').waitFor();
+    await demo.post("/v1/charges", { amount: 2345, currency: "usd", source: "tok_visa" });
+  }
+  await page.waitForTimeout(700); // the stream looks every 400 ms
+  seen.shift = await page.evaluate(() => globalThis.shift);
+  await page.close();
+  return seen;
+}
+
+// How soon a page is painted depends on who else uses the machine: it is told, and
+// no test fails over it. That no page waits for its scripts is a matter of fact.
+for (const width of [1280, 360]) {
+  test(`every page is light, is painted before its scripts come, and nothing on it moves by itself, ${width} pixels wide`, async (t) => {
+    const context = await browser.newContext({ viewport: { width, height: 900 } });
+    const pages = { ...everyPage(), ...await buyersPages(context) }, seen = [], wrong = [];
+    for (const [name, path] of Object.entries(pages)) {
+      const { bytes, shift, ...times } = await arrival(context, path);
+      seen.push({ name, late: times.painted - times.answered, ...times });
+      if (!(bytes > 5000 && bytes <= 100_000)) wrong.push(`${name} weighs ${bytes} bytes`);
+      if (!(shift < 0.02)) wrong.push(`${name} moves by ${shift}`);
+    }
+    for (const [what, of] of Object.entries({ "first painted": "painted", "of these, after the first byte": "late" })) {
+      seen.sort((a, b) => a[of] - b[of]);
+      const { [of]: most, name } = seen.at(-1);
+      t.diagnostic(`${what}: ${Math.round(seen[Math.floor(seen.length / 2)][of])} ms in the median, ${Math.round(most)} ms at most (${name})`);
+    }
+    assert.deepEqual(wrong, []);
     await context.close();
   });
 }

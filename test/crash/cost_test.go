@@ -79,6 +79,11 @@ func TestCost(t *testing.T) {
 	measure("an intent that is created and paid is two", 2, each(http.StatusOK, func(int) request {
 		return intent(m, "pm_card_visa", "automatic", newAmount())
 	}))
+	measure("an intent whose confirmation is refused is one", 1, each(http.StatusBadRequest, func(int) request {
+		r := intent(m, "pm_card_visa", "automatic", newAmount())
+		r.form.Del("payment_method_types[]") // then it needs a return_url
+		return r
+	}))
 	measure("a replay is none", 0, each(http.StatusOK, func(int) request { return first }))
 	measure("a mismatch is none", 0, each(http.StatusBadRequest, func(int) request { return other }))
 	measure("a charge under way costs those who come meanwhile none", 0, func(t *testing.T, p *process) {

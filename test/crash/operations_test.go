@@ -101,6 +101,15 @@ var operations = []operation{
 			"1 × audited: payment_intent.create", "1 × request finished", "1 × call executed"},
 	},
 	{
+		name: "payment intent whose confirmation is refused", flow: "payment_intent.create", status: 400, small: true, inside: true,
+		request: func(s stage) request {
+			r := s.intent("pm_card_visa", "automatic")
+			r.form.Del("payment_method_types[]") // then it needs a return_url
+			return r
+		},
+		leaves: []string{"1 × intent requires_confirmation", "1 × event payment_intent.created", "1 × audited: payment_intent.create", "1 × request finished"},
+	},
+	{
 		name: "confirmation that is declined", flow: "payment_intent.confirm", status: 402,
 		request: func(s stage) request {
 			return s.post("/v1/payment_intents/"+s.waiting("pm_card_visa")+"/confirm", "payment_method", "pm_card_chargeDeclined")
@@ -184,6 +193,13 @@ var operations = []operation{
 		},
 		leaves: []string{"1 × setup succeeded", "1 × attempt succeeded", "1 × event setup_intent.created", "1 × event setup_intent.succeeded",
 			"1 × audited: setup_intent.create", "1 × request finished", "1 × call executed"},
+	},
+	{
+		name: "setup whose confirmation is refused", flow: "setup_intent.create", status: 400, small: true, inside: true,
+		request: func(s stage) request {
+			return s.post("/v1/setup_intents", "confirm", "true", "payment_method", "pm_card_visa")
+		},
+		leaves: []string{"1 × setup requires_confirmation", "1 × event setup_intent.created", "1 × audited: setup_intent.create", "1 × request finished"},
 	},
 	{
 		name: "a cardholder's authentication for a setup", flow: "setup_intent.authenticate", status: 200,

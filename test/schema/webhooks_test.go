@@ -40,6 +40,8 @@ var webhookPromises = []promise{
 		deliverySet(`claimed_by = 'worker_1'`), check, "a_claim_has_an_owner_and_a_lease"},
 	{"a claim on what has ended", "",
 		deliverySet(`state = 'failed', due_at = NULL, ended_at = now(), claimed_by = 'worker_1', claimed_until = now()`), check, "only_the_pending_is_claimed"},
+	{"a resend behind an attempt that nobody makes", "",
+		deliverySet(`resent = true`), check, "only_what_is_under_way_is_resent"},
 	{"more failures than attempts", "",
 		deliverySet(`failures = 2`), check, "failures_were_attempts"},
 

@@ -115,15 +115,23 @@ func TestPaymentIntents(t *testing.T) {
 		browser, _ := connect(t, in.url, a.newKey(apikey.Publishable))
 		_, err := browser.V1PaymentIntents.Confirm(t.Context(), intent.ID, &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
 		refused(t, err, missing("intent", "No such payment_intent: '"+intent.ID+"'"))
+		empty := &stripe.PaymentIntentConfirmParams{}
+		empty.AddExtra("client_secret", intent.ClientSecret) // the SDK is for servers
+		_, err = browser.V1PaymentIntents.Confirm(t.Context(), intent.ID, empty)
+		unpaid := refused(t, err, invalid("payment_intent_unexpected_state", "", "")).PaymentIntent
 		confirm := &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")}
-		confirm.AddExtra("client_secret", intent.ClientSecret) // the SDK is for servers
+		confirm.AddExtra("client_secret", intent.ClientSecret)
 		paid, err := browser.V1PaymentIntents.Confirm(t.Context(), intent.ID, confirm)
 		noError(t, err)
 		seen, err := browser.V1PaymentIntents.Retrieve(t.Context(), intent.ID, &stripe.PaymentIntentRetrieveParams{ClientSecret: &intent.ClientSecret})
 		noError(t, err)
-		for _, p := range []*stripe.PaymentIntent{paid, seen} {
-			if p.Status != stripe.PaymentIntentStatusSucceeded || len(p.Metadata) > 0 || p.LatestCharge != nil {
-				t.Errorf("it shows %s, %v, %v", p.Status, p.Metadata, p.LatestCharge)
+		_, err = browser.V1PaymentIntents.Confirm(t.Context(), intent.ID, confirm)
+		again := refused(t, err, invalid("payment_intent_unexpected_state", "", "")).PaymentIntent
+		equal(t, "states", []stripe.PaymentIntentStatus{unpaid.Status, paid.Status, seen.Status, again.Status}, []stripe.PaymentIntentStatus{
+			stripe.PaymentIntentStatusRequiresPaymentMethod, stripe.PaymentIntentStatusSucceeded, stripe.PaymentIntentStatusSucceeded, stripe.PaymentIntentStatusSucceeded})
+		for _, p := range []*stripe.PaymentIntent{unpaid, paid, seen, again} {
+			if len(p.Metadata) > 0 || p.LatestCharge != nil {
+				t.Errorf("it shows %v, %v when it is %s", p.Metadata, p.LatestCharge, p.Status)
 			}
 		}
 	})

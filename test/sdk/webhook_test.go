@@ -266,6 +266,24 @@ func TestWebhooks(t *testing.T) {
 		equal(t, "deliveries", len(l.all()), 2)
 	})
 
+	t.Run("what is asked for again while it is on its way comes once more", func(t *testing.T) {
+		t.Parallel()
+		asked := make(chan struct{})
+		a, l := in.account(t), listen(t, func(n int, _ http.ResponseWriter, _ *http.Request) {
+			if n == 1 {
+				<-asked
+			}
+		})
+		e := a.endpoint(l.url, "*")
+		a.customer(nil)
+		event := l.await(1)[0].event(t)
+		noError(t, a.backend.Call(http.MethodPost, "/v1/events/"+event.ID+"/retry", a.key, &stripe.Params{}, &stripe.Event{}))
+		close(asked)
+		equal(t, "what comes behind it", l.await(2)[1].event(t), event)
+		eventually(t, "it has succeeded", func() bool { state, attempts := in.state(t, e.ID); return state == "succeeded" && attempts == 2 })
+		equal(t, "deliveries", len(l.all()), 2)
+	})
+
 	t.Run("a redirect is a failure and is not followed", func(t *testing.T) {
 		t.Parallel()
 		a, elsewhere := in.account(t), listen(t, nil)

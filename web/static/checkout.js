@@ -8,7 +8,6 @@ import "./wait.js";
 
 customElements.define("print-button", class extends HTMLElement {
   connectedCallback() {
-    this.hidden = false;
     this.querySelector("button").addEventListener("click", () => print());
   }
 });

@@ -1,10 +1,9 @@
 // <copy-button data-text="…">: copies and says so. Without data-text it copies
-// the code block it stands in.
-customElements.define("copy-button", class extends HTMLElement {
+// the code block it stands in. A browser that has no clipboard, or keeps it from
+// pages that came unencrypted, never sees one.
+if (navigator.clipboard) customElements.define("copy-button", class extends HTMLElement {
   connectedCallback() {
     const button = this.querySelector("button");
-    if (!button || !navigator.clipboard) return;
-    this.hidden = false;
     const label = button.getAttribute("aria-label");
     button.addEventListener("click", async () => {
       const text = this.dataset.text ?? this.parentElement.querySelector("code").textContent;

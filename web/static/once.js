@@ -21,4 +21,3 @@ addEventListener("pageshow", () => {
 document.addEventListener("change", (event) => {
   if (event.target.matches("select[data-submits]")) event.target.form.requestSubmit();
 });
-for (const select of document.querySelectorAll("select[data-submits]")) select.form.querySelector("button").hidden = true;

@@ -305,7 +305,6 @@ customElements.define("checkout-form", class extends HTMLElement {
 
   remember() {
     const wish = this.form.querySelector("#enableStripePass");
-    wish.closest("[hidden]").hidden = false;
     let known = {};
     try { known = JSON.parse(localStorage.getItem(store) ?? "{}"); } catch { /* no storage, or none of ours */ }
     wish.checked = Object.keys(known).length > 0;

@@ -19,7 +19,6 @@ customElements.define("theme-button", class extends HTMLElement {
       document.cookie = `ratchet_theme=${next}; path=/; max-age=31536000; samesite=lax`;
       tell();
     });
-    this.hidden = false;
     tell();
   }
 });

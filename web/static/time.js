@@ -1,7 +1,7 @@
 // <time data-ago>: how long ago, kept up to date; the full time stays in its title.
 const steps = [[60, "second"], [60, "minute"], [24, "hour"], [7, "day"]];
 const words = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
-const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "short" });
 
 function ago(at) {
   let amount = (at - Date.now()) / 1000;
