@@ -14,20 +14,23 @@ import (
 // functions are what every template may call.
 func (s *Site) functions() template.FuncMap {
 	return template.FuncMap{
-		"asset":  s.asset,
-		"icon":   icon,
-		"money":  money.Format,
-		"upper":  strings.ToUpper,
-		"brand":  brand,
-		"words":  words,
-		"iso":    func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
-		"moment": func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") },
-		"minute": func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04") },
-		"day":    func(at time.Time) string { return at.UTC().Format("2 January 2006") },
-		"clock":  func(at time.Time) string { return at.UTC().Format("15:04:05.000") },
-		"deref":  deref,
-		"pretty": pretty, "pretty_text": func(text string) string { return pretty([]byte(text)) },
-		"deref16": value[int16], "deref32": value[int32], "deref64": value[int64], "dereff": value[float64], "deref_time": value[time.Time],
+		"asset":   s.asset,
+		"icon":    icon,
+		"money":   money.Format,
+		"upper":   strings.ToUpper,
+		"brand":   brand,
+		"words":   words,
+		"soft":    soft,
+		"took":    took,
+		"plainly": plainly,
+		"iso":     func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
+		"moment":  func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") },
+		"minute":  func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04") },
+		"day":     func(at time.Time) string { return at.UTC().Format("2 January 2006") },
+		"clock":   func(at time.Time) string { return at.UTC().Format("15:04:05.000") },
+		"deref":   deref,
+		"pretty":  pretty, "pretty_text": func(text string) string { return pretty([]byte(text)) },
+		"deref16": value[int16], "deref32": value[int32], "deref64": value[int64], "deref_time": value[time.Time],
 		"add": func(a, b int) int { return a + b }, "sub": func(a, b int) int { return a - b }, "mul": func(a, b int) int { return a * b },
 		"lineicon": lineIcon,
 		"href":     Href,
@@ -40,7 +43,43 @@ func (s *Site) functions() template.FuncMap {
 
 // words writes a name of the code for people: charge_recorded, charge recorded.
 func words(name string) string {
+	if name == "stripe_fee" {
+		return "fee" // Stripe's word for what the processor keeps; here, that is us
+	}
 	return strings.NewReplacer("_", " ", ".", " ").Replace(name)
+}
+
+// soft lets a long name or path break where one of its words ends.
+func soft(name string) template.HTML {
+	return template.HTML(strings.NewReplacer(".", ".<wbr>", "_", "_<wbr>", "/", "/<wbr>").Replace(template.HTMLEscapeString(name)))
+}
+
+// took writes how long something lasted. What began and ended in one transaction
+// bears one time, and has not lasted nothing.
+func took(ms any) string {
+	var n float64
+	switch ms := ms.(type) {
+	case *int32:
+		n = float64(*ms)
+	case *float64:
+		n = *ms
+	}
+	if n < 1 {
+		return "<1 ms"
+	}
+	return fmt.Sprintf("%.0f ms", n)
+}
+
+// plainly says what stands in the way of a connection; the program's own words
+// for it begin with what only a programmer asks.
+func plainly(fault string) string {
+	for _, known := range [][2]string{{"connection refused", "Nobody listens there"}, {"no such host", "There is no such host"},
+		{"deadline exceeded", "No answer in time"}, {"Client.Timeout", "No answer in time"}, {"connection reset", "It hung up"}} {
+		if strings.Contains(fault, known[0]) {
+			return known[1]
+		}
+	}
+	return fault
 }
 
 // brand writes a card's brand as its owner does.

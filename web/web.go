@@ -110,6 +110,7 @@ type Page struct {
 	Wrong  bool   // or that was not
 	CSRF   string
 	Scopes []Scope // whose lists can be shown; one of them is
+	Leave  bool    // the reader has logged in, and can log out
 	Data   any
 	Reload int // seconds after which a browser without JavaScript looks again; 0 for never
 

@@ -34,7 +34,8 @@ var movements = lister[movement]{movementsDown, movementsUp, func(m movement) st
 // halves are the two sums a balance is made of, and when the pending half comes free.
 type halves struct {
 	balance
-	Next *time.Time
+	Next      *time.Time
+	InTransit int64 // left for the bank, and not arrived
 }
 
 const selectHalves = `
@@ -42,6 +43,8 @@ const selectHalves = `
 	SELECT b.currency, ledger_available(b.id) AS available,
 	       coalesce((SELECT sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount WHEN l.debit = 'merchant_balance' THEN -l.amount ELSE 0 END)
 	                   FROM ledger_legs l WHERE l.book_id = b.id), 0)::bigint AS total,
+	       coalesce((SELECT sum(CASE WHEN l.credit = 'payouts_in_transit' THEN l.amount ELSE -l.amount END)
+	                   FROM ledger_legs l WHERE l.book_id = b.id AND 'payouts_in_transit' IN (l.credit, l.debit)), 0)::bigint AS in_transit,
 	       (SELECT min(p.available_on) FROM ledger_postings p WHERE p.book_id = b.id AND p.available_on > t.now) AS next
 	FROM ledger_books b CROSS JOIN t
 	WHERE b.account_id = @account_id AND b.livemode = @livemode

@@ -8,20 +8,28 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/money"
 )
 
 // chart is the last days' payments as bars, drawn by the server.
 type chart struct {
-	Bars  []bar
-	Total int64
-	Width int
+	Bars     []bar
+	Total    int64 // captured
+	Tried    int64 // charges that were answered
+	Approved int64
+	Width    int
 }
+
+// Rate is how many of a hundred charges were approved.
+func (c chart) Rate() int64 { return (100*c.Approved + c.Tried/2) / max(c.Tried, 1) }
 
 // bar is a day. Sizes are pixels of the drawing.
 type bar struct {
 	Day        string
 	Count      int64
-	Sums       string // for readers and listeners: "3 payments"
+	Sums       string   // for readers and listeners: "3 payments"
+	Taken      []string // by currency
+	Tried      int64
 	X, Y, W, H int
 }
 
@@ -37,12 +45,16 @@ func (s *Server) chart(ctx context.Context, of scope) (chart, error) {
 	if err != nil {
 		return chart{}, err
 	}
-	counts := map[string]int64{}
+	counts, tried, taken := map[string]int64{}, map[string]int64{}, map[string][]string{}
 	most, c := int64(1), chart{Width: chartDays * barStep}
 	for _, v := range found {
 		day := v.Day.Format(time.DateOnly)
 		counts[day] += v.Count
-		c.Total += v.Count
+		tried[day] += v.Tried
+		c.Total, c.Tried, c.Approved = c.Total+v.Count, c.Tried+v.Tried, c.Approved+v.Approved
+		if v.Amount > 0 {
+			taken[day] = append(taken[day], money.Format(v.Amount, v.Currency))
+		}
 		most = max(most, counts[day])
 	}
 	for i := range chartDays {
@@ -52,7 +64,7 @@ func (s *Server) chart(ctx context.Context, of scope) (chart, error) {
 		if n > 0 {
 			height = max(height, 3)
 		}
-		c.Bars = append(c.Bars, bar{Day: day, Count: n, Sums: fmt.Sprintf("%s: %d payments", day, n), X: i * barStep, Y: chartHeight - height, W: barWidth, H: height})
+		c.Bars = append(c.Bars, bar{Day: day, Count: n, Sums: fmt.Sprintf("%s: %d payments", day, n), Taken: taken[day], Tried: tried[day], X: i * barStep, Y: chartHeight - height, W: barWidth, H: height})
 	}
 	return c, nil
 }

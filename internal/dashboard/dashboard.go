@@ -132,20 +132,25 @@ func (s *Server) StopStreams() { close(s.watch.over) }
 // render sends a page, with what every page carries along.
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, page web.Page) {
 	page.CSRF = s.guard.token(r)
+	page.Leave = page.Desk && s.guard.password != "" && s.guard.known(r)
 	page.Flash, page.Wrong = flash(w, r)
 	s.site.Render(w, r, status, name, page)
 }
 
-// problem is a page that could not be made.
-type problem struct{ Heading, Text string }
+// problem is a page that could not be made, and the way on from it.
+type problem struct{ Heading, Text, Href, Way string }
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.Log.Error("dashboard", "path", r.URL.Path, "error", err)
 	s.render(w, r, http.StatusServiceUnavailable, "dashboard/problem", web.Page{Title: "Not available", Desk: true,
-		Data: problem{"This page cannot be shown at the moment", "The database did not answer as it should. Nothing was changed; reload to try again."}})
+		Data: problem{"This page cannot be shown at the moment", "The database did not answer as it should. Nothing was changed; reload to try again.", "/dashboard", "To the overview"}})
 }
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	text := "Whatever you have an id of, the search finds: press Ctrl K and paste it."
+	if id := r.PathValue("id"); id != "" {
+		text = "Nothing that is shown here is called " + id + ". If it was copied from elsewhere, the search (Ctrl K) knows every kind of id."
+	}
 	s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Desk: true,
-		Data: problem{"There is nothing here", "Whatever you have an id of, the search finds: press Ctrl K and paste it."}})
+		Data: problem{"There is nothing here", text, "/dashboard", "To the overview"}})
 }

@@ -155,6 +155,31 @@ func TestWhoGetsIn(t *testing.T) {
 		}
 	})
 
+	t.Run("who logs in comes to the page that was asked for, here and nowhere else, and can log out", func(t *testing.T) {
+		t.Parallel()
+		s := newStand(t, "open sesame")
+		enter := func(login page) page {
+			return s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "to": {hidden(t, login, "to")}, "password": {"open sesame"}})
+		}
+		leave := func(from page) {
+			if p := s.post(t, "/dashboard/logout", url.Values{"csrf": {hidden(t, from, "csrf")}}); p.path != "/dashboard/login" {
+				t.Errorf("logging out led to %s", p.path)
+			}
+		}
+		in := enter(s.get(t, "/dashboard/payments?state=failed"))
+		if in.path != "/dashboard/payments" || !strings.Contains(in.body, "Log out") {
+			t.Errorf("the password led to %s", in.path)
+		}
+		leave(in)
+		for _, elsewhere := range []string{"//elsewhere.example/", "https://elsewhere.example/", "/dashboardelsewhere", "/dashboard/logout"} {
+			in := enter(s.get(t, "/dashboard/login?to="+url.QueryEscape(elsewhere)))
+			if in.path != "/dashboard" {
+				t.Errorf("asked for %s, the password led to %s", elsewhere, in.path)
+			}
+			leave(in)
+		}
+	})
+
 	t.Run("without one it answers to this machine's names only, and the API to all", func(t *testing.T) {
 		t.Parallel()
 		s := newStand(t, "")

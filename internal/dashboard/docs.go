@@ -119,7 +119,7 @@ func (s *Server) docs(w http.ResponseWriter, r *http.Request) {
 	found, known := all[address]
 	if !known {
 		s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "docs",
-			Data: problem{"There is no such page", "The documentation has a table of contents."}})
+			Data: problem{"There is no such page", "The documentation has a table of contents.", "/docs", "To the contents"}})
 		return
 	}
 	page.document = found

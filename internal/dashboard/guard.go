@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -81,7 +82,11 @@ func thisMachine(host string) bool {
 func (g *guard) login(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !g.known(r) {
-			http.Redirect(w, r, "/dashboard/login", http.StatusSeeOther)
+			door := "/dashboard/login"
+			if r.Method == http.MethodGet && r.URL.Path != "/dashboard" {
+				door += "?to=" + url.QueryEscape(r.URL.RequestURI())
+			}
+			http.Redirect(w, r, door, http.StatusSeeOther)
 			return
 		}
 		next(w, r)
@@ -170,14 +175,26 @@ func flash(w http.ResponseWriter, r *http.Request) (text string, wrong bool) {
 }
 
 // loginPage is what the login page shows.
-type loginPage struct{ Wrong bool }
+type loginPage struct {
+	Wrong bool
+	To    string // the page that was asked for
+}
+
+// wanted is the page somebody is sent back to who has logged in: one of the
+// dashboard's, whatever the address says.
+func wanted(r *http.Request) string {
+	if to := r.FormValue("to"); strings.HasPrefix(to, "/dashboard/") && !strings.HasPrefix(to, "/dashboard/log") && !strings.HasPrefix(to, "/dashboard/stream") {
+		return to
+	}
+	return "/dashboard"
+}
 
 func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) {
 	if s.guard.known(r) {
-		http.Redirect(w, r, "/dashboard", http.StatusSeeOther)
+		http.Redirect(w, r, wanted(r), http.StatusSeeOther)
 		return
 	}
-	s.render(w, r, http.StatusOK, "dashboard/login", web.Page{Title: "Log in", Data: loginPage{}})
+	s.render(w, r, http.StatusOK, "dashboard/login", web.Page{Title: "Log in", Data: loginPage{To: wanted(r)}})
 }
 
 // wrongPasswordWait makes guessing slow without keeping anybody out.
@@ -193,11 +210,11 @@ func (s *Server) postLogin(w http.ResponseWriter, r *http.Request) {
 		case <-time.After(wrongPasswordWait):
 		case <-r.Context().Done():
 		}
-		s.render(w, r, http.StatusUnauthorized, "dashboard/login", web.Page{Title: "Log in", Data: loginPage{Wrong: true}})
+		s.render(w, r, http.StatusUnauthorized, "dashboard/login", web.Page{Title: "Log in", Data: loginPage{Wrong: true, To: wanted(r)}})
 		return
 	}
 	s.guard.begin(w, r)
-	http.Redirect(w, r, "/dashboard", http.StatusSeeOther)
+	http.Redirect(w, r, wanted(r), http.StatusSeeOther)
 }
 
 func (s *Server) postLogout(w http.ResponseWriter, r *http.Request) {

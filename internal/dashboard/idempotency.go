@@ -3,6 +3,7 @@ package dashboard
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -18,7 +19,11 @@ type idempotencyPage struct {
 	Pager    pager
 	State    string
 	Wrong    string
+	Acts     bool // a person can do something about one of them
 }
+
+// Waits tells whether a person can have the request tried again.
+func (l logged) Waits() bool { return l.State == idempotency.Parked || l.State == idempotency.Held }
 
 var stateNames = [][2]string{{"", "Unfinished"}, {idempotency.Running, "Running"}, {idempotency.Parked, "Parked"}, {idempotency.Held, "Held"},
 	{idempotency.Finished, "Finished"}, {idempotency.Archived, "Archived"}}
@@ -35,15 +40,19 @@ func (s *Server) showKeys(w http.ResponseWriter, r *http.Request, wrong string) 
 		return
 	}
 	page := idempotencyPage{State: r.FormValue("state"), Wrong: wrong, Counts: chips(r, "state", stateNames...)}
-	states := []string{page.State}
-	if page.State == "" {
+	states, which := []string{page.State}, requestsPage{By: byAnybody}
+	switch page.State {
+	case "":
 		states = idempotency.Unfinished()
+	case idempotency.Finished, idempotency.Archived:
+		which = requestsPage{By: byClients, keyed: true} // nobody can do anything about the others any more
 	}
-	page.Requests, page.Pager, err = s.logged(r, of, requestsPage{}, states)
+	page.Requests, page.Pager, err = s.logged(r, of, which, states)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
+	page.Acts = slices.ContainsFunc(page.Requests, logged.Waits)
 	s.list(w, r, of, "dashboard/idempotency", "idempotency", "Idempotency keys", page)
 }
 

@@ -17,6 +17,8 @@ type sums struct {
 	Account  string
 	Debit    int64
 	Credit   int64
+	Debits   int64 // how many entries
+	Credits  int64
 }
 
 // Balance is what is left on the heavier side, and Side which one that is.
@@ -36,7 +38,8 @@ func (t sums) Side() string {
 
 const selectSums = `
 	SELECT b.currency, e.account::text AS account,
-	       coalesce(sum(e.amount) FILTER (WHERE e.amount > 0), 0)::bigint AS debit, coalesce(-sum(e.amount) FILTER (WHERE e.amount < 0), 0)::bigint AS credit
+	       coalesce(sum(e.amount) FILTER (WHERE e.amount > 0), 0)::bigint AS debit, coalesce(-sum(e.amount) FILTER (WHERE e.amount < 0), 0)::bigint AS credit,
+	       count(*) FILTER (WHERE e.amount > 0) AS debits, count(*) FILTER (WHERE e.amount < 0) AS credits
 	FROM ledger_books b JOIN ledger_entries e ON e.book_id = b.id
 	WHERE b.account_id = @account_id AND b.livemode = @livemode
 	GROUP BY b.currency, e.account
@@ -97,9 +100,13 @@ var lines = lister[line]{linesDown, linesUp, func(l line) string { return l.Post
 // tAccount is an account as a bookkeeper draws it.
 type tAccount struct {
 	sums
-	Debits, Credits []entry
-	Href            string
+	Left, Right []entry // the newest of each side
+	Href        string
 }
+
+// MoreLeft and MoreRight are how many entries a T has no room for.
+func (t tAccount) MoreLeft() int  { return int(t.Debits) - len(t.Left) }
+func (t tAccount) MoreRight() int { return int(t.Credits) - len(t.Right) }
 
 type ledgerPage struct {
 	Currency   string
@@ -195,9 +202,9 @@ func (s *Server) tAccounts(r *http.Request, of scope, trial trial) ([]tAccount, 
 			switch {
 			case e.Account != row.Account:
 			case e.Side == "debit":
-				t.Debits = append(t.Debits, e)
+				t.Left = append(t.Left, e)
 			default:
-				t.Credits = append(t.Credits, e)
+				t.Right = append(t.Right, e)
 			}
 		}
 		all = append(all, t)
@@ -220,6 +227,7 @@ type postingPage struct {
 	Currency    string
 	Livemode    bool
 	AvailableOn time.Time
+	Available   bool // by the account's own clock
 	CreatedAt   time.Time
 	RequestID   string
 	Description *string
@@ -236,7 +244,7 @@ func (p postingPage) Total() (total int64) {
 }
 
 const selectPosting = `
-	SELECT b.account_id, p.id, p.source, p.kind, b.currency, b.livemode, p.available_on, p.created_at, p.request_id, p.description, p.reverses,
+	SELECT b.account_id, p.id, p.source, p.kind, b.currency, b.livemode, p.available_on, p.available_on <= account_time(b.account_id, b.livemode) AS available, p.created_at, p.request_id, p.description, p.reverses,
 	       (SELECT json_agg(json_build_object('purpose', l.purpose, 'debit', l.debit, 'credit', l.credit, 'amount', l.amount) ORDER BY l.leg)
 	          FROM ledger_legs l WHERE l.book_id = p.book_id AND l.posting_id = p.id) AS legs
 	FROM ledger_books b JOIN ledger_postings p ON p.book_id = b.id AND p.id = @id`

@@ -17,6 +17,7 @@ type apiKey struct {
 	Demo      bool
 	CreatedAt time.Time
 	ExpiresAt *time.Time
+	LastUsed  *time.Time `db:"last_used_at"`
 	Ended     bool
 }
 
@@ -29,7 +30,7 @@ func (k apiKey) State() string {
 }
 
 const selectKeys = `
-	SELECT id, account_id, livemode, kind, display, demo, created_at, expires_at, coalesce(expires_at <= clock_timestamp(), false) AS ended
+	SELECT id, account_id, livemode, kind, display, demo, created_at, expires_at, last_used_at, coalesce(expires_at <= clock_timestamp(), false) AS ended
 	FROM api_keys
 	ORDER BY account_id, livemode, kind DESC, id
 	LIMIT 500`

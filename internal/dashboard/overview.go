@@ -15,15 +15,18 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, of scope, name, he
 type volume struct {
 	Day      time.Time
 	Currency string
-	Count    int64
+	Tried    int64 // charges that were answered
+	Approved int64
+	Count    int64 // captured
 	Amount   int64
 }
 
 const selectVolume = `
-	SELECT date_trunc('day', c.created_at AT TIME ZONE 'UTC') AS day, c.currency, count(*) AS count, sum(c.amount_captured)::bigint AS amount
+	SELECT date_trunc('day', c.created_at AT TIME ZONE 'UTC') AS day, c.currency, count(*) FILTER (WHERE c.status <> 'pending') AS tried, count(*) FILTER (WHERE c.status = 'succeeded') AS approved,
+	       count(*) FILTER (WHERE c.captured) AS count, sum(c.amount_captured)::bigint AS amount
 	FROM charges c
-	WHERE c.account_id = @account_id AND c.livemode = @livemode AND c.id >= @first AND c.captured
-	GROUP BY 1, 2 ORDER BY 1`
+	WHERE c.account_id = @account_id AND c.livemode = @livemode AND c.id >= @first
+	GROUP BY 1, 2 ORDER BY 1, 2`
 
 const selectBalances = `
 	SELECT b.currency, ledger_available(b.id) AS available,

@@ -114,6 +114,9 @@ func paymentFilterOf(r *http.Request) paymentFilter {
 // Any tells whether something is filtered away.
 func (f paymentFilter) Any() bool { return f != paymentFilter{} }
 
+// Narrowed tells whether that is so by more than the state, which has chips of its own.
+func (f paymentFilter) Narrowed() bool { return f != paymentFilter{State: f.State} }
+
 // Wrong says what in the filter cannot be read; it filters nothing.
 func (f paymentFilter) Wrong() string {
 	for _, amount := range []string{f.Least, f.Most} {

@@ -18,6 +18,8 @@ type rail struct {
 	GroundX       int
 	GroundW       int
 	Alt           string
+	Words         []string // what it shows, in sentences
+	Down          railDown
 }
 
 type railStation struct {
@@ -29,6 +31,7 @@ type railStation struct {
 
 type railLane struct {
 	Y, From, To int
+	Epoch       int32
 	Who, How    string
 	Tone        string // good, bad, warn, info
 	Stops       []int
@@ -39,12 +42,13 @@ type railLane struct {
 
 type railCall struct {
 	X, From, To int
+	Lane        int
 	Text        string
 	Moved       bool
 }
 
 const (
-	railLeft, railTop    = 210, 74
+	railLeft, railTop    = 224, 74
 	railStep, railLaneH  = 176, 66
 	railRight, railNamed = 120, 14 // characters of a name in one line
 )
@@ -61,7 +65,7 @@ func draw(r *inspect.Request) rail {
 	places := map[string]int{"": 0}
 	for i, s := range all {
 		places[s.Name] = i
-		p.Stations = append(p.Stations, railStation{X: railLeft + i*railStep, Name: wrap(s.Name), Reached: s.ReachedAt != nil, Foreign: s.Kind == "foreign"})
+		p.Stations = append(p.Stations, railStation{X: railLeft + i*railStep, Name: wrap(s.Name, railNamed), Reached: s.ReachedAt != nil, Foreign: s.Kind == "foreign"})
 	}
 	for i, a := range r.Attempts {
 		p.Lanes = append(p.Lanes, lane(a, all, places, railTop+i*railLaneH))
@@ -70,15 +74,16 @@ func draw(r *inspect.Request) rail {
 		p.Lanes[i].DropX, p.Lanes[i].DropY = p.Lanes[i+1].From, p.Lanes[i+1].Y
 	}
 	p.ask(r, all, places)
-	p.Alt = alt(r)
+	p.Alt, p.Words = alt(r), r.InWords()
+	p.Down = turned(p)
 	return p
 }
 
 // lane is one attempt: from where it took up to where it came.
 func lane(a inspect.Attempt, all []inspect.Station, places map[string]int, y int) railLane {
-	l := railLane{Y: y, Who: fmt.Sprintf("Attempt %d", a.Epoch), End: a.End}
-	if a.PID != nil {
-		l.Who += fmt.Sprintf(" · pid %d", *a.PID)
+	l := railLane{Y: y, Epoch: a.Epoch, Who: fmt.Sprintf("Attempt %d", a.Epoch), End: a.End}
+	if role := a.Role(); role != "" {
+		l.Who += ", " + role
 	}
 	begin := places[a.Stood]
 	reached := begin
@@ -94,7 +99,10 @@ func lane(a inspect.Attempt, all []inspect.Station, places map[string]int, y int
 	l.From, l.To = railLeft+begin*railStep, railLeft+reached*railStep
 	switch a.End {
 	case inspect.Died:
-		l.How, l.Tone = "died", "bad"
+		l.How, l.Tone = a.Driver()+" died", "bad"
+		if a.Until != nil {
+			l.How += " at " + a.Until.UTC().Format("15:04:05.0")
+		}
 	case inspect.Yielded:
 		l.How, l.Tone = "no outcome, parked", "warn"
 	case inspect.Driving:
@@ -102,7 +110,10 @@ func lane(a inspect.Attempt, all []inspect.Station, places map[string]int, y int
 	case inspect.Waiting:
 		l.How, l.Tone = "waits for a person", "bad"
 	default:
-		l.How, l.Tone = "finished", "good"
+		l.How, l.Tone = "finished after "+inspect.Lasted(a.Until.Sub(a.From)), "good"
+		if a.PID != nil {
+			l.How = a.Driver() + " " + l.How
+		}
 	}
 	if a.End == inspect.Ended {
 		l.To += railStep / 3 // to the answer
@@ -141,7 +152,7 @@ func (p *rail) ask(r *inspect.Request, all []inspect.Station, places map[string]
 			began := !c.AskedAt.Before(a.From) && !over
 			if here || began {
 				x := railLeft + at*railStep - railStep/2 - 26 + 14*i
-				p.Calls = append(p.Calls, railCall{X: x, From: p.Lanes[i].Y, To: p.Ground, Text: text, Moved: moved})
+				p.Calls = append(p.Calls, railCall{X: x, From: p.Lanes[i].Y, Lane: i, To: p.Ground, Text: text, Moved: moved})
 				text = "" // the same key, the same answer
 			}
 		}
@@ -155,19 +166,19 @@ func alt(r *inspect.Request) string {
 			reached++
 		}
 	}
-	return fmt.Sprintf("%s: %d of %d recovery points passed in %d attempts, of which %d ended in a death. The timeline below tells all of it.",
+	return fmt.Sprintf("%s: %d of %d recovery points passed in %d attempts, of which %d ended in a death. The sentences below tell it in words, the timeline tells all of it.",
 		r.Flow, reached, len(r.Stations), len(r.Attempts), r.Crashes())
 }
 
 // wrap breaks a recovery point's name at its words.
-func wrap(name string) (lines []string) {
+func wrap(name string, most int) (lines []string) {
 	line := ""
 	word := ""
 	flush := func() {
 		switch {
 		case line == "":
 			line = word
-		case len(line)+1+len(word) > railNamed:
+		case len(line)+1+len(word) > most:
 			lines = append(lines, line)
 			line = word
 		default:
@@ -176,7 +187,7 @@ func wrap(name string) (lines []string) {
 		word = ""
 	}
 	for _, c := range name {
-		if c == '_' {
+		if c == '_' || c == ' ' {
 			flush()
 			continue
 		}

@@ -14,7 +14,7 @@ type requestPage struct {
 	Request *inspect.Request
 	Rail    rail
 	Writes  []write
-	Lines   []inspect.Line
+	Lines   []told
 	State   string // as the badge says it: a running request whose driver is dead is not running
 }
 
@@ -41,7 +41,7 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page := requestPage{Request: shown, Rail: draw(shown), Writes: writes(shown), Lines: inspect.Timeline(shown), State: standing(shown.Standing)}
+	page := requestPage{Request: shown, Rail: draw(shown), Writes: writes(shown), Lines: tell(inspect.Timeline(shown), shown.ID), State: standing(shown.Standing)}
 	s.render(w, r, http.StatusOK, "dashboard/request", web.Page{Title: "Request " + shown.ID, Here: "requests", Desk: true, Data: page})
 }
 

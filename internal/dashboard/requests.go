@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -41,6 +42,8 @@ const selectLogged = `
 	  AND (@flow = '' OR r.flow = @flow)
 	  AND (@status = '' OR @status = 'ok' AND r.status < 400 OR @status = 'error' AND r.status >= 400 OR @status = 'none' AND r.status IS NULL)
 	  AND (NOT @again::boolean OR r.epoch > 1)
+	  AND (@by = 'anybody' OR (@by = 'machine') = (r.method = 'JOB' OR r.path LIKE '/acquirer/%'))
+	  AND (NOT @keyed::boolean OR NOT r.keyless)
 	  AND (cardinality(@states::text[]) = 0 OR r.state = ANY (@states::text[]))`
 
 const (
@@ -57,9 +60,19 @@ type requestsPage struct {
 	Flow     string
 	Again    bool
 	Status   string
+	By       string // byClients, byMachine, byAnybody
+	keyed    bool   // only what was sent under a key
 	Pager    pager
 	Filtered bool
 }
+
+// Who sent a request. What the machine does by itself, and what the acquirer
+// reports, is far more than what clients ask for, and hides it.
+const (
+	byClients = ""
+	byMachine = "machine"
+	byAnybody = "anybody"
+)
 
 // flows are few, and each is there once for each of its versions.
 const selectFlows = `SELECT DISTINCT flow FROM flows ORDER BY flow`
@@ -70,8 +83,8 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page := requestsPage{Flow: r.FormValue("flow"), Status: r.FormValue("status"), Again: r.FormValue("again") == "yes"}
-	page.Filtered = page.Flow != "" || page.Status != "" || page.Again
+	page := requestsPage{Flow: r.FormValue("flow"), Status: r.FormValue("status"), Again: r.FormValue("again") == "yes", By: r.FormValue("by")}
+	page.Filtered = page.Flow != "" || page.Status != "" || page.Again || page.By != byClients
 	flows, err := read[struct{ Flow string }](r.Context(), s, selectFlows, nil)
 	if err != nil {
 		s.fail(w, r, err)
@@ -93,9 +106,15 @@ func (s *Server) logged(r *http.Request, of scope, page requestsPage, states []s
 	if states == nil {
 		states = []string{}
 	}
-	args := of.args(pgx.StrictNamedArgs{"flow": page.Flow, "status": page.Status, "again": page.Again, "states": states})
+	args := of.args(pgx.StrictNamedArgs{"flow": page.Flow, "status": page.Status, "again": page.Again, "by": page.By, "keyed": page.keyed, "states": states})
 	return requestLog.page(s, r, args)
 }
+
+// anID is an id in a path: what it is of, and what nobody reads.
+var anID = regexp.MustCompile(`\b([a-z]+(?:_test|_live)?_)[0-9A-Za-z]{12,}`)
+
+// Brief is the path without the ids' long tails.
+func (l logged) Brief() string { return anID.ReplaceAllString(l.Path, "$1…") }
 
 // Short is a key as far as a line has room for it.
 func (l logged) Short() string {

@@ -25,7 +25,7 @@ func (s *Server) shop() http.Handler {
 
 func (s *Server) shopIsAway(w http.ResponseWriter, r *http.Request) {
 	page := web.Page{Title: "The shop is closed", Here: "shop",
-		Data: problem{"The shop is closed for a moment", "Its process does not answer; the demo starts it again at once. Orders and carts are kept: reload this page."}}
+		Data: problem{"The shop is closed for a moment", "Its process does not answer; the demo starts it again at once. Orders and carts are kept.", "/shop", "Try again"}}
 	if r.Method == http.MethodGet {
 		page.Reload = 1
 	}

@@ -18,6 +18,7 @@ type Attempt struct {
 	End   End
 	Host  *string // nil where nobody wrote it down: an undisturbed request leaves no name
 	PID   *int32
+	Kind  *string // of the process: serve, work; nil as soon as its row among the workers is gone
 }
 
 // End is how an attempt ended.
@@ -38,16 +39,20 @@ type takeover struct {
 	Point      string
 	LostByHost *string
 	LostByPID  *int32 `db:"lost_by_pid"`
+	LostByKind *string
 	HeardUntil *time.Time
 	OwnerHost  *string
 	OwnerPID   *int32 `db:"owner_pid"`
+	OwnerKind  *string
 }
 
 const takeovers = `
-	SELECT epoch, at, was, point, lost_by_host, lost_by_pid, heard_until, owner_host, owner_pid
-	FROM takeovers
-	WHERE account_id = @account_id AND request_id = @id
-	ORDER BY epoch`
+	SELECT t.epoch, t.at, t.was, t.point, t.lost_by_host, t.lost_by_pid, l.kind AS lost_by_kind, t.heard_until, t.owner_host, t.owner_pid, o.kind AS owner_kind
+	FROM takeovers t
+	LEFT JOIN workers l ON l.id = t.lost_by
+	LEFT JOIN workers o ON o.id = t.owner
+	WHERE t.account_id = @account_id AND t.request_id = @id
+	ORDER BY t.epoch`
 
 func attempts(ctx context.Context, db idempotency.Reader, of idempotency.Standing) ([]Attempt, error) {
 	taken, err := rows[takeover](ctx, db, takeovers, pgx.StrictNamedArgs{"account_id": of.AccountID, "id": of.ID})
@@ -107,10 +112,10 @@ func lanes(of idempotency.Standing, taken []takeover) []Attempt {
 		last := &all[len(all)-1]
 		last.Until, last.End = &t.At, Yielded
 		if t.Was == idempotency.Running {
-			last.End, last.Host, last.PID = Died, t.LostByHost, t.LostByPID
+			last.End, last.Host, last.PID, last.Kind = Died, t.LostByHost, t.LostByPID, t.LostByKind
 			last.Until = lastHeard(last.From, t)
 		}
-		all = append(all, Attempt{Epoch: t.Epoch, From: t.At, Stood: t.Point, Host: t.OwnerHost, PID: t.OwnerPID})
+		all = append(all, Attempt{Epoch: t.Epoch, From: t.At, Stood: t.Point, Host: t.OwnerHost, PID: t.OwnerPID, Kind: t.OwnerKind})
 	}
 	last := &all[len(all)-1]
 	switch of.State {

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -84,4 +85,42 @@ func TestEarliest(t *testing.T) {
 			t.Errorf("the first of %v was made at %q, want %q", c.ids, got, c.want)
 		}
 	}
+}
+
+func TestTellingADeath(t *testing.T) {
+	t.Parallel()
+	serve, work := "serve", "work"
+	status := int16(200)
+	r := &Request{
+		Standing: idempotency.Standing{ID: "req_1", State: idempotency.Finished, Point: "charge_settled", CreatedAt: noon, FinishedAt: after(30), Status: &status},
+		Attempts: []Attempt{
+			{Epoch: 1, From: noon, Until: after(6), End: Died, PID: pid(1), Kind: &serve},
+			{Epoch: 2, From: *after(10), Until: after(30), Stood: "charge_recorded", End: Ended, PID: pid(2), Kind: &work},
+		},
+		Stations: []Station{{Name: "charge_recorded", Kind: "atomic", Epoch: 1, ReachedAt: after(6)}, {Name: "acquirer_answered", Kind: "foreign", Epoch: 2, ReachedAt: after(20)},
+			{Name: "charge_settled", Kind: "atomic", Epoch: 2, ReachedAt: after(30)}},
+	}
+
+	t.Run("nobody does anything after he has died, be it in one moment", func(t *testing.T) {
+		t.Parallel()
+		var order []Kind
+		for _, line := range Timeline(r) {
+			order = append(order, line.Kind)
+		}
+		if want := []Kind{Asked, Passed, Death, TookOver, Passed, Passed, Answered}; !slices.Equal(order, want) {
+			t.Errorf("the lines are %v, want %v", order, want)
+		}
+	})
+
+	t.Run("the sentences say who died where, and who went on from there", func(t *testing.T) {
+		t.Parallel()
+		want := []string{
+			"First pid 1 (API process) began it, and died between charge recorded and acquirer answered.",
+			"4.0 s later pid 2 (worker) took it over from charge recorded, and finished it.",
+			"The answer, 200, is stored: whoever sends the same key gets it again.",
+		}
+		if got := r.InWords(); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
 }

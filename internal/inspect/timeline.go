@@ -57,9 +57,23 @@ func (r *Request) timeline() (lines []Line) {
 		key = "without an idempotency key"
 	}
 	add(r.CreatedAt, Asked, r.ID, r.Method+" "+r.Path, key)
+	r.work(add)
+	r.driven(add) // behind the work: nobody did anything after he had died
+	if r.FinishedAt != nil {
+		add(r.written(*r.FinishedAt), Answered, r.ID, fmt.Sprintf("answer %d stored", *r.Status), "the same key is answered with the same bytes")
+	}
+	return lines
+}
+
+// driven tells who took the request up, and which attempts came to no outcome.
+func (r *Request) driven(add func(at time.Time, kind Kind, ref, text, detail string)) {
 	for i, a := range r.Attempts {
 		if i > 0 {
-			add(a.From, TookOver, r.ID, a.Driver()+" took the request over", "attempt "+fmt.Sprint(a.Epoch)+", from "+said(a.Stood))
+			role := a.Role()
+			if role != "" {
+				role += ", "
+			}
+			add(a.From, TookOver, r.ID, a.Driver()+" took the request over", role+"attempt "+fmt.Sprint(a.Epoch)+", from "+said(a.Stood))
 		}
 		if a.End == Died && a.Until != nil {
 			add(*a.Until, Death, r.ID, a.Driver()+" died", "its last sign of life; the request stood on "+said(r.stoodAfter(i)))
@@ -68,11 +82,6 @@ func (r *Request) timeline() (lines []Line) {
 			add(*a.Until, Passed, r.ID, "the attempt before ended without an outcome", "parked, to be tried again")
 		}
 	}
-	r.work(add)
-	if r.FinishedAt != nil {
-		add(r.written(*r.FinishedAt), Answered, r.ID, fmt.Sprintf("answer %d stored", *r.Status), "the same key is answered with the same bytes")
-	}
-	return lines
 }
 
 // work tells what the phases did.
@@ -153,6 +162,20 @@ func (a Attempt) Driver() string {
 	return fmt.Sprintf("pid %d", *a.PID)
 }
 
+// Role names what kind of process made an attempt, or nothing where nobody knows.
+func (a Attempt) Role() string {
+	if a.Kind == nil {
+		return ""
+	}
+	switch *a.Kind {
+	case "serve":
+		return "API process"
+	case "work":
+		return "worker"
+	}
+	return *a.Kind
+}
+
 // Crashes is how many of a request's attempts ended in a death.
 func (r *Request) Crashes() (n int) {
 	for _, a := range r.Attempts {
@@ -167,8 +190,11 @@ func (r *Request) Crashes() (n int) {
 func Abandoned(s idempotency.Standing) bool { return s.State == idempotency.Running && !s.Driven }
 
 func said(name string) string {
-	if name == "" {
+	switch name {
+	case "":
 		return "nothing"
+	case "stripe_fee":
+		return "fee" // Stripe's word for what the processor keeps; here, that is us
 	}
 	return strings.ReplaceAll(name, "_", " ")
 }

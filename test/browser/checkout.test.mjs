@@ -270,10 +270,26 @@ test("the server is killed while the card is charged: one charge, and the buyer 
   await page.screenshot({ path: `${shots}checkout_lost.light.1280.png` });
   assert.ok(await page.locator("#cardNumber").isDisabled(), "nothing can be changed meanwhile");
   await demo.says(/serve is back as (\d+)/, heard);
+  const back = Date.now();
   await arrives(page, made.id);
+  const late = Date.now() - back;
+  assert.ok(late < 10_000, `it took ${late} ms`);
   assert.equal((await chargesOf(made.id)).length, 1);
   await page.goto(made.url);
   await page.getByRole("heading", { name: "Paid" }).waitFor();
+});
+
+test("the bank takes eight seconds once, and not again with every try", async () => {
+  const page = await visit(await session());
+  const wishes = [];
+  page.on("request", (r) => { if (r.method() === "POST") wishes.push(new URLSearchParams(r.postData()).get("trouble")); });
+  await fill(page, visa);
+  await breaks(page, "drop_after_acting");
+  await press(page);
+  await page.getByText("Confirming…").waitFor();
+  await until(() => wishes.length > 1);
+  assert.deepEqual(wishes.slice(0, 2), ["drop_after_acting", null]);
+  await page.waitForURL(/paid=cs_test_/, { timeout: 60_000 });
 });
 
 test("a card is kept without a payment", async () => {

@@ -75,6 +75,7 @@ test("an endpoint is added, its secret read once, rolled, and switched off", asy
 
 test("filters stay in the address, and the file has the same payments", async () => {
   const page = await open("/dashboard/payments");
+  await page.getByText("More filters").click();
   await page.getByLabel("Amount, from").fill("45");
   await page.getByLabel("Currency").fill("usd");
   await page.getByLabel("Card", { exact: true }).selectOption("visa");
@@ -87,6 +88,35 @@ test("filters stay in the address, and the file has the same payments", async ()
   const lines = file.trim().split("\n").slice(1).map((line) => line.split(",")[0]);
   assert.deepEqual(lines.slice(0, ids.length), ids);
   assert.ok(ids.length > 2 && ids.includes(made.intent.id), `${ids}`);
+});
+
+test("the log of requests begins with what clients sent, and the machine's own is one choice away", async () => {
+  const page = await open("/dashboard/requests");
+  const sent = () => page.locator("tbody td.path").allInnerTexts();
+  const clients = await sent();
+  assert.ok(clients.length > 20 && clients.every((path) => /^(POST|DELETE) \/(v1|3d_secure)\//.test(path)), clients.join("\n"));
+  await page.getByLabel("Sent by").selectOption("machine");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.waitForURL(/by=machine/);
+  const own = await sent();
+  assert.ok(own.length > 5 && own.every((path) => /^JOB |\/acquirer\//.test(path)), own.join("\n"));
+  await page.goto(`${demo.base}/dashboard/idempotency?state=finished`);
+  const keys = await page.locator("tbody .main-cell").allInnerTexts();
+  assert.ok(keys.length > 20 && !keys.includes("(none sent)"), `${keys}`);
+  assert.deepEqual(page.complaints, []);
+});
+
+test("a click anywhere in a row opens it, one on its button does not, and on a phone the page one is on is in sight", async () => {
+  const page = await open("/dashboard/payments");
+  const row = page.locator("tbody tr").first();
+  await row.getByRole("button", { name: /^Copy/ }).click();
+  assert.match(page.url(), /payments$/);
+  await row.locator("td.about").click();
+  await page.waitForURL(/payments\/(ch|pi)_/);
+  const small = await open("/dashboard/workers", { viewport: { width: 320, height: 700 } });
+  const box = await small.locator(".side [aria-current]").boundingBox();
+  assert.ok(box.x >= 0 && box.x + box.width <= 320, JSON.stringify(box));
+  assert.deepEqual([...page.complaints, ...small.complaints], []);
 });
 
 test("a clock that is moved moves the account, once however often its button is pressed", async () => {
@@ -226,6 +256,17 @@ test("a page that is open while the server dies says so, and comes back by itsel
   await page.locator('.live[data-state="live"]').waitFor({ timeout: 60_000 });
   const charge = await until(() => demo.post("/v1/charges", { amount: 4321, currency: "usd", source: "tok_visa" }, "after the death").catch(() => undefined));
   await page.locator(`[data-key="${charge.id}"]`).waitFor({ timeout: 60_000 });
+});
+
+test("whose session has ended is told so, and not that the server is away", async () => {
+  const page = await open("/dashboard/payments");
+  await page.locator('.live[data-state="live"]').waitFor();
+  for (const path of ["payments", "stream"]) { // what a server with a password answers to whoever has not given it
+    await page.route(`**/dashboard/${path}`, (route) => route.fulfill({ status: 303, headers: { location: "/dashboard/login" } }));
+  }
+  await demo.kill();
+  await page.locator('.live[data-state="expired"]').waitFor({ timeout: 60_000 });
+  assert.equal(await page.locator(".live").innerText(), "Logged out: reload");
 });
 
 test("every link of a payment's timeline leads somewhere", async () => {

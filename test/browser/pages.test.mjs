@@ -169,6 +169,26 @@ test("the inspector tells who died, who took over, and what it came to", async (
   assert.equal(await page.locator(".rail .death").count(), 1);
   assert.match(await page.locator(".rail").getAttribute("aria-label"), /2 attempts, of which 1 ended in a death/);
   assert.equal(await page.locator(".call-box tbody tr").count(), 1, "the acquirer moved the card once");
+  const words = await page.locator(".rail-words").innerText();
+  assert.match(words, new RegExp(`First pid ${firstPid}.* began it, and died between charge recorded and acquirer answered.`));
+  assert.match(words, /later pid \d+ \((API process|worker)\) took it over from charge recorded, and finished it\./);
+  assert.match(words, /its books have one sale, of \$99\.00\./);
+});
+
+test("on a phone the drawing of a request stands upright and fits", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 320, height: 900 } }), demo.base);
+  await page.goto(`${demo.base}/dashboard/requests/${request}`);
+  const drawing = page.locator(".rail-wrap svg:visible");
+  assert.equal(await drawing.count(), 1);
+  assert.equal(await drawing.locator(".lane").count(), 2);
+  assert.equal(await drawing.locator(".death").count(), 1);
+  const { scrolls, cut } = await drawing.evaluate((svg) => {
+    const frame = svg.closest(".card").getBoundingClientRect();
+    return { scrolls: svg.parentElement.scrollWidth > svg.parentElement.clientWidth,
+      cut: [...svg.querySelectorAll("text")].filter((t) => t.getBoundingClientRect().left < frame.left || t.getBoundingClientRect().right > frame.right).map((t) => t.textContent) };
+  });
+  assert.equal(scrolls, false);
+  assert.deepEqual(cut, []);
 });
 
 test("a double click on Refund refunds once, and a stranger's form refunds nothing", async () => {

@@ -6,4 +6,5 @@ import "./time.js";
 import "./palette.js";
 import "./live.js";
 import "./rows.js";
+import "./side.js";
 import "./once.js";

@@ -9,7 +9,7 @@ const regions = new Set();
 let source, timer, versions = {};
 
 function say(state) {
-  const words = { live: "Live", reconnecting: "Reconnecting…", paused: "Paused" };
+  const words = { live: "Live", reconnecting: "Reconnecting…", paused: "Paused", expired: "Logged out: reload" };
   for (const pill of document.querySelectorAll(".live")) {
     if (pill.dataset.state === state) continue;
     pill.dataset.state = state;
@@ -59,7 +59,7 @@ function open() {
     tell("reconnecting");
     if (source.readyState === EventSource.CLOSED) { // it does not try again by itself after an error answer
       disconnect();
-      setTimeout(connect, 2000);
+      setTimeout(async () => { if (await loggedOut()) say("expired"); else connect(); }, 2000);
     }
   };
   source.onmessage = (event) => {
@@ -67,6 +67,11 @@ function open() {
     tell("live", now);
     hear(now);
   };
+}
+
+// loggedOut tells whether the server would sooner see a password than show this page.
+async function loggedOut() {
+  try { return (await fetch(location.href, { redirect: "manual" })).type === "opaqueredirect"; } catch { return false; }
 }
 
 function disconnect() {
