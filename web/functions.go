@@ -25,7 +25,7 @@ func (s *Site) functions() template.FuncMap {
 		"plainly": plainly,
 		"iso":     func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
 		"moment":  func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") },
-		"minute":  func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04") },
+		"ago":     func(at time.Time) string { return ago(at, time.Now()) },
 		"day":     func(at time.Time) string { return at.UTC().Format("2 January 2006") },
 		"clock":   func(at time.Time) string { return at.UTC().Format("15:04:05.000") },
 		"deref":   deref,

@@ -1,13 +1,14 @@
 // <time data-ago>: how long ago, kept up to date; the full time stays in its title.
-const steps = [[60, "second"], [60, "minute"], [24, "hour"], [7, "day"]];
-const words = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
+// The server has written the same words (web/ago.go).
+const steps = [[60, "s"], [60, "m"], [24, "h"], [7, "d"]];
 const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "short" });
 
 function ago(at) {
-  let amount = (at - Date.now()) / 1000;
-  if (Math.abs(amount) < 5) return "now";
+  const away = (at - Date.now()) / 1000;
+  let amount = Math.abs(away);
+  if (amount < 5) return "now";
   for (const [size, unit] of steps) {
-    if (Math.abs(amount) < size) return words.format(Math.round(amount), unit);
+    if (amount < size) return away < 0 ? `${Math.trunc(amount)}${unit} ago` : `in ${Math.trunc(amount)}${unit}`;
     amount /= size;
   }
   return dates.format(at);
