@@ -55,7 +55,7 @@ func soft(name string) template.HTML {
 }
 
 // took writes how long something lasted. What began and ended in one transaction
-// bears one time, and has not lasted nothing.
+// bears one time: how long that took, nobody has written down.
 func took(ms any) string {
 	var n float64
 	switch ms := ms.(type) {
@@ -63,6 +63,9 @@ func took(ms any) string {
 		n = float64(*ms)
 	case *float64:
 		n = *ms
+		if n == 0 {
+			return "one commit"
+		}
 	}
 	if n < 1 {
 		return "<1 ms"

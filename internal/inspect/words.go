@@ -40,6 +40,9 @@ func (r *Request) parkedInARow(i int) (n int) {
 func (r *Request) attemptInWords(i int) string {
 	a := r.Attempts[i]
 	if i == 0 && a.End == Ended {
+		if a.Until.Equal(a.From) { // times are those of transactions
+			return "One attempt took it from begun to its answer, in one transaction."
+		}
 		return "One attempt took it from begun to its answer, in " + Lasted(a.Until.Sub(a.From)) + "."
 	}
 	who := a.Driver()
@@ -113,9 +116,12 @@ func pointOr(name string) string {
 	return name
 }
 
-// Lasted writes a time span for people.
+// Lasted writes a time span for people. What is none began and ended in one
+// transaction, which has one time.
 func Lasted(d time.Duration) string {
 	switch {
+	case d == 0:
+		return "one commit"
 	case d < time.Millisecond:
 		return "under 1 ms"
 	case d < time.Second:
