@@ -53,7 +53,7 @@ func New(c Config) *Server {
 func (s *Server) routes() {
 	open := func(pattern string, page http.HandlerFunc) { s.mux.Handle(pattern, web.Harden(s.guard.host(page))) }
 	closed := func(pattern string, page http.HandlerFunc) {
-		s.mux.Handle(pattern, web.Harden(s.guard.host(s.guard.login(s.guard.forgery(page)))))
+		s.mux.Handle(pattern, web.Harden(s.guard.host(s.guard.login(s.forgery(page)))))
 	}
 	s.mux.Handle("/", s.API)
 	open("GET /{$}", s.front)
@@ -144,6 +144,12 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.Log.Error("dashboard", "path", r.URL.Path, "error", err)
 	s.render(w, r, http.StatusServiceUnavailable, "dashboard/problem", web.Page{Title: "Not available", Desk: true,
 		Data: problem{"This page cannot be shown at the moment", "The database did not answer as it should. Nothing was changed; reload to try again.", "/dashboard", "To the overview"}})
+}
+
+// notOurs answers a form that another site has sent, or a page of ours that is too old.
+func (s *Server) notOurs(w http.ResponseWriter, r *http.Request) {
+	s.render(w, r, http.StatusForbidden, "dashboard/problem", web.Page{Title: "Not sent from here", Desk: s.guard.known(r),
+		Data: problem{"This form was not sent by a page of this dashboard", "Or the page is an old one. Nothing was changed: go back, reload it and try again.", "/dashboard", "To the overview"}})
 }
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {

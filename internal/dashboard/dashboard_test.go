@@ -271,8 +271,8 @@ func TestWhatIsDoneFromAPage(t *testing.T) {
 			t.Errorf("another site's form was answered %d", p.status)
 		}
 		form.Set("csrf", "wrong")
-		if p := s.post(t, at+"/refund", form); p.status != http.StatusForbidden {
-			t.Errorf("a form without a token was answered %d", p.status)
+		if p := s.post(t, at+"/refund", form); p.status != http.StatusForbidden || !strings.Contains(p.body, "Nothing was changed") {
+			t.Errorf("a form without a token was answered %d: %s", p.status, p.body)
 		}
 		if n := s.count(t, `SELECT count(*) FROM requests WHERE key = 'forged'`); n != 0 {
 			t.Error("a request was made of it")

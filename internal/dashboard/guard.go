@@ -118,10 +118,10 @@ func (g *guard) begin(w http.ResponseWriter, r *http.Request) {
 }
 
 // forgery turns away forms that no page of ours has drawn.
-func (g *guard) forgery(next http.HandlerFunc) http.HandlerFunc {
+func (s *Server) forgery(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead && !g.ours(w, r) {
-			http.Error(w, "This form was not sent by a page of this dashboard. Go back, reload the page and try again.", http.StatusForbidden)
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && !s.guard.ours(w, r) {
+			s.notOurs(w, r)
 			return
 		}
 		next(w, r)
@@ -202,7 +202,7 @@ const wrongPasswordWait = time.Second
 
 func (s *Server) postLogin(w http.ResponseWriter, r *http.Request) {
 	if !s.guard.ours(w, r) {
-		http.Error(w, "This form was not sent by a page of this dashboard. Go back, reload the page and try again.", http.StatusForbidden)
+		s.notOurs(w, r)
 		return
 	}
 	if !s.guard.right(r.PostFormValue("password")) {
