@@ -23,10 +23,11 @@ export async function startDemo(settings = {}) {
     says: (pattern, after = 0) => new Promise((resolve, reject) => {
       const look = () => {
         const found = said.slice(after).match(pattern);
-        if (found) { child.stdout.off("data", look); resolve(found); }
+        if (found) { child.stdout.off("data", look); child.off("exit", ended); resolve(found); }
       };
+      const ended = () => reject(new Error(`the demo ended:\n${said}`));
       child.stdout.on("data", look);
-      child.once("exit", () => reject(new Error(`the demo ended:\n${said}`)));
+      child.once("exit", ended);
       look();
     }),
     heard: () => said.length,
