@@ -45,6 +45,10 @@ const (
 	// continues it continues exactly there, and is not interrupted again.
 	HowHeader = "Ratchet-Crash-How"
 	Stop      = "stop"
+	// WhoHeader is the id of the process that is meant. A browser repeats a request
+	// by itself when a connection it has used before breaks, and would end the next
+	// process, too.
+	WhoHeader = "Ratchet-Crash-Who"
 )
 
 // Points watches a process's connections and counts.
@@ -83,7 +87,7 @@ func (p *Points) Handler(next http.Handler) http.Handler {
 
 func (p *Points) arm(r *http.Request) error {
 	wish := r.Header.Get(AtHeader)
-	if wish == "" {
+	if who := r.Header.Get(WhoHeader); wish == "" || who != "" && who != strconv.Itoa(os.Getpid()) {
 		return nil
 	}
 	at, err := strconv.Atoi(wish)

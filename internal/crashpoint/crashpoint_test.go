@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -32,6 +33,27 @@ func TestWithoutTheVariableNothingIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("answered %d", response.StatusCode)
+	}
+}
+
+// If it were obeyed, this test would not live to see the answer either.
+func TestAnotherProcessIsMeant(t *testing.T) {
+	t.Setenv(crashpoint.Enable, "1")
+	p := crashpoint.FromEnvironment()
+	server := httptest.NewUnstartedServer(p.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	server.Listener = p.Listener(server.Listener)
+	server.Start()
+	defer server.Close()
+	request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	request.Header.Set(crashpoint.AtHeader, "1")
+	request.Header.Set(crashpoint.WhoHeader, strconv.Itoa(os.Getppid()))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		t.Errorf("answered %d", response.StatusCode)
 	}

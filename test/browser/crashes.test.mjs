@@ -32,10 +32,11 @@ after(async () => {
 // process at a boundary. 0 passes all of them, and the record has their names.
 async function crashesAt(page, address, boundary) {
   let armed = true;
+  const who = String(demo.pid); // and nobody after it: Chromium repeats a request whose connection broke, header and all
   await page.route((url) => address.test(url.pathname), (route) => {
     const request = route.request(), arm = armed && request.method() === "POST";
     if (arm) armed = false;
-    return route.continue(arm ? { headers: { ...request.headers(), "ratchet-crash-at": String(boundary) } } : {});
+    return route.continue(arm ? { headers: { ...request.headers(), "ratchet-crash-at": String(boundary), "ratchet-crash-who": who } } : {});
   });
 }
 

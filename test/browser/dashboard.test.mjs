@@ -292,7 +292,8 @@ test("a payment made by the API appears by itself, also where eight tabs look on
     for (let n = 0; n < 5; n++) {
       const { id, at } = await pay();
       await Promise.all(tabs.map(async (tab) => {
-        await tab.locator(`[data-key="${id}"]`).waitFor({ timeout: 60_000 });
+        // waitForFunction looks at every frame, a locator every half a second
+        await tab.waitForFunction((id) => document.querySelector(`[data-key="${id}"]`), id, { timeout: 60_000 });
         late.push(Date.now() - at);
       }));
     }
