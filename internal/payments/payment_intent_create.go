@@ -254,7 +254,7 @@ func recordIntent(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParam
 	}
 	if refusal := intent.refuseConfirm(method, method != nil, in.ConfirmParams); refusal != nil {
 		intent.insert(tx)
-		return phase.Refuse(intent.ID, refusal), nil
+		return phase.Refuse(intent.ID, intent.showTo(tx.Caller, refusal)), nil
 	}
 	s.begin(tx, intent, method, in.ConfirmParams)
 	intent.insert(tx)

@@ -25,7 +25,8 @@ func (p *PaymentIntent) unexpected(format string, args ...any) *apierror.Error {
 }
 
 // refuseConfirm says why an intent cannot be confirmed with the method it would
-// have, or nil. sent says that the method comes with the confirmation.
+// have, or nil. sent says that the method comes with the confirmation. The caller
+// says who is shown the intent.
 func (p *PaymentIntent) refuseConfirm(method *PaymentMethod, sent bool, in ConfirmParams) *apierror.Error {
 	switch {
 	case p.Status == intentSucceeded:
@@ -43,11 +44,10 @@ func (p *PaymentIntent) refuseConfirm(method *PaymentMethod, sent bool, in Confi
 			"Only a PaymentIntent with one of the following statuses may be confirmed: %s.", p.Status, strings.Join(confirmable, ", "))
 	}
 	if refusal := method.refuseUse(deref(p.CustomerID)); refusal != nil {
-		refusal.PaymentIntent = p.wire()
 		return refusal
 	}
 	if in.ReturnURL == "" && !in.offSession() && p.AutomaticPaymentMethods.mayRedirect() {
-		return p.missingReturnURL()
+		return missingReturnURL("PaymentIntent")
 	}
 	return nil
 }
@@ -125,13 +125,11 @@ func (p *PaymentIntent) refuseRefund() *apierror.Error {
 }
 
 // missingReturnURL is the 400 for confirming with methods that may redirect.
-func (p *PaymentIntent) missingReturnURL() *apierror.Error {
-	e := apierror.Invalid("", "This PaymentIntent is configured to accept payment methods enabled in your Dashboard. Because some of these payment "+
+func missingReturnURL(kind string) *apierror.Error {
+	return apierror.Invalid("", "This %s is configured to accept payment methods enabled in your Dashboard. Because some of these payment "+
 		"methods might redirect your customer off of your page, you must provide a `return_url`. If you don't want to accept redirect-based payment "+
 		"methods, set `automatic_payment_methods[enabled]` to `true` and `automatic_payment_methods[allow_redirects]` to `never` when creating "+
-		"Setup Intents and Payment Intents.")
-	e.PaymentIntent = p.wire()
-	return e
+		"Setup Intents and Payment Intents.", kind)
 }
 
 // mayRedirect says whether a method of the intent may send the customer away.

@@ -92,25 +92,23 @@ func recordSetupConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmSetupI
 	return phase.Next, nil
 }
 
-// refuseConfirm says why a setup cannot be confirmed with the method it would have, or nil.
+// refuseConfirm says why a setup cannot be confirmed with the method it would have,
+// or nil. The caller says who is shown the setup.
 func (s *SetupIntent) refuseConfirm(method *PaymentMethod, returnURL string) *apierror.Error {
-	refusal, customer := s.refuse("confirm"), deref(s.CustomerID)
-	switch {
-	case refusal != nil:
-	case method == nil:
-		refusal = apierror.Invalid("", "You cannot confirm this SetupIntent because it's missing a payment method. Update the SetupIntent with a payment method "+
+	if refusal := s.refuse("confirm"); refusal != nil {
+		return refusal
+	}
+	if method == nil {
+		return apierror.Invalid("", "You cannot confirm this SetupIntent because it's missing a payment method. Update the SetupIntent with a payment method "+
 			"and then confirm it again.").WithCode("setup_intent_unexpected_state")
-	case method.refuseUse(customer) != nil:
-		refusal = method.refuseUse(customer)
-	case returnURL == "" && s.AutomaticPaymentMethods.mayRedirect():
-		refusal = apierror.Invalid("", "This SetupIntent is configured to accept payment methods enabled in your Dashboard. Because some of these payment methods "+
-			"might redirect your customer off of your page, you must provide a `return_url`. If you don't want to accept redirect-based payment methods, set "+
-			"`automatic_payment_methods[enabled]` to `true` and `automatic_payment_methods[allow_redirects]` to `never` when creating Setup Intents and Payment Intents.")
 	}
-	if refusal != nil {
-		refusal.SetupIntent = s.wire()
+	if refusal := method.refuseUse(deref(s.CustomerID)); refusal != nil {
+		return refusal
 	}
-	return refusal
+	if returnURL == "" && s.AutomaticPaymentMethods.mayRedirect() {
+		return missingReturnURL("SetupIntent")
+	}
+	return nil
 }
 
 // begin reserves the setup for this attempt. The caller has asked refuseConfirm,

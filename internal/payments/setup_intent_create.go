@@ -98,7 +98,7 @@ func recordSetup(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, 
 	}
 	if refusal := setup.refuseConfirm(method, in.ReturnURL); refusal != nil {
 		setup.insert(tx)
-		return phase.Refuse(setup.ID, refusal), nil
+		return phase.Refuse(setup.ID, setup.showTo(tx.Caller, refusal)), nil
 	}
 	s.begin(tx, setup, method, in.ReturnURL)
 	setup.insert(tx)

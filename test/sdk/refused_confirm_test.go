@@ -55,6 +55,16 @@ func (a *account) detached() *stripe.PaymentMethod {
 	return card
 }
 
+// refusedTwice asks twice under one key. The second refusal is the first, stored.
+func refusedTwice(t *testing.T, want refusal, ask func() error) *stripe.Error {
+	t.Helper()
+	first, again := refused(t, ask(), want), refused(t, ask(), want)
+	equal(t, "answer", string(again.LastResponse.RawJSON), string(first.LastResponse.RawJSON))
+	header := again.LastResponse.Header
+	equal(t, "replay", []string{header.Get("Idempotent-Replayed"), header.Get("Original-Request")}, []string{"true", first.RequestID})
+	return first
+}
+
 // An intent that is created with confirm=true is there though its confirmation is
 // refused, and the error says how it stands. Nobody was asked.
 func TestRefusedConfirmations(t *testing.T) {
@@ -68,14 +78,10 @@ func TestRefusedConfirmations(t *testing.T) {
 				PaymentMethodTypes: stripe.StringSlice([]string{"card"}), Metadata: map[string]string{"order": "6735"}}
 			params.SetIdempotencyKey("refused")
 			c.ask(a, params)
-			_, err := a.V1PaymentIntents.Create(t.Context(), params)
-			first := refused(t, err, c.want)
-
-			_, err = a.V1PaymentIntents.Create(t.Context(), params)
-			again := refused(t, err, c.want)
-			equal(t, "answer", string(again.LastResponse.RawJSON), string(first.LastResponse.RawJSON))
-			header := again.LastResponse.Header
-			equal(t, "replay", []string{header.Get("Idempotent-Replayed"), header.Get("Original-Request")}, []string{"true", first.RequestID})
+			first := refusedTwice(t, c.want, func() error {
+				_, err := a.V1PaymentIntents.Create(t.Context(), params)
+				return err
+			})
 
 			all := collect(t, a.V1PaymentIntents.List(t.Context(), nil))
 			equal(t, "intents", ids(all, func(p *stripe.PaymentIntent) string { return p.ID }), []string{first.PaymentIntent.ID})
@@ -166,11 +172,10 @@ func TestRefusedSetups(t *testing.T) {
 			params := &stripe.SetupIntentCreateParams{Confirm: stripe.Bool(true), PaymentMethodTypes: stripe.StringSlice([]string{"card"})}
 			params.SetIdempotencyKey("refused")
 			c.ask(a, params)
-			_, err := a.V1SetupIntents.Create(t.Context(), params)
-			first := refused(t, err, c.want)
-			_, err = a.V1SetupIntents.Create(t.Context(), params)
-			again := refused(t, err, c.want)
-			equal(t, "answer", string(again.LastResponse.RawJSON), string(first.LastResponse.RawJSON))
+			first := refusedTwice(t, c.want, func() error {
+				_, err := a.V1SetupIntents.Create(t.Context(), params)
+				return err
+			})
 
 			all := collect(t, a.V1SetupIntents.List(t.Context(), nil))
 			equal(t, "setups", ids(all, func(s *stripe.SetupIntent) string { return s.ID }), []string{first.SetupIntent.ID})
