@@ -19,7 +19,7 @@ func (s *Site) functions() template.FuncMap {
 		"money":   money.Format,
 		"upper":   strings.ToUpper,
 		"brand":   brand,
-		"words":   words,
+		"words":   Words,
 		"soft":    soft,
 		"took":    took,
 		"plainly": plainly,
@@ -41,8 +41,8 @@ func (s *Site) functions() template.FuncMap {
 	}
 }
 
-// words writes a name of the code for people: charge_recorded, charge recorded.
-func words(name string) string {
+// Words writes a name of the code for people: charge_recorded, charge recorded.
+func Words(name string) string {
 	if name == "stripe_fee" {
 		return "fee" // Stripe's word for what the processor keeps; here, that is us
 	}
@@ -90,7 +90,7 @@ func brand(name string) string {
 	if known, is := brands[name]; is {
 		return known
 	}
-	return words(name)
+	return Words(name)
 }
 
 var brands = map[string]string{"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express", "discover": "Discover", "diners": "Diners Club",
@@ -168,7 +168,7 @@ func badgeOf(state string) Badge {
 	if b, known := badges[state]; known {
 		return b
 	}
-	return Badge{Word: words(state)}
+	return Badge{Word: Words(state)}
 }
 
 // drawing is a picture of something the shop sells, for the eye only.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/money"
+	"github.com/ratchet-pay/ratchet/web"
 )
 
 // Line is one thing that happened.
@@ -190,13 +191,10 @@ func (r *Request) Crashes() (n int) {
 func Abandoned(s idempotency.Standing) bool { return s.State == idempotency.Running && !s.Driven }
 
 func said(name string) string {
-	switch name {
-	case "":
+	if name == "" {
 		return "nothing"
-	case "stripe_fee":
-		return "fee" // Stripe's word for what the processor keeps; here, that is us
 	}
-	return strings.ReplaceAll(name, "_", " ")
+	return web.Words(name)
 }
 
 func sent(times int32) string {
