@@ -23,6 +23,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -38,8 +39,11 @@ const (
 // Headers of a request.
 const (
 	// AtHeader arms the request: the process ends at its n-th boundary from now
-	// on. 0 passes them all. The count stops when the client's connection is
-	// closed, so the client sends Connection: close, and sends nothing else meanwhile.
+	// on, or at the first whose name begins as the header says. 0 passes them all.
+	// The count stops when the client's connection is closed, so the client sends
+	// Connection: close, and sends nothing else meanwhile. A browser can do neither,
+	// and asks by name: how many boundaries there are differs with what a
+	// connection to the database has prepared before.
 	AtHeader = "Ratchet-Crash-At"
 	// HowHeader is Stop to halt the process (SIGSTOP) instead of killing it. What
 	// continues it continues exactly there, and is not interrupted again.
@@ -58,6 +62,7 @@ type Points struct {
 	mu     sync.Mutex // held while the process ends, so that nobody passes another boundary
 	client string     // remote address of the armed request's connection, "" if none is armed
 	at     int
+	name   string // of the boundary, "" if its number is meant
 	passed int
 	end    func()
 	record *os.File
@@ -90,13 +95,13 @@ func (p *Points) arm(r *http.Request) error {
 	if who := r.Header.Get(WhoHeader); wish == "" || who != "" && who != strconv.Itoa(os.Getpid()) {
 		return nil
 	}
-	at, err := strconv.Atoi(wish)
-	if err != nil || at < 0 {
-		return fmt.Errorf("%s: %q is not the number of a boundary", AtHeader, wish)
+	at, name, err := boundary(wish)
+	if err != nil {
+		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.client, p.at, p.passed, p.end = r.RemoteAddr, at, 0, kill
+	p.client, p.at, p.name, p.passed, p.end = r.RemoteAddr, at, name, 0, kill
 	if r.Header.Get(HowHeader) == Stop {
 		p.end = stop
 	}
@@ -104,6 +109,17 @@ func (p *Points) arm(r *http.Request) error {
 		p.record, err = os.Create(p.recordTo)
 	}
 	return err
+}
+
+// boundary reads the header: a number, or how a name begins.
+func boundary(wish string) (at int, name string, err error) {
+	if strings.HasPrefix(wish, "database: ") || strings.HasPrefix(wish, "acquirer: ") || strings.HasPrefix(wish, "client: ") {
+		return 0, wish, nil
+	}
+	if at, err = strconv.Atoi(wish); err != nil || at < 0 {
+		return 0, "", fmt.Errorf("%s: %q is neither the number of a boundary nor how the name of one begins", AtHeader, wish)
+	}
+	return at, "", nil
 }
 
 // pass is called at every boundary. It does not return from the fatal one.
@@ -117,7 +133,7 @@ func (p *Points) pass(boundary string) {
 	if p.record != nil {
 		fmt.Fprintln(p.record, boundary)
 	}
-	if p.passed == p.at {
+	if p.passed == p.at || p.name != "" && strings.HasPrefix(boundary, p.name) {
 		p.end()
 		p.finish()
 	}

@@ -2,11 +2,13 @@ package crashpoint_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -57,6 +59,28 @@ func TestAnotherProcessIsMeant(t *testing.T) {
 	if response.StatusCode != http.StatusOK {
 		t.Errorf("answered %d", response.StatusCode)
 	}
+}
+
+// It runs twice: as a test, and as the process that the test wants to see dead.
+func TestTheNamedBoundaryIsTheLast(t *testing.T) {
+	const child = "RATCHET_TEST_NAMED_BOUNDARY"
+	if os.Getenv(child) == "" {
+		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTheNamedBoundaryIsTheLast$")
+		command.Env = append(os.Environ(), child+"=1", crashpoint.Enable+"=1")
+		out, err := command.CombinedOutput()
+		if command.ProcessState == nil || command.ProcessState.Exited() || string(out) != "passed\n" {
+			t.Errorf("%v, and it said %q: want it killed at the second request", err, out)
+		}
+		return
+	}
+	p := crashpoint.FromEnvironment()
+	server := httptest.NewUnstartedServer(p.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	server.Listener = p.Listener(server.Listener)
+	server.Start()
+	get(t, server.URL, "acquirer: before")
+	fmt.Println("passed") // nothing is said to an acquirer here
+	get(t, server.URL, "client: before")
+	fmt.Println("answered")
 }
 
 func TestBoundaries(t *testing.T) {

@@ -3,10 +3,15 @@
 // reloads the page as soon as there is somebody to ask.
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+// How long an answer is waited for, in milliseconds. A network can be gone without
+// a word; a payment is given longer than the server takes at most.
+const patience = { GET: 10_000, POST: 45_000 };
+
 // ask fetches JSON; undefined if nobody answered, or nobody who knew.
 export async function ask(address, init = {}) {
   try {
-    const answer = await fetch(address, { ...init, headers: { accept: "application/json", ...init.headers }, cache: "no-store" });
+    const signal = AbortSignal.timeout(patience[init.method ?? "GET"]);
+    const answer = await fetch(address, { ...init, signal, headers: { accept: "application/json", ...init.headers }, cache: "no-store" });
     return answer.ok ? await answer.json() : undefined;
   } catch {
     return undefined;
