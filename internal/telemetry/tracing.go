@@ -3,10 +3,8 @@ package telemetry
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -21,12 +19,12 @@ const scope = "github.com/ratchet-pay/ratchet"
 // (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES and
 // so on); without an endpoint there are none, and asking for one costs nothing.
 func Tracing(ctx context.Context, process string) (trace.Tracer, func(context.Context) error, error) {
-	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+	exporter, err := newExporter()
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case exporter == nil:
 		return noop.NewTracerProvider().Tracer(scope), func(context.Context) error { return nil }, nil
-	}
-	exporter, err := otlptracehttp.New(ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("export traces: %w", err)
 	}
 	// What the environment says of us comes last, and wins.
 	described, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "ratchet "+process)),
