@@ -118,6 +118,9 @@ type Order struct {
 	Authorization string `json:"authorization,omitempty"`
 	// Authenticated says that the cardholder has passed 3-D Secure for this payment.
 	Authenticated bool `json:"authenticated,omitempty"`
+	// Challenge says that the merchant takes no payment by this card without 3-D
+	// Secure, though its bank may.
+	Challenge bool `json:"challenge,omitempty"`
 	// OffSession says that the cardholder is not there to be asked.
 	OffSession bool `json:"off_session,omitempty"`
 	// SetUp says that the cardholder has agreed to payments in his absence before.

@@ -140,11 +140,13 @@ func recordConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPaymentInte
 func (s *attempt) begin(tx *phase.Tx, intent *PaymentIntent, method *PaymentMethod, in ConfirmParams) {
 	intent.ReturnURL = orNull(in.ReturnURL)
 	s.MayAsk, s.NoAction = !in.offSession() && !in.ErrorOnRequiresAction, in.ErrorOnRequiresAction
-	if s.MayAsk && intent.wantsAuthentication(method.Card) {
+	wanted := !in.offSession() && intent.wantsAuthentication(method.Card)
+	if wanted && s.MayAsk {
 		intent.require(tx)
 		return
 	}
 	s.reserve(tx, intent, method, in.offSession())
+	s.Order.Challenge = wanted
 }
 
 // next goes on to the acquirer, unless the cardholder is wanted first.

@@ -116,11 +116,18 @@ func TestPaymentIntents(t *testing.T) {
 	t.Run("a merchant who cannot send anybody anywhere is told that the cardholder was wanted", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		_, err := a.V1PaymentIntents.Confirm(t.Context(), a.intent(nil).ID, &stripe.PaymentIntentConfirmParams{
-			PaymentMethod: stripe.String("pm_card_authenticationRequired"), ErrorOnRequiresAction: stripe.Bool(true)})
-		e := refused(t, err, refusal{Status: http.StatusPaymentRequired, Type: stripe.ErrorTypeCard, Code: "authentication_required", DeclineCode: "authentication_not_handled"})
-		if !strings.HasPrefix(e.Msg, "This payment required an authentication action to complete, but `error_on_requires_action` was set.") {
-			t.Errorf("the message is %q", e.Msg)
+		always := &stripe.PaymentIntentCreateParams{PaymentMethodOptions: &stripe.PaymentIntentCreatePaymentMethodOptionsParams{
+			Card: &stripe.PaymentIntentCreatePaymentMethodOptionsCardParams{RequestThreeDSecure: stripe.String("any")}}}
+		for whose, asked := range map[string]struct {
+			create *stripe.PaymentIntentCreateParams
+			card   string
+		}{"by his bank": {nil, "pm_card_authenticationRequired"}, "by the merchant": {always, "pm_card_visa"}} {
+			_, err := a.V1PaymentIntents.Confirm(t.Context(), a.intent(asked.create).ID, &stripe.PaymentIntentConfirmParams{
+				PaymentMethod: stripe.String(asked.card), ErrorOnRequiresAction: stripe.Bool(true)})
+			e := refused(t, err, refusal{Status: http.StatusPaymentRequired, Type: stripe.ErrorTypeCard, Code: "authentication_required", DeclineCode: "authentication_not_handled"})
+			if !strings.HasPrefix(e.Msg, "This payment required an authentication action to complete, but `error_on_requires_action` was set.") {
+				t.Errorf("wanted %s, the message is %q", whose, e.Msg)
+			}
 		}
 	})
 

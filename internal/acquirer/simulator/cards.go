@@ -127,6 +127,8 @@ func (c card) needsAuthentication(order acquirer.Order) bool {
 	switch {
 	case order.Authenticated:
 		return false
+	case order.Challenge:
+		return true
 	case c.authentication == neededOnSession:
 		return !order.OffSession
 	case c.authentication == neededUnlessSetUp:

@@ -67,6 +67,8 @@ func TestTestCards(t *testing.T) {
 			{acquirer.Order{Card: "authenticationRequired"}, "authentication_required"},
 			{acquirer.Order{Card: "authenticationRequired", Authenticated: true}, ""},
 			{acquirer.Order{Card: "authenticationRequired", OffSession: true}, "authentication_required"},
+			{acquirer.Order{Card: "visa", Challenge: true}, "authentication_required"},
+			{acquirer.Order{Card: "visa", Challenge: true, Authenticated: true}, ""},
 			{acquirer.Order{Card: "authenticationRequiredSetupForOffSession"}, "authentication_required"},
 			{acquirer.Order{Card: "authenticationRequiredSetupForOffSession", OffSession: true}, ""},
 			{acquirer.Order{Card: "authenticationRequiredChargeDeclinedInsufficientFunds"}, "authentication_required"},
