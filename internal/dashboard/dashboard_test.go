@@ -263,6 +263,17 @@ func TestWhatIsDoneFromAPage(t *testing.T) {
 		}
 	})
 
+	t.Run("what an amount looks like is said in the payment's currency", func(t *testing.T) {
+		for currency, want := range map[string]string{"usd": "such as 20.00.", "jpy": "such as 20."} {
+			at := "/dashboard/payments/" + s.api(t, "/v1/charges", "amount", "2000", "currency", currency, "source", "tok_visa")
+			drawn := s.get(t, at)
+			p := s.post(t, at+"/refund", url.Values{"csrf": {hidden(t, drawn, "csrf")}, "key": {hidden(t, drawn, "key")}, "amount": {"20.001"}})
+			if !strings.Contains(p.body, "Enter an amount, "+want) {
+				t.Errorf("for %s, the page does not say %q", currency, want)
+			}
+		}
+	})
+
 	t.Run("a form without this browser's token, or from another site, changes nothing", func(t *testing.T) {
 		at := "/dashboard/payments/" + s.charge(t)
 		drawn := s.get(t, at)

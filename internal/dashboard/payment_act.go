@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -52,9 +51,9 @@ func (s *Server) postPayment(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	again := paymentPage{Key: key, Typed: typed}
-	amount, err := parseAmount(typed, p.Currency)
-	if err != nil && asksForAmount(r.PathValue("deed")) {
-		again.Wrong = err.Error()
+	amount, wrong := parseAmount(typed, p.Currency)
+	if wrong != "" && asksForAmount(r.PathValue("deed")) {
+		again.Wrong = wrong
 		s.showPayment(w, r, http.StatusUnprocessableEntity, again)
 		return
 	}
@@ -93,18 +92,18 @@ func (s *Server) sentBefore(r *http.Request, accountID, key string) bool {
 	return err == nil && len(found) == 1
 }
 
-var errAmount = errors.New("an amount looks like 20.00")
-
-// parseAmount reads an amount as people write it, in minor units.
-func parseAmount(text, currency string) (int64, error) {
+// parseAmount reads an amount as people write it, in minor units, or says how one
+// is written.
+func parseAmount(text, currency string) (amount int64, wrong string) {
 	whole, fraction, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(text), ",", ""), ".")
 	exponent := money.Exponent(currency)
+	wrong = "Enter an amount, such as " + strings.TrimSuffix("20."+strings.Repeat("0", exponent), ".") + "."
 	if len(fraction) > exponent || whole == "" || len(whole) > 12 {
-		return 0, errAmount
+		return 0, wrong
 	}
 	amount, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", exponent-len(fraction)), 10, 64)
 	if err != nil || amount <= 0 {
-		return 0, errAmount
+		return 0, wrong
 	}
-	return amount, nil
+	return amount, ""
 }

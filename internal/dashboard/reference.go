@@ -165,7 +165,8 @@ func (s *Server) reference(w http.ResponseWriter, r *http.Request) {
 	}
 	at := slices.IndexFunc(ref.Resources, func(r resource) bool { return r.Slug == slug })
 	if at < 0 {
-		http.NotFound(w, r)
+		s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "api",
+			Data: problem{"There is no such page", "The API reference has a table of contents.", "/docs/api", "To the contents"}})
 		return
 	}
 	page.Here = ref.Resources[at]

@@ -146,4 +146,7 @@ func TestErrorsAreExplained(t *testing.T) {
 	if p := s.get(t, "/docs/errors/no_such_code"); p.status != http.StatusNotFound {
 		t.Errorf("no code was answered %d", p.status)
 	}
+	if p := s.get(t, "/docs/api/no-such-thing"); p.status != http.StatusNotFound || !strings.Contains(p.body, `href="/docs/api"`) {
+		t.Errorf("what is not in the reference was answered %d %s, which leads nowhere", p.status, p.body)
+	}
 }
