@@ -226,7 +226,67 @@ test("in the reader's own colours what is chosen is still seen", async () => {
     await page.screenshot({ path: `${shots}inspector.forced-${colorScheme}.png` });
     const { violations } = await new AxeBuilder({ page }).disableRules("color-contrast").analyze(); // the colours are the reader's
     assert.deepEqual(violations.map((v) => v.id), []);
+    await page.context().addCookies([{ name: "ratchet_theme", value: colorScheme === "dark" ? "light" : "dark", url: demo.base }]);
+    await page.reload();
+    const drawn = await page.evaluate(() => {
+      const { fill } = getComputedStyle(document.querySelector(".railway .who"));
+      document.querySelector("main").style.color = "CanvasText";
+      return { fill, text: getComputedStyle(document.querySelector("main")).color };
+    });
+    assert.equal(drawn.fill, drawn.text, "a drawing keeps the theme that was chosen here");
   }
+});
+
+test("where text is twice as large, icons and drawings are", async () => {
+  const page = await open("/dashboard/search?q=survivor", { viewport: { width: 720, height: 900 } });
+  const sizes = () => page.evaluate(() => [".top .icon", ".timeline .dot svg", ".rail-down"].map((it) => document.querySelector(it).getBoundingClientRect().width));
+  const [before, after] = [await sizes(), await page.evaluate(() => { document.documentElement.style.fontSize = "200%"; }).then(sizes)];
+  assert.deepEqual(after, before.map((width) => width * 2));
+});
+
+test("on paper there is all of it, dark on light, and nothing to press", async () => {
+  const page = await open("/");
+  await page.context().addCookies([{ name: "ratchet_theme", value: "dark", url: demo.base }]);
+  await page.setViewportSize({ width: 720, height: 1000 }); // A4 between its margins
+  await page.emulateMedia({ media: "print" });
+  for (const path of ["/docs/tour/02-the-engine", "/docs/api/charges", "/dashboard/ledger", "/dashboard/payments", `/dashboard/payments/${made.held.id}`, "/dashboard/search?q=survivor"]) {
+    await page.goto(demo.base + path);
+    const left = await page.evaluate(() => ({
+      scheme: getComputedStyle(document.documentElement).colorScheme,
+      press: [...document.querySelectorAll("button, input, .button, .side, .doc-nav")].filter((it) => it.checkVisibility()).map((it) => it.outerHTML.slice(0, 80)),
+      cut: [...document.querySelectorAll("pre, .table-wrap")].filter((it) => it.checkVisibility() && it.scrollWidth > it.clientWidth + 1).map((it) => it.textContent.trim().slice(0, 60)),
+    }));
+    assert.deepEqual(left, { scheme: "light", press: [], cut: [] }, path);
+  }
+});
+
+test("a name of 250 letters, the longest address and the largest sum push nothing out of sight", async () => {
+  const name = "Donaudampfschifffahrt".repeat(12).slice(0, 250), email = `${"a".repeat(64)}@${"b".repeat(60)}.example.com`;
+  await demo.post("/v1/customers", { name, email });
+  await demo.post("/v1/test_helpers/test_clocks", { name, frozen_time: Math.floor(Date.now() / 1000) });
+  await demo.post("/v1/webhook_endpoints", { url: `https://shop.example/${"x".repeat(300)}`, "enabled_events[]": "charge.refunded" });
+  const session = await demo.post("/v1/checkout/sessions", {
+    mode: "payment", success_url: "http://127.0.0.1/paid", customer_email: email, "line_items[0][quantity]": 1,
+    "line_items[0][price_data][currency]": "usd", "line_items[0][price_data][unit_amount]": 99999999, "line_items[0][price_data][product_data][name]": name,
+  });
+  const page = await open("/");
+  for (const path of ["/dashboard/customers", "/dashboard/clock", "/dashboard/webhooks", "/dashboard/checkout", `/dashboard/checkout/${session.id}`]) {
+    await page.goto(demo.base + path);
+    const wide = await page.evaluate(() => [document.documentElement, ...document.querySelectorAll(".table-wrap")].map((it) => it.scrollWidth - it.clientWidth));
+    assert.ok(Math.max(...wide) <= 0, `${path}: ${wide}`);
+  }
+});
+
+test("back through the ledger, the trial balance covers no link that has the focus", async () => {
+  const page = await open("/dashboard/ledger", { reducedMotion: "reduce" });
+  await page.locator(".bottom a").last().focus();
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press("Shift+Tab");
+    const now = await focused(page);
+    assert.ok(now.inView && !now.covered, `covered: ${now.what}`);
+  }
+  await page.setViewportSize({ width: 320, height: 256 });
+  assert.equal(await page.locator(".trial").evaluate((it) => getComputedStyle(it).position), "static", "at 400 % it would be most of what is seen");
 });
 
 test("who wants no motion sees none", async () => {
