@@ -104,12 +104,12 @@ const (
 			SELECT FROM ledger_swept s WHERE s.payout = @payout AND s.book_id = balance_transactions.book_id AND s.posting_id = balance_transactions.id))`
 	// A page is taken of each book, whose index has its order, and then of those: a
 	// view of all books at once is sorted whole before the first row is known.
-	listBalanceTransactions = ofEachBook + selectBalanceTransactions + ` AND book_id = k.id` + balanceTransactionFilters + newestFirst +
+	listBalanceTransactions = `SELECT t.* FROM ` + ofEachBook + selectBalanceTransactions + ` AND book_id = k.id` + balanceTransactionFilters + newestFirst +
 		ofTheirAccount + ` ORDER BY id DESC LIMIT @limit`
-	listBalanceTransactionsBackwards = ofEachBook + selectBalanceTransactions + ` AND book_id = k.id` + balanceTransactionFilters + oldestFirst +
+	listBalanceTransactionsBackwards = `SELECT t.* FROM ` + ofEachBook + selectBalanceTransactions + ` AND book_id = k.id` + balanceTransactionFilters + oldestFirst +
 		ofTheirAccount + ` ORDER BY id LIMIT @limit`
 
-	ofEachBook     = `SELECT t.* FROM ledger_books k CROSS JOIN LATERAL (`
+	ofEachBook     = `ledger_books k CROSS JOIN LATERAL (`
 	ofTheirAccount = `) AS t WHERE k.account_id = @account_id AND k.livemode = @livemode`
 )
 

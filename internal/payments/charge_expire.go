@@ -58,7 +58,7 @@ func lapsed() *string { return new("expired_uncaptured_charge") }
 
 // The first bound is for the index: no account is further ahead than the furthest clock.
 // One that could not be let go has a failed refund, and is left to a person.
-const lapsedCharges = withClocks + `
+const lapsedCharges = `WITH ` + withClocks + `
 	SELECT c.id AS charge, c.payment_intent_id, c.account_id, c.livemode, ` + merchantColumns + `, coalesce(k.ahead, interval '0') AS ahead
 	FROM charges c
 	JOIN accounts a ON a.id = c.account_id

@@ -82,14 +82,13 @@ func someoneElseIsAtIt(err error) bool {
 // atOnce bounds how much of a kind one round does; the next round does more.
 const atOnce = 100
 
-// withClocks begins a statement that looks at everything that may be due: clocks
-// is account_ahead for all accounts at once. Asked for every row, the function would
+// withClocks is how a statement begins that looks at everything that may be due:
+// clocks is account_ahead for all accounts at once. Asked for every row, the function would
 // cost more than all else, and one account's clock would make the job that everybody
 // shares run into the time-out of a statement. Live mode has no clock.
-const withClocks = `
-	WITH clocks AS MATERIALIZED (SELECT account_id, max(frozen_time - started_at) AS ahead FROM test_clocks GROUP BY account_id)`
+const withClocks = `clocks AS MATERIALIZED (SELECT account_id, max(frozen_time - started_at) AS ahead FROM test_clocks GROUP BY account_id)`
 
-const payoutsDue = withClocks + `
+const payoutsDue = `WITH ` + withClocks + `
 	SELECT p.account_id, p.livemode, ` + merchantColumns + `, coalesce(k.ahead, interval '0') AS ahead, p.id, p.status
 	FROM payouts p
 	JOIN accounts a ON a.id = p.account_id
@@ -153,7 +152,7 @@ func MakeDailyPayouts(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (d
 
 // A clock is ready when every process knows of its new time (they remember for
 // two seconds who a key belongs to) and nothing that has become due is undone.
-const clocksToSetReady = withClocks + `
+const clocksToSetReady = `WITH ` + withClocks + `
 	SELECT c.account_id, c.livemode, ` + merchantColumns + `, k.ahead, c.id, c.advanced_at
 	FROM test_clocks c
 	JOIN clocks k ON k.account_id = c.account_id
