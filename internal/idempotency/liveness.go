@@ -63,7 +63,11 @@ func (l *Liveness) Run(ctx context.Context) {
 	}
 }
 
+// A renewal that takes as long as the row lasts is given up: on a connection that
+// has gone silent it would wait for minutes, and a living process look dead.
 func (l *Liveness) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, AliveFor)
+	defer cancel()
 	host, _ := os.Hostname()
 	_, err := l.pool.Exec(ctx, renewWorker, pgx.StrictNamedArgs{
 		"id": l.ID, "kind": l.kind, "host": host, "pid": os.Getpid(), "alive_for": AliveFor})

@@ -2,7 +2,10 @@ package idempotency_test
 
 import (
 	"context"
+	"net"
 	"net/url"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,4 +70,57 @@ func TestLiveness(t *testing.T) {
 			t.Errorf("%d rows are left, error %v", rows, err)
 		}
 	})
+
+	t.Run("a connection that goes silent does not make a living process look dead for long", func(t *testing.T) {
+		t.Parallel()
+		db := pgtest.New(t)
+		var silent atomic.Bool
+		pool, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL, MaxConns: 2, DialFunc: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			if silent.Load() {
+				return conn, err // what is opened afterwards works
+			}
+			return &wire{conn, &silent}, err
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(pool.Close)
+		liveness, err := idempotency.NewLiveness(t.Context(), pool, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, end := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { liveness.Run(ctx) })
+		t.Cleanup(func() { end(); running.Wait() })
+
+		silent.Store(true)
+		time.Sleep(2 * idempotency.AliveFor) // its last renewal has lapsed
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+			var alive bool
+			if err := db.Pool.QueryRow(t.Context(), "SELECT alive_until > clock_timestamp() FROM workers WHERE id = $1", liveness.ID).Scan(&alive); err != nil {
+				t.Fatal(err)
+			}
+			if alive {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("the process looks dead as long as its old connection is silent")
+			}
+		}
+	})
+}
+
+// wire is a connection whose packets are lost once it is silent.
+type wire struct {
+	net.Conn
+	silent *atomic.Bool
+}
+
+func (w *wire) Write(b []byte) (int, error) {
+	if w.silent.Load() {
+		return len(b), nil
+	}
+	return w.Conn.Write(b)
 }

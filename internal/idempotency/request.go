@@ -1,12 +1,14 @@
 // Package idempotency keeps the request's row: the claim of a key, the lease of
 // whoever drives it, the fence that stops the one who lost it, and the answer.
 //
-//	            claim                    finish
-//	(no row) ──────────▶ running ─────────────────▶ finished ──▶ archived
-//	                      │   ▲                        reap
-//	                 park │   │ resume (epoch + 1)
-//	                      ▼   │
-//	                     parked ──▶ held   (needs a person)
+//	            claim                    finish                     reap
+//	(no row) ──────────▶ running ─────────────────▶ finished ──────────▶ archived
+//	                     │  ▲  │
+//	                park │  │  │ hold
+//	                     ▼  │  ▼
+//	                parked ─┘  held ──▶ parked
+//	                    resume     a person decides
+//	                  (epoch + 1)
 //
 // It knows rows and bytes. What a phase is, it does not know: package phase
 // drives the rows through these states.

@@ -102,8 +102,15 @@ const (
 		AND (@source::text IS NULL OR source = @source) AND (@currency::text IS NULL OR currency = @currency)
 		AND (@payout::text IS NULL OR EXISTS (
 			SELECT FROM ledger_swept s WHERE s.payout = @payout AND s.book_id = balance_transactions.book_id AND s.posting_id = balance_transactions.id))`
-	listBalanceTransactions          = selectBalanceTransactions + balanceTransactionFilters + newestFirst
-	listBalanceTransactionsBackwards = selectBalanceTransactions + balanceTransactionFilters + oldestFirst
+	// A page is taken of each book, whose index has its order, and then of those: a
+	// view of all books at once is sorted whole before the first row is known.
+	listBalanceTransactions = `SELECT t.* FROM ` + ofEachBook + selectBalanceTransactions + ` AND book_id = k.id` + balanceTransactionFilters + newestFirst +
+		ofTheirAccount + ` ORDER BY id DESC LIMIT @limit`
+	listBalanceTransactionsBackwards = `SELECT t.* FROM ` + ofEachBook + selectBalanceTransactions + ` AND book_id = k.id` + balanceTransactionFilters + oldestFirst +
+		ofTheirAccount + ` ORDER BY id LIMIT @limit`
+
+	ofEachBook     = `ledger_books k CROSS JOIN LATERAL (`
+	ofTheirAccount = `) AS t WHERE k.account_id = @account_id AND k.livemode = @livemode`
 )
 
 // RetrieveBalanceTransaction answers GET /v1/balance_transactions/{id}.

@@ -56,22 +56,20 @@ func recordLapse(ctx context.Context, tx *phase.Tx, in ExpireChargeParams, s *re
 // lapsed is the reason of a refund that nobody asked for.
 func lapsed() *string { return new("expired_uncaptured_charge") }
 
-// The first bound is for the index: no account is further ahead than its clock.
+// The first bound is for the index: no account is further ahead than the furthest clock.
 // One that could not be let go has a failed refund, and is left to a person.
-const lapsedCharges = `
-	SELECT c.id AS charge, c.payment_intent_id, c.account_id, c.livemode, a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
-	       account_ahead(c.account_id, c.livemode) AS ahead
-	FROM charges c JOIN accounts a ON a.id = c.account_id
-	WHERE c.capture_before < clock_timestamp() + (SELECT coalesce(max(frozen_time - started_at), interval '0') FROM test_clocks)
-	  AND c.capture_before < account_time(c.account_id, c.livemode) AND NOT c.captured AND c.amount_refunded = 0 AND c.busy_with IS NULL
+const lapsedCharges = `WITH ` + withClocks + `
+	SELECT c.id AS charge, c.payment_intent_id, c.account_id, c.livemode, ` + merchantColumns + `, coalesce(k.ahead, interval '0') AS ahead
+	FROM charges c
+	JOIN accounts a ON a.id = c.account_id
+	LEFT JOIN clocks k ON k.account_id = c.account_id AND NOT c.livemode
+	WHERE c.capture_before < clock_timestamp() + (SELECT coalesce(max(ahead), interval '0') FROM clocks)
+	  AND c.capture_before < clock_timestamp() + coalesce(k.ahead, interval '0') AND NOT c.captured AND c.amount_refunded = 0 AND c.busy_with IS NULL
 	  AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = c.account_id AND r.charge_id = c.id)
 	ORDER BY c.capture_before LIMIT @limit`
 
 // lapsesAtOnce bounds how many authorizations one look lets go.
 const lapsesAtOnce = 32
-
-// ActorWorker is who the audit trail says let an authorization go.
-const ActorWorker = "worker"
 
 // ExpireLapsed lets go what nobody captured in time. Any number of processes may
 // do so at once.
@@ -84,14 +82,14 @@ func ExpireLapsed(ctx context.Context, e *phase.Engine) (tried int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for n, w := range lapsed {
-		err := w.expire(ctx, e)
+	for _, w := range lapsed {
+		failed := w.expire(ctx, e)
 		var elsewhere *apierror.Error // somebody else does it, or the engine goes on with it later
-		if err != nil && !errors.As(err, &elsewhere) {
-			return n, err
+		if !errors.As(failed, &elsewhere) {
+			err = errors.Join(err, failed) // and on to the next: one that always fails must not keep the others
 		}
 	}
-	return len(lapsed), nil
+	return len(lapsed), err
 }
 
 // canceledByTime is the cancellation_reason of an intent whose hold has lapsed. No
@@ -109,7 +107,7 @@ func (w whose) expire(ctx context.Context, e *phase.Engine) error {
 func (w whose) expiry() phase.Call {
 	return phase.Call{
 		Caller: phase.Caller{AccountID: w.AccountID, Livemode: w.Livemode, RequestID: id.New("req", time.Now()),
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: ActorWorker, Merchant: w.Merchant}},
+			Context: idempotency.Context{APIVersion: APIVersion, Actor: workerActor, Merchant: w.Merchant}},
 		Method: "POST", Path: "/worker/charges/" + w.Charge + "/expire", Fingerprint: []byte(w.Charge),
 	}
 }

@@ -65,7 +65,7 @@ type whose struct {
 // The acquirer does not know our accounts. An authorization is unique in each,
 // and should two have one of the same name, neither is meant for certain.
 const chargeOfAuthorization = `
-	SELECT c.id AS charge, c.payment_intent_id, c.account_id, c.livemode, a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
+	SELECT c.id AS charge, c.payment_intent_id, c.account_id, c.livemode, ` + merchantColumns + `,
 	       account_ahead(c.account_id, c.livemode) AS ahead
 	FROM charges c JOIN accounts a ON a.id = c.account_id
 	WHERE c.acquirer_reference = @authorization

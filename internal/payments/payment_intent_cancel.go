@@ -87,13 +87,16 @@ func settleCancellation(ctx context.Context, tx *phase.Tx, in CancelPaymentInten
 	}
 	charge.release(tx)
 	intent.BusyWith = nil
-	if !s.Answer.Approved {
-		intent.update(tx)
-		return phase.Refuse(intent.ID, apierror.Invalid("", "PaymentIntent %s could not be canceled: %s", intent.ID, s.Answer.Message)), nil
-	}
 	var why *string
 	if deref(in.Reason) == canceledByTime {
 		why = lapsed()
+	}
+	if !s.Answer.Approved {
+		if why != nil {
+			charge.staysHeld(tx, why)
+		}
+		intent.update(tx)
+		return phase.Refuse(intent.ID, apierror.Invalid("", "PaymentIntent %s could not be canceled: %s", intent.ID, s.Answer.Message)), nil
 	}
 	refund := charge.letGoAll(tx, s.Answer.Reference, why)
 	if why != nil {
@@ -117,11 +120,7 @@ const refundWholeCharge = `UPDATE charges SET amount_refunded = amount WHERE acc
 // letGoAll records that a hold was released. Stripe shows it as a refund of the
 // whole charge; no money moves, so nothing is posted.
 func (c *Charge) letGoAll(tx *phase.Tx, reference string, reason *string) Refund {
-	refund := Refund{
-		AccountID: tx.AccountID, ID: id.New("re", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, ChargeID: c.ID,
-		PaymentIntentID: c.PaymentIntentID, Amount: c.refundable(), Currency: c.Currency, Status: refundPending, Reason: reason,
-		Kind: refundOfHold, Metadata: map[string]string{}, CreatedAt: tx.Now(),
-	}
+	refund := c.releaseOfHold(tx, reason)
 	refund.insert(tx)
 	refund.Status, refund.AcquirerReference = refundSucceeded, &reference
 	refund.settle(tx)
@@ -130,4 +129,24 @@ func (c *Charge) letGoAll(tx *phase.Tx, reference string, reason *string) Refund
 	emit(tx, "refund.created", refund.ID, refund.wire(), nil)
 	emit(tx, "charge.refunded", c.ID, c.wire(), map[string]any{"amount_refunded": 0, "refunded": false})
 	return refund
+}
+
+// staysHeld records that a hold which has lapsed could not be released, as
+// ExpireCharge does: the failed refund keeps the worker from trying for ever.
+func (c *Charge) staysHeld(tx *phase.Tx, reason *string) {
+	refund := c.releaseOfHold(tx, reason)
+	refund.insert(tx)
+	refund.Status, refund.FailureReason = refundFailed, orNull("declined")
+	refund.settle(tx)
+	emit(tx, "refund.created", refund.ID, refund.wire(), nil)
+	emit(tx, "refund.failed", refund.ID, refund.wire(), nil)
+}
+
+// releaseOfHold is the refund that stands for letting all of a hold go.
+func (c *Charge) releaseOfHold(tx *phase.Tx, reason *string) Refund {
+	return Refund{
+		AccountID: tx.AccountID, ID: id.New("re", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, ChargeID: c.ID,
+		PaymentIntentID: c.PaymentIntentID, Amount: c.refundable(), Currency: c.Currency, Status: refundPending, Reason: reason,
+		Kind: refundOfHold, Metadata: map[string]string{}, CreatedAt: tx.Now(),
+	}
 }

@@ -201,9 +201,14 @@ func (in CreateChargeParams) captures()`}},
 		edits: []edit{
 			{liveness, "VALUES (@id, @kind, @host, @pid, clock_timestamp(), clock_timestamp() + @alive_for::interval)", "VALUES (@id, @kind, @host, @pid, clock_timestamp(), @now::timestamptz + @alive_for::interval)"},
 			{liveness, "SET alive_until = clock_timestamp() + @alive_for::interval", "SET alive_until = @now::timestamptz + @alive_for::interval"},
-			{liveness, `"alive_for": aliveFor})`, `"alive_for": aliveFor, "now": time.Now()})`},
+			{liveness, `"alive_for": AliveFor})`, `"alive_for": AliveFor, "now": time.Now()})`},
 		},
 		pkg: rowTest, test: "TestLiveness/a process is as alive as the database's clock says, not its own",
+	},
+	{
+		name:  "a renewal waits on a silent connection for as long as the kernel does",
+		edits: []edit{{liveness, "context.WithTimeout(ctx, AliveFor)", "context.WithCancel(ctx)"}},
+		pkg:   rowTest, test: "TestLiveness/a connection that goes silent does not make a living process look dead for long",
 	},
 	{
 		name:  "the sealer takes everything up to the newest transaction",

@@ -106,6 +106,31 @@ func TestRefundsThatEndLater(t *testing.T) {
 		equal(t, "the events of its charge", a.told(intent.LatestCharge.ID), []string{"charge.succeeded", "charge.refunded", "charge.expired"})
 	})
 
+	t.Run("what cannot be let go is tried once, and left to a person", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		charge, intent := a.hold(1000), a.pay("pm_card_visa", "manual")
+		for _, held := range []string{charge.ID, intent.LatestCharge.ID} {
+			_, err := in.db.Exec(t.Context(), `UPDATE charges SET acquirer_reference = 'unheard of ' || id, capture_before = now() - interval '1 second' WHERE id = $1`, held)
+			noError(t, err)
+			var failed *stripe.Refund
+			eventually(t, "it is tried", func() bool {
+				if refunds := a.retrieveCharge(held, "refunds").Refunds.Data; len(refunds) > 0 {
+					failed = refunds[0]
+				}
+				return failed != nil && failed.Status == stripe.RefundStatusFailed
+			})
+			equal(t, "reason", failed.Reason, stripe.RefundReasonExpiredUncapturedCharge)
+			equal(t, "its events", a.told(failed.ID), []string{"refund.created", "refund.failed"})
+		}
+		time.Sleep(5 * time.Second) // two more looks of the worker
+		var tries int
+		noError(t, in.db.QueryRow(t.Context(), `SELECT count(*) FROM calls JOIN requests r ON (r.account_id, r.id) = (calls.account_id, request_id)
+			WHERE r.account_id = $1 AND r.flow IN ('charge.expire', 'payment_intent.cancel')`, a.id).Scan(&tries))
+		equal(t, "tries", tries, 2)
+		equal(t, "the intent", a.retrieveIntent(intent.ID).Status, stripe.PaymentIntentStatusRequiresCapture)
+	})
+
 	t.Run("what the acquirer pays is booked from what it owes to what it paid", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
