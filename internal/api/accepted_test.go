@@ -180,7 +180,7 @@ func TestRefusalsThatAreKept(t *testing.T) {
 		{"a capture of what is taken", sent{target: "/v1/charges/" + taken + "/capture"}, 400, fault{Type: invalid, Code: "charge_already_captured"}},
 		{"a capture of what is given back", sent{target: "/v1/charges/" + returned + "/capture"}, 400, fault{Type: invalid, Code: "charge_already_captured"}},
 		{"a capture that is late", sent{target: "/v1/charges/" + lapsed + "/capture"}, 400, fault{Type: invalid, Code: "charge_expired_for_capture"}},
-		{"a capture of more than is held", sent{target: "/v1/charges/" + held + "/capture", body: "amount=1001"}, 400, fault{Type: invalid, Code: "amount_too_large", Param: "amount"}},
+		{"a capture of more than is held", sent{target: "/v1/charges/" + held + "/capture", body: "amount=1001"}, 400, fault{Type: invalid, Param: "amount"}},
 		{"a refund of more than was taken", sent{target: "/v1/refunds", body: "charge=" + taken + "&amount=1001"}, 400, fault{Type: invalid, Param: "amount"}},
 		{"a refund of what is given back", sent{target: "/v1/refunds", body: "charge=" + returned}, 400, fault{Type: invalid, Code: "charge_already_refunded"}},
 		{"a refund of part of what is held", sent{target: "/v1/refunds", body: "charge=" + held + "&amount=1"}, 400, fault{Type: invalid, Param: "amount"}},

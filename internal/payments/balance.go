@@ -151,7 +151,7 @@ func ListBalanceTransactions(ctx context.Context, db phase.Reader, v Viewer, in 
 	return page[BalanceTransaction](ctx, db, v, in.List, listing{
 		url: "/v1/balance_transactions", object: "balance transaction", byID: balanceTransactionByID,
 		newest: listBalanceTransactions, oldest: listBalanceTransactionsBackwards,
-		filters: pgx.StrictNamedArgs{"type": in.Type, "source": in.Source, "currency": in.Currency, "payout": in.Payout},
+		filters: pgx.StrictNamedArgs{"type": in.Type, "source": in.Source, "currency": lowerCase(in.Currency), "payout": in.Payout},
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
-	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
@@ -96,8 +95,7 @@ func (c *Charge) refuseCapture(tx *phase.Tx, in CaptureChargeParams) *apierror.E
 	case c.CaptureBefore.Before(tx.AccountNow()):
 		return apierror.Invalid("", "Charge %s has expired and can no longer be captured.", c.ID).WithCode("charge_expired_for_capture")
 	case in.Amount != nil && *in.Amount > c.Amount:
-		return apierror.Invalid("amount", "The amount to capture (%s) is greater than the amount that was authorized (%s).",
-			money.Format(*in.Amount, c.Currency), money.Format(c.Amount, c.Currency)).WithCode("amount_too_large")
+		return apierror.Invalid("amount", tooMuchToCapture) // without the code that an intent's refusal has
 	}
 	return nil
 }

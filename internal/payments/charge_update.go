@@ -2,6 +2,7 @@ package payments
 
 import (
 	"context"
+	"maps"
 
 	"github.com/jackc/pgx/v5"
 
@@ -84,8 +85,10 @@ func changeCharge(ctx context.Context, tx *phase.Tx, in UpdateChargeParams, _ *s
 	return replyWithCharge(ctx, tx, in.Expand, charge)
 }
 
-// report notes what the merchant thinks of a charge; "" takes it back.
+// report notes what the merchant thinks of a charge; "" takes it back. What the
+// charge looked like before keeps the details it had.
 func (c *Charge) report(opinion string) {
+	c.FraudDetails = maps.Clone(c.FraudDetails)
 	if opinion == "" {
 		delete(c.FraudDetails, "user_report")
 		return

@@ -246,10 +246,13 @@ func (s *InvoiceSettings) apply(sent InvoiceSettings) {
 	if sent.CustomFields != nil {
 		s.CustomFields = sent.CustomFields
 	}
+	if len(s.CustomFields) == 0 {
+		s.CustomFields = nil // null again, as for a customer who never had one
+	}
 	s.Footer = given(sent.Footer, s.Footer)
 	s.DefaultPaymentMethod = given(sent.DefaultPaymentMethod, s.DefaultPaymentMethod)
 	if sent.RenderingOptions != nil {
-		s.RenderingOptions = sent.RenderingOptions
+		s.RenderingOptions = sent.RenderingOptions.orNull()
 	}
 }
 
@@ -266,6 +269,13 @@ func (s *CustomerShipping) orNull() *CustomerShipping {
 		return nil
 	}
 	return s
+}
+
+func (o *RenderingOptions) orNull() *RenderingOptions {
+	if *o == (RenderingOptions{}) {
+		return nil
+	}
+	return o
 }
 
 func invoicePrefix() string { return strings.ToUpper(id.Random(8)) }

@@ -3,6 +3,7 @@ package payments
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -56,6 +57,15 @@ const (
 const firstID, lastID = "", "~"
 
 var firstTime, lastTime = time.Unix(0, 0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// lowerCase is a currency as we keep it, however a filter spells it.
+func lowerCase(currency *string) *string {
+	if currency == nil {
+		return nil
+	}
+	lower := strings.ToLower(*currency)
+	return &lower
+}
 
 // listing is what a page is made of.
 type listing struct {
@@ -145,7 +155,7 @@ func (l listing) checkCursors(ctx context.Context, db phase.Reader, v Viewer, in
 		}
 	}
 	if in.StartingAfter != "" && in.EndingBefore != "" {
-		return apierror.Invalid("", "Received both starting_after and ending_before parameters. Please pass in only one.").WithCode("parameters_exclusive")
+		return apierror.Invalid("", "Received both starting_after and ending_before parameters. Please pass in only one.")
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ type ConfirmPaymentIntentParams struct {
 	ID            string         `path:"intent"`
 	CaptureMethod string         `form:"capture_method" enum:"automatic,automatic_async,manual"`
 	ClientSecret  string         `form:"client_secret" json:"-"`
-	Options       *MethodOptions `form:"payment_method_options,unset"`
+	Options       *MethodOptions `form:"payment_method_options"`
 	Types         []string       `form:"payment_method_types" enum:"card"`
 	ReceiptEmail  *string        `form:"receipt_email,unset" max:"800"`
 	FutureUsage   *string        `form:"setup_future_usage,unset" enum:"off_session,on_session"`

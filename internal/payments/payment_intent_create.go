@@ -15,7 +15,7 @@ import (
 type PaymentIntentParams struct {
 	Customer                  string         `form:"customer" max:"5000"`
 	Description               *string        `form:"description,unset" max:"1000"`
-	PaymentMethodOptions      *MethodOptions `form:"payment_method_options,unset"`
+	PaymentMethodOptions      *MethodOptions `form:"payment_method_options"`
 	PaymentMethodTypes        []string       `form:"payment_method_types" enum:"card"`
 	ReceiptEmail              *string        `form:"receipt_email,unset" max:"800"`
 	SetupFutureUsage          *string        `form:"setup_future_usage,unset" enum:"off_session,on_session"`
@@ -36,11 +36,28 @@ type MethodParams struct {
 
 // MethodOptions are payment_method_options as they are sent.
 type MethodOptions struct {
-	Card *struct {
-		RequestThreeDSecure             string `form:"request_three_d_secure" enum:"any,automatic,challenge"`
-		RequestIncrementalAuthorization string `form:"request_incremental_authorization" enum:"if_available,never"`
-		SetupFutureUsage                string `form:"setup_future_usage" enum:"none,off_session,on_session"`
-	} `form:"card,unset"`
+	Card *MethodCardOptions `form:"card,unset"`
+}
+
+// MethodCardOptions are those of a card.
+type MethodCardOptions struct {
+	RequestThreeDSecure             string  `form:"request_three_d_secure" enum:"any,automatic,challenge"`
+	RequestIncrementalAuthorization string  `form:"request_incremental_authorization" enum:"if_available,never"`
+	SetupFutureUsage                *string `form:"setup_future_usage,unset" enum:"none,off_session,on_session"`
+}
+
+// threeDSecure is when a card is authenticated: as the caller says, or as it is
+// now. Options that are unset are those of a new intent.
+func (o *MethodOptions) threeDSecure(now string) string {
+	switch {
+	case o == nil || o.Card == nil:
+		return now
+	case *o.Card == (MethodCardOptions{}):
+		return "automatic"
+	case o.Card.RequestThreeDSecure == "":
+		return now
+	}
+	return o.Card.RequestThreeDSecure
 }
 
 // ConfirmParams are what only a confirmation takes.
@@ -313,9 +330,8 @@ func (p *PaymentIntent) apply(in PaymentIntentParams, metadata form.Metadata) (e
 	if in.Shipping != nil {
 		p.Shipping = in.Shipping.orNull()
 	}
-	if in.PaymentMethodOptions != nil && in.PaymentMethodOptions.Card != nil && in.PaymentMethodOptions.Card.RequestThreeDSecure != "" {
-		p.PaymentMethodOptions.Card.RequestThreeDSecure = in.PaymentMethodOptions.Card.RequestThreeDSecure
-	}
+	card := &p.PaymentMethodOptions.Card
+	card.RequestThreeDSecure = in.PaymentMethodOptions.threeDSecure(card.RequestThreeDSecure)
 	if method := in.method(); method != nil {
 		p.takeMethod(method)
 	}

@@ -17,6 +17,9 @@ var (
 	changeable  = []string{intentNeedsMethod, intentNeedsConfirmation, intentNeedsAction}
 )
 
+const tooMuchToCapture = "The payment could not be captured because the requested capture amount is greater than " +
+	"the amount you can capture for this charge."
+
 // unexpected is the 400 for an operation that does not fit the intent's state.
 func (p *PaymentIntent) unexpected(format string, args ...any) *apierror.Error {
 	e := apierror.Invalid("", format, args...).WithCode("payment_intent_unexpected_state")
@@ -71,8 +74,7 @@ func (p *PaymentIntent) refuseCapture(amount int64) *apierror.Error {
 		return p.unexpected("This PaymentIntent could not be captured because it has a status of %s. "+
 			"Only a PaymentIntent with one of the following statuses may be captured: %s.", p.Status, strings.Join(capturable, ", "))
 	case amount > p.AmountCapturable:
-		e := apierror.Invalid("amount_to_capture", "The payment could not be captured because the requested capture amount is greater than "+
-			"the amount you can capture for this charge.").WithCode("amount_too_large")
+		e := apierror.Invalid("amount_to_capture", tooMuchToCapture).WithCode("amount_too_large")
 		e.PaymentIntent = p.wire()
 		return e
 	}

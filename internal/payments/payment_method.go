@@ -32,19 +32,35 @@ type PaymentMethod struct {
 
 // BillingDetails are who pays, as the card's issuer knows him.
 type BillingDetails struct {
-	Address Address `json:"address" form:"address,unset"`
-	Email   *string `json:"email" form:"email,unset" max:"512"`
-	Name    *string `json:"name" form:"name,unset" max:"5000"`
-	Phone   *string `json:"phone" form:"phone,unset" max:"5000"`
-	TaxID   *string `json:"tax_id" form:"tax_id" max:"5000"`
+	Address Address `json:"address"`
+	Email   *string `json:"email"`
+	Name    *string `json:"name"`
+	Phone   *string `json:"phone"`
+	TaxID   *string `json:"tax_id"`
+}
+
+// BillingDetailsParams are the details as they are sent: each part of them by
+// itself, or empty to take it away.
+type BillingDetailsParams struct {
+	Address *Address `json:"address,omitempty" form:"address,unset"`
+	Email   *string  `json:"email,omitempty" form:"email,unset" max:"512"`
+	Name    *string  `json:"name,omitempty" form:"name,unset" max:"5000"`
+	Phone   *string  `json:"phone,omitempty" form:"phone,unset" max:"5000"`
+	TaxID   *string  `json:"tax_id,omitempty" form:"tax_id" max:"5000"`
 }
 
 // changed returns the details with what was sent.
-func (b BillingDetails) changed(sent *BillingDetails) BillingDetails {
+func (b BillingDetails) changed(sent *BillingDetailsParams) BillingDetails {
 	if sent == nil {
 		return b
 	}
-	b.Address = b.Address.changed(sent.Address)
+	switch {
+	case sent.Address == nil:
+	case sent.Address.orNull() == nil:
+		b.Address = Address{}
+	default:
+		b.Address = b.Address.changed(*sent.Address)
+	}
 	b.Email, b.Name = given(sent.Email, b.Email), given(sent.Name, b.Name)
 	b.Phone, b.TaxID = given(sent.Phone, b.Phone), given(sent.TaxID, b.TaxID)
 	return b
@@ -58,7 +74,7 @@ func (a Address) changed(sent Address) Address {
 }
 
 // check refuses a card number in a field that is kept and shown.
-func (b *BillingDetails) check(prefix string) error {
+func (b *BillingDetailsParams) check(prefix string) error {
 	if b == nil {
 		return nil
 	}

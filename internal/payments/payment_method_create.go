@@ -12,11 +12,11 @@ import (
 // PaymentMethodData is a payment method as a caller describes one, in
 // POST /v1/payment_methods and in payment_method_data of an intent.
 type PaymentMethodData struct {
-	Type           string          `form:"type,required" enum:"card"`
-	Card           *MethodCard     `form:"card"`
-	BillingDetails *BillingDetails `form:"billing_details"`
-	Metadata       form.Metadata   `form:"metadata"`
-	AllowRedisplay string          `form:"allow_redisplay" enum:"always,limited,unspecified"`
+	Type           string                `form:"type,required" enum:"card"`
+	Card           *MethodCard           `form:"card"`
+	BillingDetails *BillingDetailsParams `form:"billing_details"`
+	Metadata       form.Metadata         `form:"metadata"`
+	AllowRedisplay string                `form:"allow_redisplay" enum:"always,limited,unspecified"`
 }
 
 // MethodCard is the card of a method: a token, or what somebody typed.
@@ -62,6 +62,9 @@ func (d *PaymentMethodData) recognize(ctx context.Context, db phase.Reader, call
 
 func (c *MethodCard) recognize(ctx context.Context, db phase.Reader, caller phase.Caller, at string) (Card, *PaymentSource, error) {
 	if c.Token != "" {
+		if c.Number != nil || c.ExpMonth != nil || c.ExpYear != nil || c.CVC != nil {
+			return Card{}, nil, apierror.Invalid("", "You may only specify one of these parameters: %s[token], %s[number].", at, at).WithCode("parameters_exclusive")
+		}
 		source, err := sourceFromToken(ctx, db, viewer(caller), at+"[token]", c.Token)
 		if err != nil {
 			return Card{}, nil, err

@@ -11,12 +11,12 @@ import (
 
 // UpdatePaymentMethodParams are what POST /v1/payment_methods/{payment_method} takes.
 type UpdatePaymentMethodParams struct {
-	ID             string              `path:"payment_method"`
-	BillingDetails *BillingDetails     `form:"billing_details"`
-	Card           *testcard.NewExpiry `form:"card"`
-	Metadata       form.Metadata       `form:"metadata"`
-	AllowRedisplay string              `form:"allow_redisplay" enum:"always,limited,unspecified"`
-	Expand         form.Expand         `form:"expand"`
+	ID             string                `path:"payment_method"`
+	BillingDetails *BillingDetailsParams `form:"billing_details"`
+	Card           *testcard.NewExpiry   `form:"card"`
+	Metadata       form.Metadata         `form:"metadata"`
+	AllowRedisplay string                `form:"allow_redisplay" enum:"always,limited,unspecified"`
+	Expand         form.Expand           `form:"expand"`
 }
 
 const methodUpdated = "payment_method_updated"

@@ -139,6 +139,6 @@ type ListPricesParams struct {
 func ListPrices(ctx context.Context, db phase.Reader, v Viewer, in ListPricesParams) (any, error) {
 	return page[Price](ctx, db, v, in.List, listing{
 		url: "/v1/prices", object: "price", newest: listPrices, oldest: listPricesBackwards, byID: priceByID,
-		filters: pgx.StrictNamedArgs{"active": in.Active, "currency": in.Currency, "lookup_keys": in.LookupKeys, "product_id": in.Product, "type": in.Type},
+		filters: pgx.StrictNamedArgs{"active": in.Active, "currency": lowerCase(in.Currency), "lookup_keys": in.LookupKeys, "product_id": in.Product, "type": in.Type},
 	})
 }

@@ -40,6 +40,8 @@ type refundState struct {
 	Refund Refund
 	Order  acquirer.Order
 	Answer acquirer.Answer
+
+	FraudDetails map[string]string // of the charge, before the refund says that it was a fraud
 }
 
 // The recovery points of a refund.
@@ -172,6 +174,7 @@ func recordRefund(ctx context.Context, tx *phase.Tx, chargeID string, in RefundP
 		s.Refund.Kind, busyWith = refundOfHold, &tx.RequestID // nobody may capture what is being let go
 	}
 	if in.Reason != nil && *in.Reason == "fraudulent" {
+		s.FraudDetails = charge.FraudDetails
 		charge.report("fraudulent")
 	}
 	tx.WriteOne(reserveRefund, pgx.StrictNamedArgs{
@@ -191,7 +194,7 @@ func (c *Charge) refuseRefund(amount int64) *apierror.Error {
 		return apierror.Invalid("", "Charge %s has been charged back; cannot issue a refund.", c.ID).WithCode("charge_disputed")
 	case c.refundable() == 0:
 		return apierror.Invalid("", "Charge %s has already been refunded.", c.ID).WithCode("charge_already_refunded")
-	case amount > c.refundable() && c.AmountRefunded == 0:
+	case amount > c.refundable() && c.refundable() == c.Amount:
 		return apierror.Invalid("amount", "Refund amount (%s) is greater than charge amount (%s)",
 			money.Format(amount, c.Currency), money.Format(c.Amount, c.Currency))
 	case amount > c.refundable():
@@ -246,6 +249,9 @@ func settleRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *
 	refund.settle(tx)
 	before := *charge
 	before.AmountRefunded -= refund.Amount // which is counted since the refund is under way
+	if s.FraudDetails != nil {
+		before.FraudDetails = s.FraudDetails
+	}
 	previous, err := changes(before.object(), charge.object())
 	if err != nil {
 		return nil, nil, nil, err

@@ -18,7 +18,7 @@ type ConfirmSetupIntentParams struct {
 	ClientSecret string         `form:"client_secret" json:"-"`
 	ReturnURL    string         `form:"return_url" max:"2048"`
 	UseStripeSDK bool           `form:"use_stripe_sdk"`
-	Options      *MethodOptions `form:"payment_method_options,unset"`
+	Options      *MethodOptions `form:"payment_method_options"`
 	Expand       form.Expand    `form:"expand"`
 	MethodParams
 }

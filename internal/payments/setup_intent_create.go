@@ -15,7 +15,7 @@ type SetupIntentParams struct {
 	Customer             string         `form:"customer" max:"5000"`
 	Description          *string        `form:"description,unset" max:"1000"`
 	Metadata             form.Metadata  `form:"metadata"`
-	PaymentMethodOptions *MethodOptions `form:"payment_method_options,unset"`
+	PaymentMethodOptions *MethodOptions `form:"payment_method_options"`
 	PaymentMethodTypes   []string       `form:"payment_method_types" enum:"card"`
 	MethodParams
 }
@@ -126,9 +126,8 @@ func (s *SetupIntent) apply(in SetupIntentParams) (err error) {
 	if in.Customer != "" {
 		s.CustomerID = &in.Customer
 	}
-	if in.PaymentMethodOptions != nil && in.PaymentMethodOptions.Card != nil && in.PaymentMethodOptions.Card.RequestThreeDSecure != "" {
-		s.PaymentMethodOptions.Card.RequestThreeDSecure = in.PaymentMethodOptions.Card.RequestThreeDSecure
-	}
+	card := &s.PaymentMethodOptions.Card
+	card.RequestThreeDSecure = in.PaymentMethodOptions.threeDSecure(card.RequestThreeDSecure)
 	if method := in.method(); method != nil {
 		s.PaymentMethodID, s.Status, s.LastSetupError, s.NextAction = &method.ID, intentNeedsConfirmation, nil, nil
 	}

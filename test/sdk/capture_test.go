@@ -63,7 +63,7 @@ func TestCaptures(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		_, err := a.V1Charges.Capture(t.Context(), a.hold(3000).ID, &stripe.ChargeCaptureParams{Amount: stripe.Int64(3001)})
-		refused(t, err, invalid("amount_too_large", "amount", "The amount to capture ($30.01) is greater than the amount that was authorized ($30.00)."))
+		refused(t, err, invalid("", "amount", "The payment could not be captured because the requested capture amount is greater than the amount you can capture for this charge."))
 		equal(t, "pending balance", a.pending(), int64(0))
 	})
 }

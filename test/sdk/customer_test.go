@@ -62,6 +62,25 @@ func TestCustomers(t *testing.T) {
 		}
 	})
 
+	t.Run("what an invoice would look like is null again when it is unset", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		c := a.customer(&stripe.CustomerCreateParams{InvoiceSettings: &stripe.CustomerCreateInvoiceSettingsParams{
+			Footer:           stripe.String("Takk"),
+			CustomFields:     []*stripe.CustomerCreateInvoiceSettingsCustomFieldParams{{Name: stripe.String("VAT"), Value: stripe.String("MVA")}},
+			RenderingOptions: &stripe.CustomerCreateInvoiceSettingsRenderingOptionsParams{AmountTaxDisplay: stripe.String("exclude_tax")}}})
+		unset := &stripe.CustomerUpdateParams{}
+		for _, name := range []string{"footer", "custom_fields", "rendering_options"} {
+			unset.AddExtra("invoice_settings["+name+"]", "")
+		}
+		updated, err := a.V1Customers.Update(t.Context(), c.ID, unset)
+		noError(t, err)
+		const none = `"invoice_settings":{"custom_fields":null,"default_payment_method":null,"footer":null,"rendering_options":null}`
+		if raw := string(updated.LastResponse.RawJSON); !strings.Contains(raw, none) {
+			t.Errorf("what was unset is not null: %s", raw)
+		}
+	})
+
 	t.Run("metadata is merged, a key at a time removed, and cleared", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)

@@ -100,6 +100,15 @@ func TestEvents(t *testing.T) {
 		equal(t, "a charge that is refunded in part", a.onlyEvent("charge.refunded").Data.PreviousAttributes, map[string]any{"amount_refunded": float64(0)})
 	})
 
+	t.Run("what a merchant thinks of a charge is told when it changes", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		_, err := a.V1Charges.Update(t.Context(), a.sell(1000).ID, &stripe.ChargeUpdateParams{
+			FraudDetails: &stripe.ChargeUpdateFraudDetailsParams{UserReport: stripe.String("safe")}})
+		noError(t, err)
+		equal(t, "before", a.onlyEvent("charge.updated").Data.PreviousAttributes, map[string]any{"fraud_details": map[string]any{"user_report": nil}})
+	})
+
 	t.Run("an event names the request that caused it", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)

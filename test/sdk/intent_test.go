@@ -131,6 +131,27 @@ func TestPaymentIntents(t *testing.T) {
 		}
 	})
 
+	t.Run("a card's options that are unset are those of a new intent again", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		asked := a.intent(&stripe.PaymentIntentCreateParams{PaymentMethodOptions: &stripe.PaymentIntentCreatePaymentMethodOptionsParams{
+			Card: &stripe.PaymentIntentCreatePaymentMethodOptionsCardParams{RequestThreeDSecure: stripe.String("any")}}})
+		for _, step := range []struct{ unset, want string }{
+			{"payment_method_options[card][setup_future_usage]", "any"},
+			{"payment_method_options[card]", "automatic"},
+		} {
+			change := &stripe.PaymentIntentUpdateParams{}
+			change.AddExtra(step.unset, "")
+			changed, err := a.V1PaymentIntents.Update(t.Context(), asked.ID, change)
+			noError(t, err)
+			equal(t, "after "+step.unset, string(changed.PaymentMethodOptions.Card.RequestThreeDSecure), step.want)
+		}
+		all := &stripe.PaymentIntentUpdateParams{}
+		all.AddExtra("payment_method_options", "")
+		_, err := a.V1PaymentIntents.Update(t.Context(), asked.ID, all)
+		refused(t, err, invalid("parameter_invalid_empty", "payment_method_options", ""))
+	})
+
 	t.Run("a browser confirms with the client secret and sees nothing of the merchant's", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)

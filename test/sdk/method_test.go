@@ -62,6 +62,29 @@ func TestPaymentMethods(t *testing.T) {
 		equal(t, "cards", ids(kept, func(m *stripe.PaymentMethod) string { return m.Card.Last4 }), []string{"4444"})
 	})
 
+	t.Run("an address that is unset is gone, and the rest of the billing details stays", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		card := a.attach("pm_card_visa", a.customer(nil).ID)
+		_, err := a.V1PaymentMethods.Update(t.Context(), card.ID, &stripe.PaymentMethodUpdateParams{BillingDetails: &stripe.PaymentMethodUpdateBillingDetailsParams{
+			Name: stripe.String("Ada"), Address: &stripe.AddressParams{City: stripe.String("Bern"), Line1: stripe.String("Gasse 1")}}})
+		noError(t, err)
+		unset := &stripe.PaymentMethodUpdateParams{}
+		unset.AddExtra("billing_details[address]", "")
+		updated, err := a.V1PaymentMethods.Update(t.Context(), card.ID, unset)
+		noError(t, err)
+		equal(t, "billing details", []any{updated.BillingDetails.Name, *updated.BillingDetails.Address}, []any{"Ada", stripe.Address{}})
+	})
+
+	t.Run("a card is a token or a number, not both", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		both := &stripe.PaymentMethodCreateParams{Type: stripe.String("card"), Card: &stripe.PaymentMethodCreateCardParams{
+			Token: stripe.String("tok_visa"), ExpMonth: stripe.Int64(12)}}
+		_, err := a.V1PaymentMethods.Create(t.Context(), both)
+		refused(t, err, invalid("parameters_exclusive", "", ""))
+	})
+
 	t.Run("another's card is refused", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)

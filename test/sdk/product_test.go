@@ -55,7 +55,7 @@ func TestProductsAndPrices(t *testing.T) {
 		next.TransferLookupKey = stripe.Bool(true)
 		second, err := a.V1Prices.Create(t.Context(), next)
 		noError(t, err)
-		found := collect(t, a.V1Prices.List(t.Context(), &stripe.PriceListParams{LookupKeys: stripe.StringSlice([]string{"standard"})}))
+		found := collect(t, a.V1Prices.List(t.Context(), &stripe.PriceListParams{LookupKeys: stripe.StringSlice([]string{"standard"}), Currency: stripe.String("USD")}))
 		equal(t, "found by its key", ids(found, func(p *stripe.Price) string { return p.ID }), []string{second.ID})
 
 		_, err = a.V1Prices.Update(t.Context(), second.ID, &stripe.PriceUpdateParams{Active: stripe.Bool(false)})

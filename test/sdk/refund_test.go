@@ -90,6 +90,18 @@ func TestRefunds(t *testing.T) {
 		charge := a.sell(1000)
 		a.refund(&stripe.RefundCreateParams{Charge: &charge.ID, Reason: stripe.String("fraudulent")})
 		equal(t, "report", a.retrieveCharge(charge.ID).FraudDetails.UserReport, stripe.ChargeFraudUserReportFraudulent)
+		equal(t, "before", a.onlyEvent("charge.refunded").Data.PreviousAttributes, map[string]any{
+			"amount_refunded": float64(0), "fraud_details": map[string]any{"user_report": nil}, "refunded": false})
+	})
+
+	t.Run("a refund of more than was captured is told how much that was", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		held := a.confirmed("pm_card_visa", "manual")
+		_, err := a.V1PaymentIntents.Capture(t.Context(), held.ID, &stripe.PaymentIntentCaptureParams{AmountToCapture: stripe.Int64(1500)})
+		noError(t, err)
+		_, err = a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{PaymentIntent: &held.ID, Amount: stripe.Int64(1501)})
+		refused(t, err, invalid("", "amount", "Refund amount ($15.01) is greater than unrefunded amount on charge ($15.00)"))
 	})
 
 	t.Run("refunds are listed by charge, newest first", func(t *testing.T) {
