@@ -251,8 +251,8 @@ func (f searchField) compare(c searchClause, name string, args pgx.StrictNamedAr
 		}
 		args[name] = c.value == "true"
 		return f.sql + " = @" + name + "::boolean", nil
-	case (f.kind == searchText || f.kind == searchToken) && !c.quoted:
-		return "", unparsable()
+	case (f.kind == searchText || f.kind == searchToken) && !c.quoted && !(f.kind == searchToken && digits(c.value)):
+		return "", unparsable() // last4:4242 is Stripe's own example
 	case (f.kind == searchText || f.kind == searchToken) && c.op == ":":
 		args[name] = c.value
 		return "lower(" + f.sql + ") = lower(@" + name + "::text)", nil
@@ -265,6 +265,8 @@ func (f searchField) compare(c searchClause, name string, args pgx.StrictNamedAr
 	}
 	return "", apierror.Invalid("query", "The field `%s` cannot be searched with the operator `%s`.", c.field, c.op)
 }
+
+func digits(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
 // pageToken is where a search goes on: behind an object, and for this query only.
 func pageToken(query, lastID string) string {

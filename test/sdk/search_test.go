@@ -42,7 +42,7 @@ func TestSearch(t *testing.T) {
 		a.sell(900)
 		big := a.charge(order(5000, "tok_mastercard"))
 		for query, want := range map[string]int{
-			`amount>1000`: 1, `payment_method_details.card.brand:"mastercard"`: 1, `payment_method_details.card.last4:"4242"`: 1,
+			`amount>1000`: 1, `payment_method_details.card.brand:"mastercard"`: 1, `payment_method_details.card.last4:"4242"`: 1, `payment_method_details.card.last4:4242`: 1,
 			`status:"succeeded"`: 2, `refunded:"true"`: 0, `disputed:"true"`: 0, `disputed:"false"`: 2, `amount<=900 OR amount:5000`: 2, `-customer:null`: 0,
 			`payment_method_details.card.fingerprint:"` + big.PaymentMethodDetails.Card.Fingerprint + `"`: 1,
 		} {
