@@ -105,16 +105,16 @@ func ExpireDueSessions(ctx context.Context, e *phase.Engine, limit int) (expired
 		return 0, fmt.Errorf("look for sessions to expire: %w", err)
 	}
 	for _, s := range due {
-		err := serveJob(ctx, e, ExpireCheckoutSession, s.call(), ExpireCheckoutSessionParams{ID: s.ID})
+		failed := serveJob(ctx, e, ExpireCheckoutSession, s.call(), ExpireCheckoutSessionParams{ID: s.ID})
 		var refused *apierror.Error
 		switch {
-		case err == nil:
+		case failed == nil:
 			expired++
-		case !errors.As(err, &refused) || refused.Status >= http.StatusInternalServerError:
-			return expired, fmt.Errorf("expire %s: %w", s.ID, err)
+		case !errors.As(failed, &refused) || refused.Status >= http.StatusInternalServerError:
+			err = errors.Join(err, fmt.Errorf("expire %s: %w", s.ID, failed)) // and on to the next, which may do better
 		}
 	}
-	return expired, nil
+	return expired, err
 }
 
 func (s dueSession) call() phase.Call {
