@@ -54,8 +54,7 @@ func (s *stand) belongings(t *testing.T) belongings {
 			b.byPath[o.Path] = setup
 		}
 	}
-	s.sim.Notify(s.server.URL)
-	s.sim.WaitUntilTold(t)
+	s.sim.WaitUntilTold(t, s.server.URL)
 	disputes := s.ask(t, sent{method: http.MethodGet, target: "/v1/disputes"})
 	b.byVariable["{dispute}"], _ = disputes.object["data"].([]any)[0].(map[string]any)["id"].(string)
 	for path, list := range map[string]string{"/v1/events/{id}": "/v1/events?limit=1", "/v1/balance_transactions/{id}": "/v1/balance_transactions?limit=1"} {

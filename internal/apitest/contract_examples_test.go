@@ -1,12 +1,15 @@
 package apitest_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
@@ -62,6 +65,16 @@ func startServer(t *testing.T) apitest.Sender {
 
 	send := sender(server, key)
 	sim.Notify(server.URL)
+	// What is told before its charge is booked is kept, and no worker is here to try it again.
+	ctx, stop := context.WithCancel(t.Context())
+	var trying sync.WaitGroup
+	trying.Go(func() {
+		for ctx.Err() == nil {
+			_, _ = p.Inbox().ApplyDue(ctx)
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+	t.Cleanup(func() { stop(); trying.Wait() })
 	return send
 }
 

@@ -120,12 +120,11 @@ func newBooks(t *testing.T) *books {
 	b.post(t, "/v1/payouts/"+b.post(t, "/v1/payouts", payout)+"/cancel", "")
 	b.post(t, "/v1/payouts/"+b.post(t, "/v1/payouts", payout+"&method=instant")+"/reverse", "")
 	b.post(t, "/v1/payouts", payout+"&method=instant")
-	sim.Notify(b.server.URL)
 	b.dispute(t, sim)
 	b.post(t, "/v1/refunds", "charge="+b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_refundFail"))
 	b.post(t, "/v1/refunds", "charge="+b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_pendingRefund"))
 	sim.Settle(t)
-	sim.WaitUntilTold(t)
+	sim.WaitUntilTold(t, b.server.URL)
 	b.applyWaiting(t, p)
 	b.forget(t, b.post(t, "/v1/charges", charge+"&description=For+Ann"))
 	b.seal(t)
@@ -139,7 +138,7 @@ func (b *books) dispute(t *testing.T, sim *acquirertest.Sim) {
 	t.Helper()
 	for _, answer := range []string{"", "winning_evidence", "losing_evidence", "close"} {
 		charge := b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_createDispute")
-		sim.WaitUntilTold(t)
+		sim.WaitUntilTold(t, b.server.URL)
 		switch answer {
 		case "":
 		case "close":
@@ -150,12 +149,11 @@ func (b *books) dispute(t *testing.T, sim *acquirertest.Sim) {
 	}
 	for _, answer := range []string{"escalate_inquiry_evidence", "a+story"} {
 		charge := b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_createDisputeInquiry")
-		sim.WaitUntilTold(t)
+		sim.WaitUntilTold(t, b.server.URL)
 		b.post(t, "/v1/charges/"+charge+"/dispute", "evidence[uncategorized_text]="+answer)
 	}
 }
 
-// applyWaiting has the messages applied that came too early, as a worker does.
 // forget erases whoever made a payment.
 func (b *books) forget(t *testing.T, subject string) {
 	t.Helper()
@@ -168,6 +166,7 @@ func (b *books) forget(t *testing.T, subject string) {
 	}
 }
 
+// applyWaiting has the messages applied that came too early, as a worker does.
 func (b *books) applyWaiting(t *testing.T, p *process.API) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {

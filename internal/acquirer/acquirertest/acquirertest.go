@@ -80,10 +80,14 @@ func (s *Sim) Settle(t testing.TB) {
 	}
 }
 
-// WaitUntilTold waits until everything that there is to tell is acknowledged:
-// after that nobody works on the books but the test.
-func (s *Sim) WaitUntilTold(t testing.TB) {
+// WaitUntilTold has all there is to tell posted to an API, signed with Secret, and
+// waits until it is acknowledged: after that nobody works on the books but the test.
+// Nothing is told at another time. A notice that overtakes the answer it speaks of
+// is kept for a worker, and most tests have none.
+func (s *Sim) WaitUntilTold(t testing.TB, url string) {
 	t.Helper()
+	s.Notify(url)
+	defer s.sim.Notify("", "")
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		left, err := s.sim.Unacknowledged(t.Context())
 		if err != nil {
