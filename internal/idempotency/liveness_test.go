@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -32,16 +34,7 @@ func TestLiveness(t *testing.T) {
 		query := address.Query()
 		query.Set("search_path", "ahead,pg_catalog,public")
 		address.RawQuery = query.Encode()
-		pool, err := postgres.Open(t.Context(), postgres.Config{URL: address.String(), MaxConns: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(pool.Close)
-
-		liveness, err := idempotency.NewLiveness(t.Context(), pool, "test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		pool, liveness := living(t, postgres.Config{URL: address.String(), MaxConns: 2})
 		var until time.Time
 		err = pool.QueryRow(t.Context(), "SELECT alive_until FROM workers WHERE id = $1", liveness.ID).Scan(&until)
 		if err != nil {
@@ -75,21 +68,13 @@ func TestLiveness(t *testing.T) {
 		t.Parallel()
 		db := pgtest.New(t)
 		var silent atomic.Bool
-		pool, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL, MaxConns: 2, DialFunc: func(ctx context.Context, network, address string) (net.Conn, error) {
+		_, liveness := living(t, postgres.Config{URL: db.URL, MaxConns: 2, DialFunc: func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, address)
 			if silent.Load() {
 				return conn, err // what is opened afterwards works
 			}
 			return &wire{conn, &silent}, err
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(pool.Close)
-		liveness, err := idempotency.NewLiveness(t.Context(), pool, "test")
-		if err != nil {
-			t.Fatal(err)
-		}
 		ctx, end := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { liveness.Run(ctx) })
@@ -110,6 +95,21 @@ func TestLiveness(t *testing.T) {
 			}
 		}
 	})
+}
+
+// living is a process that has said that it lives, over a pool of its own.
+func living(t *testing.T, c postgres.Config) (*pgxpool.Pool, *idempotency.Liveness) {
+	t.Helper()
+	pool, err := postgres.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	liveness, err := idempotency.NewLiveness(t.Context(), pool, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pool, liveness
 }
 
 // wire is a connection whose packets are lost once it is silent.

@@ -39,7 +39,7 @@ type Challenge struct {
 const challengeByName = `
 	SELECT i.account_id, i.livemode, i.intent_id, i.client_secret, i.checkout_session IS NOT NULL AS session, i.setup, i.amount, i.currency, i.status, i.return_url,
 	       coalesce(m.card ->> 'display_brand', '') AS brand, coalesce(m.card ->> 'last4', '') AS last4,
-	       a.name, a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days, account_ahead(i.account_id, i.livemode) AS ahead
+	       a.name, ` + merchantColumns + `, account_ahead(i.account_id, i.livemode) AS ahead
 	FROM (
 		SELECT account_id, livemode, id AS intent_id, client_secret, checkout_session, false AS setup, amount, currency, status, return_url, payment_method_id
 		FROM payment_intents WHERE challenge = @challenge

@@ -84,7 +84,7 @@ type dueSession struct {
 }
 
 const dueSessions = `
-	SELECT s.account_id, s.livemode, s.id, a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
+	SELECT s.account_id, s.livemode, s.id, ` + merchantColumns + `,
 	       account_ahead(s.account_id, s.livemode) AS ahead
 	FROM checkout_sessions s JOIN accounts a ON a.id = s.account_id
 	WHERE s.status = 'open' AND s.expires_at <= now()

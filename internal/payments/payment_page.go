@@ -136,7 +136,7 @@ type Visit struct {
 
 // A session is found without knowing whose it is: its id is the key.
 const visitByID = `
-	SELECT s.account_id, s.livemode, a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
+	SELECT s.account_id, s.livemode, ` + merchantColumns + `,
 	       account_ahead(s.account_id, s.livemode) AS ahead
 	FROM checkout_sessions s JOIN accounts a ON a.id = s.account_id
 	WHERE s.id = @id`
