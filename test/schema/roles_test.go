@@ -79,6 +79,31 @@ func TestNoRoleCanSilenceTriggers(t *testing.T) {
 	}
 }
 
+// Whoever may call a function that runs as its owner must not be able to have it
+// write to a table of the caller's own, with a trigger on it that runs as the owner, too.
+func TestNoRoleBorrowsItsOwnersRights(t *testing.T) {
+	t.Parallel()
+	db := seeded(t)
+	for _, role := range []string{"ratchet_api", "ratchet_worker"} {
+		t.Run(role, func(t *testing.T) {
+			accept(t, db.PoolAs(t, role), `
+				CREATE TEMP TABLE ledger_postings AS TABLE ledger_postings;
+				GRANT ALL ON pg_temp.ledger_postings TO PUBLIC;
+				CREATE FUNCTION pg_temp.seize() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'this runs as %', current_user; END $$;
+				CREATE TRIGGER seize BEFORE INSERT ON pg_temp.ledger_postings FOR EACH ROW EXECUTE FUNCTION pg_temp.seize();`+payOut(1, 100))
+		})
+	}
+
+	t.Run("every function that runs as its owner looks at temporary tables last", func(t *testing.T) {
+		exposed := column(t, db.Pool, `
+			SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+			 WHERE p.prosecdef AND n.nspname NOT LIKE 'pg\_%' AND NOT 'search_path=public, pg_temp' = ANY (coalesce(p.proconfig, '{}'))`)
+		if len(exposed) > 0 {
+			t.Error(exposed)
+		}
+	})
+}
+
 func TestEveryRoleCanDoItsWork(t *testing.T) {
 	t.Parallel()
 	db := seeded(t)
