@@ -21,9 +21,10 @@ const (
 	adminShutdown          = "57P01"
 	crashShutdown          = "57P02"
 	cannotConnectNow       = "57P03"
-	tooManyConnections     = "53300"
+	readOnly               = "25006" // a standby, or a server that an administrator has closed for writing
 	idleTooLong            = "25P03" // inside a transaction: idleInTransactionTimeout has ended the session
 	connectionProblemClass = "08"
+	noRoomClass            = "53" // on disk, in memory, for one more connection
 )
 
 // Code is the SQLSTATE the server answered with, or "" if err is no answer of the server.
@@ -80,12 +81,13 @@ func ConnectionLost(err error) bool {
 	return strings.HasPrefix(answer.Code, connectionProblemClass)
 }
 
-// Unreachable reports whether err says that the server could not be asked: it is
-// starting, stopping, full, or not there. Nothing is wrong with the statement.
+// Unreachable reports whether err says that the server cannot do it now, whatever
+// it is: it is starting, stopping, full, closed for writing, or not there. Nothing
+// is wrong with the statement.
 func Unreachable(err error) bool {
 	if code := Code(err); code != "" {
-		return code == tooManyConnections || code == adminShutdown || code == crashShutdown || code == cannotConnectNow ||
-			strings.HasPrefix(code, connectionProblemClass)
+		return code == adminShutdown || code == crashShutdown || code == cannotConnectNow || code == readOnly ||
+			strings.HasPrefix(code, connectionProblemClass) || strings.HasPrefix(code, noRoomClass)
 	}
 	var dialled *pgconn.ConnectError
 	var network net.Error
