@@ -158,7 +158,7 @@ func idempotencyKey(h *http.Request) (string, error) {
 	case utf8.RuneCountInString(key) > maxKey:
 		return "", apierror.Idempotency("Idempotency Key must be at most %d characters long, but is %d.", maxKey, utf8.RuneCountInString(key))
 	case !printable(key):
-		return "", apierror.Idempotency("Idempotency Key must not contain control characters.")
+		return "", apierror.Idempotency("Idempotency Key must be UTF-8 text without control characters.")
 	}
 	return key, nil
 }
@@ -167,12 +167,10 @@ func printable(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// body reads a POST's form. Nothing but a form is parsed, and nothing is inflated.
+// body reads a request's form, which a GET or DELETE may have, too: "curl -X DELETE -d"
+// sends one. Nothing but a form is parsed, and nothing is inflated.
 func (s *Server) body(c echo.Context) (string, error) {
 	h := c.Request()
-	if h.Method != http.MethodPost {
-		return "", nil
-	}
 	if coding := h.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return "", tooLarge(http.StatusUnsupportedMediaType, "Compressed request bodies are not accepted.")
 	}

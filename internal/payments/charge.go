@@ -188,6 +188,7 @@ func ListCharges(ctx context.Context, db phase.Reader, v Viewer, in ListChargesP
 	return page[Charge](ctx, db, v, in.List, listing{
 		url: "/v1/charges", object: "charge", newest: listCharges, oldest: listChargesBackwards, byID: chargeByID,
 		filters: pgx.StrictNamedArgs{"customer_id": in.Customer, "payment_intent": in.PaymentIntent},
+		named:   []named{namedCustomer(in.Customer), namedIntent(in.PaymentIntent)},
 	})
 }
 

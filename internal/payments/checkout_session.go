@@ -198,6 +198,7 @@ func ListCheckoutSessions(ctx context.Context, db phase.Reader, v Viewer, in Lis
 	return page[CheckoutSession](ctx, db, v, in.List, listing{
 		url: "/v1/checkout/sessions", object: "checkout.session", newest: listSessions, oldest: listSessionsBackwards, byID: sessionByID,
 		filters: pgx.StrictNamedArgs{"customer_id": in.Customer, "email": email, "payment_intent": in.PaymentIntent, "status": in.Status},
+		named:   []named{namedCustomer(in.Customer), namedIntent(in.PaymentIntent)},
 	})
 }
 

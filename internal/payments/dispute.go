@@ -191,5 +191,6 @@ func ListDisputes(ctx context.Context, db phase.Reader, v Viewer, in ListDispute
 	return page[Dispute](ctx, db, v, in.List, listing{
 		url: "/v1/disputes", object: "dispute", newest: listDisputes, oldest: listDisputesOldest, byID: disputeByID,
 		filters: pgx.StrictNamedArgs{"charge_id": in.Charge, "payment_intent": in.PaymentIntent},
+		named:   []named{namedCharge(in.Charge), namedIntent(in.PaymentIntent)},
 	})
 }

@@ -74,6 +74,15 @@ type listing struct {
 	newest, oldest string
 	byID           string
 	filters        pgx.StrictNamedArgs
+	named          []named
+}
+
+// named is an object that a parameter of a list names, if it does.
+type named struct {
+	param  string
+	id     *string
+	object string // as an error names it
+	byID   string
 }
 
 // wired is a row that knows its form on the wire.
@@ -84,6 +93,11 @@ type wired[Row any] interface {
 
 // page reads one page of a list.
 func page[Row any, R wired[Row]](ctx context.Context, db phase.Reader, v Viewer, in List, l listing) (any, error) {
+	for _, n := range l.named {
+		if err := n.check(ctx, db, v); err != nil {
+			return nil, err
+		}
+	}
 	if err := l.checkCursors(ctx, db, v, in); err != nil {
 		return nil, err
 	}
@@ -132,30 +146,46 @@ func reverse(data []any) {
 	}
 }
 
+// check refuses an object that is not there: an empty list would say that it has nothing.
+func (n named) check(ctx context.Context, db phase.Reader, v Viewer) error {
+	if n.id == nil {
+		return nil
+	}
+	args := v.args()
+	args["id"] = *n.id
+	rows, err := db.Query(ctx, n.byID, args)
+	if err != nil {
+		return fmt.Errorf("look %s up: %w", n.param, err)
+	}
+	there := rows.Next()
+	rows.Close()
+	if rows.Err() != nil {
+		return fmt.Errorf("look %s up: %w", n.param, rows.Err())
+	}
+	if !there {
+		return apierror.NoSuch(n.object, n.param, *n.id)
+	}
+	return nil
+}
+
 // checkCursors refuses a cursor that is not an object of this list and account.
 func (l listing) checkCursors(ctx context.Context, db phase.Reader, v Viewer, in List) error {
 	for _, c := range [...]struct{ param, cursor string }{{"starting_after", in.StartingAfter}, {"ending_before", in.EndingBefore}} {
-		param, cursor := c.param, c.cursor
-		if cursor == "" {
+		if c.cursor == "" {
 			continue
 		}
-		args := v.args()
-		args["id"] = cursor
-		rows, err := db.Query(ctx, l.byID, args)
-		if err != nil {
-			return fmt.Errorf("look %s up: %w", param, err)
-		}
-		there := rows.Next()
-		rows.Close()
-		if rows.Err() != nil {
-			return fmt.Errorf("look %s up: %w", param, rows.Err())
-		}
-		if !there {
-			return apierror.NoSuch(l.object, param, cursor)
+		if err := (named{c.param, &c.cursor, l.object, l.byID}).check(ctx, db, v); err != nil {
+			return err
 		}
 	}
 	if in.StartingAfter != "" && in.EndingBefore != "" {
 		return apierror.Invalid("", "Received both starting_after and ending_before parameters. Please pass in only one.")
 	}
 	return nil
+}
+
+func namedCustomer(id *string) named { return named{"customer", id, "customer", customerByID} }
+func namedCharge(id *string) named   { return named{"charge", id, "charge", chargeByID} }
+func namedIntent(id *string) named {
+	return named{"payment_intent", id, "payment_intent", intentByID}
 }

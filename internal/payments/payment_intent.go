@@ -238,6 +238,7 @@ func ListPaymentIntents(ctx context.Context, db phase.Reader, v Viewer, in ListP
 	return page[PaymentIntent](ctx, db, v, in.List, listing{
 		url: "/v1/payment_intents", object: "payment_intent", newest: listIntents, oldest: listIntentsBackwards, byID: intentByID,
 		filters: pgx.StrictNamedArgs{"customer_id": in.Customer},
+		named:   []named{namedCustomer(in.Customer)},
 	})
 }
 

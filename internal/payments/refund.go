@@ -200,6 +200,7 @@ func ListRefunds(ctx context.Context, db phase.Reader, v Viewer, in ListRefundsP
 	return page[Refund](ctx, db, v, in.List, listing{
 		url: "/v1/refunds", object: "refund", newest: listRefunds, oldest: listRefundsBackwards, byID: refundByID,
 		filters: pgx.StrictNamedArgs{"charge_id": in.Charge, "payment_intent": in.PaymentIntent},
+		named:   []named{namedCharge(in.Charge), namedIntent(in.PaymentIntent)},
 	})
 }
 

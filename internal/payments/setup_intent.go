@@ -236,6 +236,7 @@ func ListSetupIntents(ctx context.Context, db phase.Reader, v Viewer, in ListSet
 	return page[SetupIntent](ctx, db, v, in.List, listing{
 		url: "/v1/setup_intents", object: "setupintent", newest: listSetups, oldest: listSetupsBackwards, byID: setupByID,
 		filters: pgx.StrictNamedArgs{"customer_id": in.Customer, "payment_method": in.PaymentMethod},
+		named:   []named{namedCustomer(in.Customer)},
 	})
 }
 
