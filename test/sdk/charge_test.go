@@ -111,7 +111,15 @@ func TestCharges(t *testing.T) {
 		two.EndingBefore = &oldestFirst[1]
 		equal(t, "backwards", list(&stripe.ChargeListParams{Customer: &c.ID, ListParams: two}), oldestFirst[2:])
 		equal(t, "all", len(list(nil)), 10)
-		equal(t, "of a PaymentIntent", list(&stripe.ChargeListParams{PaymentIntent: stripe.String("pi_1")}), []string{})
+		paid := a.pay("pm_card_visa", "automatic")
+		equal(t, "of a PaymentIntent", list(&stripe.ChargeListParams{PaymentIntent: &paid.ID}), []string{paid.LatestCharge.ID})
+		_, err := a.V1Customers.Delete(t.Context(), c.ID, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "of a customer who is deleted", len(list(&stripe.ChargeListParams{Customer: &c.ID})), len(newestFirst))
+		err = a.V1Charges.List(t.Context(), &stripe.ChargeListParams{Customer: stripe.String("cus_nobody")}).Err()
+		refused(t, err, invalid("resource_missing", "customer", "No such customer: 'cus_nobody'"))
 	})
 
 	t.Run("a list says which parameter it does not know, and which cursor", func(t *testing.T) {

@@ -119,7 +119,7 @@ func TestRefunds(t *testing.T) {
 		}
 		equal(t, "of the charge", list(&stripe.RefundListParams{Charge: &charge.ID, ListParams: stripe.ListParams{Limit: stripe.Int64(2)}}), newestFirst)
 		equal(t, "all", len(list(nil)), 6)
-		equal(t, "of a PaymentIntent", list(&stripe.RefundListParams{PaymentIntent: stripe.String("pi_1")}), []string{})
+		equal(t, "of a PaymentIntent", list(&stripe.RefundListParams{PaymentIntent: &a.pay("pm_card_visa", "automatic").ID}), []string{})
 	})
 
 	t.Run("a refund has to say of what", func(t *testing.T) {
