@@ -10,7 +10,9 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/demo"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // The exit codes. A usageError, and everything that goes wrong before a command
@@ -42,8 +44,20 @@ func run(ctx context.Context, args []string) (code int) {
 		fmt.Fprintf(os.Stderr, "ratchet: %v\nSee: %s --help\n", err, called.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintln(os.Stderr, "ratchet:", err)
+	fmt.Fprintln(os.Stderr, "ratchet:", forPeople(err))
 	return exitFailed
+}
+
+// forPeople is an error as an operator wants to read it.
+func forPeople(err error) string {
+	var refusal *apierror.Error
+	switch {
+	case errors.As(err, &refusal):
+		return refusal.Message // its status and type are for clients of the API
+	case postgres.LacksSchema(err):
+		return err.Error() + "\nThe database's schema is missing, or older than this program: run ratchet migrate up"
+	}
+	return err.Error()
 }
 
 // usageError is a mistake in how a command was called.

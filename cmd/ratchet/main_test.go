@@ -110,6 +110,7 @@ func TestCommandLine(t *testing.T) {
 		"an erasure without grounds":     {args: []string{"erase", "cus_1", "--yes"}, says: "on what grounds?"},
 		"an erasure without --yes":       {args: []string{"erase", "cus_1", "--because", "a letter"}, says: "say --yes"},
 		"a state that does not exist":    {args: []string{"requests", "list", "--state", "lost"}, says: `not "lost"`},
+		"a list of nothing":              {args: []string{"requests", "list", "--limit", "0"}, says: "--limit is 1 or more"},
 		"a key for nobody":               {args: []string{"keys", "create"}, says: "--account is missing"},
 		"a key both restricted and not":  {args: []string{"keys", "create", "--account", "a", "--restricted", "--publishable"}, says: "not both"},
 		"a restricted key for nothing":   {args: []string{"keys", "create", "--account", "a", "--restricted"}, says: "--allow is missing"},

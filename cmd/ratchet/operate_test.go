@@ -153,6 +153,23 @@ func TestOperating(t *testing.T) {
 		}
 	})
 
+	t.Run("what names nothing is told so", func(t *testing.T) {
+		for _, args := range [][]string{{"webhooks", "show", "evt_nobody"}, {"webhooks", "resend", "evt_nobody"}} {
+			_, stderr, code := ratchet(t, atDemo, args...)
+			if code != exitFailed || !strings.Contains(stderr, `there is no event "evt_nobody"`) {
+				t.Errorf("%v: exit code %d: %s", args, code, stderr)
+			}
+		}
+		_, stderr, code := ratchet(t, atDemo, "accounts", "create", "--name", "Seashells", "--currency", "sea")
+		if code != exitFailed || !strings.HasPrefix(stderr, "ratchet: Invalid currency: sea.") {
+			t.Errorf("exit code %d: %s", code, stderr)
+		}
+	})
+
+	t.Run("the acquirer of the demo is asked for its settlement file", func(t *testing.T) {
+		mustDo(t, atDemo, "reconcile", "--date", "2020-01-01")
+	})
+
 	t.Run("a finished request is nobody's to resume or release", func(t *testing.T) {
 		d.mustCharge(t, "finished")
 		for _, args := range [][]string{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ can be run again at any time. The worker does it by itself for the day before.
   RATCHET_DATABASE_URL     a login that may read everything and write differences down
   RATCHET_ACQUIRER_SECRET  what the acquirer wants to see
 
-Exit code 0: the two agree. 1: they do not, and what differs is listed.`,
+or a demo that is running. Exit code 0: the two agree. 1: they do not, and what differs is listed.`,
 		Example: "  ratchet reconcile --date 2026-11-20",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,6 +48,9 @@ Exit code 0: the two agree. 1: they do not, and what differs is listed.`,
 			secret, err := s.require(acquirerSecretVariable)
 			if err != nil {
 				return err
+			}
+			if there := s.demo["RATCHET_ACQUIRER_URL"]; there != "" && !cmd.Flags().Changed("acquirer-url") && os.Getenv("RATCHET_ACQUIRER_URL") == "" {
+				acquirerURL = there
 			}
 			pool, err := postgres.Open(cmd.Context(), postgres.Config{URL: url, MaxConns: 1, ApplicationName: "ratchet reconcile"})
 			if err != nil {

@@ -54,6 +54,9 @@ func requestsListCommand() *cobra.Command {
 					return usagef("a state is one of %s, not %q", strings.Join(states, ", "), state)
 				}
 			}
+			if limit < 1 {
+				return usagef("--limit is 1 or more, not %d", limit)
+			}
 			pool, _, err := operate(cmd.Context(), workerRole)
 			if err != nil {
 				return err

@@ -22,8 +22,8 @@ func shopCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shop",
 		Short: "Be a merchant: the demo's shop, which sells mugs through the API",
-		Long: `Be a merchant: the demo's shop, which sells mugs through the API with Stripe's own
-library, and believes nothing but signed webhooks. Only "ratchet demo" starts it;
+		Long: `Be a merchant: the demo's shop, which sells mugs through the API
+and believes nothing but signed webhooks. Only "ratchet demo" starts it;
 its visitors find it under /shop at the API's address.
 
   RATCHET_SHOP_DATABASE_URL  PostgreSQL, where it works in the schema shop

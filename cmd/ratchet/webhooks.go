@@ -41,6 +41,9 @@ func webhooksShowCommand() *cobra.Command {
 			}
 			defer pool.Close()
 			attempts, err := webhook.Attempts(cmd.Context(), pool, args[0])
+			if errors.Is(err, webhook.ErrUnknown) {
+				return fmt.Errorf("there is no event %q", args[0])
+			}
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 const (
 	uniqueViolation        = "23505"
 	undefinedTable         = "42P01"
+	undefinedColumn        = "42703"
 	serializationFailure   = "40001"
 	completionUnknown      = "40003"
 	deadlockDetected       = "40P01"
@@ -40,6 +41,12 @@ func Code(err error) string {
 func IsUniqueViolation(err error, constraint string) bool {
 	var answer *pgconn.PgError
 	return errors.As(err, &answer) && answer.Code == uniqueViolation && answer.ConstraintName == constraint
+}
+
+// LacksSchema reports whether the statement speaks of a table or column that is not there.
+func LacksSchema(err error) bool {
+	code := Code(err)
+	return code == undefinedTable || code == undefinedColumn
 }
 
 // IsRetryable reports whether the server rolled the transaction back only

@@ -65,7 +65,17 @@ func migrateDown(ctx context.Context, url string, steps int, chapters fs.FS) err
 	if steps < 1 {
 		return fmt.Errorf("migrate down: steps must be at least 1, not %d", steps)
 	}
-	return withMigrator(ctx, url, chapters, func(m *migrate.Migrate) error { return m.Steps(-steps) })
+	return withMigrator(ctx, url, chapters, func(m *migrate.Migrate) error {
+		err := m.Steps(-steps)
+		var fewer migrate.ErrShortLimit
+		switch {
+		case errors.As(err, &fewer):
+			return nil // all there were
+		case errors.Is(err, fs.ErrNotExist):
+			return errors.New("there is no chapter to take back")
+		}
+		return err
+	})
 }
 
 func withMigrator(ctx context.Context, url string, chapters fs.FS, move func(*migrate.Migrate) error) error {

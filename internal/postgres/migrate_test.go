@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -217,9 +218,13 @@ func TestTheSchemaGoesDownAndUpAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = postgres.MigrateDown(t.Context(), db.URL, len(chapters))
+	err = postgres.MigrateDown(t.Context(), db.URL, len(chapters)+1)
 	if err != nil {
 		t.Fatal(err)
+	}
+	err = postgres.MigrateDown(t.Context(), db.URL, 1)
+	if err == nil || !strings.Contains(err.Error(), "no chapter to take back") {
+		t.Errorf("at the start, one more step ends with %v", err)
 	}
 	const leftovers = `
 		SELECT coalesce(string_agg(relname, ', '), '') FROM pg_class

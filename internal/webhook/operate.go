@@ -148,8 +148,18 @@ const selectAttempts = `
 	WHERE d.event_id = @event_id
 	ORDER BY d.endpoint_id, a.attempt`
 
+const eventExists = `SELECT EXISTS (SELECT FROM events WHERE id = @event_id)`
+
 // Attempts are the deliveries of an event and what became of them, oldest first.
 func Attempts(ctx context.Context, pool *pgxpool.Pool, eventID string) ([]Attempt, error) {
+	var exists bool
+	err := pool.QueryRow(ctx, eventExists, pgx.StrictNamedArgs{"event_id": eventID}).Scan(&exists)
+	if err != nil {
+		return nil, fmt.Errorf("look for the event %s: %w", eventID, err)
+	}
+	if !exists {
+		return nil, ErrUnknown
+	}
 	rows, err := pool.Query(ctx, selectAttempts, pgx.StrictNamedArgs{"event_id": eventID})
 	if err != nil {
 		return nil, fmt.Errorf("read the deliveries of %s: %w", eventID, err)
