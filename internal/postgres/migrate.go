@@ -58,6 +58,13 @@ func MigrationStatus(ctx context.Context, url string) (Status, error) {
 }
 
 func migrateUp(ctx context.Context, url string, chapters fs.FS) error {
+	status, err := migrationStatus(ctx, url, chapters)
+	if err != nil {
+		return err
+	}
+	if status.Version > status.Latest {
+		return nil // a later program was here, and whoever goes back to this one wants it to run
+	}
 	return withMigrator(ctx, url, chapters, (*migrate.Migrate).Up)
 }
 

@@ -248,6 +248,23 @@ func TestTheSchemaGoesDownAndUpAgain(t *testing.T) {
 	}
 }
 
+func TestASchemaOfALaterProgramIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	_, err := db.Pool.Exec(t.Context(), `UPDATE schema_migrations SET version = version + 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = postgres.Migrate(t.Context(), db.URL)
+	if err != nil {
+		t.Error(err)
+	}
+	status, err := postgres.MigrationStatus(t.Context(), db.URL)
+	if err != nil || status.Version != status.Latest+1 {
+		t.Errorf("the database stands at %+v, %v", status, err)
+	}
+}
+
 func atOnce(t *testing.T, n int, do func(i int) error) {
 	t.Helper()
 	var all sync.WaitGroup
