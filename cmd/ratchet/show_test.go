@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
 // ask sends a request to the demo's API and reads the answer.
@@ -60,6 +62,9 @@ func TestShow(t *testing.T) {
 		method := d.make(t, "/v1/payment_methods", "type", "card", "card[token]", "tok_visa")
 		charge := d.make(t, "/v1/charges", "amount", "5000", "currency", "usd", "source", "tok_bypassPending")
 		disputed := d.make(t, "/v1/charges", "amount", "2000", "currency", "usd", "source", "tok_createDispute")
+		visa, _ := testcard.ByToken("tok_visa")
+		token := d.make(t, "/v1/tokens", "card[number]", visa.Number(), "card[exp_month]", "12", "card[exp_year]", "2040")
+		spent := d.make(t, "/v1/charges", "amount", "700", "currency", "usd", "source", token)
 		price := d.make(t, "/v1/prices", "currency", "usd", "unit_amount", "1500", "product_data[name]", "A mug")
 		var dispute string
 		await(t, "the dispute", func() bool {
@@ -81,6 +86,7 @@ func TestShow(t *testing.T) {
 			"payment_method":   {method, "POST /v1/payment_methods"},
 			"card":             {card, "sources"},
 			"customer":         {customer, "customer.created"},
+			"token":            {token, "POST /v1/charges  finished: answered 200 " + spent},
 			"price":            {price, "price.created"},
 			"product":          {d.ask(t, http.MethodGet, "", "/v1/prices/"+price)["product"].(string), "product.created"},
 			"checkout_session": {d.make(t, "/v1/checkout/sessions", "mode", "payment", "success_url", "https://shop.example/", "line_items[0][price]", price, "line_items[0][quantity]", "1"), "POST /v1/checkout/sessions"},

@@ -58,6 +58,7 @@ const selectPageOf = `
 	UNION ALL SELECT customer_id FROM cards WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT request_id FROM setup_intents WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT request_id FROM setup_attempts WHERE account_id = @account_id AND id = @id
+	UNION ALL SELECT coalesce(used_by, request_id) FROM tokens WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT request_id FROM products WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT request_id FROM prices WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT charge_id FROM settlements WHERE account_id = @account_id AND id = @id`
@@ -70,7 +71,7 @@ func (s *Server) pageOf(r *http.Request, of inspect.Subject) (string, error) {
 		return "/dashboard/clock", nil
 	case "customer":
 		return "/dashboard/customers/" + url.PathEscape(of.ID), nil
-	case "refund", "payment_method", "card", "setup_intent", "setup_attempt", "product", "price", "settlement":
+	case "refund", "payment_method", "card", "setup_intent", "setup_attempt", "token", "product", "price", "settlement":
 		found, err := read[struct{ ID string }](r.Context(), s, selectPageOf, pgx.StrictNamedArgs{"account_id": of.AccountID, "id": of.ID})
 		if err != nil || len(found) == 0 {
 			return "/dashboard/requests", err

@@ -30,6 +30,7 @@ const subjects = `
 	UNION ALL SELECT 'customer', o.account_id, o.id FROM accounts a JOIN customers o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'payment_method', o.account_id, o.id FROM accounts a JOIN payment_methods o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'card', o.account_id, o.id FROM accounts a JOIN cards o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'token', o.account_id, o.id FROM accounts a JOIN tokens o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'product', o.account_id, o.id FROM accounts a JOIN products o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'price', o.account_id, o.id FROM accounts a JOIN prices o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'dispute', o.account_id, o.id FROM accounts a JOIN disputes o ON o.account_id = a.id AND o.id = @name
@@ -95,6 +96,8 @@ const requestsOf = `
 	UNION SELECT request_id FROM customers WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM payment_methods WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM cards WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM tokens WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT used_by FROM tokens WHERE account_id = @account_id AND id = ANY (@ids::text[]) AND used_by IS NOT NULL
 	UNION SELECT request_id FROM products WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM prices WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM disputes WHERE account_id = @account_id AND id = ANY (@ids::text[])
