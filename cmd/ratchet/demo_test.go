@@ -238,6 +238,9 @@ func TestDemo(t *testing.T) {
 		if len(first.pid) != 4 {
 			t.Errorf("the banner names %v", first.pid)
 		}
+		if said := first.out.String(); strings.Contains(said, "connection refused") {
+			t.Errorf("a part asked for another that was not there yet:\n%s", said)
+		}
 		original := first.mustCharge(t, "kept")
 		first.interrupt(t)
 		first.awaitAllGone(t)

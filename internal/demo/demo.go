@@ -220,23 +220,28 @@ func (d *demo) startParts(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	for _, part := range []struct {
-		child   **child
-		name    string
-		environ []string
-	}{
-		{&d.acquirer, "acquirer", d.environOf("acquirer")}, {&d.work, "work", d.environOf("work")},
-		{&d.serve, "serve", d.environOf("serve")}, {&d.shop, "shop", d.environOfShop()},
-	} {
-		child, err := startChild(d.console, part.name, program, d.dir.log(part.name), part.environ)
-		if err != nil {
-			return err
-		}
-		*part.child = child
+	start := func(name string, environ []string) (*child, error) {
+		return startChild(d.console, name, program, d.dir.log(name), environ)
 	}
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	err = answers(ctx, d.acquirer, "http://"+d.acquirerAddr+"/")
+	d.acquirer, err = start("acquirer", d.environOf("acquirer"))
+	if err != nil {
+		return err
+	}
+	err = answers(ctx, d.acquirer, "http://"+d.acquirerAddr+"/") // the worker complains where nobody does
+	if err != nil {
+		return err
+	}
+	d.work, err = start("work", d.environOf("work"))
+	if err != nil {
+		return err
+	}
+	d.serve, err = start("serve", d.environOf("serve"))
+	if err != nil {
+		return err
+	}
+	d.shop, err = start("shop", d.environOfShop())
 	if err != nil {
 		return err
 	}
