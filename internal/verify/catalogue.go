@@ -164,7 +164,7 @@ func compareGuards(expected, found []guard) (wrong []Violation) {
 		switch {
 		case !ok:
 			wrong = append(wrong, Violation{g.object(), "the schema has lost it"})
-		case definition != g.Definition:
+		case flat(definition) != flat(g.Definition):
 			wrong = append(wrong, Violation{g.object(), fmt.Sprintf("is now %q, should be %q", definition, g.Definition)})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/verify"
 )
 
 // restored is what somebody has after a disaster: a new database, filled from a
@@ -46,6 +47,20 @@ func restoredOn(t *testing.T, db, beside *pgtest.DB) *pgxpool.Pool {
 	}
 	t.Cleanup(pool.Close)
 	return pool
+}
+
+// Whoever has restored a dump proves it with "ratchet verify" before anything is started on it.
+func TestARestoredSecondLineOfDefenceIsTheSame(t *testing.T) {
+	t.Parallel()
+	report, err := verify.Run(t.Context(), verify.Config{Pool: restored(t, pgtest.New(t)), AllowEmpty: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range report.Checks {
+		for _, v := range check.Violations {
+			t.Errorf("%s: %s %s", check.Rule, v.Object, v.Wrong)
+		}
+	}
 }
 
 // emptyDatabase makes one beside db, on the same server: roles belong to
