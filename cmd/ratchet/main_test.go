@@ -121,6 +121,7 @@ func TestCommandLine(t *testing.T) {
 		"an account without a name":      {args: []string{"accounts", "create"}, says: "--name is missing"},
 		"a limit that is no number":      {args: []string{"serve"}, env: []string{"RATCHET_KEY_RATE=many"}, says: "RATCHET_KEY_RATE=many"},
 		"a limit below nothing":          {args: []string{"work", "--breaker-pause", "-1s"}, says: "--breaker-pause must not be negative"},
+		"an acquirer without http://":    {args: []string{"work", "--acquirer-url", "acquirer:8090"}, says: "no address such as http://127.0.0.1:8090"},
 		"a dashboard open to the network": {args: []string{"serve", "--addr", "0.0.0.0:0", "--dashboard", "on"}, says: "RATCHET_DASHBOARD_PASSWORD",
 			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x"}},
 		"a demo that the network reaches": {args: []string{"demo", "--addr", "0.0.0.0:0"}, says: "--lan"},

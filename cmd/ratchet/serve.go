@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"time"
 
@@ -143,6 +144,9 @@ func acquirerFlag(cmd *cobra.Command, url *string) {
 
 // join fills in what all processes of an installation share.
 func join(c *process.Config, acquirerURL string, log *slog.Logger) (err error) {
+	if u, err := url.Parse(acquirerURL); err != nil || u.Host == "" {
+		return usagef("--acquirer-url %s is no address such as http://127.0.0.1:8090", acquirerURL)
+	}
 	s := given()
 	if c.DatabaseURL, err = s.databaseURL(); err != nil {
 		return err
