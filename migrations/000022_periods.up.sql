@@ -117,7 +117,7 @@ $$;
 -- time, are there to fill it. The caller knows that none made before it can still come.
 -- The lock is the one payouts take: no two close at once, and charges keep flowing.
 CREATE FUNCTION ledger_close_period(of_book bigint, before timestamptz, size integer) RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public AS $$ -- so that nobody can write a sum that is none
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$ -- so that nobody can write a sum that is none
 DECLARE
     begins timestamptz;
     ends   timestamptz;
@@ -151,7 +151,7 @@ CREATE INDEX payouts_by_time ON ledger_postings (book_id, created_at) WHERE kind
 -- covers. The selects in brackets are asked row by row, which no join here has to be:
 -- a book's sweeps grow for ever, a day's postings do not.
 CREATE OR REPLACE FUNCTION ledger_sweep(of_book bigint, posting text, into_payout text, request text) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     time   timestamptz;
     swept  timestamptz;
