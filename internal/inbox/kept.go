@@ -137,6 +137,9 @@ func (b *Inbox) ApplyDue(ctx context.Context) (tried int, err error) {
 		return 0, fmt.Errorf("find due messages: %w", err)
 	}
 	for n, k := range due {
+		if ctx.Err() != nil {
+			return n, nil // whoever looks next finds the rest
+		}
 		if err := b.try(ctx, k.message()); err != nil && !errors.Is(err, ErrContradiction) {
 			return n, err
 		}
