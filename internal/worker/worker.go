@@ -75,6 +75,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	var teller payments.Teller
 	var parts sync.WaitGroup
 	parts.Go(func() { <-ctx.Done(); stopRiver() })
 	every := func(name string, pause time.Duration, do round) {
@@ -96,7 +97,7 @@ func Run(ctx context.Context, c Config) error {
 	every("move payouts", payoutsEvery, func(ctx context.Context) (int, error) { return payments.MovePayouts(ctx, c.Engine, c.Pool) })
 	every("make daily payouts", dailyEvery, func(ctx context.Context) (int, error) { return payments.MakeDailyPayouts(ctx, c.Engine, c.Pool) })
 	every("set test clocks ready", clocksEvery, func(ctx context.Context) (int, error) { return payments.ReadyTestClocks(ctx, c.Engine, c.Pool) })
-	every("tell what is available", tellEvery, func(ctx context.Context) (int, error) { return payments.TellBalances(ctx, c.Engine, c.Pool) })
+	every("tell what is available", tellEvery, func(ctx context.Context) (int, error) { return teller.Tell(ctx, c.Engine, c.Pool) })
 	every("reconcile", reconcileEvery, c.reconcile)
 	parts.Wait()
 	completer.driving.Wait()

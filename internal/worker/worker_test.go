@@ -218,3 +218,16 @@ func TestSessionsThatArePaidKeepNoOtherFromExpiring(t *testing.T) {
 		t.Errorf("%d are expired, want that one", n)
 	}
 }
+
+// The first look is at everything, the next ones are at what has come since.
+func TestMoneyIsToldOfWheneverItBecomesAvailable(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.make(t, "/v1/charges", "amount=2000&currency=usd&source=tok_bypassPending")
+	s.make(t, "/v1/charges", "amount=2000&currency=eur&source=tok_visa") // not yet
+	s.work(t)
+	for n := range 3 {
+		s.eventually(t, "it is told", "SELECT (count(*) = $1::int)::int FROM events WHERE type = 'balance.available'", n+1)
+		s.make(t, "/v1/charges", "amount=2000&currency=eur&source=tok_bypassPending")
+	}
+}
