@@ -61,8 +61,6 @@ const (
 	// countEvery is how old the numbers about what is unfinished or waits are at most:
 	// about as often as somebody reads them.
 	countEvery = 15 * time.Second
-	// balanceEvery is seldom, because adding up the books reads all of them.
-	balanceEvery = 10 * time.Minute
 )
 
 // round is one turn of a part. It says how many things it did.
@@ -93,7 +91,7 @@ func Run(ctx context.Context, c Config) error {
 	every("prepare partitions", upkeepEvery, c.preparePartitions)
 	every("count unfinished", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countUnfinished(ctx, c.Pool) })
 	every("count what waits", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countQueues(ctx, c.Pool) })
-	every("balance the books", balanceEvery, func(ctx context.Context) (int, error) { return 0, gauges.balanceBooks(ctx, c.Pool) })
+	every("count differences", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countDifferences(ctx, c.Pool) })
 	every("move payouts", payoutsEvery, func(ctx context.Context) (int, error) { return payments.MovePayouts(ctx, c.Engine, c.Pool) })
 	every("make daily payouts", dailyEvery, func(ctx context.Context) (int, error) { return payments.MakeDailyPayouts(ctx, c.Engine, c.Pool) })
 	every("set test clocks ready", clocksEvery, func(ctx context.Context) (int, error) { return payments.ReadyTestClocks(ctx, c.Engine, c.Pool) })
