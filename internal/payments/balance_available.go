@@ -56,9 +56,6 @@ const balancesToTell = `WITH ` + withClocks + `, t AS MATERIALIZED (
 	WHERE m.key IS NOT NULL
 	LIMIT @limit`
 
-// patientTelling lets a look at all that ever became available end.
-const patientTelling = `SET LOCAL statement_timeout = '60s'`
-
 // Teller tells every merchant whose money has become available since he was told
 // last. It remembers until when it has looked. Forgetting that costs a look at
 // everything, and tells nobody twice.
@@ -79,9 +76,9 @@ func (t *Teller) Tell(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (d
 	if all {
 		t.looked = time.Time{}
 	}
-	found, err := t.find(ctx, db, began.Sub(t.looked))
+	found, err := patiently[untold](ctx, db, balancesToTell, pgx.StrictNamedArgs{"window": began.Sub(t.looked), "limit": atOnce})
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("look for money that has become available: %w", err)
 	}
 	done, err = each(ctx, found, func(d untold) error { return ask(ctx, e, TellBalance, d.task, d.Key, struct{}{}) })
 	if err != nil || done == atOnce {
@@ -98,22 +95,4 @@ func (t *Teller) Tell(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (d
 type untold struct {
 	task
 	Key string
-}
-
-func (t *Teller) find(ctx context.Context, db *pgxpool.Pool, window time.Duration) (found []untold, err error) {
-	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, patientTelling); err != nil {
-			return err
-		}
-		rows, err := tx.Query(ctx, balancesToTell, pgx.StrictNamedArgs{"window": window, "limit": atOnce})
-		if err != nil {
-			return err
-		}
-		found, err = pgx.CollectRows(rows, pgx.RowToStructByName[untold])
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look for money that has become available: %w", err)
-	}
-	return found, nil
 }

@@ -210,3 +210,21 @@ func jobs[T any](ctx context.Context, db *pgxpool.Pool, sql string) ([]T, error)
 	}
 	return found, nil
 }
+
+// bePatient lets a statement that may have much to read come to its end.
+const bePatient = `SET LOCAL statement_timeout = '60s'`
+
+func patiently[T any](ctx context.Context, db *pgxpool.Pool, sql string, args pgx.StrictNamedArgs) (found []T, err error) {
+	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, bePatient); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, sql, args)
+		if err != nil {
+			return err
+		}
+		found, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
+		return err
+	})
+	return found, err
+}
