@@ -169,3 +169,17 @@ func TestAnEndpointIsWokenOnce(t *testing.T) {
 	do(t, db, `UPDATE river.river_job SET state = 'running' WHERE scheduled_at <= now()`)
 	sweeps(3, "when the worker that had taken one is dead")
 }
+
+func TestWhoIsToldToStopHandsTheRestOn(t *testing.T) {
+	t.Parallel()
+	db, one, _ := waiting(t, 3)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if more, err := one.Deliver(stopped, shop); err != nil || !more {
+		t.Errorf("there is more: %t, %v", more, err)
+	}
+	var begun int
+	if err := db.QueryRow(t.Context(), `SELECT count(*) FROM webhook_attempts`).Scan(&begun); err != nil || begun != 0 {
+		t.Errorf("%d deliveries were begun, %v", begun, err)
+	}
+}
