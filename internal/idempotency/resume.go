@@ -48,7 +48,8 @@ type FlowVersion struct {
 }
 
 // What the caller drives for an account counts as its earlier turns: the places that
-// become free go round among the accounts, and not to the one with the most work.
+// become free go round among the accounts, and not to the one with the most work. Of
+// those whose turn it is, who has waited longest is first: nobody waits for ever.
 const resumeUnfinished = `
 	WITH ours AS (
 		SELECT r.account_id, count(*) AS turns FROM requests r WHERE r.state = 'running' AND r.owner = @owner GROUP BY r.account_id
@@ -62,7 +63,7 @@ const resumeUnfinished = `
 		SELECT r.account_id, r.id
 		FROM requests r JOIN fair USING (account_id, id)
 		WHERE r.state IN ('running', 'parked')
-		ORDER BY fair.turn
+		ORDER BY fair.turn, r.due_at NULLS FIRST
 		LIMIT @limit
 		FOR NO KEY UPDATE OF r SKIP LOCKED
 	)

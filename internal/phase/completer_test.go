@@ -113,6 +113,18 @@ func TestCompleter(t *testing.T) {
 		}
 	})
 
+	t.Run("of two accounts the one that has waited longer is first", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p := s.process()
+		p.parks(account, "a")
+		p.parks("acct_zz", "d")
+		s.exec("UPDATE requests SET due_at = due_at - interval '1 second' WHERE account_id = 'acct_zz'")
+		if accounts := p.takes(1); !slices.Equal(accounts, []string{"acct_zz"}) {
+			t.Errorf("the next place went to %v", accounts)
+		}
+	})
+
 	t.Run("it leaves a version it does not know to others, and a retry there hears 503", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
