@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
+	"github.com/ratchet-pay/ratchet/internal/ledger"
 	"github.com/ratchet-pay/ratchet/internal/logline"
 	"github.com/ratchet-pay/ratchet/internal/payments"
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -54,10 +55,12 @@ const (
 	clocksEvery    = time.Second
 	tellEvery      = 2 * time.Second
 	reconcileEvery = time.Hour
-	expireEvery    = 5 * time.Second
-	expireAtOnce   = 100
-	upkeepEvery    = time.Hour
-	monthsAhead    = 3
+	// closeEvery bounds how many postings a balance adds up one by one.
+	closeEvery   = 30 * time.Second
+	expireEvery  = 5 * time.Second
+	expireAtOnce = 100
+	upkeepEvery  = time.Hour
+	monthsAhead  = 3
 	// countEvery is how old the numbers about what is unfinished or waits are at most:
 	// about as often as somebody reads them.
 	countEvery = 15 * time.Second
@@ -75,6 +78,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	var teller payments.Teller
 	var parts sync.WaitGroup
+	// At once, and not when the slowest part has ended: jobs are for whoever stays.
 	parts.Go(func() { <-ctx.Done(); stopRiver() })
 	every := func(name string, pause time.Duration, do round) {
 		parts.Go(func() { c.repeat(ctx, name, pause, do) })
@@ -96,6 +100,7 @@ func Run(ctx context.Context, c Config) error {
 	every("make daily payouts", dailyEvery, func(ctx context.Context) (int, error) { return payments.MakeDailyPayouts(ctx, c.Engine, c.Pool) })
 	every("set test clocks ready", clocksEvery, func(ctx context.Context) (int, error) { return payments.ReadyTestClocks(ctx, c.Engine, c.Pool) })
 	every("tell what is available", tellEvery, func(ctx context.Context) (int, error) { return teller.Tell(ctx, c.Engine, c.Pool) })
+	every("close periods of books", closeEvery, ledger.NewCloser(c.Pool).Close)
 	every("reconcile", reconcileEvery, c.reconcile)
 	parts.Wait()
 	completer.driving.Wait()

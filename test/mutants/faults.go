@@ -304,6 +304,16 @@ func (in CreateChargeParams) captures()`}},
 		pkg: schemaTest, test: "TestPayoutsRacingForOneBalance/8 at once take out what was available and never a unit more",
 	},
 	{
+		name:  "a period is closed while a posting of its time is under way",
+		edits: []edit{{"internal/ledger/period.go", "\tcase now.Oldest < c.noted.XID:\n\t\treturn time.Time{}, nil\n", ""}},
+		pkg:   schemaTest, test: "TestNoPeriodIsClosedOverAPostingUnderWay",
+	},
+	{
+		name:  "a balance forgets what matures within a period",
+		edits: []edit{{"migrations/000022_periods.up.sql", "p.matures_from <= at AND p.matures_until > at", "false"}},
+		pkg:   schemaTest, test: "TestClosedPeriodsChangeNoBalance",
+	},
+	{
 		name:  "an intent may succeed twice, says the table",
 		edits: []edit{{"migrations/000005_charges.up.sql", "an_intent_is_paid_once ON charges (", "an_intent_is_paid_once ON charges (id, "}},
 		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a second charge that pays an intent",
