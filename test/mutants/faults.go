@@ -186,6 +186,11 @@ func (in CreateChargeParams) captures()`}},
 		pkg: phaseTest, test: "TestCompleter/it leaves alone what a live process drives, however slowly",
 	},
 	{
+		name:  "the completer's next place goes to whoever has the most work",
+		edits: []edit{{resume, "coalesce(o.turns, 0) + row_number()", "row_number()"}},
+		pkg:   phaseTest, test: "TestCompleter/nor does what is driven for it already",
+	},
+	{
 		name: "the reaper does not look at the state",
 		edits: []edit{{"internal/idempotency/reap.go",
 			"WHERE r.state = 'finished' AND r.expires_at < clock_timestamp()", "WHERE coalesce(r.expires_at, r.created_at + interval '30 days') < clock_timestamp()"}},
