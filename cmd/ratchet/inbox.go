@@ -44,11 +44,7 @@ func inboxListCommand() *cobra.Command {
 				return err
 			}
 			defer pool.Close()
-			states := []string{inbox.Waiting, inbox.SetAside}
-			if all {
-				states = append(states, inbox.Applied)
-			}
-			found, err := inbox.List(cmd.Context(), pool, states, true, limit)
+			found, err := inbox.List(cmd.Context(), pool, all, limit)
 			if err != nil {
 				return err
 			}

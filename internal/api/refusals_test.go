@@ -209,6 +209,7 @@ var chargeRefusals = []refused{
 	{"metadata that is a hash", charge("metadata[k][l]=v"), 400, fault{Type: invalid, Param: "metadata[k]"}},
 	{"a bad email address", charge("receipt_email=nobody"), 400, fault{Type: invalid, Code: "email_invalid", Param: "receipt_email"}},
 	{"a descriptor of 23 characters", charge("statement_descriptor=" + strings.Repeat("x", 23)), 400, fault{Type: invalid, Param: "statement_descriptor"}},
+	{"a descriptor of four characters", charge("statement_descriptor=Shop"), 400, fault{Type: invalid, Param: "statement_descriptor"}},
 	{"a descriptor with a quote", charge("statement_descriptor=Jenny's"), 400, fault{Type: invalid, Param: "statement_descriptor"}},
 	{"a descriptor of digits", charge("statement_descriptor_suffix=123"), 400, fault{Type: invalid, Param: "statement_descriptor_suffix"}},
 	{"a path to expand of five names", charge("expand[]=a.b.c.d.e"), 400, fault{Type: invalid, Code: "property_expansion_max_depth"}},

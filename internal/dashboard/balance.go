@@ -39,14 +39,11 @@ type halves struct {
 }
 
 const selectHalves = `
-	WITH t AS MATERIALIZED (SELECT account_time(@account_id, @livemode) AS now) -- one look at the clock, and not one for every posting
-	SELECT b.currency, ledger_available(b.id) AS available,
-	       coalesce((SELECT sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount WHEN l.debit = 'merchant_balance' THEN -l.amount ELSE 0 END)
-	                   FROM ledger_legs l WHERE l.book_id = b.id), 0)::bigint AS total,
-	       coalesce((SELECT sum(CASE WHEN l.credit = 'payouts_in_transit' THEN l.amount ELSE -l.amount END)
-	                   FROM ledger_legs l WHERE l.book_id = b.id AND 'payouts_in_transit' IN (l.credit, l.debit)), 0)::bigint AS in_transit,
-	       (SELECT min(p.available_on) FROM ledger_postings p WHERE p.book_id = b.id AND p.available_on > t.now) AS next
-	FROM ledger_books b CROSS JOIN t
+	WITH t AS MATERIALIZED (SELECT account_time(@account_id, @livemode) AS now) -- one look at the clock, and not one for every book
+	SELECT b.currency, m.available, m.pending,
+	       coalesce((SELECT sum(s.credit - s.debit)::bigint FROM ledger_totals s WHERE s.book_id = b.id AND s.account = 'payouts_in_transit'), 0) AS in_transit,
+	       (SELECT min(p.available_on) FROM ledger_postings p WHERE p.book_id = b.id AND p.kind = 'charge' AND p.available_on > t.now) AS next
+	FROM ledger_books b CROSS JOIN t CROSS JOIN LATERAL ledger_balance(b.id, t.now) m
 	WHERE b.account_id = @account_id AND b.livemode = @livemode
 	ORDER BY b.currency`
 

@@ -32,7 +32,7 @@ type proof struct {
 const selectProof = `
 	SELECT (SELECT count(*) FROM accounts a JOIN charges c ON c.account_id = a.id AND c.id >= @first AND c.status = 'succeeded') AS today,
 	       (SELECT count(*) FROM takeovers WHERE was = 'running') AS survived,
-	       (SELECT coalesce(sum(e.amount), 0)::bigint FROM ledger_entries e) AS difference,
+	       (SELECT coalesce(sum(t.debit - t.credit), 0)::bigint FROM ledger_totals t) AS difference,
 	       (SELECT count(*) FROM ledger_books) AS currencies`
 
 // A second generation of a key is only made when the first is proven unused.
@@ -42,7 +42,7 @@ const selectRenewed = `
 	WHERE (account_id, request_id, phase) IN (SELECT account_id, request_id, phase FROM calls WHERE generation > 1 ORDER BY asked_at DESC LIMIT 20)
 	GROUP BY account_id, request_id, phase`
 
-// facts keeps a proof for a moment: it reads all books.
+// facts keeps a proof for a moment: it adds up all books.
 type facts struct {
 	pool     *pgxpool.Pool
 	acquirer *acquirer.Client

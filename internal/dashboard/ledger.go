@@ -37,13 +37,10 @@ func (t sums) Side() string {
 }
 
 const selectSums = `
-	SELECT b.currency, e.account::text AS account,
-	       coalesce(sum(e.amount) FILTER (WHERE e.amount > 0), 0)::bigint AS debit, coalesce(-sum(e.amount) FILTER (WHERE e.amount < 0), 0)::bigint AS credit,
-	       count(*) FILTER (WHERE e.amount > 0) AS debits, count(*) FILTER (WHERE e.amount < 0) AS credits
-	FROM ledger_books b JOIN ledger_entries e ON e.book_id = b.id
-	WHERE b.account_id = @account_id AND b.livemode = @livemode
-	GROUP BY b.currency, e.account
-	ORDER BY b.currency, e.account`
+	SELECT currency, account::text AS account, debit, credit, debits, credits
+	FROM ledger_totals
+	WHERE account_id = @account_id AND livemode = @livemode
+	ORDER BY currency, ledger_totals.account`
 
 // entry is one side of one leg.
 type entry struct {
@@ -56,18 +53,18 @@ type entry struct {
 	Source    string
 }
 
-// The newest of each account and side: as many as a T has room for.
+// The newest of each account and side: as many as a T has room for. A side that
+// never had one is not looked for, which would take reading the whole book.
 const selectNewest = `
-	SELECT t.posting_id, b.currency, a.account::text AS account, s.side, t.amount, t.kind, t.source
-	FROM ledger_books b
-	CROSS JOIN unnest(enum_range(NULL::ledger_account)) a (account)
-	CROSS JOIN (VALUES ('debit'), ('credit')) s (side)
+	SELECT e.posting_id, t.currency, t.account::text AS account, s.side, e.amount, e.kind, e.source
+	FROM ledger_totals t
+	CROSS JOIN LATERAL (VALUES ('debit', t.debits), ('credit', t.credits)) s (side, entries)
 	CROSS JOIN LATERAL (
 		SELECT l.posting_id, l.amount, p.kind, p.source
 		FROM ledger_legs l JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id
-		WHERE l.book_id = b.id AND CASE s.side WHEN 'debit' THEN l.debit ELSE l.credit END = a.account
-		ORDER BY l.posting_id DESC, l.leg LIMIT 6) t
-	WHERE b.account_id = @account_id AND b.livemode = @livemode AND b.currency = @currency`
+		WHERE l.book_id = t.book_id AND CASE s.side WHEN 'debit' THEN l.debit ELSE l.credit END = t.account
+		ORDER BY l.posting_id DESC, l.leg LIMIT least(s.entries, 6)) e
+	WHERE t.account_id = @account_id AND t.livemode = @livemode AND t.currency = @currency`
 
 // line is what one posting did to one account.
 type line struct {

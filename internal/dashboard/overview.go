@@ -29,21 +29,20 @@ const selectVolume = `
 	GROUP BY 1, 2 ORDER BY 1, 2`
 
 const selectBalances = `
-	SELECT b.currency, ledger_available(b.id) AS available,
-	       coalesce((SELECT sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount WHEN l.debit = 'merchant_balance' THEN -l.amount ELSE 0 END)
-	                   FROM ledger_legs l WHERE l.book_id = b.id), 0)::bigint AS total
-	FROM ledger_books b
+	WITH t AS MATERIALIZED (SELECT account_time(@account_id, @livemode) AS now)
+	SELECT b.currency, m.available, m.pending
+	FROM ledger_books b CROSS JOIN t CROSS JOIN LATERAL ledger_balance(b.id, t.now) m
 	WHERE b.account_id = @account_id AND b.livemode = @livemode
 	ORDER BY b.currency`
 
 type balance struct {
 	Currency  string
 	Available int64
-	Total     int64
+	Pending   int64 // will be available later
 }
 
-// Pending is what will be available later.
-func (b balance) Pending() int64 { return b.Total - b.Available }
+// Total is what the merchant's account in the ledger says.
+func (b balance) Total() int64 { return b.Available + b.Pending }
 
 type overviewPage struct {
 	Proof     proof

@@ -47,10 +47,15 @@ type FlowVersion struct {
 	Version int16
 }
 
+// What the caller drives for an account counts as its earlier turns: the places that
+// become free go round among the accounts, and not to the one with the most work. Of
+// those whose turn it is, who has waited longest is first: nobody waits for ever.
 const resumeUnfinished = `
-	WITH fair AS (
-		SELECT r.account_id, r.id, row_number() OVER (PARTITION BY r.account_id ORDER BY r.due_at, r.id) AS turn
-		FROM requests r
+	WITH ours AS (
+		SELECT r.account_id, count(*) AS turns FROM requests r WHERE r.state = 'running' AND r.owner = @owner GROUP BY r.account_id
+	), fair AS (
+		SELECT r.account_id, r.id, coalesce(o.turns, 0) + row_number() OVER (PARTITION BY r.account_id ORDER BY r.due_at, r.id) AS turn
+		FROM requests r LEFT JOIN ours o USING (account_id)
 		WHERE r.state IN ('running', 'parked', 'held')
 		  AND (r.state = 'parked' AND r.due_at <= clock_timestamp() OR r.state = 'running' AND NOT ` + driven + `)
 		  AND (r.flow, r.version) IN (SELECT * FROM unnest(@flows::text[], @versions::smallint[]))
@@ -58,7 +63,7 @@ const resumeUnfinished = `
 		SELECT r.account_id, r.id
 		FROM requests r JOIN fair USING (account_id, id)
 		WHERE r.state IN ('running', 'parked')
-		ORDER BY fair.turn
+		ORDER BY fair.turn, r.due_at NULLS FIRST
 		LIMIT @limit
 		FOR NO KEY UPDATE OF r SKIP LOCKED
 	)
@@ -69,8 +74,9 @@ const resumeUnfinished = `
 	RETURNING ` + requestColumns
 
 // ResumeUnfinished takes over up to limit requests that are due or whose driver
-// is dead, of the flows the process knows, first the first of every account:
-// one account's thousand parked requests do not make another's one wait.
+// is dead, of the flows the process knows, first those of the accounts for which it
+// drives the fewest: one account's thousand parked requests do not make another's
+// one wait.
 func ResumeUnfinished(ctx context.Context, db Reader, known []FlowVersion, owner string, limit int) ([]*Request, error) {
 	flows, versions := make([]string, 0, len(known)), make([]int16, 0, len(known))
 	for _, k := range known {

@@ -55,10 +55,13 @@ const selectKept = `
 const (
 	keptByID = selectKept + ` WHERE m.source = @source AND m.event_id = @event_id`
 
+	// The names of the few that somebody has to look at come from two indexes. As one
+	// condition on a message, they would cost reading all that were ever applied.
 	listKept = selectKept + `
-	WHERE m.state = ANY (@states::text[])
-	   OR @contradicted AND EXISTS (SELECT FROM inbox_contradictions c WHERE c.source = m.source AND c.event_id = m.event_id)
-	ORDER BY m.received_at LIMIT @limit`
+	JOIN (SELECT source, event_id FROM inbox WHERE state <> 'applied'
+	      UNION SELECT source, event_id FROM inbox_contradictions) wanted USING (source, event_id)` + inOrder
+	listAll = selectKept + inOrder
+	inOrder = ` ORDER BY m.received_at LIMIT @limit`
 
 	dueKept = selectKept + ` WHERE m.state = 'waiting' AND m.due_at <= clock_timestamp() ORDER BY m.due_at LIMIT @limit`
 )
@@ -83,10 +86,14 @@ type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// List reads messages in any of some states, and where contradicted is set those
-// that were contradicted as well, in the order they came.
-func List(ctx context.Context, db Querier, states []string, contradicted bool, limit int) ([]Kept, error) {
-	rows, err := db.Query(ctx, listKept, pgx.StrictNamedArgs{"states": states, "contradicted": contradicted, "limit": limit})
+// List reads the messages that wait, are set aside, or were contradicted, in the
+// order they came: and with all, those that were applied, too.
+func List(ctx context.Context, db Querier, all bool, limit int) ([]Kept, error) {
+	sql := listKept
+	if all {
+		sql = listAll
+	}
+	rows, err := db.Query(ctx, sql, pgx.StrictNamedArgs{"limit": limit})
 	if err != nil {
 		return nil, fmt.Errorf("list messages: %w", err)
 	}
@@ -137,6 +144,9 @@ func (b *Inbox) ApplyDue(ctx context.Context) (tried int, err error) {
 		return 0, fmt.Errorf("find due messages: %w", err)
 	}
 	for n, k := range due {
+		if ctx.Err() != nil {
+			return n, nil // whoever looks next finds the rest
+		}
 		if err := b.try(ctx, k.message()); err != nil && !errors.Is(err, ErrContradiction) {
 			return n, err
 		}

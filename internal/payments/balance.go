@@ -175,19 +175,11 @@ type sourceTypes struct {
 
 // Pending and available are two halves of one sum, split by time: no job moves
 // money from the one to the other.
-const sumBalance = `
-	WITH t AS MATERIALIZED (SELECT account_time(@account_id, @livemode) AS now) -- one look at the clock for both halves
-	SELECT b.currency,
-	       coalesce(sum(m.amount) FILTER (WHERE m.available_on <= t.now), 0)::bigint AS available,
-	       coalesce(sum(m.amount) FILTER (WHERE m.available_on > t.now), 0)::bigint AS pending
-	FROM ledger_books b
-	CROSS JOIN t
-	LEFT JOIN LATERAL (
-		SELECT p.available_on, CASE WHEN l.credit = 'merchant_balance' THEN l.amount ELSE -l.amount END AS amount
-		FROM ledger_legs l JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id
-		WHERE l.book_id = b.id AND 'merchant_balance' IN (l.debit, l.credit)) m ON true
+const selectBalance = `
+	WITH t AS MATERIALIZED (SELECT account_time(@account_id, @livemode) AS now) -- one look at the clock for all books
+	SELECT b.currency, m.available, m.pending
+	FROM ledger_books b CROSS JOIN t CROSS JOIN LATERAL ledger_balance(b.id, t.now) m
 	WHERE b.account_id = @account_id AND b.livemode = @livemode
-	GROUP BY b.currency
 	ORDER BY b.currency`
 
 // RetrieveBalanceParams are the parameters of GET /v1/balance.
@@ -198,9 +190,9 @@ type RetrieveBalanceParams struct {
 // RetrieveBalance answers GET /v1/balance: what the merchant can have paid out
 // now, and what is still pending, per currency.
 func RetrieveBalance(ctx context.Context, db phase.Reader, v Viewer, in RetrieveBalanceParams) (any, error) {
-	rows, err := db.Query(ctx, sumBalance, v.args())
+	rows, err := db.Query(ctx, selectBalance, v.args())
 	if err != nil {
-		return nil, fmt.Errorf("sum balance: %w", err)
+		return nil, fmt.Errorf("read balance: %w", err)
 	}
 	type sums struct {
 		Currency           string
@@ -208,7 +200,7 @@ func RetrieveBalance(ctx context.Context, db phase.Reader, v Viewer, in Retrieve
 	}
 	books, err := pgx.CollectRows(rows, pgx.RowToStructByName[sums])
 	if err != nil {
-		return nil, fmt.Errorf("sum balance: %w", err)
+		return nil, fmt.Errorf("read balance: %w", err)
 	}
 	if len(books) == 0 {
 		account, err := one[Account](ctx, db, accountByID, pgx.StrictNamedArgs{"id": v.AccountID})

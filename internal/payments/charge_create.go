@@ -133,6 +133,8 @@ func checkDescriptors(descriptors ...*string) error {
 		case d == nil:
 		case strings.ContainsAny(*d, `<>\'"*`):
 			return apierror.Invalid(param, "The statement descriptor cannot contain the characters: <, >, \\, ', \", *.")
+		case i == 0 && len(*d) < 5:
+			return apierror.Invalid(param, "The statement descriptor must be at least 5 characters.")
 		case !strings.ContainsFunc(*d, isLetter):
 			return apierror.Invalid(param, "The statement descriptor must contain at least one letter.")
 		}

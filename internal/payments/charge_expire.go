@@ -82,14 +82,14 @@ func ExpireLapsed(ctx context.Context, e *phase.Engine) (tried int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, w := range lapsed {
-		failed := w.expire(ctx, e)
+	return each(ctx, lapsed, func(w whose) error {
+		err := w.expire(ctx, e)
 		var elsewhere *apierror.Error // somebody else does it, or the engine goes on with it later
-		if !errors.As(failed, &elsewhere) {
-			err = errors.Join(err, failed) // and on to the next: one that always fails must not keep the others
+		if errors.As(err, &elsewhere) {
+			return nil
 		}
-	}
-	return len(lapsed), err
+		return err
+	})
 }
 
 // canceledByTime is the cancellation_reason of an intent whose hold has lapsed. No

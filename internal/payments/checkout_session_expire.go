@@ -83,11 +83,15 @@ type dueSession struct {
 	idempotency.Merchant
 }
 
+// A session that is being paid, or its card set up, is not among those that are
+// looked at: a hundred of them would keep all that are behind them.
 const dueSessions = `
 	SELECT s.account_id, s.livemode, s.id, ` + merchantColumns + `,
 	       account_ahead(s.account_id, s.livemode) AS ahead
 	FROM checkout_sessions s JOIN accounts a ON a.id = s.account_id
 	WHERE s.status = 'open' AND s.expires_at <= now()
+	  AND NOT EXISTS (SELECT FROM payment_intents p WHERE p.account_id = s.account_id AND p.id = s.payment_intent_id AND p.busy_with IS NOT NULL)
+	  AND NOT EXISTS (SELECT FROM setup_intents i WHERE i.account_id = s.account_id AND i.id = s.setup_intent_id AND i.busy_with IS NOT NULL)
 	ORDER BY s.expires_at LIMIT @limit`
 
 // ExpireDueSessions expires the sessions whose time is over, at most limit of
@@ -104,16 +108,17 @@ func ExpireDueSessions(ctx context.Context, e *phase.Engine, limit int) (expired
 	if err != nil {
 		return 0, fmt.Errorf("look for sessions to expire: %w", err)
 	}
-	for _, s := range due {
-		failed := serveJob(ctx, e, ExpireCheckoutSession, s.call(), ExpireCheckoutSessionParams{ID: s.ID})
+	_, err = each(ctx, due, func(s dueSession) error {
+		err := serveJob(ctx, e, ExpireCheckoutSession, s.call(), ExpireCheckoutSessionParams{ID: s.ID})
 		var refused *apierror.Error
 		switch {
-		case failed == nil:
+		case err == nil:
 			expired++
-		case !errors.As(failed, &refused) || refused.Status >= http.StatusInternalServerError:
-			err = errors.Join(err, fmt.Errorf("expire %s: %w", s.ID, failed)) // and on to the next, which may do better
+		case !errors.As(err, &refused) || refused.Status >= http.StatusInternalServerError:
+			return fmt.Errorf("expire %s: %w", s.ID, err)
 		}
-	}
+		return nil
+	})
 	return expired, err
 }
 

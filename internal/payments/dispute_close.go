@@ -93,6 +93,8 @@ func acceptDispute(ctx context.Context, slip phase.Slip, s *disputeState) (err e
 	return err
 }
 
+// closeDispute writes down that the bank has it. A decision that was told
+// meanwhile stands: it is told, and its money booked, once.
 func closeDispute(ctx context.Context, tx *phase.Tx, paths form.Expand, s *disputeState) (phase.Outcome, error) {
 	dispute, err := lockedDispute(ctx, tx, s.ID)
 	if err != nil {
@@ -103,6 +105,10 @@ func closeDispute(ctx context.Context, tx *phase.Tx, paths form.Expand, s *dispu
 	if !s.Answer.Approved {
 		dispute.change(tx, status)
 		return phase.Refuse(dispute.ID, apierror.Invalid("", "Dispute %s could not be closed: %s", dispute.ID, s.Answer.Message)), nil
+	}
+	if dispute.isClosed() {
+		dispute.change(tx, status)
+		return replyWithDispute(ctx, tx, paths, dispute)
 	}
 	dispute.Status = disputeLost
 	if dispute.isInquiry() {

@@ -105,14 +105,15 @@ func MovePayouts(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (done i
 		ID, Status string
 	}
 	found, err := jobs[due](ctx, db, payoutsDue)
-	for _, p := range found {
-		if p.Status == payoutPending {
-			err = errors.Join(err, ask(ctx, e, DepartPayout, p.task, "departure of "+p.ID, payoutID{p.ID}))
-		} else {
-			err = errors.Join(err, ask(ctx, e, ArrivePayout, p.task, "arrival of "+p.ID, payoutID{p.ID}))
-		}
+	if err != nil {
+		return 0, err
 	}
-	return len(found), err
+	return each(ctx, found, func(p due) error {
+		if p.Status == payoutPending {
+			return ask(ctx, e, DepartPayout, p.task, "departure of "+p.ID, payoutID{p.ID})
+		}
+		return ask(ctx, e, ArrivePayout, p.task, "arrival of "+p.ID, payoutID{p.ID})
+	})
 }
 
 // The sum over a book comes last: it is the only part that costs anything, and once
@@ -143,11 +144,13 @@ func MakeDailyPayouts(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (d
 		Day      time.Time
 	}
 	found, err := jobs[due](ctx, db, dailyPayoutsDue)
-	for _, d := range found {
-		key := fmt.Sprintf("payout of %s on %s", d.Currency, d.Day.Format(time.DateOnly))
-		err = errors.Join(err, ask(ctx, e, PayOutDaily, d.task, key, dailyPayout{d.Currency, d.Day}))
+	if err != nil {
+		return 0, err
 	}
-	return len(found), err
+	return each(ctx, found, func(d due) error {
+		key := fmt.Sprintf("payout of %s on %s", d.Currency, d.Day.Format(time.DateOnly))
+		return ask(ctx, e, PayOutDaily, d.task, key, dailyPayout{d.Currency, d.Day})
+	})
 }
 
 // A clock is ready when every process knows of its new time (they remember for
@@ -174,9 +177,24 @@ func ReadyTestClocks(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (do
 		AdvancedAt time.Time
 	}
 	found, err := jobs[due](ctx, db, clocksToSetReady)
-	for _, c := range found {
+	if err != nil {
+		return 0, err
+	}
+	return each(ctx, found, func(c due) error {
 		key := fmt.Sprintf("%s is ready after %d", c.ID, c.AdvancedAt.UnixMicro())
-		err = errors.Join(err, ask(ctx, e, SetTestClockReady, c.task, key, clockID{c.ID}))
+		return ask(ctx, e, SetTestClockReady, c.task, key, clockID{c.ID})
+	})
+}
+
+// each does one thing after the other, and says how many it has begun. One that
+// fails does not keep the others. When ctx ends, the one under way is finished, and
+// the rest is left for whoever looks next: all of it is found again.
+func each[T any](ctx context.Context, found []T, do func(T) error) (done int, err error) {
+	for done, one := range found {
+		if ctx.Err() != nil {
+			return done, err
+		}
+		err = errors.Join(err, do(one))
 	}
 	return len(found), err
 }
@@ -191,4 +209,22 @@ func jobs[T any](ctx context.Context, db *pgxpool.Pool, sql string) ([]T, error)
 		return nil, fmt.Errorf("look for what is due: %w", err)
 	}
 	return found, nil
+}
+
+// bePatient lets a statement that may have much to read come to its end.
+const bePatient = `SET LOCAL statement_timeout = '60s'`
+
+func patiently[T any](ctx context.Context, db *pgxpool.Pool, sql string, args pgx.StrictNamedArgs) (found []T, err error) {
+	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, bePatient); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, sql, args)
+		if err != nil {
+			return err
+		}
+		found, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
+		return err
+	})
+	return found, err
 }

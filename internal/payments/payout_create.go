@@ -144,9 +144,13 @@ func askBank(ctx context.Context, slip phase.Slip, s *payoutState) (err error) {
 }
 
 // settlePayout writes down what the bank answered. Money that it did not take is
-// available again.
+// available again. The payout is read anew: its metadata may have changed while
+// the bank was asked.
 func settlePayout(ctx context.Context, tx *phase.Tx, paths form.Expand, s *payoutState) (phase.Outcome, error) {
-	payout := s.Payout
+	payout, err := lockedPayout(ctx, tx, s.Payout.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
 	payout.Status = payoutPending
 	var known []any
 	if s.Answer.Approved {
@@ -162,7 +166,7 @@ func settlePayout(ctx context.Context, tx *phase.Tx, paths form.Expand, s *payou
 		emit(tx, "payout.failed", payout.ID, payout.wire(), nil)
 	}
 	payout.move(tx, payoutNew)
-	return replyWithPayout(ctx, tx, paths, &payout, known...)
+	return replyWithPayout(ctx, tx, paths, payout, known...)
 }
 
 // comesBack books the money of a payout that was not paid as available again,

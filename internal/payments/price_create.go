@@ -3,6 +3,7 @@ package payments
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/form"
@@ -110,8 +111,9 @@ func (c *Cost) check(at string) (err error) {
 	case c.UnitAmount != nil && c.UnitAmountDecimal != nil:
 		return apierror.Invalid("", "You may only specify one of these parameters: unit_amount, unit_amount_decimal.").WithCode("parameters_exclusive")
 	case c.UnitAmountDecimal != nil:
-		whole, err := strconv.ParseInt(*c.UnitAmountDecimal, 10, 64)
-		if err != nil || whole < 0 {
+		integer, fraction, _ := strings.Cut(*c.UnitAmountDecimal, ".") // Stripe's SDKs send 19 as "19.0000"
+		whole, err := strconv.ParseInt(integer, 10, 64)
+		if err != nil || whole < 0 || strings.Trim(fraction, "0") != "" {
 			return apierror.Invalid(nested(at, "unit_amount_decimal"), "Invalid decimal: %s. This installation takes whole minor units only.", form.Quote(*c.UnitAmountDecimal)).
 				WithCode("parameter_invalid_integer")
 		}

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 type shop struct {
 	db     *pgtest.DB
 	sim    *acquirertest.Sim
+	config process.Config
 	server *httptest.Server
 	key    string
 }
@@ -37,8 +38,9 @@ func openShop(t *testing.T) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := process.NewAPI(t.Context(), process.Config{
-		DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), Log: slog.New(slog.DiscardHandler), MaxConns: 16})
+	config := process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), NotificationSecret: sim.Secret(),
+		Log: slog.New(slog.DiscardHandler), MaxConns: 16}
+	p, err := process.NewAPI(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,16 +52,18 @@ func openShop(t *testing.T) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shop{db: db, sim: sim, server: httptest.NewServer(p.Handler), key: key}
+	s := &shop{db: db, sim: sim, config: config, server: httptest.NewServer(p.Handler), key: key}
 	t.Cleanup(s.server.Close)
 	return s
 }
 
-// answer is what came back, as far as a race is decided by it.
+// answer is what came back, as far as a test is decided by it.
 type answer struct {
-	status int
-	ID     string
-	Error  struct{ Code, Message string }
+	status   int
+	ID       string
+	Status   string
+	Metadata map[string]string
+	Error    struct{ Code, Message string }
 }
 
 func (s *shop) post(t *testing.T, path, form string) answer {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/id"
 )
 
 // Difference is something in which the acquirer's settlement file and our books
@@ -24,17 +25,33 @@ type Difference struct {
 // what is still under way, so a day is reconciled an hour after it has ended.
 const besideDay = time.Hour
 
+// What the books say of a movement of money, found by the reference that a line of
+// the file has, or by its posting: either is a step into an index. All there is would
+// be every charge ever made.
+const (
+	bookedCharges = `SELECT account_id, id, 'charge' AS kind, acquirer_reference AS reference, amount_captured AS amount, currency FROM charges WHERE captured`
+	bookedRefunds = `SELECT account_id, id, 'refund', acquirer_reference, amount, currency FROM refunds WHERE kind = 'refund' AND status = 'succeeded'`
+	bookedPayouts = `SELECT account_id, id, 'payout', bank_reference, amount, currency FROM payouts WHERE amount > 0`
+	bookedRecalls = `SELECT account_id, id, 'recall', bank_reference, amount, currency FROM payouts WHERE amount > 0 AND (status = 'canceled' OR reversed_by IS NOT NULL)`
+
+	bookedOfLine = `(` + bookedCharges + ` AND m.ours = 'charge' AND acquirer_reference = m.name
+		UNION ALL ` + bookedRefunds + ` AND m.ours = 'refund' AND acquirer_reference = m.name
+		UNION ALL ` + bookedPayouts + ` AND m.ours = 'payout' AND bank_reference = m.name
+		UNION ALL ` + bookedRecalls + ` AND m.ours = 'recall' AND bank_reference = m.name)`
+
+	ofPosting       = ` AND account_id = k.account_id AND id = p.source AND balance_transaction = p.id`
+	bookedOfPosting = `(` + bookedCharges + ` AND p.kind = 'charge'` + ofPosting + `
+		UNION ALL ` + bookedRefunds + ` AND p.kind = 'refund'` + ofPosting + `
+		UNION ALL ` + bookedPayouts + ` AND p.kind = 'payout' AND bank_reference IS NOT NULL` + ofPosting + `)`
+)
+
 // The file's lines are compared with what we have booked at any time, and what we
-// have booked on the day with the lines of that day and an hour around it.
+// have booked on the day with the lines of that day and an hour around it. A
+// posting's id begins with its time, so a book's day is one piece of its index.
 const compareSettlement = `
 	WITH line AS (
 		SELECT * FROM unnest(@ats::timestamptz[], @keys::text[], @refs::text[], @auths::text[], @kinds::text[], @amounts::bigint[], @currencies::text[])
 			AS l (at, key, reference, auth, kind, amount, currency)
-	), booked (account_id, id, kind, reference, amount, currency, posting) AS (
-		SELECT account_id, id, 'charge', acquirer_reference, amount_captured, currency, balance_transaction FROM charges WHERE captured
-		UNION ALL SELECT account_id, id, 'refund', acquirer_reference, amount, currency, balance_transaction FROM refunds WHERE kind = 'refund' AND status = 'succeeded'
-		UNION ALL SELECT account_id, id, 'payout', bank_reference, amount, currency, balance_transaction FROM payouts WHERE amount > 0 AND bank_reference IS NOT NULL
-		UNION ALL SELECT account_id, id, 'recall', bank_reference, amount, currency, NULL FROM payouts WHERE amount > 0 AND (status = 'canceled' OR reversed_by IS NOT NULL)
 	), matched AS (
 		SELECT l.*, CASE WHEN l.kind IN ('sale', 'capture') THEN 'charge' ELSE l.kind END AS ours,
 		       CASE WHEN l.kind = 'refund' THEN l.reference ELSE l.auth END AS name
@@ -44,15 +61,15 @@ const compareSettlement = `
 	       CASE WHEN b.id IS NULL THEN 'the acquirer reports a ' || m.kind || ' of ' || m.amount || ' ' || m.currency || ' under ' || m.key || ', and nothing here says so'
 	            ELSE 'the acquirer reports a ' || m.kind || ' of ' || m.amount || ' ' || m.currency || ', and ' || b.id || ' says ' || b.amount || ' ' || b.currency END AS wrong
 	FROM matched m
-	LEFT JOIN booked b ON b.kind = m.ours AND b.reference = m.name
+	LEFT JOIN LATERAL ` + bookedOfLine + ` b ON true
 	LEFT JOIN calls c ON c.derived_key = m.key
 	WHERE m.at >= @from AND m.at < @to AND c.verdict IS DISTINCT FROM 'unknown'
 	  AND (b.id IS NULL OR (b.amount, b.currency) IS DISTINCT FROM (m.amount, m.currency))
 	UNION ALL
 	SELECT b.account_id, b.id, 'here is a ' || b.kind || ' of ' || b.amount || ' ' || b.currency || ', and the acquirer does not report it'
-	FROM booked b
-	JOIN ledger_books k ON k.account_id = b.account_id
-	JOIN ledger_postings p ON p.book_id = k.id AND p.id = b.posting AND p.created_at >= @from AND p.created_at < @to
+	FROM ledger_books k
+	JOIN ledger_postings p ON p.book_id = k.id AND p.id >= @first_id AND p.id < @last_id AND p.created_at >= @from AND p.created_at < @to
+	CROSS JOIN LATERAL ` + bookedOfPosting + ` b
 	WHERE NOT EXISTS (SELECT FROM matched m WHERE m.ours = b.kind AND m.name = b.reference)
 	UNION ALL
 	SELECT '', m.reference, 'the acquirer reports it ' || count(*) || ' times'
@@ -73,11 +90,7 @@ func Reconcile(ctx context.Context, db *pgxpool.Pool, client *acquirer.Client, d
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.Query(ctx, compareSettlement, settlementArgs(file, from, to))
-	if err != nil {
-		return nil, fmt.Errorf("compare the settlement file: %w", err)
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Difference])
+	found, err := patiently[Difference](ctx, db, compareSettlement, settlementArgs(file, from, to))
 	if err != nil {
 		return nil, fmt.Errorf("compare the settlement file: %w", err)
 	}
@@ -100,8 +113,11 @@ func settlementArgs(file []acquirer.SettlementLine, from, to time.Time) pgx.Stri
 		keys[i], refs[i], auths[i], kinds[i], currencies[i] = l.Key, l.Reference, l.Authorization, l.Kind, l.Currency
 	}
 	return pgx.StrictNamedArgs{"ats": ats, "keys": keys, "refs": refs, "auths": auths, "kinds": kinds, "amounts": amounts, "currencies": currencies,
-		"from": from, "to": to}
+		"from": from, "to": to, "first_id": postingAt(from.Add(-besideDay)), "last_id": postingAt(to.Add(besideDay))}
 }
+
+// postingAt is less than the ids of all postings made at that time or later.
+func postingAt(at time.Time) string { return "txn_" + id.EncodeTime(at) }
 
 // ReconcileYesterday is Reconcile for the last day whose file is complete.
 func ReconcileYesterday(ctx context.Context, db *pgxpool.Pool, client *acquirer.Client) ([]Difference, error) {

@@ -154,6 +154,15 @@ func findRefund(ctx context.Context, db phase.Reader, v Viewer, id string) (*Ref
 	return refund, err
 }
 
+// lockedRefund reads a refund for a change and keeps others from changing it.
+func lockedRefund(ctx context.Context, tx *phase.Tx, id string) (*Refund, error) {
+	refund, err := byID[Refund](ctx, tx, lockRefund, viewer(tx.Caller), id)
+	if err == nil && refund == nil {
+		err = apierror.NotFound("refund", "refund", id)
+	}
+	return refund, err
+}
+
 // findRefundOf finds a refund at its charge's address. At another charge's it is
 // not there.
 func findRefundOf(ctx context.Context, db phase.Reader, v Viewer, charge, id string) (*Refund, error) {

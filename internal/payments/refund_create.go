@@ -220,13 +220,17 @@ const returnReservation = `
 	WHERE account_id = @account_id AND id = @id`
 
 // settleRefund writes down what the acquirer answered and books the money. It
-// returns the charge, the refund and what else is new.
+// returns the charge, the refund and what else is new. The refund is read anew: its
+// metadata may have changed while the acquirer was asked.
 func settleRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *Refund, []any, error) {
 	charge, err := lockedCharge(ctx, tx, s.Refund.ChargeID)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	refund := s.Refund
+	refund, err := lockedRefund(ctx, tx, s.Refund.ID)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	if !s.Answer.Approved {
 		charge.AmountRefunded -= refund.Amount
 		tx.WriteOne(returnReservation, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": charge.ID, "amount": refund.Amount})
@@ -234,7 +238,7 @@ func settleRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *
 		refund.settle(tx)
 		emit(tx, "refund.created", refund.ID, refund.wire(), nil)
 		emit(tx, "refund.failed", refund.ID, refund.wire(), nil)
-		return charge, &refund, []any{charge.wire()}, nil
+		return charge, refund, []any{charge.wire()}, nil
 	}
 	refund.Status, refund.AcquirerReference = refundSucceeded, &s.Answer.Reference
 	known := []any{charge.wire()}
@@ -258,7 +262,7 @@ func settleRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *
 	}
 	emit(tx, "refund.created", refund.ID, refund.wire(), nil)
 	emit(tx, "charge.refunded", charge.ID, charge.wire(), previous)
-	return charge, &refund, append(known, refund.wire()), nil
+	return charge, refund, append(known, refund.wire()), nil
 }
 
 // post books a refund that has succeeded and returns its balance transaction.

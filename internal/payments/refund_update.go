@@ -45,7 +45,7 @@ var UpdateChargeRefund = phase.Define("charge.refund.update", 1,
 })
 
 func changeRefund(ctx context.Context, tx *phase.Tx, in UpdateRefundParams, _ *struct{}) (phase.Outcome, error) {
-	refund, err := byID[Refund](ctx, tx, lockRefund, viewer(tx.Caller), in.ID)
+	refund, err := lockedRefund(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -89,26 +90,38 @@ func TestCompleter(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
 		p := s.process()
-		s.exec("INSERT INTO accounts (id, name) VALUES ('acct_zz', 'Small')")
 		for _, key := range []string{"a", "b", "c"} {
-			s.bank.has(silent, silent)
-			p.refuses(key, http.StatusServiceUnavailable)
+			p.parks(account, key)
 		}
-		s.bank.has(silent, silent)
-		small := call("d", order{Amount: 2000})
-		small.AccountID = "acct_zz"
-		_, _ = p.buy.Serve(t.Context(), p.engine, small, order{Amount: 2000})
-		s.exec("UPDATE requests SET due_at = clock_timestamp()")
-		taken, err := idempotency.ResumeUnfinished(t.Context(), s.pool, p.engine.Known(), p.owner, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		accounts := map[string]int{}
-		for _, r := range taken {
-			accounts[r.AccountID]++
-		}
-		if accounts[account] != 1 || accounts["acct_zz"] != 1 {
+		p.parks("acct_zz", "d")
+		if accounts := p.takes(2); !slices.Equal(accounts, []string{account, "acct_zz"}) {
 			t.Errorf("two requests were taken from %v", accounts)
+		}
+	})
+
+	t.Run("nor does what is driven for it already", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p := s.process()
+		for _, key := range []string{"a", "b", "c"} {
+			p.parks(account, key)
+		}
+		p.takes(1)
+		p.parks("acct_zz", "d")
+		if accounts := p.takes(1); !slices.Equal(accounts, []string{"acct_zz"}) {
+			t.Errorf("the next place went to %v", accounts)
+		}
+	})
+
+	t.Run("of two accounts the one that has waited longer is first", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p := s.process()
+		p.parks(account, "a")
+		p.parks("acct_zz", "d")
+		s.exec("UPDATE requests SET due_at = due_at - interval '1 second' WHERE account_id = 'acct_zz'")
+		if accounts := p.takes(1); !slices.Equal(accounts, []string{"acct_zz"}) {
+			t.Errorf("the next place went to %v", accounts)
 		}
 	})
 
@@ -127,6 +140,31 @@ func TestCompleter(t *testing.T) {
 		wantRefusal(t, answer, err, http.StatusServiceUnavailable)
 		s.bank.wantMoved(t, 0)
 	})
+}
+
+// parks leaves an account's request behind, due at once.
+func (p *process) parks(account, key string) {
+	p.t.Helper()
+	p.exec("INSERT INTO accounts (id, name) VALUES ('" + account + "', 'Small') ON CONFLICT DO NOTHING")
+	p.bank.has(silent, silent)
+	c := call(key, order{Amount: 2000})
+	c.AccountID = account
+	_, _ = p.buy.Serve(p.t.Context(), p.engine, c, order{Amount: 2000}) // its outcome is unknown
+	p.exec("UPDATE requests SET due_at = clock_timestamp() WHERE state = 'parked'")
+}
+
+// takes returns whose requests are taken over for so many places.
+func (p *process) takes(places int) (accounts []string) {
+	p.t.Helper()
+	taken, err := idempotency.ResumeUnfinished(p.t.Context(), p.pool, p.engine.Known(), p.owner, places)
+	if err != nil || len(taken) != places {
+		p.t.Fatalf("%d requests were taken over, error %v", len(taken), err)
+	}
+	for _, r := range taken {
+		accounts = append(accounts, r.AccountID)
+	}
+	slices.Sort(accounts)
+	return accounts
 }
 
 func TestAbandon(t *testing.T) {

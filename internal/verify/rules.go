@@ -108,6 +108,44 @@ var rules = []rule{
 			FROM ledger_legs l LEFT JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id WHERE p.id IS NULL`,
 	},
 	{
+		name: "closed periods hold what was posted in them", counted: "periods",
+		count: `SELECT count(*) FROM ledger_periods`,
+		sql: `
+			WITH posting AS MATERIALIZED (
+				SELECT c.book_id, c.until, p.*
+				FROM ledger_periods c
+				CROSS JOIN LATERAL (
+					SELECT p.id, p.available_on, sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount WHEN l.debit = 'merchant_balance' THEN -l.amount ELSE 0 END) AS net,
+					       p.available_on > p.created_at AS waits
+					FROM ledger_postings p LEFT JOIN ledger_legs l ON l.book_id = p.book_id AND l.posting_id = p.id
+					WHERE p.book_id = c.book_id AND p.source <> '' AND p.created_at >= c.since AND p.created_at < c.until -- <> '': see postings_by_time
+					GROUP BY p.id, p.available_on, p.created_at) p
+			), entry AS (
+				SELECT p.book_id, p.until, side.account, sum(side.debit) AS debit, sum(side.credit) AS credit,
+				       count(*) FILTER (WHERE side.debit > 0) AS debits, count(*) FILTER (WHERE side.credit > 0) AS credits
+				FROM posting p JOIN ledger_legs l ON l.book_id = p.book_id AND l.posting_id = p.id
+				CROSS JOIN LATERAL (VALUES (l.debit, l.amount, 0), (l.credit, 0, l.amount)) AS side (account, debit, credit)
+				GROUP BY p.book_id, p.until, side.account
+			), whole AS (
+				SELECT book_id, until, count(*) AS postings, sum(net) FILTER (WHERE net > 0 AND waits) AS maturing,
+				       min(available_on) FILTER (WHERE net > 0 AND waits) AS matures_from, max(available_on) FILTER (WHERE net > 0 AND waits) AS matures_until
+				FROM posting GROUP BY book_id, until)
+			SELECT 'book ' || coalesce(e.book_id, s.book_id), 'until ' || coalesce(e.until, s.until) || ' ' || coalesce(e.account, s.account) || ' was debited '
+			       || coalesce(e.debit, 0) || ' and credited ' || coalesce(e.credit, 0) || ', and its period says ' || coalesce(s.debit || ' and ' || s.credit, 'nothing')
+			FROM entry e FULL JOIN ledger_period_sums s ON s.book_id = e.book_id AND s.until = e.until AND s.account = e.account
+			WHERE (e.debit, e.credit, e.debits, e.credits) IS DISTINCT FROM (s.debit::numeric, s.credit::numeric, s.debits, s.credits)
+			UNION ALL
+			SELECT 'book ' || c.book_id, 'until ' || c.until || ' its period says ' || c.postings || ' postings of which ' || c.maturing || ' matures, and there are '
+			       || coalesce(w.postings, 0) || ' and ' || coalesce(w.maturing, 0)
+			FROM ledger_periods c LEFT JOIN whole w ON w.book_id = c.book_id AND w.until = c.until
+			WHERE (c.postings::bigint, c.maturing::numeric, c.matures_from, c.matures_until) IS DISTINCT FROM
+			      (coalesce(w.postings, 0), coalesce(w.maturing, 0), coalesce(w.matures_from, '-infinity'), coalesce(w.matures_until, '-infinity'))
+			UNION ALL
+			SELECT 'book ' || c.book_id, 'the period from ' || c.since || ' has nothing before it'
+			FROM ledger_periods c LEFT JOIN ledger_periods before ON before.book_id = c.book_id AND before.until = c.since
+			WHERE c.since > '-infinity' AND before.until IS NULL`,
+	},
+	{
 		name: "every leg goes where its kind of posting sends it", counted: "legs",
 		count: `SELECT count(*) FROM ledger_legs`,
 		sql: `

@@ -130,7 +130,19 @@ func newBooks(t *testing.T) *books {
 	b.seal(t)
 	b.post(t, "/v1/charges", charge)
 	b.seal(t)
+	b.closePeriods(t)
 	return b
+}
+
+// closePeriods adds up all there is, in periods of four postings.
+func (b *books) closePeriods(t *testing.T) {
+	t.Helper()
+	for full := true; full; {
+		const closeOne = "SELECT coalesce(bool_or(ledger_close_period(id, clock_timestamp(), 4)), false) FROM ledger_books"
+		if err := b.ours.QueryRow(t.Context(), closeOne).Scan(&full); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // dispute makes one dispute of every fate: open, won, lost, given up, escalated, an inquiry.
@@ -337,6 +349,7 @@ type damage struct {
 const (
 	balanced   = "the books balance, per currency and mode"
 	legs       = "a posting has all of its legs, and no other"
+	periods    = "closed periods hold what was posted in them"
 	captures   = "what was captured is posted once, and equal"
 	refunds    = "what was refunded is posted once, and equal"
 	sources    = "every posting has its source"
@@ -428,6 +441,13 @@ var damages = []damage{
 	{"an event is told to the other mode", "UPDATE webhook_endpoints SET livemode = NOT livemode", "", deliveries},
 	{"a delivery is written off as made", "UPDATE webhook_deliveries SET state = 'succeeded', due_at = NULL, ended_at = now()", "", deliveries},
 	{"an attempt is forgotten", "UPDATE webhook_deliveries SET attempts = 1", "", deliveries},
+	{"a period forgets a posting", "UPDATE ledger_periods SET postings = postings - 1", "", periods},
+	{"a period's sum is raised", "UPDATE ledger_period_sums SET credit = credit + 1 WHERE account = 'merchant_balance'", "", periods},
+	{"an account is left out of a period", "DELETE FROM ledger_period_sums WHERE account = 'fee_revenue'", "", periods},
+	{"more matures in a period than it holds", "UPDATE ledger_periods SET maturing = maturing + 1 WHERE maturing > 0", "", periods},
+	{"the money of a period matures too early", "UPDATE ledger_periods SET matures_from = matures_from - interval '1 day', matures_until = matures_from - interval '1 day' WHERE maturing > 0", "", periods},
+	{"a posting slips into a closed period", "UPDATE ledger_postings SET created_at = (SELECT min(until) FROM ledger_periods) - interval '1 s' WHERE created_at = (SELECT max(created_at) FROM ledger_postings)", "", periods},
+	{"the first of the periods is gone", "DELETE FROM ledger_period_sums WHERE until = (SELECT min(until) FROM ledger_periods); DELETE FROM ledger_periods WHERE until = (SELECT min(until) FROM ledger_periods)", "", periods},
 	{"a payout's posting is raised", "UPDATE ledger_legs SET amount = amount + 1 WHERE credit = 'payouts_in_transit'", "", paidOut},
 	{"a payout's money never came back", "DELETE FROM ledger_legs WHERE posting_id IN (SELECT id FROM ledger_postings WHERE kind = 'payout_cancel'); DELETE FROM ledger_postings WHERE kind = 'payout_cancel'", "", paidOut},
 	{"a payout is paid without a posting", "UPDATE payouts SET status = 'paid' WHERE status = 'pending' AND amount > 0", "", paidOut},

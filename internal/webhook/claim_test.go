@@ -144,3 +144,42 @@ func TestAnAcknowledgementCountsWhoeverHearsIt(t *testing.T) {
 		t.Errorf("the delivery is %s, %v", state, err)
 	}
 }
+
+func TestAnEndpointIsWokenOnce(t *testing.T) {
+	t.Parallel()
+	db, one, other := waiting(t, 3)
+	sweeps := func(want int, why string) {
+		t.Helper()
+		for range 3 {
+			for _, d := range []*Deliverer{one, other} {
+				if err := d.Sweep(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var jobs int
+		if err := db.QueryRow(t.Context(), `SELECT count(*) FROM river.river_job`).Scan(&jobs); err != nil || jobs != want {
+			t.Errorf("there are %d jobs %s, %v; want %d", jobs, why, err, want)
+		}
+	}
+	do(t, db, wakeLater, pgx.StrictNamedArgs{"kind": Wake{}.Kind(), "queue": Queue, "account_id": shop.AccountID, "endpoint_id": shop.EndpointID, "at": time.Now().Add(time.Hour)})
+	sweeps(1, "before anything is overdue")
+	do(t, db, `UPDATE webhook_deliveries SET due_at = due_at - interval '1 minute'`)
+	sweeps(2, "when all is overdue, and one is for later")
+	do(t, db, `UPDATE river.river_job SET state = 'running' WHERE scheduled_at <= now()`)
+	sweeps(3, "when the worker that had taken one is dead")
+}
+
+func TestWhoIsToldToStopHandsTheRestOn(t *testing.T) {
+	t.Parallel()
+	db, one, _ := waiting(t, 3)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if more, err := one.Deliver(stopped, shop); err != nil || !more {
+		t.Errorf("there is more: %t, %v", more, err)
+	}
+	var begun int
+	if err := db.QueryRow(t.Context(), `SELECT count(*) FROM webhook_attempts`).Scan(&begun); err != nil || begun != 0 {
+		t.Errorf("%d deliveries were begun, %v", begun, err)
+	}
+}

@@ -63,11 +63,12 @@ const (
 
 // Deliver delivers what is due to an endpoint, one after the other, until there is
 // nothing more, or ctx ends, or others should have their turn: then it returns
-// true. What has been begun is brought to its end even when ctx ends.
+// true, and the caller hands the rest on. What has been begun is brought to its end
+// even when ctx ends.
 func (d *Deliverer) Deliver(ctx context.Context, key EndpointKey) (more bool, err error) {
 	for range turn {
 		if ctx.Err() != nil {
-			return false, nil
+			return true, nil
 		}
 		c, err := d.claim(ctx, key)
 		if err != nil || c == nil {

@@ -21,7 +21,8 @@ const releaseClaims = `
 
 // wakeOverdue goes from one endpoint that something waits for to the next along
 // the index, so its cost is the number of endpoints and not that of events. Where
-// a delivery is under way, whoever makes it goes on with the rest.
+// a delivery is under way, whoever makes it goes on with the rest. Where a job waits
+// for its turn, because all workers have their hands full, another is not needed.
 const wakeOverdue = `
 	WITH RECURSIVE waiting AS (
 		(SELECT account_id, endpoint_id FROM webhook_deliveries
@@ -35,13 +36,17 @@ const wakeOverdue = `
 			ORDER BY account_id, endpoint_id LIMIT 1) further
 	)
 	INSERT INTO river.river_job (kind, args, queue, max_attempts)
-	SELECT @kind, jsonb_build_object('account_id', account_id, 'endpoint_id', endpoint_id), @queue, 3
-	FROM waiting
-	WHERE EXISTS (SELECT FROM webhook_deliveries d
-	              WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id AND d.state = 'pending' AND d.claimed_by IS NULL
-	                AND d.due_at < clock_timestamp() - @overdue_after::interval)
-	  AND NOT EXISTS (SELECT FROM webhook_deliveries d
-	                  WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id AND d.claimed_by IS NOT NULL)`
+	SELECT @kind, args, @queue, 3
+	FROM (
+		SELECT jsonb_build_object('account_id', account_id, 'endpoint_id', endpoint_id) AS args
+		FROM waiting
+		WHERE EXISTS (SELECT FROM webhook_deliveries d
+		              WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id AND d.state = 'pending' AND d.claimed_by IS NULL
+		                AND d.due_at < clock_timestamp() - @overdue_after::interval)
+		  AND NOT EXISTS (SELECT FROM webhook_deliveries d
+		                  WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id AND d.claimed_by IS NOT NULL)
+		EXCEPT
+		SELECT args FROM river.river_job WHERE state = 'available' AND queue = @queue AND scheduled_at <= clock_timestamp() AND kind = @kind) AS wanting`
 
 // Sweep finds deliveries that nobody will be woken for: those of dead workers,
 // and those whose job was lost. It makes new jobs for them.

@@ -13,10 +13,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
-	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
+	"github.com/ratchet-pay/ratchet/internal/ledger"
 	"github.com/ratchet-pay/ratchet/internal/logline"
 	"github.com/ratchet-pay/ratchet/internal/payments"
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -42,7 +42,7 @@ const (
 	// completeEvery is how often unfinished work is looked for. With the second
 	// after which a dead process is noticed, a crash is repaired in under two.
 	completeEvery = 250 * time.Millisecond
-	// completeAtOnce bounds how many requests one look takes over.
+	// completeAtOnce bounds how many requests a worker drives at a time.
 	completeAtOnce = 32
 	receiveEvery   = 250 * time.Millisecond
 	lapseEvery     = 2 * time.Second
@@ -55,15 +55,15 @@ const (
 	clocksEvery    = time.Second
 	tellEvery      = 2 * time.Second
 	reconcileEvery = time.Hour
-	expireEvery    = 5 * time.Second
-	expireAtOnce   = 100
-	upkeepEvery    = time.Hour
-	monthsAhead    = 3
+	// closeEvery bounds how many postings a balance adds up one by one.
+	closeEvery   = 30 * time.Second
+	expireEvery  = 5 * time.Second
+	expireAtOnce = 100
+	upkeepEvery  = time.Hour
+	monthsAhead  = 3
 	// countEvery is how old the numbers about what is unfinished or waits are at most:
 	// about as often as somebody reads them.
 	countEvery = 15 * time.Second
-	// balanceEvery is seldom, because adding up the books reads all of them.
-	balanceEvery = 10 * time.Minute
 )
 
 // round is one turn of a part. It says how many things it did.
@@ -71,18 +71,19 @@ type round func(context.Context) (done int, err error)
 
 // Run works until ctx ends and what was begun is finished or laid aside.
 func Run(ctx context.Context, c Config) error {
-	gauges := newGauges(c.Telemetry)
-	deliverer := c.deliverer()
+	gauges, completer, deliverer := newGauges(c.Telemetry), newCompleter(c), c.deliverer()
 	stopRiver, err := c.startRiver(ctx, deliverer)
 	if err != nil {
 		return err
 	}
-	defer stopRiver()
+	var teller payments.Teller
 	var parts sync.WaitGroup
+	// At once, and not when the slowest part has ended: jobs are for whoever stays.
+	parts.Go(func() { <-ctx.Done(); stopRiver() })
 	every := func(name string, pause time.Duration, do round) {
 		parts.Go(func() { c.repeat(ctx, name, pause, do) })
 	}
-	every("complete", completeEvery, c.complete)
+	every("complete", completeEvery, completer.round)
 	every("apply waiting messages", receiveEvery, c.Inbox.ApplyDue)
 	every("let lapsed authorizations go", lapseEvery, func(ctx context.Context) (int, error) { return payments.ExpireLapsed(ctx, c.Engine) })
 	every("reap", reapEvery, c.reap)
@@ -94,13 +95,15 @@ func Run(ctx context.Context, c Config) error {
 	every("prepare partitions", upkeepEvery, c.preparePartitions)
 	every("count unfinished", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countUnfinished(ctx, c.Pool) })
 	every("count what waits", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countQueues(ctx, c.Pool) })
-	every("balance the books", balanceEvery, func(ctx context.Context) (int, error) { return 0, gauges.balanceBooks(ctx, c.Pool) })
+	every("count differences", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countDifferences(ctx, c.Pool) })
 	every("move payouts", payoutsEvery, func(ctx context.Context) (int, error) { return payments.MovePayouts(ctx, c.Engine, c.Pool) })
 	every("make daily payouts", dailyEvery, func(ctx context.Context) (int, error) { return payments.MakeDailyPayouts(ctx, c.Engine, c.Pool) })
 	every("set test clocks ready", clocksEvery, func(ctx context.Context) (int, error) { return payments.ReadyTestClocks(ctx, c.Engine, c.Pool) })
-	every("tell what is available", tellEvery, func(ctx context.Context) (int, error) { return payments.TellBalances(ctx, c.Engine, c.Pool) })
+	every("tell what is available", tellEvery, func(ctx context.Context) (int, error) { return teller.Tell(ctx, c.Engine, c.Pool) })
+	every("close periods of books", closeEvery, ledger.NewCloser(c.Pool).Close)
 	every("reconcile", reconcileEvery, c.reconcile)
 	parts.Wait()
+	completer.driving.Wait()
 	return nil
 }
 
@@ -132,40 +135,6 @@ func (c Config) log(ctx context.Context, line *logline.Line, part string, done i
 	case done > 0:
 		line.Write(ctx, c.Log, slog.LevelInfo)
 	}
-}
-
-// complete takes over what is due or whose driver is dead, and drives it with
-// the engine, on behalf of whoever asked for it.
-func (c Config) complete(ctx context.Context) (int, error) {
-	taken, err := idempotency.ResumeUnfinished(ctx, c.Pool, c.Engine.Known(), c.Owner, completeAtOnce)
-	if err != nil {
-		return 0, err
-	}
-	var driving sync.WaitGroup
-	for _, r := range taken {
-		driving.Go(func() { c.drive(ctx, r) })
-	}
-	driving.Wait()
-	return 0, nil // each of them has left a line of its own
-}
-
-// drive brings what was taken over to an end, even when we are told to stop.
-func (c Config) drive(ctx context.Context, r *idempotency.Request) {
-	line := logline.Begin("took over")
-	line.Add(slog.String("request", r.ID), slog.String("flow", r.Flow), slog.String("account", r.AccountID), slog.String("key", apierror.Quote(r.Key)),
-		slog.String("point", r.Point), slog.Int("epoch", int(r.Epoch)), slog.Int("attempts", int(r.Attempts)))
-	err := c.Engine.Resume(logline.With(context.WithoutCancel(ctx), line), r)
-	line.Add(slog.String("left", left(err)))
-	line.Write(ctx, c.Log, slog.LevelInfo)
-}
-
-// left is how a request was left. That it could not be finished yet is no
-// failure of the round.
-func left(err error) string {
-	if err != nil {
-		return err.Error()
-	}
-	return "finished"
 }
 
 func (c Config) reap(ctx context.Context) (all int, err error) {

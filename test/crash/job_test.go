@@ -136,7 +136,7 @@ var jobs = []job{
 		name: "word that money has become available", flows: []string{"balance.tell"},
 		prepare: func(s stage) { s.earn() },
 		do: func(ctx context.Context, h *hand) error {
-			_, err := payments.TellBalances(ctx, h.engine, h.pool)
+			_, err := new(payments.Teller).Tell(ctx, h.engine, h.pool)
 			return err
 		},
 		leaves: append([]string{"1 × event balance.available", "1 × audited: balance.tell", "1 × request finished: balance.tell", "1 × request finished", "1 × call executed"}, earned...),

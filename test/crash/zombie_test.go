@@ -57,15 +57,18 @@ func afterTheAnswer(boundaries []string) int {
 	return 0
 }
 
-// insideTheTransaction is where the fence and the charge of a refund have been
+// insideTheTransaction is where the fence, the charge and the refund have been
 // locked and read, and nothing has been written yet.
 func insideTheTransaction(boundaries []string) int {
 	answered := afterTheAnswer(boundaries)
-	began := false
+	began, read := false, 0
 	for n, b := range boundaries[answered:] {
 		began = began || strings.HasPrefix(b, "database: before execute BEGIN")
-		if began && b == "database: answer read" {
-			return answered + n + 1
+		switch {
+		case began && b == "database: answer read":
+			read = answered + n + 1
+		case began && strings.Contains(b, "WITH advanced AS"): // the step's first statement
+			return read
 		}
 	}
 	return 0

@@ -186,6 +186,11 @@ func (in CreateChargeParams) captures()`}},
 		pkg: phaseTest, test: "TestCompleter/it leaves alone what a live process drives, however slowly",
 	},
 	{
+		name:  "the completer's next place goes to whoever has the most work",
+		edits: []edit{{resume, "coalesce(o.turns, 0) + row_number()", "row_number()"}},
+		pkg:   phaseTest, test: "TestCompleter/nor does what is driven for it already",
+	},
+	{
 		name: "the reaper does not look at the state",
 		edits: []edit{{"internal/idempotency/reap.go",
 			"WHERE r.state = 'finished' AND r.expires_at < clock_timestamp()", "WHERE coalesce(r.expires_at, r.created_at + interval '30 days') < clock_timestamp()"}},
@@ -297,6 +302,16 @@ func (in CreateChargeParams) captures()`}},
 			{"migrations/000012_payouts.up.sql", "    PERFORM FROM ledger_books WHERE id = of_book FOR NO KEY UPDATE;\n    IF ledger_available", "    IF ledger_available"},
 		},
 		pkg: schemaTest, test: "TestPayoutsRacingForOneBalance/8 at once take out what was available and never a unit more",
+	},
+	{
+		name:  "a period is closed while a posting of its time is under way",
+		edits: []edit{{"internal/ledger/period.go", "\tcase now.Oldest < c.noted.XID:\n\t\treturn time.Time{}, nil\n", ""}},
+		pkg:   schemaTest, test: "TestNoPeriodIsClosedOverAPostingUnderWay",
+	},
+	{
+		name:  "a balance forgets what matures within a period",
+		edits: []edit{{"migrations/000022_periods.up.sql", "p.matures_from <= at AND p.matures_until > at", "false"}},
+		pkg:   schemaTest, test: "TestClosedPeriodsChangeNoBalance",
 	},
 	{
 		name:  "an intent may succeed twice, says the table",

@@ -36,7 +36,7 @@ type promise struct {
 }
 
 func allPromises() []promise {
-	return slices.Concat(accountPromises, requestPromises, callPromises, ledgerPromises, refundChainPromises, payoutPromises, payoutRowPromises,
+	return slices.Concat(accountPromises, requestPromises, callPromises, ledgerPromises, refundChainPromises, periodPromises, payoutPromises, payoutRowPromises,
 		customerPromises, chargePromises, refundPromises, intentPromises, disputePromises, inboxPromises, webhookPromises, checkoutPromises, auditPromises, frozenPromises())
 }
 

@@ -32,7 +32,7 @@ INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_1', fals
 INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_1', false, 'eur');
 
 INSERT INTO ledger_postings (book_id, id, source, kind, legs, created_at, available_on, reverses, request_id) VALUES
-    (1, 'txn_available', 'ch_1', 'charge', 2, now() - interval '3 days', now() - interval '1 day', NULL, 'req_finished'),
+    (1, 'txn_available', 'ch_1', 'charge', 2, now() - interval '1 second', now() - interval '1 second', NULL, 'req_finished'),
     (1, 'txn_pending', 'ch_2', 'charge', 1, now(), now() + interval '2 days', NULL, 'req_archived'),
     (1, 'txn_wrong', 'mistake', 'adjustment', 1, now(), now(), NULL, 'req_finished'),
     (1, 'txn_reversal', 'txn_wrong', 'reversal', 1, now(), now(), 'txn_wrong', 'req_finished'),

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -200,6 +201,11 @@ func TestNotificationsInAnyOrder(t *testing.T) {
 	poison := []byte(`{"id":"note_poison","kind":"moon.risen","authorization":"x"}`)
 	equal(t, "what nobody understands is acknowledged", r.deliver(sign(poison)), http.StatusOK)
 	equal(t, "and set aside", state("note_poison"), "set_aside")
+	for flag, others := range map[string]bool{"--all=false": false, "--all": true} {
+		listed := in.operate(t, "inbox", "list", flag)
+		equal(t, "the contradicted, the set aside and those that were applied are listed with "+flag,
+			[]bool{strings.Contains(listed, "contradicted by 1 others"), strings.Contains(listed, "note_poison"), strings.Contains(listed, "early_")}, []bool{true, true, others})
+	}
 
 	for name, l := range map[string]letter{
 		"unsigned":        {opened.body, ""},

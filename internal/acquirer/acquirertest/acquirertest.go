@@ -39,9 +39,8 @@ func Start(t testing.TB, databaseURL string) *Sim {
 	s := &Sim{t: t, sim: sim}
 	handler := sim.Handler()
 	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if waits := s.stall.Swap(nil); waits != nil {
-			close(waits.begun)
-			<-waits.over
+		if r.URL.Path != acquirer.SettlementPath { // a worker reads the file when it likes
+			s.stallOne()
 		}
 		handler.ServeHTTP(w, r)
 	}))
@@ -52,9 +51,16 @@ func Start(t testing.TB, databaseURL string) *Sim {
 	return s
 }
 
-// Stall keeps the next request waiting before anything is done for it. begun is
-// closed when it has arrived; goOn lets it act, at the latest when the test ends.
-// Longer than the client's patience is too long.
+func (s *Sim) stallOne() {
+	if waits := s.stall.Swap(nil); waits != nil {
+		close(waits.begun)
+		<-waits.over
+	}
+}
+
+// Stall keeps the next request about a card or a payout waiting before anything is
+// done for it. begun is closed when it has arrived; goOn lets it act, at the latest
+// when the test ends. Longer than the client's patience is too long.
 func (s *Sim) Stall(t testing.TB) (begun <-chan struct{}, goOn func()) {
 	waits := &stall{make(chan struct{}), make(chan struct{})}
 	goOn = sync.OnceFunc(func() { close(waits.over) })

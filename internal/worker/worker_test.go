@@ -1,0 +1,233 @@
+package worker_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/process"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// stand is an API, an acquirer, and a merchant. A test starts its workers.
+type stand struct {
+	db     *pgtest.DB
+	sim    *acquirertest.Sim
+	config process.Config
+	server *httptest.Server
+	key    string
+}
+
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
+	root, err := secret.New(strings.Repeat("w", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stand{db: db, sim: sim}
+	s.config = process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), Demo: true,
+		Log: slog.New(slog.DiscardHandler), MaxConns: 8}
+	api, err := process.NewAPI(t.Context(), s.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(api.Close)
+	s.server = httptest.NewServer(api.Handler)
+	t.Cleanup(s.server.Close)
+	s.exec(t, "INSERT INTO accounts (id, name) VALUES ('acct_1', 'Shop')")
+	_, s.key, err = apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// work runs a worker. stop tells it to stop and waits until it has.
+func (s *stand) work(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, tell := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- process.Work(ctx, s.config) }()
+	stop = sync.OnceFunc(func() {
+		tell()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+func (s *stand) post(t *testing.T, path, form string, headers ...string) (status int, id string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+path, strings.NewReader(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth(s.key, "")
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Idempotency-Key", rand.Text())
+	for n := 0; n < len(headers); n += 2 {
+		request.Header.Set(headers[n], headers[n+1])
+	}
+	response, err := s.server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object struct{ ID string }
+	if err := json.Unmarshal(body, &object); err != nil {
+		t.Fatalf("%s: %s", err, body)
+	}
+	return response.StatusCode, object.ID
+}
+
+// make asks for something that has to succeed and returns its id.
+func (s *stand) make(t *testing.T, path, form string) string {
+	t.Helper()
+	status, id := s.post(t, path, form)
+	if status != http.StatusOK {
+		t.Fatalf("POST %s answers %d", path, status)
+	}
+	return id
+}
+
+// parked leaves the request for a charge behind that is due at once, and returns its amount.
+func (s *stand) parked(t *testing.T, amount int) int {
+	t.Helper()
+	status, _ := s.post(t, "/v1/charges", fmt.Sprintf("amount=%d&currency=usd&source=tok_visa", amount), "Acquirer-Trouble", "drop_before_acting")
+	if status != http.StatusServiceUnavailable {
+		t.Fatalf("answered %d", status)
+	}
+	s.exec(t, "UPDATE requests SET due_at = clock_timestamp() WHERE state = 'parked'")
+	return amount
+}
+
+func (s *stand) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	if _, err := s.db.Pool.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *stand) number(t *testing.T, sql string, args ...any) (n int) {
+	t.Helper()
+	if err := s.db.Pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (s *stand) eventually(t *testing.T, what, sql string, args ...any) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); s.number(t, sql, args...) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never happened that %s", what)
+		}
+	}
+}
+
+const (
+	finished = `SELECT count(*) FROM requests WHERE params->>'Amount' = $1::int::text AND state = 'finished'`
+	running  = `SELECT count(*) FROM requests WHERE params->>'Amount' = $1::int::text AND state = 'running'`
+)
+
+func TestOneSlowCallKeepsNoOtherRepair(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	slow := s.parked(t, 2000)
+	begun, goOn := s.sim.Stall(t)
+	s.work(t)
+	<-begun
+	quick := s.parked(t, 3000)
+	s.eventually(t, "the other one is repaired", finished, quick)
+	if s.number(t, running, slow) != 1 {
+		t.Error("the other one had to wait until the slow call was over")
+	}
+	goOn()
+	s.eventually(t, "the slow one is repaired", finished, slow)
+	if holds := s.sim.Holds(); holds != 2 {
+		t.Errorf("cards were held %d times, want twice", holds)
+	}
+}
+
+// Rounds with much to do are left when the worker is told to stop: what is under way
+// is finished, and the rest is there for the next one.
+func TestAWorkerThatIsToldToStop(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	const holds = 12
+	for range holds {
+		s.make(t, "/v1/charges", "amount=2000&currency=usd&source=tok_visa&capture=false")
+	}
+	s.exec(t, "UPDATE charges SET capture_before = clock_timestamp() - interval '1 second'")
+	begun, goOn := s.sim.Stall(t)
+	stop := s.work(t)
+	<-begun
+	time.AfterFunc(200*time.Millisecond, goOn) // when it has been told
+	stop()
+	if n := s.number(t, "SELECT count(*) FROM refunds WHERE status = 'succeeded'"); n != 1 {
+		t.Errorf("it went on and let %d of %d holds go, want the one that was under way", n, holds)
+	}
+	if n := s.number(t, "SELECT count(*) FROM requests WHERE state <> 'finished'"); n != 0 {
+		t.Errorf("it left %d requests unfinished", n)
+	}
+	s.work(t)
+	s.eventually(t, "another worker lets the rest go", fmt.Sprintf("SELECT (count(*) = %d)::int FROM refunds WHERE status = 'succeeded'", holds))
+}
+
+// A round looks at a hundred sessions whose time is over. Those that are being paid
+// are not among them, however many there are.
+func TestSessionsThatArePaidKeepNoOtherFromExpiring(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	const session = "mode=payment&success_url=https://example.com&line_items[0][quantity]=1&line_items[0][price_data][currency]=usd" +
+		"&line_items[0][price_data][unit_amount]=2000&line_items[0][price_data][product_data][name]=Sledge"
+	for range 100 {
+		paid := s.make(t, "/v1/checkout/sessions", session)
+		if status, _ := s.post(t, "/v1/payment_pages/"+paid+"/confirm", "payment_method=pm_card_chargeDeclined"); status != http.StatusPaymentRequired {
+			t.Fatalf("answered %d", status)
+		}
+	}
+	s.exec(t, "UPDATE payment_intents SET status = 'processing', busy_with = 'req_asking'")
+	idle := s.make(t, "/v1/checkout/sessions", session)
+	s.exec(t, "UPDATE checkout_sessions SET expires_at = clock_timestamp() - interval '1 minute' WHERE id <> $1", idle)
+	s.exec(t, "UPDATE checkout_sessions SET expires_at = clock_timestamp() - interval '1 second' WHERE id = $1", idle)
+	s.work(t)
+	s.eventually(t, "the one that nobody pays is expired", "SELECT count(*) FROM checkout_sessions WHERE id = $1 AND status = 'expired'", idle)
+	if n := s.number(t, "SELECT count(*) FROM checkout_sessions WHERE status = 'expired'"); n != 1 {
+		t.Errorf("%d are expired, want that one", n)
+	}
+}
+
+// The first look is at everything, the next ones are at what has come since.
+func TestMoneyIsToldOfWheneverItBecomesAvailable(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.make(t, "/v1/charges", "amount=2000&currency=usd&source=tok_bypassPending")
+	s.make(t, "/v1/charges", "amount=2000&currency=eur&source=tok_visa") // not yet
+	s.work(t)
+	for n := range 3 {
+		s.eventually(t, "it is told", "SELECT (count(*) = $1::int)::int FROM events WHERE type = 'balance.available'", n+1)
+		s.make(t, "/v1/charges", "amount=2000&currency=eur&source=tok_bypassPending")
+	}
+}
