@@ -239,9 +239,16 @@ test("in the reader's own colours what is chosen is still seen", async () => {
 
 test("where text is twice as large, icons and drawings are", async () => {
   const page = await open("/dashboard/search?q=survivor", { viewport: { width: 720, height: 900 } });
-  const sizes = () => page.evaluate(() => [".top .icon", ".timeline .dot svg", ".rail-down"].map((it) => document.querySelector(it).getBoundingClientRect().width));
-  const [before, after] = [await sizes(), await page.evaluate(() => { document.documentElement.style.fontSize = "200%"; }).then(sizes)];
-  assert.deepEqual(after, before.map((width) => width * 2));
+  const widths = (...of) => page.evaluate((of) => of.map((it) => document.querySelector(it).getBoundingClientRect().width), of);
+  const text = (size) => page.evaluate((size) => { document.documentElement.style.fontSize = size; }, size);
+  const before = await widths(".top .icon", ".timeline .dot svg", ".rail-down");
+  await text("200%");
+  assert.deepEqual(await widths(".top .icon", ".timeline .dot svg", ".rail-down"), before.map((width) => width * 2));
+  await page.setViewportSize({ width: 1920, height: 900 });
+  await text("100%");
+  const [wide] = await widths(".rail");
+  await text("125%");
+  assert.deepEqual(await widths(".rail"), [wide * 1.25], "where the drawing lies, too");
 });
 
 test("on paper there is all of it, dark on light, and nothing to press", async () => {
