@@ -192,6 +192,24 @@ test("on a phone the drawing of a request stands upright and fits", async () => 
   assert.deepEqual(cut, []);
 });
 
+test("the figures of a row stand at one height, however long what they are called is", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 768, height: 900 } }), demo.base);
+  await page.goto(`${demo.base}/dashboard`);
+  const tops = await page.locator(".proof dd:not(.why)").evaluateAll((all) => all.map((it) => it.getBoundingClientRect().top));
+  assert.equal(tops.length, 4);
+  assert.equal(new Set(tops).size, 1, tops.join());
+});
+
+test("on a phone a chapter begins on the first screen, and its place in the contents is in sight", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 360, height: 640 } }), demo.base);
+  for (const [path, title] of [["/docs/tour/09-payment-intents", "h1"], ["/docs/api/webhook_endpoints", "h1"]]) {
+    await page.goto(demo.base + path);
+    const seen = (selector) => page.locator(selector).evaluate((it) => { const box = it.getBoundingClientRect(); return box.left >= 0 && box.right <= innerWidth && box.top < innerHeight / 2; });
+    assert.ok(await seen(title), `${path} begins below`);
+    assert.ok(await seen(".doc-nav [aria-current]"), `${path} is not in sight among its neighbours`);
+  }
+});
+
 test("a double click on Refund refunds once, and a stranger's form refunds nothing", async () => {
   const charge = await demo.post("/v1/charges", { amount: 3000, currency: "usd", source: "tok_visa" });
   const page = await watched(await browser.newContext(), demo.base);
