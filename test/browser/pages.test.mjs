@@ -202,10 +202,10 @@ test("the figures of a row stand at one height, however long what they are calle
 
 test("on a phone a chapter begins on the first screen, and its place in the contents is in sight", async () => {
   const page = await watched(await browser.newContext({ viewport: { width: 360, height: 640 } }), demo.base);
-  for (const [path, title] of [["/docs/tour/09-payment-intents", "h1"], ["/docs/api/webhook_endpoints", "h1"]]) {
+  for (const path of ["/docs/tour/09-payment-intents", "/docs/api/webhook-endpoints"]) {
     await page.goto(demo.base + path);
     const seen = (selector) => page.locator(selector).evaluate((it) => { const box = it.getBoundingClientRect(); return box.left >= 0 && box.right <= innerWidth && box.top < innerHeight / 2; });
-    assert.ok(await seen(title), `${path} begins below`);
+    assert.ok(await seen("h1"), `${path} begins below`);
     assert.ok(await seen(".doc-nav [aria-current]"), `${path} is not in sight among its neighbours`);
   }
 });
