@@ -44,6 +44,7 @@ type Config struct {
 	PublicURL string
 	Inbox     *inbox.Inbox
 	Site      *web.Site // what the bank's page is drawn with
+	Pages     bool      // people look at this installation with a browser, and not the API's clients alone
 	// NotificationSecret is what the acquirer signs with; without one nothing is taken from it.
 	NotificationSecret string
 
@@ -65,6 +66,7 @@ type Server struct {
 	permissions    permissions
 	telemetry      *telemetry.Telemetry
 	site           *web.Site
+	pages          bool
 	log            *slog.Logger
 	echo           *echo.Echo
 
@@ -78,7 +80,7 @@ func New(c Config) *Server {
 		limits: c.Limits, telemetry: c.Telemetry,
 		limiters:       limiters{limit.NewRates(c.Limits.KeyRate), limit.NewConcurrency(c.Limits.AccountConcurrency), c.Reads},
 		idempotencyKey: c.Secret.For(secret.Idempotency), cardKey: c.Secret.For(secret.Cards), echo: echo.New(),
-		inbox: c.Inbox, site: c.Site, notificationSecret: c.NotificationSecret,
+		inbox: c.Inbox, site: c.Site, pages: c.Pages, notificationSecret: c.NotificationSecret,
 	}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	// The peer's own address: a header anybody can send is no evidence.
@@ -92,7 +94,7 @@ func New(c Config) *Server {
 	s.echo.POST(acquirer.NotificationsPath, s.notifications)
 	s.echo.HTTPErrorHandler = func(err error, c echo.Context) {
 		if !c.Response().Committed {
-			s.refuse(c, s.begin(c, unknownRoute), unknownURL(c.Request()))
+			s.missing(c)
 		}
 	}
 	return s

@@ -213,6 +213,30 @@ func TestWhoGetsIn(t *testing.T) {
 		}
 	})
 
+	t.Run("at an address that is nobody's a browser sees a page, and whoever means the API its error", func(t *testing.T) {
+		t.Parallel()
+		s := newStand(t, "")
+		const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+		for _, asked := range []struct{ path, accept, kind string }{
+			{"/nothing", browser, "text/html; charset=utf-8"}, {"/3ds/<b>/more", browser, "text/html; charset=utf-8"},
+			{"/nothing", "*/*", "application/json"}, {"/nothing", "application/json", "application/json"}, {"/nothing", "", "application/json"},
+			{"/v1/nothing", browser, "application/json"}, {"/v1", browser, "application/json"}, {"//v1/nothing", browser, "application/json"},
+		} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+asked.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept", asked.accept)
+			p := s.do(t, r)
+			if got := p.header.Get("Content-Type"); p.status != http.StatusNotFound || got != asked.kind {
+				t.Errorf("%s with Accept %q was answered %d %s", asked.path, asked.accept, p.status, got)
+			}
+			if policy := p.header.Get("Content-Security-Policy"); asked.accept == browser && asked.kind != "application/json" && !strings.Contains(policy, "default-src 'none'") || strings.Contains(p.body, "<b>") {
+				t.Errorf("%s has the policy %q and shows %s", asked.path, policy, p.body)
+			}
+		}
+	})
+
 	t.Run("no page is framed, runs what is inline, or shows a key", func(t *testing.T) {
 		t.Parallel()
 		s := newStand(t, "")

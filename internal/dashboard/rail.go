@@ -159,6 +159,10 @@ func (p *rail) ask(r *inspect.Request, all []inspect.Station, places map[string]
 	}
 }
 
+// Rems is how wide it is in the reader's own size of text: what is written in it
+// grows with the rest of the page.
+func (p rail) Rems() float64 { return float64(p.Width) / 16 }
+
 func alt(r *inspect.Request) string {
 	reached := 0
 	for _, s := range r.Stations {

@@ -118,7 +118,7 @@ func (l logged) Brief() string { return anID.ReplaceAllString(l.Path, "$1…") }
 
 // Short is a key as far as a line has room for it.
 func (l logged) Short() string {
-	const most = 28
+	const most = 20
 	if len(l.Key) <= most {
 		return l.Key
 	}

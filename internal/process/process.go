@@ -180,7 +180,7 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 	}
 	p.showGates()
 	site := web.New(web.Config{Demo: c.Demo, Shop: c.Dashboard != nil && c.Dashboard.Shop != nil, Log: c.Log})
-	server := api.New(api.Config{Engine: p.engine, Site: site, Secret: c.Secret, Inbox: p.inbox, NotificationSecret: c.NotificationSecret, Demo: c.Demo, LoopbackWebhooks: c.Webhooks.AllowLoopback, Limits: p.limits.API, Reads: p.gates.reads,
+	server := api.New(api.Config{Engine: p.engine, Site: site, Pages: c.Dashboard != nil, Secret: c.Secret, Inbox: p.inbox, NotificationSecret: c.NotificationSecret, Demo: c.Demo, LoopbackWebhooks: c.Webhooks.AllowLoopback, Limits: p.limits.API, Reads: p.gates.reads,
 		Telemetry: p.telemetry, Log: c.Log, PublicURL: c.PublicURL})
 	p.background(ctx, server.RecordUses)
 	var handler http.Handler = server

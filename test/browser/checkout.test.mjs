@@ -285,8 +285,9 @@ test("the bank takes eight seconds once, and not again with every try", async ()
   page.on("request", (r) => { if (r.method() === "POST") wishes.push(new URLSearchParams(r.postData()).get("trouble")); });
   await fill(page, visa);
   await breaks(page, "drop_after_acting");
-  await press(page);
+  await page.press("#cardCvc", "Enter");
   await page.getByText("Confirming…").waitFor();
+  assert.ok(await button(page).evaluate((it) => it === document.activeElement), "the focus is on what is under way, and not lost with the field");
   await until(() => wishes.length > 1);
   assert.deepEqual(wishes.slice(0, 2), ["drop_after_acting", null]);
   await page.waitForURL(/paid=cs_test_/, { timeout: 60_000 });
@@ -317,6 +318,14 @@ test("an expired session, an unknown one, and a stranger's form", async () => {
   assert.equal(await stale.locator('a[href$="?cart"]').count(), 1);
   const page = await browser.newPage();
   assert.equal((await page.goto(`${demo.base}/c/pay/cs_test_none`)).status(), 404);
+  const gone = await visit(await session());
+  await fill(gone, visa);
+  await gone.evaluate(() => { // as if the session had been there when the page was drawn
+    history.replaceState(null, "", "/c/pay/cs_test_none");
+    document.querySelector("#payment").action = location.href;
+  });
+  await press(gone);
+  await gone.getByRole("heading", { name: "There is nothing to pay here" }).waitFor();
   const forged = await fetch(`${demo.base}/c/pay/${(await session()).id}`, { method: "POST", body: new URLSearchParams({ attempt: "0" }), headers: { "sec-fetch-site": "cross-site" } });
   assert.equal(forged.status, 403);
 });

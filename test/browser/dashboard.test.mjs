@@ -239,24 +239,33 @@ test("in the reader's own colours what is chosen is still seen", async () => {
 
 test("where text is twice as large, icons and drawings are", async () => {
   const page = await open("/dashboard/search?q=survivor", { viewport: { width: 720, height: 900 } });
-  const sizes = () => page.evaluate(() => [".top .icon", ".timeline .dot svg", ".rail-down"].map((it) => document.querySelector(it).getBoundingClientRect().width));
-  const [before, after] = [await sizes(), await page.evaluate(() => { document.documentElement.style.fontSize = "200%"; }).then(sizes)];
-  assert.deepEqual(after, before.map((width) => width * 2));
+  const widths = (...of) => page.evaluate((of) => of.map((it) => document.querySelector(it).getBoundingClientRect().width), of);
+  const text = (size) => page.evaluate((size) => { document.documentElement.style.fontSize = size; }, size);
+  const before = await widths(".top .icon", ".timeline .dot svg", ".rail-down");
+  await text("200%");
+  assert.deepEqual(await widths(".top .icon", ".timeline .dot svg", ".rail-down"), before.map((width) => width * 2));
+  await page.setViewportSize({ width: 1920, height: 900 });
+  await text("100%");
+  const [wide] = await widths(".rail");
+  await text("125%");
+  assert.deepEqual(await widths(".rail"), [wide * 1.25], "where the drawing lies, too");
 });
 
 test("on paper there is all of it, dark on light, and nothing to press", async () => {
   const page = await open("/");
   await page.context().addCookies([{ name: "ratchet_theme", value: "dark", url: demo.base }]);
-  await page.setViewportSize({ width: 720, height: 1000 }); // A4 between its margins
+  await page.setViewportSize({ width: 700, height: 1000 }); // A4 between its margins
   await page.emulateMedia({ media: "print" });
   for (const path of ["/docs/tour/02-the-engine", "/docs/api/charges", "/dashboard/ledger", "/dashboard/payments", `/dashboard/payments/${made.held.id}`, "/dashboard/search?q=survivor"]) {
     await page.goto(demo.base + path);
     const left = await page.evaluate(() => ({
       scheme: getComputedStyle(document.documentElement).colorScheme,
+      paper: getComputedStyle(document.documentElement).backgroundColor,
+      title: [...document.querySelectorAll(".page-head h1")].filter((it) => it.getBoundingClientRect().left > document.querySelector("main").getBoundingClientRect().left + 1).map((it) => it.textContent.trim()),
       press: [...document.querySelectorAll("button, input, .button, .side, .doc-nav")].filter((it) => it.checkVisibility()).map((it) => it.outerHTML.slice(0, 80)),
       cut: [...document.querySelectorAll("pre, .table-wrap")].filter((it) => it.checkVisibility() && it.scrollWidth > it.clientWidth + 1).map((it) => it.textContent.trim().slice(0, 60)),
     }));
-    assert.deepEqual(left, { scheme: "light", press: [], cut: [] }, path);
+    assert.deepEqual(left, { scheme: "light", paper: "rgb(255, 255, 255)", title: [], press: [], cut: [] }, path);
   }
 });
 

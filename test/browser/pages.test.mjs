@@ -43,7 +43,7 @@ const everyPage = () => ({
   requests: "/dashboard/requests", inspector: `/dashboard/requests/${request}`,
   idempotency: "/dashboard/idempotency", idempotency_finished: "/dashboard/idempotency?state=finished",
   events: "/dashboard/events", event: `/dashboard/events/${event}`, event_longest: `/dashboard/events/${longest}`, keys: "/dashboard/keys", workers: "/dashboard/workers",
-  search: "/dashboard/search?q=nothing", missing: "/dashboard/no-such-page",
+  search: "/dashboard/search?q=nothing", missing: "/dashboard/no-such-page", nowhere: "/no-such-page",
   docs: "/docs", chapter: "/docs/tour/02-the-engine", simulated: "/docs/simulated", errors: "/docs/errors", reference: "/docs/api", charges: "/docs/api/charges",
 });
 
@@ -55,7 +55,8 @@ for (const width of [1280, 360]) {
       await t.test(name, async () => {
         page.complaints.length = 0;
         const answer = await page.goto(demo.base + path, { waitUntil: "load" });
-        assert.equal(answer.status(), name === "missing" ? 404 : 200);
+        const none = ["missing", "nowhere"].includes(name);
+        assert.equal(answer.status(), none ? 404 : 200);
         for (const theme of ["light", "dark"]) {
           const again = width === 360 && theme === "dark"; // the same colours and the same markup were looked at already
           await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
@@ -65,7 +66,7 @@ for (const width of [1280, 360]) {
           assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join(" | ")}`), []);
         }
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
-        assert.deepEqual(page.complaints.filter((c) => !(name === "missing" && c.includes("404"))), []);
+        assert.deepEqual(page.complaints.filter((c) => !(none && c.includes("404"))), []);
       });
     }
     await context.close();
@@ -191,6 +192,24 @@ test("on a phone the drawing of a request stands upright and fits", async () => 
   assert.deepEqual(cut, []);
 });
 
+test("the figures of a row stand at one height, however long what they are called is", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 768, height: 900 } }), demo.base);
+  await page.goto(`${demo.base}/dashboard`);
+  const tops = await page.locator(".proof dd:not(.why)").evaluateAll((all) => all.map((it) => it.getBoundingClientRect().top));
+  assert.equal(tops.length, 4);
+  assert.equal(new Set(tops).size, 1, tops.join());
+});
+
+test("on a phone a chapter begins on the first screen, and its place in the contents is in sight", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 360, height: 640 } }), demo.base);
+  for (const path of ["/docs/tour/09-payment-intents", "/docs/api/webhook-endpoints"]) {
+    await page.goto(demo.base + path);
+    const seen = (selector) => page.locator(selector).evaluate((it) => { const box = it.getBoundingClientRect(); return box.left >= 0 && box.right <= innerWidth && box.bottom < innerHeight; });
+    assert.ok(await seen("h1"), `${path} begins below`);
+    assert.ok(await seen(".doc-nav [aria-current]"), `${path} is not in sight among its neighbours`);
+  }
+});
+
 test("a double click on Refund refunds once, and a stranger's form refunds nothing", async () => {
   const charge = await demo.post("/v1/charges", { amount: 3000, currency: "usd", source: "tok_visa" });
   const page = await watched(await browser.newContext(), demo.base);
@@ -208,6 +227,7 @@ test("without JavaScript a hold is captured, and lists and filters work", async 
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();
   await page.goto(`${demo.base}/dashboard/payments?state=uncaptured`);
+  assert.equal(await page.getByText("Ctrl K").isVisible(), false, "a key that does nothing is not offered");
   await page.getByRole("link", { name: "$42.00" }).first().click();
   await page.getByRole("button", { name: "Capture" }).click();
   await page.getByText("$42.00 was captured.").waitFor();

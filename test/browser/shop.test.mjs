@@ -58,10 +58,15 @@ test("an order is paid when the signed webhook says so, and not before", async (
   const made = await order(page);
   await page.goto(made.back); // as if he had paid
   await page.getByText("Confirming.").waitFor();
+  const told = page.locator("[aria-live]");
+  await told.evaluate((region) => new MutationObserver(() => { document.body.dataset.told = Number(document.body.dataset.told ?? 0) + 1; }).observe(region, { childList: true, subtree: true }));
+  for (let asked = 0; asked < 2; asked++) await page.waitForResponse(made.back);
   page.complaints.length = 0;
   await pay(made.session);
   await page.locator('[data-state="paid"]').waitFor();
-  assert.equal(await page.locator("live-region").getAttribute("every"), null, "it stops asking");
+  assert.equal(await page.locator("body").getAttribute("data-told"), "1", "who does not see the page is told of changes, and of nothing else");
+  assert.match(await told.innerText(), /^Paid, once\.[^\n]*$/, "and hears what changed, not the whole page");
+  assert.equal(await told.getAttribute("every"), null, "it stops asking");
   await page.getByRole("heading", { name: "Delivered 1 time, processed once" }).waitFor();
   assert.match(await page.locator(".facts").innerText(), /evt_\w+\s+type\s+checkout\.session\.completed\s+did\s+paid/);
   await page.goto(`${demo.base}/shop/cart`);

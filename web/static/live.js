@@ -117,7 +117,7 @@ addEventListener("pageshow", connect);
 
 customElements.define("live-region", class extends HTMLElement {
   get topics() { return (this.getAttribute("topics") ?? "").split(" "); }
-  connectedCallback() { regions.add(this); connect(); settle(); this.ask(); }
+  connectedCallback() { this.shown = this.innerHTML; regions.add(this); connect(); settle(); this.ask(); }
   disconnectedCallback() { regions.delete(this); clearTimeout(this.next); }
 
   ask() {

@@ -214,7 +214,7 @@ customElements.define("checkout-form", class extends HTMLElement {
       case "complete": return this.paid(end);
       case "challenge": return this.challenge(end);
       case "processing": return this.follow();
-      case "expired": return location.reload();
+      case "expired": case "missing": return location.reload();
       case "open": return this.declined(end);
     }
   }
@@ -278,6 +278,7 @@ customElements.define("checkout-form", class extends HTMLElement {
 
   lock(locked) {
     this.busy = locked;
+    if (locked && this.fields.contains(document.activeElement)) this.button.focus({ preventScroll: true }); // a field that is locked loses it to nobody
     this.fields.disabled = locked;
     this.verdict.hidden = true;
     if (locked) {

@@ -1,5 +1,6 @@
-// On a narrow page the dashboard's pages are one row that scrolls: the page one is
-// on is brought into view.
-const side = document.querySelector(".side");
-const here = side?.querySelector("[aria-current]");
-if (here && side.scrollWidth > side.clientWidth) side.scrollLeft = here.offsetLeft - side.offsetLeft - (side.clientWidth - here.offsetWidth) / 2;
+// On a narrow page a list of pages is one row that scrolls: the page one is on is
+// brought into view.
+for (const row of document.querySelectorAll(".side, .doc-nav ul")) {
+  const here = row.querySelector("[aria-current]");
+  if (here && row.scrollWidth > row.clientWidth) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.offsetWidth) / 2;
+}

@@ -1,0 +1,30 @@
+package api
+
+import (
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// missing answers an address that is nobody's.
+func (s *Server) missing(c echo.Context) {
+	x := s.begin(c, unknownRoute)
+	if !s.forPeople(c.Request()) {
+		s.refuse(c, x, unknownURL(c.Request()))
+		return
+	}
+	web.Policy{}.Apply(c.Response().Header())
+	s.site.Render(c.Response(), c.Request(), http.StatusNotFound, "site/missing", web.Page{Title: "Not found", Data: c.Request().URL.Path})
+	x.finish(c.Request().Context(), s.log, http.StatusNotFound, false)
+}
+
+// forPeople is true of a browser that asks for a page, where there are pages. A
+// client of the API takes anything, and is told in the API's own words; whatever is
+// under /v1 is meant for one.
+func (s *Server) forPeople(h *http.Request) bool {
+	return s.pages && !strings.HasPrefix(path.Clean(h.URL.Path)+"/", "/v1/") && strings.Contains(h.Header.Get("Accept"), "text/html")
+}
