@@ -6,6 +6,7 @@
 demo: ## everything on this machine; make demo ARGS='--fresh --addr 127.0.0.1:9000'
 	@# go reports every Ctrl-C as a failure, also one that stopped everything in order
 	@# and compiling from nothing takes a fifth longer with the default GOGC, which is not for the demo itself
+	@echo "Compiling: about a minute the first time, and a second from then on."
 	@trap 'interrupted=yes' INT; GOGC=400 go run -exec 'env -u GOGC' ./cmd/ratchet demo $(ARGS) || test -n "$$interrupted"
 
 build: ## bin/ratchet, without C libraries, the same bytes wherever it is built

@@ -38,8 +38,12 @@ const selectVersions = `
 	                  SELECT sum(attempts) AS attempts FROM (SELECT attempts FROM webhook_deliveries d WHERE d.account_id = a.id ORDER BY d.event_id DESC LIMIT 8) d) latest), '/',
 	              (SELECT count(*) FROM webhook_deliveries WHERE claimed_by IS NOT NULL)) AS deliveries`
 
-// watchEvery is how late a page may be.
-const watchEvery = 400 * time.Millisecond
+// A look follows the one before it after watchEvery, which is how late a page may
+// be. Where a look takes long it is seldom: watching takes a fifth of one connection.
+const (
+	watchEvery = 150 * time.Millisecond
+	watchRest  = 4 // times as long as a look took
+)
 
 // watcher asks the database what has changed, once for all who look, and not at
 // all while nobody does. It never listens to the money's transactions: a NOTIFY
@@ -83,9 +87,8 @@ func (w *watcher) leave(client chan versions) {
 }
 
 func (w *watcher) run(ctx context.Context) {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
 	for {
+		began := time.Now()
 		rows, _ := w.pool.Query(ctx, selectVersions)
 		now, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[versions])
 		if err == nil {
@@ -96,7 +99,7 @@ func (w *watcher) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(max(watchEvery, watchRest*time.Since(began))):
 		}
 	}
 }

@@ -2,7 +2,7 @@
 // screen, in their own colours, and while the server dies.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 import AxeBuilder from "@axe-core/playwright";
 import { launch, watched } from "./browser.mjs";
 import { furnish, startDemo, until } from "./demo.mjs";
@@ -15,6 +15,9 @@ before(async () => {
   made = await furnish(demo);
   browser = await launch();
   mkdirSync(shots, { recursive: true });
+});
+afterEach(async () => { // a page that is left open goes on looking, beside those of the tests after it
+  for (const context of browser.contexts()) await context.close();
 });
 after(async () => {
   await browser?.close();
