@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,7 +48,11 @@ or a demo that is running. Exit code 0: the two agree. 1: they do not, and what 
 			if err != nil {
 				return err
 			}
-			if there := s.demo["RATCHET_ACQUIRER_URL"]; there != "" && !cmd.Flags().Changed("acquirer-url") && os.Getenv("RATCHET_ACQUIRER_URL") == "" {
+			there, err := s.lookup("RATCHET_ACQUIRER_URL")
+			if err != nil {
+				return err
+			}
+			if there != "" && !cmd.Flags().Changed("acquirer-url") {
 				acquirerURL = there
 			}
 			pool, err := postgres.Open(cmd.Context(), postgres.Config{URL: url, MaxConns: 1, ApplicationName: "ratchet reconcile"})

@@ -115,7 +115,7 @@ async function arrival(context, path) {
     await page.locator('.live[data-state="live"]').waitFor();
     await demo.post("/v1/charges", { amount: 2345, currency: "usd", source: "tok_visa" });
   }
-  await page.waitForTimeout(700); // the stream looks every 400 ms
+  await page.waitForTimeout(700); // longer than the stream's next look and the page's answer to it take
   seen.shift = await page.evaluate(() => globalThis.shift);
   await page.close();
   return seen;
