@@ -22,8 +22,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 // APIVersion is the version of Stripe's API whose shapes we serve.
@@ -40,7 +42,14 @@ type Viewer struct {
 }
 
 func viewer(c phase.Caller) Viewer {
-	return Viewer{AccountID: c.AccountID, Livemode: c.Livemode, CardKey: c.CardKey, Publishable: c.Publishable}
+	return Viewer{AccountID: c.AccountID, Livemode: c.Livemode, Publishable: apirequest.Of(c).Publishable}
+}
+
+// viewerOf is the viewer of a check, which knows the test cards.
+func viewerOf(c phase.Check) Viewer {
+	v := viewer(c.Caller)
+	v.CardKey = c.KeyFor(secret.Cards)
+	return v
 }
 
 func (v Viewer) args() pgx.StrictNamedArgs {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -208,9 +209,9 @@ func knownTypes() map[string]bool {
 }
 
 // checkEndpoint verifies what an endpoint is given.
-func checkEndpoint(caller phase.Caller, address *string, events []string, metadata form.Metadata) error {
+func checkEndpoint(caller phase.Check, address *string, events []string, metadata form.Metadata) error {
 	if address != nil {
-		if objection := webhook.Objection(*address, caller.Loopback); objection != "" {
+		if objection := webhook.Objection(*address, apirequest.Of(caller.Caller).Loopback); objection != "" {
 			return apierror.Invalid("url", "%s", objection).WithCode("url_invalid")
 		}
 	}

@@ -35,7 +35,7 @@ const endpointCreated = "endpoint_created"
 // with a seal where the secret stands, and replayed with the secret.
 var CreateWebhookEndpoint = phase.Define("webhook_endpoint.create", 1,
 	phase.Atomic(endpointCreated, createEndpoint),
-).Check(func(_ context.Context, _ phase.Reader, caller phase.Caller, in *CreateWebhookEndpointParams) error {
+).Check(func(_ context.Context, _ phase.Reader, caller phase.Check, in *CreateWebhookEndpointParams) error {
 	if len(in.EnabledEvents) == 0 {
 		return apierror.Invalid("enabled_events", "You must provide at least one event type.").WithCode("parameter_missing")
 	}
@@ -65,7 +65,7 @@ func createEndpoint(ctx context.Context, tx *phase.Tx, in CreateWebhookEndpointP
 	}
 	endpoint.insert(tx, slot)
 	object := endpoint.object()
-	if object.Secret, err = tx.Conceal(endpoint.secret(tx)); err != nil {
+	if object.Secret, err = tx.EncryptInResponse(endpoint.secret(tx)); err != nil {
 		return phase.Outcome{}, err
 	}
 	body, err := expand(ctx, tx, viewer(tx.Caller), in.Expand, object)

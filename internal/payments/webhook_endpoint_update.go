@@ -25,8 +25,8 @@ const endpointUpdated = "endpoint_updated"
 // is due goes where the endpoint is then.
 var UpdateWebhookEndpoint = phase.Define("webhook_endpoint.update", 1,
 	phase.Atomic(endpointUpdated, changeEndpoint),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateWebhookEndpointParams) error {
-	if _, err := existingEndpoint(ctx, db, endpointByID, viewer(caller), in.ID); err != nil {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateWebhookEndpointParams) error {
+	if _, err := existingEndpoint(ctx, db, endpointByID, viewerOf(caller), in.ID); err != nil {
 		return err
 	}
 	if in.EnabledEvents != nil && len(in.EnabledEvents) == 0 {
