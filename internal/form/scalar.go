@@ -87,7 +87,7 @@ func setInteger(d *decoder, f *field, n *node, into reflect.Value) {
 	case f.hasMin && i < f.min:
 		d.refuseInteger("%s", tooSmall(i, f.min))
 	case f.hasMax && i > f.max:
-		d.refuseInteger("This value must be less than or equal to %d (it currently is %d).", f.max, i)
+		d.refuseInteger("This value must be less than or equal to %d (it currently is %s).", f.max, quoteInteger(i))
 	default:
 		into.SetInt(i)
 	}
@@ -105,9 +105,12 @@ func tooSmall(i, least int64) string {
 		return "Invalid positive integer"
 	default:
 		return "This value must be greater than or equal to " + strconv.FormatInt(least, 10) +
-			" (it currently is " + strconv.FormatInt(i, 10) + ")."
+			" (it currently is " + quoteInteger(i) + ")."
 	}
 }
+
+// quoteInteger hides a number that is as long as a card's, like all that is repeated.
+func quoteInteger(i int64) string { return Quote(strconv.FormatInt(i, 10)) }
 
 // integer reads ASCII digits with perhaps a minus sign. A plus sign is refused:
 // sent plain it decodes to a space, so whoever meant it did not get it either way.
