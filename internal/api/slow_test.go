@@ -71,6 +71,37 @@ func TestIdleClients(t *testing.T) {
 	}
 }
 
+// TestTwoLengths sends requests whose end two parties can see in different places,
+// and a second request behind each of them on the same connection.
+func TestTwoLengths(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	dial := s.serve(t)
+	head := " HTTP/1.1\r\nHost: ratchet.example\r\nAuthorization: Bearer " + s.keys["toboggans"] + "\r\n"
+	post := "POST /v1/customers" + head + "Content-Type: application/x-www-form-urlencoded\r\n"
+	for name, c := range map[string]struct {
+		first   string
+		answers int
+	}{
+		"a length and chunks":  {post + "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nname=x\r\n0\r\n\r\n", 1},
+		"chunks and a length":  {post + "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n6\r\nname=x\r\n0\r\n\r\n", 1},
+		"nothing but a length": {post + "Content-Length: 6\r\n\r\nname=x", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := dial(t)
+			say(t, conn, c.first+"GET /v1/account"+head+"Connection: close\r\n\r\n")
+			heard, err := io.ReadAll(conn)
+			if err != nil && len(heard) == 0 { // closed with our second request unread, which resets the connection
+				t.Fatal(err)
+			}
+			if got := strings.Count(string(heard), "HTTP/1.1 200 OK"); got != c.answers {
+				t.Errorf("%d answers, want %d:\n%s", got, c.answers, heard)
+			}
+		})
+	}
+}
+
 // TestOnlySoManyConnections lets a slow client have the only connection there is.
 func TestOnlySoManyConnections(t *testing.T) {
 	t.Parallel()

@@ -213,7 +213,7 @@ func (a *API) Serve(ctx context.Context, l net.Listener, log *slog.Logger) error
 		debug.SetGCPercent(gcPercent)
 	}
 	server := &http.Server{
-		Handler: a.crash.Handler(a.Handler), ReadHeaderTimeout: a.limits.HeaderTime, ReadTimeout: a.limits.BodyTime,
+		Handler: endChunked(a.crash.Handler(a.Handler)), ReadHeaderTimeout: a.limits.HeaderTime, ReadTimeout: a.limits.BodyTime,
 		WriteTimeout: a.limits.WriteTime, IdleTimeout: a.limits.IdleTime, MaxHeaderBytes: headroom * a.limits.API.HeaderBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
@@ -231,6 +231,21 @@ func (a *API) Serve(ctx context.Context, l net.Listener, log *slog.Logger) error
 	case <-ctx.Done():
 	}
 	return a.drain(server)
+}
+
+// endChunked closes the connection after the answer to a request with a
+// Transfer-Encoding. Where such a request has a Content-Length as well, a proxy may
+// have taken another part of the stream for the next request, and HTTP wants the
+// connection closed (RFC 9112, section 6.1). The library drops that length before we
+// can see it, so every chunked request ends its connection. The clients of Stripe's
+// API send a length and no chunks.
+func endChunked(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TransferEncoding) > 0 {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // headroom is how much of a head that is too large is read, so that its sender
