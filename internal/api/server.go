@@ -137,6 +137,9 @@ func (s *Server) handler(rt route) echo.HandlerFunc {
 		}
 		defer leave()
 		answer, object, err := rt.answer(s.context(c.Request()), s, r)
+		if postgres.IsStalePlan(err) { // nothing was done, and the session knows better now
+			answer, object, err = rt.answer(s.context(c.Request()), s, r)
+		}
 		if answer.Key != "" && rt.method == http.MethodPost {
 			c.Response().Header().Set("Idempotency-Key", answer.Key)
 		}
@@ -209,7 +212,9 @@ func (s *Server) refuse(c echo.Context, x *exchange, err error) {
 	var e *apierror.Error
 	switch {
 	case errors.As(err, &e):
-	case postgres.Unreachable(err):
+	case postgres.IsLockTimeout(err):
+		e = apierror.Locked()
+	case postgres.IsTransient(err):
 		e = apierror.Unavailable()
 	default:
 		e = apierror.Internal()

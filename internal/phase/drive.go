@@ -252,7 +252,6 @@ func (d *drive) establish(ctx context.Context, step *idempotency.Step, lost erro
 
 // deliver turns the end of an attempt into what the caller hears.
 func (d *drive) deliver(ctx context.Context, answer *idempotency.Answer, err error) (idempotency.Answer, error) {
-	var refusal *apierror.Error
 	switch {
 	case err == nil:
 		return *answer, nil
@@ -266,18 +265,11 @@ func (d *drive) deliver(ctx context.Context, answer *idempotency.Answer, err err
 		return idempotency.Answer{}, unreachable(err)
 	case errors.Is(err, errHeld):
 		return idempotency.Answer{}, apierror.Held(d.request.ID)
-	case !d.claimed && errors.As(err, &refusal):
-		return idempotency.Answer{}, err // nothing was stored
-	case !d.claimed && postgres.Code(err) == lockTimeout:
-		return idempotency.Answer{}, apierror.Locked()
 	case !d.claimed:
-		return idempotency.Answer{}, err
+		return idempotency.Answer{}, nothingStored(err)
 	}
 	return d.failed(ctx, err)
 }
-
-// lockTimeout is the SQLSTATE of a row that somebody else kept locked too long.
-const lockTimeout = "55P03"
 
 // winners answers for a process that was overtaken, with the bytes of the one
 // that overtook it.

@@ -191,6 +191,27 @@ func (in CreateChargeParams) captures()`}},
 		pkg:   phaseTest, test: "TestCompleter/nor does what is driven for it already",
 	},
 	{
+		name:  "a check that meets a busy database is a fault of ours",
+		edits: []edit{{serve, "nothingStored(e.refused(ctx, key, keyless, err))", "e.refused(ctx, key, keyless, err)"}},
+		pkg:   phaseTest, test: "TestKey/a database that has no time before the claim is no fault of the request",
+	},
+	{
+		name:  "a first transaction that meets a busy database is a fault of ours",
+		edits: []edit{{drive, "return idempotency.Answer{}, nothingStored(err)", "return idempotency.Answer{}, err"}},
+		pkg:   phaseTest, test: "TestKey/a database that has no time before the claim is no fault of the request",
+	},
+	{
+		name: "a canceled statement is a fault of ours",
+		edits: []edit{{"internal/postgres/errors.go",
+			"cannotConnectNow, readOnly, queryCanceled, lockNotAvailable:", "cannotConnectNow, readOnly, lockNotAvailable:"}},
+		pkg: phaseTest, test: "TestKey/a database that has no time before the claim is no fault of the request",
+	},
+	{
+		name:  "a phase whose plan is stale is not run again",
+		edits: []edit{{"internal/postgres/errors.go", "code == deadlockDetected || IsStalePlan(err)", "code == deadlockDetected"}},
+		pkg:   phaseTest, test: "TestKey/a phase whose statement a migration has changed runs again",
+	},
+	{
 		name: "the reaper does not look at the state",
 		edits: []edit{{"internal/idempotency/reap.go",
 			"WHERE r.state = 'finished' AND r.expires_at < clock_timestamp()", "WHERE coalesce(r.expires_at, r.created_at + interval '30 days') < clock_timestamp()"}},
