@@ -95,6 +95,7 @@ var reserved = prefixes(
 	"203.0.113.0/24",  // documentation
 	"240.0.0.0/4",     // reserved, and broadcast
 	"::/96",           // IPv4-compatible
+	"::ffff:0:0:0/96", // IPv4-translated (RFC 2765)
 	"64:ff9b::/96",    // IPv4 translated
 	"64:ff9b:1::/48",  // the same, locally
 	"100::/64",        // discard

@@ -25,6 +25,8 @@ var forbidden = []string{
 	"https://100.64.0.1/", "https://100.100.100.200/", "https://100.127.255.255/", "https://192.0.0.192/", "https://192.0.2.1/", "https://198.18.0.1/", "https://198.19.255.255/",
 	"https://198.51.100.1/", "https://203.0.113.1/", "https://192.88.99.1/", "https://224.0.0.1/", "https://239.255.255.255/", "https://240.0.0.1/", "https://255.255.255.255/",
 	"https://[ff02::1]/", "https://[ff0e::1]/", "https://[64:ff9b::7f00:1]/", "https://[64:ff9b::a9fe:a9fe]/", "https://[64:ff9b:1::1]/", "https://[2002:7f00:1::]/", "https://[2002:a9fe:a9fe::]/",
+	"https://[::ffff:0:127.0.0.1]/", "https://[::ffff:0:a9fe:a9fe]/", "https://[::ffff:0:808:808]/", "https://[64:ff9b:1:fffe::7f00:1]/",
+	"https://[2002:a00:1::1]/", "https://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/",
 	"https://[2001:0:7f00:1::]/", "https://[2001:db8::1]/", "https://[100::1]/", "https://[3fff::1]/",
 	"https://intranet/", "https://metadata/",
 	"http://shop.example.com/", "ftp://shop.example.com/", "file:///etc/passwd", "gopher://shop.example.com/", "//shop.example.com/", "shop.example.com", "https:shop.example.com", "https://",
@@ -96,7 +98,8 @@ func TestTheGuardAtEveryAddress(t *testing.T) {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
-	for _, to := range []string{"8.8.8.8:22", "127.0.0.1:443", "[::1]:443", "[::ffff:10.0.0.1]:443", "[64:ff9b::a00:1]:443", "[fe80::1%eth0]:443", "0.0.0.0:443", "nonsense"} {
+	for _, to := range []string{"8.8.8.8:22", "127.0.0.1:443", "[::1]:443", "[::ffff:10.0.0.1]:443", "[64:ff9b::a00:1]:443", "[fe80::1%eth0]:443",
+		"[::ffff:0:7f00:1]:443", "[64:ff9b:1::7f00:1]:443", "[2002:7f00:1::]:443", "[2001::1]:443", "0.0.0.0:443", "nonsense"} {
 		if err := guard(false)("tcp", to, nil); !errors.Is(err, ErrForbidden) {
 			t.Errorf("%s: %v", to, err)
 		}
