@@ -9,9 +9,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/web"
@@ -180,14 +182,32 @@ type loginPage struct {
 	To    string // the page that was asked for
 }
 
-// wanted is the page somebody is sent back to who has logged in: one of the
-// dashboard's, whatever the address says.
+// wanted is the page that opens after the login: the one that was asked for, if it is a page.
 func wanted(r *http.Request) string {
-	if to := r.FormValue("to"); strings.HasPrefix(to, "/dashboard/") && !strings.HasPrefix(to, "/dashboard/log") && !strings.HasPrefix(to, "/dashboard/stream") {
-		return to
+	to := ownPage(r.FormValue("to"))
+	if strings.HasPrefix(to, "/dashboard/log") || strings.HasPrefix(to, "/dashboard/stream") {
+		return "/dashboard"
 	}
-	return "/dashboard"
+	return to
 }
+
+// ownPage is the address of a page of the dashboard, and "/dashboard" for any other address.
+// http.Redirect cleans the path it is given, and browsers take a backslash for a slash, so
+// only a path that is clean already, and contains none, still means what was checked here.
+func ownPage(address string) string {
+	const home = "/dashboard"
+	u, err := url.Parse(address)
+	if err != nil || u.IsAbs() || u.Host != "" || strings.ContainsFunc(address+u.Path, unfitForRedirect) {
+		return home
+	}
+	clean := path.Clean(u.Path)
+	if clean != home && !strings.HasPrefix(clean, home+"/") {
+		return home
+	}
+	return (&url.URL{Path: clean, RawQuery: u.RawQuery}).String()
+}
+
+func unfitForRedirect(r rune) bool { return r == '\\' || unicode.IsControl(r) }
 
 func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) {
 	if s.guard.known(r) {
