@@ -125,6 +125,8 @@ func TestCommandLine(t *testing.T) {
 		"a dashboard open to the network": {args: []string{"serve", "--addr", "0.0.0.0:0", "--dashboard", "on"}, says: "RATCHET_DASHBOARD_PASSWORD",
 			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x"}},
 		"a demo that the network reaches": {args: []string{"demo", "--addr", "0.0.0.0:0"}, says: "--lan"},
+		"a port that is no number":        {args: []string{"demo", "--webhook-loopback-ports", "3000,http"}, says: "list of ports"},
+		"a port below the first":          {args: []string{"demo", "--webhook-loopback-ports", "0"}, says: "list of ports"},
 		"a demo on any address":           {args: []string{"demo", "--addr", ":0"}, says: "--lan"},
 	} {
 		t.Run(mistake+" is a mistake in the call", func(t *testing.T) {

@@ -49,7 +49,9 @@ outside /v1. Who reaches the port from another machine needs a password for it:
 			if err != nil {
 				return err
 			}
-			config.Webhooks.AllowLoopback = webhooks.allowLoopback
+			if config.Webhooks, err = webhooks.config(); err != nil {
+				return err
+			}
 			l, err := net.Listen("tcp", addr)
 			if err != nil {
 				return fmt.Errorf("listen: %w", err)

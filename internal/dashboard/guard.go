@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -15,6 +14,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -52,7 +52,7 @@ func (g *guard) sign(what string) string {
 // host turns away requests that name us by a name that is not this machine's.
 func (g *guard) host(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if g.password == "" && !thisMachine(r.Host) {
+		if g.password == "" && !api.LoopbackHost(r.Host) {
 			http.Error(w, "This dashboard answers to 127.0.0.1 and localhost only.", http.StatusMisdirectedRequest)
 			return
 		}
@@ -69,15 +69,6 @@ func name(w http.ResponseWriter, r *http.Request) {
 	name := rand.Text()
 	set(w, r, browserCookie, name, 0)
 	r.AddCookie(&http.Cookie{Name: browserCookie, Value: name}) // as if it had sent it already
-}
-
-func thisMachine(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = strings.Trim(host, "[]")
-	}
-	address := net.ParseIP(name)
-	return name == "localhost" || address != nil && address.IsLoopback()
 }
 
 // login sends those to the login page who have not given the password.
