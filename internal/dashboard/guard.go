@@ -27,6 +27,7 @@ import (
 type guard struct {
 	key      []byte // of this installation and this password: a new password ends all sessions
 	password string
+	demo     bool // everybody knows its keys anyway
 	across   *http.CrossOriginProtection
 }
 
@@ -40,7 +41,7 @@ const (
 func newGuard(c Config) *guard {
 	mac := hmac.New(sha256.New, c.Secret.For(secret.Dashboard))
 	mac.Write([]byte(c.Password))
-	return &guard{key: mac.Sum(nil), password: c.Password, across: http.NewCrossOriginProtection()}
+	return &guard{key: mac.Sum(nil), password: c.Password, demo: c.Demo, across: http.NewCrossOriginProtection()}
 }
 
 func (g *guard) sign(what string) string {
@@ -56,9 +57,25 @@ func (g *guard) host(next http.HandlerFunc) http.HandlerFunc {
 			http.Error(w, "This dashboard answers to 127.0.0.1 and localhost only.", http.StatusMisdirectedRequest)
 			return
 		}
+		if g.password == "" && !g.demo && proxied(r) {
+			http.Error(w, "This request came through a proxy, and the pages have no password: everybody the proxy lets in would see "+
+				"and change everything. Set RATCHET_DASHBOARD_PASSWORD, or open the server's own address on its machine.", http.StatusForbidden)
+			return
+		}
 		name(w, r)
 		next(w, r)
 	}
+}
+
+// proxied says whether a proxy has passed a request on. Many send it to 127.0.0.1 under
+// exactly that name, so the Host header tells nothing about who is in front of them.
+func proxied(r *http.Request) bool {
+	for name := range r.Header {
+		if name == "Forwarded" || name == "Via" || name == "X-Real-Ip" || strings.HasPrefix(name, "X-Forwarded-") {
+			return true
+		}
+	}
+	return false
 }
 
 // name gives a browser that has none a name, which its forms are signed for.
