@@ -50,6 +50,8 @@ downloaded: the first of these that can be had.`,
 	f.StringVar(&c.DataDir, "data-dir", env("RATCHET_DATA_DIR", demo.DefaultDataDir()), "where the data is kept (RATCHET_DATA_DIR)")
 	f.BoolVar(&c.Fresh, "fresh", false, "forget the data of earlier runs")
 	f.BoolVar(&c.LAN, "lan", false, "let other machines in: everybody knows the demo's keys")
+	f.StringVar(&c.PublicURL, "public-url", env("RATCHET_PUBLIC_URL", ""),
+		"where browsers find the demo, if not at --addr; with --lan, an address of this machine unless given (RATCHET_PUBLIC_URL)")
 	f.StringVar(&c.WebhookPorts, loopbackPortsFlag, env("RATCHET_WEBHOOK_LOOPBACK_PORTS", ""),
 		"ports of this machine that webhooks may go to besides the shop's, such as 3000,4242, or any (RATCHET_WEBHOOK_LOOPBACK_PORTS)")
 	return cmd

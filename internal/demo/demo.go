@@ -32,6 +32,8 @@ type Config struct {
 	// a database that is not the demo's own is not the demo's to empty.
 	Fresh bool
 
+	PublicURL string // where browsers find it; empty: at Addr, or with LAN at an address of this machine
+
 	// WebhookPorts are ports of this machine that webhooks may go to besides the shop's, such
 	// as "3000,4242", or AnyPort. Everybody knows the demo's keys, so a web page that gets
 	// around the checks of the API could have the worker post to any program here.
@@ -191,6 +193,7 @@ func (d *demo) environ() []string {
 		"RATCHET_DEMO=1",
 		"RATCHET_ADDR=" + d.Addr,
 		"RATCHET_URL=" + d.base,
+		"RATCHET_PUBLIC_URL=" + d.publicURL(),
 		"RATCHET_DATABASE_URL=" + d.books.ratchet,
 		"RATCHET_SECRET=" + d.secret,
 		"RATCHET_ACQUIRER_ADDR=" + d.acquirerAddr,
