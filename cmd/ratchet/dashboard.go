@@ -24,8 +24,7 @@ func dashboard(wish string, at net.Addr) (*process.Dashboard, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, is := at.(*net.TCPAddr)
-	if password == "" && !(is && address.IP.IsLoopback()) {
+	if password == "" && !onLoopback(at) {
 		return nil, usagef("the dashboard at %s would be open to other machines: set %s (or %s_FILE), or listen on 127.0.0.1",
 			at, dashboardPasswordVariable, dashboardPasswordVariable)
 	}

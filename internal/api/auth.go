@@ -40,6 +40,9 @@ func (s *Server) authenticate(h *http.Request, rt *route) (*apikey.Holder, error
 	case err != nil:
 		return nil, errors.Join(apierror.Unavailable(), err)
 	}
+	if err := s.refuseForeignPage(h, holder); err != nil {
+		return nil, err
+	}
 	if holder.Kind == apikey.Publishable && !rt.publishable {
 		return nil, unauthorized("This API call cannot be made with a publishable API key. Please use a secret API key. " +
 			"You can find a list of your API keys at https://dashboard.stripe.com/account/apikeys.").WithCode("secret_key_required")

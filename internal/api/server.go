@@ -27,6 +27,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
+	"github.com/ratchet-pay/ratchet/internal/webhook"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -40,7 +41,7 @@ type Config struct {
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
 	// PublicURL is where a browser finds this installation, such as
-	// "https://pay.example.com"; "" is wherever the request came to.
+	// "https://pay.example.com"; "" is this machine, as the request names it.
 	PublicURL string
 	Inbox     *inbox.Inbox
 	Site      *web.Site // what the bank's page is drawn with
@@ -48,7 +49,7 @@ type Config struct {
 	// NotificationSecret is what the acquirer signs with; without one nothing is taken from it.
 	NotificationSecret string
 
-	LoopbackWebhooks bool // endpoints may be on this machine
+	LoopbackWebhooks webhook.LoopbackPorts // where on this machine endpoints may be; nil: nowhere
 }
 
 // Server answers the API.
@@ -60,7 +61,7 @@ type Server struct {
 	inbox          *inbox.Inbox
 	demo           bool
 	publicURL      string
-	loopback       bool
+	loopback       webhook.LoopbackPorts
 	limits         Limits
 	limiters       limiters
 	permissions    permissions

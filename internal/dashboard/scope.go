@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -79,11 +78,7 @@ func (of scope) args(more pgx.StrictNamedArgs) pgx.StrictNamedArgs {
 
 func (s *Server) postScope(w http.ResponseWriter, r *http.Request) {
 	set(w, r, scopeCookie, r.PostFormValue("scope"), 365*24*3600)
-	back := r.PostFormValue("back")
-	if !strings.HasPrefix(back, "/dashboard") {
-		back = "/dashboard"
-	}
-	http.Redirect(w, r, back, http.StatusSeeOther)
+	http.Redirect(w, r, ownPage(r.PostFormValue("back")), http.StatusSeeOther)
 }
 
 // read runs a statement and collects its rows.

@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 
@@ -162,8 +163,13 @@ func leadsBack(address string) bool {
 	case "http", "https":
 		return parsed.Host != ""
 	}
-	return parsed.Scheme != "" && parsed.Opaque == "" && strings.Contains(address, "://")
+	rest, follows := strings.CutPrefix(address[len(parsed.Scheme):], "://")
+	return parsed.Scheme != "" && follows && !strings.ContainsFunc(rest, unfitForApps)
 }
+
+// unfitForApps are the characters that no address of an application contains unescaped.
+// Browsers and operating systems parse such an address by rules of their own.
+func unfitForApps(r rune) bool { return r == ';' || unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // orNull makes an empty text null.
 func orNull(text string) *string {
