@@ -5,7 +5,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -28,6 +27,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -199,12 +199,12 @@ func (s *Server) deliver(c echo.Context, x *exchange, a phase.Answer) {
 
 // show sends an object that was read.
 func (s *Server) show(c echo.Context, x *exchange, object any) {
-	body, err := json.Marshal(object)
+	body, err := wire.Encode(object)
 	if err != nil {
 		s.refuse(c, x, err)
 		return
 	}
-	s.write(c, x, http.StatusOK, append(body, '\n'), false)
+	s.write(c, x, http.StatusOK, body, false)
 }
 
 // refuse sends an error. What is not meant for the caller is logged, and the
@@ -237,8 +237,8 @@ func (s *Server) refuse(c echo.Context, x *exchange, err error) {
 	if e.Status == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Basic realm="Stripe"`)
 	}
-	body, _ := json.Marshal(apierror.Envelope{Error: e}) // an Error is made of texts
-	s.write(c, x, e.Status, append(body, '\n'), false)
+	body, _ := wire.Encode(apierror.Envelope{Error: e}) // an Error is made of texts
+	s.write(c, x, e.Status, body, false)
 }
 
 func (s *Server) write(c echo.Context, x *exchange, status int, body []byte, replayed bool) {

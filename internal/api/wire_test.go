@@ -46,7 +46,7 @@ func TestWire(t *testing.T) {
 			if response.StatusCode != row.status {
 				t.Errorf("status = %d, want %d: %s", response.StatusCode, row.status, rest)
 			}
-			if row.Type != "" && (!strings.Contains(rest, `"type":"`+row.Type+`"`) || response.Header.Get("Content-Type") != "application/json") {
+			if row.Type != "" && (!strings.Contains(rest, `"type": "`+row.Type+`"`) || response.Header.Get("Content-Type") != "application/json") {
 				t.Errorf("want an %s in JSON, got %s", row.Type, rest)
 			}
 			if now := s.requests(t); now != before {

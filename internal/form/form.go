@@ -6,8 +6,8 @@
 // happens in two steps:
 //
 //	bytes ──Parse──▶ Values (a tree) ──Decode──▶ a struct with form tags
-//	                    │
-//	                    └──Canonical──▶ bytes to fingerprint the request by
+//	                                     │
+//	                                     └──Canonical──▶ bytes to fingerprint the request by
 //
 // Parse knows the encoding and no names; Decode knows the names and kinds of one
 // operation. Every complaint about input is an *apierror.Error with a status of

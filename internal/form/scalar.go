@@ -63,16 +63,23 @@ func oneOf(allowed []string) string {
 	}
 }
 
+// setBool reads a boolean. "True" and "False" are how stripe-python before 12.0.1
+// wrote them. They mean the same as "true" and "false", so the tree keeps the
+// lower-case word: a retry from a newer SDK has the same canonical parameters.
 func setBool(d *decoder, f *field, n *node, into reflect.Value) {
 	s, ok := d.scalar(f, n, "boolean")
 	if !ok {
 		return
 	}
-	if s != "true" && s != "false" {
+	switch s {
+	case "True", "False":
+		n.text = strings.ToLower(s)
+	case "true", "false":
+	default:
 		d.invalidf("Invalid boolean: %s", Quote(s))
 		return
 	}
-	into.SetBool(s == "true")
+	into.SetBool(n.text == "true")
 }
 
 func setInteger(d *decoder, f *field, n *node, into reflect.Value) {

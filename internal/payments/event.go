@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
 // Event tells of one change, in the words of Stripe's event types.
@@ -180,11 +181,11 @@ func RenderEvent(ctx context.Context, pool *pgxpool.Pool, accountID string, live
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(event)
+	body, err := wire.Encode(event)
 	if err != nil {
 		return nil, fmt.Errorf("encode event: %w", err)
 	}
-	return append(body, '\n'), nil
+	return body, nil
 }
 
 // ListEventsParams are the parameters of GET /v1/events.

@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
 // drive is one attempt at a request. Everything in it but the clock is either in
@@ -196,12 +197,12 @@ func (d *drive) announce(from int) []idempotency.Call {
 
 // encode turns an outcome into the bytes that are stored, sent and replayed.
 func (d *drive) encode(o Outcome) (*idempotency.Answer, error) {
-	body, err := json.Marshal(o.body)
+	body, err := wire.Encode(o.body)
 	if err != nil {
 		return nil, fmt.Errorf("encode answer of %s: %w", d.flow.name, err)
 	}
 	headers := map[string]string{"Content-Type": "application/json", "Stripe-Version": d.request.Context.APIVersion}
-	return &idempotency.Answer{Status: o.status, Headers: headers, Body: append(body, '\n'), ObjectID: o.objectID}, nil
+	return &idempotency.Answer{Status: o.status, Headers: headers, Body: body, ObjectID: o.objectID}, nil
 }
 
 // commit writes a step. The first one claims the key, the others are fenced.

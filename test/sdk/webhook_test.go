@@ -169,7 +169,7 @@ func TestWebhooks(t *testing.T) {
 			noError(t, err)
 			return read.PendingWebhooks == 0
 		})
-		equal(t, "body", string(got.body), strings.Replace(string(read.LastResponse.RawJSON), `"pending_webhooks":0`, `"pending_webhooks":1`, 1))
+		equal(t, "body", string(got.body), strings.Replace(string(read.LastResponse.RawJSON), `"pending_webhooks": 0`, `"pending_webhooks": 1`, 1))
 	})
 
 	t.Run("an endpoint hears what it asked for, of its own account, and nothing while it is disabled", func(t *testing.T) {
