@@ -130,7 +130,7 @@ SIGTERM lets deliveries that are under way end.`,
 
 func metricsFlag(cmd *cobra.Command, addr *string) {
 	cmd.Flags().StringVar(addr, "metrics-addr", env("RATCHET_METRICS_ADDR", ""),
-		"address that shows /metrics, /healthz and /readyz, not for the public; \"\" shows nothing (RATCHET_METRICS_ADDR)")
+		"address that shows /metrics and /debug/pprof/, of serve and work also /healthz and /readyz; not for the public; \"\" shows nothing (RATCHET_METRICS_ADDR)")
 }
 
 // metricsListener is nil where no metrics are wanted.

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // The kinds of key.
@@ -87,7 +88,7 @@ func (r *Ring) Find(ctx context.Context, key string) (*Holder, error) {
 	if holder := r.recall(hash, now); holder != nil {
 		return holder, holder.usable(now)
 	}
-	rows, err := r.pool.Query(ctx, findKey, pgx.StrictNamedArgs{"hash": hash[:]})
+	rows, err := r.pool.Query(ctx, findKey, postgres.Args{"hash": hash[:]})
 	if err != nil {
 		return nil, fmt.Errorf("find API key: %w", err)
 	}

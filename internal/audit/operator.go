@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // OperatorAct is something a person did with the command line instead of the API.
@@ -56,7 +57,7 @@ func recordUnasked(ctx context.Context, tx pgx.Tx, actor string, act OperatorAct
 	}
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails
-	_, err = tx.Exec(ctx, insertEvent, pgx.StrictNamedArgs{
+	_, err = tx.Exec(ctx, insertEvent, postgres.Args{
 		"at": now, "id": id.New("aud", now), "account_id": act.AccountID, "livemode": act.Livemode,
 		"request_id": act.RequestID, "idempotency_key": orNull(act.Key), "actor": actor, "address": nil,
 		"operation": act.Operation, "object_id": orNull(act.ObjectID), "status": http.StatusOK, "error_code": nil,

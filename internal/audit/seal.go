@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // A block covers all audit rows of the transactions from one id to another, in
@@ -112,7 +114,7 @@ func Seal(ctx context.Context, pool *pgxpool.Pool) (int, error) {
 	if err != nil || span.ToXID <= span.FromXID || len(rows) == 0 && !begins {
 		return 0, err
 	}
-	_, err = pool.Exec(ctx, insertBlock, pgx.StrictNamedArgs{
+	_, err = pool.Exec(ctx, insertBlock, postgres.Args{
 		"no": last.No + 1, "cluster": span.Cluster, "from_xid": span.FromXID, "to_xid": span.ToXID, "rows": len(rows),
 		"previous": last.Digest, "digest": Digest(last.Digest, rows), "format": Format})
 	if err != nil {
@@ -138,7 +140,7 @@ func next(ctx context.Context, pool *pgxpool.Pool, last Block) (span Span, begin
 			return Span{}, false, fmt.Errorf("look for what another cluster left: %w", err)
 		}
 	}
-	args := pgx.StrictNamedArgs{"cluster": span.Cluster, "from_xid": span.FromXID, "horizon": span.ToXID, "at_once": sealAtOnce}
+	args := postgres.Args{"cluster": span.Cluster, "from_xid": span.FromXID, "horizon": span.ToXID, "at_once": sealAtOnce}
 	if err := pool.QueryRow(ctx, blockEnd, args).Scan(&span.ToXID); err != nil {
 		return Span{}, false, fmt.Errorf("find the end of the block: %w", err)
 	}
@@ -147,7 +149,7 @@ func next(ctx context.Context, pool *pgxpool.Pool, last Block) (span Span, begin
 
 // Rows reads the rows that a block over these transactions covers.
 func Rows(ctx context.Context, pool *pgxpool.Pool, span Span) ([]Row, error) {
-	found, err := pool.Query(ctx, selectRows, pgx.StrictNamedArgs{"cluster": span.Cluster, "from_xid": span.FromXID, "to_xid": span.ToXID})
+	found, err := pool.Query(ctx, selectRows, postgres.Args{"cluster": span.Cluster, "from_xid": span.FromXID, "to_xid": span.ToXID})
 	if err != nil {
 		return nil, fmt.Errorf("read audit rows: %w", err)
 	}
@@ -207,7 +209,7 @@ const ensurePartitions = `SELECT ensure_audit_partitions(@months_ahead)`
 
 // PreparePartitions makes the partitions of this month and the next ones.
 func PreparePartitions(ctx context.Context, pool *pgxpool.Pool, monthsAhead int) error {
-	if _, err := pool.Exec(ctx, ensurePartitions, pgx.StrictNamedArgs{"months_ahead": monthsAhead}); err != nil {
+	if _, err := pool.Exec(ctx, ensurePartitions, postgres.Args{"months_ahead": monthsAhead}); err != nil {
 		return fmt.Errorf("prepare audit partitions: %w", err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -68,8 +69,8 @@ func (of scope) value() string {
 	return of.AccountID + ".test"
 }
 
-func (of scope) args(more pgx.StrictNamedArgs) pgx.StrictNamedArgs {
-	args := pgx.StrictNamedArgs{"account_id": of.AccountID, "livemode": of.Livemode}
+func (of scope) args(more postgres.Args) postgres.Args {
+	args := postgres.Args{"account_id": of.AccountID, "livemode": of.Livemode}
 	for name, value := range more {
 		args[name] = value
 	}
@@ -82,7 +83,7 @@ func (s *Server) postScope(w http.ResponseWriter, r *http.Request) {
 }
 
 // read runs a statement and collects its rows.
-func read[T any](ctx context.Context, s *Server, sql string, args pgx.StrictNamedArgs) ([]T, error) {
+func read[T any](ctx context.Context, s *Server, sql string, args postgres.Args) ([]T, error) {
 	var given []any
 	if args != nil {
 		given = []any{args}

@@ -64,7 +64,7 @@ type demo struct {
 	books   databases
 
 	acquirerAddr          string
-	metricsAddrs          map[string]string // of serve and work
+	metricsAddrs          map[string]string // of serve, work and acquirer
 	secret                string
 	acquirerSecret        string
 	notificationSecret    string
@@ -126,11 +126,11 @@ func (d *demo) prepare(ctx context.Context) error {
 		return err
 	}
 	d.base = baseURL(d.Addr)
-	inner, err := innerPorts(d.Addr, 4)
+	inner, err := innerPorts(d.Addr, 5)
 	if err != nil {
 		return err
 	}
-	d.acquirerAddr, d.metricsAddrs = inner[0], map[string]string{"serve": inner[1], "work": inner[2]}
+	d.acquirerAddr, d.metricsAddrs = inner[0], map[string]string{"serve": inner[1], "work": inner[2], "acquirer": inner[4]}
 	d.shopAddr = inner[3]
 	d.secret, err = d.dir.secret("secret")
 	if err != nil {

@@ -37,9 +37,20 @@ var _ phase.Observer = (*Telemetry)(nil)
 // New counts from zero. tracer makes the spans; see Tracing.
 func New(tracer trace.Tracer) *Telemetry {
 	t := &Telemetry{Registry: prometheus.NewRegistry(), tracer: tracer, metrics: newMetrics()}
-	t.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registerRuntime(t.Registry)
 	t.Registry.MustRegister(t.metrics.all()...)
 	return t
+}
+
+func registerRuntime(registry *prometheus.Registry) {
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+}
+
+// Runtime shows the numbers that any Go process has, for one that counts nothing itself.
+func Runtime() http.Handler {
+	registry := prometheus.NewRegistry()
+	registerRuntime(registry)
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 
 // Handler shows the numbers.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const (
@@ -98,7 +100,7 @@ func (d *Deliverer) claim(ctx context.Context, key EndpointKey) (c *claimed, err
 			return err
 		}
 		if !to.Enabled {
-			_, err := tx.Exec(ctx, cancelDue, pgx.StrictNamedArgs{"account_id": key.AccountID, "endpoint_id": key.EndpointID, "limit": cancelAtOnce})
+			_, err := tx.Exec(ctx, cancelDue, postgres.Args{"account_id": key.AccountID, "endpoint_id": key.EndpointID, "limit": cancelAtOnce})
 			return err
 		}
 		c, err = d.claimFor(ctx, tx, key, to)
@@ -111,7 +113,7 @@ func (d *Deliverer) claim(ctx context.Context, key EndpointKey) (c *claimed, err
 }
 
 func lockedEndpoint(ctx context.Context, tx pgx.Tx, key EndpointKey) (*endpoint, error) {
-	rows, err := tx.Query(ctx, lockEndpoint, pgx.StrictNamedArgs{"account_id": key.AccountID, "endpoint_id": key.EndpointID})
+	rows, err := tx.Query(ctx, lockEndpoint, postgres.Args{"account_id": key.AccountID, "endpoint_id": key.EndpointID})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +133,7 @@ func (d *Deliverer) claimFor(ctx context.Context, tx pgx.Tx, key EndpointKey, to
 	if to.PreviousIsValid {
 		c.Secrets = append(c.Secrets, Secret(d.key, key, to.SecretGeneration-1))
 	}
-	err := tx.QueryRow(ctx, claimDelivery, pgx.StrictNamedArgs{
+	err := tx.QueryRow(ctx, claimDelivery, postgres.Args{
 		"account_id": key.AccountID, "endpoint_id": key.EndpointID, "lanes": limit, "owner": d.owner, "claim_time": claimTime,
 	}).Scan(&c.EventID, &c.Attempt, &c.SignedAt)
 	if errors.Is(err, pgx.ErrNoRows) {

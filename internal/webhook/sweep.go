@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // overdueAfter is when a delivery that waits is taken for one whose job was lost.
@@ -54,7 +54,7 @@ func (d *Deliverer) Sweep(ctx context.Context) error {
 	if _, err := d.pool.Exec(ctx, releaseClaims); err != nil {
 		return fmt.Errorf("release the claims of dead workers: %w", err)
 	}
-	_, err := d.pool.Exec(ctx, wakeOverdue, pgx.StrictNamedArgs{"kind": Wake{}.Kind(), "queue": Queue, "overdue_after": overdueAfter})
+	_, err := d.pool.Exec(ctx, wakeOverdue, postgres.Args{"kind": Wake{}.Kind(), "queue": Queue, "overdue_after": overdueAfter})
 	if err != nil {
 		return fmt.Errorf("wake for overdue deliveries: %w", err)
 	}

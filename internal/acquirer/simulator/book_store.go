@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const forgetOperations = `
@@ -61,7 +62,7 @@ func (b *book) loadOperations(ctx context.Context, tx pgx.Tx, keys []string) err
 	queries.Queue(selectNow).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&b.at)
 	})
-	queries.Queue(selectOperations, pgx.StrictNamedArgs{"keys": keys}).Query(func(rows pgx.Rows) error {
+	queries.Queue(selectOperations, postgres.Args{"keys": keys}).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			op := &operation{}
 			err := rows.Scan(&op.key, &op.state, &op.authorizationID, &op.asked, &op.answer)
@@ -91,7 +92,7 @@ func (b *book) authorizationsNeeded(batch []*question) []string {
 }
 
 func (b *book) loadAuthorizations(ctx context.Context, tx pgx.Tx, ids []string) error {
-	rows, err := tx.Query(ctx, selectAuthorizations, pgx.StrictNamedArgs{"ids": ids})
+	rows, err := tx.Query(ctx, selectAuthorizations, postgres.Args{"ids": ids})
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (b *book) loadAuthorizations(ctx context.Context, tx pgx.Tx, ids []string) 
 func (b *book) store(ctx context.Context, tx pgx.Tx) error {
 	var changes pgx.Batch
 	if len(b.forgotten) > 0 {
-		changes.Queue(forgetOperations, pgx.StrictNamedArgs{"keys": b.forgotten})
+		changes.Queue(forgetOperations, postgres.Args{"keys": b.forgotten})
 	}
 	err := b.queueOperations(&changes)
 	if err != nil {
@@ -164,13 +165,13 @@ func (b *book) queueOperations(changes *pgx.Batch) error {
 		}
 	}
 	if len(keys) > 0 {
-		changes.Queue(insertOperations, pgx.StrictNamedArgs{
+		changes.Queue(insertOperations, postgres.Args{
 			"keys": keys, "states": states, "references": references, "authorizations": authorizations,
 			"verbs": verbs, "asked": asked, "answers": answers, "at": b.at,
 		})
 	}
 	if len(undone) > 0 {
-		queueExact(changes, reverseOperations, pgx.StrictNamedArgs{"keys": undone}, len(undone))
+		queueExact(changes, reverseOperations, postgres.Args{"keys": undone}, len(undone))
 	}
 	return nil
 }
@@ -230,13 +231,13 @@ func (b *book) queueAuthorizations(changes *pgx.Batch) {
 		}
 	}
 	if len(fresh.ids) > 0 {
-		changes.Queue(insertAuthorizations, pgx.StrictNamedArgs{
+		changes.Queue(insertAuthorizations, postgres.Args{
 			"ids": fresh.ids, "cards": fresh.cards, "currencies": fresh.currencies, "held": fresh.held,
 			"captured": fresh.captured, "refunded": fresh.refunded, "released": fresh.released, "at": b.at,
 		})
 	}
 	if len(changed.ids) > 0 {
-		queueExact(changes, updateAuthorizations, pgx.StrictNamedArgs{
+		queueExact(changes, updateAuthorizations, postgres.Args{
 			"ids": changed.ids, "captured": changed.captured, "refunded": changed.refunded, "released": changed.released,
 		}, len(changed.ids))
 	}
@@ -266,14 +267,14 @@ func (b *book) queueMovements(changes *pgx.Batch) {
 		currencies = append(currencies, m.Currency)
 		results = append(results, m.Result)
 	}
-	changes.Queue(insertMovements, pgx.StrictNamedArgs{
+	changes.Queue(insertMovements, postgres.Args{
 		"keys": keys, "references": references, "authorizations": authorizations, "verbs": verbs, "cards": cards,
 		"kinds": kinds, "amounts": amounts, "currencies": currencies, "results": results, "at": b.at,
 	})
 }
 
 // queueExact queues an update that has to find every one of its rows.
-func queueExact(changes *pgx.Batch, sql string, args pgx.StrictNamedArgs, rows int) {
+func queueExact(changes *pgx.Batch, sql string, args postgres.Args, rows int) {
 	changes.Queue(sql, args).Exec(func(tag pgconn.CommandTag) error {
 		if tag.RowsAffected() != int64(rows) {
 			return errOvertaken

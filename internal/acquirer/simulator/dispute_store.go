@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const selectDisputes = `
@@ -24,7 +26,7 @@ func disputesNeeded(batch []*question) []string {
 }
 
 func (b *book) loadDisputes(ctx context.Context, tx pgx.Tx, ids []string) error {
-	rows, err := tx.Query(ctx, selectDisputes, pgx.StrictNamedArgs{"ids": ids})
+	rows, err := tx.Query(ctx, selectDisputes, postgres.Args{"ids": ids})
 	if err != nil {
 		return err
 	}
@@ -53,10 +55,10 @@ func (b *book) queueDisputes(changes *pgx.Batch) {
 	for _, d := range b.disputes {
 		switch d.change {
 		case inserted:
-			changes.Queue(insertDispute, pgx.StrictNamedArgs{
+			changes.Queue(insertDispute, postgres.Args{
 				"id": d.id, "authorization": d.authorization, "card": d.card, "currency": d.currency, "amount": d.amount, "state": d.state, "at": b.at})
 		case updated:
-			queueExact(changes, updateDispute, pgx.StrictNamedArgs{"id": d.id, "state": d.state}, 1)
+			queueExact(changes, updateDispute, postgres.Args{"id": d.id, "state": d.state}, 1)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // What is to be told is written in the transaction of what it tells of. One in
@@ -25,7 +26,7 @@ func queueNotices(changes *pgx.Batch, at time.Time, notices []acquirer.Notificat
 		if err != nil {
 			return err
 		}
-		changes.Queue(insertNotice, pgx.StrictNamedArgs{"id": n.ID, "kind": n.Kind, "authorization": n.Authorization, "body": body, "at": at})
+		changes.Queue(insertNotice, postgres.Args{"id": n.ID, "kind": n.Kind, "authorization": n.Authorization, "body": body, "at": at})
 	}
 	return nil
 }
@@ -54,7 +55,7 @@ const acknowledgeNotice = `
 	WHERE number = @number`
 
 func (a *announcer) take(ctx context.Context) ([]notice, error) {
-	rows, err := a.pool.Query(ctx, takeNotices, pgx.StrictNamedArgs{"delay": a.delay, "limit": atOnce})
+	rows, err := a.pool.Query(ctx, takeNotices, postgres.Args{"delay": a.delay, "limit": atOnce})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (a *announcer) take(ctx context.Context) ([]notice, error) {
 }
 
 func (a *announcer) acknowledge(ctx context.Context, n notice) error {
-	_, err := a.pool.Exec(ctx, acknowledgeNotice, pgx.StrictNamedArgs{"number": n.Number})
+	_, err := a.pool.Exec(ctx, acknowledgeNotice, postgres.Args{"number": n.Number})
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // settlesAtOnce bounds a batch.
@@ -30,7 +31,7 @@ const insertSettled = `
 // yet, and has each of them told.
 func settleMovements(ctx context.Context, pool *pgxpool.Pool) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, selectUnsettled, pgx.StrictNamedArgs{"limit": settlesAtOnce})
+		rows, err := tx.Query(ctx, selectUnsettled, postgres.Args{"limit": settlesAtOnce})
 		if err != nil {
 			return err
 		}
@@ -45,7 +46,7 @@ func settleMovements(ctx context.Context, pool *pgxpool.Pool) error {
 		changes, batch := &pgx.Batch{}, id.New("batch", now)
 		notices := make([]acquirer.Notification, 0, len(found))
 		for _, m := range found {
-			changes.Queue(insertSettled, pgx.StrictNamedArgs{"movement": m.Number, "batch": batch, "at": now})
+			changes.Queue(insertSettled, postgres.Args{"movement": m.Number, "batch": batch, "at": now})
 			notices = append(notices, acquirer.Notification{
 				ID: id.New("note", now), Kind: acquirer.MovementSettled, At: now, Authorization: m.Authorization, Reference: m.Reference,
 				Amount: m.Amount, Currency: m.Currency, Batch: batch, Movement: m.Kind,
