@@ -18,6 +18,10 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "event"})
+}
+
 // Event tells of one change, in the words of Stripe's event types.
 type Event struct {
 	ID             string

@@ -18,6 +18,10 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "webhook_endpoint"})
+}
+
 // WebhookEndpoint is where a merchant wants to be told of events.
 type WebhookEndpoint struct {
 	AccountID        string
