@@ -244,8 +244,8 @@ func EndpointDisabled(ctx context.Context, tx pgx.Tx, key webhook.EndpointKey, r
 	if err != nil {
 		return err
 	}
-	event := Event{ID: id.New("evt", found.Now), Livemode: found.Livemode, Type: endpointWasDisabled, RequestID: requestID, CreatedAt: found.Now}
-	_, err = tx.Exec(ctx, insertEvent, eventArgs(event, key.AccountID, key.EndpointID, eventData{Object: found.wire()}))
+	disabled := Event{ID: id.New("evt", found.Now), Livemode: found.Livemode, Type: endpointWasDisabled, RequestID: requestID, CreatedAt: found.Now}
+	_, err = tx.Exec(ctx, insertEvent, eventArgs(disabled, key.AccountID, key.EndpointID, eventData{Object: found.wire()}))
 	return err
 }
 
