@@ -11,6 +11,17 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{
+		Object: "checkout.session", Prefix: "cs", Load: LoadWith[CheckoutSession](sessionsByID),
+		Fields: map[string][]string{
+			"customer": {"customer"}, "line_items": {"item"}, "payment_intent": {"payment_intent"}, "setup_intent": {"setup_intent"},
+			"invoice": nil, "payment_link": nil, "subscription": nil,
+		},
+		Lists: map[string]Lister{"line_items": itemsOfSessions},
+	})
+}
+
 // CheckoutSession is a customer's visit to the checkout page, where he pays for
 // items (mode payment) or leaves a card for payments to come (mode setup). It
 // makes its intent when he first presses Pay, and keeps it however often he tries.
@@ -139,8 +150,9 @@ const selectSessions = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	sessionByID = selectSessions + ` AND id = @id`
-	lockSession = sessionByID + ` FOR NO KEY UPDATE`
+	sessionByID  = selectSessions + ` AND id = @id`
+	sessionsByID = selectSessions + ` AND id = ANY (@ids::text[])`
+	lockSession  = sessionByID + ` FOR NO KEY UPDATE`
 
 	sessionFilters = ` AND (@customer_id::text IS NULL OR customer_id = @customer_id) AND (@status::text IS NULL OR status = @status)
 	AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)

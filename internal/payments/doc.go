@@ -64,6 +64,15 @@ func one[T any](ctx context.Context, db phase.Reader, sql string, args any) (*T,
 	return found, nil
 }
 
+// queryAll reads rows into Ts.
+func queryAll[T any](ctx context.Context, db phase.Reader, sql string, args any) ([]*T, error) {
+	rows, err := db.Query(ctx, sql, args)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[T])
+}
+
 // byID reads one object of the viewer's. Another account's object is not there.
 func byID[T any](ctx context.Context, db phase.Reader, sql string, v Viewer, id string) (*T, error) {
 	args := v.args()

@@ -19,6 +19,10 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "event"})
+}
+
 // Event tells of one change, in the words of Stripe's event types.
 type Event struct {
 	ID             string

@@ -18,6 +18,10 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "webhook_endpoint"})
+}
+
 // WebhookEndpoint is where a merchant wants to be told of events.
 type WebhookEndpoint struct {
 	AccountID        string
@@ -240,8 +244,8 @@ func EndpointDisabled(ctx context.Context, tx pgx.Tx, key webhook.EndpointKey, r
 	if err != nil {
 		return err
 	}
-	event := Event{ID: id.New("evt", found.Now), Livemode: found.Livemode, Type: endpointWasDisabled, RequestID: requestID, CreatedAt: found.Now}
-	_, err = tx.Exec(ctx, insertEvent, eventArgs(event, key.AccountID, key.EndpointID, eventData{Object: found.wire()}))
+	disabled := Event{ID: id.New("evt", found.Now), Livemode: found.Livemode, Type: endpointWasDisabled, RequestID: requestID, CreatedAt: found.Now}
+	_, err = tx.Exec(ctx, insertEvent, eventArgs(disabled, key.AccountID, key.EndpointID, eventData{Object: found.wire()}))
 	return err
 }
 
