@@ -214,7 +214,7 @@ func (in CreateChargeParams) captures()`}},
 	{
 		name: "the reaper does not look at the state",
 		edits: []edit{{"internal/idempotency/reap.go",
-			"WHERE r.state = 'finished' AND r.expires_at < clock_timestamp()", "WHERE coalesce(r.expires_at, r.created_at + interval '30 days') < clock_timestamp()"}},
+			"WHERE r.state = 'finished' AND r.expires_at < statement_timestamp()", "WHERE coalesce(r.expires_at, r.created_at + interval '30 days') < statement_timestamp()"}},
 		pkg: rowTest, test: "TestReap/unfinished work is never reaped, however old",
 	},
 	{
