@@ -49,9 +49,11 @@ const leftBehind = `
 // more of it than a block has rows, however many wait behind them.
 const blockEnd = `
 	WITH first AS (
-		SELECT xid FROM audit_events WHERE cluster = @cluster AND xid >= @from_xid AND xid < @horizon ORDER BY cluster, xid LIMIT 1
+		SELECT xid FROM audit_events
+		WHERE cluster = @cluster AND xid >= @from_xid AND xid < @horizon ORDER BY cluster, xid LIMIT 1
 	), beyond AS (
-		SELECT xid FROM audit_events WHERE cluster = @cluster AND xid >= @from_xid AND xid < @horizon ORDER BY cluster, xid OFFSET @at_once LIMIT 1
+		SELECT xid FROM audit_events
+		WHERE cluster = @cluster AND xid >= @from_xid AND xid < @horizon ORDER BY cluster, xid OFFSET @at_once LIMIT 1
 	)
 	SELECT coalesce((SELECT greatest(beyond.xid, first.xid + 1) FROM first, beyond), @horizon)`
 
