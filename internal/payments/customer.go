@@ -147,8 +147,10 @@ const (
 )
 const lockCustomer = customerByID + ` AND deleted_at IS NULL FOR NO KEY UPDATE`
 
-// A clock's customers are listed with the clock, and not otherwise.
-const customerFilters = ` AND deleted_at IS NULL AND (@email::text IS NULL OR email = @email) AND test_clock IS NOT DISTINCT FROM @test_clock`
+// A clock's customers are listed with the clock, and not otherwise. With IS NOT DISTINCT
+// FROM the planner expects one row, and sorts all there are instead of reading a page.
+const customerFilters = ` AND deleted_at IS NULL AND (@email::text IS NULL OR email = @email)
+	AND (@test_clock::text IS NULL AND test_clock IS NULL OR test_clock = @test_clock)`
 const (
 	listCustomers          = selectCustomers + customerFilters + newestFirst
 	listCustomersBackwards = selectCustomers + customerFilters + oldestFirst

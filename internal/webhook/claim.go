@@ -60,7 +60,7 @@ const claimDelivery = `
 	WITH next AS (
 		SELECT account_id, event_id, endpoint_id
 		FROM webhook_deliveries
-		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= clock_timestamp()
+		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= statement_timestamp()
 		  AND @lanes > (SELECT count(*) FROM webhook_deliveries
 		                WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND claimed_by IS NOT NULL)
 		ORDER BY due_at
@@ -82,7 +82,7 @@ const cancelDue = `
 	SET state = 'canceled', due_at = NULL, ended_at = clock_timestamp()
 	WHERE (account_id, event_id, endpoint_id) IN (
 		SELECT account_id, event_id, endpoint_id FROM webhook_deliveries
-		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= clock_timestamp()
+		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= statement_timestamp()
 		ORDER BY due_at LIMIT @limit FOR NO KEY UPDATE SKIP LOCKED)`
 
 // A claim that a crash of the database forgets has sent nothing that is not sent again.
