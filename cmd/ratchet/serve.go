@@ -41,7 +41,7 @@ With --dashboard on, the same port shows the dashboard and the documentation
 outside /v1. Outside of a demo they need a password wherever another machine or a
 proxy reaches the port:
 
-  RATCHET_DASHBOARD_PASSWORD`,
+  RATCHET_DASHBOARD_PASSWORD  12 characters or more`,
 		Example: "  RATCHET_DATABASE_URL=postgres://… RATCHET_SECRET=… RATCHET_ACQUIRER_SECRET=… ratchet serve --addr :8080 --public-url https://pay.example.com",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

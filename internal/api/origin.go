@@ -54,8 +54,13 @@ func (s *Server) answersTo(host string) bool {
 }
 
 // Guard answers 421 to requests that do not name this installation, and passes on the others.
+// Where browsers reach the installation over HTTPS, it tells them to use nothing else.
 func (s *Server) Guard(next http.Handler) http.Handler {
+	https := strings.HasPrefix(s.publicURL, "https://")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if https { // a browser believes it only over HTTPS
+			w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		}
 		if s.answersTo(r.Host) {
 			next.ServeHTTP(w, r)
 			return

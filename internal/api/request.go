@@ -223,8 +223,10 @@ func (r *request) call(s *Server) phase.Call {
 }
 
 // address is the peer's, never what a header claims.
-func (r *request) address() string {
-	host, _, err := net.SplitHostPort(r.http.RemoteAddr)
+func (r *request) address() string { return peer(r.http.RemoteAddr) }
+
+func peer(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
 		return ""
 	}

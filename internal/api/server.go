@@ -79,7 +79,8 @@ func New(c Config) *Server {
 	s := &Server{
 		engine: c.Engine, keys: apikey.NewRing(c.Engine.Pool(), c.Secret.For(secret.APIKeys), c.Demo), demo: c.Demo, loopback: c.LoopbackWebhooks, log: c.Log, publicURL: strings.TrimRight(c.PublicURL, "/"),
 		limits: c.Limits, telemetry: c.Telemetry,
-		limiters:       limiters{limit.NewRates(c.Limits.KeyRate), limit.NewConcurrency(c.Limits.AccountConcurrency), c.Reads},
+		limiters: limiters{limit.NewRates(c.Limits.KeyRate), limit.NewConcurrency(c.Limits.AccountConcurrency),
+			limit.NewRates(c.Limits.AuthFailureRate), c.Reads},
 		idempotencyKey: c.Secret.For(secret.Idempotency), cardKey: c.Secret.For(secret.Cards), echo: echo.New(),
 		inbox: c.Inbox, site: c.Site, pages: c.Pages, notificationSecret: c.NotificationSecret,
 	}

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/process"
 )
 
 // TestWire sends bytes that no client library would.
 func TestWire(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newStand(t, func(c *process.Config) { c.PublicURL = "http://ratchet.example" })
 	key := "Authorization: Bearer " + s.keys["toboggans"] + "\r\n"
 	const formType = "Content-Type: application/x-www-form-urlencoded\r\n"
 

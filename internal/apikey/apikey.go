@@ -106,6 +106,15 @@ func (r *Ring) Find(ctx context.Context, key string) (*Holder, error) {
 	return holder, holder.usable(now)
 }
 
+// Seen says whether this process has looked a key up before and found it valid.
+func (r *Ring) Seen(key string) bool {
+	hash := Hash(r.key, key)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hit, is := r.known[hash]
+	return is && hit.holder.usable(time.Now()) == nil
+}
+
 // recall is who holds a key, if that was asked a moment ago. It notes the use.
 func (r *Ring) recall(hash [sha256.Size]byte, now time.Time) *Holder {
 	r.mu.Lock()

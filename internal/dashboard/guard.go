@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -28,6 +29,7 @@ type guard struct {
 	key      []byte // of this installation and this password: a new password ends all sessions
 	password string
 	demo     bool // everybody knows its keys anyway
+	secure   bool // browsers reach the pages over HTTPS
 	across   *http.CrossOriginProtection
 }
 
@@ -41,7 +43,8 @@ const (
 func newGuard(c Config) *guard {
 	mac := hmac.New(sha256.New, c.Secret.For(secret.Dashboard))
 	mac.Write([]byte(c.Password))
-	return &guard{key: mac.Sum(nil), password: c.Password, demo: c.Demo, across: http.NewCrossOriginProtection()}
+	return &guard{key: mac.Sum(nil), password: c.Password, demo: c.Demo, secure: c.HTTPS,
+		across: http.NewCrossOriginProtection()}
 }
 
 func (g *guard) sign(what string) string {
@@ -62,6 +65,9 @@ func (g *guard) host(next http.HandlerFunc) http.HandlerFunc {
 				"and change everything. Set RATCHET_DASHBOARD_PASSWORD, or open the server's own address on its machine.", http.StatusForbidden)
 			return
 		}
+		if g.secure {
+			r = r.WithContext(context.WithValue(r.Context(), secureKey{}, true))
+		}
 		name(w, r)
 		next(w, r)
 	}
@@ -80,12 +86,12 @@ func proxied(r *http.Request) bool {
 
 // name gives a browser that has none a name, which its forms are signed for.
 func name(w http.ResponseWriter, r *http.Request) {
-	if cookie, err := r.Cookie(browserCookie); err == nil && cookie.Value != "" {
+	if cookie, err := cookie(r, browserCookie); err == nil && cookie.Value != "" {
 		return
 	}
 	name := rand.Text()
 	set(w, r, browserCookie, name, 0)
-	r.AddCookie(&http.Cookie{Name: browserCookie, Value: name}) // as if it had sent it already
+	r.AddCookie(&http.Cookie{Name: cookieName(r, browserCookie), Value: name}) // as if it had sent it already
 }
 
 // login sends those to the login page who have not given the password.
@@ -107,7 +113,7 @@ func (g *guard) known(r *http.Request) bool {
 	if g.password == "" {
 		return true
 	}
-	cookie, err := r.Cookie(sessionCookie)
+	cookie, err := cookie(r, sessionCookie)
 	if err != nil {
 		return false
 	}
@@ -143,21 +149,17 @@ func (g *guard) ours(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-	cookie, err := r.Cookie(browserCookie)
+	cookie, err := cookie(r, browserCookie)
 	return err == nil && subtle.ConstantTimeCompare([]byte(r.PostFormValue("csrf")), []byte(g.sign("form "+cookie.Value))) == 1
 }
 
 // token is what a form has to carry: it belongs to the browser that asked for the page.
 func (g *guard) token(r *http.Request) string {
-	cookie, err := r.Cookie(browserCookie)
+	cookie, err := cookie(r, browserCookie)
 	if err != nil {
 		return ""
 	}
 	return g.sign("form " + cookie.Value)
-}
-
-func set(w http.ResponseWriter, r *http.Request, name, value string, seconds int) {
-	http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil})
 }
 
 // say leaves a sentence for the next page.
@@ -172,7 +174,7 @@ func complain(w http.ResponseWriter, r *http.Request, text string) { say(w, r, w
 const wrongMark = "!"
 
 func flash(w http.ResponseWriter, r *http.Request) (text string, wrong bool) {
-	cookie, err := r.Cookie(flashCookie)
+	cookie, err := cookie(r, flashCookie)
 	if err != nil {
 		return "", false
 	}
@@ -186,8 +188,9 @@ func flash(w http.ResponseWriter, r *http.Request) (text string, wrong bool) {
 
 // loginPage is what the login page shows.
 type loginPage struct {
-	Wrong bool
-	To    string // the page that was asked for
+	Wrong   bool
+	TooMany bool   // tries: this one was not looked at
+	To      string // the page that was asked for
 }
 
 // wanted is the page that opens after the login: the one that was asked for, if it is a page.
@@ -223,26 +226,6 @@ func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.render(w, r, http.StatusOK, "dashboard/login", web.Page{Title: "Log in", Data: loginPage{To: wanted(r)}})
-}
-
-// wrongPasswordWait makes guessing slow without keeping anybody out.
-const wrongPasswordWait = time.Second
-
-func (s *Server) postLogin(w http.ResponseWriter, r *http.Request) {
-	if !s.guard.ours(w, r) {
-		s.notOurs(w, r)
-		return
-	}
-	if !s.guard.right(r.PostFormValue("password")) {
-		select {
-		case <-time.After(wrongPasswordWait):
-		case <-r.Context().Done():
-		}
-		s.render(w, r, http.StatusUnauthorized, "dashboard/login", web.Page{Title: "Log in", Data: loginPage{Wrong: true, To: wanted(r)}})
-		return
-	}
-	s.guard.begin(w, r)
-	http.Redirect(w, r, wanted(r), http.StatusSeeOther)
 }
 
 func (s *Server) postLogout(w http.ResponseWriter, r *http.Request) {

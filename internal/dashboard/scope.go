@@ -42,7 +42,7 @@ func (s *Server) scope(r *http.Request) (scope, error) {
 		return scope{}, err
 	}
 	chosen := ""
-	if cookie, err := r.Cookie(scopeCookie); err == nil {
+	if cookie, err := cookie(r, scopeCookie); err == nil {
 		chosen = cookie.Value
 	}
 	var of scope
