@@ -22,12 +22,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
 // APIVersion is the version of Stripe's API whose shapes we serve.
-const APIVersion = "2026-08-26.dahlia"
+const APIVersion = string(apiversion.Current)
 
 // Viewer is who reads: everything it sees belongs to the account and the mode.
 type Viewer struct {

@@ -165,23 +165,36 @@ const (
 
 // RetrieveEvent answers GET /v1/events/{id}.
 func RetrieveEvent(ctx context.Context, db phase.Reader, v Viewer, in Retrieve) (any, error) {
-	event, err := byID[Event](ctx, db, eventByID, v, in.ID)
+	event, err := existingEvent(ctx, db, v, in.ID)
 	if err != nil {
 		return nil, err
-	}
-	if event == nil {
-		return nil, apierror.NotFound("event", "id", in.ID)
 	}
 	return expand(ctx, db, v, in.Expand, event.wire())
 }
 
-// RenderEvent is the body of a webhook: the bytes GET /v1/events/{id} answers.
-func RenderEvent(ctx context.Context, pool *pgxpool.Pool, accountID string, livemode bool, eventID string) ([]byte, error) {
-	event, err := RetrieveEvent(ctx, pool, Viewer{AccountID: accountID, Livemode: livemode}, Retrieve{ID: eventID})
+// existingEvent reads an event, or says that there is none.
+func existingEvent(ctx context.Context, db phase.Reader, v Viewer, eventID string) (*Event, error) {
+	event, err := byID[Event](ctx, db, eventByID, v, eventID)
 	if err != nil {
 		return nil, err
 	}
-	body, err := wire.Encode(event)
+	if event == nil {
+		return nil, apierror.NotFound("event", "id", eventID)
+	}
+	return event, nil
+}
+
+// RenderEvent is the body of a webhook: the event as GET /v1/events/{id} answers
+// it, but in the version that the endpoint was made with, if it was made with one.
+func RenderEvent(ctx context.Context, pool *pgxpool.Pool, to webhook.EndpointKey, livemode bool, version *string, eventID string) ([]byte, error) {
+	event, err := existingEvent(ctx, pool, Viewer{AccountID: to.AccountID, Livemode: livemode}, eventID)
+	if err != nil {
+		return nil, err
+	}
+	if version != nil {
+		event.APIVersion = *version
+	}
+	body, err := wire.Encode(event.wire())
 	if err != nil {
 		return nil, fmt.Errorf("encode event: %w", err)
 	}
