@@ -54,6 +54,14 @@ func Versions() []Version {
 // such as "2022-11-15".
 func (v Version) Before(day string) bool { return v.day() < day }
 
+// OrCurrent is the version itself, or the current one where none was written down.
+func (v Version) OrCurrent() Version {
+	if v == "" {
+		return Current
+	}
+	return v
+}
+
 const dayLength = len("2011-01-01")
 
-func (v Version) day() string { return string(v[:dayLength]) }
+func (v Version) day() string { return string(v.OrCurrent()[:dayLength]) }

@@ -141,6 +141,14 @@ const (
 	listChargesBackwards = selectCharges + chargeFilters + oldestFirst
 )
 
+const chargesOf = selectCharges + ` AND payment_intent_id = @payment_intent ORDER BY id DESC LIMIT @limit`
+
+func chargesOfIntent(ctx context.Context, db phase.Reader, v Viewer, intent string) (ListObject, error) {
+	args := v.args()
+	args["payment_intent"] = intent
+	return listOf[Charge](ctx, db, chargesOf, "/v1/charges?payment_intent="+intent, args)
+}
+
 // lockedCharge reads a charge for a change and keeps others from changing it.
 func lockedCharge(ctx context.Context, tx *phase.Tx, id string) (*Charge, error) {
 	charge, err := byID[Charge](ctx, tx, lockCharge, viewer(tx.Caller), id)

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -75,9 +76,21 @@ var expandable = map[string]map[string][]string{
 // collections are the expandable fields that are absent unless asked for, and
 // how each is listed.
 var collections = map[string]func(ctx context.Context, db phase.Reader, v Viewer, parent string) (ListObject, error){
+	"payment_intent.charges":      chargesOfIntent,
 	"charge.refunds":              refundsOfCharge,
 	"customer.sources":            cardsOfCustomer,
 	"checkout.session.line_items": itemsOfSession,
+}
+
+// listed are the kinds of object in the lists that only old versions show.
+var listed = map[string][]string{"payment_intent.charges": {"charge"}}
+
+// members are the kinds of object in a collection.
+func members(kind, name string) []string {
+	if of, can := expandable[kind][name]; can {
+		return of
+	}
+	return listed[kind+"."+name]
 }
 
 // loaders find an object by the prefix of its id.
@@ -116,7 +129,7 @@ func loadWire[Row any, R wired[Row]](sql string) func(context.Context, phase.Rea
 // is done. object is "charge", or "list" with the kind of its items behind a
 // colon: "list:charge". A "search:charge" can be asked for its total_count too.
 // shown are the kinds of object that the answer will show besides.
-func CheckExpand(object string, paths form.Expand) (shown []string, err error) {
+func CheckExpand(version apiversion.Version, object string, paths form.Expand) (shown []string, err error) {
 	for _, path := range paths {
 		names := strings.Split(path, ".")
 		kinds := []string{object}
@@ -137,7 +150,7 @@ func CheckExpand(object string, paths form.Expand) (shown []string, err error) {
 			if name == "data" {
 				continue // of a list in between: line_items.data.price
 			}
-			if kinds = targets(kinds, name); kinds == nil {
+			if kinds = targets(version, kinds, name); kinds == nil {
 				return nil, apierror.Invalid("", "This property cannot be expanded (%s).", form.Quote(path))
 			}
 			if len(kinds) == 0 {
@@ -151,11 +164,12 @@ func CheckExpand(object string, paths form.Expand) (shown []string, err error) {
 
 // targets is what a field of any of these kinds expands to: nil if it does not,
 // empty if it is always null.
-func targets(kinds []string, name string) []string {
+func targets(version apiversion.Version, kinds []string, name string) []string {
 	var found []string
 	for _, kind := range kinds {
-		if to, can := expandable[kind][name]; can {
-			found = append(slices.Concat([]string{}, found), to...)
+		_, can := expandable[kind][name]
+		if can || slices.Contains(version.Lists(kind), name) {
+			found = append(slices.Concat([]string{}, found), members(kind, name)...)
 			if found == nil {
 				found = []string{}
 			}
@@ -168,7 +182,7 @@ func targets(kinds []string, name string) []string {
 // objects that the transaction under way has just made or changed besides this
 // one: the database does not show them yet.
 func expand(ctx context.Context, db phase.Reader, v Viewer, paths form.Expand, object any, known ...any) (any, error) {
-	if len(paths) == 0 {
+	if len(paths) == 0 && !v.Version.ChangesAnswers() {
 		return object, nil
 	}
 	root, err := tree(object)
@@ -189,6 +203,9 @@ func expand(ctx context.Context, db phase.Reader, v Viewer, paths form.Expand, o
 		if err := x.follow(root, strings.Split(path, ".")); err != nil {
 			return nil, err
 		}
+	}
+	if err := x.asOf(v.Version, root); err != nil {
+		return nil, err
 	}
 	return ordered(root), nil
 }
@@ -248,6 +265,55 @@ type expander struct {
 	db     phase.Reader
 	viewer Viewer
 	known  map[string]any
+}
+
+// asOf makes an object, and every object in it, what it is in an older version. An
+// event is left alone: it has a version of its own.
+func (x *expander) asOf(version apiversion.Version, value any) error {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			if err := x.asOf(version, item); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		if v["object"] == "event" {
+			return nil
+		}
+		if err := x.list(version, v); err != nil {
+			return err
+		}
+		version.Answer(v)
+		for name, inner := range v {
+			if name == "metadata" { // whose keys are the merchant's
+				continue
+			}
+			if err := x.asOf(version, inner); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// list adds the lists that an object shows in an older version without being asked.
+func (x *expander) list(version apiversion.Version, object map[string]any) error {
+	kind, _ := object["object"].(string)
+	if _, has := object["id"].(string); !has || object["deleted"] == true {
+		return nil
+	}
+	for _, name := range version.Lists(kind) {
+		if object[name] != nil {
+			continue
+		}
+		list, err := x.collection(object, name, collections[kind+"."+name])
+		if err != nil {
+			return err
+		}
+		object[name] = list
+	}
+	return nil
 }
 
 // follow walks one path down from an object, expanding on its way.
@@ -335,7 +401,7 @@ func (x *expander) collection(of map[string]any, name string, collect func(conte
 		if err != nil {
 			return nil, err
 		}
-		if child[kind] != parent || !slices.Contains(expandable[kind][name], fmt.Sprint(child["object"])) {
+		if child[kind] != parent || !slices.Contains(members(kind, name), fmt.Sprint(child["object"])) {
 			continue // what belongs to a customer may be a payment, which is none of his sources
 		}
 		if at := slices.IndexFunc(items, hasID(id)); at >= 0 {
