@@ -174,7 +174,7 @@ func (s *Server) baseURL(h *http.Request) string {
 }
 
 func echoHeaders(header http.Header, r *request) {
-	header.Set("Stripe-Version", r.version)
+	header.Set("Stripe-Version", string(r.version))
 	if account := r.http.Header.Get("Stripe-Account"); account != "" {
 		header.Set("Stripe-Account", account)
 	}

@@ -76,7 +76,7 @@ func NewRing(pool *pgxpool.Pool, hashKey []byte, demo bool) *Ring {
 
 const findKey = `
 	SELECT k.id AS key_id, k.account_id, k.livemode, k.kind, k.permissions, k.display, k.demo, k.expires_at,
-	       a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
+	       a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days, a.api_version AS default_version,
 	       account_ahead(k.account_id, k.livemode) AS ahead
 	FROM api_keys k JOIN accounts a ON a.id = k.account_id
 	WHERE k.hash = @hash`

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -23,11 +24,12 @@ type Account struct {
 	DefaultCurrency     string
 	StatementDescriptor string
 	PayoutDelayDays     int
+	APIVersion          apiversion.Version
 	CreatedAt           time.Time
 }
 
 const selectAccounts = `
-	SELECT id, name, country, default_currency, statement_descriptor, payout_delay_days, created_at
+	SELECT id, name, country, default_currency, statement_descriptor, payout_delay_days, api_version, created_at
 	FROM accounts`
 
 const (

@@ -154,6 +154,15 @@ const (
 	listChargesBackwards = selectCharges + chargeFilters + oldestFirst
 )
 
+const chargesOf = `SELECT c.* FROM unnest(@parents::text[]) AS parent (id) CROSS JOIN LATERAL (` +
+	selectCharges + ` AND payment_intent_id = parent.id ORDER BY id DESC LIMIT @limit) AS c ORDER BY c.id DESC`
+
+// chargesOfIntents are the lists that intents show in old versions of the API.
+func chargesOfIntents(ctx context.Context, db phase.Reader, v Viewer, intents []string) (map[string]ListObject, error) {
+	return listInside(ctx, db, chargesOf, v, intents, func(c *Charge) string { return *c.PaymentIntentID },
+		func(intent string) string { return "/v1/charges?payment_intent=" + intent })
+}
+
 // lockedCharge reads a charge for a change and keeps others from changing it.
 func lockedCharge(ctx context.Context, tx *phase.Tx, id string) (*Charge, error) {
 	charge, err := byID[Charge](ctx, tx, lockCharge, viewer(tx.Caller), id)

@@ -107,7 +107,7 @@ func (w whose) expire(ctx context.Context, e *phase.Engine) error {
 func (w whose) expiry() phase.Call {
 	return phase.Call{
 		Caller: phase.Caller{AccountID: w.AccountID, Livemode: w.Livemode, RequestID: id.New("req", time.Now()),
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: workerActor, Merchant: w.Merchant}},
+			Context: idempotency.Context{APIVersion: w.DefaultVersion.OrCurrent(), Actor: workerActor, Merchant: w.Merchant}},
 		Method: "POST", Path: "/worker/charges/" + w.Charge + "/expire", Fingerprint: []byte(w.Charge),
 	}
 }

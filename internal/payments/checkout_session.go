@@ -77,6 +77,7 @@ type CheckoutOptions struct {
 	RequestThreeDSecure      string             `json:"request_three_d_secure"`
 	PaymentIntent            *PaymentIntentData `json:"payment_intent,omitempty"`
 	SetupIntent              *SetupIntentData   `json:"setup_intent,omitempty"`
+	IntentFromStart          bool               `json:"intent_from_start,omitempty"` // as old API versions have it
 }
 
 // CustomerDetails are what the page has learned of the customer.

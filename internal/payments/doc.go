@@ -23,25 +23,24 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
-
-// APIVersion is the version of Stripe's API whose shapes we serve.
-const APIVersion = "2026-08-26.dahlia"
 
 // Viewer is who reads: everything it sees belongs to the account and the mode.
 type Viewer struct {
 	AccountID string
 	Livemode  bool
-	CardKey   []byte // keys the fingerprints of magic tokens' cards
-	Key       string // the API key, as it may be shown
+	CardKey   []byte             // keys the fingerprints of magic tokens' cards
+	Key       string             // the API key, as it may be shown
+	Version   apiversion.Version // whose shapes it is shown
 
 	Publishable bool // a browser, which sees and does what an intent's client secret opens
 }
 
 func viewer(c phase.Caller) Viewer {
-	return Viewer{AccountID: c.AccountID, Livemode: c.Livemode, CardKey: c.CardKey, Publishable: c.Publishable}
+	return Viewer{AccountID: c.AccountID, Livemode: c.Livemode, CardKey: c.CardKey, Publishable: c.Publishable, Version: c.APIVersion}
 }
 
 func (v Viewer) args() pgx.StrictNamedArgs {

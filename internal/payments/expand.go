@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -25,10 +26,20 @@ type Kind struct {
 	// then hold. A field of no kind is always null here (Connect, for one) and stays
 	// null, as at Stripe.
 	Fields map[string][]string
+	// Former are the fields of that sort that only older API versions have.
+	Former map[string][]string
 	// Lists are the fields that are absent unless they are expanded.
 	Lists map[string]Lister
 	// Search says how the object can be searched; nil if it can't be.
 	Search *searchable
+}
+
+// holds are the kinds of object that a field holds, in any version.
+func (k Kind) holds(field string) []string {
+	if of, has := k.Fields[field]; has {
+		return of
+	}
+	return k.Former[field]
 }
 
 // Loader reads the objects with some ids, in any order. An id that is not found is left out.
@@ -77,7 +88,7 @@ func LoadWith[Row any, R wired[Row]](sql string) Loader {
 // is done. object is "charge", or "list" with the kind of its items behind a
 // colon: "list:charge". A "search:charge" can be asked for its total_count too.
 // shown are the kinds of object that the answer will show besides.
-func CheckExpand(object string, paths form.Expand) (shown []string, err error) {
+func CheckExpand(version apiversion.Version, object string, paths form.Expand) (shown []string, err error) {
 	for _, path := range paths {
 		names := strings.Split(path, ".")
 		at := []string{object}
@@ -98,7 +109,7 @@ func CheckExpand(object string, paths form.Expand) (shown []string, err error) {
 			if name == "data" {
 				continue // of a list in between: line_items.data.price
 			}
-			if at = targets(at, name); at == nil {
+			if at = targets(version, at, name); at == nil {
 				return nil, apierror.Invalid("", "This property cannot be expanded (%s).", form.Quote(path))
 			}
 			if len(at) == 0 {
@@ -112,10 +123,14 @@ func CheckExpand(object string, paths form.Expand) (shown []string, err error) {
 
 // targets is what a field of any of these kinds expands to: nil if it does not,
 // empty if it is always null.
-func targets(of []string, name string) []string {
+func targets(version apiversion.Version, of []string, name string) []string {
 	var found []string
 	for _, kind := range of {
-		if to, can := kinds[kind].Fields[name]; can {
+		to, can := kinds[kind].Fields[name]
+		if slices.Contains(version.Lists(kind), name) {
+			to, can = kinds[kind].holds(name), true
+		}
+		if can {
 			found = append(slices.Concat([]string{}, found), to...)
 			if found == nil {
 				found = []string{}
@@ -130,7 +145,7 @@ func targets(of []string, name string) []string {
 // fresh are the objects that the transaction under way has made or changed besides
 // this one: the database does not show them yet.
 func expand(ctx context.Context, db phase.Reader, v Viewer, paths form.Expand, object any, fresh ...any) (any, error) {
-	if len(paths) == 0 {
+	if len(paths) == 0 && !v.Version.ChangesAnswers() {
 		return object, nil
 	}
 	root, err := tree(object)
@@ -155,6 +170,9 @@ func expand(ctx context.Context, db phase.Reader, v Viewer, paths form.Expand, o
 		if level, err = x.descend(ctx, level); err != nil {
 			return nil, err
 		}
+	}
+	if err := x.asOf(ctx, v.Version, root); err != nil {
+		return nil, err
 	}
 	return ordered(root), nil
 }
@@ -235,6 +253,64 @@ type expander struct {
 	fresh  map[string]any
 }
 
+// inVersion turns an object of the current version into one of another version.
+func inVersion(ctx context.Context, db phase.Reader, v Viewer, version apiversion.Version, object map[string]any) error {
+	x := expander{db: db, viewer: v}
+	return x.asOf(ctx, version, object)
+}
+
+// asOf makes an object, and every object in it, what it is in an older version.
+func (x *expander) asOf(ctx context.Context, version apiversion.Version, root map[string]any) error {
+	if !version.ChangesAnswers() {
+		return nil
+	}
+	// The objects in a list may have lists of their own: charges have refunds.
+	for missing := missingLists(version, root); len(missing) > 0; missing = missingLists(version, root) {
+		if err := x.list(ctx, missing); err != nil {
+			return err
+		}
+	}
+	eachObject(root, version.Answer)
+	return nil
+}
+
+// missingLists are the lists that objects show in an older version without being asked.
+func missingLists(version apiversion.Version, root map[string]any) (missing []place) {
+	eachObject(root, func(object map[string]any) {
+		p := placeIn(object, nil, nil)
+		if _, has := object["id"].(string); !has || object["deleted"] == true {
+			return
+		}
+		for _, name := range version.Lists(p.kind.Object) {
+			if object[name] == nil && p.kind.Lists[name] != nil {
+				missing = append(missing, place{object, p.kind, []string{name}})
+			}
+		}
+	})
+	return missing
+}
+
+// eachObject calls do for a value and all in it, outer objects first. It leaves events
+// alone, which have a version of their own, and metadata, whose keys are the merchant's.
+func eachObject(value any, do func(map[string]any)) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			eachObject(item, do)
+		}
+	case map[string]any:
+		if v["object"] == "event" {
+			return
+		}
+		do(v)
+		for name, inner := range v {
+			if name != "metadata" {
+				eachObject(inner, do)
+			}
+		}
+	}
+}
+
 // descend expands one field of each place, and returns the places below.
 func (x *expander) descend(ctx context.Context, level []place) (below []place, err error) {
 	level = intoLists(level)
@@ -247,7 +323,7 @@ func (x *expander) descend(ctx context.Context, level []place) (below []place, e
 	for _, p := range level {
 		inner, isObject := p.field().(map[string]any)
 		if isObject && len(p.names) > 1 { // null stays null
-			below = append(below, placeIn(inner, p.kind.Fields[p.names[0]], p.names[1:]))
+			below = append(below, placeIn(inner, p.kind.holds(p.names[0]), p.names[1:]))
 		}
 	}
 	return below, nil
@@ -319,7 +395,7 @@ func (x *expander) freshen(list map[string]any, of Kind, name, parent string) er
 		if err != nil {
 			return err
 		}
-		if child[of.Object] != parent || !slices.Contains(of.Fields[name], fmt.Sprint(child["object"])) {
+		if child[of.Object] != parent || !slices.Contains(of.holds(name), fmt.Sprint(child["object"])) {
 			continue // a payment belongs to its customer, too, and is none of the customer's sources
 		}
 		if at := slices.IndexFunc(items, hasID(id)); at >= 0 {

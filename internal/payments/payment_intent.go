@@ -20,6 +20,8 @@ func init() {
 			"customer": {"customer"}, "latest_charge": {"charge"}, "payment_method": {"payment_method"},
 			"application": nil, "on_behalf_of": nil, "review": nil, "transfer_data": nil,
 		},
+		Former: map[string][]string{"charges": {"charge"}},
+		Lists:  map[string]Lister{"charges": chargesOfIntents},
 	})
 }
 

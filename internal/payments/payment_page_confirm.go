@@ -154,6 +154,9 @@ func (s *pageAttempt) beginPayment(ctx context.Context, tx *phase.Tx, session *C
 	if intent.BusyWith != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
+	if intent.CustomerID == nil { // whom the page may just have made
+		intent.CustomerID = session.CustomerID
+	}
 	intent.takeMethod(in.method())
 	if err := in.keep(ctx, tx); err != nil {
 		return phase.Outcome{}, err

@@ -201,7 +201,7 @@ func (d *drive) encode(o Outcome) (*idempotency.Answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode answer of %s: %w", d.flow.name, err)
 	}
-	headers := map[string]string{"Content-Type": "application/json", "Stripe-Version": d.request.Context.APIVersion}
+	headers := map[string]string{"Content-Type": "application/json", "Stripe-Version": string(d.request.Context.APIVersion)}
 	return &idempotency.Answer{Status: o.status, Headers: headers, Body: body, ObjectID: o.objectID}, nil
 }
 

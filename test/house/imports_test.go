@@ -43,6 +43,8 @@ var floors = map[string]int{
 
 	"internal/idempotency": 20,
 
+	"internal/apiversion": 15,
+
 	"internal/postgres/local": 11,
 	"internal/postgres":       10, "internal/form": 10, "internal/money": 10, "internal/testcard": 10, "internal/crashpoint": 10,
 	"internal/limit": 10,
