@@ -158,10 +158,8 @@ func (i *installation) pastMonths(ctx context.Context) error {
 // settleDown has the worker's own code do what it would have done meanwhile: seal
 // the trail, close periods, archive answers. Then statistics are taken.
 func (i *installation) settleDown(ctx context.Context) error {
-	for _, pool := range []*pgxpool.Pool{i.Pool, i.theirs} {
-		if _, err := pool.Exec(ctx, "SET statement_timeout = 0; ANALYZE"); err != nil {
-			return err
-		}
+	if err := i.maintain(ctx, "ANALYZE"); err != nil {
+		return err
 	}
 	closer := ledger.NewCloser(i.Pool)
 	for what, do := range map[string]func() (int, error){
@@ -179,18 +177,20 @@ func (i *installation) settleDown(ctx context.Context) error {
 			}
 		}
 	}
-	for _, pool := range []*pgxpool.Pool{i.Pool, i.theirs} {
-		conn, err := pool.Acquire(ctx)
+	return i.maintain(ctx, "VACUUM ANALYZE")
+}
+
+// maintain runs a statement on both databases, without the limits of a pool's sessions.
+func (i *installation) maintain(ctx context.Context, sql string) error {
+	for _, url := range []string{i.URL, i.AcquirerURL} {
+		conn, err := pgx.Connect(ctx, url)
 		if err != nil {
 			return err
 		}
-		_, err = conn.Exec(ctx, "SET statement_timeout = 0")
-		if err == nil {
-			_, err = conn.Exec(ctx, "VACUUM ANALYZE")
-		}
-		conn.Release()
+		_, err = conn.Exec(ctx, sql)
+		conn.Close(ctx)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", sql, err)
 		}
 	}
 	return nil

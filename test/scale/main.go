@@ -45,5 +45,28 @@ func measure(ctx context.Context, s size) error {
 	}
 	defer i.Stop()
 	fmt.Printf("\n%s: installed in %s\n", s, time.Since(began).Round(time.Second))
-	return i.verify(ctx)
+	if err := i.verify(ctx); err != nil {
+		return err
+	}
+	return i.checkPlans(ctx)
+}
+
+// checkPlans prints the statements that read too much.
+func (i *installation) checkPlans(ctx context.Context) error {
+	found, planned, err := i.offenses(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d statements planned; these read a large part of a table that grows:\n", planned)
+	for _, o := range found {
+		fmt.Printf("  %-75s %6.2f of %-22s %-45s %s\n", o.Statement, o.Share, o.Table, o.Node, o.Variant)
+	}
+	functions, err := i.functions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range functions {
+		fmt.Println("  " + f)
+	}
+	return nil
 }

@@ -1,7 +1,8 @@
 // Package stand starts a whole installation on this machine for programs that
-// measure it: PostgreSQL with its ordinary durability, the acquirer with a
-// database of its own, the API and the worker, each as the process it is in
-// production.
+// measure it: PostgreSQL with its ordinary durability, the API, the worker, and
+// the acquirer with a PostgreSQL of its own, each as the process it is in
+// production. Two servers keep apart what the acquirer costs, which is another
+// company.
 package stand
 
 import (
@@ -26,11 +27,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
-// Names of the databases.
-const (
-	Ours   = "stand"
-	Theirs = "stand_acquirer"
-)
+// Ours is the name of our database.
+const Ours = "stand"
 
 const (
 	rootSecret         = "a secret for measuring and for nothing else"
@@ -45,7 +43,8 @@ type Options struct {
 
 // Stand is an installation that runs. Stop it.
 type Stand struct {
-	Server      *local.Server
+	Server      *local.Server // of our database
+	Theirs      *local.Server // of the acquirer's
 	Pool        *pgxpool.Pool // of our database, as its owner
 	URL         string        // of our database
 	AcquirerURL string        // of the acquirer's database
@@ -71,17 +70,17 @@ func Start(ctx context.Context, o Options) (s *Stand, err error) {
 	if err := os.Chmod(s.dir, 0o755); err != nil { // the server may run as another user
 		return s, err
 	}
-	s.Server, err = local.Start(ctx, local.Options{StateDir: filepath.Join(s.dir, "postgres"),
-		ExtraSettings: append([]string{"max_connections=300"}, o.Settings...)})
-	if err != nil {
+	for name, server := range map[string]**local.Server{"postgres": &s.Server, "acquirer": &s.Theirs} {
+		*server, err = local.Start(ctx, local.Options{StateDir: filepath.Join(s.dir, name),
+			ExtraSettings: append([]string{"max_connections=300"}, o.Settings...)})
+		if err != nil {
+			return s, err
+		}
+	}
+	if s.URL, err = s.Database(ctx, Ours); err != nil {
 		return s, err
 	}
-	if s.URL, err = s.database(ctx, Ours); err != nil {
-		return s, err
-	}
-	if s.AcquirerURL, err = s.database(ctx, Theirs); err != nil {
-		return s, err
-	}
+	s.AcquirerURL = s.Theirs.URL
 	if err := postgres.Migrate(ctx, s.URL); err != nil {
 		return s, err
 	}
@@ -98,7 +97,8 @@ func Start(ctx context.Context, o Options) (s *Stand, err error) {
 
 func (s *Stand) program() string { return filepath.Join(s.dir, "ratchet") }
 
-func (s *Stand) database(ctx context.Context, name string) (string, error) {
+// Database makes another database beside ours and returns its address.
+func (s *Stand) Database(ctx context.Context, name string) (string, error) {
 	conn, err := pgx.Connect(ctx, s.Server.URL)
 	if err != nil {
 		return "", err
@@ -156,8 +156,10 @@ func (s *Stand) Stop() {
 	if s.Pool != nil {
 		s.Pool.Close()
 	}
-	if s.Server != nil {
-		_ = s.Server.Stop()
+	for _, server := range []*local.Server{s.Server, s.Theirs} {
+		if server != nil {
+			_ = server.Stop()
+		}
 	}
 	_ = os.RemoveAll(s.dir)
 }
