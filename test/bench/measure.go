@@ -146,7 +146,7 @@ func (s *samples) result(before, after *reading, settles bool) (result, error) {
 // countUnsettled counts what the acquirer owes us still, or has not got across.
 const countUnsettled = `
 	SELECT (SELECT count(*) FROM acquirer.outbox WHERE acknowledged_at IS NULL)
-	     + (SELECT count(*) FROM acquirer.movements m WHERE kind = 'sale' AND NOT EXISTS (SELECT FROM acquirer.settled s WHERE s.movement = m.number))`
+	     + (SELECT count(*) FROM acquirer.owed)`
 
 // drainPatience bounds how far settlements may lag behind.
 const drainPatience = 5 * time.Minute

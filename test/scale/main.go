@@ -59,8 +59,17 @@ func (i *installation) checkPlans(ctx context.Context) error {
 	}
 	fmt.Printf("%d statements planned; these read a large part of a table that grows:\n", planned)
 	for _, o := range found {
-		fmt.Printf("  %-75s %6.2f of %-22s %-45s %s\n", o.Statement, o.Share, o.Table, o.Node, o.Variant)
+		if o.Filter == "" {
+			fmt.Printf("  %-75s %6.2f of %-22s %-45s %s\n", o.Statement, o.Share, o.Table, o.Node, o.Variant)
+		}
 	}
+	fmt.Println("these do if few rows pass a filter:")
+	for _, o := range found {
+		if o.Filter != "" {
+			fmt.Printf("  %-75s %6.2f of %-22s %-45s %s\n      %s\n", o.Statement, o.Share, o.Table, o.Node, o.Variant, o.Filter)
+		}
+	}
+	fmt.Println("functions of the schema that read many rows:")
 	functions, err := i.functions(ctx)
 	if err != nil {
 		return err

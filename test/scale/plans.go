@@ -27,12 +27,20 @@ type offense struct {
 	Node      string  // how it is read
 	Share     float64 // of what reading all of the table costs
 	Variant   string
+	Filter    string // where a LIMIT ends the scan only if enough rows pass it
 }
 
 // largePart is the share of a growing table's cost from which on reading it counts
 // as reading it from end to end. Plans for one page of an account's rows stay
 // below a hundredth of it.
 const largePart = 0.2
+
+// severalPages is the cost of what is small however large its share is: one row of
+// a table that has a hundred pages.
+const severalPages = 50
+
+// selective are filters that most rows pass: what is left out is never much.
+var selective = regexp.MustCompile(`^\(?(NOT )?\(?livemode\)?( = false)?\)?$`)
 
 // growth is what the planner believes of the tables that grow with the charges.
 type growth map[string]float64 // cost of reading all of a table, by its name
@@ -241,7 +249,7 @@ type node struct {
 	Type     string  `json:"Node Type"`
 	Relation string  `json:"Relation Name"`
 	Index    string  `json:"Index Name"`
-	Cond     string  `json:"Index Cond"`
+	Filter   string  `json:"Filter"`
 	Startup  float64 `json:"Startup Cost"`
 	Total    float64 `json:"Total Cost"`
 	Plans    []node  `json:"Plans"`
@@ -253,9 +261,12 @@ var blocking = []string{"Sort", "Aggregate", "Hash", "HashAggregate", "SetOp", "
 // walk looks for scans. part is how much of a node is run, where a LIMIT above ends it early.
 func (p *planner) walk(n node, part float64, found *[]offense) {
 	if cost, grows := p.growing[n.Relation]; grows && strings.Contains(n.Type, "Scan") {
-		share := part * n.Total / cost
-		if share >= largePart {
-			*found = append(*found, offense{Table: n.Relation, Node: strings.TrimSpace(n.Type + " " + n.Index), Share: math.Round(share*100) / 100})
+		o := offense{Table: n.Relation, Node: strings.TrimSpace(n.Type + " " + n.Index), Share: part * n.Total / cost}
+		if o.Share < largePart && n.Filter != "" && !selective.MatchString(n.Filter) {
+			o.Share, o.Filter = n.Total/cost, n.Filter // as many rows as the filter refuses
+		}
+		if o.Share >= largePart && o.Share*cost >= severalPages {
+			*found = append(*found, o)
 		}
 	}
 	if slices.Contains(blocking, n.Type) {
@@ -283,43 +294,46 @@ var reading = []string{
 
 const rowsRead = `
 	SELECT relname, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) AS read
-	FROM pg_stat_xact_user_tables WHERE relname = ANY(@tables) ORDER BY 2 DESC LIMIT 1`
+	FROM pg_stat_xact_user_tables ORDER BY 2 DESC LIMIT 1`
 
 // functions runs the schema's functions, takes back what they did, and returns
 // those that read more than a tenth as many rows of a growing table as there are charges.
 func (i *installation) functions(ctx context.Context) (found []string, err error) {
-	conn, err := pgx.Connect(ctx, i.URL)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(ctx)
 	var book int64
-	err = conn.QueryRow(ctx, "SELECT id FROM ledger_books WHERE account_id = $1", i.story.account).Scan(&book)
+	err = i.Pool.QueryRow(ctx, "SELECT id FROM ledger_books WHERE account_id = $1", i.story.account).Scan(&book)
 	if err != nil {
 		return nil, err
 	}
-	names := strings.NewReplacer("$book", strconv.FormatInt(book, 10), "$account", i.story.account)
+	replacer := strings.NewReplacer("$book", strconv.FormatInt(book, 10), "$account", i.story.account)
 	for _, sql := range reading {
-		sql = names.Replace(sql)
-		tx, err := conn.Begin(ctx)
+		sql = replacer.Replace(sql)
+		table, read, err := i.reads(ctx, sql)
 		if err != nil {
-			return nil, err
-		}
-		if _, err := tx.Exec(ctx, sql); err != nil {
 			return nil, fmt.Errorf("%s: %w", sql, err)
-		}
-		var table string
-		var read int64
-		tables := []string{"ledger_postings", "ledger_legs", "requests", "ledger_swept"}
-		if err := tx.QueryRow(ctx, rowsRead, pgx.StrictNamedArgs{"tables": tables}).Scan(&table, &read); err != nil {
-			return nil, err
-		}
-		if err := tx.Rollback(ctx); err != nil {
-			return nil, err
 		}
 		if read > int64(i.charges/10) {
 			found = append(found, fmt.Sprintf("%-90s reads %d rows of %s", sql, read, table))
 		}
 	}
 	return found, nil
+}
+
+// reads returns the table of which a statement reads most rows. It runs in a
+// session of its own, which has counted nothing before.
+func (i *installation) reads(ctx context.Context, sql string) (table string, rows int64, err error) {
+	conn, err := pgx.Connect(ctx, i.URL)
+	if err != nil {
+		return "", 0, err
+	}
+	defer conn.Close(ctx)
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() { _ = tx.Rollback(ctx) }()
+	if _, err := tx.Exec(ctx, sql); err != nil {
+		return "", 0, err
+	}
+	err = tx.QueryRow(ctx, rowsRead).Scan(&table, &rows)
+	return table, rows, err
 }

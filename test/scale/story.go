@@ -182,8 +182,7 @@ const whatIsOpen = `
 // whatIsOwed counts what the acquirer has not told or not settled yet.
 const whatIsOwed = `
 	SELECT (SELECT count(*) FROM acquirer.outbox WHERE acknowledged_at IS NULL)
-	     + (SELECT count(*) FROM acquirer.movements m WHERE kind IN ('sale', 'capture', 'refund', 'refund_failed', 'chargeback', 'chargeback_reversal')
-	           AND NOT EXISTS (SELECT FROM acquirer.settled s WHERE s.movement = m.number))`
+	     + (SELECT count(*) FROM acquirer.owed)`
 
 // drained waits until nothing is under way any more on either side.
 func (t *story) drained(ctx context.Context) error {
