@@ -34,7 +34,8 @@ type installation struct {
 
 // install makes an installation. Its processes do not run.
 func install(ctx context.Context, of size) (i *installation, err error) {
-	s, err := stand.Start(ctx, stand.Options{Settings: []string{"shared_buffers=512MB", "max_wal_size=8GB", "synchronous_commit=off"}})
+	s, err := stand.Start(ctx, stand.Options{Settings: []string{"shared_buffers=512MB", "max_wal_size=8GB", "synchronous_commit=off"},
+		Env: []string{"RATCHET_DASHBOARD=on"}})
 	i = &installation{Stand: s, size: of}
 	defer func() {
 		if err != nil {

@@ -48,7 +48,10 @@ func measure(ctx context.Context, s size) error {
 	if err := i.verify(ctx); err != nil {
 		return err
 	}
-	return i.checkPlans(ctx)
+	if err := i.checkPlans(ctx); err != nil {
+		return err
+	}
+	return i.times(ctx)
 }
 
 // checkPlans prints the statements that read too much.
