@@ -19,14 +19,17 @@ import (
 func main() {
 	charges := flag.Int("n", 100_000, "how many charges the larger installation has")
 	small := flag.Int("small", 10_000, "how many the smaller one has; 0 leaves it out")
-	accounts := flag.Int("accounts", 1000, "over how many accounts they are spread, beside one")
+	accounts := flag.Int("accounts", 1000, "over how many accounts they are spread, beside one; 0 leaves that out")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var sizes []size
 	for _, n := range []int{*small, *charges} {
 		if n > 0 {
-			sizes = append(sizes, size{n, 1}, size{n, *accounts})
+			sizes = append(sizes, size{n, 1})
+		}
+		if n > 0 && *accounts > 1 {
+			sizes = append(sizes, size{n, *accounts})
 		}
 	}
 	for _, s := range sizes {
