@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
@@ -25,8 +26,8 @@ func disputesNeeded(batch []*question) []string {
 	return ids
 }
 
-func (b *book) loadDisputes(ctx context.Context, tx pgx.Tx, ids []string) error {
-	rows, err := tx.Query(ctx, selectDisputes, postgres.Args{"ids": ids})
+func (b *book) loadDisputes(ctx context.Context, conn *pgxpool.Conn, ids []string) error {
+	rows, err := conn.Query(ctx, selectDisputes, postgres.Args{"ids": ids})
 	if err != nil {
 		return err
 	}
@@ -49,6 +50,15 @@ const insertDispute = `
 const updateDispute = `
 	UPDATE acquirer.disputes SET state = @state
 	WHERE id = @id AND state <> 'closed'`
+
+func (b *book) changesDisputes() bool {
+	for _, d := range b.disputes {
+		if d.change == updated {
+			return true
+		}
+	}
+	return false
+}
 
 // queueDisputes writes one statement per dispute: they are rare.
 func (b *book) queueDisputes(changes *pgx.Batch) {
