@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/payments"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
 // route is one line of the API: a method, a path, and what answers it.
@@ -68,7 +69,7 @@ func mutation[P, S any](method, path string, flow *phase.Flow[P, S], kind string
 			if err := decode(r, &in, kind); err != nil {
 				return phase.Response{}, nil, err
 			}
-			answer, err := flow.Serve(ctx, s.engine, r.call(s), in)
+			answer, err := flow.Serve(webhook.WithLoopback(ctx, s.loopback), s.engine, r.call(s), in)
 			return answer, nil, err
 		}}
 }
@@ -76,7 +77,7 @@ func mutation[P, S any](method, path string, flow *phase.Flow[P, S], kind string
 // decode reads a route's parameters: from the form by name, from the path by the
 // "path" tag. A field tagged path:"id" is the last one in the path.
 func decode(r *request, in any, kind string) error {
-	if err := form.Decode(r.values, in); err != nil {
+	if err := form.Decode(r.version.Request(r.route.operation, r.values), in); err != nil {
 		return err
 	}
 	v := reflect.ValueOf(in).Elem()
@@ -86,7 +87,7 @@ func decode(r *request, in any, kind string) error {
 		}
 	}
 	if expand := v.FieldByName("Expand"); expand.IsValid() {
-		shown, err := payments.CheckExpand(kind, expand.Interface().(form.Expand))
+		shown, err := payments.CheckExpand(r.version, kind, expand.Interface().(form.Expand))
 		if err != nil {
 			return err
 		}

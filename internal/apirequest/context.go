@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -16,15 +17,13 @@ import (
 // It is kept with the request, so that a recovery works with what held when the
 // request was made.
 type Context struct {
-	APIVersion string `json:"api_version"`
+	APIVersion apiversion.Version `json:"api_version"`
 	// Publishable says that a browser makes the request: it sees less.
 	Publishable bool `json:"publishable,omitempty"`
 	// BaseURL is where the installation's own pages are: "https://pay.example.com".
 	BaseURL string `json:"base_url,omitempty"`
 	// News says that the acquirer notifies this installation of what it has settled.
 	News bool `json:"news,omitempty"`
-	// Loopback says that webhook endpoints may be on this very machine.
-	Loopback bool `json:"loopback,omitempty"`
 	Merchant
 }
 
@@ -34,6 +33,8 @@ type Merchant struct {
 	DefaultCurrency     string `json:"default_currency"`
 	StatementDescriptor string `json:"statement_descriptor"`
 	PayoutDelayDays     int    `json:"payout_delay_days"` // until a charge's money is available
+	// DefaultVersion is the API version of requests and events that name none.
+	DefaultVersion apiversion.Version `json:"default_version,omitempty"`
 	// Ahead is how far a test clock has moved the account's test mode ahead of our time.
 	Ahead time.Duration `json:"ahead,omitempty"`
 }
@@ -63,5 +64,5 @@ func AccountNow(tx *phase.Tx) time.Time { return tx.Now().Add(Of(tx.Caller).Ahea
 
 // Headers are those of every response.
 func Headers(caller phase.Caller) map[string]string {
-	return map[string]string{"Stripe-Version": Of(caller).APIVersion}
+	return map[string]string{"Stripe-Version": string(Of(caller).APIVersion)}
 }

@@ -27,6 +27,8 @@ func Refuse(r *phase.Refusal) error {
 		return apierror.Held(r.RequestID)
 	case phase.Locked:
 		return apierror.Locked()
+	case phase.Unavailable:
+		return apierror.Unavailable()
 	}
 	return apierror.Unfinished()
 }

@@ -185,7 +185,7 @@ func (c *Challenge) Decide(ctx context.Context, e *phase.Engine, name, requestID
 	call := phase.Request{
 		Caller: phase.Caller{
 			AccountID: c.AccountID, Livemode: c.Livemode, RequestID: requestID, Key: name,
-			Caller: apirequest.Context{APIVersion: APIVersion, BaseURL: baseURL, News: news, Merchant: c.Merchant}.By("cardholder", ""),
+			Caller: apirequest.Context{APIVersion: c.DefaultVersion.OrCurrent(), BaseURL: baseURL, News: news, Merchant: c.Merchant}.By("cardholder", ""),
 		},
 		Method: http.MethodPost, Path: ChallengePath, Fingerprint: []byte(name),
 	}

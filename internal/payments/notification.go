@@ -109,7 +109,7 @@ func ApplyNotification(e *phase.Engine) inbox.Apply {
 func (w whose) call(m inbox.Message) phase.Request {
 	return phase.Request{
 		Caller: phase.Caller{AccountID: w.AccountID, Livemode: w.Livemode, RequestID: id.New("req", time.Now()),
-			Caller: apirequest.Context{APIVersion: APIVersion, Merchant: w.Merchant}.By(ActorAcquirer, "")},
+			Caller: apirequest.Context{APIVersion: w.DefaultVersion.OrCurrent(), Merchant: w.Merchant}.By(ActorAcquirer, "")},
 		Method: "POST", Path: acquirer.NotificationsPath, Fingerprint: m.Digest,
 	}
 }

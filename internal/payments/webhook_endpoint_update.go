@@ -32,7 +32,7 @@ var UpdateWebhookEndpoint = phase.Define("webhook_endpoint.update", 1,
 	if in.EnabledEvents != nil && len(in.EnabledEvents) == 0 {
 		return apierror.Invalid("enabled_events", "You must provide at least one event type.").WithCode("parameter_missing")
 	}
-	return checkEndpoint(caller, in.URL, in.EnabledEvents, in.Metadata)
+	return checkEndpoint(ctx, in.URL, in.EnabledEvents, in.Metadata)
 })
 
 func changeEndpoint(ctx context.Context, tx *phase.Tx, in UpdateWebhookEndpointParams, _ *struct{}) (phase.Outcome, error) {

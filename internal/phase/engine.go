@@ -43,6 +43,7 @@ type Engine struct {
 	observer  Observer
 	work      Limiter
 	lookups   Limiter
+	encode    func(object any) ([]byte, error)
 	headers   func(Caller) map[string]string
 	translate func(*Refusal) error
 	adapters  adapters
@@ -66,6 +67,8 @@ type Config struct {
 	Log      *slog.Logger  // nil: nothing is logged
 	Observer Observer      // nil: nothing is observed
 
+	// Encode writes the body of a response; nil: as compact JSON.
+	Encode func(object any) ([]byte, error)
 	// Headers returns the headers of every response, besides its content type;
 	// nil: there are none. They are stored and replayed with it.
 	Headers func(Caller) map[string]string
@@ -83,11 +86,14 @@ func NewEngine(c Config) *Engine {
 		pool: c.Pool, secret: c.Secret, root: c.Root, owner: c.Owner, record: c.Record, retain: c.Retain,
 		log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), observer: cmp.Or[Observer](c.Observer, unobserved{}),
 		work: cmp.Or[Limiter](c.Work, unlimited{}), lookups: cmp.Or[Limiter](c.Lookups, unlimited{}),
-		headers: c.Headers, translate: c.Refuse, adapters: adapters{}, flows: map[idempotency.FlowVersion]flow{},
+		encode: c.Encode, headers: c.Headers, translate: c.Refuse, adapters: adapters{}, flows: map[idempotency.FlowVersion]flow{},
 		waiters: waiters{pool: c.Pool, waiting: map[idempotency.Key][]chan struct{}{}},
 	}
 	if e.record == nil {
 		e.record = func(*Tx, string, json.RawMessage, *idempotency.StoredResponse) {}
+	}
+	if e.encode == nil {
+		e.encode = json.Marshal
 	}
 	if e.headers == nil {
 		e.headers = func(Caller) map[string]string { return nil }

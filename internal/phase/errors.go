@@ -50,6 +50,7 @@ const (
 	Unfinished          Reason = "unfinished"           // it is stored or may be, and the outcome is not known yet; retry
 	NeedsReview         Reason = "needs_review"         // an operator has to look at it; a retry does not help
 	Locked              Reason = "locked"               // another request has locked an object; nothing was done; retry
+	Unavailable         Reason = "unavailable"          // the database is busy or absent; nothing was done; retry
 )
 
 // Refusal is Serve's error where it has no response. An application translates

@@ -104,15 +104,13 @@ func Example() {
 			continue
 		}
 		check(err)
-		fmt.Printf("attempt %d: %d %sreplayed: %v\n", attempt, response.Status, response.Body, response.Replayed)
+		fmt.Printf("attempt %d: %d %s, replayed: %v\n", attempt, response.Status, response.Body, response.Replayed)
 	}
 	// Output:
 	// courier: sends a parcel to 1 Main Street
 	// attempt 1: unfinished
-	// attempt 2: 201 {"tracking":"parcel-1"}
-	// replayed: false
-	// attempt 3: 201 {"tracking":"parcel-1"}
-	// replayed: true
+	// attempt 2: 201 {"tracking":"parcel-1"}, replayed: false
+	// attempt 3: 201 {"tracking":"parcel-1"}, replayed: true
 }
 
 func check(err error) {

@@ -2,7 +2,6 @@ package phase
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -157,7 +156,7 @@ func (x *execution) complete(tx *Tx, step *idempotency.Step, outcome Outcome) (e
 
 // encodeResponse turns an outcome into the bytes that are stored, sent and replayed.
 func (x *execution) encodeResponse(o Outcome) (*idempotency.StoredResponse, error) {
-	body, err := json.Marshal(o.body)
+	body, err := x.engine.encode(o.body)
 	if err != nil {
 		return nil, fmt.Errorf("encode response of %s: %w", x.definition.name, err)
 	}
@@ -165,7 +164,6 @@ func (x *execution) encodeResponse(o Outcome) (*idempotency.StoredResponse, erro
 	for name, value := range x.engine.headers(x.caller()) {
 		headers[name] = value
 	}
-	body = append(body, '\n')
 	return &idempotency.StoredResponse{Status: o.status, Headers: headers, Body: body, ObjectID: o.objectID}, nil
 }
 

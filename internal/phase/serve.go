@@ -149,7 +149,7 @@ func (in *incoming) first(ctx context.Context, now time.Time) (*execution, error
 	e, started := in.engine, time.Now() // together with now: the check takes time, too
 	r := in.run.copy()
 	if err := r.verify(ctx, e.pool, Check{Caller: in.Caller, At: now, root: e.root}); err != nil {
-		return nil, in.recheck(ctx, err)
+		return nil, e.nothingStored(in.key.Key, in.recheck(ctx, err))
 	}
 	params, err := r.encodeParams()
 	if err != nil {
@@ -237,10 +237,8 @@ func (x *execution) conclude(ctx context.Context, stored *idempotency.StoredResp
 			return Response{}, x.engine.unfinished(x.request.Key, err)
 		case errors.Is(err, errHeld):
 			return Response{}, x.engine.refuse(Refusal{Reason: NeedsReview, Key: x.request.Key, RequestID: x.request.ID})
-		case !x.claimed && postgres.Code(err) == lockTimeout:
-			return Response{}, x.engine.refuse(Refusal{Reason: Locked, Key: x.request.Key, RequestID: x.request.ID, cause: err})
 		case !x.claimed:
-			return Response{}, err // nothing was stored
+			return Response{}, x.engine.nothingStored(x.request.Key, err)
 		}
 		x.engine.log.ErrorContext(ctx, "attempt failed", "flow", x.definition.name, "request", x.request.ID,
 			"point", x.request.Point, "error", err)
@@ -249,9 +247,6 @@ func (x *execution) conclude(ctx context.Context, stored *idempotency.StoredResp
 	return Response{StoredResponse: x.engine.decrypt(*stored, x.request.ID), Key: x.request.Key, Replayed: x.replayed,
 		OriginalRequest: x.request.ID}, nil
 }
-
-// lockTimeout is the SQLSTATE of a row that another transaction kept locked too long.
-const lockTimeout = "55P03"
 
 // replayWinner waits for the response of the process that overtook this one.
 func (x *execution) replayWinner(ctx context.Context) (*idempotency.StoredResponse, error) {
@@ -273,6 +268,21 @@ func (x *execution) replayWinner(ctx context.Context) (*idempotency.StoredRespon
 			return nil, err
 		}
 	}
+}
+
+// nothingStored is what the caller receives for an error before the key is
+// claimed. A request that only met a busy or an absent database succeeds later.
+func (e *Engine) nothingStored(key string, err error) error {
+	var response ErrorResponse
+	switch {
+	case errors.Is(err, errTaken), errors.As(err, &response):
+		return err
+	case postgres.IsLockTimeout(err):
+		return e.refuse(Refusal{Reason: Locked, Key: key, cause: err})
+	case postgres.IsTransient(err):
+		return e.refuse(Refusal{Reason: Unavailable, Key: key, cause: err})
+	}
+	return err
 }
 
 // refuse is what the caller receives for a refusal.

@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
 var engineSecret = []byte("the secret of a test's installation")
@@ -163,8 +164,8 @@ func (s *stand) processOn(pool *pgxpool.Pool) *process {
 	s.exec("INSERT INTO workers (id, kind, host, pid, started_at, alive_until) VALUES ($1, 'test', 'here', 1, now(), 'infinity')", p.owner)
 	p.engine = phase.NewEngine(phase.Config{
 		Pool: pool, Secret: engineSecret, Owner: p.owner, Record: recordInTrail,
-		Log:     slog.New(fenceCounter{slog.DiscardHandler, &s.fenced}),
-		Headers: apirequest.Headers, Refuse: apirequest.Refuse})
+		Log:    slog.New(fenceCounter{slog.DiscardHandler, &s.fenced}),
+		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse})
 	phase.Connect[teller](p.engine, bankPort, s.bank)
 	if err := p.engine.Register(s.t.Context(), p.buy); err != nil {
 		s.t.Fatal(err)

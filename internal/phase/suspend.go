@@ -153,7 +153,7 @@ func unsuspended(round []suspension) (left []suspension) {
 		if s.tryAgain(err) {
 			left = append(left, s)
 		}
-		if postgres.Unreachable(err) {
+		if postgres.IsTransient(err) {
 			return slices.Concat(left, round[i+1:])
 		}
 	}
