@@ -47,17 +47,23 @@ const leftBehind = `
 	LIMIT 1`
 
 // The last transaction of a full block is sealed with the next one, unless it is
-// the only one: a block ends between transactions.
+// the only one: a block ends between transactions. Only the index is read, and no
+// more of it than a block has rows, however many wait behind them.
 const blockEnd = `
-	SELECT coalesce(max(xid) FILTER (WHERE n > @at_once), @horizon) FROM (
-		SELECT xid, row_number() OVER (ORDER BY xid, id) AS n FROM audit_events
-		WHERE cluster = @cluster AND xid >= @from_xid AND xid < @horizon ORDER BY xid, id LIMIT @at_once + 1) AS first_rows`
+	WITH first AS (
+		SELECT xid FROM audit_events
+		WHERE cluster = @cluster AND xid >= @from_xid AND xid < @horizon ORDER BY cluster, xid LIMIT 1
+	), beyond AS (
+		SELECT xid FROM audit_events
+		WHERE cluster = @cluster AND xid >= @from_xid AND xid < @horizon ORDER BY cluster, xid OFFSET @at_once LIMIT 1
+	)
+	SELECT coalesce((SELECT greatest(beyond.xid, first.xid + 1) FROM first, beyond), @horizon)`
 
 const selectRows = `
 	SELECT cluster, xid, id, at, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment
 	FROM audit_events
 	WHERE cluster = @cluster AND xid >= @from_xid AND xid < @to_xid
-	ORDER BY xid, id`
+	ORDER BY cluster, xid, id`
 
 const insertBlock = `
 	INSERT INTO audit_blocks (no, cluster, from_xid, to_xid, rows, previous, digest, format)

@@ -16,7 +16,8 @@ import (
 const actor = "dashboard"
 
 const selectMerchant = `
-	SELECT country, default_currency, statement_descriptor, payout_delay_days, account_ahead(id, @livemode) AS ahead
+	SELECT country, default_currency, statement_descriptor, payout_delay_days, api_version AS default_version,
+	       account_ahead(id, @livemode) AS ahead
 	FROM accounts WHERE id = @account_id`
 
 // ask sends a request to the API's own handler, in the name of an account.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -43,7 +42,7 @@ func (s *Server) scope(r *http.Request) (scope, error) {
 		return scope{}, err
 	}
 	chosen := ""
-	if cookie, err := r.Cookie(scopeCookie); err == nil {
+	if cookie, err := cookie(r, scopeCookie); err == nil {
 		chosen = cookie.Value
 	}
 	var of scope
@@ -80,11 +79,7 @@ func (of scope) args(more postgres.Args) postgres.Args {
 
 func (s *Server) postScope(w http.ResponseWriter, r *http.Request) {
 	set(w, r, scopeCookie, r.PostFormValue("scope"), 365*24*3600)
-	back := r.PostFormValue("back")
-	if !strings.HasPrefix(back, "/dashboard") {
-		back = "/dashboard"
-	}
-	http.Redirect(w, r, back, http.StatusSeeOther)
+	http.Redirect(w, r, ownPage(r.PostFormValue("back")), http.StatusSeeOther)
 }
 
 // read runs a statement and collects its rows.

@@ -106,7 +106,7 @@ func (b *Inbox) try(ctx context.Context, m Message) error {
 	if cause == nil {
 		return nil
 	}
-	if postgres.Unreachable(cause) || ctx.Err() != nil {
+	if postgres.IsTransient(cause) || ctx.Err() != nil {
 		return cause // nothing is known of it here: the source says it again
 	}
 	known, err := b.find(ctx, m)

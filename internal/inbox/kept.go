@@ -65,7 +65,7 @@ const (
 	listAll = selectKept + inOrder
 	inOrder = ` ORDER BY m.received_at LIMIT @limit`
 
-	dueKept = selectKept + ` WHERE m.state = 'waiting' AND m.due_at <= clock_timestamp() ORDER BY m.due_at LIMIT @limit`
+	dueKept = selectKept + ` WHERE m.state = 'waiting' AND m.due_at <= statement_timestamp() ORDER BY m.due_at LIMIT @limit`
 )
 
 func (b *Inbox) find(ctx context.Context, m Message) (*Kept, error) {

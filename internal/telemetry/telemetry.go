@@ -83,6 +83,22 @@ func (t *Telemetry) Request(r *http.Request, route string) (ctx context.Context,
 	}
 }
 
+// AuthFailure is why a request of the API was not authenticated.
+type AuthFailure string
+
+// The reasons.
+const (
+	AuthMissing AuthFailure = "missing" // no key, or none that can be read
+	AuthUnknown AuthFailure = "unknown"
+	AuthExpired AuthFailure = "expired"
+	AuthLimited AuthFailure = "limited" // not looked up: its peer has failed too often
+)
+
+// AuthFailed counts a request that was not authenticated.
+func (t *Telemetry) AuthFailed(reason AuthFailure) {
+	t.metrics.auth.WithLabelValues(string(reason)).Inc()
+}
+
 // known is a method as a label: callers can make up any number of others.
 func known(method string) string {
 	switch method {

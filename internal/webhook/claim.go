@@ -28,18 +28,20 @@ const (
 // claimed is a delivery in our hands.
 type claimed struct {
 	EndpointKey
-	Livemode bool
-	EventID  string
-	URL      string
-	Attempt  int32
-	Secrets  []string
-	SignedAt time.Time
+	Livemode   bool
+	APIVersion *string // of the endpoint's events; nil is the account's
+	EventID    string
+	URL        string
+	Attempt    int32
+	Secrets    []string
+	SignedAt   time.Time
 }
 
 // endpoint is what a claim needs to know of one.
 type endpoint struct {
 	URL              string
 	Livemode         bool
+	APIVersion       *string
 	Enabled          bool
 	FailingSince     *time.Time
 	SecretGeneration int32
@@ -49,7 +51,7 @@ type endpoint struct {
 // One worker at a time looks for work of an endpoint, so that the lanes can be
 // counted. Who comes meanwhile leaves: whoever looks goes on until nothing is due.
 const lockEndpoint = `
-	SELECT url, livemode, status = 'enabled' AND deleted_at IS NULL AS enabled, failing_since, secret_generation,
+	SELECT url, livemode, api_version, status = 'enabled' AND deleted_at IS NULL AS enabled, failing_since, secret_generation,
 	       coalesce(previous_secret_until > clock_timestamp(), false) AS previous_is_valid
 	FROM webhook_endpoints
 	WHERE account_id = @account_id AND id = @endpoint_id
@@ -60,7 +62,7 @@ const claimDelivery = `
 	WITH next AS (
 		SELECT account_id, event_id, endpoint_id
 		FROM webhook_deliveries
-		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= clock_timestamp()
+		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= statement_timestamp()
 		  AND @lanes > (SELECT count(*) FROM webhook_deliveries
 		                WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND claimed_by IS NOT NULL)
 		ORDER BY due_at
@@ -82,7 +84,7 @@ const cancelDue = `
 	SET state = 'canceled', due_at = NULL, ended_at = clock_timestamp()
 	WHERE (account_id, event_id, endpoint_id) IN (
 		SELECT account_id, event_id, endpoint_id FROM webhook_deliveries
-		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= clock_timestamp()
+		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= statement_timestamp()
 		ORDER BY due_at LIMIT @limit FOR NO KEY UPDATE SKIP LOCKED)`
 
 // A claim that a crash of the database forgets has sent nothing that is not sent again.
@@ -129,7 +131,7 @@ func (d *Deliverer) claimFor(ctx context.Context, tx pgx.Tx, key EndpointKey, to
 	if to.FailingSince != nil {
 		limit = failingLanes
 	}
-	c := &claimed{EndpointKey: key, Livemode: to.Livemode, URL: to.URL, Secrets: []string{Secret(d.key, key, to.SecretGeneration)}}
+	c := &claimed{EndpointKey: key, Livemode: to.Livemode, APIVersion: to.APIVersion, URL: to.URL, Secrets: []string{Secret(d.key, key, to.SecretGeneration)}}
 	if to.PreviousIsValid {
 		c.Secrets = append(c.Secrets, Secret(d.key, key, to.SecretGeneration-1))
 	}
