@@ -17,6 +17,9 @@ type job func(ctx context.Context) error
 // errNoMore ends a client whose job has nothing left to do.
 var errNoMore = errors.New("nothing is left to do")
 
+// errShed is a request that the server refused because it has too much to do.
+var errShed = errors.New("the server is overloaded")
+
 // workload is one kind of thing that clients do.
 type workload struct {
 	name     string
@@ -34,6 +37,7 @@ type result struct {
 	cpu           map[string]float64
 	wal, disk     float64 // bytes
 	commits       float64
+	shed          float64 // refused requests, of all
 }
 
 // warmUp runs before the clock starts: connections and plans are there then, and
@@ -85,10 +89,8 @@ func (b *bench) measure(ctx context.Context, each time.Duration, n int, w worklo
 		return result{}, err
 	}
 	<-worked
-	if w.settles {
-		if err := b.drain(ctx); err != nil {
-			return result{}, err
-		}
+	if err := b.drain(ctx); err != nil {
+		return result{}, err
 	}
 	return times.result(before, after, w.settles)
 }
@@ -97,25 +99,31 @@ func (b *bench) measure(ctx context.Context, each time.Duration, n int, w worklo
 type samples struct {
 	mu     sync.Mutex
 	took   []time.Duration
+	shed   int
 	failed error
 }
 
 func (s *samples) work(ctx context.Context, do job, begin, end time.Time) {
 	var took []time.Duration
 	var failed error
+	shed := 0
 	for failed == nil {
 		t := time.Now()
 		if t.After(end.Add(coolDown)) {
 			break
 		}
-		failed = do(ctx)
+		if failed = do(ctx); errors.Is(failed, errShed) {
+			failed = nil
+			shed++
+			continue
+		}
 		if ended := time.Now(); failed == nil && t.After(begin) && ended.Before(end) {
 			took = append(took, ended.Sub(t))
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.took = append(s.took, took...)
+	s.took, s.shed = append(s.took, took...), s.shed+shed
 	if !errors.Is(failed, errNoMore) {
 		s.failed = errors.Join(s.failed, failed)
 	}
@@ -128,7 +136,7 @@ func (s *samples) result(before, after *reading, settles bool) (result, error) {
 	slices.Sort(s.took)
 	at := func(q float64) float64 { return float64(s.took[int(q*float64(len(s.took)-1))].Microseconds()) / 1000 }
 	seconds, done := after.at.Sub(before.at).Seconds(), float64(len(s.took))
-	r := result{answered: done / seconds, p50: at(0.50), p95: at(0.95), p99: at(0.99), cpu: map[string]float64{}}
+	r := result{shed: float64(s.shed) / (done + float64(s.shed)), answered: done / seconds, p50: at(0.50), p95: at(0.95), p99: at(0.99), cpu: map[string]float64{}}
 	if settles {
 		if done = float64(after.settled - before.settled); done == 0 {
 			return result{}, errors.New("no charge was settled")

@@ -33,17 +33,20 @@ type flood struct {
 // then. Capacity is measured anew before each round: the machine is not the same
 // from one minute to the next.
 func (b *bench) overload(ctx context.Context, each time.Duration, rounds int) error {
-	callers, err := b.callers()
-	if err != nil {
-		return err
-	}
 	var all []flood
 	for range rounds {
 		capacity, err := b.measure(ctx, each, atCapacity, workload{name: "charges", client: b.charges(b.keys), settles: true})
 		if err != nil {
 			return err
 		}
+		callers, err := b.callers() // now: the server hangs up on who says nothing for five seconds
+		if err != nil {
+			return err
+		}
 		f := b.flood(ctx, callers, capacity.answered*times, each)
+		for _, c := range callers {
+			_ = c.conn.Close()
+		}
 		f.capacity = capacity.answered
 		if err := b.drain(ctx); err != nil {
 			return err

@@ -29,7 +29,7 @@ func summarize(clients int, workload string, rounds, yardstick []result) row {
 		p50: middle(func(r result) float64 { return r.p50 }), p95: middle(func(r result) float64 { return r.p95 }),
 		p99: middle(func(r result) float64 { return r.p99 }), wal: middle(func(r result) float64 { return r.wal }),
 		disk: middle(func(r result) float64 { return r.disk }), commits: middle(func(r result) float64 { return r.commits }),
-		cpu: map[string]float64{},
+		shed: middle(func(r result) float64 { return r.shed }), cpu: map[string]float64{},
 	}}
 	for _, part := range parts {
 		out.cpu[part] = middle(func(r result) float64 { return r.cpu[part] })
@@ -61,7 +61,11 @@ func printTable(w io.Writer, clients int, rows []row) {
 		for _, part := range parts {
 			fmt.Fprintf(w, " %11.0f", r.cpu[part])
 		}
-		fmt.Fprintf(w, " %6.2f | %7.0f %7.0f %7.2f\n", r.cpuRatio, r.wal, r.disk, r.commits)
+		fmt.Fprintf(w, " %6.2f | %7.0f %7.0f %7.2f", r.cpuRatio, r.wal, r.disk, r.commits)
+		if r.shed > 0 {
+			fmt.Fprintf(w, "  %.0f %% of the requests were refused", 100*r.shed)
+		}
+		fmt.Fprintln(w)
 	}
 	compare(w, rows)
 }
@@ -89,8 +93,8 @@ func printRaw(w io.Writer, rows []row) {
 	for _, part := range parts {
 		fmt.Fprintf(w, " %s µs |", part)
 	}
-	fmt.Fprint(w, " PG ratio | WAL B | disk B | commits | rounds, per s |\n|")
-	for range 8 + len(parts) + 5 {
+	fmt.Fprint(w, " PG ratio | WAL B | disk B | commits | refused | rounds, per s |\n|")
+	for range 8 + len(parts) + 6 {
 		fmt.Fprint(w, "---|")
 	}
 	fmt.Fprintln(w)
@@ -99,7 +103,7 @@ func printRaw(w io.Writer, rows []row) {
 		for _, part := range parts {
 			fmt.Fprintf(w, " %.0f |", r.cpu[part])
 		}
-		fmt.Fprintf(w, " %.2f | %.0f | %.0f | %.2f |", r.cpuRatio, r.wal, r.disk, r.commits)
+		fmt.Fprintf(w, " %.2f | %.0f | %.0f | %.2f | %.2f |", r.cpuRatio, r.wal, r.disk, r.commits, r.shed)
 		for _, rate := range r.rates {
 			fmt.Fprintf(w, " %.0f", rate)
 		}

@@ -94,8 +94,8 @@ func (b *bench) posting(path, apiKey string, next func() (key, form string, err 
 			return err
 		}
 		status, body, err := c.post(path, apiKey, key, form)
-		if err == nil && status != http.StatusOK {
-			err = fmt.Errorf("POST %s answered %d: %s", path, status, body)
+		if err == nil {
+			err = wanted(path, status, body)
 		}
 		if err == nil && answered != nil {
 			answered(body)
@@ -103,6 +103,18 @@ func (b *bench) posting(path, apiKey string, next func() (key, form string, err 
 		return err
 	}
 	return post, func() { _ = c.conn.Close() }, nil
+}
+
+// wanted is nil where an answer is as it should be.
+func wanted(path string, status int, body []byte) error {
+	switch status {
+	case http.StatusOK:
+		return nil
+	case http.StatusServiceUnavailable:
+		return errShed
+	default:
+		return fmt.Errorf("POST %s answered %d: %s", path, status, body)
+	}
 }
 
 func always(name, form string) func() (string, string, error) {
@@ -153,7 +165,7 @@ func (b *bench) makeCharges(ctx context.Context) error {
 	var mu sync.Mutex
 	var working sync.WaitGroup
 	end := time.Now().Add(refundsPreparation)
-	for n := range atCapacity {
+	for n := range refundsPreparers {
 		do, stop, err := b.posting("/v1/charges", b.merchant(n), always("to-refund", chargeForm), func(body []byte) {
 			if id := chargeID.FindSubmatch(body); id != nil {
 				select {
@@ -168,7 +180,7 @@ func (b *bench) makeCharges(ctx context.Context) error {
 		working.Go(func() {
 			defer stop()
 			for time.Now().Before(end) {
-				if err := do(ctx); err != nil {
+				if err := do(ctx); err != nil && !errors.Is(err, errShed) {
 					mu.Lock()
 					failed = errors.Join(failed, err)
 					mu.Unlock()
@@ -185,6 +197,9 @@ func (b *bench) makeCharges(ctx context.Context) error {
 // that has refunded all of them ends early.
 const refundsPreparation = 5 * time.Second
 
+// refundsPreparers is how many clients make them.
+const refundsPreparers = 16
+
 // refunds gives charges back, all of each.
 func (b *bench) refunds(_ context.Context, _ int) (job, func(), error) {
 	c, err := dial(b.Addr)
@@ -199,8 +214,8 @@ func (b *bench) refunds(_ context.Context, _ int) (job, func(), error) {
 			return errNoMore
 		}
 		status, body, err := c.post("/v1/refunds", of.apiKey, fresh("refund"), "charge="+of.id)
-		if err == nil && status != http.StatusOK {
-			err = fmt.Errorf("POST /v1/refunds answered %d: %s", status, body)
+		if err == nil {
+			err = wanted("/v1/refunds", status, body)
 		}
 		return err
 	}

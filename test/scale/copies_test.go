@@ -124,6 +124,8 @@ func TestWalk(t *testing.T) {
 		"a page in the order of an index":                {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000, "")}}, false, false},
 		"a page in that order, of rows that pass a test": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000, "(email = 'a')")}}, true, true},
 		"a page in that order, of one mode":              {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000, "(NOT livemode)")}}, false, false},
+		"a page of all times":                            {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000, "((NOT livemode) AND (created_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (created_at < '9999-01-01 00:00:00+00'::timestamp with time zone))")}}, false, false},
+		"a page from long ago":                           {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000, "((NOT livemode) AND (created_at < '2026-01-01 00:00:00+00'::timestamp with time zone))")}}, true, true},
 		"all of a table that does not grow":              {node{Type: "Seq Scan", Relation: "points", Total: 10_000}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,8 +38,11 @@ const largePart = 0.2
 // a table that has a hundred pages.
 const severalPages = 50
 
-// selective are filters that most rows pass: what is left out is never much.
-var selective = regexp.MustCompile(`^\(?(NOT )?\(?livemode\)?( = false)?\)?$`)
+// passable are the parts of a filter that most rows pass: what they refuse is never much.
+var passable = regexp.MustCompile(`NOT livemode|livemode = false|[a-z_]+ >= '1970-[^']*'::timestamp with time zone|[a-z_]+ < '9999-[^']*'::timestamp with time zone|[() ]|AND`)
+
+// mayRefuseMost says whether a filter may leave few rows.
+func mayRefuseMost(filter string) bool { return passable.ReplaceAllString(filter, "") != "" }
 
 // growth is what the planner believes of the tables that grow with the charges.
 type growth map[string]float64 // cost of reading all of a table, by its name
@@ -273,7 +276,7 @@ var blocking = []string{"Sort", "Aggregate", "Hash", "HashAggregate", "SetOp", "
 func (p *planner) walk(n node, part float64, found *[]offense) {
 	if cost, grows := p.growing[n.Relation]; grows && strings.Contains(n.Type, "Scan") {
 		o := offense{Table: n.Relation, Node: strings.TrimSpace(n.Type + " " + n.Index), Share: part * n.Total / cost}
-		if o.Share < largePart && n.Filter != "" && !selective.MatchString(n.Filter) {
+		if o.Share < largePart && mayRefuseMost(n.Filter) {
 			o.Share, o.Filter = n.Total/cost, n.Filter // as many rows as the filter refuses
 		}
 		if o.Share >= largePart && o.Share*cost >= severalPages {

@@ -25,7 +25,7 @@ var pages = []string{
 	"/v1/charges/search?query=payment_method_details.card.last4:'0005'", "/v1/charges/search?query=status:'failed'",
 	"/v1/charges/$charge", "/v1/charges/$charge?expand[]=balance_transaction", "/v1/charges/$charge/refunds",
 	"/v1/balance", "/v1/balance_transactions?limit=10", "/v1/balance_transactions?limit=100", "/v1/balance_transactions?type=refund",
-	"/v1/balance_transactions?payout=$payout", "/v1/balance_transactions?created[lte]=$past", "/v1/balance_transactions?source=$charge",
+	"/v1/balance_transactions?created[lte]=$past", "/v1/balance_transactions?source=$charge",
 	"/v1/customers?limit=10", "/v1/customers?email=nobody@example.com", "/v1/customers?created[lte]=$past",
 	"/v1/customers/search?query=email~'nobody'", "/v1/customers/search?query=name:'Jenny Rosen'", "/v1/customers/search?query=name~'Nobody'",
 	"/v1/customers/$customer/payment_methods",
