@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/payments"
@@ -27,7 +28,7 @@ RATCHET_DATABASE_URL, logging in as the schema's owner; or a demo that is runnin
 		Args:    cobra.NoArgs,
 		RunE:    help,
 	}
-	cmd.AddCommand(accountsCreateCommand(), accountsListCommand())
+	cmd.AddCommand(accountsCreateCommand(), accountsListCommand(), accountsVersionCommand())
 	return cmd
 }
 
@@ -75,6 +76,47 @@ func accountsCreateCommand() *cobra.Command {
 	f.StringVar(&account.Currency, "currency", "", "its default currency (usd)")
 	f.StringVar(&account.StatementDescriptor, "statement-descriptor", "", "what cards' statements show (RATCHET)")
 	f.IntVar(&delay, "payout-delay", 2, "days until a charge's money stops being pending")
+	f.StringVar(&account.APIVersion, "api-version", "", "of requests that name none ("+string(apiversion.Current)+")")
+	return cmd
+}
+
+func accountsVersionCommand() *cobra.Command {
+	var account, name string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Choose the API version of an account",
+		Long: `Choose the API version of an account.
+
+Requests without a Stripe-Version header are answered in it, and events that
+happen from now on have it. It can be any version that Stripe has had. Servers
+that are running use it within two seconds.`,
+		Example: "  ratchet accounts version --account acct_shop --api-version 2020-08-27",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			version, known := apiversion.Parse(name)
+			if account == "" || !known {
+				return usagef("accounts version needs --account, and --api-version with a version that Stripe has had")
+			}
+			pool, _, err := operate(cmd.Context(), "")
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			return pgx.BeginFunc(cmd.Context(), pool, func(tx pgx.Tx) error {
+				set, err := payments.SetAPIVersion(cmd.Context(), tx, account, version)
+				if err != nil {
+					return err
+				}
+				if !set {
+					return fmt.Errorf("there is no account %s", account)
+				}
+				return audit.RecordOperator(cmd.Context(), tx, audit.OperatorAct{User: operator(), Operation: "account.api_version",
+					AccountID: account, ObjectID: account, Details: map[string]string{"api_version": string(version)}})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&account, "account", "", "id of the account")
+	cmd.Flags().StringVar(&name, "api-version", "", "such as 2020-08-27 or 2025-03-31.basil")
 	return cmd
 }
 
@@ -105,9 +147,9 @@ func accountsListCommand() *cobra.Command {
 				return err
 			}
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(table, "ID\tNAME\tCOUNTRY\tCURRENCY\tCREATED")
+			fmt.Fprintln(table, "ID\tNAME\tCOUNTRY\tCURRENCY\tVERSION\tCREATED")
 			for _, a := range accounts {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", a.ID, a.Name, a.Country, a.DefaultCurrency, moment(&a.CreatedAt))
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", a.ID, a.Name, a.Country, a.DefaultCurrency, a.APIVersion, moment(&a.CreatedAt))
 			}
 			return table.Flush()
 		},

@@ -118,6 +118,7 @@ func TestCommandLine(t *testing.T) {
 		"a resource that does not exist": {args: []string{"keys", "create", "--account", "a", "--restricted", "--allow", "cheques=read"}, says: `no resource "cheques"`},
 		"a level that does not exist":    {args: []string{"keys", "create", "--account", "a", "--restricted", "--allow", "charges=forge"}, says: `not "forge"`},
 		"a grace before now":             {args: []string{"keys", "roll", "key_1", "--grace", "-1h"}, says: "from now on"},
+		"a version Stripe never had":     {args: []string{"accounts", "version", "--account", "acct_1", "--api-version", "2020-08-28"}, says: "that Stripe has had"},
 		"an account without a name":      {args: []string{"accounts", "create"}, says: "--name is missing"},
 		"a limit that is no number":      {args: []string{"serve"}, env: []string{"RATCHET_KEY_RATE=many"}, says: "RATCHET_KEY_RATE=many"},
 		"a limit below nothing":          {args: []string{"work", "--breaker-pause", "-1s"}, says: "--breaker-pause must not be negative"},

@@ -233,6 +233,14 @@ func TestOperating(t *testing.T) {
 		if listed := mustDo(t, atDemo, "accounts", "list"); !strings.Contains(listed, "acct_kites  Kites") || !strings.Contains(listed, "eur") {
 			t.Errorf("the account is not listed:\n%s", listed)
 		}
+		mustDo(t, atDemo, "accounts", "version", "--account", "acct_kites", "--api-version", "2020-08-27")
+		if listed := mustDo(t, atDemo, "accounts", "list"); !strings.Contains(listed, "2020-08-27") {
+			t.Errorf("the version was not set: %s", listed)
+		}
+		if _, stderr, code := ratchet(t, atDemo, "accounts", "version", "--account", "acct_nobody", "--api-version", "2020-08-27"); code != exitFailed ||
+			!strings.Contains(stderr, "there is no account acct_nobody") {
+			t.Errorf("an account that is not there: %d %s", code, stderr)
+		}
 		if _, stderr, code := ratchet(t, atDemo, "accounts", "create", "--id", "acct_kites", "--name", "Again"); code != exitFailed || !strings.Contains(stderr, "already") {
 			t.Errorf("an account is opened twice: exit code %d: %s", code, stderr)
 		}
