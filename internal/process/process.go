@@ -115,7 +115,7 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 		Pool: p.pool, Secret: c.Secret.For(secret.Idempotency), Root: c.Secret, Owner: p.liveness.ID, Record: audit.Record, Retain: c.Retain, Log: c.Log,
 		Observer: p.telemetry, Work: p.gates.work, LookUps: p.gates.lookUps})
 	p.acquirer = acquirer.NewClient(acquirer.Config{
-		URL: c.AcquirerURL, Secret: c.AcquirerSecret, DialContext: c.Crash.DialAcquirer(),
+		URL: c.AcquirerURL, Secret: c.AcquirerSecret, DialContext: c.Crash.DialAcquirer(), Timeout: c.Limits.AcquirerTimeout,
 		BreakerLimit: c.Limits.BreakerFailures, BreakerPause: c.Limits.BreakerPause})
 	phase.Connect[acquirer.Acquirer](p.engine, acquirer.Port, p.acquirer)
 	p.inbox = inbox.Open(p.pool, payments.ApplyNotification(p.engine), c.Log)
