@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 
+	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/process"
 )
 
@@ -29,12 +30,12 @@ func dashboard(wish string, at net.Addr) (*process.Dashboard, error) {
 		return nil, usagef("the dashboard at %s would be open to other machines: set %s (or %s_FILE), or listen on 127.0.0.1",
 			at, dashboardPasswordVariable, dashboardPasswordVariable)
 	}
-	return &process.Dashboard{Password: password, Shop: demosShop()}, nil
+	return &process.Dashboard{Password: password, Shop: demos("RATCHET_SHOP_URL"), Lab: demos(page.URLVariable)}, nil
 }
 
-// demosShop is where the demo that started us runs its shop, if one did.
-func demosShop() *url.URL {
-	at, err := url.Parse(os.Getenv("RATCHET_SHOP_URL"))
+// demos is where the demo that started us runs its shop or its lab, if one did.
+func demos(variable string) *url.URL {
+	at, err := url.Parse(os.Getenv(variable))
 	if err != nil || at.Host == "" || !demonstrating() {
 		return nil
 	}
