@@ -173,7 +173,10 @@ func (p *Points) pass(boundary string, sent ...string) {
 	}
 	if p.passed == p.at || p.named(boundary, sent) {
 		p.end()
-		p.finish()
+		if p.trace == nil {
+			p.finish()
+		}
+		p.at = 0 // a trace goes on with what a process does that was stopped and continued
 	}
 }
 

@@ -107,21 +107,15 @@ const (
 	AsksStore   Kind = "asks_store" // the process sends a command to Redis
 	CallsBank   Kind = "calls_bank" // the process has sent the charge to the bank
 	BankAnswers Kind = "bank_answers"
-	Charges     Kind = "charges"      // the bank charges the card, by its journal
-	Answers     Kind = "answers"      // the process sends its answer
-	Killed      Kind = "killed"       // What is the boundary
-	Stopped     Kind = "stopped"      // What is the boundary
-	Continued   Kind = "continued"    // after Stopped
-	Starts      Kind = "starts"       // another process takes the place of the first
-	StoreLost   Kind = "store_lost"   // Redis starts again, empty
-	Concludes   Kind = "concludes"    // the end: what both books say
-	Delivers    Kind = "delivers"     // the broker hands the message to a consumer, the N-th time
-	Acks        Kind = "acks"         // the consumer acknowledges it
-	Drops       Kind = "drops"        // the broker stops delivering it
-	Skips       Kind = "skips"        // the consumer finds that it has the message already
-	SetsAside   Kind = "sets_aside"   // the consumer keeps it for a person
-	Publishes   Kind = "publishes"    // the client hands the message to the broker
-	OutOfOrder  Kind = "out_of_order" // the consumer has a message that another has to precede
+	Charges     Kind = "charges"    // the bank charges the card, by its journal
+	Answers     Kind = "answers"    // the process sends its answer
+	Killed      Kind = "killed"     // What is the boundary
+	Stopped     Kind = "stopped"    // What is the boundary
+	Continued   Kind = "continued"  // after Stopped
+	Starts      Kind = "starts"     // another process takes the place of the first
+	StoreLost   Kind = "store_lost" // Redis starts again, empty
+	Concludes   Kind = "concludes"  // the end: what both books say
+	FencedOff   Kind = "fenced_off" // Ratchet's fence refuses the commit of a process that was overtaken
 )
 
 // Write writes the run as JSON lines: the run, then its events.

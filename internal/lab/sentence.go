@@ -44,6 +44,8 @@ func (r Run) Sentence(e Event) string {
 		return fmt.Sprintf("Process %d starts and takes the place of the first.", e.PID)
 	case StoreLost:
 		return "Redis starts again without its file: its keys are gone."
+	case FencedOff:
+		return fmt.Sprintf("The fence refuses the commit of process %d: another has taken the request over.", e.PID)
 	case Concludes:
 		return r.Title() + " " + verdictSentences[r.Verdict()]
 	}

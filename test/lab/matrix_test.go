@@ -105,6 +105,16 @@ func TestRecordedMatrix(t *testing.T) {
 		}
 	})
 
+	t.Run("the fence refuses Ratchet's process that was stopped and continued, in the record too", func(t *testing.T) {
+		t.Parallel()
+		r, _ := m.Find("ratchet", "stopped")
+		continued := slices.IndexFunc(r.Events, func(e lab.Event) bool { return e.Kind == lab.Continued })
+		refused := slices.IndexFunc(r.Events, func(e lab.Event) bool { return e.Kind == lab.FencedOff && e.PID == r.Events[max(0, continued)].PID })
+		if continued < 0 || refused < continued {
+			t.Errorf("the refusal is not to be seen:\n%s", story(r))
+		}
+	})
+
 	t.Run("every other design is right when nothing goes wrong, and wrong somewhere", func(t *testing.T) {
 		t.Parallel()
 		for _, d := range lab.Designs {

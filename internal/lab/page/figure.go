@@ -88,6 +88,7 @@ var marks = map[lab.Kind]string{
 	lab.Killed:    `<circle class="bad" r="9"/><path class="bad" d="M-4 -4l8 8m0 -8l-8 8"/>`,
 	lab.Stopped:   `<circle class="warn" r="9"/><path class="warn" d="M-2.5 -4v8m5 -8v8"/>`,
 	lab.Continued: `<circle class="warn" r="9"/><path class="warn" d="M-3 -4l6 4l-6 4z"/>`,
+	lab.FencedOff: `<circle class="bad" r="9"/><path class="bad" d="M-5 0h10"/>`,
 	lab.Starts:    `<circle class="ring" r="6"/>`,
 }
 

@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/lab"
@@ -93,6 +94,9 @@ func (p *Pages) lane(r lab.Run) Lane {
 	}
 	return l
 }
+
+// Doc is the address of the document about the design, without the first slash.
+func (l Lane) Doc() string { return strings.TrimSuffix(l.Design.Page, ".md") }
 
 // Badge is the verdict in a word, with a shape and a tone.
 func (l Lane) Badge() web.Badge { return badges[l.Run.Verdict()] }
@@ -200,6 +204,7 @@ func (p *Pages) free(w http.ResponseWriter, r *http.Request) {
 
 type designPage struct {
 	Design lab.Design
+	Page   string
 	Source string
 	Lanes  []Lane
 }
@@ -211,7 +216,7 @@ func (p *Pages) design(w http.ResponseWriter, r *http.Request) {
 		p.missing(w, r)
 		return
 	}
-	page := designPage{Design: d, Source: d.Source()}
+	page := designPage{Design: d, Page: strings.TrimSuffix(d.Page, ".md"), Source: d.Source()}
 	for _, f := range lab.Faults {
 		run, _ := p.matrix.Find(d.Name, f.Name)
 		page.Lanes = append(page.Lanes, p.lane(run))

@@ -254,6 +254,9 @@ func (r *run) proceed() {
 		r.fail(err)
 	}
 	halted.leave() // when it has done what it was about to do
+	if strings.Contains(halted.lastWords(), "the fence refused a commit") {
+		r.note(lab.Event{Kind: lab.FencedOff, PID: halted.pid()})
+	}
 }
 
 // oneByOne opens a connection for each attempt: package crashpoint wants it so, and
