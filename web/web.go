@@ -28,7 +28,7 @@ var files embed.FS
 // sheets are what styles are sent as: the files of each, in this order. Each file
 // puts its rules into a layer. Who buys something loads nothing of the dashboard.
 var sheets = map[string][]string{
-	"app.css":      {"tokens.css", "base.css", "layout.css", "components.css", "dashboard.css", "site.css", "shop.css", "print.css"},
+	"app.css":      {"tokens.css", "base.css", "layout.css", "components.css", "dashboard.css", "site.css", "shop.css", "lab.css", "print.css"},
 	"checkout.css": {"tokens.css", "base.css", "components.css", "buyer.css", "print.css"},
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"unicode/utf8"
 
+	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/process"
 )
 
@@ -36,12 +37,12 @@ func dashboard(wish string, at net.Addr) (*process.Dashboard, error) {
 		return nil, usagef("%s has fewer than %d characters: choose a longer one, such as $(openssl rand -base64 18)",
 			dashboardPasswordVariable, leastPassword)
 	}
-	return &process.Dashboard{Password: password, Shop: demosShop()}, nil
+	return &process.Dashboard{Password: password, Shop: demos("RATCHET_SHOP_URL"), Lab: demos(page.URLVariable)}, nil
 }
 
-// demosShop is where the demo that started us runs its shop, if one did.
-func demosShop() *url.URL {
-	at, err := url.Parse(os.Getenv("RATCHET_SHOP_URL"))
+// demos is where the demo that started us runs its shop or its lab, if one did.
+func demos(variable string) *url.URL {
+	at, err := url.Parse(os.Getenv(variable))
 	if err != nil || at.Host == "" || !demonstrating() {
 		return nil
 	}

@@ -19,6 +19,7 @@ func limitFlags(cmd *cobra.Command, c *process.Config) {
 	c.Limits, c.MaxConns = process.DefaultLimits(), process.DefaultMaxConns
 	f, l := cmd.Flags(), &c.Limits
 	f.Int32Var(&c.MaxConns, "database-connections", c.MaxConns, "connections to the database at most, besides two for liveness")
+	f.DurationVar(&l.AcquirerTimeout, "acquirer-timeout", l.AcquirerTimeout, "for one answer of the acquirer; past it the outcome is unknown, and is asked for again")
 	f.IntVar(&l.BreakerFailures, "breaker-failures", l.BreakerFailures, "calls in a row without an answer, until the acquirer is left alone")
 	f.DurationVar(&l.BreakerPause, "breaker-pause", l.BreakerPause, "how long the acquirer is left alone")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return limitsFromEnvironment(cmd.Flags()) }

@@ -37,7 +37,7 @@ the machine: it is a variable, or a file that a variable ending in _FILE names.`
 			cmd.AddCommand(c)
 		}
 	}
-	add("start", demoCommand())
+	add("start", demoCommand(), labCommand())
 	add("parts", serveCommand(), workCommand(), acquirerCommand(), shopCommand(), migrateCommand(), healthCommand())
 	add("operate", showCommand(), accountsCommand(), keysCommand(), requestsCommand(), inboxCommand(), webhooksCommand(), payoutsCommand(),
 		reconcileCommand(), eraseCommand(), verifyCommand())

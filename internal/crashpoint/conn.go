@@ -3,6 +3,7 @@ package crashpoint
 import (
 	"context"
 	"net"
+	"strings"
 	"sync/atomic"
 )
 
@@ -19,8 +20,13 @@ func (p *Points) DialDatabase() DialFunc {
 
 // DialAcquirer opens watched connections to the acquirer; nil stands for the
 // client's own way.
-func (p *Points) DialAcquirer() DialFunc {
-	return p.dial(func(conn net.Conn) net.Conn { return &acquirerConn{Conn: conn, points: p} })
+func (p *Points) DialAcquirer() DialFunc { return p.dialPeer("acquirer: ") }
+
+// DialRedis opens watched connections to Redis; nil stands for the client's own way.
+func (p *Points) DialRedis() DialFunc { return p.dialPeer("redis: ") }
+
+func (p *Points) dialPeer(side string) DialFunc {
+	return p.dial(func(conn net.Conn) net.Conn { return &peerConn{Conn: conn, points: p, side: side} })
 }
 
 func (p *Points) dial(watch func(net.Conn) net.Conn) DialFunc {
@@ -81,27 +87,41 @@ func (c *clientConn) Close() error {
 	return c.Conn.Close()
 }
 
-// acquirerConn is an HTTP connection to the acquirer.
-type acquirerConn struct {
+// peerConn is a connection to somebody who is asked and answers.
+type peerConn struct {
 	net.Conn
 	points *Points
+	side   string
 	asked  atomic.Bool // an answer is due
 }
 
-func (c *acquirerConn) Write(b []byte) (int, error) {
+func (c *peerConn) Write(b []byte) (int, error) {
 	c.asked.Store(true)
-	c.points.pass("acquirer: before writing")
+	c.points.pass(c.side+"before writing", command(c.side, b)...)
 	n, err := c.Conn.Write(b)
-	c.points.pass("acquirer: after writing")
+	c.points.pass(c.side + "after writing")
 	return n, err
+}
+
+// command is what a write to Redis asks for, without its values.
+func command(side string, b []byte) []string {
+	if side != "redis: " {
+		return nil
+	}
+	words := strings.Split(string(b), "\r\n") // *2 $3 GET $1 k
+	const name, key = 2, 4
+	if len(words) <= key {
+		return nil
+	}
+	return []string{words[name] + " " + words[key]}
 }
 
 // Read is a boundary once for each answer: in how many pieces it comes in is the
 // network's affair and differs from run to run.
-func (c *acquirerConn) Read(b []byte) (int, error) {
+func (c *peerConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.asked.Swap(false) {
-		c.points.pass("acquirer: answer read")
+		c.points.pass(c.side + "answer read")
 	}
 	return n, err
 }

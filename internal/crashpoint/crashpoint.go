@@ -8,6 +8,7 @@
 //	database   before each message (parse, bind, execute, sync, …), after the
 //	           last one of a packet, and when the answer begins to come in
 //	acquirer   before and after each write, and when the answer begins to come in
+//	redis      the same, for the lab's designs that keep their keys there
 //	client     before and after each write of the response
 //
 // Boundaries are found by watching the connections, not listed by hand: a new
@@ -18,13 +19,16 @@
 package crashpoint
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Variables of the environment.
@@ -34,6 +38,9 @@ const (
 	// Record names a file to which the boundaries of the armed request are
 	// written as it passes them, one a line.
 	Record = "RATCHET_CRASH_RECORD"
+	// Trace names a file to which the boundaries of every armed request are added
+	// as Passed, one JSON object a line, with the time. The lab draws from it.
+	Trace = "RATCHET_CRASH_TRACE"
 )
 
 // Headers of a request.
@@ -43,7 +50,10 @@ const (
 	// The count stops when the client's connection is closed, so the client sends
 	// Connection: close, and sends nothing else meanwhile. A browser can do neither,
 	// and asks by name: how many boundaries there are differs with what a
-	// connection to the database has prepared before.
+	// connection to the database has prepared before. A packet to the database can
+	// also be named by a statement that it executes, "database: sent INSERT INTO x";
+	// "database: sent" is the next packet that executes anything.
+	// Names in a row, joined by Then, are passed one after the other; the last ends it.
 	AtHeader = "Ratchet-Crash-At"
 	// HowHeader is Stop to halt the process (SIGSTOP) instead of killing it. What
 	// continues it continues exactly there, and is not interrupted again.
@@ -53,19 +63,31 @@ const (
 	// by itself when a connection it has used before breaks, and would end the next
 	// process, too.
 	WhoHeader = "Ratchet-Crash-Who"
+	// Then joins names of boundaries in AtHeader.
+	Then = ", then "
 )
+
+// Passed is a line of the trace.
+type Passed struct {
+	At       time.Time `json:"at"`
+	PID      int       `json:"pid"`
+	Boundary string    `json:"boundary"`
+	Sent     []string  `json:"sent,omitempty"` // the statements that were written, or the command that is about to be
+}
 
 // Points watches a process's connections and counts.
 type Points struct {
 	recordTo string
+	traceTo  string
 
 	mu     sync.Mutex // held while the process ends, so that nobody passes another boundary
 	client string     // remote address of the armed request's connection, "" if none is armed
 	at     int
-	name   string // of the boundary, "" if its number is meant
+	names  []string // of boundaries that are still to be passed, none if a number is meant
 	passed int
 	end    func()
 	record *os.File
+	trace  *os.File
 }
 
 // FromEnvironment returns nil unless this process is there to be crashed.
@@ -73,7 +95,7 @@ func FromEnvironment() *Points {
 	if os.Getenv(Enable) != "1" {
 		return nil
 	}
-	return &Points{recordTo: os.Getenv(Record)}
+	return &Points{recordTo: os.Getenv(Record), traceTo: os.Getenv(Trace)}
 }
 
 // Handler arms the requests that ask for it.
@@ -95,35 +117,48 @@ func (p *Points) arm(r *http.Request) error {
 	if who := r.Header.Get(WhoHeader); wish == "" || who != "" && who != strconv.Itoa(os.Getpid()) {
 		return nil
 	}
-	at, name, err := boundary(wish)
+	at, names, err := boundary(wish)
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.client, p.at, p.name, p.passed, p.end = r.RemoteAddr, at, name, 0, kill
+	p.finish() // what an earlier request has left open
+	p.client, p.at, p.names, p.passed, p.end = r.RemoteAddr, at, names, 0, kill
 	if r.Header.Get(HowHeader) == Stop {
 		p.end = stop
 	}
 	if p.recordTo != "" {
-		p.record, err = os.Create(p.recordTo)
+		if p.record, err = os.Create(p.recordTo); err != nil {
+			return err
+		}
+	}
+	if p.traceTo != "" {
+		p.trace, err = os.OpenFile(p.traceTo, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	}
 	return err
 }
 
-// boundary reads the header: a number, or how a name begins.
-func boundary(wish string) (at int, name string, err error) {
-	if strings.HasPrefix(wish, "database: ") || strings.HasPrefix(wish, "acquirer: ") || strings.HasPrefix(wish, "client: ") {
-		return 0, wish, nil
+// sides are what the names of boundaries begin with.
+var sides = []string{"database: ", "acquirer: ", "redis: ", "client: "}
+
+// boundary reads the header: a number, or how names begin.
+func boundary(wish string) (at int, names []string, err error) {
+	if at, err = strconv.Atoi(wish); err == nil && at >= 0 {
+		return at, nil, nil
 	}
-	if at, err = strconv.Atoi(wish); err != nil || at < 0 {
-		return 0, "", fmt.Errorf("%s: %q is neither the number of a boundary nor how the name of one begins", AtHeader, wish)
+	for name := range strings.SplitSeq(wish, Then) {
+		if !slices.ContainsFunc(sides, func(side string) bool { return strings.HasPrefix(name, side) }) {
+			return 0, nil, fmt.Errorf("%s: %q is neither the number of a boundary nor how the name of one begins", AtHeader, name)
+		}
+		names = append(names, name)
 	}
-	return at, "", nil
+	return 0, names, nil
 }
 
-// pass is called at every boundary. It does not return from the fatal one.
-func (p *Points) pass(boundary string) {
+// pass is called at every boundary, with the statements of a packet that has just
+// been written to the database, or the command that is about to be sent to Redis. It does not return from the fatal one.
+func (p *Points) pass(boundary string, sent ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.client == "" {
@@ -133,10 +168,31 @@ func (p *Points) pass(boundary string) {
 	if p.record != nil {
 		fmt.Fprintln(p.record, boundary)
 	}
-	if p.passed == p.at || p.name != "" && strings.HasPrefix(boundary, p.name) {
-		p.end()
-		p.finish()
+	if p.trace != nil {
+		_ = json.NewEncoder(p.trace).Encode(Passed{time.Now(), os.Getpid(), boundary, sent}) // a trace that ends early is one
 	}
+	if p.passed == p.at || p.named(boundary, sent) {
+		p.end()
+		if p.trace == nil {
+			p.finish()
+		}
+		p.at = 0 // a trace goes on with what a process does that was stopped and continued
+	}
+}
+
+// named ticks off a boundary that was asked for by name, and says whether it was
+// the last one.
+func (p *Points) named(boundary string, sent []string) bool {
+	if len(p.names) == 0 {
+		return false
+	}
+	statement, ofPacket := strings.CutPrefix(p.names[0], "database: sent")
+	begins := func(s string) bool { return strings.HasPrefix(s, strings.TrimSpace(statement)) }
+	if ofPacket && !(strings.HasPrefix(boundary, "database: ") && slices.ContainsFunc(sent, begins)) || !ofPacket && !strings.HasPrefix(boundary, p.names[0]) {
+		return false
+	}
+	p.names = p.names[1:]
+	return len(p.names) == 0
 }
 
 func (p *Points) armed() bool {
@@ -164,6 +220,10 @@ func (p *Points) finish() {
 	if p.record != nil {
 		p.record.Close()
 		p.record = nil
+	}
+	if p.trace != nil {
+		p.trace.Close()
+		p.trace = nil
 	}
 }
 

@@ -2,6 +2,7 @@ package crashpoint_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -83,6 +85,59 @@ func TestTheNamedBoundaryIsTheLast(t *testing.T) {
 	fmt.Println("answered")
 }
 
+// It runs twice, as the test above does.
+func TestNamesInARowArePassedOneAfterTheOther(t *testing.T) {
+	const child, trace = "RATCHET_TEST_NAMES_IN_A_ROW", "RATCHET_TEST_TRACE_OF_NAMES"
+	if os.Getenv(child) == "" {
+		file := filepath.Join(t.TempDir(), "trace")
+		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNamesInARowArePassedOneAfterTheOther$")
+		command.Env = append(os.Environ(), child+"=1", crashpoint.Enable+"=1", crashpoint.Trace+"="+file)
+		out, err := command.CombinedOutput()
+		if command.ProcessState == nil || command.ProcessState.Exited() || string(out) != "packet\nkey\n" {
+			t.Errorf("%v, and it said %q: want it killed when the packet behind the key is sent", err, out)
+		}
+		wantTrace(t, file)
+		return
+	}
+	p := crashpoint.FromEnvironment()
+	database := dial(t, p.DialDatabase(), func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	keys := dial(t, p.DialRedis(), func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	server := httptest.NewUnstartedServer(p.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		_, _ = database.Write(packet(t))
+		fmt.Println("packet")
+		_, _ = io.WriteString(keys, "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n")
+		fmt.Println("key")
+		_, _ = database.Write(packet(t))
+		fmt.Println("answer")
+	})))
+	server.Listener = p.Listener(server.Listener)
+	server.Start()
+	get(t, server.URL, "redis: after"+crashpoint.Then+"database: sent SELECT a")
+}
+
+// wantTrace wants the boundaries up to the fatal one in the file.
+func wantTrace(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for line := range strings.Lines(string(text)) {
+		var passed crashpoint.Passed
+		if err := json.Unmarshal([]byte(line), &passed); err != nil || passed.At.IsZero() || passed.PID == 0 {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if len(passed.Sent) > 0 {
+			told = append(told, passed.Boundary+": "+strings.Join(passed.Sent, "; "))
+		}
+	}
+	want := []string{"database: after sync: SELECT a, b FROM c", "redis: before writing: GET k", "database: after sync: SELECT a, b FROM c"}
+	if !slices.Equal(told, want) {
+		t.Errorf("the trace tells\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 func TestBoundaries(t *testing.T) {
 	record := filepath.Join(t.TempDir(), "boundaries")
 	t.Setenv(crashpoint.Enable, "1")
@@ -103,7 +158,7 @@ func TestBoundaries(t *testing.T) {
 	server.Start()
 	defer server.Close()
 
-	for _, at := range []string{"nobody", "-1"} {
+	for _, at := range []string{"nobody", "-1", "client: before" + crashpoint.Then + "nobody"} {
 		if status := get(t, server.URL, at); status != http.StatusBadRequest {
 			t.Errorf("%s: %q is taken for a boundary: %d", crashpoint.AtHeader, at, status)
 		}

@@ -21,12 +21,16 @@ type databaseConn struct {
 
 func (c *databaseConn) Write(packet []byte) (written int, err error) {
 	last := ""
+	var sent []string
 	for _, message := range split(packet) {
 		what := c.describe(message)
 		if what != "" {
 			c.asked.Store(true)
 			c.points.pass("database: before " + what)
 			last = what
+			if statement, is := executed(what); is {
+				sent = append(sent, statement)
+			}
 		}
 		n, err := c.Conn.Write(message)
 		written += n
@@ -35,9 +39,17 @@ func (c *databaseConn) Write(packet []byte) (written int, err error) {
 		}
 	}
 	if last != "" {
-		c.points.pass("database: after " + last)
+		c.points.pass("database: after "+last, sent...)
 	}
 	return written, nil
+}
+
+// executed is the statement that a message runs, if it runs one.
+func executed(what string) (statement string, is bool) {
+	if statement, is = strings.CutPrefix(what, "execute "); is {
+		return statement, true
+	}
+	return strings.CutPrefix(what, "query ")
 }
 
 // Read is a boundary once for each answer, as the acquirer's is.

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -29,6 +30,7 @@ type Config struct {
 	Demo     bool
 	HTTPS    bool     // browsers reach the pages over HTTPS
 	Shop     *url.URL // where the demo's shop answers; nil: there is none
+	Lab      *url.URL // where the demo's lab answers; nil: there is none
 	Log      *slog.Logger
 }
 
@@ -40,6 +42,7 @@ type Server struct {
 	tries tries
 	watch *watcher
 	facts *facts
+	lab   *page.Pages
 	mux   *http.ServeMux
 }
 
@@ -48,14 +51,15 @@ func New(c Config) *Server {
 	s := &Server{Config: c, site: c.Site, guard: newGuard(c), tries: newTries(), mux: http.NewServeMux()}
 	s.watch = newWatcher(c.Pool, c.Log)
 	s.facts = newFacts(c.Pool, c.Acquirer, c.Log)
+	s.lab = s.openLab()
 	s.routes()
 	return s
 }
 
 func (s *Server) routes() {
-	open := func(pattern string, page http.HandlerFunc) { s.mux.Handle(pattern, web.Harden(s.guard.host(page))) }
-	closed := func(pattern string, page http.HandlerFunc) {
-		s.mux.Handle(pattern, web.Harden(s.guard.host(s.guard.login(s.forgery(page)))))
+	open := func(pattern string, show http.HandlerFunc) { s.mux.Handle(pattern, web.Harden(s.guard.host(show))) }
+	closed := func(pattern string, show http.HandlerFunc) {
+		s.mux.Handle(pattern, web.Harden(s.guard.host(s.guard.login(s.forgery(show)))))
 	}
 	s.mux.Handle("/", s.API)
 	open("GET /{$}", s.front)
@@ -64,6 +68,7 @@ func (s *Server) routes() {
 		s.mux.Handle("/shop", shop)
 		s.mux.Handle("/shop/", shop)
 	}
+	s.lab.Routes(open, closed)
 	open("GET /docs", s.docs)
 	open("GET /docs/", s.docs)
 	open("GET /docs/errors", s.errors)

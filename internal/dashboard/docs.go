@@ -84,12 +84,14 @@ func focusable(html string) string {
 
 func contents(all map[string]document) []section {
 	tour, decisions := section{Name: "The tour"}, section{Name: "Decisions"}
-	rest := section{Name: "To keep at hand"}
+	rest, lab := section{Name: "To keep at hand"}, section{Name: "The lab"}
 	for _, address := range sorted(all) {
 		d := all[address]
 		switch path.Dir(address) {
 		case "/docs/tour":
 			tour.Documents = append(tour.Documents, d)
+		case "/docs/lab":
+			lab.Documents = append(lab.Documents, d)
 		case "/docs/decisions":
 			decisions.Documents = append(decisions.Documents, d)
 		default:
@@ -97,7 +99,7 @@ func contents(all map[string]document) []section {
 		}
 	}
 	rest.Documents = append(rest.Documents, document{Title: "Errors, and what to do about them", Address: "/docs/errors"})
-	return []section{tour, rest, decisions}
+	return []section{tour, lab, rest, decisions}
 }
 
 func (s *Server) docs(w http.ResponseWriter, r *http.Request) {

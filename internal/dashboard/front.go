@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/http"
 
+	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -12,6 +13,8 @@ type frontPage struct {
 	Shop  bool // there is one to buy in
 
 	Chapters int // of the tour
+
+	Duel []page.Lane // the naive design and Ratchet, killed at the same line
 }
 
 // front is the first page: three doors, and what the installation can say for itself.
@@ -21,12 +24,13 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page := frontPage{Known: s.guard.known(r), Shop: s.Shop != nil, Chapters: len(contents(all)[0].Documents)}
-	if page.Known {
-		if page.Proof, err = s.facts.get(r.Context()); err != nil {
+	shown := frontPage{Known: s.guard.known(r), Shop: s.Shop != nil, Chapters: len(contents(all)[0].Documents),
+		Duel: []page.Lane{s.lab.Recorded("naive", "answer-not-recorded"), s.lab.Recorded("ratchet", "answer-not-recorded")}}
+	if shown.Known {
+		if shown.Proof, err = s.facts.get(r.Context()); err != nil {
 			s.fail(w, r, err)
 			return
 		}
 	}
-	s.render(w, r, http.StatusOK, "site/front", web.Page{Title: "A payment is charged once", Here: "front", Data: page})
+	s.render(w, r, http.StatusOK, "site/front", web.Page{Title: "A payment is charged once", Here: "front", Data: shown})
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/postgres/local"
 )
@@ -72,6 +73,9 @@ type demo struct {
 	shopAddr, shopSecret  string
 	serve, work, acquirer *child
 	shop                  *child
+
+	labAddr, labProcessAddr string // of the lab: ours, and its process's
+	lab                     *laboratory
 }
 
 // startPatience is how long the parts get until they answer. They need a tenth
@@ -126,12 +130,12 @@ func (d *demo) prepare(ctx context.Context) error {
 		return err
 	}
 	d.base = baseURL(d.Addr)
-	inner, err := innerPorts(d.Addr, 5)
+	inner, err := innerPorts(d.Addr, 7)
 	if err != nil {
 		return err
 	}
 	d.acquirerAddr, d.metricsAddrs = inner[0], map[string]string{"serve": inner[1], "work": inner[2], "acquirer": inner[4]}
-	d.shopAddr = inner[3]
+	d.shopAddr, d.labAddr, d.labProcessAddr = inner[3], inner[5], inner[6]
 	d.secret, err = d.dir.secret("secret")
 	if err != nil {
 		return err
@@ -206,6 +210,7 @@ func (d *demo) environ() []string {
 		"RATCHET_NOTIFICATION_SECRET=" + d.notificationSecret,
 		"RATCHET_ACQUIRER_SETTLE_EVERY=2s",
 		"RATCHET_SHOP_URL=http://" + d.shopAddr,
+		page.URLVariable + "=http://" + d.labAddr,
 	}
 }
 
@@ -258,6 +263,9 @@ func (d *demo) startParts(ctx context.Context) error {
 	}
 	d.work, err = start("work", d.environOf("work"))
 	if err != nil {
+		return err
+	}
+	if err := d.startLab(ctx); err != nil {
 		return err
 	}
 	d.serve, err = start("serve", d.environOf("serve"))
@@ -328,6 +336,9 @@ func (d *demo) stop() (err error) {
 		if c != nil {
 			c.stop()
 		}
+	}
+	if d.lab != nil {
+		d.lab.stop()
 	}
 	if d.server != nil {
 		err = d.server.Stop()

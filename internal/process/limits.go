@@ -26,6 +26,8 @@ type Limits struct {
 	QueueTime    time.Duration // and how long
 	MemoryMiB    int           // what serve's garbage collector aims to stay within
 
+	AcquirerTimeout time.Duration // for one answer of the acquirer; the engine itself waits no longer than 8 seconds
+
 	BreakerFailures int           // calls in a row without an answer, until the acquirer is left alone
 	BreakerPause    time.Duration // for so long
 
@@ -40,6 +42,7 @@ func DefaultLimits() Limits {
 		API:         api.DefaultLimits(),
 		Connections: 4096, HeaderTime: 5 * time.Second, BodyTime: 15 * time.Second, WriteTime: 40 * time.Second, IdleTime: time.Minute,
 		WorkPlaces: 64, LookUpPlaces: 1, ReadPlaces: 16, Queue: 128, QueueTime: 100 * time.Millisecond, MemoryMiB: 120,
+		AcquirerTimeout: 8 * time.Second,
 		BreakerFailures: 20, BreakerPause: time.Second,
 		DrainGrace: time.Second, DrainTime: 30 * time.Second,
 	}

@@ -15,6 +15,7 @@ import (
 type Dashboard struct {
 	Password string   // "" lets everybody in who reaches the process: for loopback only
 	Shop     *url.URL // of the demo's shop, which is shown under /shop; nil: there is none
+	Lab      *url.URL // of the demo's lab, which runs for real what /lab shows; nil: there is none
 }
 
 // pagesConns is few on purpose: who looks at pages must not starve who pays.
@@ -30,6 +31,6 @@ func openPages(ctx context.Context, c Config, p *parts, api http.Handler, site *
 	}
 	p.atEnd(pool.Close)
 	return &pages{dashboard.New(dashboard.Config{
-		Pool: pool, API: api, Acquirer: p.acquirer, Secret: c.Secret, Password: c.Dashboard.Password, Site: site, Shop: c.Dashboard.Shop, Demo: c.Demo,
-		HTTPS: strings.HasPrefix(c.PublicURL, "https://"), Log: c.Log})}, nil
+		Pool: pool, API: api, Acquirer: p.acquirer, Secret: c.Secret, Password: c.Dashboard.Password, Site: site, Shop: c.Dashboard.Shop,
+		Lab: c.Dashboard.Lab, Demo: c.Demo, HTTPS: strings.HasPrefix(c.PublicURL, "https://"), Log: c.Log})}, nil
 }

@@ -118,7 +118,7 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 		Observer: p.telemetry, Work: p.gates.work, Lookups: p.gates.lookUps,
 		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse})
 	p.acquirer = acquirer.NewClient(acquirer.Config{
-		URL: c.AcquirerURL, Secret: c.AcquirerSecret, DialContext: c.Crash.DialAcquirer(),
+		URL: c.AcquirerURL, Secret: c.AcquirerSecret, DialContext: c.Crash.DialAcquirer(), Timeout: c.Limits.AcquirerTimeout,
 		BreakerLimit: c.Limits.BreakerFailures, BreakerPause: c.Limits.BreakerPause})
 	phase.Connect[acquirer.Acquirer](p.engine, acquirer.Port, p.acquirer)
 	p.inbox = inbox.Open(p.pool, payments.ApplyNotification(p.engine), c.Log)

@@ -13,7 +13,9 @@ const module = "github.com/ratchet-pay/ratchet/"
 // floors is how high each package lives. A package imports only what lives
 // further down, so the ledger cannot learn of charges, nor the engine of money.
 var floors = map[string]int{
-	"cmd/ratchet": 90,
+	"cmd/ratchet": 90, "cmd/ratchet-lab": 90,
+
+	"internal/lab/stand": 85, // kills the parts of both
 
 	"internal/demo": 80,
 
@@ -22,6 +24,8 @@ var floors = map[string]int{
 	"internal/process": 70,
 
 	"internal/dashboard": 61, "internal/checkout": 61, // pages: each is a client of the API
+
+	"internal/lab/page": 55,
 
 	"internal/api": 60, "internal/worker": 60, "internal/verify": 60, "internal/erase": 60,
 
@@ -35,6 +39,8 @@ var floors = map[string]int{
 	"internal/acquirer/simulator": 41, // speaks the port's protocol from the other side
 	"internal/ledger":             40, "internal/audit": 40, "internal/acquirer": 40,
 
+	"internal/lab/design": 45, // knows the acquirer's protocol, and nothing of Ratchet
+
 	"internal/telemetry": 35, // watches the engine
 
 	"internal/apikey": 33,
@@ -42,6 +48,8 @@ var floors = map[string]int{
 	"internal/apirequest": 32, // what our API adds to a request of the engine
 
 	"internal/phase": 30,
+
+	"internal/lab": 21, // describes: it starts nothing
 
 	"web": 21, // looks only: it knows money's notation, and no table
 
@@ -52,6 +60,8 @@ var floors = map[string]int{
 	"internal/postgres/local": 11,
 	"internal/postgres":       10, "internal/form": 10, "internal/money": 10, "internal/testcard": 10, "internal/crashpoint": 10,
 	"internal/limit": 10,
+
+	"internal/lab/redis": 0, "internal/lab/binary": 0,
 
 	"internal/apierror": 0, "internal/logline": 0, "internal/id": 0, "internal/secret": 0, "internal/wire": 0, "api": 0, "migrations": 0, "docs": 0,
 }
@@ -97,10 +107,10 @@ func TestWhoMayUseWhat(t *testing.T) {
 	t.Parallel()
 	_, all := sources(t, "internal", "cmd")
 
-	t.Run("only internal/api knows the web framework", func(t *testing.T) {
+	t.Run("only internal/api and the lab's designs know the web framework", func(t *testing.T) {
 		t.Parallel()
 		for _, s := range all {
-			if s.dir != "internal/api" && slices.ContainsFunc(imports(s.file), func(path string) bool { return strings.HasPrefix(path, "github.com/labstack/echo") }) {
+			if s.dir != "internal/api" && s.dir != "internal/lab/design" && slices.ContainsFunc(imports(s.file), func(path string) bool { return strings.HasPrefix(path, "github.com/labstack/echo") }) {
 				t.Errorf("%s imports echo", s.path)
 			}
 		}
@@ -146,9 +156,26 @@ func TestWhoMayUseWhat(t *testing.T) {
 		}
 	})
 
+	t.Run("the program ratchet carries nothing of the lab but its description", func(t *testing.T) {
+		t.Parallel()
+		may := []string{"internal/lab", "internal/lab/binary", "internal/lab/page"}
+		for _, s := range all {
+			if strings.HasPrefix(s.dir, "internal/lab") || s.dir == "cmd/ratchet-lab" {
+				continue
+			}
+			for _, path := range imports(s.file) {
+				below, ours := strings.CutPrefix(path, module)
+				if ours && strings.HasPrefix(below, "internal/lab") && !slices.Contains(may, below) {
+					t.Errorf("%s imports %s", s.path, below)
+				}
+			}
+		}
+	})
+
 	t.Run("only packages that have to reach for the network", func(t *testing.T) {
 		t.Parallel()
-		mayDial := []string{"internal/api", "internal/acquirer", "internal/acquirer/simulator", "internal/webhook", "internal/demo", "internal/postgres/local", "internal/pgtest", "internal/apitest", "internal/crashpoint", "internal/shop", "internal/telemetry", "cmd/ratchet"}
+		mayDial := []string{"internal/api", "internal/acquirer", "internal/acquirer/simulator", "internal/webhook", "internal/demo", "internal/postgres/local", "internal/pgtest", "internal/apitest", "internal/crashpoint", "internal/shop", "internal/telemetry", "cmd/ratchet",
+			"internal/lab/design", "internal/lab/redis", "internal/lab/stand", "internal/lab/page"}
 		for _, s := range all {
 			if slices.Contains(mayDial, s.dir) {
 				continue

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
+	"github.com/ratchet-pay/ratchet/internal/lab/design"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/test/statements"
 )
@@ -15,6 +16,9 @@ func TestEveryStatementFitsTheSchema(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	acquirertest.Start(t, db.URL) // makes the acquirer's own schema
+	if err := design.CreateSchema(t.Context(), db.Pool); err != nil {
+		t.Fatal(err)
+	}
 	conn, err := db.Pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,47 @@
+// Command ratchet-lab runs the crash lab: the designs that people use to make a
+// payment idempotent, as processes that are killed for real. It is a program of its
+// own, so that ratchet carries nothing of it. `ratchet lab` builds and calls it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second Ctrl-C ends us at once
+	if err := root().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "ratchet lab:", err)
+		os.Exit(1)
+	}
+}
+
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "lab",
+		Short: "Break the usual payment designs and count what the bank charged",
+		Long: `Break the usual payment designs and count what the bank charged.
+
+Each design runs as a process, is killed at a named I/O boundary of one request, and
+is asked again by a client that keeps its idempotency key. Charges are counted in
+the acquirer's journal, and beside it what the design has in its own tables.
+
+  DATABASE_URL  a PostgreSQL server to create databases on; otherwise one is found
+                or fetched, and ends with the command
+  REDIS_URL     a Redis server to use; otherwise the lab starts the redis-server of
+                this machine, or a stand-in that says what it is`,
+		Example:       "  ratchet lab run --at answer-not-recorded --design all",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(runCommand(), matrixCommand(), listCommand(), designCommand(), redisCommand(), serveCommand())
+	return cmd
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-pay/ratchet/internal/lab"
+	"github.com/ratchet-pay/ratchet/internal/lab/binary"
+	"github.com/ratchet-pay/ratchet/internal/lab/stand"
+	"github.com/ratchet-pay/ratchet/internal/postgres/local"
+)
+
+// openStand finds a database server and the programs, and opens the lab on them.
+// The returned func closes everything.
+func openStand(ctx context.Context, standIn bool) (*stand.Stand, func(), error) {
+	ratchet, err := ratchetProgram()
+	if err != nil {
+		return nil, nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := os.MkdirTemp("", "ratchet-lab-postgres-")
+	if err != nil {
+		return nil, nil, err
+	}
+	server, err := local.Start(ctx, local.Options{URL: os.Getenv("DATABASE_URL"), StateDir: dir, Ephemeral: true})
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	stop := func() {
+		_ = server.Stop() // its data is thrown away in any case
+		_ = os.RemoveAll(dir)
+	}
+	s, err := stand.Open(ctx, stand.Config{Ratchet: ratchet, Lab: self, DatabaseURL: server.URL, RedisURL: os.Getenv("REDIS_URL"), StandIn: standIn})
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return s, func() { s.Close(); stop() }, nil
+}
+
+// ratchetProgram is the program that the environment names, the one beside this
+// one, or the one that PATH leads to.
+func ratchetProgram() (string, error) {
+	if named := os.Getenv(binary.RatchetVariable); named != "" {
+		return named, nil
+	}
+	if self, err := os.Executable(); err == nil {
+		if beside, err := exec.LookPath(filepath.Join(filepath.Dir(self), "ratchet")); err == nil {
+			return beside, nil
+		}
+	}
+	found, err := exec.LookPath("ratchet")
+	if err != nil {
+		return "", fmt.Errorf("the lab needs the program ratchet: call it as `ratchet lab`, or set %s", binary.RatchetVariable)
+	}
+	return found, nil
+}
+
+// chosenDesigns are designs by their names, separated by commas; "all" is all of them.
+func chosenDesigns(names string) (designs []lab.Design, err error) {
+	if names == "all" {
+		return lab.Designs, nil
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		d, known := lab.FindDesign(name)
+		if !known {
+			return nil, fmt.Errorf("there is no design %q: see `ratchet lab list`", name)
+		}
+		designs = append(designs, d)
+	}
+	return designs, nil
+}
+
+func chosenFaults(names string) (faults []lab.Fault, err error) {
+	if names == "all" {
+		return lab.Faults, nil
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		f, known := lab.FindFault(name)
+		if !known {
+			return nil, fmt.Errorf("there is no fault %q: see `ratchet lab list`", name)
+		}
+		faults = append(faults, f)
+	}
+	return faults, nil
+}
+
+func runCommand() *cobra.Command {
+	var at, designs string
+	var asJSON, standIn bool
+	cmd := &cobra.Command{
+		Use:     "run",
+		Short:   "Run designs under one fault",
+		Example: "  ratchet lab run --at 'acquirer: answer read' --design naive,ratchet\n  ratchet lab run --at slow-bank --design all --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ds, err := chosenDesigns(designs)
+			if err != nil {
+				return err
+			}
+			fs, err := chosenFaults(at)
+			if err != nil {
+				return err
+			}
+			s, end, err := openStand(cmd.Context(), standIn)
+			if err != nil {
+				return err
+			}
+			defer end()
+			out := cmd.OutOrStdout()
+			return s.RunAll(cmd.Context(), ds, fs, len(ds), func(r lab.Run) {
+				if asJSON {
+					_ = r.Write(out) // a reader that has gone wants nothing more
+					return
+				}
+				tell(out, r)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&at, "at", "answer-not-recorded", "the fault, or the I/O boundary at which the process is killed")
+	cmd.Flags().StringVar(&designs, "design", "all", "names of designs, separated by commas, or all")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print runs and their events as JSON lines")
+	cmd.Flags().BoolVar(&standIn, "stand-in", false, "use the stand-in for Redis even if there is a real one")
+	return cmd
+}
+
+// tell prints a run for people.
+func tell(out io.Writer, r lab.Run) {
+	d, _ := lab.FindDesign(r.Design)
+	f, _ := lab.FindFault(r.Fault)
+	fmt.Fprintf(out, "%s: %s\n", d.Title, f.Story)
+	for _, e := range r.Events {
+		fmt.Fprintf(out, "  %6.3f s  %s\n", float64(e.US)/1e6, r.Sentence(e))
+	}
+	fmt.Fprintln(out)
+}
+
+func matrixCommand() *cobra.Command {
+	var asJSON, standIn bool
+	var atOnce int
+	var designs, record string
+	cmd := &cobra.Command{
+		Use:   "matrix",
+		Short: "Run every design under every fault",
+		Long: `Run every design under every fault, and print a table: c is how often the card was
+charged, by the acquirer's journal, and r how many charges the design has booked.`,
+		Example: "  ratchet lab matrix",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ds, err := chosenDesigns(designs)
+			if err != nil {
+				return err
+			}
+			s, end, err := openStand(cmd.Context(), standIn)
+			if err != nil {
+				return err
+			}
+			defer end()
+			out := cmd.OutOrStdout()
+			var runs lab.Matrix
+			err = s.RunAll(cmd.Context(), ds, lab.Faults, atOnce, func(r lab.Run) {
+				runs = append(runs, r)
+				if asJSON {
+					_ = r.Write(out)
+				}
+			})
+			if err != nil {
+				return err
+			}
+			if record != "" {
+				if err := runs.Record(record); err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				return nil
+			}
+			return printMatrix(out, runs, ds)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print runs and their events as JSON lines")
+	cmd.Flags().BoolVar(&standIn, "stand-in", false, "use the stand-in for Redis even if there is a real one")
+	cmd.Flags().IntVar(&atOnce, "at-once", stand.AtOnce, "how many runs there are at once; most of each is waiting")
+	cmd.Flags().StringVar(&designs, "design", "all", "names of designs, separated by commas, or all")
+	cmd.Flags().StringVar(&record, "record", "", "a directory for the runs, one file per design")
+	return cmd
+}
+
+func printMatrix(out io.Writer, runs lab.Matrix, designs []lab.Design) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprint(table, "FAULT")
+	for _, d := range designs {
+		fmt.Fprint(table, "\t"+d.Name)
+	}
+	fmt.Fprintln(table)
+	for _, f := range lab.Faults {
+		fmt.Fprint(table, f.Name)
+		for _, d := range designs {
+			cell := "-"
+			if r, is := runs.Find(d.Name, f.Name); is {
+				cell = r.Cell()
+			}
+			fmt.Fprint(table, "\t"+cell)
+		}
+		fmt.Fprintln(table)
+	}
+	return table.Flush()
+}
+
+func listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List designs and faults",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "DESIGN\t")
+			for _, d := range lab.Designs {
+				fmt.Fprintf(table, "%s\t%s\n", d.Name, d.Idea)
+			}
+			fmt.Fprintln(table, "\t\nFAULT\t")
+			for _, f := range lab.Faults {
+				fmt.Fprintf(table, "%s\t%s\n", f.Name, f.Story)
+			}
+			return table.Flush()
+		},
+	}
+}

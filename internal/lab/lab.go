@@ -1,0 +1,159 @@
+// Package lab describes the crash lab: the designs that people use to make a
+// payment idempotent, the faults that strike them, and what a run left behind.
+//
+//	Design + Fault ──▶ Run: how often the bank charged, what our books say, and the trace
+//
+// This package only describes. Package design has the handlers, package stand
+// runs and kills them, and recorded has a run of every pair. A run is a file of
+// JSON lines, so it can be kept, sent to somebody, and played again.
+package lab
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/crashpoint"
+)
+
+// Design is a way to make a payment idempotent.
+type Design struct {
+	Name  string // in addresses and commands
+	Title string
+	Idea  string // in one sentence
+	Code  string // the file with its handler, from the root of the repository
+	Page  string // the document that explains it, from the root of the repository
+
+	first  string // the boundary before its first write
+	record string // the statement that commits the charge; "": the first that is sent behind the bank's answer
+}
+
+// Designs are all designs, Ratchet last.
+var Designs = []Design{
+	{Name: "naive", Title: "Naive", Idea: "Charge the card, then save the charge.",
+		Code: "internal/lab/design/naive.go", Page: "docs/lab/01-naive.md",
+		first: "acquirer: before writing"},
+	{Name: "redis-1s", Title: "Redis, lock of 1 s", Idea: "A middleware locks the key in Redis for a second, and stores the answer there.",
+		Code: "internal/lab/design/redis.go", Page: "docs/lab/02-redis.md",
+		first: "redis: before writing"},
+	{Name: "redis-24h", Title: "Redis, lock of 24 h", Idea: "The same middleware, whose lock lives as long as the answer.",
+		Code: "internal/lab/design/redis.go", Page: "docs/lab/02-redis.md",
+		first: "redis: before writing"},
+	{Name: "redis-unawaited", Title: "Redis, answer first", Idea: "The middleware with a lock of 1 s sends the answer before Redis has stored it.",
+		Code: "internal/lab/design/redis.go", Page: "docs/lab/02-redis.md",
+		first: "redis: before writing"},
+	{Name: "table", Title: "Table, status first", Idea: "A row in idempotency_keys is committed as processing, and completed at the end.",
+		Code: "internal/lab/design/table.go", Page: "docs/lab/03-table.md",
+		first: "database: before"},
+	{Name: "table-takeover", Title: "Table with takeover", Idea: "The same table; a row that has been processing for a second is taken over.",
+		Code: "internal/lab/design/table.go", Page: "docs/lab/03-table.md",
+		first: "database: before"},
+	{Name: "table-tx", Title: "Table, one transaction", Idea: "Key, charge and answer are one transaction, which is open while the bank is called.",
+		Code: "internal/lab/design/table_tx.go", Page: "docs/lab/03-table.md",
+		first: "database: before", record: "commit"},
+	{Name: "manager", Title: "Request-hash manager", Idea: "A manager compares a hash of the request, stores the answer, and raises stored failures again.",
+		Code: "internal/lab/design/manager.go", Page: "docs/lab/04-manager.md",
+		first: "database: before"},
+	{Name: "points", Title: "Recovery points, no key", Idea: "Transactions before and after the call, resumed from recovery points; the bank is given no key.",
+		Code: "internal/lab/design/points.go", Page: "docs/lab/05-recovery-points.md",
+		first: "database: before", record: "commit"},
+	{Name: "ratchet", Title: "Ratchet", Idea: "Recovery points, a fence, and a key for the bank that is derived from the client's.",
+		Code: "internal/payments/charge_create.go", Page: "docs/lab/06-ratchet.md",
+		first: "database: before"},
+}
+
+// Fault is what goes wrong in a run. It strikes the client's first attempt only.
+type Fault struct {
+	Name  string
+	Title string
+	Story string // what happens, in a sentence or two
+
+	Stop        bool          // the process is stopped instead of killed, and continued later
+	LosesStore  bool          // the key store starts again without its data
+	DoubleClick bool          // the first attempt is sent twice at once
+	BankTakes   time.Duration // before the bank acts
+	BankTimeout time.Duration // how long the handler waits for the bank; 0: its own default
+	Patience    time.Duration // how long the client waits for an answer
+
+	boundary func(Design) string // where the process ends; nil: it lives on
+}
+
+const (
+	patient   = 6 * time.Second        // longer than anything takes that is not made to be slow
+	impatient = 600 * time.Millisecond // shorter than the slow bank, and than the lock
+)
+
+func at(boundary string) func(Design) string { return func(Design) string { return boundary } }
+
+const answerRead = "acquirer: answer read"
+
+// Faults are all faults, in the order of the request's way.
+var Faults = []Fault{
+	{Name: "none", Title: "Nothing goes wrong", Story: "Nothing goes wrong.", Patience: patient},
+	{Name: "before-first-write", Title: "Before the first write", Story: "The process is killed before it has written anything.",
+		Patience: patient, boundary: func(d Design) string { return d.first }},
+	{Name: "before-bank", Title: "Before the bank is called", Story: "The process is killed after its first commit, before it calls the bank.",
+		Patience: patient, boundary: at("acquirer: before writing")},
+	{Name: "while-charging", Title: "While the bank charges", Story: "The process is killed while the bank charges the card.",
+		Patience: patient, BankTakes: 300 * time.Millisecond, boundary: at("acquirer: after writing")},
+	{Name: "answer-not-recorded", Title: "Bank answered, not recorded", Story: "The process is killed when it has read the bank's answer, before it writes it down.",
+		Patience: patient, boundary: at(answerRead)},
+	{Name: "commit-sent", Title: "COMMIT on the wire", Story: "The process is killed when it has sent the commit that records the charge. The database commits; the process never hears of it.",
+		Patience: patient, boundary: func(d Design) string {
+			return answerRead + crashpoint.Then + strings.TrimSpace("database: sent "+d.record)
+		}},
+	{Name: "answer-not-sent", Title: "Committed, answer not sent", Story: "The process is killed before it sends its answer.",
+		Patience: patient, boundary: at("client: before writing")},
+	{Name: "double-click", Title: "Double click", Story: "The customer presses Pay twice. Both requests arrive at once, under the same key.",
+		Patience: patient, DoubleClick: true, BankTakes: 100 * time.Millisecond},
+	{Name: "slow-bank", Title: "Slow bank", Story: "The bank needs 3 s. That is longer than the client waits (0.6 s), and longer than the short lock lives (1 s). No process dies.",
+		Patience: impatient, BankTakes: 3 * time.Second},
+	{Name: "bank-timeout", Title: "Bank's answer times out", Story: "The handler waits 1 s for the bank, which charges the card after 1.5 s. No process dies.",
+		Patience: patient, BankTakes: 1500 * time.Millisecond, BankTimeout: time.Second},
+	{Name: "store-lost", Title: "Key store loses its data", Story: "The process is killed before it sends its answer, and Redis starts again without its file.",
+		Patience: patient, LosesStore: true, boundary: at("client: before writing")},
+	{Name: "stopped", Title: "Stopped, and continued", Story: "The process stops after it has read the bank's answer (SIGSTOP). Another one takes its place. Then the first continues where it stood.",
+		Patience: impatient, Stop: true, boundary: at(answerRead)},
+}
+
+// Boundary is where the process that serves the first attempt ends, as the header
+// of package crashpoint takes it; "" if it lives on.
+func (f Fault) Boundary(d Design) string {
+	if f.boundary == nil {
+		return ""
+	}
+	return f.boundary(d)
+}
+
+// Pauses are what the client waits after each attempt before it tries again with
+// the same key. After the last it gives up. The second is longer than the short
+// lock and than the time in which a death is noticed, and the third longer than
+// the slow bank.
+var Pauses = []time.Duration{150 * time.Millisecond, 1200 * time.Millisecond, 2 * time.Second}
+
+// Attempts is how often the client sends its request at most.
+var Attempts = len(Pauses) + 1
+
+// FindDesign returns the design of a name.
+func FindDesign(name string) (Design, bool) {
+	i := slices.IndexFunc(Designs, func(d Design) bool { return d.Name == name })
+	if i < 0 {
+		return Design{}, false
+	}
+	return Designs[i], true
+}
+
+// FindFault returns the fault of a name. The name of a boundary at which a fault
+// kills is one, too: "acquirer: answer read".
+func FindFault(name string) (Fault, bool) {
+	i := slices.IndexFunc(Faults, func(f Fault) bool { return f.Name == name })
+	if i < 0 {
+		i = slices.IndexFunc(Faults, func(f Fault) bool {
+			return !f.Stop && !f.LosesStore && name != "" && strings.HasPrefix(f.Boundary(Designs[len(Designs)-1]), name)
+		})
+	}
+	if i < 0 {
+		return Fault{}, false
+	}
+	return Faults[i], true
+}

@@ -1,0 +1,145 @@
+package page_test
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-pay/ratchet/internal/lab"
+	"github.com/ratchet-pay/ratchet/internal/lab/page"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// once is a lab that has run one order.
+type once struct{ run lab.Run }
+
+func (o once) Run(_ context.Context, design, fault string) (string, error) {
+	if design != o.run.Design || fault != o.run.Fault {
+		return "", errors.New("the lab is out of order")
+	}
+	return "run_1", nil
+}
+
+func (o once) Find(_ context.Context, id string) (lab.Run, error) {
+	if id != "run_1" {
+		return lab.Run{}, page.ErrNoRun
+	}
+	return o.run, nil
+}
+
+func serve(t *testing.T, live page.Live) http.Handler {
+	t.Helper()
+	site := web.New(web.Config{Demo: true, Log: slog.New(slog.DiscardHandler)})
+	mux := http.NewServeMux()
+	handle := func(pattern string, show http.HandlerFunc) { mux.Handle(pattern, show) }
+	page.New(page.Config{Render: site.Render, Live: live, Fail: func(w http.ResponseWriter, _ *http.Request, err error) {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}}).Routes(handle, handle)
+	return mux
+}
+
+func get(t *testing.T, h http.Handler, path string) (status int, body string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	return w.Code, w.Body.String()
+}
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	h := serve(t, nil)
+
+	t.Run("each stop's answer is what its last design came to", func(t *testing.T) {
+		t.Parallel()
+		recorded, err := lab.Recorded()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range page.Stops {
+			run, is := recorded.Find(s.Designs[len(s.Designs)-1], s.Fault)
+			charged := map[int]string{0: "0", 1: "1", 2: "2"}[run.Charged]
+			if run.Answer != lab.Paid {
+				charged = "stuck"
+			}
+			if !is || charged != s.Answer {
+				t.Errorf("stop %d says %q, and the run is %q", s.Number, s.Answer, run.Cell())
+			}
+		}
+	})
+
+	t.Run("every run has a page, a trace that is the run, and a picture that is XML", func(t *testing.T) {
+		t.Parallel()
+		for _, d := range lab.Designs {
+			for _, f := range lab.Faults {
+				address := "/lab/runs/" + d.Name + "/" + f.Name
+				if status, body := get(t, h, address); status != http.StatusOK || !strings.Contains(body, f.Story[:10]) {
+					t.Errorf("%s: %d", address, status)
+				}
+				_, trace := get(t, h, address+".ndjson")
+				runs, err := lab.Read(strings.NewReader(trace))
+				if err != nil || len(runs) != 1 || runs[0].Design != d.Name || runs[0].Fault != f.Name || len(runs[0].Events) < 5 {
+					t.Errorf("%s.ndjson: %d runs, %v", address, len(runs), err)
+				}
+				_, picture := get(t, h, address+".svg")
+				for tokens := xml.NewDecoder(strings.NewReader(picture)); err == nil; {
+					_, err = tokens.Token()
+				}
+				if !errors.Is(err, io.EOF) || !strings.Contains(picture, "the bank says") {
+					t.Errorf("%s.svg: %v", address, err)
+				}
+			}
+		}
+	})
+
+	t.Run("what is not there is not found", func(t *testing.T) {
+		t.Parallel()
+		for _, path := range []string{"/lab/0", "/lab/8", "/lab/x", "/lab/designs/x", "/lab/runs/naive/x", "/lab/runs/x/none.svg", "/lab/live/run_1"} {
+			if status, _ := get(t, h, path); status != http.StatusNotFound {
+				t.Errorf("%s: %d", path, status)
+			}
+		}
+	})
+
+	t.Run("nothing is offered to be run where there is no lab", func(t *testing.T) {
+		t.Parallel()
+		if _, body := get(t, h, "/lab/runs/naive/none"); strings.Contains(body, "Run it for real") {
+			t.Error("there is a button")
+		}
+	})
+}
+
+func TestRunForReal(t *testing.T) {
+	t.Parallel()
+	h := serve(t, once{lab.Run{Design: "naive", Fault: "none", Charged: 3, Booked: 1, Answer: lab.Paid, Amount: 2001,
+		Events: []lab.Event{{Kind: lab.Sends, PID: 4711, N: 1}, {US: 9, Kind: lab.Concludes}}}})
+	post := func(design string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/lab/runs", strings.NewReader(url.Values{"design": {design}, "fault": {"none"}}.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	w := post("naive")
+	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/lab/live/run_1" {
+		t.Fatalf("%d, to %q", w.Code, w.Header().Get("Location"))
+	}
+	if _, body := get(t, h, "/lab/live/run_1"); !strings.Contains(body, "Our books say 1, the bank says 3.") || !strings.Contains(body, "4711") {
+		t.Errorf("the run is not shown:\n%s", body)
+	}
+	if status, _ := get(t, h, "/lab/live/run_2"); status != http.StatusNotFound {
+		t.Errorf("a run that was never made: %d", status)
+	}
+	if w := post("ratchet"); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("a lab that is out of order: %d", w.Code)
+	}
+	if w := post("nothing"); w.Code != http.StatusNotFound {
+		t.Errorf("a design that there is not: %d", w.Code)
+	}
+}

@@ -1,0 +1,125 @@
+//go:build unix
+
+package stand
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/lab/redis"
+)
+
+// What keeps the keys of the designs on Redis.
+const (
+	RealRedis = "redis"
+	StandIn   = "stand-in"
+)
+
+// RedisServer is the program redis-server, or "" if there is none. Distributions put
+// servers where a user's PATH does not lead.
+func RedisServer() string {
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/usr/local/sbin") {
+		if found, err := exec.LookPath(filepath.Join(dir, "redis-server")); err == nil {
+			return found
+		}
+	}
+	return ""
+}
+
+// keyStore is a Redis of one run's own, or one that somebody else runs.
+type keyStore struct {
+	kind  string
+	addr  string
+	run   *exec.Cmd // nil if somebody else runs it
+	gone  chan struct{}
+	stand *Stand
+}
+
+// openStore starts a key store for one run. A server that the lab was given is used
+// as it is, unless the run needs one that can lose its data.
+func (s *Stand) openStore(ctx context.Context, mustRestart bool) (*keyStore, error) {
+	if s.RedisURL != "" && !mustRestart && !s.Config.StandIn {
+		u, err := url.Parse(s.RedisURL)
+		if err != nil || u.Host == "" {
+			return nil, fmt.Errorf("REDIS_URL %q is no address such as redis://127.0.0.1:6379", s.RedisURL)
+		}
+		return &keyStore{kind: RealRedis, addr: u.Host, stand: s}, nil
+	}
+	addr, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	k := &keyStore{kind: StandIn, addr: addr, stand: s}
+	if s.redis != "" {
+		k.kind = RealRedis
+	}
+	return k, k.start(ctx)
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// start returns when the store answers. It keeps nothing on disk: whatever it has
+// is lost with its process.
+func (k *keyStore) start(ctx context.Context) error {
+	k.run = exec.Command(k.stand.Lab, "redis", "--addr", k.addr)
+	if k.kind == RealRedis {
+		host, port, err := net.SplitHostPort(k.addr)
+		if err != nil {
+			return err
+		}
+		k.run = exec.Command(k.stand.redis, "--port", port, "--bind", host, "--save", "", "--appendonly", "no", "--daemonize", "no", "--dir", k.stand.dir)
+	}
+	apart(k.run)
+	started, gone := make(chan error, 1), make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // as in process.launch
+		defer close(gone)
+		err := k.run.Start()
+		started <- err
+		if err == nil {
+			_ = k.run.Wait() // it is killed
+		}
+	}()
+	if err := <-started; err != nil {
+		k.run = nil
+		return fmt.Errorf("start the key store: %w", err)
+	}
+	k.gone = gone
+	client := redis.NewClient(k.addr, nil)
+	for deadline := time.Now().Add(startPatience); ; time.Sleep(5 * time.Millisecond) {
+		err := client.Ping(ctx)
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return fmt.Errorf("the key store does not answer: %w", err)
+		}
+	}
+}
+
+// restart kills the store and starts it again. It comes back empty.
+func (k *keyStore) restart(ctx context.Context) error {
+	k.close()
+	return k.start(ctx)
+}
+
+func (k *keyStore) close() {
+	if k != nil && k.run != nil {
+		_ = k.run.Process.Kill() // it may be gone
+		<-k.gone
+	}
+}

@@ -1,0 +1,478 @@
+//go:build unix
+
+package stand
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/crashpoint"
+	"github.com/ratchet-pay/ratchet/internal/lab"
+)
+
+// orderOf is what the client wants to pay. No other order has its amount, so the
+// acquirer's journal tells whose money moved without a word from our tables.
+type orderOf struct {
+	Order  int64 `json:"order"`
+	Amount int64 `json:"amount"`
+}
+
+// boundaryPatience is how long a process may need to the boundary that ends it.
+const boundaryPatience = 20 * time.Second
+
+// run is one order on its way through one design.
+type run struct {
+	*Stand
+	design lab.Design
+	fault  lab.Fault
+	order  orderOf
+	key    string
+	trace  string // the file of boundaries
+	store  *keyStore
+	began  time.Time
+	tell   func(lab.Event)
+
+	mu      sync.Mutex
+	events  []lab.Event
+	current *process // where the client's attempts go
+	halted  *process // stopped, and to be continued
+	ready   chan struct{}
+	failure error
+}
+
+// Run takes one order through a design while a fault strikes. tell, if not nil,
+// hears what happens on the client's side while it happens.
+func (s *Stand) Run(ctx context.Context, d lab.Design, f lab.Fault, tell func(lab.Event)) (lab.Run, error) {
+	n := s.orders.Add(1)
+	r := &run{Stand: s, design: d, fault: f, tell: tell, ready: make(chan struct{}),
+		order: orderOf{Order: n, Amount: 2000 + n}, key: fmt.Sprintf("order-%d", n), trace: filepath.Join(s.dir, fmt.Sprintf("trace-%d", n))}
+	result, err := r.do(ctx)
+	if err != nil {
+		return result, fmt.Errorf("%s, %s: %w", d.Name, f.Name, err)
+	}
+	return result, nil
+}
+
+// AtOnce is how many runs there are at once in a matrix. Most of each is waiting.
+const AtOnce = 12
+
+// RunAll runs each design under each fault, so many at once, and hands every run to
+// done as it ends. It stops at the first that cannot be run.
+func (s *Stand) RunAll(ctx context.Context, designs []lab.Design, faults []lab.Fault, atOnce int, done func(lab.Run)) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	var mu sync.Mutex
+	for _, f := range faults {
+		for _, d := range designs {
+			group.Go(func() error {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				run, err := s.Run(ctx, d, f, nil)
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				done(run)
+				return nil
+			})
+		}
+	}
+	return group.Wait()
+}
+
+func (r *run) do(ctx context.Context) (result lab.Run, err error) {
+	if strings.HasPrefix(r.design.Name, "redis") {
+		if r.store, err = r.openStore(ctx, r.fault.LosesStore); err != nil {
+			return result, err
+		}
+		defer func() { r.store.close() }()
+	}
+	if r.current, err = r.startDesign(ctx); err != nil {
+		return result, err
+	}
+	defer r.end()
+	r.began = time.Now()
+	answer := r.client(ctx)
+	if err := r.failure; err != nil {
+		return result, err
+	}
+	if err := r.settle(); err != nil {
+		return result, err
+	}
+	return r.conclude(ctx, answer)
+}
+
+// startDesign starts a process of the design.
+func (r *run) startDesign(ctx context.Context) (*process, error) {
+	env := []string{crashpoint.Enable + "=1", crashpoint.Trace + "=" + r.trace}
+	if r.design.Name == "ratchet" {
+		if r.fault.BankTimeout > 0 {
+			env = append(env, "RATCHET_ACQUIRER_TIMEOUT="+r.fault.BankTimeout.String())
+		}
+		return start(ctx, "serve", r.Ratchet, append(env, r.secrets...), "serve", "--addr", "127.0.0.1:0")
+	}
+	env = append(env, DatabaseVariable+"="+r.labURL, AcquirerVariable+"=http://"+r.acquirer.addr, SecretVariable+"="+acquirerSecret)
+	if r.store != nil {
+		env = append(env, RedisVariable+"="+r.store.addr)
+	}
+	if r.fault.BankTimeout > 0 {
+		env = append(env, TimeoutVariable+"="+r.fault.BankTimeout.String())
+	}
+	return start(ctx, r.design.Name, r.Lab, env, "design", r.design.Name)
+}
+
+// Variables that tell the process of a design what it works with.
+const (
+	DatabaseVariable = "RATCHET_LAB_DATABASE_URL"
+	AcquirerVariable = "RATCHET_LAB_ACQUIRER_URL"
+	SecretVariable   = "RATCHET_LAB_ACQUIRER_SECRET"
+	RedisVariable    = "RATCHET_LAB_REDIS"
+	TimeoutVariable  = "RATCHET_LAB_BANK_TIMEOUT"
+)
+
+// client sends the order until it is paid or its attempts are used up.
+func (r *run) client(ctx context.Context) lab.Answer {
+	struck := make(chan struct{})
+	go func() {
+		defer close(struck)
+		if err := r.strike(ctx); err != nil {
+			r.fail(err)
+		}
+		close(r.ready)
+	}()
+	answer := r.first(ctx)
+	for n := 2; answer != lab.Paid && n <= lab.Attempts && ctx.Err() == nil; n++ {
+		time.Sleep(lab.Pauses[n-2])
+		<-r.ready // what was killed is back, or something else has taken its place
+		if n == lab.Attempts {
+			r.proceed()
+		}
+		answer = r.attempt(ctx, n, nil)
+	}
+	<-struck
+	r.proceed()
+	if answer != lab.Paid {
+		r.note(lab.Event{Kind: lab.GivesUp, N: lab.Attempts})
+	}
+	return answer
+}
+
+// first sends the attempt that the fault strikes, twice for a double click.
+func (r *run) first(ctx context.Context) lab.Answer {
+	headers := http.Header{}
+	headers.Set(crashpoint.AtHeader, cmp.Or(r.fault.Boundary(r.design), "0")) // "0" only draws the trace
+	if r.fault.Stop {
+		headers.Set(crashpoint.HowHeader, crashpoint.Stop)
+	}
+	if r.fault.BankTakes > 0 {
+		headers.Set(acquirer.TroubleHeader, fmt.Sprintf("slow:%d", r.fault.BankTakes.Milliseconds()))
+	}
+	if !r.fault.DoubleClick {
+		return r.attempt(ctx, 1, headers)
+	}
+	second := make(chan lab.Answer, 1)
+	go func() {
+		same := headers.Clone()
+		same.Del(crashpoint.AtHeader) // one request is traced
+		second <- r.attempt(ctx, 1, same)
+	}()
+	answers := []lab.Answer{r.attempt(ctx, 1, headers), <-second}
+	if answers[0] == lab.Paid {
+		return answers[1] // the click that was not paid tries again
+	}
+	return answers[0]
+}
+
+// strike waits for what the fault does to the process, and starts the next one.
+func (r *run) strike(ctx context.Context) (err error) {
+	boundary := r.fault.Boundary(r.design)
+	if boundary == "" {
+		return nil
+	}
+	victim := r.current
+	if r.fault.Stop {
+		if err := victim.stopped(boundaryPatience); err != nil {
+			return err
+		}
+		r.note(lab.Event{Kind: lab.Stopped, PID: victim.pid(), What: boundary})
+		r.mu.Lock()
+		r.halted = victim
+		r.mu.Unlock()
+	} else {
+		if err := victim.died(boundaryPatience); err != nil {
+			return err
+		}
+		r.note(lab.Event{Kind: lab.Killed, PID: victim.pid(), What: boundary})
+	}
+	if r.fault.LosesStore && r.store != nil {
+		if err := r.store.restart(ctx); err != nil {
+			return err
+		}
+		r.note(lab.Event{Kind: lab.StoreLost})
+	}
+	next, err := r.startDesign(ctx)
+	if err != nil {
+		return err
+	}
+	r.note(lab.Event{Kind: lab.Starts, PID: next.pid()})
+	r.mu.Lock()
+	r.current = next
+	r.mu.Unlock()
+	return nil
+}
+
+// proceed continues the process that was stopped, if one is.
+func (r *run) proceed() {
+	r.mu.Lock()
+	halted := r.halted
+	r.halted = nil
+	r.mu.Unlock()
+	if halted == nil {
+		return
+	}
+	r.note(lab.Event{Kind: lab.Continued, PID: halted.pid()})
+	if err := halted.proceed(); err != nil {
+		r.fail(err)
+	}
+	halted.leave() // when it has done what it was about to do
+	if strings.Contains(halted.lastWords(), "the fence refused a commit") {
+		r.note(lab.Event{Kind: lab.FencedOff, PID: halted.pid()})
+	}
+}
+
+// oneByOne opens a connection for each attempt: package crashpoint wants it so, and
+// no transport may send a request again by itself.
+var oneByOne = &http.Transport{DisableKeepAlives: true}
+
+// attempt sends the order once.
+func (r *run) attempt(ctx context.Context, n int, headers http.Header) lab.Answer {
+	r.mu.Lock()
+	to := r.current
+	r.mu.Unlock()
+	request, err := r.request(ctx, to.addr)
+	if err != nil {
+		r.fail(err)
+		return lab.Failed
+	}
+	for name, values := range headers {
+		request.Header[name] = values
+	}
+	if headers == nil {
+		request.Header.Set(crashpoint.AtHeader, "0")
+	}
+	r.note(lab.Event{Kind: lab.Sends, N: n, PID: to.pid()})
+	response, err := (&http.Client{Transport: oneByOne, Timeout: r.fault.Patience}).Do(request)
+	if err != nil {
+		kind := lab.CutOff
+		var failure *url.Error
+		if errors.As(err, &failure) && failure.Timeout() {
+			kind = lab.HangsUp
+		}
+		r.note(lab.Event{Kind: kind, N: n})
+		return lab.NoAnswer
+	}
+	_, _ = io.Copy(io.Discard, response.Body) // the status says it
+	response.Body.Close()
+	r.note(lab.Event{Kind: lab.Hears, N: n, What: strconv.Itoa(response.StatusCode)})
+	switch response.StatusCode {
+	case http.StatusOK:
+		return lab.Paid
+	case http.StatusConflict:
+		return lab.InProgress
+	}
+	return lab.Failed
+}
+
+func (r *run) request(ctx context.Context, addr string) (*http.Request, error) {
+	var body io.Reader
+	path, kind := "/pay", "application/json"
+	if r.design.Name == "ratchet" {
+		path, kind = "/v1/charges", "application/x-www-form-urlencoded"
+		body = strings.NewReader(url.Values{"amount": {strconv.FormatInt(r.order.Amount, 10)}, "currency": {"usd"}, "source": {"tok_visa"}}.Encode())
+	} else {
+		text, err := json.Marshal(r.order)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+path, body)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", kind)
+	request.Header.Set("Idempotency-Key", r.key)
+	if r.design.Name == "ratchet" {
+		request.SetBasicAuth(r.apiKey, "")
+	}
+	return request, nil
+}
+
+// settle waits until nothing of the order is under way: the process ends when its
+// handlers have, and the bank has done what it was asked, however slow it is.
+func (r *run) settle() error {
+	r.current.leave()
+	if status := r.current.cmd.ProcessState; status != nil && !status.Exited() {
+		return fmt.Errorf("%s did not finish its requests:\n%s", r.current.name, r.current.lastWords())
+	}
+	const more = 200 * time.Millisecond // until a call that was sent has arrived and is in the journal
+	if r.fault.BankTakes > 0 {
+		time.Sleep(time.Until(r.began.Add(r.fault.BankTakes + more)))
+	}
+	return nil
+}
+
+// conclude asks both books, and puts the trace together.
+func (r *run) conclude(ctx context.Context, answer lab.Answer) (result lab.Run, err error) {
+	charges, err := r.charges(ctx, r.order.Amount)
+	if err != nil {
+		return result, err
+	}
+	booked, err := r.booked(ctx, r.design.Name, r.order)
+	if err != nil {
+		return result, err
+	}
+	for _, at := range charges {
+		r.add(lab.Event{US: r.since(at).Microseconds(), Kind: lab.Charges})
+	}
+	if err := r.addBoundaries(); err != nil {
+		return result, err
+	}
+	slices.SortStableFunc(r.events, func(a, b lab.Event) int { return cmp.Compare(a.US, b.US) })
+	r.note(lab.Event{Kind: lab.Concludes})
+	result = lab.Run{Design: r.design.Name, Fault: r.fault.Name, Charged: len(charges), Booked: booked, Answer: answer,
+		Amount: r.order.Amount, MS: r.since(time.Now()).Milliseconds(), Events: r.events}
+	if r.store != nil {
+		result.Store = r.store.kind
+	}
+	return result, nil
+}
+
+func (r *run) since(at time.Time) time.Duration { return max(0, at.Sub(r.began)) }
+
+// note adds an event of this moment.
+func (r *run) note(e lab.Event) {
+	e.US = r.since(time.Now()).Microseconds()
+	r.add(e)
+	if r.tell != nil {
+		r.tell(e)
+	}
+}
+
+func (r *run) add(e lab.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failure = errors.Join(r.failure, err)
+}
+
+// end leaves no process behind.
+func (r *run) end() {
+	r.mu.Lock()
+	processes := []*process{r.current, r.halted}
+	r.mu.Unlock()
+	for _, p := range processes {
+		if p != nil {
+			p.kill()
+		}
+	}
+	_ = os.Remove(r.trace) // there may be none
+}
+
+// addBoundaries adds what the processes have passed, in the words of the trace.
+func (r *run) addBoundaries() error {
+	text, err := os.ReadFile(r.trace)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var last lab.Event
+	for line := range bytes.Lines(text) {
+		var passed crashpoint.Passed
+		if err := json.Unmarshal(line, &passed); err != nil {
+			continue // the process was killed in the middle of the line
+		}
+		r.date(passed)
+		e, tells := eventOf(passed)
+		if !tells || e.Kind == lab.Answers && last.Kind == lab.Answers && last.PID == e.PID {
+			continue // an answer may be written in pieces
+		}
+		e.US = r.since(passed.At).Microseconds()
+		if r.ended(e) {
+			continue
+		}
+		r.add(e)
+		last = e
+	}
+	return nil
+}
+
+// date moves the end of a process to the last boundary that it has passed: we
+// noticed it a moment later.
+func (r *run) date(passed crashpoint.Passed) {
+	for i := range r.events {
+		if e := &r.events[i]; e.PID == passed.PID && (e.Kind == lab.Killed || e.Kind == lab.Stopped && r.isEnd(passed.Boundary)) {
+			e.US = r.since(passed.At).Microseconds() + 1
+		}
+	}
+}
+
+// isEnd says whether the process that the fault strikes ends at a boundary.
+func (r *run) isEnd(boundary string) bool {
+	names := strings.Split(r.fault.Boundary(r.design), crashpoint.Then)
+	return strings.HasPrefix(boundary, names[len(names)-1])
+}
+
+// ended says whether an event did not happen, because the process was killed
+// before what the boundary stands for.
+func (r *run) ended(e lab.Event) bool {
+	return slices.ContainsFunc(r.events, func(end lab.Event) bool {
+		return end.Kind == lab.Killed && end.PID == e.PID && end.US == e.US+1 && strings.Contains(end.What, "before writing")
+	})
+}
+
+// eventOf is what a boundary says to people; most say nothing.
+func eventOf(p crashpoint.Passed) (e lab.Event, tells bool) {
+	e.PID = p.PID
+	switch {
+	case p.Boundary == "redis: before writing":
+		e.Kind, e.What = lab.AsksStore, strings.Join(p.Sent, "; ")
+	case len(p.Sent) > 0:
+		e.Kind, e.What = lab.Statement, strings.Join(p.Sent, "; ")
+	case p.Boundary == "acquirer: before writing":
+		e.Kind = lab.CallsBank
+	case p.Boundary == "acquirer: answer read":
+		e.Kind = lab.BankAnswers
+	case p.Boundary == "client: before writing the response":
+		e.Kind = lab.Answers
+	default:
+		return e, false
+	}
+	return e, true
+}

@@ -1,0 +1,40 @@
+//go:build unix
+
+// Package lab_test runs the lab's matrix with real processes and holds it to the
+// one that is recorded in the repository.
+package lab_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/ratchet-pay/ratchet/internal/lab/stand"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// build compiles the programs under test and returns the directory they are in.
+func build(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir,
+		"github.com/ratchet-pay/ratchet/cmd/ratchet", "github.com/ratchet-pay/ratchet/cmd/ratchet-lab").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build the programs under test: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// open starts a lab of the test's own.
+func open(t *testing.T, programs string, standIn bool) *stand.Stand {
+	t.Helper()
+	s, err := stand.Open(t.Context(), stand.Config{Ratchet: filepath.Join(programs, "ratchet"), Lab: filepath.Join(programs, "ratchet-lab"),
+		DatabaseURL: pgtest.New(t).URL, StandIn: standIn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
