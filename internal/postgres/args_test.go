@@ -153,7 +153,8 @@ func TestRow(t *testing.T) {
 
 	t.Run("a field without a name in the statement, and a name without a field, are errors", func(t *testing.T) {
 		t.Parallel()
-		for _, sql := range []string{"SELECT @id, @amount", "SELECT @id, @amount, @Note, @other", "SELECT @id, @amount, @Note, @Skip"} {
+		for _, sql := range []string{"SELECT @id, @amount", "SELECT @id, @amount, @Note, @other",
+			"SELECT @id, @amount, @Note, @Skip"} {
 			for range 2 {
 				if _, _, err := rewrite(t, order{}, sql); err == nil {
 					t.Errorf("%s: got no error", sql)
@@ -187,14 +188,16 @@ func TestArgsReachTheServer(t *testing.T) {
 	}
 	note := "for Jenny"
 	batch := &pgx.Batch{}
-	batch.Queue("INSERT INTO orders VALUES (@id, @amount, @Note)", postgres.Row(&order{ID: "o1", Amount: 5, Note: &note}))
+	batch.Queue("INSERT INTO orders VALUES (@id, @amount, @Note)", postgres.Row(&order{ID: "o1", Amount: 5,
+		Note: &note}))
 	batch.Queue("UPDATE orders SET amount = amount + @more WHERE id = @id", postgres.Args{"id": "o1", "more": 2})
 	if err := db.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		t.Fatal(err)
 	}
 	var amount int64
 	var said string
-	err := db.Pool.QueryRow(ctx, "SELECT amount, note FROM orders WHERE id = @id", postgres.Args{"id": "o1"}).Scan(&amount, &said)
+	err := db.Pool.QueryRow(ctx, "SELECT amount, note FROM orders WHERE id = @id",
+		postgres.Args{"id": "o1"}).Scan(&amount, &said)
 	if err != nil || amount != 7 || said != note {
 		t.Errorf("got %d, %q, %v", amount, said, err)
 	}

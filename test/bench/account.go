@@ -36,7 +36,8 @@ type reading struct {
 const (
 	// readServer does not take a transaction id itself.
 	readServer = `
-		SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint, pg_snapshot_xmax(pg_current_snapshot())::text::bigint, pg_database_size($1::name)`
+		SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint,
+		  pg_snapshot_xmax(pg_current_snapshot())::text::bigint, pg_database_size($1::name)`
 	// listSessions leaves out this program's own sessions of our database.
 	listSessions = `
 		SELECT pid, coalesce(datname, '') FROM pg_stat_activity WHERE application_name <> 'stand'`

@@ -136,7 +136,8 @@ func (s *samples) result(before, after *reading, settles bool) (result, error) {
 	slices.Sort(s.took)
 	at := func(q float64) float64 { return float64(s.took[int(q*float64(len(s.took)-1))].Microseconds()) / 1000 }
 	seconds, done := after.at.Sub(before.at).Seconds(), float64(len(s.took))
-	r := result{shed: float64(s.shed) / (done + float64(s.shed)), answered: done / seconds, p50: at(0.50), p95: at(0.95), p99: at(0.99), cpu: map[string]float64{}}
+	r := result{shed: float64(s.shed) / (done + float64(s.shed)), answered: done / seconds, p50: at(0.50),
+		p95: at(0.95), p99: at(0.99), cpu: map[string]float64{}}
 	if settles {
 		if done = float64(after.settled - before.settled); done == 0 {
 			return result{}, errors.New("no charge was settled")

@@ -35,7 +35,8 @@ type flood struct {
 func (b *bench) overload(ctx context.Context, each time.Duration, rounds int) error {
 	var all []flood
 	for range rounds {
-		capacity, err := b.measure(ctx, each, atCapacity, workload{name: "charges", client: b.charges(b.keys), settles: true})
+		capacity, err := b.measure(ctx, each, atCapacity, workload{name: "charges", client: b.charges(b.keys),
+			settles: true})
 		if err != nil {
 			return err
 		}
@@ -55,9 +56,12 @@ func (b *bench) overload(ctx context.Context, each time.Duration, rounds int) er
 	}
 	slices.SortFunc(all, func(a, b flood) int { return cmp.Compare(a.done/a.capacity, b.done/b.capacity) })
 	f := all[len(all)/2]
-	fmt.Printf("\noverload: %d times the %.0f charges a second that %d waiting clients get\n", times, f.capacity, atCapacity)
-	fmt.Printf("%10s %10s %10s %10s %9s %9s %12s\n", "offered/s", "done/s", "of capac.", "shed/s", "p50 ms", "p99 ms", "shed p99 ms")
-	fmt.Printf("%10.0f %10.0f %10.2f %10.0f %9.1f %9.1f %12.1f\n", f.offered, f.done, f.done/f.capacity, f.shed, f.p50, f.p99, f.refusedP99)
+	fmt.Printf("\noverload: %d times the %.0f charges a second that %d waiting clients get\n", times, f.capacity,
+		atCapacity)
+	fmt.Printf("%10s %10s %10s %10s %9s %9s %12s\n", "offered/s", "done/s", "of capac.", "shed/s", "p50 ms", "p99 ms",
+		"shed p99 ms")
+	fmt.Printf("%10.0f %10.0f %10.2f %10.0f %9.1f %9.1f %12.1f\n", f.offered, f.done, f.done/f.capacity, f.shed, f.p50,
+		f.p99, f.refusedP99)
 	fmt.Printf("rounds, as shares of capacity: ")
 	for _, f := range all {
 		fmt.Printf("%.2f ", f.done/f.capacity)
@@ -120,7 +124,8 @@ func (b *bench) flood(ctx context.Context, callers []*client, rate float64, each
 	}
 	close(queue)
 	busy.Wait()
-	return sum(slices.DeleteFunc(calls, func(c call) bool { return c.wanted.Before(began.Add(warmUp)) }), time.Since(began)-warmUp)
+	return sum(slices.DeleteFunc(calls, func(c call) bool { return c.wanted.Before(began.Add(warmUp)) }),
+		time.Since(began)-warmUp)
 }
 
 // sum counts by when the answers came: what piles up has to be done in the end.
@@ -140,7 +145,8 @@ func sum(calls []call, took time.Duration) flood {
 	}
 	slices.Sort(done)
 	slices.Sort(shed)
-	f.offered, f.done, f.shed = float64(len(calls))/took.Seconds(), float64(len(done))/took.Seconds(), float64(len(shed))/took.Seconds()
+	f.offered, f.done, f.shed = float64(len(calls))/took.Seconds(), float64(len(done))/took.Seconds(),
+		float64(len(shed))/took.Seconds()
 	f.p50, f.p99, f.refusedP99 = quantile(done, 0.50), quantile(done, 0.99), quantile(shed, 0.99)
 	return f
 }

@@ -25,18 +25,21 @@ func summarize(clients int, workload string, rounds, yardstick []result) row {
 		return median(values)
 	}
 	out := row{clients: clients, workload: workload, result: result{
-		rate: middle(func(r result) float64 { return r.rate }), answered: middle(func(r result) float64 { return r.answered }),
-		p50: middle(func(r result) float64 { return r.p50 }), p95: middle(func(r result) float64 { return r.p95 }),
+		rate:     middle(func(r result) float64 { return r.rate }),
+		answered: middle(func(r result) float64 { return r.answered }),
+		p50:      middle(func(r result) float64 { return r.p50 }), p95: middle(func(r result) float64 { return r.p95 }),
 		p99: middle(func(r result) float64 { return r.p99 }), wal: middle(func(r result) float64 { return r.wal }),
-		disk: middle(func(r result) float64 { return r.disk }), commits: middle(func(r result) float64 { return r.commits }),
-		shed: middle(func(r result) float64 { return r.shed }), cpu: map[string]float64{},
+		disk:    middle(func(r result) float64 { return r.disk }),
+		commits: middle(func(r result) float64 { return r.commits }),
+		shed:    middle(func(r result) float64 { return r.shed }), cpu: map[string]float64{},
 	}}
 	for _, part := range parts {
 		out.cpu[part] = middle(func(r result) float64 { return r.cpu[part] })
 	}
 	var rates, cpu []float64
 	for i, r := range rounds {
-		rates, cpu = append(rates, r.rate/yardstick[i].rate), append(cpu, r.cpu[ourPostgres]/yardstick[i].cpu[ourPostgres])
+		rates, cpu = append(rates, r.rate/yardstick[i].rate), append(cpu,
+			r.cpu[ourPostgres]/yardstick[i].cpu[ourPostgres])
 		out.rates = append(out.rates, r.rate)
 	}
 	out.rateRatio, out.cpuRatio = median(rates), median(cpu)
@@ -99,7 +102,8 @@ func printRaw(w io.Writer, rows []row) {
 	}
 	fmt.Fprintln(w)
 	for _, r := range rows {
-		fmt.Fprintf(w, "| %d | %s | %.0f | %.3f | %.0f | %.2f | %.2f | %.2f |", r.clients, r.workload, r.rate, r.rateRatio, r.answered, r.p50, r.p95, r.p99)
+		fmt.Fprintf(w, "| %d | %s | %.0f | %.3f | %.0f | %.2f | %.2f | %.2f |", r.clients, r.workload, r.rate,
+			r.rateRatio, r.answered, r.p50, r.p95, r.p99)
 		for _, part := range parts {
 			fmt.Fprintf(w, " %.0f |", r.cpu[part])
 		}

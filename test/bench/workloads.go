@@ -33,8 +33,10 @@ func dial(addr string) (*client, error) {
 
 // post returns the status, and the beginning of the answer's body.
 func (c *client) post(path, apiKey, key, form string) (status int, body []byte, err error) {
-	request := "POST " + path + " HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer " + apiKey + "\r\nIdempotency-Key: " + key +
-		"\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: " + strconv.Itoa(len(form)) + "\r\n\r\n" + form
+	request := "POST " + path + " HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer " + apiKey +
+		"\r\nIdempotency-Key: " + key +
+		"\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: " + strconv.Itoa(len(form)) +
+		"\r\n\r\n" + form
 	if _, err := io.WriteString(c.conn, request); err != nil {
 		return 0, nil, err
 	}
@@ -83,7 +85,8 @@ func fresh(name string) string { return name + "-" + strconv.FormatInt(sequence.
 
 // posting is a client that posts one form after the other, and wants a 200 each
 // time. next makes the key and the form of each.
-func (b *bench) posting(path, apiKey string, next func() (key, form string, err error), answered func(body []byte)) (job, func(), error) {
+func (b *bench) posting(path, apiKey string, next func() (key, form string, err error),
+	answered func(body []byte)) (job, func(), error) {
 	c, err := dial(b.Addr)
 	if err != nil {
 		return nil, nil, err

@@ -15,7 +15,8 @@ var yardstickSchema string
 // Its two statements, each a commit of its own, as the acquirer's call between
 // them forces it.
 const (
-	yardstickBegin  = `INSERT INTO keys (merchant, key, hash) VALUES ($1, $2, '\x00112233445566778899aabbccddeeff') ON CONFLICT (merchant, key) DO NOTHING`
+	yardstickBegin = `INSERT INTO keys (merchant, key, hash) VALUES ($1, $2, '\x00112233445566778899aabbccddeeff')
+		ON CONFLICT (merchant, key) DO NOTHING`
 	yardstickFinish = `SELECT finish_charge($1, $2, $3)`
 )
 

@@ -34,7 +34,8 @@ CREATE TABLE charges (
     PRIMARY KEY (book, id)
 );
 
-CREATE TYPE account AS ENUM ('merchant', 'reserve', 'in_transit', 'on_hold', 'fees', 'dispute_fees', 'receivable', 'cash', 'costs', 'suspense');
+CREATE TYPE account AS ENUM ('merchant', 'reserve', 'in_transit', 'on_hold', 'fees', 'dispute_fees', 'receivable',
+    'cash', 'costs', 'suspense');
 CREATE TYPE purpose AS ENUM ('gross', 'fee', 'tax', 'hold', 'cost', 'rounding');
 
 -- A posting is not committed without its transfers, and gets no more of them later.
@@ -42,8 +43,9 @@ CREATE TABLE postings (
     book         bigint NOT NULL REFERENCES books,
     id           text COLLATE "C" NOT NULL CHECK (id LIKE 'txn\_%'),
     source       text COLLATE "C" NOT NULL,
-    kind         text COLLATE "C" NOT NULL CHECK (kind IN ('charge', 'refund', 'refund_failure', 'dispute', 'dispute_won', 'payout', 'payout_paid',
-                     'payout_failure', 'payout_cancel', 'fee', 'fee_refund', 'transfer', 'transfer_back', 'adjustment', 'settlement', 'exchange', 'reversal')),
+    kind         text COLLATE "C" NOT NULL CHECK (kind IN ('charge', 'refund', 'refund_failure', 'dispute',
+                     'dispute_won', 'payout', 'payout_paid', 'payout_failure', 'payout_cancel', 'fee', 'fee_refund',
+                     'transfer', 'transfer_back', 'adjustment', 'settlement', 'exchange', 'reversal')),
     transfers    smallint NOT NULL CHECK (transfers BETWEEN 1 AND 16),
     last         smallint NOT NULL GENERATED ALWAYS AS (transfers) STORED,
     valued_at    timestamptz NOT NULL,
@@ -83,7 +85,8 @@ CREATE TABLE transfers (
     FOREIGN KEY (book, posting, transfers) REFERENCES postings (book, id, transfers),
     FOREIGN KEY (book, posting, previous) REFERENCES transfers (book, posting, n)
 );
-ALTER TABLE postings ADD CONSTRAINT complete FOREIGN KEY (book, id, last) REFERENCES transfers (book, posting, n) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE postings ADD CONSTRAINT complete FOREIGN KEY (book, id, last)
+    REFERENCES transfers (book, posting, n) DEFERRABLE INITIALLY DEFERRED;
 
 CREATE TABLE events (
     book  bigint NOT NULL,
@@ -111,8 +114,10 @@ DO $$
 DECLARE kept text;
 BEGIN
     FOREACH kept IN ARRAY ARRAY['books', 'postings', 'transfers'] LOOP
-        EXECUTE format('CREATE TRIGGER kept BEFORE UPDATE OR DELETE ON %I FOR EACH ROW EXECUTE FUNCTION refuse()', kept);
-        EXECUTE format('CREATE TRIGGER not_emptied BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse()', kept);
+        EXECUTE format('CREATE TRIGGER kept BEFORE UPDATE OR DELETE ON %I FOR EACH ROW EXECUTE FUNCTION refuse()',
+            kept);
+        EXECUTE format('CREATE TRIGGER not_emptied BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse()',
+            kept);
         EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER kept', kept);
         EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER not_emptied', kept);
     END LOOP;
@@ -120,7 +125,8 @@ END $$;
 
 -- An id in the order of time.
 CREATE FUNCTION make_id(prefix text, random bigint) RETURNS text LANGUAGE sql VOLATILE AS $$
-    SELECT prefix || lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000000)::bigint), 14, '0') || lpad(to_hex(random & 4294967295), 8, '0')
+    SELECT prefix || lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000000)::bigint), 14, '0')
+        || lpad(to_hex(random & 4294967295), 8, '0')
 $$;
 
 -- The second commit.
@@ -134,13 +140,16 @@ BEGIN
     INSERT INTO postings (book, id, source, kind, transfers, valued_at, available_at)
     VALUES (of_book, posting, charge, 'charge', 2, now(), now() + interval '2 days');
     INSERT INTO transfers (book, posting, n, transfers, purpose, debit, credit, amount)
-    VALUES (of_book, posting, 1, 2, 'gross', 'receivable', 'merchant', amount), (of_book, posting, 2, 2, 'fee', 'merchant', 'fees', amount * 29 / 1000 + 30);
-    INSERT INTO events (book, id, type, data) VALUES (of_book, event, 'charge.succeeded', jsonb_build_object('id', charge, 'amount', amount));
+    VALUES (of_book, posting, 1, 2, 'gross', 'receivable', 'merchant', amount),
+           (of_book, posting, 2, 2, 'fee', 'merchant', 'fees', amount * 29 / 1000 + 30);
+    INSERT INTO events (book, id, type, data)
+    VALUES (of_book, event, 'charge.succeeded', jsonb_build_object('id', charge, 'amount', amount));
     INSERT INTO jobs (kind, args) VALUES ('deliver', jsonb_build_object('event', event));
     UPDATE keys SET point = 'finished', status = 200, answer = jsonb_build_object('id', charge, 'amount', amount)
      WHERE merchant = of_book AND key = 'k-' || n;
     RETURN charge;
 END $$;
 
-INSERT INTO books (merchant, live, currency, digits) SELECT merchant, true, 'usd', 2 FROM generate_series(1, 1000) merchant;
+INSERT INTO books (merchant, live, currency, digits) 
+SELECT merchant, true, 'usd', 2 FROM generate_series(1, 1000) merchant;
 ANALYZE;

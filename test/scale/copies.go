@@ -37,8 +37,11 @@ var numbered = map[string]string{
 
 // recomputed are columns that follow from others of their row.
 var recomputed = map[string]func(row map[string]string) string{
-	"audit_events.commitment": func(row map[string]string) string { return digest(plain(row["salt"]), plain(row["details"])) },
-	"api_keys.hash":           func(row map[string]string) string { return digest([]byte(row["id"])) },
+	"audit_events.commitment": func(row map[string]string) string {
+		return digest(plain(row["salt"]),
+			plain(row["details"]))
+	},
+	"api_keys.hash": func(row map[string]string) string { return digest([]byte(row["id"])) },
 }
 
 func digest(parts ...[]byte) string {
@@ -48,13 +51,16 @@ func digest(parts ...[]byte) string {
 
 // notCopied are tables that the program fills itself once the copies are there, or
 // that say what runs.
-var notCopied = []string{"audit_blocks", "audit_detachments", "ledger_periods", "ledger_period_sums", "archived_answers", "workers",
+var notCopied = []string{"audit_blocks", "audit_detachments", "ledger_periods", "ledger_period_sums",
+	"archived_answers", "workers",
 	"flows", "points", "schema_migrations", "settlement_differences", "acquirer.schema_migrations"}
 
 const listColumns = `
-	SELECT CASE n.nspname WHEN 'public' THEN c.relname ELSE n.nspname || '.' || c.relname END AS table, a.attname AS column, format_type(a.atttypid, NULL) AS type
+	SELECT CASE n.nspname WHEN 'public' THEN c.relname ELSE n.nspname || '.' || c.relname END AS table,
+	  a.attname AS column, format_type(a.atttypid, NULL) AS type
 	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
-	WHERE n.nspname IN ('public', 'acquirer') AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+	WHERE n.nspname IN ('public', 'acquirer') AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0
+	  AND NOT a.attisdropped AND a.attgenerated = ''
 	ORDER BY 1, a.attnum`
 
 type column struct{ Table, Column, Type string }
@@ -130,7 +136,8 @@ func (r *reader) read(ctx context.Context) (all []table, err error) {
 		return nil, err
 	}
 	// Text in bytea stays text, and times have one shape.
-	if _, err := r.conn.Exec(ctx, "SET bytea_output = 'escape'; SET timezone = 'UTC'; SET datestyle = 'ISO'"); err != nil {
+	if _, err := r.conn.Exec(ctx,
+		"SET bytea_output = 'escape'; SET timezone = 'UTC'; SET datestyle = 'ISO'"); err != nil {
 		return nil, err
 	}
 	if err := r.readMessages(ctx, known); err != nil {

@@ -44,7 +44,8 @@ func TestCopies(t *testing.T) {
 
 	t.Run("what only looks like an id stays", func(t *testing.T) {
 		t.Parallel()
-		for _, text := range []string{"payment_intent", "ch_123", "ch_" + strings.Repeat("z", 24), charge + "x", "requires_payment_method_but_none_is_there"} {
+		for _, text := range []string{"payment_intent", "ch_123", "ch_" + strings.Repeat("z", 24), charge + "x",
+			"requires_payment_method_but_none_is_there"} {
 			if got := copied(t, column{"charges", "status", "text"}, text); got != text {
 				t.Errorf("%s became %s", text, got)
 			}
@@ -54,10 +55,12 @@ func TestCopies(t *testing.T) {
 	t.Run("times are earlier, in columns and in JSON, and amounts stay", func(t *testing.T) {
 		t.Parallel()
 		at := made.Format(copyTime)
-		if got := copied(t, column{"charges", "created_at", "timestamp with time zone"}, at); got != made.Add(-24*time.Hour).Format(copyTime) {
+		if got := copied(t, column{"charges", "created_at", "timestamp with time zone"},
+			at); got != made.Add(-24*time.Hour).Format(copyTime) {
 			t.Errorf("got %s of %s", got, at)
 		}
-		if got := copied(t, column{"events", "data", "json"}, `{"created":1790000000,"amount":2000}`); got != `{"created":1789913600,"amount":2000}` {
+		if got := copied(t, column{"events", "data", "json"},
+			`{"created":1790000000,"amount":2000}`); got != `{"created":1789913600,"amount":2000}` {
 			t.Errorf("got %s", got)
 		}
 	})
@@ -85,7 +88,8 @@ func TestCopies(t *testing.T) {
 		with := *r
 		with.messages = map[string]string{"old digest": `{"of":"` + charge + `"}`}
 		var out bytes.Buffer
-		second.write(&out, &table{name: "inbox"}, row{fields: [][]piece{with.cut(column{"inbox", "digest", "bytea"}, "old digest")}})
+		second.write(&out, &table{name: "inbox"}, row{fields: [][]piece{with.cut(column{"inbox", "digest", "bytea"},
+			"old digest")}})
 		body := copied(t, column{"inbox", "body", "bytea"}, with.messages["old digest"])
 		if got := strings.TrimSuffix(out.String(), "\n"); got != digest([]byte(body)) {
 			t.Errorf("got %s for %s", got, body)
@@ -120,13 +124,20 @@ func TestWalk(t *testing.T) {
 	}{
 		"one row by its key": {scan(8, ""), false, false},
 		"all rows":           {scan(10_000, ""), true, false},
-		"all rows, sorted, and then a page of them":      {node{Type: "Limit", Total: 9_000, Plans: []node{{Type: "Sort", Startup: 9_000, Total: 9_100, Plans: []node{scan(9_000, "")}}}}, true, false},
-		"a page in the order of an index":                {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000, "")}}, false, false},
-		"a page in that order, of rows that pass a test": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000, "(email = 'a')")}}, true, true},
-		"a page in that order, of one mode":              {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000, "(NOT livemode)")}}, false, false},
-		"a page of all times":                            {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000, "((NOT livemode) AND (created_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (created_at < '9999-01-01 00:00:00+00'::timestamp with time zone))")}}, false, false},
-		"a page from long ago":                           {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000, "((NOT livemode) AND (created_at < '2026-01-01 00:00:00+00'::timestamp with time zone))")}}, true, true},
-		"all of a table that does not grow":              {node{Type: "Seq Scan", Relation: "points", Total: 10_000}, false, false},
+		"all rows, sorted, and then a page of them": {node{Type: "Limit", Total: 9_000,
+			Plans: []node{{Type: "Sort", Startup: 9_000, Total: 9_100, Plans: []node{scan(9_000, "")}}}}, true, false},
+		"a page in the order of an index": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000,
+			"")}}, false, false},
+		"a page in that order, of rows that pass a test": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000,
+			"(email = 'a')")}}, true, true},
+		"a page in that order, of one mode": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000,
+			"(NOT livemode)")}}, false, false},
+		"a page of all times": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000,
+			"((NOT livemode) AND (created_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (created_at < '9999-01-01 00:00:00+00'::timestamp with time zone))")}}, false, false},
+		"a page from long ago": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000,
+			"((NOT livemode) AND (created_at < '2026-01-01 00:00:00+00'::timestamp with time zone))")}}, true, true},
+		"all of a table that does not grow": {node{Type: "Seq Scan", Relation: "points", Total: 10_000},
+			false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

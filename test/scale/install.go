@@ -34,7 +34,8 @@ type installation struct {
 
 // install makes an installation. Its processes do not run.
 func install(ctx context.Context, of size) (i *installation, err error) {
-	s, err := stand.Start(ctx, stand.Options{Settings: []string{"shared_buffers=512MB", "max_wal_size=8GB", "synchronous_commit=off"},
+	s, err := stand.Start(ctx, stand.Options{Settings: []string{"shared_buffers=512MB", "max_wal_size=8GB",
+		"synchronous_commit=off"},
 		Env: []string{"RATCHET_DASHBOARD=on"}})
 	i = &installation{Stand: s, size: of}
 	defer func() {
@@ -108,7 +109,8 @@ func (i *installation) multiply(ctx context.Context, began time.Time, setUp map[
 	var places []place
 	for n := i.charges/chargesInStory - 1; n > 0; n-- {
 		earlier := span / time.Duration(i.charges/chargesInStory) * time.Duration(n)
-		places = append(places, place{n: n, account: n % i.accounts, earlier: earlier.Truncate(time.Second), setUp: setUp})
+		places = append(places, place{n: n, account: n % i.accounts, earlier: earlier.Truncate(time.Second),
+			setUp: setUp})
 	}
 	for _, url := range []string{i.AcquirerURL, i.URL} {
 		conn, err := pgx.Connect(ctx, url)
@@ -125,10 +127,13 @@ func (i *installation) multiply(ctx context.Context, began time.Time, setUp map[
 			return err
 		}
 	}
-	if _, err := i.Pool.Exec(ctx, `SELECT setval(pg_get_serial_sequence('ledger_books', 'id'), (SELECT max(id) FROM ledger_books))`); err != nil {
+	if _, err := i.Pool.Exec(ctx,
+		`SELECT setval(pg_get_serial_sequence('ledger_books', 'id'), (SELECT max(id) FROM ledger_books))`); err != nil {
 		return err
 	}
-	_, err := i.theirs.Exec(ctx, `SELECT setval(pg_get_serial_sequence('acquirer.movements', 'number'), (SELECT max(number) FROM acquirer.movements))`)
+	_, err := i.theirs.Exec(ctx,
+		`SELECT setval(pg_get_serial_sequence('acquirer.movements', 'number'), (SELECT max(number)
+			FROM acquirer.movements))`)
 	return err
 }
 

@@ -82,7 +82,8 @@ func (i *installation) checkPlans(ctx context.Context) (int, error) {
 	fmt.Println("these do if few rows pass a filter:")
 	for _, o := range found {
 		if o.Filter != "" {
-			fmt.Printf("  %-75s %6.2f of %-22s %-45s %s\n      %s\n", o.Statement, o.Share, o.Table, o.Node, o.Variant, o.Filter)
+			fmt.Printf("  %-75s %6.2f of %-22s %-45s %s\n      %s\n", o.Statement, o.Share, o.Table, o.Node, o.Variant,
+				o.Filter)
 		}
 	}
 	fmt.Println("functions of the schema that read many rows:")

@@ -17,7 +17,8 @@ import (
 )
 
 // Packages whose statements may read everything, or that are no part of an installation.
-var mayReadAll = []string{"internal/verify/", "internal/shop/", "internal/demo/", "internal/pgtest/", "internal/postgres/"}
+var mayReadAll = []string{"internal/verify/", "internal/shop/", "internal/demo/", "internal/pgtest/",
+	"internal/postgres/"}
 
 // offense is a statement that reads a large part of a table that grows.
 type offense struct {
@@ -87,7 +88,8 @@ func (i *installation) offenses(ctx context.Context) ([]offense, int, error) {
 	var found []offense
 	planned := 0
 	for _, s := range all {
-		if isPart(s, all) || slices.ContainsFunc(mayReadAll, func(p string) bool { return strings.HasPrefix(s.Name, p) }) {
+		isIn := func(dir string) bool { return strings.HasPrefix(s.Name, dir) }
+		if isPart(s, all) || slices.ContainsFunc(mayReadAll, isIn) {
 			continue
 		}
 		p := ours
@@ -133,18 +135,24 @@ func newPlanner(ctx context.Context, url string, i *installation) (*planner, err
 	}
 	var charge string
 	var book int64
-	if err := i.Pool.QueryRow(ctx, "SELECT id FROM ledger_books WHERE account_id = $1", i.story.account).Scan(&book); err != nil {
+	if err := i.Pool.QueryRow(ctx, "SELECT id FROM ledger_books WHERE account_id = $1",
+		i.story.account).Scan(&book); err != nil {
 		return p, err
 	}
-	if err := i.Pool.QueryRow(ctx, "SELECT id FROM charges WHERE account_id = $1 OFFSET 10 LIMIT 1", i.story.account).Scan(&charge); err != nil {
+	if err := i.Pool.QueryRow(ctx, "SELECT id FROM charges WHERE account_id = $1 OFFSET 10 LIMIT 1",
+		i.story.account).Scan(&charge); err != nil {
 		return p, err
 	}
 	p.values = map[string]string{
-		"account_id": quote(i.story.account), "account": quote(i.story.account), "accounts": "ARRAY[" + quote(i.story.account) + "]",
-		"livemode": "false", "currency": "'usd'", "source": "'acquirer'", "limit": "11", "from": "now() - interval '1 day'", "to": "now()", "size": "1000", "at_once": "100",
+		"account_id": quote(i.story.account), "account": quote(i.story.account),
+		"accounts": "ARRAY[" + quote(i.story.account) + "]",
+		"livemode": "false", "currency": "'usd'", "source": "'acquirer'", "limit": "11",
+		"from": "now() - interval '1 day'", "to": "now()", "size": "1000", "at_once": "100",
 		"book": strconv.FormatInt(book, 10), "from_xid": "0", "to_xid": "100000000", "horizon": "100000000",
-		"text": quote(charge), "character varying": quote(charge), "text[]": "ARRAY[" + quote(charge) + "]", "bigint": "10", "integer": "10", "smallint": "1",
-		"boolean": "false", "timestamp with time zone": "now() - interval '1 hour'", "interval": "interval '1 hour'", "date": "current_date - 1",
+		"text": quote(charge), "character varying": quote(charge), "text[]": "ARRAY[" + quote(charge) + "]",
+		"bigint": "10", "integer": "10", "smallint": "1",
+		"boolean": "false", "timestamp with time zone": "now() - interval '1 hour'", "interval": "interval '1 hour'",
+		"date": "current_date - 1",
 		"json": "'{}'", "jsonb": "'{}'", "bytea": `'\x00'`, "numeric": "1",
 	}
 	return p, nil
@@ -169,9 +177,12 @@ type variant struct {
 var variants = []variant{
 	{"no optional argument", customPlan, false, nil},
 	{"every argument", customPlan, true, nil},
-	{"a page of the newest", customPlan, false, map[string]string{"before": "'~'", "after": "''", "from": "'1970-01-01'", "to": "'9999-01-01'"}},
-	{"a page from long ago", customPlan, false, map[string]string{"before": "'~'", "after": "''", "from": "'1970-01-01'", "to": "now() - interval '30 days'"}},
-	{"a page of few", customPlan, true, map[string]string{"before": "'~'", "after": "''", "from": "'1970-01-01'", "to": "'9999-01-01'"}},
+	{"a page of the newest", customPlan, false, map[string]string{"before": "'~'", "after": "''",
+		"from": "'1970-01-01'", "to": "'9999-01-01'"}},
+	{"a page from long ago", customPlan, false, map[string]string{"before": "'~'", "after": "''",
+		"from": "'1970-01-01'", "to": "now() - interval '30 days'"}},
+	{"a page of few", customPlan, true, map[string]string{"before": "'~'", "after": "''", "from": "'1970-01-01'",
+		"to": "'9999-01-01'"}},
 	{"generic plan", genericPlan, true, nil},
 }
 
@@ -188,7 +199,8 @@ func (p *planner) plan(ctx context.Context, s statements.Statement) ([]offense, 
 	}
 	defer func() { _, _ = p.conn.Exec(ctx, "DEALLOCATE planned") }()
 	var types []string
-	err := p.conn.QueryRow(ctx, "SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = 'planned'").Scan(&types)
+	err := p.conn.QueryRow(ctx,
+		"SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = 'planned'").Scan(&types)
 	if err != nil {
 		return nil, err
 	}

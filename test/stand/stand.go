@@ -115,8 +115,10 @@ func (s *Stand) Run(ctx context.Context) error {
 	theirs := freeAddr()
 	s.Addr = freeAddr()
 	env := append(os.Environ(),
-		"RATCHET_SECRET="+rootSecret, "RATCHET_ACQUIRER_SECRET=stand", "RATCHET_NOTIFICATION_SECRET="+notificationSecret,
-		"RATCHET_DATABASE_URL="+s.URL, "RATCHET_ACQUIRER_DATABASE_URL="+s.AcquirerURL, "RATCHET_ACQUIRER_URL=http://"+theirs,
+		"RATCHET_SECRET="+rootSecret, "RATCHET_ACQUIRER_SECRET=stand",
+		"RATCHET_NOTIFICATION_SECRET="+notificationSecret,
+		"RATCHET_DATABASE_URL="+s.URL, "RATCHET_ACQUIRER_DATABASE_URL="+s.AcquirerURL,
+		"RATCHET_ACQUIRER_URL=http://"+theirs,
 		"RATCHET_ACQUIRER_NOTIFY_URL=http://"+s.Addr+acquirer.NotificationsPath, "RATCHET_ACQUIRER_NOTIFY_DELAY=0s",
 		"RATCHET_WEBHOOK_ALLOW_LOOPBACK=1", "RATCHET_DRAIN_GRACE=0s",
 		"RATCHET_KEY_RATE=0", "RATCHET_ACCOUNT_CONCURRENCY=0", // one merchant's rate is measured, too

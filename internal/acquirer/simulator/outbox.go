@@ -17,9 +17,11 @@ import (
 // and whoever listens has to live with them.
 const insertNotices = `
 	INSERT INTO acquirer.outbox (id, kind, authorization_id, body, at, due_at, repeats)
-	SELECT id, kind, authorization_id, body, @at::timestamptz, @at::timestamptz + CASE WHEN random() < 0.25 THEN interval '300 ms' ELSE interval '0' END,
+	SELECT id, kind, authorization_id, body, @at::timestamptz, @at::timestamptz +
+	  CASE WHEN random() < 0.25 THEN interval '300 ms' ELSE interval '0' END,
 	       CASE WHEN random() < 0.25 THEN 1 ELSE 0 END
-	FROM unnest(@ids::text[], @kinds::text[], @authorizations::text[], @bodies::bytea[]) AS new (id, kind, authorization_id, body)`
+	FROM unnest(@ids::text[], @kinds::text[], @authorizations::text[], @bodies::bytea[]) AS new (id, kind,
+	  authorization_id, body)`
 
 func queueNotices(changes *pgx.Batch, at time.Time, notices []acquirer.Notification) error {
 	if len(notices) == 0 {
@@ -32,9 +34,11 @@ func queueNotices(changes *pgx.Batch, at time.Time, notices []acquirer.Notificat
 		if err != nil {
 			return err
 		}
-		ids, kinds, authorizations, bodies = append(ids, n.ID), append(kinds, n.Kind), append(authorizations, n.Authorization), append(bodies, body)
+		ids, kinds, authorizations, bodies = append(ids, n.ID), append(kinds, n.Kind), append(authorizations,
+			n.Authorization), append(bodies, body)
 	}
-	changes.Queue(insertNotices, postgres.Args{"at": at, "ids": ids, "kinds": kinds, "authorizations": authorizations, "bodies": bodies})
+	changes.Queue(insertNotices, postgres.Args{"at": at, "ids": ids, "kinds": kinds, "authorizations": authorizations,
+		"bodies": bodies})
 	return nil
 }
 
@@ -48,7 +52,8 @@ type notice struct {
 // dies in between costs a pause, not the notice.
 const takeNotices = `
 	UPDATE acquirer.outbox
-	SET attempts = attempts + 1, due_at = now() + least(interval '250 ms' * 2 ^ least(attempts, 16), interval '5 minutes')
+	SET attempts = attempts + 1, due_at = now() + least(interval '250 ms' * 2 ^ least(attempts, 16),
+	  interval '5 minutes')
 	WHERE number IN (
 		SELECT number FROM acquirer.outbox
 		WHERE acknowledged_at IS NULL AND due_at <= now() - @delay::interval
@@ -58,7 +63,8 @@ const takeNotices = `
 
 const acknowledgeNotices = `
 	UPDATE acquirer.outbox
-	SET acknowledged_at = CASE WHEN repeats = 0 THEN now() END, repeats = greatest(repeats - 1, 0), attempts = 0, due_at = now()
+	SET acknowledged_at = CASE WHEN repeats = 0 THEN now() END, repeats = greatest(repeats - 1, 0), attempts = 0,
+	  due_at = now()
 	WHERE number = ANY(@numbers)`
 
 func (a *announcer) take(ctx context.Context) ([]notice, error) {

@@ -68,8 +68,9 @@ func settleBatch(ctx context.Context, pool *pgxpool.Pool) (settled int, err erro
 		for _, m := range found {
 			movements = append(movements, m.Number)
 			notices = append(notices, acquirer.Notification{
-				ID: id.New("note", now), Kind: acquirer.MovementSettled, At: now, Authorization: m.Authorization, Reference: m.Reference,
-				Amount: m.Amount, Currency: m.Currency, Batch: batch, Movement: m.Kind,
+				ID: id.New("note", now), Kind: acquirer.MovementSettled, At: now, Authorization: m.Authorization,
+				Reference: m.Reference,
+				Amount:    m.Amount, Currency: m.Currency, Batch: batch, Movement: m.Kind,
 			})
 		}
 		changes.Queue(insertSettled, postgres.Args{"movements": movements, "batch": batch, "at": now})
