@@ -101,14 +101,18 @@ func Reinstate(id, source, currency string, amount, fee int64, now time.Time) Po
 	}}
 }
 
-// Settle books that the acquirer paid what it owed; with a negative amount, that
-// it took what it was owed.
-func Settle(id, source, currency string, amount int64, now time.Time) Posting {
-	leg := Leg{Gross, BankCash, ProcessorReceivable, amount}
-	if amount < 0 {
-		leg = Leg{Gross, ProcessorReceivable, BankCash, -amount}
+// Settle books a part of a settlement batch: what the acquirer paid of what it
+// owed, and what it took of what it was owed. Each is a leg of its own, because
+// their difference may be nothing; at least one of them is positive.
+func Settle(id, source, currency string, paid, taken int64, now time.Time) Posting {
+	p := Posting{ID: id, Currency: currency, Source: source, Kind: "settlement", AvailableOn: now}
+	if paid > 0 {
+		p.Legs = append(p.Legs, Leg{Gross, BankCash, ProcessorReceivable, paid})
 	}
-	return Posting{ID: id, Currency: currency, Source: source, Kind: "settlement", AvailableOn: now, Legs: []Leg{leg}}
+	if taken > 0 {
+		p.Legs = append(p.Legs, Leg{Gross, ProcessorReceivable, BankCash, taken})
+	}
+	return p
 }
 
 // Gross is what the posting moves into the merchant's balance, before the fee;

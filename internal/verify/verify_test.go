@@ -373,6 +373,7 @@ const (
 	secondRule = "the second line of defence is in place"
 	disputes   = "every dispute has its postings, and no other"
 	settled    = "every settlement is posted once, and equal"
+	settledAll = "every movement that the acquirer settled is booked, waits or is set aside"
 	messages   = "every message took effect once, and none contradicts another"
 	accounts   = "every unique constraint on money contains its account or book"
 	acquirers  = "the acquirer's journal and our books tell the same"
@@ -399,7 +400,7 @@ var damages = []damage{
 	{"a charge of no request", "UPDATE charges SET request_id = request_id || 'x'", "", askedFor},
 	{"a charge of another account's request", "UPDATE charges SET account_id = 'acct_2'", "", askedFor},
 	{"a finished request whose charge is gone", "DELETE FROM refunds; DELETE FROM charges", "", effects},
-	{"a finished request whose charge is pending", "UPDATE charges SET status = 'pending', captured = false, amount_captured = 0, balance_transaction = NULL WHERE captured AND amount_charged_back = 0", "", effects},
+	{"a finished request whose charge is pending", "UPDATE charges SET status = 'pending', captured = false, amount_captured = 0, balance_transaction = NULL, settling = false WHERE captured AND amount_charged_back = 0", "", effects},
 	{"a refused request whose charge succeeded", "UPDATE requests SET status = 402 WHERE flow = 'charge.create'", "", effects},
 	{"a finished refund that is pending", "UPDATE refunds SET status = 'pending', balance_transaction = NULL, acquirer_reference = NULL WHERE status = 'succeeded'", "", effects},
 	{"a customer is lost", "DELETE FROM cards; DELETE FROM customers", "", effects},
@@ -499,13 +500,27 @@ var damages = []damage{
 	{"the chain forgets that a refund came back", "DELETE FROM ledger_refund_chain WHERE comes_back", "", chained},
 	{"a settlement is over another amount", "UPDATE settlements SET amount = amount + 1", "", settled},
 	{"a charge does not know that it has settled", "UPDATE charges SET settling = true WHERE id IN (SELECT charge_id FROM settlements WHERE movement = 'sale')", "", settled},
+	{"a charge that was paid is forgotten before it shows so", "DELETE FROM charges_to_show", "", settled},
+	{"a charge is to be shown and hides nothing", "UPDATE charges SET settling = false WHERE settling", "", settled},
+	{"a posting of a batch mixes two requests", "UPDATE settlements SET request_id = request_id || 'x' WHERE movement = 'refund'", "", settled},
+	{"a batch is posted without its movements", "DELETE FROM charges_to_show; DELETE FROM settlements", "", settled},
+	{"a settled movement is lost with its money", "DELETE FROM settlements; DELETE FROM ledger_legs WHERE posting_id IN (SELECT id FROM ledger_postings WHERE kind = 'settlement'); DELETE FROM ledger_postings WHERE kind = 'settlement'", "", settledAll},
+	{"a settlement is of a movement that no part lists", "UPDATE settlements SET acquirer_reference = acquirer_reference || 'x' WHERE movement = 'refund'", "", settledAll},
+	{"a settlement is of another charge than was said", "UPDATE settlements s SET charge_id = (SELECT c.id FROM charges c WHERE c.captured AND c.id <> s.charge_id LIMIT 1) WHERE movement = 'refund'", "", settledAll},
+	{"a part says it was larger", "UPDATE settlement_parts SET movements = movements + 1, paid = paid + 1", "", settledAll},
+	{"a part is lost", "DELETE FROM settlement_parts WHERE currency = 'eur'", "", settledAll},
+	{"a part of a batch never came", "UPDATE inbox SET body = replace(convert_from(body, 'UTF8'), '\"parts\":1', '\"parts\":2')::bytea WHERE kind = 'batch.settled'; UPDATE settlement_parts SET parts = 2, created_at = created_at - interval '1 hour'", "", settledAll},
+	{"a movement waits for hours", "INSERT INTO movements_waiting (account_id, acquirer_reference, movement, livemode, authorization_id, batch, part, amount, currency, settled_at, received_at, due_at) SELECT account_id, acquirer_reference, movement, livemode, acquirer_reference, batch, part, amount, currency, settled_at, settled_at - interval '1 hour', settled_at FROM settlements WHERE movement = 'sale'", "", settledAll},
+	{"a movement is set aside", "INSERT INTO movements_set_aside (account_id, acquirer_reference, movement, livemode, request_id, authorization_id, batch, part, amount, currency, reason, created_at) SELECT account_id, acquirer_reference, movement, livemode, request_id, acquirer_reference, batch, part, amount, currency, 'a reason', settled_at FROM settlements WHERE movement = 'sale'", "", settledAll},
+	{"charges are lost, and messages about them wait", "INSERT INTO inbox (source, event_id, kind, digest, body, state, reason, due_at) SELECT 'acquirer', 'late ' || c.id, 'refund.failed', sha256(said.body), said.body, 'waiting', 'no refund', now() FROM charges c, LATERAL (SELECT convert_to(json_build_object('authorization', c.acquirer_reference)::text, 'UTF8') AS body) said WHERE c.acquirer_reference IS NOT NULL; DELETE FROM settlements; DELETE FROM refunds; DELETE FROM disputes; DELETE FROM charges", "", acquirers},
+	{"charges are lost, and their settlements wait", "INSERT INTO inbox (source, event_id, kind, digest, body, state, reason, due_at) SELECT 'acquirer', 'late ' || c.id, 'batch.settled', sha256(said.body), said.body, 'waiting', 'no account', now() FROM charges c, LATERAL (SELECT convert_to(json_build_object('authorization', c.acquirer_reference)::text, 'UTF8') AS body) said WHERE c.acquirer_reference IS NOT NULL; INSERT INTO movements_waiting (account_id, acquirer_reference, movement, livemode, authorization_id, batch, part, amount, currency, settled_at, received_at, due_at) SELECT s.account_id, s.acquirer_reference, s.movement, s.livemode, c.acquirer_reference, s.batch, s.part, s.amount, s.currency, s.settled_at, s.settled_at, s.settled_at FROM settlements s JOIN charges c ON c.account_id = s.account_id AND c.id = s.charge_id; DELETE FROM settlements; DELETE FROM refunds; DELETE FROM disputes; DELETE FROM charges", "", acquirers},
 	{"a settlement nobody announced", "UPDATE ledger_postings SET source = source || 'x' WHERE kind = 'settlement'", "", sources},
 	{"the events of disputes are lost", "DELETE FROM events WHERE type = 'charge.dispute.funds_reinstated'", "", events},
 	{"a message is forgotten", "DELETE FROM inbox WHERE kind = 'dispute.opened'", "", messages},
 	{"a message says another thing than it said", "UPDATE inbox SET body = replace(convert_from(body, 'UTF8'), '2000', '2001')::bytea WHERE kind = 'dispute.opened'", "", messages},
 	{"a message was applied by somebody else's request", "UPDATE inbox SET request_id = (SELECT id FROM requests WHERE flow = 'charge.create' LIMIT 1) WHERE kind = 'refund.failed'", "", messages},
 	{"a message contradicts another", "INSERT INTO inbox_contradictions (source, event_id, digest, body) SELECT source, event_id, sha256('x'), 'x' FROM inbox LIMIT 1", "", messages},
-	{"a message is set aside", "UPDATE inbox SET state = 'set_aside', reason = 'a reason', due_at = NULL, account_id = NULL, request_id = NULL, applied_at = NULL WHERE kind = 'movement.settled'", "", messages},
+	{"a message is set aside", "UPDATE inbox SET state = 'set_aside', reason = 'a reason', due_at = NULL, account_id = NULL, request_id = NULL, applied_at = NULL WHERE kind = 'batch.settled'", "", messages},
 	{"a cardholder took more back than we know", "", "UPDATE acquirer.movements SET amount = amount + 1 WHERE kind = 'chargeback'", acquirers},
 	{"the acquirer has never heard that a refund failed", "", "DELETE FROM acquirer.movements WHERE kind = 'refund_failed'", acquirers},
 	{"we forgot the keys we asked under", "DELETE FROM calls", "", acquirers},

@@ -29,6 +29,8 @@ const (
 	schemaTest = "./test/schema"
 	crashTest  = "./test/crash"
 	sdkTest    = "./test/sdk"
+
+	paymentsTest = "./internal/payments"
 )
 
 // noFence takes the epoch and the point out of both fences.
@@ -272,9 +274,29 @@ func (in CreateChargeParams) captures()`}},
 			{"internal/inbox/inbox.go", "\tcase known.State == Applied:\n\t\treturn nil\n\t}\n\treturn b.try(ctx, m)", "\t}\n\treturn b.try(ctx, m)"},
 			{"internal/inbox/inbox.go", "applied_at = excluded.applied_at\n\tWHERE inbox.state <> 'applied' AND", "applied_at = excluded.applied_at\n\tWHERE"},
 			{"migrations/000011_disputes.up.sql", "WHEN (OLD.state = 'applied' OR (NEW.source", "WHEN ((NEW.source"},
-			{"migrations/000011_disputes.up.sql", "a_movement_is_settled_once UNIQUE (", "a_movement_is_settled_once UNIQUE (id, "},
+			{"migrations/000011_disputes.up.sql", "a_movement_is_settled_once PRIMARY KEY (", "a_movement_is_settled_once PRIMARY KEY (request_id, "},
 		},
-		pkg: crashTest, test: "TestEveryBoundaryOfADelivery/movement.settled",
+		pkg: crashTest, test: "TestEveryBoundaryOfADelivery/batch.settled",
+	},
+	{
+		name:  "a settled movement whose charge is not here yet is forgotten",
+		edits: []edit{{"internal/payments/settlement.go", "FROM judged WHERE wrong IS NULL AND charge_id IS NULL ORDER BY", "FROM judged WHERE wrong IS NULL AND charge_id = '' ORDER BY"}},
+		pkg:   paymentsTest, test: "TestSettlementBatches/movements whose charges are not here wait, and are booked when they are",
+	},
+	{
+		name:  "a movement that was settled with another amount is taken for the same",
+		edits: []edit{{"internal/payments/settlement.go", "(s.amount, s.currency, s.livemode, c.acquirer_reference) IS DISTINCT FROM (t.amount,", "(t.amount, s.currency, s.livemode, c.acquirer_reference) IS DISTINCT FROM (t.amount,"}},
+		pkg:   paymentsTest, test: "TestSettlementBatches/a movement that contradicts is set aside, and the rest of its part is booked",
+	},
+	{
+		name:  "a batch is posted as its net sum",
+		edits: []edit{{"internal/payments/settlement.go", "ledger.Settle(posting, made.ID, of.Currency, paid, taken, tx.Now())", "ledger.Settle(posting, made.ID, of.Currency, max(paid-taken, 0), max(taken-paid, 0), tx.Now())"}},
+		pkg:   paymentsTest, test: "TestSettlementBatches/a batch whose refunds equal its sales has a leg for each",
+	},
+	{
+		name:  "verify excuses a lost charge while a message about it waits",
+		edits: []edit{{"internal/verify/acquirer.go", "there && ours[reference] {", "there {"}},
+		pkg:   "./internal/verify", test: "TestEveryDamageIsSeen/charges are lost, and messages about them wait",
 	},
 	{
 		name: "the signature of a notification is not looked at",

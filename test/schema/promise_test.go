@@ -37,7 +37,7 @@ type promise struct {
 
 func allPromises() []promise {
 	return slices.Concat(accountPromises, requestPromises, callPromises, ledgerPromises, refundChainPromises, periodPromises, payoutPromises, payoutRowPromises,
-		customerPromises, chargePromises, refundPromises, intentPromises, disputePromises, inboxPromises, webhookPromises, checkoutPromises, auditPromises, frozenPromises())
+		customerPromises, chargePromises, refundPromises, intentPromises, disputePromises, settlementPromises, inboxPromises, webhookPromises, checkoutPromises, auditPromises, frozenPromises())
 }
 
 func TestEveryPromiseIsKept(t *testing.T) {

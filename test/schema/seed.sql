@@ -113,6 +113,13 @@ INSERT INTO disputes (account_id, id, livemode, request_id, charge_id, acquirer_
     status, respond_by, withdrawal, created_at) VALUES
     ('acct_1', 'du_1', false, 'req_dispute', 'ch_intent', 'dsp_1', 500, 'usd', 'chargeback', 'fraudulent', '10.4', '{}', 'needs_response', now(), 'txn_dispute', now()),
     ('acct_1', 'du_asks', false, 'req_inquiry', 'ch_intent', 'dsp_2', 500, 'usd', 'inquiry', 'fraudulent', '10.4', '{}', 'warning_needs_response', now(), NULL, now());
-INSERT INTO settlements (account_id, id, livemode, request_id, charge_id, batch, acquirer_reference, movement, amount, currency, settled_at, created_at)
-VALUES ('acct_1', 'stl_1', false, 'req_settled', 'ch_intent', 'batch_1', 'auth_1', 'sale', 1000, 'usd', now(), now());
+INSERT INTO settlement_parts (account_id, id, livemode, request_id, batch, part, parts, currency, movements, paid, taken, settled_at, created_at)
+VALUES ('acct_1', 'stl_1', false, 'req_settled', 'batch_1', 1, 1, 'usd', 2, 1500, 0, now(), now());
+INSERT INTO settlements (account_id, acquirer_reference, movement, livemode, request_id, charge_id, batch, part, amount, currency, posting_id, settled_at, created_at)
+VALUES ('acct_1', 'auth_1', 'sale', false, 'req_settled', 'ch_intent', 'batch_1', 1, 1000, 'usd', 'txn_settled', now(), now());
+INSERT INTO movements_waiting (account_id, acquirer_reference, movement, livemode, authorization_id, batch, part, amount, currency, settled_at, received_at, due_at)
+VALUES ('acct_1', 'auth_unknown', 'sale', false, 'auth_unknown', 'batch_1', 1, 500, 'usd', now(), now(), now());
+INSERT INTO movements_set_aside (account_id, acquirer_reference, movement, livemode, request_id, authorization_id, batch, part, amount, currency, reason, created_at)
+VALUES ('acct_1', 'auth_1', 'sale', false, 'req_again', 'auth_1', 'batch_2', 1, 999, 'usd', 'it was settled before', now());
+INSERT INTO charges_to_show (account_id, charge_id, livemode, created_at) VALUES ('acct_1', 'ch_intent', false, now());
 INSERT INTO audit_detachments (month, block, rows) VALUES ('2019-12-01', 1, 5);

@@ -69,12 +69,22 @@ func (a *announcer) run(ctx context.Context) {
 		if to.url == "" {
 			continue // what is owed is paid when there is somebody to tell of it
 		}
-		if a.settle > 0 && time.Since(settled) >= a.settle {
+		if a.settle > 0 && a.settlementIsDue(ctx, settled) {
 			settled = time.Now()
-			a.complain(ctx, "settle", settleMovements(ctx, a.pool))
+			a.complain(ctx, "settle", settleDue(ctx, a.pool))
 		}
 		a.complain(ctx, "announce", a.announce(ctx, *to))
 	}
+}
+
+// settlementIsDue says whether the interval has passed, or a part is full before that.
+func (a *announcer) settlementIsDue(ctx context.Context, settled time.Time) bool {
+	if time.Since(settled) >= a.settle {
+		return true
+	}
+	full, err := partIsFull(ctx, a.pool)
+	a.complain(ctx, "look for a full part", err)
+	return full
 }
 
 func (a *announcer) complain(ctx context.Context, what string, err error) {

@@ -3,6 +3,7 @@ package simulator
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -23,7 +24,7 @@ const selectOperations = `
 
 // Locked in one order, so that two processes do not wait for each other in a circle.
 const selectAuthorizations = `
-	SELECT id, card, currency, held, captured, refunded, released
+	SELECT id, merchant, livemode, card, currency, held, captured, refunded, released
 	FROM acquirer.authorizations
 	WHERE id = ANY(@ids)
 	ORDER BY id
@@ -98,7 +99,7 @@ func (b *book) loadAuthorizations(ctx context.Context, tx pgx.Tx, ids []string) 
 	defer rows.Close()
 	for rows.Next() {
 		auth := &authorization{}
-		err := rows.Scan(&auth.id, &auth.card, &auth.currency, &auth.held, &auth.captured, &auth.refunded, &auth.released)
+		err := rows.Scan(&auth.id, &auth.merchant, &auth.livemode, &auth.card, &auth.currency, &auth.held, &auth.captured, &auth.refunded, &auth.released)
 		if err != nil {
 			return err
 		}
@@ -189,11 +190,11 @@ func (op *operation) marshal() (asked, answer string, err error) {
 }
 
 const insertAuthorizations = `
-	INSERT INTO acquirer.authorizations (id, card, currency, held, captured, refunded, released, at)
-	SELECT id, card, currency, held, captured, refunded, released, @at
-	FROM unnest(@ids::text[], @cards::text[], @currencies::text[], @held::bigint[], @captured::bigint[],
-	            @refunded::bigint[], @released::boolean[])
-	     AS new (id, card, currency, held, captured, refunded, released)`
+	INSERT INTO acquirer.authorizations (id, merchant, livemode, card, currency, held, captured, refunded, released, at)
+	SELECT id, merchant, livemode, card, currency, held, captured, refunded, released, @at
+	FROM unnest(@ids::text[], @merchants::text[], @livemodes::boolean[], @cards::text[], @currencies::text[], @held::bigint[],
+	            @captured::bigint[], @refunded::bigint[], @released::boolean[])
+	     AS new (id, merchant, livemode, card, currency, held, captured, refunded, released)`
 
 const updateAuthorizations = `
 	UPDATE acquirer.authorizations a
@@ -204,13 +205,15 @@ const updateAuthorizations = `
 
 // authorizationColumns are rows turned into arrays for unnest.
 type authorizationColumns struct {
-	ids, cards, currencies   []string
-	held, captured, refunded []int64
-	released                 []bool
+	ids, merchants, cards, currencies []string
+	held, captured, refunded          []int64
+	livemodes, released               []bool
 }
 
 func (c *authorizationColumns) add(auth *authorization) {
 	c.ids = append(c.ids, auth.id)
+	c.merchants = append(c.merchants, auth.merchant)
+	c.livemodes = append(c.livemodes, auth.livemode)
 	c.cards = append(c.cards, auth.card)
 	c.currencies = append(c.currencies, auth.currency)
 	c.held = append(c.held, auth.held)
@@ -231,7 +234,7 @@ func (b *book) queueAuthorizations(changes *pgx.Batch) {
 	}
 	if len(fresh.ids) > 0 {
 		changes.Queue(insertAuthorizations, pgx.StrictNamedArgs{
-			"ids": fresh.ids, "cards": fresh.cards, "currencies": fresh.currencies, "held": fresh.held,
+			"ids": fresh.ids, "merchants": fresh.merchants, "livemodes": fresh.livemodes, "cards": fresh.cards, "currencies": fresh.currencies, "held": fresh.held,
 			"captured": fresh.captured, "refunded": fresh.refunded, "released": fresh.released, "at": b.at,
 		})
 	}
@@ -242,12 +245,23 @@ func (b *book) queueAuthorizations(changes *pgx.Batch) {
 	}
 }
 
+// A movement that is paid for waits in unsettled for the next batch of its merchant.
 const insertMovements = `
-	INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result, at)
-	SELECT key, reference, nullif(authorization_id, ''), verb, card, kind, amount, currency, result, @at
-	FROM unnest(@keys::text[], @references::text[], @authorizations::text[], @verbs::text[], @cards::text[],
-	            @kinds::text[], @amounts::bigint[], @currencies::text[], @results::text[])
-	     AS new (key, reference, authorization_id, verb, card, kind, amount, currency, result)`
+	WITH moved AS (
+		INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result, at)
+		SELECT key, reference, nullif(authorization_id, ''), verb, card, kind, amount, currency, result, @at
+		FROM unnest(@keys::text[], @references::text[], @authorizations::text[], @verbs::text[], @cards::text[],
+		            @kinds::text[], @amounts::bigint[], @currencies::text[], @results::text[])
+		     AS new (key, reference, authorization_id, verb, card, kind, amount, currency, result)
+		RETURNING number, authorization_id, kind, currency
+	)
+	INSERT INTO acquirer.unsettled (movement, merchant, livemode, currency)
+	SELECT m.number, a.merchant, a.livemode, m.currency
+	FROM moved m JOIN acquirer.authorizations a ON a.id = m.authorization_id
+	WHERE m.kind = ANY (@settled::text[]) AND a.merchant <> ''`
+
+// settledKinds are the movements that owe money to one side or the other.
+var settledKinds = slices.Concat(acquirer.PaidKinds, acquirer.TakenKinds)
 
 func (b *book) queueMovements(changes *pgx.Batch) {
 	if len(b.movements) == 0 {
@@ -269,6 +283,7 @@ func (b *book) queueMovements(changes *pgx.Batch) {
 	changes.Queue(insertMovements, pgx.StrictNamedArgs{
 		"keys": keys, "references": references, "authorizations": authorizations, "verbs": verbs, "cards": cards,
 		"kinds": kinds, "amounts": amounts, "currencies": currencies, "results": results, "at": b.at,
+		"settled": settledKinds,
 	})
 }
 

@@ -21,12 +21,19 @@ const insertNotice = `
 
 func queueNotices(changes *pgx.Batch, at time.Time, notices []acquirer.Notification) error {
 	for _, n := range notices {
-		body, err := json.Marshal(n)
-		if err != nil {
+		if err := queueNotice(changes, at, n.ID, n.Kind, &n.Authorization, n); err != nil {
 			return err
 		}
-		changes.Queue(insertNotice, pgx.StrictNamedArgs{"id": n.ID, "kind": n.Kind, "authorization": n.Authorization, "body": body, "at": at})
 	}
+	return nil
+}
+
+func queueNotice(changes *pgx.Batch, at time.Time, id, kind string, authorization *string, notice any) error {
+	body, err := json.Marshal(notice)
+	if err != nil {
+		return err
+	}
+	changes.Queue(insertNotice, pgx.StrictNamedArgs{"id": id, "kind": kind, "authorization": authorization, "body": body, "at": at})
 	return nil
 }
 
@@ -70,7 +77,7 @@ const countUnacknowledged = `SELECT count(*) FROM acquirer.outbox WHERE acknowle
 
 const selectUntold = `
 	SELECT DISTINCT authorization_id FROM acquirer.outbox
-	WHERE acknowledged_at IS NULL AND kind <> 'movement.settled'`
+	WHERE acknowledged_at IS NULL AND kind <> 'batch.settled'`
 
 // Untold lists the authorizations of which the acquirer knows something that it
 // has not got across yet.
