@@ -201,8 +201,8 @@ COMMENT ON TABLE charges_to_show IS 'Charges whose payment is booked and that st
 
 CREATE FUNCTION waiting_movement_leaves() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM settlements s WHERE s.account_id = OLD.account_id AND s.acquirer_reference = OLD.acquirer_reference AND s.movement = OLD.movement)
-       AND NOT EXISTS (SELECT FROM movements_set_aside a WHERE a.account_id = OLD.account_id AND a.acquirer_reference = OLD.acquirer_reference
+    IF NOT EXISTS (SELECT FROM public.settlements s WHERE s.account_id = OLD.account_id AND s.acquirer_reference = OLD.acquirer_reference AND s.movement = OLD.movement)
+       AND NOT EXISTS (SELECT FROM public.movements_set_aside a WHERE a.account_id = OLD.account_id AND a.acquirer_reference = OLD.acquirer_reference
                          AND a.movement = OLD.movement AND a.batch = OLD.batch AND a.part = OLD.part) THEN
         RAISE EXCEPTION 'the % of % is neither settled nor set aside', OLD.movement, OLD.acquirer_reference USING ERRCODE = 'insufficient_privilege';
     END IF;

@@ -149,17 +149,13 @@ const insertPosting = `
 	), book AS (
 		SELECT id FROM known UNION ALL SELECT id FROM opened
 	), posting AS (
-		INSERT INTO ledger_postings (book_id, id, source, kind, legs, available_on, created_at, request_id, description)
-		SELECT book.id, @id, @source, @kind, cardinality(@amounts::bigint[]), greatest(@available_on::timestamptz, @now::timestamptz), @now, @request_id, @description FROM book
-		RETURNING book_id, legs
-	), booked AS (
-		INSERT INTO ledger_legs (book_id, posting_id, leg, legs, purpose, debit, credit, amount)
-		SELECT posting.book_id, @id, l.leg, posting.legs, l.purpose, l.debit, l.credit, l.amount
-		FROM posting, unnest(@purposes::ledger_purpose[], @debits::ledger_account[], @credits::ledger_account[], @amounts::bigint[])
-			WITH ORDINALITY AS l (purpose, debit, credit, amount, leg)
+		INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on, created_at, request_id, description)
+		SELECT book.id, @id, @source, @kind, @purposes::ledger_purpose[], @debits::ledger_account[], @credits::ledger_account[], @amounts::bigint[],
+		       greatest(@available_on::timestamptz, @now::timestamptz), @now, @request_id, @description
+		FROM book
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN cardinality(@amounts::bigint[]) THEN 1 ELSE exactly(cardinality(@amounts::bigint[]), count(*), 'posting') END FROM booked`
+	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'posting') END FROM posting`
 
 // Post queues a posting. It commits, or not, with everything else in tx.
 func Post(tx *phase.Tx, p Posting) {

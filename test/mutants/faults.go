@@ -279,6 +279,21 @@ func (in CreateChargeParams) captures()`}},
 		pkg: crashTest, test: "TestEveryBoundaryOfADelivery/batch.settled",
 	},
 	{
+		name:  "a leg of a posting may lack a part",
+		edits: []edit{{"migrations/000003_ledger.up.sql", "CONSTRAINT no_part_of_a_leg_is_missing CHECK (array_position(purposes, NULL) IS NULL AND", "CONSTRAINT no_part_of_a_leg_is_missing CHECK ("}},
+		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a leg whose purpose is null",
+	},
+	{
+		name:  "a posting is not held to a book that is there",
+		edits: []edit{{"migrations/000003_ledger.up.sql", "IF NOT EXISTS (SELECT FROM public.ledger_books b WHERE b.id = NEW.book_id) THEN", "IF false THEN"}},
+		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a posting in a book that does not exist",
+	},
+	{
+		name:  "the trial balance counts one leg of a posting",
+		edits: []edit{{"migrations/000022_periods.up.sql", "CROSS JOIN LATERAL unnest(p.debits, p.credits, p.amounts) AS l (debit, credit, amount)\n             CROSS JOIN LATERAL (VALUES (l.debit, l.amount, 0, 1, 0), (l.credit, 0, l.amount, 0, 1)) side", "CROSS JOIN LATERAL unnest(p.debits[1:1], p.credits[1:1], p.amounts[1:1]) AS l (debit, credit, amount)\n             CROSS JOIN LATERAL (VALUES (l.debit, l.amount, 0, 1, 0), (l.credit, 0, l.amount, 0, 1)) side"}},
+		pkg:   schemaTest, test: "TestClosedPeriodsChangeNoBalance",
+	},
+	{
 		name:  "a settled movement whose charge is not here yet is forgotten",
 		edits: []edit{{"internal/payments/settlement.go", "FROM judged WHERE wrong IS NULL AND charge_id IS NULL ORDER BY", "FROM judged WHERE wrong IS NULL AND charge_id = '' ORDER BY"}},
 		pkg:   paymentsTest, test: "TestSettlementBatches/movements whose charges are not here wait, and are booked when they are",
