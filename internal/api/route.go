@@ -76,7 +76,7 @@ func mutation[P, S any](method, path string, flow *phase.Flow[P, S], kind string
 // decode reads a route's parameters: from the form by name, from the path by the
 // "path" tag. A field tagged path:"id" is the last one in the path.
 func decode(r *request, in any, kind string) error {
-	if err := form.Decode(r.values, in); err != nil {
+	if err := form.Decode(r.version.Request(r.route.operation, r.values), in); err != nil {
 		return err
 	}
 	v := reflect.ValueOf(in).Elem()
@@ -86,7 +86,7 @@ func decode(r *request, in any, kind string) error {
 		}
 	}
 	if expand := v.FieldByName("Expand"); expand.IsValid() {
-		shown, err := payments.CheckExpand(kind, expand.Interface().(form.Expand))
+		shown, err := payments.CheckExpand(r.version, kind, expand.Interface().(form.Expand))
 		if err != nil {
 			return err
 		}

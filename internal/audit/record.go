@@ -12,11 +12,10 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const insertEvent = `
@@ -31,7 +30,7 @@ const insertEvent = `
 func Record(tx *phase.Tx, operation string, params json.RawMessage, answer *idempotency.Answer) {
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails
-	tx.Write(insertEvent, pgx.StrictNamedArgs{
+	tx.Write(insertEvent, postgres.Args{
 		"at": tx.Now(), "id": id.New("aud", tx.Now()), "account_id": tx.AccountID, "livemode": tx.Livemode,
 		"request_id": tx.RequestID, "idempotency_key": orNull(tx.Key), "actor": tx.Actor, "address": orNull(tx.Address),
 		"operation": operation, "object_id": orNull(answer.ObjectID), "status": answer.Status, "error_code": orNull(errorCode(answer)),
@@ -48,7 +47,7 @@ func RaiseAlarm(tx *phase.Tx, operation, objectID string, details any) {
 	}
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails
-	tx.Write(insertEvent, pgx.StrictNamedArgs{
+	tx.Write(insertEvent, postgres.Args{
 		"at": tx.Now(), "id": id.New("aud", tx.Now()), "account_id": tx.AccountID, "livemode": tx.Livemode,
 		"request_id": tx.RequestID, "idempotency_key": nil, "actor": ActorInbox, "address": nil,
 		"operation": operation, "object_id": orNull(objectID), "status": http.StatusOK, "error_code": nil,

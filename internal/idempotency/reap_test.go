@@ -1,6 +1,7 @@
 package idempotency_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -34,7 +35,12 @@ func claim(t *testing.T, pool *pgxpool.Pool, key string, age time.Duration, answ
 
 func shop(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	pool := pgtest.New(t).Pool
+	return shopOn(t, pgtest.New(t))
+}
+
+func shopOn(t *testing.T, db *pgtest.DB) *pgxpool.Pool {
+	t.Helper()
+	pool := db.Pool
 	_, err := pool.Exec(t.Context(), `
 		INSERT INTO accounts (id, name) VALUES ('acct_test', 'Test');
 		INSERT INTO flows VALUES ('order.buy', 1, 'digest');
@@ -151,4 +157,25 @@ func TestFinishedAnswer(t *testing.T) {
 			t.Error("the database accepted a 500 as an outcome")
 		}
 	})
+}
+
+// TestReapLooksAtWhatIsDue holds the reaper to its index: it looks once a minute, and
+// few of all finished requests are due.
+func TestReapLooksAtWhatIsDue(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	_, err := shopOn(t, db).Exec(t.Context(), `
+		INSERT INTO requests (account_id, id, livemode, key, keyless, method, path, fingerprint, fingerprint_version, params, context,
+		                      flow, version, point, ord, state, status, headers, body, created_at, finished_at, expires_at)
+		SELECT 'acct_test', 'req_' || n, false, 'key_' || n, false, 'POST', '/v1/orders', '1', 1, '{}', '{}',
+		       'order.buy', 1, 'recorded', 1, 'finished', 200, '{}', '{}', now(), now(), now() + n * interval '1 minute'
+		FROM generate_series(1, 20000) n;
+		ANALYZE requests`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := db.Plan(t, idempotency.ArchiveExpired, pgx.StrictNamedArgs{"limit": 500})
+	if !strings.Contains(plan, "Index Cond: (expires_at < statement_timestamp())") {
+		t.Errorf("the index is not searched for what is due:\n%s", plan)
+	}
 }

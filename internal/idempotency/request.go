@@ -18,6 +18,8 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 )
 
 // The five states of a request. CHECK constraints tie each to its columns.
@@ -57,9 +59,9 @@ type Key struct {
 // Context is what the original caller brought along. The completer and a retry
 // act in it, whoever they are.
 type Context struct {
-	APIVersion string `json:"api_version"`
-	Actor      string `json:"actor"`             // id of the API key
-	Address    string `json:"address,omitempty"` // of the client
+	APIVersion apiversion.Version `json:"api_version"`
+	Actor      string             `json:"actor"`             // id of the API key
+	Address    string             `json:"address,omitempty"` // of the client
 	// Publishable says that a browser asked: it sees less.
 	Publishable bool `json:"publishable,omitempty"`
 	// BaseURL is where the installation's own pages are: "https://pay.example.com".
@@ -76,6 +78,8 @@ type Merchant struct {
 	DefaultCurrency     string `json:"default_currency"`
 	StatementDescriptor string `json:"statement_descriptor"`
 	PayoutDelayDays     int    `json:"payout_delay_days"` // until a charge's money is available
+	// DefaultVersion is the API version of what is asked or told without naming one.
+	DefaultVersion apiversion.Version `json:"default_version,omitempty"`
 	// Ahead is how far a test clock has moved the account's test mode ahead of our time.
 	Ahead time.Duration `json:"ahead,omitempty"`
 }

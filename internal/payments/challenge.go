@@ -185,7 +185,7 @@ func (c *Challenge) Decide(ctx context.Context, e *phase.Engine, name, requestID
 	call := phase.Call{
 		Caller: phase.Caller{
 			AccountID: c.AccountID, Livemode: c.Livemode, RequestID: requestID, Key: name,
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: "cardholder", BaseURL: baseURL, News: news, Merchant: c.Merchant},
+			Context: idempotency.Context{APIVersion: c.DefaultVersion.OrCurrent(), Actor: "cardholder", BaseURL: baseURL, News: news, Merchant: c.Merchant},
 		},
 		Method: http.MethodPost, Path: ChallengePath, Fingerprint: []byte(name),
 	}

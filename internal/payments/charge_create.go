@@ -101,16 +101,16 @@ func checkCharge(ctx context.Context, db phase.Reader, caller phase.Caller, in *
 // findCustomersCard finds the card of the customer that is to be charged: the
 // one named, or the default.
 func (in *CreateChargeParams) findCustomersCard(ctx context.Context, db phase.Reader, v Viewer) error {
-	customer, err := byID[Customer](ctx, db, customerByID, v, in.Customer)
+	payer, err := byID[Customer](ctx, db, customerByID, v, in.Customer)
 	if err != nil {
 		return err
 	}
-	if customer == nil || customer.DeletedAt != nil {
+	if payer == nil || payer.DeletedAt != nil {
 		return apierror.NoSuch("customer", "customer", in.Customer)
 	}
 	source := in.Source
-	if source == "" && customer.DefaultSource != nil {
-		source = *customer.DefaultSource
+	if source == "" && payer.DefaultSource != nil {
+		source = *payer.DefaultSource
 	}
 	if source == "" {
 		e := &apierror.Error{Status: http.StatusPaymentRequired, Type: apierror.TypeCard, Message: "Cannot charge a customer that has no active card", Param: "card"}
@@ -120,10 +120,10 @@ func (in *CreateChargeParams) findCustomersCard(ctx context.Context, db phase.Re
 	if err != nil {
 		return err
 	}
-	if card == nil || card.CustomerID != customer.ID {
-		return apierror.Invalid("source", "Customer %s does not have a linked source with ID %s.", customer.ID, form.Quote(source)).WithCode("missing")
+	if card == nil || card.CustomerID != payer.ID {
+		return apierror.Invalid("source", "Customer %s does not have a linked source with ID %s.", payer.ID, form.Quote(source)).WithCode("missing")
 	}
-	in.Found, in.KeptWith = PaymentSource{Card: card.Card, CardID: card.ID}, &customer.ID
+	in.Found, in.KeptWith = PaymentSource{Card: card.Card, CardID: card.ID}, &payer.ID
 	return nil
 }
 

@@ -63,8 +63,8 @@ const lapsedCharges = `WITH ` + withClocks + `
 	FROM charges c
 	JOIN accounts a ON a.id = c.account_id
 	LEFT JOIN clocks k ON k.account_id = c.account_id AND NOT c.livemode
-	WHERE c.capture_before < clock_timestamp() + (SELECT coalesce(max(ahead), interval '0') FROM clocks)
-	  AND c.capture_before < clock_timestamp() + coalesce(k.ahead, interval '0') AND NOT c.captured AND c.amount_refunded = 0 AND c.busy_with IS NULL
+	WHERE c.capture_before < statement_timestamp() + (SELECT coalesce(max(ahead), interval '0') FROM clocks)
+	  AND c.capture_before < statement_timestamp() + coalesce(k.ahead, interval '0') AND NOT c.captured AND c.amount_refunded = 0 AND c.busy_with IS NULL
 	  AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = c.account_id AND r.charge_id = c.id)
 	ORDER BY c.capture_before LIMIT @limit`
 
@@ -107,7 +107,7 @@ func (w whose) expire(ctx context.Context, e *phase.Engine) error {
 func (w whose) expiry() phase.Call {
 	return phase.Call{
 		Caller: phase.Caller{AccountID: w.AccountID, Livemode: w.Livemode, RequestID: id.New("req", time.Now()),
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: workerActor, Merchant: w.Merchant}},
+			Context: idempotency.Context{APIVersion: w.DefaultVersion.OrCurrent(), Actor: workerActor, Merchant: w.Merchant}},
 		Method: "POST", Path: "/worker/charges/" + w.Charge + "/expire", Fingerprint: []byte(w.Charge),
 	}
 }

@@ -220,6 +220,15 @@ func createSession(ctx context.Context, tx *phase.Tx, in CreateCheckoutSessionPa
 	if err != nil {
 		return phase.Outcome{}, err
 	}
+	if session.Options.IntentFromStart {
+		intent, err := session.intent(ctx, tx)
+		if err != nil {
+			return phase.Outcome{}, err
+		}
+		session.PaymentIntentID = &intent.ID
+		intent.insert(tx)
+		products = append(products, intent.wire())
+	}
 	session.insert(tx)
 	for i := range items {
 		items[i].insert(tx)
@@ -246,6 +255,7 @@ func (in *CreateCheckoutSessionParams) session(tx *phase.Tx) (*CheckoutSession, 
 			AllowPromotionCodes: in.AllowPromotionCodes, BillingAddressCollection: in.BillingAddressCollection,
 			CollectPhoneNumber: in.PhoneNumberCollection != nil && in.PhoneNumberCollection.Enabled, Locale: in.Locale, SubmitType: in.SubmitType,
 			RequestThreeDSecure: "automatic", PaymentIntent: in.PaymentIntentData, SetupIntent: in.SetupIntentData,
+			IntentFromStart: in.Mode == modePayment && tx.APIVersion.SessionsMakeIntents(),
 		},
 	}
 	s.URL = tx.BaseURL + CheckoutPath + s.ID + pageFragment

@@ -126,7 +126,7 @@ func (s dueSession) call() phase.Call {
 	return phase.Call{
 		Caller: phase.Caller{
 			AccountID: s.AccountID, Livemode: s.Livemode, RequestID: id.New("req", time.Now()),
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: "clock", Merchant: s.Merchant},
+			Context: idempotency.Context{APIVersion: s.DefaultVersion.OrCurrent(), Actor: "clock", Merchant: s.Merchant},
 		},
 		Method: http.MethodPost, Path: "/v1/checkout/sessions/" + s.ID + "/expire", Fingerprint: []byte(s.ID),
 	}

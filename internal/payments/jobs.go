@@ -34,7 +34,7 @@ type task struct {
 	idempotency.Merchant
 }
 
-const merchantColumns = `a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days`
+const merchantColumns = `a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days, a.api_version AS default_version`
 
 // ask makes the request. That somebody else is at it, or has done it, is no error.
 func ask[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, S], t task, key string, in P) error {
@@ -42,7 +42,7 @@ func ask[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, S],
 	err := serveJob(ctx, e, flow, phase.Call{
 		Caller: phase.Caller{
 			AccountID: t.AccountID, Livemode: t.Livemode, RequestID: id.New("req", time.Now()), Key: key,
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: workerActor, Merchant: t.Merchant},
+			Context: idempotency.Context{APIVersion: t.DefaultVersion.OrCurrent(), Actor: workerActor, Merchant: t.Merchant},
 		},
 		Method: "JOB", Path: flow.Name(), Fingerprint: name[:],
 	}, in)
@@ -130,7 +130,7 @@ const dailyPayoutsDue = `
 		WHERE a.payout_schedule = 'daily'
 		  AND NOT EXISTS (SELECT FROM payouts p WHERE p.account_id = b.account_id AND p.livemode = b.livemode AND p.currency = b.currency AND p.automatic_on = t.day)
 	)
-	SELECT account_id, livemode, country, default_currency, statement_descriptor, payout_delay_days, ahead, currency, day
+	SELECT account_id, livemode, country, default_currency, statement_descriptor, payout_delay_days, default_version, ahead, currency, day
 	FROM unpaid
 	WHERE ledger_available(book) > 0
 	LIMIT @limit`

@@ -111,7 +111,7 @@ func ApplyNotification(e *phase.Engine) inbox.Apply {
 func (w whose) call(m inbox.Message) phase.Call {
 	return phase.Call{
 		Caller: phase.Caller{AccountID: w.AccountID, Livemode: w.Livemode, RequestID: id.New("req", time.Now()),
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: ActorAcquirer, Merchant: w.Merchant}},
+			Context: idempotency.Context{APIVersion: w.DefaultVersion.OrCurrent(), Actor: ActorAcquirer, Merchant: w.Merchant}},
 		Method: "POST", Path: acquirer.NotificationsPath, Fingerprint: m.Digest,
 	}
 }

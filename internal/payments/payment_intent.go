@@ -13,6 +13,18 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{
+		Object: "payment_intent", Prefix: "pi", Load: LoadWith[PaymentIntent](intentsByID), Search: &searchableIntents,
+		Fields: map[string][]string{
+			"customer": {"customer"}, "latest_charge": {"charge"}, "payment_method": {"payment_method"},
+			"application": nil, "on_behalf_of": nil, "review": nil, "transfer_data": nil,
+		},
+		Former: map[string][]string{"charges": {"charge"}},
+		Lists:  map[string]Lister{"charges": chargesOfIntents},
+	})
+}
+
 // PaymentIntent is a payment from the wish to the money: tried as often as it
 // takes, paid once. Amounts are minor units.
 type PaymentIntent struct {
@@ -165,8 +177,9 @@ const selectIntents = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	intentByID = selectIntents + ` AND id = @id`
-	lockIntent = intentByID + ` FOR NO KEY UPDATE`
+	intentByID  = selectIntents + ` AND id = @id`
+	intentsByID = selectIntents + ` AND id = ANY (@ids::text[])`
+	lockIntent  = intentByID + ` FOR NO KEY UPDATE`
 
 	intentFilters        = ` AND (@customer_id::text IS NULL OR customer_id = @customer_id)`
 	listIntents          = selectIntents + intentFilters + newestFirst

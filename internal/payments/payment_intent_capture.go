@@ -3,8 +3,6 @@ package payments
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/form"
@@ -120,7 +118,7 @@ func settleIntentCapture(ctx context.Context, tx *phase.Tx, in CapturePaymentInt
 	}
 	intent.update(tx)
 	if intent.CheckoutSession != nil {
-		tx.WriteOne(paySession, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": *intent.CheckoutSession})
+		owners.Captured(tx, *intent.CheckoutSession)
 	}
 	emit(tx, "charge.captured", charge.ID, charge.wire(), previous)
 	emit(tx, "payment_intent.succeeded", intent.ID, intent.wire(), nil)

@@ -181,7 +181,11 @@ func (s *attempt) ask(ctx context.Context, slip phase.Slip) (err error) {
 
 // settle writes down what the acquirer answered, books the money, and answers.
 func (s *attempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
-	end, err := s.conclude(ctx, tx)
+	owner, err := lockOwner(ctx, tx, s.Session)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	end, err := s.conclude(ctx, tx, owner)
 	switch {
 	case err != nil:
 		return phase.Outcome{}, err
@@ -194,18 +198,13 @@ func (s *attempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (
 // conclusion is how an attempt ended, for whoever answers.
 type conclusion struct {
 	intent   *PaymentIntent
-	session  *CheckoutSession // that it was part of, nil for none
-	known    []any            // what the attempt has made and changed
+	known    []any // what the attempt has made and changed
 	declined *apierror.Error
 }
 
-// conclude writes down what the acquirer answered and books the money.
-func (s *attempt) conclude(ctx context.Context, tx *phase.Tx) (end conclusion, err error) {
-	if s.Session != nil {
-		if end.session, err = lockedSession(ctx, tx, *s.Session); err != nil {
-			return end, err
-		}
-	}
+// conclude writes down what the acquirer answered and books the money. The caller has
+// locked the intent's owner, if it has one.
+func (s *attempt) conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end conclusion, err error) {
 	intent, err := lockedIntent(ctx, tx, s.IntentID)
 	if err != nil {
 		return end, err
@@ -225,8 +224,8 @@ func (s *attempt) conclude(ctx context.Context, tx *phase.Tx) (end conclusion, e
 	}
 	end.known = append(intent.receive(tx, charge), charge.wire(), s.use(tx, intent))
 	intent.update(tx)
-	if end.session != nil {
-		end.session.paidWith(tx, intent)
+	if owner != nil {
+		owner.Paid(tx, intent)
 	}
 	return end, nil
 }

@@ -13,6 +13,12 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "payment_method", Prefix: "pm", Load: LoadWith[PaymentMethod](methodsByID), Fields: map[string][]string{
+		"customer": {"customer"},
+	}})
+}
+
 // PaymentMethod is a card that can be charged: once, or, kept with a customer,
 // again and again.
 type PaymentMethod struct {
@@ -182,8 +188,9 @@ const selectMethods = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	methodByID = selectMethods + ` AND id = @id`
-	lockMethod = methodByID + ` FOR NO KEY UPDATE`
+	methodByID  = selectMethods + ` AND id = @id`
+	methodsByID = selectMethods + ` AND id = ANY (@ids::text[])`
+	lockMethod  = methodByID + ` FOR NO KEY UPDATE`
 
 	// Stripe lists the methods of customers, and no others.
 	methodFilters = ` AND customer_id IS NOT NULL AND (@customer_id::text IS NULL OR customer_id = @customer_id)

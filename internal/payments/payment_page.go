@@ -9,6 +9,10 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "payment_page"})
+}
+
 // PaymentPageObject is a checkout session as its page shows it to a customer:
 // with nothing that only the merchant may know. Its id is the session's.
 type PaymentPageObject struct {

@@ -285,7 +285,7 @@ func applyPart(ctx context.Context, e *phase.Engine, m inbox.Message) error {
 	}
 	answer, err := SettlePart.Serve(ctx, e, phase.Call{
 		Caller: phase.Caller{AccountID: found.AccountID, Livemode: found.Livemode, RequestID: id.New("req", time.Now()),
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: ActorAcquirer, Merchant: found.Merchant}},
+			Context: idempotency.Context{APIVersion: found.DefaultVersion.OrCurrent(), Actor: ActorAcquirer, Merchant: found.Merchant}},
 		Method: "POST", Path: acquirer.NotificationsPath, Fingerprint: m.Digest,
 	}, settledPart{m, part.Batch, part.Part, part})
 	if err != nil {

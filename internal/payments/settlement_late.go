@@ -131,7 +131,7 @@ func (t task) unkeyed(what string) phase.Call {
 	name := sha256.Sum256([]byte(what))
 	return phase.Call{
 		Caller: phase.Caller{AccountID: t.AccountID, Livemode: t.Livemode, RequestID: id.New("req", time.Now()),
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: workerActor, Merchant: t.Merchant}},
+			Context: idempotency.Context{APIVersion: t.DefaultVersion.OrCurrent(), Actor: workerActor, Merchant: t.Merchant}},
 		Method: "JOB", Path: "/worker/settlements", Fingerprint: name[:],
 	}
 }

@@ -14,6 +14,13 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "setup_intent", Prefix: "seti", Load: LoadWith[SetupIntent](setupsByID), Fields: map[string][]string{
+		"customer": {"customer"}, "latest_attempt": {"setup_attempt"}, "payment_method": {"payment_method"},
+		"application": nil, "mandate": nil, "on_behalf_of": nil, "single_use_mandate": nil,
+	}})
+}
+
 // SetupIntent is a card being made ready for payments to come. No money moves.
 // Its states are those of a PaymentIntent, without requires_capture.
 type SetupIntent struct {
@@ -145,8 +152,9 @@ const selectSetups = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	setupByID = selectSetups + ` AND id = @id`
-	lockSetup = setupByID + ` FOR NO KEY UPDATE`
+	setupByID  = selectSetups + ` AND id = @id`
+	setupsByID = selectSetups + ` AND id = ANY (@ids::text[])`
+	lockSetup  = setupByID + ` FOR NO KEY UPDATE`
 
 	setupFilters = ` AND (@customer_id::text IS NULL OR customer_id = @customer_id)
 	AND (@payment_method::text IS NULL OR payment_method_id = @payment_method)`

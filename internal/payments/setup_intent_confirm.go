@@ -133,7 +133,11 @@ func (s *setupTry) ask(ctx context.Context, slip phase.Slip) (err error) {
 
 // settle writes down what the issuer answered, keeps the card, and answers.
 func (s *setupTry) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
-	end, err := s.conclude(ctx, tx)
+	owner, err := lockOwner(ctx, tx, s.Session)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	end, err := s.conclude(ctx, tx, owner)
 	switch {
 	case err != nil:
 		return phase.Outcome{}, err
@@ -146,18 +150,13 @@ func (s *setupTry) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) 
 // setupConclusion is how an attempt at a setup ended, for whoever answers.
 type setupConclusion struct {
 	setup    *SetupIntent
-	session  *CheckoutSession // that it was part of, nil for none
 	known    []any
 	declined *apierror.Error
 }
 
-// conclude writes down what the issuer answered, and keeps the card.
-func (s *setupTry) conclude(ctx context.Context, tx *phase.Tx) (end setupConclusion, err error) {
-	if s.Session != nil {
-		if end.session, err = lockedSession(ctx, tx, *s.Session); err != nil {
-			return end, err
-		}
-	}
+// conclude writes down what the issuer answered, and keeps the card. The caller has
+// locked the setup's owner, if it has one.
+func (s *setupTry) conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end setupConclusion, err error) {
 	setup, err := lockedSetup(ctx, tx, s.IntentID)
 	if err != nil {
 		return end, err
@@ -188,8 +187,8 @@ func (s *setupTry) conclude(ctx context.Context, tx *phase.Tx) (end setupConclus
 		method.update(tx)
 	}
 	emit(tx, "setup_intent.succeeded", setup.ID, setup.wire(), nil)
-	if end.session != nil {
-		end.session.complete(tx)
+	if owner != nil {
+		owner.CardKept(tx)
 	}
 	end.known = append(end.known, method.wire(), attempt.wire())
 	return end, nil

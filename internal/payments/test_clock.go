@@ -12,6 +12,10 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "test_helpers.test_clock", Prefix: "clock", Load: LoadWith[TestClock](testClocksByID)})
+}
+
 // TestClock moves an account's test mode ahead in time: by FrozenTime less
 // StartedAt. The account is ahead by as much as its furthest clock, deleted ones
 // included, so time never goes back.
@@ -80,6 +84,7 @@ const selectTestClocks = `
 
 const (
 	testClockByID           = selectTestClocks + ` AND id = @id`
+	testClocksByID          = selectTestClocks + ` AND id = ANY (@ids::text[])`
 	lockTestClock           = testClockByID + ` FOR NO KEY UPDATE`
 	listTestClocks          = selectTestClocks + newestFirst
 	listTestClocksBackwards = selectTestClocks + oldestFirst

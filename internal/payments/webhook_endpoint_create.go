@@ -2,9 +2,9 @@ package payments
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -19,10 +19,6 @@ type CreateWebhookEndpointParams struct {
 	Connect       *bool         `form:"connect"`
 	Expand        form.Expand   `form:"expand"`
 }
-
-// sameTrain are the versions whose readers understand the events we tell: Stripe
-// changes shapes with the name, and only adds to them with the date.
-var sameTrain = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}\.dahlia$`)
 
 const endpointCreated = "endpoint_created"
 
@@ -39,9 +35,10 @@ var CreateWebhookEndpoint = phase.Define("webhook_endpoint.create", 1,
 	if len(in.EnabledEvents) == 0 {
 		return apierror.Invalid("enabled_events", "You must provide at least one event type.").WithCode("parameter_missing")
 	}
-	if in.APIVersion != nil && !sameTrain.MatchString(*in.APIVersion) {
-		return apierror.Invalid("api_version", "Invalid API version: %s. Events are told in the version %s, which suits versions of the same name only.",
-			form.Quote(*in.APIVersion), APIVersion)
+	if in.APIVersion != nil {
+		if _, known := apiversion.Parse(*in.APIVersion); !known {
+			return apierror.Invalid("api_version", "Invalid API version: %s", form.Quote(*in.APIVersion))
+		}
 	}
 	if in.Connect != nil && *in.Connect {
 		return apierror.Invalid("connect", "There are no connected accounts to receive events from.")

@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
 // drive is one attempt at a request. Everything in it but the clock is either in
@@ -196,12 +197,12 @@ func (d *drive) announce(from int) []idempotency.Call {
 
 // encode turns an outcome into the bytes that are stored, sent and replayed.
 func (d *drive) encode(o Outcome) (*idempotency.Answer, error) {
-	body, err := json.Marshal(o.body)
+	body, err := wire.Encode(o.body)
 	if err != nil {
 		return nil, fmt.Errorf("encode answer of %s: %w", d.flow.name, err)
 	}
-	headers := map[string]string{"Content-Type": "application/json", "Stripe-Version": d.request.Context.APIVersion}
-	return &idempotency.Answer{Status: o.status, Headers: headers, Body: append(body, '\n'), ObjectID: o.objectID}, nil
+	headers := map[string]string{"Content-Type": "application/json", "Stripe-Version": string(d.request.Context.APIVersion)}
+	return &idempotency.Answer{Status: o.status, Headers: headers, Body: body, ObjectID: o.objectID}, nil
 }
 
 // commit writes a step. The first one claims the key, the others are fenced.
@@ -252,7 +253,6 @@ func (d *drive) establish(ctx context.Context, step *idempotency.Step, lost erro
 
 // deliver turns the end of an attempt into what the caller hears.
 func (d *drive) deliver(ctx context.Context, answer *idempotency.Answer, err error) (idempotency.Answer, error) {
-	var refusal *apierror.Error
 	switch {
 	case err == nil:
 		return *answer, nil
@@ -266,18 +266,11 @@ func (d *drive) deliver(ctx context.Context, answer *idempotency.Answer, err err
 		return idempotency.Answer{}, unreachable(err)
 	case errors.Is(err, errHeld):
 		return idempotency.Answer{}, apierror.Held(d.request.ID)
-	case !d.claimed && errors.As(err, &refusal):
-		return idempotency.Answer{}, err // nothing was stored
-	case !d.claimed && postgres.Code(err) == lockTimeout:
-		return idempotency.Answer{}, apierror.Locked()
 	case !d.claimed:
-		return idempotency.Answer{}, err
+		return idempotency.Answer{}, nothingStored(err)
 	}
 	return d.failed(ctx, err)
 }
-
-// lockTimeout is the SQLSTATE of a row that somebody else kept locked too long.
-const lockTimeout = "55P03"
 
 // winners answers for a process that was overtaken, with the bytes of the one
 // that overtook it.

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // Call is a request as it came in: who asks, under which key, for what.
@@ -151,7 +152,7 @@ func (t *table) first(ctx context.Context, e *Engine, call Call, key idempotency
 		call.At = now
 		completed, err := t.check(ctx, e.pool, call.Caller, in)
 		if err != nil {
-			return Answer{}, e.refused(ctx, key, keyless, err)
+			return Answer{}, nothingStored(e.refused(ctx, key, keyless, err))
 		}
 		in = completed
 	}
@@ -183,6 +184,21 @@ func (e *Engine) refused(ctx context.Context, key idempotency.Key, keyless bool,
 	}
 	if found, _, lost := idempotency.Find(ctx, e.pool, key); lost == nil && found != nil {
 		return errTaken
+	}
+	return err
+}
+
+// nothingStored is what the caller hears of an error before the key is claimed. What
+// only met a busy or an absent database succeeds when it is asked again.
+func nothingStored(err error) error {
+	var refusal *apierror.Error
+	switch {
+	case errors.As(err, &refusal):
+		return err
+	case postgres.IsLockTimeout(err):
+		return errors.Join(apierror.Locked(), err)
+	case postgres.IsTransient(err):
+		return errors.Join(apierror.Unavailable(), err)
 	}
 	return err
 }

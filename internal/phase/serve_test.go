@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
@@ -259,6 +263,57 @@ func TestKey(t *testing.T) {
 				t.Errorf("%s: the key cannot be used again: %v", name, err)
 			}
 		}
+	})
+
+	t.Run("a database that has no time before the claim is no fault of the request", func(t *testing.T) {
+		t.Parallel()
+		for _, met := range []struct {
+			code   string
+			status int
+		}{
+			{"55P03", http.StatusTooManyRequests},    // lock_timeout
+			{"57014", http.StatusServiceUnavailable}, // statement_timeout, or pg_cancel_backend
+			{"40P01", http.StatusServiceUnavailable}, // a deadlock at every try
+		} {
+			for name, fail := range map[string]func(*shop, error){
+				"in the check":             func(s *shop, err error) { s.check = func() error { return err } },
+				"in the first transaction": func(s *shop, err error) { s.record = func(*phase.Tx, order) error { return err } },
+			} {
+				s := setup(t)
+				p := s.process()
+				fail(s.shop, fmt.Errorf("look it up: %w", &pgconn.PgError{Code: met.code}))
+				if refusal := p.refuses("k", met.status); refusal.Retry != "true" {
+					t.Errorf("%s %s: clients are not told to come back: %v", met.code, name, refusal)
+				}
+				s.wantState("k", "no row")
+				fail(s.shop, nil)
+				p.answers("k", http.StatusOK)
+				s.bank.wantMoved(t, 1)
+			}
+		}
+	})
+
+	t.Run("a phase whose statement a migration has changed runs again", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p := s.process()
+		const notes = `SELECT note FROM notes`
+		s.exec("CREATE TABLE notes AS SELECT 'fragile'::text AS note")
+		s.shop.deliver = func(ctx context.Context, tx *phase.Tx) (bool, error) {
+			rows, err := tx.Query(ctx, notes)
+			if err != nil {
+				return false, err
+			}
+			_, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[string])
+			return false, err
+		}
+		p.answers("first", http.StatusOK)
+		s.exec("ALTER TABLE notes ALTER COLUMN note TYPE varchar")
+
+		p.answers("second", http.StatusOK)
+
+		s.bank.wantMoved(t, 2)
+		s.want("take-overs", 0, "SELECT count(*) FROM requests WHERE epoch > 1")
 	})
 
 	t.Run("a request without a key gets one of ours and leaves a row", func(t *testing.T) {

@@ -46,7 +46,8 @@ type Caller struct {
 	Key       string    // the caller's idempotency key; "" if there was none
 	CardKey   []byte    // keys the fingerprints of cards; only a flow's Check has it
 	At        time.Time // when the request came in, by the database's clock; only a flow's Check has it
-	Loopback  bool      // webhooks may go to this very machine; only a flow's Check has it
+	// Loopback says to which ports of this very machine webhooks may go; nil: to none. Only a flow's Check has it.
+	Loopback func(port uint16) bool
 	idempotency.Context
 }
 

@@ -37,9 +37,20 @@ var _ phase.Observer = (*Telemetry)(nil)
 // New counts from zero. tracer makes the spans; see Tracing.
 func New(tracer trace.Tracer) *Telemetry {
 	t := &Telemetry{Registry: prometheus.NewRegistry(), tracer: tracer, metrics: newMetrics()}
-	t.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registerRuntime(t.Registry)
 	t.Registry.MustRegister(t.metrics.all()...)
 	return t
+}
+
+func registerRuntime(registry *prometheus.Registry) {
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+}
+
+// Runtime shows the numbers that any Go process has, for one that counts nothing itself.
+func Runtime() http.Handler {
+	registry := prometheus.NewRegistry()
+	registerRuntime(registry)
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 
 // Handler shows the numbers.
@@ -70,6 +81,22 @@ func (t *Telemetry) Request(r *http.Request, route string) (ctx context.Context,
 		}
 		span.End()
 	}
+}
+
+// AuthFailure is why a request of the API was not authenticated.
+type AuthFailure string
+
+// The reasons.
+const (
+	AuthMissing AuthFailure = "missing" // no key, or none that can be read
+	AuthUnknown AuthFailure = "unknown"
+	AuthExpired AuthFailure = "expired"
+	AuthLimited AuthFailure = "limited" // not looked up: its peer has failed too often
+)
+
+// AuthFailed counts a request that was not authenticated.
+func (t *Telemetry) AuthFailed(reason AuthFailure) {
+	t.metrics.auth.WithLabelValues(string(reason)).Inc()
 }
 
 // known is a method as a label: callers can make up any number of others.

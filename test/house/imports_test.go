@@ -43,11 +43,13 @@ var floors = map[string]int{
 
 	"internal/idempotency": 20,
 
+	"internal/apiversion": 15,
+
 	"internal/postgres/local": 11,
 	"internal/postgres":       10, "internal/form": 10, "internal/money": 10, "internal/testcard": 10, "internal/crashpoint": 10,
 	"internal/limit": 10,
 
-	"internal/apierror": 0, "internal/logline": 0, "internal/id": 0, "internal/secret": 0, "api": 0, "migrations": 0, "docs": 0,
+	"internal/apierror": 0, "internal/logline": 0, "internal/id": 0, "internal/secret": 0, "internal/wire": 0, "api": 0, "migrations": 0, "docs": 0,
 }
 
 // onlyForTests are packages that no program may import: they are no floor of the house.

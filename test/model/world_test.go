@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 var engineSecret = []byte("the secret of a test's installation")
@@ -199,7 +200,7 @@ func (w *world) flow(name string) *phase.Flow[order, purchase] {
 
 func (w *world) recordOrder(_ context.Context, tx *phase.Tx, in order, _ *purchase) (phase.Outcome, error) {
 	tx.Write("INSERT INTO purchases VALUES (@account_id, @request_id, @name)",
-		pgx.StrictNamedArgs{"account_id": tx.AccountID, "request_id": tx.RequestID, "name": in.Name})
+		postgres.Args{"account_id": tx.AccountID, "request_id": tx.RequestID, "name": in.Name})
 	switch w.fate() {
 	case failsClaim:
 		return phase.Outcome{}, apierror.Invalid("amount", "Not today.")
@@ -222,7 +223,7 @@ func (w *world) deliverOrder(ctx context.Context, tx *phase.Tx, in order, s *pur
 		}
 	}
 	tx.Write("INSERT INTO deliveries VALUES (@account_id, @request_id, @name)",
-		pgx.StrictNamedArgs{"account_id": tx.AccountID, "request_id": tx.RequestID, "name": in.Name})
+		postgres.Args{"account_id": tx.AccountID, "request_id": tx.RequestID, "name": in.Name})
 	switch w.fate() {
 	case diesFinishing:
 		runtime.Goexit()

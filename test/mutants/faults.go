@@ -193,10 +193,56 @@ func (in CreateChargeParams) captures()`}},
 		pkg:   phaseTest, test: "TestCompleter/nor does what is driven for it already",
 	},
 	{
+		name:  "a check that meets a busy database is a fault of ours",
+		edits: []edit{{serve, "nothingStored(e.refused(ctx, key, keyless, err))", "e.refused(ctx, key, keyless, err)"}},
+		pkg:   phaseTest, test: "TestKey/a database that has no time before the claim is no fault of the request",
+	},
+	{
+		name:  "a first transaction that meets a busy database is a fault of ours",
+		edits: []edit{{drive, "return idempotency.Answer{}, nothingStored(err)", "return idempotency.Answer{}, err"}},
+		pkg:   phaseTest, test: "TestKey/a database that has no time before the claim is no fault of the request",
+	},
+	{
+		name: "a canceled statement is a fault of ours",
+		edits: []edit{{"internal/postgres/errors.go",
+			"cannotConnectNow, readOnly, queryCanceled, lockNotAvailable:", "cannotConnectNow, readOnly, lockNotAvailable:"}},
+		pkg: phaseTest, test: "TestKey/a database that has no time before the claim is no fault of the request",
+	},
+	{
+		name:  "a phase whose plan is stale is not run again",
+		edits: []edit{{"internal/postgres/errors.go", "code == deadlockDetected || IsStalePlan(err)", "code == deadlockDetected"}},
+		pkg:   phaseTest, test: "TestKey/a phase whose statement a migration has changed runs again",
+	},
+	{
 		name: "the reaper does not look at the state",
 		edits: []edit{{"internal/idempotency/reap.go",
-			"WHERE r.state = 'finished' AND r.expires_at < clock_timestamp()", "WHERE coalesce(r.expires_at, r.created_at + interval '30 days') < clock_timestamp()"}},
+			"WHERE r.state = 'finished' AND r.expires_at < statement_timestamp()", "WHERE coalesce(r.expires_at, r.created_at + interval '30 days') < statement_timestamp()"}},
 		pkg: rowTest, test: "TestReap/unfinished work is never reaped, however old",
+	},
+	{
+		name:  "the reaper reads all finished requests to find those that are due",
+		edits: []edit{{"internal/idempotency/reap.go", "r.expires_at < statement_timestamp()", "r.expires_at < clock_timestamp()"}},
+		pkg:   rowTest, test: "TestReapLooksAtWhatIsDue",
+	},
+	{
+		name:  "a list of customers sorts all there are",
+		edits: []edit{{"internal/payments/customer.go", "(@test_clock::text IS NULL AND test_clock IS NULL OR test_clock = @test_clock)", "test_clock IS NOT DISTINCT FROM @test_clock"}},
+		pkg:   "./internal/payments", test: "TestPlans/a page of customers is read in the order of the primary key, and no further",
+	},
+	{
+		name:  "sealing stops at a transaction that fills more than a block",
+		edits: []edit{{"internal/audit/seal.go", "greatest(beyond.xid, first.xid + 1)", "beyond.xid"}},
+		pkg:   "./internal/audit", test: "TestABacklogIsSealedBlockByBlock/a block is full, or holds one transaction",
+	},
+	{
+		name:  "each block of the audit trail sorts the backlog",
+		edits: []edit{{"migrations/000024_trail_order.up.sql", "CREATE INDEX audit_events_in_order ON audit_events (cluster, xid);", "CREATE INDEX audit_events_in_order ON audit_events (xid, cluster) WHERE false;"}},
+		pkg:   "./internal/audit", test: "TestABacklogIsSealedBlockByBlock/the end of a block is found without sorting the backlog",
+	},
+	{
+		name:  "verify cannot name a trail that was left unsealed",
+		edits: []edit{{"internal/verify/chain.go", "'its beginning') AS object,", "'its beginning'),"}},
+		pkg:   "./internal/verify", test: "TestEveryDamageIsSeen/an audit row has waited to be sealed for long",
 	},
 	{
 		name:  "times that are stored come from the application's clock",

@@ -8,32 +8,50 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // What is to be told is written in the transaction of what it tells of. One in
 // four is held back for a moment, so that a later one may overtake it, and one in
 // four is told again after it was acknowledged: both happen with real acquirers,
 // and whoever listens has to live with them.
-const insertNotice = `
+const insertNotices = `
 	INSERT INTO acquirer.outbox (id, kind, authorization_id, body, at, due_at, repeats)
-	VALUES (@id, @kind, @authorization, @body, @at::timestamptz, @at::timestamptz + CASE WHEN random() < 0.25 THEN interval '300 ms' ELSE interval '0' END,
-	        CASE WHEN random() < 0.25 THEN 1 ELSE 0 END)`
+	SELECT id, kind, authorization_id, body, @at::timestamptz, @at::timestamptz + CASE WHEN random() < 0.25 THEN interval '300 ms' ELSE interval '0' END,
+	       CASE WHEN random() < 0.25 THEN 1 ELSE 0 END
+	FROM unnest(@ids::text[], @kinds::text[], @authorizations::text[], @bodies::bytea[]) AS new (id, kind, authorization_id, body)`
 
-func queueNotices(changes *pgx.Batch, at time.Time, notices []acquirer.Notification) error {
-	for _, n := range notices {
-		if err := queueNotice(changes, at, n.ID, n.Kind, &n.Authorization, n); err != nil {
-			return err
-		}
-	}
-	return nil
+// letters are notices turned into the arrays that insertNotices takes.
+type letters struct {
+	ids, kinds     []string
+	authorizations []*string
+	bodies         [][]byte
 }
 
-func queueNotice(changes *pgx.Batch, at time.Time, id, kind string, authorization *string, notice any) error {
+// add writes a notice about a payment, or with nil about many.
+func (l *letters) add(id, kind string, authorization *string, notice any) error {
 	body, err := json.Marshal(notice)
 	if err != nil {
 		return err
 	}
-	changes.Queue(insertNotice, pgx.StrictNamedArgs{"id": id, "kind": kind, "authorization": authorization, "body": body, "at": at})
+	l.ids, l.kinds, l.authorizations, l.bodies = append(l.ids, id), append(l.kinds, kind), append(l.authorizations, authorization), append(l.bodies, body)
+	return nil
+}
+
+func (l *letters) queue(changes *pgx.Batch, at time.Time) {
+	if len(l.ids) > 0 {
+		changes.Queue(insertNotices, postgres.Args{"at": at, "ids": l.ids, "kinds": l.kinds, "authorizations": l.authorizations, "bodies": l.bodies})
+	}
+}
+
+func queueNotices(changes *pgx.Batch, at time.Time, notices []acquirer.Notification) error {
+	var all letters
+	for _, n := range notices {
+		if err := all.add(n.ID, n.Kind, &n.Authorization, n); err != nil {
+			return err
+		}
+	}
+	all.queue(changes, at)
 	return nil
 }
 
@@ -55,22 +73,37 @@ const takeNotices = `
 		FOR UPDATE SKIP LOCKED)
 	RETURNING number, body`
 
-const acknowledgeNotice = `
+const acknowledgeNotices = `
 	UPDATE acquirer.outbox
 	SET acknowledged_at = CASE WHEN repeats = 0 THEN now() END, repeats = greatest(repeats - 1, 0), attempts = 0, due_at = now()
-	WHERE number = @number`
+	WHERE number = ANY(@numbers)`
 
 func (a *announcer) take(ctx context.Context) ([]notice, error) {
-	rows, err := a.pool.Query(ctx, takeNotices, pgx.StrictNamedArgs{"delay": a.delay, "limit": atOnce})
+	rows, err := a.pool.Query(ctx, takeNotices, postgres.Args{"delay": a.delay, "limit": atOnce})
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByName[notice])
 }
 
-func (a *announcer) acknowledge(ctx context.Context, n notice) error {
-	_, err := a.pool.Exec(ctx, acknowledgeNotice, pgx.StrictNamedArgs{"number": n.Number})
-	return err
+// acknowledge notes the notices that are acknowledged, as many together as have
+// come while it noted the ones before, until no more can come.
+func (a *announcer) acknowledge(ctx context.Context, acknowledged <-chan int64) {
+	for number := range acknowledged {
+		numbers := []int64{number}
+		for waiting := true; waiting; {
+			select {
+			case next, open := <-acknowledged:
+				if waiting = open; open {
+					numbers = append(numbers, next)
+				}
+			default:
+				waiting = false
+			}
+		}
+		_, err := a.pool.Exec(ctx, acknowledgeNotices, postgres.Args{"numbers": numbers})
+		a.complain(ctx, "note acknowledgments", err)
+	}
 }
 
 const countUnacknowledged = `SELECT count(*) FROM acquirer.outbox WHERE acknowledged_at IS NULL`

@@ -9,25 +9,31 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // settlesAtOnce bounds the movements of one transaction: ten full parts.
 const settlesAtOnce = 10 * acquirer.MaxPartMovements
 
-// Two processes that settle at once take different rows.
-const takeUnsettled = `
+// takeOwed takes what is owed out of its queue. Two processes that settle at once
+// take different movements. What was taken for nobody is owed to nobody.
+const takeOwed = `
 	WITH taken AS (
-		DELETE FROM acquirer.unsettled
-		WHERE movement IN (SELECT movement FROM acquirer.unsettled ORDER BY movement LIMIT @limit FOR UPDATE SKIP LOCKED)
-		RETURNING movement, merchant, livemode, currency
+		DELETE FROM acquirer.owed WHERE movement IN (
+			SELECT movement FROM acquirer.owed ORDER BY movement LIMIT @limit FOR UPDATE SKIP LOCKED)
+		RETURNING movement
 	)
-	SELECT t.movement AS number, t.merchant, t.livemode, t.currency, m.kind, m.authorization_id AS authorization, m.reference, m.amount
-	FROM taken t JOIN acquirer.movements m ON m.number = t.movement
-	ORDER BY t.merchant, t.livemode, t.currency, t.movement`
+	SELECT now() AS now, m.number, a.merchant, a.livemode, m.currency, m.kind, a.id AS authorization, m.reference, m.amount
+	FROM taken t
+	JOIN acquirer.movements m ON m.number = t.movement
+	JOIN acquirer.authorizations a ON a.id = m.authorization_id
+	WHERE a.merchant <> ''
+	ORDER BY a.merchant, a.livemode, m.currency, m.number`
 
-// owed is a movement that is to be settled.
+// owed is a movement to be settled, and the time of the transaction.
 type owed struct {
 	owner
+	Now           time.Time
 	Number        int64
 	Kind          string
 	Authorization string
@@ -58,7 +64,7 @@ func settleDue(ctx context.Context, pool *pgxpool.Pool) error {
 
 func settleSome(ctx context.Context, pool *pgxpool.Pool) (settled int, err error) {
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, takeUnsettled, pgx.StrictNamedArgs{"limit": settlesAtOnce})
+		rows, err := tx.Query(ctx, takeOwed, postgres.Args{"limit": settlesAtOnce})
 		if err != nil {
 			return err
 		}
@@ -67,16 +73,14 @@ func settleSome(ctx context.Context, pool *pgxpool.Pool) (settled int, err error
 		if err != nil || settled == 0 {
 			return err
 		}
-		var now time.Time
-		if err := tx.QueryRow(ctx, selectNow).Scan(&now); err != nil {
-			return err
-		}
-		changes := &pgx.Batch{}
+		var all letters
+		changes, now := &pgx.Batch{}, found[0].Now
 		for _, batch := range byOwner(found) {
-			if err := queueBatch(changes, now, batch); err != nil {
+			if err := queueBatch(changes, &all, now, batch); err != nil {
 				return err
 			}
 		}
+		all.queue(changes, now)
 		return tx.SendBatch(ctx, changes).Close()
 	})
 	return settled, err
@@ -93,8 +97,8 @@ func byOwner(found []owed) (batches [][]owed) {
 	return batches
 }
 
-// queueBatch settles the movements of one owner, in parts.
-func queueBatch(changes *pgx.Batch, at time.Time, all []owed) error {
+// queueBatch settles the movements of one owner, in parts, and adds what is told of each.
+func queueBatch(changes *pgx.Batch, told *letters, at time.Time, all []owed) error {
 	batch, parts := id.New("batch", at), (len(all)+acquirer.MaxPartMovements-1)/acquirer.MaxPartMovements
 	for n := range parts {
 		some := all[n*acquirer.MaxPartMovements : min((n+1)*acquirer.MaxPartMovements, len(all))]
@@ -109,20 +113,25 @@ func queueBatch(changes *pgx.Batch, at time.Time, all []owed) error {
 				acquirer.SettledMovement{Kind: m.Kind, Authorization: m.Authorization, Reference: m.Reference, Amount: m.Amount})
 		}
 		part.Paid, part.Taken = acquirer.Sums(part.Movements)
-		changes.Queue(insertSettled, pgx.StrictNamedArgs{"batch": batch, "part": part.Part, "at": at, "movements": numbers})
-		if err := queueNotice(changes, at, part.ID, part.Kind, nil, part); err != nil {
+		changes.Queue(insertSettled, postgres.Args{"batch": batch, "part": part.Part, "at": at, "movements": numbers})
+		if err := told.add(part.ID, part.Kind, nil, part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// The owners are looked at only when enough is owed to all of them together.
 const someOwnerHasAFullPart = `
-	SELECT EXISTS (
-		SELECT FROM acquirer.unsettled GROUP BY merchant, livemode, currency HAVING count(*) >= @size::bigint)`
+	SELECT (SELECT count(*) FROM (SELECT FROM acquirer.owed LIMIT @size) enough) = @size AND EXISTS (
+		SELECT FROM acquirer.owed o
+		JOIN acquirer.movements m ON m.number = o.movement
+		JOIN acquirer.authorizations a ON a.id = m.authorization_id
+		WHERE a.merchant <> ''
+		GROUP BY a.merchant, a.livemode, m.currency HAVING count(*) >= @size)`
 
 // partIsFull says whether a part could be sent that cannot grow any more.
 func partIsFull(ctx context.Context, pool *pgxpool.Pool) (full bool, err error) {
-	err = pool.QueryRow(ctx, someOwnerHasAFullPart, pgx.StrictNamedArgs{"size": acquirer.MaxPartMovements}).Scan(&full)
+	err = pool.QueryRow(ctx, someOwnerHasAFullPart, postgres.Args{"size": acquirer.MaxPartMovements}).Scan(&full)
 	return full, err
 }

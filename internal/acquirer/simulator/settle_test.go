@@ -22,7 +22,7 @@ const owe = `
 		FROM generate_series(1, $3::integer) n
 		RETURNING number
 	)
-	INSERT INTO acquirer.unsettled (movement, merchant, livemode, currency) SELECT number, $1, false, $2 FROM moved`
+	INSERT INTO acquirer.owed (movement) SELECT number FROM moved`
 
 // parts reads what the acquirer has to tell of its settlements.
 func (d desk) parts(t *testing.T, conn *pgx.Conn) (parts []acquirer.SettledPart) {

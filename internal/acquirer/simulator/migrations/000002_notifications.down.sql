@@ -1,1 +1,1 @@
-DROP TABLE acquirer.settled, acquirer.unsettled, acquirer.outbox, acquirer.disputes;
+DROP TABLE acquirer.settled, acquirer.outbox, acquirer.disputes;

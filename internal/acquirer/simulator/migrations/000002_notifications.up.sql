@@ -28,14 +28,6 @@ COMMENT ON TABLE acquirer.outbox IS 'Notifications, written with what they tell 
 
 COMMENT ON COLUMN acquirer.outbox.authorization_id IS 'The payment it is about; null of a settlement batch, which is about many.';
 
-CREATE TABLE acquirer.unsettled (
-    movement bigint  NOT NULL PRIMARY KEY,
-    merchant text    NOT NULL,
-    livemode boolean NOT NULL,
-    currency text    NOT NULL
-);
-COMMENT ON TABLE acquirer.unsettled IS 'Movements whose money is owed. A row leaves in the transaction that settles it, so the table stays as small as what is owed.';
-
 CREATE TABLE acquirer.settled (
     movement bigint      NOT NULL CONSTRAINT a_movement_is_settled_once PRIMARY KEY,
     batch    text        NOT NULL,
