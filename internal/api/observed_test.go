@@ -86,8 +86,8 @@ func TestMetrics(t *testing.T) {
 			`ratchet_recovery_points_total{flow="charge.create",point="charge_recorded"} 3`,
 			`ratchet_recovery_points_total{flow="charge.create",point="charge_settled"} 2`,
 			`ratchet_request_events_total{event="parked",flow="charge.create"} 1`,
-			`ratchet_foreign_call_duration_seconds_count{manner="ask",port="acquirer",verdict="answered"} 2`,
-			`ratchet_foreign_call_duration_seconds_count{manner="ask",port="acquirer",verdict="unknown"} 2`,
+			`ratchet_foreign_call_duration_seconds_count{mode="send",port="acquirer",verdict="answered"} 2`,
+			`ratchet_foreign_call_duration_seconds_count{mode="send",port="acquirer",verdict="unknown"} 2`,
 			`ratchet_database_connections_max 8`, `ratchet_acquirer_breaker_open 0`, `ratchet_gate_places_taken{gate="work"} 0`, `go_goroutines `,
 		} {
 			if status != http.StatusOK || !strings.Contains(text, want) {

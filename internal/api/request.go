@@ -16,6 +16,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
@@ -203,12 +204,12 @@ func (r *request) viewer() payments.Viewer {
 
 func (r *request) publishable() bool { return r.holder.Kind == apikey.Publishable }
 
-func (r *request) call(s *Server) phase.Call {
-	return phase.Call{
+func (r *request) call(s *Server) phase.Request {
+	return phase.Request{
 		Caller: phase.Caller{
-			AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, RequestID: r.id, Key: r.key, CardKey: r.cardKey, Loopback: s.loopback,
-			Context: idempotency.Context{APIVersion: r.version, Actor: r.holder.KeyID, Address: r.address(),
-				Publishable: r.publishable(), BaseURL: s.baseURL(r.http), News: s.hearsNews(), Merchant: r.holder.Merchant},
+			AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, RequestID: r.id, Key: r.key,
+			Caller: apirequest.Context{APIVersion: r.version, Publishable: r.publishable(), BaseURL: s.baseURL(r.http),
+				News: s.hearsNews(), Merchant: r.holder.Merchant}.By(r.holder.KeyID, r.address()),
 		},
 		Method: r.http.Method, Path: r.http.URL.Path,
 		Fingerprint: idempotency.Fingerprint(s.idempotencyKey, r.http.Method, r.http.URL.Path, form.Canonical(r.values)),

@@ -184,7 +184,7 @@ func echoHeaders(header http.Header, r *request) {
 }
 
 // deliver sends an answer that is already committed, byte for byte.
-func (s *Server) deliver(c echo.Context, x *exchange, a phase.Answer) {
+func (s *Server) deliver(c echo.Context, x *exchange, a phase.Response) {
 	header := c.Response().Header()
 	for name, value := range a.Headers {
 		header.Set(name, value)

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -36,7 +36,7 @@ type Holder struct {
 	Display     string      // the key as it may be shown
 	Demo        bool
 	ExpiresAt   *time.Time
-	idempotency.Merchant
+	apirequest.Merchant
 }
 
 // ErrUnknown is a key nobody has. ErrExpired is one that has been revoked or has run out.

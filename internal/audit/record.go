@@ -27,7 +27,7 @@ const insertEvent = `
 // Record queues the audit row of a request that is being finished: who (API key,
 // address), what (operation and parameters, which hold no card number because
 // their types cannot print one), and the outcome.
-func Record(tx *phase.Tx, operation string, params json.RawMessage, answer *idempotency.Answer) {
+func Record(tx *phase.Tx, operation string, params json.RawMessage, answer *idempotency.StoredResponse) {
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails
 	tx.Write(insertEvent, postgres.Args{
@@ -64,7 +64,7 @@ func Commit(salt, details []byte) []byte {
 	return sum.Sum(nil)
 }
 
-func errorCode(answer *idempotency.Answer) string {
+func errorCode(answer *idempotency.StoredResponse) string {
 	if answer.Status < http.StatusBadRequest {
 		return ""
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/id"
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -22,7 +22,7 @@ const selectMerchant = `
 
 // ask sends a request to the API's own handler, in the name of an account.
 func (s *Server) ask(r *http.Request, accountID string, livemode bool, method, path, key string, form url.Values) (*api.Answer, error) {
-	merchants, err := read[idempotency.Merchant](r.Context(), s, selectMerchant, postgres.Args{"account_id": accountID, "livemode": livemode})
+	merchants, err := read[apirequest.Merchant](r.Context(), s, selectMerchant, postgres.Args{"account_id": accountID, "livemode": livemode})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 const account = "acct_test"
 
 // claim inserts a request that was made age ago, with an answer or without.
-func claim(t *testing.T, pool *pgxpool.Pool, key string, age time.Duration, answer *idempotency.Answer) *idempotency.Request {
+func claim(t *testing.T, pool *pgxpool.Pool, key string, age time.Duration, answer *idempotency.StoredResponse) *idempotency.Request {
 	t.Helper()
 	made := time.Now().Add(-age)
 	r := &idempotency.Request{
@@ -54,7 +54,7 @@ func shopOn(t *testing.T, db *pgtest.DB) *pgxpool.Pool {
 func TestReap(t *testing.T) {
 	t.Parallel()
 	const old = idempotency.AnswerRetention + 24*time.Hour
-	ok := &idempotency.Answer{Status: 200, Headers: map[string]string{"Content-Type": "application/json"}, Body: []byte("{}\n"), ObjectID: "or_1"}
+	ok := &idempotency.StoredResponse{Status: 200, Headers: map[string]string{"Content-Type": "application/json"}, Body: []byte("{}\n"), ObjectID: "or_1"}
 	find := func(t *testing.T, pool *pgxpool.Pool, key string) *idempotency.Found {
 		t.Helper()
 		found, _, err := idempotency.Find(t.Context(), pool, idempotency.Key{AccountID: account, Key: key})
@@ -73,7 +73,7 @@ func TestReap(t *testing.T) {
 			t.Fatalf("archived %d, %v", n, err)
 		}
 		found := find(t, pool, "old")
-		if found.State != idempotency.Archived || found.Answer.ObjectID != "or_1" || found.Answer.Body != nil {
+		if found.State != idempotency.Archived || found.Response.ObjectID != "or_1" || found.Response.Body != nil {
 			t.Errorf("left behind: %+v", found)
 		}
 		var body []byte
@@ -131,7 +131,7 @@ func TestReap(t *testing.T) {
 
 func TestFinishedAnswer(t *testing.T) {
 	t.Parallel()
-	ok := &idempotency.Answer{Status: 200, Headers: map[string]string{}, Body: []byte("{}\n")}
+	ok := &idempotency.StoredResponse{Status: 200, Headers: map[string]string{}, Body: []byte("{}\n")}
 
 	t.Run("not even the owner of the tables changes it or removes its key by mistake", func(t *testing.T) {
 		t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -93,7 +94,7 @@ func reportingCategory(kind string) string {
 func balanceTransactionOf(tx *phase.Tx, p ledger.Posting) *BalanceTransaction {
 	return &BalanceTransaction{
 		ID: p.ID, Currency: p.Currency, Source: p.Source, Kind: p.Kind, Description: p.Description, AvailableOn: p.AvailableOn,
-		CreatedAt: tx.Now(), Amount: p.Gross(), Fee: p.Fee(), Available: !p.AvailableOn.After(tx.AccountNow()),
+		CreatedAt: tx.Now(), Amount: p.Gross(), Fee: p.Fee(), Available: !p.AvailableOn.After(apirequest.AccountNow(tx)),
 	}
 }
 

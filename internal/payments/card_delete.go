@@ -22,8 +22,8 @@ const deleteCard = `UPDATE cards SET deleted_at = @deleted_at WHERE account_id =
 // newest of the others takes its place.
 var DeleteCard = phase.Define("card.delete", 1,
 	phase.Atomic(cardRemoved, removeCard),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *DeleteCardParams) error {
-	return customerExists(ctx, db, viewer(caller), in.Customer)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DeleteCardParams) error {
+	return customerExists(ctx, db, viewerOf(caller), in.Customer)
 })
 
 func removeCard(ctx context.Context, tx *phase.Tx, in DeleteCardParams, _ *struct{}) (phase.Outcome, error) {

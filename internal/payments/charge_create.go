@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
@@ -67,7 +68,7 @@ var CreateCharge = phase.Define("charge.create", 1,
 ).Check(checkCharge).AbandonUnsentAfter(abandonChargeAfter, abandonCharge)
 
 // checkCharge verifies the amount and finds the card before anything is done.
-func checkCharge(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreateChargeParams) (err error) {
+func checkCharge(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateChargeParams) (err error) {
 	in.Currency, err = money.Parse(in.Currency)
 	if err != nil {
 		return err
@@ -85,12 +86,12 @@ func checkCharge(ctx context.Context, db phase.Reader, caller phase.Caller, in *
 		return err
 	}
 	if in.Customer != "" {
-		return in.findCustomersCard(ctx, db, viewer(caller))
+		return in.findCustomersCard(ctx, db, viewerOf(caller))
 	}
 	if in.Source == "" {
 		return apierror.Invalid("", "Must provide source or customer.").WithCode("parameter_missing")
 	}
-	found, err := sourceFromToken(ctx, db, viewer(caller), "source", in.Source)
+	found, err := sourceFromToken(ctx, db, viewerOf(caller), "source", in.Source)
 	if err != nil {
 		return err
 	}
@@ -171,15 +172,15 @@ func pendingCharge(tx *phase.Tx, in CreateChargeParams, s *chargeState) (Charge,
 		AccountID: tx.AccountID, ID: s.ID, Livemode: tx.Livemode, RequestID: tx.RequestID,
 		Amount: in.Amount, Currency: in.Currency, Status: chargePending, CustomerID: orNull(in.Customer),
 		Card: ChargedCard{Card: in.Found.Card, ID: in.Found.CardID, Customer: in.KeptWith,
-			Descriptor: statement(tx.StatementDescriptor, in.StatementDescriptor, in.StatementDescriptorSuffix)},
+			Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, in.StatementDescriptor, in.StatementDescriptorSuffix)},
 		Description: given(in.Description, nil), Metadata: metadata, ReceiptEmail: given(in.ReceiptEmail, nil), Shipping: in.Shipping,
 		StatementDescriptor: in.StatementDescriptor, StatementDescriptorSuffix: in.StatementDescriptorSuffix, CreatedAt: s.At,
 	}, nil
 }
 
 // askAcquirer asks for the money, or for a hold of it. A decline is an answer.
-func askAcquirer(ctx context.Context, slip phase.Slip, in CreateChargeParams, s *chargeState) (err error) {
-	s.Answer, err = acquirer.Authorize(ctx, slip, acquirer.Order{
+func askAcquirer(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], in CreateChargeParams, s *chargeState) (err error) {
+	s.Answer, err = call.To().Authorize(ctx, call.Permit, acquirer.Order{
 		Merchant: s.Merchant, Livemode: s.Livemode,
 		Card: in.Found.Card.Vault, Amount: in.Amount, Currency: in.Currency, Capture: in.captures(),
 	})
@@ -230,7 +231,7 @@ func (c *Charge) heard(a acquirer.Answer) {
 
 // capture books amount as taken and returns its balance transaction.
 func (c *Charge) capture(tx *phase.Tx, amount int64) any {
-	available := tx.AccountNow().AddDate(0, 0, tx.PayoutDelayDays)
+	available := apirequest.AccountNow(tx).AddDate(0, 0, apirequest.Of(tx.Caller).PayoutDelayDays)
 	if bypassesPending(c.Card.Vault) {
 		available = tx.Now()
 	}
@@ -243,7 +244,7 @@ func (c *Charge) capture(tx *phase.Tx, amount int64) any {
 
 // hold notes that the money is held and not taken yet.
 func (c *Charge) hold(tx *phase.Tx) {
-	lapses := tx.AccountNow().Add(authorizationTime)
+	lapses := apirequest.AccountNow(tx).Add(authorizationTime)
 	c.CaptureBefore = &lapses
 }
 

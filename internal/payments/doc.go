@@ -23,9 +23,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 // Viewer is who reads: everything it sees belongs to the account and the mode.
@@ -40,7 +42,15 @@ type Viewer struct {
 }
 
 func viewer(c phase.Caller) Viewer {
-	return Viewer{AccountID: c.AccountID, Livemode: c.Livemode, CardKey: c.CardKey, Publishable: c.Publishable, Version: c.APIVersion}
+	known := apirequest.Of(c)
+	return Viewer{AccountID: c.AccountID, Livemode: c.Livemode, Publishable: known.Publishable, Version: known.APIVersion}
+}
+
+// viewerOf is the viewer of a check, which knows the test cards.
+func viewerOf(c phase.Check) Viewer {
+	v := viewer(c.Caller)
+	v.CardKey = c.KeyFor(secret.Cards)
+	return v
 }
 
 func (v Viewer) args() pgx.StrictNamedArgs {

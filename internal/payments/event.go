@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -67,7 +68,7 @@ const insertEvent = `
 // never the one without the other. previous is nil except for updates.
 func emit(tx *phase.Tx, kind, objectID string, object any, previous map[string]any) {
 	tx.Write(insertEvent, eventArgs(Event{
-		ID: tx.NewID("evt"), Livemode: tx.Livemode, Type: kind, APIVersion: tx.DefaultVersion, RequestID: tx.RequestID,
+		ID: tx.NewID("evt"), Livemode: tx.Livemode, Type: kind, APIVersion: apirequest.Of(tx.Caller).DefaultVersion, RequestID: tx.RequestID,
 		IdempotencyKey: orNull(tx.Key), CreatedAt: tx.Now(),
 	}, tx.AccountID, objectID, eventData{object, previous}))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -256,7 +257,7 @@ func ListPaymentIntents(ctx context.Context, db phase.Reader, v Viewer, in ListP
 }
 
 func replyWithIntent(ctx context.Context, tx *phase.Tx, paths form.Expand, intent *PaymentIntent, known ...any) (phase.Outcome, error) {
-	if tx.Publishable {
+	if apirequest.Of(tx.Caller).Publishable {
 		return phase.OK(intent.ID, intent.public()), nil
 	}
 	body, err := expand(ctx, tx, viewer(tx.Caller), paths, intent.wire(), known...)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
@@ -135,7 +135,7 @@ func (s *CheckoutSession) describe(ctx context.Context, db phase.Reader, v Viewe
 type Visit struct {
 	AccountID string
 	Livemode  bool
-	idempotency.Merchant
+	apirequest.Merchant
 }
 
 // A session is found without knowing whose it is: its id is the key.

@@ -42,11 +42,11 @@ const pageConfirmed = "payment_page_confirmed"
 // the cardholder has passed: AuthenticatePayment then completes it.
 var ConfirmPaymentPage = phase.Define("payment_page.confirm", 1,
 	phase.Atomic(pageConfirmed, recordPageConfirmation),
-	phase.Foreign(paymentAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ ConfirmPaymentPageParams, s *pageAttempt) error {
+	phase.Foreign(paymentAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmPaymentPageParams, s *pageAttempt) error {
 		if s.Setup {
-			return s.Card.ask(ctx, slip)
+			return s.Card.ask(ctx, call)
 		}
-		return s.Payment.ask(ctx, slip)
+		return s.Payment.ask(ctx, call)
 	}),
 	phase.Atomic(paymentSettled, settlePage),
 ).Check(checkPageConfirmation).AbandonUnsentAfter(abandonChargeAfter, func(ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt) (phase.Outcome, error) {
@@ -55,8 +55,8 @@ var ConfirmPaymentPage = phase.Define("payment_page.confirm", 1,
 })
 
 // checkPageConfirmation finds the method, and that the customer saw the right amount.
-func checkPageConfirmation(ctx context.Context, db phase.Reader, caller phase.Caller, in *ConfirmPaymentPageParams) error {
-	session, err := readSession(ctx, db, viewer(caller), in.ID)
+func checkPageConfirmation(ctx context.Context, db phase.Reader, caller phase.Check, in *ConfirmPaymentPageParams) error {
+	session, err := readSession(ctx, db, viewerOf(caller), in.ID)
 	if err != nil {
 		return err
 	}

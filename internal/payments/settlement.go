@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/id"
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -283,9 +283,9 @@ func applyPart(ctx context.Context, e *phase.Engine, m inbox.Message) error {
 	if found == nil {
 		return inbox.NotYet("no account here is %s", part.Merchant)
 	}
-	answer, err := SettlePart.Serve(ctx, e, phase.Call{
+	answer, err := SettlePart.Serve(ctx, e, phase.Request{
 		Caller: phase.Caller{AccountID: found.AccountID, Livemode: found.Livemode, RequestID: id.New("req", time.Now()),
-			Context: idempotency.Context{APIVersion: found.DefaultVersion.OrCurrent(), Actor: ActorAcquirer, Merchant: found.Merchant}},
+			Caller: apirequest.Context{APIVersion: found.DefaultVersion.OrCurrent(), Merchant: found.Merchant}.By(ActorAcquirer, "")},
 		Method: "POST", Path: acquirer.NotificationsPath, Fingerprint: m.Digest,
 	}, settledPart{m, part.Batch, part.Part, part})
 	if err != nil {
@@ -296,7 +296,7 @@ func applyPart(ctx context.Context, e *phase.Engine, m inbox.Message) error {
 }
 
 // logSetAside tells operators of movements that were just set aside.
-func logSetAside(ctx context.Context, log *slog.Logger, answer phase.Answer) {
+func logSetAside(ctx context.Context, log *slog.Logger, answer phase.Response) {
 	var made SettlementObject
 	if json.Unmarshal(answer.Body, &made) == nil && made.SetAside > 0 {
 		log.ErrorContext(ctx, "settled movements contradict what is known and are set aside",

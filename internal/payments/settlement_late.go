@@ -12,8 +12,8 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/id"
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
@@ -127,11 +127,11 @@ func BookWaiting(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (done i
 
 // unkeyed is a request of a job that needs no key: rows that it locks say what is
 // left to do.
-func (t task) unkeyed(what string) phase.Call {
+func (t task) unkeyed(what string) phase.Request {
 	name := sha256.Sum256([]byte(what))
-	return phase.Call{
+	return phase.Request{
 		Caller: phase.Caller{AccountID: t.AccountID, Livemode: t.Livemode, RequestID: id.New("req", time.Now()),
-			Context: idempotency.Context{APIVersion: t.DefaultVersion.OrCurrent(), Actor: workerActor, Merchant: t.Merchant}},
+			Caller: apirequest.Context{APIVersion: t.DefaultVersion.OrCurrent(), Merchant: t.Merchant}.By(workerActor, "")},
 		Method: "JOB", Path: "/worker/settlements", Fingerprint: name[:],
 	}
 }

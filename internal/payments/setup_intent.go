@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -249,7 +250,7 @@ func ListSetupIntents(ctx context.Context, db phase.Reader, v Viewer, in ListSet
 }
 
 func replyWithSetup(ctx context.Context, tx *phase.Tx, paths form.Expand, setup *SetupIntent, known ...any) (phase.Outcome, error) {
-	if tx.Publishable {
+	if apirequest.Of(tx.Caller).Publishable {
 		return phase.OK(setup.ID, setup.public()), nil
 	}
 	body, err := expand(ctx, tx, viewer(tx.Caller), paths, setup.wire(), known...)

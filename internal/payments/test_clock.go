@@ -133,11 +133,11 @@ const insertTestClock = `
 // CreateTestClock makes a clock. It moves nothing before it is advanced.
 var CreateTestClock = phase.Define("test_clock.create", 1,
 	phase.Atomic(testClockCreated, makeTestClock),
-).Check(func(_ context.Context, _ phase.Reader, caller phase.Caller, _ *CreateTestClockParams) error {
+).Check(func(_ context.Context, _ phase.Reader, caller phase.Check, _ *CreateTestClockParams) error {
 	return onlyInTestMode(caller)
 })
 
-func onlyInTestMode(caller phase.Caller) error {
+func onlyInTestMode(caller phase.Check) error {
 	if caller.Livemode {
 		return apierror.Invalid("", "Test clocks are only available in test mode. Use a test mode API key.")
 	}

@@ -213,9 +213,9 @@ func knownTypes() map[string]bool {
 }
 
 // checkEndpoint verifies what an endpoint is given.
-func checkEndpoint(caller phase.Caller, address *string, events []string, metadata form.Metadata) error {
+func checkEndpoint(ctx context.Context, address *string, events []string, metadata form.Metadata) error {
 	if address != nil {
-		if objection := webhook.Objection(*address, caller.Loopback); objection != "" {
+		if objection := webhook.Objection(*address, webhook.LoopbackFrom(ctx)); objection != "" {
 			return apierror.Invalid("url", "%s", objection).WithCode("url_invalid")
 		}
 	}

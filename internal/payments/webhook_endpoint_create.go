@@ -31,7 +31,7 @@ const endpointCreated = "endpoint_created"
 // with a seal where the secret stands, and replayed with the secret.
 var CreateWebhookEndpoint = phase.Define("webhook_endpoint.create", 1,
 	phase.Atomic(endpointCreated, createEndpoint),
-).Check(func(_ context.Context, _ phase.Reader, caller phase.Caller, in *CreateWebhookEndpointParams) error {
+).Check(func(ctx context.Context, _ phase.Reader, _ phase.Check, in *CreateWebhookEndpointParams) error {
 	if len(in.EnabledEvents) == 0 {
 		return apierror.Invalid("enabled_events", "You must provide at least one event type.").WithCode("parameter_missing")
 	}
@@ -43,7 +43,7 @@ var CreateWebhookEndpoint = phase.Define("webhook_endpoint.create", 1,
 	if in.Connect != nil && *in.Connect {
 		return apierror.Invalid("connect", "There are no connected accounts to receive events from.")
 	}
-	return checkEndpoint(caller, &in.URL, in.EnabledEvents, in.Metadata)
+	return checkEndpoint(ctx, &in.URL, in.EnabledEvents, in.Metadata)
 })
 
 func createEndpoint(ctx context.Context, tx *phase.Tx, in CreateWebhookEndpointParams, _ *struct{}) (phase.Outcome, error) {
@@ -62,7 +62,7 @@ func createEndpoint(ctx context.Context, tx *phase.Tx, in CreateWebhookEndpointP
 	}
 	endpoint.insert(tx, slot)
 	object := endpoint.object()
-	if object.Secret, err = tx.Conceal(endpoint.secret(tx)); err != nil {
+	if object.Secret, err = tx.EncryptInResponse(endpoint.secret(tx)); err != nil {
 		return phase.Outcome{}, err
 	}
 	body, err := expand(ctx, tx, viewer(tx.Caller), in.Expand, object)

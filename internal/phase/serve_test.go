@@ -62,7 +62,7 @@ func TestKey(t *testing.T) {
 		} {
 			s := setup(t)
 			retry, original := s.process(), s.process()
-			var first phase.Answer
+			var first phase.Response
 			began := false
 			refuse(s, func() error {
 				if began {
@@ -113,9 +113,9 @@ func TestKey(t *testing.T) {
 		p := s.process()
 		s.exec("INSERT INTO accounts (id, name) VALUES ('acct_other', 'Other')")
 		p.answers("k", http.StatusOK)
-		for name, change := range map[string]func(*phase.Call){
-			"account": func(c *phase.Call) { c.AccountID = "acct_other" },
-			"mode":    func(c *phase.Call) { c.Livemode = true },
+		for name, change := range map[string]func(*phase.Request){
+			"account": func(c *phase.Request) { c.AccountID = "acct_other" },
+			"mode":    func(c *phase.Request) { c.Livemode = true },
 		} {
 			other := call("k", order{Amount: 5})
 			change(&other)
@@ -132,7 +132,7 @@ func TestKey(t *testing.T) {
 		s := setup(t)
 		p, held := s.process(), newStall()
 		s.bank.has(held.day)
-		first := make(chan phase.Answer, 1)
+		first := make(chan phase.Response, 1)
 		go func() {
 			answer, _ := p.serve("k")
 			first <- answer
@@ -154,13 +154,13 @@ func TestKey(t *testing.T) {
 		s := setup(t)
 		p, held := s.process(), newStall()
 		s.bank.has(held.day)
-		first := make(chan phase.Answer, 1)
+		first := make(chan phase.Response, 1)
 		go func() {
 			answer, _ := p.serve("k")
 			first <- answer
 		}()
 		<-held.began
-		second := make(chan phase.Answer, 1)
+		second := make(chan phase.Response, 1)
 		go func() {
 			patient := call("k", order{Amount: 2000})
 			patient.Wait = time.Minute
@@ -171,6 +171,32 @@ func TestKey(t *testing.T) {
 		a, b := <-first, <-second
 		if !b.Replayed || !bytes.Equal(a.Body, b.Body) {
 			t.Errorf("first %q, second %q, replayed %v", a.Body, b.Body, b.Replayed)
+		}
+	})
+
+	t.Run("a caller that hangs up while it waits is not waited for", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p, held := s.process(), newStall()
+		s.bank.has(held.day)
+		first := make(chan phase.Response, 1)
+		go func() {
+			answer, _ := p.serve("k")
+			first <- answer
+		}()
+		<-held.began
+		ctx, hangUp := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, hangUp)
+		patient, began := call("k", order{Amount: 2000}), time.Now()
+		patient.Wait = time.Minute
+		answer, err := p.buy.Serve(ctx, p.engine, patient, order{Amount: 2000})
+		wantRefusal(t, answer, err, http.StatusConflict)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it was waited for %s", took)
+		}
+		close(held.release)
+		if answer := <-first; answer.Status != http.StatusOK {
+			t.Errorf("the first request answered %d", answer.Status)
 		}
 	})
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/checkout"
 	"github.com/ratchet-pay/ratchet/internal/crashpoint"
@@ -30,6 +31,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 	"github.com/ratchet-pay/ratchet/internal/worker"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -113,7 +115,8 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 	}
 	p.engine = phase.NewEngine(phase.Config{
 		Pool: p.pool, Secret: c.Secret.For(secret.Idempotency), Root: c.Secret, Owner: p.liveness.ID, Record: audit.Record, Retain: c.Retain, Log: c.Log,
-		Observer: p.telemetry, Work: p.gates.work, LookUps: p.gates.lookUps})
+		Observer: p.telemetry, Work: p.gates.work, Lookups: p.gates.lookUps,
+		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse})
 	p.acquirer = acquirer.NewClient(acquirer.Config{
 		URL: c.AcquirerURL, Secret: c.AcquirerSecret, DialContext: c.Crash.DialAcquirer(),
 		BreakerLimit: c.Limits.BreakerFailures, BreakerPause: c.Limits.BreakerPause})

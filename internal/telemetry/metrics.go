@@ -45,7 +45,7 @@ func newMetrics() metrics {
 				string(phase.Parked) + ", " + string(phase.Held) + ", " + string(phase.Retried) + " (a transaction that was run again)."}, []string{"flow", "event"}),
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ratchet_foreign_call_duration_seconds", Help: "How long other systems took to answer, by how they were asked and what that proved.",
-			Buckets: seconds}, []string{"port", "manner", "verdict"}),
+			Buckets: seconds}, []string{"port", "mode", "verdict"}),
 		rounds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ratchet_worker_round_duration_seconds", Help: "How long a round of a part of the worker took.",
 			Buckets: seconds}, []string{"part", "outcome"}),

@@ -132,13 +132,13 @@ func (t *Telemetry) Begin(ctx context.Context, s phase.Step) (context.Context, f
 		span.SetAttributes(attribute.String("ratchet.flow", s.Flow), attribute.String("ratchet.request", s.RequestID), attribute.String("ratchet.point", s.Point))
 	}
 	if span.IsRecording() && s.Port != "" {
-		span.SetAttributes(attribute.String("peer.service", s.Port), attribute.String("ratchet.manner", s.Manner.String()))
+		span.SetAttributes(attribute.String("peer.service", s.Port), attribute.String("ratchet.mode", s.Mode.String()))
 	}
 	return ctx, func(err error) {
 		if s.Port != "" {
 			took := time.Since(began)
 			line.Waited(s.Port, took)
-			t.metrics.calls.WithLabelValues(s.Port, s.Manner.String(), phase.Verdict(err)).Observe(took.Seconds())
+			t.metrics.calls.WithLabelValues(s.Port, s.Mode.String(), phase.Verdict(err)).Observe(took.Seconds())
 		}
 		if err != nil {
 			span.SetStatus(codes.Error, outcome(err)) // the error's own text may repeat what a caller sent
@@ -147,21 +147,21 @@ func (t *Telemetry) Begin(ctx context.Context, s phase.Step) (context.Context, f
 	}
 }
 
-// Happened implements phase.Observer.
-func (t *Telemetry) Happened(ctx context.Context, h phase.Happening) {
+// Observe implements phase.Observer.
+func (t *Telemetry) Observe(ctx context.Context, e phase.Event) {
 	line := logline.From(ctx)
-	switch h.What {
+	switch e.Kind {
 	case phase.Committed:
-		line.Committed(h.Points)
-		for _, point := range h.Points {
-			t.metrics.points.WithLabelValues(h.Flow, point).Inc()
+		line.Committed(e.Points)
+		for _, point := range e.Points {
+			t.metrics.points.WithLabelValues(e.Flow, point).Inc()
 		}
 		return
 	case phase.Retried:
 		line.Retried()
 	}
-	t.metrics.happenings.WithLabelValues(h.Flow, string(h.What)).Inc()
-	trace.SpanFromContext(ctx).AddEvent(string(h.What))
+	t.metrics.happenings.WithLabelValues(e.Flow, string(e.Kind)).Inc()
+	trace.SpanFromContext(ctx).AddEvent(string(e.Kind))
 }
 
 func outcome(err error) string {

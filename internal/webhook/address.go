@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -33,6 +34,20 @@ func Objection(address string, loopback LoopbackPorts) string {
 
 // LoopbackPorts says to which ports of this machine webhooks may go; nil: to none.
 type LoopbackPorts func(port uint16) bool
+
+type loopbackKey struct{}
+
+// WithLoopback gives a request's check the ports of this machine that its webhooks
+// may go to: they are the process's configuration, not part of the request.
+func WithLoopback(ctx context.Context, ports LoopbackPorts) context.Context {
+	return context.WithValue(ctx, loopbackKey{}, ports)
+}
+
+// LoopbackFrom returns the ports that WithLoopback has put there; nil: none.
+func LoopbackFrom(ctx context.Context) LoopbackPorts {
+	ports, _ := ctx.Value(loopbackKey{}).(LoopbackPorts)
+	return ports
+}
 
 // Loopback is what the operator has decided about this machine's ports.
 func (c Config) Loopback() LoopbackPorts {

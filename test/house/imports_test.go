@@ -37,7 +37,11 @@ var floors = map[string]int{
 
 	"internal/telemetry": 35, // watches the engine
 
-	"internal/phase": 30, "internal/apikey": 30,
+	"internal/apikey": 33,
+
+	"internal/apirequest": 32, // what our API adds to a request of the engine
+
+	"internal/phase": 30,
 
 	"web": 21, // looks only: it knows money's notation, and no table
 
@@ -109,6 +113,22 @@ func TestWhoMayUseWhat(t *testing.T) {
 			below := []string{"internal/ledger", "internal/phase", "internal/idempotency", "internal/acquirer"}
 			if slices.Contains(below, top) && slices.Contains(imports(s.file), module+"internal/payments") && s.dir != "internal/acquirer/acquirertest" {
 				t.Errorf("%s imports internal/payments", s.path)
+			}
+		}
+	})
+
+	t.Run("the engine can be used alone: it knows no API, no account and no money", func(t *testing.T) {
+		t.Parallel()
+		may := []string{"internal/idempotency", "internal/postgres", "internal/id", "internal/secret"}
+		for _, s := range all {
+			if s.dir != "internal/phase" && s.dir != "internal/idempotency" || strings.HasSuffix(s.path, "_test.go") {
+				continue
+			}
+			for _, path := range imports(s.file) {
+				below, ours := strings.CutPrefix(path, module)
+				if ours && !slices.Contains(may, below) {
+					t.Errorf("%s imports %s", s.path, below)
+				}
 			}
 		}
 	})
