@@ -15,7 +15,7 @@ GRANT USAGE ON SCHEMA public TO ratchet_api, ratchet_worker, ratchet_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO ratchet_api, ratchet_worker, ratchet_auditor;
 GRANT USAGE ON SCHEMA audit_detached TO ratchet_auditor;
 
-GRANT INSERT ON ledger_books, ledger_postings, ledger_legs, ledger_refund_chain, journal, events, audit_events TO ratchet_api, ratchet_worker;
+GRANT INSERT ON ledger_books, ledger_postings, ledger_refund_chain, journal, events, audit_events TO ratchet_api, ratchet_worker;
 GRANT INSERT, UPDATE ON flows, points, workers, requests, calls, customers, tokens, cards, charges, refunds TO ratchet_api, ratchet_worker;
 GRANT DELETE ON workers TO ratchet_api, ratchet_worker;
 

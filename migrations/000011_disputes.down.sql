@@ -1,5 +1,6 @@
 DROP INDEX lapsing_charges;
-DROP TABLE settlements, disputes, inbox_contradictions, inbox;
+DROP TABLE charges_to_show, movements_set_aside, movements_waiting, settlements, settlement_parts, disputes, inbox_contradictions, inbox;
+DROP FUNCTION waiting_movement_leaves();
 ALTER TABLE refunds DROP CONSTRAINT the_acquirer_makes_one_refund, DROP CONSTRAINT only_a_failed_refund_comes_back,
     DROP CONSTRAINT refunded_money_is_posted, DROP COLUMN failure_balance_transaction,
     ADD CONSTRAINT refunded_money_is_posted CHECK ((kind = 'refund' AND status = 'succeeded') = (balance_transaction IS NOT NULL));

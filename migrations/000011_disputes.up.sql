@@ -105,34 +105,134 @@ ALTER TABLE refunds ADD CONSTRAINT refunded_money_is_posted CHECK (
 ALTER TABLE refunds ADD CONSTRAINT only_a_failed_refund_comes_back CHECK (failure_balance_transaction IS NULL OR status = 'failed');
 ALTER TABLE refunds ADD CONSTRAINT the_acquirer_makes_one_refund UNIQUE (acquirer_reference, account_id);
 
+-- The acquirer settles in batches, each of one merchant, mode and currency, and
+-- reports a batch in parts. What a part says is kept here as sent; every movement
+-- in it becomes a row of one of the three tables that follow.
+CREATE TABLE settlement_parts (
+    account_id text COLLATE "C" NOT NULL,
+    id         text COLLATE "C" NOT NULL,
+    livemode   boolean     NOT NULL,
+    request_id text COLLATE "C" NOT NULL,
+    batch      text COLLATE "C" NOT NULL,
+    part       integer     NOT NULL,
+    parts      integer     NOT NULL,
+    currency   text        NOT NULL,
+    movements  integer     NOT NULL,
+    paid       bigint      NOT NULL,
+    taken      bigint      NOT NULL,
+    settled_at timestamptz NOT NULL,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, id),
+    CONSTRAINT a_message_reports_one_part UNIQUE (request_id, account_id),
+    CONSTRAINT a_part_is_one_of_its_batch CHECK (part BETWEEN 1 AND parts),
+    CONSTRAINT a_part_has_a_size CHECK (movements BETWEEN 1 AND 1000),
+    CONSTRAINT a_part_has_sums CHECK (paid >= 0 AND taken >= 0)
+);
+CREATE INDEX parts_of_a_batch ON settlement_parts (batch, account_id, part);
+COMMENT ON TABLE settlement_parts IS 'A part of a settlement batch as the acquirer sent it: how many movements, what it paid us for them and what it took. Its posting, if it has one, has this id as its source.';
+
 CREATE TABLE settlements (
     account_id         text COLLATE "C" NOT NULL,
-    id                 text COLLATE "C" NOT NULL,
+    acquirer_reference text COLLATE "C" NOT NULL,
+    movement           text        NOT NULL,
     livemode           boolean     NOT NULL,
     request_id         text COLLATE "C" NOT NULL,
     charge_id          text COLLATE "C" NOT NULL,
     batch              text COLLATE "C" NOT NULL,
-    acquirer_reference text COLLATE "C" NOT NULL,
-    movement           text        NOT NULL,
+    part               integer     NOT NULL,
     amount             bigint      NOT NULL,
     currency           text        NOT NULL,
+    posting_id         text COLLATE "C" NOT NULL,
     settled_at         timestamptz NOT NULL,
     created_at         timestamptz NOT NULL,
-    PRIMARY KEY (account_id, id),
-    CONSTRAINT a_message_settles_one_movement UNIQUE (request_id, account_id),
-    CONSTRAINT a_movement_is_settled_once UNIQUE (acquirer_reference, movement, account_id),
+    CONSTRAINT a_movement_is_settled_once PRIMARY KEY (account_id, acquirer_reference, movement),
     CONSTRAINT a_settlement_has_its_charge FOREIGN KEY (account_id, charge_id) REFERENCES charges,
     CONSTRAINT a_settlement_is_of_something CHECK (amount > 0),
     CONSTRAINT a_settled_movement_is_known CHECK (movement IN ('sale', 'capture', 'refund', 'refund_failed', 'chargeback', 'chargeback_reversal'))
 );
-COMMENT ON TABLE settlements IS 'What the acquirer says it has paid us, or taken, for one movement of a card. Each has a posting between processor_receivable and bank_cash.';
-CREATE TRIGGER settlements_are_final BEFORE UPDATE OR DELETE ON settlements FOR EACH ROW EXECUTE FUNCTION refuse('a settlement is what the acquirer said');
-CREATE TRIGGER settlements_are_not_emptied BEFORE TRUNCATE ON settlements FOR EACH STATEMENT EXECUTE FUNCTION refuse('a settlement is what the acquirer said');
-ALTER TABLE settlements ENABLE ALWAYS TRIGGER settlements_are_final;
-ALTER TABLE settlements ENABLE ALWAYS TRIGGER settlements_are_not_emptied;
+CREATE INDEX settlements_of_a_charge ON settlements (charge_id, account_id);
+COMMENT ON TABLE settlements IS 'What the acquirer has paid us, or taken, for one movement of a card. The rows of one posting add up to its two legs between processor_receivable and bank_cash.';
+
+CREATE TABLE movements_waiting (
+    account_id         text COLLATE "C" NOT NULL,
+    acquirer_reference text COLLATE "C" NOT NULL,
+    movement           text        NOT NULL,
+    livemode           boolean     NOT NULL,
+    authorization_id   text COLLATE "C" NOT NULL,
+    batch              text COLLATE "C" NOT NULL,
+    part               integer     NOT NULL,
+    amount             bigint      NOT NULL,
+    currency           text        NOT NULL,
+    settled_at         timestamptz NOT NULL,
+    received_at        timestamptz NOT NULL,
+    attempts           integer     NOT NULL DEFAULT 0,
+    due_at             timestamptz NOT NULL,
+    CONSTRAINT a_movement_waits_once PRIMARY KEY (account_id, acquirer_reference, movement),
+    CONSTRAINT a_waiting_movement_is_of_something CHECK (amount > 0)
+);
+CREATE INDEX movements_due ON movements_waiting (due_at);
+COMMENT ON TABLE movements_waiting IS 'Settled movements whose charge is not here yet. A worker books each when its charge is; until then verify counts it, and leaves nothing out because of it.';
+
+CREATE TABLE movements_set_aside (
+    account_id         text COLLATE "C" NOT NULL,
+    acquirer_reference text COLLATE "C" NOT NULL,
+    movement           text        NOT NULL,
+    livemode           boolean     NOT NULL,
+    request_id         text COLLATE "C" NOT NULL,
+    authorization_id   text COLLATE "C" NOT NULL,
+    batch              text COLLATE "C" NOT NULL,
+    part               integer     NOT NULL,
+    amount             bigint      NOT NULL,
+    currency           text        NOT NULL,
+    reason             text        NOT NULL,
+    created_at         timestamptz NOT NULL,
+    CONSTRAINT a_movement_is_set_aside_once_by_a_request PRIMARY KEY (account_id, request_id, acquirer_reference, movement)
+);
+COMMENT ON TABLE movements_set_aside IS 'Settled movements that contradict what is known here. Nothing was booked for them; a person has to look.';
+
+CREATE TABLE charges_to_show (
+    account_id text COLLATE "C" NOT NULL,
+    charge_id  text COLLATE "C" NOT NULL,
+    livemode   boolean     NOT NULL,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT a_charge_is_shown_once PRIMARY KEY (account_id, charge_id)
+);
+COMMENT ON TABLE charges_to_show IS 'Charges whose payment is booked and that still hide their balance transaction. A worker shows it, tells charge.updated and deletes the row.';
+
+CREATE FUNCTION waiting_movement_leaves() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM public.settlements s WHERE s.account_id = OLD.account_id AND s.acquirer_reference = OLD.acquirer_reference AND s.movement = OLD.movement)
+       AND NOT EXISTS (SELECT FROM public.movements_set_aside a WHERE a.account_id = OLD.account_id AND a.acquirer_reference = OLD.acquirer_reference
+                         AND a.movement = OLD.movement AND a.batch = OLD.batch AND a.part = OLD.part) THEN
+        RAISE EXCEPTION 'the % of % is neither settled nor set aside', OLD.movement, OLD.acquirer_reference USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN OLD;
+END $$;
+CREATE TRIGGER movements_wait_until_they_are_settled BEFORE DELETE ON movements_waiting FOR EACH ROW EXECUTE FUNCTION waiting_movement_leaves();
+CREATE TRIGGER waiting_movements_are_as_sent BEFORE UPDATE ON movements_waiting FOR EACH ROW
+    WHEN ((NEW.account_id, NEW.acquirer_reference, NEW.movement, NEW.livemode, NEW.authorization_id, NEW.batch, NEW.part, NEW.amount, NEW.currency, NEW.settled_at, NEW.received_at)
+          IS DISTINCT FROM (OLD.account_id, OLD.acquirer_reference, OLD.movement, OLD.livemode, OLD.authorization_id, OLD.batch, OLD.part, OLD.amount, OLD.currency, OLD.settled_at, OLD.received_at))
+    EXECUTE FUNCTION refuse('a movement is what the acquirer said');
+CREATE TRIGGER waiting_movements_are_not_emptied BEFORE TRUNCATE ON movements_waiting FOR EACH STATEMENT EXECUTE FUNCTION refuse('a movement is what the acquirer said');
+ALTER TABLE movements_waiting ENABLE ALWAYS TRIGGER movements_wait_until_they_are_settled;
+ALTER TABLE movements_waiting ENABLE ALWAYS TRIGGER waiting_movements_are_as_sent;
+ALTER TABLE movements_waiting ENABLE ALWAYS TRIGGER waiting_movements_are_not_emptied;
+
+DO $$
+DECLARE said text;
+BEGIN
+    FOREACH said IN ARRAY ARRAY['settlement_parts', 'settlements', 'movements_set_aside'] LOOP
+        EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE OR DELETE ON %I FOR EACH ROW EXECUTE FUNCTION refuse(''a settlement is what the acquirer said'')', said || '_are_final', said);
+        EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse(''a settlement is what the acquirer said'')', said || '_are_not_emptied', said);
+        EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER %I', said, said || '_are_final');
+        EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER %I', said, said || '_are_not_emptied');
+    END LOOP;
+END $$;
 
 CREATE INDEX lapsing_charges ON charges (capture_before) WHERE capture_before IS NOT NULL AND NOT captured AND amount_refunded = 0;
 
-GRANT SELECT ON inbox, inbox_contradictions, disputes, settlements TO ratchet_api, ratchet_worker, ratchet_auditor;
+GRANT SELECT ON inbox, inbox_contradictions, disputes, settlement_parts, settlements, movements_waiting, movements_set_aside, charges_to_show TO ratchet_api, ratchet_worker, ratchet_auditor;
 GRANT INSERT, UPDATE ON inbox, disputes TO ratchet_api, ratchet_worker;
-GRANT INSERT ON inbox_contradictions, settlements TO ratchet_api, ratchet_worker;
+GRANT INSERT ON inbox_contradictions, settlement_parts, settlements, movements_waiting, movements_set_aside, charges_to_show TO ratchet_api, ratchet_worker;
+GRANT UPDATE (attempts, due_at), DELETE ON movements_waiting TO ratchet_worker;
+GRANT DELETE ON charges_to_show TO ratchet_worker;

@@ -9,11 +9,12 @@ BEGIN
     PERFORM FROM ledger_books WHERE id = of_book FOR NO KEY UPDATE;
     SELECT account_time(b.account_id, b.livemode) INTO time FROM ledger_books b WHERE b.id = of_book;
     SELECT sum(n.net), array_agg(n.id) INTO total, taken
-      FROM (SELECT p.id, p.available_on,
-                   sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount ELSE -l.amount END) AS net
-              FROM ledger_postings p JOIN ledger_legs l ON l.book_id = p.book_id AND l.posting_id = p.id AND 'merchant_balance' IN (l.debit, l.credit)
-             WHERE p.book_id = of_book AND NOT EXISTS (SELECT FROM ledger_swept s WHERE s.book_id = p.book_id AND s.posting_id = p.id)
-             GROUP BY p.id, p.available_on) n
+      FROM (SELECT p.id, p.available_on, (
+                   SELECT sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount ELSE -l.amount END)
+                     FROM unnest(p.debits, p.credits, p.amounts) AS l (debit, credit, amount) WHERE 'merchant_balance' IN (l.debit, l.credit)) AS net
+              FROM ledger_postings p
+             WHERE p.book_id = of_book AND 'merchant_balance' = ANY (p.debits || p.credits)
+               AND NOT EXISTS (SELECT FROM ledger_swept s WHERE s.book_id = p.book_id AND s.posting_id = p.id)) n
      WHERE n.net < 0 OR n.available_on <= time;
     IF total IS NULL OR total <= 0 THEN
         RETURN NULL;
@@ -25,10 +26,10 @@ END $$;
 CREATE OR REPLACE FUNCTION ledger_available(of_book bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
     WITH t AS MATERIALIZED (SELECT account_time(b.account_id, b.livemode) AS now FROM ledger_books b WHERE b.id = of_book)
     SELECT coalesce(sum(n.net) FILTER (WHERE n.net < 0 OR n.available_on <= t.now), 0)::bigint
-      FROM (SELECT p.available_on,
-                   sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount WHEN l.debit = 'merchant_balance' THEN -l.amount ELSE 0 END) AS net
-              FROM ledger_legs l JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id
-             WHERE l.book_id = of_book GROUP BY p.id, p.available_on) n CROSS JOIN t
+      FROM (SELECT p.available_on, (
+                   SELECT sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount WHEN l.debit = 'merchant_balance' THEN -l.amount ELSE 0 END)
+                     FROM unnest(p.debits, p.credits, p.amounts) AS l (debit, credit, amount)) AS net
+              FROM ledger_postings p WHERE p.book_id = of_book) n CROSS JOIN t
 $$;
 DROP FUNCTION ledger_balance(bigint, timestamptz);
 DROP VIEW ledger_totals;

@@ -67,7 +67,7 @@ CREATE VIEW ledger_totals AS
          CROSS JOIN LATERAL (
             SELECT side.account, sum(side.debit) AS debit, sum(side.credit) AS credit, sum(side.debits) AS debits, sum(side.credits) AS credits
               FROM ledger_postings p
-             CROSS JOIN LATERAL (SELECT x.* FROM ledger_legs x WHERE x.book_id = p.book_id AND x.posting_id = p.id OFFSET 0) l -- posting by posting: there are few
+             CROSS JOIN LATERAL unnest(p.debits, p.credits, p.amounts) AS l (debit, credit, amount)
              CROSS JOIN LATERAL (VALUES (l.debit, l.amount, 0, 1, 0), (l.credit, 0, l.amount, 0, 1)) side (account, debit, credit, debits, credits)
              WHERE p.book_id = b.id AND p.source <> '' AND p.created_at >= closed.until
              GROUP BY side.account) e) s
@@ -80,8 +80,8 @@ CREATE VIEW ledger_movements AS
       FROM ledger_postings p
      CROSS JOIN LATERAL (
         SELECT sum(CASE l.credit WHEN 'merchant_balance' THEN l.amount ELSE -l.amount END)::bigint AS net
-          FROM ledger_legs l
-         WHERE l.book_id = p.book_id AND l.posting_id = p.id AND 'merchant_balance' IN (l.debit, l.credit)) n
+          FROM unnest(p.debits, p.credits, p.amounts) AS l (debit, credit, amount)
+         WHERE 'merchant_balance' IN (l.debit, l.credit)) n
      WHERE p.source <> '' AND n.net IS NOT NULL;
 
 -- A merchant's money in a book at a time of his clock, which is not before any of it
@@ -136,9 +136,10 @@ BEGIN
       LEFT JOIN ledger_movements m ON m.book_id = p.book_id AND m.id = p.id AND m.net > 0 AND m.available_on > m.created_at
      WHERE p.book_id = of_book AND p.source <> '' AND p.created_at >= begins AND p.created_at < ends;
     INSERT INTO ledger_period_sums (book_id, account, until, debit, credit, debits, credits)
-    SELECT of_book, e.account, ends, coalesce(sum(e.amount) FILTER (WHERE e.side = 'debit'), 0), coalesce(-sum(e.amount) FILTER (WHERE e.side = 'credit'), 0),
-           count(*) FILTER (WHERE e.side = 'debit'), count(*) FILTER (WHERE e.side = 'credit')
-      FROM ledger_postings p JOIN ledger_entries e ON e.book_id = p.book_id AND e.posting_id = p.id
+    SELECT of_book, e.account, ends, sum(e.debit), sum(e.credit), sum(e.debits), sum(e.credits)
+      FROM ledger_postings p
+     CROSS JOIN LATERAL unnest(p.debits, p.credits, p.amounts) AS l (debit, credit, amount)
+     CROSS JOIN LATERAL (VALUES (l.debit, l.amount, 0, 1, 0), (l.credit, 0, l.amount, 0, 1)) e (account, debit, credit, debits, credits)
      WHERE p.book_id = of_book AND p.source <> '' AND p.created_at >= begins AND p.created_at < ends
      GROUP BY e.account;
     RETURN true;

@@ -57,6 +57,10 @@ type Acquirer interface {
 
 // Order says what to do. The same key must always carry the same order.
 type Order struct {
+	// Merchant is the account the money is taken for, and Livemode its mode. Only
+	// Authorize needs them: a settlement batch is of one merchant in one mode.
+	Merchant string `json:"merchant,omitempty"`
+	Livemode bool   `json:"livemode,omitempty"`
 	// Card names a card in the acquirer's vault, such as "visa". Authorize and
 	// Verify need it and no other verb does. A card number never goes here.
 	Card string `json:"card,omitempty"`

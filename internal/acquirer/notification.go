@@ -31,16 +31,16 @@ const (
 	DisputeClosed    = "dispute.closed"    // Outcome says how
 	RefundSucceeded  = "refund.succeeded"  // a refund that was pending
 	RefundFailed     = "refund.failed"     // a refund came back: the money is ours again
-	MovementSettled  = "movement.settled"  // the acquirer has paid, or taken, what one movement owes
+	BatchSettled     = "batch.settled"     // one part of a settlement batch, see SettledPart
 )
 
-// Notification is one of them.
+// Notification is one of them, of every kind but BatchSettled.
 type Notification struct {
 	ID            string    `json:"id"` // the same however often it is sent
 	Kind          string    `json:"kind"`
 	At            time.Time `json:"at"`
 	Authorization string    `json:"authorization"` // the payment it is about
-	Reference     string    `json:"reference"`     // the acquirer's id of the dispute, the refund or the movement
+	Reference     string    `json:"reference"`     // the acquirer's id of the dispute or the refund
 	Amount        int64     `json:"amount"`        // minor units
 	Currency      string    `json:"currency"`
 
@@ -53,10 +53,6 @@ type Notification struct {
 	Outcome     string    `json:"outcome,omitempty"` // of a dispute that is closed: won, lost, withdrawn
 
 	FailureReason string `json:"failure_reason,omitempty"` // of a refund
-
-	// Of a settlement: the batch the movement was settled in, and what moved.
-	Batch    string `json:"batch,omitempty"`
-	Movement string `json:"movement,omitempty"` // sale, capture, refund, refund_failed, chargeback, chargeback_reversal
 }
 
 // The outcomes of a dispute. A withdrawn inquiry never was a chargeback.

@@ -14,8 +14,9 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/inbox"
 )
 
-// maxNotification is far above any honest notification, in bytes.
-const maxNotification = 64 << 10
+// maxNotification is above any honest notification, in bytes: the longest lists
+// acquirer.MaxPartMovements movements, of about 150 bytes each.
+const maxNotification = 256 << 10
 
 // notifications is where the acquirer posts what it tells by itself. It is no
 // part of Stripe's API: whoever posts shows no key but a signature. 200 says that

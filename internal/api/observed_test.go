@@ -108,6 +108,7 @@ func TestMetrics(t *testing.T) {
 			`ratchet_worker_round_duration_seconds_count{outcome="done",part="complete"} `,
 			`ratchet_webhook_deliveries_due 0`, `ratchet_webhook_queue_lag_seconds 0`,
 			`ratchet_inbox_messages{state="waiting"} 0`, `ratchet_inbox_messages{state="set_aside"} 0`,
+			`ratchet_settled_movements{state="waiting"} 0`, `ratchet_settled_movements{state="set_aside"} 0`,
 		} {
 			await(t, "the worker shows "+want, func() bool { _, text := get("/metrics"); return strings.Contains(text, want) })
 		}

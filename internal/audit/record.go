@@ -38,6 +38,23 @@ func Record(tx *phase.Tx, operation string, params json.RawMessage, answer *idem
 	})
 }
 
+// RaiseAlarm queues the audit row of something that a request found and a person
+// should know of. It commits, or not, with the request.
+func RaiseAlarm(tx *phase.Tx, operation, objectID string, details any) {
+	text, err := json.Marshal(details)
+	if err != nil {
+		panic(err) // the callers' own types always marshal
+	}
+	salt := make([]byte, 16)
+	rand.Read(salt) // never fails
+	tx.Write(insertEvent, postgres.Args{
+		"at": tx.Now(), "id": id.New("aud", tx.Now()), "account_id": tx.AccountID, "livemode": tx.Livemode,
+		"request_id": tx.RequestID, "idempotency_key": nil, "actor": ActorInbox, "address": nil,
+		"operation": operation, "object_id": orNull(objectID), "status": http.StatusOK, "error_code": nil,
+		"commitment": Commit(salt, text), "salt": salt, "details": string(text),
+	})
+}
+
 // Commit is the salted commitment to a row's details that the chain covers. The
 // salt keeps a bare hash of, say, an email address from being guessed.
 func Commit(salt, details []byte) []byte {

@@ -59,10 +59,10 @@ const selectNewest = `
 	FROM ledger_totals t
 	CROSS JOIN LATERAL (VALUES ('debit', t.debits), ('credit', t.credits)) s (side, entries)
 	CROSS JOIN LATERAL (
-		SELECT l.posting_id, l.amount, p.kind, p.source
-		FROM ledger_legs l JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id
-		WHERE l.book_id = t.book_id AND CASE s.side WHEN 'debit' THEN l.debit ELSE l.credit END = t.account
-		ORDER BY l.posting_id DESC, l.leg LIMIT least(s.entries, 6)) e
+		SELECT p.id AS posting_id, l.amount, p.kind, p.source
+		FROM ledger_postings p CROSS JOIN LATERAL unnest(p.debits, p.credits, p.amounts) WITH ORDINALITY AS l (debit, credit, amount, leg)
+		WHERE p.book_id = t.book_id AND CASE s.side WHEN 'debit' THEN l.debit ELSE l.credit END = t.account
+		ORDER BY p.id DESC, l.leg LIMIT least(s.entries, 6)) e
 	WHERE t.account_id = @account_id AND t.livemode = @livemode AND t.currency = @currency`
 
 // line is what one posting did to one account.
@@ -85,7 +85,7 @@ const (
 	CROSS JOIN LATERAL (
 		SELECT coalesce(sum(l.amount) FILTER (WHERE l.debit::text = @account), 0)::bigint AS debit,
 		       coalesce(sum(l.amount) FILTER (WHERE l.credit::text = @account), 0)::bigint AS credit
-		FROM ledger_legs l WHERE l.book_id = b.id AND l.posting_id = p.id) s
+		FROM unnest(p.debits, p.credits, p.amounts) AS l (debit, credit, amount)) s
 	WHERE b.account_id = @account_id AND b.livemode = @livemode AND b.currency = @currency AND (s.debit, s.credit) <> (0, 0)`
 	linesDown = selectLines + ` AND (@before = '' OR p.id < @before) ORDER BY p.id DESC LIMIT @limit`
 	linesUp   = selectLines + ` AND p.id > @after ORDER BY p.id LIMIT @limit`

@@ -122,11 +122,27 @@ const selectTries = `
 	WHERE c.payment_intent_id = @id AND c.account_id = @account_id
 	ORDER BY c.id`
 
+// settlement is a movement of a charge that the acquirer has paid, or taken.
+type settlement struct {
+	Movement  string
+	Amount    int64
+	Currency  string
+	Batch     string
+	Part      int
+	RequestID string
+	SettledAt time.Time
+}
+
+const selectSettlementsOf = `
+	SELECT movement, amount, currency, batch, part, request_id, settled_at FROM settlements
+	WHERE charge_id = @charge_id AND account_id = @account_id ORDER BY created_at, acquirer_reference, movement`
+
 type paymentPage struct {
-	Payment  paymentDetail
-	Refunds  []refund
-	Tries    []try
-	Disputes []dispute
+	Payment     paymentDetail
+	Refunds     []refund
+	Tries       []try
+	Disputes    []dispute
+	Settlements []settlement
 	story
 	CSRF  string
 	Key   string // of the form on this page
@@ -178,6 +194,10 @@ func (s *Server) around(r *http.Request, page *paymentPage) (err error) {
 	}
 	if p.ChargeID != nil {
 		page.Refunds, err = read[refund](r.Context(), s, selectRefunds, postgres.Args{"id": *p.ChargeID, "account_id": p.AccountID})
+		if err != nil {
+			return err
+		}
+		page.Settlements, err = read[settlement](r.Context(), s, selectSettlementsOf, postgres.Args{"charge_id": *p.ChargeID, "account_id": p.AccountID})
 		if err != nil {
 			return err
 		}

@@ -60,7 +60,7 @@ const selectPageOf = `
 	UNION ALL SELECT coalesce(used_by, request_id) FROM tokens WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT request_id FROM products WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT request_id FROM prices WHERE account_id = @account_id AND id = @id
-	UNION ALL SELECT charge_id FROM settlements WHERE account_id = @account_id AND id = @id`
+	UNION ALL SELECT request_id FROM settlement_parts WHERE account_id = @account_id AND id = @id`
 
 // pageOf is where a subject is shown. Its id may be the merchant's own, and say
 // nothing of its kind.

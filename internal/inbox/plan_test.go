@@ -16,7 +16,7 @@ func TestDueMessagesAreFoundByTheirTime(t *testing.T) {
 	db := pgtest.New(t)
 	_, err := db.Pool.Exec(t.Context(), `
 		INSERT INTO inbox (source, event_id, kind, digest, body, state, reason, due_at)
-		SELECT 'acquirer', 'ev_' || n, 'movement.settled', sha256('{}'), '{}', 'waiting', 'no such charge', now() + n * interval '1 minute'
+		SELECT 'acquirer', 'ev_' || n, 'batch.settled', sha256('{}'), '{}', 'waiting', 'no such charge', now() + n * interval '1 minute'
 		FROM generate_series(1, 20000) n;
 		ANALYZE inbox`)
 	if err != nil {

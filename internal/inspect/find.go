@@ -36,7 +36,8 @@ const subjects = `
 	UNION ALL SELECT 'price', o.account_id, o.id FROM accounts a JOIN prices o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'dispute', o.account_id, o.id FROM accounts a JOIN disputes o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'payout', o.account_id, o.id FROM accounts a JOIN payouts o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'settlement', o.account_id, o.id FROM accounts a JOIN settlements o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'settlement', o.account_id, o.id FROM accounts a JOIN settlement_parts o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'settlement', o.account_id, o.id FROM settlement_parts o WHERE o.batch = @name
 	UNION ALL SELECT 'webhook_endpoint', o.account_id, o.id FROM accounts a JOIN webhook_endpoints o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'test_clock', o.account_id, o.id FROM accounts a JOIN test_clocks o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'event', o.account_id, o.id FROM accounts a JOIN events o ON o.account_id = a.id AND o.id = @name
@@ -48,7 +49,7 @@ const subjects = `
 	LIMIT 50`
 
 // Find looks a name up: any id, an idempotency key, a key the acquirer was asked
-// with, or a customer's email. More than one thing can have it.
+// with, a settlement batch, or a customer's email. More than one thing can have it.
 func Find(ctx context.Context, db idempotency.Reader, name string) ([]Subject, error) {
 	found, err := rows[Subject](ctx, db, subjects, postgres.Args{"name": name})
 	if err != nil {
@@ -65,7 +66,6 @@ const family = `
 		SELECT @id::text AS id
 		UNION SELECT charge_id FROM refunds WHERE account_id = @account_id AND id = @id
 		UNION SELECT charge_id FROM disputes WHERE account_id = @account_id AND id = @id
-		UNION SELECT charge_id FROM settlements WHERE account_id = @account_id AND id = @id
 		UNION SELECT setup_intent_id FROM setup_attempts WHERE account_id = @account_id AND id = @id
 	), intents AS (
 		SELECT id FROM named
@@ -103,7 +103,7 @@ const requestsOf = `
 	UNION SELECT request_id FROM prices WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM disputes WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM payouts WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM settlements WHERE account_id = @account_id AND id = ANY (@ids::text[])
+	UNION SELECT request_id FROM settlement_parts WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM webhook_endpoints WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM test_clocks WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT p.request_id FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id

@@ -29,6 +29,7 @@ type Request struct {
 	Postings []Posting
 	Events   []Event
 	Told     []Delivery
+	Settled  []Settled // of the charge it made
 	Siblings []Sibling
 	Acts     []Act
 }
@@ -149,6 +150,24 @@ const deliveries = `
 	ORDER BY t.started_at
 	LIMIT 50`
 
+// Settled is a movement of the request's charge that the acquirer has paid, or taken.
+type Settled struct {
+	Reference string
+	Movement  string
+	Amount    int64
+	Currency  string
+	Batch     string
+	Part      int
+	BookedAt  time.Time
+}
+
+const settlements = `
+	SELECT s.acquirer_reference AS reference, s.movement, s.amount, s.currency, s.batch, s.part, s.created_at AS booked_at
+	FROM charges c JOIN settlements s ON s.charge_id = c.id AND s.account_id = c.account_id
+	WHERE c.request_id = @id AND c.account_id = @account_id
+	ORDER BY s.created_at, s.acquirer_reference, s.movement
+	LIMIT 50`
+
 const siblings = `
 	SELECT s.id, s.account_id, s.livemode, s.incarnation, s.state, s.created_at
 	FROM requests r JOIN requests s ON s.key = r.key AND (s.account_id, s.id) <> (r.account_id, r.id)
@@ -186,6 +205,7 @@ func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotenc
 	read(func() (err error) { r.Postings, err = rows[Posting](ctx, db, postings, mine); return err })
 	read(func() (err error) { r.Events, err = rows[Event](ctx, db, events, mine); return err })
 	read(func() (err error) { r.Told, err = rows[Delivery](ctx, db, deliveries, mine); return err })
+	read(func() (err error) { r.Settled, err = rows[Settled](ctx, db, settlements, mine); return err })
 	read(func() (err error) { r.Siblings, err = rows[Sibling](ctx, db, siblings, mine); return err })
 	read(func() (err error) {
 		r.Acts, err = rows[Act](ctx, db, acts, postgres.Args{"account_id": of.AccountID, "id": of.ID, "begin": of.CreatedAt, "end": end})

@@ -104,6 +104,10 @@ func (r *Request) work(add func(at time.Time, kind Kind, ref, text, detail strin
 				"debit "+said(l.Debit)+", credit "+said(l.Credit))
 		}
 	}
+	for _, m := range r.Settled {
+		add(m.BookedAt, Booked, m.Reference, fmt.Sprintf("settled in batch %s, part %d", m.Batch, m.Part),
+			said(m.Movement)+" of "+money.Format(m.Amount, m.Currency))
+	}
 	for _, e := range r.Events {
 		add(r.written(e.CreatedAt), Told, e.ID, e.Type, "")
 	}

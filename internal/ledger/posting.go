@@ -100,14 +100,18 @@ func Reinstate(id, source, currency string, amount, fee int64, now time.Time) Po
 	}}
 }
 
-// Settle books that the acquirer paid what it owed; with a negative amount, that
-// it took what it was owed.
-func Settle(id, source, currency string, amount int64, now time.Time) Posting {
-	leg := Leg{Gross, BankCash, ProcessorReceivable, amount}
-	if amount < 0 {
-		leg = Leg{Gross, ProcessorReceivable, BankCash, -amount}
+// Settle books a part of a settlement batch: what the acquirer paid of what it
+// owed, and what it took of what it was owed. Each is a leg of its own, because
+// their difference may be nothing; at least one of them is positive.
+func Settle(id, source, currency string, paid, taken int64, now time.Time) Posting {
+	p := Posting{ID: id, Currency: currency, Source: source, Kind: "settlement", AvailableOn: now}
+	if paid > 0 {
+		p.Legs = append(p.Legs, Leg{Gross, BankCash, ProcessorReceivable, paid})
 	}
-	return Posting{ID: id, Currency: currency, Source: source, Kind: "settlement", AvailableOn: now, Legs: []Leg{leg}}
+	if taken > 0 {
+		p.Legs = append(p.Legs, Leg{Gross, ProcessorReceivable, BankCash, taken})
+	}
+	return p
 }
 
 // Gross is what the posting moves into the merchant's balance, before the fee;
@@ -144,17 +148,13 @@ const insertPosting = `
 	), book AS (
 		SELECT id FROM known UNION ALL SELECT id FROM opened
 	), posting AS (
-		INSERT INTO ledger_postings (book_id, id, source, kind, legs, available_on, created_at, request_id, description)
-		SELECT book.id, @id, @source, @kind, cardinality(@amounts::bigint[]), greatest(@available_on::timestamptz, @now::timestamptz), @now, @request_id, @description FROM book
-		RETURNING book_id, legs
-	), booked AS (
-		INSERT INTO ledger_legs (book_id, posting_id, leg, legs, purpose, debit, credit, amount)
-		SELECT posting.book_id, @id, l.leg, posting.legs, l.purpose, l.debit, l.credit, l.amount
-		FROM posting, unnest(@purposes::ledger_purpose[], @debits::ledger_account[], @credits::ledger_account[], @amounts::bigint[])
-			WITH ORDINALITY AS l (purpose, debit, credit, amount, leg)
+		INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on, created_at, request_id, description)
+		SELECT book.id, @id, @source, @kind, @purposes::ledger_purpose[], @debits::ledger_account[], @credits::ledger_account[], @amounts::bigint[],
+		       greatest(@available_on::timestamptz, @now::timestamptz), @now, @request_id, @description
+		FROM book
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN cardinality(@amounts::bigint[]) THEN 1 ELSE exactly(cardinality(@amounts::bigint[]), count(*), 'posting') END FROM booked`
+	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'posting') END FROM posting`
 
 // Post queues a posting. It commits, or not, with everything else in tx.
 func Post(tx *phase.Tx, p Posting) {

@@ -39,9 +39,11 @@ type CreateChargeParams struct {
 // chargeState is what the phases of a charge tell each other. All else about the
 // charge follows from what was asked.
 type chargeState struct {
-	ID     string
-	At     time.Time
-	Answer acquirer.Answer
+	ID       string
+	At       time.Time
+	Merchant string // the account, whom the acquirer pays
+	Livemode bool
+	Answer   acquirer.Answer
 }
 
 // The recovery points of a charge.
@@ -151,6 +153,7 @@ func recordCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *c
 		return phase.Outcome{}, err
 	}
 	s.ID, s.At = id.New("ch", tx.Now()), tx.Now()
+	s.Merchant, s.Livemode = tx.AccountID, tx.Livemode
 	charge, err := pendingCharge(tx, in, s)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -178,6 +181,7 @@ func pendingCharge(tx *phase.Tx, in CreateChargeParams, s *chargeState) (Charge,
 // askAcquirer asks for the money, or for a hold of it. A decline is an answer.
 func askAcquirer(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], in CreateChargeParams, s *chargeState) (err error) {
 	s.Answer, err = call.To().Authorize(ctx, call.Permit, acquirer.Order{
+		Merchant: s.Merchant, Livemode: s.Livemode,
 		Card: in.Found.Card.Vault, Amount: in.Amount, Currency: in.Currency, Capture: in.captures(),
 	})
 	return err

@@ -26,6 +26,6 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		CreateWebhookEndpoint, UpdateWebhookEndpoint, DeleteWebhookEndpoint, RetryEvent,
 		UpdateDispute, UpdateChargeDispute, CloseDispute, CloseChargeDispute,
 		CancelRefund, ExpireRefund, ExpireCharge,
-		OpenDispute, EscalateDispute, DecideDispute, CompleteRefund, FailRefund, SettleMovement,
+		OpenDispute, EscalateDispute, DecideDispute, CompleteRefund, FailRefund, SettlePart, SettleLate, ShowSettled,
 	)
 }

@@ -47,7 +47,6 @@ var notices = map[string]*phase.Flow[Notified, struct{}]{
 	acquirer.DisputeClosed:    DecideDispute,
 	acquirer.RefundSucceeded:  CompleteRefund,
 	acquirer.RefundFailed:     FailRefund,
-	acquirer.MovementSettled:  SettleMovement,
 }
 
 // ActorAcquirer is who the audit trail says did what a notification told.
@@ -62,7 +61,7 @@ type whose struct {
 	apirequest.Merchant
 }
 
-// The acquirer does not know our accounts. An authorization is unique in each,
+// A notice does not name an account. An authorization is unique in each,
 // and should two have one of the same name, neither is meant for certain.
 const chargeOfAuthorization = `
 	SELECT c.id AS charge, c.payment_intent_id, c.account_id, c.livemode, ` + merchantColumns + `,
@@ -74,6 +73,9 @@ const chargeOfAuthorization = `
 // ApplyNotification is how the inbox has the acquirer's notifications applied.
 func ApplyNotification(e *phase.Engine) inbox.Apply {
 	return func(ctx context.Context, m inbox.Message) error {
+		if m.Kind == acquirer.BatchSettled {
+			return applyPart(ctx, e, m)
+		}
 		var news acquirer.Notification
 		body := json.NewDecoder(bytes.NewReader(m.Body))
 		if err := body.Decode(&news); err != nil {

@@ -162,6 +162,7 @@ func (s *attempt) next(ctx context.Context, tx *phase.Tx, intent *PaymentIntent,
 func (s *attempt) reserve(tx *phase.Tx, intent *PaymentIntent, method *PaymentMethod, offSession bool) {
 	s.IntentID, s.Method, s.Session = intent.ID, *method, intent.CheckoutSession
 	s.Order = acquirer.Order{
+		Merchant: tx.AccountID, Livemode: tx.Livemode,
 		Card: method.Card.Vault, Amount: intent.Amount, Currency: intent.Currency, Capture: intent.CaptureMethod != captureManual,
 		Authenticated: intent.Authenticated, OffSession: offSession, SetUp: method.SetUp,
 	}

@@ -12,14 +12,12 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// A posting that announces two legs and has none breaks a rule that the database
-// checks only when everything else has succeeded: while it commits.
+// A rule that the database checks only when everything else has succeeded: while it
+// commits.
 const (
-	insertBook        = "INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_test', false, 'usd')"
-	insertBarePosting = `
-		INSERT INTO ledger_postings (book_id, id, source, kind, legs, available_on, created_at, request_id)
-		SELECT id, 'txn_1', 'or_1', 'charge', 2, now(), now(), 'req_1' FROM ledger_books`
-	foreignKeyViolation = "23503"
+	deferredRule    = "CREATE TABLE places (place integer UNIQUE DEFERRABLE INITIALLY DEFERRED)"
+	breakRule       = "INSERT INTO places VALUES (1), (1)"
+	uniqueViolation = "23505"
 )
 
 // read makes the transaction an explicit one, which ends with a COMMIT of its own.
@@ -39,30 +37,30 @@ func TestCommit(t *testing.T) {
 		t.Run("a rule that is checked at the very end undoes the claim, "+name, func(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
-			s.exec(insertBook)
+			s.exec(deferredRule)
 			s.shop.record = func(tx *phase.Tx, _ order) error {
 				if reads {
 					if err := read(t.Context(), tx); err != nil {
 						return err
 					}
 				}
-				tx.Write(insertBarePosting, pgx.StrictNamedArgs{})
+				tx.Write(breakRule, pgx.StrictNamedArgs{})
 				return nil
 			}
 			answer, err := s.process().serve("k")
-			if postgres.Code(err) != foreignKeyViolation {
+			if postgres.Code(err) != uniqueViolation {
 				t.Fatalf("answered %d, %v", answer.Status, err)
 			}
 			s.wantState("k", "no row")
 			s.want("orders", 0, "SELECT count(*) FROM orders")
-			s.want("postings", 0, "SELECT count(*) FROM ledger_postings")
+			s.want("places", 0, "SELECT count(*) FROM places")
 			s.bank.wantMoved(t, 0)
 		})
 
 		t.Run("a rule that is checked at the very end undoes the answer, "+name, func(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
-			s.exec(insertBook)
+			s.exec(deferredRule)
 			broken := true
 			s.shop.deliver = func(ctx context.Context, tx *phase.Tx) (bool, error) {
 				if reads {
@@ -71,7 +69,7 @@ func TestCommit(t *testing.T) {
 					}
 				}
 				if broken {
-					tx.Write(insertBarePosting, pgx.StrictNamedArgs{})
+					tx.Write(breakRule, pgx.StrictNamedArgs{})
 				}
 				return false, nil
 			}
@@ -79,7 +77,7 @@ func TestCommit(t *testing.T) {
 			p.refuses("k", http.StatusServiceUnavailable)
 			s.wantState("k", idempotency.Parked)
 			s.want("deliveries", 0, "SELECT count(*) FROM deliveries")
-			s.want("postings", 0, "SELECT count(*) FROM ledger_postings")
+			s.want("places", 0, "SELECT count(*) FROM places")
 			broken = false
 			p.answers("k", http.StatusOK)
 			s.want("deliveries", 1, "SELECT count(*) FROM deliveries")

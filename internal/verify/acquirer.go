@@ -69,7 +69,9 @@ type otherSide struct {
 // unheard is an authorization of which a message waits in our inbox.
 type unheard struct{ Reference string }
 
-const selectUnheard = `SELECT convert_from(body, 'UTF8')::json->>'authorization' AS reference FROM inbox WHERE state = 'waiting'`
+// A settlement changes nothing that is compared here, so one that waits leaves
+// nothing out.
+const selectUnheard = `SELECT convert_from(body, 'UTF8')::json->>'authorization' AS reference FROM inbox WHERE state = 'waiting' AND kind <> 'batch.settled'`
 
 func references(waiting []unheard) (all []string) {
 	for _, w := range waiting {
@@ -124,8 +126,14 @@ func (o otherSide) compare(ctx context.Context, db reader) ([]Violation, error) 
 		return nil, err
 	}
 	theirs := tally(o.before, after, keys)
+	ours := make(map[string]bool, len(charges))
+	for _, c := range charges {
+		ours[c.Reference] = true
+	}
 	for _, reference := range append(append(untold, o.untold...), references(waiting)...) {
-		if m, there := theirs[reference]; there {
+		// What is still to be heard excuses how a charge of ours differs. It does not
+		// excuse that there is none: that is what a lost charge looks like.
+		if m, there := theirs[reference]; there && ours[reference] {
 			m.open = true
 		}
 	}

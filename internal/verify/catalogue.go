@@ -87,7 +87,7 @@ const selectSleepers = `
 	  AND setting LIKE 'session_replication_role=%' AND setting <> 'session_replication_role=origin'
 	UNION
 	SELECT DISTINCT 'role ' || r.rolname, CASE WHEN r.rolsuper THEN 'is a superuser' ELSE 'may act as the owner of ' || t.relname END
-	FROM pg_roles r JOIN pg_class t ON t.relnamespace = 'public'::regnamespace AND t.relname = 'ledger_legs'
+	FROM pg_roles r JOIN pg_class t ON t.relnamespace = 'public'::regnamespace AND t.relname = 'ledger_postings'
 	WHERE r.rolname IN ('ratchet_api', 'ratchet_worker', 'ratchet_auditor') AND (r.rolsuper OR pg_has_role(r.oid, t.relowner, 'MEMBER'))
 	ORDER BY 1, 2`
 

@@ -11,20 +11,23 @@ type rule struct {
 	sql     string
 }
 
+// legsOf are the legs of posting p. Element n of each of its arrays is leg n.
+const legsOf = `unnest(p.purposes, p.debits, p.credits, p.amounts) WITH ORDINALITY AS l (purpose, debit, credit, amount, leg)`
+
 // posted is every posting with its book, and what its legs do to the merchant's
 // balance: gross, and the fee that is taken off it.
 const posted = `posted AS (
-	SELECT b.account_id, b.livemode, b.currency, p.book_id, p.id, p.source, p.kind, p.request_id, s.gross, s.fee
+	SELECT b.account_id, b.livemode, b.currency, p.book_id, p.id, p.source, p.kind, p.request_id, s.gross, s.fee, s.moves
 	FROM ledger_postings p
 	JOIN ledger_books b ON b.id = p.book_id
-	LEFT JOIN (
-		SELECT book_id, posting_id,
-		       coalesce(sum(amount) FILTER (WHERE purpose = 'gross' AND credit = 'merchant_balance'), 0)
+	CROSS JOIN LATERAL (
+		SELECT coalesce(sum(amount) FILTER (WHERE purpose = 'gross' AND credit = 'merchant_balance'), 0)
 		     - coalesce(sum(amount) FILTER (WHERE purpose = 'gross' AND debit = 'merchant_balance'), 0) AS gross,
 		       coalesce(sum(amount) FILTER (WHERE purpose = 'stripe_fee' AND debit = 'merchant_balance'), 0)
-		     - coalesce(sum(amount) FILTER (WHERE purpose = 'stripe_fee' AND credit = 'merchant_balance'), 0) AS fee
-		FROM ledger_legs GROUP BY book_id, posting_id
-	) s ON s.book_id = p.book_id AND s.posting_id = p.id)`
+		     - coalesce(sum(amount) FILTER (WHERE purpose = 'stripe_fee' AND credit = 'merchant_balance'), 0) AS fee,
+		       coalesce(bool_or('merchant_balance' IN (debit, credit)), false) AS moves
+		FROM ` + legsOf + `
+	) s)`
 
 // told is every change there must be an event of, and whether an amount belongs
 // to it: from the objects where they remember the request that made them, from
@@ -81,8 +84,20 @@ var rules = []rule{
 		count: `SELECT count(*) FROM ledger_books`,
 		sql: `
 			SELECT b.currency || CASE WHEN b.livemode THEN ' live' ELSE ' test' END, 'debits and credits differ by ' || sum(e.amount)
-			FROM ledger_entries e JOIN ledger_books b ON b.id = e.book_id
-			GROUP BY b.currency, b.livemode HAVING sum(e.amount) <> 0`,
+			FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
+			CROSS JOIN LATERAL ` + legsOf + `
+			CROSS JOIN LATERAL (VALUES (l.debit, l.amount), (l.credit, -l.amount)) AS e (account, amount)
+			WHERE e.account IS NOT NULL
+			GROUP BY b.currency, b.livemode HAVING sum(e.amount) <> 0
+			UNION ALL
+			SELECT coalesce(b.account, v.account)::text || ' in book ' || coalesce(b.book_id, v.book_id), 'has entries of ' || coalesce(b.amount, 0) || ', and people are shown '
+			       || coalesce(v.amount, 0) || ' or ' || coalesce(t.amount, 0)
+			FROM (SELECT p.book_id, e.account, sum(e.amount) AS amount, count(*) AS entries
+			      FROM ledger_postings p CROSS JOIN LATERAL ` + legsOf + ` CROSS JOIN LATERAL (VALUES (l.debit, l.amount), (l.credit, -l.amount)) AS e (account, amount)
+			      GROUP BY p.book_id, e.account) b
+			FULL JOIN (SELECT book_id, account, sum(amount) AS amount, count(*) AS entries FROM ledger_entries GROUP BY book_id, account) v ON v.book_id = b.book_id AND v.account = b.account
+			LEFT JOIN (SELECT book_id, account, debit - credit AS amount, debits + credits AS entries FROM ledger_totals) t ON t.book_id = b.book_id AND t.account = b.account
+			WHERE (b.amount, b.entries) IS DISTINCT FROM (v.amount, v.entries) OR (b.amount, b.entries) IS DISTINCT FROM (t.amount::numeric, t.entries)`,
 	},
 	{
 		name: "what merchants are shown is what was posted", counted: "postings",
@@ -90,7 +105,7 @@ var rules = []rule{
 		sql: `
 			WITH ` + posted + `, moving AS (
 				SELECT p.* FROM posted p
-				WHERE EXISTS (SELECT FROM ledger_legs l WHERE l.book_id = p.book_id AND l.posting_id = p.id AND 'merchant_balance' IN (l.debit, l.credit)))
+				WHERE p.moves)
 			SELECT coalesce(p.id, t.id), 'posted ' || coalesce(p.gross || ' less ' || p.fee, 'nothing') || ', shown ' || coalesce(t.amount || ' less ' || t.fee || ', net ' || t.net, 'nothing')
 			FROM moving p FULL JOIN balance_transactions t ON t.book_id = p.book_id AND t.id = p.id
 			WHERE (t.amount, t.fee, t.net, t.account_id, t.livemode, t.currency, t.source, t.kind)
@@ -100,12 +115,25 @@ var rules = []rule{
 		name: "a posting has all of its legs, and no other", counted: "postings",
 		count: `SELECT count(*) FROM ledger_postings`,
 		sql: `
-			SELECT p.id, 'has legs ' || coalesce(string_agg(l.leg::text, ',' ORDER BY l.leg), 'none') || ', wants 1 to ' || p.legs
-			FROM ledger_postings p LEFT JOIN ledger_legs l ON l.book_id = p.book_id AND l.posting_id = p.id
-			GROUP BY p.book_id, p.id, p.legs HAVING count(l.leg) <> p.legs OR min(l.leg) <> 1 OR max(l.leg) <> p.legs OR min(l.amount) <= 0
+			SELECT p.id, 'has ' || coalesce(cardinality(p.amounts), 0) || ' amounts, ' || coalesce(cardinality(p.purposes), 0) || ' purposes, '
+			       || coalesce(cardinality(p.debits), 0) || ' debits and ' || coalesce(cardinality(p.credits), 0) || ' credits'
+			FROM ledger_postings p
+			WHERE coalesce(cardinality(p.amounts), 0) = 0 OR (cardinality(p.purposes), cardinality(p.debits), cardinality(p.credits)) IS DISTINCT FROM
+			      (cardinality(p.amounts), cardinality(p.amounts), cardinality(p.amounts)) OR array_ndims(p.amounts) <> 1
 			UNION ALL
-			SELECT l.posting_id, 'a leg without a posting'
-			FROM ledger_legs l LEFT JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id WHERE p.id IS NULL`,
+			SELECT p.id, 'leg ' || l.leg || ' is ' || concat_ws(' ', coalesce(l.amount::text, 'no amount'), 'from', coalesce(l.credit::text, 'nowhere'), 'to', coalesce(l.debit::text, 'nowhere'))
+			FROM ledger_postings p CROSS JOIN LATERAL ` + legsOf + `
+			WHERE num_nulls(l.purpose, l.debit, l.credit, l.amount) > 0 OR l.amount <= 0 OR l.debit = l.credit
+			UNION ALL
+			SELECT p.id, 'is in book ' || p.book_id || ', which is not there'
+			FROM ledger_postings p LEFT JOIN ledger_books b ON b.id = p.book_id WHERE b.id IS NULL
+			UNION ALL
+			SELECT k.refund, 'is chained in book ' || k.book_id || ', which is not there'
+			FROM ledger_refund_chain k LEFT JOIN ledger_books b ON b.id = k.book_id WHERE b.id IS NULL
+			UNION ALL
+			SELECT p.id, 'reverses ' || p.reverses || ', which is not there'
+			FROM ledger_postings p LEFT JOIN ledger_postings r ON r.book_id = p.book_id AND r.id = p.reverses
+			WHERE p.reverses IS NOT NULL AND r.id IS NULL`,
 	},
 	{
 		name: "closed periods hold what was posted in them", counted: "periods",
@@ -115,15 +143,14 @@ var rules = []rule{
 				SELECT c.book_id, c.until, p.*
 				FROM ledger_periods c
 				CROSS JOIN LATERAL (
-					SELECT p.id, p.available_on, sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount WHEN l.debit = 'merchant_balance' THEN -l.amount ELSE 0 END) AS net,
-					       p.available_on > p.created_at AS waits
-					FROM ledger_postings p LEFT JOIN ledger_legs l ON l.book_id = p.book_id AND l.posting_id = p.id
-					WHERE p.book_id = c.book_id AND p.source <> '' AND p.created_at >= c.since AND p.created_at < c.until -- <> '': see postings_by_time
-					GROUP BY p.id, p.available_on, p.created_at) p
+					SELECT p.id, p.available_on, p.purposes, p.debits, p.credits, p.amounts, n.net, p.available_on > p.created_at AS waits
+					FROM ledger_postings p
+					CROSS JOIN LATERAL (SELECT sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount WHEN l.debit = 'merchant_balance' THEN -l.amount ELSE 0 END) AS net FROM ` + legsOf + `) n
+					WHERE p.book_id = c.book_id AND p.source <> '' AND p.created_at >= c.since AND p.created_at < c.until) p -- <> '': see postings_by_time
 			), entry AS (
 				SELECT p.book_id, p.until, side.account, sum(side.debit) AS debit, sum(side.credit) AS credit,
 				       count(*) FILTER (WHERE side.debit > 0) AS debits, count(*) FILTER (WHERE side.credit > 0) AS credits
-				FROM posting p JOIN ledger_legs l ON l.book_id = p.book_id AND l.posting_id = p.id
+				FROM posting p CROSS JOIN LATERAL ` + legsOf + `
 				CROSS JOIN LATERAL (VALUES (l.debit, l.amount, 0), (l.credit, 0, l.amount)) AS side (account, debit, credit)
 				GROUP BY p.book_id, p.until, side.account
 			), whole AS (
@@ -147,10 +174,10 @@ var rules = []rule{
 	},
 	{
 		name: "every leg goes where its kind of posting sends it", counted: "legs",
-		count: `SELECT count(*) FROM ledger_legs`,
+		count: `SELECT coalesce(sum(cardinality(amounts)), 0)::bigint FROM ledger_postings`,
 		sql: `
-			SELECT p.id, p.kind || ' with a leg ' || l.purpose || ' from ' || l.credit || ' to ' || l.debit
-			FROM ledger_legs l JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id
+			SELECT p.id, concat(p.kind, ' with a leg ', l.purpose, ' from ', l.credit, ' to ', l.debit)
+			FROM ledger_postings p CROSS JOIN LATERAL ` + legsOf + `
 			LEFT JOIN (VALUES ('charge', 'gross', 'processor_receivable', 'merchant_balance'),
 			                  ('charge', 'stripe_fee', 'merchant_balance', 'fee_revenue'),
 			                  ('refund', 'gross', 'merchant_balance', 'processor_receivable'),
@@ -165,21 +192,18 @@ var rules = []rule{
 			WHERE p.kind <> 'reversal' AND way.kind IS NULL AND p.kind NOT LIKE 'payout%'
 			UNION ALL
 			SELECT p.id, 'moves ' || count(*) FILTER (WHERE l.purpose = 'gross') || ' amounts for ' || count(*) FILTER (WHERE l.purpose = 'stripe_fee') || ' fees'
-			FROM ledger_postings p JOIN ledger_legs l ON l.book_id = p.book_id AND l.posting_id = p.id
+			FROM ledger_postings p CROSS JOIN LATERAL ` + legsOf + `
 			WHERE p.kind IN ('charge', 'refund', 'refund_failure', 'dispute', 'dispute_reversal', 'settlement')
 			GROUP BY p.book_id, p.id, p.kind
-			HAVING count(*) FILTER (WHERE l.purpose = 'gross') <> 1
+			HAVING count(*) FILTER (WHERE l.purpose = 'gross') <> CASE p.kind WHEN 'settlement' THEN count(DISTINCT l.debit) FILTER (WHERE l.purpose = 'gross') ELSE 1 END
 			    OR count(*) FILTER (WHERE l.purpose = 'stripe_fee') <> CASE WHEN p.kind IN ('charge', 'dispute', 'dispute_reversal') THEN 1 ELSE 0 END
 			UNION ALL
 			SELECT id, 'has a fee of ' || fee || ' on ' || gross
 			FROM (WITH ` + posted + ` SELECT id, fee, gross FROM posted WHERE kind = 'charge') AS sale WHERE fee > gross
 			UNION ALL
 			SELECT p.id, 'does not mirror ' || p.reverses
-			FROM ledger_postings p
-			WHERE p.kind = 'reversal' AND EXISTS (
-				SELECT FROM (SELECT * FROM ledger_legs l WHERE l.book_id = p.book_id AND l.posting_id = p.id) AS back
-				FULL JOIN (SELECT * FROM ledger_legs l WHERE l.book_id = p.book_id AND l.posting_id = p.reverses) AS forth ON forth.leg = back.leg
-				WHERE (back.purpose, back.debit, back.credit, back.amount) IS DISTINCT FROM (forth.purpose, forth.credit, forth.debit, forth.amount))`,
+			FROM ledger_postings p LEFT JOIN ledger_postings r ON r.book_id = p.book_id AND r.id = p.reverses
+			WHERE p.kind = 'reversal' AND (p.purposes, p.debits, p.credits, p.amounts) IS DISTINCT FROM (r.purposes, r.credits, r.debits, r.amounts)`,
 	},
 	{
 		name: "what was captured is posted once, and equal", counted: "captured charges",
@@ -235,8 +259,10 @@ var rules = []rule{
 			WHERE p.kind IN ('refund_failure', 'dispute', 'dispute_reversal') AND o.id IS NULL
 			UNION ALL
 			SELECT p.id, 'settlement of ' || p.source || ', which the acquirer did not announce'
-			FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id LEFT JOIN settlements s ON s.account_id = b.account_id AND s.id = p.source
-			WHERE p.kind = 'settlement' AND s.id IS NULL
+			FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
+			LEFT JOIN settlement_parts s ON s.account_id = b.account_id AND s.id = p.source
+			LEFT JOIN requests r ON r.account_id = b.account_id AND r.id = p.request_id AND r.object_id = p.source AND r.flow = 'settlement.late'
+			WHERE p.kind = 'settlement' AND num_nonnulls(s.id, r.id) <> 1
 			UNION ALL
 			SELECT p.id, p.kind || ' of ' || p.source || ': no operation here makes one, so nothing can vouch for it'
 			FROM ledger_postings p WHERE p.kind NOT IN ('charge', 'refund', 'refund_failure', 'dispute', 'dispute_reversal', 'settlement', 'reversal') AND p.kind NOT LIKE 'payout%'`,
@@ -312,17 +338,79 @@ var rules = []rule{
 		name: "every settlement is posted once, and equal", counted: "settlements",
 		count: `SELECT count(*) FROM settlements`,
 		sql: `
-			SELECT s.id, 'settled a ' || s.movement || ' of ' || s.amount || ', posted ' || coalesce(string_agg(l.amount || ' to ' || l.debit, ' and '), 'nothing')
-			FROM settlements s
-			LEFT JOIN (ledger_postings p JOIN ledger_books b ON b.id = p.book_id JOIN ledger_legs l ON l.book_id = p.book_id AND l.posting_id = p.id)
-			  ON p.source = s.id AND p.kind = 'settlement' AND b.account_id = s.account_id
-			GROUP BY s.account_id, s.id, s.movement, s.amount, s.currency, s.livemode
-			HAVING count(l.leg) <> 1 OR (min(l.amount), min(b.currency), bool_and(b.livemode), min(l.debit)::text) IS DISTINCT FROM
-			       (s.amount, s.currency, s.livemode, CASE WHEN s.movement IN ('refund', 'chargeback') THEN 'processor_receivable' ELSE 'bank_cash' END)
+			WITH booked AS (
+				SELECT s.account_id, s.posting_id, s.livemode, s.currency, sum(s.amount) FILTER (WHERE s.movement NOT IN ('refund', 'chargeback')) AS paid,
+				       sum(s.amount) FILTER (WHERE s.movement IN ('refund', 'chargeback')) AS taken, min(s.request_id) AS request_id, count(DISTINCT s.request_id) AS requests
+				FROM settlements s GROUP BY s.account_id, s.posting_id, s.livemode, s.currency
+			), posted AS (
+				SELECT b.account_id, p.id, b.livemode, b.currency, p.request_id, count(*) AS legs,
+				       sum(l.amount) FILTER (WHERE l.debit = 'bank_cash') AS paid, sum(l.amount) FILTER (WHERE l.credit = 'bank_cash') AS taken
+				FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id CROSS JOIN LATERAL ` + legsOf + `
+				WHERE p.kind = 'settlement' GROUP BY b.account_id, p.id, b.livemode, b.currency, p.request_id)
+			SELECT coalesce(s.posting_id, p.id), 'settles ' || coalesce(s.paid, 0) || ' paid and ' || coalesce(s.taken, 0) || ' taken, posted '
+			       || coalesce(p.paid, 0) || ' and ' || coalesce(p.taken, 0)
+			FROM booked s FULL JOIN posted p ON p.account_id = s.account_id AND p.id = s.posting_id AND p.livemode = s.livemode AND p.currency = s.currency
+			WHERE (s.paid, s.taken, s.request_id, s.requests, num_nonnulls(s.paid, s.taken)::bigint) IS DISTINCT FROM (p.paid, p.taken, p.request_id, 1::bigint, p.legs)
 			UNION ALL
 			SELECT c.id, 'is paid by ' || s.batch || ', and says that it still settles'
 			FROM charges c JOIN settlements s ON s.account_id = c.account_id AND s.charge_id = c.id AND s.movement = 'sale'
-			WHERE c.settling`,
+			LEFT JOIN charges_to_show d ON d.account_id = c.account_id AND d.charge_id = c.id AND d.created_at > now() - interval '10 minutes'
+			WHERE c.settling AND d.charge_id IS NULL
+			UNION ALL
+			SELECT d.charge_id, 'is to be shown as paid, and ' || CASE WHEN c.id IS NULL THEN 'is not there' ELSE 'hides nothing' END
+			FROM charges_to_show d LEFT JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id
+			WHERE c.settling IS NOT TRUE`,
+	},
+	{
+		// What the acquirer said is read from the messages themselves, as they were signed.
+		name: "every movement that the acquirer settled is booked, waits or is set aside", counted: "parts of batches",
+		count: `SELECT count(*) FROM settlement_parts`,
+		sql: `
+			WITH said AS MATERIALIZED (
+				SELECT m.event_id, m.account_id, m.request_id, convert_from(m.body, 'UTF8')::jsonb AS body FROM inbox m WHERE m.kind = 'batch.settled' AND m.state = 'applied'
+			), told AS MATERIALIZED (
+				SELECT s.account_id, s.request_id, (s.body->>'livemode')::boolean AS livemode, s.body->>'currency' AS currency, s.body->>'batch' AS batch, (s.body->>'part')::integer AS part,
+				       t.movement->>'kind' AS movement, t.movement->>'authorization' AS authorization_id, t.movement->>'reference' AS reference, (t.movement->>'amount')::bigint AS amount
+				FROM said s CROSS JOIN LATERAL jsonb_array_elements(s.body->'movements') AS t (movement)
+			), whereabouts AS MATERIALIZED (
+				SELECT s.account_id, s.acquirer_reference AS reference, s.movement, s.livemode, s.batch, s.part, s.amount, s.currency, c.acquirer_reference AS authorization_id, 'is booked' AS as_what
+				FROM settlements s LEFT JOIN charges c ON c.account_id = s.account_id AND c.id = s.charge_id
+				UNION ALL SELECT account_id, acquirer_reference, movement, livemode, batch, part, amount, currency, authorization_id, 'waits' FROM movements_waiting
+				UNION ALL SELECT account_id, acquirer_reference, movement, livemode, batch, part, amount, currency, authorization_id, 'is set aside' FROM movements_set_aside)
+			SELECT t.reference, t.movement || ' of ' || t.amount || ' ' || t.currency || ' in part ' || t.part || ' of ' || t.batch || ' is neither booked nor waiting nor set aside'
+			FROM told t
+			WHERE NOT EXISTS (SELECT FROM whereabouts w
+				WHERE w.account_id = t.account_id AND w.reference = t.reference AND w.movement = t.movement AND w.livemode = t.livemode AND w.currency = t.currency
+				  AND w.amount = t.amount AND w.authorization_id = t.authorization_id)
+			UNION ALL
+			SELECT w.reference, w.movement || ' of ' || w.amount || ' ' || w.currency || ' ' || w.as_what || ', and part ' || w.part || ' of ' || w.batch || ' does not list it'
+			FROM whereabouts w
+			WHERE NOT EXISTS (SELECT FROM told t
+				WHERE t.account_id = w.account_id AND t.reference = w.reference AND t.movement = w.movement AND t.livemode = w.livemode AND t.currency = w.currency
+				  AND t.amount = w.amount AND t.batch = w.batch AND t.part = w.part)
+			UNION ALL
+			SELECT coalesce(p.id, s.event_id), 'part ' || coalesce(p.part::text, s.body->>'part') || ' of ' || coalesce(p.batch, s.body->>'batch') || ' is not kept as it was sent'
+			FROM settlement_parts p FULL JOIN said s ON s.account_id = p.account_id AND s.request_id = p.request_id
+			WHERE (p.batch, p.part, p.parts, p.livemode, p.currency, p.movements, p.paid, p.taken) IS DISTINCT FROM
+			      (s.body->>'batch', (s.body->>'part')::integer, (s.body->>'parts')::integer, (s.body->>'livemode')::boolean, s.body->>'currency',
+			       (s.body->>'count')::integer, (s.body->>'paid')::bigint, (s.body->>'taken')::bigint)
+			UNION ALL
+			SELECT p.id, 'announces ' || p.movements || ' movements, ' || p.paid || ' paid and ' || p.taken || ' taken, and lists ' || coalesce(t.movements, 0) || ', ' || coalesce(t.paid, 0) || ' and ' || coalesce(t.taken, 0)
+			FROM settlement_parts p
+			LEFT JOIN (SELECT account_id, request_id, count(*) AS movements, coalesce(sum(amount) FILTER (WHERE movement NOT IN ('refund', 'chargeback')), 0) AS paid,
+			                  coalesce(sum(amount) FILTER (WHERE movement IN ('refund', 'chargeback')), 0) AS taken
+			           FROM told GROUP BY account_id, request_id) t ON t.account_id = p.account_id AND t.request_id = p.request_id
+			WHERE (p.movements::bigint, p.paid::numeric, p.taken::numeric) IS DISTINCT FROM (t.movements, t.paid, t.taken)
+			UNION ALL
+			SELECT p.batch, 'has ' || max(p.parts) || ' parts, and ' || count(DISTINCT p.part) || ' came, the last at ' || max(p.created_at)
+			FROM settlement_parts p GROUP BY p.account_id, p.batch
+			HAVING count(DISTINCT p.parts) > 1 OR count(DISTINCT p.part) <> max(p.parts) AND max(p.created_at) < now() - interval '10 minutes'
+			UNION ALL
+			SELECT w.acquirer_reference, w.movement || ' of ' || w.amount || ' ' || w.currency || ' waits since ' || w.received_at || ' for a charge with the authorization ' || w.authorization_id
+			FROM movements_waiting w WHERE w.received_at < now() - interval '10 minutes'
+			UNION ALL
+			SELECT a.acquirer_reference, a.movement || ' of ' || a.amount || ' ' || a.currency || ' is set aside: ' || a.reason
+			FROM movements_set_aside a`,
 	},
 	{
 		name: "every message took effect once, and none contradicts another", counted: "messages",
@@ -352,7 +440,9 @@ var rules = []rule{
 			FROM (SELECT account_id, id, request_id, livemode FROM charges
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM refunds
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM disputes
-			      UNION ALL SELECT account_id, id, request_id, livemode FROM settlements
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM settlement_parts
+			      UNION ALL SELECT account_id, acquirer_reference, request_id, livemode FROM settlements
+			      UNION ALL SELECT account_id, acquirer_reference, request_id, livemode FROM movements_set_aside
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM customers
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM cards
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM tokens
@@ -379,7 +469,7 @@ var rules = []rule{
 			LEFT JOIN refunds f ON f.account_id = b.account_id AND f.id = p.source AND f.request_id = p.request_id
 			LEFT JOIN requests n ON n.account_id = b.account_id AND n.id = p.request_id AND n.object_id = p.source AND n.flow = CASE p.kind
 			  WHEN 'refund' THEN 'acquirer.refund.succeeded' WHEN 'refund_failure' THEN 'acquirer.refund.failed' WHEN 'dispute_reversal' THEN 'acquirer.dispute.closed'
-			  WHEN 'settlement' THEN 'acquirer.movement.settled' WHEN 'dispute' THEN n.flow END
+			  WHEN 'settlement' THEN CASE n.flow WHEN 'settlement.late' THEN n.flow ELSE 'acquirer.batch.settled' END WHEN 'dispute' THEN n.flow END
 			WHERE p.kind = 'charge' AND num_nonnulls(r.id, c.id) <> 1 OR p.kind = 'refund' AND num_nonnulls(f.id, n.id) <> 1
 			   OR p.kind IN ('refund_failure', 'dispute_reversal', 'settlement') AND n.id IS NULL
 			   OR p.kind = 'dispute' AND coalesce(n.flow, '') NOT IN ('acquirer.dispute.opened', 'acquirer.dispute.escalated')`,

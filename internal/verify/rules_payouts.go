@@ -17,9 +17,9 @@ var payoutRules = []rule{
 				             ('payout_cancel', 'canceled', 'payouts_in_transit', 'merchant_balance')) AS w (kind, status, debit, credit)
 				  ON w.status IS NULL OR w.status = p.status
 			), booked AS (
-				SELECT b.account_id, b.livemode, b.currency, p.source, p.kind, p.id AS posting, p.legs, l.amount, l.debit::text, l.credit::text, l.purpose::text
+				SELECT b.account_id, b.livemode, b.currency, p.source, p.kind, p.id AS posting, cardinality(p.amounts) AS legs, l.amount, l.debit::text, l.credit::text, l.purpose::text
 				FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
-				LEFT JOIN ledger_legs l ON l.book_id = p.book_id AND l.posting_id = p.id
+				LEFT JOIN LATERAL ` + legsOf + ` ON true
 				WHERE p.kind LIKE 'payout%')
 			SELECT coalesce(w.source, b.posting), CASE
 			       WHEN b.source IS NULL THEN 'has no ' || w.kind || ' of ' || w.amount || ' ' || w.currency || ' posted from ' || w.credit || ' to ' || w.debit

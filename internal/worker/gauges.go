@@ -21,6 +21,7 @@ type gauges struct {
 	due         *prometheus.GaugeVec
 	lag         *prometheus.GaugeVec
 	unapplied   *prometheus.GaugeVec
+	unbooked    *prometheus.GaugeVec
 }
 
 // newGauges shows nothing until it has been counted: a 0 that nobody has looked
@@ -40,7 +41,9 @@ func newGauges(t *telemetry.Telemetry) *gauges {
 		Name: "ratchet_webhook_queue_lag_seconds", Help: "For how long the oldest of them has been due; 0 if there is none."}, nil)
 	g.unapplied = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "ratchet_inbox_messages", Help: "Messages from outside that wait for what they speak of, or are set aside for an operator."}, []string{"state"})
-	t.Registry.MustRegister(g.unfinished, g.oldest, g.differences, g.due, g.lag, g.unapplied)
+	g.unbooked = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "ratchet_settled_movements", Help: "Movements that the acquirer has settled and that wait for their charge, or contradict what is known and are set aside for an operator."}, []string{"state"})
+	t.Registry.MustRegister(g.unfinished, g.oldest, g.differences, g.due, g.lag, g.unapplied, g.unbooked)
 	return g
 }
 
@@ -75,6 +78,9 @@ const countDue = `
 const countUnapplied = `
 	SELECT count(*) FILTER (WHERE state = 'waiting')::float8, count(*) FILTER (WHERE state = 'set_aside')::float8 FROM inbox WHERE state <> 'applied'`
 
+const countUnbooked = `
+	SELECT (SELECT count(*) FROM movements_waiting)::float8, (SELECT count(*) FROM movements_set_aside)::float8`
+
 // countQueues looks at what waits to go out and to come in.
 func (g *gauges) countQueues(ctx context.Context, pool *pgxpool.Pool) error {
 	var due, lag, waiting, aside float64
@@ -84,10 +90,15 @@ func (g *gauges) countQueues(ctx context.Context, pool *pgxpool.Pool) error {
 	if err := pool.QueryRow(ctx, countUnapplied).Scan(&waiting, &aside); err != nil {
 		return fmt.Errorf("count messages: %w", err)
 	}
-	g.due.WithLabelValues().Set(due)
-	g.lag.WithLabelValues().Set(lag)
 	g.unapplied.WithLabelValues(inbox.Waiting).Set(waiting)
 	g.unapplied.WithLabelValues(inbox.SetAside).Set(aside)
+	if err := pool.QueryRow(ctx, countUnbooked).Scan(&waiting, &aside); err != nil {
+		return fmt.Errorf("count settled movements: %w", err)
+	}
+	g.unbooked.WithLabelValues(inbox.Waiting).Set(waiting)
+	g.unbooked.WithLabelValues(inbox.SetAside).Set(aside)
+	g.due.WithLabelValues().Set(due)
+	g.lag.WithLabelValues().Set(lag)
 	return nil
 }
 

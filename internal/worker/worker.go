@@ -1,5 +1,5 @@
 // Package worker does what nobody waits for: it finishes requests whose driver
-// died, delivers webhooks, applies messages that came too early, moves payouts along, expires checkout sessions, archives
+// died, delivers webhooks, applies messages and books settled movements that came too early, moves payouts along, expires checkout sessions, archives
 // old answers, seals the audit trail, and prepares next month's partitions. Every part is safe to run in any number of
 // processes at once.
 package worker
@@ -45,11 +45,14 @@ const (
 	// completeAtOnce bounds how many requests a worker drives at a time.
 	completeAtOnce = 32
 	receiveEvery   = 250 * time.Millisecond
-	lapseEvery     = 2 * time.Second
-	reapEvery      = time.Minute
-	reapAtOnce     = 500
-	sealEvery      = 2 * time.Second
-	payoutsEvery   = time.Second
+	waitingEvery   = time.Second
+	// showEvery is how long after a batch the charges in it are told of, at most.
+	showEvery    = 500 * time.Millisecond
+	lapseEvery   = 2 * time.Second
+	reapEvery    = time.Minute
+	reapAtOnce   = 500
+	sealEvery    = 2 * time.Second
+	payoutsEvery = time.Second
 	// dailyEvery is how long after midnight a day's payouts are made, at most.
 	dailyEvery     = 5 * time.Second
 	clocksEvery    = time.Second
@@ -85,6 +88,10 @@ func Run(ctx context.Context, c Config) error {
 	}
 	every("complete", completeEvery, completer.round)
 	every("apply waiting messages", receiveEvery, c.Inbox.ApplyDue)
+	every("book movements that waited", waitingEvery, func(ctx context.Context) (int, error) {
+		return payments.BookWaiting(ctx, c.Engine, c.Pool)
+	})
+	every("show what was paid", showEvery, func(ctx context.Context) (int, error) { return payments.ShowPaid(ctx, c.Engine, c.Pool) })
 	every("let lapsed authorizations go", lapseEvery, func(ctx context.Context) (int, error) { return payments.ExpireLapsed(ctx, c.Engine) })
 	every("reap", reapEvery, c.reap)
 	every("seal", sealEvery, func(ctx context.Context) (int, error) { return audit.Seal(ctx, c.Pool) })

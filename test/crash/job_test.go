@@ -5,6 +5,7 @@ package crash_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -172,6 +173,34 @@ var jobs = []job{
 			"1 × audited: acquirer.dispute.opened", "1 × audited: acquirer.dispute.closed", "3 × request finished", "1 × call executed"}, sold...),
 	},
 	{
+		name: "settlement that came before its charge", flows: []string{"settlement.late"},
+		prepare: func(s stage) {
+			s.made(s.charge("tok_visa"))
+			s.exec("UPDATE charges SET acquirer_reference = 'hidden ' || acquirer_reference WHERE account_id = $1")
+			s.hear(s.settlement("replace(acquirer_reference, 'hidden ', '')"))
+			s.exec("UPDATE charges SET acquirer_reference = replace(acquirer_reference, 'hidden ', '') WHERE account_id = $1")
+		},
+		do: func(ctx context.Context, h *hand) error {
+			_, err := payments.BookWaiting(ctx, h.engine, h.pool)
+			return err
+		},
+		leaves: append([]string{"1 × settled: sale", "1 × audited: acquirer.batch.settled", "1 × audited: settlement.late", "3 × request finished", "1 × call executed"}, sold...),
+	},
+	{
+		name: "word that a charge was paid", flows: []string{"settlement.show"},
+		prepare: func(s stage) {
+			s.made(s.charge("tok_visa"))
+			s.exec("UPDATE charges SET settling = true WHERE account_id = $1")
+			s.hear(s.settlement("acquirer_reference"))
+		},
+		do: func(ctx context.Context, h *hand) error {
+			_, err := payments.ShowPaid(ctx, h.engine, h.pool)
+			return err
+		},
+		leaves: append([]string{"1 × settled: sale", "1 × event charge.updated", "1 × audited: acquirer.batch.settled", "1 × audited: settlement.show",
+			"3 × request finished", "1 × call executed"}, sold...),
+	},
+	{
 		name: "archiving of an answer",
 		prepare: func(s stage) {
 			s.new("/v1/customers")
@@ -206,6 +235,23 @@ var jobs = []job{
 		},
 		leaves: []string{"1 × endpoint enabled", "1 × customer", "1 × delivery succeeded", "1 × event customer.created", "1 × audited: webhook_endpoint.create", "1 × audited: customer.create", "2 × request finished"},
 	},
+}
+
+// settlement is what the acquirer would tell of the stage's one charge, whose
+// authorization an expression names.
+func (s stage) settlement(reference string) []byte {
+	s.Helper()
+	var authorization string
+	if err := s.in.db.QueryRow(s.Context(), "SELECT "+reference+" FROM charges WHERE account_id = $1", s.merchant.account).Scan(&authorization); err != nil {
+		s.Fatal(err)
+	}
+	body, err := json.Marshal(acquirers.SettledPart{ID: "note_settled", Kind: acquirers.BatchSettled, At: time.Now(), Merchant: s.merchant.account, Currency: "usd",
+		Batch: "batch_1", Part: 1, Parts: 1, Count: 1, Paid: s.amount,
+		Movements: []acquirers.SettledMovement{{Kind: "sale", Authorization: authorization, Reference: authorization, Amount: s.amount}}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return body
 }
 
 const lapseNow = "UPDATE charges SET capture_before = now() - interval '1 second' WHERE account_id = $1"

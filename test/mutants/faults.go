@@ -30,6 +30,8 @@ const (
 	schemaTest = "./test/schema"
 	crashTest  = "./test/crash"
 	sdkTest    = "./test/sdk"
+
+	paymentsTest = "./internal/payments"
 )
 
 // noFence takes the epoch and the point out of both fences.
@@ -333,9 +335,44 @@ func (in CreateChargeParams) captures()`}},
 			{"internal/inbox/inbox.go", "\tcase known.State == Applied:\n\t\treturn nil\n\t}\n\treturn b.try(ctx, m)", "\t}\n\treturn b.try(ctx, m)"},
 			{"internal/inbox/inbox.go", "applied_at = excluded.applied_at\n\tWHERE inbox.state <> 'applied' AND", "applied_at = excluded.applied_at\n\tWHERE"},
 			{"migrations/000011_disputes.up.sql", "WHEN (OLD.state = 'applied' OR (NEW.source", "WHEN ((NEW.source"},
-			{"migrations/000011_disputes.up.sql", "a_movement_is_settled_once UNIQUE (", "a_movement_is_settled_once UNIQUE (id, "},
+			{"migrations/000011_disputes.up.sql", "a_movement_is_settled_once PRIMARY KEY (", "a_movement_is_settled_once PRIMARY KEY (request_id, "},
 		},
-		pkg: crashTest, test: "TestEveryBoundaryOfADelivery/movement.settled",
+		pkg: crashTest, test: "TestEveryBoundaryOfADelivery/batch.settled",
+	},
+	{
+		name:  "a leg of a posting may lack a part",
+		edits: []edit{{"migrations/000003_ledger.up.sql", "CONSTRAINT no_part_of_a_leg_is_missing CHECK (array_position(purposes, NULL) IS NULL AND", "CONSTRAINT no_part_of_a_leg_is_missing CHECK ("}},
+		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a leg whose purpose is null",
+	},
+	{
+		name:  "a posting is not held to a book that is there",
+		edits: []edit{{"migrations/000003_ledger.up.sql", "IF NOT EXISTS (SELECT FROM public.ledger_books b WHERE b.id = NEW.book_id) THEN", "IF false THEN"}},
+		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a posting in a book that does not exist",
+	},
+	{
+		name:  "the trial balance counts one leg of a posting",
+		edits: []edit{{"migrations/000022_periods.up.sql", "CROSS JOIN LATERAL unnest(p.debits, p.credits, p.amounts) AS l (debit, credit, amount)\n             CROSS JOIN LATERAL (VALUES (l.debit, l.amount, 0, 1, 0), (l.credit, 0, l.amount, 0, 1)) side", "CROSS JOIN LATERAL unnest(p.debits[1:1], p.credits[1:1], p.amounts[1:1]) AS l (debit, credit, amount)\n             CROSS JOIN LATERAL (VALUES (l.debit, l.amount, 0, 1, 0), (l.credit, 0, l.amount, 0, 1)) side"}},
+		pkg:   schemaTest, test: "TestClosedPeriodsChangeNoBalance",
+	},
+	{
+		name:  "a settled movement whose charge is not here yet is forgotten",
+		edits: []edit{{"internal/payments/settlement.go", "FROM judged WHERE wrong IS NULL AND charge_id IS NULL ORDER BY", "FROM judged WHERE wrong IS NULL AND charge_id = '' ORDER BY"}},
+		pkg:   paymentsTest, test: "TestSettlementBatches/movements whose charges are not here wait, and are booked when they are",
+	},
+	{
+		name:  "a movement that was settled with another amount is taken for the same",
+		edits: []edit{{"internal/payments/settlement.go", "(s.amount, s.currency, s.livemode, c.acquirer_reference) IS DISTINCT FROM (t.amount,", "(t.amount, s.currency, s.livemode, c.acquirer_reference) IS DISTINCT FROM (t.amount,"}},
+		pkg:   paymentsTest, test: "TestSettlementBatches/a movement that contradicts is set aside, and the rest of its part is booked",
+	},
+	{
+		name:  "a batch is posted as its net sum",
+		edits: []edit{{"internal/payments/settlement.go", "ledger.Settle(posting, made.ID, of.Currency, paid, taken, tx.Now())", "ledger.Settle(posting, made.ID, of.Currency, max(paid-taken, 0), max(taken-paid, 0), tx.Now())"}},
+		pkg:   paymentsTest, test: "TestSettlementBatches/a batch whose refunds equal its sales has a leg for each",
+	},
+	{
+		name:  "verify excuses a lost charge while a message about it waits",
+		edits: []edit{{"internal/verify/acquirer.go", "there && ours[reference] {", "there {"}},
+		pkg:   "./internal/verify", test: "TestEveryDamageIsSeen/charges are lost, and messages about them wait",
 	},
 	{
 		name: "the signature of a notification is not looked at",

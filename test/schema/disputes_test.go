@@ -1,5 +1,7 @@
 package schema_test
 
+import "fmt"
+
 func anotherDispute(like, changes string) string {
 	return copyOf("disputes", like, `{"id": "du_new", "request_id": "req_new", "acquirer_reference": "dsp_new", `+changes+`}`)
 }
@@ -35,19 +37,52 @@ var disputePromises = []promise{
 		`UPDATE refunds SET status = 'succeeded', failure_reason = NULL WHERE id = 're_back'`, check, "only_a_failed_refund_comes_back"},
 	{"two refunds of one refund at the acquirer", "",
 		copyOf("refunds", "re_back", `{"id": "re_new", "request_id": "req_new"}`), unique, "the_acquirer_makes_one_refund"},
+}
 
+func another(table, changes string) string {
+	return fmt.Sprintf(`INSERT INTO %s SELECT (jsonb_populate_record(original, '%s')).* FROM %[1]s original;`, table, changes)
+}
+
+var settlementPromises = []promise{
 	{"a movement that is settled twice", "",
-		copyOf("settlements", "stl_1", `{"id": "stl_new", "request_id": "req_new"}`), unique, "a_movement_is_settled_once"},
-	{"two settlements of one message", "",
-		copyOf("settlements", "stl_1", `{"id": "stl_new", "acquirer_reference": "auth_new"}`), unique, "a_message_settles_one_movement"},
-	{"two settlements with one id", "",
-		copyOf("settlements", "stl_1", `{"request_id": "req_new", "acquirer_reference": "auth_new"}`), unique, "settlements_pkey"},
+		another("settlements", `{"request_id": "req_new", "posting_id": "txn_new"}`), unique, "a_movement_is_settled_once"},
 	{"a settlement of another merchant's charge", "",
-		copyOf("settlements", "stl_1", `{"account_id": "acct_2"}`), foreignKey, "a_settlement_has_its_charge"},
+		another("settlements", `{"account_id": "acct_2"}`), foreignKey, "a_settlement_has_its_charge"},
 	{"a settlement of nothing", "",
-		copyOf("settlements", "stl_1", `{"id": "stl_new", "request_id": "req_new", "acquirer_reference": "auth_new", "amount": 0}`), check, "a_settlement_is_of_something"},
+		another("settlements", `{"acquirer_reference": "auth_new", "amount": 0}`), check, "a_settlement_is_of_something"},
 	{"a settlement of something that is no movement", "",
-		copyOf("settlements", "stl_1", `{"id": "stl_new", "request_id": "req_new", "movement": "gift"}`), check, "a_settled_movement_is_known"},
+		another("settlements", `{"movement": "gift"}`), check, "a_settled_movement_is_known"},
+	{"a settlement without a posting", "",
+		another("settlements", `{"acquirer_reference": "auth_new", "posting_id": null}`), notNull, ""},
+	{"two parts with one id", "",
+		another("settlement_parts", `{"request_id": "req_new"}`), unique, "settlement_parts_pkey"},
+	{"two parts of one message", "",
+		another("settlement_parts", `{"id": "stl_new"}`), unique, "a_message_reports_one_part"},
+	{"a part beyond the last of its batch", "",
+		another("settlement_parts", `{"id": "stl_new", "request_id": "req_new", "part": 2}`), check, "a_part_is_one_of_its_batch"},
+	{"a part of no movements", "",
+		another("settlement_parts", `{"id": "stl_new", "request_id": "req_new", "movements": 0}`), check, "a_part_has_a_size"},
+	{"a part of more movements than one statement should book", "",
+		another("settlement_parts", `{"id": "stl_new", "request_id": "req_new", "movements": 1001}`), check, "a_part_has_a_size"},
+	{"a part with a negative sum", "",
+		another("settlement_parts", `{"id": "stl_new", "request_id": "req_new", "taken": -1}`), check, "a_part_has_sums"},
+	{"a movement that waits twice", "",
+		another("movements_waiting", `{"batch": "batch_2", "amount": 1}`), unique, "a_movement_waits_once"},
+	{"a movement of nothing that waits", "",
+		another("movements_waiting", `{"acquirer_reference": "auth_new", "amount": 0}`), check, "a_waiting_movement_is_of_something"},
+	{"a waiting movement that changes its amount", "",
+		`UPDATE movements_waiting SET amount = 1`, privilege, ""},
+	{"a waiting movement that changes its amount while triggers are silenced", `SET LOCAL session_replication_role = replica`,
+		`UPDATE movements_waiting SET amount = 1`, privilege, ""},
+	{"a waiting movement that leaves and is not settled", "",
+		`DELETE FROM movements_waiting`, privilege, ""},
+	{"a waiting movement that leaves unsettled while triggers are silenced", `SET LOCAL session_replication_role = replica`,
+		`DELETE FROM movements_waiting`, privilege, ""},
+	{"the waiting movements emptied", "", `TRUNCATE movements_waiting`, privilege, ""},
+	{"a movement set aside twice by one request", "",
+		another("movements_set_aside", `{"amount": 1}`), unique, "a_movement_is_set_aside_once_by_a_request"},
+	{"a charge that is to be shown twice", "",
+		another("charges_to_show", `{}`), unique, "a_charge_is_shown_once"},
 }
 
 var inboxPromises = []promise{

@@ -104,9 +104,9 @@ func runRace(t *testing.T, r *race, takers int) {
 func (r *race) charge(ctx context.Context, source string, amount int, wait string) error {
 	_, err := r.pool.Exec(ctx, fmt.Sprintf(`
 		WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at)
-		INSERT INTO ledger_postings (book_id, id, source, kind, legs, created_at, available_on, request_id)
-		SELECT %d, 'txn_%[2]s', '%[2]s', 'charge', 1, at, at + interval '%[3]s', 'req_race' FROM moment;`, r.book, source, wait)+
-		leg(r.book, "txn_"+source, 1, 1, "processor_receivable", "merchant_balance", amount))
+		INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, created_at, available_on, request_id)
+		SELECT %d, 'txn_%[2]s', '%[2]s', 'charge', '{gross}', '{processor_receivable}', '{merchant_balance}', '{%[4]d}', at, at + interval '%[3]s', 'req_race' FROM moment`,
+		r.book, source, wait, amount))
 	return err
 }
 

@@ -11,8 +11,8 @@ const sumUp = `INSERT INTO ledger_period_sums VALUES (1, 'merchant_balance', '20
 
 var periodPromises = []promise{
 	{"a posting that is dated back", "",
-		`INSERT INTO ledger_postings (book_id, id, source, kind, legs, available_on, created_at, request_id)
-		 VALUES (1, 'txn_new', 'ch_3', 'charge', 1, now(), now() - interval '2 minutes', 'req_running')`, privilege, ""},
+		`INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on, created_at, request_id)
+		 VALUES (1, 'txn_new', 'ch_3', 'charge', '{gross}', '{processor_receivable}', '{merchant_balance}', '{10}', now(), now() - interval '2 minutes', 'req_running')`, privilege, ""},
 	{"two periods that begin at one time", period("-infinity", "2020-01-01"),
 		period("-infinity", "2020-01-02"), unique, "one_period_begins_at_each_time"},
 	{"two periods that end at one time", period("-infinity", "2020-01-01"),

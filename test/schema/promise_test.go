@@ -21,6 +21,7 @@ const (
 	invalidText  = "22P02"
 	notAvailable = "RT003"
 	lockTimeout  = "55P03"
+	notUpdatable = "55000"
 )
 
 // atCommit checks now what is deferred to the commit.
@@ -37,7 +38,7 @@ type promise struct {
 
 func allPromises() []promise {
 	return slices.Concat(accountPromises, requestPromises, callPromises, ledgerPromises, refundChainPromises, periodPromises, payoutPromises, payoutRowPromises,
-		customerPromises, chargePromises, refundPromises, intentPromises, disputePromises, inboxPromises, webhookPromises, checkoutPromises, auditPromises, frozenPromises())
+		customerPromises, chargePromises, refundPromises, intentPromises, disputePromises, settlementPromises, inboxPromises, webhookPromises, checkoutPromises, auditPromises, frozenPromises())
 }
 
 func TestEveryPromiseIsKept(t *testing.T) {
@@ -93,9 +94,7 @@ func TestWhatIsHonestIsAccepted(t *testing.T) {
 	pool := seeded(t).Pool
 
 	for sentence, sql := range map[string]string{
-		"a posting with all its legs": posting(1, "txn_new", "ch_3", "charge", 2) +
-			leg(1, "txn_new", 1, 2, "processor_receivable", "merchant_balance", 10) +
-			leg(1, "txn_new", 2, 2, "merchant_balance", "fee_revenue", 1),
+		"a posting with all its legs":                  withLegs(legs(gross, fee)),
 		"a refund of all that is left":                 chained("ch_1", 1000, 2, "re_2", 300, 700),
 		"a refund of what came back":                   chained("ch_1", 1000, 2, "re_1", 300, -300) + chained("ch_1", 1000, 3, "re_2", 0, 1000),
 		"a message that waited is applied":             `UPDATE inbox SET state = 'applied', reason = NULL, due_at = NULL, account_id = 'acct_1', request_id = 'req_finished', applied_at = now() WHERE state = 'waiting';`,

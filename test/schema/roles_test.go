@@ -42,6 +42,7 @@ func TestNoRoleCanRewriteHistory(t *testing.T) {
 			            'payment_methods', 'payment_intents', 'setup_intents', 'webhook_endpoints', 'webhook_deliveries', 'payouts', 'test_clocks', 'inbox', 'disputes',
 			            'products', 'prices', 'checkout_sessions'))
 			   AND NOT (right_ = 'UPDATE' AND role = 'ratchet_worker' AND r.relname = 'webhook_attempts')
+			   AND NOT (right_ = 'DELETE' AND role = 'ratchet_worker' AND r.relname IN ('movements_waiting', 'charges_to_show'))
 			   AND NOT (right_ = 'DELETE' AND role <> 'ratchet_auditor' AND r.relname = 'workers')`)
 		if len(excess) > 0 {
 			t.Error(excess)
@@ -107,7 +108,7 @@ func TestNoRoleBorrowsItsOwnersRights(t *testing.T) {
 func TestEveryRoleCanDoItsWork(t *testing.T) {
 	t.Parallel()
 	db := seeded(t)
-	post := posting(1, "txn_new", "ch_3", "charge", 1) + charged("txn_new", 1, 1, 10)
+	post := posting(1, "txn_new", "ch_3", "charge")
 	moneyWork := map[string]string{
 		"post to the ledger":     post,
 		"open a book":            `INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_2', false, 'usd');`,

@@ -31,19 +31,14 @@ INSERT INTO archived_answers (account_id, request_id, params, context, headers, 
 INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_1', false, 'usd');
 INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_1', false, 'eur');
 
-INSERT INTO ledger_postings (book_id, id, source, kind, legs, created_at, available_on, reverses, request_id) VALUES
-    (1, 'txn_available', 'ch_1', 'charge', 2, now() - interval '1 second', now() - interval '1 second', NULL, 'req_finished'),
-    (1, 'txn_pending', 'ch_2', 'charge', 1, now(), now() + interval '2 days', NULL, 'req_archived'),
-    (1, 'txn_wrong', 'mistake', 'adjustment', 1, now(), now(), NULL, 'req_finished'),
-    (1, 'txn_reversal', 'txn_wrong', 'reversal', 1, now(), now(), 'txn_wrong', 'req_finished'),
-    (2, 'txn_euro', 'ch_euro', 'charge', 1, now(), now(), NULL, 'req_finished');
-INSERT INTO ledger_legs (book_id, posting_id, leg, legs, purpose, debit, credit, amount) VALUES
-    (1, 'txn_available', 1, 2, 'gross', 'processor_receivable', 'merchant_balance', 1000),
-    (1, 'txn_available', 2, 2, 'stripe_fee', 'merchant_balance', 'fee_revenue', 59),
-    (1, 'txn_pending', 1, 1, 'gross', 'processor_receivable', 'merchant_balance', 500),
-    (1, 'txn_wrong', 1, 1, 'gross', 'suspense', 'merchant_balance', 70),
-    (1, 'txn_reversal', 1, 1, 'gross', 'merchant_balance', 'suspense', 70),
-    (2, 'txn_euro', 1, 1, 'gross', 'processor_receivable', 'merchant_balance', 800);
+INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, created_at, available_on, reverses, request_id) VALUES
+    (1, 'txn_available', 'ch_1', 'charge', '{gross,stripe_fee}', '{processor_receivable,merchant_balance}', '{merchant_balance,fee_revenue}', '{1000,59}',
+        now() - interval '1 second', now() - interval '1 second', NULL, 'req_finished'),
+    (1, 'txn_pending', 'ch_2', 'charge', '{gross}', '{processor_receivable}', '{merchant_balance}', '{500}', now(), now() + interval '2 days', NULL, 'req_archived'),
+    (1, 'txn_wrong', 'mistake', 'adjustment', '{gross}', '{suspense}', '{merchant_balance}', '{70}', now(), now(), NULL, 'req_finished');
+INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, created_at, available_on, reverses, request_id) VALUES
+    (1, 'txn_reversal', 'txn_wrong', 'reversal', '{gross}', '{merchant_balance}', '{suspense}', '{70}', now(), now(), 'txn_wrong', 'req_finished'),
+    (2, 'txn_euro', 'ch_euro', 'charge', '{gross}', '{processor_receivable}', '{merchant_balance}', '{800}', now(), now(), NULL, 'req_finished');
 INSERT INTO ledger_refund_chain (book_id, charge, charge_amount, place, refund, prior, amount) VALUES (1, 'ch_1', 1000, 1, 're_1', 0, 300);
 
 INSERT INTO customers (account_id, id, livemode, request_id, invoice_prefix, created_at) VALUES ('acct_1', 'cus_1', false, 'req_finished', 'A', now());
@@ -113,6 +108,13 @@ INSERT INTO disputes (account_id, id, livemode, request_id, charge_id, acquirer_
     status, respond_by, withdrawal, created_at) VALUES
     ('acct_1', 'du_1', false, 'req_dispute', 'ch_intent', 'dsp_1', 500, 'usd', 'chargeback', 'fraudulent', '10.4', '{}', 'needs_response', now(), 'txn_dispute', now()),
     ('acct_1', 'du_asks', false, 'req_inquiry', 'ch_intent', 'dsp_2', 500, 'usd', 'inquiry', 'fraudulent', '10.4', '{}', 'warning_needs_response', now(), NULL, now());
-INSERT INTO settlements (account_id, id, livemode, request_id, charge_id, batch, acquirer_reference, movement, amount, currency, settled_at, created_at)
-VALUES ('acct_1', 'stl_1', false, 'req_settled', 'ch_intent', 'batch_1', 'auth_1', 'sale', 1000, 'usd', now(), now());
+INSERT INTO settlement_parts (account_id, id, livemode, request_id, batch, part, parts, currency, movements, paid, taken, settled_at, created_at)
+VALUES ('acct_1', 'stl_1', false, 'req_settled', 'batch_1', 1, 1, 'usd', 2, 1500, 0, now(), now());
+INSERT INTO settlements (account_id, acquirer_reference, movement, livemode, request_id, charge_id, batch, part, amount, currency, posting_id, settled_at, created_at)
+VALUES ('acct_1', 'auth_1', 'sale', false, 'req_settled', 'ch_intent', 'batch_1', 1, 1000, 'usd', 'txn_settled', now(), now());
+INSERT INTO movements_waiting (account_id, acquirer_reference, movement, livemode, authorization_id, batch, part, amount, currency, settled_at, received_at, due_at)
+VALUES ('acct_1', 'auth_unknown', 'sale', false, 'auth_unknown', 'batch_1', 1, 500, 'usd', now(), now(), now());
+INSERT INTO movements_set_aside (account_id, acquirer_reference, movement, livemode, request_id, authorization_id, batch, part, amount, currency, reason, created_at)
+VALUES ('acct_1', 'auth_1', 'sale', false, 'req_again', 'auth_1', 'batch_2', 1, 999, 'usd', 'it was settled before', now());
+INSERT INTO charges_to_show (account_id, charge_id, livemode, created_at) VALUES ('acct_1', 'ch_intent', false, now());
 INSERT INTO audit_detachments (month, block, rows) VALUES ('2019-12-01', 1, 5);

@@ -218,7 +218,7 @@ func TestNotificationsInAnyOrder(t *testing.T) {
 		equal(t, name, r.deliver(l), http.StatusUnauthorized)
 	}
 	equal(t, "without an id", r.deliver(sign([]byte(`{"kind":"x"}`))), http.StatusBadRequest)
-	equal(t, "too long", r.deliver(sign(bytes.Repeat([]byte("x"), 70<<10))), http.StatusRequestEntityTooLarge)
+	equal(t, "too long", r.deliver(sign(bytes.Repeat([]byte("x"), 257<<10))), http.StatusRequestEntityTooLarge)
 	var kept int
 	noError(t, in.db.QueryRow(t.Context(), `SELECT count(*) FROM inbox`).Scan(&kept))
 	equal(t, "messages kept", kept, 3)

@@ -69,9 +69,9 @@ func (a *announcer) run(ctx context.Context) {
 		if to.url == "" {
 			continue // what is owed is paid when there is somebody to tell of it
 		}
-		if a.settle > 0 && time.Since(settled) >= a.settle {
+		if a.settle > 0 && a.settlementIsDue(ctx, settled) {
 			settled = time.Now()
-			a.complain(ctx, "settle", settleMovements(ctx, a.pool))
+			a.complain(ctx, "settle", settleDue(ctx, a.pool))
 		}
 		for told := atOnce; told == atOnce && ctx.Err() == nil; { // as long as more is due
 			var err error
@@ -79,6 +79,16 @@ func (a *announcer) run(ctx context.Context) {
 			a.complain(ctx, "announce", err)
 		}
 	}
+}
+
+// settlementIsDue says whether the interval has passed, or a part is full before that.
+func (a *announcer) settlementIsDue(ctx context.Context, settled time.Time) bool {
+	if time.Since(settled) >= a.settle {
+		return true
+	}
+	full, err := partIsFull(ctx, a.pool)
+	a.complain(ctx, "look for a full part", err)
+	return full
 }
 
 func (a *announcer) complain(ctx context.Context, what string, err error) {

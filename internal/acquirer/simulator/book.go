@@ -40,6 +40,8 @@ type operation struct {
 // authorization is a hold and what became of it, in minor units.
 type authorization struct {
 	id       string
+	merchant string
+	livemode bool
 	card     string
 	currency string
 	held     int64
@@ -154,7 +156,7 @@ func (b *book) authorize(op *operation) {
 		return
 	}
 	auth := &authorization{
-		id: op.answer.Reference, card: order.Card, currency: order.Currency, held: order.Amount, change: inserted,
+		id: op.answer.Reference, merchant: order.Merchant, livemode: order.Livemode, card: order.Card, currency: order.Currency, held: order.Amount, change: inserted,
 	}
 	kind := hold
 	if order.Capture {

@@ -3,6 +3,7 @@ package simulator
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,13 +20,12 @@ const forgetOperations = `
 // Time is the database's, so that the journals of several processes agree on it.
 // There is always a row to tell it.
 const selectOperations = `
-	SELECT now(), coalesce(o.key, ''), coalesce(o.state, ''), coalesce(o.authorization_id, ''),
-	       coalesce(o.asked, '{}'), coalesce(o.answer, '{}')
+	SELECT now(), coalesce(o.key, ''), coalesce(o.state, ''), coalesce(o.authorization_id, ''), coalesce(o.asked, '{}'), coalesce(o.answer, '{}')
 	FROM (VALUES (1)) AS always_one (row) LEFT JOIN acquirer.operations o ON o.key = ANY(@keys)`
 
 // Locked in one order, so that two processes do not wait for each other in a circle.
 const selectAuthorizations = `
-	SELECT id, card, currency, held, captured, refunded, released
+	SELECT id, merchant, livemode, card, currency, held, captured, refunded, released
 	FROM acquirer.authorizations
 	WHERE id = ANY(@ids)
 	ORDER BY id
@@ -100,8 +100,7 @@ func (b *book) loadAuthorizations(ctx context.Context, conn *pgxpool.Conn, ids [
 	defer rows.Close()
 	for rows.Next() {
 		auth := &authorization{}
-		err := rows.Scan(&auth.id, &auth.card, &auth.currency, &auth.held, &auth.captured, &auth.refunded,
-			&auth.released)
+		err := rows.Scan(&auth.id, &auth.merchant, &auth.livemode, &auth.card, &auth.currency, &auth.held, &auth.captured, &auth.refunded, &auth.released)
 		if err != nil {
 			return err
 		}
@@ -147,27 +146,27 @@ const insertNew = `
 		INSERT INTO acquirer.operations (key, state, reference, authorization_id, verb, asked, answer, at)
 		SELECT key, state, nullif(reference, ''), nullif(authorization_id, ''), nullif(verb, ''),
 		       nullif(asked, '')::json, nullif(answer, '')::json, @at
-		FROM unnest(@keys::text[], @states::text[], @references::text[], @operations_of::text[], @verbs::text[],
-		  @asked::text[], @answers::text[])
+		FROM unnest(@keys::text[], @states::text[], @references::text[], @operations_of::text[], @verbs::text[], @asked::text[], @answers::text[])
 		     AS new (key, state, reference, authorization_id, verb, asked, answer)
 	), authorizations AS (
-		INSERT INTO acquirer.authorizations (id, card, currency, held, captured, refunded, released, at)
-		SELECT id, card, currency, held, captured, refunded, released, @at
-		FROM unnest(@ids::text[], @cards::text[], @currencies::text[], @held::bigint[], @captured::bigint[],
-		  @refunded::bigint[], @released::boolean[])
-		     AS new (id, card, currency, held, captured, refunded, released)
+		INSERT INTO acquirer.authorizations (id, merchant, livemode, card, currency, held, captured, refunded, released, at)
+		SELECT id, merchant, livemode, card, currency, held, captured, refunded, released, @at
+		FROM unnest(@ids::text[], @merchants::text[], @livemodes::boolean[], @cards::text[], @currencies::text[],
+		            @held::bigint[], @captured::bigint[], @refunded::bigint[], @released::boolean[])
+		     AS new (id, merchant, livemode, card, currency, held, captured, refunded, released)
 	), movements AS (
-		INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result,
-		  at)
+		INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result, at)
 		SELECT key, reference, nullif(authorization_id, ''), verb, card, kind, amount, currency, result, @at
-		FROM unnest(@moved_keys::text[], @moved_references::text[], @moved_of::text[], @moved_verbs::text[],
-		  @moved_cards::text[],
+		FROM unnest(@moved_keys::text[], @moved_references::text[], @moved_of::text[], @moved_verbs::text[], @moved_cards::text[],
 		            @kinds::text[], @amounts::bigint[], @moved_currencies::text[], @results::text[])
 		     AS new (key, reference, authorization_id, verb, card, kind, amount, currency, result)
 		RETURNING number, kind
 	)
 	INSERT INTO acquirer.owed (movement)
-	SELECT number FROM movements WHERE kind NOT IN ('hold', 'release', 'payout', 'recall', 'none')`
+	SELECT number FROM movements WHERE kind = ANY (@settled_kinds::text[])`
+
+// settledKinds are the movements that owe money to one side or the other.
+var settledKinds = slices.Concat(acquirer.PaidKinds, acquirer.TakenKinds)
 
 // newRows are rows turned into the arrays that insertNew takes.
 type newRows struct {
@@ -182,6 +181,8 @@ type newRows struct {
 	Answers      []string `db:"answers"`
 
 	IDs        []string `db:"ids"`
+	Merchants  []string `db:"merchants"`
+	Livemodes  []bool   `db:"livemodes"`
 	Cards      []string `db:"cards"`
 	Currencies []string `db:"currencies"`
 	Held       []int64  `db:"held"`
@@ -198,10 +199,12 @@ type newRows struct {
 	Amounts         []int64  `db:"amounts"`
 	MovedCurrencies []string `db:"moved_currencies"`
 	Results         []string `db:"results"`
+
+	SettledKinds []string `db:"settled_kinds"`
 }
 
 func (b *book) queueNew(changes *pgx.Batch) error {
-	rows := newRows{At: b.at}
+	rows := newRows{At: b.at, SettledKinds: settledKinds}
 	for _, op := range b.operations {
 		if op.change != inserted {
 			continue
@@ -229,25 +232,22 @@ func (r *newRows) addOperation(op *operation) error {
 	if err != nil {
 		return err
 	}
-	r.Keys, r.States = append(r.Keys, op.key), append(r.States, op.state)
-	r.References = append(r.References, op.answer.Reference)
+	r.Keys, r.States, r.References = append(r.Keys, op.key), append(r.States, op.state), append(r.References, op.answer.Reference)
 	r.OperationsOf, r.Verbs = append(r.OperationsOf, op.authorizationID), append(r.Verbs, string(op.asked.Verb))
 	r.Asked, r.Answers = append(r.Asked, question), append(r.Answers, answer)
 	return nil
 }
 
 func (r *newRows) addAuthorization(auth *authorization) {
-	r.IDs, r.Cards = append(r.IDs, auth.id), append(r.Cards, auth.card)
-	r.Currencies = append(r.Currencies, auth.currency)
+	r.Merchants, r.Livemodes = append(r.Merchants, auth.merchant), append(r.Livemodes, auth.livemode)
+	r.IDs, r.Cards, r.Currencies = append(r.IDs, auth.id), append(r.Cards, auth.card), append(r.Currencies, auth.currency)
 	r.Held, r.Captured = append(r.Held, auth.held), append(r.Captured, auth.captured)
 	r.Refunded, r.Released = append(r.Refunded, auth.refunded), append(r.Released, auth.released)
 }
 
 func (r *newRows) addMovement(m Movement) {
-	r.MovedKeys, r.MovedReferences, r.MovedOf = append(r.MovedKeys, m.Key), append(r.MovedReferences, m.Reference),
-		append(r.MovedOf, m.Authorization)
-	r.MovedVerbs, r.MovedCards = append(r.MovedVerbs, m.Verb), append(r.MovedCards, m.Card)
-	r.Kinds = append(r.Kinds, m.Kind)
+	r.MovedKeys, r.MovedReferences, r.MovedOf = append(r.MovedKeys, m.Key), append(r.MovedReferences, m.Reference), append(r.MovedOf, m.Authorization)
+	r.MovedVerbs, r.MovedCards, r.Kinds = append(r.MovedVerbs, m.Verb), append(r.MovedCards, m.Card), append(r.Kinds, m.Kind)
 	r.Amounts, r.MovedCurrencies = append(r.Amounts, m.Amount), append(r.MovedCurrencies, m.Currency)
 	r.Results = append(r.Results, m.Result)
 }

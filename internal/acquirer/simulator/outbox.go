@@ -17,28 +17,41 @@ import (
 // and whoever listens has to live with them.
 const insertNotices = `
 	INSERT INTO acquirer.outbox (id, kind, authorization_id, body, at, due_at, repeats)
-	SELECT id, kind, authorization_id, body, @at::timestamptz, @at::timestamptz +
-	  CASE WHEN random() < 0.25 THEN interval '300 ms' ELSE interval '0' END,
+	SELECT id, kind, authorization_id, body, @at::timestamptz, @at::timestamptz + CASE WHEN random() < 0.25 THEN interval '300 ms' ELSE interval '0' END,
 	       CASE WHEN random() < 0.25 THEN 1 ELSE 0 END
-	FROM unnest(@ids::text[], @kinds::text[], @authorizations::text[], @bodies::bytea[]) AS new (id, kind,
-	  authorization_id, body)`
+	FROM unnest(@ids::text[], @kinds::text[], @authorizations::text[], @bodies::bytea[]) AS new (id, kind, authorization_id, body)`
+
+// letters are notices turned into the arrays that insertNotices takes.
+type letters struct {
+	ids, kinds     []string
+	authorizations []*string
+	bodies         [][]byte
+}
+
+// add writes a notice about a payment, or with nil about many.
+func (l *letters) add(id, kind string, authorization *string, notice any) error {
+	body, err := json.Marshal(notice)
+	if err != nil {
+		return err
+	}
+	l.ids, l.kinds, l.authorizations, l.bodies = append(l.ids, id), append(l.kinds, kind), append(l.authorizations, authorization), append(l.bodies, body)
+	return nil
+}
+
+func (l *letters) queue(changes *pgx.Batch, at time.Time) {
+	if len(l.ids) > 0 {
+		changes.Queue(insertNotices, postgres.Args{"at": at, "ids": l.ids, "kinds": l.kinds, "authorizations": l.authorizations, "bodies": l.bodies})
+	}
+}
 
 func queueNotices(changes *pgx.Batch, at time.Time, notices []acquirer.Notification) error {
-	if len(notices) == 0 {
-		return nil
-	}
-	var ids, kinds, authorizations []string
-	var bodies [][]byte
+	var all letters
 	for _, n := range notices {
-		body, err := json.Marshal(n)
-		if err != nil {
+		if err := all.add(n.ID, n.Kind, &n.Authorization, n); err != nil {
 			return err
 		}
-		ids, kinds, authorizations, bodies = append(ids, n.ID), append(kinds, n.Kind), append(authorizations,
-			n.Authorization), append(bodies, body)
 	}
-	changes.Queue(insertNotices, postgres.Args{"at": at, "ids": ids, "kinds": kinds, "authorizations": authorizations,
-		"bodies": bodies})
+	all.queue(changes, at)
 	return nil
 }
 
@@ -52,8 +65,7 @@ type notice struct {
 // dies in between costs a pause, not the notice.
 const takeNotices = `
 	UPDATE acquirer.outbox
-	SET attempts = attempts + 1, due_at = now() + least(interval '250 ms' * 2 ^ least(attempts, 16),
-	  interval '5 minutes')
+	SET attempts = attempts + 1, due_at = now() + least(interval '250 ms' * 2 ^ least(attempts, 16), interval '5 minutes')
 	WHERE number IN (
 		SELECT number FROM acquirer.outbox
 		WHERE acknowledged_at IS NULL AND due_at <= now() - @delay::interval
@@ -63,8 +75,7 @@ const takeNotices = `
 
 const acknowledgeNotices = `
 	UPDATE acquirer.outbox
-	SET acknowledged_at = CASE WHEN repeats = 0 THEN now() END, repeats = greatest(repeats - 1, 0), attempts = 0,
-	  due_at = now()
+	SET acknowledged_at = CASE WHEN repeats = 0 THEN now() END, repeats = greatest(repeats - 1, 0), attempts = 0, due_at = now()
 	WHERE number = ANY(@numbers)`
 
 func (a *announcer) take(ctx context.Context) ([]notice, error) {
@@ -99,7 +110,7 @@ const countUnacknowledged = `SELECT count(*) FROM acquirer.outbox WHERE acknowle
 
 const selectUntold = `
 	SELECT DISTINCT authorization_id FROM acquirer.outbox
-	WHERE acknowledged_at IS NULL AND kind <> 'movement.settled'`
+	WHERE acknowledged_at IS NULL AND kind <> 'batch.settled'`
 
 // Untold lists the authorizations of which the acquirer knows something that it
 // has not got across yet.

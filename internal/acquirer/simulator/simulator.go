@@ -39,8 +39,8 @@ type Config struct {
 	NotifySecret string
 	// NotifyDelay is how long after it happened a thing is told.
 	NotifyDelay time.Duration
-	// SettleEvery is how often what is owed is paid, where there is a NotifyURL to
-	// tell it to; 0 is never.
+	// SettleEvery is how often a batch of what is owed is paid, where there is a
+	// NotifyURL to tell it to; a full part is paid at once. 0 is never.
 	SettleEvery time.Duration
 	// Log may be nil.
 	Log *slog.Logger
@@ -155,7 +155,7 @@ func (s *Simulator) SetTrouble(text string) error {
 func (s *Simulator) Notify(url, secret string) { s.announcer.listener.Store(&listener{url, secret}) }
 
 // Settle pays what is owed now.
-func (s *Simulator) Settle(ctx context.Context) error { return settleMovements(ctx, s.pool) }
+func (s *Simulator) Settle(ctx context.Context) error { return settleDue(ctx, s.pool) }
 
 // Unacknowledged counts the notifications that are still to be sent, settlements and repetitions included.
 func (s *Simulator) Unacknowledged(ctx context.Context) (left int, err error) {

@@ -18,6 +18,8 @@ COMMENT ON TABLE acquirer.operations IS
 
 CREATE TABLE acquirer.authorizations (
     id       text        NOT NULL PRIMARY KEY,
+    merchant text        NOT NULL,
+    livemode boolean     NOT NULL,
     card     text        NOT NULL,
     currency text        NOT NULL,
     held     bigint      NOT NULL CONSTRAINT a_hold_holds_something CHECK (held > 0),

@@ -15,7 +15,7 @@ CREATE TABLE acquirer.outbox (
     number           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id               text        NOT NULL CONSTRAINT a_notification_has_its_own_id UNIQUE,
     kind             text        NOT NULL,
-    authorization_id text        NOT NULL,
+    authorization_id text,
     body             bytea       NOT NULL,
     at               timestamptz NOT NULL,
     due_at           timestamptz NOT NULL,
@@ -26,9 +26,12 @@ CREATE TABLE acquirer.outbox (
 CREATE INDEX untold ON acquirer.outbox (due_at) WHERE acknowledged_at IS NULL;
 COMMENT ON TABLE acquirer.outbox IS 'Notifications, written with what they tell of and sent until they are acknowledged; some, on purpose, once more after that.';
 
+COMMENT ON COLUMN acquirer.outbox.authorization_id IS 'The payment it is about; null of a settlement batch, which is about many.';
+
 CREATE TABLE acquirer.settled (
     movement bigint      NOT NULL CONSTRAINT a_movement_is_settled_once PRIMARY KEY,
     batch    text        NOT NULL,
+    part     integer     NOT NULL,
     at       timestamptz NOT NULL
 );
 COMMENT ON TABLE acquirer.settled IS 'Movements that have been paid to the merchant''s side, or taken from it.';
