@@ -77,7 +77,7 @@ func TestTwoLengths(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
 	dial := s.serve(t)
-	head := " HTTP/1.1\r\nHost: ratchet.example\r\nAuthorization: Bearer " + s.keys["toboggans"] + "\r\n"
+	head := " HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + s.keys["toboggans"] + "\r\n"
 	post := "POST /v1/customers" + head + "Content-Type: application/x-www-form-urlencoded\r\n"
 	for name, c := range map[string]struct {
 		first   string
