@@ -1,7 +1,7 @@
 # Everything needs Go and nothing else; "make demo" and "make test" find or fetch
 # PostgreSQL by themselves.
 
-.PHONY: demo build test test-browser screenshots first-run browser race crash soak failover walk bench mutants lint lab-record
+.PHONY: demo build test test-browser screenshots first-run browser race crash soak failover walk bench mutants lint lab-record lab-site
 
 demo: ## everything on this machine; make demo ARGS='--fresh --addr 127.0.0.1:9000'
 	@# go reports every Ctrl-C as a failure, also one that stopped everything in order
@@ -57,6 +57,9 @@ mutants: ## break the code on purpose and see whether a test notices
 lab-record: ## the lab's matrix: run every design under every fault, and keep the runs
 	go build -o bin/ ./cmd/ratchet ./cmd/ratchet-lab
 	go run ./internal/pgtest/cmd/testserver -- sh -c 'DATABASE_URL="$$TEST_DATABASE_URL" bin/ratchet-lab matrix --record internal/lab/recorded'
+
+lab-site: ## the lab as static files, for any web server: bin/lab-site
+	go run ./cmd/ratchet-lab site --out bin/lab-site
 
 lint: ## format, vet, staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not gofmt'd:"; echo "$$unformatted"; exit 1; }
