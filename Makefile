@@ -1,7 +1,7 @@
 # Everything needs Go and nothing else; "make demo" and "make test" find or fetch
 # PostgreSQL by themselves.
 
-.PHONY: demo build test test-browser screenshots first-run browser race crash soak failover walk bench mutants lint lab-record lab-site
+.PHONY: demo build test test-browser screenshots first-run browser race crash soak failover walk bench scale mutants lint lab-record lab-site
 
 demo: ## everything on this machine; make demo ARGS='--fresh --addr 127.0.0.1:9000'
 	@# go reports every Ctrl-C as a failure, also one that stopped everything in order
@@ -48,8 +48,11 @@ failover: ## a standby promoted under load, synchronous and not
 walk: ## ten thousand random stories of one key (an hour; make walk CHECKS=1500 for a minute and a half)
 	go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 3h -run TestWalk ./test/model -rapid.checks $(or $(CHECKS),10000)
 
-bench: ## what it does, beside what the same PostgreSQL can do at most
+bench: ## what a charge costs, beside the least SQL that does it (25 minutes; make bench ARGS='-each 2s -rounds 1' for a look)
 	go run ./test/bench $(ARGS)
+
+scale: ## an installation of 100,000 charges, and every statement planned on it (make scale ARGS='-n 1000000' for more)
+	go run ./test/scale $(ARGS)
 
 mutants: ## break the code on purpose and see whether a test notices
 	go run ./test/mutants $(ARGS)

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -198,6 +199,9 @@ type Policy struct {
 	App    string // the scheme of that page's address, if it may be an application's own; "" for none
 }
 
+// scheme is what RFC 3986 allows as one, in lower case. Nothing else enters the policy.
+var scheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
+
 // Harden puts the headers on every answer that keep a page to itself: nothing
 // is loaded from elsewhere, nothing inline runs, nobody frames it.
 func Harden(next http.Handler) http.Handler {
@@ -215,7 +219,7 @@ func (p Policy) Apply(h http.Header) {
 	}
 	if p.Leads {
 		forms = "*"
-		if p.App != "" {
+		if scheme.MatchString(p.App) {
 			forms += " " + p.App + ":"
 		}
 	}

@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/simulator"
+	"github.com/ratchet-pay/ratchet/internal/process"
 )
 
 func acquirerCommand() *cobra.Command {
-	var addr, trouble, notifyURL string
+	var addr, metricsAddr, trouble, notifyURL string
 	var notifyDelay, settleEvery time.Duration
 	cmd := &cobra.Command{
 		Use:   "acquirer",
@@ -43,9 +44,17 @@ fail_after_acting, forget_keys, wrong_amount, spent_key.`,
 			if err != nil {
 				return err
 			}
+			log := logger()
+			metrics, err := metricsListener(metricsAddr)
+			if err != nil {
+				return err
+			}
+			if metrics != nil {
+				defer process.ServeRuntime(metrics, log)()
+			}
 			sim, err := simulator.New(cmd.Context(), simulator.Config{
 				DatabaseURL: url, Secret: secret, AllowTrouble: demonstrating(), Trouble: trouble, NotifyURL: notifyURL, NotifySecret: notifySecret,
-				NotifyDelay: notifyDelay, SettleEvery: settleEvery, Log: logger()})
+				NotifyDelay: notifyDelay, SettleEvery: settleEvery, Log: log})
 			if err != nil {
 				return err
 			}
@@ -54,6 +63,7 @@ fail_after_acting, forget_keys, wrong_amount, spent_key.`,
 		},
 	}
 	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_ACQUIRER_ADDR", "127.0.0.1:8090"), "address to listen on (RATCHET_ACQUIRER_ADDR)")
+	metricsFlag(cmd, &metricsAddr)
 	cmd.Flags().StringVar(&trouble, "trouble", env("RATCHET_ACQUIRER_TROUBLE", ""), "what goes wrong with every request (RATCHET_ACQUIRER_TROUBLE)")
 	cmd.Flags().StringVar(&notifyURL, "notify-url", env("RATCHET_ACQUIRER_NOTIFY_URL", ""), "where notifications are posted; empty keeps them (RATCHET_ACQUIRER_NOTIFY_URL)")
 	cmd.Flags().DurationVar(&notifyDelay, "notify-delay", envDuration("RATCHET_ACQUIRER_NOTIFY_DELAY", time.Second), "how long after it happened a thing is told (RATCHET_ACQUIRER_NOTIFY_DELAY)")

@@ -46,6 +46,9 @@ func TestComposeFile(t *testing.T) {
 		t.Run(name+" calls commands that exist, outside of a demo", func(t *testing.T) {
 			t.Parallel()
 			understood(t, service.Command)
+			if service.Command[0] == "serve" && service.Environment["RATCHET_PUBLIC_URL"] == "" {
+				t.Error("it listens to other machines and has no public URL, so it does not start")
+			}
 			if check := service.HealthCheck.Test; len(check) > 2 {
 				understood(t, check[2:]) // CMD /ratchet …
 			}

@@ -4,12 +4,16 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"unicode/utf8"
 
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/process"
 )
 
 const dashboardPasswordVariable = "RATCHET_DASHBOARD_PASSWORD"
+
+// leastPassword is in characters. Guessing is limited, too, but by each process for itself.
+const leastPassword = 12
 
 // dashboard is how "serve" shows the pages for people at an address: not at all
 // where the switch is off, and never to other machines without a password.
@@ -25,10 +29,13 @@ func dashboard(wish string, at net.Addr) (*process.Dashboard, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, is := at.(*net.TCPAddr)
-	if password == "" && !(is && address.IP.IsLoopback()) {
+	if password == "" && !onLoopback(at) {
 		return nil, usagef("the dashboard at %s would be open to other machines: set %s (or %s_FILE), or listen on 127.0.0.1",
 			at, dashboardPasswordVariable, dashboardPasswordVariable)
+	}
+	if password != "" && utf8.RuneCountInString(password) < leastPassword {
+		return nil, usagef("%s has fewer than %d characters: choose a longer one, such as $(openssl rand -base64 18)",
+			dashboardPasswordVariable, leastPassword)
 	}
 	return &process.Dashboard{Password: password, Shop: demos("RATCHET_SHOP_URL"), Lab: demos(page.URLVariable)}, nil
 }

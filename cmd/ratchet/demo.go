@@ -29,6 +29,9 @@ downloaded: the first of these that can be had.`,
 		Example: "  ratchet demo\n  ratchet demo --addr 127.0.0.1:9000 --data-dir /tmp/ratchet --fresh",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := ports(c.WebhookPorts); err != nil {
+				return err
+			}
 			if c.LAN && !cmd.Flags().Changed("addr") && os.Getenv("RATCHET_ADDR") == "" {
 				c.Addr = addrOnLAN
 			}
@@ -47,6 +50,10 @@ downloaded: the first of these that can be had.`,
 	f.StringVar(&c.DataDir, "data-dir", env("RATCHET_DATA_DIR", demo.DefaultDataDir()), "where the data is kept (RATCHET_DATA_DIR)")
 	f.BoolVar(&c.Fresh, "fresh", false, "forget the data of earlier runs")
 	f.BoolVar(&c.LAN, "lan", false, "let other machines in: everybody knows the demo's keys")
+	f.StringVar(&c.PublicURL, "public-url", env("RATCHET_PUBLIC_URL", ""),
+		"where browsers find the demo, if not at --addr; with --lan, an address of this machine unless given (RATCHET_PUBLIC_URL)")
+	f.StringVar(&c.WebhookPorts, loopbackPortsFlag, env("RATCHET_WEBHOOK_LOOPBACK_PORTS", ""),
+		"ports of this machine that webhooks may go to besides the shop's, such as 3000,4242, or any (RATCHET_WEBHOOK_LOOPBACK_PORTS)")
 	return cmd
 }
 

@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -83,7 +82,7 @@ func aliveHere(ctx context.Context, kind string) error {
 		return err
 	}
 	var alive int
-	err = pool.QueryRow(ctx, workersAlive, pgx.StrictNamedArgs{"kind": kind, "host": host}).Scan(&alive)
+	err = pool.QueryRow(ctx, workersAlive, postgres.Args{"kind": kind, "host": host}).Scan(&alive)
 	if err != nil {
 		return fmt.Errorf("read liveness: %w", err)
 	}

@@ -43,6 +43,8 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 
 	f.IntVar(&l.API.KeyRate, "key-rate", l.API.KeyRate, "requests a second with one API key, and twice as many at once; 0: any number")
 	f.IntVar(&l.API.AccountConcurrency, "account-concurrency", l.API.AccountConcurrency, "requests of one account under way at once; 0: any number")
+	f.IntVar(&l.API.AuthFailureRate, "auth-failure-rate", l.API.AuthFailureRate,
+		"unknown API keys a second from one peer, and twice as many at once; 0: any number")
 	f.IntVar(&l.WorkPlaces, "work-places", l.WorkPlaces, "new requests at work on the database at once; 0: any number")
 	f.IntVar(&l.LookUpPlaces, "look-up-places", l.LookUpPlaces, "requests whose key is looked up although there is no place for new work; 0: any number")
 	f.IntVar(&l.ReadPlaces, "read-places", l.ReadPlaces, "requests that only read at once; 0: any number")
@@ -64,7 +66,7 @@ func aimAtMemory(mib int) {
 
 // notLimits are flags that say where, and not how much. They have their variables
 // from env.
-var notLimits = []string{"dashboard", "webhook-allow-loopback", "webhook-schedule", "webhook-disable-after", "addr", "public-url", "metrics-addr", "acquirer-url", "help"}
+var notLimits = []string{"dashboard", "webhook-allow-loopback", "webhook-loopback-ports", "webhook-schedule", "webhook-disable-after", "addr", "public-url", "metrics-addr", "acquirer-url", "help"}
 
 // variable is where a limit is read from when its flag is not given.
 func variable(flag string) string {

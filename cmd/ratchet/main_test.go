@@ -124,7 +124,15 @@ func TestCommandLine(t *testing.T) {
 		"an acquirer without http://":    {args: []string{"work", "--acquirer-url", "acquirer:8090"}, says: "no address such as http://127.0.0.1:8090"},
 		"a dashboard open to the network": {args: []string{"serve", "--addr", "0.0.0.0:0", "--dashboard", "on"}, says: "RATCHET_DASHBOARD_PASSWORD",
 			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x"}},
+		"a password that is too short": {args: []string{"serve", "--addr", "127.0.0.1:0", "--dashboard", "on"}, says: "fewer than 12 characters",
+			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x", "RATCHET_DASHBOARD_PASSWORD=elevenchars"}},
+		"links without an address": {args: []string{"serve", "--addr", "0.0.0.0:0"}, says: "set --public-url",
+			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x"}},
+		"a public URL without a scheme": {args: []string{"serve", "--addr", "127.0.0.1:0", "--public-url", "pay.example.com"}, says: "no address such as https://",
+			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x"}},
 		"a demo that the network reaches": {args: []string{"demo", "--addr", "0.0.0.0:0"}, says: "--lan"},
+		"a port that is no number":        {args: []string{"demo", "--webhook-loopback-ports", "3000,http"}, says: "list of ports"},
+		"a port below the first":          {args: []string{"demo", "--webhook-loopback-ports", "0"}, says: "list of ports"},
 		"a demo on any address":           {args: []string{"demo", "--addr", ":0"}, says: "--lan"},
 	} {
 		t.Run(mistake+" is a mistake in the call", func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const setSchedule = `UPDATE accounts SET payout_schedule = @schedule WHERE id = @id`
@@ -32,7 +33,7 @@ and in every currency and mode. With "manual" the merchant asks for payouts.`,
 			}
 			defer pool.Close()
 			return pgx.BeginFunc(cmd.Context(), pool, func(tx pgx.Tx) error {
-				tag, err := tx.Exec(cmd.Context(), setSchedule, pgx.StrictNamedArgs{"id": account, "schedule": schedule})
+				tag, err := tx.Exec(cmd.Context(), setSchedule, postgres.Args{"id": account, "schedule": schedule})
 				if err != nil {
 					return fmt.Errorf("set the schedule: %w", err)
 				}

@@ -328,7 +328,7 @@ func release(cmd *cobra.Command, name, phase, evidence string) error {
 	if err != nil {
 		return err
 	}
-	var spent, next idempotency.Call
+	var spent, next idempotency.ForeignCall
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) (err error) {
 		spent, next, err = idempotency.Release(ctx, tx, root.For(secret.Idempotency), r.AccountID, r.ID, phase, "operator "+operator()+": "+evidence)
 		if err != nil {

@@ -38,10 +38,11 @@ it says anything.
                            without it they are refused
 
 With --dashboard on, the same port shows the dashboard and the documentation
-outside /v1. Who reaches the port from another machine needs a password for it:
+outside /v1. Outside of a demo they need a password wherever another machine or a
+proxy reaches the port:
 
-  RATCHET_DASHBOARD_PASSWORD`,
-		Example: "  RATCHET_DATABASE_URL=postgres://… RATCHET_SECRET=… RATCHET_ACQUIRER_SECRET=… ratchet serve --addr :8080",
+  RATCHET_DASHBOARD_PASSWORD  12 characters or more`,
+		Example: "  RATCHET_DATABASE_URL=postgres://… RATCHET_SECRET=… RATCHET_ACQUIRER_SECRET=… ratchet serve --addr :8080 --public-url https://pay.example.com",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log := logger()
@@ -49,13 +50,18 @@ outside /v1. Who reaches the port from another machine needs a password for it:
 			if err != nil {
 				return err
 			}
-			config.Webhooks.AllowLoopback = webhooks.allowLoopback
+			if config.Webhooks, err = webhooks.config(); err != nil {
+				return err
+			}
 			l, err := net.Listen("tcp", addr)
 			if err != nil {
 				return fmt.Errorf("listen: %w", err)
 			}
 			defer l.Close()
 			if config.Dashboard, err = dashboard(pages, l.Addr()); err != nil {
+				return err
+			}
+			if config.PublicURL, err = publicURL(config.PublicURL, l.Addr()); err != nil {
 				return err
 			}
 			if config.Metrics, err = metricsListener(metricsAddr); err != nil {
@@ -75,7 +81,8 @@ outside /v1. Who reaches the port from another machine needs a password for it:
 	acquirerFlag(cmd, &acquirerURL)
 	webhooks.addLoopback(cmd)
 	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_ADDR", "127.0.0.1:8080"), "address to listen on (RATCHET_ADDR)")
-	cmd.Flags().StringVar(&config.PublicURL, "public-url", env("RATCHET_PUBLIC_URL", ""), "where a browser finds this installation, if not where requests come to (RATCHET_PUBLIC_URL)")
+	cmd.Flags().StringVar(&config.PublicURL, "public-url", env("RATCHET_PUBLIC_URL", ""),
+		"where browsers find this installation, such as https://pay.example.com; may be left out on a loopback address (RATCHET_PUBLIC_URL)")
 	cmd.Flags().StringVar(&pages, "dashboard", env("RATCHET_DASHBOARD", "off"), "show the dashboard: on or off (RATCHET_DASHBOARD)")
 	metricsFlag(cmd, &metricsAddr)
 	limitFlags(cmd, &config)
@@ -123,7 +130,7 @@ SIGTERM lets deliveries that are under way end.`,
 
 func metricsFlag(cmd *cobra.Command, addr *string) {
 	cmd.Flags().StringVar(addr, "metrics-addr", env("RATCHET_METRICS_ADDR", ""),
-		"address that shows /metrics, /healthz and /readyz, not for the public; \"\" shows nothing (RATCHET_METRICS_ADDR)")
+		"address that shows /metrics and /debug/pprof/, of serve and work also /healthz and /readyz; not for the public; \"\" shows nothing (RATCHET_METRICS_ADDR)")
 }
 
 // metricsListener is nil where no metrics are wanted.

@@ -52,8 +52,28 @@ func (d *running) make(t *testing.T, path string, params ...string) string {
 
 func TestShow(t *testing.T) {
 	t.Parallel()
-	d := startDemo(t, dataDir(t), nil)
+	d := startDemo(t, dataDir(t), nil, "--webhook-loopback-ports", "1")
 	atDemo := []string{"RATCHET_DATA_DIR=" + d.dir}
+
+	t.Run("a webhook goes to the ports of this machine that the demo was told, and to no other", func(t *testing.T) {
+		d.make(t, "/v1/webhook_endpoints", "url", "http://127.0.0.1:1/told", "enabled_events[]", "*")
+		other := url.Values{"url": {"http://127.0.0.1:2/"}, "enabled_events[]": {"*"}}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.base+"/v1/webhook_endpoints", strings.NewReader(other.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.SetBasicAuth("sk_test_ratchet_demo", "")
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "--webhook-loopback-ports") {
+			t.Errorf("another port was answered %d, %v: %s", response.StatusCode, err, body)
+		}
+	})
 
 	t.Run("whatever has an id has a story", func(t *testing.T) {
 		endpoint := d.make(t, "/v1/webhook_endpoints", "url", "http://127.0.0.1:1/hook", "enabled_events[]", "*")

@@ -2,22 +2,45 @@ package main
 
 import (
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-pay/ratchet/internal/demo"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
 // webhookFlags are the settings of deliveries.
 type webhookFlags struct {
 	allowLoopback          bool
+	loopbackPorts          string
 	schedule, disableAfter string
 }
 
 func (f *webhookFlags) addLoopback(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.allowLoopback, "webhook-allow-loopback", os.Getenv("RATCHET_WEBHOOK_ALLOW_LOOPBACK") == "1",
 		"let webhooks go to this machine, over plain HTTP too; give it to serve and to work (RATCHET_WEBHOOK_ALLOW_LOOPBACK=1)")
+	cmd.Flags().StringVar(&f.loopbackPorts, loopbackPortsFlag, env("RATCHET_WEBHOOK_LOOPBACK_PORTS", ""),
+		"and then to these ports of it only, such as 3000,4242; not given, or any: to every port (RATCHET_WEBHOOK_LOOPBACK_PORTS)")
+}
+
+const loopbackPortsFlag = "webhook-loopback-ports"
+
+// ports reads a list of ports. "" and "any" are every port.
+func ports(list string) (all []uint16, err error) {
+	if list == "" || list == demo.AnyPort {
+		return nil, nil
+	}
+	for _, text := range strings.Split(list, ",") {
+		port, err := strconv.ParseUint(strings.TrimSpace(text), 10, 16)
+		if err != nil || port == 0 {
+			return nil, usagef("--%s is a list of ports such as 3000,4242, or %s, not %q", loopbackPortsFlag, demo.AnyPort, list)
+		}
+		all = append(all, uint16(port))
+	}
+	return all, nil
 }
 
 func (f *webhookFlags) addDelivery(cmd *cobra.Command) {
@@ -29,10 +52,16 @@ func (f *webhookFlags) addDelivery(cmd *cobra.Command) {
 
 func (f *webhookFlags) config() (c webhook.Config, err error) {
 	c.AllowLoopback = f.allowLoopback
+	if c.LoopbackPorts, err = ports(f.loopbackPorts); err != nil {
+		return c, err
+	}
 	if f.schedule != "" {
 		if c.Schedule, err = webhook.ParseSchedule(f.schedule); err != nil {
 			return c, usagef("--webhook-schedule: %v", err)
 		}
+	}
+	if f.disableAfter == "" { // of serve, which delivers nothing
+		return c, nil
 	}
 	if c.DisableAfter, err = time.ParseDuration(f.disableAfter); err != nil {
 		return c, usagef("--webhook-disable-after is a time such as 168h, not %q", f.disableAfter)

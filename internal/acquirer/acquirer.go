@@ -1,20 +1,21 @@
-// Package acquirer is the port to the other side: whoever really holds, takes
-// and returns a card's money.
+// Package acquirer is the port to the acquirer: the system that holds, takes and
+// returns the money on a card.
 //
-// Every verb acts under the key of a slip, and only the engine can make a slip,
-// so the card is moved at most once per key whatever happens to either side:
+// Every method acts under the key of a permit, and only the engine can make a
+// permit, so the acquirer moves the card's money at most once per key, whatever
+// happens to either side. The permit's mode says how:
 //
-//	Ask      do it, or return what was done the first time
-//	LookUp   only read: phase.ErrNeverHappened if nothing was done
+//	Send     do it, or return what was done the first time
+//	Lookup   only read: phase.ErrNotExecuted if nothing was done
 //	Reverse  undo it, or leave a tombstone there; always phase.ErrReversed
 //
 // A decline is an answer. An error means that there is no answer, and says what
 // is known:
 //
-//	phase.NotSent         nobody was reached, nothing can have happened
-//	phase.Unused          the acquirer proves that the key did nothing and never will
+//	phase.NotSent         the acquirer was not reached, nothing can have happened
+//	phase.KeyRetired      the acquirer proves that the key did nothing and never will
 //	phase.ErrReversed     nothing can be done under the key any more
-//	any other             unknown: the card may or may not have been moved
+//	any other             unknown: the card may or may not have been charged
 //
 // To talk to another acquirer, implement Acquirer and connect that instead of
 // Client; nothing else changes.
@@ -31,72 +32,27 @@ import (
 // an older call is looked up and never sent again.
 var Port = phase.NewPort[Acquirer]("acquirer", 24*time.Hour)
 
-// Acquirer is what an adapter implements. Each verb honours all three manners of its slip.
+// Acquirer is what an adapter implements. Each method honors all three modes of its permit.
 type Acquirer interface {
 	// Authorize holds an amount on a card, or with Order.Capture takes it at once (a sale).
-	Authorize(context.Context, phase.Slip, Order) (Answer, error)
+	Authorize(context.Context, phase.Permit, Order) (Answer, error)
 	// Capture takes the amount, at most what Order.Authorization holds, and
 	// releases the rest. It can be done once.
-	Capture(context.Context, phase.Slip, Order) (Answer, error)
+	Capture(context.Context, phase.Permit, Order) (Answer, error)
 	// Void releases all that Order.Authorization holds; nothing of it may have been captured.
-	Void(context.Context, phase.Slip, Order) (Answer, error)
+	Void(context.Context, phase.Permit, Order) (Answer, error)
 	// PayOut has the acquirer's bank send the amount to the bank account Order.Destination.
-	PayOut(context.Context, phase.Slip, Order) (Answer, error)
+	PayOut(context.Context, phase.Permit, Order) (Answer, error)
 	// Recall fetches back all that the payout Order.Authorization sent. It can be done once.
-	Recall(context.Context, phase.Slip, Order) (Answer, error)
+	Recall(context.Context, phase.Permit, Order) (Answer, error)
 	// Refund gives back the amount, at most what Order.Authorization captured and has not refunded yet.
-	Refund(context.Context, phase.Slip, Order) (Answer, error)
+	Refund(context.Context, phase.Permit, Order) (Answer, error)
 	// Verify asks the issuer whether the card is good, of no amount. It moves nothing.
-	Verify(context.Context, phase.Slip, Order) (Answer, error)
+	Verify(context.Context, phase.Permit, Order) (Answer, error)
 	// SubmitEvidence answers Order.Dispute. What comes of it is told later, in a notification.
-	SubmitEvidence(context.Context, phase.Slip, Order) (Answer, error)
+	SubmitEvidence(context.Context, phase.Permit, Order) (Answer, error)
 	// AcceptDispute gives Order.Dispute up, at once and for good.
-	AcceptDispute(context.Context, phase.Slip, Order) (Answer, error)
-}
-
-// Authorize holds an amount on a card, or with order.Capture takes it at once.
-func Authorize(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return Port.Dial(slip).Authorize(ctx, slip, order)
-}
-
-// Capture takes what an authorization holds, or part of it; the rest is released.
-func Capture(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return Port.Dial(slip).Capture(ctx, slip, order)
-}
-
-// Void releases an authorization of which nothing was captured.
-func Void(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return Port.Dial(slip).Void(ctx, slip, order)
-}
-
-// Refund gives back what was captured, or part of it.
-func Refund(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return Port.Dial(slip).Refund(ctx, slip, order)
-}
-
-// Verify asks the issuer whether a card is good. No money is held or taken.
-func Verify(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return Port.Dial(slip).Verify(ctx, slip, order)
-}
-
-// PayOut sends money to a merchant's bank account.
-func PayOut(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return Port.Dial(slip).PayOut(ctx, slip, order)
-}
-
-// Recall fetches back what a payout sent.
-func Recall(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return Port.Dial(slip).Recall(ctx, slip, order)
-}
-
-// SubmitEvidence answers a dispute; what comes of it is told later.
-func SubmitEvidence(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return Port.Dial(slip).SubmitEvidence(ctx, slip, order)
-}
-
-// AcceptDispute gives a dispute up.
-func AcceptDispute(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return Port.Dial(slip).AcceptDispute(ctx, slip, order)
+	AcceptDispute(context.Context, phase.Permit, Order) (Answer, error)
 }
 
 // Order says what to do. The same key must always carry the same order.

@@ -115,56 +115,56 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 func (c *Client) BreakerOpen() bool { return c.breaker.open() }
 
 // Authorize implements Acquirer.
-func (c *Client) Authorize(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return c.do(ctx, slip.Key(), slip.Manner(), Request{VerbAuthorize, order})
+func (c *Client) Authorize(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbAuthorize, order})
 }
 
 // Capture implements Acquirer.
-func (c *Client) Capture(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return c.do(ctx, slip.Key(), slip.Manner(), Request{VerbCapture, order})
+func (c *Client) Capture(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbCapture, order})
 }
 
 // Void implements Acquirer.
-func (c *Client) Void(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return c.do(ctx, slip.Key(), slip.Manner(), Request{VerbVoid, order})
+func (c *Client) Void(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbVoid, order})
 }
 
 // Refund implements Acquirer.
-func (c *Client) Refund(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return c.do(ctx, slip.Key(), slip.Manner(), Request{VerbRefund, order})
+func (c *Client) Refund(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbRefund, order})
 }
 
 // Verify implements Acquirer.
-func (c *Client) Verify(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return c.do(ctx, slip.Key(), slip.Manner(), Request{VerbVerify, order})
+func (c *Client) Verify(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbVerify, order})
 }
 
 // PayOut implements Acquirer.
-func (c *Client) PayOut(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return c.do(ctx, slip.Key(), slip.Manner(), Request{VerbPayOut, order})
+func (c *Client) PayOut(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbPayOut, order})
 }
 
 // Recall implements Acquirer.
-func (c *Client) Recall(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return c.do(ctx, slip.Key(), slip.Manner(), Request{VerbRecall, order})
+func (c *Client) Recall(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbRecall, order})
 }
 
 // SubmitEvidence implements Acquirer.
-func (c *Client) SubmitEvidence(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return c.do(ctx, slip.Key(), slip.Manner(), Request{VerbSubmitEvidence, order})
+func (c *Client) SubmitEvidence(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbSubmitEvidence, order})
 }
 
 // AcceptDispute implements Acquirer.
-func (c *Client) AcceptDispute(ctx context.Context, slip phase.Slip, order Order) (Answer, error) {
-	return c.do(ctx, slip.Key(), slip.Manner(), Request{VerbAcceptDispute, order})
+func (c *Client) AcceptDispute(ctx context.Context, permit phase.Permit, order Order) (Answer, error) {
+	return c.do(ctx, permit.Key(), permit.Mode(), Request{VerbAcceptDispute, order})
 }
 
-func (c *Client) do(ctx context.Context, key string, manner phase.Manner, asked Request) (Answer, error) {
+func (c *Client) do(ctx context.Context, key string, mode phase.Mode, asked Request) (Answer, error) {
 	if key == "" {
-		return Answer{}, phase.NotSent(errors.New("the slip has no key"))
+		return Answer{}, phase.NotSent(errors.New("the permit has no key"))
 	}
-	switch manner {
-	case phase.LookUp:
+	switch mode {
+	case phase.Lookup:
 		return c.operation(ctx, http.MethodGet, key, asked)
 	case phase.Reverse:
 		return Answer{}, c.reverse(ctx, key)
@@ -312,11 +312,11 @@ func refused(key string, status int, body []byte) error {
 	}
 	switch refusal.Reason {
 	case ReasonNeverHappened:
-		return phase.ErrNeverHappened
+		return phase.ErrNotExecuted
 	case ReasonReversed:
 		return phase.ErrReversed
 	case ReasonKeySpent:
-		return phase.Unused(said)
+		return phase.KeyRetired(said)
 	default:
 		return said
 	}

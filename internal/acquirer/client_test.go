@@ -34,7 +34,7 @@ func knownFrom(err error) knowledge {
 	switch {
 	case err == nil:
 		return answered
-	case errors.Is(err, phase.ErrNeverHappened):
+	case errors.Is(err, phase.ErrNotExecuted):
 		return neverHappened
 	case errors.Is(err, phase.ErrReversed):
 		return reversed
@@ -43,7 +43,7 @@ func knownFrom(err error) knowledge {
 	switch {
 	case strings.HasPrefix(err.Error(), "not sent: "):
 		return notSent
-	case strings.HasPrefix(err.Error(), "key unused: "):
+	case strings.HasPrefix(err.Error(), "key retired: "):
 		return unused
 	default:
 		return unknown
@@ -129,7 +129,7 @@ func TestWhatAnAnswerProves(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := answering(t, tc.status, tc.body).Do(t.Context(), "key", phase.Ask, sale)
+			answer, err := answering(t, tc.status, tc.body).Do(t.Context(), "key", phase.Send, sale)
 			if got := knownFrom(err); got != tc.want {
 				t.Errorf("known: %s (%v), want %s", got, err, tc.want)
 			}
@@ -142,7 +142,7 @@ func TestWhatAnAnswerProves(t *testing.T) {
 	t.Run("a contradiction can be told from a missing answer", func(t *testing.T) {
 		t.Parallel()
 		wrong := altered(func(o *acquirer.Operation) { o.Answer.Amount = 1 })
-		_, err := answering(t, 200, wrong).Do(t.Context(), "key", phase.Ask, sale)
+		_, err := answering(t, 200, wrong).Do(t.Context(), "key", phase.Send, sale)
 		if !errors.Is(err, acquirer.ErrContradiction) {
 			t.Errorf("error %v is no ErrContradiction", err)
 		}
@@ -171,15 +171,15 @@ func TestWhatALostConnectionProves(t *testing.T) {
 	t.Run("a refused connection proves that nothing was sent", func(t *testing.T) {
 		t.Parallel()
 		client := acquirer.NewClient(acquirer.Config{URL: "http://" + unusedAddress(t)})
-		_, err := client.Do(t.Context(), "key", phase.Ask, sale)
+		_, err := client.Do(t.Context(), "key", phase.Send, sale)
 		if knownFrom(err) != notSent {
 			t.Errorf("error %v, want not sent", err)
 		}
 	})
 
-	t.Run("a slip without a key is not sent", func(t *testing.T) {
+	t.Run("a permit without a key is not sent", func(t *testing.T) {
 		t.Parallel()
-		_, err := answering(t, 200, honest()).Authorize(t.Context(), phase.Slip{}, sale.Order)
+		_, err := answering(t, 200, honest()).Authorize(t.Context(), phase.Permit{}, sale.Order)
 		if knownFrom(err) != notSent {
 			t.Errorf("error %v, want not sent", err)
 		}
@@ -198,7 +198,7 @@ func TestWhatALostConnectionProves(t *testing.T) {
 		// The second call goes out on a connection that has been used before, where
 		// net/http repeats requests it takes for repeatable.
 		for i, want := range []knowledge{answered, unknown} {
-			_, err := client.Do(t.Context(), "key", phase.Ask, sale)
+			_, err := client.Do(t.Context(), "key", phase.Send, sale)
 			if knownFrom(err) != want {
 				t.Errorf("call %d: %v, want %s", i+1, err, want)
 			}
@@ -214,7 +214,7 @@ func TestWhatALostConnectionProves(t *testing.T) {
 			w.Header().Set("Content-Length", "1000")
 			fmt.Fprint(w, `{"key":"key"`)
 		}))
-		_, err := client.Do(t.Context(), "key", phase.Ask, sale)
+		_, err := client.Do(t.Context(), "key", phase.Send, sale)
 		if knownFrom(err) != unknown {
 			t.Errorf("error %v, want unknown", err)
 		}
@@ -227,7 +227,7 @@ func TestWhatALostConnectionProves(t *testing.T) {
 		t.Cleanup(server.Close)
 		t.Cleanup(func() { close(release) })
 		client := acquirer.NewClient(acquirer.Config{URL: server.URL, Timeout: time.Second}) // connecting is within it, too
-		_, err := client.Do(t.Context(), "key", phase.Ask, sale)
+		_, err := client.Do(t.Context(), "key", phase.Send, sale)
 		if knownFrom(err) != unknown {
 			t.Errorf("error %v, want unknown", err)
 		}
@@ -254,7 +254,7 @@ func TestClientBreaker(t *testing.T) {
 	opened := func(t *testing.T, url string, pause time.Duration) *acquirer.Client {
 		client := acquirer.NewClient(acquirer.Config{URL: url, BreakerLimit: 3, BreakerPause: pause})
 		for range 3 {
-			_, err := client.Do(t.Context(), "key", phase.Ask, sale)
+			_, err := client.Do(t.Context(), "key", phase.Send, sale)
 			if knownFrom(err) != unknown {
 				t.Fatalf("error %v, want unknown", err)
 			}
@@ -266,7 +266,7 @@ func TestClientBreaker(t *testing.T) {
 		t.Parallel()
 		server, calls := fails(t)
 		client := opened(t, server.URL, time.Hour)
-		_, err := client.Do(t.Context(), "key", phase.Ask, sale)
+		_, err := client.Do(t.Context(), "key", phase.Send, sale)
 		if knownFrom(err) != notSent {
 			t.Errorf("error %v, want not sent while the breaker is open", err)
 		}
@@ -282,7 +282,7 @@ func TestClientBreaker(t *testing.T) {
 		client := opened(t, server.URL, pause)
 		time.Sleep(pause)
 		for range 2 {
-			_, err := client.Do(t.Context(), "key", phase.Ask, sale)
+			_, err := client.Do(t.Context(), "key", phase.Send, sale)
 			if err != nil {
 				t.Errorf("after it came back: %v", err)
 			}
@@ -293,7 +293,7 @@ func TestClientBreaker(t *testing.T) {
 		t.Parallel()
 		client := answering(t, http.StatusConflict, acquirer.Refusal{Key: "key", Reason: acquirer.ReasonKeyReused})
 		for range 40 {
-			_, err := client.Do(t.Context(), "key", phase.Ask, sale)
+			_, err := client.Do(t.Context(), "key", phase.Send, sale)
 			if knownFrom(err) != unknown {
 				t.Fatalf("error %v, want the refusal itself", err)
 			}
@@ -314,13 +314,13 @@ func TestClientBreaker(t *testing.T) {
 			<-r.Context().Done()
 		}))
 		for range 40 {
-			_, err := client.Do(gone, "key", phase.Ask, sale)
+			_, err := client.Do(gone, "key", phase.Send, sale)
 			if err == nil {
 				t.Fatal("answered a caller who had given up")
 			}
 		}
 		patient.Store(true)
-		_, err := client.Do(t.Context(), "key", phase.Ask, sale)
+		_, err := client.Do(t.Context(), "key", phase.Send, sale)
 		if err != nil {
 			t.Errorf("the next caller: %v", err)
 		}

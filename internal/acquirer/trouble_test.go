@@ -38,15 +38,15 @@ func TestTrouble(t *testing.T) {
 		t.Run(tc.trouble, func(t *testing.T) {
 			t.Parallel()
 			key := "trouble/" + tc.trouble // a slash, because a derived key may have one
-			_, err := client.Do(acquirer.WithTrouble(t.Context(), tc.trouble), key, phase.Ask, sale)
+			_, err := client.Do(acquirer.WithTrouble(t.Context(), tc.trouble), key, phase.Send, sale)
 			if got := knownFrom(err); got != tc.first {
 				t.Errorf("in trouble: %s (%v), want %s", got, err, tc.first)
 			}
-			_, err = client.Do(t.Context(), key, phase.LookUp, sale)
+			_, err = client.Do(t.Context(), key, phase.Lookup, sale)
 			if got := knownFrom(err); got != tc.lookedUp {
 				t.Errorf("looked up: %s (%v), want %s", got, err, tc.lookedUp)
 			}
-			_, err = client.Do(t.Context(), key, phase.Ask, sale)
+			_, err = client.Do(t.Context(), key, phase.Send, sale)
 			if got := knownFrom(err); got != tc.again {
 				t.Errorf("asked again: %s (%v), want %s", got, err, tc.again)
 			}
@@ -60,7 +60,7 @@ func TestTrouble(t *testing.T) {
 		t.Parallel()
 		ctx := acquirer.WithTrouble(t.Context(), "forget_keys")
 		for range 2 {
-			_, err := client.Do(ctx, "forgotten", phase.Ask, sale)
+			_, err := client.Do(ctx, "forgotten", phase.Send, sale)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestTrouble(t *testing.T) {
 	t.Run("trouble strikes look-ups and reversals too", func(t *testing.T) {
 		t.Parallel()
 		ctx := acquirer.WithTrouble(t.Context(), "drop_after_acting")
-		_, err := client.Do(ctx, "reversed", phase.LookUp, sale)
+		_, err := client.Do(ctx, "reversed", phase.Lookup, sale)
 		if knownFrom(err) != unknown {
 			t.Errorf("looked up: %v", err)
 		}
@@ -81,7 +81,7 @@ func TestTrouble(t *testing.T) {
 		if knownFrom(err) != unknown {
 			t.Errorf("reversed: %v", err)
 		}
-		_, err = client.Do(t.Context(), "reversed", phase.Ask, sale)
+		_, err = client.Do(t.Context(), "reversed", phase.Send, sale)
 		if knownFrom(err) != reversed {
 			t.Errorf("asked after a reversal whose answer was lost: %v", err)
 		}
@@ -100,7 +100,7 @@ func TestTroubleForEveryone(t *testing.T) {
 			key := fmt.Sprint("k", i)
 			err := errors.New("not asked yet")
 			for attempt := 0; err != nil && attempt < 200; attempt++ {
-				_, err = client.Do(t.Context(), key, phase.Ask, sale)
+				_, err = client.Do(t.Context(), key, phase.Send, sale)
 			}
 			if err != nil {
 				t.Fatalf("%s: %v", key, err)
@@ -113,7 +113,7 @@ func TestTroubleForEveryone(t *testing.T) {
 
 	t.Run("it ends when it is taken back", func(t *testing.T) {
 		sim.Trouble(t, "")
-		_, err := client.Do(t.Context(), "after", phase.Ask, sale)
+		_, err := client.Do(t.Context(), "after", phase.Send, sale)
 		if err != nil {
 			t.Error(err)
 		}
@@ -126,7 +126,7 @@ func TestClientMovesMoney(t *testing.T) {
 	client := sim.Client()
 	do := func(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) acquirer.Answer {
 		t.Helper()
-		answer, err := client.Do(t.Context(), key, phase.Ask, acquirer.Request{Verb: verb, Order: order})
+		answer, err := client.Do(t.Context(), key, phase.Send, acquirer.Request{Verb: verb, Order: order})
 		if err != nil || !answer.Approved {
 			t.Fatalf("%s: %+v, %v", verb, answer, err)
 		}
@@ -156,7 +156,7 @@ func TestClientMovesMoney(t *testing.T) {
 	t.Run("a decline is an answer", func(t *testing.T) {
 		t.Parallel()
 		order := acquirer.Order{Card: "visa_chargeDeclinedStolenCard", Amount: 1000, Currency: "usd"}
-		answer, err := client.Do(t.Context(), "declined", phase.Ask, acquirer.Request{Verb: acquirer.VerbAuthorize, Order: order})
+		answer, err := client.Do(t.Context(), "declined", phase.Send, acquirer.Request{Verb: acquirer.VerbAuthorize, Order: order})
 		if err != nil || answer.Approved || answer.DeclineCode != "stolen_card" {
 			t.Errorf("answered %+v, %v", answer, err)
 		}
@@ -166,12 +166,12 @@ func TestClientMovesMoney(t *testing.T) {
 		t.Parallel()
 		hasty := acquirer.NewClient(acquirer.Config{URL: sim.URL(), Secret: sim.Secret(), Timeout: 500 * time.Millisecond})
 		t.Cleanup(hasty.Close)
-		_, err := hasty.Do(acquirer.WithTrouble(t.Context(), "slow:1500"), "late", phase.Ask, sale)
+		_, err := hasty.Do(acquirer.WithTrouble(t.Context(), "slow:1500"), "late", phase.Send, sale)
 		if knownFrom(err) != unknown {
 			t.Fatalf("error %v, want unknown", err)
 		}
 		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-			_, err = client.Do(t.Context(), "late", phase.LookUp, sale)
+			_, err = client.Do(t.Context(), "late", phase.Lookup, sale)
 			if err == nil {
 				return
 			}

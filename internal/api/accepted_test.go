@@ -32,6 +32,20 @@ func TestOddButRight(t *testing.T) {
 		}
 	})
 
+	t.Run("an old stripe-python writes True, and a retry that writes true is the same request", func(t *testing.T) {
+		ask := func(capture string) answer {
+			return s.ask(t, sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa&capture=" + capture,
+				header: header("Idempotency-Key", "python")})
+		}
+		first, again := ask("False"), ask("false")
+		if first.status != http.StatusOK || first.object["captured"] != false {
+			t.Fatalf("answered %d %s", first.status, first.body)
+		}
+		if again.header.Get("Idempotent-Replayed") != "true" || again.object["id"] != first.object["id"] {
+			t.Errorf("the retry was answered %d %s", again.status, again.body)
+		}
+	})
+
 	t.Run("a line break in a value is no line of the log", func(t *testing.T) {
 		s.ask(t, sent{target: "/v1/charges", body: "amount=" + url.QueryEscape("1\nlevel=INFO msg=forged")})
 		if strings.Contains(s.log.String(), "\nlevel=INFO msg=forged") {

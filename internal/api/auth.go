@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/telemetry"
 )
 
 type actingKey struct{}
@@ -29,16 +30,23 @@ func (s *Server) authenticate(h *http.Request, rt *route) (*apikey.Holder, error
 	}
 	key, err := credential(h.Header)
 	if err != nil {
+		s.authFailed(h, telemetry.AuthMissing)
 		return nil, err
 	}
-	holder, err := s.keys.Find(h.Context(), key)
+	holder, err := s.findKey(h, key)
+	var limited *apierror.Error
 	switch {
+	case errors.As(err, &limited):
+		return nil, limited
 	case errors.Is(err, apikey.ErrUnknown): // what is no key of ours may be a card
 		return nil, unauthorized("Invalid API Key provided: " + apikey.Display(form.Quote(key)))
 	case errors.Is(err, apikey.ErrExpired):
 		return nil, unauthorized("Expired API Key provided: " + apikey.Display(key)).WithCode("api_key_expired")
 	case err != nil:
 		return nil, errors.Join(apierror.Unavailable(), err)
+	}
+	if err := s.refuseForeignPage(h, holder); err != nil {
+		return nil, err
 	}
 	if holder.Kind == apikey.Publishable && !rt.publishable {
 		return nil, unauthorized("This API call cannot be made with a publishable API key. Please use a secret API key. " +

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
+	"net/url"
 
 	"github.com/labstack/echo/v4"
 
@@ -24,7 +24,10 @@ func (s *Server) challenges() {
 // Our checkout may show it in a frame, and a decision leads back to the shop.
 // That "*" does not stand for a scheme of an application's own, so it is named.
 func secured(h http.Header, back string) {
-	app, _, _ := strings.Cut(back, "://")
+	app := ""
+	if u, err := url.Parse(back); err == nil {
+		app = u.Scheme
+	}
 	web.Policy{Framed: true, Leads: true, App: app}.Apply(h)
 }
 

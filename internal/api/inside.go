@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 )
 
 // Inside is a request that a page of this very process sends to the API for
@@ -40,6 +41,7 @@ func (in Inside) Ask(h http.Handler, r *http.Request) (*Answer, error) {
 		asked.Header[name] = values
 	}
 	asked.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	asked.Header.Set("Stripe-Version", string(apiversion.Current)) // the pages read these shapes, whatever the account's are
 	if in.Key != "" {
 		asked.Header.Set("Idempotency-Key", in.Key)
 	}

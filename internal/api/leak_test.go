@@ -38,6 +38,9 @@ func TestNoCardNumberIsKept(t *testing.T) {
 			wrong = append(wrong, sent{target: "/v1/charges", body: name + "=" + value})
 		}
 	}
+	for _, whole := range []string{"limit=" + pan, "limit=-" + pan, "created[gt]=" + pan + "&limit=0", "limit=00" + pan} {
+		wrong = append(wrong, sent{method: http.MethodGet, target: "/v1/charges?" + whole})
+	}
 	for _, r := range wrong {
 		if a := s.ask(t, r); a.status < 400 || a.status >= 500 {
 			t.Errorf("%s %s %s: answered %d", r.method, hide(r.target, pan), hide(r.body, pan), a.status)

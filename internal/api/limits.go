@@ -18,6 +18,7 @@ type Limits struct {
 
 	KeyRate            int           // requests a second with one API key, and twice as many at once; 0: any number
 	AccountConcurrency int           // requests of one account under way at once; 0: any number
+	AuthFailureRate    int           // unknown keys a second from one peer, and twice as many at once; 0: any number
 	ReadTime           time.Duration // how long a read may take; the engine bounds everything else
 }
 
@@ -26,7 +27,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		BodyBytes: 256 << 10, HeaderBytes: 32 << 10, URLBytes: 16 << 10, Form: form.DefaultLimits(),
-		KeyRate: 500, AccountConcurrency: 100, ReadTime: 10 * time.Second,
+		KeyRate: 500, AccountConcurrency: 100, AuthFailureRate: 20, ReadTime: 10 * time.Second,
 	}
 }
 
@@ -34,6 +35,7 @@ func DefaultLimits() Limits {
 type limiters struct {
 	rates    *limit.Rates
 	accounts *limit.Concurrency
+	failures *limit.Rates // of authentication, by peer
 	reads    *limit.Gate
 }
 

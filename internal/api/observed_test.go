@@ -86,8 +86,8 @@ func TestMetrics(t *testing.T) {
 			`ratchet_recovery_points_total{flow="charge.create",point="charge_recorded"} 3`,
 			`ratchet_recovery_points_total{flow="charge.create",point="charge_settled"} 2`,
 			`ratchet_request_events_total{event="parked",flow="charge.create"} 1`,
-			`ratchet_foreign_call_duration_seconds_count{manner="ask",port="acquirer",verdict="answered"} 2`,
-			`ratchet_foreign_call_duration_seconds_count{manner="ask",port="acquirer",verdict="unknown"} 2`,
+			`ratchet_foreign_call_duration_seconds_count{mode="send",port="acquirer",verdict="answered"} 2`,
+			`ratchet_foreign_call_duration_seconds_count{mode="send",port="acquirer",verdict="unknown"} 2`,
 			`ratchet_database_connections_max 8`, `ratchet_acquirer_breaker_open 0`, `ratchet_gate_places_taken{gate="work"} 0`, `go_goroutines `,
 		} {
 			if status != http.StatusOK || !strings.Contains(text, want) {
@@ -125,9 +125,23 @@ func TestMetrics(t *testing.T) {
 		}
 	})
 
-	t.Run("they are not shown where the API is", func(t *testing.T) {
-		if a := s.ask(t, sent{method: "GET", target: "/metrics"}); a.status != http.StatusNotFound {
-			t.Errorf("answered %d", a.status)
+	t.Run("profiles are shown beside them", func(t *testing.T) {
+		for path, want := range map[string]string{
+			"/debug/pprof/":                  "goroutine",
+			"/debug/pprof/profile?seconds=1": "\x1f\x8b", // compressed
+			"/debug/pprof/heap":              "\x1f\x8b",
+		} {
+			if status, text := get(path); status != http.StatusOK || !strings.Contains(text, want) {
+				t.Errorf("%s answered %d and %d bytes", path, status, len(text))
+			}
+		}
+	})
+
+	t.Run("neither is shown where the API is", func(t *testing.T) {
+		for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/heap"} {
+			if a := s.ask(t, sent{method: "GET", target: path}); a.status != http.StatusNotFound {
+				t.Errorf("%s answered %d", path, a.status)
+			}
 		}
 	})
 }
@@ -324,6 +338,20 @@ func TestTraces(t *testing.T) {
 		told, err := json.Marshal(named)
 		if err != nil || strings.Contains(string(told), "tok_visa") {
 			t.Errorf("the spans tell too much: %s %v", told, err)
+		}
+	})
+}
+
+func TestServeRuntime(t *testing.T) {
+	t.Parallel()
+	l, get := shown(t)
+	t.Cleanup(process.ServeRuntime(l, slog.New(slog.DiscardHandler)))
+
+	t.Run("a process of another kind, such as the acquirer, shows its numbers and profiles", func(t *testing.T) {
+		for path, want := range map[string]string{"/metrics": "go_goroutines ", "/debug/pprof/goroutine?debug=1": "goroutine profile"} {
+			if status, text := get(path); status != http.StatusOK || !strings.Contains(text, want) {
+				t.Errorf("%s answered %d: %s", path, status, text)
+			}
 		}
 	})
 }

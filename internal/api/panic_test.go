@@ -21,8 +21,8 @@ func TestAHandlerThatPanicsAnswers500AndTellsOnlyTheLog(t *testing.T) {
 	var log strings.Builder
 	// A server without keys: to look one up panics.
 	s, e := &Server{log: slog.New(slog.NewTextHandler(&log, nil)), limits: DefaultLimits(), telemetry: telemetry.New(noop.NewTracerProvider().Tracer(""))}, echo.New()
-	e.GET("/v1/account", s.handler(route{method: http.MethodGet, path: "/v1/account", answer: func(context.Context, *Server, *request) (phase.Answer, any, error) {
-		return phase.Answer{}, nil, nil
+	e.GET("/v1/account", s.handler(route{method: http.MethodGet, path: "/v1/account", answer: func(context.Context, *Server, *request) (phase.Response, any, error) {
+		return phase.Response{}, nil, nil
 	}}))
 	request := httptest.NewRequest(http.MethodGet, "/v1/account", nil)
 	request.Header.Set("Authorization", "Bearer sk_test_x")

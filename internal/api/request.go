@@ -8,9 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,6 +16,8 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/payments"
@@ -36,8 +36,8 @@ type request struct {
 	params  []string
 	values  form.Values
 	holder  *apikey.Holder
-	version string
-	key     string // idempotency key, "" for none
+	version apiversion.Version // whose parameters are sent and whose shapes are answered
+	key     string             // idempotency key, "" for none
 	cardKey []byte
 
 	permissions permissions
@@ -60,7 +60,7 @@ func (s *Server) read(c echo.Context, rt *route, id string) (*request, error) {
 	if err := s.permissions.check(r.holder, rt, nil); err != nil {
 		return r, err
 	}
-	if r.version, err = version(h.Header); err != nil {
+	if r.version, err = version(h.Header, r.holder.DefaultVersion); err != nil {
 		return r, err
 	}
 	if r.key, err = idempotencyKey(h); err != nil {
@@ -122,20 +122,14 @@ func unescaped(address *url.URL, params []string) ([]string, error) {
 	return plain, nil
 }
 
-var versionShape = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2})(\.(acacia|basil|clover|dahlia|endive|preview))?$`)
-
-// version reads Stripe-Version. Any version Stripe has had is accepted and
-// echoed; the shapes are those of payments.APIVersion.
-func version(header http.Header) (string, error) {
+// version reads Stripe-Version. Without it, the account's default counts.
+func version(header http.Header, account apiversion.Version) (apiversion.Version, error) {
 	given := header.Get("Stripe-Version")
 	if given == "" {
-		return payments.APIVersion, nil
+		return account.OrCurrent(), nil
 	}
-	parts := versionShape.FindStringSubmatch(given)
-	if parts != nil {
-		if _, err := time.Parse(time.DateOnly, parts[1]); err == nil && parts[1] >= "2011-01-01" {
-			return given, nil
-		}
+	if v, known := apiversion.Parse(given); known {
+		return v, nil
 	}
 	return "", apierror.Invalid("", "Invalid Stripe API version: %s", form.Quote(given))
 }
@@ -204,17 +198,18 @@ func (r *request) pathParam(name string) string {
 }
 
 func (r *request) viewer() payments.Viewer {
-	return payments.Viewer{AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, CardKey: r.cardKey, Publishable: r.publishable(), Key: r.holder.Display}
+	return payments.Viewer{AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, CardKey: r.cardKey, Publishable: r.publishable(), Key: r.holder.Display,
+		Version: r.version}
 }
 
 func (r *request) publishable() bool { return r.holder.Kind == apikey.Publishable }
 
-func (r *request) call(s *Server) phase.Call {
-	return phase.Call{
+func (r *request) call(s *Server) phase.Request {
+	return phase.Request{
 		Caller: phase.Caller{
-			AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, RequestID: r.id, Key: r.key, CardKey: r.cardKey, Loopback: s.loopback,
-			Context: idempotency.Context{APIVersion: r.version, Actor: r.holder.KeyID, Address: r.address(),
-				Publishable: r.publishable(), BaseURL: s.baseURL(r.http), News: s.hearsNews(), Merchant: r.holder.Merchant},
+			AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, RequestID: r.id, Key: r.key,
+			Caller: apirequest.Context{APIVersion: r.version, Publishable: r.publishable(), BaseURL: s.baseURL(r.http),
+				News: s.hearsNews(), Merchant: r.holder.Merchant}.By(r.holder.KeyID, r.address()),
 		},
 		Method: r.http.Method, Path: r.http.URL.Path,
 		Fingerprint: idempotency.Fingerprint(s.idempotencyKey, r.http.Method, r.http.URL.Path, form.Canonical(r.values)),
@@ -223,8 +218,10 @@ func (r *request) call(s *Server) phase.Call {
 }
 
 // address is the peer's, never what a header claims.
-func (r *request) address() string {
-	host, _, err := net.SplitHostPort(r.http.RemoteAddr)
+func (r *request) address() string { return peer(r.http.RemoteAddr) }
+
+func peer(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
 		return ""
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/payments"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
 // route is one line of the API: a method, a path, and what answers it.
@@ -19,7 +20,7 @@ type route struct {
 	params       reflect.Type // the struct its parameters are decoded into
 	operation    string       // of a mutating route: "charge.create"
 	publishable  bool         // a publishable key will do
-	answer       func(ctx context.Context, s *Server, r *request) (phase.Answer, any, error)
+	answer       func(ctx context.Context, s *Server, r *request) (phase.Response, any, error)
 }
 
 func (r route) openToPublishableKeys() route {
@@ -33,20 +34,20 @@ type reader[P any] func(ctx context.Context, db phase.Reader, v payments.Viewer,
 // get is a route that reads.
 func get[P any](path string, read reader[P], kind string) route {
 	return route{method: http.MethodGet, path: path, kind: kind, params: reflect.TypeFor[P](),
-		answer: func(ctx context.Context, s *Server, r *request) (phase.Answer, any, error) {
+		answer: func(ctx context.Context, s *Server, r *request) (phase.Response, any, error) {
 			var in P
 			if err := decode(r, &in, kind); err != nil {
-				return phase.Answer{}, nil, err
+				return phase.Response{}, nil, err
 			}
 			leave, err := s.limiters.reads.Enter(ctx)
 			if err != nil {
-				return phase.Answer{}, nil, err
+				return phase.Response{}, nil, err
 			}
 			defer leave()
 			ctx, cancel := context.WithTimeout(ctx, s.limits.ReadTime)
 			defer cancel()
 			object, err := read(ctx, s.engine.Pool(), r.viewer(), in)
-			return phase.Answer{}, object, err
+			return phase.Response{}, object, err
 		}}
 }
 
@@ -63,12 +64,12 @@ func del[P, S any](path string, flow *phase.Flow[P, S]) route {
 
 func mutation[P, S any](method, path string, flow *phase.Flow[P, S], kind string) route {
 	return route{method: method, path: path, kind: kind, params: reflect.TypeFor[P](), operation: flow.Name(),
-		answer: func(ctx context.Context, s *Server, r *request) (phase.Answer, any, error) {
+		answer: func(ctx context.Context, s *Server, r *request) (phase.Response, any, error) {
 			var in P
 			if err := decode(r, &in, kind); err != nil {
-				return phase.Answer{}, nil, err
+				return phase.Response{}, nil, err
 			}
-			answer, err := flow.Serve(ctx, s.engine, r.call(s), in)
+			answer, err := flow.Serve(webhook.WithLoopback(ctx, s.loopback), s.engine, r.call(s), in)
 			return answer, nil, err
 		}}
 }
@@ -76,7 +77,7 @@ func mutation[P, S any](method, path string, flow *phase.Flow[P, S], kind string
 // decode reads a route's parameters: from the form by name, from the path by the
 // "path" tag. A field tagged path:"id" is the last one in the path.
 func decode(r *request, in any, kind string) error {
-	if err := form.Decode(r.values, in); err != nil {
+	if err := form.Decode(r.version.Request(r.route.operation, r.values), in); err != nil {
 		return err
 	}
 	v := reflect.ValueOf(in).Elem()
@@ -86,7 +87,7 @@ func decode(r *request, in any, kind string) error {
 		}
 	}
 	if expand := v.FieldByName("Expand"); expand.IsValid() {
-		shown, err := payments.CheckExpand(kind, expand.Interface().(form.Expand))
+		shown, err := payments.CheckExpand(r.version, kind, expand.Interface().(form.Expand))
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -27,6 +26,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
+	"github.com/ratchet-pay/ratchet/internal/webhook"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -40,7 +41,7 @@ type Config struct {
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
 	// PublicURL is where a browser finds this installation, such as
-	// "https://pay.example.com"; "" is wherever the request came to.
+	// "https://pay.example.com"; "" is this machine, as the request names it.
 	PublicURL string
 	Inbox     *inbox.Inbox
 	Site      *web.Site // what the bank's page is drawn with
@@ -48,7 +49,7 @@ type Config struct {
 	// NotificationSecret is what the acquirer signs with; without one nothing is taken from it.
 	NotificationSecret string
 
-	LoopbackWebhooks bool // endpoints may be on this machine
+	LoopbackWebhooks webhook.LoopbackPorts // where on this machine endpoints may be; nil: nowhere
 }
 
 // Server answers the API.
@@ -60,7 +61,7 @@ type Server struct {
 	inbox          *inbox.Inbox
 	demo           bool
 	publicURL      string
-	loopback       bool
+	loopback       webhook.LoopbackPorts
 	limits         Limits
 	limiters       limiters
 	permissions    permissions
@@ -78,7 +79,8 @@ func New(c Config) *Server {
 	s := &Server{
 		engine: c.Engine, keys: apikey.NewRing(c.Engine.Pool(), c.Secret.For(secret.APIKeys), c.Demo), demo: c.Demo, loopback: c.LoopbackWebhooks, log: c.Log, publicURL: strings.TrimRight(c.PublicURL, "/"),
 		limits: c.Limits, telemetry: c.Telemetry,
-		limiters:       limiters{limit.NewRates(c.Limits.KeyRate), limit.NewConcurrency(c.Limits.AccountConcurrency), c.Reads},
+		limiters: limiters{limit.NewRates(c.Limits.KeyRate), limit.NewConcurrency(c.Limits.AccountConcurrency),
+			limit.NewRates(c.Limits.AuthFailureRate), c.Reads},
 		idempotencyKey: c.Secret.For(secret.Idempotency), cardKey: c.Secret.For(secret.Cards), echo: echo.New(),
 		inbox: c.Inbox, site: c.Site, pages: c.Pages, notificationSecret: c.NotificationSecret,
 	}
@@ -137,6 +139,9 @@ func (s *Server) handler(rt route) echo.HandlerFunc {
 		}
 		defer leave()
 		answer, object, err := rt.answer(s.context(c.Request()), s, r)
+		if postgres.IsStalePlan(err) { // nothing was done, and the session knows better now
+			answer, object, err = rt.answer(s.context(c.Request()), s, r)
+		}
 		if answer.Key != "" && rt.method == http.MethodPost {
 			c.Response().Header().Set("Idempotency-Key", answer.Key)
 		}
@@ -169,7 +174,7 @@ func (s *Server) baseURL(h *http.Request) string {
 }
 
 func echoHeaders(header http.Header, r *request) {
-	header.Set("Stripe-Version", r.version)
+	header.Set("Stripe-Version", string(r.version))
 	if account := r.http.Header.Get("Stripe-Account"); account != "" {
 		header.Set("Stripe-Account", account)
 	}
@@ -179,7 +184,7 @@ func echoHeaders(header http.Header, r *request) {
 }
 
 // deliver sends an answer that is already committed, byte for byte.
-func (s *Server) deliver(c echo.Context, x *exchange, a phase.Answer) {
+func (s *Server) deliver(c echo.Context, x *exchange, a phase.Response) {
 	header := c.Response().Header()
 	for name, value := range a.Headers {
 		header.Set(name, value)
@@ -195,12 +200,12 @@ func (s *Server) deliver(c echo.Context, x *exchange, a phase.Answer) {
 
 // show sends an object that was read.
 func (s *Server) show(c echo.Context, x *exchange, object any) {
-	body, err := json.Marshal(object)
+	body, err := wire.Encode(object)
 	if err != nil {
 		s.refuse(c, x, err)
 		return
 	}
-	s.write(c, x, http.StatusOK, append(body, '\n'), false)
+	s.write(c, x, http.StatusOK, body, false)
 }
 
 // refuse sends an error. What is not meant for the caller is logged, and the
@@ -209,7 +214,9 @@ func (s *Server) refuse(c echo.Context, x *exchange, err error) {
 	var e *apierror.Error
 	switch {
 	case errors.As(err, &e):
-	case postgres.Unreachable(err):
+	case postgres.IsLockTimeout(err):
+		e = apierror.Locked()
+	case postgres.IsTransient(err):
 		e = apierror.Unavailable()
 	default:
 		e = apierror.Internal()
@@ -231,8 +238,8 @@ func (s *Server) refuse(c echo.Context, x *exchange, err error) {
 	if e.Status == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Basic realm="Stripe"`)
 	}
-	body, _ := json.Marshal(apierror.Envelope{Error: e}) // an Error is made of texts
-	s.write(c, x, e.Status, append(body, '\n'), false)
+	body, _ := wire.Encode(apierror.Envelope{Error: e}) // an Error is made of texts
+	s.write(c, x, e.Status, body, false)
 }
 
 func (s *Server) write(c echo.Context, x *exchange, status int, body []byte, replayed bool) {

@@ -28,7 +28,7 @@ func TestSlowClients(t *testing.T) {
 	t.Run("a head that does not end is hung up on", func(t *testing.T) {
 		t.Parallel()
 		conn := dial(t)
-		say(t, conn, "GET /v1/charges HTTP/1.1\r\nHost: ratchet.example\r\n"+key)
+		say(t, conn, "GET /v1/charges HTTP/1.1\r\nHost: 127.0.0.1\r\n"+key)
 		if rest, err := io.ReadAll(conn); err != nil || strings.Contains(string(rest), "200 OK") {
 			t.Errorf("heard %q, %v", rest, err)
 		}
@@ -37,7 +37,7 @@ func TestSlowClients(t *testing.T) {
 	t.Run("a body that stops is refused, and nothing is done", func(t *testing.T) {
 		t.Parallel()
 		conn := dial(t)
-		say(t, conn, "POST /v1/customers HTTP/1.1\r\nHost: ratchet.example\r\n"+key+
+		say(t, conn, "POST /v1/customers HTTP/1.1\r\nHost: 127.0.0.1\r\n"+key+
 			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\nname=x")
 		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
@@ -57,7 +57,7 @@ func TestIdleClients(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, func(c *process.Config) { c.Limits.IdleTime = 100 * time.Millisecond })
 	conn := s.serve(t)(t)
-	say(t, conn, "GET /v1/charges HTTP/1.1\r\nHost: ratchet.example\r\nAuthorization: Bearer "+s.keys["toboggans"]+"\r\n\r\n")
+	say(t, conn, "GET /v1/charges HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+s.keys["toboggans"]+"\r\n\r\n")
 	reader := bufio.NewReader(conn)
 	response, err := http.ReadResponse(reader, nil)
 	if err != nil {
@@ -71,14 +71,45 @@ func TestIdleClients(t *testing.T) {
 	}
 }
 
+// TestTwoLengths sends requests whose end two parties can see in different places,
+// and a second request behind each of them on the same connection.
+func TestTwoLengths(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	dial := s.serve(t)
+	head := " HTTP/1.1\r\nHost: ratchet.example\r\nAuthorization: Bearer " + s.keys["toboggans"] + "\r\n"
+	post := "POST /v1/customers" + head + "Content-Type: application/x-www-form-urlencoded\r\n"
+	for name, c := range map[string]struct {
+		first   string
+		answers int
+	}{
+		"a length and chunks":  {post + "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nname=x\r\n0\r\n\r\n", 1},
+		"chunks and a length":  {post + "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n6\r\nname=x\r\n0\r\n\r\n", 1},
+		"nothing but a length": {post + "Content-Length: 6\r\n\r\nname=x", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := dial(t)
+			say(t, conn, c.first+"GET /v1/account"+head+"Connection: close\r\n\r\n")
+			heard, err := io.ReadAll(conn)
+			if err != nil && len(heard) == 0 { // closed with our second request unread, which resets the connection
+				t.Fatal(err)
+			}
+			if got := strings.Count(string(heard), "HTTP/1.1 200 OK"); got != c.answers {
+				t.Errorf("%d answers, want %d:\n%s", got, c.answers, heard)
+			}
+		})
+	}
+}
+
 // TestOnlySoManyConnections lets a slow client have the only connection there is.
 func TestOnlySoManyConnections(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, func(c *process.Config) { c.Limits.Connections, c.Limits.HeaderTime = 1, 2*time.Second })
 	dial := s.serve(t)
-	say(t, dial(t), "GET /v1/charges HTTP/1.1\r\nHost: ratchet.example\r\n") // and no more
+	say(t, dial(t), "GET /v1/charges HTTP/1.1\r\nHost: 127.0.0.1\r\n") // and no more
 	conn := dial(t)
-	say(t, conn, "GET /v1/charges HTTP/1.1\r\nHost: ratchet.example\r\nConnection: close\r\nAuthorization: Bearer "+s.keys["toboggans"]+"\r\n\r\n")
+	say(t, conn, "GET /v1/charges HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer "+s.keys["toboggans"]+"\r\n\r\n")
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +136,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	dial := s.serve(t)
 	ask := func(t *testing.T, path string) net.Conn {
 		conn := dial(t)
-		say(t, conn, "GET "+path+" HTTP/1.1\r\nHost: ratchet.example\r\nConnection: close\r\nAuthorization: Bearer "+s.keys["toboggans"]+"\r\n\r\n")
+		say(t, conn, "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer "+s.keys["toboggans"]+"\r\n\r\n")
 		return conn
 	}
 	for name, take := range map[string]func(net.Conn){

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/process"
 )
 
 // TestWire sends bytes that no client library would.
 func TestWire(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newStand(t, func(c *process.Config) { c.PublicURL = "http://ratchet.example" })
 	key := "Authorization: Bearer " + s.keys["toboggans"] + "\r\n"
 	const formType = "Content-Type: application/x-www-form-urlencoded\r\n"
 
@@ -46,7 +48,7 @@ func TestWire(t *testing.T) {
 			if response.StatusCode != row.status {
 				t.Errorf("status = %d, want %d: %s", response.StatusCode, row.status, rest)
 			}
-			if row.Type != "" && (!strings.Contains(rest, `"type":"`+row.Type+`"`) || response.Header.Get("Content-Type") != "application/json") {
+			if row.Type != "" && (!strings.Contains(rest, `"type": "`+row.Type+`"`) || response.Header.Get("Content-Type") != "application/json") {
 				t.Errorf("want an %s in JSON, got %s", row.Type, rest)
 			}
 			if now := s.requests(t); now != before {

@@ -58,6 +58,9 @@ type Envelope struct {
 	Error *Error `json:"error"`
 }
 
+// Response is how the error is answered: its status, and its body.
+func (e *Error) Response() (status int, body any) { return e.Status, Envelope{e} }
+
 // WithCode names the documented code and its page.
 func (e *Error) WithCode(code string) *Error {
 	e.Code = code

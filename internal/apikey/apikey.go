@@ -15,7 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // The kinds of key.
@@ -35,7 +36,7 @@ type Holder struct {
 	Display     string      // the key as it may be shown
 	Demo        bool
 	ExpiresAt   *time.Time
-	idempotency.Merchant
+	apirequest.Merchant
 }
 
 // ErrUnknown is a key nobody has. ErrExpired is one that has been revoked or has run out.
@@ -75,7 +76,7 @@ func NewRing(pool *pgxpool.Pool, hashKey []byte, demo bool) *Ring {
 
 const findKey = `
 	SELECT k.id AS key_id, k.account_id, k.livemode, k.kind, k.permissions, k.display, k.demo, k.expires_at,
-	       a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
+	       a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days, a.api_version AS default_version,
 	       account_ahead(k.account_id, k.livemode) AS ahead
 	FROM api_keys k JOIN accounts a ON a.id = k.account_id
 	WHERE k.hash = @hash`
@@ -87,7 +88,7 @@ func (r *Ring) Find(ctx context.Context, key string) (*Holder, error) {
 	if holder := r.recall(hash, now); holder != nil {
 		return holder, holder.usable(now)
 	}
-	rows, err := r.pool.Query(ctx, findKey, pgx.StrictNamedArgs{"hash": hash[:]})
+	rows, err := r.pool.Query(ctx, findKey, postgres.Args{"hash": hash[:]})
 	if err != nil {
 		return nil, fmt.Errorf("find API key: %w", err)
 	}
@@ -103,6 +104,15 @@ func (r *Ring) Find(ctx context.Context, key string) (*Holder, error) {
 	}
 	r.remember(hash, holder, now)
 	return holder, holder.usable(now)
+}
+
+// Seen says whether this process has looked a key up before and found it valid.
+func (r *Ring) Seen(key string) bool {
+	hash := Hash(r.key, key)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hit, is := r.known[hash]
+	return is && hit.holder.usable(time.Now()) == nil
 }
 
 // recall is who holds a key, if that was asked a moment ago. It notes the use.

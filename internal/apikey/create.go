@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // DB is a pool, or the transaction that also writes about what is done to a key.
@@ -58,7 +59,7 @@ func Put(ctx context.Context, db DB, hashKey []byte, accountID, kind string, liv
 func put(ctx context.Context, db DB, hashKey []byte, accountID, kind string, allowed Permissions, livemode bool, key string, demo bool) (string, error) {
 	hash := Hash(hashKey, key)
 	keyID := id.New("key", time.Now())
-	_, err := db.Exec(ctx, insertKey, pgx.StrictNamedArgs{"id": keyID, "account_id": accountID, "livemode": livemode, "kind": kind,
+	_, err := db.Exec(ctx, insertKey, postgres.Args{"id": keyID, "account_id": accountID, "livemode": livemode, "kind": kind,
 		"permissions": allowed, "hash": hash[:], "display": Display(key), "demo": demo})
 	if err != nil {
 		return "", fmt.Errorf("store API key: %w", err)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // Key is what can be told of a key.
@@ -34,7 +36,7 @@ const listKeys = `
 
 // List shows the keys of an account, or of all where accountID is "".
 func List(ctx context.Context, db DB, accountID string) ([]Key, error) {
-	rows, err := db.Query(ctx, listKeys, pgx.StrictNamedArgs{"account_id": accountID})
+	rows, err := db.Query(ctx, listKeys, postgres.Args{"account_id": accountID})
 	if err != nil {
 		return nil, fmt.Errorf("list API keys: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const lockKey = `SELECT ` + keyColumns + ` FROM api_keys WHERE id = @id FOR NO KEY UPDATE`
@@ -18,7 +20,7 @@ const expireKey = `
 // Revoke ends a key after grace, which may be 0, and tells which it was.
 // Processes that have just seen it honour it for two seconds more.
 func Revoke(ctx context.Context, tx pgx.Tx, keyID string, grace time.Duration) (*Key, error) {
-	rows, err := tx.Query(ctx, lockKey, pgx.StrictNamedArgs{"id": keyID})
+	rows, err := tx.Query(ctx, lockKey, postgres.Args{"id": keyID})
 	if err != nil {
 		return nil, fmt.Errorf("find API key: %w", err)
 	}
@@ -29,7 +31,7 @@ func Revoke(ctx context.Context, tx pgx.Tx, keyID string, grace time.Duration) (
 	if err != nil {
 		return nil, fmt.Errorf("find API key: %w", err)
 	}
-	_, err = tx.Exec(ctx, expireKey, pgx.StrictNamedArgs{"id": keyID, "grace": grace})
+	_, err = tx.Exec(ctx, expireKey, postgres.Args{"id": keyID, "grace": grace})
 	if err != nil {
 		return nil, fmt.Errorf("expire API key: %w", err)
 	}

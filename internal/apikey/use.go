@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // recordEvery is how often uses are written down.
@@ -61,7 +63,7 @@ func (r *Ring) record(ctx context.Context) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL synchronous_commit = off`); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, recordUses, pgx.StrictNamedArgs{"ids": ids, "ago": ago})
+		_, err := tx.Exec(ctx, recordUses, postgres.Args{"ids": ids, "ago": ago})
 		return err
 	})
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
 // sample is the example that openapi.yaml shows of an object, as a copy.
@@ -36,7 +38,7 @@ func fault(fields map[string]any) map[string]any {
 // answer is a good answer but for the body.
 func answer(t *testing.T, method, path string, status int, body any) Answer {
 	t.Helper()
-	encoded, err := json.Marshal(body)
+	encoded, err := wire.Encode(body)
 	if err != nil {
 		t.Fatal(err)
 	}

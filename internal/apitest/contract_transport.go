@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +35,10 @@ func checkTransport(a Answer) (found []Violation) {
 	}
 	if a.Method == http.MethodPost && a.Status == http.StatusOK && a.Header.Get("Idempotency-Key") == "" {
 		broken("Idempotency-Key", "is missing: a POST that was done names the key it is kept under")
+	}
+	var written bytes.Buffer
+	if json.Indent(&written, bytes.TrimRight(a.Body, "\n"), "", "  ") == nil && written.String()+"\n" != string(a.Body) {
+		broken("", "the body is not indented by two spaces, or has no line break at its end")
 	}
 	for _, kind := range secretsIn(a.Body) {
 		if kind == signingSecret && a.Method == http.MethodPost && a.Path == "/v1/webhook_endpoints" && a.Status == http.StatusOK {

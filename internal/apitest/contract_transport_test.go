@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -27,6 +28,8 @@ func TestCheckTransport(t *testing.T) {
 		"a replay that names no original":        {func(a *Answer) { a.Header.Set("Idempotent-Replayed", "true"); a.Header.Del("Original-Request") }, "Original-Request"},
 		"a replay under the original's id":       {func(a *Answer) { a.Header.Set("Idempotent-Replayed", "true") }, "Request-Id"},
 		"an answer that is not JSON":             {func(a *Answer) { a.Body = []byte("<html>") }, ""},
+		"an answer on a single line":             {func(a *Answer) { a.Body = compact(a.Body) }, ""},
+		"an answer without a last line break":    {func(a *Answer) { a.Body = bytes.TrimSuffix(a.Body, []byte("\n")) }, ""},
 		"an answer that is a list":               {func(a *Answer) { a.Body = []byte("[]") }, ""},
 		"a failure without an error":             {func(a *Answer) { a.Status = http.StatusInternalServerError }, "/error"},
 		"a success with an error":                {func(a *Answer) { a.Body = bytes.Replace(a.Body, []byte("{"), []byte(`{"error":null,`), 1) }, "/error"},
@@ -63,6 +66,12 @@ func TestCheckTransport(t *testing.T) {
 			requireNone(t, a)
 		})
 	}
+}
+
+func compact(body []byte) []byte {
+	var out bytes.Buffer
+	_ = json.Compact(&out, body) // an answer of ours
+	return append(out.Bytes(), '\n')
 }
 
 // insert puts a text into a charge's description.

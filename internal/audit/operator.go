@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // OperatorAct is something a person did with the command line instead of the API.
@@ -22,6 +23,8 @@ type OperatorAct struct {
 	RequestID string // the request it was done to; empty: the act gets an id of its own
 	Key       string // idempotency key of that request
 	ObjectID  string // what it made or changed
+	Address   string // of the person's machine, if that is known
+	Status    int    // 0: http.StatusOK
 	Details   any    // the decision and its grounds; must encode as JSON, and hold no secret
 }
 
@@ -54,12 +57,15 @@ func recordUnasked(ctx context.Context, tx pgx.Tx, actor string, act OperatorAct
 	if act.RequestID == "" {
 		act.RequestID = id.New("op", now)
 	}
+	if act.Status == 0 {
+		act.Status = http.StatusOK
+	}
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails
-	_, err = tx.Exec(ctx, insertEvent, pgx.StrictNamedArgs{
+	_, err = tx.Exec(ctx, insertEvent, postgres.Args{
 		"at": now, "id": id.New("aud", now), "account_id": act.AccountID, "livemode": act.Livemode,
-		"request_id": act.RequestID, "idempotency_key": orNull(act.Key), "actor": actor, "address": nil,
-		"operation": act.Operation, "object_id": orNull(act.ObjectID), "status": http.StatusOK, "error_code": nil,
+		"request_id": act.RequestID, "idempotency_key": orNull(act.Key), "actor": actor, "address": orNull(act.Address),
+		"operation": act.Operation, "object_id": orNull(act.ObjectID), "status": act.Status, "error_code": nil,
 		"commitment": Commit(salt, details), "salt": salt, "details": string(details),
 	})
 	if err != nil {

@@ -12,11 +12,10 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const insertEvent = `
@@ -28,10 +27,10 @@ const insertEvent = `
 // Record queues the audit row of a request that is being finished: who (API key,
 // address), what (operation and parameters, which hold no card number because
 // their types cannot print one), and the outcome.
-func Record(tx *phase.Tx, operation string, params json.RawMessage, answer *idempotency.Answer) {
+func Record(tx *phase.Tx, operation string, params json.RawMessage, answer *idempotency.StoredResponse) {
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails
-	tx.Write(insertEvent, pgx.StrictNamedArgs{
+	tx.Write(insertEvent, postgres.Args{
 		"at": tx.Now(), "id": id.New("aud", tx.Now()), "account_id": tx.AccountID, "livemode": tx.Livemode,
 		"request_id": tx.RequestID, "idempotency_key": orNull(tx.Key), "actor": tx.Actor, "address": orNull(tx.Address),
 		"operation": operation, "object_id": orNull(answer.ObjectID), "status": answer.Status, "error_code": orNull(errorCode(answer)),
@@ -48,7 +47,7 @@ func Commit(salt, details []byte) []byte {
 	return sum.Sum(nil)
 }
 
-func errorCode(answer *idempotency.Answer) string {
+func errorCode(answer *idempotency.StoredResponse) string {
 	if answer.Status < http.StatusBadRequest {
 		return ""
 	}

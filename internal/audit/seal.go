@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // A block covers all audit rows of the transactions from one id to another, in
@@ -45,17 +47,23 @@ const leftBehind = `
 	LIMIT 1`
 
 // The last transaction of a full block is sealed with the next one, unless it is
-// the only one: a block ends between transactions.
+// the only one: a block ends between transactions. Only the index is read, and no
+// more of it than a block has rows, however many wait behind them.
 const blockEnd = `
-	SELECT coalesce(max(xid) FILTER (WHERE n > @at_once), @horizon) FROM (
-		SELECT xid, row_number() OVER (ORDER BY xid, id) AS n FROM audit_events
-		WHERE cluster = @cluster AND xid >= @from_xid AND xid < @horizon ORDER BY xid, id LIMIT @at_once + 1) AS first_rows`
+	WITH first AS (
+		SELECT xid FROM audit_events
+		WHERE cluster = @cluster AND xid >= @from_xid AND xid < @horizon ORDER BY cluster, xid LIMIT 1
+	), beyond AS (
+		SELECT xid FROM audit_events
+		WHERE cluster = @cluster AND xid >= @from_xid AND xid < @horizon ORDER BY cluster, xid OFFSET @at_once LIMIT 1
+	)
+	SELECT coalesce((SELECT greatest(beyond.xid, first.xid + 1) FROM first, beyond), @horizon)`
 
 const selectRows = `
 	SELECT cluster, xid, id, at, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment
 	FROM audit_events
 	WHERE cluster = @cluster AND xid >= @from_xid AND xid < @to_xid
-	ORDER BY xid, id`
+	ORDER BY cluster, xid, id`
 
 const insertBlock = `
 	INSERT INTO audit_blocks (no, cluster, from_xid, to_xid, rows, previous, digest, format)
@@ -112,7 +120,7 @@ func Seal(ctx context.Context, pool *pgxpool.Pool) (int, error) {
 	if err != nil || span.ToXID <= span.FromXID || len(rows) == 0 && !begins {
 		return 0, err
 	}
-	_, err = pool.Exec(ctx, insertBlock, pgx.StrictNamedArgs{
+	_, err = pool.Exec(ctx, insertBlock, postgres.Args{
 		"no": last.No + 1, "cluster": span.Cluster, "from_xid": span.FromXID, "to_xid": span.ToXID, "rows": len(rows),
 		"previous": last.Digest, "digest": Digest(last.Digest, rows), "format": Format})
 	if err != nil {
@@ -138,7 +146,7 @@ func next(ctx context.Context, pool *pgxpool.Pool, last Block) (span Span, begin
 			return Span{}, false, fmt.Errorf("look for what another cluster left: %w", err)
 		}
 	}
-	args := pgx.StrictNamedArgs{"cluster": span.Cluster, "from_xid": span.FromXID, "horizon": span.ToXID, "at_once": sealAtOnce}
+	args := postgres.Args{"cluster": span.Cluster, "from_xid": span.FromXID, "horizon": span.ToXID, "at_once": sealAtOnce}
 	if err := pool.QueryRow(ctx, blockEnd, args).Scan(&span.ToXID); err != nil {
 		return Span{}, false, fmt.Errorf("find the end of the block: %w", err)
 	}
@@ -147,7 +155,7 @@ func next(ctx context.Context, pool *pgxpool.Pool, last Block) (span Span, begin
 
 // Rows reads the rows that a block over these transactions covers.
 func Rows(ctx context.Context, pool *pgxpool.Pool, span Span) ([]Row, error) {
-	found, err := pool.Query(ctx, selectRows, pgx.StrictNamedArgs{"cluster": span.Cluster, "from_xid": span.FromXID, "to_xid": span.ToXID})
+	found, err := pool.Query(ctx, selectRows, postgres.Args{"cluster": span.Cluster, "from_xid": span.FromXID, "to_xid": span.ToXID})
 	if err != nil {
 		return nil, fmt.Errorf("read audit rows: %w", err)
 	}
@@ -207,7 +215,7 @@ const ensurePartitions = `SELECT ensure_audit_partitions(@months_ahead)`
 
 // PreparePartitions makes the partitions of this month and the next ones.
 func PreparePartitions(ctx context.Context, pool *pgxpool.Pool, monthsAhead int) error {
-	if _, err := pool.Exec(ctx, ensurePartitions, pgx.StrictNamedArgs{"months_ahead": monthsAhead}); err != nil {
+	if _, err := pool.Exec(ctx, ensurePartitions, postgres.Args{"months_ahead": monthsAhead}); err != nil {
 		return fmt.Errorf("prepare audit partitions: %w", err)
 	}
 	return nil

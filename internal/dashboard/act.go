@@ -5,24 +5,24 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/id"
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // actor is who the audit trail names for what is done here.
 const actor = "dashboard"
 
 const selectMerchant = `
-	SELECT country, default_currency, statement_descriptor, payout_delay_days, account_ahead(id, @livemode) AS ahead
+	SELECT country, default_currency, statement_descriptor, payout_delay_days, api_version AS default_version,
+	       account_ahead(id, @livemode) AS ahead
 	FROM accounts WHERE id = @account_id`
 
 // ask sends a request to the API's own handler, in the name of an account.
 func (s *Server) ask(r *http.Request, accountID string, livemode bool, method, path, key string, form url.Values) (*api.Answer, error) {
-	merchants, err := read[idempotency.Merchant](r.Context(), s, selectMerchant, pgx.StrictNamedArgs{"account_id": accountID, "livemode": livemode})
+	merchants, err := read[apirequest.Merchant](r.Context(), s, selectMerchant, postgres.Args{"account_id": accountID, "livemode": livemode})
 	if err != nil {
 		return nil, err
 	}

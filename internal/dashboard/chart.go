@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/money"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // chart is the last days' payments as bars, drawn by the server.
@@ -41,7 +40,7 @@ const (
 func (s *Server) chart(ctx context.Context, of scope) (chart, error) {
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	first := today.AddDate(0, 0, 1-chartDays)
-	found, err := read[volume](ctx, s, selectVolume, of.args(pgx.StrictNamedArgs{"first": "ch_" + id.EncodeTime(first)}))
+	found, err := read[volume](ctx, s, selectVolume, of.args(postgres.Args{"first": "ch_" + id.EncodeTime(first)}))
 	if err != nil {
 		return chart{}, err
 	}

@@ -4,9 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -64,7 +63,7 @@ func (s *Server) sessions(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := sessionsPage{Filtered: r.FormValue("state") != ""}
-	page.Sessions, page.Pager, err = sessions.page(s, r, of.args(pgx.StrictNamedArgs{"state": r.FormValue("state")}))
+	page.Sessions, page.Pager, err = sessions.page(s, r, of.args(postgres.Args{"state": r.FormValue("state")}))
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -94,7 +93,7 @@ type sessionPage struct {
 }
 
 func (s *Server) findSession(r *http.Request) (*session, error) {
-	found, err := read[session](r.Context(), s, selectSession, pgx.StrictNamedArgs{"id": r.PathValue("id")})
+	found, err := read[session](r.Context(), s, selectSession, postgres.Args{"id": r.PathValue("id")})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -112,7 +111,7 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := sessionPage{session: *found, Key: newKey("session")}
-	page.Items, err = read[item](r.Context(), s, selectItems, pgx.StrictNamedArgs{"id": page.ID, "account_id": page.AccountID})
+	page.Items, err = read[item](r.Context(), s, selectItems, postgres.Args{"id": page.ID, "account_id": page.AccountID})
 	if err != nil {
 		s.fail(w, r, err)
 		return

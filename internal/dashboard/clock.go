@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // clock is a test clock: it moves its account's test mode ahead in time.
@@ -106,7 +106,7 @@ func (s *Server) postAdvance(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	found, err := read[clock](r.Context(), s, selectClock, pgx.StrictNamedArgs{"account_id": of.AccountID, "id": r.PathValue("id")})
+	found, err := read[clock](r.Context(), s, selectClock, postgres.Args{"account_id": of.AccountID, "id": r.PathValue("id")})
 	if err != nil {
 		s.fail(w, r, err)
 		return

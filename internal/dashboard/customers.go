@@ -7,8 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -56,7 +55,7 @@ func (s *Server) customers(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := customersPage{Email: r.FormValue("email")}
-	page.Customers, page.Pager, err = customers.page(s, r, of.args(pgx.StrictNamedArgs{"email": page.Email}))
+	page.Customers, page.Pager, err = customers.page(s, r, of.args(postgres.Args{"email": page.Email}))
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -92,7 +91,7 @@ type customerPage struct {
 }
 
 func (s *Server) customer(w http.ResponseWriter, r *http.Request) {
-	found, err := read[customer](r.Context(), s, selectCustomer, pgx.StrictNamedArgs{"id": r.PathValue("id")})
+	found, err := read[customer](r.Context(), s, selectCustomer, postgres.Args{"id": r.PathValue("id")})
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -102,7 +101,7 @@ func (s *Server) customer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := customerPage{Customer: found[0]}
-	page.Methods, err = read[method](r.Context(), s, selectMethods, pgx.StrictNamedArgs{"id": page.Customer.ID, "account_id": page.Customer.AccountID})
+	page.Methods, err = read[method](r.Context(), s, selectMethods, postgres.Args{"id": page.Customer.ID, "account_id": page.Customer.AccountID})
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -28,6 +28,7 @@ type Config struct {
 	Password string // "" lets everybody in who reaches us: only for an address that only this machine reaches
 	Site     *web.Site
 	Demo     bool
+	HTTPS    bool     // browsers reach the pages over HTTPS
 	Shop     *url.URL // where the demo's shop answers; nil: there is none
 	Lab      *url.URL // where the demo's lab answers; nil: there is none
 	Log      *slog.Logger
@@ -38,6 +39,7 @@ type Server struct {
 	Config
 	site  *web.Site
 	guard *guard
+	tries tries
 	watch *watcher
 	facts *facts
 	lab   *page.Pages
@@ -46,7 +48,7 @@ type Server struct {
 
 // New makes a server. Nothing runs until somebody opens a page.
 func New(c Config) *Server {
-	s := &Server{Config: c, site: c.Site, guard: newGuard(c), mux: http.NewServeMux()}
+	s := &Server{Config: c, site: c.Site, guard: newGuard(c), tries: newTries(), mux: http.NewServeMux()}
 	s.watch = newWatcher(c.Pool, c.Log)
 	s.facts = newFacts(c.Pool, c.Acquirer, c.Log)
 	s.lab = s.openLab()

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
@@ -28,17 +29,41 @@ type stand struct {
 	server *httptest.Server
 	client *http.Client
 	key    string
+	log    *lines
 }
 
-func newStand(t *testing.T, password string) *stand {
+// lines gathers the log.
+type lines struct {
+	mu  sync.Mutex
+	all strings.Builder
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(line)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
+}
+
+func newStand(t *testing.T, password string, otherwise ...func(*process.Config)) *stand {
 	t.Helper()
 	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
 	root, err := secret.New(strings.Repeat("x", 32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := process.NewAPI(t.Context(), process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(),
-		Dashboard: &process.Dashboard{Password: password}, Log: slog.New(slog.DiscardHandler), MaxConns: 8})
+	log := &lines{}
+	config := process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(),
+		Dashboard: &process.Dashboard{Password: password}, Log: slog.New(slog.NewTextHandler(log, nil)), MaxConns: 8}
+	for _, change := range otherwise {
+		change(&config)
+	}
+	p, err := process.NewAPI(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +80,7 @@ func newStand(t *testing.T, password string) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{db: db, server: httptest.NewServer(p.Handler), client: &http.Client{Jar: jar}, key: key}
+	s := &stand{db: db, server: httptest.NewServer(p.Handler), client: &http.Client{Jar: jar}, key: key, log: log}
 	t.Cleanup(s.server.Close)
 	return s
 }
@@ -140,7 +165,7 @@ func TestWhoGetsIn(t *testing.T) {
 
 	t.Run("with a password nobody sees anything before giving it", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, "open sesame")
+		s := newStand(t, "open sesame, please")
 		for _, path := range []string{"/dashboard", "/dashboard/payments", "/dashboard/payments.csv", "/dashboard/keys", "/dashboard/stream", "/dashboard/nothing"} {
 			if p := s.get(t, path); p.path != "/dashboard/login" {
 				t.Errorf("%s led to %s", path, p.path)
@@ -150,16 +175,16 @@ func TestWhoGetsIn(t *testing.T) {
 		if p := s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "password": {"sesame"}}); p.status != http.StatusUnauthorized {
 			t.Errorf("a wrong password was answered %d", p.status)
 		}
-		if p := s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "password": {"open sesame"}}); p.status != http.StatusOK || p.path != "/dashboard" {
+		if p := s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "password": {"open sesame, please"}}); p.status != http.StatusOK || p.path != "/dashboard" {
 			t.Errorf("the password led to %d %s", p.status, p.path)
 		}
 	})
 
 	t.Run("who logs in comes to the page that was asked for, here and nowhere else, and can log out", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, "open sesame")
+		s := newStand(t, "open sesame, please")
 		enter := func(login page) page {
-			return s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "to": {hidden(t, login, "to")}, "password": {"open sesame"}})
+			return s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "to": {hidden(t, login, "to")}, "password": {"open sesame, please"}})
 		}
 		leave := func(from page) {
 			if p := s.post(t, "/dashboard/logout", url.Values{"csrf": {hidden(t, from, "csrf")}}); p.path != "/dashboard/login" {
@@ -180,7 +205,7 @@ func TestWhoGetsIn(t *testing.T) {
 		}
 	})
 
-	t.Run("without one it answers to this machine's names only, and the API to all", func(t *testing.T) {
+	t.Run("without one it answers to this machine's names only, and so does the API", func(t *testing.T) {
 		t.Parallel()
 		s := newStand(t, "")
 		for host, want := range map[string]int{"rebound.example": http.StatusMisdirectedRequest, "localhost:1": http.StatusOK, "[::1]:80": http.StatusOK} {
@@ -193,8 +218,11 @@ func TestWhoGetsIn(t *testing.T) {
 				t.Errorf("the host %s was answered %d, want %d", host, p.status, want)
 			}
 			r.URL.Path = "/v1/account"
-			if p := s.do(t, r); p.status != http.StatusUnauthorized {
-				t.Errorf("the API under the host %s answers %d", host, p.status)
+			if want == http.StatusOK {
+				want = http.StatusUnauthorized // no key
+			}
+			if p := s.do(t, r); p.status != want {
+				t.Errorf("the API under the host %s answers %d, want %d", host, p.status, want)
 			}
 		}
 	})

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -86,7 +85,7 @@ func (s *Server) disputes(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := disputesPage{Filtered: r.FormValue("state") != ""}
-	page.Disputes, page.Pager, err = disputes.page(s, r, of.args(pgx.StrictNamedArgs{"state": r.FormValue("state")}))
+	page.Disputes, page.Pager, err = disputes.page(s, r, of.args(postgres.Args{"state": r.FormValue("state")}))
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -102,7 +101,7 @@ type disputePage struct {
 }
 
 func (s *Server) dispute(w http.ResponseWriter, r *http.Request) {
-	found, err := read[dispute](r.Context(), s, selectDispute, pgx.StrictNamedArgs{"id": r.PathValue("id")})
+	found, err := read[dispute](r.Context(), s, selectDispute, postgres.Args{"id": r.PathValue("id")})
 	if err != nil {
 		s.fail(w, r, err)
 		return

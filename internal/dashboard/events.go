@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -44,7 +45,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var page eventsPage
-	page.Events, page.Pager, err = events.page(s, r, of.args(pgx.StrictNamedArgs{"type": r.FormValue("type")}))
+	page.Events, page.Pager, err = events.page(s, r, of.args(postgres.Args{"type": r.FormValue("type")}))
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -91,7 +92,7 @@ const selectEvent = `
 	FROM accounts a JOIN events e ON e.account_id = a.id AND e.id = @id`
 
 func (s *Server) event(w http.ResponseWriter, r *http.Request) {
-	rows, err := s.Pool.Query(r.Context(), selectEvent, pgx.StrictNamedArgs{"id": r.PathValue("id")})
+	rows, err := s.Pool.Query(r.Context(), selectEvent, postgres.Args{"id": r.PathValue("id")})
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -107,7 +108,7 @@ func (s *Server) event(w http.ResponseWriter, r *http.Request) {
 	}
 	page := found[0]
 	page.Changes = changesOf(page.Data)
-	page.Attempts, err = read[eventAttempt](r.Context(), s, selectEventAttempts, pgx.StrictNamedArgs{"account_id": page.AccountID, "id": page.ID})
+	page.Attempts, err = read[eventAttempt](r.Context(), s, selectEventAttempts, postgres.Args{"account_id": page.AccountID, "id": page.ID})
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // proof is what the installation can say for itself. All of it is measured: by
@@ -65,7 +66,7 @@ func (f *facts) get(ctx context.Context) (proof, error) {
 		return f.last, nil
 	}
 	midnight := time.Now().UTC().Truncate(24 * time.Hour)
-	rows, _ := f.pool.Query(ctx, selectProof, pgx.StrictNamedArgs{"first": "ch_" + id.EncodeTime(midnight)})
+	rows, _ := f.pool.Query(ctx, selectProof, postgres.Args{"first": "ch_" + id.EncodeTime(midnight)})
 	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByNameLax[proof])
 	if err != nil {
 		return proof{}, err

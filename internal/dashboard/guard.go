@@ -1,18 +1,21 @@
 package dashboard
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
+	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -25,6 +28,8 @@ import (
 type guard struct {
 	key      []byte // of this installation and this password: a new password ends all sessions
 	password string
+	demo     bool // everybody knows its keys anyway
+	secure   bool // browsers reach the pages over HTTPS
 	across   *http.CrossOriginProtection
 }
 
@@ -38,7 +43,8 @@ const (
 func newGuard(c Config) *guard {
 	mac := hmac.New(sha256.New, c.Secret.For(secret.Dashboard))
 	mac.Write([]byte(c.Password))
-	return &guard{key: mac.Sum(nil), password: c.Password, across: http.NewCrossOriginProtection()}
+	return &guard{key: mac.Sum(nil), password: c.Password, demo: c.Demo, secure: c.HTTPS,
+		across: http.NewCrossOriginProtection()}
 }
 
 func (g *guard) sign(what string) string {
@@ -50,32 +56,42 @@ func (g *guard) sign(what string) string {
 // host turns away requests that name us by a name that is not this machine's.
 func (g *guard) host(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if g.password == "" && !thisMachine(r.Host) {
+		if g.password == "" && !api.LoopbackHost(r.Host) {
 			http.Error(w, "This dashboard answers to 127.0.0.1 and localhost only.", http.StatusMisdirectedRequest)
 			return
+		}
+		if g.password == "" && !g.demo && proxied(r) {
+			http.Error(w, "This request came through a proxy, and the pages have no password: everybody the proxy lets in would see "+
+				"and change everything. Set RATCHET_DASHBOARD_PASSWORD, or open the server's own address on its machine.", http.StatusForbidden)
+			return
+		}
+		if g.secure {
+			r = r.WithContext(context.WithValue(r.Context(), secureKey{}, true))
 		}
 		name(w, r)
 		next(w, r)
 	}
 }
 
+// proxied says whether a proxy has passed a request on. Many send it to 127.0.0.1 under
+// exactly that name, so the Host header tells nothing about who is in front of them.
+func proxied(r *http.Request) bool {
+	for name := range r.Header {
+		if name == "Forwarded" || name == "Via" || name == "X-Real-Ip" || strings.HasPrefix(name, "X-Forwarded-") {
+			return true
+		}
+	}
+	return false
+}
+
 // name gives a browser that has none a name, which its forms are signed for.
 func name(w http.ResponseWriter, r *http.Request) {
-	if cookie, err := r.Cookie(browserCookie); err == nil && cookie.Value != "" {
+	if cookie, err := cookie(r, browserCookie); err == nil && cookie.Value != "" {
 		return
 	}
 	name := rand.Text()
 	set(w, r, browserCookie, name, 0)
-	r.AddCookie(&http.Cookie{Name: browserCookie, Value: name}) // as if it had sent it already
-}
-
-func thisMachine(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = strings.Trim(host, "[]")
-	}
-	address := net.ParseIP(name)
-	return name == "localhost" || address != nil && address.IsLoopback()
+	r.AddCookie(&http.Cookie{Name: cookieName(r, browserCookie), Value: name}) // as if it had sent it already
 }
 
 // login sends those to the login page who have not given the password.
@@ -97,7 +113,7 @@ func (g *guard) known(r *http.Request) bool {
 	if g.password == "" {
 		return true
 	}
-	cookie, err := r.Cookie(sessionCookie)
+	cookie, err := cookie(r, sessionCookie)
 	if err != nil {
 		return false
 	}
@@ -133,21 +149,17 @@ func (g *guard) ours(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-	cookie, err := r.Cookie(browserCookie)
+	cookie, err := cookie(r, browserCookie)
 	return err == nil && subtle.ConstantTimeCompare([]byte(r.PostFormValue("csrf")), []byte(g.sign("form "+cookie.Value))) == 1
 }
 
 // token is what a form has to carry: it belongs to the browser that asked for the page.
 func (g *guard) token(r *http.Request) string {
-	cookie, err := r.Cookie(browserCookie)
+	cookie, err := cookie(r, browserCookie)
 	if err != nil {
 		return ""
 	}
 	return g.sign("form " + cookie.Value)
-}
-
-func set(w http.ResponseWriter, r *http.Request, name, value string, seconds int) {
-	http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil})
 }
 
 // say leaves a sentence for the next page.
@@ -162,7 +174,7 @@ func complain(w http.ResponseWriter, r *http.Request, text string) { say(w, r, w
 const wrongMark = "!"
 
 func flash(w http.ResponseWriter, r *http.Request) (text string, wrong bool) {
-	cookie, err := r.Cookie(flashCookie)
+	cookie, err := cookie(r, flashCookie)
 	if err != nil {
 		return "", false
 	}
@@ -176,18 +188,37 @@ func flash(w http.ResponseWriter, r *http.Request) (text string, wrong bool) {
 
 // loginPage is what the login page shows.
 type loginPage struct {
-	Wrong bool
-	To    string // the page that was asked for
+	Wrong   bool
+	TooMany bool   // tries: this one was not looked at
+	To      string // the page that was asked for
 }
 
-// wanted is the page somebody is sent back to who has logged in: one of the
-// dashboard's, whatever the address says.
+// wanted is the page that opens after the login: the one that was asked for, if it is a page.
 func wanted(r *http.Request) string {
-	if to := r.FormValue("to"); strings.HasPrefix(to, "/dashboard/") && !strings.HasPrefix(to, "/dashboard/log") && !strings.HasPrefix(to, "/dashboard/stream") {
-		return to
+	to := ownPage(r.FormValue("to"))
+	if strings.HasPrefix(to, "/dashboard/log") || strings.HasPrefix(to, "/dashboard/stream") {
+		return "/dashboard"
 	}
-	return "/dashboard"
+	return to
 }
+
+// ownPage is the address of a page of the dashboard, and "/dashboard" for any other address.
+// http.Redirect cleans the path it is given, and browsers take a backslash for a slash, so
+// only a path that is clean already, and contains none, still means what was checked here.
+func ownPage(address string) string {
+	const home = "/dashboard"
+	u, err := url.Parse(address)
+	if err != nil || u.IsAbs() || u.Host != "" || strings.ContainsFunc(address+u.Path, unfitForRedirect) {
+		return home
+	}
+	clean := path.Clean(u.Path)
+	if clean != home && !strings.HasPrefix(clean, home+"/") {
+		return home
+	}
+	return (&url.URL{Path: clean, RawQuery: u.RawQuery}).String()
+}
+
+func unfitForRedirect(r rune) bool { return r == '\\' || unicode.IsControl(r) }
 
 func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) {
 	if s.guard.known(r) {
@@ -195,26 +226,6 @@ func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.render(w, r, http.StatusOK, "dashboard/login", web.Page{Title: "Log in", Data: loginPage{To: wanted(r)}})
-}
-
-// wrongPasswordWait makes guessing slow without keeping anybody out.
-const wrongPasswordWait = time.Second
-
-func (s *Server) postLogin(w http.ResponseWriter, r *http.Request) {
-	if !s.guard.ours(w, r) {
-		s.notOurs(w, r)
-		return
-	}
-	if !s.guard.right(r.PostFormValue("password")) {
-		select {
-		case <-time.After(wrongPasswordWait):
-		case <-r.Context().Done():
-		}
-		s.render(w, r, http.StatusUnauthorized, "dashboard/login", web.Page{Title: "Log in", Data: loginPage{Wrong: true, To: wanted(r)}})
-		return
-	}
-	s.guard.begin(w, r)
-	http.Redirect(w, r, wanted(r), http.StatusSeeOther)
 }
 
 func (s *Server) postLogout(w http.ResponseWriter, r *http.Request) {

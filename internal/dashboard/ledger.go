@@ -5,9 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -188,7 +187,7 @@ func trialOf(all []sums, currency string) trial {
 }
 
 func (s *Server) tAccounts(r *http.Request, of scope, trial trial) ([]tAccount, error) {
-	newest, err := read[entry](r.Context(), s, selectNewest, of.args(pgx.StrictNamedArgs{"currency": trial.Currency}))
+	newest, err := read[entry](r.Context(), s, selectNewest, of.args(postgres.Args{"currency": trial.Currency}))
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +209,7 @@ func (s *Server) tAccounts(r *http.Request, of scope, trial trial) ([]tAccount, 
 }
 
 func (s *Server) lines(r *http.Request, of scope, page *ledgerPage) error {
-	args := of.args(pgx.StrictNamedArgs{"currency": page.Currency, "account": page.Account})
+	args := of.args(postgres.Args{"currency": page.Currency, "account": page.Account})
 	var err error
 	page.Lines, page.Pager, err = lines.page(s, r, args)
 	return err
@@ -247,7 +246,7 @@ const selectPosting = `
 	FROM ledger_books b JOIN ledger_postings p ON p.book_id = b.id AND p.id = @id`
 
 func (s *Server) posting(w http.ResponseWriter, r *http.Request) {
-	found, err := read[postingPage](r.Context(), s, selectPosting, pgx.StrictNamedArgs{"id": r.PathValue("id")})
+	found, err := read[postingPage](r.Context(), s, selectPosting, postgres.Args{"id": r.PathValue("id")})
 	if err != nil {
 		s.fail(w, r, err)
 		return

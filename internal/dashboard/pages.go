@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // pageSize is how many rows a list shows.
@@ -35,7 +35,7 @@ type lister[T any] struct {
 }
 
 // page reads the page that the address names. args are what else the statements take.
-func (l lister[T]) page(s *Server, r *http.Request, args pgx.StrictNamedArgs) ([]T, pager, error) {
+func (l lister[T]) page(s *Server, r *http.Request, args postgres.Args) ([]T, pager, error) {
 	k, sql := keysetOf(r), l.down
 	args["limit"] = pageSize + 1
 	if k.backwards() {
@@ -53,7 +53,7 @@ func (l lister[T]) page(s *Server, r *http.Request, args pgx.StrictNamedArgs) ([
 }
 
 // latest reads the first rows of the list, for a page that is about something else.
-func (l lister[T]) latest(s *Server, r *http.Request, args pgx.StrictNamedArgs, limit int) ([]T, error) {
+func (l lister[T]) latest(s *Server, r *http.Request, args postgres.Args, limit int) ([]T, error) {
 	args["limit"], args["before"] = limit, ""
 	return read[T](r.Context(), s, l.down, args)
 }

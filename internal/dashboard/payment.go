@@ -4,9 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -172,17 +171,17 @@ func (s *Server) around(r *http.Request, page *paymentPage) (err error) {
 	p, kind := page.Payment, "charge"
 	if p.IntentID != nil {
 		kind = "payment_intent"
-		page.Tries, err = read[try](r.Context(), s, selectTries, pgx.StrictNamedArgs{"id": p.ID, "account_id": p.AccountID})
+		page.Tries, err = read[try](r.Context(), s, selectTries, postgres.Args{"id": p.ID, "account_id": p.AccountID})
 		if err != nil {
 			return err
 		}
 	}
 	if p.ChargeID != nil {
-		page.Refunds, err = read[refund](r.Context(), s, selectRefunds, pgx.StrictNamedArgs{"id": *p.ChargeID, "account_id": p.AccountID})
+		page.Refunds, err = read[refund](r.Context(), s, selectRefunds, postgres.Args{"id": *p.ChargeID, "account_id": p.AccountID})
 		if err != nil {
 			return err
 		}
-		page.Disputes, err = read[dispute](r.Context(), s, selectDisputesOf, pgx.StrictNamedArgs{"charge_id": *p.ChargeID, "account_id": p.AccountID})
+		page.Disputes, err = read[dispute](r.Context(), s, selectDisputesOf, postgres.Args{"charge_id": *p.ChargeID, "account_id": p.AccountID})
 		if err != nil {
 			return err
 		}
@@ -193,7 +192,7 @@ func (s *Server) around(r *http.Request, page *paymentPage) (err error) {
 
 // findPayment reads the payment that an address names, by its intent or a charge.
 func (s *Server) findPayment(r *http.Request) (*paymentDetail, error) {
-	args := pgx.StrictNamedArgs{"id": r.PathValue("id")}
+	args := postgres.Args{"id": r.PathValue("id")}
 	found, err := read[paymentDetail](r.Context(), s, selectPlainPayment, args)
 	if err == nil && len(found) == 1 && found[0].IntentID != nil {
 		args["id"] = *found[0].IntentID

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/money"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // payment is a line of the list of payments: an intent with the charge that pays
@@ -144,10 +143,10 @@ func units(text string) (*string, bool) {
 	return &text, true
 }
 
-func (f paymentFilter) args(of scope) pgx.StrictNamedArgs {
+func (f paymentFilter) args(of scope) postgres.Args {
 	least, _ := units(f.Least)
 	most, _ := units(f.Most)
-	args := of.args(pgx.StrictNamedArgs{"state": f.State, "customer": f.Customer, "brand": f.Brand, "ends_in": f.Last4, "currency": f.Currency,
+	args := of.args(postgres.Args{"state": f.State, "customer": f.Customer, "brand": f.Brand, "ends_in": f.Last4, "currency": f.Currency,
 		"least": least, "most": most, "whole": currenciesOf(0), "mills": currenciesOf(3), "crashed": f.Crashed,
 		"since": (*time.Time)(nil), "until": (*time.Time)(nil)})
 	if day, err := time.Parse(time.DateOnly, f.From); err == nil {

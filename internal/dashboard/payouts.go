@@ -4,9 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -74,7 +73,7 @@ func (s *Server) payouts(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := payoutsPage{Filtered: r.FormValue("state") != ""}
-	page.Payouts, page.Pager, err = payouts.page(s, r, of.args(pgx.StrictNamedArgs{"state": r.FormValue("state")}))
+	page.Payouts, page.Pager, err = payouts.page(s, r, of.args(postgres.Args{"state": r.FormValue("state")}))
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -91,7 +90,7 @@ type payoutPage struct {
 }
 
 func (s *Server) findPayout(r *http.Request) (*payout, error) {
-	found, err := read[payout](r.Context(), s, selectPayout, pgx.StrictNamedArgs{"id": r.PathValue("id")})
+	found, err := read[payout](r.Context(), s, selectPayout, postgres.Args{"id": r.PathValue("id")})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

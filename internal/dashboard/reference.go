@@ -8,8 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -187,7 +186,7 @@ func (s *Server) samples(r *http.Request, of []operation) (_ []operation, err er
 	base := "http://" + r.Host
 	for i := range of {
 		if of[i].Flow != "" {
-			points, err := read[struct{ Name string }](r.Context(), s, selectPhases, pgx.StrictNamedArgs{"flow": of[i].Flow})
+			points, err := read[struct{ Name string }](r.Context(), s, selectPhases, postgres.Args{"flow": of[i].Flow})
 			if err != nil {
 				return nil, err
 			}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // logged is a line of the log of requests.
@@ -106,7 +106,7 @@ func (s *Server) logged(r *http.Request, of scope, page requestsPage, states []s
 	if states == nil {
 		states = []string{}
 	}
-	args := of.args(pgx.StrictNamedArgs{"flow": page.Flow, "status": page.Status, "again": page.Again, "by": page.By, "keyed": page.keyed, "states": states})
+	args := of.args(postgres.Args{"flow": page.Flow, "status": page.Status, "again": page.Again, "by": page.By, "keyed": page.keyed, "states": states})
 	return requestLog.page(s, r, args)
 }
 

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // demoKey is what everybody may use with a demo, and nobody with anything else.
@@ -137,7 +137,7 @@ func textOf(written string, values map[string]piece) text {
 const selectDemoAccount = `SELECT account_id AS id FROM api_keys WHERE demo AND kind = 'secret' ORDER BY account_id LIMIT 1`
 
 func (s *Server) demoAccount(r *http.Request) (string, error) {
-	found, err := read[struct{ ID string }](r.Context(), s, selectDemoAccount, pgx.StrictNamedArgs{})
+	found, err := read[struct{ ID string }](r.Context(), s, selectDemoAccount, postgres.Args{})
 	if err != nil || len(found) == 0 {
 		return "", err
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -42,7 +42,7 @@ func (s *Server) scope(r *http.Request) (scope, error) {
 		return scope{}, err
 	}
 	chosen := ""
-	if cookie, err := r.Cookie(scopeCookie); err == nil {
+	if cookie, err := cookie(r, scopeCookie); err == nil {
 		chosen = cookie.Value
 	}
 	var of scope
@@ -69,8 +69,8 @@ func (of scope) value() string {
 	return of.AccountID + ".test"
 }
 
-func (of scope) args(more pgx.StrictNamedArgs) pgx.StrictNamedArgs {
-	args := pgx.StrictNamedArgs{"account_id": of.AccountID, "livemode": of.Livemode}
+func (of scope) args(more postgres.Args) postgres.Args {
+	args := postgres.Args{"account_id": of.AccountID, "livemode": of.Livemode}
 	for name, value := range more {
 		args[name] = value
 	}
@@ -79,15 +79,11 @@ func (of scope) args(more pgx.StrictNamedArgs) pgx.StrictNamedArgs {
 
 func (s *Server) postScope(w http.ResponseWriter, r *http.Request) {
 	set(w, r, scopeCookie, r.PostFormValue("scope"), 365*24*3600)
-	back := r.PostFormValue("back")
-	if !strings.HasPrefix(back, "/dashboard") {
-		back = "/dashboard"
-	}
-	http.Redirect(w, r, back, http.StatusSeeOther)
+	http.Redirect(w, r, ownPage(r.PostFormValue("back")), http.StatusSeeOther)
 }
 
 // read runs a statement and collects its rows.
-func read[T any](ctx context.Context, s *Server, sql string, args pgx.StrictNamedArgs) ([]T, error) {
+func read[T any](ctx context.Context, s *Server, sql string, args postgres.Args) ([]T, error) {
 	var given []any
 	if args != nil {
 		given = []any{args}

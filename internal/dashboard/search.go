@@ -5,9 +5,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -72,7 +71,7 @@ func (s *Server) pageOf(r *http.Request, of inspect.Subject) (string, error) {
 	case "customer":
 		return "/dashboard/customers/" + url.PathEscape(of.ID), nil
 	case "refund", "payment_method", "card", "setup_intent", "setup_attempt", "token", "product", "price", "settlement":
-		found, err := read[struct{ ID string }](r.Context(), s, selectPageOf, pgx.StrictNamedArgs{"account_id": of.AccountID, "id": of.ID})
+		found, err := read[struct{ ID string }](r.Context(), s, selectPageOf, postgres.Args{"account_id": of.AccountID, "id": of.ID})
 		if err != nil || len(found) == 0 {
 			return "/dashboard/requests", err
 		}

@@ -8,8 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -110,7 +109,7 @@ func (s *Server) showWebhooks(w http.ResponseWriter, r *http.Request, status int
 		s.fail(w, r, err)
 		return
 	}
-	tallies, err := read[tally](r.Context(), s, selectTallies, pgx.StrictNamedArgs{"account_id": of.AccountID, "limit": tallyOver})
+	tallies, err := read[tally](r.Context(), s, selectTallies, postgres.Args{"account_id": of.AccountID, "limit": tallyOver})
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -186,7 +185,7 @@ func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, id string, 
 	}
 	state := r.FormValue("state")
 	page.endpoint, page.Filtered = *e, state != ""
-	page.Deliveries, page.Pager, err = deliveries.page(s, r, pgx.StrictNamedArgs{"account_id": e.AccountID, "endpoint_id": e.ID, "state": state})
+	page.Deliveries, page.Pager, err = deliveries.page(s, r, postgres.Args{"account_id": e.AccountID, "endpoint_id": e.ID, "state": state})
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -197,7 +196,7 @@ func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, id string, 
 }
 
 func (s *Server) findEndpoint(r *http.Request, id string) (*endpoint, error) {
-	found, err := read[endpoint](r.Context(), s, endpointByID, pgx.StrictNamedArgs{"id": id})
+	found, err := read[endpoint](r.Context(), s, endpointByID, postgres.Args{"id": id})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -261,7 +260,7 @@ func (s *Server) delivery(w http.ResponseWriter, r *http.Request) {
 		s.notFound(w, r)
 		return
 	}
-	args := pgx.StrictNamedArgs{"account_id": e.AccountID, "endpoint_id": e.ID, "event_id": r.PathValue("event"), "state": ""}
+	args := postgres.Args{"account_id": e.AccountID, "endpoint_id": e.ID, "event_id": r.PathValue("event"), "state": ""}
 	found, err := read[delivery](r.Context(), s, oneDelivery, args)
 	if err != nil {
 		s.fail(w, r, err)

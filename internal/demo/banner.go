@@ -26,8 +26,8 @@ func (d *demo) banner() {
 	p("  Ratchet is running. Test cards only: no real money can move.")
 	p("")
 	p("    API        %s", d.base)
-	for _, address := range d.lanAddresses() {
-		p("               %s  (--lan: from other machines)", address)
+	if public := d.publicURL(); public != "" {
+		p("               %s  (from other machines; --public-url changes it)", public)
 	}
 	p("    shop       %s/shop", d.base)
 	p("    dashboard  %s/", d.base)
@@ -103,19 +103,24 @@ func (d *demo) farewell() {
 	d.console.print("\n  Stopped. The data stays in " + d.dir.path + "; demo --fresh starts over.\n")
 }
 
-// lanAddresses is how other machines reach the API, if they can.
-func (d *demo) lanAddresses() []string {
+// publicURL is where other machines find the API, and "" where only this one does. The API
+// answers to no other name.
+func (d *demo) publicURL() string {
 	address, err := net.ResolveTCPAddr("tcp", d.Addr)
-	if err != nil || !address.IP.IsUnspecified() {
-		return nil
+	switch {
+	case d.PublicURL != "":
+		return d.PublicURL
+	case err != nil || address.IP.IsLoopback():
+		return ""
+	case !address.IP.IsUnspecified():
+		return d.base
 	}
 	interfaces, _ := net.InterfaceAddrs()
-	var reachable []string
 	for _, a := range interfaces {
 		network, is := a.(*net.IPNet)
 		if is && network.IP.IsGlobalUnicast() && network.IP.To4() != nil {
-			reachable = append(reachable, fmt.Sprintf("http://%s:%d", network.IP, address.Port))
+			return fmt.Sprintf("http://%s:%d", network.IP, address.Port)
 		}
 	}
-	return reachable
+	return d.base
 }

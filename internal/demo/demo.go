@@ -33,11 +33,21 @@ type Config struct {
 	// a database that is not the demo's own is not the demo's to empty.
 	Fresh bool
 
+	PublicURL string // where browsers find it; empty: at Addr, or with LAN at an address of this machine
+
+	// WebhookPorts are ports of this machine that webhooks may go to besides the shop's, such
+	// as "3000,4242", or AnyPort. Everybody knows the demo's keys, so a web page that gets
+	// around the checks of the API could have the worker post to any program here.
+	WebhookPorts string
+
 	DatabaseURL string // a server that exists already; empty: the demo starts one of its own
 
 	Program string    // how to call this program again, for the examples that are printed
 	Out     io.Writer // where people read what happens
 }
+
+// AnyPort, for Config.WebhookPorts, is every port.
+const AnyPort = "any"
 
 // Refusal is why a demo does not start as it was told to: a mistake in how it was
 // called, and not something that failed.
@@ -55,7 +65,7 @@ type demo struct {
 	books   databases
 
 	acquirerAddr          string
-	metricsAddrs          map[string]string // of serve and work
+	metricsAddrs          map[string]string // of serve, work and acquirer
 	secret                string
 	acquirerSecret        string
 	notificationSecret    string
@@ -120,12 +130,12 @@ func (d *demo) prepare(ctx context.Context) error {
 		return err
 	}
 	d.base = baseURL(d.Addr)
-	inner, err := innerPorts(d.Addr, 6)
+	inner, err := innerPorts(d.Addr, 7)
 	if err != nil {
 		return err
 	}
-	d.acquirerAddr, d.metricsAddrs = inner[0], map[string]string{"serve": inner[1], "work": inner[2]}
-	d.shopAddr, d.labAddr, d.labProcessAddr = inner[3], inner[4], inner[5]
+	d.acquirerAddr, d.metricsAddrs = inner[0], map[string]string{"serve": inner[1], "work": inner[2], "acquirer": inner[4]}
+	d.shopAddr, d.labAddr, d.labProcessAddr = inner[3], inner[5], inner[6]
 	d.secret, err = d.dir.secret("secret")
 	if err != nil {
 		return err
@@ -187,6 +197,7 @@ func (d *demo) environ() []string {
 		"RATCHET_DEMO=1",
 		"RATCHET_ADDR=" + d.Addr,
 		"RATCHET_URL=" + d.base,
+		"RATCHET_PUBLIC_URL=" + d.publicURL(),
 		"RATCHET_DATABASE_URL=" + d.books.ratchet,
 		"RATCHET_SECRET=" + d.secret,
 		"RATCHET_ACQUIRER_ADDR=" + d.acquirerAddr,
@@ -194,12 +205,24 @@ func (d *demo) environ() []string {
 		"RATCHET_ACQUIRER_DATABASE_URL=" + d.books.acquirer,
 		"RATCHET_ACQUIRER_SECRET=" + d.acquirerSecret,
 		"RATCHET_WEBHOOK_ALLOW_LOOPBACK=1",
+		"RATCHET_WEBHOOK_LOOPBACK_PORTS=" + d.webhookPorts(),
 		"RATCHET_ACQUIRER_NOTIFY_URL=" + d.base + acquirer.NotificationsPath,
 		"RATCHET_NOTIFICATION_SECRET=" + d.notificationSecret,
 		"RATCHET_ACQUIRER_SETTLE_EVERY=2s",
 		"RATCHET_SHOP_URL=http://" + d.shopAddr,
 		page.URLVariable + "=http://" + d.labAddr,
 	}
+}
+
+// webhookPorts are the ports of this machine that webhooks may go to.
+func (d *demo) webhookPorts() string {
+	switch d.WebhookPorts {
+	case "":
+		return portOf(d.shopAddr)
+	case AnyPort:
+		return AnyPort
+	}
+	return portOf(d.shopAddr) + "," + d.WebhookPorts
 }
 
 // environOfShop is all the shop is told: it is a merchant, and no part of ours.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/secret"
@@ -39,7 +37,7 @@ func seed(ctx context.Context, url, installationSecret string) error {
 	}
 	defer pool.Close()
 	for _, m := range merchants {
-		_, err := pool.Exec(ctx, insertMerchant, pgx.StrictNamedArgs{"id": m.account, "name": m.name})
+		_, err := pool.Exec(ctx, insertMerchant, postgres.Args{"id": m.account, "name": m.name})
 		if err != nil {
 			return fmt.Errorf("open account %s: %w", m.account, err)
 		}

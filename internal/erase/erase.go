@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // Order is what somebody is to be forgotten by, and who says so.
@@ -68,7 +69,7 @@ func Erase(ctx context.Context, tx pgx.Tx, o Order) ([]Count, error) {
 // from its details as a whole; what operators wrote down stays.
 var erasures = []struct {
 	table, sql string
-	args       func(*scope) pgx.StrictNamedArgs
+	args       func(*scope) postgres.Args
 }{
 	{"customers", eraseCustomers, (*scope).byObject}, {"cards", eraseCards, (*scope).byObject}, {"tokens", eraseTokens, (*scope).byObject},
 	{"payment_methods", eraseMethods, (*scope).byObject}, {"payment_intents", eraseIntents, (*scope).byObject},

@@ -261,7 +261,7 @@ func TestErase(t *testing.T) {
 			t.Errorf("answered %d %s", again.status, again.body)
 		}
 		now := s.ask(t, http.MethodGet, "/v1/charges/"+first.id, "", "")
-		if now.status != http.StatusOK || strings.Contains(now.body, anybody) || !strings.Contains(now.body, `"amount":900`) {
+		if now.status != http.StatusOK || strings.Contains(now.body, anybody) || !strings.Contains(now.body, `"amount": 900`) {
 			t.Errorf("the charge is %d %s", now.status, now.body)
 		}
 	})
@@ -277,7 +277,7 @@ func TestErase(t *testing.T) {
 			t.Errorf("after the session: still found in %v", left)
 		}
 		now := s.ask(t, http.MethodGet, "/v1/checkout/sessions/"+session, "", "")
-		if now.status != http.StatusOK || strings.Contains(now.body, anybody) || !strings.Contains(now.body, `"amount_total":900`) {
+		if now.status != http.StatusOK || strings.Contains(now.body, anybody) || !strings.Contains(now.body, `"amount_total": 900`) {
 			t.Errorf("the session is %d %s", now.status, now.body)
 		}
 		dispute := s.dispute(t, "")
@@ -288,7 +288,7 @@ func TestErase(t *testing.T) {
 			t.Errorf("after the dispute: still found in %v", left)
 		}
 		now = s.ask(t, http.MethodGet, "/v1/disputes/"+dispute, "", "")
-		if now.status != http.StatusOK || strings.Contains(now.body, anybody) || !strings.Contains(now.body, `"amount":2000`) {
+		if now.status != http.StatusOK || strings.Contains(now.body, anybody) || !strings.Contains(now.body, `"amount": 2000`) {
 			t.Errorf("the dispute is %d %s", now.status, now.body)
 		}
 	})

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // scope is all that is kept of a subject.
@@ -16,16 +18,16 @@ type scope struct {
 	requests  []string
 }
 
-func (s *scope) byObject() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{"account_id": s.accountID, "objects": s.objects}
+func (s *scope) byObject() postgres.Args {
+	return postgres.Args{"account_id": s.accountID, "objects": s.objects}
 }
 
-func (s *scope) byRequest() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{"account_id": s.accountID, "requests": s.requests}
+func (s *scope) byRequest() postgres.Args {
+	return postgres.Args{"account_id": s.accountID, "requests": s.requests}
 }
 
-func (s *scope) byBoth() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{"account_id": s.accountID, "objects": s.objects, "requests": s.requests}
+func (s *scope) byBoth() postgres.Args {
+	return postgres.Args{"account_id": s.accountID, "objects": s.objects, "requests": s.requests}
 }
 
 const findSubject = `
@@ -87,14 +89,14 @@ const findTokens = `
 
 func find(ctx context.Context, tx pgx.Tx, subject string) (*scope, error) {
 	s := &scope{}
-	err := tx.QueryRow(ctx, findSubject, pgx.StrictNamedArgs{"subject": subject}).Scan(&s.accountID, &s.livemode)
+	err := tx.QueryRow(ctx, findSubject, postgres.Args{"subject": subject}).Scan(&s.accountID, &s.livemode)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fmt.Errorf("%s: %w", subject, ErrUnknown)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", subject, err)
 	}
-	if s.objects, err = ids(ctx, tx, findObjects, pgx.StrictNamedArgs{"account_id": s.accountID, "subject": subject}); err != nil {
+	if s.objects, err = ids(ctx, tx, findObjects, postgres.Args{"account_id": s.accountID, "subject": subject}); err != nil {
 		return nil, err
 	}
 	if s.requests, err = ids(ctx, tx, findRequests, s.byObject()); err != nil {
@@ -115,7 +117,7 @@ func find(ctx context.Context, tx pgx.Tx, subject string) (*scope, error) {
 	return s, nil
 }
 
-func ids(ctx context.Context, tx pgx.Tx, sql string, args pgx.StrictNamedArgs) ([]string, error) {
+func ids(ctx context.Context, tx pgx.Tx, sql string, args postgres.Args) ([]string, error) {
 	rows, err := tx.Query(ctx, sql, args)
 	if err != nil {
 		return nil, fmt.Errorf("find what is kept: %w", err)

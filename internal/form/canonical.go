@@ -10,6 +10,10 @@ import (
 // they say the same: the order of names does not matter, the order of a list does.
 // It may contain a card number. Hash it at once, with a key, and let it go.
 //
+// Decode has to run first: it writes every boolean in lower case, so True and true
+// are the same request. As plain text, in a description or a metadata value, they
+// stay different ones.
+//
 // This is encoding 1, and its first byte says so. A fingerprint is compared with
 // ones made years ago, so the encoding never changes; another one gets another
 // number. The rest is one value:

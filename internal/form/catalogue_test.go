@@ -123,7 +123,8 @@ var refusals = []refusal{
 	{"less than the least", "month=1", fault{badInteger, "month", "This value must be greater than or equal to 2 (it currently is 1)."}},
 	{"a hash for an integer", "fee[a]=1", fault{"", "fee", "Invalid integer: {…}"}},
 	{"a word for a boolean", "capture=yes", fault{"", "capture", "Invalid boolean: yes"}},
-	{"a capital letter in a boolean", "capture=True", fault{"", "capture", "Invalid boolean: True"}},
+	{"a boolean all in capital letters", "capture=TRUE", fault{"", "capture", "Invalid boolean: TRUE"}},
+	{"a digit for a boolean", "capture=1", fault{"", "capture", "Invalid boolean: 1"}},
 
 	{"a text too long", "description=12345678901", fault{"", "description", "Invalid string: 12345678901…; must be at most 10 characters"}},
 	{"not one of three", "reason=bored", fault{"", "reason", "Invalid reason: must be one of duplicate, fraudulent, or requested_by_customer"}},

@@ -39,6 +39,9 @@ import (
 // with status 400. Any other error means that the struct can not be decoded into,
 // whatever is sent. After an error the struct's content is of no use.
 //
+// Decode changes one thing in values: the booleans True and False become true and
+// false, for Canonical.
+//
 // What was decoded survives encoding/json and back unchanged, unless a type that
 // unmarshals text has reasons of its own not to.
 func Decode(values Values, into any) error {

@@ -124,6 +124,14 @@ func TestDecode(t *testing.T) {
 		}
 	})
 
+	t.Run("a boolean may be spelled as Python spells it", func(t *testing.T) {
+		t.Parallel()
+		got := mustDecode(t, "capture=False&confirm=True")
+		if got.Capture == nil || *got.Capture || !got.Confirm {
+			t.Errorf("capture = %v, confirm = %v, want false and true", got.Capture, got.Confirm)
+		}
+	})
+
 	t.Run("what was not sent stays nil, and a page has ten objects", func(t *testing.T) {
 		t.Parallel()
 		want := params{Amount: 1, Currency: "usd", paging: paging{Limit: 10}}

@@ -6,8 +6,8 @@
 // happens in two steps:
 //
 //	bytes ──Parse──▶ Values (a tree) ──Decode──▶ a struct with form tags
-//	                    │
-//	                    └──Canonical──▶ bytes to fingerprint the request by
+//	                                     │
+//	                                     └──Canonical──▶ bytes to fingerprint the request by
 //
 // Parse knows the encoding and no names; Decode knows the names and kinds of one
 // operation. Every complaint about input is an *apierror.Error with a status of
@@ -30,8 +30,25 @@ type Values struct{ root hash }
 // Len is the number of top-level names.
 func (v Values) Len() int { return len(v.root.members) }
 
-// Has tells whether a top-level name was sent, in whatever form.
-func (v Values) Has(name string) bool { return v.root.find(name) != nil }
+// Has tells whether a name was sent, in whatever form. A name inside of a hash is
+// given as its path: Has("card", "exp_month").
+func (v Values) Has(path ...string) bool { return v.root.at(path) != nil }
+
+// Text is the text that was sent under a name, and whether one was.
+func (v Values) Text(path ...string) (string, bool) {
+	n := v.root.at(path)
+	if n == nil || n.kind != text {
+		return "", false
+	}
+	return n.text, true
+}
+
+// With returns values in which a name has another text; v stays as it is. A hash on
+// the way is made if it was not sent. What was sent in its place, and is none, stays
+// for Decode to refuse.
+func (v Values) With(value string, path ...string) Values {
+	return Values{root: v.root.with(value, path)}
+}
 
 // Format keeps the contents out of messages and logs, for every verb.
 func (v Values) Format(f fmt.State, _ rune) {
@@ -82,6 +99,38 @@ func (h *hash) find(name string) *node {
 		return nil
 	}
 	return h.members[i].value
+}
+
+// at is the node at the end of a path, or nil.
+func (h *hash) at(path []string) *node {
+	n := h.find(path[0])
+	if n == nil || len(path) == 1 {
+		return n
+	}
+	return n.hash.at(path[1:])
+}
+
+func (h *hash) with(value string, path []string) (changed hash) {
+	for _, m := range h.members {
+		if m.name != path[0] {
+			changed.add(m.name, m.value)
+		}
+	}
+	now := &node{kind: text, text: value}
+	if len(path) > 1 {
+		now = &node{kind: hashKind}
+		before := h.find(path[0])
+		if before == nil {
+			before = now
+		}
+		if before.kind != hashKind {
+			changed.add(path[0], before)
+			return changed
+		}
+		now.hash = before.hash.with(value, path[1:])
+	}
+	changed.add(path[0], now)
+	return changed
 }
 
 func (h *hash) add(name string, value *node) {

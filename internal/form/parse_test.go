@@ -119,6 +119,23 @@ func TestCanonical(t *testing.T) {
 			seen[encoded] = raw
 		}
 	})
+
+	t.Run("a decoded True is the true of a retry, and a text keeps its capital letter", func(t *testing.T) {
+		t.Parallel()
+		canonical := func(raw string) string {
+			values := parse(t, "amount=1&currency=usd&"+raw)
+			if err := form.Decode(values, &params{}); err != nil {
+				t.Fatal(err)
+			}
+			return string(form.Canonical(values))
+		}
+		if canonical("capture=True&confirm=False") != canonical("capture=true&confirm=false") {
+			t.Error("capture=True and capture=true are two requests")
+		}
+		if canonical("description=True") == canonical("description=true") {
+			t.Error("description=True and description=true are one request")
+		}
+	})
 }
 
 // FuzzParse holds for any bytes: nothing panics, every complaint is the caller's

@@ -63,16 +63,23 @@ func oneOf(allowed []string) string {
 	}
 }
 
+// setBool reads a boolean. "True" and "False" are how stripe-python before 12.0.1
+// wrote them. They mean the same as "true" and "false", so the tree keeps the
+// lower-case word: a retry from a newer SDK has the same canonical parameters.
 func setBool(d *decoder, f *field, n *node, into reflect.Value) {
 	s, ok := d.scalar(f, n, "boolean")
 	if !ok {
 		return
 	}
-	if s != "true" && s != "false" {
+	switch s {
+	case "True", "False":
+		n.text = strings.ToLower(s)
+	case "true", "false":
+	default:
 		d.invalidf("Invalid boolean: %s", Quote(s))
 		return
 	}
-	into.SetBool(s == "true")
+	into.SetBool(n.text == "true")
 }
 
 func setInteger(d *decoder, f *field, n *node, into reflect.Value) {
@@ -87,7 +94,7 @@ func setInteger(d *decoder, f *field, n *node, into reflect.Value) {
 	case f.hasMin && i < f.min:
 		d.refuseInteger("%s", tooSmall(i, f.min))
 	case f.hasMax && i > f.max:
-		d.refuseInteger("This value must be less than or equal to %d (it currently is %d).", f.max, i)
+		d.refuseInteger("This value must be less than or equal to %d (it currently is %s).", f.max, quoteInteger(i))
 	default:
 		into.SetInt(i)
 	}
@@ -105,9 +112,12 @@ func tooSmall(i, least int64) string {
 		return "Invalid positive integer"
 	default:
 		return "This value must be greater than or equal to " + strconv.FormatInt(least, 10) +
-			" (it currently is " + strconv.FormatInt(i, 10) + ")."
+			" (it currently is " + quoteInteger(i) + ")."
 	}
 }
+
+// quoteInteger hides a number that is as long as a card's, like all that is repeated.
+func quoteInteger(i int64) string { return Quote(strconv.FormatInt(i, 10)) }
 
 // integer reads ASCII digits with perhaps a minus sign. A plus sign is refused:
 // sent plain it decodes to a space, so whoever meant it did not get it either way.

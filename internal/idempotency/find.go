@@ -26,7 +26,7 @@ type Found struct {
 	State              string
 	Epoch              int32
 	OwnerAlive         bool // somebody drives it: leave it alone
-	Answer             Answer
+	Response           StoredResponse
 	CreatedAt          time.Time
 	ExpiresAt          time.Time
 	Erased             bool // the answer is no longer what was answered
@@ -65,7 +65,7 @@ func Find(ctx context.Context, db Reader, key Key) (*Found, time.Time, error) {
 		var createdAt, expiresAt *time.Time
 		f := &Found{}
 		err := row.Scan(&now, &id, &incarnation, &method, &path, &flow, &version, &f.Fingerprint, &fingerprintVersion,
-			&state, &epoch, &alive, &status, &f.Answer.Headers, &f.Answer.Body, &objectID, &createdAt, &expiresAt, &f.Erased)
+			&state, &epoch, &alive, &status, &f.Response.Headers, &f.Response.Body, &objectID, &createdAt, &expiresAt, &f.Erased)
 		if err != nil || id == nil {
 			return nil, err
 		}
@@ -73,10 +73,10 @@ func Find(ctx context.Context, db Reader, key Key) (*Found, time.Time, error) {
 		f.Flow = FlowVersion{*flow, *version}
 		f.FingerprintVersion, f.State, f.Epoch, f.OwnerAlive, f.CreatedAt = *fingerprintVersion, *state, *epoch, *alive, *createdAt
 		if status != nil {
-			f.Answer.Status, f.ExpiresAt = int(*status), *expiresAt
+			f.Response.Status, f.ExpiresAt = int(*status), *expiresAt
 		}
 		if objectID != nil {
-			f.Answer.ObjectID = *objectID
+			f.Response.ObjectID = *objectID
 		}
 		return f, nil
 	})

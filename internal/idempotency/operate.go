@@ -196,49 +196,49 @@ const proveUnused = `
 // request due. If the finding is wrong, money moves twice: this is the one place
 // where it can. secret keys the derived keys. phase chooses among several open
 // calls; with one it may be empty. It returns the key that is spent and the next one.
-func Release(ctx context.Context, tx pgx.Tx, secret []byte, accountID, id, phase, evidence string) (spent, next Call, err error) {
+func Release(ctx context.Context, tx pgx.Tx, secret []byte, accountID, id, phase, evidence string) (spent, next ForeignCall, err error) {
 	rows, err := tx.Query(ctx, lockHeld, pgx.StrictNamedArgs{"account_id": accountID, "id": id})
 	if err != nil {
-		return Call{}, Call{}, fmt.Errorf("lock held request: %w", err)
+		return ForeignCall{}, ForeignCall{}, fmt.Errorf("lock held request: %w", err)
 	}
 	r, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[Request])
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Call{}, Call{}, ErrNotYours
+		return ForeignCall{}, ForeignCall{}, ErrNotYours
 	}
 	if err != nil {
-		return Call{}, Call{}, fmt.Errorf("lock held request: %w", err)
+		return ForeignCall{}, ForeignCall{}, fmt.Errorf("lock held request: %w", err)
 	}
 	spent, err = openCall(ctx, tx, r, phase)
 	if err != nil {
-		return Call{}, Call{}, err
+		return ForeignCall{}, ForeignCall{}, err
 	}
-	next = Call{Phase: spent.Phase, Generation: spent.Generation + 1, AskedAt: r.ResumedAt}
+	next = ForeignCall{Phase: spent.Phase, Generation: spent.Generation + 1, AskedAt: r.ResumedAt}
 	next.Key = DeriveKey(secret, r, next.Phase, next.Generation)
 	_, err = tx.Exec(ctx, proveUnused, pgx.StrictNamedArgs{
 		"account_id": accountID, "id": id, "phase": spent.Phase, "generation": spent.Generation, "evidence": evidence})
 	if err != nil {
-		return Call{}, Call{}, fmt.Errorf("write the evidence: %w", err)
+		return ForeignCall{}, ForeignCall{}, fmt.Errorf("write the evidence: %w", err)
 	}
 	_, err = tx.Exec(ctx, announceGeneration, pgx.StrictNamedArgs{
 		"account_id": accountID, "id": id, "phase": next.Phase, "generation": next.Generation, "derived_key": next.Key})
 	if err != nil {
-		return Call{}, Call{}, fmt.Errorf("announce the next key: %w", err)
+		return ForeignCall{}, ForeignCall{}, fmt.Errorf("announce the next key: %w", err)
 	}
 	return spent, next, TryNow(ctx, tx, accountID, id)
 }
 
 // openCall is the call a decision is about.
-func openCall(ctx context.Context, db Reader, r *Request, phase string) (Call, error) {
+func openCall(ctx context.Context, db Reader, r *Request, phase string) (ForeignCall, error) {
 	open, err := OpenCalls(ctx, db, r)
 	if err != nil {
-		return Call{}, err
+		return ForeignCall{}, err
 	}
-	if len(open) == 1 && open[0].Spent {
-		return Call{}, fmt.Errorf("the last key of request %s is proven unused already: resume it, and it is asked under the next one", r.ID)
+	if len(open) == 1 && open[0].Retired {
+		return ForeignCall{}, fmt.Errorf("the last key of request %s is proven unused already: resume it, and it is asked under the next one", r.ID)
 	}
 	var phases []string
 	for _, call := range open {
-		if call.Spent {
+		if call.Retired {
 			continue
 		}
 		if call.Phase == phase || phase == "" && len(open) == 1 {
@@ -247,7 +247,7 @@ func openCall(ctx context.Context, db Reader, r *Request, phase string) (Call, e
 		phases = append(phases, call.Phase)
 	}
 	if len(phases) == 0 {
-		return Call{}, fmt.Errorf("request %s has no call without a verdict: there is nothing to decide", r.ID)
+		return ForeignCall{}, fmt.Errorf("request %s has no call without a verdict: there is nothing to decide", r.ID)
 	}
-	return Call{}, fmt.Errorf("request %s has calls without a verdict in the phases %v: name one of them", r.ID, phases)
+	return ForeignCall{}, fmt.Errorf("request %s has calls without a verdict in the phases %v: name one of them", r.ID, phases)
 }

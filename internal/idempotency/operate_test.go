@@ -45,7 +45,7 @@ func standing(t *testing.T, pool *pgxpool.Pool, name string) idempotency.Standin
 
 func TestOperator(t *testing.T) {
 	t.Parallel()
-	ok := &idempotency.Answer{Status: 200, Headers: map[string]string{}, Body: []byte(`{"id":"or_1"}`), ObjectID: "or_1"}
+	ok := &idempotency.StoredResponse{Status: 200, Headers: map[string]string{}, Body: []byte(`{"id":"or_1"}`), ObjectID: "or_1"}
 
 	t.Run("a request is found by its id and by its key, with its answer even from the archive", func(t *testing.T) {
 		t.Parallel()
@@ -162,7 +162,7 @@ func TestOperator(t *testing.T) {
 		pool := shop(t)
 		r := claim(t, pool, "held", time.Hour, nil)
 		ask(t, pool, r, "paid")
-		lay(t, pool, idempotency.Spend(r, "paid", "they said so"))
+		lay(t, pool, idempotency.Retire(r, "paid", "they said so"))
 		lay(t, pool, idempotency.Hold(r, "why"))
 		if err := release(t, pool, r.ID, ""); err == nil || !strings.Contains(err.Error(), "resume it") {
 			t.Errorf("released: %v", err)

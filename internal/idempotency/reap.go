@@ -7,11 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// A bound in time has to be stable, here and in all that is asked again and again.
+// clock_timestamp() is volatile: no index can be searched for it, and each look would
+// read all that is not due yet.
 const archiveExpired = `
 	WITH expired AS (
 		SELECT r.account_id, r.id, r.params, r.context, r.memo, r.headers, r.body
 		FROM requests r
-		WHERE r.state = 'finished' AND r.expires_at < clock_timestamp()
+		WHERE r.state = 'finished' AND r.expires_at < statement_timestamp()
 		ORDER BY r.expires_at
 		LIMIT @limit
 		FOR NO KEY UPDATE SKIP LOCKED

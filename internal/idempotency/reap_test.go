@@ -1,6 +1,7 @@
 package idempotency_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 const account = "acct_test"
 
 // claim inserts a request that was made age ago, with an answer or without.
-func claim(t *testing.T, pool *pgxpool.Pool, key string, age time.Duration, answer *idempotency.Answer) *idempotency.Request {
+func claim(t *testing.T, pool *pgxpool.Pool, key string, age time.Duration, answer *idempotency.StoredResponse) *idempotency.Request {
 	t.Helper()
 	made := time.Now().Add(-age)
 	r := &idempotency.Request{
@@ -34,7 +35,12 @@ func claim(t *testing.T, pool *pgxpool.Pool, key string, age time.Duration, answ
 
 func shop(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	pool := pgtest.New(t).Pool
+	return shopOn(t, pgtest.New(t))
+}
+
+func shopOn(t *testing.T, db *pgtest.DB) *pgxpool.Pool {
+	t.Helper()
+	pool := db.Pool
 	_, err := pool.Exec(t.Context(), `
 		INSERT INTO accounts (id, name) VALUES ('acct_test', 'Test');
 		INSERT INTO flows VALUES ('order.buy', 1, 'digest');
@@ -48,7 +54,7 @@ func shop(t *testing.T) *pgxpool.Pool {
 func TestReap(t *testing.T) {
 	t.Parallel()
 	const old = idempotency.AnswerRetention + 24*time.Hour
-	ok := &idempotency.Answer{Status: 200, Headers: map[string]string{"Content-Type": "application/json"}, Body: []byte("{}\n"), ObjectID: "or_1"}
+	ok := &idempotency.StoredResponse{Status: 200, Headers: map[string]string{"Content-Type": "application/json"}, Body: []byte("{}\n"), ObjectID: "or_1"}
 	find := func(t *testing.T, pool *pgxpool.Pool, key string) *idempotency.Found {
 		t.Helper()
 		found, _, err := idempotency.Find(t.Context(), pool, idempotency.Key{AccountID: account, Key: key})
@@ -67,7 +73,7 @@ func TestReap(t *testing.T) {
 			t.Fatalf("archived %d, %v", n, err)
 		}
 		found := find(t, pool, "old")
-		if found.State != idempotency.Archived || found.Answer.ObjectID != "or_1" || found.Answer.Body != nil {
+		if found.State != idempotency.Archived || found.Response.ObjectID != "or_1" || found.Response.Body != nil {
 			t.Errorf("left behind: %+v", found)
 		}
 		var body []byte
@@ -125,7 +131,7 @@ func TestReap(t *testing.T) {
 
 func TestFinishedAnswer(t *testing.T) {
 	t.Parallel()
-	ok := &idempotency.Answer{Status: 200, Headers: map[string]string{}, Body: []byte("{}\n")}
+	ok := &idempotency.StoredResponse{Status: 200, Headers: map[string]string{}, Body: []byte("{}\n")}
 
 	t.Run("not even the owner of the tables changes it or removes its key by mistake", func(t *testing.T) {
 		t.Parallel()
@@ -151,4 +157,25 @@ func TestFinishedAnswer(t *testing.T) {
 			t.Error("the database accepted a 500 as an outcome")
 		}
 	})
+}
+
+// TestReapLooksAtWhatIsDue holds the reaper to its index: it looks once a minute, and
+// few of all finished requests are due.
+func TestReapLooksAtWhatIsDue(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	_, err := shopOn(t, db).Exec(t.Context(), `
+		INSERT INTO requests (account_id, id, livemode, key, keyless, method, path, fingerprint, fingerprint_version, params, context,
+		                      flow, version, point, ord, state, status, headers, body, created_at, finished_at, expires_at)
+		SELECT 'acct_test', 'req_' || n, false, 'key_' || n, false, 'POST', '/v1/orders', '1', 1, '{}', '{}',
+		       'order.buy', 1, 'recorded', 1, 'finished', 200, '{}', '{}', now(), now(), now() + n * interval '1 minute'
+		FROM generate_series(1, 20000) n;
+		ANALYZE requests`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := db.Plan(t, idempotency.ArchiveExpired, pgx.StrictNamedArgs{"limit": 500})
+	if !strings.Contains(plan, "Index Cond: (expires_at < statement_timestamp())") {
+		t.Errorf("the index is not searched for what is due:\n%s", plan)
+	}
 }

@@ -1,17 +1,3 @@
-// Package idempotency keeps the request's row: the claim of a key, the lease of
-// whoever drives it, the fence that stops the one who lost it, and the answer.
-//
-//	            claim                    finish                     reap
-//	(no row) ──────────▶ running ─────────────────▶ finished ──────────▶ archived
-//	                     │  ▲  │
-//	                park │  │  │ hold
-//	                     ▼  │  ▼
-//	                parked ─┘  held ──▶ parked
-//	                    resume     a person decides
-//	                  (epoch + 1)
-//
-// It knows rows and bytes. What a phase is, it does not know: package phase
-// drives the rows through these states.
 package idempotency
 
 import (
@@ -54,30 +40,15 @@ type Key struct {
 	Key       string
 }
 
-// Context is what the original caller brought along. The completer and a retry
-// act in it, whoever they are.
-type Context struct {
-	APIVersion string `json:"api_version"`
-	Actor      string `json:"actor"`             // id of the API key
-	Address    string `json:"address,omitempty"` // of the client
-	// Publishable says that a browser asked: it sees less.
-	Publishable bool `json:"publishable,omitempty"`
-	// BaseURL is where the installation's own pages are: "https://pay.example.com".
-	BaseURL string `json:"base_url,omitempty"`
-	// News says that the acquirer tells this installation by itself what it has settled.
-	News bool `json:"news,omitempty"`
-	Merchant
-}
-
-// Merchant is what of an account's settings the phases need. It is kept with the
-// request, so that a recovery works with what held when the request was made.
-type Merchant struct {
-	Country             string `json:"country"`
-	DefaultCurrency     string `json:"default_currency"`
-	StatementDescriptor string `json:"statement_descriptor"`
-	PayoutDelayDays     int    `json:"payout_delay_days"` // until a charge's money is available
-	// Ahead is how far a test clock has moved the account's test mode ahead of our time.
-	Ahead time.Duration `json:"ahead,omitempty"`
+// Caller is who made a request, besides its account and mode, which are columns
+// of their own. It is kept with the request: the completer and a retry act on
+// behalf of the same caller.
+type Caller struct {
+	Actor   string `json:"actor"`             // id of the API key
+	Address string `json:"address,omitempty"` // of the client
+	// Application is whatever else the application wants to know of the caller
+	// in a later phase, as a JSON object. This package only stores it.
+	Application json.RawMessage `json:"application,omitempty"`
 }
 
 // Request is one row: where a request stands and who drives it. Its answer is
@@ -94,7 +65,7 @@ type Request struct {
 	Fingerprint        []byte
 	FingerprintVersion int16
 	Params             json.RawMessage
-	Context            Context
+	Caller             Caller `db:"context"`
 	Flow               string
 	Version            int16
 	Point              string // the last recovery point reached
@@ -106,19 +77,20 @@ type Request struct {
 	ResumedAt          time.Time // when this driver took it over
 }
 
-// Answer is what a caller receives: bytes that are already committed.
-type Answer struct {
+// StoredResponse is what a request was answered with: bytes that are committed.
+type StoredResponse struct {
 	Status   int
 	Headers  map[string]string
 	Body     []byte
 	ObjectID string // what the request made or changed
 }
 
-// Call is a row of the calls table: something asked of another system.
-type Call struct {
+// ForeignCall is a call to another system that a request has announced, under
+// the last key it announced for it.
+type ForeignCall struct {
 	Phase      string
 	Generation int16
 	Key        string
 	AskedAt    time.Time
-	Spent      bool // proven to have done nothing: the next key may be asked under
+	Retired    bool `db:"spent"` // proven to have done nothing: the next key may be used
 }

@@ -105,12 +105,12 @@ const openCalls = `
 
 // OpenCalls are the calls of a request that are still to be answered, each under
 // the last key it has been announced under. A spent one needs another key first.
-func OpenCalls(ctx context.Context, db Reader, r *Request) ([]Call, error) {
+func OpenCalls(ctx context.Context, db Reader, r *Request) ([]ForeignCall, error) {
 	rows, err := db.Query(ctx, openCalls, pgx.StrictNamedArgs{"account_id": r.AccountID, "id": r.ID})
 	if err != nil {
 		return nil, fmt.Errorf("read open calls: %w", err)
 	}
-	calls, err := pgx.CollectRows(rows, pgx.RowToStructByName[Call])
+	calls, err := pgx.CollectRows(rows, pgx.RowToStructByName[ForeignCall])
 	if err != nil {
 		return nil, fmt.Errorf("read open calls: %w", err)
 	}

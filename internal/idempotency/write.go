@@ -21,12 +21,12 @@ type Step struct {
 	Points    []string        // reached by it, in order
 	Ord       int16           // place of the last of them
 	Memo      json.RawMessage // for later phases; nil when there are none
-	Calls     []Call          // to be made next
+	Calls     []ForeignCall   // to be made next
 	Answered  []string        // phases whose calls have been answered
 	Undone    []string        // phases whose calls are proven to have done nothing
 	Owner     string
-	Retention time.Duration // of the answer; 0 is AnswerRetention
-	Finish    *Answer       // nil while there is more to do
+	Retention time.Duration   // of the answer; 0 is AnswerRetention
+	Finish    *StoredResponse // nil while there is more to do
 }
 
 const claimRequest = `
@@ -55,7 +55,7 @@ func Claim(r *Request, s *Step, now time.Time) Statement {
 	args["account_id"], args["id"], args["livemode"], args["key"] = r.AccountID, r.ID, r.Livemode, r.Key
 	args["incarnation"], args["keyless"], args["method"], args["path"] = r.Incarnation, r.Keyless, r.Method, r.Path
 	args["fingerprint"], args["fingerprint_version"] = r.Fingerprint, r.FingerprintVersion
-	args["params"], args["context"], args["flow"], args["version"] = r.Params, r.Context, r.Flow, r.Version
+	args["params"], args["context"], args["flow"], args["version"] = r.Params, r.Caller, r.Flow, r.Version
 	args["now"] = now
 	args["call_phases"], args["call_keys"] = callArgs(s.Calls)
 	return Statement{claimRequest, args}
@@ -111,7 +111,7 @@ func outcomeArgs(s *Step, now time.Time) pgx.StrictNamedArgs {
 	return args
 }
 
-func callArgs(calls []Call) (phases, keys []string) {
+func callArgs(calls []ForeignCall) (phases, keys []string) {
 	phases, keys = make([]string, 0, len(calls)), make([]string, 0, len(calls))
 	for _, call := range calls {
 		phases, keys = append(phases, call.Phase), append(keys, call.Key)
@@ -191,15 +191,15 @@ const announceGeneration = `
 	INSERT INTO calls (account_id, request_id, phase, generation, derived_key)
 	VALUES (@account_id, @id, @phase, @generation, @derived_key)`
 
-// Spend writes down the proof that a phase's open key did nothing. It goes behind
+// Retire writes down the proof that a phase's open key did nothing. It goes behind
 // a Fence.
-func Spend(r *Request, phase, evidence string) Statement {
+func Retire(r *Request, phase, evidence string) Statement {
 	return Statement{spendCall, pgx.StrictNamedArgs{"account_id": r.AccountID, "id": r.ID, "phase": phase, "evidence": evidence}}
 }
 
 // Announce writes the next key of a phase down whose last one is spent. It goes
 // behind a Fence, and fails where the last key may still have acted.
-func Announce(r *Request, call Call) Statement {
+func Announce(r *Request, call ForeignCall) Statement {
 	return Statement{announceGeneration, pgx.StrictNamedArgs{"account_id": r.AccountID, "id": r.ID, "phase": call.Phase,
 		"generation": call.Generation, "derived_key": call.Key}}
 }

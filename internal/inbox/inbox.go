@@ -106,7 +106,7 @@ func (b *Inbox) try(ctx context.Context, m Message) error {
 	if cause == nil {
 		return nil
 	}
-	if postgres.Unreachable(cause) || ctx.Err() != nil {
+	if postgres.IsTransient(cause) || ctx.Err() != nil {
 		return cause // nothing is known of it here: the source says it again
 	}
 	known, err := b.find(ctx, m)
@@ -151,7 +151,7 @@ func (b *Inbox) keep(ctx context.Context, m Message, cause error) error {
 	case !errors.As(cause, &early):
 		b.log.ErrorContext(ctx, "a message could not be applied", "source", m.Source, "event", m.EventID, "kind", m.Kind, "error", cause)
 	}
-	_, err := b.pool.Exec(ctx, keepMessage, pgx.StrictNamedArgs{
+	_, err := b.pool.Exec(ctx, keepMessage, postgres.Args{
 		"source": m.Source, "event_id": m.EventID, "kind": m.Kind, "digest": m.Digest, "body": m.Body, "state": state,
 		"reason": cause.Error(), "first": firstWait, "longest": longestWait, "patience": patience})
 	if err != nil {
@@ -172,7 +172,7 @@ const takeMessage = `
 // Take writes down that a message is applied by this transaction, and ends the
 // transaction if it was applied before, or says something else than it did then.
 func Take(tx *phase.Tx, m Message) {
-	tx.WriteOne(takeMessage, pgx.StrictNamedArgs{
+	tx.WriteOne(takeMessage, postgres.Args{
 		"source": m.Source, "event_id": m.EventID, "kind": m.Kind, "digest": m.Digest, "body": m.Body,
 		"account_id": tx.AccountID, "request_id": tx.RequestID})
 }
@@ -189,7 +189,7 @@ func (b *Inbox) alarm(ctx context.Context, m Message, known *Kept) error {
 	b.log.ErrorContext(ctx, "a message contradicts an earlier one of the same id", "source", m.Source, "event", m.EventID)
 	err := pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 		var first int
-		err := tx.QueryRow(ctx, noteContradiction, pgx.StrictNamedArgs{
+		err := tx.QueryRow(ctx, noteContradiction, postgres.Args{
 			"source": m.Source, "event_id": m.EventID, "digest": m.Digest, "body": m.Body}).Scan(&first)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil

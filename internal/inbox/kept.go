@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // The states of a message.
@@ -63,11 +65,11 @@ const (
 	listAll = selectKept + inOrder
 	inOrder = ` ORDER BY m.received_at LIMIT @limit`
 
-	dueKept = selectKept + ` WHERE m.state = 'waiting' AND m.due_at <= clock_timestamp() ORDER BY m.due_at LIMIT @limit`
+	dueKept = selectKept + ` WHERE m.state = 'waiting' AND m.due_at <= statement_timestamp() ORDER BY m.due_at LIMIT @limit`
 )
 
 func (b *Inbox) find(ctx context.Context, m Message) (*Kept, error) {
-	rows, err := b.pool.Query(ctx, keptByID, pgx.StrictNamedArgs{"source": m.Source, "event_id": m.EventID})
+	rows, err := b.pool.Query(ctx, keptByID, postgres.Args{"source": m.Source, "event_id": m.EventID})
 	if err != nil {
 		return nil, fmt.Errorf("look a message up: %w", err)
 	}
@@ -93,7 +95,7 @@ func List(ctx context.Context, db Querier, all bool, limit int) ([]Kept, error) 
 	if all {
 		sql = listAll
 	}
-	rows, err := db.Query(ctx, sql, pgx.StrictNamedArgs{"limit": limit})
+	rows, err := db.Query(ctx, sql, postgres.Args{"limit": limit})
 	if err != nil {
 		return nil, fmt.Errorf("list messages: %w", err)
 	}
@@ -115,7 +117,7 @@ const makeDue = `
 // Retry makes a message due at once; a worker applies it. It belongs into a
 // transaction with the audit row of whoever wanted it.
 func Retry(ctx context.Context, db Querier, eventID string) error {
-	rows, err := db.Query(ctx, makeDue, pgx.StrictNamedArgs{"event_id": eventID})
+	rows, err := db.Query(ctx, makeDue, postgres.Args{"event_id": eventID})
 	if err != nil {
 		return fmt.Errorf("make a message due: %w", err)
 	}
@@ -135,7 +137,7 @@ const dueAtOnce = 32
 // ApplyDue tries the messages whose time has come. Several processes may do so
 // at once: a message is applied once however many try.
 func (b *Inbox) ApplyDue(ctx context.Context) (tried int, err error) {
-	rows, err := b.pool.Query(ctx, dueKept, pgx.StrictNamedArgs{"limit": dueAtOnce})
+	rows, err := b.pool.Query(ctx, dueKept, postgres.Args{"limit": dueAtOnce})
 	if err != nil {
 		return 0, fmt.Errorf("find due messages: %w", err)
 	}

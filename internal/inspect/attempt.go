@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // Attempt is one driver's time with a request.
@@ -55,7 +54,7 @@ const takeovers = `
 	ORDER BY t.epoch`
 
 func attempts(ctx context.Context, db idempotency.Reader, of idempotency.Standing) ([]Attempt, error) {
-	taken, err := rows[takeover](ctx, db, takeovers, pgx.StrictNamedArgs{"account_id": of.AccountID, "id": of.ID})
+	taken, err := rows[takeover](ctx, db, takeovers, postgres.Args{"account_id": of.AccountID, "id": of.ID})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // Subject is what a name stands for: an object of some account, or a request.
@@ -49,7 +50,7 @@ const subjects = `
 // Find looks a name up: any id, an idempotency key, a key the acquirer was asked
 // with, or a customer's email. More than one thing can have it.
 func Find(ctx context.Context, db idempotency.Reader, name string) ([]Subject, error) {
-	found, err := rows[Subject](ctx, db, subjects, pgx.StrictNamedArgs{"name": name})
+	found, err := rows[Subject](ctx, db, subjects, postgres.Args{"name": name})
 	if err != nil {
 		return nil, fmt.Errorf("look %q up: %w", name, err)
 	}
@@ -143,11 +144,11 @@ func Story(ctx context.Context, db idempotency.Reader, books Books, of Subject) 
 }
 
 func requestsAbout(ctx context.Context, db idempotency.Reader, of Subject) ([]string, error) {
-	ids, err := texts(ctx, db, family, pgx.StrictNamedArgs{"account_id": of.AccountID, "id": of.ID})
+	ids, err := texts(ctx, db, family, postgres.Args{"account_id": of.AccountID, "id": of.ID})
 	if err != nil {
 		return nil, err
 	}
-	return texts(ctx, db, requestsOf, pgx.StrictNamedArgs{"account_id": of.AccountID, "ids": ids, "since": "evt_" + earliest(ids)})
+	return texts(ctx, db, requestsOf, postgres.Args{"account_id": of.AccountID, "ids": ids, "since": "evt_" + earliest(ids)})
 }
 
 // earliest is the part of ids that says when the first of them was made. An id
@@ -166,7 +167,7 @@ func earliest(ids []string) string {
 	return first
 }
 
-func texts(ctx context.Context, db idempotency.Reader, sql string, args pgx.StrictNamedArgs) ([]string, error) {
+func texts(ctx context.Context, db idempotency.Reader, sql string, args postgres.Args) ([]string, error) {
 	found, err := db.Query(ctx, sql, args)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // Books are the other side's. nil where nobody knows how to ask.
@@ -165,7 +166,7 @@ const acts = `
 // Show reads everything about a request that somebody has found.
 func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotency.Standing) (*Request, error) {
 	r := &Request{Standing: of}
-	mine := pgx.StrictNamedArgs{"account_id": of.AccountID, "id": of.ID}
+	mine := postgres.Args{"account_id": of.AccountID, "id": of.ID}
 	end := of.Now
 	if of.FinishedAt != nil {
 		end = of.FinishedAt.Add(time.Second)
@@ -177,7 +178,7 @@ func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotenc
 		}
 	}
 	read(func() (err error) {
-		r.Stations, err = rows[Station](ctx, db, stations, pgx.StrictNamedArgs{"account_id": of.AccountID, "id": of.ID, "flow": of.Flow, "version": of.Version})
+		r.Stations, err = rows[Station](ctx, db, stations, postgres.Args{"account_id": of.AccountID, "id": of.ID, "flow": of.Flow, "version": of.Version})
 		return err
 	})
 	read(func() (err error) { r.Attempts, err = attempts(ctx, db, of); return err })
@@ -187,7 +188,7 @@ func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotenc
 	read(func() (err error) { r.Told, err = rows[Delivery](ctx, db, deliveries, mine); return err })
 	read(func() (err error) { r.Siblings, err = rows[Sibling](ctx, db, siblings, mine); return err })
 	read(func() (err error) {
-		r.Acts, err = rows[Act](ctx, db, acts, pgx.StrictNamedArgs{"account_id": of.AccountID, "id": of.ID, "begin": of.CreatedAt, "end": end})
+		r.Acts, err = rows[Act](ctx, db, acts, postgres.Args{"account_id": of.AccountID, "id": of.ID, "begin": of.CreatedAt, "end": end})
 		return err
 	})
 	if err != nil {
@@ -214,7 +215,7 @@ func calls(ctx context.Context, db idempotency.Reader, books Books, of idempoten
 	return all, nil
 }
 
-func rows[T any](ctx context.Context, db idempotency.Reader, sql string, args pgx.StrictNamedArgs) ([]T, error) {
+func rows[T any](ctx context.Context, db idempotency.Reader, sql string, args postgres.Args) ([]T, error) {
 	found, err := db.Query(ctx, sql, args)
 	if err != nil {
 		return nil, err

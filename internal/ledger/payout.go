@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const takeOut = `
@@ -54,8 +55,8 @@ func Sweep(ctx context.Context, tx *phase.Tx, id, source, currency string) (amou
 	return amount, err
 }
 
-func takeArgs(tx *phase.Tx, id, source, currency string) pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{
+func takeArgs(tx *phase.Tx, id, source, currency string) postgres.Args {
+	return postgres.Args{
 		"account_id": tx.AccountID, "livemode": tx.Livemode, "currency": currency, "id": id, "source": source, "request_id": tx.RequestID}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // Closer adds up what lies behind: it closes periods of books, so that a balance
@@ -65,7 +67,7 @@ func (c *Closer) Close(ctx context.Context) (closed int, err error) {
 	if err != nil || before.IsZero() {
 		return 0, err
 	}
-	rows, err := c.pool.Query(ctx, booksToClose, pgx.StrictNamedArgs{"before": before, "size": periodSize})
+	rows, err := c.pool.Query(ctx, booksToClose, postgres.Args{"before": before, "size": periodSize})
 	if err != nil {
 		return 0, fmt.Errorf("look for books to close: %w", err)
 	}
@@ -83,7 +85,7 @@ func (c *Closer) Close(ctx context.Context) (closed int, err error) {
 func (c *Closer) closeBook(ctx context.Context, book int64, before time.Time) (closed int, err error) {
 	for ; ctx.Err() == nil; closed++ {
 		var full bool
-		err := c.pool.QueryRow(ctx, closePeriod, pgx.StrictNamedArgs{"book": book, "before": before, "size": periodSize}).Scan(&full)
+		err := c.pool.QueryRow(ctx, closePeriod, postgres.Args{"book": book, "before": before, "size": periodSize}).Scan(&full)
 		if err != nil {
 			return closed, fmt.Errorf("close a period of book %d: %w", book, err)
 		}

@@ -10,9 +10,8 @@ package ledger
 import (
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // Account is a place money can be in a book. The chart of accounts is a type of
@@ -164,7 +163,7 @@ func Post(tx *phase.Tx, p Posting) {
 	for i, leg := range p.Legs {
 		purposes[i], debits[i], credits[i], amounts[i] = string(leg.Purpose), string(leg.Debit), string(leg.Credit), leg.Amount
 	}
-	tx.Write(insertPosting, pgx.StrictNamedArgs{
+	tx.Write(insertPosting, postgres.Args{
 		"account_id": tx.AccountID, "livemode": tx.Livemode, "currency": p.Currency,
 		"id": p.ID, "source": p.Source, "kind": p.Kind, "available_on": p.AvailableOn, "now": tx.Now(),
 		"request_id": tx.RequestID, "description": p.Description,
@@ -192,7 +191,7 @@ const chainRefund = `
 // row, so that two refunds do not meet at the same place; should they, or should
 // the sum exceed what was captured, the database refuses.
 func ChainRefund(tx *phase.Tx, charge string, captured int64, refund string, amount int64, currency string) {
-	tx.Write(chainRefund, pgx.StrictNamedArgs{
+	tx.Write(chainRefund, postgres.Args{
 		"account_id": tx.AccountID, "livemode": tx.Livemode, "currency": currency,
 		"charge": charge, "charge_amount": captured, "refund": refund, "amount": amount,
 	})

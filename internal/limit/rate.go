@@ -29,6 +29,11 @@ func NewRates(perSecond int) *Rates {
 	return &Rates{perSecond: rate.Limit(perSecond), burst: 2 * perSecond, buckets: map[string]*rate.Limiter{}}
 }
 
+// NewRatesEvery allows everybody one in so long, and so many at once.
+func NewRatesEvery(pause time.Duration, burst int) *Rates {
+	return &Rates{perSecond: rate.Every(pause), burst: burst, buckets: map[string]*rate.Limiter{}}
+}
+
 // Allow takes a token for who asks, if there is one.
 func (r *Rates) Allow(who string, now time.Time) bool {
 	return r.perSecond == 0 || r.bucket(who, now).AllowN(now, 1)

@@ -7,8 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
+	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
+
+func init() {
+	RegisterKinds(Kind{Object: "account"})
+}
 
 // Account is a merchant.
 type Account struct {
@@ -18,11 +24,12 @@ type Account struct {
 	DefaultCurrency     string
 	StatementDescriptor string
 	PayoutDelayDays     int
+	APIVersion          apiversion.Version
 	CreatedAt           time.Time
 }
 
 const selectAccounts = `
-	SELECT id, name, country, default_currency, statement_descriptor, payout_delay_days, created_at
+	SELECT id, name, country, default_currency, statement_descriptor, payout_delay_days, api_version, created_at
 	FROM accounts`
 
 const (
@@ -63,8 +70,13 @@ func (a *Account) wire() any {
 	}
 }
 
+// RetrieveAccountParams are the parameters of GET /v1/account.
+type RetrieveAccountParams struct {
+	Expand form.Expand `form:"expand"`
+}
+
 // RetrieveAccount answers GET /v1/account: the one whose key was used.
-func RetrieveAccount(ctx context.Context, db phase.Reader, v Viewer, in RetrieveBalanceParams) (any, error) {
+func RetrieveAccount(ctx context.Context, db phase.Reader, v Viewer, in RetrieveAccountParams) (any, error) {
 	account, err := one[Account](ctx, db, accountByID, pgx.StrictNamedArgs{"id": v.AccountID})
 	if err != nil {
 		return nil, err
@@ -78,5 +90,5 @@ func RetrieveAccountByID(ctx context.Context, db phase.Reader, v Viewer, in Retr
 	if in.ID != v.AccountID {
 		return nil, apierror.NoAccess(v.Key, in.ID)
 	}
-	return RetrieveAccount(ctx, db, v, RetrieveBalanceParams{Expand: in.Expand})
+	return RetrieveAccount(ctx, db, v, RetrieveAccountParams{Expand: in.Expand})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -23,12 +24,14 @@ type NewAccount struct {
 	Currency            string `json:"currency,omitempty"`             // "usd" if empty
 	StatementDescriptor string `json:"statement_descriptor,omitempty"` // what cards' statements show; "RATCHET" if empty
 	PayoutDelayDays     *int   `json:"payout_delay_days,omitempty"`
+	APIVersion          string `json:"api_version,omitempty"` // of requests that name none; the current one if empty
 }
 
 const insertAccount = `
-	INSERT INTO accounts (id, name, country, default_currency, statement_descriptor, payout_delay_days)
+	INSERT INTO accounts (id, name, country, default_currency, statement_descriptor, payout_delay_days, api_version)
 	VALUES (@id, @name, coalesce(nullif(@country, ''), 'US'), coalesce(nullif(@currency, ''), 'usd'),
-	        coalesce(nullif(@statement_descriptor, ''), 'RATCHET'), coalesce(@payout_delay_days::smallint, 2))
+	        coalesce(nullif(@statement_descriptor, ''), 'RATCHET'), coalesce(@payout_delay_days::smallint, 2),
+	        coalesce(nullif(@api_version, ''), @current))
 	ON CONFLICT (id) DO NOTHING`
 
 // OpenAccount writes an account down, in the transaction that also audits it.
@@ -39,7 +42,8 @@ func OpenAccount(ctx context.Context, tx pgx.Tx, a NewAccount) (opened bool, err
 	}
 	done, err := tx.Exec(ctx, insertAccount, pgx.StrictNamedArgs{
 		"id": a.ID, "name": a.Name, "country": a.Country, "currency": strings.ToLower(a.Currency),
-		"statement_descriptor": a.StatementDescriptor, "payout_delay_days": a.PayoutDelayDays})
+		"statement_descriptor": a.StatementDescriptor, "payout_delay_days": a.PayoutDelayDays,
+		"api_version": a.APIVersion, "current": apiversion.Current})
 	if err != nil {
 		return false, fmt.Errorf("open account: %w", err)
 	}
@@ -71,6 +75,9 @@ func (a NewAccount) check() error {
 	case a.PayoutDelayDays != nil && (*a.PayoutDelayDays < 0 || *a.PayoutDelayDays > mostDelayDays):
 		return fmt.Errorf("the payout delay is 0 to %d days", mostDelayDays)
 	}
+	if _, known := apiversion.Parse(a.APIVersion); a.APIVersion != "" && !known {
+		return fmt.Errorf("Stripe has had no API version %q", a.APIVersion)
+	}
 	if a.StatementDescriptor != "" {
 		if err := checkDescriptors(&a.StatementDescriptor); err != nil {
 			return err
@@ -82,6 +89,18 @@ func (a NewAccount) check() error {
 		}
 	}
 	return nil
+}
+
+const setAPIVersion = `UPDATE accounts SET api_version = @api_version WHERE id = @id`
+
+// SetAPIVersion chooses the version of an account's requests that name none, and of
+// the events that happen from now on. known is false if there is no such account.
+func SetAPIVersion(ctx context.Context, tx pgx.Tx, accountID string, version apiversion.Version) (known bool, err error) {
+	done, err := tx.Exec(ctx, setAPIVersion, pgx.StrictNamedArgs{"id": accountID, "api_version": version})
+	if err != nil {
+		return false, fmt.Errorf("set the API version of %s: %w", accountID, err)
+	}
+	return done.RowsAffected() == 1, nil
 }
 
 // Accounts are all accounts of the installation, the oldest first.

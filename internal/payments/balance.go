@@ -8,10 +8,18 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
+
+func init() {
+	RegisterKinds(Kind{Object: "balance"}, Kind{
+		Object: "balance_transaction", Prefix: "txn", Load: LoadWith[BalanceTransaction](balanceTransactionsByID),
+		Fields: map[string][]string{"source": {"charge", "dispute", "payout", "refund"}},
+	})
+}
 
 // BalanceTransaction is how a posting looks to the merchant.
 type BalanceTransaction struct {
@@ -86,7 +94,7 @@ func reportingCategory(kind string) string {
 func balanceTransactionOf(tx *phase.Tx, p ledger.Posting) *BalanceTransaction {
 	return &BalanceTransaction{
 		ID: p.ID, Currency: p.Currency, Source: p.Source, Kind: p.Kind, Description: p.Description, AvailableOn: p.AvailableOn,
-		CreatedAt: tx.Now(), Amount: p.Gross(), Fee: p.Fee(), Available: !p.AvailableOn.After(tx.AccountNow()),
+		CreatedAt: tx.Now(), Amount: p.Gross(), Fee: p.Fee(), Available: !p.AvailableOn.After(apirequest.AccountNow(tx)),
 	}
 }
 
@@ -96,7 +104,8 @@ const selectBalanceTransactions = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	balanceTransactionByID = selectBalanceTransactions + ` AND id = @id`
+	balanceTransactionByID  = selectBalanceTransactions + ` AND id = @id`
+	balanceTransactionsByID = selectBalanceTransactions + ` AND id = ANY (@ids::text[])`
 
 	balanceTransactionFilters = ` AND (@type::text IS NULL OR CASE WHEN kind IN ('dispute', 'dispute_reversal') THEN 'adjustment' ELSE kind END = @type)
 		AND (@source::text IS NULL OR source = @source) AND (@currency::text IS NULL OR currency = @currency)
@@ -134,17 +143,25 @@ type ListBalanceTransactionsParams struct {
 	Payout   *string `form:"payout"`
 }
 
+// filteredPayout is what the filter by payout has to know of it.
+type filteredPayout struct{ Automatic bool }
+
+const payoutOfFilter = `
+	SELECT automatic_on IS NOT NULL AS automatic
+	FROM payouts
+	WHERE account_id = @account_id AND livemode = @livemode AND id = @id`
+
 // ListBalanceTransactions answers GET /v1/balance_transactions. Only an automatic
 // payout consists of certain movements; one that was asked for is just an amount.
 func ListBalanceTransactions(ctx context.Context, db phase.Reader, v Viewer, in ListBalanceTransactionsParams) (any, error) {
 	if in.Payout != nil {
-		payout, err := byID[Payout](ctx, db, payoutByID, v, *in.Payout)
+		payout, err := byID[filteredPayout](ctx, db, payoutOfFilter, v, *in.Payout)
 		switch {
 		case err != nil:
 			return nil, err
 		case payout == nil:
 			return nil, apierror.NoSuch("payout", "payout", *in.Payout)
-		case payout.AutomaticOn == nil:
+		case !payout.Automatic:
 			return nil, apierror.Invalid("payout", "Balance transaction history can only be filtered on automatic transfers, not manual.")
 		}
 	}

@@ -11,6 +11,12 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "card", Prefix: "card", Load: LoadWith[CustomerCard](cardsByID), Fields: map[string][]string{
+		"customer": {"customer"}, "account": nil,
+	}})
+}
+
 // Card is what is kept of a card: what may be shown, and the name under which
 // the acquirer's vault knows it. The number and the security code are gone by
 // the time a Card exists.
@@ -164,10 +170,12 @@ const selectCards = `
 
 const (
 	cardByID           = selectCards + ` AND id = @id`
+	cardsByID          = selectCards + ` AND id = ANY (@ids::text[])`
 	lockCard           = cardByID + ` FOR NO KEY UPDATE`
 	listCards          = selectCards + ` AND customer_id = @customer_id` + newestFirst
 	listCardsBackwards = selectCards + ` AND customer_id = @customer_id` + oldestFirst
-	cardsOf            = selectCards + ` AND customer_id = @customer_id ORDER BY id DESC LIMIT @limit`
+	cardsOf            = `SELECT c.* FROM unnest(@parents::text[]) AS parent (id) CROSS JOIN LATERAL (` +
+		selectCards + ` AND customer_id = parent.id ORDER BY id DESC LIMIT @limit) AS c ORDER BY c.id DESC`
 )
 
 func insertCustomerCard(tx *phase.Tx, c CustomerCard) {
@@ -177,8 +185,8 @@ func insertCustomerCard(tx *phase.Tx, c CustomerCard) {
 	})
 }
 
-func cardsOfCustomer(ctx context.Context, db phase.Reader, v Viewer, customer string) (ListObject, error) {
-	args := v.args()
-	args["customer_id"] = customer
-	return listOf[CustomerCard](ctx, db, cardsOf, "/v1/customers/"+customer+"/sources", args)
+// cardsOfCustomers are the lists that customers show when they are asked for.
+func cardsOfCustomers(ctx context.Context, db phase.Reader, v Viewer, customers []string) (map[string]ListObject, error) {
+	return listInside(ctx, db, cardsOf, v, customers, func(c *CustomerCard) string { return c.CustomerID },
+		func(customer string) string { return "/v1/customers/" + customer + "/sources" })
 }

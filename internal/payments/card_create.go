@@ -22,14 +22,14 @@ const cardKept = "card_kept"
 // CreateCard keeps a card with a customer. The first one becomes the default.
 var CreateCard = phase.Define("card.create", 1,
 	phase.Atomic(cardKept, keepCard),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreateCardParams) (err error) {
-	if err := customerExists(ctx, db, viewer(caller), in.Customer); err != nil {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateCardParams) (err error) {
+	if err := customerExists(ctx, db, viewerOf(caller), in.Customer); err != nil {
 		return err
 	}
 	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
-	in.Found, err = sourceFromToken(ctx, db, viewer(caller), "source", in.Source)
+	in.Found, err = sourceFromToken(ctx, db, viewerOf(caller), "source", in.Source)
 	return err
 })
 

@@ -22,8 +22,8 @@ const deleteCard = `UPDATE cards SET deleted_at = @deleted_at WHERE account_id =
 // newest of the others takes its place.
 var DeleteCard = phase.Define("card.delete", 1,
 	phase.Atomic(cardRemoved, removeCard),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *DeleteCardParams) error {
-	return customerExists(ctx, db, viewer(caller), in.Customer)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DeleteCardParams) error {
+	return customerExists(ctx, db, viewerOf(caller), in.Customer)
 })
 
 func removeCard(ctx context.Context, tx *phase.Tx, in DeleteCardParams, _ *struct{}) (phase.Outcome, error) {
@@ -35,14 +35,14 @@ func removeCard(ctx context.Context, tx *phase.Tx, in DeleteCardParams, _ *struc
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	left, err := cardsOfCustomer(ctx, tx, viewer(tx.Caller), customer.ID)
+	left, err := cardsOfCustomers(ctx, tx, viewer(tx.Caller), []string{customer.ID})
 	if err != nil {
 		return phase.Outcome{}, err
 	}
 	tx.WriteOne(deleteCard, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": card.ID, "deleted_at": tx.Now()})
 	emit(tx, "customer.source.deleted", card.ID, card.wire(), nil)
 	if customer.DefaultSource != nil && *customer.DefaultSource == card.ID {
-		customer.DefaultSource = newestBut(card.ID, left)
+		customer.DefaultSource = newestBut(card.ID, left[customer.ID])
 		customer.update(tx)
 	}
 	return phase.OK(card.ID, Deleted{card.ID, "card", true}), nil

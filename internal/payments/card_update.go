@@ -28,11 +28,11 @@ const updateCard = `UPDATE cards SET card = @card, metadata = @metadata WHERE ac
 // UpdateCard changes what is written on a customer's card.
 var UpdateCard = phase.Define("card.update", 1,
 	phase.Atomic(cardUpdated, changeCard),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateCardParams) error {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateCardParams) error {
 	if err := in.CardHolder.check("", ""); err != nil {
 		return err
 	}
-	return customerExists(ctx, db, viewer(caller), in.Customer)
+	return customerExists(ctx, db, viewerOf(caller), in.Customer)
 })
 
 func changeCard(ctx context.Context, tx *phase.Tx, in UpdateCardParams, _ *struct{}) (phase.Outcome, error) {

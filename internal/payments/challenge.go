@@ -11,7 +11,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
@@ -32,7 +32,7 @@ type Challenge struct {
 	Brand        string
 	Last4        string
 	Name         string // of the merchant
-	idempotency.Merchant
+	apirequest.Merchant
 }
 
 // A challenge is found without knowing whose it is: its name is the key.
@@ -118,8 +118,8 @@ const authenticationRecorded = "authentication_recorded"
 // however many tabs, the first decision counts.
 var AuthenticatePayment = phase.Define("payment_intent.authenticate", 1,
 	phase.Atomic(authenticationRecorded, recordAuthentication),
-	phase.Foreign(paymentAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ AuthenticateParams, s *attempt) error {
-		return s.ask(ctx, slip)
+	phase.Foreign(paymentAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AuthenticateParams, s *attempt) error {
+		return s.ask(ctx, call)
 	}),
 	phase.Atomic(paymentSettled, func(ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *attempt) (phase.Outcome, error) {
 		return s.settle(ctx, tx, nil)
@@ -181,11 +181,11 @@ func authenticationFailed(code string, method *PaymentMethod) (json.RawMessage, 
 // Decide records what the cardholder decided, and carries it out. baseURL is
 // where the installation's own pages are, news whether it hears from its acquirer;
 // requestID names the decision.
-func (c *Challenge) Decide(ctx context.Context, e *phase.Engine, name, requestID, baseURL string, news, passed bool) (phase.Answer, error) {
-	call := phase.Call{
+func (c *Challenge) Decide(ctx context.Context, e *phase.Engine, name, requestID, baseURL string, news, passed bool) (phase.Response, error) {
+	call := phase.Request{
 		Caller: phase.Caller{
 			AccountID: c.AccountID, Livemode: c.Livemode, RequestID: requestID, Key: name,
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: "cardholder", BaseURL: baseURL, News: news, Merchant: c.Merchant},
+			Caller: apirequest.Context{APIVersion: c.DefaultVersion.OrCurrent(), BaseURL: baseURL, News: news, Merchant: c.Merchant}.By("cardholder", ""),
 		},
 		Method: http.MethodPost, Path: ChallengePath, Fingerprint: []byte(name),
 	}

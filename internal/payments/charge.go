@@ -12,6 +12,18 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{
+		Object: "charge", Prefix: "ch", Load: LoadWith[Charge](chargesByID), Search: &searchableCharges,
+		Fields: map[string][]string{
+			"balance_transaction": {"balance_transaction"}, "customer": {"customer"}, "payment_intent": {"payment_intent"}, "refunds": {"refund"},
+			"application": nil, "application_fee": nil, "failure_balance_transaction": nil, "on_behalf_of": nil,
+			"review": nil, "source_transfer": nil, "transfer": nil, "transfer_data": nil,
+		},
+		Lists: map[string]Lister{"refunds": refundsOfCharges},
+	})
+}
+
 // Charge is money taken from a card, or held on it. Amounts are minor units.
 type Charge struct {
 	AccountID                 string
@@ -132,14 +144,24 @@ const selectCharges = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	chargeByID = selectCharges + ` AND id = @id`
-	lockCharge = chargeByID + ` FOR NO KEY UPDATE`
+	chargeByID  = selectCharges + ` AND id = @id`
+	chargesByID = selectCharges + ` AND id = ANY (@ids::text[])`
+	lockCharge  = chargeByID + ` FOR NO KEY UPDATE`
 
 	chargeFilters = ` AND (@customer_id::text IS NULL OR customer_id = @customer_id)
 	AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)`
 	listCharges          = selectCharges + chargeFilters + newestFirst
 	listChargesBackwards = selectCharges + chargeFilters + oldestFirst
 )
+
+const chargesOf = `SELECT c.* FROM unnest(@parents::text[]) AS parent (id) CROSS JOIN LATERAL (` +
+	selectCharges + ` AND payment_intent_id = parent.id ORDER BY id DESC LIMIT @limit) AS c ORDER BY c.id DESC`
+
+// chargesOfIntents are the lists that intents show in old versions of the API.
+func chargesOfIntents(ctx context.Context, db phase.Reader, v Viewer, intents []string) (map[string]ListObject, error) {
+	return listInside(ctx, db, chargesOf, v, intents, func(c *Charge) string { return *c.PaymentIntentID },
+		func(intent string) string { return "/v1/charges?payment_intent=" + intent })
+}
 
 // lockedCharge reads a charge for a change and keeps others from changing it.
 func lockedCharge(ctx context.Context, tx *phase.Tx, id string) (*Charge, error) {

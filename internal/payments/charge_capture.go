@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -45,14 +46,14 @@ var CaptureCharge = phase.Define("charge.capture", 1,
 	phase.Atomic(captureRecorded, recordCapture),
 	phase.Foreign(captureAnswered, acquirer.Port, askForCapture),
 	phase.Atomic(chargeIsCaptured, settleCapture),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CaptureChargeParams) error {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CaptureChargeParams) error {
 	if err := checkDescriptors(in.StatementDescriptor, in.StatementDescriptorSuffix); err != nil {
 		return err
 	}
 	if err := checkEmail("receipt_email", in.ReceiptEmail); err != nil {
 		return err
 	}
-	return chargeExists(ctx, db, viewer(caller), in.ID)
+	return chargeExists(ctx, db, viewerOf(caller), in.ID)
 })
 
 // An authorization is captured or voided by one request at a time.
@@ -92,7 +93,7 @@ func (c *Charge) refuseCapture(tx *phase.Tx, in CaptureChargeParams) *apierror.E
 		return apierror.Invalid("", "Charge %s has already been captured.", c.ID).WithCode("charge_already_captured")
 	case c.AmountRefunded > 0:
 		return apierror.Invalid("", "Charge %s has already been refunded.", c.ID).WithCode("charge_already_refunded")
-	case c.CaptureBefore.Before(tx.AccountNow()):
+	case c.CaptureBefore.Before(apirequest.AccountNow(tx)):
 		return apierror.Invalid("", "Charge %s has expired and can no longer be captured.", c.ID).WithCode("charge_expired_for_capture")
 	case in.Amount != nil && *in.Amount > c.Amount:
 		return apierror.Invalid("amount", tooMuchToCapture) // without the code that an intent's refusal has
@@ -100,8 +101,8 @@ func (c *Charge) refuseCapture(tx *phase.Tx, in CaptureChargeParams) *apierror.E
 	return nil
 }
 
-func askForCapture(ctx context.Context, slip phase.Slip, _ CaptureChargeParams, s *captureState) (err error) {
-	s.Answer, err = acquirer.Capture(ctx, slip, s.Order)
+func askForCapture(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CaptureChargeParams, s *captureState) (err error) {
+	s.Answer, err = call.To().Capture(ctx, call.Permit, s.Order)
 	return err
 }
 
@@ -157,7 +158,7 @@ func (c *Charge) describe(tx *phase.Tx, in CaptureChargeParams) {
 	c.ReceiptEmail = given(in.ReceiptEmail, c.ReceiptEmail)
 	c.StatementDescriptor = given(in.StatementDescriptor, c.StatementDescriptor)
 	c.StatementDescriptorSuffix = given(in.StatementDescriptorSuffix, c.StatementDescriptorSuffix)
-	c.Card.Descriptor = statement(tx.StatementDescriptor, c.StatementDescriptor, c.StatementDescriptorSuffix)
+	c.Card.Descriptor = statement(apirequest.Of(tx.Caller).StatementDescriptor, c.StatementDescriptor, c.StatementDescriptorSuffix)
 }
 
 // letGo records what a partial capture did not take. Stripe shows it as a refund

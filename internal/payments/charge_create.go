@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
@@ -65,7 +66,7 @@ var CreateCharge = phase.Define("charge.create", 1,
 ).Check(checkCharge).AbandonUnsentAfter(abandonChargeAfter, abandonCharge)
 
 // checkCharge verifies the amount and finds the card before anything is done.
-func checkCharge(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreateChargeParams) (err error) {
+func checkCharge(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateChargeParams) (err error) {
 	in.Currency, err = money.Parse(in.Currency)
 	if err != nil {
 		return err
@@ -83,12 +84,12 @@ func checkCharge(ctx context.Context, db phase.Reader, caller phase.Caller, in *
 		return err
 	}
 	if in.Customer != "" {
-		return in.findCustomersCard(ctx, db, viewer(caller))
+		return in.findCustomersCard(ctx, db, viewerOf(caller))
 	}
 	if in.Source == "" {
 		return apierror.Invalid("", "Must provide source or customer.").WithCode("parameter_missing")
 	}
-	found, err := sourceFromToken(ctx, db, viewer(caller), "source", in.Source)
+	found, err := sourceFromToken(ctx, db, viewerOf(caller), "source", in.Source)
 	if err != nil {
 		return err
 	}
@@ -99,16 +100,16 @@ func checkCharge(ctx context.Context, db phase.Reader, caller phase.Caller, in *
 // findCustomersCard finds the card of the customer that is to be charged: the
 // one named, or the default.
 func (in *CreateChargeParams) findCustomersCard(ctx context.Context, db phase.Reader, v Viewer) error {
-	customer, err := byID[Customer](ctx, db, customerByID, v, in.Customer)
+	payer, err := byID[Customer](ctx, db, customerByID, v, in.Customer)
 	if err != nil {
 		return err
 	}
-	if customer == nil || customer.DeletedAt != nil {
+	if payer == nil || payer.DeletedAt != nil {
 		return apierror.NoSuch("customer", "customer", in.Customer)
 	}
 	source := in.Source
-	if source == "" && customer.DefaultSource != nil {
-		source = *customer.DefaultSource
+	if source == "" && payer.DefaultSource != nil {
+		source = *payer.DefaultSource
 	}
 	if source == "" {
 		e := &apierror.Error{Status: http.StatusPaymentRequired, Type: apierror.TypeCard, Message: "Cannot charge a customer that has no active card", Param: "card"}
@@ -118,10 +119,10 @@ func (in *CreateChargeParams) findCustomersCard(ctx context.Context, db phase.Re
 	if err != nil {
 		return err
 	}
-	if card == nil || card.CustomerID != customer.ID {
-		return apierror.Invalid("source", "Customer %s does not have a linked source with ID %s.", customer.ID, form.Quote(source)).WithCode("missing")
+	if card == nil || card.CustomerID != payer.ID {
+		return apierror.Invalid("source", "Customer %s does not have a linked source with ID %s.", payer.ID, form.Quote(source)).WithCode("missing")
 	}
-	in.Found, in.KeptWith = PaymentSource{Card: card.Card, CardID: card.ID}, &customer.ID
+	in.Found, in.KeptWith = PaymentSource{Card: card.Card, CardID: card.ID}, &payer.ID
 	return nil
 }
 
@@ -168,15 +169,15 @@ func pendingCharge(tx *phase.Tx, in CreateChargeParams, s *chargeState) (Charge,
 		AccountID: tx.AccountID, ID: s.ID, Livemode: tx.Livemode, RequestID: tx.RequestID,
 		Amount: in.Amount, Currency: in.Currency, Status: chargePending, CustomerID: orNull(in.Customer),
 		Card: ChargedCard{Card: in.Found.Card, ID: in.Found.CardID, Customer: in.KeptWith,
-			Descriptor: statement(tx.StatementDescriptor, in.StatementDescriptor, in.StatementDescriptorSuffix)},
+			Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, in.StatementDescriptor, in.StatementDescriptorSuffix)},
 		Description: given(in.Description, nil), Metadata: metadata, ReceiptEmail: given(in.ReceiptEmail, nil), Shipping: in.Shipping,
 		StatementDescriptor: in.StatementDescriptor, StatementDescriptorSuffix: in.StatementDescriptorSuffix, CreatedAt: s.At,
 	}, nil
 }
 
 // askAcquirer asks for the money, or for a hold of it. A decline is an answer.
-func askAcquirer(ctx context.Context, slip phase.Slip, in CreateChargeParams, s *chargeState) (err error) {
-	s.Answer, err = acquirer.Authorize(ctx, slip, acquirer.Order{
+func askAcquirer(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], in CreateChargeParams, s *chargeState) (err error) {
+	s.Answer, err = call.To().Authorize(ctx, call.Permit, acquirer.Order{
 		Card: in.Found.Card.Vault, Amount: in.Amount, Currency: in.Currency, Capture: in.captures(),
 	})
 	return err
@@ -226,7 +227,7 @@ func (c *Charge) heard(a acquirer.Answer) {
 
 // capture books amount as taken and returns its balance transaction.
 func (c *Charge) capture(tx *phase.Tx, amount int64) any {
-	available := tx.AccountNow().AddDate(0, 0, tx.PayoutDelayDays)
+	available := apirequest.AccountNow(tx).AddDate(0, 0, apirequest.Of(tx.Caller).PayoutDelayDays)
 	if bypassesPending(c.Card.Vault) {
 		available = tx.Now()
 	}
@@ -239,7 +240,7 @@ func (c *Charge) capture(tx *phase.Tx, amount int64) any {
 
 // hold notes that the money is held and not taken yet.
 func (c *Charge) hold(tx *phase.Tx) {
-	lapses := tx.AccountNow().Add(authorizationTime)
+	lapses := apirequest.AccountNow(tx).Add(authorizationTime)
 	c.CaptureBefore = &lapses
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/id"
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
@@ -25,8 +25,8 @@ type ExpireChargeParams struct{ Charge string }
 //	  claim + reserve the charge     void, no tx open     answer
 var ExpireCharge = phase.Define("charge.expire", 1,
 	phase.Atomic(refundRecorded, recordLapse),
-	phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ ExpireChargeParams, s *refundState) error {
-		return askForRefund(ctx, slip, s)
+	phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ExpireChargeParams, s *refundState) error {
+		return askForRefund(ctx, call, s)
 	}),
 	phase.Atomic("charge_expired", func(ctx context.Context, tx *phase.Tx, _ ExpireChargeParams, s *refundState) (phase.Outcome, error) {
 		charge, refund, _, err := settleRefund(ctx, tx, s)
@@ -47,7 +47,7 @@ func recordLapse(ctx context.Context, tx *phase.Tx, in ExpireChargeParams, s *re
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if charge.Captured || charge.AmountRefunded > 0 || charge.CaptureBefore == nil || charge.CaptureBefore.After(tx.AccountNow()) {
+	if charge.Captured || charge.AmountRefunded > 0 || charge.CaptureBefore == nil || charge.CaptureBefore.After(apirequest.AccountNow(tx)) {
 		return phase.Outcome{}, apierror.Invalid("", "Charge %s has not lapsed.", charge.ID)
 	}
 	return recordRefund(ctx, tx, in.Charge, RefundParams{Reason: lapsed()}, s)
@@ -63,8 +63,8 @@ const lapsedCharges = `WITH ` + withClocks + `
 	FROM charges c
 	JOIN accounts a ON a.id = c.account_id
 	LEFT JOIN clocks k ON k.account_id = c.account_id AND NOT c.livemode
-	WHERE c.capture_before < clock_timestamp() + (SELECT coalesce(max(ahead), interval '0') FROM clocks)
-	  AND c.capture_before < clock_timestamp() + coalesce(k.ahead, interval '0') AND NOT c.captured AND c.amount_refunded = 0 AND c.busy_with IS NULL
+	WHERE c.capture_before < statement_timestamp() + (SELECT coalesce(max(ahead), interval '0') FROM clocks)
+	  AND c.capture_before < statement_timestamp() + coalesce(k.ahead, interval '0') AND NOT c.captured AND c.amount_refunded = 0 AND c.busy_with IS NULL
 	  AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = c.account_id AND r.charge_id = c.id)
 	ORDER BY c.capture_before LIMIT @limit`
 
@@ -104,10 +104,10 @@ func (w whose) expire(ctx context.Context, e *phase.Engine) error {
 	return serveJob(ctx, e, CancelPaymentIntent, w.expiry(), CancelPaymentIntentParams{ID: *w.PaymentIntentID, Reason: new(canceledByTime)})
 }
 
-func (w whose) expiry() phase.Call {
-	return phase.Call{
+func (w whose) expiry() phase.Request {
+	return phase.Request{
 		Caller: phase.Caller{AccountID: w.AccountID, Livemode: w.Livemode, RequestID: id.New("req", time.Now()),
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: workerActor, Merchant: w.Merchant}},
+			Caller: apirequest.Context{APIVersion: w.DefaultVersion.OrCurrent(), Merchant: w.Merchant}.By(workerActor, "")},
 		Method: "POST", Path: "/worker/charges/" + w.Charge + "/expire", Fingerprint: []byte(w.Charge),
 	}
 }

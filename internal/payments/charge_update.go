@@ -36,16 +36,16 @@ const updateCharge = `
 // UpdateCharge changes what a merchant may change of a charge: nothing about money.
 var UpdateCharge = phase.Define("charge.update", 1,
 	phase.Atomic(chargeUpdated, changeCharge),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateChargeParams) error {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateChargeParams) error {
 	if err := checkEmail("receipt_email", in.ReceiptEmail); err != nil {
 		return err
 	}
 	if in.Customer != "" {
-		if err := customerExists(ctx, db, viewer(caller), in.Customer); err != nil {
+		if err := customerExists(ctx, db, viewerOf(caller), in.Customer); err != nil {
 			return asParam(err, "customer")
 		}
 	}
-	return chargeExists(ctx, db, viewer(caller), in.ID)
+	return chargeExists(ctx, db, viewerOf(caller), in.ID)
 })
 
 func changeCharge(ctx context.Context, tx *phase.Tx, in UpdateChargeParams, _ *struct{}) (phase.Outcome, error) {

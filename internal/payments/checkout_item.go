@@ -9,6 +9,10 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "item", Fields: map[string][]string{"price": {"price"}, "discounts": nil, "taxes": nil}})
+}
+
 // CheckoutItem is one line of what a session is to pay for, with its price.
 type CheckoutItem struct {
 	AccountID   string
@@ -87,7 +91,8 @@ const (
 	itemsOf            = selectItems + ` AND session_id = @session_id`
 	listItems          = itemsOf + newestFirst
 	listItemsBackwards = itemsOf + oldestFirst
-	firstItemsOf       = itemsOf + ` ORDER BY id DESC LIMIT @limit`
+	firstItemsOf       = `SELECT i.* FROM unnest(@parents::text[]) AS parent (id) CROSS JOIN LATERAL (` +
+		selectItems + ` AND session_id = parent.id ORDER BY id DESC LIMIT @limit) AS i ORDER BY i.id DESC`
 )
 
 // ListCheckoutItemsParams are the parameters of GET /v1/checkout/sessions/{session}/line_items.
@@ -110,11 +115,9 @@ func ListCheckoutItems(ctx context.Context, db phase.Reader, v Viewer, in ListCh
 
 func itemsURL(session string) string { return "/v1/checkout/sessions/" + session + "/line_items" }
 
-// itemsOfSession is the list that a session shows when it is asked for.
-func itemsOfSession(ctx context.Context, db phase.Reader, v Viewer, session string) (ListObject, error) {
-	args := v.args()
-	args["session_id"] = session
-	return listOf[CheckoutItem](ctx, db, firstItemsOf, itemsURL(session), args)
+// itemsOfSessions are the lists that sessions show when they are asked for.
+func itemsOfSessions(ctx context.Context, db phase.Reader, v Viewer, sessions []string) (map[string]ListObject, error) {
+	return listInside(ctx, db, firstItemsOf, v, sessions, func(i *CheckoutItem) string { return i.SessionID }, itemsURL)
 }
 
 // firstItems is the same list of items that were made just now.

@@ -11,6 +11,17 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{
+		Object: "checkout.session", Prefix: "cs", Load: LoadWith[CheckoutSession](sessionsByID),
+		Fields: map[string][]string{
+			"customer": {"customer"}, "line_items": {"item"}, "payment_intent": {"payment_intent"}, "setup_intent": {"setup_intent"},
+			"invoice": nil, "payment_link": nil, "subscription": nil,
+		},
+		Lists: map[string]Lister{"line_items": itemsOfSessions},
+	})
+}
+
 // CheckoutSession is a customer's visit to the checkout page, where he pays for
 // items (mode payment) or leaves a card for payments to come (mode setup). It
 // makes its intent when he first presses Pay, and keeps it however often he tries.
@@ -66,6 +77,7 @@ type CheckoutOptions struct {
 	RequestThreeDSecure      string             `json:"request_three_d_secure"`
 	PaymentIntent            *PaymentIntentData `json:"payment_intent,omitempty"`
 	SetupIntent              *SetupIntentData   `json:"setup_intent,omitempty"`
+	IntentFromStart          bool               `json:"intent_from_start,omitempty"` // as old API versions have it
 }
 
 // CustomerDetails are what the page has learned of the customer.
@@ -139,8 +151,9 @@ const selectSessions = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	sessionByID = selectSessions + ` AND id = @id`
-	lockSession = sessionByID + ` FOR NO KEY UPDATE`
+	sessionByID  = selectSessions + ` AND id = @id`
+	sessionsByID = selectSessions + ` AND id = ANY (@ids::text[])`
+	lockSession  = sessionByID + ` FOR NO KEY UPDATE`
 
 	sessionFilters = ` AND (@customer_id::text IS NULL OR customer_id = @customer_id) AND (@status::text IS NULL OR status = @status)
 	AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -79,7 +80,7 @@ var CreateCheckoutSession = phase.Define("checkout_session.create", 1,
 	phase.Atomic(sessionCreated, createSession),
 ).Check(checkSession)
 
-func checkSession(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreateCheckoutSessionParams) error {
+func checkSession(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateCheckoutSessionParams) error {
 	if in.Mode == "" {
 		in.Mode = modePayment
 	}
@@ -95,7 +96,7 @@ func checkSession(ctx context.Context, db phase.Reader, caller phase.Caller, in 
 	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
-	if err := in.checkCustomer(ctx, db, viewer(caller)); err != nil {
+	if err := in.checkCustomer(ctx, db, viewerOf(caller)); err != nil {
 		return err
 	}
 	if err := in.PaymentIntentData.check(ctx, db, caller); err != nil {
@@ -104,7 +105,7 @@ func checkSession(ctx context.Context, db phase.Reader, caller phase.Caller, in 
 	if in.Mode == modeSetup {
 		return nil
 	}
-	return in.findItems(ctx, db, viewer(caller))
+	return in.findItems(ctx, db, viewerOf(caller))
 }
 
 // refuseUnknownKinds refuses what Stripe has and we do not, and what does not fit the mode.
@@ -175,7 +176,7 @@ func (in *CreateCheckoutSessionParams) checkCustomer(ctx context.Context, db pha
 }
 
 // check refuses what would make the intent's creation fail later.
-func (d *PaymentIntentData) check(ctx context.Context, db phase.Reader, caller phase.Caller) error {
+func (d *PaymentIntentData) check(ctx context.Context, db phase.Reader, caller phase.Check) error {
 	if d == nil {
 		return nil
 	}
@@ -220,6 +221,15 @@ func createSession(ctx context.Context, tx *phase.Tx, in CreateCheckoutSessionPa
 	if err != nil {
 		return phase.Outcome{}, err
 	}
+	if session.Options.IntentFromStart {
+		intent, err := session.intent(ctx, tx)
+		if err != nil {
+			return phase.Outcome{}, err
+		}
+		session.PaymentIntentID = &intent.ID
+		intent.insert(tx)
+		products = append(products, intent.wire())
+	}
 	session.insert(tx)
 	for i := range items {
 		items[i].insert(tx)
@@ -246,9 +256,10 @@ func (in *CreateCheckoutSessionParams) session(tx *phase.Tx) (*CheckoutSession, 
 			AllowPromotionCodes: in.AllowPromotionCodes, BillingAddressCollection: in.BillingAddressCollection,
 			CollectPhoneNumber: in.PhoneNumberCollection != nil && in.PhoneNumberCollection.Enabled, Locale: in.Locale, SubmitType: in.SubmitType,
 			RequestThreeDSecure: "automatic", PaymentIntent: in.PaymentIntentData, SetupIntent: in.SetupIntentData,
+			IntentFromStart: in.Mode == modePayment && apirequest.Of(tx.Caller).APIVersion.SessionsMakeIntents(),
 		},
 	}
-	s.URL = tx.BaseURL + CheckoutPath + s.ID + pageFragment
+	s.URL = apirequest.Of(tx.Caller).BaseURL + CheckoutPath + s.ID + pageFragment
 	if in.ExpiresAt != nil {
 		s.ExpiresAt = time.Unix(*in.ExpiresAt, 0)
 	}

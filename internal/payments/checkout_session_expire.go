@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
@@ -28,8 +28,8 @@ const sessionIsExpired = "checkout_session_expired"
 // canceled with it. While an attempt to pay is under way it is told to wait (429).
 var ExpireCheckoutSession = phase.Define("checkout_session.expire", 1,
 	phase.Atomic(sessionIsExpired, expireSession),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *ExpireCheckoutSessionParams) error {
-	_, err := readSession(ctx, db, viewer(caller), in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *ExpireCheckoutSessionParams) error {
+	_, err := readSession(ctx, db, viewerOf(caller), in.ID)
 	return err
 })
 
@@ -80,7 +80,7 @@ type dueSession struct {
 	AccountID string
 	Livemode  bool
 	ID        string
-	idempotency.Merchant
+	apirequest.Merchant
 }
 
 // A session that is being paid, or its card set up, is not among those that are
@@ -122,11 +122,11 @@ func ExpireDueSessions(ctx context.Context, e *phase.Engine, limit int) (expired
 	return expired, err
 }
 
-func (s dueSession) call() phase.Call {
-	return phase.Call{
+func (s dueSession) call() phase.Request {
+	return phase.Request{
 		Caller: phase.Caller{
 			AccountID: s.AccountID, Livemode: s.Livemode, RequestID: id.New("req", time.Now()),
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: "clock", Merchant: s.Merchant},
+			Caller: apirequest.Context{APIVersion: s.DefaultVersion.OrCurrent(), Merchant: s.Merchant}.By("clock", ""),
 		},
 		Method: http.MethodPost, Path: "/v1/checkout/sessions/" + s.ID + "/expire", Fingerprint: []byte(s.ID),
 	}

@@ -97,10 +97,7 @@ func asOneOf(err error, param string) error {
 	return err
 }
 
-const (
-	pricesByID   = selectPrices + ` AND id = ANY (@ids)`
-	productsByID = selectProducts + ` AND id = ANY (@ids)`
-)
+const ()
 
 // readGoods reads all prices and products the items name.
 func (in *CreateCheckoutSessionParams) readGoods(ctx context.Context, db phase.Reader, v Viewer) (prices map[string]*Price, products map[string]*Product, err error) {

@@ -29,7 +29,7 @@ var UpdateCheckoutSession = phase.Define("checkout_session.update", 1,
 		session.update(tx)
 		return replyWithSession(ctx, tx, in.Expand, session, nil)
 	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateCheckoutSessionParams) error {
-	_, err := readSession(ctx, db, viewer(caller), in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateCheckoutSessionParams) error {
+	_, err := readSession(ctx, db, viewerOf(caller), in.ID)
 	return err
 })

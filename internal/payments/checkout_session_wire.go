@@ -132,6 +132,9 @@ func (s *CheckoutSession) object() CheckoutSessionObject {
 	switch s.Status {
 	case sessionOpen:
 		o.URL = &s.URL
+		if s.Options.IntentFromStart {
+			o.PaymentIntent = s.PaymentIntentID
+		}
 	case sessionComplete:
 		o.CustomerDetails, o.PaymentIntent = s.CustomerDetails, s.PaymentIntentID
 	}

@@ -10,6 +10,20 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{
+		Object: "customer", Prefix: "cus", Load: LoadWith[Customer](customersByID), Search: &searchableCustomers,
+		Fields: map[string][]string{
+			"default_source": {"card"}, "invoice_settings": {"invoice_settings"}, "sources": {"card"},
+			"subscriptions": nil, "tax": nil, "tax_ids": nil, "cash_balance": nil, "test_clock": {"test_helpers.test_clock"}, "invoice_credit_balance": nil,
+		},
+		Lists: map[string]Lister{"sources": cardsOfCustomers},
+	}, Kind{
+		Object: "invoice_settings", // a part of a customer, and no object with an id
+		Fields: map[string][]string{"default_payment_method": {"payment_method"}},
+	})
+}
+
 // Customer is somebody who pays more than once.
 type Customer struct {
 	AccountID           string
@@ -127,11 +141,16 @@ const selectCustomers = `
 	FROM customers
 	WHERE account_id = @account_id AND livemode = @livemode`
 
-const customerByID = selectCustomers + ` AND id = @id`
+const (
+	customerByID  = selectCustomers + ` AND id = @id`
+	customersByID = selectCustomers + ` AND id = ANY (@ids::text[])`
+)
 const lockCustomer = customerByID + ` AND deleted_at IS NULL FOR NO KEY UPDATE`
 
-// A clock's customers are listed with the clock, and not otherwise.
-const customerFilters = ` AND deleted_at IS NULL AND (@email::text IS NULL OR email = @email) AND test_clock IS NOT DISTINCT FROM @test_clock`
+// A clock's customers are listed with the clock, and not otherwise. With IS NOT DISTINCT
+// FROM the planner expects one row, and sorts all there are instead of reading a page.
+const customerFilters = ` AND deleted_at IS NULL AND (@email::text IS NULL OR email = @email)
+	AND (@test_clock::text IS NULL AND test_clock IS NULL OR test_clock = @test_clock)`
 const (
 	listCustomers          = selectCustomers + customerFilters + newestFirst
 	listCustomersBackwards = selectCustomers + customerFilters + oldestFirst

@@ -57,19 +57,19 @@ const (
 //	      without a method
 var CreateCustomer = phase.Define("customer.create", 1,
 	phase.Atomic(customerCreated, createCustomer),
-	phase.Foreign(methodVerified, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CreateCustomerParams, s *attachState) (err error) {
-		s.Answer, err = acquirer.Verify(ctx, slip, s.order())
+	phase.Foreign(methodVerified, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateCustomerParams, s *attachState) (err error) {
+		s.Answer, err = call.To().Verify(ctx, call.Permit, s.order())
 		return err
 	}),
 	phase.Atomic(customerWithMethod, createCustomerWithMethod),
 ).Check(checkCustomer)
 
-func checkCustomer(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreateCustomerParams) error {
+func checkCustomer(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateCustomerParams) error {
 	if in.TestClock != nil {
 		if err := onlyInTestMode(caller); err != nil {
 			return err
 		}
-		if _, err := findTestClock(ctx, db, testClockByID, viewer(caller), *in.TestClock); err != nil {
+		if _, err := findTestClock(ctx, db, testClockByID, viewerOf(caller), *in.TestClock); err != nil {
 			return asParam(err, "test_clock")
 		}
 	}
@@ -87,18 +87,18 @@ func checkCustomer(ctx context.Context, db phase.Reader, caller phase.Caller, in
 
 // check verifies what a customer is given, and finds the card it names. customer
 // is "" for one that does not exist yet, brings the method it will have.
-func (in *CustomerParams) check(ctx context.Context, db phase.Reader, caller phase.Caller, customer string, brings *AttachPaymentMethodParams) (err error) {
+func (in *CustomerParams) check(ctx context.Context, db phase.Reader, caller phase.Check, customer string, brings *AttachPaymentMethodParams) (err error) {
 	if err := checkEmail("email", in.Email); err != nil {
 		return err
 	}
 	if _, err := in.Metadata.Apply(nil); err != nil {
 		return err
 	}
-	if err := in.checkDefaultMethod(ctx, db, viewer(caller), customer, brings); err != nil {
+	if err := in.checkDefaultMethod(ctx, db, viewerOf(caller), customer, brings); err != nil {
 		return err
 	}
 	if in.Source != "" {
-		in.Found, err = sourceFromToken(ctx, db, viewer(caller), "source", in.Source)
+		in.Found, err = sourceFromToken(ctx, db, viewerOf(caller), "source", in.Source)
 	}
 	return err
 }

@@ -20,8 +20,8 @@ const customerDeleted = "customer_deleted"
 // detached.
 var DeleteCustomer = phase.Define("customer.delete", 1,
 	phase.Atomic(customerDeleted, removeCustomer),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *DeleteCustomerParams) error {
-	return customerExists(ctx, db, viewer(caller), in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DeleteCustomerParams) error {
+	return customerExists(ctx, db, viewerOf(caller), in.ID)
 })
 
 func removeCustomer(ctx context.Context, tx *phase.Tx, in DeleteCustomerParams, _ *struct{}) (phase.Outcome, error) {

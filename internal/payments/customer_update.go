@@ -19,8 +19,8 @@ const customerUpdated = "customer_updated"
 // UpdateCustomer changes what was sent and leaves the rest.
 var UpdateCustomer = phase.Define("customer.update", 1,
 	phase.Atomic(customerUpdated, changeCustomer),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateCustomerParams) error {
-	if err := customerExists(ctx, db, viewer(caller), in.ID); err != nil {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateCustomerParams) error {
+	if err := customerExists(ctx, db, viewerOf(caller), in.ID); err != nil {
 		return err
 	}
 	return in.check(ctx, db, caller, in.ID, nil)

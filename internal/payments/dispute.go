@@ -13,6 +13,12 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "dispute", Prefix: "du", Load: LoadWith[Dispute](disputesByID), Fields: map[string][]string{
+		"charge": {"charge"}, "payment_intent": {"payment_intent"},
+	}})
+}
+
 // Dispute is a cardholder's complaint about a charge.
 type Dispute struct {
 	AccountID         string
@@ -129,6 +135,7 @@ const selectDisputes = `
 
 const (
 	disputeByID        = selectDisputes + ` AND id = @id`
+	disputesByID       = selectDisputes + ` AND id = ANY (@ids::text[])`
 	lockDispute        = disputeByID + ` FOR NO KEY UPDATE OF d`
 	lockDisputeByName  = selectDisputes + ` AND acquirer_reference = @reference FOR NO KEY UPDATE OF d`
 	newestOfCharge     = selectDisputes + ` AND charge_id = @id ORDER BY id DESC LIMIT 1`

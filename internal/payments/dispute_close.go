@@ -40,14 +40,14 @@ var CloseDispute = phase.Define("dispute.close", 1,
 	phase.Atomic(closeRecorded, func(ctx context.Context, tx *phase.Tx, in CloseDisputeParams, s *disputeState) (phase.Outcome, error) {
 		return recordClose(ctx, tx, in.ID, s)
 	}),
-	phase.Foreign(closeAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CloseDisputeParams, s *disputeState) error {
-		return acceptDispute(ctx, slip, s)
+	phase.Foreign(closeAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CloseDisputeParams, s *disputeState) error {
+		return acceptDispute(ctx, call, s)
 	}),
 	phase.Atomic(disputeIsClosed, func(ctx context.Context, tx *phase.Tx, in CloseDisputeParams, s *disputeState) (phase.Outcome, error) {
 		return closeDispute(ctx, tx, in.Expand, s)
 	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CloseDisputeParams) error {
-	_, err := disputeOr404(byID[Dispute](ctx, db, disputeByID, viewer(caller), in.ID))(in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CloseDisputeParams) error {
+	_, err := disputeOr404(byID[Dispute](ctx, db, disputeByID, viewerOf(caller), in.ID))(in.ID)
 	return err
 })
 
@@ -56,14 +56,14 @@ var CloseChargeDispute = phase.Define("charge.dispute.close", 1,
 	phase.Atomic(closeRecorded, func(ctx context.Context, tx *phase.Tx, in CloseChargeDisputeParams, s *disputeState) (phase.Outcome, error) {
 		return recordClose(ctx, tx, in.Found, s)
 	}),
-	phase.Foreign(closeAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CloseChargeDisputeParams, s *disputeState) error {
-		return acceptDispute(ctx, slip, s)
+	phase.Foreign(closeAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CloseChargeDisputeParams, s *disputeState) error {
+		return acceptDispute(ctx, call, s)
 	}),
 	phase.Atomic(disputeIsClosed, func(ctx context.Context, tx *phase.Tx, in CloseChargeDisputeParams, s *disputeState) (phase.Outcome, error) {
 		return closeDispute(ctx, tx, in.Expand, s)
 	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CloseChargeDisputeParams) error {
-	dispute, err := disputeOfCharge(ctx, db, viewer(caller), in.Charge)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CloseChargeDisputeParams) error {
+	dispute, err := disputeOfCharge(ctx, db, viewerOf(caller), in.Charge)
 	if err == nil {
 		in.Found = dispute.ID
 	}
@@ -88,8 +88,8 @@ func recordClose(ctx context.Context, tx *phase.Tx, id string, s *disputeState) 
 	return phase.Next, nil
 }
 
-func acceptDispute(ctx context.Context, slip phase.Slip, s *disputeState) (err error) {
-	s.Answer, err = acquirer.AcceptDispute(ctx, slip, s.Order)
+func acceptDispute(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *disputeState) (err error) {
+	s.Answer, err = call.To().AcceptDispute(ctx, call.Permit, s.Order)
 	return err
 }
 

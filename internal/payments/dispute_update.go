@@ -66,17 +66,17 @@ var UpdateDispute = phase.Define("dispute.update", 1,
 	phase.Atomic(evidenceRecorded, func(ctx context.Context, tx *phase.Tx, in UpdateDisputeParams, s *disputeState) (phase.Outcome, error) {
 		return recordEvidence(ctx, tx, in.ID, in.DisputeParams, s)
 	}),
-	phase.Foreign(evidenceAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ UpdateDisputeParams, s *disputeState) error {
-		return sendEvidence(ctx, slip, s)
+	phase.Foreign(evidenceAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ UpdateDisputeParams, s *disputeState) error {
+		return sendEvidence(ctx, call, s)
 	}),
 	phase.Atomic(evidenceSubmitted, func(ctx context.Context, tx *phase.Tx, in UpdateDisputeParams, s *disputeState) (phase.Outcome, error) {
 		return submitEvidence(ctx, tx, in.DisputeParams, s)
 	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateDisputeParams) error {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateDisputeParams) error {
 	if err := in.check(); err != nil {
 		return err
 	}
-	_, err := disputeOr404(byID[Dispute](ctx, db, disputeByID, viewer(caller), in.ID))(in.ID)
+	_, err := disputeOr404(byID[Dispute](ctx, db, disputeByID, viewerOf(caller), in.ID))(in.ID)
 	return err
 })
 
@@ -85,17 +85,17 @@ var UpdateChargeDispute = phase.Define("charge.dispute.update", 1,
 	phase.Atomic(evidenceRecorded, func(ctx context.Context, tx *phase.Tx, in UpdateChargeDisputeParams, s *disputeState) (phase.Outcome, error) {
 		return recordEvidence(ctx, tx, in.Found, in.DisputeParams, s)
 	}),
-	phase.Foreign(evidenceAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ UpdateChargeDisputeParams, s *disputeState) error {
-		return sendEvidence(ctx, slip, s)
+	phase.Foreign(evidenceAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ UpdateChargeDisputeParams, s *disputeState) error {
+		return sendEvidence(ctx, call, s)
 	}),
 	phase.Atomic(evidenceSubmitted, func(ctx context.Context, tx *phase.Tx, in UpdateChargeDisputeParams, s *disputeState) (phase.Outcome, error) {
 		return submitEvidence(ctx, tx, in.DisputeParams, s)
 	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateChargeDisputeParams) error {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateChargeDisputeParams) error {
 	if err := in.check(); err != nil {
 		return err
 	}
-	dispute, err := disputeOfCharge(ctx, db, viewer(caller), in.Charge)
+	dispute, err := disputeOfCharge(ctx, db, viewerOf(caller), in.Charge)
 	if err == nil {
 		in.Found = dispute.ID
 	}
@@ -149,8 +149,8 @@ func recordEvidence(ctx context.Context, tx *phase.Tx, id string, in DisputePara
 	return phase.Next, nil
 }
 
-func sendEvidence(ctx context.Context, slip phase.Slip, s *disputeState) (err error) {
-	s.Answer, err = acquirer.SubmitEvidence(ctx, slip, s.Order)
+func sendEvidence(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *disputeState) (err error) {
+	s.Answer, err = call.To().SubmitEvidence(ctx, call.Permit, s.Order)
 	return err
 }
 

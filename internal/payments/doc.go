@@ -18,29 +18,39 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
-
-// APIVersion is the version of Stripe's API whose shapes we serve.
-const APIVersion = "2026-08-26.dahlia"
 
 // Viewer is who reads: everything it sees belongs to the account and the mode.
 type Viewer struct {
 	AccountID string
 	Livemode  bool
-	CardKey   []byte // keys the fingerprints of magic tokens' cards
-	Key       string // the API key, as it may be shown
+	CardKey   []byte             // keys the fingerprints of magic tokens' cards
+	Key       string             // the API key, as it may be shown
+	Version   apiversion.Version // whose shapes it is shown
 
 	Publishable bool // a browser, which sees and does what an intent's client secret opens
 }
 
 func viewer(c phase.Caller) Viewer {
-	return Viewer{AccountID: c.AccountID, Livemode: c.Livemode, CardKey: c.CardKey, Publishable: c.Publishable}
+	known := apirequest.Of(c)
+	return Viewer{AccountID: c.AccountID, Livemode: c.Livemode, Publishable: known.Publishable, Version: known.APIVersion}
+}
+
+// viewerOf is the viewer of a check, which knows the test cards.
+func viewerOf(c phase.Check) Viewer {
+	v := viewer(c.Caller)
+	v.CardKey = c.KeyFor(secret.Cards)
+	return v
 }
 
 func (v Viewer) args() pgx.StrictNamedArgs {
@@ -61,6 +71,15 @@ func one[T any](ctx context.Context, db phase.Reader, sql string, args any) (*T,
 		return nil, fmt.Errorf("read %T: %w", found, err)
 	}
 	return found, nil
+}
+
+// queryAll reads rows into Ts.
+func queryAll[T any](ctx context.Context, db phase.Reader, sql string, args any) ([]*T, error) {
+	rows, err := db.Query(ctx, sql, args)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[T])
 }
 
 // byID reads one object of the viewer's. Another account's object is not there.
@@ -162,8 +181,13 @@ func leadsBack(address string) bool {
 	case "http", "https":
 		return parsed.Host != ""
 	}
-	return parsed.Scheme != "" && parsed.Opaque == "" && strings.Contains(address, "://")
+	rest, follows := strings.CutPrefix(address[len(parsed.Scheme):], "://")
+	return parsed.Scheme != "" && follows && !strings.ContainsFunc(rest, unfitForApps)
 }
+
+// unfitForApps are the characters that no address of an application contains unescaped.
+// Browsers and operating systems parse such an address by rules of their own.
+func unfitForApps(r rune) bool { return r == ';' || unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // orNull makes an empty text null.
 func orNull(text string) *string {

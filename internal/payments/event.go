@@ -13,10 +13,17 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
+
+func init() {
+	RegisterKinds(Kind{Object: "event"})
+}
 
 // Event tells of one change, in the words of Stripe's event types.
 type Event struct {
@@ -24,7 +31,7 @@ type Event struct {
 	Type           string
 	Livemode       bool
 	Data           json.RawMessage
-	APIVersion     string
+	APIVersion     apiversion.Version
 	RequestID      string
 	IdempotencyKey *string
 	Unacknowledged int
@@ -61,14 +68,15 @@ const insertEvent = `
 // never the one without the other. previous is nil except for updates.
 func emit(tx *phase.Tx, kind, objectID string, object any, previous map[string]any) {
 	tx.Write(insertEvent, eventArgs(Event{
-		ID: tx.NewID("evt"), Livemode: tx.Livemode, Type: kind, RequestID: tx.RequestID, IdempotencyKey: orNull(tx.Key), CreatedAt: tx.Now(),
+		ID: tx.NewID("evt"), Livemode: tx.Livemode, Type: kind, APIVersion: apirequest.Of(tx.Caller).DefaultVersion, RequestID: tx.RequestID,
+		IdempotencyKey: orNull(tx.Key), CreatedAt: tx.Now(),
 	}, tx.AccountID, objectID, eventData{object, previous}))
 }
 
 func eventArgs(e Event, accountID, objectID string, data eventData) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{
 		"account_id": accountID, "id": e.ID, "livemode": e.Livemode, "type": e.Type, "object_id": objectID,
-		"data": data, "api_version": APIVersion, "request_id": e.RequestID, "idempotency_key": e.IdempotencyKey, "created_at": e.CreatedAt,
+		"data": data, "api_version": e.APIVersion.OrCurrent(), "request_id": e.RequestID, "idempotency_key": e.IdempotencyKey, "created_at": e.CreatedAt,
 		"job_kind": webhook.Wake{}.Kind(), "job_queue": webhook.Queue,
 	}
 }
@@ -117,15 +125,15 @@ type eventRequest struct {
 
 // EventObject is an event on the wire.
 type EventObject struct {
-	ID              string          `json:"id"`
-	Object          string          `json:"object"`
-	APIVersion      string          `json:"api_version"`
-	Created         int64           `json:"created"`
-	Data            json.RawMessage `json:"data"`
-	Livemode        bool            `json:"livemode"`
-	PendingWebhooks int             `json:"pending_webhooks"`
-	Request         eventRequest    `json:"request"`
-	Type            string          `json:"type"`
+	ID              string             `json:"id"`
+	Object          string             `json:"object"`
+	APIVersion      apiversion.Version `json:"api_version"`
+	Created         int64              `json:"created"`
+	Data            json.RawMessage    `json:"data"`
+	Livemode        bool               `json:"livemode"`
+	PendingWebhooks int                `json:"pending_webhooks"`
+	Request         eventRequest       `json:"request"`
+	Type            string             `json:"type"`
 }
 
 func (e *Event) wire() any {
@@ -164,27 +172,68 @@ const (
 
 // RetrieveEvent answers GET /v1/events/{id}.
 func RetrieveEvent(ctx context.Context, db phase.Reader, v Viewer, in Retrieve) (any, error) {
-	event, err := byID[Event](ctx, db, eventByID, v, in.ID)
+	event, err := existingEvent(ctx, db, v, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if event == nil {
-		return nil, apierror.NotFound("event", "id", in.ID)
+	if err := event.age(ctx, db, v); err != nil {
+		return nil, err
 	}
 	return expand(ctx, db, v, in.Expand, event.wire())
 }
 
-// RenderEvent is the body of a webhook: the bytes GET /v1/events/{id} answers.
-func RenderEvent(ctx context.Context, pool *pgxpool.Pool, accountID string, livemode bool, eventID string) ([]byte, error) {
-	event, err := RetrieveEvent(ctx, pool, Viewer{AccountID: accountID, Livemode: livemode}, Retrieve{ID: eventID})
+// age shows what the event tells in the event's own version. Its row has the shapes
+// of the current one.
+func (e *Event) age(ctx context.Context, db phase.Reader, v Viewer) error {
+	if !e.APIVersion.ChangesAnswers() {
+		return nil
+	}
+	data, err := tree(e.Data)
+	if err != nil {
+		return err
+	}
+	object, is := data["object"].(map[string]any)
+	if !is {
+		return fmt.Errorf("event %s has no object", e.ID)
+	}
+	if err := inVersion(ctx, db, v, e.APIVersion, object); err != nil {
+		return err
+	}
+	e.Data, err = json.Marshal(inOrder(data))
+	return err
+}
+
+// existingEvent reads an event, or says that there is none.
+func existingEvent(ctx context.Context, db phase.Reader, v Viewer, eventID string) (*Event, error) {
+	event, err := byID[Event](ctx, db, eventByID, v, eventID)
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(event)
+	if event == nil {
+		return nil, apierror.NotFound("event", "id", eventID)
+	}
+	return event, nil
+}
+
+// RenderEvent is the body of a webhook: the event as GET /v1/events/{id} answers
+// it, but in the version that the endpoint was made with, if it was made with one.
+func RenderEvent(ctx context.Context, pool *pgxpool.Pool, to webhook.EndpointKey, livemode bool, version *string, eventID string) ([]byte, error) {
+	viewer := Viewer{AccountID: to.AccountID, Livemode: livemode}
+	event, err := existingEvent(ctx, pool, viewer, eventID)
+	if err != nil {
+		return nil, err
+	}
+	if version != nil {
+		event.APIVersion = apiversion.Version(*version)
+	}
+	if err := event.age(ctx, pool, viewer); err != nil {
+		return nil, err
+	}
+	body, err := wire.Encode(event.wire())
 	if err != nil {
 		return nil, fmt.Errorf("encode event: %w", err)
 	}
-	return append(body, '\n'), nil
+	return body, nil
 }
 
 // ListEventsParams are the parameters of GET /v1/events.
@@ -207,6 +256,7 @@ func ListEvents(ctx context.Context, db phase.Reader, v Viewer, in ListEventsPar
 	return page[Event](ctx, db, v, in.List, listing{
 		url: "/v1/events", object: "event", newest: listEvents, oldest: listEventsBackwards, byID: eventByID,
 		filters: pgx.StrictNamedArgs{"types": patterns(types), "delivery_success": in.DeliverySuccess},
+		prepare: func(row any) error { return row.(*Event).age(ctx, db, v) },
 	})
 }
 

@@ -25,14 +25,14 @@ const eventSentAgain = "event_sent_again"
 //	    claim + deliveries made due + jobs that wake a worker + answer
 var RetryEvent = phase.Define("event.retry", 1,
 	phase.Atomic(eventSentAgain, sendAgain),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *RetryEventParams) error {
-	if _, err := RetrieveEvent(ctx, db, viewer(caller), Retrieve{ID: in.ID}); err != nil {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *RetryEventParams) error {
+	if _, err := RetrieveEvent(ctx, db, viewerOf(caller), Retrieve{ID: in.ID}); err != nil {
 		return err
 	}
 	if in.WebhookEndpoint == "" {
 		return nil
 	}
-	endpoint, err := existingEndpoint(ctx, db, endpointByID, viewer(caller), in.WebhookEndpoint)
+	endpoint, err := existingEndpoint(ctx, db, endpointByID, viewerOf(caller), in.WebhookEndpoint)
 	if err != nil {
 		return asParam(err, "webhook_endpoint")
 	}

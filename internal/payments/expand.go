@@ -10,105 +10,77 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
-// expandable says which fields of which object can be asked for whole, and what
-// they then are. A field of nothing is always null here (Connect, for one) and
-// stays null, as at Stripe.
-var expandable = map[string]map[string][]string{
-	"charge": {
-		"balance_transaction": {"balance_transaction"}, "customer": {"customer"}, "payment_intent": {"payment_intent"}, "refunds": {"refund"},
-		"application": nil, "application_fee": nil, "failure_balance_transaction": nil, "on_behalf_of": nil,
-		"review": nil, "source_transfer": nil, "transfer": nil, "transfer_data": nil,
-	},
-	"refund": {
-		"balance_transaction": {"balance_transaction"}, "charge": {"charge"}, "payment_intent": {"payment_intent"},
-		"failure_balance_transaction": {"balance_transaction"}, "customer": nil, "payment_method": nil,
-		"source_transfer_reversal": nil, "transfer_reversal": nil,
-	},
-	"customer": {
-		"default_source": {"card"}, "invoice_settings": {"invoice_settings"}, "sources": {"card"},
-		"subscriptions": nil, "tax": nil, "tax_ids": nil, "cash_balance": nil, "test_clock": {"test_helpers.test_clock"}, "invoice_credit_balance": nil,
-	},
-	"card":                {"customer": {"customer"}, "account": nil},
-	"balance_transaction": {"source": {"charge", "dispute", "payout", "refund"}},
-	"payout": {
-		"balance_transaction": {"balance_transaction"}, "failure_balance_transaction": {"balance_transaction"}, "original_payout": {"payout"},
-		"reversed_by": {"payout"}, "application_fee": nil, "destination": {},
-	},
-	"test_helpers.test_clock": {},
-	"dispute":                 {"charge": {"charge"}, "payment_intent": {"payment_intent"}},
-	"payment_intent": {
-		"customer": {"customer"}, "latest_charge": {"charge"}, "payment_method": {"payment_method"},
-		"application": nil, "on_behalf_of": nil, "review": nil, "transfer_data": nil,
-	},
-	"payment_method": {"customer": {"customer"}},
-	"checkout.session": {
-		"customer": {"customer"}, "line_items": {"item"}, "payment_intent": {"payment_intent"}, "setup_intent": {"setup_intent"},
-		"invoice": nil, "payment_link": nil, "subscription": nil,
-	},
-	"item":         {"price": {"price"}, "discounts": nil, "taxes": nil},
-	"price":        {"product": {"product"}, "currency_options": nil, "tiers": nil},
-	"product":      {"default_price": {"price"}, "tax_code": nil},
-	"payment_page": {},
-	"setup_intent": {
-		"customer": {"customer"}, "latest_attempt": {"setup_attempt"}, "payment_method": {"payment_method"},
-		"application": nil, "mandate": nil, "on_behalf_of": nil, "single_use_mandate": nil,
-	},
-	"setup_attempt": {
-		"customer": {"customer"}, "payment_method": {"payment_method"}, "setup_intent": {"setup_intent"},
-		"application": nil, "on_behalf_of": nil,
-	},
-	"invoice_settings": {"default_payment_method": {"payment_method"}}, // not an object of its own
-	"token":            {},
-	"event":            {},
-	"balance":          {},
-	"account":          {},
-	"webhook_endpoint": {},
+// Kind describes one kind of API object to the others that show it.
+type Kind struct {
+	Object string // as the object names itself: "charge"
+	Prefix string // of its ids: "ch"; "" for an object that has no id of its own
+	Load   Loader // nil for an object that no field of another one names
+
+	// Fields are the fields that can be expanded, and the kinds of object that they
+	// then hold. A field of no kind is always null here (Connect, for one) and stays
+	// null, as at Stripe.
+	Fields map[string][]string
+	// Former are the fields of that sort that only older API versions have.
+	Former map[string][]string
+	// Lists are the fields that are absent unless they are expanded.
+	Lists map[string]Lister
+	// Search says how the object can be searched; nil if it can't be.
+	Search *searchable
 }
 
-// collections are the expandable fields that are absent unless asked for, and
-// how each is listed.
-var collections = map[string]func(ctx context.Context, db phase.Reader, v Viewer, parent string) (ListObject, error){
-	"charge.refunds":              refundsOfCharge,
-	"customer.sources":            cardsOfCustomer,
-	"checkout.session.line_items": itemsOfSession,
+// holds are the kinds of object that a field holds, in any version.
+func (k Kind) holds(field string) []string {
+	if of, has := k.Fields[field]; has {
+		return of
+	}
+	return k.Former[field]
 }
 
-// loaders find an object by the prefix of its id.
-var loaders = map[string]func(ctx context.Context, db phase.Reader, v Viewer, id string) (any, error){
-	"ch":   loadWire[Charge](chargeByID),
-	"re":   loadWire[Refund](refundByID),
-	"cus":  loadWire[Customer](customerByID),
-	"card": loadWire[CustomerCard](cardByID),
-	"pi":   loadWire[PaymentIntent](intentByID),
-	"pm":   loadWire[PaymentMethod](methodByID),
-	"cs":   loadWire[CheckoutSession](sessionByID),
+// Loader reads the objects with some ids, in any order. An id that is not found is left out.
+type Loader func(ctx context.Context, db phase.Reader, v Viewer, ids []string) ([]any, error)
 
-	"price": loadWire[Price](priceByID),
-	"prod":  loadWire[Product](productByID),
+// Lister reads the first page of what belongs to each of some parents, by the parent's id.
+type Lister func(ctx context.Context, db phase.Reader, v Viewer, parents []string) (map[string]ListObject, error)
 
-	"seti":   loadWire[SetupIntent](setupByID),
-	"setatt": loadWire[SetupAttempt](setupAttemptByID),
-	"po":     loadWire[Payout](payoutByID),
-	"txn":    loadWire[BalanceTransaction](balanceTransactionByID),
-	"du":     loadWire[Dispute](disputeByID),
+// kinds are the registered kinds by the name of their object.
+var kinds = map[string]Kind{}
 
-	"clock": loadWire[TestClock](testClockByID),
+// RegisterKinds makes kinds of object known. The package of an object calls it while it
+// is initialized, so that importing the package is all it takes.
+func RegisterKinds(k ...Kind) {
+	for _, kind := range k {
+		if _, taken := kinds[kind.Object]; taken {
+			panic("resource: two kinds are called " + kind.Object)
+		}
+		kinds[kind.Object] = kind
+	}
 }
 
-func loadWire[Row any, R wired[Row]](sql string) func(context.Context, phase.Reader, Viewer, string) (any, error) {
-	return func(ctx context.Context, db phase.Reader, v Viewer, id string) (any, error) {
-		row, err := byID[Row](ctx, db, sql, v, id)
-		if err != nil || row == nil {
+// Kinds are all registered kinds, sorted by the name of their object.
+func Kinds() []Kind {
+	return slices.SortedFunc(maps.Values(kinds), func(a, b Kind) int { return cmp.Compare(a.Object, b.Object) })
+}
+
+// LoadWith is the Loader of a row's type: sql reads the rows whose id is one of @ids.
+func LoadWith[Row any, R wired[Row]](sql string) Loader {
+	return func(ctx context.Context, db phase.Reader, v Viewer, ids []string) ([]any, error) {
+		args := v.args()
+		args["ids"] = ids
+		rows, err := queryAll[Row](ctx, db, sql, args)
+		if err != nil {
 			return nil, err
 		}
-		return R(row).wire(), nil
+		objects := make([]any, len(rows))
+		for i, row := range rows {
+			objects[i] = R(row).wire()
+		}
+		return objects, nil
 	}
 }
 
@@ -116,10 +88,10 @@ func loadWire[Row any, R wired[Row]](sql string) func(context.Context, phase.Rea
 // is done. object is "charge", or "list" with the kind of its items behind a
 // colon: "list:charge". A "search:charge" can be asked for its total_count too.
 // shown are the kinds of object that the answer will show besides.
-func CheckExpand(object string, paths form.Expand) (shown []string, err error) {
+func CheckExpand(version apiversion.Version, object string, paths form.Expand) (shown []string, err error) {
 	for _, path := range paths {
 		names := strings.Split(path, ".")
-		kinds := []string{object}
+		at := []string{object}
 		items, isList := strings.CutPrefix(object, "list:")
 		if hits, isSearch := strings.CutPrefix(object, "search:"); isSearch {
 			if path == "total_count" {
@@ -131,19 +103,19 @@ func CheckExpand(object string, paths form.Expand) (shown []string, err error) {
 			if names[0] != "data" {
 				return nil, apierror.Invalid("", "This property cannot be expanded (%s). You may want to try expanding 'data.%s' instead.", form.Quote(path), form.Quote(path))
 			}
-			kinds, names = []string{items}, names[1:]
+			at, names = []string{items}, names[1:]
 		}
 		for _, name := range names {
 			if name == "data" {
 				continue // of a list in between: line_items.data.price
 			}
-			if kinds = targets(kinds, name); kinds == nil {
+			if at = targets(version, at, name); at == nil {
 				return nil, apierror.Invalid("", "This property cannot be expanded (%s).", form.Quote(path))
 			}
-			if len(kinds) == 0 {
+			if len(at) == 0 {
 				break // always null here, and so is all below it
 			}
-			shown = append(shown, kinds...)
+			shown = append(shown, at...)
 		}
 	}
 	return shown, nil
@@ -151,10 +123,14 @@ func CheckExpand(object string, paths form.Expand) (shown []string, err error) {
 
 // targets is what a field of any of these kinds expands to: nil if it does not,
 // empty if it is always null.
-func targets(kinds []string, name string) []string {
+func targets(version apiversion.Version, of []string, name string) []string {
 	var found []string
-	for _, kind := range kinds {
-		if to, can := expandable[kind][name]; can {
+	for _, kind := range of {
+		to, can := kinds[kind].Fields[name]
+		if slices.Contains(version.Lists(kind), name) {
+			to, can = kinds[kind].holds(name), true
+		}
+		if can {
 			found = append(slices.Concat([]string{}, found), to...)
 			if found == nil {
 				found = []string{}
@@ -164,31 +140,39 @@ func targets(kinds []string, name string) []string {
 	return found
 }
 
-// expand replaces ids by objects where the caller asked for it. known are the
-// objects that the transaction under way has just made or changed besides this
-// one: the database does not show them yet.
-func expand(ctx context.Context, db phase.Reader, v Viewer, paths form.Expand, object any, known ...any) (any, error) {
-	if len(paths) == 0 {
+// expand replaces ids by objects where the caller asked for it. It goes down the
+// paths level by level, and reads all that a level needs of one kind with one query.
+// fresh are the objects that the transaction under way has made or changed besides
+// this one: the database does not show them yet.
+func expand(ctx context.Context, db phase.Reader, v Viewer, paths form.Expand, object any, fresh ...any) (any, error) {
+	if len(paths) == 0 && !v.Version.ChangesAnswers() {
 		return object, nil
 	}
 	root, err := tree(object)
 	if err != nil {
 		return nil, err
 	}
-	x := expander{ctx: ctx, db: db, viewer: v, known: map[string]any{}}
-	for _, k := range append([]any{object}, known...) {
-		t, err := tree(k)
+	x := expander{db: db, viewer: v, fresh: map[string]any{}}
+	for _, f := range append([]any{object}, fresh...) {
+		t, err := tree(f)
 		if err != nil {
 			return nil, err
 		}
 		if id, has := t["id"].(string); has { // a list has none
-			x.known[id] = k
+			x.fresh[id] = f
 		}
 	}
-	for _, path := range paths {
-		if err := x.follow(root, strings.Split(path, ".")); err != nil {
+	level := make([]place, len(paths))
+	for i, path := range paths {
+		level[i] = placeIn(root, nil, strings.Split(path, "."))
+	}
+	for len(level) > 0 {
+		if level, err = x.descend(ctx, level); err != nil {
 			return nil, err
 		}
+	}
+	if err := x.asOf(ctx, v.Version, root); err != nil {
+		return nil, err
 	}
 	return ordered(root), nil
 }
@@ -243,100 +227,176 @@ func inOrder(value any) any {
 	return value
 }
 
+// place is an object of which a field is to be expanded, and the path below it.
+type place struct {
+	object map[string]any
+	kind   Kind
+	names  []string // the field, and what to expand in what it holds
+}
+
+// placeIn is a place in an object, which names its kind itself. One that is only a part
+// of another object doesn't, and is of the kind that the field can hold.
+func placeIn(object map[string]any, of []string, names []string) place {
+	kind, is := kinds[fmt.Sprint(object["object"])]
+	if !is && len(of) == 1 {
+		kind = kinds[of[0]]
+	}
+	return place{object, kind, names}
+}
+
+// field is the field of the object that the path names next.
+func (p place) field() any { return p.object[p.names[0]] }
+
 type expander struct {
-	ctx    context.Context
 	db     phase.Reader
 	viewer Viewer
-	known  map[string]any
+	fresh  map[string]any
 }
 
-// follow walks one path down from an object, expanding on its way.
-func (x *expander) follow(object map[string]any, names []string) error {
-	if len(names) == 0 {
+// inVersion turns an object of the current version into one of another version.
+func inVersion(ctx context.Context, db phase.Reader, v Viewer, version apiversion.Version, object map[string]any) error {
+	x := expander{db: db, viewer: v}
+	return x.asOf(ctx, version, object)
+}
+
+// asOf makes an object, and every object in it, what it is in an older version.
+func (x *expander) asOf(ctx context.Context, version apiversion.Version, root map[string]any) error {
+	if !version.ChangesAnswers() {
 		return nil
 	}
-	if items, isList := object["data"].([]any); isList && names[0] == "data" {
-		return x.followAll(items, names[1:])
-	}
-	name := names[0]
-	if collect, is := collections[fmt.Sprint(object["object"], ".", name)]; is && object[name] == nil {
-		list, err := x.collection(object, name, collect)
-		if err != nil {
+	// The objects in a list may have lists of their own: charges have refunds.
+	for missing := missingLists(version, root); len(missing) > 0; missing = missingLists(version, root) {
+		if err := x.list(ctx, missing); err != nil {
 			return err
 		}
-		object[name] = list
 	}
-	if id, isID := object[name].(string); isID {
-		found, err := x.load(name, id)
-		if err != nil {
-			return err
-		}
-		if found != nil {
-			object[name] = found
-		}
-	}
-	inner, isObject := object[name].(map[string]any)
-	if !isObject {
-		return nil // null stays null
-	}
-	if items, isList := inner["data"].([]any); isList && len(names) > 1 && names[1] != "data" {
-		return x.followAll(items, names[1:])
-	}
-	return x.follow(inner, names[1:])
+	eachObject(root, version.Answer)
+	return nil
 }
 
-func (x *expander) followAll(items []any, names []string) error {
-	for _, item := range items {
-		object, isObject := item.(map[string]any)
-		if !isObject {
+// missingLists are the lists that objects show in an older version without being asked.
+func missingLists(version apiversion.Version, root map[string]any) (missing []place) {
+	eachObject(root, func(object map[string]any) {
+		p := placeIn(object, nil, nil)
+		if _, has := object["id"].(string); !has || object["deleted"] == true {
+			return
+		}
+		for _, name := range version.Lists(p.kind.Object) {
+			if object[name] == nil && p.kind.Lists[name] != nil {
+				missing = append(missing, place{object, p.kind, []string{name}})
+			}
+		}
+	})
+	return missing
+}
+
+// eachObject calls do for a value and all in it, outer objects first. It leaves events
+// alone, which have a version of their own, and metadata, whose keys are the merchant's.
+func eachObject(value any, do func(map[string]any)) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			eachObject(item, do)
+		}
+	case map[string]any:
+		if v["object"] == "event" {
+			return
+		}
+		do(v)
+		for name, inner := range v {
+			if name != "metadata" {
+				eachObject(inner, do)
+			}
+		}
+	}
+}
+
+// descend expands one field of each place, and returns the places below.
+func (x *expander) descend(ctx context.Context, level []place) (below []place, err error) {
+	level = intoLists(level)
+	if err := x.list(ctx, level); err != nil {
+		return nil, err
+	}
+	if err := x.load(ctx, level); err != nil {
+		return nil, err
+	}
+	for _, p := range level {
+		inner, isObject := p.field().(map[string]any)
+		if isObject && len(p.names) > 1 { // null stays null
+			below = append(below, placeIn(inner, p.kind.holds(p.names[0]), p.names[1:]))
+		}
+	}
+	return below, nil
+}
+
+// intoLists replaces lists by their items. A path may leave "data" out below a list
+// inside an object: line_items.price.
+func intoLists(level []place) (items []place) {
+	for _, p := range level {
+		data, isList := p.object["data"].([]any)
+		if !isList {
+			items = append(items, p)
 			continue
 		}
-		if err := x.follow(object, names); err != nil {
+		names := p.names
+		if names[0] == "data" {
+			names = names[1:]
+		}
+		if len(names) == 0 {
+			continue
+		}
+		for _, item := range data {
+			if object, isObject := item.(map[string]any); isObject {
+				items = append(items, placeIn(object, nil, names))
+			}
+		}
+	}
+	return items
+}
+
+// list fills the fields that are absent unless they are expanded.
+func (x *expander) list(ctx context.Context, level []place) error {
+	wanted := map[string][]place{} // by kind and field
+	for _, p := range level {
+		if _, is := p.kind.Lists[p.names[0]]; is && p.field() == nil {
+			field := p.kind.Object + "." + p.names[0]
+			wanted[field] = append(wanted[field], p)
+		}
+	}
+	for _, places := range wanted {
+		parents := make([]string, len(places))
+		for i, p := range places {
+			parents[i] = fmt.Sprint(p.object["id"])
+		}
+		name := places[0].names[0]
+		lists, err := places[0].kind.Lists[name](ctx, x.db, x.viewer, parents)
+		if err != nil {
 			return err
+		}
+		for i, p := range places {
+			list, err := tree(lists[parents[i]])
+			if err != nil {
+				return err
+			}
+			if err := x.freshen(list, p.kind, name, parents[i]); err != nil {
+				return err
+			}
+			p.object[name] = list
 		}
 	}
 	return nil
 }
 
-func (x *expander) load(field, id string) (any, error) {
-	if k, is := x.known[id]; is {
-		return tree(k) // of its own in each place: a customer's card's customer would stand inside itself
-	}
-	prefix, _, _ := strings.Cut(id, "_")
-	if field == "product" { // whose id may be the merchant's own
-		prefix = "prod"
-	}
-	load, can := loaders[prefix]
-	if !can {
-		return nil, nil
-	}
-	object, err := load(x.ctx, x.db, x.viewer, id)
-	if err != nil || object == nil {
-		return nil, err
-	}
-	return tree(object)
-}
-
-// collection lists what belongs to an object, with what was made just now and with
-// what was changed as it is now.
-func (x *expander) collection(of map[string]any, name string, collect func(context.Context, phase.Reader, Viewer, string) (ListObject, error)) (map[string]any, error) {
-	parent := of["id"].(string)
-	list, err := collect(x.ctx, x.db, x.viewer, parent)
-	if err != nil {
-		return nil, err
-	}
-	t, err := tree(list)
-	if err != nil {
-		return nil, err
-	}
-	items, kind := t["data"].([]any), fmt.Sprint(of["object"])
-	for id, k := range x.known {
-		child, err := tree(k)
+// freshen adds to a list what was made just now, and shows what was changed as it is now.
+func (x *expander) freshen(list map[string]any, of Kind, name, parent string) error {
+	items := list["data"].([]any)
+	for id, f := range x.fresh {
+		child, err := tree(f)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if child[kind] != parent || !slices.Contains(expandable[kind][name], fmt.Sprint(child["object"])) {
-			continue // what belongs to a customer may be a payment, which is none of his sources
+		if child[of.Object] != parent || !slices.Contains(of.holds(name), fmt.Sprint(child["object"])) {
+			continue // a payment belongs to its customer, too, and is none of the customer's sources
 		}
 		if at := slices.IndexFunc(items, hasID(id)); at >= 0 {
 			items[at] = child
@@ -345,14 +405,67 @@ func (x *expander) collection(of map[string]any, name string, collect func(conte
 		}
 	}
 	if len(items) > firstPage {
-		items, t["has_more"] = items[:firstPage], true
+		items, list["has_more"] = items[:firstPage], true
 	}
-	t["data"] = items
-	return t, nil
+	list["data"] = items
+	return nil
 }
 
 func hasID(id string) func(any) bool {
 	return func(item any) bool { return item.(map[string]any)["id"] == id }
+}
+
+// load replaces the ids in the fields by objects.
+func (x *expander) load(ctx context.Context, level []place) error {
+	wanted := map[string][]string{} // ids by kind
+	for _, p := range level {
+		if id, isID := p.field().(string); isID && x.fresh[id] == nil {
+			if kind, can := p.target(id); can && !slices.Contains(wanted[kind.Object], id) {
+				wanted[kind.Object] = append(wanted[kind.Object], id)
+			}
+		}
+	}
+	found := map[string]any{}
+	for kind, ids := range wanted {
+		objects, err := kinds[kind].Load(ctx, x.db, x.viewer, ids)
+		if err != nil {
+			return err
+		}
+		for _, object := range objects {
+			t, err := tree(object)
+			if err != nil {
+				return err
+			}
+			found[fmt.Sprint(t["id"])] = object
+		}
+	}
+	maps.Copy(found, x.fresh)
+	for _, p := range level {
+		id, isID := p.field().(string)
+		if !isID || found[id] == nil {
+			continue
+		}
+		// Each place gets a tree of its own: a card's customer would stand inside itself.
+		object, err := tree(found[id])
+		if err != nil {
+			return err
+		}
+		p.object[p.names[0]] = object
+	}
+	return nil
+}
+
+// target is the kind of object that a field's id names. Of several kinds that the
+// field can hold, the id's prefix decides; the ids of products have none.
+func (p place) target(id string) (Kind, bool) {
+	to := p.kind.Fields[p.names[0]]
+	prefix, _, _ := strings.Cut(id, "_")
+	for _, name := range to {
+		if kind := kinds[name]; kind.Load != nil && (len(to) == 1 || kind.Prefix == prefix) {
+			return kind, true
+		}
+	}
+	return Kind{}, false
 }
 
 // tree is an object as maps and lists. Numbers keep their digits.
@@ -370,22 +483,32 @@ func tree(object any) (map[string]any, error) {
 	return t, nil
 }
 
-// listOf reads the first page of a collection inside another object.
-func listOf[Row any, R wired[Row]](ctx context.Context, db phase.Reader, sql, url string, args pgx.StrictNamedArgs) (ListObject, error) {
-	args["limit"] = firstPage + 1
-	rows, err := db.Query(ctx, sql, args)
+// listInside reads the first page of what belongs to each parent, with one query: sql
+// reads rows and their parent's id for all @parents.
+func listInside[Row any, R wired[Row]](ctx context.Context, db phase.Reader, sql string, v Viewer, parents []string,
+	parent func(R) string, url func(parent string) string,
+) (map[string]ListObject, error) {
+	args := v.args()
+	args["parents"], args["limit"] = parents, firstPage+1
+	rows, err := queryAll[Row](ctx, db, sql, args)
 	if err != nil {
-		return ListObject{}, fmt.Errorf("list %s: %w", url, err)
+		return nil, fmt.Errorf("list inside %s: %w", url("{id}"), err)
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[Row])
-	if err != nil {
-		return ListObject{}, fmt.Errorf("list %s: %w", url, err)
+	lists := map[string]ListObject{}
+	for _, id := range parents {
+		lists[id] = ListObject{Object: "list", Data: []any{}, URL: url(id)}
 	}
-	list := ListObject{Object: "list", Data: []any{}, URL: url, HasMore: len(found) > firstPage}
-	for _, row := range found[:min(len(found), firstPage)] {
-		list.Data = append(list.Data, R(row).wire())
+	for _, row := range rows {
+		id := parent(R(row))
+		list := lists[id]
+		if len(list.Data) == firstPage {
+			list.HasMore = true
+		} else {
+			list.Data = append(list.Data, R(row).wire())
+		}
+		lists[id] = list
 	}
-	return list, nil
+	return lists, nil
 }
 
 // firstPage is how many items a list inside another object shows.

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/id"
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/logline"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -31,18 +31,18 @@ const workerActor = "worker"
 type task struct {
 	AccountID string
 	Livemode  bool
-	idempotency.Merchant
+	apirequest.Merchant
 }
 
-const merchantColumns = `a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days`
+const merchantColumns = `a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days, a.api_version AS default_version`
 
 // ask makes the request. That somebody else is at it, or has done it, is no error.
 func ask[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, S], t task, key string, in P) error {
 	name := sha256.Sum256([]byte(key)) // what is asked for is all in the key
-	err := serveJob(ctx, e, flow, phase.Call{
+	err := serveJob(ctx, e, flow, phase.Request{
 		Caller: phase.Caller{
 			AccountID: t.AccountID, Livemode: t.Livemode, RequestID: id.New("req", time.Now()), Key: key,
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: workerActor, Merchant: t.Merchant},
+			Caller: apirequest.Context{APIVersion: t.DefaultVersion.OrCurrent(), Merchant: t.Merchant}.By(workerActor, ""),
 		},
 		Method: "JOB", Path: flow.Name(), Fingerprint: name[:],
 	}, in)
@@ -54,7 +54,7 @@ func ask[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, S],
 
 // serveJob makes a request that no client asked for. It leaves a line in the log
 // like a client's, unless there was nothing to do.
-func serveJob[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, S], c phase.Call, in P) error {
+func serveJob[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, S], c phase.Request, in P) error {
 	line := logline.Begin("job")
 	line.Add(slog.String("flow", flow.Name()), slog.String("account", c.AccountID), slog.String("request", c.RequestID))
 	if c.Key != "" {
@@ -130,7 +130,7 @@ const dailyPayoutsDue = `
 		WHERE a.payout_schedule = 'daily'
 		  AND NOT EXISTS (SELECT FROM payouts p WHERE p.account_id = b.account_id AND p.livemode = b.livemode AND p.currency = b.currency AND p.automatic_on = t.day)
 	)
-	SELECT account_id, livemode, country, default_currency, statement_descriptor, payout_delay_days, ahead, currency, day
+	SELECT account_id, livemode, country, default_currency, statement_descriptor, payout_delay_days, default_version, ahead, currency, day
 	FROM unpaid
 	WHERE ledger_available(book) > 0
 	LIMIT @limit`

@@ -75,6 +75,7 @@ type listing struct {
 	byID           string
 	filters        pgx.StrictNamedArgs
 	named          []named
+	prepare        func(row any) error // a row, before it is shown; nil for nothing
 }
 
 // named is an object that a parameter of a list names, if it does.
@@ -132,6 +133,11 @@ func page[Row any, R wired[Row]](ctx context.Context, db phase.Reader, v Viewer,
 		found = found[:in.Limit]
 	}
 	for _, row := range found {
+		if l.prepare != nil {
+			if err := l.prepare(row); err != nil {
+				return nil, err
+			}
+		}
 		list.Data = append(list.Data, R(row).wire())
 	}
 	if in.EndingBefore != "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/id"
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -59,7 +59,7 @@ type whose struct {
 	PaymentIntentID *string
 	AccountID       string
 	Livemode        bool
-	idempotency.Merchant
+	apirequest.Merchant
 }
 
 // The acquirer does not know our accounts. An authorization is unique in each,
@@ -106,10 +106,10 @@ func ApplyNotification(e *phase.Engine) inbox.Apply {
 
 // call is a message as the request that it becomes: of the account it concerns,
 // by the one who sent it. The inbox guards it, so it needs no key.
-func (w whose) call(m inbox.Message) phase.Call {
-	return phase.Call{
+func (w whose) call(m inbox.Message) phase.Request {
+	return phase.Request{
 		Caller: phase.Caller{AccountID: w.AccountID, Livemode: w.Livemode, RequestID: id.New("req", time.Now()),
-			Context: idempotency.Context{APIVersion: APIVersion, Actor: ActorAcquirer, Merchant: w.Merchant}},
+			Caller: apirequest.Context{APIVersion: w.DefaultVersion.OrCurrent(), Merchant: w.Merchant}.By(ActorAcquirer, "")},
 		Method: "POST", Path: acquirer.NotificationsPath, Fingerprint: m.Digest,
 	}
 }

@@ -9,9 +9,22 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
+
+func init() {
+	RegisterKinds(Kind{
+		Object: "payment_intent", Prefix: "pi", Load: LoadWith[PaymentIntent](intentsByID), Search: &searchableIntents,
+		Fields: map[string][]string{
+			"customer": {"customer"}, "latest_charge": {"charge"}, "payment_method": {"payment_method"},
+			"application": nil, "on_behalf_of": nil, "review": nil, "transfer_data": nil,
+		},
+		Former: map[string][]string{"charges": {"charge"}},
+		Lists:  map[string]Lister{"charges": chargesOfIntents},
+	})
+}
 
 // PaymentIntent is a payment from the wish to the money: tried as often as it
 // takes, paid once. Amounts are minor units.
@@ -165,8 +178,9 @@ const selectIntents = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	intentByID = selectIntents + ` AND id = @id`
-	lockIntent = intentByID + ` FOR NO KEY UPDATE`
+	intentByID  = selectIntents + ` AND id = @id`
+	intentsByID = selectIntents + ` AND id = ANY (@ids::text[])`
+	lockIntent  = intentByID + ` FOR NO KEY UPDATE`
 
 	intentFilters        = ` AND (@customer_id::text IS NULL OR customer_id = @customer_id)`
 	listIntents          = selectIntents + intentFilters + newestFirst
@@ -243,7 +257,7 @@ func ListPaymentIntents(ctx context.Context, db phase.Reader, v Viewer, in ListP
 }
 
 func replyWithIntent(ctx context.Context, tx *phase.Tx, paths form.Expand, intent *PaymentIntent, known ...any) (phase.Outcome, error) {
-	if tx.Publishable {
+	if apirequest.Of(tx.Caller).Publishable {
 		return phase.OK(intent.ID, intent.public()), nil
 	}
 	body, err := expand(ctx, tx, viewer(tx.Caller), paths, intent.wire(), known...)

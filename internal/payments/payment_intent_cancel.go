@@ -40,13 +40,13 @@ const (
 //	  nothing is held
 var CancelPaymentIntent = phase.Define("payment_intent.cancel", 1,
 	phase.Atomic(cancellationRecorded, recordCancellation),
-	phase.Foreign(cancellationAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CancelPaymentIntentParams, s *cancelState) (err error) {
-		s.Answer, err = acquirer.Void(ctx, slip, s.Order)
+	phase.Foreign(cancellationAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CancelPaymentIntentParams, s *cancelState) (err error) {
+		s.Answer, err = call.To().Void(ctx, call.Permit, s.Order)
 		return err
 	}),
 	phase.Atomic(intentIsCanceled, settleCancellation),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CancelPaymentIntentParams) error {
-	_, err := readIntent(ctx, db, viewer(caller), in.ID, "")
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CancelPaymentIntentParams) error {
+	_, err := readIntent(ctx, db, viewerOf(caller), in.ID, "")
 	return err
 })
 

@@ -3,10 +3,9 @@ package payments
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -30,12 +29,12 @@ type CapturePaymentIntentParams struct {
 // As with a charge by itself, there is no way back.
 var CapturePaymentIntent = phase.Define("payment_intent.capture", 1,
 	phase.Atomic(captureRecorded, recordIntentCapture),
-	phase.Foreign(captureAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CapturePaymentIntentParams, s *captureState) (err error) {
-		s.Answer, err = acquirer.Capture(ctx, slip, s.Order)
+	phase.Foreign(captureAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CapturePaymentIntentParams, s *captureState) (err error) {
+		s.Answer, err = call.To().Capture(ctx, call.Permit, s.Order)
 		return err
 	}),
 	phase.Atomic(paymentCaptured, settleIntentCapture),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CapturePaymentIntentParams) error {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CapturePaymentIntentParams) error {
 	if err := checkDescriptors(in.StatementDescriptor, in.StatementDescriptorSuffix); err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ var CapturePaymentIntent = phase.Define("payment_intent.capture", 1,
 	if _, err := in.Metadata.Apply(nil); err != nil {
 		return err
 	}
-	_, err := readIntent(ctx, db, viewer(caller), in.ID, "")
+	_, err := readIntent(ctx, db, viewerOf(caller), in.ID, "")
 	return err
 })
 
@@ -70,7 +69,7 @@ func recordIntentCapture(ctx context.Context, tx *phase.Tx, in CapturePaymentInt
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if charge.CaptureBefore.Before(tx.AccountNow()) {
+	if charge.CaptureBefore.Before(apirequest.AccountNow(tx)) {
 		return phase.Outcome{}, apierror.Invalid("", "The authorization of PaymentIntent %s has expired and can no longer be captured.", intent.ID).WithCode("charge_expired_for_capture")
 	}
 	s.Order = acquirer.Order{Authorization: *charge.AcquirerReference, Amount: amount, Currency: charge.Currency}
@@ -120,7 +119,7 @@ func settleIntentCapture(ctx context.Context, tx *phase.Tx, in CapturePaymentInt
 	}
 	intent.update(tx)
 	if intent.CheckoutSession != nil {
-		tx.WriteOne(paySession, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": *intent.CheckoutSession})
+		owners.Captured(tx, *intent.CheckoutSession)
 	}
 	emit(tx, "charge.captured", charge.ID, charge.wire(), previous)
 	emit(tx, "payment_intent.succeeded", intent.ID, intent.wire(), nil)

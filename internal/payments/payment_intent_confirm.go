@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -55,8 +56,8 @@ const (
 // to change it is told to wait (429).
 var ConfirmPaymentIntent = phase.Define("payment_intent.confirm", 1,
 	phase.Atomic(confirmationRecorded, recordConfirmation),
-	phase.Foreign(paymentAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ ConfirmPaymentIntentParams, s *attempt) error {
-		return s.ask(ctx, slip)
+	phase.Foreign(paymentAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmPaymentIntentParams, s *attempt) error {
+		return s.ask(ctx, call)
 	}),
 	phase.Atomic(paymentSettled, func(ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *attempt) (phase.Outcome, error) {
 		return s.settle(ctx, tx, in.Expand)
@@ -75,13 +76,13 @@ func (in *ConfirmPaymentIntentParams) params() PaymentIntentParams {
 
 // checkConfirmation finds the intent, and the method it is to be paid with: the
 // one sent, or the one it has.
-func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Caller, in *ConfirmPaymentIntentParams) error {
-	intent, err := readIntent(ctx, db, viewer(caller), in.ID, in.ClientSecret)
+func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Check, in *ConfirmPaymentIntentParams) error {
+	intent, err := readIntent(ctx, db, viewerOf(caller), in.ID, in.ClientSecret)
 	if err != nil {
 		return err
 	}
-	if intent.ConfirmationMethod == "manual" && caller.Publishable {
-		return intent.showTo(caller, intent.unexpected("This PaymentIntent's `confirmation_method` is manual: it can only be confirmed with a secret key."))
+	if intent.ConfirmationMethod == "manual" && apirequest.Of(caller.Caller).Publishable {
+		return intent.showTo(caller.Caller, intent.unexpected("This PaymentIntent's `confirmation_method` is manual: it can only be confirmed with a secret key."))
 	}
 	if err := in.ConfirmParams.check("PaymentIntent", true); err != nil {
 		return err
@@ -94,7 +95,7 @@ func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Caller
 	if in.method() != nil || intent.PaymentMethodID == nil {
 		return nil
 	}
-	in.Found, err = byID[PaymentMethod](ctx, db, methodByID, viewer(caller), *intent.PaymentMethodID)
+	in.Found, err = byID[PaymentMethod](ctx, db, methodByID, viewerOf(caller), *intent.PaymentMethodID)
 	return err
 }
 
@@ -173,14 +174,18 @@ func (p *PaymentIntent) wantsAuthentication(card Card) bool {
 	return !p.Authenticated && p.PaymentMethodOptions.Card.RequestThreeDSecure != "automatic" && card.supports3DS()
 }
 
-func (s *attempt) ask(ctx context.Context, slip phase.Slip) (err error) {
-	s.Answer, err = acquirer.Authorize(ctx, slip, s.Order)
+func (s *attempt) ask(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]) (err error) {
+	s.Answer, err = call.To().Authorize(ctx, call.Permit, s.Order)
 	return err
 }
 
 // settle writes down what the acquirer answered, books the money, and answers.
 func (s *attempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
-	end, err := s.conclude(ctx, tx)
+	owner, err := lockOwner(ctx, tx, s.Session)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	end, err := s.conclude(ctx, tx, owner)
 	switch {
 	case err != nil:
 		return phase.Outcome{}, err
@@ -193,18 +198,13 @@ func (s *attempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (
 // conclusion is how an attempt ended, for whoever answers.
 type conclusion struct {
 	intent   *PaymentIntent
-	session  *CheckoutSession // that it was part of, nil for none
-	known    []any            // what the attempt has made and changed
+	known    []any // what the attempt has made and changed
 	declined *apierror.Error
 }
 
-// conclude writes down what the acquirer answered and books the money.
-func (s *attempt) conclude(ctx context.Context, tx *phase.Tx) (end conclusion, err error) {
-	if s.Session != nil {
-		if end.session, err = lockedSession(ctx, tx, *s.Session); err != nil {
-			return end, err
-		}
-	}
+// conclude writes down what the acquirer answered and books the money. The caller has
+// locked the intent's owner, if it has one.
+func (s *attempt) conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end conclusion, err error) {
 	intent, err := lockedIntent(ctx, tx, s.IntentID)
 	if err != nil {
 		return end, err
@@ -224,8 +224,8 @@ func (s *attempt) conclude(ctx context.Context, tx *phase.Tx) (end conclusion, e
 	}
 	end.known = append(intent.receive(tx, charge), charge.wire(), s.use(tx, intent))
 	intent.update(tx)
-	if end.session != nil {
-		end.session.paidWith(tx, intent)
+	if owner != nil {
+		owner.Paid(tx, intent)
 	}
 	return end, nil
 }
@@ -239,7 +239,7 @@ func (p *PaymentIntent) require(tx *phase.Tx) {
 
 // challengeAt is the bank's page as an integration is told of it.
 func challengeAt(tx *phase.Tx, challenge string, returnURL *string) *NextAction {
-	url := tx.BaseURL + ChallengePath + challenge
+	url := apirequest.Of(tx.Caller).BaseURL + ChallengePath + challenge
 	if returnURL == nil {
 		return &NextAction{Type: "use_stripe_sdk", UseStripeSDK: &UseStripeSDK{StripeJS: url, Type: "three_d_secure_redirect"}}
 	}
@@ -255,7 +255,7 @@ func (p *PaymentIntent) charge(tx *phase.Tx, method PaymentMethod, a acquirer.An
 		AccountID: tx.AccountID, ID: id.New("ch", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, PaymentIntentID: &p.ID,
 		Amount: p.Amount, Currency: p.Currency, Status: chargePending, CustomerID: p.CustomerID,
 		Card: ChargedCard{Card: method.Card, ID: method.ID, Billing: &method.BillingDetails, Authenticated: p.Authenticated,
-			Descriptor: statement(tx.StatementDescriptor, p.StatementDescriptor, p.StatementDescriptorSuffix)},
+			Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, p.StatementDescriptor, p.StatementDescriptorSuffix)},
 		Description: p.Description, Metadata: p.Metadata, ReceiptEmail: p.ReceiptEmail, Shipping: p.Shipping, FraudDetails: map[string]string{},
 		StatementDescriptor: p.StatementDescriptor, StatementDescriptorSuffix: p.StatementDescriptorSuffix, CreatedAt: tx.Now(),
 	}
@@ -272,7 +272,7 @@ func (p *PaymentIntent) receive(tx *phase.Tx, charge *Charge) (known []any) {
 		p.Status, p.AmountCapturable = intentNeedsCapture, p.Amount
 	} else {
 		known = append(known, charge.capture(tx, charge.Amount))
-		charge.Settling = p.CaptureMethod == captureAutomaticAsync && tx.News
+		charge.Settling = p.CaptureMethod == captureAutomaticAsync && apirequest.Of(tx.Caller).News
 		p.Status, p.AmountReceived = intentSucceeded, p.Amount
 	}
 	charge.settle(tx)
@@ -333,7 +333,7 @@ const actionNotHandled = "This payment required an authentication action to comp
 // showTo makes an error show the intent, as far as the caller may see it.
 func (p *PaymentIntent) showTo(caller phase.Caller, e *apierror.Error) *apierror.Error {
 	e.PaymentIntent = p.wire()
-	if caller.Publishable {
+	if apirequest.Of(caller).Publishable {
 		e.PaymentIntent = p.public()
 	}
 	return e

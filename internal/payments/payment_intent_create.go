@@ -9,6 +9,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 // PaymentIntentParams are what an intent can be created or updated with.
@@ -94,8 +95,8 @@ const intentRecorded = "payment_intent_recorded"
 //	     without confirm
 var CreatePaymentIntent = phase.Define("payment_intent.create", 1,
 	phase.Atomic(intentRecorded, recordIntent),
-	phase.Foreign(paymentAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CreatePaymentIntentParams, s *attempt) error {
-		return s.ask(ctx, slip)
+	phase.Foreign(paymentAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreatePaymentIntentParams, s *attempt) error {
+		return s.ask(ctx, call)
 	}),
 	phase.Atomic(paymentSettled, func(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParams, s *attempt) (phase.Outcome, error) {
 		return s.settle(ctx, tx, in.Expand)
@@ -105,7 +106,7 @@ var CreatePaymentIntent = phase.Define("payment_intent.create", 1,
 })
 
 // checkIntent verifies the amount, and finds the customer and the method.
-func checkIntent(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreatePaymentIntentParams) (err error) {
+func checkIntent(ctx context.Context, db phase.Reader, caller phase.Check, in *CreatePaymentIntentParams) (err error) {
 	if in.Currency, err = money.Parse(in.Currency); err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func checkIntent(ctx context.Context, db phase.Reader, caller phase.Caller, in *
 
 // check verifies what is the same for a new intent, a change of one and its
 // confirmation, and finds the method.
-func (in *PaymentIntentParams) check(ctx context.Context, db phase.Reader, caller phase.Caller) error {
+func (in *PaymentIntentParams) check(ctx context.Context, db phase.Reader, caller phase.Check) error {
 	if err := checkEmail("receipt_email", in.ReceiptEmail); err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (in *PaymentIntentParams) check(ctx context.Context, db phase.Reader, calle
 			WithCode("payment_intent_invalid_parameter")
 	}
 	if in.Customer != "" {
-		if err := customerExists(ctx, db, viewer(caller), in.Customer); err != nil {
+		if err := customerExists(ctx, db, viewerOf(caller), in.Customer); err != nil {
 			return asParam(err, "customer")
 		}
 	}
@@ -180,7 +181,7 @@ func (in *ConfirmParams) offSession() bool { return in.OffSession != "" && in.Of
 
 // find resolves the method that is named or described. A magic id makes a new
 // method every time.
-func (in *MethodParams) find(ctx context.Context, db phase.Reader, caller phase.Caller) (err error) {
+func (in *MethodParams) find(ctx context.Context, db phase.Reader, caller phase.Check) (err error) {
 	switch {
 	case in.PaymentMethodData != nil && in.PaymentMethod != "":
 		return apierror.Invalid("", "You may only specify one of these parameters: payment_method, payment_method_data.").WithCode("parameters_exclusive")
@@ -190,7 +191,7 @@ func (in *MethodParams) find(ctx context.Context, db phase.Reader, caller phase.
 	case in.PaymentMethod == "":
 		return nil
 	}
-	magic, err := magicMethod(in.PaymentMethod, caller)
+	magic, err := magicMethod(in.PaymentMethod, caller.Caller, caller.KeyFor(secret.Cards), caller.At)
 	if err != nil {
 		return err
 	}
@@ -198,7 +199,7 @@ func (in *MethodParams) find(ctx context.Context, db phase.Reader, caller phase.
 		in.New = &NewMethod{Method: *magic}
 		return nil
 	}
-	in.Found, err = byID[PaymentMethod](ctx, db, methodByID, viewer(caller), in.PaymentMethod)
+	in.Found, err = byID[PaymentMethod](ctx, db, methodByID, viewerOf(caller), in.PaymentMethod)
 	if err != nil {
 		return err
 	}

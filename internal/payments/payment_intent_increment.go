@@ -37,14 +37,14 @@ var IncrementAuthorization = phase.Define("payment_intent.increment_authorizatio
 		}
 		return phase.Refuse(intent.ID, intent.refuseIncrement(in.Amount)), nil
 	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *IncrementAuthorizationParams) error {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *IncrementAuthorizationParams) error {
 	if err := checkDescriptors(in.StatementDescriptor, nil); err != nil {
 		return err
 	}
 	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
-	intent, err := readIntent(ctx, db, viewer(caller), in.ID, "")
+	intent, err := readIntent(ctx, db, viewerOf(caller), in.ID, "")
 	if err != nil {
 		return err
 	}

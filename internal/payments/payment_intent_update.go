@@ -26,8 +26,8 @@ const intentUpdated = "payment_intent_updated"
 // the money can be changed as long as none has been asked for.
 var UpdatePaymentIntent = phase.Define("payment_intent.update", 1,
 	phase.Atomic(intentUpdated, changeIntent),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdatePaymentIntentParams) error {
-	intent, err := readIntent(ctx, db, viewer(caller), in.ID, "")
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdatePaymentIntentParams) error {
+	intent, err := readIntent(ctx, db, viewerOf(caller), in.ID, "")
 	if err != nil {
 		return err
 	}

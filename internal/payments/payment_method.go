@@ -13,6 +13,12 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "payment_method", Prefix: "pm", Load: LoadWith[PaymentMethod](methodsByID), Fields: map[string][]string{
+		"customer": {"customer"},
+	}})
+}
+
 // PaymentMethod is a card that can be charged: once, or, kept with a customer,
 // again and again.
 type PaymentMethod struct {
@@ -182,8 +188,9 @@ const selectMethods = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	methodByID = selectMethods + ` AND id = @id`
-	lockMethod = methodByID + ` FOR NO KEY UPDATE`
+	methodByID  = selectMethods + ` AND id = @id`
+	methodsByID = selectMethods + ` AND id = ANY (@ids::text[])`
+	lockMethod  = methodByID + ` FOR NO KEY UPDATE`
 
 	// Stripe lists the methods of customers, and no others.
 	methodFilters = ` AND customer_id IS NOT NULL AND (@customer_id::text IS NULL OR customer_id = @customer_id)
@@ -225,20 +232,20 @@ func methodExists(ctx context.Context, db phase.Reader, v Viewer, id string) err
 // magicMethod makes a new method of the test card a magic id such as
 // pm_card_visa stands for: every use of one is another method. nil if there is
 // none of that name. The caller inserts it.
-func magicMethod(name string, caller phase.Caller) (*PaymentMethod, error) {
+func magicMethod(name string, caller phase.Caller, cardKey []byte, at time.Time) (*PaymentMethod, error) {
 	known, is, err := magicCard(name, caller.Livemode)
 	if !is {
 		return nil, err
 	}
-	card := fromTestCard(known, caller.CardKey)
-	card.ExpMonth, card.ExpYear = testcard.Expiry(caller.At)
-	return newMethod(caller, card), nil
+	card := fromTestCard(known, cardKey)
+	card.ExpMonth, card.ExpYear = testcard.Expiry(at)
+	return newMethod(caller, card, at), nil
 }
 
-func newMethod(caller phase.Caller, card Card) *PaymentMethod {
+func newMethod(caller phase.Caller, card Card, at time.Time) *PaymentMethod {
 	return &PaymentMethod{
-		AccountID: caller.AccountID, ID: id.New("pm", caller.At), Livemode: caller.Livemode, RequestID: caller.RequestID, Card: card,
-		Metadata: map[string]string{}, AllowRedisplay: "unspecified", CreatedAt: caller.At,
+		AccountID: caller.AccountID, ID: id.New("pm", at), Livemode: caller.Livemode, RequestID: caller.RequestID, Card: card,
+		Metadata: map[string]string{}, AllowRedisplay: "unspecified", CreatedAt: at,
 	}
 }
 
@@ -246,7 +253,7 @@ func newMethod(caller phase.Caller, card Card) *PaymentMethod {
 // id is shown as what it would make; live mode knows none.
 func RetrievePaymentMethod(ctx context.Context, db phase.Reader, v Viewer, in Retrieve) (any, error) {
 	now := time.Now() // of a method that has no row: only the year of its expiry depends on it
-	if magic, _ := magicMethod(in.ID, phase.Caller{AccountID: v.AccountID, Livemode: v.Livemode, CardKey: v.CardKey, At: now}); magic != nil {
+	if magic, _ := magicMethod(in.ID, phase.Caller{AccountID: v.AccountID, Livemode: v.Livemode}, v.CardKey, now); magic != nil {
 		return expand(ctx, db, v, in.Expand, magic.wire())
 	}
 	method, err := byID[PaymentMethod](ctx, db, methodByID, v, in.ID)

@@ -9,6 +9,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 // AttachPaymentMethodParams are what POST /v1/payment_methods/{payment_method}/attach takes.
@@ -43,16 +44,16 @@ var AttachPaymentMethod = phase.Define("payment_method.attach", 1,
 	phase.Atomic(methodFound, findMethodToAttach),
 	phase.Foreign(methodVerified, acquirer.Port, verifyMethod),
 	phase.Atomic(methodAttached, attachMethod),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *AttachPaymentMethodParams) error {
-	if err := customerExists(ctx, db, viewer(caller), in.Customer); err != nil {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *AttachPaymentMethodParams) error {
+	if err := customerExists(ctx, db, viewerOf(caller), in.Customer); err != nil {
 		return asParam(err, "customer")
 	}
 	return in.find(ctx, db, caller)
 })
 
 // find resolves the method that is named. A magic id makes a new one.
-func (in *AttachPaymentMethodParams) find(ctx context.Context, db phase.Reader, caller phase.Caller) error {
-	magic, err := magicMethod(in.ID, caller)
+func (in *AttachPaymentMethodParams) find(ctx context.Context, db phase.Reader, caller phase.Check) error {
+	magic, err := magicMethod(in.ID, caller.Caller, caller.KeyFor(secret.Cards), caller.At)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (in *AttachPaymentMethodParams) find(ctx context.Context, db phase.Reader, 
 		in.ID = magic.ID
 		return nil
 	}
-	return methodExists(ctx, db, viewer(caller), in.ID)
+	return methodExists(ctx, db, viewerOf(caller), in.ID)
 }
 
 func findMethodToAttach(ctx context.Context, tx *phase.Tx, in AttachPaymentMethodParams, s *attachState) (phase.Outcome, error) {
@@ -107,8 +108,8 @@ func methodSpent() *apierror.Error {
 }
 
 // verifyMethod asks the issuer of the card, of no amount.
-func verifyMethod(ctx context.Context, slip phase.Slip, _ AttachPaymentMethodParams, s *attachState) (err error) {
-	s.Answer, err = acquirer.Verify(ctx, slip, s.order())
+func verifyMethod(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AttachPaymentMethodParams, s *attachState) (err error) {
+	s.Answer, err = call.To().Verify(ctx, call.Permit, s.order())
 	return err
 }
 
@@ -176,8 +177,8 @@ const methodDetached = "payment_method_detached"
 // pay or be attached again.
 var DetachPaymentMethod = phase.Define("payment_method.detach", 1,
 	phase.Atomic(methodDetached, detachMethod),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *DetachPaymentMethodParams) error {
-	return methodExists(ctx, db, viewer(caller), in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DetachPaymentMethodParams) error {
+	return methodExists(ctx, db, viewerOf(caller), in.ID)
 })
 
 func detachMethod(ctx context.Context, tx *phase.Tx, in DetachPaymentMethodParams, _ *struct{}) (phase.Outcome, error) {

@@ -6,6 +6,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
@@ -37,7 +38,7 @@ type NewMethod struct {
 
 // recognize finds out what card the data describe. Beyond it no number goes. at
 // is where the data stand among the parameters: "payment_method_data", or "".
-func (d *PaymentMethodData) recognize(ctx context.Context, db phase.Reader, caller phase.Caller, at string) (*NewMethod, error) {
+func (d *PaymentMethodData) recognize(ctx context.Context, db phase.Reader, caller phase.Check, at string) (*NewMethod, error) {
 	if d.Card == nil {
 		return nil, apierror.Missing(nested(at, "card"))
 	}
@@ -48,7 +49,7 @@ func (d *PaymentMethodData) recognize(ctx context.Context, db phase.Reader, call
 	if err != nil {
 		return nil, err
 	}
-	method := newMethod(caller, card)
+	method := newMethod(caller.Caller, card, caller.At)
 	method.BillingDetails = method.BillingDetails.changed(d.BillingDetails)
 	if method.Metadata, err = d.Metadata.New(); err != nil {
 		return nil, within(at, err)
@@ -60,12 +61,12 @@ func (d *PaymentMethodData) recognize(ctx context.Context, db phase.Reader, call
 	return &NewMethod{*method, source}, nil
 }
 
-func (c *MethodCard) recognize(ctx context.Context, db phase.Reader, caller phase.Caller, at string) (Card, *PaymentSource, error) {
+func (c *MethodCard) recognize(ctx context.Context, db phase.Reader, caller phase.Check, at string) (Card, *PaymentSource, error) {
 	if c.Token != "" {
 		if c.Number != nil || c.ExpMonth != nil || c.ExpYear != nil || c.CVC != nil {
 			return Card{}, nil, apierror.Invalid("", "You may only specify one of these parameters: %s[token], %s[number].", at, at).WithCode("parameters_exclusive")
 		}
-		source, err := sourceFromToken(ctx, db, viewer(caller), at+"[token]", c.Token)
+		source, err := sourceFromToken(ctx, db, viewerOf(caller), at+"[token]", c.Token)
 		if err != nil {
 			return Card{}, nil, err
 		}
@@ -84,7 +85,7 @@ func (c *MethodCard) recognize(ctx context.Context, db phase.Reader, caller phas
 	if err != nil {
 		return Card{}, nil, err
 	}
-	card := fromTestCard(known, caller.CardKey)
+	card := fromTestCard(known, caller.KeyFor(secret.Cards))
 	card.ExpMonth, card.ExpYear = typed.ExpMonth, typed.Year()
 	if c.CVC != nil {
 		card.CVCCheck = orNull("unchecked")
@@ -132,7 +133,7 @@ var CreatePaymentMethod = phase.Define("payment_method.create", 1,
 		}
 		return replyWithMethod(ctx, tx, in.Expand, &in.New.Method)
 	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreatePaymentMethodParams) (err error) {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CreatePaymentMethodParams) (err error) {
 	in.New, err = in.recognize(ctx, db, caller, "")
 	return err
 })

@@ -24,11 +24,11 @@ const methodUpdated = "payment_method_updated"
 // UpdatePaymentMethod changes what may change of a customer's card.
 var UpdatePaymentMethod = phase.Define("payment_method.update", 1,
 	phase.Atomic(methodUpdated, changeMethod),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdatePaymentMethodParams) error {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdatePaymentMethodParams) error {
 	if err := in.BillingDetails.check("billing_details"); err != nil {
 		return err
 	}
-	return methodExists(ctx, db, viewer(caller), in.ID)
+	return methodExists(ctx, db, viewerOf(caller), in.ID)
 })
 
 func changeMethod(ctx context.Context, tx *phase.Tx, in UpdatePaymentMethodParams, _ *struct{}) (phase.Outcome, error) {

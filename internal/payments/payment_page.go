@@ -5,9 +5,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
+
+func init() {
+	RegisterKinds(Kind{Object: "payment_page"})
+}
 
 // PaymentPageObject is a checkout session as its page shows it to a customer:
 // with nothing that only the merchant may know. Its id is the session's.
@@ -131,7 +135,7 @@ func (s *CheckoutSession) describe(ctx context.Context, db phase.Reader, v Viewe
 type Visit struct {
 	AccountID string
 	Livemode  bool
-	idempotency.Merchant
+	apirequest.Merchant
 }
 
 // A session is found without knowing whose it is: its id is the key.

@@ -42,11 +42,11 @@ const pageConfirmed = "payment_page_confirmed"
 // the cardholder has passed: AuthenticatePayment then completes it.
 var ConfirmPaymentPage = phase.Define("payment_page.confirm", 1,
 	phase.Atomic(pageConfirmed, recordPageConfirmation),
-	phase.Foreign(paymentAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ ConfirmPaymentPageParams, s *pageAttempt) error {
+	phase.Foreign(paymentAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmPaymentPageParams, s *pageAttempt) error {
 		if s.Setup {
-			return s.Card.ask(ctx, slip)
+			return s.Card.ask(ctx, call)
 		}
-		return s.Payment.ask(ctx, slip)
+		return s.Payment.ask(ctx, call)
 	}),
 	phase.Atomic(paymentSettled, settlePage),
 ).Check(checkPageConfirmation).AbandonUnsentAfter(abandonChargeAfter, func(ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt) (phase.Outcome, error) {
@@ -55,8 +55,8 @@ var ConfirmPaymentPage = phase.Define("payment_page.confirm", 1,
 })
 
 // checkPageConfirmation finds the method, and that the customer saw the right amount.
-func checkPageConfirmation(ctx context.Context, db phase.Reader, caller phase.Caller, in *ConfirmPaymentPageParams) error {
-	session, err := readSession(ctx, db, viewer(caller), in.ID)
+func checkPageConfirmation(ctx context.Context, db phase.Reader, caller phase.Check, in *ConfirmPaymentPageParams) error {
+	session, err := readSession(ctx, db, viewerOf(caller), in.ID)
 	if err != nil {
 		return err
 	}
@@ -154,6 +154,9 @@ func (s *pageAttempt) beginPayment(ctx context.Context, tx *phase.Tx, session *C
 	if intent.BusyWith != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
+	if intent.CustomerID == nil { // whom the page may just have made
+		intent.CustomerID = session.CustomerID
+	}
 	intent.takeMethod(in.method())
 	if err := in.keep(ctx, tx); err != nil {
 		return phase.Outcome{}, err
@@ -222,24 +225,28 @@ func (s *pageAttempt) beginSetup(ctx context.Context, tx *phase.Tx, session *Che
 
 // settlePage writes down what came of the attempt, and answers with the page.
 func settlePage(ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt) (phase.Outcome, error) {
+	session, err := lockedSession(ctx, tx, in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
 	if s.Setup {
-		end, err := s.Card.conclude(ctx, tx)
+		end, err := s.Card.conclude(ctx, tx, session)
 		switch {
 		case err != nil:
 			return phase.Outcome{}, err
 		case end.declined != nil:
 			return phase.Refuse(in.ID, end.declined), nil
 		}
-		return replyWithPage(ctx, tx, end.session, nil, end.setup)
+		return replyWithPage(ctx, tx, session, nil, end.setup)
 	}
-	end, err := s.Payment.conclude(ctx, tx)
+	end, err := s.Payment.conclude(ctx, tx, session)
 	switch {
 	case err != nil:
 		return phase.Outcome{}, err
 	case end.declined != nil:
 		return phase.Refuse(in.ID, end.declined), nil
 	}
-	return replyWithPage(ctx, tx, end.session, end.intent, nil)
+	return replyWithPage(ctx, tx, session, end.intent, nil)
 }
 
 func replyWithPage(ctx context.Context, tx *phase.Tx, session *CheckoutSession, intent *PaymentIntent, setup *SetupIntent) (phase.Outcome, error) {
@@ -250,13 +257,25 @@ func replyWithPage(ctx context.Context, tx *phase.Tx, session *CheckoutSession, 
 	return phase.OK(session.ID, body), nil
 }
 
-// paidWith completes the session with the intent that has paid for it. What is only held
+// Paid completes the session with the intent that has paid for it. What is only held
 // is paid when it is captured.
-func (s *CheckoutSession) paidWith(tx *phase.Tx, intent *PaymentIntent) {
+func (s *CheckoutSession) Paid(tx *phase.Tx, intent *PaymentIntent) {
 	if intent.Status == intentSucceeded {
 		s.PaymentStatus = sessionPaid
 	}
 	s.complete(tx)
+}
+
+// CardKept completes a session that only wanted to keep a card.
+func (s *CheckoutSession) CardKept(tx *phase.Tx) { s.complete(tx) }
+
+func init() {
+	RegisterOwner(OwnerPort{
+		Lock: func(ctx context.Context, tx *phase.Tx, id string) (Owner, error) { return lockedSession(ctx, tx, id) },
+		Captured: func(tx *phase.Tx, id string) {
+			tx.WriteOne(paySession, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": id})
+		},
+	})
 }
 
 const paySession = `

@@ -12,6 +12,13 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "payout", Prefix: "po", Load: LoadWith[Payout](payoutsByID), Fields: map[string][]string{
+		"balance_transaction": {"balance_transaction"}, "failure_balance_transaction": {"balance_transaction"}, "original_payout": {"payout"},
+		"reversed_by": {"payout"}, "application_fee": nil, "destination": {},
+	}})
+}
+
 // Payout is money on its way to a merchant's bank account. A negative amount is
 // money fetched back from there: the reversal of OriginalPayout.
 type Payout struct {
@@ -148,8 +155,9 @@ const selectPayouts = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	payoutByID = selectPayouts + ` AND id = @id`
-	lockPayout = payoutByID + ` FOR NO KEY UPDATE`
+	payoutByID  = selectPayouts + ` AND id = @id`
+	payoutsByID = selectPayouts + ` AND id = ANY (@ids::text[])`
+	lockPayout  = payoutByID + ` FOR NO KEY UPDATE`
 
 	payoutFilters = ` AND (@status::text IS NULL OR CASE status WHEN 'new' THEN 'pending' ELSE status END = @status)
 		AND (@destination::text IS NULL OR destination = @destination)

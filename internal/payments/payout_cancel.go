@@ -28,12 +28,12 @@ const (
 // the bank is asked, so that it does not leave meanwhile.
 var CancelPayout = phase.Define("payout.cancel", 1,
 	phase.Atomic(recallRecorded, recordCancel),
-	phase.Foreign(recallAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CancelPayoutParams, s *payoutState) error {
-		return askBankBack(ctx, slip, s.Payout, s)
+	phase.Foreign(recallAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CancelPayoutParams, s *payoutState) error {
+		return askBankBack(ctx, call, s.Payout, s)
 	}),
 	phase.Atomic(recallSettled, settleCancel),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CancelPayoutParams) error {
-	return payoutExists(ctx, db, viewer(caller), in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CancelPayoutParams) error {
+	return payoutExists(ctx, db, viewerOf(caller), in.ID)
 })
 
 const reservePayout = `UPDATE payouts SET busy_with = @request_id WHERE account_id = @account_id AND id = @id AND busy_with IS NULL`
@@ -67,8 +67,8 @@ func recordCancel(ctx context.Context, tx *phase.Tx, in CancelPayoutParams, s *p
 }
 
 // askBankBack asks for all that a payout sent.
-func askBankBack(ctx context.Context, slip phase.Slip, sent Payout, s *payoutState) (err error) {
-	s.Answer, err = acquirer.Recall(ctx, slip, acquirer.Order{Authorization: *sent.BankReference, Amount: sent.Amount, Currency: sent.Currency})
+func askBankBack(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], sent Payout, s *payoutState) (err error) {
+	s.Answer, err = call.To().Recall(ctx, call.Permit, acquirer.Order{Authorization: *sent.BankReference, Amount: sent.Amount, Currency: sent.Currency})
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
@@ -50,8 +51,8 @@ const (
 // no way back: a payout that is finished late is still the one that was asked for.
 var CreatePayout = phase.Define("payout.create", 1,
 	phase.Atomic(payoutRecorded, recordPayout),
-	phase.Foreign(bankAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CreatePayoutParams, s *payoutState) error {
-		return askBank(ctx, slip, s)
+	phase.Foreign(bankAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreatePayoutParams, s *payoutState) error {
+		return askBank(ctx, call, s)
 	}),
 	phase.Atomic(payoutSettled, func(ctx context.Context, tx *phase.Tx, in CreatePayoutParams, s *payoutState) (phase.Outcome, error) {
 		return settlePayout(ctx, tx, in.Expand, s)
@@ -63,7 +64,7 @@ var CreatePayout = phase.Define("payout.create", 1,
 var returnedAccounts = []string{
 	"ba_us_accountClosed", "ba_us_debitNotAuthorized", "ba_us_insufficientFunds", "ba_us_invalidCurrency", "ba_us_noAccount"}
 
-func checkPayout(_ context.Context, _ phase.Reader, caller phase.Caller, in *CreatePayoutParams) (err error) {
+func checkPayout(_ context.Context, _ phase.Reader, caller phase.Check, in *CreatePayoutParams) (err error) {
 	in.Currency, err = money.Parse(in.Currency)
 	if err != nil {
 		return err
@@ -124,7 +125,7 @@ const departsAfter = time.Hour
 // newPayout is a payout that sets out now, by the account's clock: a standard
 // one arrives at the second midnight from now, in UTC.
 func newPayout(tx *phase.Tx, method string) Payout {
-	now := tx.AccountNow()
+	now := apirequest.AccountNow(tx)
 	p := Payout{
 		AccountID: tx.AccountID, ID: id.New("po", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, Status: payoutNew, Method: method,
 		Metadata: map[string]string{}, BalanceTransaction: id.New("txn", tx.Now()), DepartsAt: now, ArrivesAt: now, CreatedAt: tx.Now(),
@@ -138,8 +139,8 @@ func newPayout(tx *phase.Tx, method string) Payout {
 }
 
 // askBank asks for the money to be sent. An account that is closed is an answer.
-func askBank(ctx context.Context, slip phase.Slip, s *payoutState) (err error) {
-	s.Answer, err = acquirer.PayOut(ctx, slip, acquirer.Order{Destination: s.Payout.Destination, Amount: s.Payout.Amount, Currency: s.Payout.Currency})
+func askBank(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *payoutState) (err error) {
+	s.Answer, err = call.To().PayOut(ctx, call.Permit, acquirer.Order{Destination: s.Payout.Destination, Amount: s.Payout.Amount, Currency: s.Payout.Currency})
 	return err
 }
 

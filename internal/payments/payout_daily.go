@@ -32,8 +32,8 @@ var PayOutDaily = phase.Define("payout.daily", 1,
 		s.Payout.insert(tx)
 		return phase.Next, nil
 	}),
-	phase.Foreign(bankAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ dailyPayout, s *payoutState) error {
-		return askBank(ctx, slip, s)
+	phase.Foreign(bankAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ dailyPayout, s *payoutState) error {
+		return askBank(ctx, call, s)
 	}),
 	phase.Atomic(payoutSettled, func(ctx context.Context, tx *phase.Tx, _ dailyPayout, s *payoutState) (phase.Outcome, error) {
 		return settlePayout(ctx, tx, nil, s)

@@ -26,15 +26,15 @@ type reversalState struct {
 // payout of its own with a negative amount; its money is pending until it arrives.
 var ReversePayout = phase.Define("payout.reverse", 1,
 	phase.Atomic(recallRecorded, recordReversal),
-	phase.Foreign(recallAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ ReversePayoutParams, s *reversalState) error {
-		return askBankBack(ctx, slip, s.Original, &s.payoutState)
+	phase.Foreign(recallAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ReversePayoutParams, s *reversalState) error {
+		return askBankBack(ctx, call, s.Original, &s.payoutState)
 	}),
 	phase.Atomic(recallSettled, settleReversal),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *ReversePayoutParams) error {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *ReversePayoutParams) error {
 	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
-	return payoutExists(ctx, db, viewer(caller), in.ID)
+	return payoutExists(ctx, db, viewerOf(caller), in.ID)
 })
 
 func recordReversal(ctx context.Context, tx *phase.Tx, in ReversePayoutParams, s *reversalState) (phase.Outcome, error) {

@@ -23,8 +23,8 @@ const updatePayout = `UPDATE payouts SET metadata = @metadata WHERE account_id =
 // UpdatePayout changes a payout's metadata, which is all that can be changed.
 var UpdatePayout = phase.Define("payout.update", 1,
 	phase.Atomic(payoutUpdated, changePayout),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdatePayoutParams) error {
-	return payoutExists(ctx, db, viewer(caller), in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdatePayoutParams) error {
+	return payoutExists(ctx, db, viewerOf(caller), in.ID)
 })
 
 func changePayout(ctx context.Context, tx *phase.Tx, in UpdatePayoutParams, _ *struct{}) (phase.Outcome, error) {

@@ -11,6 +11,12 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "price", Prefix: "price", Load: LoadWith[Price](pricesByID), Search: &searchablePrices, Fields: map[string][]string{
+		"product": {"product"}, "currency_options": nil, "tiers": nil,
+	}})
+}
+
 // Price is what one of a product costs, in minor units, once. What it costs never
 // changes: a merchant makes another price instead.
 type Price struct {
@@ -97,6 +103,7 @@ const selectPrices = `
 
 const (
 	priceByID        = selectPrices + ` AND id = @id`
+	pricesByID       = selectPrices + ` AND id = ANY (@ids::text[])`
 	priceByLookupKey = selectPrices + ` AND lookup_key = @id`
 	lockPrice        = priceByID + ` FOR NO KEY UPDATE`
 

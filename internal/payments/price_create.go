@@ -63,7 +63,7 @@ var CreatePrice = phase.Define("price.create", 1,
 	phase.Atomic(priceCreated, createPrice),
 ).Check(checkPrice)
 
-func checkPrice(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreatePriceParams) error {
+func checkPrice(ctx context.Context, db phase.Reader, caller phase.Check, in *CreatePriceParams) error {
 	if in.BillingScheme == "tiered" || in.TiersMode != "" {
 		return apierror.Invalid("billing_scheme", "This installation has no tiered prices. Use a `billing_scheme` of `per_unit`.")
 	}
@@ -77,17 +77,17 @@ func checkPrice(ctx context.Context, db phase.Reader, caller phase.Caller, in *C
 	case in.Product != "" && in.ProductData != nil:
 		return apierror.Invalid("", "You may only specify one of these parameters: product, product_data.").WithCode("parameters_exclusive")
 	case in.Product != "":
-		if err := asParam(productExists(ctx, db, viewer(caller), in.Product), "product"); err != nil {
+		if err := asParam(productExists(ctx, db, viewerOf(caller), in.Product), "product"); err != nil {
 			return err
 		}
 	case in.ProductData == nil:
 		return apierror.Missing("product")
 	default:
-		if err := in.ProductData.check(ctx, db, viewer(caller)); err != nil {
+		if err := in.ProductData.check(ctx, db, viewerOf(caller)); err != nil {
 			return err
 		}
 	}
-	return checkLookupKey(ctx, db, viewer(caller), in.LookupKey, "", in.TransferLookupKey)
+	return checkLookupKey(ctx, db, viewerOf(caller), in.LookupKey, "", in.TransferLookupKey)
 }
 
 func (d *ProductData) check(ctx context.Context, db phase.Reader, v Viewer) error {

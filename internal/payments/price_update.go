@@ -25,15 +25,15 @@ const priceUpdated = "price_updated"
 // UpdatePrice changes what may change of a price, which is all but what it costs.
 var UpdatePrice = phase.Define("price.update", 1,
 	phase.Atomic(priceUpdated, changePrice),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdatePriceParams) error {
-	price, err := readPrice(ctx, db, viewer(caller), in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdatePriceParams) error {
+	price, err := readPrice(ctx, db, viewerOf(caller), in.ID)
 	if err != nil {
 		return err
 	}
 	if in.TaxBehavior != "" && in.TaxBehavior != price.TaxBehavior && price.TaxBehavior != "unspecified" {
 		return apierror.Invalid("tax_behavior", "The tax behavior of a price cannot be changed once it is specified.")
 	}
-	return checkLookupKey(ctx, db, viewer(caller), deref(in.LookupKey), price.ID, in.TransferLookupKey)
+	return checkLookupKey(ctx, db, viewerOf(caller), deref(in.LookupKey), price.ID, in.TransferLookupKey)
 })
 
 func changePrice(ctx context.Context, tx *phase.Tx, in UpdatePriceParams, _ *struct{}) (phase.Outcome, error) {

@@ -10,6 +10,13 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{
+		Object: "product", Prefix: "prod", Load: LoadWith[Product](productsByID), Search: &searchableProducts,
+		Fields: map[string][]string{"default_price": {"price"}, "tax_code": nil},
+	})
+}
+
 // Product is what is sold. What it costs is in its prices.
 type Product struct {
 	AccountID           string
@@ -124,6 +131,7 @@ const (
 
 	selectProducts = allProducts + ` AND deleted_at IS NULL`
 	productByID    = selectProducts + ` AND id = @id`
+	productsByID   = selectProducts + ` AND id = ANY (@ids::text[])`
 	lockProduct    = productByID + ` FOR NO KEY UPDATE`
 
 	productFilters = ` AND (@active::boolean IS NULL OR active = @active) AND (@ids::text[] IS NULL OR id = ANY (@ids))

@@ -51,7 +51,7 @@ const productCreated = "product_created"
 //	      claim + insert + answer
 var CreateProduct = phase.Define("product.create", 1,
 	phase.Atomic(productCreated, createProduct),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreateProductParams) error {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateProductParams) error {
 	if in.DefaultPriceData != nil {
 		if err := in.DefaultPriceData.check("default_price_data"); err != nil {
 			return err
@@ -63,7 +63,7 @@ var CreateProduct = phase.Define("product.create", 1,
 	if err := in.check(); err != nil || in.ID == "" {
 		return err
 	}
-	return checkProductID(ctx, db, viewer(caller), in.ID)
+	return checkProductID(ctx, db, viewerOf(caller), in.ID)
 })
 
 var productIDShape = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)

@@ -23,14 +23,14 @@ const productUpdated = "product_updated"
 // UpdateProduct changes what was sent and leaves the rest.
 var UpdateProduct = phase.Define("product.update", 1,
 	phase.Atomic(productUpdated, changeProduct),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateProductParams) error {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateProductParams) error {
 	if err := in.check(); err != nil {
 		return err
 	}
-	if err := productExists(ctx, db, viewer(caller), in.ID); err != nil || in.DefaultPrice == "" {
+	if err := productExists(ctx, db, viewerOf(caller), in.ID); err != nil || in.DefaultPrice == "" {
 		return err
 	}
-	price, err := byID[Price](ctx, db, priceByID, viewer(caller), in.DefaultPrice)
+	price, err := byID[Price](ctx, db, priceByID, viewerOf(caller), in.DefaultPrice)
 	if err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ const productDeleted = "product_deleted"
 // made inactive instead: what was sold stays known.
 var DeleteProduct = phase.Define("product.delete", 1,
 	phase.Atomic(productDeleted, removeProduct),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *DeleteProductParams) error {
-	return productExists(ctx, db, viewer(caller), in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DeleteProductParams) error {
+	return productExists(ctx, db, viewerOf(caller), in.ID)
 })
 
 const firstPriceOf = selectPrices + ` AND product_id = @id ORDER BY id LIMIT 1`

@@ -10,6 +10,14 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "refund", Prefix: "re", Load: LoadWith[Refund](refundsByID), Fields: map[string][]string{
+		"balance_transaction": {"balance_transaction"}, "charge": {"charge"}, "payment_intent": {"payment_intent"},
+		"failure_balance_transaction": {"balance_transaction"}, "customer": nil, "payment_method": nil,
+		"source_transfer_reversal": nil, "transfer_reversal": nil,
+	}})
+}
+
 // Refund is money, or a hold, given back.
 type Refund struct {
 	AccountID          string
@@ -131,19 +139,21 @@ const selectRefunds = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	refundByID = selectRefunds + ` AND id = @id`
-	lockRefund = refundByID + ` FOR NO KEY UPDATE`
-	refundsOf  = selectRefunds + ` AND charge_id = @charge_id ORDER BY id DESC LIMIT @limit`
+	refundByID  = selectRefunds + ` AND id = @id`
+	refundsByID = selectRefunds + ` AND id = ANY (@ids::text[])`
+	lockRefund  = refundByID + ` FOR NO KEY UPDATE`
+	refundsOf   = `SELECT r.* FROM unnest(@parents::text[]) AS parent (id) CROSS JOIN LATERAL (` +
+		selectRefunds + ` AND charge_id = parent.id ORDER BY id DESC LIMIT @limit) AS r ORDER BY r.id DESC`
 
 	refundFilters        = ` AND (@charge_id::text IS NULL OR charge_id = @charge_id) AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)`
 	listRefunds          = selectRefunds + refundFilters + newestFirst
 	listRefundsBackwards = selectRefunds + refundFilters + oldestFirst
 )
 
-func refundsOfCharge(ctx context.Context, db phase.Reader, v Viewer, charge string) (ListObject, error) {
-	args := v.args()
-	args["charge_id"] = charge
-	return listOf[Refund](ctx, db, refundsOf, "/v1/charges/"+charge+"/refunds", args)
+// refundsOfCharges are the lists that charges show when they are asked for.
+func refundsOfCharges(ctx context.Context, db phase.Reader, v Viewer, charges []string) (map[string]ListObject, error) {
+	return listInside(ctx, db, refundsOf, v, charges, func(r *Refund) string { return r.ChargeID },
+		func(charge string) string { return "/v1/charges/" + charge + "/refunds" })
 }
 
 func findRefund(ctx context.Context, db phase.Reader, v Viewer, id string) (*Refund, error) {

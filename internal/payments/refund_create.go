@@ -63,8 +63,8 @@ var CreateRefund = phase.Define("refund.create", 1,
 	phase.Atomic(refundRecorded, func(ctx context.Context, tx *phase.Tx, in CreateRefundParams, s *refundState) (phase.Outcome, error) {
 		return recordRefund(ctx, tx, in.Charge, in.RefundParams, s)
 	}),
-	phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CreateRefundParams, s *refundState) error {
-		return askForRefund(ctx, slip, s)
+	phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateRefundParams, s *refundState) error {
+		return askForRefund(ctx, call, s)
 	}),
 	phase.Atomic(refundSettled, func(ctx context.Context, tx *phase.Tx, in CreateRefundParams, s *refundState) (phase.Outcome, error) {
 		_, refund, known, err := settleRefund(ctx, tx, s)
@@ -73,7 +73,7 @@ var CreateRefund = phase.Define("refund.create", 1,
 		}
 		return replyWithRefund(ctx, tx, in.Expand, refund, known...)
 	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreateRefundParams) error {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateRefundParams) error {
 	if in.Charge == "" && in.PaymentIntent == "" {
 		return apierror.Invalid("", "One of the following params should be provided for this request: payment_intent or charge.").WithCode("parameter_missing")
 	}
@@ -81,9 +81,9 @@ var CreateRefund = phase.Define("refund.create", 1,
 		return err
 	}
 	if in.PaymentIntent != "" {
-		return in.findCharge(ctx, db, viewer(caller))
+		return in.findCharge(ctx, db, viewerOf(caller))
 	}
-	return asParam(chargeExists(ctx, db, viewer(caller), in.Charge), "charge")
+	return asParam(chargeExists(ctx, db, viewerOf(caller), in.Charge), "charge")
 })
 
 // findCharge finds the charge that paid the intent.
@@ -128,15 +128,15 @@ func refundAt(name string, settle func(context.Context, *phase.Tx, RefundChargeP
 		phase.Atomic(refundRecorded, func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
 			return recordRefund(ctx, tx, in.Charge, in.RefundParams, s)
 		}),
-		phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ RefundChargeParams, s *refundState) error {
-			return askForRefund(ctx, slip, s)
+		phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ RefundChargeParams, s *refundState) error {
+			return askForRefund(ctx, call, s)
 		}),
 		phase.Atomic(refundSettled, settle),
-	).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *RefundChargeParams) error {
+	).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *RefundChargeParams) error {
 		if _, err := in.Metadata.Apply(nil); err != nil {
 			return err
 		}
-		return chargeExists(ctx, db, viewer(caller), in.Charge)
+		return chargeExists(ctx, db, viewerOf(caller), in.Charge)
 	})
 }
 
@@ -206,12 +206,12 @@ func (c *Charge) refuseRefund(amount int64) *apierror.Error {
 	return nil
 }
 
-func askForRefund(ctx context.Context, slip phase.Slip, s *refundState) (err error) {
+func askForRefund(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *refundState) (err error) {
 	if s.Refund.Kind == refundOfHold {
-		s.Answer, err = acquirer.Void(ctx, slip, s.Order)
+		s.Answer, err = call.To().Void(ctx, call.Permit, s.Order)
 		return err
 	}
-	s.Answer, err = acquirer.Refund(ctx, slip, s.Order)
+	s.Answer, err = call.To().Refund(ctx, call.Permit, s.Order)
 	return err
 }
 

@@ -29,8 +29,8 @@ const updateRefund = `UPDATE refunds SET metadata = @metadata WHERE account_id =
 // UpdateRefund changes a refund's metadata, which is all that can be changed.
 var UpdateRefund = phase.Define("refund.update", 1,
 	phase.Atomic(refundUpdated, changeRefund),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateRefundParams) error {
-	_, err := findRefund(ctx, db, viewer(caller), in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateRefundParams) error {
+	_, err := findRefund(ctx, db, viewerOf(caller), in.ID)
 	return err
 })
 
@@ -39,8 +39,8 @@ var UpdateChargeRefund = phase.Define("charge.refund.update", 1,
 	phase.Atomic(refundUpdated, func(ctx context.Context, tx *phase.Tx, in UpdateChargeRefundParams, s *struct{}) (phase.Outcome, error) {
 		return changeRefund(ctx, tx, in.UpdateRefundParams, s)
 	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateChargeRefundParams) error {
-	_, err := findRefundOf(ctx, db, viewer(caller), in.Charge, in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateChargeRefundParams) error {
+	_, err := findRefundOf(ctx, db, viewerOf(caller), in.Charge, in.ID)
 	return err
 })
 

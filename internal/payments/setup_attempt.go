@@ -12,6 +12,13 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "setup_attempt", Prefix: "setatt", Load: LoadWith[SetupAttempt](setupAttemptsByID), Fields: map[string][]string{
+		"customer": {"customer"}, "payment_method": {"payment_method"}, "setup_intent": {"setup_intent"},
+		"application": nil, "on_behalf_of": nil,
+	}})
+}
+
 // SetupAttempt is one confirmation of a setup that its card's issuer has answered.
 // One that waits for the cardholder is open; any other is final.
 type SetupAttempt struct {
@@ -122,7 +129,7 @@ const (
 func (s *SetupIntent) tried(tx *phase.Tx, method PaymentMethod, status string, asked *attemptSecure) *SetupAttempt {
 	a := &SetupAttempt{
 		AccountID: s.AccountID, ID: id.New("setatt", tx.Now()), Livemode: s.Livemode, RequestID: tx.RequestID, SetupIntentID: s.ID, Status: status,
-		CustomerID: s.CustomerID, PaymentMethodID: method.ID, PaymentMethodDetails: method.attempted(asked), SetupError: s.LastSetupError,
+		CustomerID: s.CustomerID, PaymentMethodID: method.ID, PaymentMethodDetails: detailsOf(method, asked), SetupError: s.LastSetupError,
 		Usage: s.Usage, CreatedAt: tx.Now(),
 	}
 	if asked != nil && s.LatestAttempt != nil {
@@ -147,7 +154,8 @@ func (s *SetupIntent) abandonAttempt(tx *phase.Tx) {
 	}
 }
 
-func (m *PaymentMethod) attempted(asked *attemptSecure) attemptDetails {
+// detailsOf is the card as it is now.
+func detailsOf(m PaymentMethod, asked *attemptSecure) attemptDetails {
 	card := m.Card
 	return attemptDetails{Type: "card", Card: attemptCard{
 		Brand: card.Brand, Checks: m.checks(), Country: card.Country, ExpMonth: card.ExpMonth, ExpYear: card.ExpYear, Fingerprint: card.Fingerprint,
@@ -162,6 +170,7 @@ const selectSetupAttempts = `
 
 const (
 	setupAttemptByID           = selectSetupAttempts + ` AND id = @id`
+	setupAttemptsByID          = selectSetupAttempts + ` AND id = ANY (@ids::text[])`
 	listSetupAttempts          = selectSetupAttempts + ` AND setup_intent_id = @setup_intent` + newestFirst
 	listSetupAttemptsBackwards = selectSetupAttempts + ` AND setup_intent_id = @setup_intent` + oldestFirst
 )

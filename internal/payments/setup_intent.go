@@ -10,9 +10,17 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
+
+func init() {
+	RegisterKinds(Kind{Object: "setup_intent", Prefix: "seti", Load: LoadWith[SetupIntent](setupsByID), Fields: map[string][]string{
+		"customer": {"customer"}, "latest_attempt": {"setup_attempt"}, "payment_method": {"payment_method"},
+		"application": nil, "mandate": nil, "on_behalf_of": nil, "single_use_mandate": nil,
+	}})
+}
 
 // SetupIntent is a card being made ready for payments to come. No money moves.
 // Its states are those of a PaymentIntent, without requires_capture.
@@ -145,8 +153,9 @@ const selectSetups = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	setupByID = selectSetups + ` AND id = @id`
-	lockSetup = setupByID + ` FOR NO KEY UPDATE`
+	setupByID  = selectSetups + ` AND id = @id`
+	setupsByID = selectSetups + ` AND id = ANY (@ids::text[])`
+	lockSetup  = setupByID + ` FOR NO KEY UPDATE`
 
 	setupFilters = ` AND (@customer_id::text IS NULL OR customer_id = @customer_id)
 	AND (@payment_method::text IS NULL OR payment_method_id = @payment_method)`
@@ -241,7 +250,7 @@ func ListSetupIntents(ctx context.Context, db phase.Reader, v Viewer, in ListSet
 }
 
 func replyWithSetup(ctx context.Context, tx *phase.Tx, paths form.Expand, setup *SetupIntent, known ...any) (phase.Outcome, error) {
-	if tx.Publishable {
+	if apirequest.Of(tx.Caller).Publishable {
 		return phase.OK(setup.ID, setup.public()), nil
 	}
 	body, err := expand(ctx, tx, viewer(tx.Caller), paths, setup.wire(), known...)

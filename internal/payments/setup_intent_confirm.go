@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -45,14 +46,14 @@ const (
 //	   claim + reserve the setup            ask, no tx open     keep the card, answer
 var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
 	phase.Atomic(setupConfirmationRecorded, recordSetupConfirmation),
-	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ ConfirmSetupIntentParams, s *setupTry) error {
-		return s.ask(ctx, slip)
+	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmSetupIntentParams, s *setupTry) error {
+		return s.ask(ctx, call)
 	}),
 	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *setupTry) (phase.Outcome, error) {
 		return s.settle(ctx, tx, in.Expand)
 	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *ConfirmSetupIntentParams) error {
-	setup, err := readSetup(ctx, db, viewer(caller), in.ID, in.ClientSecret)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *ConfirmSetupIntentParams) error {
+	setup, err := readSetup(ctx, db, viewerOf(caller), in.ID, in.ClientSecret)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
 	if err := in.find(ctx, db, caller); err != nil || in.method() != nil || setup.PaymentMethodID == nil {
 		return err
 	}
-	in.Found, err = byID[PaymentMethod](ctx, db, methodByID, viewer(caller), *setup.PaymentMethodID)
+	in.Found, err = byID[PaymentMethod](ctx, db, methodByID, viewerOf(caller), *setup.PaymentMethodID)
 	return err
 })
 
@@ -125,15 +126,19 @@ func (s *setupTry) reserve(tx *phase.Tx, setup *SetupIntent, method *PaymentMeth
 	setup.Status, setup.BusyWith, setup.NextAction, setup.LastSetupError = intentProcessing, &tx.RequestID, nil, nil
 }
 
-func (s *setupTry) ask(ctx context.Context, slip phase.Slip) (err error) {
-	s.Answer, err = acquirer.Verify(ctx, slip, acquirer.Order{
+func (s *setupTry) ask(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]) (err error) {
+	s.Answer, err = call.To().Verify(ctx, call.Permit, acquirer.Order{
 		Card: s.Method.Card.Vault, Currency: verificationCurrency, SetUp: true, Authenticated: s.Passed})
 	return err
 }
 
 // settle writes down what the issuer answered, keeps the card, and answers.
 func (s *setupTry) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
-	end, err := s.conclude(ctx, tx)
+	owner, err := lockOwner(ctx, tx, s.Session)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	end, err := s.conclude(ctx, tx, owner)
 	switch {
 	case err != nil:
 		return phase.Outcome{}, err
@@ -146,18 +151,13 @@ func (s *setupTry) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) 
 // setupConclusion is how an attempt at a setup ended, for whoever answers.
 type setupConclusion struct {
 	setup    *SetupIntent
-	session  *CheckoutSession // that it was part of, nil for none
 	known    []any
 	declined *apierror.Error
 }
 
-// conclude writes down what the issuer answered, and keeps the card.
-func (s *setupTry) conclude(ctx context.Context, tx *phase.Tx) (end setupConclusion, err error) {
-	if s.Session != nil {
-		if end.session, err = lockedSession(ctx, tx, *s.Session); err != nil {
-			return end, err
-		}
-	}
+// conclude writes down what the issuer answered, and keeps the card. The caller has
+// locked the setup's owner, if it has one.
+func (s *setupTry) conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end setupConclusion, err error) {
 	setup, err := lockedSetup(ctx, tx, s.IntentID)
 	if err != nil {
 		return end, err
@@ -188,8 +188,8 @@ func (s *setupTry) conclude(ctx context.Context, tx *phase.Tx) (end setupConclus
 		method.update(tx)
 	}
 	emit(tx, "setup_intent.succeeded", setup.ID, setup.wire(), nil)
-	if end.session != nil {
-		end.session.complete(tx)
+	if owner != nil {
+		owner.CardKept(tx)
 	}
 	end.known = append(end.known, method.wire(), attempt.wire())
 	return end, nil
@@ -222,7 +222,7 @@ func (s *setupTry) fail(tx *phase.Tx, setup *SetupIntent) (*apierror.Error, erro
 // showTo makes an error show the setup, as far as the caller may see it.
 func (s *SetupIntent) showTo(caller phase.Caller, e *apierror.Error) *apierror.Error {
 	e.SetupIntent = s.wire()
-	if caller.Publishable {
+	if apirequest.Of(caller).Publishable {
 		e.SetupIntent = s.public()
 	}
 	return e
@@ -232,8 +232,8 @@ func (s *SetupIntent) showTo(caller phase.Caller, e *apierror.Error) *apierror.E
 // his challenge, as AuthenticatePayment does an intent.
 var AuthenticateSetup = phase.Define("setup_intent.authenticate", 1,
 	phase.Atomic(authenticationRecorded, recordSetupAuthentication),
-	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ AuthenticateParams, s *setupTry) error {
-		return s.ask(ctx, slip)
+	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AuthenticateParams, s *setupTry) error {
+		return s.ask(ctx, call)
 	}),
 	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *setupTry) (phase.Outcome, error) {
 		return s.settle(ctx, tx, nil)

@@ -41,13 +41,13 @@ const setupRecorded = "setup_intent_recorded"
 //	   without confirm
 var CreateSetupIntent = phase.Define("setup_intent.create", 1,
 	phase.Atomic(setupRecorded, recordSetup),
-	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, slip phase.Slip, _ CreateSetupIntentParams, s *setupTry) error {
-		return s.ask(ctx, slip)
+	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateSetupIntentParams, s *setupTry) error {
+		return s.ask(ctx, call)
 	}),
 	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, s *setupTry) (phase.Outcome, error) {
 		return s.settle(ctx, tx, in.Expand)
 	}),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CreateSetupIntentParams) error {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateSetupIntentParams) error {
 	if in.PaymentMethodTypes != nil && in.AutomaticPaymentMethods != nil && in.AutomaticPaymentMethods.Enabled {
 		return apierror.Invalid("", "You may only specify one of these parameters: automatic_payment_methods, payment_method_types.").WithCode("parameters_exclusive")
 	}
@@ -65,12 +65,12 @@ var CreateSetupIntent = phase.Define("setup_intent.create", 1,
 })
 
 // check finds the customer and the method.
-func (in *SetupIntentParams) check(ctx context.Context, db phase.Reader, caller phase.Caller) error {
+func (in *SetupIntentParams) check(ctx context.Context, db phase.Reader, caller phase.Check) error {
 	if _, err := in.Metadata.Apply(nil); err != nil {
 		return err
 	}
 	if in.Customer != "" {
-		if err := customerExists(ctx, db, viewer(caller), in.Customer); err != nil {
+		if err := customerExists(ctx, db, viewerOf(caller), in.Customer); err != nil {
 			return asParam(err, "customer")
 		}
 	}

@@ -20,8 +20,8 @@ const setupUpdated = "setup_intent_updated"
 // UpdateSetupIntent changes what was sent and leaves the rest.
 var UpdateSetupIntent = phase.Define("setup_intent.update", 1,
 	phase.Atomic(setupUpdated, changeSetup),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateSetupIntentParams) error {
-	setup, err := readSetup(ctx, db, viewer(caller), in.ID, "")
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateSetupIntentParams) error {
+	setup, err := readSetup(ctx, db, viewerOf(caller), in.ID, "")
 	if err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ const setupCanceled = "setup_intent_canceled"
 // CancelSetupIntent ends a setup that has not succeeded.
 var CancelSetupIntent = phase.Define("setup_intent.cancel", 1,
 	phase.Atomic(setupCanceled, cancelSetup),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *CancelSetupIntentParams) error {
-	_, err := readSetup(ctx, db, viewer(caller), in.ID, "")
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CancelSetupIntentParams) error {
+	_, err := readSetup(ctx, db, viewerOf(caller), in.ID, "")
 	return err
 })
 

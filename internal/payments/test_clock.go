@@ -12,6 +12,10 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "test_helpers.test_clock", Prefix: "clock", Load: LoadWith[TestClock](testClocksByID)})
+}
+
 // TestClock moves an account's test mode ahead in time: by FrozenTime less
 // StartedAt. The account is ahead by as much as its furthest clock, deleted ones
 // included, so time never goes back.
@@ -80,6 +84,7 @@ const selectTestClocks = `
 
 const (
 	testClockByID           = selectTestClocks + ` AND id = @id`
+	testClocksByID          = selectTestClocks + ` AND id = ANY (@ids::text[])`
 	lockTestClock           = testClockByID + ` FOR NO KEY UPDATE`
 	listTestClocks          = selectTestClocks + newestFirst
 	listTestClocksBackwards = selectTestClocks + oldestFirst
@@ -128,11 +133,11 @@ const insertTestClock = `
 // CreateTestClock makes a clock. It moves nothing before it is advanced.
 var CreateTestClock = phase.Define("test_clock.create", 1,
 	phase.Atomic(testClockCreated, makeTestClock),
-).Check(func(_ context.Context, _ phase.Reader, caller phase.Caller, _ *CreateTestClockParams) error {
+).Check(func(_ context.Context, _ phase.Reader, caller phase.Check, _ *CreateTestClockParams) error {
 	return onlyInTestMode(caller)
 })
 
-func onlyInTestMode(caller phase.Caller) error {
+func onlyInTestMode(caller phase.Check) error {
 	if caller.Livemode {
 		return apierror.Invalid("", "Test clocks are only available in test mode. Use a test mode API key.")
 	}

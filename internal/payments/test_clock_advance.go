@@ -38,8 +38,8 @@ func (c *TestClock) turn(tx *phase.Tx) {
 // with the commit; the clock stays "advancing" until the worker has done the rest.
 var AdvanceTestClock = phase.Define("test_clock.advance", 1,
 	phase.Atomic(testClockAdvanced, advanceTestClock),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *AdvanceTestClockParams) error {
-	_, err := findTestClock(ctx, db, testClockByID, viewer(caller), in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *AdvanceTestClockParams) error {
+	_, err := findTestClock(ctx, db, testClockByID, viewerOf(caller), in.ID)
 	return err
 })
 
@@ -76,8 +76,8 @@ type DeleteTestClockParams struct {
 // it. The time it has brought stays.
 var DeleteTestClock = phase.Define("test_clock.delete", 1,
 	phase.Atomic(testClockDeleted, deleteTestClock),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *DeleteTestClockParams) error {
-	_, err := findTestClock(ctx, db, testClockByID, viewer(caller), in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DeleteTestClockParams) error {
+	_, err := findTestClock(ctx, db, testClockByID, viewerOf(caller), in.ID)
 	return err
 })
 

@@ -13,6 +13,10 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
+func init() {
+	RegisterKinds(Kind{Object: "token"})
+}
+
 // Token stands for a card that was shown to us once, and is spent once.
 type Token struct {
 	ID        string

@@ -9,6 +9,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
@@ -39,7 +40,7 @@ var CreateToken = phase.Define("token.create", 1,
 
 // recognizeCard is the edge beyond which no card number goes: it is one of the
 // test cards, or the request is refused.
-func recognizeCard(_ context.Context, _ phase.Reader, caller phase.Caller, in *CreateTokenParams) error {
+func recognizeCard(_ context.Context, _ phase.Reader, caller phase.Check, in *CreateTokenParams) error {
 	if in.Card == nil {
 		return apierror.Invalid("", "You must supply either a card, customer, bank account, or PII to create a token.").WithCode("parameter_missing")
 	}
@@ -50,7 +51,7 @@ func recognizeCard(_ context.Context, _ phase.Reader, caller phase.Caller, in *C
 	if err != nil {
 		return err
 	}
-	in.Shown = fromTestCard(card, caller.CardKey)
+	in.Shown = fromTestCard(card, caller.KeyFor(secret.Cards))
 	in.Shown.ExpMonth, in.Shown.ExpYear = in.Card.ExpMonth, in.Card.Year()
 	in.Shown.CardHolder = CardHolder{}.changed(in.Card.CardHolder)
 	if in.Card.CVC != nil {

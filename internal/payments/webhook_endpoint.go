@@ -11,12 +11,17 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
+
+func init() {
+	RegisterKinds(Kind{Object: "webhook_endpoint"})
+}
 
 // WebhookEndpoint is where a merchant wants to be told of events.
 type WebhookEndpoint struct {
@@ -208,9 +213,9 @@ func knownTypes() map[string]bool {
 }
 
 // checkEndpoint verifies what an endpoint is given.
-func checkEndpoint(caller phase.Caller, address *string, events []string, metadata form.Metadata) error {
+func checkEndpoint(ctx context.Context, address *string, events []string, metadata form.Metadata) error {
 	if address != nil {
-		if objection := webhook.Objection(*address, caller.Loopback); objection != "" {
+		if objection := webhook.Objection(*address, webhook.LoopbackFrom(ctx)); objection != "" {
 			return apierror.Invalid("url", "%s", objection).WithCode("url_invalid")
 		}
 	}
@@ -235,18 +240,20 @@ func EndpointDisabled(ctx context.Context, tx pgx.Tx, key webhook.EndpointKey, r
 	}
 	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[struct {
 		WebhookEndpoint
-		Now time.Time
+		Now            time.Time
+		DefaultVersion apiversion.Version
 	}])
 	if err != nil {
 		return err
 	}
-	event := Event{ID: id.New("evt", found.Now), Livemode: found.Livemode, Type: endpointWasDisabled, RequestID: requestID, CreatedAt: found.Now}
-	_, err = tx.Exec(ctx, insertEvent, eventArgs(event, key.AccountID, key.EndpointID, eventData{Object: found.wire()}))
+	disabled := Event{ID: id.New("evt", found.Now), Livemode: found.Livemode, Type: endpointWasDisabled, APIVersion: found.DefaultVersion,
+		RequestID: requestID, CreatedAt: found.Now}
+	_, err = tx.Exec(ctx, insertEvent, eventArgs(disabled, key.AccountID, key.EndpointID, eventData{Object: found.wire()}))
 	return err
 }
 
 const endpointByKey = `
 	SELECT account_id, id, livemode, request_id, url, description, enabled_events, metadata, api_version, status, secret_generation, created_at,
-	       clock_timestamp() AS now
+	       clock_timestamp() AS now, (SELECT api_version FROM accounts a WHERE a.id = account_id) AS default_version
 	FROM webhook_endpoints
 	WHERE account_id = @account_id AND id = @id`

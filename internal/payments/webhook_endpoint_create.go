@@ -2,9 +2,9 @@ package payments
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -20,10 +20,6 @@ type CreateWebhookEndpointParams struct {
 	Expand        form.Expand   `form:"expand"`
 }
 
-// sameTrain are the versions whose readers understand the events we tell: Stripe
-// changes shapes with the name, and only adds to them with the date.
-var sameTrain = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}\.dahlia$`)
-
 const endpointCreated = "endpoint_created"
 
 // CreateWebhookEndpoint starts telling a server of events.
@@ -35,18 +31,19 @@ const endpointCreated = "endpoint_created"
 // with a seal where the secret stands, and replayed with the secret.
 var CreateWebhookEndpoint = phase.Define("webhook_endpoint.create", 1,
 	phase.Atomic(endpointCreated, createEndpoint),
-).Check(func(_ context.Context, _ phase.Reader, caller phase.Caller, in *CreateWebhookEndpointParams) error {
+).Check(func(ctx context.Context, _ phase.Reader, _ phase.Check, in *CreateWebhookEndpointParams) error {
 	if len(in.EnabledEvents) == 0 {
 		return apierror.Invalid("enabled_events", "You must provide at least one event type.").WithCode("parameter_missing")
 	}
-	if in.APIVersion != nil && !sameTrain.MatchString(*in.APIVersion) {
-		return apierror.Invalid("api_version", "Invalid API version: %s. Events are told in the version %s, which suits versions of the same name only.",
-			form.Quote(*in.APIVersion), APIVersion)
+	if in.APIVersion != nil {
+		if _, known := apiversion.Parse(*in.APIVersion); !known {
+			return apierror.Invalid("api_version", "Invalid API version: %s", form.Quote(*in.APIVersion))
+		}
 	}
 	if in.Connect != nil && *in.Connect {
 		return apierror.Invalid("connect", "There are no connected accounts to receive events from.")
 	}
-	return checkEndpoint(caller, &in.URL, in.EnabledEvents, in.Metadata)
+	return checkEndpoint(ctx, &in.URL, in.EnabledEvents, in.Metadata)
 })
 
 func createEndpoint(ctx context.Context, tx *phase.Tx, in CreateWebhookEndpointParams, _ *struct{}) (phase.Outcome, error) {
@@ -65,7 +62,7 @@ func createEndpoint(ctx context.Context, tx *phase.Tx, in CreateWebhookEndpointP
 	}
 	endpoint.insert(tx, slot)
 	object := endpoint.object()
-	if object.Secret, err = tx.Conceal(endpoint.secret(tx)); err != nil {
+	if object.Secret, err = tx.EncryptInResponse(endpoint.secret(tx)); err != nil {
 		return phase.Outcome{}, err
 	}
 	body, err := expand(ctx, tx, viewer(tx.Caller), in.Expand, object)

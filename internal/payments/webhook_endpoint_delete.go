@@ -19,8 +19,8 @@ const endpointDeleted = "endpoint_deleted"
 // name it; those that wait are written off when they are due.
 var DeleteWebhookEndpoint = phase.Define("webhook_endpoint.delete", 1,
 	phase.Atomic(endpointDeleted, removeEndpoint),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *DeleteWebhookEndpointParams) error {
-	_, err := existingEndpoint(ctx, db, endpointByID, viewer(caller), in.ID)
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *DeleteWebhookEndpointParams) error {
+	_, err := existingEndpoint(ctx, db, endpointByID, viewerOf(caller), in.ID)
 	return err
 })
 

@@ -25,14 +25,14 @@ const endpointUpdated = "endpoint_updated"
 // is due goes where the endpoint is then.
 var UpdateWebhookEndpoint = phase.Define("webhook_endpoint.update", 1,
 	phase.Atomic(endpointUpdated, changeEndpoint),
-).Check(func(ctx context.Context, db phase.Reader, caller phase.Caller, in *UpdateWebhookEndpointParams) error {
-	if _, err := existingEndpoint(ctx, db, endpointByID, viewer(caller), in.ID); err != nil {
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateWebhookEndpointParams) error {
+	if _, err := existingEndpoint(ctx, db, endpointByID, viewerOf(caller), in.ID); err != nil {
 		return err
 	}
 	if in.EnabledEvents != nil && len(in.EnabledEvents) == 0 {
 		return apierror.Invalid("enabled_events", "You must provide at least one event type.").WithCode("parameter_missing")
 	}
-	return checkEndpoint(caller, in.URL, in.EnabledEvents, in.Metadata)
+	return checkEndpoint(ctx, in.URL, in.EnabledEvents, in.Metadata)
 })
 
 func changeEndpoint(ctx context.Context, tx *phase.Tx, in UpdateWebhookEndpointParams, _ *struct{}) (phase.Outcome, error) {

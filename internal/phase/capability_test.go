@@ -14,9 +14,12 @@ func TestCapabilities(t *testing.T) {
 	t.Parallel()
 
 	for _, tc := range []struct{ does, dir, want string }{
-		{"an atomic phase cannot ask another system", "network_in_transaction", "cannot use tx (variable of type *phase.Tx) as phase.Slip value"},
-		{"a foreign phase cannot write", "write_in_call", "slip.Write undefined"},
-		{"nobody but the engine can fill in a slip", "forged_slip", "unexported field key"},
+		{"an atomic phase cannot call another system", "network_in_transaction", "cannot use tx (variable of type *phase.Tx) as phase.ForeignCall[teller] value"},
+		{"a foreign phase cannot write", "write_in_call", "call.Write undefined"},
+		{"a foreign phase cannot call through another port than its own", "wrong_port", "does not match inferred type func(ctx context.Context, call phase.ForeignCall[teller]"},
+		{"only the engine can fill in a permit", "forged_permit", "unexported field key"},
+		{"only the engine can fill in a foreign call", "forged_call", "unexported field to"},
+		{"a phase of one flow does not fit into another", "wrong_flow", "type phase.Phase[another, struct{}] of"},
 		{"the same phases with the right capabilities compile", "allowed", ""},
 	} {
 		t.Run(tc.does, func(t *testing.T) {
@@ -28,13 +31,14 @@ func TestCapabilities(t *testing.T) {
 		})
 	}
 
-	t.Run("an empty slip opens no port", func(t *testing.T) {
+	t.Run("a foreign call that the engine did not make reaches nothing", func(t *testing.T) {
 		t.Parallel()
 		defer func() {
 			if recover() == nil {
-				t.Error("a slip that the engine did not make reached the bank")
+				t.Error("a foreign call that the engine did not make reached the bank")
 			}
 		}()
-		bankPort.Dial(phase.Slip{})
+		var forged phase.ForeignCall[teller]
+		_, _ = forged.To().Pay(t.Context(), forged.Permit, 1)
 	})
 }

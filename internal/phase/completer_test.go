@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
@@ -131,7 +132,7 @@ func TestCompleter(t *testing.T) {
 		s.bank.has(silent, silent)
 		s.process().refuses("k", http.StatusServiceUnavailable)
 
-		older := phase.NewEngine(phase.Config{Pool: s.pool, Secret: engineSecret, Owner: "wk_older", Record: recordInTrail})
+		older := phase.NewEngine(phase.Config{Pool: s.pool, Secret: engineSecret, Owner: "wk_older", Record: recordInTrail, Refuse: apirequest.Refuse})
 		if taken, err := idempotency.ResumeUnfinished(t.Context(), s.pool, older.Known(), "wk_older", 10); err != nil || len(taken) != 0 {
 			t.Errorf("it took %d requests over, error %v", len(taken), err)
 		}
@@ -179,7 +180,7 @@ func TestAbandon(t *testing.T) {
 		s.backdate("k", 11*time.Minute)
 		p := s.process()
 		p.completes()
-		if looked, reversed := len(s.bank.keys(phase.LookUp)), len(s.bank.keys(phase.Reverse)); looked != 1 || reversed != 1 {
+		if looked, reversed := len(s.bank.keys(phase.Lookup)), len(s.bank.keys(phase.Reverse)); looked != 1 || reversed != 1 {
 			t.Errorf("looked up %d times and reversed %d times, want once each", looked, reversed)
 		}
 		p.answers("k", http.StatusPaymentRequired)
@@ -209,7 +210,7 @@ func TestAbandon(t *testing.T) {
 		p := s.process()
 		p.completes()
 		p.answers("k", http.StatusOK)
-		if asked := len(s.bank.keys(phase.Ask)); asked != 1 {
+		if asked := len(s.bank.keys(phase.Send)); asked != 1 {
 			t.Errorf("asked %d times, want the one before the crash", asked)
 		}
 		s.bank.wantMoved(t, 1)
@@ -280,11 +281,11 @@ func TestOvertaken(t *testing.T) {
 
 	// overtaken lets a process stall in its call, be taken for dead, and wake up
 	// again at the moment that meanwhile says it may.
-	overtaken := func(s *stand, meanwhile func(wake func() phase.Answer)) {
+	overtaken := func(s *stand, meanwhile func(wake func() phase.Response)) {
 		s.t.Helper()
 		zombie, held := s.process(), newStall()
 		s.bank.has(held.day)
-		woken := make(chan phase.Answer, 1)
+		woken := make(chan phase.Response, 1)
 		go func() {
 			answer, err := zombie.serve("k")
 			if err != nil {
@@ -294,7 +295,7 @@ func TestOvertaken(t *testing.T) {
 		}()
 		<-held.began
 		zombie.lapse()
-		meanwhile(func() phase.Answer {
+		meanwhile(func() phase.Response {
 			close(held.release)
 			return <-woken
 		})
@@ -303,7 +304,7 @@ func TestOvertaken(t *testing.T) {
 	t.Run("it answers its client with the winner's bytes, as a replay", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
-		overtaken(s, func(wake func() phase.Answer) {
+		overtaken(s, func(wake func() phase.Response) {
 			winner := s.process().answers("k", http.StatusOK)
 			loser := wake()
 			if !bytes.Equal(winner.Body, loser.Body) || winner.Replayed || !loser.Replayed {
@@ -332,10 +333,10 @@ func TestOvertaken(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
 			s.shop.deliver = deliver
-			overtaken(s, func(wake func() phase.Answer) {
+			overtaken(s, func(wake func() phase.Response) {
 				successor, held := s.process(), newStall()
 				s.bank.has(held.day)
-				won := make(chan phase.Answer, 1)
+				won := make(chan phase.Response, 1)
 				go func() {
 					answer, err := successor.serve("k")
 					if err != nil {
@@ -344,7 +345,7 @@ func TestOvertaken(t *testing.T) {
 					won <- answer
 				}()
 				<-held.began
-				lost := make(chan phase.Answer, 1)
+				lost := make(chan phase.Response, 1)
 				go func() { lost <- wake() }()
 				s.untilRefused(t)
 				close(held.release)
@@ -370,7 +371,7 @@ func TestOvertaken(t *testing.T) {
 			return "", phase.NotSent(errLine)
 		}
 		s.bank.has(failing, driven.day)
-		lost, won := make(chan struct{}), make(chan phase.Answer, 1)
+		lost, won := make(chan struct{}), make(chan phase.Response, 1)
 		go func() { defer close(lost); _, _ = zombie.serve("k") }()
 		<-stuck.began
 		zombie.lapse()

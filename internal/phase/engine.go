@@ -16,76 +16,96 @@ import (
 )
 
 const (
-	// callTimeout bounds one foreign call. Well below the lease, so that a driver
+	// callTimeout bounds one foreign call. Well below the lease, so that a process
 	// that still waits for an answer is never taken for dead.
 	callTimeout = 8 * time.Second
-	// secondAskWithin is how far into an attempt an unknown outcome is asked for
-	// again at once. Later than that the client has waited long enough.
-	secondAskWithin = 5 * time.Second
-	// driveTimeout bounds a whole attempt, whatever the client's connection does.
-	driveTimeout = 25 * time.Second
-	// maxAttempts is when unknown becomes a person's business: with the waits of
+	// secondCallWithin is how far into an attempt the engine calls again at once
+	// after an unknown outcome. Later than that the client has waited long enough.
+	secondCallWithin = 5 * time.Second
+	// executionTimeout bounds a whole attempt, whatever the client's connection does.
+	executionTimeout = 25 * time.Second
+	// maxAttempts is when an unknown outcome needs an operator: with the waits of
 	// backoff, after about three hours.
 	maxAttempts = 40
 	// firstWait and longestWait bound the pause before a parked request is due.
 	firstWait, longestWait = time.Second, 5 * time.Minute
 )
 
-// Engine drives requests. One serves a whole process.
+// Engine executes requests. One serves a whole process.
 type Engine struct {
-	pool     *pgxpool.Pool
-	secret   []byte
-	root     secret.Root
-	owner    string
-	record   Recorder
-	retain   time.Duration
-	log      *slog.Logger
-	observer Observer
-	work     Gate
-	lookUps  Gate
-	ports    map[string]any
-	flows    map[idempotency.FlowVersion]*table
+	pool      *pgxpool.Pool
+	secret    []byte
+	root      secret.Root
+	owner     string
+	record    Recorder
+	retain    time.Duration
+	log       *slog.Logger
+	observer  Observer
+	work      Limiter
+	lookups   Limiter
+	encode    func(object any) ([]byte, error)
+	headers   func(Caller) map[string]string
+	translate func(*Refusal) error
+	adapters  adapters
+	flows     map[idempotency.FlowVersion]flow
+	waiters   waiters
+	handover  handover
 }
 
 // Recorder makes the statements that join the transaction in which a request is
-// finished: its line of the audit trail.
-type Recorder func(tx *Tx, operation string, params json.RawMessage, answer *idempotency.Answer)
+// finished: its row of the audit trail.
+type Recorder func(tx *Tx, operation string, params json.RawMessage, response *idempotency.StoredResponse)
 
 // Config is what an engine needs.
 type Config struct {
 	Pool     *pgxpool.Pool
-	Secret   []byte      // keys the derived keys; the same in every process of an installation
-	Root     secret.Root // what phases derive secrets from, and answers conceal them with
-	Owner    string      // this process's liveness id
-	Record   Recorder
-	Retain   time.Duration // how long an answer is replayed; 0 is idempotency.AnswerRetention
-	Log      *slog.Logger
-	Observer Observer // nil: nobody watches
+	Secret   []byte        // keys the derived keys; the same in every process of an installation
+	Root     secret.Root   // what phases derive secrets from, and responses are encrypted with
+	Owner    string        // this process's liveness id
+	Record   Recorder      // nil: nothing is recorded
+	Retain   time.Duration // how long a response is replayed; 0 is idempotency.AnswerRetention
+	Log      *slog.Logger  // nil: nothing is logged
+	Observer Observer      // nil: nothing is observed
 
-	Work    Gate // what a client's new request has to pass; nil: no bound
-	LookUps Gate // what has to be passed to look up a key that Work had no place for; nil: no bound
+	// Encode writes the body of a response; nil: as compact JSON.
+	Encode func(object any) ([]byte, error)
+	// Headers returns the headers of every response, besides its content type;
+	// nil: there are none. They are stored and replayed with it.
+	Headers func(Caller) map[string]string
+	// Refuse translates a refusal into the error that the caller of Serve receives;
+	// nil: the refusal itself.
+	Refuse func(*Refusal) error
+
+	Work    Limiter // a client's new request needs a slot here; nil: no bound
+	Lookups Limiter // without one, it needs a slot here to have its key looked up; nil: no bound
 }
 
 // NewEngine makes an engine. Connect its ports and Register its flows before use.
 func NewEngine(c Config) *Engine {
-	return &Engine{
-		pool: c.Pool, secret: c.Secret, root: c.Root, owner: c.Owner, record: c.Record, retain: c.Retain, log: c.Log,
-		observer: cmp.Or[Observer](c.Observer, unobserved{}), work: cmp.Or[Gate](c.Work, open{}), lookUps: cmp.Or[Gate](c.LookUps, open{}),
-		ports: map[string]any{}, flows: map[idempotency.FlowVersion]*table{},
+	e := &Engine{
+		pool: c.Pool, secret: c.Secret, root: c.Root, owner: c.Owner, record: c.Record, retain: c.Retain,
+		log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), observer: cmp.Or[Observer](c.Observer, unobserved{}),
+		work: cmp.Or[Limiter](c.Work, unlimited{}), lookups: cmp.Or[Limiter](c.Lookups, unlimited{}),
+		encode: c.Encode, headers: c.Headers, translate: c.Refuse, adapters: adapters{}, flows: map[idempotency.FlowVersion]flow{},
+		waiters: waiters{pool: c.Pool, waiting: map[idempotency.Key][]chan struct{}{}},
 	}
+	if e.record == nil {
+		e.record = func(*Tx, string, json.RawMessage, *idempotency.StoredResponse) {}
+	}
+	if e.encode == nil {
+		e.encode = json.Marshal
+	}
+	if e.headers == nil {
+		e.headers = func(Caller) map[string]string { return nil }
+	}
+	if e.translate == nil {
+		e.translate = func(r *Refusal) error { return r }
+	}
+	return e
 }
 
 // Connect gives the engine a port's adapter.
-func Connect[T any](e *Engine, port Port[T], adapter T) { e.ports[port.name] = adapter }
-
-// operation is a Flow of any types.
-type operation interface{ itself() *table }
-
-func (t *table) itself() *table { return t }
-
-func (t *table) key() idempotency.FlowVersion {
-	return idempotency.FlowVersion{Flow: t.name, Version: t.version}
-}
+func Connect[T any](e *Engine, port Port[T], adapter T) { e.adapters[port.name] = adapter }
 
 const insertFlow = `INSERT INTO flows (flow, version, digest) VALUES (@flow, @version, @digest) ON CONFLICT DO NOTHING`
 
@@ -98,35 +118,52 @@ const insertPoint = `
 const flowDigest = `SELECT digest FROM flows WHERE flow = @flow AND version = @version`
 
 // Register makes flows known to the engine and their recovery points to the
-// database. It fails if a version's points differ from those already there:
-// requests may stand on them, so a change needs a new version.
-func (e *Engine) Register(ctx context.Context, flows ...operation) error {
-	for _, o := range flows {
-		f := o.itself()
-		k := f.key()
-		batch := &pgx.Batch{}
-		batch.Queue(insertFlow, pgx.StrictNamedArgs{"flow": k.Flow, "version": k.Version, "digest": f.digest()})
-		for _, p := range f.points() {
-			batch.Queue(insertPoint, pgx.StrictNamedArgs{"flow": k.Flow, "version": k.Version, "digest": f.digest(),
-				"name": p.name, "ord": p.ord, "kind": p.kind})
+// database. It fails if a port that a flow uses is not connected, and if a
+// version's points differ from those already there: requests may stand on them,
+// so a change needs a new version.
+func (e *Engine) Register(ctx context.Context, flows ...flow) error {
+	for _, f := range flows {
+		d := f.flowDefinition()
+		for _, p := range d.points {
+			if p.connected == nil {
+				continue
+			}
+			if err := p.connected(e.adapters); err != nil {
+				return fmt.Errorf("register %s version %d: %w", d.name, d.version, err)
+			}
 		}
-		if err := e.pool.SendBatch(ctx, batch).Close(); err != nil {
-			return fmt.Errorf("register %s version %d: %w", k.Flow, k.Version, err)
+		if err := e.registerPoints(ctx, d); err != nil {
+			return err
 		}
-		var digest string
-		err := e.pool.QueryRow(ctx, flowDigest, pgx.StrictNamedArgs{"flow": k.Flow, "version": k.Version}).Scan(&digest)
-		if err != nil {
-			return fmt.Errorf("register %s version %d: %w", k.Flow, k.Version, err)
-		}
-		if digest != f.digest() {
-			return fmt.Errorf("the recovery points of %s version %d have changed since it was first deployed: give it a new version", k.Flow, k.Version)
-		}
-		e.flows[k] = f
+		e.flows[d.key()] = f
 	}
 	return nil
 }
 
-// Known are the flow versions this engine can drive.
+func (e *Engine) registerPoints(ctx context.Context, d *definition) error {
+	k := d.key()
+	batch := &pgx.Batch{}
+	batch.Queue(insertFlow, pgx.StrictNamedArgs{"flow": k.Flow, "version": k.Version, "digest": d.digest()})
+	for i, p := range d.points {
+		batch.Queue(insertPoint, pgx.StrictNamedArgs{"flow": k.Flow, "version": k.Version, "digest": d.digest(),
+			"name": p.name, "ord": int16(i + 1), "kind": p.kind})
+	}
+	if err := e.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("register %s version %d: %w", k.Flow, k.Version, err)
+	}
+	var digest string
+	err := e.pool.QueryRow(ctx, flowDigest, pgx.StrictNamedArgs{"flow": k.Flow, "version": k.Version}).Scan(&digest)
+	if err != nil {
+		return fmt.Errorf("register %s version %d: %w", k.Flow, k.Version, err)
+	}
+	if digest != d.digest() {
+		return fmt.Errorf("the recovery points of %s version %d have changed since it was first deployed: "+
+			"give it a new version", k.Flow, k.Version)
+	}
+	return nil
+}
+
+// Known are the flow versions this engine can execute.
 func (e *Engine) Known() []idempotency.FlowVersion {
 	known := make([]idempotency.FlowVersion, 0, len(e.flows))
 	for k := range e.flows {
@@ -135,22 +172,22 @@ func (e *Engine) Known() []idempotency.FlowVersion {
 	return known
 }
 
-// Log is where the engine's process writes its lines.
+// Log is where the engine's process writes its log.
 func (e *Engine) Log() *slog.Logger { return e.log }
 
 // Pool is the database the engine works on, for reads.
 func (e *Engine) Pool() *pgxpool.Pool { return e.pool }
 
-// Resume drives a request that was taken over, in the completer's name, with the
-// caller it was made for. It returns when the request is finished, parked or held.
+// Resume executes a request that the completer has taken over, on behalf of its
+// original caller. It returns when the request is finished, parked or held.
 func (e *Engine) Resume(ctx context.Context, r *idempotency.Request) error {
 	f, known := e.flows[idempotency.FlowVersion{Flow: r.Flow, Version: r.Version}]
 	if !known {
 		return fmt.Errorf("%s version %d is not known to this process", r.Flow, r.Version)
 	}
-	ctx, cancel := context.WithTimeout(ctx, driveTimeout) // shorter than the lease, like a client's attempt
+	ctx, cancel := context.WithTimeout(ctx, executionTimeout) // shorter than the lease, like a client's attempt
 	defer cancel()
-	_, err := f.resume(ctx, e, r, false)
+	_, err := e.resumed(ctx, f, r, TakenByWorker).execute(ctx)
 	return err
 }
 

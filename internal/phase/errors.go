@@ -1,17 +1,21 @@
 package phase
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"time"
+)
 
-// What a foreign phase may say, besides nil (answered). Every other error means
-// unknown: the other side may or may not have acted, and only it can tell.
+// What a foreign phase may return, besides nil (answered). Every other error
+// means unknown: the other system may or may not have acted, and only it can tell.
 var (
-	// ErrNeverHappened answers a slip whose manner is LookUp: nothing was done
-	// under its key. A key that failed for good answers Unused to a look-up as well:
-	// something may have been done under the next one.
-	ErrNeverHappened = errors.New("nothing was done under this key")
+	// ErrNotExecuted is the answer to a call whose mode is Lookup: nothing was done
+	// under its key. A key that failed for good answers KeyRetired to a lookup as
+	// well: something may have been done under the next one.
+	ErrNotExecuted = errors.New("nothing was done under this key")
 
-	// ErrReversed answers a slip whose manner is Reverse: whatever had been done
-	// is undone, and nothing more can be done under its key.
+	// ErrReversed is the answer to a call whose mode is Reverse: whatever had been
+	// done is undone, and nothing more can be done under its key.
 	ErrReversed = errors.New("reversed: nothing can be done under this key any more")
 )
 
@@ -24,12 +28,52 @@ type notSent struct{ err error }
 func (e *notSent) Error() string { return "not sent: " + e.err.Error() }
 func (e *notSent) Unwrap() error { return e.err }
 
-// Unused wraps an error that proves the key did nothing and never will, such as
-// a stored failure on the other side. The engine writes the proof down and asks
-// again under the next generation of the key.
-func Unused(err error) error { return &unused{err} }
+// KeyRetired wraps an error that proves the key did nothing and never will, such
+// as a failure that the other system has stored. The engine stores the proof and
+// calls again under the next generation of the key.
+func KeyRetired(err error) error { return &keyRetired{err} }
 
-type unused struct{ err error }
+type keyRetired struct{ err error }
 
-func (e *unused) Error() string { return "key unused: " + e.err.Error() }
-func (e *unused) Unwrap() error { return e.err }
+func (e *keyRetired) Error() string { return "key retired: " + e.err.Error() }
+func (e *keyRetired) Unwrap() error { return e.err }
+
+// Reason is why Serve has no response for a request.
+type Reason string
+
+const (
+	DifferentEndpoint   Reason = "different_endpoint"   // the key's first request had another method or path
+	DifferentParameters Reason = "different_parameters" // or other parameters
+	ResponseArchived    Reason = "response_archived"    // its response is no longer replayed
+	ResponseRedacted    Reason = "response_redacted"    // its response held personal data that has been erased
+	InProgress          Reason = "in_progress"          // another attempt at the key is under way
+	Unfinished          Reason = "unfinished"           // it is stored or may be, and the outcome is not known yet; retry
+	NeedsReview         Reason = "needs_review"         // an operator has to look at it; a retry does not help
+	Locked              Reason = "locked"               // another request has locked an object; nothing was done; retry
+	Unavailable         Reason = "unavailable"          // the database is busy or absent; nothing was done; retry
+)
+
+// Refusal is Serve's error where it has no response. An application translates
+// it for its callers (Config.Refuse).
+type Refusal struct {
+	Reason Reason
+	Key    string
+	// What is known of the key's first request, for the Reasons that are about it.
+	RequestID string
+	Path      string // of the first request; RefusedPath is of the refused one
+	ObjectID  string
+	CreatedAt time.Time
+
+	RefusedPath string
+
+	cause error
+}
+
+func (r *Refusal) Error() string {
+	if r.cause != nil {
+		return fmt.Sprintf("request %s under key %q: %s: %v", r.RequestID, r.Key, r.Reason, r.cause)
+	}
+	return fmt.Sprintf("request %s under key %q: %s", r.RequestID, r.Key, r.Reason)
+}
+
+func (r *Refusal) Unwrap() error { return r.cause }

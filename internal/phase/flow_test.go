@@ -13,7 +13,7 @@ func next(context.Context, *phase.Tx, order, *purchase) (phase.Outcome, error) {
 	return phase.Next, nil
 }
 
-func ask(context.Context, phase.Slip, order, *purchase) error { return nil }
+func ask(context.Context, phase.ForeignCall[teller], order, *purchase) error { return nil }
 
 func TestDefine(t *testing.T) {
 	t.Parallel()
@@ -60,6 +60,21 @@ func TestRegister(t *testing.T) {
 		s.want("points", 3, "SELECT count(*) FROM points WHERE flow = 'order.buy'")
 		if err := p.engine.Register(t.Context(), edited(2)); err != nil {
 			t.Errorf("the new version is refused, too: %v", err)
+		}
+	})
+
+	t.Run("a flow whose port is not connected is refused, by name, and nothing is registered", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		unconnected := phase.NewEngine(phase.Config{Pool: s.pool, Secret: engineSecret, Owner: "wk_test"})
+		err := unconnected.Register(t.Context(), s.shop.buy())
+		if err == nil || !strings.Contains(err.Error(), `order.buy`) || !strings.Contains(err.Error(), `port "bank" is not connected`) {
+			t.Errorf("error %v, want one that names the flow and the port", err)
+		}
+		s.want("points", 0, "SELECT count(*) FROM points")
+		phase.Connect[teller](unconnected, bankPort, s.bank)
+		if err := unconnected.Register(t.Context(), s.shop.buy()); err != nil {
+			t.Errorf("with its port connected, the flow is refused, too: %v", err)
 		}
 	})
 

@@ -21,7 +21,7 @@ func TestUnknownOutcome(t *testing.T) {
 		s := setup(t)
 		s.bank.has(silentAfterActing)
 		s.process().answers("k", http.StatusOK)
-		if keys := s.bank.keys(phase.Ask); len(keys) != 2 || keys[0] != keys[1] {
+		if keys := s.bank.keys(phase.Send); len(keys) != 2 || keys[0] != keys[1] {
 			t.Errorf("asked under %v, want one key twice", keys)
 		}
 		s.bank.wantMoved(t, 1)
@@ -45,7 +45,7 @@ func TestUnknownOutcome(t *testing.T) {
 		if answer.Replayed {
 			t.Error("the first answer there is says that it is a replay")
 		}
-		keys := s.bank.keys(phase.Ask)
+		keys := s.bank.keys(phase.Send)
 		if len(slices.Compact(keys)) != 1 {
 			t.Errorf("asked under %v, want one key", keys)
 		}
@@ -148,7 +148,7 @@ func TestGenerations(t *testing.T) {
 		s := setup(t)
 		s.bank.has(keySpent)
 		s.process().answers("k", http.StatusOK)
-		keys := s.bank.keys(phase.Ask)
+		keys := s.bank.keys(phase.Send)
 		if len(keys) != 2 || keys[0] == keys[1] {
 			t.Errorf("asked under %v, want two keys", keys)
 		}
@@ -241,7 +241,7 @@ func TestDerivedKey(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
 		s.process().answers("an order number", http.StatusOK)
-		if keys := s.bank.keys(phase.Ask); bytes.Contains([]byte(keys[0]), []byte("order")) {
+		if keys := s.bank.keys(phase.Send); bytes.Contains([]byte(keys[0]), []byte("order")) {
 			t.Errorf("asked under %q", keys[0])
 		}
 	})
@@ -256,12 +256,12 @@ func TestMemoryWindow(t *testing.T) {
 		s.bank.has(silent, silentAfterActing)
 		p := s.process()
 		p.refuses("k", http.StatusServiceUnavailable)
-		s.backdate("k", bankMemory+time.Minute)
+		s.backdate("k", bankKeyRetention+time.Minute)
 		p.answers("k", http.StatusOK)
-		if asked := len(s.bank.keys(phase.Ask)); asked != 2 {
+		if asked := len(s.bank.keys(phase.Send)); asked != 2 {
 			t.Errorf("asked %d times, want the 2 before the window closed", asked)
 		}
-		if looked := len(s.bank.keys(phase.LookUp)); looked != 1 {
+		if looked := len(s.bank.keys(phase.Lookup)); looked != 1 {
 			t.Errorf("looked up %d times, want once", looked)
 		}
 		s.bank.wantMoved(t, 1)
@@ -273,7 +273,7 @@ func TestMemoryWindow(t *testing.T) {
 		s.bank.has(silent, silent)
 		p := s.process()
 		p.refuses("k", http.StatusServiceUnavailable)
-		s.backdate("k", bankMemory+time.Minute)
+		s.backdate("k", bankKeyRetention+time.Minute)
 		if refusal := p.refuses("k", http.StatusInternalServerError); refusal.Retry != "false" {
 			t.Errorf("refused with %+v", refusal)
 		}

@@ -5,14 +5,14 @@ import (
 	"errors"
 )
 
-// Observer is told what the engine does, for the log, for metrics and for traces.
-// It changes nothing: the engine neither asks it nor waits for it.
+// Observer receives what the engine does, for the log, for metrics and for traces.
+// It cannot change what the engine does.
 type Observer interface {
-	// Begin is told that a step begins. It returns the context in which the step
-	// is taken, and what is called with the step's error at its end.
+	// Begin is called when a step begins. It returns the context for the step, and
+	// a function that the engine calls with the step's error at its end.
 	Begin(ctx context.Context, s Step) (context.Context, func(error))
-	// Happened is told what became of a request.
-	Happened(ctx context.Context, h Happening)
+	// Observe receives what became of a request.
+	Observe(ctx context.Context, e Event)
 }
 
 // Step is a transaction or a foreign call that is about to be tried.
@@ -21,68 +21,68 @@ type Step struct {
 	RequestID string
 	Point     string // the recovery point it is to reach
 	Port      string // the other system; "" for a transaction
-	Manner    Manner // how that one is asked
+	Mode      Mode   // how that one is called
 }
 
-// Happening is a fact about a request.
-type Happening struct {
-	What      What
+// Event is something that became of a request.
+type Event struct {
+	Kind      EventKind
 	Flow      string
 	RequestID string
-	Points    []string // of Committed: the recovery points that were passed
+	Points    []string // of Committed: the recovery points that were reached
 }
 
-// What can happen to a request.
-type What string
+// EventKind is what can become of a request.
+type EventKind string
 
 const (
-	Committed     What = "committed"       // a transaction
-	Retried       What = "retried"         // a transaction of which nothing remained is run again
-	TakenByClient What = "taken_by_client" // a parked request, or a dead process's, is driven on by the client's retry
-	TakenByWorker What = "taken_by_us"     // or by the completer
-	FencedOff     What = "fenced_off"      // somebody took it from us: the fence refused our commit
-	Parked        What = "parked"          // until it is due again
-	Held          What = "held"            // for an operator
+	Committed     EventKind = "committed"       // a transaction
+	Retried       EventKind = "retried"         // a transaction of which nothing remained is run again
+	TakenByClient EventKind = "taken_by_client" // the client's retry took over a parked request, or a dead process's
+	TakenByWorker EventKind = "taken_by_us"     // or the completer did
+	FencedOff     EventKind = "fenced_off"      // another process took it over: the fence refused our commit
+	Parked        EventKind = "parked"          // until it is due again
+	Held          EventKind = "held"            // for an operator
 )
 
-// watch tells the observer of a step.
-func (d *drive) watch(ctx context.Context, s Step) (context.Context, func(error)) {
-	s.Flow, s.RequestID = d.flow.name, d.request.ID
-	return d.engine.observer.Begin(ctx, s)
+// watch reports a step to the observer.
+func (x *execution) watch(ctx context.Context, s Step) (context.Context, func(error)) {
+	s.Flow, s.RequestID = x.definition.name, x.request.ID
+	return x.engine.observer.Begin(ctx, s)
 }
 
-// happened tells the observer what became of the request.
-func (d *drive) happened(ctx context.Context, what What, points ...string) {
-	d.engine.observer.Happened(ctx, Happening{What: what, Flow: d.flow.name, RequestID: d.request.ID, Points: points})
+// observe reports to the observer what became of the request.
+func (x *execution) observe(ctx context.Context, kind EventKind, points ...string) {
+	x.engine.observer.Observe(ctx, Event{Kind: kind, Flow: x.definition.name, RequestID: x.request.ID, Points: points})
 }
 
-// unobserved is the observer of an engine that was given none.
+// unobserved is the observer of an engine that has none.
 type unobserved struct{}
 
 func (unobserved) Begin(ctx context.Context, _ Step) (context.Context, func(error)) {
 	return ctx, func(error) {}
 }
-func (unobserved) Happened(context.Context, Happening) {}
+func (unobserved) Observe(context.Context, Event) {}
 
 // Verdict is what a call's error proves, in a word: "answered", "not_sent",
-// "never_happened", "reversed", "unused" or "unknown".
+// "not_executed", "reversed", "key_retired" or "unknown".
 func Verdict(err error) string {
-	var spent *unused
+	var retired *keyRetired
 	switch {
 	case err == nil:
 		return "answered"
 	case unsent(err):
 		return "not_sent"
-	case errors.Is(err, ErrNeverHappened):
-		return "never_happened"
+	case errors.Is(err, ErrNotExecuted):
+		return "not_executed"
 	case errors.Is(err, ErrReversed):
 		return "reversed"
-	case errors.As(err, &spent):
-		return "unused"
+	case errors.As(err, &retired):
+		return "key_retired"
 	}
 	return outcomeUnknown
 }
 
-// outcomeUnknown is the verdict on a call after which the other side may or may
+// outcomeUnknown is the verdict on a call after which the other system may or may
 // not have acted.
 const outcomeUnknown = "unknown"

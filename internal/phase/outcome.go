@@ -1,12 +1,8 @@
 package phase
 
-import (
-	"net/http"
+import "net/http"
 
-	"github.com/ratchet-pay/ratchet/internal/apierror"
-)
-
-// Outcome is what an atomic phase commits: Next, or the request's answer.
+// Outcome is what an atomic phase commits: Next, or the request's response.
 type Outcome struct {
 	final    bool
 	status   int
@@ -23,11 +19,18 @@ func Reply(status int, objectID string, body any) Outcome {
 	return Outcome{final: true, status: status, objectID: objectID, body: body}
 }
 
-// OK is Reply with 200, which Stripe uses for everything that worked.
+// OK is Reply with 200.
 func OK(objectID string, body any) Outcome { return Reply(http.StatusOK, objectID, body) }
 
+// ErrorResponse is an error that knows how it is answered.
+type ErrorResponse interface {
+	error
+	Response() (status int, body any)
+}
+
 // Refuse ends the request with an error that is its outcome: a declined card, a
-// refund of more than is left. It is stored and replayed like any answer.
-func Refuse(objectID string, err *apierror.Error) Outcome {
-	return Reply(err.Status, objectID, apierror.Envelope{Error: err})
+// refund of more than is left. It is stored and replayed like any response.
+func Refuse(objectID string, err ErrorResponse) Outcome {
+	status, body := err.Response()
+	return Reply(status, objectID, body)
 }

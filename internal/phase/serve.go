@@ -3,238 +3,299 @@ package phase
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"net/http"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// Call is a request as it came in: who asks, under which key, for what.
-type Call struct {
+// Request is a request as it came in: who asks, under which key, for what.
+type Request struct {
 	Caller
 	Method, Path string
 	Fingerprint  []byte        // idempotency.Fingerprint of the request as it was sent
-	Wait         time.Duration // how long to wait for the same key's first request; 0 answers 409 at once
+	Wait         time.Duration // how long to wait for the same key's first request; 0 refuses at once
 }
 
-// Answer is what to send back: bytes that are already committed.
-type Answer struct {
-	idempotency.Answer
+// Response is what to send back: bytes that are already committed.
+type Response struct {
+	idempotency.StoredResponse
 	Key             string // the key the request is kept under, ours if the caller sent none
 	Replayed        bool
 	OriginalRequest string // id of the request that used the key first
 }
 
-// Serve answers a request: it replays the answer of its key, refuses the key,
+// Serve answers a request: it replays the response of its key, refuses the key,
 // waits for or takes over an attempt that is under way, or runs the operation.
-// The error is an *apierror.Error where the caller should hear it.
+// The error is what Config.Refuse made of a Refusal, what a check or the first
+// transaction returned, or one for the operator.
 //
 // A crash at any line leaves either nothing at all or a row from which the same
 // request, sent again, or the completer goes on.
-func (f *Flow[P, S]) Serve(ctx context.Context, e *Engine, call Call, in P) (Answer, error) {
-	return f.serve(ctx, e, call, in)
-}
-
-func (t *table) serve(ctx context.Context, e *Engine, call Call, in any) (Answer, error) {
-	// The client may hang up at any moment; what it started is finished.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), driveTimeout)
-	defer cancel()
-
-	keyless := call.Key == ""
-	key := idempotency.Key{AccountID: call.AccountID, Livemode: call.Livemode, Key: call.Key}
-	if keyless {
-		key.Key = id.New("auto", time.Now())
-	}
-	leave, full, err := e.enter(ctx, keyless)
+func (f *Flow[P, S]) Serve(ctx context.Context, e *Engine, request Request, in P) (Response, error) {
+	attempt, patience, end := contexts(ctx, request.Wait)
+	defer end()
+	asked, err := e.accept(attempt, request, &runOf[P, S]{Flow: f, in: in})
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
-	defer leave()
-	waitUntil := time.Now().Add(call.Wait)
-	for taken := 0; ; {
-		found, now, err := idempotency.Find(ctx, e.pool, key)
-		if err != nil {
-			return Answer{}, unreachable(err)
+	defer asked.release()
+	for {
+		x, response, err := asked.decide(attempt, patience)
+		if x != nil {
+			response, err = x.execute(attempt)
+			err = asked.resolve(attempt, x, err)
 		}
-		if found == nil && full != nil {
-			return Answer{}, full
+		if !errors.Is(err, errTaken) {
+			return response, err
 		}
-		if found == nil {
-			answer, err := t.first(ctx, e, call, key, keyless, in, now, leave)
-			if !errors.Is(err, errTaken) {
-				return answer, err
-			}
-			if taken++; taken > transactTries {
-				return Answer{}, unreachable(err) // and still no row: it is not taken, the claim is lost each time
-			}
-			continue // somebody else's first attempt was quicker: look again
-		}
-		if refusal := refuseKey(found, call, key.Key); refusal != nil {
-			return Answer{}, refusal
-		}
-		switch {
-		case found.State == idempotency.Finished:
-			return Answer{Answer: e.reveal(found.Answer, found.ID), Key: key.Key, Replayed: true, OriginalRequest: found.ID}, nil
-		case found.State == idempotency.Held:
-			return Answer{}, apierror.Held(found.ID)
-		case found.OwnerAlive:
-			if time.Now().Before(waitUntil) {
-				leave() // it is not we who work
-				time.Sleep(pollEvery)
-				continue
-			}
-			return Answer{}, apierror.Conflict(key.Key)
-		case full != nil:
-			return Answer{}, full
-		}
-		flow, known := e.flows[found.Flow]
-		if !known {
-			return Answer{}, apierror.Unfinished() // a process of another version will finish it
-		}
-		r, err := idempotency.Resume(ctx, e.pool, key.AccountID, found.ID, found.Epoch, e.owner)
-		if err != nil {
-			return Answer{}, unreachable(err)
-		}
-		if r == nil {
-			continue // somebody else resumed it first
-		}
-		leave() // what is left of a request has no bound: it is finished
-		answer, err := flow.resume(ctx, e, r, true)
-		if errors.Is(err, errTaken) {
-			continue // a fail-over has lost the row: look again
-		}
-		return answer, err
 	}
 }
 
-// pollEvery is how often a caller that waits for another attempt looks again.
-const pollEvery = 20 * time.Millisecond
+// contexts returns that of the attempt and that of the client's patience. The
+// client may hang up at any moment: what it started is finished, but a client
+// that only waits is not waited for.
+func contexts(client context.Context, wait time.Duration) (attempt, patience context.Context, end func()) {
+	attempt, cancel := context.WithTimeout(context.WithoutCancel(client), executionTimeout)
+	patience, stop := context.WithTimeout(client, wait)
+	return attempt, patience, func() { cancel(); stop() }
+}
 
-// errTaken says that a key was claimed by somebody else a moment ago.
+// errTaken means that another attempt claimed the key, or took the request over,
+// a moment ago: Serve looks at the key again.
 var errTaken = errors.New("the key has been taken")
 
-// refuseKey says whether a key stands for another request than this one.
-func refuseKey(found *idempotency.Found, call Call, key string) *apierror.Error {
-	if found.Method != call.Method || found.Path != call.Path {
-		return apierror.Idempotency("Keys for idempotent requests can only be used for the same endpoint they were first used for "+
-			"('%s' vs '%s'). Try using a key other than '%s' if you meant to execute a different request.",
-			apierror.Excerpt(call.Path), apierror.Excerpt(found.Path), apierror.Excerpt(key))
+// accept finds an incoming request a slot, and a key if it came without one.
+func (e *Engine) accept(ctx context.Context, request Request, r run) (*incoming, error) {
+	in := incoming{Request: request, engine: e, run: r, keyless: request.Key == "",
+		key: idempotency.Key{AccountID: request.AccountID, Livemode: request.Livemode, Key: request.Key}}
+	if in.keyless {
+		in.key.Key = id.New("auto", time.Now())
 	}
-	if !bytes.Equal(found.Fingerprint, call.Fingerprint) {
-		return apierror.Idempotency("Keys for idempotent requests can only be used with the same parameters they were first used with. "+
-			"Try using a key other than '%s' if you meant to execute a different request.", apierror.Excerpt(key))
-	}
-	if found.State == idempotency.Archived || found.Erased {
-		made := "its request was refused"
-		if found.Answer.ObjectID != "" {
-			made = "it made or changed " + found.Answer.ObjectID
-		}
-		gone := "is no longer kept"
-		if found.Erased {
-			gone = "can no longer be given, because it held a person's data that has been erased"
-		}
-		return apierror.Idempotency("The key '%s' was first used on %s and its answer %s (%s). Use a new key for a new request.",
-			apierror.Excerpt(key), found.CreatedAt.UTC().Format(time.DateOnly), gone, made)
-	}
-	return nil
+	var err error
+	in.release, in.full, err = e.enter(ctx, in.keyless)
+	return &in, err
 }
 
-// first runs the operation for a key nobody has used.
-func (t *table) first(ctx context.Context, e *Engine, call Call, key idempotency.Key, keyless bool, in any, now time.Time, leave func()) (Answer, error) {
-	started := time.Now() // together with now: what is checked first takes time, too
-	if t.check != nil {
-		call.At = now
-		completed, err := t.check(ctx, e.pool, call.Caller, in)
-		if err != nil {
-			return Answer{}, e.refused(ctx, key, keyless, err)
-		}
-		in = completed
+// incoming is a request that Serve is answering.
+type incoming struct {
+	Request
+	engine  *Engine
+	run     run
+	key     idempotency.Key
+	keyless bool
+	release func() // gives the slot back
+	full    error  // there is no slot for new work, only for looking the key up
+	lost    int    // claims that were not committed
+}
+
+// decide looks the key up. It returns an execution if this process is to execute
+// the request, and otherwise its response or the reason why there is none.
+func (in *incoming) decide(ctx, patience context.Context) (*execution, Response, error) {
+	e := in.engine
+	found, now, err := idempotency.Find(ctx, e.pool, in.key)
+	switch {
+	case err != nil:
+		return nil, Response{}, e.unfinished(in.key.Key, err)
+	case found == nil && in.full != nil:
+		return nil, Response{}, in.full
+	case found == nil:
+		x, err := in.first(ctx, now)
+		return x, Response{}, err
 	}
-	params, err := json.Marshal(in)
+	switch reason := in.misused(found); {
+	case reason != "":
+		return nil, Response{}, e.refuse(Refusal{Reason: reason, Key: in.key.Key, RequestID: found.ID, Path: found.Path,
+			ObjectID: found.Response.ObjectID, CreatedAt: found.CreatedAt, RefusedPath: in.Path})
+	case found.State == idempotency.Finished:
+		return nil, Response{StoredResponse: e.decrypt(found.Response, found.ID), Key: in.key.Key, Replayed: true,
+			OriginalRequest: found.ID}, nil
+	case found.State == idempotency.Held:
+		return nil, Response{}, e.refuse(Refusal{Reason: NeedsReview, Key: in.key.Key, RequestID: found.ID})
+	case found.OwnerAlive:
+		in.release() // another attempt does the work
+		if e.waiters.wait(patience, in.key) == nil {
+			return nil, Response{}, errTaken
+		}
+		return nil, Response{}, e.refuse(Refusal{Reason: InProgress, Key: in.key.Key, RequestID: found.ID})
+	case in.full != nil:
+		return nil, Response{}, in.full
+	}
+	x, err := in.takeOver(ctx, found)
+	in.release() // what is left of a request has no bound: it is finished
+	return x, Response{}, err
+}
+
+// misused says why a key cannot be used for this request: it stands for another
+// one, or its response is no longer there. It returns "" if it can.
+func (in *incoming) misused(found *idempotency.Found) Reason {
+	switch {
+	case found.Method != in.Method || found.Path != in.Path:
+		return DifferentEndpoint
+	case !bytes.Equal(found.Fingerprint, in.Fingerprint):
+		return DifferentParameters
+	case found.Erased:
+		return ResponseRedacted
+	case found.State == idempotency.Archived:
+		return ResponseArchived
+	}
+	return ""
+}
+
+// first checks a request whose key has not been used, and begins its execution.
+func (in *incoming) first(ctx context.Context, now time.Time) (*execution, error) {
+	e, started := in.engine, time.Now() // together with now: the check takes time, too
+	r := in.run.copy()
+	if err := r.verify(ctx, e.pool, Check{Caller: in.Caller, At: now, root: e.root}); err != nil {
+		return nil, e.nothingStored(in.key.Key, in.recheck(ctx, err))
+	}
+	params, err := r.encodeParams()
 	if err != nil {
-		return Answer{}, fmt.Errorf("encode params of %s: %w", t.name, err)
+		return nil, err
 	}
-	r := &idempotency.Request{
-		AccountID: key.AccountID, Livemode: key.Livemode, Key: key.Key, ID: call.RequestID, Incarnation: 1, Keyless: keyless,
-		Method: call.Method, Path: call.Path, Fingerprint: call.Fingerprint, FingerprintVersion: idempotency.FingerprintVersion,
-		Params: params, Context: call.Context,
-		Flow: t.name, Version: t.version, Epoch: 1, CreatedAt: now,
-	}
-	d := &drive{flow: t, engine: e, request: r, in: in, state: t.state(), started: started, now: now, patient: true, leave: leave}
-	answer, err := d.answer(ctx)
-	if err != nil && !d.claimed {
-		err = e.refused(ctx, key, keyless, err)
-	}
-	return answer, err
+	d := r.flowDefinition()
+	return &execution{run: r, definition: d, engine: e, started: started, now: now, clientWaiting: true,
+		release: in.release,
+		request: &idempotency.Request{
+			AccountID: in.key.AccountID, Livemode: in.key.Livemode, Key: in.key.Key, ID: in.RequestID, Incarnation: 1,
+			Keyless: in.keyless, Method: in.Method, Path: in.Path,
+			Fingerprint: in.Fingerprint, FingerprintVersion: idempotency.FingerprintVersion,
+			Params: params, Caller: in.Caller.Caller, Flow: d.name, Version: d.version, Epoch: 1, CreatedAt: now,
+		}}, nil
 }
 
-// refused looks at the key once more before a refusal is told of which nothing is
-// stored. What stood in the way may be what the key's own first attempt has done,
-// if that was committed after we had looked: then its answer counts, errTaken.
-func (e *Engine) refused(ctx context.Context, key idempotency.Key, keyless bool, err error) error {
-	var refusal *apierror.Error
-	if keyless || !errors.As(err, &refusal) || refusal.Status >= http.StatusInternalServerError {
+// resolve decides what an execution's error means while nothing is stored. The
+// key's own first attempt may be in the way: errTaken.
+func (in *incoming) resolve(ctx context.Context, x *execution, err error) error {
+	if err == nil || x.claimed {
 		return err
 	}
-	if found, _, lost := idempotency.Find(ctx, e.pool, key); lost == nil && found != nil {
+	err = in.recheck(ctx, err)
+	if in.lost++; in.lost > maxRetries && errors.Is(err, errTaken) {
+		return in.engine.unfinished(in.key.Key, errNotCommitted) // the key is not taken: its claim is lost each time
+	}
+	return err
+}
+
+// recheck looks at the key once more before the caller receives an error of which
+// nothing is stored. What stood in the way may be what the key's own first
+// attempt has done, if that was committed after we had looked: errTaken.
+func (in *incoming) recheck(ctx context.Context, err error) error {
+	if in.keyless || errors.Is(err, errTaken) || errors.Is(err, errLost) {
+		return err
+	}
+	if found, _, lost := idempotency.Find(ctx, in.engine.pool, in.key); lost == nil && found != nil {
 		return errTaken
 	}
 	return err
 }
 
-// resume goes on with a request that was taken over.
-func (t *table) resume(ctx context.Context, e *Engine, r *idempotency.Request, patient bool) (Answer, error) {
-	d := &drive{flow: t, engine: e, request: r, state: t.state(), started: time.Now(), now: r.ResumedAt, claimed: true, patient: patient}
-	taken := TakenByWorker
-	if patient {
-		taken = TakenByClient
+// takeOver takes an unfinished request over from a process that is dead or has
+// parked it.
+func (in *incoming) takeOver(ctx context.Context, found *idempotency.Found) (*execution, error) {
+	e := in.engine
+	f, known := e.flows[found.Flow]
+	if !known {
+		return nil, e.unfinished(in.key.Key, nil) // a process of another version will finish it
 	}
-	d.happened(ctx, taken)
-	return d.answer(ctx)
-}
-
-// answer drives the request as far as it goes and says how it ended.
-func (d *drive) answer(ctx context.Context) (Answer, error) {
-	answer, err := d.run(ctx)
-	return Answer{Answer: d.engine.reveal(answer, d.request.ID), Key: d.request.Key, Replayed: d.overtaken, OriginalRequest: d.request.ID}, err
-}
-
-// pickUp prepares a request that was taken over for being driven on.
-func (d *drive) pickUp(ctx context.Context) error {
-	if err := d.recall(); err != nil {
-		return d.hold(ctx, err.Error())
-	}
-	if d.request.Attempts >= maxAttempts {
-		// Nobody parked it: every driver died over it. One more would die, too.
-		return d.hold(ctx, fmt.Sprintf("no outcome after %d attempts, the last of which did not end", d.request.Attempts))
-	}
-	calls, err := idempotency.OpenCalls(ctx, d.engine.pool, d.request)
+	r, err := idempotency.Resume(ctx, e.pool, in.key.AccountID, found.ID, found.Epoch, e.owner)
 	if err != nil {
-		return errors.Join(errLost, err)
+		return nil, e.unfinished(in.key.Key, err)
 	}
-	d.calls = calls
-	return nil
+	if r == nil {
+		return nil, errTaken
+	}
+	return e.resumed(ctx, f, r, TakenByClient), nil
 }
 
-// recall reads what earlier attempts knew back from the request's row.
-func (d *drive) recall() (err error) {
-	if d.in, err = d.flow.recall(d.request.Params); err != nil {
-		return fmt.Errorf("its parameters cannot be read: %w", err)
+// resumed is the execution of a request that was taken over.
+func (e *Engine) resumed(ctx context.Context, f flow, r *idempotency.Request, by EventKind) *execution {
+	x := &execution{run: f.newRun(), definition: f.flowDefinition(), engine: e, request: r,
+		started: time.Now(), now: r.ResumedAt, claimed: true, clientWaiting: by == TakenByClient}
+	x.observe(ctx, by)
+	return x
+}
+
+// conclude turns the end of an attempt into what the caller receives.
+func (x *execution) conclude(ctx context.Context, stored *idempotency.StoredResponse, err error) (Response, error) {
+	for err != nil {
+		switch {
+		case errors.Is(err, errTaken):
+			return Response{}, err
+		case errors.Is(err, idempotency.ErrOvertaken):
+			stored, err = x.replayWinner(ctx)
+			if err != nil {
+				return Response{}, x.engine.unfinished(x.request.Key, err)
+			}
+			continue
+		case errors.Is(err, errParked), errors.Is(err, errHandedOver):
+			return Response{}, x.engine.unfinished(x.request.Key, err)
+		case errors.Is(err, errLost):
+			x.giveUp()
+			return Response{}, x.engine.unfinished(x.request.Key, err)
+		case errors.Is(err, errHeld):
+			return Response{}, x.engine.refuse(Refusal{Reason: NeedsReview, Key: x.request.Key, RequestID: x.request.ID})
+		case !x.claimed:
+			return Response{}, x.engine.nothingStored(x.request.Key, err)
+		}
+		x.engine.log.ErrorContext(ctx, "attempt failed", "flow", x.definition.name, "request", x.request.ID,
+			"point", x.request.Point, "error", err)
+		err = x.park(ctx, err, true)
 	}
-	if err := json.Unmarshal(d.request.Memo, d.state); err != nil {
-		return fmt.Errorf("its state cannot be read: %w", err)
+	return Response{StoredResponse: x.engine.decrypt(*stored, x.request.ID), Key: x.request.Key, Replayed: x.replayed,
+		OriginalRequest: x.request.ID}, nil
+}
+
+// replayWinner waits for the response of the process that overtook this one.
+func (x *execution) replayWinner(ctx context.Context) (*idempotency.StoredResponse, error) {
+	x.observe(ctx, FencedOff)
+	x.engine.log.WarnContext(ctx, "overtaken: the fence refused a commit", "flow", x.definition.name,
+		"request", x.request.ID, "epoch", x.request.Epoch)
+	for {
+		found, _, err := idempotency.Find(ctx, x.engine.pool, x.key())
+		switch {
+		case err != nil:
+			return nil, err
+		case found != nil && found.State == idempotency.Finished:
+			x.replayed = true
+			return &found.Response, nil
+		case found == nil || !found.OwnerAlive || !x.clientWaiting:
+			return nil, idempotency.ErrOvertaken
+		}
+		if err := x.engine.waiters.wait(ctx, x.key()); err != nil {
+			return nil, err
+		}
 	}
-	d.reached, err = d.flow.reached(d.request.Point)
+}
+
+// nothingStored is what the caller receives for an error before the key is
+// claimed. A request that only met a busy or an absent database succeeds later.
+func (e *Engine) nothingStored(key string, err error) error {
+	var response ErrorResponse
+	switch {
+	case errors.Is(err, errTaken), errors.As(err, &response):
+		return err
+	case postgres.IsLockTimeout(err):
+		return e.refuse(Refusal{Reason: Locked, Key: key, cause: err})
+	case postgres.IsTransient(err):
+		return e.refuse(Refusal{Reason: Unavailable, Key: key, cause: err})
+	}
 	return err
 }
 
-// unreachable is the answer when the database could not be asked. Whatever was
-// committed stays; the same key asks again.
-func unreachable(err error) error {
-	return errors.Join(apierror.Unfinished(), err)
+// refuse is what the caller receives for a refusal.
+func (e *Engine) refuse(r Refusal) error {
+	err := e.translate(&r)
+	if r.cause != nil {
+		return errors.Join(err, r.cause)
+	}
+	return err
+}
+
+// unfinished is the refusal of a request that may be stored and has no response
+// yet. Whatever was committed stays; the same key asks again.
+func (e *Engine) unfinished(key string, cause error) error {
+	return e.refuse(Refusal{Reason: Unfinished, Key: key, cause: cause})
 }

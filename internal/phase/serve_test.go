@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
@@ -58,7 +62,7 @@ func TestKey(t *testing.T) {
 		} {
 			s := setup(t)
 			retry, original := s.process(), s.process()
-			var first phase.Answer
+			var first phase.Response
 			began := false
 			refuse(s, func() error {
 				if began {
@@ -109,9 +113,9 @@ func TestKey(t *testing.T) {
 		p := s.process()
 		s.exec("INSERT INTO accounts (id, name) VALUES ('acct_other', 'Other')")
 		p.answers("k", http.StatusOK)
-		for name, change := range map[string]func(*phase.Call){
-			"account": func(c *phase.Call) { c.AccountID = "acct_other" },
-			"mode":    func(c *phase.Call) { c.Livemode = true },
+		for name, change := range map[string]func(*phase.Request){
+			"account": func(c *phase.Request) { c.AccountID = "acct_other" },
+			"mode":    func(c *phase.Request) { c.Livemode = true },
 		} {
 			other := call("k", order{Amount: 5})
 			change(&other)
@@ -128,7 +132,7 @@ func TestKey(t *testing.T) {
 		s := setup(t)
 		p, held := s.process(), newStall()
 		s.bank.has(held.day)
-		first := make(chan phase.Answer, 1)
+		first := make(chan phase.Response, 1)
 		go func() {
 			answer, _ := p.serve("k")
 			first <- answer
@@ -150,13 +154,13 @@ func TestKey(t *testing.T) {
 		s := setup(t)
 		p, held := s.process(), newStall()
 		s.bank.has(held.day)
-		first := make(chan phase.Answer, 1)
+		first := make(chan phase.Response, 1)
 		go func() {
 			answer, _ := p.serve("k")
 			first <- answer
 		}()
 		<-held.began
-		second := make(chan phase.Answer, 1)
+		second := make(chan phase.Response, 1)
 		go func() {
 			patient := call("k", order{Amount: 2000})
 			patient.Wait = time.Minute
@@ -167,6 +171,32 @@ func TestKey(t *testing.T) {
 		a, b := <-first, <-second
 		if !b.Replayed || !bytes.Equal(a.Body, b.Body) {
 			t.Errorf("first %q, second %q, replayed %v", a.Body, b.Body, b.Replayed)
+		}
+	})
+
+	t.Run("a caller that hangs up while it waits is not waited for", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p, held := s.process(), newStall()
+		s.bank.has(held.day)
+		first := make(chan phase.Response, 1)
+		go func() {
+			answer, _ := p.serve("k")
+			first <- answer
+		}()
+		<-held.began
+		ctx, hangUp := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, hangUp)
+		patient, began := call("k", order{Amount: 2000}), time.Now()
+		patient.Wait = time.Minute
+		answer, err := p.buy.Serve(ctx, p.engine, patient, order{Amount: 2000})
+		wantRefusal(t, answer, err, http.StatusConflict)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it was waited for %s", took)
+		}
+		close(held.release)
+		if answer := <-first; answer.Status != http.StatusOK {
+			t.Errorf("the first request answered %d", answer.Status)
 		}
 	})
 
@@ -259,6 +289,57 @@ func TestKey(t *testing.T) {
 				t.Errorf("%s: the key cannot be used again: %v", name, err)
 			}
 		}
+	})
+
+	t.Run("a database that has no time before the claim is no fault of the request", func(t *testing.T) {
+		t.Parallel()
+		for _, met := range []struct {
+			code   string
+			status int
+		}{
+			{"55P03", http.StatusTooManyRequests},    // lock_timeout
+			{"57014", http.StatusServiceUnavailable}, // statement_timeout, or pg_cancel_backend
+			{"40P01", http.StatusServiceUnavailable}, // a deadlock at every try
+		} {
+			for name, fail := range map[string]func(*shop, error){
+				"in the check":             func(s *shop, err error) { s.check = func() error { return err } },
+				"in the first transaction": func(s *shop, err error) { s.record = func(*phase.Tx, order) error { return err } },
+			} {
+				s := setup(t)
+				p := s.process()
+				fail(s.shop, fmt.Errorf("look it up: %w", &pgconn.PgError{Code: met.code}))
+				if refusal := p.refuses("k", met.status); refusal.Retry != "true" {
+					t.Errorf("%s %s: clients are not told to come back: %v", met.code, name, refusal)
+				}
+				s.wantState("k", "no row")
+				fail(s.shop, nil)
+				p.answers("k", http.StatusOK)
+				s.bank.wantMoved(t, 1)
+			}
+		}
+	})
+
+	t.Run("a phase whose statement a migration has changed runs again", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p := s.process()
+		const notes = `SELECT note FROM notes`
+		s.exec("CREATE TABLE notes AS SELECT 'fragile'::text AS note")
+		s.shop.deliver = func(ctx context.Context, tx *phase.Tx) (bool, error) {
+			rows, err := tx.Query(ctx, notes)
+			if err != nil {
+				return false, err
+			}
+			_, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[string])
+			return false, err
+		}
+		p.answers("first", http.StatusOK)
+		s.exec("ALTER TABLE notes ALTER COLUMN note TYPE varchar")
+
+		p.answers("second", http.StatusOK)
+
+		s.bank.wantMoved(t, 2)
+		s.want("take-overs", 0, "SELECT count(*) FROM requests WHERE epoch > 1")
 	})
 
 	t.Run("a request without a key gets one of ours and leaves a row", func(t *testing.T) {

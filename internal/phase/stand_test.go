@@ -17,10 +17,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
 var engineSecret = []byte("the secret of a test's installation")
@@ -152,10 +154,18 @@ type process struct {
 // itself, so that no test depends on how fast the machine is.
 func (s *stand) process() *process {
 	s.t.Helper()
+	return s.processOn(s.pool)
+}
+
+// processOn starts a process with connections of its own.
+func (s *stand) processOn(pool *pgxpool.Pool) *process {
+	s.t.Helper()
 	p := &process{stand: s, owner: id.New("wk", time.Now()), buy: s.shop.buy()}
 	s.exec("INSERT INTO workers (id, kind, host, pid, started_at, alive_until) VALUES ($1, 'test', 'here', 1, now(), 'infinity')", p.owner)
 	p.engine = phase.NewEngine(phase.Config{
-		Pool: s.pool, Secret: engineSecret, Owner: p.owner, Record: recordInTrail, Log: slog.New(fenceCounter{slog.DiscardHandler, &s.fenced})})
+		Pool: pool, Secret: engineSecret, Owner: p.owner, Record: recordInTrail,
+		Log:    slog.New(fenceCounter{slog.DiscardHandler, &s.fenced}),
+		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse})
 	phase.Connect[teller](p.engine, bankPort, s.bank)
 	if err := p.engine.Register(s.t.Context(), p.buy); err != nil {
 		s.t.Fatal(err)
@@ -185,34 +195,34 @@ func (p *process) lapse() {
 	p.exec("DELETE FROM workers WHERE id = $1", p.owner)
 }
 
-func recordInTrail(tx *phase.Tx, operation string, _ json.RawMessage, answer *idempotency.Answer) {
+func recordInTrail(tx *phase.Tx, operation string, _ json.RawMessage, response *idempotency.StoredResponse) {
 	tx.Write("INSERT INTO trail VALUES (@request_id, @operation, @actor, @status)", pgx.StrictNamedArgs{
-		"request_id": tx.RequestID, "operation": operation, "actor": tx.Actor, "status": answer.Status})
+		"request_id": tx.RequestID, "operation": operation, "actor": tx.Actor, "status": response.Status})
 }
 
 const shopPath = "/v1/orders"
 
-func call(key string, in order) phase.Call {
+func call(key string, in order) phase.Request {
 	params, _ := json.Marshal(in) // numbers and texts
-	return phase.Call{
+	return phase.Request{
 		Caller: phase.Caller{AccountID: account, RequestID: id.New("req", time.Now()), Key: key,
-			Context: idempotency.Context{APIVersion: "2026-08-26.dahlia", Actor: "the merchant"}},
+			Caller: apirequest.Context{APIVersion: "2026-08-26.dahlia"}.By("the merchant", "")},
 		Method: http.MethodPost, Path: shopPath,
 		Fingerprint: idempotency.Fingerprint(engineSecret, http.MethodPost, shopPath, params),
 	}
 }
 
 // serve asks the process for the order every test asks for.
-func (p *process) serve(key string) (phase.Answer, error) {
+func (p *process) serve(key string) (phase.Response, error) {
 	return p.serveOrder(key, order{Amount: 2000})
 }
 
-func (p *process) serveOrder(key string, in order) (phase.Answer, error) {
+func (p *process) serveOrder(key string, in order) (phase.Response, error) {
 	return p.buy.Serve(p.t.Context(), p.engine, call(key, in), in)
 }
 
 // answers asks and wants an answer of this status.
-func (p *process) answers(key string, status int) phase.Answer {
+func (p *process) answers(key string, status int) phase.Response {
 	p.t.Helper()
 	answer, err := p.serve(key)
 	if err != nil {
@@ -231,7 +241,7 @@ func (p *process) refuses(key string, status int) *apierror.Error {
 	return wantRefusal(p.t, answer, err, status)
 }
 
-func wantRefusal(t *testing.T, answer phase.Answer, err error, status int) *apierror.Error {
+func wantRefusal(t *testing.T, answer phase.Response, err error, status int) *apierror.Error {
 	t.Helper()
 	var refusal *apierror.Error
 	if !errors.As(err, &refusal) {
@@ -322,7 +332,7 @@ func (s *shop) buy() *phase.Flow[order, purchase] {
 		phase.Atomic(orderRecorded, s.recordOrder),
 		phase.Foreign(bankPaid, bankPort, askBank),
 		phase.Atomic(orderDelivered, s.deliverOrder),
-	).Check(func(context.Context, phase.Reader, phase.Caller, *order) error {
+	).Check(func(context.Context, phase.Reader, phase.Check, *order) error {
 		if s.check == nil {
 			return nil
 		}
@@ -345,8 +355,8 @@ func (s *shop) recordOrder(_ context.Context, tx *phase.Tx, in order, _ *purchas
 	return phase.Next, nil
 }
 
-func askBank(ctx context.Context, slip phase.Slip, in order, s *purchase) (err error) {
-	s.Receipt, err = bankPort.Dial(slip).Pay(ctx, slip, in.Amount)
+func askBank(ctx context.Context, call phase.ForeignCall[teller], in order, s *purchase) (err error) {
+	s.Receipt, err = call.To().Pay(ctx, call.Permit, in.Amount)
 	return err
 }
 
@@ -368,13 +378,13 @@ func (s *shop) deliverOrder(ctx context.Context, tx *phase.Tx, in order, state *
 
 // teller is the port to the bank.
 type teller interface {
-	Pay(ctx context.Context, slip phase.Slip, amount int64) (receipt string, err error)
+	Pay(ctx context.Context, permit phase.Permit, amount int64) (receipt string, err error)
 }
 
-// bankMemory is how long the bank remembers a key.
-const bankMemory = 24 * time.Hour
+// bankKeyRetention is how long the bank remembers a key.
+const bankKeyRetention = 24 * time.Hour
 
-var bankPort = phase.NewPort[teller]("bank", bankMemory)
+var bankPort = phase.NewPort[teller]("bank", bankKeyRetention)
 
 // bank is another system: it remembers what it did under which key, and has bad days.
 type bank struct {
@@ -387,8 +397,8 @@ type bank struct {
 }
 
 type asked struct {
-	key    string
-	manner phase.Manner
+	key  string
+	mode phase.Mode
 }
 
 // day is one call's fate. honest does what is asked.
@@ -399,48 +409,48 @@ func newBank() *bank { return &bank{receipts: map[string]string{}, closed: map[s
 // has lets the next calls go like these; after them every call is honest.
 func (b *bank) has(days ...day) { b.days = append(b.days, days...) }
 
-func (b *bank) Pay(ctx context.Context, slip phase.Slip, amount int64) (string, error) {
+func (b *bank) Pay(ctx context.Context, permit phase.Permit, amount int64) (string, error) {
 	b.mu.Lock()
-	b.asked = append(b.asked, asked{slip.Key(), slip.Manner()})
+	b.asked = append(b.asked, asked{permit.Key(), permit.Mode()})
 	var today day
 	if len(b.days) > 0 {
 		today, b.days = b.days[0], b.days[1:]
 	}
 	b.mu.Unlock()
-	honest := func() (string, error) { return b.honest(slip) }
+	honest := func() (string, error) { return b.honest(permit) }
 	if today == nil {
 		return honest()
 	}
 	return today(ctx, honest)
 }
 
-func (b *bank) honest(slip phase.Slip) (string, error) {
+func (b *bank) honest(permit phase.Permit) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	receipt, done := b.receipts[slip.Key()]
+	receipt, done := b.receipts[permit.Key()]
 	switch {
-	case slip.Manner() == phase.Reverse:
-		b.closed[slip.Key()] = true
+	case permit.Mode() == phase.Reverse:
+		b.closed[permit.Key()] = true
 		return "", phase.ErrReversed
-	case b.closed[slip.Key()]:
+	case b.closed[permit.Key()]:
 		return "", phase.ErrReversed
 	case done:
 		return receipt, nil
-	case slip.Manner() == phase.LookUp:
-		return "", phase.ErrNeverHappened
+	case permit.Mode() == phase.Lookup:
+		return "", phase.ErrNotExecuted
 	}
 	b.moved++
 	receipt = id.New("rcpt", time.Now())
-	b.receipts[slip.Key()] = receipt
+	b.receipts[permit.Key()] = receipt
 	return receipt, nil
 }
 
-// keys are those that calls of a manner came under.
-func (b *bank) keys(manner phase.Manner) (keys []string) {
+// keys are those that calls of a mode came under.
+func (b *bank) keys(mode phase.Mode) (keys []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, a := range b.asked {
-		if a.manner == manner {
+		if a.mode == mode {
 			keys = append(keys, a.key)
 		}
 	}
@@ -471,7 +481,7 @@ func closed(context.Context, func() (string, error)) (string, error) {
 }
 
 func keySpent(context.Context, func() (string, error)) (string, error) {
-	return "", phase.Unused(errors.New("this key failed for good"))
+	return "", phase.KeyRetired(errors.New("this key failed for good"))
 }
 
 func killsBefore(context.Context, func() (string, error)) (string, error) {

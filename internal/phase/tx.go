@@ -43,12 +43,19 @@ type Caller struct {
 	AccountID string
 	Livemode  bool
 	RequestID string
-	Key       string    // the caller's idempotency key; "" if there was none
-	CardKey   []byte    // keys the fingerprints of cards; only a flow's Check has it
-	At        time.Time // when the request came in, by the database's clock; only a flow's Check has it
-	Loopback  bool      // webhooks may go to this very machine; only a flow's Check has it
-	idempotency.Context
+	Key       string // the caller's idempotency key; "" if there was none
+	idempotency.Caller
 }
+
+// Check is what a flow's check knows: who asks, and when.
+type Check struct {
+	Caller
+	At   time.Time // when the request came in, by the database's clock
+	root secret.Root
+}
+
+// KeyFor is the installation's key for one purpose, as Tx has it.
+func (c Check) KeyFor(purpose string) []byte { return c.root.For(purpose) }
 
 // Now is the database's time when this attempt began. Times and ids that are
 // stored come from it, never from this machine's clock.
@@ -60,10 +67,6 @@ func (tx *Tx) NewID(prefix string) string {
 	tx.ids++
 	return id.Ordered(prefix, tx.now, tx.ids-1)
 }
-
-// AccountNow is Now by the account's own clock, which a test clock may have moved
-// ahead. What becomes due with time is reckoned by it; nothing is dated by it.
-func (tx *Tx) AccountNow() time.Time { return tx.now.Add(tx.Ahead) }
 
 // Write queues a statement. args is one value that names the statement's
 // arguments strictly: pgx.StrictNamedArgs or pgx.StrictStructArgs.

@@ -22,6 +22,9 @@ const (
 	adminShutdown          = "57P01"
 	crashShutdown          = "57P02"
 	cannotConnectNow       = "57P03"
+	queryCanceled          = "57014" // by statement_timeout, or by a person
+	lockNotAvailable       = "55P03" // lock_timeout: another session kept the lock for too long
+	featureNotSupported    = "0A000" // also a prepared statement whose columns a migration has changed
 	readOnly               = "25006" // a standby, or a server that an administrator has closed for writing
 	idleTooLong            = "25P03" // inside a transaction: idleInTransactionTimeout has ended the session
 	connectionProblemClass = "08"
@@ -54,8 +57,22 @@ func LacksSchema(err error) bool {
 // from its first statement.
 func IsRetryable(err error) bool {
 	code := Code(err)
-	return code == serializationFailure || code == deadlockDetected
+	return code == serializationFailure || code == deadlockDetected || IsStalePlan(err)
 }
+
+// IsStalePlan reports whether a migration has changed the columns of a statement
+// that this session had prepared. Nothing was done. The driver prepares the
+// statement again before its next use.
+func IsStalePlan(err error) bool {
+	// The server's message is translated; the name of its function is not.
+	const planCheck = "RevalidateCachedQuery"
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == featureNotSupported && answer.Routine == planCheck
+}
+
+// IsLockTimeout reports whether another session kept a lock for longer than the
+// statement was willing to wait.
+func IsLockTimeout(err error) bool { return Code(err) == lockNotAvailable }
 
 // ConnectionLost reports whether err leaves it unknown what became of a
 // statement that was sent, COMMIT above all: it may have happened, it may
@@ -88,13 +105,16 @@ func ConnectionLost(err error) bool {
 	return strings.HasPrefix(answer.Code, connectionProblemClass)
 }
 
-// Unreachable reports whether err says that the server cannot do it now, whatever
-// it is: it is starting, stopping, full, closed for writing, or not there. Nothing
-// is wrong with the statement.
-func Unreachable(err error) bool {
+// IsTransient reports whether err says that the server cannot do it now, whatever
+// it is: the server is starting, stopping, full, closed for writing, or not there, or
+// it ran out of time. Nothing is wrong with the statement.
+func IsTransient(err error) bool {
 	if code := Code(err); code != "" {
-		return code == adminShutdown || code == crashShutdown || code == cannotConnectNow || code == readOnly ||
-			strings.HasPrefix(code, connectionProblemClass) || strings.HasPrefix(code, noRoomClass)
+		switch code {
+		case adminShutdown, crashShutdown, cannotConnectNow, readOnly, queryCanceled, lockNotAvailable:
+			return true
+		}
+		return IsRetryable(err) || strings.HasPrefix(code, connectionProblemClass) || strings.HasPrefix(code, noRoomClass)
 	}
 	var dialled *pgconn.ConnectError
 	var network net.Error

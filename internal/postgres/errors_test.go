@@ -81,6 +81,65 @@ func TestErrorsOfARealServer(t *testing.T) {
 		}
 	})
 
+	t.Run("a statement that runs out of time is told from one that is wrong", func(t *testing.T) {
+		t.Parallel()
+		_, err := db.Pool.Exec(t.Context(), `SET LOCAL statement_timeout = '1ms'; SELECT pg_sleep(1)`)
+		if !postgres.IsTransient(err) || postgres.IsLockTimeout(err) || postgres.ConnectionLost(err) {
+			t.Errorf("a statement timeout: %v", err)
+		}
+		tx, err := db.Pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback(t.Context()) }()
+		_, err = tx.Exec(t.Context(), `LOCK TABLE seats`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = db.Pool.Exec(t.Context(), `SET LOCAL lock_timeout = '1ms'; SELECT * FROM seats`)
+		if !postgres.IsTransient(err) || !postgres.IsLockTimeout(err) || postgres.ConnectionLost(err) {
+			t.Errorf("a lock timeout: %v", err)
+		}
+		_, err = db.Pool.Exec(t.Context(), `SELECT 1/0`)
+		if postgres.IsTransient(err) || postgres.IsLockTimeout(err) {
+			t.Errorf("a division by zero: %v", err)
+		}
+	})
+
+	t.Run("a prepared statement whose columns have changed is told from what cannot be done", func(t *testing.T) {
+		t.Parallel()
+		conn, err := db.Pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Release()
+		read := func() error {
+			_, err := conn.Exec(t.Context(), `SELECT shape FROM stage WHERE $1`, true)
+			return err
+		}
+		_, err = conn.Exec(t.Context(), `CREATE TABLE stage AS SELECT 'round'::text AS shape`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := read(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = conn.Exec(t.Context(), `ALTER TABLE stage ALTER COLUMN shape TYPE varchar`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := read(); !postgres.IsStalePlan(err) || !postgres.IsRetryable(err) || !postgres.IsTransient(err) {
+			t.Errorf("a stale plan: %v", err)
+		}
+		if err := read(); err != nil {
+			t.Errorf("the second try: %v", err)
+		}
+		_, err = conn.Exec(t.Context(), `SELECT count(*) FROM stage FOR UPDATE`)
+		if postgres.Code(err) != "0A000" || postgres.IsStalePlan(err) || postgres.IsTransient(err) {
+			t.Errorf("a lock on an aggregate: %v", err)
+		}
+	})
+
 	t.Run("a session that is terminated leaves its statement unknown", func(t *testing.T) {
 		t.Parallel()
 		_, err := db.Pool.Exec(t.Context(), `SELECT pg_terminate_backend(pg_backend_pid())`)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/limit"
+	"github.com/ratchet-pay/ratchet/internal/telemetry"
 )
 
 // show registers the numbers of the parts that do not count themselves.
@@ -33,17 +34,33 @@ func (p *parts) showGates() {
 	}
 }
 
-// metricsPatience bounds everything on the metrics port: who asks there is a
-// machine that asks again.
+// metricsPatience bounds everything on the metrics port but profiles, which take
+// as long as they are asked to: who asks there is a machine that asks again.
 const metricsPatience = 10 * time.Second
 
-// serveMetrics shows numbers and health on a port of their own, which is not for
-// the public. The returned func ends it.
+// serveMetrics shows numbers, profiles and health on a port of their own, which
+// is not for the public. The returned func ends it.
 func (p *parts) serveMetrics(l net.Listener, log *slog.Logger) func() {
+	return serveInside(l, p.health.serve(inside(p.telemetry.Handler())), log)
+}
+
+// ServeRuntime shows the numbers and profiles of a process that is not made of
+// this package's parts. The returned func ends it.
+func ServeRuntime(l net.Listener, log *slog.Logger) func() {
+	return serveInside(l, inside(telemetry.Runtime()), log)
+}
+
+// inside is what the metrics port shows of any process.
+func inside(metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", p.telemetry.Handler())
+	mux.Handle("GET /metrics", metrics)
+	mux.Handle("GET "+telemetry.ProfilePath, telemetry.Profiles())
+	return mux
+}
+
+func serveInside(l net.Listener, handler http.Handler, log *slog.Logger) func() {
 	server := &http.Server{
-		Handler: p.health.serve(mux), ReadTimeout: metricsPatience, WriteTimeout: metricsPatience, IdleTimeout: 2 * time.Minute,
+		Handler: handler, ReadTimeout: metricsPatience, WriteTimeout: metricsPatience, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	go func() { _ = server.Serve(l) }() // ends with Close, and has nothing else to say

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -30,5 +31,6 @@ func openPages(ctx context.Context, c Config, p *parts, api http.Handler, site *
 	}
 	p.atEnd(pool.Close)
 	return &pages{dashboard.New(dashboard.Config{
-		Pool: pool, API: api, Acquirer: p.acquirer, Secret: c.Secret, Password: c.Dashboard.Password, Site: site, Shop: c.Dashboard.Shop, Lab: c.Dashboard.Lab, Demo: c.Demo, Log: c.Log})}, nil
+		Pool: pool, API: api, Acquirer: p.acquirer, Secret: c.Secret, Password: c.Dashboard.Password, Site: site, Shop: c.Dashboard.Shop, Lab: c.Dashboard.Lab, Demo: c.Demo,
+		HTTPS: strings.HasPrefix(c.PublicURL, "https://"), Log: c.Log})}, nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/checkout"
 	"github.com/ratchet-pay/ratchet/internal/crashpoint"
@@ -30,6 +31,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 	"github.com/ratchet-pay/ratchet/internal/worker"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -45,7 +47,7 @@ type Config struct {
 	NotificationSecret string
 
 	Demo      bool          // accept the demo accounts' keys, and trouble that is asked for
-	PublicURL string        // where a browser finds the API's own pages; "": wherever a request came to
+	PublicURL string        // where a browser finds the API's own pages; "": at this machine, which every Host must name then
 	Retain    time.Duration // how long an answer is replayed; 0: idempotency.AnswerRetention
 	Webhooks  webhook.Config
 	MaxConns  int32        // 0: DefaultMaxConns
@@ -113,7 +115,8 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 	}
 	p.engine = phase.NewEngine(phase.Config{
 		Pool: p.pool, Secret: c.Secret.For(secret.Idempotency), Root: c.Secret, Owner: p.liveness.ID, Record: audit.Record, Retain: c.Retain, Log: c.Log,
-		Observer: p.telemetry, Work: p.gates.work, LookUps: p.gates.lookUps})
+		Observer: p.telemetry, Work: p.gates.work, Lookups: p.gates.lookUps,
+		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse})
 	p.acquirer = acquirer.NewClient(acquirer.Config{
 		URL: c.AcquirerURL, Secret: c.AcquirerSecret, DialContext: c.Crash.DialAcquirer(), Timeout: c.Limits.AcquirerTimeout,
 		BreakerLimit: c.Limits.BreakerFailures, BreakerPause: c.Limits.BreakerPause})
@@ -180,7 +183,7 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 	}
 	p.showGates()
 	site := web.New(web.Config{Demo: c.Demo, Shop: c.Dashboard != nil && c.Dashboard.Shop != nil, Log: c.Log})
-	server := api.New(api.Config{Engine: p.engine, Site: site, Pages: c.Dashboard != nil, Secret: c.Secret, Inbox: p.inbox, NotificationSecret: c.NotificationSecret, Demo: c.Demo, LoopbackWebhooks: c.Webhooks.AllowLoopback, Limits: p.limits.API, Reads: p.gates.reads,
+	server := api.New(api.Config{Engine: p.engine, Site: site, Pages: c.Dashboard != nil, Secret: c.Secret, Inbox: p.inbox, NotificationSecret: c.NotificationSecret, Demo: c.Demo, LoopbackWebhooks: c.Webhooks.Loopback(), Limits: p.limits.API, Reads: p.gates.reads,
 		Telemetry: p.telemetry, Log: c.Log, PublicURL: c.PublicURL})
 	p.background(ctx, server.RecordUses)
 	var handler http.Handler = server
@@ -193,7 +196,8 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 		}
 		handler = a.pages
 	}
-	a.Handler = p.health.serve(checkout.New(checkout.Config{DB: p.pool, API: server, Rest: handler, Site: site, Demo: c.Demo, Log: c.Log}))
+	pay := checkout.New(checkout.Config{DB: p.pool, API: server, Rest: handler, Site: site, Demo: c.Demo, Log: c.Log})
+	a.Handler = p.health.serve(server.Guard(pay))
 	return a, nil
 }
 
@@ -213,7 +217,7 @@ func (a *API) Serve(ctx context.Context, l net.Listener, log *slog.Logger) error
 		debug.SetGCPercent(gcPercent)
 	}
 	server := &http.Server{
-		Handler: a.crash.Handler(a.Handler), ReadHeaderTimeout: a.limits.HeaderTime, ReadTimeout: a.limits.BodyTime,
+		Handler: endChunked(a.crash.Handler(a.Handler)), ReadHeaderTimeout: a.limits.HeaderTime, ReadTimeout: a.limits.BodyTime,
 		WriteTimeout: a.limits.WriteTime, IdleTimeout: a.limits.IdleTime, MaxHeaderBytes: headroom * a.limits.API.HeaderBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
@@ -231,6 +235,21 @@ func (a *API) Serve(ctx context.Context, l net.Listener, log *slog.Logger) error
 	case <-ctx.Done():
 	}
 	return a.drain(server)
+}
+
+// endChunked closes the connection after the answer to a request with a
+// Transfer-Encoding. Where such a request has a Content-Length as well, a proxy may
+// have taken another part of the stream for the next request, and HTTP wants the
+// connection closed (RFC 9112, section 6.1). The library drops that length before we
+// can see it, so every chunked request ends its connection. The clients of Stripe's
+// API send a length and no chunks.
+func endChunked(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TransferEncoding) > 0 {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // headroom is how much of a head that is too large is read, so that its sender

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const (
@@ -63,7 +63,7 @@ func (s *Server) deliverAgain(ctx context.Context, event, key string, wanted int
 	}
 	for {
 		var count int
-		err := s.pool.QueryRow(ctx, countDeliveries, pgx.StrictNamedArgs{"event_id": event}).Scan(&count)
+		err := s.pool.QueryRow(ctx, countDeliveries, postgres.Args{"event_id": event}).Scan(&count)
 		if count >= wanted || err != nil {
 			return err
 		}

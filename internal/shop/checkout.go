@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // postPay turns the cart into an order and sends the customer to the page where
@@ -62,7 +62,7 @@ func (s *Server) session(ctx context.Context, o *order) (address string, err err
 	if err != nil {
 		return "", fmt.Errorf("create a session: %w", err)
 	}
-	_, err = s.pool.Exec(ctx, keepSession, pgx.StrictNamedArgs{"id": o.ID, "session_id": session.ID, "session_url": session.URL})
+	_, err = s.pool.Exec(ctx, keepSession, postgres.Args{"id": o.ID, "session_id": session.ID, "session_url": session.URL})
 	if err != nil {
 		return "", fmt.Errorf("keep the session: %w", err)
 	}

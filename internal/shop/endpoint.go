@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
@@ -53,7 +54,7 @@ func (s *Server) keepEndpoint(ctx context.Context) {
 }
 
 func (s *Server) register(ctx context.Context) error {
-	_, err := s.pool.Exec(ctx, insertWish, pgx.StrictNamedArgs{"key": "shop-endpoint-" + id.Random(16), "url": s.WebhookURL})
+	_, err := s.pool.Exec(ctx, insertWish, postgres.Args{"key": "shop-endpoint-" + id.Random(16), "url": s.WebhookURL})
 	if err != nil {
 		return fmt.Errorf("register: %w", err)
 	}
@@ -97,7 +98,7 @@ func (s *Server) createEndpoint(ctx context.Context, wish *endpoint) (*endpoint,
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.pool.Exec(ctx, keepEndpoint, pgx.StrictNamedArgs{"key": wish.Key, "id": created.ID, "secret": sealed})
+	_, err = s.pool.Exec(ctx, keepEndpoint, postgres.Args{"key": wish.Key, "id": created.ID, "secret": sealed})
 	if err != nil {
 		return nil, fmt.Errorf("keep the endpoint: %w", err)
 	}
@@ -111,7 +112,7 @@ func (s *Server) checkEndpoint(ctx context.Context, known *endpoint) error {
 	err := s.client.get(ctx, "/v1/webhook_endpoints/"+*known.ID, &now)
 	var refused *refusal
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
-		_, err := s.pool.Exec(ctx, forgetEndpoint, pgx.StrictNamedArgs{"key": known.Key})
+		_, err := s.pool.Exec(ctx, forgetEndpoint, postgres.Args{"key": known.Key})
 		return errors.Join(fmt.Errorf("the endpoint %s is gone", *known.ID), err)
 	}
 	if err != nil {
@@ -123,7 +124,7 @@ func (s *Server) checkEndpoint(ctx context.Context, known *endpoint) error {
 			return fmt.Errorf("move the endpoint: %w", err)
 		}
 	}
-	_, err = s.pool.Exec(ctx, moveEndpoint, pgx.StrictNamedArgs{"key": known.Key, "url": s.WebhookURL})
+	_, err = s.pool.Exec(ctx, moveEndpoint, postgres.Args{"key": known.Key, "url": s.WebhookURL})
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // States of an order.
@@ -60,7 +62,7 @@ func (s *Server) place(ctx context.Context, c cart, origin string) (*order, erro
 		products, names = append(products, l.Product.ID), append(names, l.Product.Name)
 		quantities, prices = append(quantities, l.Quantity), append(prices, l.Product.Price)
 	}
-	_, err := s.pool.Exec(ctx, insertOrder, pgx.StrictNamedArgs{
+	_, err := s.pool.Exec(ctx, insertOrder, postgres.Args{
 		"id": s.orderID(c), "origin": origin, "amount": c.Total(), "currency": currency,
 		"products": products, "names": names, "quantities": quantities, "prices": prices})
 	if err != nil {
@@ -78,7 +80,7 @@ const selectLines = `
 
 // orderByID is nil where there is no such order.
 func (s *Server) orderByID(ctx context.Context, id string) (*order, error) {
-	rows, _ := s.pool.Query(ctx, selectOrder, pgx.StrictNamedArgs{"id": id})
+	rows, _ := s.pool.Query(ctx, selectOrder, postgres.Args{"id": id})
 	o, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[order])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
@@ -86,7 +88,7 @@ func (s *Server) orderByID(ctx context.Context, id string) (*order, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read order %s: %w", id, err)
 	}
-	rows, _ = s.pool.Query(ctx, selectLines, pgx.StrictNamedArgs{"id": id})
+	rows, _ = s.pool.Query(ctx, selectLines, postgres.Args{"id": id})
 	o.Lines, err = pgx.CollectRows(rows, pgx.RowToStructByName[orderLine])
 	if err != nil {
 		return nil, fmt.Errorf("read order %s: %w", id, err)

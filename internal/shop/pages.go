@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -139,13 +140,13 @@ func (s *Server) getOrder(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) addStory(r *http.Request, page *orderPage) error {
-	rows, _ := s.pool.Query(r.Context(), selectProcessed, pgx.StrictNamedArgs{"id": *page.PaidBy})
+	rows, _ := s.pool.Query(r.Context(), selectProcessed, postgres.Args{"id": *page.PaidBy})
 	event, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[processed])
 	if err != nil {
 		return fmt.Errorf("read the event: %w", err)
 	}
 	page.Event = event
-	rows, _ = s.pool.Query(r.Context(), selectDeliveries, pgx.StrictNamedArgs{"event_id": *page.PaidBy})
+	rows, _ = s.pool.Query(r.Context(), selectDeliveries, postgres.Args{"event_id": *page.PaidBy})
 	page.Deliveries, err = pgx.CollectRows(rows, pgx.RowToStructByName[delivery])
 	if err != nil {
 		return fmt.Errorf("read its deliveries: %w", err)

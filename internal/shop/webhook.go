@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const largestEvent = 256 << 10
@@ -117,7 +119,7 @@ func (s *Server) process(ctx context.Context, event *notification) (said string,
 		return "", fmt.Errorf("read the session: %w", err)
 	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, lockOrder, pgx.StrictNamedArgs{"id": session.ClientReferenceID})
+		rows, _ := tx.Query(ctx, lockOrder, postgres.Args{"id": session.ClientReferenceID})
 		o, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByNameLax[order])
 		if errors.Is(err, pgx.ErrNoRows) {
 			said = "no order of this shop" // the account sells elsewhere, too
@@ -137,7 +139,7 @@ func (s *Server) process(ctx context.Context, event *notification) (said string,
 
 func (s *Server) apply(ctx context.Context, tx pgx.Tx, event *notification, session *checkoutSession, o *order) (said string, err error) {
 	v := judge(event.Type, session, o)
-	args := pgx.StrictNamedArgs{"id": event.ID, "type": event.Type, "order_id": o.ID, "did": v.did, "reason": v.reason, "request_id": "", "payment_intent": session.PaymentIntent}
+	args := postgres.Args{"id": event.ID, "type": event.Type, "order_id": o.ID, "did": v.did, "reason": v.reason, "request_id": "", "payment_intent": session.PaymentIntent}
 	if event.Request != nil {
 		args["request_id"] = event.Request.ID
 	}
@@ -151,13 +153,13 @@ func (s *Server) apply(ctx context.Context, tx pgx.Tx, event *notification, sess
 	case !fresh:
 		said = fmt.Sprintf("order %d: this event is known, nothing done", o.Number)
 	case v.did == paid:
-		_, err = tx.Exec(ctx, payOrder, pgx.StrictNamedArgs{"id": o.ID, "event_id": event.ID})
+		_, err = tx.Exec(ctx, payOrder, postgres.Args{"id": o.ID, "event_id": event.ID})
 	case v.did == expired:
-		_, err = tx.Exec(ctx, expireOrder, pgx.StrictNamedArgs{"id": o.ID})
+		_, err = tx.Exec(ctx, expireOrder, postgres.Args{"id": o.ID})
 	}
 	if err != nil {
 		return "", err
 	}
-	_, err = tx.Exec(ctx, insertDelivery, pgx.StrictNamedArgs{"event_id": event.ID, "processed": fresh})
+	_, err = tx.Exec(ctx, insertDelivery, postgres.Args{"event_id": event.ID, "processed": fresh})
 	return said, err
 }

@@ -12,6 +12,7 @@ type metrics struct {
 	inFlight   prometheus.Gauge
 	requests   *prometheus.HistogramVec
 	limited    *prometheus.CounterVec
+	auth       *prometheus.CounterVec
 	points     *prometheus.CounterVec
 	happenings *prometheus.CounterVec
 	calls      *prometheus.HistogramVec
@@ -32,6 +33,10 @@ func newMetrics() metrics {
 			Buckets: seconds}, []string{"method", "route", "status"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ratchet_http_requests_limited_total", Help: "Requests that a limit refused before anything was done, by the limit."}, []string{"limit"}),
+		auth: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ratchet_auth_failures_total", Help: "Requests of the API without a valid key, by reason: " +
+				string(AuthMissing) + ", " + string(AuthUnknown) + ", " + string(AuthExpired) + ", " +
+				string(AuthLimited) + " (too many from one peer)."}, []string{"reason"}),
 		points: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ratchet_recovery_points_total", Help: "Recovery points that requests have passed."}, []string{"flow", "point"}),
 		happenings: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -40,7 +45,7 @@ func newMetrics() metrics {
 				string(phase.Parked) + ", " + string(phase.Held) + ", " + string(phase.Retried) + " (a transaction that was run again)."}, []string{"flow", "event"}),
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ratchet_foreign_call_duration_seconds", Help: "How long other systems took to answer, by how they were asked and what that proved.",
-			Buckets: seconds}, []string{"port", "manner", "verdict"}),
+			Buckets: seconds}, []string{"port", "mode", "verdict"}),
 		rounds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ratchet_worker_round_duration_seconds", Help: "How long a round of a part of the worker took.",
 			Buckets: seconds}, []string{"part", "outcome"}),
@@ -51,5 +56,5 @@ func newMetrics() metrics {
 }
 
 func (m metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.inFlight, m.requests, m.limited, m.points, m.happenings, m.calls, m.rounds, m.deliveries}
+	return []prometheus.Collector{m.inFlight, m.requests, m.limited, m.auth, m.points, m.happenings, m.calls, m.rounds, m.deliveries}
 }

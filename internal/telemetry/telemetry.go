@@ -37,9 +37,20 @@ var _ phase.Observer = (*Telemetry)(nil)
 // New counts from zero. tracer makes the spans; see Tracing.
 func New(tracer trace.Tracer) *Telemetry {
 	t := &Telemetry{Registry: prometheus.NewRegistry(), tracer: tracer, metrics: newMetrics()}
-	t.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registerRuntime(t.Registry)
 	t.Registry.MustRegister(t.metrics.all()...)
 	return t
+}
+
+func registerRuntime(registry *prometheus.Registry) {
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+}
+
+// Runtime shows the numbers that any Go process has, for one that counts nothing itself.
+func Runtime() http.Handler {
+	registry := prometheus.NewRegistry()
+	registerRuntime(registry)
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 
 // Handler shows the numbers.
@@ -70,6 +81,22 @@ func (t *Telemetry) Request(r *http.Request, route string) (ctx context.Context,
 		}
 		span.End()
 	}
+}
+
+// AuthFailure is why a request of the API was not authenticated.
+type AuthFailure string
+
+// The reasons.
+const (
+	AuthMissing AuthFailure = "missing" // no key, or none that can be read
+	AuthUnknown AuthFailure = "unknown"
+	AuthExpired AuthFailure = "expired"
+	AuthLimited AuthFailure = "limited" // not looked up: its peer has failed too often
+)
+
+// AuthFailed counts a request that was not authenticated.
+func (t *Telemetry) AuthFailed(reason AuthFailure) {
+	t.metrics.auth.WithLabelValues(string(reason)).Inc()
 }
 
 // known is a method as a label: callers can make up any number of others.
@@ -105,13 +132,13 @@ func (t *Telemetry) Begin(ctx context.Context, s phase.Step) (context.Context, f
 		span.SetAttributes(attribute.String("ratchet.flow", s.Flow), attribute.String("ratchet.request", s.RequestID), attribute.String("ratchet.point", s.Point))
 	}
 	if span.IsRecording() && s.Port != "" {
-		span.SetAttributes(attribute.String("peer.service", s.Port), attribute.String("ratchet.manner", s.Manner.String()))
+		span.SetAttributes(attribute.String("peer.service", s.Port), attribute.String("ratchet.mode", s.Mode.String()))
 	}
 	return ctx, func(err error) {
 		if s.Port != "" {
 			took := time.Since(began)
 			line.Waited(s.Port, took)
-			t.metrics.calls.WithLabelValues(s.Port, s.Manner.String(), phase.Verdict(err)).Observe(took.Seconds())
+			t.metrics.calls.WithLabelValues(s.Port, s.Mode.String(), phase.Verdict(err)).Observe(took.Seconds())
 		}
 		if err != nil {
 			span.SetStatus(codes.Error, outcome(err)) // the error's own text may repeat what a caller sent
@@ -120,21 +147,21 @@ func (t *Telemetry) Begin(ctx context.Context, s phase.Step) (context.Context, f
 	}
 }
 
-// Happened implements phase.Observer.
-func (t *Telemetry) Happened(ctx context.Context, h phase.Happening) {
+// Observe implements phase.Observer.
+func (t *Telemetry) Observe(ctx context.Context, e phase.Event) {
 	line := logline.From(ctx)
-	switch h.What {
+	switch e.Kind {
 	case phase.Committed:
-		line.Committed(h.Points)
-		for _, point := range h.Points {
-			t.metrics.points.WithLabelValues(h.Flow, point).Inc()
+		line.Committed(e.Points)
+		for _, point := range e.Points {
+			t.metrics.points.WithLabelValues(e.Flow, point).Inc()
 		}
 		return
 	case phase.Retried:
 		line.Retried()
 	}
-	t.metrics.happenings.WithLabelValues(h.Flow, string(h.What)).Inc()
-	trace.SpanFromContext(ctx).AddEvent(string(h.What))
+	t.metrics.happenings.WithLabelValues(e.Flow, string(e.Kind)).Inc()
+	trace.SpanFromContext(ctx).AddEvent(string(e.Kind))
 }
 
 func outcome(err error) string {

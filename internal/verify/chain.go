@@ -96,7 +96,8 @@ func chain(ctx context.Context, db reader) Check {
 const sealedWithin = `interval '10 minutes'`
 
 const selectUnsealed = `
-	SELECT 'the trail behind ' || coalesce('block ' || max(head.no), 'its beginning'), count(*) || ' rows are not sealed, the oldest for ' || date_trunc('second', now() - min(at))
+	SELECT 'the trail behind ' || coalesce('block ' || max(head.no), 'its beginning') AS object,
+	       count(*) || ' rows are not sealed, the oldest for ' || date_trunc('second', now() - min(at)) AS wrong
 	FROM audit_events e LEFT JOIN (SELECT cluster, max(to_xid) AS to_xid, max(no) AS no FROM audit_blocks GROUP BY cluster) AS head ON head.cluster = e.cluster
 	WHERE e.xid >= coalesce(head.to_xid, 0)
 	GROUP BY e.cluster

@@ -471,6 +471,7 @@ var damages = []damage{
 	{"an audit row names another actor", "UPDATE audit_events SET actor = 'somebody' WHERE operation = 'customer.create'", "", chainRule},
 	{"two audit rows change places", "UPDATE audit_events SET xid = CASE xid WHEN (SELECT min(xid) FROM audit_events) THEN (SELECT max(xid) FROM audit_events WHERE xid < (SELECT max(to_xid) FROM audit_blocks)) ELSE (SELECT min(xid) FROM audit_events) END WHERE xid IN ((SELECT min(xid) FROM audit_events), (SELECT max(xid) FROM audit_events WHERE xid < (SELECT max(to_xid) FROM audit_blocks)))", "", chainRule},
 	{"an audit row is slipped in", "INSERT INTO audit_events SELECT at + interval '1 us', id || 'x', account_id, livemode, request_id || 'x', idempotency_key, 'operator:eve', address, operation, object_id, status, error_code, commitment, salt, details, xid FROM audit_events LIMIT 1", "", chainRule},
+	{"an audit row has waited to be sealed for long", "INSERT INTO audit_events SELECT at - interval '11 minutes', id || 'x', account_id, livemode, request_id || 'x', idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, pg_current_xact_id()::text::bigint FROM audit_events LIMIT 1", "", chainRule},
 	{"a block of the chain is gone", "DELETE FROM audit_blocks WHERE no = 1", "", chainRule},
 	{"a block is sealed again over less", "UPDATE audit_blocks SET rows = rows - 1", "", chainRule},
 	{"a constraint is dropped", "ALTER TABLE ledger_postings DROP CONSTRAINT a_source_is_posted_once", "", secondRule},

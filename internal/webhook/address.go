@@ -1,10 +1,12 @@
 package webhook
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,7 +15,7 @@ import (
 // Objection says why an address cannot be an endpoint's, in words for whoever
 // chose it, or "" if it can. It looks at the text alone: what a name stands for is decided, and
 // checked, when it is dialled.
-func Objection(address string, allowLoopback bool) string {
+func Objection(address string, loopback LoopbackPorts) string {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f }):
@@ -27,16 +29,55 @@ func Objection(address string, allowLoopback bool) string {
 	case u.Fragment != "":
 		return "Invalid URL: A fragment must not be part of it."
 	}
-	return objectionToHost(u, allowLoopback)
+	return objectionToHost(u, loopback)
 }
 
-func objectionToHost(u *url.URL, allowLoopback bool) string {
+// LoopbackPorts says to which ports of this machine webhooks may go; nil: to none.
+type LoopbackPorts func(port uint16) bool
+
+type loopbackKey struct{}
+
+// WithLoopback gives a request's check the ports of this machine that its webhooks
+// may go to: they are the process's configuration, not part of the request.
+func WithLoopback(ctx context.Context, ports LoopbackPorts) context.Context {
+	return context.WithValue(ctx, loopbackKey{}, ports)
+}
+
+// LoopbackFrom returns the ports that WithLoopback has put there; nil: none.
+func LoopbackFrom(ctx context.Context) LoopbackPorts {
+	ports, _ := ctx.Value(loopbackKey{}).(LoopbackPorts)
+	return ports
+}
+
+// Loopback is what the operator has decided about this machine's ports.
+func (c Config) Loopback() LoopbackPorts {
+	if !c.AllowLoopback {
+		return nil
+	}
+	return func(port uint16) bool { return len(c.LoopbackPorts) == 0 || slices.Contains(c.LoopbackPorts, port) }
+}
+
+// portOf is the port that an address names, or its scheme's.
+func portOf(u *url.URL) uint16 {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	n, _ := strconv.ParseUint(port, 10, 16) // 0 is no port, and no rule allows it
+	return uint16(n)
+}
+
+func objectionToHost(u *url.URL, loopback LoopbackPorts) string {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	addr, err := netip.ParseAddr(host)
 	isAddr := err == nil
 	local := host == "localhost" || strings.HasSuffix(host, ".localhost") || isAddr && addr.Unmap().IsLoopback()
-	if local && allowLoopback && (u.Scheme == "http" || u.Scheme == "https") {
-		return ""
+	if local && loopback != nil && (u.Scheme == "http" || u.Scheme == "https") {
+		if loopback(portOf(u)) {
+			return ""
+		}
+		return "Invalid URL: This installation sends webhooks to other ports of this machine only. " +
+			"The operator chooses them with --webhook-loopback-ports."
 	}
 	switch {
 	case u.Scheme != "https":
@@ -95,6 +136,7 @@ var reserved = prefixes(
 	"203.0.113.0/24",  // documentation
 	"240.0.0.0/4",     // reserved, and broadcast
 	"::/96",           // IPv4-compatible
+	"::ffff:0:0:0/96", // IPv4-translated (RFC 2765)
 	"64:ff9b::/96",    // IPv4 translated
 	"64:ff9b:1::/48",  // the same, locally
 	"100::/64",        // discard
@@ -132,13 +174,13 @@ var ErrForbidden = errors.New("the address is not a public one")
 
 // guard is asked for every connection after its name was resolved and before it
 // is made. A name that stood for another address a moment ago gets nowhere.
-func guard(allowLoopback bool) func(network, address string, _ syscall.RawConn) error {
+func guard(loopback LoopbackPorts) func(network, address string, _ syscall.RawConn) error {
 	return func(network, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil || !strings.HasPrefix(network, "tcp") {
 			return ErrForbidden
 		}
-		if allowLoopback && to.Addr().Unmap().IsLoopback() {
+		if loopback != nil && to.Addr().Unmap().IsLoopback() && loopback(to.Port()) {
 			return nil
 		}
 		if !public(to.Addr()) || !allowedPort(strconv.Itoa(int(to.Port()))) {

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -25,6 +27,8 @@ var forbidden = []string{
 	"https://100.64.0.1/", "https://100.100.100.200/", "https://100.127.255.255/", "https://192.0.0.192/", "https://192.0.2.1/", "https://198.18.0.1/", "https://198.19.255.255/",
 	"https://198.51.100.1/", "https://203.0.113.1/", "https://192.88.99.1/", "https://224.0.0.1/", "https://239.255.255.255/", "https://240.0.0.1/", "https://255.255.255.255/",
 	"https://[ff02::1]/", "https://[ff0e::1]/", "https://[64:ff9b::7f00:1]/", "https://[64:ff9b::a9fe:a9fe]/", "https://[64:ff9b:1::1]/", "https://[2002:7f00:1::]/", "https://[2002:a9fe:a9fe::]/",
+	"https://[::ffff:0:127.0.0.1]/", "https://[::ffff:0:a9fe:a9fe]/", "https://[::ffff:0:808:808]/", "https://[64:ff9b:1:fffe::7f00:1]/",
+	"https://[2002:a00:1::1]/", "https://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/",
 	"https://[2001:0:7f00:1::]/", "https://[2001:db8::1]/", "https://[100::1]/", "https://[3fff::1]/",
 	"https://intranet/", "https://metadata/",
 	"http://shop.example.com/", "ftp://shop.example.com/", "file:///etc/passwd", "gopher://shop.example.com/", "//shop.example.com/", "shop.example.com", "https:shop.example.com", "https://",
@@ -35,14 +39,14 @@ var forbidden = []string{
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for _, address := range forbidden {
-		if Objection(address, false) == "" {
+		if Objection(address, nil) == "" {
 			t.Errorf("%q is taken", address)
 		}
 	}
 	for _, address := range []string{
 		"https://shop.example.com/", "https://shop.example.com:443/a?b=c", "https://shop.example.com:8443/", "https://8.8.8.8/", "https://[2606:4700::1111]/", "https://3com.com/",
 	} {
-		if objection := Objection(address, false); objection != "" {
+		if objection := Objection(address, nil); objection != "" {
 			t.Errorf("%q is refused: %s", address, objection)
 		}
 	}
@@ -50,7 +54,7 @@ func TestAddresses(t *testing.T) {
 		"http://127.0.0.1:4242/": true, "http://localhost:3000/hook": true, "http://[::1]:1/": true, "https://127.0.0.1/": true,
 		"http://10.0.0.1/": false, "http://shop.example.com/": false, "https://169.254.169.254/": false, "ftp://localhost/": false,
 	} {
-		if got := Objection(address, true) == ""; got != want {
+		if got := Objection(address, Config{AllowLoopback: true}.Loopback()) == ""; got != want {
 			t.Errorf("where this machine is allowed, %q is taken: %t", address, got)
 		}
 	}
@@ -65,7 +69,7 @@ func TestTheGuardStandsAtTheSocket(t *testing.T) {
 	t.Cleanup(server.Close)
 	sender := func(allowLoopback bool, stands net.IP) *Sender {
 		s := NewSender(Config{AllowLoopback: allowLoopback})
-		dialer := &net.Dialer{Control: guard(allowLoopback), Resolver: nameserver(t, stands)}
+		dialer := &net.Dialer{Control: guard(Config{AllowLoopback: allowLoopback}.Loopback()), Resolver: nameserver(t, stands)}
 		s.client.Transport.(*http.Transport).DialContext = dialer.DialContext
 		return s
 	}
@@ -92,17 +96,49 @@ func TestTheGuardStandsAtTheSocket(t *testing.T) {
 func TestTheGuardAtEveryAddress(t *testing.T) {
 	t.Parallel()
 	for _, to := range []string{"8.8.8.8:443", "[2606:4700::1111]:8443"} {
-		if err := guard(false)("tcp", to, nil); err != nil {
+		if err := guard(nil)("tcp", to, nil); err != nil {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
-	for _, to := range []string{"8.8.8.8:22", "127.0.0.1:443", "[::1]:443", "[::ffff:10.0.0.1]:443", "[64:ff9b::a00:1]:443", "[fe80::1%eth0]:443", "0.0.0.0:443", "nonsense"} {
-		if err := guard(false)("tcp", to, nil); !errors.Is(err, ErrForbidden) {
+	for _, to := range []string{"8.8.8.8:22", "127.0.0.1:443", "[::1]:443", "[::ffff:10.0.0.1]:443", "[64:ff9b::a00:1]:443", "[fe80::1%eth0]:443",
+		"[::ffff:0:7f00:1]:443", "[64:ff9b:1::7f00:1]:443", "[2002:7f00:1::]:443", "[2001::1]:443", "0.0.0.0:443", "nonsense"} {
+		if err := guard(nil)("tcp", to, nil); !errors.Is(err, ErrForbidden) {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
-	if err := guard(true)("udp", "127.0.0.1:443", nil); !errors.Is(err, ErrForbidden) {
+	if err := guard(Config{AllowLoopback: true}.Loopback())("udp", "127.0.0.1:443", nil); !errors.Is(err, ErrForbidden) {
 		t.Errorf("another protocol: %v", err)
+	}
+}
+
+// TestLoopbackPorts allows one port of this machine, as a demo does.
+func TestLoopbackPorts(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	at, err := netip.ParseAddrPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := Config{AllowLoopback: true, LoopbackPorts: []uint16{80, at.Port()}}
+	other := Config{AllowLoopback: true, LoopbackPorts: []uint16{80}}
+	for address, want := range map[string]bool{
+		server.URL: true, "http://localhost:" + strconv.Itoa(int(at.Port())): true, "http://localhost/": true, "http://[::1]:80/": true,
+		"https://localhost/": false, "http://127.0.0.1:1/": false, "http://127.0.0.1:0/": false, "http://10.0.0.1/": false,
+	} {
+		objection := Objection(address, allowed.Loopback())
+		if got := objection == ""; got != want {
+			t.Errorf("%s: %q", address, objection)
+		}
+	}
+	if r := NewSender(allowed).Send(t.Context(), server.URL, nil, ""); !r.OK() {
+		t.Errorf("an allowed port: %+v", r)
+	}
+	if r := NewSender(other).Send(t.Context(), server.URL, nil, ""); r.Status != 0 || !strings.Contains(r.Error, "--webhook-loopback-ports") {
+		t.Errorf("an endpoint from when its port was allowed is still sent to: %+v", r)
+	}
+	if err := guard(other.Loopback())("tcp", at.String(), nil); !errors.Is(err, ErrForbidden) {
+		t.Errorf("a name that stands for another port of this machine: %v", err)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const (
@@ -26,18 +28,20 @@ const (
 // claimed is a delivery in our hands.
 type claimed struct {
 	EndpointKey
-	Livemode bool
-	EventID  string
-	URL      string
-	Attempt  int32
-	Secrets  []string
-	SignedAt time.Time
+	Livemode   bool
+	APIVersion *string // of the endpoint's events; nil is the account's
+	EventID    string
+	URL        string
+	Attempt    int32
+	Secrets    []string
+	SignedAt   time.Time
 }
 
 // endpoint is what a claim needs to know of one.
 type endpoint struct {
 	URL              string
 	Livemode         bool
+	APIVersion       *string
 	Enabled          bool
 	FailingSince     *time.Time
 	SecretGeneration int32
@@ -47,7 +51,7 @@ type endpoint struct {
 // One worker at a time looks for work of an endpoint, so that the lanes can be
 // counted. Who comes meanwhile leaves: whoever looks goes on until nothing is due.
 const lockEndpoint = `
-	SELECT url, livemode, status = 'enabled' AND deleted_at IS NULL AS enabled, failing_since, secret_generation,
+	SELECT url, livemode, api_version, status = 'enabled' AND deleted_at IS NULL AS enabled, failing_since, secret_generation,
 	       coalesce(previous_secret_until > clock_timestamp(), false) AS previous_is_valid
 	FROM webhook_endpoints
 	WHERE account_id = @account_id AND id = @endpoint_id
@@ -58,7 +62,7 @@ const claimDelivery = `
 	WITH next AS (
 		SELECT account_id, event_id, endpoint_id
 		FROM webhook_deliveries
-		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= clock_timestamp()
+		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= statement_timestamp()
 		  AND @lanes > (SELECT count(*) FROM webhook_deliveries
 		                WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND claimed_by IS NOT NULL)
 		ORDER BY due_at
@@ -80,7 +84,7 @@ const cancelDue = `
 	SET state = 'canceled', due_at = NULL, ended_at = clock_timestamp()
 	WHERE (account_id, event_id, endpoint_id) IN (
 		SELECT account_id, event_id, endpoint_id FROM webhook_deliveries
-		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= clock_timestamp()
+		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= statement_timestamp()
 		ORDER BY due_at LIMIT @limit FOR NO KEY UPDATE SKIP LOCKED)`
 
 // A claim that a crash of the database forgets has sent nothing that is not sent again.
@@ -98,7 +102,7 @@ func (d *Deliverer) claim(ctx context.Context, key EndpointKey) (c *claimed, err
 			return err
 		}
 		if !to.Enabled {
-			_, err := tx.Exec(ctx, cancelDue, pgx.StrictNamedArgs{"account_id": key.AccountID, "endpoint_id": key.EndpointID, "limit": cancelAtOnce})
+			_, err := tx.Exec(ctx, cancelDue, postgres.Args{"account_id": key.AccountID, "endpoint_id": key.EndpointID, "limit": cancelAtOnce})
 			return err
 		}
 		c, err = d.claimFor(ctx, tx, key, to)
@@ -111,7 +115,7 @@ func (d *Deliverer) claim(ctx context.Context, key EndpointKey) (c *claimed, err
 }
 
 func lockedEndpoint(ctx context.Context, tx pgx.Tx, key EndpointKey) (*endpoint, error) {
-	rows, err := tx.Query(ctx, lockEndpoint, pgx.StrictNamedArgs{"account_id": key.AccountID, "endpoint_id": key.EndpointID})
+	rows, err := tx.Query(ctx, lockEndpoint, postgres.Args{"account_id": key.AccountID, "endpoint_id": key.EndpointID})
 	if err != nil {
 		return nil, err
 	}
@@ -127,11 +131,11 @@ func (d *Deliverer) claimFor(ctx context.Context, tx pgx.Tx, key EndpointKey, to
 	if to.FailingSince != nil {
 		limit = failingLanes
 	}
-	c := &claimed{EndpointKey: key, Livemode: to.Livemode, URL: to.URL, Secrets: []string{Secret(d.key, key, to.SecretGeneration)}}
+	c := &claimed{EndpointKey: key, Livemode: to.Livemode, APIVersion: to.APIVersion, URL: to.URL, Secrets: []string{Secret(d.key, key, to.SecretGeneration)}}
 	if to.PreviousIsValid {
 		c.Secrets = append(c.Secrets, Secret(d.key, key, to.SecretGeneration-1))
 	}
-	err := tx.QueryRow(ctx, claimDelivery, pgx.StrictNamedArgs{
+	err := tx.QueryRow(ctx, claimDelivery, postgres.Args{
 		"account_id": key.AccountID, "endpoint_id": key.EndpointID, "lanes": limit, "owner": d.owner, "claim_time": claimTime,
 	}).Scan(&c.EventID, &c.Attempt, &c.SignedAt)
 	if errors.Is(err, pgx.ErrNoRows) {

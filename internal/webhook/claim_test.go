@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -162,7 +163,7 @@ func TestAnEndpointIsWokenOnce(t *testing.T) {
 			t.Errorf("there are %d jobs %s, %v; want %d", jobs, why, err, want)
 		}
 	}
-	do(t, db, wakeLater, pgx.StrictNamedArgs{"kind": Wake{}.Kind(), "queue": Queue, "account_id": shop.AccountID, "endpoint_id": shop.EndpointID, "at": time.Now().Add(time.Hour)})
+	do(t, db, wakeLater, postgres.Args{"kind": Wake{}.Kind(), "queue": Queue, "account_id": shop.AccountID, "endpoint_id": shop.EndpointID, "at": time.Now().Add(time.Hour)})
 	sweeps(1, "before anything is overdue")
 	do(t, db, `UPDATE webhook_deliveries SET due_at = due_at - interval '1 minute'`)
 	sweeps(2, "when all is overdue, and one is for later")

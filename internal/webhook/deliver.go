@@ -24,8 +24,9 @@ type Deliverer struct {
 	log      *slog.Logger
 }
 
-// Render makes the body that tells of an event: the bytes a GET would answer.
-type Render func(ctx context.Context, pool *pgxpool.Pool, accountID string, livemode bool, eventID string) ([]byte, error)
+// Render makes the body that tells an endpoint of an event. version is the API
+// version that the endpoint was made with; nil is the account's.
+type Render func(ctx context.Context, pool *pgxpool.Pool, to EndpointKey, livemode bool, version *string, eventID string) ([]byte, error)
 
 // Disabled tells the merchant, in the same transaction, that an endpoint has been disabled.
 type Disabled func(ctx context.Context, tx pgx.Tx, endpoint EndpointKey, requestID string) error
@@ -104,7 +105,7 @@ func (d *Deliverer) attempt(ctx context.Context, c *claimed) (err error) {
 // like one that was not taken: it goes its way through the schedule, and others
 // pass it.
 func (d *Deliverer) send(ctx context.Context, c *claimed) Result {
-	body, err := d.render(ctx, d.pool, c.AccountID, c.Livemode, c.EventID)
+	body, err := d.render(ctx, d.pool, c.EndpointKey, c.Livemode, c.APIVersion, c.EventID)
 	if err != nil {
 		d.log.ErrorContext(ctx, "an event cannot be rendered", "event", c.EventID, "account", c.AccountID, "error", err)
 		return Result{Error: "the event could not be rendered"}

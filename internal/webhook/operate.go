@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // LongestOverlap is how long at most an old secret signs beside the new one.
@@ -35,7 +36,7 @@ func Roll(ctx context.Context, pool *pgxpool.Pool, key []byte, user, endpointID 
 		var endpoint EndpointKey
 		var livemode bool
 		var generation int32
-		err := tx.QueryRow(ctx, rollSecret, pgx.StrictNamedArgs{"endpoint_id": endpointID, "overlap": overlap}).
+		err := tx.QueryRow(ctx, rollSecret, postgres.Args{"endpoint_id": endpointID, "overlap": overlap}).
 			Scan(&endpoint.AccountID, &livemode, &generation)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return ErrUnknown
@@ -86,7 +87,7 @@ const modeOfEvent = `SELECT livemode FROM events WHERE id = @event_id`
 func Resend(ctx context.Context, pool *pgxpool.Pool, user, eventID, endpointID string) (to []EndpointKey, err error) {
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		var livemode bool
-		err := tx.QueryRow(ctx, modeOfEvent, pgx.StrictNamedArgs{"event_id": eventID}).Scan(&livemode)
+		err := tx.QueryRow(ctx, modeOfEvent, postgres.Args{"event_id": eventID}).Scan(&livemode)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return ErrUnknown
 		}
@@ -116,7 +117,7 @@ func Resend(ctx context.Context, pool *pgxpool.Pool, user, eventID, endpointID s
 func ResendIn(ctx context.Context, tx interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }, eventID, endpointID string) (to []EndpointKey, err error) {
-	rows, err := tx.Query(ctx, resendEvent, pgx.StrictNamedArgs{
+	rows, err := tx.Query(ctx, resendEvent, postgres.Args{
 		"event_id": eventID, "endpoint_id": endpointID, "kind": Wake{}.Kind(), "queue": Queue})
 	if err != nil {
 		return nil, err
@@ -153,14 +154,14 @@ const eventExists = `SELECT EXISTS (SELECT FROM events WHERE id = @event_id)`
 // Attempts are the deliveries of an event and what became of them, oldest first.
 func Attempts(ctx context.Context, pool *pgxpool.Pool, eventID string) ([]Attempt, error) {
 	var exists bool
-	err := pool.QueryRow(ctx, eventExists, pgx.StrictNamedArgs{"event_id": eventID}).Scan(&exists)
+	err := pool.QueryRow(ctx, eventExists, postgres.Args{"event_id": eventID}).Scan(&exists)
 	if err != nil {
 		return nil, fmt.Errorf("look for the event %s: %w", eventID, err)
 	}
 	if !exists {
 		return nil, ErrUnknown
 	}
-	rows, err := pool.Query(ctx, selectAttempts, pgx.StrictNamedArgs{"event_id": eventID})
+	rows, err := pool.Query(ctx, selectAttempts, postgres.Args{"event_id": eventID})
 	if err != nil {
 		return nil, fmt.Errorf("read the deliveries of %s: %w", eventID, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const endAttempt = `
@@ -85,11 +86,11 @@ func (d *Deliverer) record(ctx context.Context, c *claimed, r Result) (state str
 	return state, nil
 }
 
-func (c *claimed) endpointArgs() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{"account_id": c.AccountID, "endpoint_id": c.EndpointID}
+func (c *claimed) endpointArgs() postgres.Args {
+	return postgres.Args{"account_id": c.AccountID, "endpoint_id": c.EndpointID}
 }
 
-func (c *claimed) attemptArgs(r Result) pgx.StrictNamedArgs {
+func (c *claimed) attemptArgs(r Result) postgres.Args {
 	args := c.endpointArgs()
 	args["event_id"], args["attempt"], args["duration_ms"] = c.EventID, c.Attempt, r.Duration.Milliseconds()
 	args["status"], args["headers"], args["body"], args["error"] = nil, nil, nil, nil
@@ -139,7 +140,7 @@ func (d *Deliverer) endDelivery(ctx context.Context, tx pgx.Tx, c *claimed, ok b
 }
 
 func (d *Deliverer) wakeAt(ctx context.Context, tx pgx.Tx, key EndpointKey, at time.Time) error {
-	_, err := tx.Exec(ctx, wakeLater, pgx.StrictNamedArgs{
+	_, err := tx.Exec(ctx, wakeLater, postgres.Args{
 		"kind": Wake{}.Kind(), "queue": Queue, "account_id": key.AccountID, "endpoint_id": key.EndpointID, "at": at})
 	return err
 }

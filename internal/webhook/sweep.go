@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // overdueAfter is when a delivery that waits is taken for one whose job was lost.
@@ -16,8 +16,8 @@ const releaseClaims = `
 	UPDATE webhook_deliveries d
 	SET claimed_by = NULL, claimed_until = NULL, resent = false
 	WHERE claimed_by IS NOT NULL
-	  AND (claimed_until < clock_timestamp()
-	    OR NOT EXISTS (SELECT FROM workers w WHERE w.id = d.claimed_by AND w.alive_until > clock_timestamp()))`
+	  AND (claimed_until < statement_timestamp()
+	    OR NOT EXISTS (SELECT FROM workers w WHERE w.id = d.claimed_by AND w.alive_until > statement_timestamp()))`
 
 // wakeOverdue goes from one endpoint that something waits for to the next along
 // the index, so its cost is the number of endpoints and not that of events. Where
@@ -42,11 +42,11 @@ const wakeOverdue = `
 		FROM waiting
 		WHERE EXISTS (SELECT FROM webhook_deliveries d
 		              WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id AND d.state = 'pending' AND d.claimed_by IS NULL
-		                AND d.due_at < clock_timestamp() - @overdue_after::interval)
+		                AND d.due_at < statement_timestamp() - @overdue_after::interval)
 		  AND NOT EXISTS (SELECT FROM webhook_deliveries d
 		                  WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id AND d.claimed_by IS NOT NULL)
 		EXCEPT
-		SELECT args FROM river.river_job WHERE state = 'available' AND queue = @queue AND scheduled_at <= clock_timestamp() AND kind = @kind) AS wanting`
+		SELECT args FROM river.river_job WHERE state = 'available' AND queue = @queue AND scheduled_at <= statement_timestamp() AND kind = @kind) AS wanting`
 
 // Sweep finds deliveries that nobody will be woken for: those of dead workers,
 // and those whose job was lost. It makes new jobs for them.
@@ -54,7 +54,7 @@ func (d *Deliverer) Sweep(ctx context.Context) error {
 	if _, err := d.pool.Exec(ctx, releaseClaims); err != nil {
 		return fmt.Errorf("release the claims of dead workers: %w", err)
 	}
-	_, err := d.pool.Exec(ctx, wakeOverdue, pgx.StrictNamedArgs{"kind": Wake{}.Kind(), "queue": Queue, "overdue_after": overdueAfter})
+	_, err := d.pool.Exec(ctx, wakeOverdue, postgres.Args{"kind": Wake{}.Kind(), "queue": Queue, "overdue_after": overdueAfter})
 	if err != nil {
 		return fmt.Errorf("wake for overdue deliveries: %w", err)
 	}

@@ -26,6 +26,7 @@ import (
 // Config is what the operator decides.
 type Config struct {
 	AllowLoopback bool            // endpoints may be on this machine and speak plain HTTP: for demos and tests
+	LoopbackPorts []uint16        // and then only at these ports; none: at any
 	Schedule      []time.Duration // pauses between attempts; nil: DefaultSchedule
 	DisableAfter  time.Duration   // an endpoint that only failed for so long is disabled; 0: DefaultDisableAfter
 }

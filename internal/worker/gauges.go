@@ -70,7 +70,7 @@ func (g *gauges) countUnfinished(ctx context.Context, pool *pgxpool.Pool) error 
 
 const countDue = `
 	SELECT count(*)::float8, coalesce(extract(epoch FROM clock_timestamp() - min(due_at)), 0)::float8
-	FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL AND due_at <= clock_timestamp()`
+	FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL AND due_at <= statement_timestamp()`
 
 const countUnapplied = `
 	SELECT count(*) FILTER (WHERE state = 'waiting')::float8, count(*) FILTER (WHERE state = 'set_aside')::float8 FROM inbox WHERE state <> 'applied'`

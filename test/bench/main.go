@@ -1,16 +1,12 @@
-// Command bench measures what Ratchet does and what the same Postgres, in the
-// same run, would do at most: `make bench`.
+// Command bench measures what a charge costs: `make bench`. docs/performance.md
+// says what each figure means and how to repeat it.
 //
-// Everything stands on one machine: Postgres with its ordinary durability (a
-// commit waits for the disk), the acquirer with a database of its own, the API,
-// the worker, and the clients. The ceiling is the bare minimum of SQL for a
-// charge, its two transactions pipelined by clients that do nothing else: no
-// HTTP, no JSON, no acquirer, no checks. Compare ratios; absolute figures are
-// the machine's.
+// Beside Ratchet runs the yardstick, in the same rounds and on the same PostgreSQL:
+// the least SQL that charges a card exactly once (yardstick.sql). Compare ratios;
+// absolute figures are the machine's.
 package main
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -20,78 +16,166 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/test/stand"
 )
 
+// options are the flags.
+type options struct {
+	each     time.Duration
+	clients  []int
+	rounds   int
+	only     []string
+	overload bool
+}
+
 func main() {
-	seconds := flag.Float64("seconds", 3, "how long each figure is measured")
+	o := options{}
 	clients := flag.String("clients", "1,16,64", "how many clients at once; \"\" measures overload alone")
-	rounds := flag.Int("rounds", 3, "how often everything is measured; the median counts")
+	only := flag.String("only", "", "which workloads beside the yardstick, such as charges,replays; \"\" is all")
+	flag.DurationVar(&o.each, "each", 5*time.Second, "how long each workload runs in each round")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often everything is measured; medians count")
+	flag.BoolVar(&o.overload, "overload", true, "measure overload, too")
 	flag.Parse()
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
+	}
+	var err error
+	if o.clients, err = numbers(*clients); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, time.Duration(*seconds*float64(time.Second)), numbers(*clients), *rounds); err != nil {
+	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func numbers(list string) []int {
-	var out []int
+func numbers(list string) (out []int, err error) {
 	if list == "" {
-		return nil
+		return nil, nil
 	}
 	for text := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			fmt.Fprintln(os.Stderr, "bench: -clients takes numbers, such as 1,16,64")
-			os.Exit(2)
+			return nil, fmt.Errorf("-clients takes numbers, such as 1,16,64")
 		}
 		out = append(out, n)
 	}
-	return out
+	return out, nil
 }
 
-func run(ctx context.Context, each time.Duration, clients []int, rounds int) error {
+// bench is the stand everything is measured on.
+type bench struct {
+	*stand.Stand
+	theirs       *pgxpool.Pool // of the acquirer's database
+	yardstickURL string
+	keys         []string // API keys, one per merchant
+	made         chan charge
+}
+
+const (
+	merchants         = 64
+	yardstickDatabase = "yardstick"
+)
+
+// Settings of both servers. A checkpoint in the middle of a round would make the
+// next ones write whole pages, and settlements that come late would not be counted.
+var (
+	settings = []string{"checkpoint_timeout=1h", "max_wal_size=16GB"}
+	env      = []string{"RATCHET_ACQUIRER_SETTLE_EVERY=200ms"}
+)
+
+func start(ctx context.Context) (b *bench, err error) {
+	b = &bench{made: make(chan charge, refundsAtMost)}
+	if b.Stand, err = stand.Start(ctx, stand.Options{Settings: settings, Env: env}); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			b.stop()
+		}
+	}()
+	if err := b.makeYardstick(ctx); err != nil {
+		return b, err
+	}
+	for range merchants {
+		_, key, err := b.OpenAccount(ctx, "Bench")
+		if err != nil {
+			return b, err
+		}
+		b.keys = append(b.keys, key)
+	}
+	if b.theirs, err = pgxpool.New(ctx, b.AcquirerURL); err != nil {
+		return b, err
+	}
+	return b, b.Run(ctx)
+}
+
+func (b *bench) stop() {
+	if b.theirs != nil {
+		b.theirs.Close()
+	}
+	b.Stop()
+}
+
+func run(ctx context.Context, o options) error {
 	b, err := start(ctx)
 	if err != nil {
 		return err
 	}
 	defer b.stop()
-	workloads := []struct {
-		name string
-		job  func(n int) worker
-	}{
-		{"ceiling: two transactions, SQL only", b.ceiling},
-		{"charges, spread over merchants", b.charges(b.keys)},
-		{"charges, one hot merchant", b.charges(b.keys[:1])},
-		{"intents, created and paid", b.intents},
-		{"customers", b.customers},
-		{"replays", b.replays},
-	}
-	for _, n := range clients {
-		fmt.Printf("\n%d clients\n%-38s %10s %9s %9s %9s %9s\n", n, "", "per second", "p50 ms", "p95 ms", "p99 ms", "ceiling")
-		rates := map[string]float64{}
-		for _, w := range workloads {
-			var all []result
-			for range rounds {
-				r, err := b.measure(ctx, each, n, w.job)
+	workloads := b.workloads(o.only)
+	var all []row
+	for _, n := range o.clients {
+		results := make([][]result, len(workloads)) // by workload, then round
+		for round := range o.rounds {
+			for i, w := range workloads {
+				r, err := b.measure(ctx, o.each, n, w)
 				if err != nil {
-					return fmt.Errorf("%s: %w", w.name, err)
+					return fmt.Errorf("%s, %d clients: %w", w.name, n, err)
 				}
-				all = append(all, r)
+				results[i] = append(results[i], r)
+				fmt.Fprintf(os.Stderr, "\r%d clients, round %d of %d: %-30s", n, round+1, o.rounds, w.name)
 			}
-			slices.SortFunc(all, func(a, b result) int { return cmp.Compare(a.rate, b.rate) })
-			r := all[len(all)/2]
-			rates[w.name] = r.rate
-			fmt.Printf("%-38s %10.0f %9.2f %9.2f %9.2f %9.2f\n", w.name, r.rate, r.p50, r.p95, r.p99, r.rate/rates[workloads[0].name])
-			fmt.Printf("%40s%s\n", "µs of CPU each: ", r.cpu)
 		}
-		fmt.Printf("hot merchant against spread: %.2f; replays against charges: %.1f\n",
-			rates[workloads[2].name]/rates[workloads[1].name], rates[workloads[5].name]/rates[workloads[1].name])
-	}
-	if err := b.overload(ctx, each, rounds); err != nil {
-		return fmt.Errorf("overload: %w", err)
+		fmt.Fprint(os.Stderr, "\r"+strings.Repeat(" ", 78)+"\r")
+		for i, w := range workloads {
+			all = append(all, summarize(n, w.name, results[i], results[0]))
+		}
+		printTable(os.Stdout, n, all[len(all)-len(workloads):])
 	}
 	fmt.Printf("\nresident memory of serve: %d MB\n", b.resident()>>20)
+	if len(all) > 0 {
+		printRaw(os.Stdout, all)
+	}
+	if !o.overload {
+		return nil
+	}
+	if err := b.overload(ctx, o.each, o.rounds); err != nil {
+		return fmt.Errorf("overload: %w", err)
+	}
 	return nil
+}
+
+func (b *bench) workloads(only []string) []workload {
+	all := []workload{
+		{name: "yardstick", client: b.yardstick, database: yardstickDatabase},
+		{name: "charges", client: b.charges(b.keys), settles: true},
+		{name: "hot merchant", client: b.charges(b.keys[:1]), settles: true},
+		{name: "intents", client: b.intents, settles: true},
+		{name: "refunds", client: b.refunds, prepare: b.makeCharges},
+		{name: "customers", client: b.customers},
+		{name: "replays", client: b.replays},
+	}
+	if only == nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(w workload) bool {
+		return w.name != "yardstick" && !slices.Contains(only, w.name)
+	})
 }

@@ -27,8 +27,6 @@ type flood struct {
 	offered, done, shed  float64 // a second
 	failed               int
 	p50, p99, refusedP99 float64 // milliseconds since they came
-	cpu                  string  // microseconds of processor time for one that was done, by part, shed ones and all
-	cpuBefore            string  // the same at capacity
 }
 
 // overload offers several times what the process can do, and says what it does
@@ -41,12 +39,15 @@ func (b *bench) overload(ctx context.Context, each time.Duration, rounds int) er
 	}
 	var all []flood
 	for range rounds {
-		capacity, err := b.measure(ctx, each, atCapacity, b.charges(b.keys))
+		capacity, err := b.measure(ctx, each, atCapacity, workload{name: "charges", client: b.charges(b.keys), settles: true})
 		if err != nil {
 			return err
 		}
-		f := b.flood(ctx, callers, capacity.rate*times, each)
-		f.capacity, f.cpuBefore = capacity.rate, capacity.cpu
+		f := b.flood(ctx, callers, capacity.answered*times, each)
+		f.capacity = capacity.answered
+		if err := b.drain(ctx); err != nil {
+			return err
+		}
 		all = append(all, f)
 	}
 	slices.SortFunc(all, func(a, b flood) int { return cmp.Compare(a.done/a.capacity, b.done/b.capacity) })
@@ -54,7 +55,6 @@ func (b *bench) overload(ctx context.Context, each time.Duration, rounds int) er
 	fmt.Printf("\noverload: %d times the %.0f charges a second that %d waiting clients get\n", times, f.capacity, atCapacity)
 	fmt.Printf("%10s %10s %10s %10s %9s %9s %12s\n", "offered/s", "done/s", "of capac.", "shed/s", "p50 ms", "p99 ms", "shed p99 ms")
 	fmt.Printf("%10.0f %10.0f %10.2f %10.0f %9.1f %9.1f %12.1f\n", f.offered, f.done, f.done/f.capacity, f.shed, f.p50, f.p99, f.refusedP99)
-	fmt.Printf("%40s%s\n%40s%s\n", "µs of CPU for one done: ", f.cpu, "and at capacity: ", f.cpuBefore)
 	fmt.Printf("rounds, as shares of capacity: ")
 	for _, f := range all {
 		fmt.Printf("%.2f ", f.done/f.capacity)
@@ -70,7 +70,7 @@ func (b *bench) overload(ctx context.Context, each time.Duration, rounds int) er
 func (b *bench) callers() ([]*client, error) {
 	var all []*client
 	for range lines {
-		c, err := dial(b.addr)
+		c, err := dial(b.Addr)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func (b *bench) flood(ctx context.Context, callers []*client, rate float64, each
 	for n, c := range callers {
 		busy.Go(func() {
 			for wanted := range queue {
-				status, err := c.post("/v1/charges", b.keys[n%len(b.keys)], fresh("flood"), chargeForm)
+				status, _, err := c.post("/v1/charges", b.keys[n%len(b.keys)], fresh("flood"), chargeForm)
 				done := call{wanted, time.Since(wanted), status, err}
 				mu.Lock()
 				calls = append(calls, done)
@@ -106,7 +106,7 @@ func (b *bench) flood(ctx context.Context, callers []*client, rate float64, each
 			}
 		})
 	}
-	began, before := time.Now(), b.usage()
+	began := time.Now()
 	for n := 0; ; n++ {
 		wanted := began.Add(time.Duration(float64(n) / rate * float64(time.Second)))
 		if wanted.Sub(began) > each+warmUp || ctx.Err() != nil {
@@ -117,10 +117,7 @@ func (b *bench) flood(ctx context.Context, callers []*client, rate float64, each
 	}
 	close(queue)
 	busy.Wait()
-	used := b.usage()
-	f := sum(slices.DeleteFunc(calls, func(c call) bool { return c.wanted.Before(began.Add(warmUp)) }), time.Since(began)-warmUp)
-	f.cpu = used.per(before, int(f.done*time.Since(began).Seconds()))
-	return f
+	return sum(slices.DeleteFunc(calls, func(c call) bool { return c.wanted.Before(began.Add(warmUp)) }), time.Since(began)-warmUp)
 }
 
 // sum counts by when the answers came: what piles up has to be done in the end.

@@ -3,13 +3,17 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // client speaks HTTP over one connection with as little ado as possible: the
@@ -27,28 +31,29 @@ func dial(addr string) (*client, error) {
 	return &client{conn, bufio.NewReaderSize(conn, 16<<10)}, nil
 }
 
-func (c *client) post(path, apiKey, key, form string) (status int, err error) {
+// post returns the status, and the beginning of the answer's body.
+func (c *client) post(path, apiKey, key, form string) (status int, body []byte, err error) {
 	request := "POST " + path + " HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer " + apiKey + "\r\nIdempotency-Key: " + key +
 		"\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: " + strconv.Itoa(len(form)) + "\r\n\r\n" + form
 	if _, err := io.WriteString(c.conn, request); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	line, err := c.in.ReadString('\n')
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	fields := strings.Fields(line)
 	if len(fields) < 2 {
-		return 0, fmt.Errorf("no status in %q", line)
+		return 0, nil, fmt.Errorf("no status in %q", line)
 	}
 	if status, err = strconv.Atoi(fields[1]); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	length := 0
 	for {
 		line, err := c.in.ReadSlice('\n')
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		header := string(line)
 		if header == "\r\n" {
@@ -56,54 +61,148 @@ func (c *client) post(path, apiKey, key, form string) (status int, err error) {
 		}
 		if value, is := strings.CutPrefix(header, "Content-Length: "); is {
 			if length, err = strconv.Atoi(strings.TrimSpace(value)); err != nil {
-				return 0, err
+				return 0, nil, err
 			}
 		}
 	}
+	body, err = c.in.Peek(min(length, beginning))
+	if err != nil {
+		return 0, nil, err
+	}
+	body = append([]byte(nil), body...)
 	_, err = c.in.Discard(length)
-	return status, err
+	return status, body, err
 }
+
+// beginning is how much of an answer is looked at: an object's id stands there.
+const beginning = 64
 
 var sequence atomic.Int64
 
 func fresh(name string) string { return name + "-" + strconv.FormatInt(sequence.Add(1), 10) }
 
-// posts makes workers that post forms and want a 200 each time.
-func (b *bench) posts(path string, apiKey func(n int) string, key func(n int) string, form string) func(n int) worker {
-	return func(n int) worker {
-		c, err := dial(b.addr)
-		return func(context.Context) error {
-			if err != nil {
-				return err
-			}
-			status, err := c.post(path, apiKey(n), key(n), form)
-			if err == nil && status != http.StatusOK {
-				err = fmt.Errorf("POST %s answered %d", path, status)
-			}
+// posting is a client that posts one form after the other, and wants a 200 each
+// time. next makes the key and the form of each.
+func (b *bench) posting(path, apiKey string, next func() (key, form string, err error), answered func(body []byte)) (job, func(), error) {
+	c, err := dial(b.Addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	post := func(context.Context) error {
+		key, form, err := next()
+		if err != nil {
 			return err
 		}
+		status, body, err := c.post(path, apiKey, key, form)
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("POST %s answered %d: %s", path, status, body)
+		}
+		if err == nil && answered != nil {
+			answered(body)
+		}
+		return err
+	}
+	return post, func() { _ = c.conn.Close() }, nil
+}
+
+func always(name, form string) func() (string, string, error) {
+	return func() (string, string, error) { return fresh(name), form, nil }
+}
+
+const (
+	chargeForm   = "amount=2000&currency=usd&source=tok_visa&description=A+mug&metadata[order]=6735"
+	intentForm   = "amount=2000&currency=usd&payment_method_types[]=card&confirm=true&payment_method=pm_card_visa&description=A+mug&metadata[order]=6735"
+	customerForm = "name=Jenny+Rosen&email=jenny@example.com&metadata[order]=6735"
+)
+
+func (b *bench) merchant(n int) string { return b.keys[n%len(b.keys)] }
+
+// charges spreads charges over merchants, by their API keys.
+func (b *bench) charges(keys []string) func(context.Context, int) (job, func(), error) {
+	return func(_ context.Context, n int) (job, func(), error) {
+		return b.posting("/v1/charges", keys[n%len(keys)], always("charge", chargeForm), nil)
 	}
 }
 
-const chargeForm = "amount=2000&currency=usd&source=tok_visa&description=A+mug&metadata[order]=6735"
-
-// charges spreads charges over merchants, by their API keys.
-func (b *bench) charges(keys []string) func(n int) worker {
-	return b.posts("/v1/charges", func(n int) string { return keys[n%len(keys)] }, func(int) string { return fresh("charge") }, chargeForm)
-}
-
 // intents makes payment intents and pays them in the same request.
-func (b *bench) intents(n int) worker {
-	return b.posts("/v1/payment_intents", func(n int) string { return b.keys[n%len(b.keys)] }, func(int) string { return fresh("intent") },
-		"amount=2000&currency=usd&payment_method_types[]=card&confirm=true&payment_method=pm_card_visa&description=A+mug&metadata[order]=6735")(n)
+func (b *bench) intents(_ context.Context, n int) (job, func(), error) {
+	return b.posting("/v1/payment_intents", b.merchant(n), always("intent", intentForm), nil)
 }
 
-func (b *bench) customers(n int) worker {
-	return b.posts("/v1/customers", func(n int) string { return b.keys[n%len(b.keys)] }, func(int) string { return fresh("customer") },
-		"name=Jenny+Rosen&email=jenny@example.com&metadata[order]=6735")(n)
+func (b *bench) customers(_ context.Context, n int) (job, func(), error) {
+	return b.posting("/v1/customers", b.merchant(n), always("customer", customerForm), nil)
 }
 
 // replays asks for one finished charge again and again.
-func (b *bench) replays(n int) worker {
-	return b.posts("/v1/charges", func(int) string { return b.keys[0] }, func(n int) string { return "replayed-" + strconv.Itoa(n) }, chargeForm)(n)
+func (b *bench) replays(_ context.Context, n int) (job, func(), error) {
+	key := "replayed-" + strconv.Itoa(n)
+	return b.posting("/v1/charges", b.merchant(n), func() (string, string, error) { return key, chargeForm, nil }, nil)
+}
+
+// charge is one that can be refunded.
+type charge struct{ id, apiKey string }
+
+// refundsAtMost bounds how many charges are made for a round of refunds.
+const refundsAtMost = 50_000
+
+var chargeID = regexp.MustCompile(`"id": ?"(ch_[0-9A-Za-z]+)"`)
+
+// makeCharges makes what a round of refunds will refund, and lets it settle.
+func (b *bench) makeCharges(ctx context.Context) error {
+	var failed error
+	var mu sync.Mutex
+	var working sync.WaitGroup
+	end := time.Now().Add(refundsPreparation)
+	for n := range atCapacity {
+		do, stop, err := b.posting("/v1/charges", b.merchant(n), always("to-refund", chargeForm), func(body []byte) {
+			if id := chargeID.FindSubmatch(body); id != nil {
+				select {
+				case b.made <- charge{string(id[1]), b.merchant(n)}:
+				default: // there are enough
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+		working.Go(func() {
+			defer stop()
+			for time.Now().Before(end) {
+				if err := do(ctx); err != nil {
+					mu.Lock()
+					failed = errors.Join(failed, err)
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	working.Wait()
+	return errors.Join(failed, b.drain(ctx))
+}
+
+// refundsPreparation is how long charges are made for a round of refunds. A round
+// that has refunded all of them ends early.
+const refundsPreparation = 5 * time.Second
+
+// refunds gives charges back, all of each.
+func (b *bench) refunds(_ context.Context, _ int) (job, func(), error) {
+	c, err := dial(b.Addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	refund := func(context.Context) error {
+		var of charge
+		select {
+		case of = <-b.made:
+		default:
+			return errNoMore
+		}
+		status, body, err := c.post("/v1/refunds", of.apiKey, fresh("refund"), "charge="+of.id)
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("POST /v1/refunds answered %d: %s", status, body)
+		}
+		return err
+	}
+	return refund, func() { _ = c.conn.Close() }, nil
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // cardMoved is the outside world's word on an amount.
@@ -49,7 +51,7 @@ const booksOf = `
 	)
 	SELECT count(*) || ' × ' || what || CASE WHEN amount = @amount THEN '' ELSE ' of ' || amount END FROM money GROUP BY what, amount`
 
-func lines(ctx context.Context, db *pgxpool.Pool, sql string, args pgx.StrictNamedArgs) ([]string, error) {
+func lines(ctx context.Context, db *pgxpool.Pool, sql string, args postgres.Args) ([]string, error) {
 	rows, err := db.Query(ctx, sql, args)
 	if err != nil {
 		return nil, err
@@ -62,11 +64,11 @@ func lines(ctx context.Context, db *pgxpool.Pool, sql string, args pgx.StrictNam
 // by themselves, whenever they come by.
 func (i *installation) books(t testing.TB, m merchant, amount int64, want []string) []string {
 	t.Helper()
-	outside, err := lines(t.Context(), i.acquirer.journal, cardMoved, pgx.StrictNamedArgs{"amount": amount})
+	outside, err := lines(t.Context(), i.acquirer.journal, cardMoved, postgres.Args{"amount": amount})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside, err := lines(t.Context(), i.db, booksOf, pgx.StrictNamedArgs{"account_id": m.account, "amount": amount})
+	inside, err := lines(t.Context(), i.db, booksOf, postgres.Args{"account_id": m.account, "amount": amount})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	acquirers "github.com/ratchet-pay/ratchet/internal/acquirer"
@@ -299,7 +298,7 @@ func (j job) die(t *testing.T, a *acquirer, at int, record string) {
 		t.Fatalf("killed: %v, %v\n%s", killed, err, out)
 	}
 	if at == 0 {
-		ran, err := lines(t.Context(), i.db, "SELECT operation FROM audit_events ORDER BY at OFFSET @before", pgx.StrictNamedArgs{"before": before})
+		ran, err := lines(t.Context(), i.db, "SELECT operation FROM audit_events ORDER BY at OFFSET @before", postgres.Args{"before": before})
 		if err != nil || !slices.Equal(ran, j.flows) {
 			t.Errorf("the flows that ran are %q, not %q (%v)", ran, j.flows, err)
 		}

@@ -75,7 +75,7 @@ func TestStorm(t *testing.T) {
 		})
 		for _, p := range processes {
 			refused, err := different.to(p)
-			if err != nil || refused.status != http.StatusBadRequest || !strings.Contains(refused.body, `"type":"idempotency_error"`) {
+			if err != nil || refused.status != http.StatusBadRequest || !strings.Contains(refused.body, `"type": "idempotency_error"`) {
 				t.Errorf("answered %s, %v", refused, err)
 			}
 		}

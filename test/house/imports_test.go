@@ -43,7 +43,11 @@ var floors = map[string]int{
 
 	"internal/telemetry": 35, // watches the engine
 
-	"internal/phase": 30, "internal/apikey": 30,
+	"internal/apikey": 33,
+
+	"internal/apirequest": 32, // what our API adds to a request of the engine
+
+	"internal/phase": 30,
 
 	"internal/lab": 21, // describes: it starts nothing
 
@@ -51,13 +55,15 @@ var floors = map[string]int{
 
 	"internal/idempotency": 20,
 
+	"internal/apiversion": 15,
+
 	"internal/postgres/local": 11,
 	"internal/postgres":       10, "internal/form": 10, "internal/money": 10, "internal/testcard": 10, "internal/crashpoint": 10,
 	"internal/limit": 10,
 
 	"internal/lab/redis": 0, "internal/lab/binary": 0,
 
-	"internal/apierror": 0, "internal/logline": 0, "internal/id": 0, "internal/secret": 0, "api": 0, "migrations": 0, "docs": 0,
+	"internal/apierror": 0, "internal/logline": 0, "internal/id": 0, "internal/secret": 0, "internal/wire": 0, "api": 0, "migrations": 0, "docs": 0,
 }
 
 // onlyForTests are packages that no program may import: they are no floor of the house.
@@ -117,6 +123,22 @@ func TestWhoMayUseWhat(t *testing.T) {
 			below := []string{"internal/ledger", "internal/phase", "internal/idempotency", "internal/acquirer"}
 			if slices.Contains(below, top) && slices.Contains(imports(s.file), module+"internal/payments") && s.dir != "internal/acquirer/acquirertest" {
 				t.Errorf("%s imports internal/payments", s.path)
+			}
+		}
+	})
+
+	t.Run("the engine can be used alone: it knows no API, no account and no money", func(t *testing.T) {
+		t.Parallel()
+		may := []string{"internal/idempotency", "internal/postgres", "internal/id", "internal/secret"}
+		for _, s := range all {
+			if s.dir != "internal/phase" && s.dir != "internal/idempotency" || strings.HasSuffix(s.path, "_test.go") {
+				continue
+			}
+			for _, path := range imports(s.file) {
+				below, ours := strings.CutPrefix(path, module)
+				if ours && !slices.Contains(may, below) {
+					t.Errorf("%s imports %s", s.path, below)
+				}
 			}
 		}
 	})

@@ -32,7 +32,7 @@ func TestWalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &walk{world: newWorld(rt, t.Context(), db.Pool), ctx: t.Context(), answers: map[string]phase.Answer{}, lost: map[string]phase.Answer{}, rows: map[string]row{}}
+		w := &walk{world: newWorld(rt, t.Context(), db.Pool), ctx: t.Context(), answers: map[string]phase.Response{}, lost: map[string]phase.Response{}, rows: map[string]row{}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"":                 w.invariants,
 			"a client asks":    w.ask,
@@ -54,11 +54,11 @@ func TestWalk(t *testing.T) {
 type walk struct {
 	*world
 	ctx     context.Context
-	answers map[string]phase.Answer // final ones, by key
-	lost    map[string]phase.Answer // those the database has lost in a fail-over
-	rows    map[string]row          // by key, after the step before
-	stalled []*stalled              // in their calls, alive or taken for dead
-	waiting []*stalled              // overtaken, waiting for the winner's answer
+	answers map[string]phase.Response // final ones, by key
+	lost    map[string]phase.Response // those the database has lost in a fail-over
+	rows    map[string]row            // by key, after the step before
+	stalled []*stalled                // in their calls, alive or taken for dead
+	waiting []*stalled                // overtaken, waiting for the winner's answer
 }
 
 // stalled is an attempt that waits in its call.
@@ -70,7 +70,7 @@ type stalled struct {
 }
 
 type result struct {
-	answer phase.Answer
+	answer phase.Response
 	err    error
 }
 
@@ -111,7 +111,7 @@ func (w *walk) flowOf(key string) *phase.Flow[order, purchase] {
 func (w *walk) serve(process int, key string, in order) chan result {
 	ended := make(chan result, 1)
 	path := "/v1/" + w.flowOf(key).Name()
-	call := phase.Call{
+	call := phase.Request{
 		Caller: phase.Caller{AccountID: w.account, RequestID: id.New("req", time.Now()), Key: key},
 		Method: http.MethodPost, Path: path,
 		Fingerprint: idempotency.Fingerprint(engineSecret, http.MethodPost, path, fmt.Append(nil, in)),

@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -17,9 +16,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/id"
-	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 var engineSecret = []byte("the secret of a test's installation")
@@ -71,7 +71,7 @@ type delivery struct {
 }
 
 type teller interface {
-	Pay(context.Context, phase.Slip, order) (purchase, error)
+	Pay(context.Context, phase.Permit, order) (purchase, error)
 }
 
 var bankPort = phase.NewPort[teller]("bank", 24*time.Hour)
@@ -141,7 +141,7 @@ func (w *world) start(t *rapid.T, ctx context.Context, i int) {
 	w.owners[i] = id.New("wk", time.Now())
 	w.exec(t, ctx, "INSERT INTO workers (id, kind, host, pid, started_at, alive_until) VALUES ($1, 'walk', 'here', 1, now(), 'infinity')", w.owners[i])
 	w.engines[i] = phase.NewEngine(phase.Config{Pool: w.pool, Secret: engineSecret, Owner: w.owners[i], Log: slog.New(fenceCounter{slog.DiscardHandler, &w.fenced}),
-		Record: func(*phase.Tx, string, json.RawMessage, *idempotency.Answer) {}})
+		Refuse: apirequest.Refuse})
 	phase.Connect[teller](w.engines[i], bankPort, w)
 	if err := w.engines[i].Register(ctx, w.steady, w.hasty); err != nil {
 		t.Fatal(err)
@@ -189,8 +189,8 @@ func (w *world) count(t *rapid.T, ctx context.Context, sql string, args ...any) 
 func (w *world) flow(name string) *phase.Flow[order, purchase] {
 	return phase.Define(name, 1,
 		phase.Atomic("ordered", w.recordOrder),
-		phase.Foreign("paid", bankPort, func(ctx context.Context, slip phase.Slip, in order, s *purchase) (err error) {
-			*s, err = bankPort.Dial(slip).Pay(ctx, slip, in)
+		phase.Foreign("paid", bankPort, func(ctx context.Context, call phase.ForeignCall[teller], in order, s *purchase) (err error) {
+			*s, err = call.To().Pay(ctx, call.Permit, in)
 			return err
 		}),
 		phase.Atomic("delivered", w.deliverOrder),
@@ -199,7 +199,7 @@ func (w *world) flow(name string) *phase.Flow[order, purchase] {
 
 func (w *world) recordOrder(_ context.Context, tx *phase.Tx, in order, _ *purchase) (phase.Outcome, error) {
 	tx.Write("INSERT INTO purchases VALUES (@account_id, @request_id, @name)",
-		pgx.StrictNamedArgs{"account_id": tx.AccountID, "request_id": tx.RequestID, "name": in.Name})
+		postgres.Args{"account_id": tx.AccountID, "request_id": tx.RequestID, "name": in.Name})
 	switch w.fate() {
 	case failsClaim:
 		return phase.Outcome{}, apierror.Invalid("amount", "Not today.")
@@ -222,7 +222,7 @@ func (w *world) deliverOrder(ctx context.Context, tx *phase.Tx, in order, s *pur
 		}
 	}
 	tx.Write("INSERT INTO deliveries VALUES (@account_id, @request_id, @name)",
-		pgx.StrictNamedArgs{"account_id": tx.AccountID, "request_id": tx.RequestID, "name": in.Name})
+		postgres.Args{"account_id": tx.AccountID, "request_id": tx.RequestID, "name": in.Name})
 	switch w.fate() {
 	case diesFinishing:
 		runtime.Goexit()
@@ -246,7 +246,7 @@ func (w *world) fate() fate {
 }
 
 // Pay is the bank. Its memory is what decides how often money moved.
-func (w *world) Pay(_ context.Context, slip phase.Slip, in order) (purchase, error) {
+func (w *world) Pay(_ context.Context, permit phase.Permit, in order) (purchase, error) {
 	w.mu.Lock()
 	now, waits := w.now, w.stalling
 	w.stalling = nil
@@ -264,7 +264,7 @@ func (w *world) Pay(_ context.Context, slip phase.Slip, in order) (purchase, err
 	case now == diesAsking:
 		runtime.Goexit()
 	}
-	answer, err := w.act(slip, in, now)
+	answer, err := w.act(permit, in, now)
 	switch {
 	case waits != nil && waits.afterActing:
 		waits.wait()
@@ -281,32 +281,32 @@ func (s *stall) wait() {
 	<-s.release
 }
 
-func (w *world) act(slip phase.Slip, in order, now fate) (purchase, error) {
+func (w *world) act(permit phase.Permit, in order, now fate) (purchase, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	done, is := w.paid[slip.Key()]
+	done, is := w.paid[permit.Key()]
 	switch {
-	case slip.Manner() == phase.Reverse:
-		if is && done.Approved && !w.closed[slip.Key()] {
+	case permit.Mode() == phase.Reverse:
+		if is && done.Approved && !w.closed[permit.Key()] {
 			w.moved[in.Name]--
 		}
-		w.closed[slip.Key()] = true
+		w.closed[permit.Key()] = true
 		return purchase{}, phase.ErrReversed
-	case w.closed[slip.Key()]:
+	case w.closed[permit.Key()]:
 		return purchase{}, phase.ErrReversed
 	case is:
 		return done, nil
-	case w.spent[slip.Key()]: // also when it is looked up
-		return purchase{}, phase.Unused(errors.New("this key failed for good"))
-	case slip.Manner() == phase.LookUp:
-		return purchase{}, phase.ErrNeverHappened
+	case w.spent[permit.Key()]: // also when it is looked up
+		return purchase{}, phase.KeyRetired(errors.New("this key failed for good"))
+	case permit.Mode() == phase.Lookup:
+		return purchase{}, phase.ErrNotExecuted
 	case now == spendsKey:
 		w.now = goesWell
-		w.spent[slip.Key()] = true
-		return purchase{}, phase.Unused(errors.New("this key failed for good"))
+		w.spent[permit.Key()] = true
+		return purchase{}, phase.KeyRetired(errors.New("this key failed for good"))
 	}
 	done = purchase{Receipt: id.New("rcpt", time.Now()), Approved: now != isDeclined}
-	w.paid[slip.Key()] = done
+	w.paid[permit.Key()] = done
 	w.acted[in.Name]++
 	if done.Approved {
 		w.moved[in.Name]++

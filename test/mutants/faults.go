@@ -14,9 +14,10 @@ type edit struct{ file, old, new string }
 
 // The files that are broken here more than once.
 const (
-	drive     = "internal/phase/drive.go"
+	execution = "internal/phase/execution.go"
 	foreign   = "internal/phase/foreign.go"
 	serve     = "internal/phase/serve.go"
+	suspend   = "internal/phase/suspend.go"
 	write     = "internal/idempotency/write.go"
 	resume    = "internal/idempotency/resume.go"
 	liveness  = "internal/idempotency/liveness.go"
@@ -50,13 +51,28 @@ var faults = []fault{
 	},
 	{
 		name:  "the proof that the last of five keys did nothing is not kept",
-		edits: []edit{{foreign, "maxGenerations, proof), idempotency.Fence(d.request), spent)", "maxGenerations, proof))"}},
+		edits: []edit{{foreign, "return x.hold(ctx, reason, idempotency.Fence(x.request), retired)", "_ = retired\n\t\treturn x.hold(ctx, reason)"}},
 		pkg:   phaseTest, test: "TestGenerations/once that person has it tried again, it is asked under the next key",
 	},
 	{
 		name:  "a take-over does not raise the epoch",
 		edits: []edit{{resume, "const takeOver = `epoch = r.epoch + 1,", "const takeOver = `epoch = r.epoch,"}},
 		pkg:   phaseTest, test: "TestOvertaken/it cannot commit a phase that only writes while its successor is still at work",
+	},
+	{
+		name:  "a process keeps a request that it could not park",
+		edits: []edit{{suspend, "\tx.engine.handover.add(s)\n", ""}},
+		pkg:   phaseTest, test: "TestHandover/a request that could not be parked is parked when the database is back",
+	},
+	{
+		name:  "a process keeps a request whose last commit it knows nothing of",
+		edits: []edit{{serve, "\t\t\tx.giveUp()\n", ""}},
+		pkg:   phaseTest, test: "TestHandover/a request whose last commit was lost is parked when the database is back",
+	},
+	{
+		name:  "a flow is registered though its port is not connected",
+		edits: []edit{{"internal/phase/engine.go", "if p.connected == nil {", "if true {"}},
+		pkg:   phaseTest, test: "TestRegister/a flow whose port is not connected is refused, by name, and nothing is registered",
 	},
 	{
 		name: "a request is laid aside without looking at the epoch",
@@ -67,11 +83,9 @@ var faults = []fault{
 	},
 	{
 		name: "the answer is stored in a second transaction",
-		edits: []edit{{drive, "\terr := tx.commit(ctx, engine)\n", `	err := tx.commit(ctx)
+		edits: []edit{{execution, "\terr := tx.commit(ctx, engine)\n", `	err := tx.commit(ctx)
 	if err == nil {
-		answer := &pgx.Batch{}
-		answer.Queue(engine.SQL, engine.Args)
-		err = d.engine.pool.SendBatch(ctx, answer).Close()
+		err = x.engine.exec(ctx, []idempotency.Statement{engine})
 	}
 `}},
 		pkg: phaseTest, test: "TestOvertaken/it cannot commit a phase that only writes while its successor is still at work",
@@ -130,7 +144,7 @@ func (in CreateChargeParams) captures()`}},
 	},
 	{
 		name:  "an unknown outcome is taken for an answer",
-		edits: []edit{{foreign, "\treturn d.parkFor(ctx, err)\n}\n\n// givenUp", "\treturn nil\n}\n\n// givenUp"}},
+		edits: []edit{{foreign, "\treturn x.parkCall(ctx, err)\n}\n\n// abandoned", "\tx.answered = append(x.answered, p.name)\n\tx.reached++\n\treturn nil\n}\n\n// abandoned"}},
 		pkg:   phaseTest, test: "TestUnknownOutcome/it is parked, never stored, and the retry finishes under the same key",
 	},
 	{
@@ -140,17 +154,17 @@ func (in CreateChargeParams) captures()`}},
 	},
 	{
 		name:  "a call is sent again after the other side has forgotten its key",
-		edits: []edit{{foreign, "forgotten := d.databaseTime().Sub(call.AskedAt) > p.port.portMemory()", "forgotten := false"}},
+		edits: []edit{{foreign, "Send, x.databaseTime().Sub(call.AskedAt) > p.keyRetention", "Send, false"}},
 		pkg:   phaseTest, test: "TestMemoryWindow/a call the other side may have forgotten is looked up and never sent again",
 	},
 	{
 		name:  "unsent work is given up without a tombstone at the other side",
-		edits: []edit{{foreign, "case errors.Is(err, ErrNeverHappened):\n\t\treturn d.reverse(ctx, p, call)", "case errors.Is(err, ErrNeverHappened):\n\t\treturn ErrReversed"}},
+		edits: []edit{{foreign, "\t\terr = x.send(ctx, call, mode)\n\t}\n\tvar retired", "\t\terr = ErrReversed\n\t}\n\tvar retired"}},
 		pkg:   phaseTest, test: "TestAbandon/a late packet under its key is refused",
 	},
 	{
 		name:  "a client that hangs up stops what it began",
-		edits: []edit{{serve, "context.WithTimeout(context.WithoutCancel(ctx), driveTimeout)", "context.WithTimeout(ctx, driveTimeout)"}},
+		edits: []edit{{serve, "context.WithTimeout(context.WithoutCancel(client), executionTimeout)", "context.WithTimeout(client, executionTimeout)"}},
 		pkg:   phaseTest, test: "TestKey/a client that hangs up does not stop what it began",
 	},
 	{
@@ -160,20 +174,21 @@ func (in CreateChargeParams) captures()`}},
 	},
 	{
 		name: "a replay encodes the answer anew",
-		edits: []edit{{serve, "case found.State == idempotency.Finished:\n", `case found.State == idempotency.Finished:
+		edits: []edit{{serve, "	\"context\"\n", "	\"context\"\n	\"encoding/json\"\n"},
+			{serve, "case found.State == idempotency.Finished:\n", `case found.State == idempotency.Finished:
 			var body any
-			_ = json.Unmarshal(found.Answer.Body, &body)
-			found.Answer.Body, _ = json.Marshal(body)
+			_ = json.Unmarshal(found.Response.Body, &body)
+			found.Response.Body, _ = json.Marshal(body)
 `}},
 		pkg: phaseTest, test: "TestKey/a replay is the first answer, byte for byte",
 	},
 	{
 		name: "the completer acts in its own name",
-		edits: []edit{{drive, "\tif r.Keyless {\n\t\tc.Key = \"\"\n\t}\n", `	if r.Keyless {
+		edits: []edit{{execution, "\tif r.Keyless {\n\t\tc.Key = \"\"\n\t}\n", `	if r.Keyless {
 		c.Key = ""
 	}
-	if !d.patient {
-		c.Actor = d.engine.owner
+	if !x.clientWaiting {
+		c.Actor = x.engine.owner
 	}
 `}},
 		pkg: phaseTest, test: "TestCompleter/it acts for the original caller",
@@ -191,14 +206,60 @@ func (in CreateChargeParams) captures()`}},
 		pkg:   phaseTest, test: "TestCompleter/nor does what is driven for it already",
 	},
 	{
+		name:  "a check that meets a busy database is a fault of ours",
+		edits: []edit{{serve, "e.nothingStored(in.key.Key, in.recheck(ctx, err))", "in.recheck(ctx, err)"}},
+		pkg:   phaseTest, test: "TestKey/a database that has no time before the claim is no fault of the request",
+	},
+	{
+		name:  "a first transaction that meets a busy database is a fault of ours",
+		edits: []edit{{serve, "x.engine.nothingStored(x.request.Key, err)", "err"}},
+		pkg:   phaseTest, test: "TestKey/a database that has no time before the claim is no fault of the request",
+	},
+	{
+		name: "a canceled statement is a fault of ours",
+		edits: []edit{{"internal/postgres/errors.go",
+			"cannotConnectNow, readOnly, queryCanceled, lockNotAvailable:", "cannotConnectNow, readOnly, lockNotAvailable:"}},
+		pkg: phaseTest, test: "TestKey/a database that has no time before the claim is no fault of the request",
+	},
+	{
+		name:  "a phase whose plan is stale is not run again",
+		edits: []edit{{"internal/postgres/errors.go", "code == deadlockDetected || IsStalePlan(err)", "code == deadlockDetected"}},
+		pkg:   phaseTest, test: "TestKey/a phase whose statement a migration has changed runs again",
+	},
+	{
 		name: "the reaper does not look at the state",
 		edits: []edit{{"internal/idempotency/reap.go",
-			"WHERE r.state = 'finished' AND r.expires_at < clock_timestamp()", "WHERE coalesce(r.expires_at, r.created_at + interval '30 days') < clock_timestamp()"}},
+			"WHERE r.state = 'finished' AND r.expires_at < statement_timestamp()", "WHERE coalesce(r.expires_at, r.created_at + interval '30 days') < statement_timestamp()"}},
 		pkg: rowTest, test: "TestReap/unfinished work is never reaped, however old",
 	},
 	{
+		name:  "the reaper reads all finished requests to find those that are due",
+		edits: []edit{{"internal/idempotency/reap.go", "r.expires_at < statement_timestamp()", "r.expires_at < clock_timestamp()"}},
+		pkg:   rowTest, test: "TestReapLooksAtWhatIsDue",
+	},
+	{
+		name:  "a list of customers sorts all there are",
+		edits: []edit{{"internal/payments/customer.go", "(@test_clock::text IS NULL AND test_clock IS NULL OR test_clock = @test_clock)", "test_clock IS NOT DISTINCT FROM @test_clock"}},
+		pkg:   "./internal/payments", test: "TestPlans/a page of customers is read in the order of the primary key, and no further",
+	},
+	{
+		name:  "sealing stops at a transaction that fills more than a block",
+		edits: []edit{{"internal/audit/seal.go", "greatest(beyond.xid, first.xid + 1)", "beyond.xid"}},
+		pkg:   "./internal/audit", test: "TestABacklogIsSealedBlockByBlock/a block is full, or holds one transaction",
+	},
+	{
+		name:  "each block of the audit trail sorts the backlog",
+		edits: []edit{{"migrations/000024_trail_order.up.sql", "CREATE INDEX audit_events_in_order ON audit_events (cluster, xid);", "CREATE INDEX audit_events_in_order ON audit_events (xid, cluster) WHERE false;"}},
+		pkg:   "./internal/audit", test: "TestABacklogIsSealedBlockByBlock/the end of a block is found without sorting the backlog",
+	},
+	{
+		name:  "verify cannot name a trail that was left unsealed",
+		edits: []edit{{"internal/verify/chain.go", "'its beginning') AS object,", "'its beginning'),"}},
+		pkg:   "./internal/verify", test: "TestEveryDamageIsSeen/an audit row has waited to be sealed for long",
+	},
+	{
 		name:  "times that are stored come from the application's clock",
-		edits: []edit{{drive, "databaseTime() time.Time { return d.now.Add(time.Since(d.started)) }", "databaseTime() time.Time { return time.Now() }"}},
+		edits: []edit{{execution, "databaseTime() time.Time { return x.now.Add(time.Since(x.started)) }", "databaseTime() time.Time { return time.Now() }"}},
 		pkg:   phaseTest, test: "TestClock/every time that is stored is the database's, whatever this machine believes",
 	},
 	{
@@ -222,12 +283,12 @@ func (in CreateChargeParams) captures()`}},
 	},
 	{
 		name:  "a request without a place is begun all the same",
-		edits: []edit{{serve, "if found == nil && full != nil {", "if found == nil && full != nil && keyless {"}},
+		edits: []edit{{serve, "case found == nil && in.full != nil:", "case found == nil && in.full != nil && in.keyless:"}},
 		pkg:   apiTest, test: "TestOverload/new work is turned away before it begins; replays and reads are answered",
 	},
 	{
 		name:  "who waits for the acquirer keeps the place",
-		edits: []edit{{foreign, "\tif d.leave != nil {\n", "\tif false {\n"}},
+		edits: []edit{{foreign, "\tif x.release != nil {\n", "\tif false {\n"}},
 		pkg:   apiTest, test: "TestOverload/who waits for the acquirer takes nobody's place",
 	},
 	{
@@ -252,7 +313,7 @@ func (in CreateChargeParams) captures()`}},
 	},
 	{
 		name:  "a signing secret is stored with the answer that shows it",
-		edits: []edit{{"internal/phase/conceal.go", "return sealMark + sealed, err", "_ = sealed\n\treturn text, err"}},
+		edits: []edit{{"internal/phase/encrypt.go", "return cipherMark + sealed, err", "_ = sealed\n\treturn text, err"}},
 		pkg:   sdkTest, test: "TestWebhookEndpoints/a secret is shown by the creation and its replay, and is nowhere in the database",
 	},
 	{

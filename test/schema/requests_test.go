@@ -15,6 +15,8 @@ var accountPromises = []promise{
 		`INSERT INTO accounts (id, name) VALUES ('acct_1', 'x')`, unique, "accounts_pkey"},
 	{"a payout delay of years", "",
 		`UPDATE accounts SET payout_delay_days = 91`, check, "a_delay_is_days_not_years"},
+	{"an API version without a day", "",
+		`UPDATE accounts SET api_version = 'latest'`, check, "an_api_version_begins_with_a_day"},
 	{"an API key of no merchant", "",
 		copyOf("api_keys", "key_1", `{"id": "key_2", "account_id": "acct_none", "hash": "\\x0000000000000000000000000000000000000000000000000000000000000000"}`),
 		foreignKey, "api_keys_account_id_fkey"},

@@ -57,7 +57,7 @@ func TestCustomers(t *testing.T) {
 			equal(t, "texts", []string{c.Name, c.Email, c.Phone, c.Description}, []string{"Ada L.", "ada@example.com", "", ""})
 		}
 		raw := string(updated.LastResponse.RawJSON)
-		if !strings.Contains(raw, `"phone":null`) || !strings.Contains(raw, `"description":null`) {
+		if !strings.Contains(raw, `"phone": null`) || !strings.Contains(raw, `"description": null`) {
 			t.Errorf("what was unset is not null: %s", raw)
 		}
 	})
@@ -75,7 +75,12 @@ func TestCustomers(t *testing.T) {
 		}
 		updated, err := a.V1Customers.Update(t.Context(), c.ID, unset)
 		noError(t, err)
-		const none = `"invoice_settings":{"custom_fields":null,"default_payment_method":null,"footer":null,"rendering_options":null}`
+		const none = `"invoice_settings": {
+    "custom_fields": null,
+    "default_payment_method": null,
+    "footer": null,
+    "rendering_options": null
+  }`
 		if raw := string(updated.LastResponse.RawJSON); !strings.Contains(raw, none) {
 			t.Errorf("what was unset is not null: %s", raw)
 		}

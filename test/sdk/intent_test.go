@@ -235,7 +235,9 @@ func TestChallenges(t *testing.T) {
 			return a.V1PaymentIntents.Confirm(t.Context(), a.intent(nil).ID, &stripe.PaymentIntentConfirmParams{
 				PaymentMethod: stripe.String("pm_card_authenticationRequired"), ReturnURL: &back})
 		}
-		for _, back := range []string{"javascript://shop.example/%0aalert(1)", "data://x", "file:///etc/hosts", "sledges:back", "//shop.example", "https://"} {
+		for _, back := range []string{"javascript://shop.example/%0aalert(1)", "data://x", "file:///etc/hosts", "sledges:back", "//shop.example", "https://",
+			"sledges:/x; frame-ancestors *; report-uri https://elsewhere.example/ ://y", "sledges:/x://y",
+			"sledges://paid;v=1", "sledges://paid now", "sledges://paid\u00a0now"} {
 			_, err := confirm(back)
 			refused(t, err, invalid("url_invalid", "return_url", "Not a valid URL"))
 		}

@@ -106,7 +106,7 @@ func TestWebhookEndpoints(t *testing.T) {
 		want   refusal
 	}{
 		"an event nobody knows":   {stripe.WebhookEndpointCreateParams{EnabledEvents: stripe.StringSlice([]string{"*", "charge.lost"})}, invalid("", "enabled_events[1]", "")},
-		"another version":         {stripe.WebhookEndpointCreateParams{APIVersion: stripe.String("2019-12-03")}, invalid("", "api_version", "")},
+		"no version of Stripe's":  {stripe.WebhookEndpointCreateParams{APIVersion: stripe.String("2019-12-04")}, invalid("", "api_version", "")},
 		"connected accounts":      {stripe.WebhookEndpointCreateParams{Connect: stripe.Bool(true)}, invalid("", "connect", "")},
 		"an address without HTTP": {stripe.WebhookEndpointCreateParams{URL: stripe.String("ftp://shop.example.com/")}, invalid("url_invalid", "url", "")},
 		"a private address":       {stripe.WebhookEndpointCreateParams{URL: stripe.String("https://10.0.0.1/")}, invalid("url_invalid", "url", "Invalid URL: URL must be publicly accessible.")},

@@ -20,6 +20,9 @@ import (
 	"github.com/stripe/stripe-go/v85/webhook"
 )
 
+// servedVersion is what an account answers and tells in unless somebody asks for another version.
+const servedVersion = "2026-08-26.dahlia"
+
 // delivery is what a merchant's server received.
 type delivery struct {
 	header http.Header
@@ -103,7 +106,10 @@ func (l *listener) types() (types []string) {
 	return types
 }
 
-type told struct{ ID, Type string }
+type told struct {
+	ID, Type   string
+	APIVersion string `json:"api_version"`
+}
 
 func (d delivery) event(t *testing.T) (e told) {
 	t.Helper()
@@ -169,7 +175,26 @@ func TestWebhooks(t *testing.T) {
 			noError(t, err)
 			return read.PendingWebhooks == 0
 		})
-		equal(t, "body", string(got.body), strings.Replace(string(read.LastResponse.RawJSON), `"pending_webhooks":0`, `"pending_webhooks":1`, 1))
+		equal(t, "body", string(got.body), strings.Replace(string(read.LastResponse.RawJSON), `"pending_webhooks": 0`, `"pending_webhooks": 1`, 1))
+	})
+
+	t.Run("an endpoint hears in the version it was made with, beside one that hears in the account's", func(t *testing.T) {
+		t.Parallel()
+		a, plain := in.account(t), listen(t, nil)
+		a.endpoint(plain.url, "customer.created")
+		versions := map[string]*listener{"2020-08-27": listen(t, nil), "2025-03-31.basil": listen(t, nil), "2026-10-28.endive": listen(t, nil)}
+		for version, l := range versions {
+			e, err := a.V1WebhookEndpoints.Create(t.Context(), &stripe.WebhookEndpointCreateParams{URL: &l.url,
+				EnabledEvents: stripe.StringSlice([]string{"customer.created"}), APIVersion: &version})
+			noError(t, err)
+			equal(t, "the endpoint's version", e.APIVersion, version)
+		}
+		a.customer(nil)
+		equal(t, "the account's version", plain.await(1)[0].event(t).APIVersion, servedVersion)
+		for version, l := range versions {
+			equal(t, "the event's version", l.await(1)[0].event(t).APIVersion, version)
+		}
+		equal(t, "the version of the list", a.onlyEvent("customer.created").APIVersion, servedVersion)
 	})
 
 	t.Run("an endpoint hears what it asked for, of its own account, and nothing while it is disabled", func(t *testing.T) {

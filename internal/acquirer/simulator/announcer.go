@@ -18,7 +18,7 @@ import (
 
 const (
 	announceEvery = 100 * time.Millisecond
-	atOnce        = 16
+	atOnce        = 32
 	sendTimeout   = 10 * time.Second
 )
 
@@ -73,7 +73,11 @@ func (a *announcer) run(ctx context.Context) {
 			settled = time.Now()
 			a.complain(ctx, "settle", settleMovements(ctx, a.pool))
 		}
-		a.complain(ctx, "announce", a.announce(ctx, *to))
+		for told := atOnce; told == atOnce && ctx.Err() == nil; { // as long as more is due
+			var err error
+			told, err = a.announce(ctx, *to)
+			a.complain(ctx, "announce", err)
+		}
 	}
 }
 
@@ -83,12 +87,18 @@ func (a *announcer) complain(ctx context.Context, what string, err error) {
 	}
 }
 
-// announce tells what is due, all at once: order is not promised.
-func (a *announcer) announce(ctx context.Context, to listener) error {
+// announce tells some of what is due, all at once, and returns how many notices
+// those were: order is not promised.
+func (a *announcer) announce(ctx context.Context, to listener) (told int, err error) {
 	due, err := a.take(ctx)
-	if err != nil {
-		return err
+	if err != nil || len(due) == 0 {
+		return 0, err
 	}
+	acknowledged, noted := make(chan int64, len(due)), make(chan struct{})
+	go func() {
+		defer close(noted)
+		a.acknowledge(ctx, acknowledged)
+	}()
 	var telling sync.WaitGroup
 	for _, n := range due {
 		telling.Go(func() {
@@ -96,11 +106,13 @@ func (a *announcer) announce(ctx context.Context, to listener) error {
 				a.log.Warn("a notification was not acknowledged", "number", n.Number, "error", err)
 				return
 			}
-			a.complain(ctx, "note an acknowledgement", a.acknowledge(ctx, n))
+			acknowledged <- n.Number
 		})
 	}
 	telling.Wait()
-	return nil
+	close(acknowledged)
+	<-noted
+	return len(due), nil
 }
 
 func (a *announcer) tell(ctx context.Context, to listener, n notice) error {

@@ -3,23 +3,24 @@ package simulator
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const forgetOperations = `
 	DELETE FROM acquirer.operations WHERE key = ANY(@keys)`
 
 // Time is the database's, so that the journals of several processes agree on it.
-const selectNow = `SELECT now()`
-
+// There is always a row to tell it.
 const selectOperations = `
-	SELECT key, state, coalesce(authorization_id, ''), coalesce(asked, '{}'), coalesce(answer, '{}')
-	FROM acquirer.operations
-	WHERE key = ANY(@keys)`
+	SELECT now(), coalesce(o.key, ''), coalesce(o.state, ''), coalesce(o.authorization_id, ''), coalesce(o.asked, '{}'), coalesce(o.answer, '{}')
+	FROM (VALUES (1)) AS always_one (row) LEFT JOIN acquirer.operations o ON o.key = ANY(@keys)`
 
 // Locked in one order, so that two processes do not wait for each other in a circle.
 const selectAuthorizations = `
@@ -29,8 +30,8 @@ const selectAuthorizations = `
 	ORDER BY id
 	FOR UPDATE`
 
-// loadBook reads what the questions are about.
-func loadBook(ctx context.Context, tx pgx.Tx, batch []*question) (*book, error) {
+// loadBook begins a transaction and reads what the questions are about.
+func loadBook(ctx context.Context, conn *pgxpool.Conn, batch []*question) (*book, error) {
 	b := &book{
 		operations:     make(map[string]*operation, len(batch)),
 		authorizations: make(map[string]*authorization, len(batch)),
@@ -40,12 +41,12 @@ func loadBook(ctx context.Context, tx pgx.Tx, batch []*question) (*book, error) 
 	for i, q := range batch {
 		keys[i] = q.key
 	}
-	err := b.loadOperations(ctx, tx, keys)
+	err := b.loadOperations(ctx, conn, keys)
 	if err != nil {
 		return nil, err
 	}
 	if ids := disputesNeeded(batch); len(ids) > 0 {
-		if err := b.loadDisputes(ctx, tx, ids); err != nil {
+		if err := b.loadDisputes(ctx, conn, ids); err != nil {
 			return nil, err
 		}
 	}
@@ -53,26 +54,26 @@ func loadBook(ctx context.Context, tx pgx.Tx, batch []*question) (*book, error) 
 	if len(ids) == 0 {
 		return b, nil
 	}
-	return b, b.loadAuthorizations(ctx, tx, ids)
+	return b, b.loadAuthorizations(ctx, conn, ids)
 }
 
-func (b *book) loadOperations(ctx context.Context, tx pgx.Tx, keys []string) error {
+func (b *book) loadOperations(ctx context.Context, conn *pgxpool.Conn, keys []string) error {
 	var queries pgx.Batch
-	queries.Queue(selectNow).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&b.at)
-	})
-	queries.Queue(selectOperations, pgx.StrictNamedArgs{"keys": keys}).Query(func(rows pgx.Rows) error {
+	queries.Queue("BEGIN")
+	queries.Queue(selectOperations, postgres.Args{"keys": keys}).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			op := &operation{}
-			err := rows.Scan(&op.key, &op.state, &op.authorizationID, &op.asked, &op.answer)
+			err := rows.Scan(&b.at, &op.key, &op.state, &op.authorizationID, &op.asked, &op.answer)
 			if err != nil {
 				return err
 			}
-			b.operations[op.key] = op
+			if op.key != "" {
+				b.operations[op.key] = op
+			}
 		}
 		return rows.Err()
 	})
-	return tx.SendBatch(ctx, &queries).Close()
+	return conn.SendBatch(ctx, &queries).Close()
 }
 
 // authorizationsNeeded lists what new orders name and what reversals would undo.
@@ -90,8 +91,8 @@ func (b *book) authorizationsNeeded(batch []*question) []string {
 	return ids
 }
 
-func (b *book) loadAuthorizations(ctx context.Context, tx pgx.Tx, ids []string) error {
-	rows, err := tx.Query(ctx, selectAuthorizations, pgx.StrictNamedArgs{"ids": ids})
+func (b *book) loadAuthorizations(ctx context.Context, conn *pgxpool.Conn, ids []string) error {
+	rows, err := conn.Query(ctx, selectAuthorizations, postgres.Args{"ids": ids})
 	if err != nil {
 		return err
 	}
@@ -107,72 +108,155 @@ func (b *book) loadAuthorizations(ctx context.Context, tx pgx.Tx, ids []string) 
 	return rows.Err()
 }
 
-// store writes what changed, in one round trip.
-func (b *book) store(ctx context.Context, tx pgx.Tx) error {
+// store writes what changed and commits. Only rows that are changed, and not
+// added, can be gone: then the answer to the changes is read before the COMMIT is
+// sent. Otherwise both leave together.
+func (b *book) store(ctx context.Context, conn *pgxpool.Conn) error {
 	var changes pgx.Batch
 	if len(b.forgotten) > 0 {
-		changes.Queue(forgetOperations, pgx.StrictNamedArgs{"keys": b.forgotten})
+		changes.Queue(forgetOperations, postgres.Args{"keys": b.forgotten})
 	}
-	err := b.queueOperations(&changes)
-	if err != nil {
+	if err := b.queueNew(&changes); err != nil {
 		return err
 	}
+	added := changes.Len()
+	b.queueReversals(&changes)
 	b.queueAuthorizations(&changes)
+	exact := changes.Len() > added || b.changesDisputes()
 	b.queueDisputes(&changes)
-	b.queueMovements(&changes)
-	err = queueNotices(&changes, b.at, b.notices)
-	if err != nil {
+	if err := queueNotices(&changes, b.at, b.notices); err != nil {
 		return err
 	}
-	if changes.Len() == 0 {
-		return nil
+	if !exact {
+		changes.Queue("COMMIT")
+		return conn.SendBatch(ctx, &changes).Close()
 	}
-	return tx.SendBatch(ctx, &changes).Close()
+	if err := conn.SendBatch(ctx, &changes).Close(); err != nil {
+		return err
+	}
+	_, err := conn.Exec(ctx, "COMMIT")
+	return err
 }
 
-const insertOperations = `
-	INSERT INTO acquirer.operations (key, state, reference, authorization_id, verb, asked, answer, at)
-	SELECT key, state, nullif(reference, ''), nullif(authorization_id, ''), nullif(verb, ''),
-	       nullif(asked, '')::json, nullif(answer, '')::json, @at
-	FROM unnest(@keys::text[], @states::text[], @references::text[], @authorizations::text[], @verbs::text[],
-	            @asked::text[], @answers::text[])
-	     AS new (key, state, reference, authorization_id, verb, asked, answer)`
+// insertNew adds everything that a batch of sales leaves, in one statement: what
+// was answered, what is held, what happened to which card, and what is owed for it.
+const insertNew = `
+	WITH operations AS (
+		INSERT INTO acquirer.operations (key, state, reference, authorization_id, verb, asked, answer, at)
+		SELECT key, state, nullif(reference, ''), nullif(authorization_id, ''), nullif(verb, ''),
+		       nullif(asked, '')::json, nullif(answer, '')::json, @at
+		FROM unnest(@keys::text[], @states::text[], @references::text[], @operations_of::text[], @verbs::text[], @asked::text[], @answers::text[])
+		     AS new (key, state, reference, authorization_id, verb, asked, answer)
+	), authorizations AS (
+		INSERT INTO acquirer.authorizations (id, card, currency, held, captured, refunded, released, at)
+		SELECT id, card, currency, held, captured, refunded, released, @at
+		FROM unnest(@ids::text[], @cards::text[], @currencies::text[], @held::bigint[], @captured::bigint[], @refunded::bigint[], @released::boolean[])
+		     AS new (id, card, currency, held, captured, refunded, released)
+	), movements AS (
+		INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result, at)
+		SELECT key, reference, nullif(authorization_id, ''), verb, card, kind, amount, currency, result, @at
+		FROM unnest(@moved_keys::text[], @moved_references::text[], @moved_of::text[], @moved_verbs::text[], @moved_cards::text[],
+		            @kinds::text[], @amounts::bigint[], @moved_currencies::text[], @results::text[])
+		     AS new (key, reference, authorization_id, verb, card, kind, amount, currency, result)
+		RETURNING number, kind
+	)
+	INSERT INTO acquirer.owed (movement)
+	SELECT number FROM movements WHERE kind NOT IN ('hold', 'release', 'payout', 'recall', 'none')`
+
+// newRows are rows turned into the arrays that insertNew takes.
+type newRows struct {
+	At time.Time `db:"at"`
+
+	Keys         []string `db:"keys"`
+	States       []string `db:"states"`
+	References   []string `db:"references"`
+	OperationsOf []string `db:"operations_of"`
+	Verbs        []string `db:"verbs"`
+	Asked        []string `db:"asked"`
+	Answers      []string `db:"answers"`
+
+	IDs        []string `db:"ids"`
+	Cards      []string `db:"cards"`
+	Currencies []string `db:"currencies"`
+	Held       []int64  `db:"held"`
+	Captured   []int64  `db:"captured"`
+	Refunded   []int64  `db:"refunded"`
+	Released   []bool   `db:"released"`
+
+	MovedKeys       []string `db:"moved_keys"`
+	MovedReferences []string `db:"moved_references"`
+	MovedOf         []string `db:"moved_of"`
+	MovedVerbs      []string `db:"moved_verbs"`
+	MovedCards      []string `db:"moved_cards"`
+	Kinds           []string `db:"kinds"`
+	Amounts         []int64  `db:"amounts"`
+	MovedCurrencies []string `db:"moved_currencies"`
+	Results         []string `db:"results"`
+}
+
+func (b *book) queueNew(changes *pgx.Batch) error {
+	rows := newRows{At: b.at}
+	for _, op := range b.operations {
+		if op.change != inserted {
+			continue
+		}
+		if err := rows.addOperation(op); err != nil {
+			return err
+		}
+	}
+	for _, auth := range b.authorizations {
+		if auth.change == inserted {
+			rows.addAuthorization(auth)
+		}
+	}
+	for _, m := range b.movements {
+		rows.addMovement(m)
+	}
+	if len(rows.Keys)+len(rows.IDs)+len(rows.Kinds) > 0 {
+		changes.Queue(insertNew, postgres.Row(&rows))
+	}
+	return nil
+}
+
+func (r *newRows) addOperation(op *operation) error {
+	question, answer, err := op.marshal()
+	if err != nil {
+		return err
+	}
+	r.Keys, r.States, r.References = append(r.Keys, op.key), append(r.States, op.state), append(r.References, op.answer.Reference)
+	r.OperationsOf, r.Verbs = append(r.OperationsOf, op.authorizationID), append(r.Verbs, string(op.asked.Verb))
+	r.Asked, r.Answers = append(r.Asked, question), append(r.Answers, answer)
+	return nil
+}
+
+func (r *newRows) addAuthorization(auth *authorization) {
+	r.IDs, r.Cards, r.Currencies = append(r.IDs, auth.id), append(r.Cards, auth.card), append(r.Currencies, auth.currency)
+	r.Held, r.Captured = append(r.Held, auth.held), append(r.Captured, auth.captured)
+	r.Refunded, r.Released = append(r.Refunded, auth.refunded), append(r.Released, auth.released)
+}
+
+func (r *newRows) addMovement(m Movement) {
+	r.MovedKeys, r.MovedReferences, r.MovedOf = append(r.MovedKeys, m.Key), append(r.MovedReferences, m.Reference), append(r.MovedOf, m.Authorization)
+	r.MovedVerbs, r.MovedCards, r.Kinds = append(r.MovedVerbs, m.Verb), append(r.MovedCards, m.Card), append(r.Kinds, m.Kind)
+	r.Amounts, r.MovedCurrencies = append(r.Amounts, m.Amount), append(r.MovedCurrencies, m.Currency)
+	r.Results = append(r.Results, m.Result)
+}
 
 // Only a reversal changes an operation, and only one of the processes that try may win.
 const reverseOperations = `
 	UPDATE acquirer.operations SET state = 'reversed'
 	WHERE key = ANY(@keys) AND state <> 'reversed'`
 
-func (b *book) queueOperations(changes *pgx.Batch) error {
-	var keys, states, references, authorizations, verbs, asked, answers, undone []string
+func (b *book) queueReversals(changes *pgx.Batch) {
+	var undone []string
 	for _, op := range b.operations {
-		switch op.change {
-		case updated:
+		if op.change == updated {
 			undone = append(undone, op.key)
-		case inserted:
-			question, answer, err := op.marshal()
-			if err != nil {
-				return err
-			}
-			keys = append(keys, op.key)
-			states = append(states, op.state)
-			references = append(references, op.answer.Reference)
-			authorizations = append(authorizations, op.authorizationID)
-			verbs = append(verbs, string(op.asked.Verb))
-			asked = append(asked, question)
-			answers = append(answers, answer)
 		}
 	}
-	if len(keys) > 0 {
-		changes.Queue(insertOperations, pgx.StrictNamedArgs{
-			"keys": keys, "states": states, "references": references, "authorizations": authorizations,
-			"verbs": verbs, "asked": asked, "answers": answers, "at": b.at,
-		})
-	}
 	if len(undone) > 0 {
-		queueExact(changes, reverseOperations, pgx.StrictNamedArgs{"keys": undone}, len(undone))
+		queueExact(changes, reverseOperations, postgres.Args{"keys": undone}, len(undone))
 	}
-	return nil
 }
 
 // marshal returns the question and the answer as JSON; "" for a tombstone.
@@ -188,13 +272,6 @@ func (op *operation) marshal() (asked, answer string, err error) {
 	return string(askedJSON), string(answerJSON), err
 }
 
-const insertAuthorizations = `
-	INSERT INTO acquirer.authorizations (id, card, currency, held, captured, refunded, released, at)
-	SELECT id, card, currency, held, captured, refunded, released, @at
-	FROM unnest(@ids::text[], @cards::text[], @currencies::text[], @held::bigint[], @captured::bigint[],
-	            @refunded::bigint[], @released::boolean[])
-	     AS new (id, card, currency, held, captured, refunded, released)`
-
 const updateAuthorizations = `
 	UPDATE acquirer.authorizations a
 	SET captured = new.captured, refunded = new.refunded, released = new.released
@@ -202,78 +279,25 @@ const updateAuthorizations = `
 	     AS new (id, captured, refunded, released)
 	WHERE a.id = new.id`
 
-// authorizationColumns are rows turned into arrays for unnest.
-type authorizationColumns struct {
-	ids, cards, currencies   []string
-	held, captured, refunded []int64
-	released                 []bool
-}
-
-func (c *authorizationColumns) add(auth *authorization) {
-	c.ids = append(c.ids, auth.id)
-	c.cards = append(c.cards, auth.card)
-	c.currencies = append(c.currencies, auth.currency)
-	c.held = append(c.held, auth.held)
-	c.captured = append(c.captured, auth.captured)
-	c.refunded = append(c.refunded, auth.refunded)
-	c.released = append(c.released, auth.released)
-}
-
 func (b *book) queueAuthorizations(changes *pgx.Batch) {
-	var fresh, changed authorizationColumns
+	var ids []string
+	var captured, refunded []int64
+	var released []bool
 	for _, auth := range b.authorizations {
-		switch auth.change {
-		case inserted:
-			fresh.add(auth)
-		case updated:
-			changed.add(auth)
+		if auth.change == updated {
+			ids, released = append(ids, auth.id), append(released, auth.released)
+			captured, refunded = append(captured, auth.captured), append(refunded, auth.refunded)
 		}
 	}
-	if len(fresh.ids) > 0 {
-		changes.Queue(insertAuthorizations, pgx.StrictNamedArgs{
-			"ids": fresh.ids, "cards": fresh.cards, "currencies": fresh.currencies, "held": fresh.held,
-			"captured": fresh.captured, "refunded": fresh.refunded, "released": fresh.released, "at": b.at,
-		})
+	if len(ids) > 0 {
+		queueExact(changes, updateAuthorizations, postgres.Args{
+			"ids": ids, "captured": captured, "refunded": refunded, "released": released,
+		}, len(ids))
 	}
-	if len(changed.ids) > 0 {
-		queueExact(changes, updateAuthorizations, pgx.StrictNamedArgs{
-			"ids": changed.ids, "captured": changed.captured, "refunded": changed.refunded, "released": changed.released,
-		}, len(changed.ids))
-	}
-}
-
-const insertMovements = `
-	INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result, at)
-	SELECT key, reference, nullif(authorization_id, ''), verb, card, kind, amount, currency, result, @at
-	FROM unnest(@keys::text[], @references::text[], @authorizations::text[], @verbs::text[], @cards::text[],
-	            @kinds::text[], @amounts::bigint[], @currencies::text[], @results::text[])
-	     AS new (key, reference, authorization_id, verb, card, kind, amount, currency, result)`
-
-func (b *book) queueMovements(changes *pgx.Batch) {
-	if len(b.movements) == 0 {
-		return
-	}
-	var keys, references, authorizations, verbs, cards, kinds, currencies, results []string
-	var amounts []int64
-	for _, m := range b.movements {
-		keys = append(keys, m.Key)
-		references = append(references, m.Reference)
-		authorizations = append(authorizations, m.Authorization)
-		verbs = append(verbs, m.Verb)
-		cards = append(cards, m.Card)
-		kinds = append(kinds, m.Kind)
-		amounts = append(amounts, m.Amount)
-		currencies = append(currencies, m.Currency)
-		results = append(results, m.Result)
-	}
-	changes.Queue(insertMovements, pgx.StrictNamedArgs{
-		"keys": keys, "references": references, "authorizations": authorizations, "verbs": verbs, "cards": cards,
-		"kinds": kinds, "amounts": amounts, "currencies": currencies, "results": results, "at": b.at,
-	})
 }
 
 // queueExact queues an update that has to find every one of its rows.
-func queueExact(changes *pgx.Batch, sql string, args pgx.StrictNamedArgs, rows int) {
+func queueExact(changes *pgx.Batch, sql string, args postgres.Args, rows int) {
 	changes.Queue(sql, args).Exec(func(tag pgconn.CommandTag) error {
 		if tag.RowsAffected() != int64(rows) {
 			return errOvertaken

@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 const selectDisputes = `
@@ -23,8 +26,8 @@ func disputesNeeded(batch []*question) []string {
 	return ids
 }
 
-func (b *book) loadDisputes(ctx context.Context, tx pgx.Tx, ids []string) error {
-	rows, err := tx.Query(ctx, selectDisputes, pgx.StrictNamedArgs{"ids": ids})
+func (b *book) loadDisputes(ctx context.Context, conn *pgxpool.Conn, ids []string) error {
+	rows, err := conn.Query(ctx, selectDisputes, postgres.Args{"ids": ids})
 	if err != nil {
 		return err
 	}
@@ -48,15 +51,24 @@ const updateDispute = `
 	UPDATE acquirer.disputes SET state = @state
 	WHERE id = @id AND state <> 'closed'`
 
+func (b *book) changesDisputes() bool {
+	for _, d := range b.disputes {
+		if d.change == updated {
+			return true
+		}
+	}
+	return false
+}
+
 // queueDisputes writes one statement per dispute: they are rare.
 func (b *book) queueDisputes(changes *pgx.Batch) {
 	for _, d := range b.disputes {
 		switch d.change {
 		case inserted:
-			changes.Queue(insertDispute, pgx.StrictNamedArgs{
+			changes.Queue(insertDispute, postgres.Args{
 				"id": d.id, "authorization": d.authorization, "card": d.card, "currency": d.currency, "amount": d.amount, "state": d.state, "at": b.at})
 		case updated:
-			queueExact(changes, updateDispute, pgx.StrictNamedArgs{"id": d.id, "state": d.state}, 1)
+			queueExact(changes, updateDispute, postgres.Args{"id": d.id, "state": d.state}, 1)
 		}
 	}
 }

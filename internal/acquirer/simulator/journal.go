@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // Movement is one line of the journal: what happened to which card.
@@ -72,7 +73,7 @@ func Journal(ctx context.Context, db Queryer) ([]Movement, error) {
 
 // movements reads the journal of one key, one card or, where they are empty, of all.
 func movements(ctx context.Context, db Queryer, key, card string) ([]Movement, error) {
-	rows, _ := db.Query(ctx, selectMovements, pgx.StrictNamedArgs{"key": key, "card": card})
+	rows, _ := db.Query(ctx, selectMovements, postgres.Args{"key": key, "card": card})
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Movement])
 	if err != nil {
 		return nil, fmt.Errorf("read the acquirer's journal: %w", err)

@@ -8,25 +8,33 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // What is to be told is written in the transaction of what it tells of. One in
 // four is held back for a moment, so that a later one may overtake it, and one in
 // four is told again after it was acknowledged: both happen with real acquirers,
 // and whoever listens has to live with them.
-const insertNotice = `
+const insertNotices = `
 	INSERT INTO acquirer.outbox (id, kind, authorization_id, body, at, due_at, repeats)
-	VALUES (@id, @kind, @authorization, @body, @at::timestamptz, @at::timestamptz + CASE WHEN random() < 0.25 THEN interval '300 ms' ELSE interval '0' END,
-	        CASE WHEN random() < 0.25 THEN 1 ELSE 0 END)`
+	SELECT id, kind, authorization_id, body, @at::timestamptz, @at::timestamptz + CASE WHEN random() < 0.25 THEN interval '300 ms' ELSE interval '0' END,
+	       CASE WHEN random() < 0.25 THEN 1 ELSE 0 END
+	FROM unnest(@ids::text[], @kinds::text[], @authorizations::text[], @bodies::bytea[]) AS new (id, kind, authorization_id, body)`
 
 func queueNotices(changes *pgx.Batch, at time.Time, notices []acquirer.Notification) error {
+	if len(notices) == 0 {
+		return nil
+	}
+	var ids, kinds, authorizations []string
+	var bodies [][]byte
 	for _, n := range notices {
 		body, err := json.Marshal(n)
 		if err != nil {
 			return err
 		}
-		changes.Queue(insertNotice, pgx.StrictNamedArgs{"id": n.ID, "kind": n.Kind, "authorization": n.Authorization, "body": body, "at": at})
+		ids, kinds, authorizations, bodies = append(ids, n.ID), append(kinds, n.Kind), append(authorizations, n.Authorization), append(bodies, body)
 	}
+	changes.Queue(insertNotices, postgres.Args{"at": at, "ids": ids, "kinds": kinds, "authorizations": authorizations, "bodies": bodies})
 	return nil
 }
 
@@ -48,22 +56,37 @@ const takeNotices = `
 		FOR UPDATE SKIP LOCKED)
 	RETURNING number, body`
 
-const acknowledgeNotice = `
+const acknowledgeNotices = `
 	UPDATE acquirer.outbox
 	SET acknowledged_at = CASE WHEN repeats = 0 THEN now() END, repeats = greatest(repeats - 1, 0), attempts = 0, due_at = now()
-	WHERE number = @number`
+	WHERE number = ANY(@numbers)`
 
 func (a *announcer) take(ctx context.Context) ([]notice, error) {
-	rows, err := a.pool.Query(ctx, takeNotices, pgx.StrictNamedArgs{"delay": a.delay, "limit": atOnce})
+	rows, err := a.pool.Query(ctx, takeNotices, postgres.Args{"delay": a.delay, "limit": atOnce})
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByName[notice])
 }
 
-func (a *announcer) acknowledge(ctx context.Context, n notice) error {
-	_, err := a.pool.Exec(ctx, acknowledgeNotice, pgx.StrictNamedArgs{"number": n.Number})
-	return err
+// acknowledge notes the notices that are acknowledged, as many together as have
+// come while it noted the ones before, until no more can come.
+func (a *announcer) acknowledge(ctx context.Context, acknowledged <-chan int64) {
+	for number := range acknowledged {
+		numbers := []int64{number}
+		for waiting := true; waiting; {
+			select {
+			case next, open := <-acknowledged:
+				if waiting = open; open {
+					numbers = append(numbers, next)
+				}
+			default:
+				waiting = false
+			}
+		}
+		_, err := a.pool.Exec(ctx, acknowledgeNotices, postgres.Args{"numbers": numbers})
+		a.complain(ctx, "note acknowledgments", err)
+	}
 }
 
 const countUnacknowledged = `SELECT count(*) FROM acquirer.outbox WHERE acknowledged_at IS NULL`

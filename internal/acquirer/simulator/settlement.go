@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // Movements of money, without those that were undone under their own reference.
@@ -29,7 +30,7 @@ func (s *Simulator) getSettlement(w http.ResponseWriter, r *http.Request) {
 		refuse(w, "", acquirer.ReasonInvalid, "to is no time")
 		return
 	}
-	rows, _ := s.pool.Query(r.Context(), selectSettlement, pgx.StrictNamedArgs{"from": from, "to": to})
+	rows, _ := s.pool.Query(r.Context(), selectSettlement, postgres.Args{"from": from, "to": to})
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[acquirer.SettlementLine])
 	if err != nil {
 		s.log.Error("the settlement file could not be made", "error", err)

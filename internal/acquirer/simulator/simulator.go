@@ -52,6 +52,7 @@ type Simulator struct {
 	allowTrouble bool
 	troubles     atomic.Pointer[troubles]
 	pool         *pgxpool.Pool
+	writing      *pgxpool.Pool // the writer's own connection
 	writer       *writer
 	announcer    *announcer
 	log          *slog.Logger
@@ -81,11 +82,17 @@ func New(ctx context.Context, cfg Config) (*Simulator, error) {
 		pool.Close()
 		return nil, err
 	}
+	writing, err := connectWriter(ctx, cfg.DatabaseURL)
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("connect to the acquirer's database: %w", err)
+	}
 	s := &Simulator{
 		secret:       cfg.Secret,
 		allowTrouble: cfg.AllowTrouble,
 		pool:         pool,
-		writer:       startWriter(pool),
+		writing:      writing,
+		writer:       startWriter(writing),
 		log:          cfg.Log,
 	}
 	s.troubles.Store(troubles)
@@ -94,14 +101,13 @@ func New(ctx context.Context, cfg Config) (*Simulator, error) {
 	return s, nil
 }
 
-// connect opens few connections: one for the writer, the rest for the announcer
-// and for whoever reads the journal.
+// connect opens few connections, for the announcer and for readers of the journal.
 func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
 	}
-	config.MaxConns = 6
+	config.MaxConns = 5
 	config.ConnConfig.RuntimeParams["application_name"] = "ratchet acquirer"
 	// A plan for key = ANY(…) that was kept from when the table was empty reads
 	// the whole table for ever. One plan per batch is cheap.
@@ -109,10 +115,28 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
+// connectWriter opens the writer's connection. Its few statements are planned once:
+// planning costs more than they do. A plan that was made while the tables were empty
+// would read all of them for ever, so it may only use indexes.
+func connectWriter(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = 1
+	session := config.ConnConfig.RuntimeParams
+	session["application_name"] = "ratchet acquirer"
+	session["plan_cache_mode"] = "force_generic_plan"
+	session["enable_seqscan"], session["enable_hashjoin"], session["enable_mergejoin"] = "off", "off", "off"
+	session["jit"] = "off"
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
 // Close waits for the batch that is being committed and disconnects.
 func (s *Simulator) Close() {
 	s.announcer.stop()
 	s.writer.stop()
+	s.writing.Close()
 	s.pool.Close()
 }
 

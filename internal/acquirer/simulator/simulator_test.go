@@ -551,3 +551,54 @@ func parse[T any](t *testing.T, text string) T {
 	}
 	return value
 }
+
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	const sales = 600 // more than a batch
+	d := setup(t)
+	atOnce(sales, func(i int) { d.answer(t, fmt.Sprint("sale-", i), acquirer.VerbAuthorize, visaSale(int64(100+i))) })
+	d.answer(t, "hold", acquirer.VerbAuthorize, visa(50))
+
+	conn, err := pgx.Connect(t.Context(), d.databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	one := func(sql string) (n int) {
+		t.Helper()
+		if err := conn.QueryRow(t.Context(), sql).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	t.Run("every sale is owed until it is settled, and a hold is not", func(t *testing.T) {
+		if n := one("SELECT count(*) FROM acquirer.owed o JOIN acquirer.movements m ON m.number = o.movement WHERE m.kind = 'sale'"); n != sales {
+			t.Errorf("%d sales are owed, want %d", n, sales)
+		}
+		if n := one("SELECT count(*) FROM acquirer.owed"); n != sales {
+			t.Errorf("%d movements are owed, want %d", n, sales)
+		}
+	})
+
+	t.Run("a batch is one transaction, however many movements it has", func(t *testing.T) {
+		d.Settle(t)
+		if n := one("SELECT count(DISTINCT xmin::text) FROM acquirer.settled"); n != 2 {
+			t.Errorf("%d transactions settled %d movements, want 2", n, sales)
+		}
+	})
+
+	t.Run("each is settled and told once, also by two processes at once", func(t *testing.T) {
+		other := acquirertest.Start(t, d.databaseURL)
+		atOnce(50, func(i int) { d.answer(t, fmt.Sprint("later-", i), acquirer.VerbAuthorize, visaSale(int64(10_000+i))) })
+		atOnce(4, func(i int) { []*acquirertest.Sim{d.Sim, other}[i%2].Settle(t) })
+		if n := one("SELECT count(*) FROM acquirer.owed"); n != 0 {
+			t.Errorf("%d movements are still owed", n)
+		}
+		for _, sql := range []string{"SELECT count(*) FROM acquirer.settled", "SELECT count(DISTINCT convert_from(body, 'UTF8')::json->>'reference') FROM acquirer.outbox",
+			"SELECT count(*) FROM acquirer.outbox"} {
+			if n := one(sql); n != sales+50 {
+				t.Errorf("%s: %d, want %d", sql, n, sales+50)
+			}
+		}
+	})
+}

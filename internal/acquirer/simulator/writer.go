@@ -146,13 +146,13 @@ func (w *writer) answerAll(batch []*question) {
 
 // commit answers a batch in one transaction.
 func (w *writer) commit(ctx context.Context, batch []*question) ([]reply, error) {
-	tx, err := w.pool.Begin(ctx)
+	conn, err := w.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer tx.Rollback(context.WithoutCancel(ctx))
+	defer giveBack(context.WithoutCancel(ctx), conn)
 
-	book, err := loadBook(ctx, tx, batch)
+	book, err := loadBook(ctx, conn, batch)
 	if err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
@@ -160,11 +160,20 @@ func (w *writer) commit(ctx context.Context, batch []*question) ([]reply, error)
 	for i, q := range batch {
 		replies[i] = book.answer(q)
 	}
-	err = book.store(ctx, tx)
+	err = book.store(ctx, conn)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	return replies, tx.Commit(ctx)
+	return replies, nil
+}
+
+// giveBack rolls back what was not committed. The pool closes a connection on which
+// that fails.
+func giveBack(ctx context.Context, conn *pgxpool.Conn) {
+	if pg := conn.Conn().PgConn(); !pg.IsClosed() && pg.TxStatus() != 'I' {
+		_, _ = conn.Exec(ctx, "ROLLBACK")
+	}
+	conn.Release()
 }
 
 func (b *book) answer(q *question) reply {

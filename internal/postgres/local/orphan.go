@@ -3,57 +3,217 @@
 package local
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // stopOrphan ends a server that a killed program left behind. We hold the
-// directory's lock, so nobody can be using it. Starting our own is simpler than
-// adopting it: it would not be our child, and its settings may be older.
+// directory's lock, so no program of ours uses the server. Starting our own is
+// simpler than adopting it: it would not be our child, and its settings may be older.
 func (c *cluster) stopOrphan() error {
-	pid := postmaster(c.state.data())
-	if pid == 0 {
+	orphan := runningPostmaster(c.state, procfs)
+	if orphan == nil {
 		return nil
 	}
-	c.options.Log("postgres: stopping the server (pid %d) that a killed run left behind", pid)
+	c.options.Log("postgres: stopping the server (pid %d) that a killed run left behind", orphan.pid)
 	for _, shutdown := range []syscall.Signal{fastShutdown, immediateShutdown} {
-		_ = syscall.Kill(pid, shutdown)
+		_ = syscall.Kill(orphan.pid, shutdown)
 		for deadline := time.Now().Add(shutdownPatience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-			if postmaster(c.state.data()) == 0 {
+			if orphan.hasEnded(c.state.data()) {
 				return nil
 			}
 		}
 	}
-	return fmt.Errorf("a PostgreSQL server (pid %d) is still running in %s and does not stop", pid, c.state.data())
+	return fmt.Errorf("a PostgreSQL server (pid %d) is still running in %s and does not stop", orphan.pid, c.state.data())
 }
 
-// postmaster is the process id of the server that has data open; 0 if there is
-// none. One that is dead but not yet collected by init (a zombie) counts:
-// PostgreSQL counts it too, and refuses to start beside it. Deleting
-// postmaster.pid instead of waiting could put two servers on one directory.
-func postmaster(data string) int {
+// procfs is where Linux describes its processes. Other systems have no such directory.
+const procfs = "/proc"
+
+// postmaster is what a server writes about itself into postmaster.pid. The file
+// outlives a server that was killed, and its number may belong to another process
+// by now: even to another PostgreSQL server.
+type postmaster struct {
+	pid     int
+	started time.Time
+	port    int
+	id      string // the lines that name one run of one server: process, directory, start
+}
+
+// readPostmaster returns nil if no server has written a file that we can read.
+func readPostmaster(data string) *postmaster {
 	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {
-		return 0
+		return nil
 	}
-	pid, err := strconv.Atoi(firstLine(text))
+	return parsePostmaster(string(text))
+}
+
+func parsePostmaster(text string) *postmaster {
+	lines := strings.Split(text, "\n")
+	if len(lines) < 4 {
+		return nil
+	}
+	pid, err := strconv.Atoi(lines[0])
 	if err != nil || pid <= 1 {
-		return 0
+		return nil
 	}
-	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-		return 0
+	started, err := strconv.ParseInt(lines[2], 10, 64)
+	if err != nil {
+		return nil
 	}
-	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	if err == nil && !strings.HasPrefix(filepath.Base(program), "postgres") {
-		return 0 // the number went to another program since
+	port, err := strconv.Atoi(lines[3])
+	if err != nil {
+		return nil
 	}
-	return pid
+	return &postmaster{pid: pid, started: time.Unix(started, 0), port: port, id: strings.Join(lines[:3], "\n")}
+}
+
+// runningPostmaster is the server that has the state's data open, or nil. Only a
+// process that has proved to be that server is returned: it will get a signal. One
+// that is dead but not yet collected by init (a zombie) counts: PostgreSQL counts it,
+// too, and refuses to start beside it. Deleting postmaster.pid instead of waiting
+// could put two servers on one directory.
+func runningPostmaster(s *stateDir, proc string) *postmaster {
+	p := readPostmaster(s.data())
+	if p == nil || errors.Is(syscall.Kill(p.pid, 0), syscall.ESRCH) {
+		return nil
+	}
+	switch p.identify(s.data(), proc) {
+	case itself:
+		return p
+	case unclear:
+		if p.answers(s) {
+			return p
+		}
+	}
+	return nil
+}
+
+// hasEnded reports whether the server is gone. It removes its file before it exits;
+// one that crashes leaves the file.
+func (p *postmaster) hasEnded(data string) bool {
+	now := readPostmaster(data)
+	return now == nil || now.id != p.id || errors.Is(syscall.Kill(p.pid, 0), syscall.ESRCH) ||
+		p.identify(data, procfs) == another
+}
+
+// identity says whose a process number is.
+type identity int
+
+const (
+	unclear identity = iota
+	itself
+	another
+)
+
+// clockPlay is how far the start that a server wrote down may be from the start that
+// the kernel knows: a loaded machine takes seconds between the two.
+const clockPlay = time.Minute
+
+// identify asks the kernel. A process of PostgreSQL works in its data directory, and
+// a number that was given again belongs to a process that started at another time.
+func (p *postmaster) identify(data, proc string) identity {
+	process := filepath.Join(proc, strconv.Itoa(p.pid))
+	started, err := processStart(proc, process)
+	if err != nil {
+		return unclear
+	}
+	ours, err := os.Stat(data)
+	if err != nil {
+		return unclear
+	}
+	its, err := os.Stat(filepath.Join(process, "cwd"))
+	sameStart := started.Sub(p.started).Abs() <= clockPlay
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return unclear // root without CAP_SYS_PTRACE, as in a container
+	case errors.Is(err, fs.ErrNotExist) && sameStart:
+		return itself // a zombie: it has no directory any more, and signals do nothing to it
+	case err != nil || !os.SameFile(ours, its):
+		return another
+	case !sameStart:
+		return unclear // another process in our directory, or the clock has been set
+	}
+	return itself
+}
+
+// ticksPerSecond is the unit of process times in /proc: USER_HZ, 100 on all
+// platforms that Go supports.
+const ticksPerSecond = 100
+
+// processStart is when a process started.
+func processStart(proc, process string) (time.Time, error) {
+	text, err := os.ReadFile(filepath.Join(process, "stat"))
+	if err != nil {
+		return time.Time{}, err
+	}
+	// The second field is the program's name in parentheses, which may contain any
+	// character. The start is the 22nd field, see proc(5).
+	const startField, firstBehindName = 22, 3
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) <= startField-firstBehindName {
+		return time.Time{}, fmt.Errorf("%s/stat is too short", process)
+	}
+	ticks, err := strconv.ParseInt(fields[startField-firstBehindName], 10, 64)
+	if err != nil {
+		return time.Time{}, err
+	}
+	booted, err := bootTime(proc)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return booted.Add(time.Duration(ticks) * time.Second / ticksPerSecond), nil
+}
+
+func bootTime(proc string) (time.Time, error) {
+	text, err := os.ReadFile(filepath.Join(proc, "stat"))
+	if err != nil {
+		return time.Time{}, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, found := strings.CutPrefix(line, "btime "); found {
+			seconds, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			return time.Unix(seconds, 0), err
+		}
+	}
+	return time.Time{}, fmt.Errorf("%s/stat has no btime", proc)
+}
+
+// answers asks the server at the address in the file. Only a server of our directory
+// accepts our password, and only the one that wrote the file reads the same file.
+// The password is not sent: whoever has the port now has to agree to SCRAM.
+func (p *postmaster) answers(s *stateDir) bool {
+	password, err := os.ReadFile(s.password())
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	address := serverURL(p.port, strings.TrimSpace(string(password))) + "&require_auth=scram-sha-256"
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		return false
+	}
+	defer conn.Close(ctx)
+	var text string
+	err = conn.QueryRow(ctx, `SELECT pg_read_file('postmaster.pid')`).Scan(&text)
+	if err != nil {
+		return false
+	}
+	its := parsePostmaster(text)
+	return its != nil && its.id == p.id
 }
 
 // RemoveAbandoned deletes the state directories directly below dir whose program
@@ -66,7 +226,7 @@ func RemoveAbandoned(dir string, spare time.Duration) {
 		if err != nil {
 			continue // no server of ours
 		}
-		running := postmaster(filepath.Join(path, "postgres", "data")) != 0
+		running := runningPostmaster(&stateDir{path: path}, procfs) != nil
 		if running && time.Since(lock.ModTime()) < spare {
 			continue
 		}

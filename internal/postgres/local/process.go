@@ -91,6 +91,16 @@ func (c *cluster) serveOn(ctx context.Context, port int, password string) (*Serv
 		return nil, fmt.Errorf("start postgres: %w", err)
 	}
 
+	server := &Server{URL: serverURL(port, password), Version: c.programs.version, run: p}
+	err = p.waitReady(ctx, server.URL, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	return server, nil
+}
+
+// serverURL logs in as the superuser of a server that we started.
+func serverURL(port int, password string) string {
 	address := url.URL{
 		Scheme:   "postgres",
 		User:     url.UserPassword(superuser, password),
@@ -98,12 +108,7 @@ func (c *cluster) serveOn(ctx context.Context, port int, password string) (*Serv
 		Path:     "/postgres",
 		RawQuery: "sslmode=disable",
 	}
-	server := &Server{URL: address.String(), Version: c.programs.version, run: p}
-	err = p.waitReady(ctx, server.URL, info.Size())
-	if err != nil {
-		return nil, err
-	}
-	return server, nil
+	return address.String()
 }
 
 func (c *cluster) arguments(port int) []string {

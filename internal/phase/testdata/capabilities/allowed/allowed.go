@@ -8,7 +8,7 @@ import (
 )
 
 type teller interface {
-	Pay(context.Context, phase.Slip) error
+	Pay(context.Context, phase.Permit) error
 }
 
 var port = phase.NewPort[teller]("bank", 0)
@@ -20,8 +20,8 @@ var flow = phase.Define("order.buy", 1,
 		tx.Write("SELECT 1", nil)
 		return phase.Next, nil
 	}),
-	phase.Foreign("paid", port, func(ctx context.Context, slip phase.Slip, _ order, _ *struct{}) error {
-		return port.Dial(slip).Pay(ctx, slip)
+	phase.Foreign("paid", port, func(ctx context.Context, call phase.ForeignCall[teller], _ order, _ *struct{}) error {
+		return call.To().Pay(ctx, call.Permit)
 	}),
 	phase.Atomic("delivered", func(context.Context, *phase.Tx, order, *struct{}) (phase.Outcome, error) {
 		return phase.OK("", nil), nil

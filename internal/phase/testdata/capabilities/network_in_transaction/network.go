@@ -1,4 +1,4 @@
-// Package network asks another system inside a transaction, and does not compile.
+// Package network calls another system inside a transaction, and does not compile.
 package network
 
 import (
@@ -8,13 +8,15 @@ import (
 )
 
 type teller interface {
-	Pay(context.Context, phase.Slip) error
+	Pay(context.Context, phase.Permit) error
 }
-
-var port = phase.NewPort[teller]("bank", 0)
 
 type order struct{}
 
+func pay(ctx context.Context, call phase.ForeignCall[teller]) error {
+	return call.To().Pay(ctx, call.Permit)
+}
+
 var paid = phase.Atomic("paid", func(ctx context.Context, tx *phase.Tx, _ order, _ *struct{}) (phase.Outcome, error) {
-	return phase.Next, port.Dial(tx).Pay(ctx, tx)
+	return phase.Next, pay(ctx, tx)
 })

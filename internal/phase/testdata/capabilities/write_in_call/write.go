@@ -8,14 +8,14 @@ import (
 )
 
 type teller interface {
-	Pay(context.Context, phase.Slip) error
+	Pay(context.Context, phase.Permit) error
 }
 
 var port = phase.NewPort[teller]("bank", 0)
 
 type order struct{}
 
-var paid = phase.Foreign("paid", port, func(_ context.Context, slip phase.Slip, _ order, _ *struct{}) error {
-	slip.Write("SELECT 1", nil)
+var paid = phase.Foreign("paid", port, func(_ context.Context, call phase.ForeignCall[teller], _ order, _ *struct{}) error {
+	call.Write("SELECT 1", nil)
 	return nil
 })

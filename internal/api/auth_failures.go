@@ -1,0 +1,52 @@
+package api
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/logline"
+	"github.com/ratchet-pay/ratchet/internal/telemetry"
+)
+
+// findKey looks an API key up. A key that was valid here before is looked up in any case. Every
+// other key takes a token of its peer's bucket first: guessing is bounded before it costs a query,
+// and clients behind the same address go on working with the keys that we know.
+func (s *Server) findKey(h *http.Request, key string) (*apikey.Holder, error) {
+	if !s.keys.Seen(key) && !s.limiters.failures.Allow(network(h.RemoteAddr), time.Now()) {
+		s.authFailed(h, telemetry.AuthLimited)
+		return nil, apierror.RateLimited("global-rate")
+	}
+	holder, err := s.keys.Find(h.Context(), key)
+	switch {
+	case errors.Is(err, apikey.ErrUnknown):
+		s.authFailed(h, telemetry.AuthUnknown)
+	case errors.Is(err, apikey.ErrExpired):
+		s.authFailed(h, telemetry.AuthExpired)
+	}
+	return holder, err
+}
+
+// authFailed counts a failure and names the peer in the request's line of the log.
+func (s *Server) authFailed(h *http.Request, reason telemetry.AuthFailure) {
+	s.telemetry.AuthFailed(reason)
+	logline.From(h.Context()).Add(slog.String("peer", peer(h.RemoteAddr)))
+}
+
+// network is whose bucket counts: an IPv4 address, or the /64 that an IPv6 customer is given whole.
+func network(remote string) string {
+	address, err := netip.ParseAddr(peer(remote))
+	if err != nil {
+		return ""
+	}
+	address = address.Unmap().WithZone("")
+	if address.Is4() {
+		return address.String()
+	}
+	prefix, _ := address.Prefix(64) // an IPv6 address has 64 bits
+	return prefix.String()
+}

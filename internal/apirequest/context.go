@@ -1,0 +1,68 @@
+// Package apirequest is what Stripe's API adds to a request of the engine: the
+// context that is kept with it, the header of its response, and the words of its
+// refusals. The engine itself (package phase) knows none of it.
+package apirequest
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// Context is what later phases want to know of the caller and of the installation.
+// It is kept with the request, so that a recovery works with what held when the
+// request was made.
+type Context struct {
+	APIVersion apiversion.Version `json:"api_version"`
+	// Publishable says that a browser makes the request: it sees less.
+	Publishable bool `json:"publishable,omitempty"`
+	// BaseURL is where the installation's own pages are: "https://pay.example.com".
+	BaseURL string `json:"base_url,omitempty"`
+	// News says that the acquirer notifies this installation of what it has settled.
+	News bool `json:"news,omitempty"`
+	Merchant
+}
+
+// Merchant is what the phases need of an account's settings.
+type Merchant struct {
+	Country             string `json:"country"`
+	DefaultCurrency     string `json:"default_currency"`
+	StatementDescriptor string `json:"statement_descriptor"`
+	PayoutDelayDays     int    `json:"payout_delay_days"` // until a charge's money is available
+	// DefaultVersion is the API version of requests and events that name none.
+	DefaultVersion apiversion.Version `json:"default_version,omitempty"`
+	// Ahead is how far a test clock has moved the account's test mode ahead of our time.
+	Ahead time.Duration `json:"ahead,omitempty"`
+}
+
+// By is the caller that an actor is: the id of an API key, or the name of a job.
+func (c Context) By(actor, address string) idempotency.Caller {
+	application, err := json.Marshal(c)
+	if err != nil {
+		panic(fmt.Sprintf("apirequest: encode context: %v", err)) // it is made of texts and numbers
+	}
+	return idempotency.Caller{Actor: actor, Address: address, Application: application}
+}
+
+// Of is the context of a caller. It panics if a caller was not made by By, which
+// the engine treats like any bug in a phase: the request is parked.
+func Of(caller phase.Caller) Context {
+	var c Context
+	if err := json.Unmarshal(caller.Application, &c); err != nil {
+		panic(fmt.Sprintf("apirequest: decode context of %s: %v", caller.RequestID, err))
+	}
+	return c
+}
+
+// AccountNow is the time by the account's own clock, which a test clock may have
+// moved ahead. What becomes due with time is due by it; nothing is dated by it.
+func AccountNow(tx *phase.Tx) time.Time { return tx.Now().Add(Of(tx.Caller).Ahead) }
+
+// Headers are those of every response.
+func Headers(caller phase.Caller) map[string]string {
+	return map[string]string{"Stripe-Version": string(Of(caller).APIVersion)}
+}

@@ -1,0 +1,163 @@
+package apiversion
+
+import (
+	"slices"
+
+	"github.com/ratchet-pay/ratchet/internal/form"
+)
+
+// Gate is one change that Stripe made with a version. Requests and answers of
+// older versions pass it; what stands behind it knows the new behavior only.
+type Gate struct {
+	Day    string // of the version since which things are as they are now
+	Change string // what changed, in a sentence
+
+	// Request makes an old request a new one, by the name of its operation.
+	Request map[string]func(form.Values) form.Values
+	// Answer makes a new object an old one, by the type of the object.
+	Answer map[string]func(object map[string]any)
+	// Lists are what objects of a type showed without being asked, and show now only
+	// if they are expanded or not at all.
+	Lists map[string][]string
+}
+
+// gates are the changes, the newest first: an answer passes them in this order, and
+// a request in the opposite one.
+var gates = []Gate{
+	{
+		Day:     "2026-03-25",
+		Change:  "A checkout session's `ui_mode` is hosted_page, embedded_page or elements instead of hosted, embedded or custom.",
+		Request: map[string]func(form.Values) form.Values{"checkout_session.create": newUIMode},
+		Answer:  map[string]func(map[string]any){"checkout.session": oldUIMode},
+	},
+	{
+		Day:    "2024-04-10",
+		Change: "A payment is captured with `automatic_async` unless the request says otherwise; before, with `automatic`.",
+		Request: map[string]func(form.Values) form.Values{
+			"payment_intent.create": captureAtOnce, "checkout_session.create": captureSessionAtOnce,
+		},
+	},
+	{
+		Day: "2023-08-16",
+		Change: "An intent takes every suitable payment method unless the request names the types; before, cards only. " +
+			"Such an intent is confirmed with a `return_url`.",
+		Request: map[string]func(form.Values) form.Values{"payment_intent.create": cardsOnly, "setup_intent.create": cardsOnly},
+	},
+	{
+		Day:    "2022-11-15",
+		Change: "A payment intent has `latest_charge` and no `charges`; a charge shows its `refunds` only if they are expanded.",
+		Lists:  map[string][]string{"payment_intent": {"charges"}, "charge": {"refunds"}},
+	},
+	{
+		Day:    sessionsMakeIntentsLater,
+		Change: "A checkout session makes its payment intent when the customer pays; before, when the session was made.",
+	},
+	{
+		Day:    "2020-08-27",
+		Change: "A customer shows `sources` only if they are expanded, and `subscriptions` and `tax_ids` likewise.",
+		Lists:  map[string][]string{"customer": {"sources"}},
+		Answer: map[string]func(map[string]any){"customer": listNothing},
+	},
+}
+
+const sessionsMakeIntentsLater = "2022-08-01"
+
+// Gates are the changes, the newest first.
+func Gates() []Gate { return slices.Clone(gates) }
+
+// Request is a request of this version in the words of the current one. Values that
+// were sent stay as they are: they are what the request is fingerprinted by.
+func (v Version) Request(operation string, sent form.Values) form.Values {
+	for _, gate := range slices.Backward(gates) {
+		if change := gate.Request[operation]; change != nil && v.Before(gate.Day) {
+			sent = change(sent)
+		}
+	}
+	return sent
+}
+
+// Answer changes one object into what it was in this version. Objects within it are
+// changed one by one, like it.
+func (v Version) Answer(object map[string]any) {
+	kind, _ := object["object"].(string)
+	for _, gate := range gates {
+		if change := gate.Answer[kind]; change != nil && v.Before(gate.Day) {
+			change(object)
+		}
+	}
+}
+
+// Lists are the lists that an object of a type shows in this version without being asked.
+func (v Version) Lists(kind string) (names []string) {
+	for _, gate := range gates {
+		if v.Before(gate.Day) {
+			names = append(names, gate.Lists[kind]...)
+		}
+	}
+	return names
+}
+
+// ChangesAnswers says whether there are objects that this version shows differently.
+func (v Version) ChangesAnswers() bool {
+	return slices.ContainsFunc(gates, func(g Gate) bool { return v.Before(g.Day) && len(g.Answer)+len(g.Lists) > 0 })
+}
+
+// SessionsMakeIntents says whether a checkout session has its payment intent from
+// the beginning.
+func (v Version) SessionsMakeIntents() bool { return v.Before(sessionsMakeIntentsLater) }
+
+// uiModes are the words for ui_mode, by the older ones.
+var uiModes = map[string]string{"hosted": "hosted_page", "embedded": "embedded_page", "custom": "elements"}
+
+func newUIMode(sent form.Values) form.Values {
+	old, _ := sent.Text("ui_mode")
+	if now, is := uiModes[old]; is {
+		return sent.With(now, "ui_mode")
+	}
+	return sent
+}
+
+func oldUIMode(session map[string]any) {
+	for old, now := range uiModes {
+		if session["ui_mode"] == now {
+			session["ui_mode"] = old
+			return
+		}
+	}
+}
+
+func captureAtOnce(sent form.Values) form.Values {
+	if sent.Has("capture_method") {
+		return sent
+	}
+	return sent.With("automatic", "capture_method")
+}
+
+// captureSessionAtOnce is for sessions that take a payment.
+func captureSessionAtOnce(sent form.Values) form.Values {
+	if mode, is := sent.Text("mode"); is && mode != "payment" {
+		return sent
+	}
+	if sent.Has("payment_intent_data", "capture_method") {
+		return sent
+	}
+	return sent.With("automatic", "payment_intent_data", "capture_method")
+}
+
+func cardsOnly(sent form.Values) form.Values {
+	if sent.Has("payment_method_types") || sent.Has("automatic_payment_methods") {
+		return sent
+	}
+	return sent.With("card", "payment_method_types", "0")
+}
+
+// listNothing adds the lists of products that are not here.
+func listNothing(customer map[string]any) {
+	if customer["deleted"] == true {
+		return
+	}
+	id, _ := customer["id"].(string)
+	for _, name := range []string{"subscriptions", "tax_ids"} {
+		customer[name] = map[string]any{"object": "list", "data": []any{}, "has_more": false, "url": "/v1/customers/" + id + "/" + name}
+	}
+}

@@ -1,0 +1,28 @@
+package dashboard
+
+import "net/http"
+
+// secureKey marks requests of an installation that browsers reach over HTTPS, although the
+// proxy in front of it ends TLS and none arrives here.
+type secureKey struct{}
+
+func secure(r *http.Request) bool {
+	https, _ := r.Context().Value(secureKey{}).(bool)
+	return https
+}
+
+// cookieName is a cookie's name in the browser. Under __Host- the browser keeps it from http and from
+// other hosts of the domain, which could set it otherwise.
+func cookieName(r *http.Request, name string) string {
+	if secure(r) {
+		return "__Host-" + name
+	}
+	return name
+}
+
+func cookie(r *http.Request, name string) (*http.Cookie, error) { return r.Cookie(cookieName(r, name)) }
+
+func set(w http.ResponseWriter, r *http.Request, name, value string, seconds int) {
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r, name), Value: value, Path: "/", MaxAge: seconds,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure(r)})
+}

@@ -1,0 +1,4 @@
+package idempotency
+
+// ArchiveExpired is for a test of its plan.
+const ArchiveExpired = archiveExpired

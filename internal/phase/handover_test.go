@@ -1,0 +1,155 @@
+package phase_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+)
+
+// link is a process's way to its database, which a test can cut.
+type link struct {
+	mu    sync.Mutex
+	isCut bool
+	open  []net.Conn
+}
+
+var errCut = errors.New("the link is cut")
+
+func (l *link) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isCut {
+		return nil, errCut
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err == nil {
+		l.open = append(l.open, conn)
+	}
+	return conn, err
+}
+
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isCut = true
+	for _, conn := range l.open {
+		_ = conn.Close()
+	}
+	l.open = nil
+}
+
+func (l *link) mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.isCut = false
+}
+
+// cuttable starts a process whose link to the database can be cut.
+func (s *stand) cuttable() (*process, *link) {
+	s.t.Helper()
+	l := &link{}
+	pool, err := postgres.Open(s.t.Context(), postgres.Config{URL: s.pool.Config().ConnString(), DialFunc: l.dial})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(pool.Close)
+	return s.processOn(pool), l
+}
+
+// handedOverWithin is how long a request may stay with a process that has given
+// it up, after the last fault. Its lease would keep it for 30 seconds.
+const handedOverWithin = 3 * time.Second
+
+// untilHandedOver waits until the request is in nobody's hands.
+func (s *stand) untilHandedOver(key string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(handedOverWithin); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if s.state(key) == idempotency.Parked {
+			return
+		}
+	}
+	s.t.Fatalf("%s after the last fault the request is %s, want parked", handedOverWithin, s.state(key))
+}
+
+// A process that loses its database in the middle of a request lives on, so
+// others leave its requests alone. It must hand them over itself.
+func TestHandover(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a request that could not be parked is parked when the database is back", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p, link := s.cuttable()
+		s.bank.has(func(context.Context, func() (string, error)) (string, error) {
+			link.cut()
+			return "", errLine
+		}, silent)
+		p.refuses("k", http.StatusServiceUnavailable)
+		s.wantState("k", idempotency.Running)
+		link.mend()
+		s.untilHandedOver("k")
+		s.want("attempts", 1, "SELECT attempts FROM requests")
+		s.process().answers("k", http.StatusOK)
+		s.bank.wantMoved(t, 1)
+	})
+
+	t.Run("a request whose last commit was lost is parked when the database is back", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p, link := s.cuttable()
+		s.shop.deliver = func(context.Context, *phase.Tx) (bool, error) {
+			link.cut()
+			return false, nil
+		}
+		p.refuses("k", http.StatusServiceUnavailable)
+		s.wantState("k", idempotency.Running)
+		s.shop.deliver = nil
+		link.mend()
+		s.untilHandedOver("k")
+		s.process().answers("k", http.StatusOK)
+		s.want("deliveries", 1, "SELECT count(*) FROM deliveries")
+		s.bank.wantMoved(t, 1)
+	})
+
+	t.Run("a request that another process has finished meanwhile stays finished", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p, link := s.cuttable()
+		s.bank.has(func(context.Context, func() (string, error)) (string, error) {
+			link.cut()
+			return "", errLine
+		}, silent)
+		p.refuses("k", http.StatusServiceUnavailable)
+		p.lapse()
+		s.process().answers("k", http.StatusOK)
+		link.mend()
+		time.Sleep(time.Second) // as long as the process needs to find that out
+		s.wantState("k", idempotency.Finished)
+		s.want("attempts of the successor", 1, "SELECT attempts FROM requests")
+		s.bank.wantMoved(t, 1)
+	})
+
+	t.Run("a claim that never happened leaves nothing to hand over, and the key free", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t)
+		p, link := s.cuttable()
+		s.shop.record = func(*phase.Tx, order) error {
+			link.cut()
+			return nil
+		}
+		p.refuses("k", http.StatusServiceUnavailable)
+		s.shop.record = nil
+		link.mend()
+		s.wantState("k", "no row")
+		p.answers("k", http.StatusOK)
+		s.bank.wantMoved(t, 1)
+	})
+}

@@ -1,0 +1,6 @@
+// Package forged makes a permit of its own, and does not compile.
+package forged
+
+import "github.com/ratchet-pay/ratchet/internal/phase"
+
+var permit = phase.Permit{key: "a key that is not stored"}

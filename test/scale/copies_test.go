@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/id"
+)
+
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	made := time.Now().UTC().Truncate(time.Millisecond)
+	charge, account := id.New("ch", made), id.New("acct", made)
+	r := &reader{oldest: made.Add(-time.Minute), setUp: map[string]bool{account: true}}
+	second := place{n: 7, account: 3, earlier: 24 * time.Hour, setUp: r.setUp}
+
+	copied := func(t *testing.T, c column, text string) string {
+		t.Helper()
+		var out bytes.Buffer
+		table := &table{name: c.Table, columns: []string{c.Column}}
+		second.write(&out, table, row{fields: [][]piece{r.cut(c, text)}})
+		return strings.TrimSuffix(out.String(), "\n")
+	}
+
+	t.Run("an id has the time and the number of its copy, wherever it stands", func(t *testing.T) {
+		t.Parallel()
+		want := "ch_" + id.EncodeTime(made.Add(-24*time.Hour)) + charge[11:22] + "00007"
+		for _, text := range []string{"%", `{"charge":"%","other":"%"}`, "%_secret_abc", "a % b"} {
+			got := copied(t, column{"charges", "data", "json"}, strings.ReplaceAll(text, "%", charge))
+			if got != strings.ReplaceAll(text, "%", want) {
+				t.Errorf("got %s, want %s in %s", got, want, text)
+			}
+		}
+	})
+
+	t.Run("what belongs to the account has one copy for each account", func(t *testing.T) {
+		t.Parallel()
+		if got := copied(t, column{"charges", "account_id", "text"}, account); got != account[:len(account)-5]+"00003" {
+			t.Errorf("got %s of %s", got, account)
+		}
+	})
+
+	t.Run("what only looks like an id stays", func(t *testing.T) {
+		t.Parallel()
+		for _, text := range []string{"payment_intent", "ch_123", "ch_" + strings.Repeat("z", 24), charge + "x", "requires_payment_method_but_none_is_there"} {
+			if got := copied(t, column{"charges", "status", "text"}, text); got != text {
+				t.Errorf("%s became %s", text, got)
+			}
+		}
+	})
+
+	t.Run("times are earlier, in columns and in JSON, and amounts stay", func(t *testing.T) {
+		t.Parallel()
+		at := made.Format(copyTime)
+		if got := copied(t, column{"charges", "created_at", "timestamp with time zone"}, at); got != made.Add(-24*time.Hour).Format(copyTime) {
+			t.Errorf("got %s of %s", got, at)
+		}
+		if got := copied(t, column{"events", "data", "json"}, `{"created":1790000000,"amount":2000}`); got != `{"created":1789913600,"amount":2000}` {
+			t.Errorf("got %s", got)
+		}
+	})
+
+	t.Run("books and movements are numbered by account and copy, and NULL stays NULL", func(t *testing.T) {
+		t.Parallel()
+		for _, c := range []struct {
+			column     column
+			text, want string
+		}{
+			{column{"ledger_postings", "book_id", "bigint"}, "2", "32"},
+			{column{"acquirer.settled", "movement", "bigint"}, "5", "70005"},
+			{column{"charges", "amount", "bigint"}, "5", "5"},
+			{column{"charges", "customer_id", "text"}, `\N`, `\N`},
+			{column{"requests", "key", "text"}, "my own key", "my own key 7"},
+		} {
+			if got := copied(t, c.column, c.text); got != c.want {
+				t.Errorf("%s.%s: %s became %s, want %s", c.column.Table, c.column.Column, c.text, got, c.want)
+			}
+		}
+	})
+
+	t.Run("a digest is that of the copied message", func(t *testing.T) {
+		t.Parallel()
+		with := *r
+		with.messages = map[string]string{"old digest": `{"of":"` + charge + `"}`}
+		var out bytes.Buffer
+		second.write(&out, &table{name: "inbox"}, row{fields: [][]piece{with.cut(column{"inbox", "digest", "bytea"}, "old digest")}})
+		body := copied(t, column{"inbox", "body", "bytea"}, with.messages["old digest"])
+		if got := strings.TrimSuffix(out.String(), "\n"); got != digest([]byte(body)) {
+			t.Errorf("got %s for %s", got, body)
+		}
+	})
+}
+
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`text`:            "text",
+		`a\\\\b`:          `a\b`,
+		`\\000\\377`:      "\x00\xff",
+		`{"a": "b"}\\012`: "{\"a\": \"b\"}\n",
+	} {
+		if got := string(plain(text)); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	p := &planner{growing: growth{"charges": 10_000}}
+	scan := func(cost float64, filter string) node {
+		return node{Type: "Index Scan", Relation: "charges", Index: "charges_pkey", Total: cost, Filter: filter}
+	}
+	for name, c := range map[string]struct {
+		plan     node
+		found    bool
+		filtered bool
+	}{
+		"one row by its key": {scan(8, ""), false, false},
+		"all rows":           {scan(10_000, ""), true, false},
+		"all rows, sorted, and then a page of them":      {node{Type: "Limit", Total: 9_000, Plans: []node{{Type: "Sort", Startup: 9_000, Total: 9_100, Plans: []node{scan(9_000, "")}}}}, true, false},
+		"a page in the order of an index":                {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000, "")}}, false, false},
+		"a page in that order, of rows that pass a test": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000, "(email = 'a')")}}, true, true},
+		"a page in that order, of one mode":              {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000, "(NOT livemode)")}}, false, false},
+		"all of a table that does not grow":              {node{Type: "Seq Scan", Relation: "points", Total: 10_000}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var found []offense
+			p.walk(c.plan, 1, &found)
+			if (len(found) > 0) != c.found || c.found && (found[0].Filter != "") != c.filtered {
+				t.Errorf("found %+v", found)
+			}
+		})
+	}
+}

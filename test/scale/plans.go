@@ -1,0 +1,355 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/test/statements"
+)
+
+// Packages whose statements may read everything, or that are no part of an installation.
+var mayReadAll = []string{"internal/verify/", "internal/shop/", "internal/demo/", "internal/pgtest/", "internal/postgres/"}
+
+// offense is a statement that reads a large part of a table that grows.
+type offense struct {
+	Statement string
+	Table     string
+	Node      string  // how it is read
+	Share     float64 // of what reading all of the table costs
+	Variant   string
+	Filter    string // where a LIMIT ends the scan only if enough rows pass it
+}
+
+// largePart is the share of a growing table's cost from which on reading it counts
+// as reading it from end to end. Plans for one page of an account's rows stay
+// below a hundredth of it.
+const largePart = 0.2
+
+// severalPages is the cost of what is small however large its share is: one row of
+// a table that has a hundred pages.
+const severalPages = 50
+
+// selective are filters that most rows pass: what is left out is never much.
+var selective = regexp.MustCompile(`^\(?(NOT )?\(?livemode\)?( = false)?\)?$`)
+
+// growth is what the planner believes of the tables that grow with the charges.
+type growth map[string]float64 // cost of reading all of a table, by its name
+
+const listGrowing = `
+	SELECT c.relname, c.relpages + 0.01 * greatest(c.reltuples, 0) AS cost
+	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+	WHERE n.nspname IN ('public', 'acquirer') AND c.relkind = 'r' AND c.reltuples >= @rows::bigint`
+
+func growing(ctx context.Context, conn *pgx.Conn, charges int) (growth, error) {
+	rows, err := conn.Query(ctx, listGrowing, pgx.StrictNamedArgs{"rows": max(charges/25, 500)})
+	if err != nil {
+		return nil, err
+	}
+	g := growth{}
+	var table string
+	var cost float64
+	_, err = pgx.ForEachRow(rows, []any{&table, &cost}, func() error {
+		g[table] = cost
+		return nil
+	})
+	return g, err
+}
+
+// offenses plans every statement of the program and returns those that read a
+// large part of a growing table, the worst first.
+func (i *installation) offenses(ctx context.Context) ([]offense, int, error) {
+	all, err := statements.Find(".", "internal")
+	if err != nil {
+		return nil, 0, err
+	}
+	ours, err := newPlanner(ctx, i.URL, i)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer ours.conn.Close(ctx)
+	theirs, err := newPlanner(ctx, i.AcquirerURL, i)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer theirs.conn.Close(ctx)
+	var found []offense
+	planned := 0
+	for _, s := range all {
+		if isPart(s, all) || slices.ContainsFunc(mayReadAll, func(p string) bool { return strings.HasPrefix(s.Name, p) }) {
+			continue
+		}
+		p := ours
+		if strings.Contains(s.SQL, "acquirer.") {
+			p = theirs
+		}
+		of, err := p.plan(ctx, s)
+		if err != nil {
+			return nil, 0, fmt.Errorf("plan %s: %w", s.Name, err)
+		}
+		planned++
+		found = append(found, of...)
+	}
+	slices.SortFunc(found, func(a, b offense) int { return cmp.Compare(b.Share, a.Share) })
+	return found, planned, nil
+}
+
+// isPart says whether a statement is the beginning of others, which say what it
+// reads: as it stands the program does not send it.
+func isPart(s statements.Statement, all []statements.Statement) bool {
+	begins := strings.TrimSpace(s.SQL)
+	return slices.ContainsFunc(all, func(other statements.Statement) bool {
+		text := strings.TrimSpace(other.SQL)
+		return len(text) > len(begins) && strings.HasPrefix(text, begins)
+	})
+}
+
+// planner has PostgreSQL plan statements with values as the program gives them.
+type planner struct {
+	conn    *pgx.Conn
+	growing growth
+	values  map[string]string // SQL of a value, by the argument's name or its type
+}
+
+func newPlanner(ctx context.Context, url string, i *installation) (*planner, error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner{conn: conn}
+	if p.growing, err = growing(ctx, conn, i.charges); err != nil {
+		return p, err
+	}
+	var charge string
+	var book int64
+	if err := i.Pool.QueryRow(ctx, "SELECT id FROM ledger_books WHERE account_id = $1", i.story.account).Scan(&book); err != nil {
+		return p, err
+	}
+	if err := i.Pool.QueryRow(ctx, "SELECT id FROM charges WHERE account_id = $1 OFFSET 10 LIMIT 1", i.story.account).Scan(&charge); err != nil {
+		return p, err
+	}
+	p.values = map[string]string{
+		"account_id": quote(i.story.account), "account": quote(i.story.account), "accounts": "ARRAY[" + quote(i.story.account) + "]",
+		"livemode": "false", "currency": "'usd'", "source": "'acquirer'", "limit": "11", "from": "now() - interval '1 day'", "to": "now()", "size": "1000", "at_once": "100",
+		"book": strconv.FormatInt(book, 10), "from_xid": "0", "to_xid": "100000000", "horizon": "100000000",
+		"text": quote(charge), "character varying": quote(charge), "text[]": "ARRAY[" + quote(charge) + "]", "bigint": "10", "integer": "10", "smallint": "1",
+		"boolean": "false", "timestamp with time zone": "now() - interval '1 hour'", "interval": "interval '1 hour'", "date": "current_date - 1",
+		"json": "'{}'", "jsonb": "'{}'", "bytea": `'\x00'`, "numeric": "1",
+	}
+	return p, nil
+}
+
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// Values of plan_cache_mode.
+const (
+	customPlan  = "force_custom_plan"
+	genericPlan = "force_generic_plan"
+)
+
+// variant is a way in which a statement is called.
+type variant struct {
+	name     string
+	mode     string            // plan_cache_mode
+	optional bool              // arguments that may be absent are given
+	values   map[string]string // of arguments that have others than usual
+}
+
+var variants = []variant{
+	{"no optional argument", customPlan, false, nil},
+	{"every argument", customPlan, true, nil},
+	{"a page of the newest", customPlan, false, map[string]string{"before": "'~'", "after": "''", "from": "'1970-01-01'", "to": "'9999-01-01'"}},
+	{"a page from long ago", customPlan, false, map[string]string{"before": "'~'", "after": "''", "from": "'1970-01-01'", "to": "now() - interval '30 days'"}},
+	{"a page of few", customPlan, true, map[string]string{"before": "'~'", "after": "''", "from": "'1970-01-01'", "to": "'9999-01-01'"}},
+	{"generic plan", genericPlan, true, nil},
+}
+
+// applies says whether a statement is ever called so: only lists have pages.
+func (v variant) applies(names []string) bool {
+	return v.values == nil || slices.Contains(names, "before") && slices.Contains(names, "after")
+}
+
+// plan returns a statement's offenses, the worst of each table.
+func (p *planner) plan(ctx context.Context, s statements.Statement) ([]offense, error) {
+	sql, names := s.Numbered()
+	if _, err := p.conn.Exec(ctx, "PREPARE planned AS "+sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+		return nil, err
+	}
+	defer func() { _, _ = p.conn.Exec(ctx, "DEALLOCATE planned") }()
+	var types []string
+	err := p.conn.QueryRow(ctx, "SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = 'planned'").Scan(&types)
+	if err != nil {
+		return nil, err
+	}
+	worst, dearest := map[string]offense{}, 0.0
+	for _, v := range variants {
+		if !v.applies(names) {
+			continue
+		}
+		values := make([]string, len(names))
+		absent := false
+		for i, name := range names {
+			values[i] = cmp.Or(v.values[name], p.values[name], p.values[types[i]], "NULL")
+			if !v.optional && isOptional(s.SQL, name) {
+				values[i], absent = "NULL", true
+			}
+		}
+		if v.mode == customPlan && v.values == nil && !v.optional && !absent {
+			continue // the same as with every argument
+		}
+		of, cost, err := p.explain(ctx, v, values)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", v.name, err)
+		}
+		if v.mode == genericPlan && cost > dearest+planning {
+			continue // PostgreSQL compares the two, and keeps to custom plans
+		}
+		dearest = max(dearest, cost)
+		for _, o := range of {
+			o.Statement, o.Variant = s.Name, v.name
+			if had, is := worst[o.Table]; !is || o.Share > had.Share+0.01 {
+				worst[o.Table] = o
+			}
+		}
+	}
+	return slices.Collect(maps.Values(worst)), nil
+}
+
+// planning is about what PostgreSQL adds to the cost of a custom plan for making it.
+const planning = 15
+
+// isOptional says whether a statement asks if an argument is NULL.
+func isOptional(sql, name string) bool {
+	return regexp.MustCompile(`@` + name + `(::[a-z\[\]]+)? IS NULL`).MatchString(sql)
+}
+
+func (p *planner) explain(ctx context.Context, v variant, values []string) (found []offense, cost float64, err error) {
+	if _, err := p.conn.Exec(ctx, "SET plan_cache_mode = "+v.mode); err != nil {
+		return nil, 0, err
+	}
+	call := "EXPLAIN (FORMAT JSON) EXECUTE planned"
+	if len(values) > 0 {
+		call += "(" + strings.Join(values, ", ") + ")"
+	}
+	var text []byte
+	err = p.conn.QueryRow(ctx, call, pgx.QueryExecModeSimpleProtocol).Scan(&text)
+	if err != nil {
+		return nil, 0, err
+	}
+	var plans []struct{ Plan node }
+	if err := json.Unmarshal(text, &plans); err != nil {
+		return nil, 0, err
+	}
+	for _, plan := range plans {
+		p.walk(plan.Plan, 1, &found)
+		cost += plan.Plan.Total
+	}
+	return found, cost, nil
+}
+
+// node is a part of a plan.
+type node struct {
+	Type     string  `json:"Node Type"`
+	Relation string  `json:"Relation Name"`
+	Index    string  `json:"Index Name"`
+	Filter   string  `json:"Filter"`
+	Startup  float64 `json:"Startup Cost"`
+	Total    float64 `json:"Total Cost"`
+	Plans    []node  `json:"Plans"`
+}
+
+// blocking are nodes that take all of their input before they give the first row.
+var blocking = []string{"Sort", "Aggregate", "Hash", "HashAggregate", "SetOp", "Bitmap Index Scan"}
+
+// walk looks for scans. part is how much of a node is run, where a LIMIT above ends it early.
+func (p *planner) walk(n node, part float64, found *[]offense) {
+	if cost, grows := p.growing[n.Relation]; grows && strings.Contains(n.Type, "Scan") {
+		o := offense{Table: n.Relation, Node: strings.TrimSpace(n.Type + " " + n.Index), Share: part * n.Total / cost}
+		if o.Share < largePart && n.Filter != "" && !selective.MatchString(n.Filter) {
+			o.Share, o.Filter = n.Total/cost, n.Filter // as many rows as the filter refuses
+		}
+		if o.Share >= largePart && o.Share*cost >= severalPages {
+			*found = append(*found, o)
+		}
+	}
+	if slices.Contains(blocking, n.Type) {
+		part = 1
+	}
+	for _, child := range n.Plans {
+		run := part
+		if n.Type == "Limit" && child.Total > child.Startup {
+			run *= min(1, (n.Total-child.Startup)/(child.Total-child.Startup))
+		}
+		p.walk(child, run, found)
+	}
+}
+
+// reading is a function of the schema, whose body no plan shows.
+var reading = []string{
+	"SELECT ledger_balance($book, clock_timestamp())",
+	"SELECT ledger_available($book)",
+	"SELECT money_to_tell_of('$account', false)",
+	"SELECT ledger_close_period($book, clock_timestamp() - interval '3 minutes', 1000)",
+	"SELECT * FROM ledger_totals WHERE book_id = $book",
+	"SELECT ledger_try_pay_out($book, 'txn_scale', 'po_scale', 1, 'req_scale')",
+	"SELECT ledger_sweep($book, 'txn_scale2', 'po_scale2', 'req_scale2')",
+}
+
+const rowsRead = `
+	SELECT relname, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) AS read
+	FROM pg_stat_xact_user_tables ORDER BY 2 DESC LIMIT 1`
+
+// periodOfABook bounds what a balance adds up: a thousand postings that are in no
+// closed period yet, those of a period whose money is becoming available, and
+// their legs.
+const periodOfABook = 5000
+
+// functions runs the schema's functions, takes back what they did, and returns
+// those that read more than a quarter as many rows of a table as there are charges.
+func (i *installation) functions(ctx context.Context) (found []string, err error) {
+	var book int64
+	err = i.Pool.QueryRow(ctx, "SELECT id FROM ledger_books WHERE account_id = $1", i.story.account).Scan(&book)
+	if err != nil {
+		return nil, err
+	}
+	replacer := strings.NewReplacer("$book", strconv.FormatInt(book, 10), "$account", i.story.account)
+	for _, sql := range reading {
+		sql = replacer.Replace(sql)
+		table, read, err := i.reads(ctx, sql)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", sql, err)
+		}
+		if read > max(int64(i.charges/4), periodOfABook) {
+			found = append(found, fmt.Sprintf("%-90s reads %d rows of %s", sql, read, table))
+		}
+	}
+	return found, nil
+}
+
+// reads returns the table of which a statement reads most rows. It runs in a
+// session of its own, which has counted nothing before.
+func (i *installation) reads(ctx context.Context, sql string) (table string, rows int64, err error) {
+	conn, err := pgx.Connect(ctx, i.URL)
+	if err != nil {
+		return "", 0, err
+	}
+	defer conn.Close(ctx)
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() { _ = tx.Rollback(ctx) }()
+	if _, err := tx.Exec(ctx, sql); err != nil {
+		return "", 0, err
+	}
+	err = tx.QueryRow(ctx, rowsRead).Scan(&table, &rows)
+	return table, rows, err
+}

@@ -1,0 +1,208 @@
+// Package stand starts a whole installation on this machine for programs that
+// measure it: PostgreSQL with its ordinary durability, the API, the worker, and
+// the acquirer with a PostgreSQL of its own, each as the process it is in
+// production. Two servers keep apart what the acquirer costs, which is another
+// company.
+package stand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/postgres/local"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+)
+
+// Ours is the name of our database.
+const Ours = "stand"
+
+const (
+	rootSecret         = "a secret for measuring and for nothing else"
+	notificationSecret = "notifications of a measurement"
+)
+
+// Options say what the stand has beside its defaults.
+type Options struct {
+	Settings []string // of PostgreSQL, as name=value
+	Env      []string // of all processes, as NAME=value
+}
+
+// Stand is an installation that runs. Stop it.
+type Stand struct {
+	Server      *local.Server // of our database
+	Theirs      *local.Server // of the acquirer's
+	Pool        *pgxpool.Pool // of our database, as its owner
+	URL         string        // of our database
+	AcquirerURL string        // of the acquirer's database
+	Addr        string        // of the API
+	MetricsAddr map[string]string
+
+	dir     string
+	options Options
+	running map[string]*exec.Cmd
+}
+
+// Start makes the databases and builds the program. Nothing runs yet but PostgreSQL.
+func Start(ctx context.Context, o Options) (s *Stand, err error) {
+	s = &Stand{options: o, running: map[string]*exec.Cmd{}, MetricsAddr: map[string]string{}}
+	defer func() {
+		if err != nil {
+			s.Stop()
+		}
+	}()
+	if s.dir, err = os.MkdirTemp("", "ratchet-stand-"); err != nil {
+		return s, err
+	}
+	if err := os.Chmod(s.dir, 0o755); err != nil { // the server may run as another user
+		return s, err
+	}
+	for name, server := range map[string]**local.Server{"postgres": &s.Server, "acquirer": &s.Theirs} {
+		*server, err = local.Start(ctx, local.Options{StateDir: filepath.Join(s.dir, name),
+			ExtraSettings: append([]string{"max_connections=300"}, o.Settings...)})
+		if err != nil {
+			return s, err
+		}
+	}
+	if s.URL, err = s.Database(ctx, Ours); err != nil {
+		return s, err
+	}
+	s.AcquirerURL = s.Theirs.URL
+	if err := postgres.Migrate(ctx, s.URL); err != nil {
+		return s, err
+	}
+	s.Pool, err = postgres.Open(ctx, postgres.Config{URL: s.URL, MaxConns: 80, ApplicationName: "stand"})
+	if err != nil {
+		return s, err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", s.program(), "./cmd/ratchet")
+	if out, err := build.CombinedOutput(); err != nil {
+		return s, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return s, nil
+}
+
+func (s *Stand) program() string { return filepath.Join(s.dir, "ratchet") }
+
+// Database makes another database beside ours and returns its address.
+func (s *Stand) Database(ctx context.Context, name string) (string, error) {
+	conn, err := pgx.Connect(ctx, s.Server.URL)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	return strings.Replace(s.Server.URL, "/postgres?", "/"+name+"?", 1), nil
+}
+
+// Run starts acquirer, work and serve, and waits until they answer.
+func (s *Stand) Run(ctx context.Context) error {
+	theirs := freeAddr()
+	s.Addr = freeAddr()
+	env := append(os.Environ(),
+		"RATCHET_SECRET="+rootSecret, "RATCHET_ACQUIRER_SECRET=stand", "RATCHET_NOTIFICATION_SECRET="+notificationSecret,
+		"RATCHET_DATABASE_URL="+s.URL, "RATCHET_ACQUIRER_DATABASE_URL="+s.AcquirerURL, "RATCHET_ACQUIRER_URL=http://"+theirs,
+		"RATCHET_ACQUIRER_NOTIFY_URL=http://"+s.Addr+acquirer.NotificationsPath, "RATCHET_ACQUIRER_NOTIFY_DELAY=0s",
+		"RATCHET_WEBHOOK_ALLOW_LOOPBACK=1", "RATCHET_DRAIN_GRACE=0s",
+		"RATCHET_KEY_RATE=0", "RATCHET_ACCOUNT_CONCURRENCY=0", // one merchant's rate is measured, too
+	)
+	env = append(env, s.options.Env...)
+	for _, args := range [][]string{{"acquirer", "--addr", theirs}, {"work"}, {"serve", "--addr", s.Addr}} {
+		s.MetricsAddr[args[0]] = freeAddr()
+		cmd := exec.CommandContext(ctx, s.program(), args...)
+		cmd.Env = append(env, "RATCHET_METRICS_ADDR="+s.MetricsAddr[args[0]])
+		log, err := os.Create(filepath.Join(s.dir, args[0]+".log"))
+		if err != nil {
+			return err
+		}
+		cmd.Stdout, cmd.Stderr = log, log
+		err = cmd.Start()
+		log.Close() // the process has it
+		if err != nil {
+			return err
+		}
+		s.running[args[0]] = cmd
+	}
+	return errors.Join(answers(theirs), answers(s.Addr))
+}
+
+// Halt ends the processes, and leaves PostgreSQL.
+func (s *Stand) Halt() {
+	for name, cmd := range s.running {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+		delete(s.running, name)
+	}
+}
+
+// Stop ends everything and removes what it left on disk.
+func (s *Stand) Stop() {
+	s.Halt()
+	if s.Pool != nil {
+		s.Pool.Close()
+	}
+	for _, server := range []*local.Server{s.Server, s.Theirs} {
+		if server != nil {
+			_ = server.Stop()
+		}
+	}
+	_ = os.RemoveAll(s.dir)
+}
+
+// PID is a process's: of "serve", "work" or "acquirer"; 0 if it does not run.
+func (s *Stand) PID(part string) int {
+	if cmd := s.running[part]; cmd != nil {
+		return cmd.Process.Pid
+	}
+	return 0
+}
+
+// Log is where a process writes its lines.
+func (s *Stand) Log(part string) string { return filepath.Join(s.dir, part+".log") }
+
+// OpenAccount makes a merchant and returns its id and its secret key.
+func (s *Stand) OpenAccount(ctx context.Context, name string) (account, key string, err error) {
+	root, err := secret.New(rootSecret)
+	if err != nil {
+		return "", "", err
+	}
+	account = id.New("acct", time.Now())
+	if _, err := s.Pool.Exec(ctx, "INSERT INTO accounts (id, name) VALUES ($1, $2)", account, name); err != nil {
+		return "", "", err
+	}
+	_, key, err = apikey.Create(ctx, s.Pool, root.For(secret.APIKeys), account, apikey.Secret, false)
+	return account, key, err
+}
+
+func freeAddr() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err) // no port is free: nothing can be measured here
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func answers(addr string) error {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if conn, err := net.Dial("tcp", addr); err == nil {
+			return conn.Close()
+		}
+	}
+	return fmt.Errorf("nothing answers on %s", addr)
+}

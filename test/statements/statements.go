@@ -1,0 +1,169 @@
+// Package statements finds the SQL in the program's source: every constant that
+// is a statement, folded as the compiler folds it.
+package statements
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Statement is one constant.
+type Statement struct {
+	Name string // file:constant, or file:line of one that is written down in a call
+	At   string // file:line:column
+	SQL  string // with @names
+}
+
+// fragments look like statements, and the code completes them or sends several
+// at once. They are told by how they begin.
+var fragments = []string{
+	"SELECT pg_advisory_xact_lock(hashtext('acquirer'));", // several statements
+	"WITH (FORCE)",      // of DROP DATABASE
+	"WITH IS_TEMPLATE",  // of ALTER DATABASE
+	"WITH touched AS (", // around what is given to Tx.WriteOne, which is found by itself
+	"INSERT INTO schema_migrations (version, dirty) VALUES (%d", // a migration's end
+	"SELECT object, wrong FROM (",                               // around a rule of verify, which is found by itself
+	"SELECT coalesce(string_agg(t::text, E'\\n'), '') FROM %s",  // of every table; run by tests
+	"SELECT count(*) FROM (",                                    // around a search, which is run for every field by itself
+}
+
+var begins = regexp.MustCompile(`^(SELECT|INSERT|UPDATE|DELETE|WITH)\s`)
+
+// Find reads the Go below a directory of the repository at root, but not its tests.
+func Find(root, dir string) ([]Statement, error) {
+	files := token.NewFileSet()
+	parsed := map[string]*ast.File{} // by path below root
+	err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		parsed[filepath.ToSlash(name)] = file
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", dir, err)
+	}
+	return collect(files, parsed), nil
+}
+
+func collect(files *token.FileSet, parsed map[string]*ast.File) (all []Statement) {
+	packages := map[string]map[string]ast.Expr{} // constants by package, then name
+	for path, file := range parsed {
+		dir := filepath.Dir(path)
+		if packages[dir] == nil {
+			packages[dir] = map[string]ast.Expr{}
+		}
+		for name, value := range constants(file) {
+			packages[dir][name] = value
+		}
+	}
+	for path, file := range parsed {
+		for _, s := range inFile(packages[filepath.Dir(path)], file) {
+			at := files.Position(s.expr.Pos())
+			if s.name == "" {
+				s.name = "line " + strconv.Itoa(at.Line)
+			}
+			all = append(all, Statement{Name: path + ":" + s.name, At: at.String(), SQL: s.text})
+		}
+	}
+	slices.SortFunc(all, func(a, b Statement) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+type found struct {
+	name string // "" if it is not declared as a constant
+	text string
+	expr ast.Expr
+}
+
+func inFile(known map[string]ast.Expr, file *ast.File) (all []found) {
+	names := map[ast.Expr]string{}
+	for name, value := range constants(file) {
+		names[value] = name
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		expr, is := n.(ast.Expr)
+		if !is {
+			return true
+		}
+		text, constant := fold(known, expr)
+		if !constant {
+			return true
+		}
+		if _, isName := expr.(*ast.Ident); !isName && begins.MatchString(strings.TrimSpace(text)) && !isFragment(text) {
+			all = append(all, found{names[expr], text, expr})
+		}
+		return false
+	})
+	return all
+}
+
+func isFragment(text string) bool {
+	return slices.ContainsFunc(fragments, func(f string) bool { return strings.HasPrefix(strings.TrimSpace(text), f) })
+}
+
+func constants(file *ast.File) map[string]ast.Expr {
+	found := map[string]ast.Expr{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		declaration, is := n.(*ast.GenDecl)
+		if !is || declaration.Tok != token.CONST {
+			return true
+		}
+		for _, spec := range declaration.Specs {
+			values := spec.(*ast.ValueSpec)
+			for i, value := range values.Values {
+				found[values.Names[i].Name] = value
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// fold yields the text of a literal, of the name of a constant, or of a sum of them.
+func fold(constants map[string]ast.Expr, expr ast.Expr) (text string, constant bool) {
+	switch e := expr.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, e.Kind == token.STRING && err == nil
+	case *ast.ParenExpr:
+		return fold(constants, e.X)
+	case *ast.Ident:
+		value, known := constants[e.Name]
+		if !known {
+			return "", false
+		}
+		return fold(constants, value)
+	case *ast.BinaryExpr:
+		left, leftIs := fold(constants, e.X)
+		right, rightIs := fold(constants, e.Y)
+		return left + right, e.Op == token.ADD && leftIs && rightIs
+	}
+	return "", false
+}
+
+var param = regexp.MustCompile(`@([a-z_]+)`)
+
+// Numbered replaces @names by $1, $2 and so on, and lists the names in their order.
+func (s Statement) Numbered() (sql string, names []string) {
+	sql = param.ReplaceAllStringFunc(s.SQL, func(name string) string {
+		if !slices.Contains(names, name[1:]) {
+			names = append(names, name[1:])
+		}
+		return "$" + strconv.Itoa(slices.Index(names, name[1:])+1)
+	})
+	return sql, names
+}
