@@ -30,7 +30,7 @@ browser: # what all of them need
 		{ echo "needs Chromium: install it, or name one with CHROMIUM=/path"; exit 1; }
 	cd test/browser && npm ci --no-audit --no-fund
 	rm -rf test/browser/screenshots
-	go build -o test/browser/ratchet ./cmd/ratchet
+	go build -o test/browser/ ./cmd/ratchet ./cmd/ratchet-lab
 
 race: ## the parts where goroutines meet, under the race detector
 	go run ./internal/pgtest/cmd/testserver -- go test -race $(ARGS) ./internal/phase/... ./internal/idempotency/... \
