@@ -1,7 +1,7 @@
 # Everything needs Go and nothing else; "make demo" and "make test" find or fetch
 # PostgreSQL by themselves.
 
-.PHONY: demo build test test-browser screenshots first-run browser race crash soak failover walk bench scale mutants lint lab-record
+.PHONY: demo build test test-browser screenshots first-run browser race crash soak failover walk bench scale mutants lint lab-record lab-site
 
 demo: ## everything on this machine; make demo ARGS='--fresh --addr 127.0.0.1:9000'
 	@# go reports every Ctrl-C as a failure, also one that stopped everything in order
@@ -30,7 +30,7 @@ browser: # what all of them need
 		{ echo "needs Chromium: install it, or name one with CHROMIUM=/path"; exit 1; }
 	cd test/browser && npm ci --no-audit --no-fund
 	rm -rf test/browser/screenshots
-	go build -o test/browser/ratchet ./cmd/ratchet
+	go build -o test/browser/ ./cmd/ratchet ./cmd/ratchet-lab
 
 race: ## the parts where goroutines meet, under the race detector
 	go run ./internal/pgtest/cmd/testserver -- go test -race $(ARGS) ./internal/phase/... ./internal/idempotency/... \
@@ -60,6 +60,9 @@ mutants: ## break the code on purpose and see whether a test notices
 lab-record: ## the lab's matrix: run every design under every fault, and keep the runs
 	go build -o bin/ ./cmd/ratchet ./cmd/ratchet-lab
 	go run ./internal/pgtest/cmd/testserver -- sh -c 'DATABASE_URL="$$TEST_DATABASE_URL" bin/ratchet-lab matrix --record internal/lab/recorded'
+
+lab-site: ## the lab as static files, for any web server: bin/lab-site
+	go run ./cmd/ratchet-lab site --out bin/lab-site
 
 lint: ## format, vet, staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not gofmt'd:"; echo "$$unformatted"; exit 1; }

@@ -29,6 +29,7 @@ var files embed.FS
 // puts its rules into a layer. Who buys something loads nothing of the dashboard.
 var sheets = map[string][]string{
 	"app.css":      {"tokens.css", "base.css", "layout.css", "components.css", "dashboard.css", "site.css", "shop.css", "lab.css", "print.css"},
+	"lab-site.css": {"tokens.css", "base.css", "layout.css", "components.css", "lab.css"},
 	"checkout.css": {"tokens.css", "base.css", "components.css", "buyer.css", "print.css"},
 }
 

@@ -42,6 +42,6 @@ the acquirer's journal, and beside it what the design has in its own tables.
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(runCommand(), matrixCommand(), listCommand(), designCommand(), redisCommand(), serveCommand())
+	cmd.AddCommand(runCommand(), matrixCommand(), listCommand(), siteCommand(), designCommand(), redisCommand(), serveCommand())
 	return cmd
 }

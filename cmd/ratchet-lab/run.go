@@ -15,6 +15,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/lab"
 	"github.com/ratchet-pay/ratchet/internal/lab/binary"
+	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/lab/stand"
 	"github.com/ratchet-pay/ratchet/internal/postgres/local"
 )
@@ -237,4 +238,19 @@ func listCommand() *cobra.Command {
 			return table.Flush()
 		},
 	}
+}
+
+func siteCommand() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "site",
+		Short: "Write the lab's pages as static files",
+		Long: `Write the lab's pages as static files: the stops, the matrix and all recorded runs.
+They need no server of ours, and can be put under any address.`,
+		Example: "  ratchet lab site --out bin/lab-site",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return page.Export(out) },
+	}
+	cmd.Flags().StringVar(&out, "out", "lab-site", "the directory to write to")
+	return cmd
 }

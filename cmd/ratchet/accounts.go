@@ -33,7 +33,7 @@ RATCHET_DATABASE_URL, logging in as the schema's owner; or a demo that is runnin
 }
 
 func accountsCreateCommand() *cobra.Command {
-	var account payments.NewAccount
+	var opening payments.NewAccount
 	var delay int
 	cmd := &cobra.Command{
 		Use:     "create",
@@ -41,14 +41,14 @@ func accountsCreateCommand() *cobra.Command {
 		Example: `  ratchet accounts create --id acct_shop --name "My shop" --country DE --currency eur`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if account.Name == "" {
+			if opening.Name == "" {
 				return usagef("--name is missing: whose account is it?")
 			}
-			if account.ID == "" {
-				account.ID = id.New("acct", time.Now())
+			if opening.ID == "" {
+				opening.ID = id.New("acct", time.Now())
 			}
 			if cmd.Flags().Changed("payout-delay") {
-				account.PayoutDelayDays = &delay
+				opening.PayoutDelayDays = &delay
 			}
 			pool, _, err := operate(cmd.Context(), "")
 			if err != nil {
@@ -56,32 +56,32 @@ func accountsCreateCommand() *cobra.Command {
 			}
 			defer pool.Close()
 			err = pgx.BeginFunc(cmd.Context(), pool, func(tx pgx.Tx) error {
-				opened, err := openAccount(cmd.Context(), tx, account)
+				opened, err := openAccount(cmd.Context(), tx, opening)
 				if err == nil && !opened {
-					err = fmt.Errorf("there is an account %s already", account.ID)
+					err = fmt.Errorf("there is an account %s already", opening.ID)
 				}
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), account.ID)
+			fmt.Fprintln(cmd.OutOrStdout(), opening.ID)
 			return nil
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&account.ID, "id", "", "acct_ and a word; made up if not given")
-	f.StringVar(&account.Name, "name", "", "what the merchant is called")
-	f.StringVar(&account.Country, "country", "", "two letters (US)")
-	f.StringVar(&account.Currency, "currency", "", "its default currency (usd)")
-	f.StringVar(&account.StatementDescriptor, "statement-descriptor", "", "what cards' statements show (RATCHET)")
+	f.StringVar(&opening.ID, "id", "", "acct_ and a word; made up if not given")
+	f.StringVar(&opening.Name, "name", "", "what the merchant is called")
+	f.StringVar(&opening.Country, "country", "", "two letters (US)")
+	f.StringVar(&opening.Currency, "currency", "", "its default currency (usd)")
+	f.StringVar(&opening.StatementDescriptor, "statement-descriptor", "", "what cards' statements show (RATCHET)")
 	f.IntVar(&delay, "payout-delay", 2, "days until a charge's money stops being pending")
-	f.StringVar(&account.APIVersion, "api-version", "", "of requests that name none ("+string(apiversion.Current)+")")
+	f.StringVar(&opening.APIVersion, "api-version", "", "of requests that name none ("+string(apiversion.Current)+")")
 	return cmd
 }
 
 func accountsVersionCommand() *cobra.Command {
-	var account, name string
+	var accountID, name string
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Choose the API version of an account",
@@ -94,7 +94,7 @@ that are running use it within two seconds.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			version, known := apiversion.Parse(name)
-			if account == "" || !known {
+			if accountID == "" || !known {
 				return usagef("accounts version needs --account, and --api-version with a version that Stripe has had")
 			}
 			pool, _, err := operate(cmd.Context(), "")
@@ -103,31 +103,31 @@ that are running use it within two seconds.`,
 			}
 			defer pool.Close()
 			return pgx.BeginFunc(cmd.Context(), pool, func(tx pgx.Tx) error {
-				set, err := payments.SetAPIVersion(cmd.Context(), tx, account, version)
+				set, err := payments.SetAPIVersion(cmd.Context(), tx, accountID, version)
 				if err != nil {
 					return err
 				}
 				if !set {
-					return fmt.Errorf("there is no account %s", account)
+					return fmt.Errorf("there is no account %s", accountID)
 				}
 				return audit.RecordOperator(cmd.Context(), tx, audit.OperatorAct{User: operator(), Operation: "account.api_version",
-					AccountID: account, ObjectID: account, Details: map[string]string{"api_version": string(version)}})
+					AccountID: accountID, ObjectID: accountID, Details: map[string]string{"api_version": string(version)}})
 			})
 		},
 	}
-	cmd.Flags().StringVar(&account, "account", "", "id of the account")
+	cmd.Flags().StringVar(&accountID, "account", "", "id of the account")
 	cmd.Flags().StringVar(&name, "api-version", "", "such as 2020-08-27 or 2025-03-31.basil")
 	return cmd
 }
 
 // openAccount opens an account, and audits it, unless there is one of that id.
-func openAccount(ctx context.Context, tx pgx.Tx, account payments.NewAccount) (opened bool, err error) {
-	opened, err = payments.OpenAccount(ctx, tx, account)
+func openAccount(ctx context.Context, tx pgx.Tx, opening payments.NewAccount) (opened bool, err error) {
+	opened, err = payments.OpenAccount(ctx, tx, opening)
 	if err != nil || !opened {
 		return false, err
 	}
 	return true, audit.RecordOperator(ctx, tx, audit.OperatorAct{User: operator(), Operation: "account.create",
-		AccountID: account.ID, ObjectID: account.ID, Details: account})
+		AccountID: opening.ID, ObjectID: opening.ID, Details: opening})
 }
 
 func accountsListCommand() *cobra.Command {

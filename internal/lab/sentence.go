@@ -23,7 +23,7 @@ func (r Run) Sentence(e Event) string {
 	case GivesUp:
 		return "The client gives up. It does not know whether it has paid."
 	case Statement:
-		return fmt.Sprintf("Process %d sends to the database: %s", e.PID, e.What)
+		return fmt.Sprintf("Process %d sends to the database: %s", e.PID, statements(e.What))
 	case AsksStore:
 		return fmt.Sprintf("Process %d sends to Redis: %s", e.PID, e.What)
 	case CallsBank:
@@ -62,6 +62,15 @@ var verdictSentences = map[Verdict]string{
 
 // Sentence says what a verdict means.
 func (v Verdict) Sentence() string { return verdictSentences[v] }
+
+// statements are those of one packet. Of many, the first says what it is about.
+func statements(sent string) string {
+	first, others, more := strings.Cut(sent, "; ")
+	if !more {
+		return first
+	}
+	return fmt.Sprintf("%s … and %d more, in one transaction", first, strings.Count(others, "; ")+1)
+}
 
 func meaning(status string) string {
 	switch status {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,8 @@ type Config struct {
 	Render func(w http.ResponseWriter, r *http.Request, status int, name string, page web.Page)
 	// Fail sends an error.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
+	// Static is for pages that stand alone, without a server: nothing leads out of the lab.
+	Static bool
 	// Live is a lab that runs orders for real; nil if there is none.
 	Live Live
 }
@@ -65,6 +68,13 @@ func (p *Pages) Routes(handle, forms func(pattern string, page http.HandlerFunc)
 	handle("GET /lab/runs/{design}/{fault}", p.recorded)
 	handle("GET /lab/live/{id}", p.live)
 	forms("POST /lab/runs", p.postRun)
+}
+
+func (p *Pages) render(w http.ResponseWriter, r *http.Request, name string, page web.Page) {
+	if p.Static {
+		page.Layout = "alone"
+	}
+	p.Render(w, r, http.StatusOK, name, page)
 }
 
 // Lane is a run as it is shown.
@@ -121,9 +131,10 @@ type stopPage struct {
 	Lanes    []Lane
 	Choices  []string
 	Of       int
-	Minutes  int // until the last stop
-	Previous int // 0 at the first
-	Next     int // 0 at the last
+	Minutes  int  // until the last stop
+	Alone    bool // there is no sandbox to skip to
+	Previous int  // 0 at the first
+	Next     int  // 0 at the last
 	Stops    []Stop
 }
 
@@ -139,7 +150,7 @@ func (p *Pages) stop(w http.ResponseWriter, r *http.Request) {
 	}
 	stop := Stops[number-1]
 	fault, _ := lab.FindFault(stop.Fault)
-	page := stopPage{Stop: stop, Fault: fault, Choices: answers, Of: len(Stops), Minutes: (len(Stops)-number)/2 + 1, Previous: number - 1, Stops: Stops}
+	page := stopPage{Stop: stop, Fault: fault, Choices: answers, Of: len(Stops), Minutes: (len(Stops)-number)/2 + 1, Alone: p.Static, Previous: number - 1, Stops: Stops}
 	if number < len(Stops) {
 		page.Next = number + 1
 	}
@@ -147,7 +158,7 @@ func (p *Pages) stop(w http.ResponseWriter, r *http.Request) {
 		run, _ := p.matrix.Find(name, stop.Fault)
 		page.Lanes = append(page.Lanes, p.lane(run))
 	}
-	p.Render(w, r, http.StatusOK, "lab/stop", web.Page{Title: stop.Title, Here: "lab", Data: page})
+	p.render(w, r, "lab/stop", web.Page{Title: stop.Title, Here: "lab", Data: page})
 }
 
 type matrixPage struct {
@@ -170,7 +181,7 @@ func (p *Pages) showMatrix(w http.ResponseWriter, r *http.Request) {
 		}
 		page.Rows = append(page.Rows, row)
 	}
-	p.Render(w, r, http.StatusOK, "lab/matrix", web.Page{Title: "The matrix", Here: "lab", Data: page})
+	p.render(w, r, "lab/matrix", web.Page{Title: "The matrix", Here: "lab", Data: page})
 }
 
 type freePage struct {
@@ -199,14 +210,23 @@ func (p *Pages) free(w http.ResponseWriter, r *http.Request) {
 			page.Lanes = append(page.Lanes, p.lane(run))
 		}
 	}
-	p.Render(w, r, http.StatusOK, "lab/free", web.Page{Title: "Sandbox", Here: "lab", Data: page})
+	p.render(w, r, "lab/free", web.Page{Title: "Sandbox", Here: "lab", Data: page})
 }
 
 type designPage struct {
 	Design lab.Design
-	Page   string
+	Page   string // the address of the document about it, without the first slash
 	Source string
+	Alone  bool       // there are no pages of runs
+	Same   lab.Design // the design on whose page the same code stands, if it is not this one
 	Lanes  []Lane
+}
+
+// details are events that the page of a run has, and a brief log leaves out.
+var details = []lab.Kind{lab.Statement, lab.AsksStore, lab.BankAnswers, lab.Answers}
+
+func brief(log []line) []line {
+	return slices.DeleteFunc(log, func(l line) bool { return slices.Contains(details, l.Kind) })
 }
 
 // design shows one design under all faults.
@@ -216,12 +236,20 @@ func (p *Pages) design(w http.ResponseWriter, r *http.Request) {
 		p.missing(w, r)
 		return
 	}
-	page := designPage{Design: d, Page: strings.TrimSuffix(d.Page, ".md"), Source: d.Source()}
+	page := designPage{Design: d, Source: d.Source(), Alone: p.Static}
+	if first := lab.Designs[slices.IndexFunc(lab.Designs, func(o lab.Design) bool { return o.Code == d.Code })]; first.Name != d.Name {
+		page.Source, page.Same = "", first
+	}
+	if !p.Static {
+		page.Page = strings.TrimSuffix(d.Page, ".md")
+	}
 	for _, f := range lab.Faults {
 		run, _ := p.matrix.Find(d.Name, f.Name)
-		page.Lanes = append(page.Lanes, p.lane(run))
+		l := p.lane(run)
+		l.Log = brief(l.Log)
+		page.Lanes = append(page.Lanes, l)
 	}
-	p.Render(w, r, http.StatusOK, "lab/design", web.Page{Title: d.Title, Here: "lab", Data: page})
+	p.render(w, r, "lab/design", web.Page{Title: d.Title, Here: "lab", Data: page})
 }
 
 type runPage struct {
@@ -294,7 +322,7 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, run lab.Run, form s
 		if isLive {
 			l.Address = r.URL.Path
 		}
-		p.Render(w, r, http.StatusOK, "lab/run", web.Page{Title: l.Design.Title + ": " + l.Fault.Title, Here: "lab",
+		p.render(w, r, "lab/run", web.Page{Title: l.Design.Title + ": " + l.Fault.Title, Here: "lab",
 			Data: runPage{Lane: l, Source: l.Design.Source(), Real: isLive}})
 	}
 }

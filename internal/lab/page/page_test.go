@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -141,5 +144,41 @@ func TestRunForReal(t *testing.T) {
 	}
 	if w := post("nothing"); w.Code != http.StatusNotFound {
 		t.Errorf("a design that there is not: %d", w.Code)
+	}
+}
+
+var (
+	linked = regexp.MustCompile(`(?:href|src)="([^"#]*)(?:#([^"]+))?"`)
+	letter = regexp.MustCompile(`^[a-z0-9.-]+$`)
+)
+
+func TestExport(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := page.Export(dir); err != nil { // it refuses to be too large
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(dir, "*.html"))
+	if err != nil || len(pages) != len(page.Stops)+1+len(lab.Designs) {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, file := range pages {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "<form") {
+			t.Errorf("%s has a form, and there is no server", filepath.Base(file))
+		}
+		for _, link := range linked.FindAllStringSubmatch(string(text), -1) {
+			to, fragment := link[1], link[2]
+			if to == "" {
+				continue
+			}
+			target, err := os.ReadFile(filepath.Join(dir, to))
+			if err != nil || !letter.MatchString(to) || fragment != "" && !strings.Contains(string(target), `id="`+fragment+`"`) {
+				t.Errorf("%s leads to %s, which is not there", filepath.Base(file), link[0])
+			}
+		}
 	}
 }

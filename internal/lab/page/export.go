@@ -1,0 +1,108 @@
+package page
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/ratchet-pay/ratchet/internal/lab"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// maxExport is how much all files of an export may weigh together.
+const maxExport = 300_000
+
+// Export writes the lab as static files that any web server can serve from any
+// path: the stops, the matrix, and a page for each design with all of its runs.
+func Export(dir string) error {
+	site := web.New(web.Config{Demo: true, Log: slog.New(slog.DiscardHandler)})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /assets/{version}/{name}", site.Assets)
+	var failed error
+	handle := func(pattern string, show http.HandlerFunc) { mux.Handle(pattern, show) }
+	New(Config{Render: site.Render, Static: true, Fail: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err }}).Routes(handle, handle)
+
+	files := map[string]string{"index.html": "/lab", "matrix.html": "/lab/matrix"}
+	for _, s := range Stops[1:] {
+		files["stop-"+strconv.Itoa(s.Number)+".html"] = "/lab/" + strconv.Itoa(s.Number)
+	}
+	for _, d := range lab.Designs {
+		files["design-"+d.Name+".html"] = "/lab/designs/" + d.Name
+	}
+	for _, name := range []string{"lab-site.css", "lab.js", "favicon.svg"} {
+		files[name] = "/assets/-/" + name
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	size := 0
+	for name, path := range files {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != http.StatusOK || failed != nil {
+			return errors.Join(fmt.Errorf("export %s: %d", path, w.Code), failed)
+		}
+		content := w.Body.String()
+		switch filepath.Ext(name) {
+		case ".html":
+			content = besideEachOther(content)
+		case ".css":
+			content = between.ReplaceAllString(comment.ReplaceAllString(content, ""), "$1")
+		}
+		size += len(content)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	if size > maxExport {
+		return fmt.Errorf("the export has %d bytes, and may have %d", size, maxExport)
+	}
+	return nil
+}
+
+// addresses of pages, and the files they become.
+var addresses = []struct {
+	from *regexp.Regexp
+	to   string
+}{
+	{regexp.MustCompile(`"/assets/[0-9a-f]+/([^"]+)"`), `"$1"`},
+	{regexp.MustCompile(`"/lab/runs/([a-z0-9-]+)/([a-z-]+)"`), `"design-$1.html#$2"`},
+	{regexp.MustCompile(`"/lab/designs/([a-z0-9-]+)"`), `"design-$1.html"`},
+	{regexp.MustCompile(`"/lab/matrix"`), `"matrix.html"`},
+	{regexp.MustCompile(`"/lab/1"`), `"index.html"`},
+	{regexp.MustCompile(`"/lab/([0-9]+)"`), `"stop-$1.html"`},
+	{regexp.MustCompile(`"/lab"`), `"index.html"`},
+}
+
+var (
+	indent  = regexp.MustCompile(`\n\s+`)
+	comment = regexp.MustCompile(`(?s)/\*.*?\*/`)
+	between = regexp.MustCompile(`\s*([{};])\s*`) // the parts of a style sheet
+	// mark is a badge's icon. The word beside it says the same.
+	mark = regexp.MustCompile(`(<span class="badge[^>]*>)<svg.*?</svg>`)
+)
+
+// besideEachOther turns links between addresses into links between files of one directory.
+func besideEachOther(html string) string {
+	for _, a := range addresses {
+		html = a.from.ReplaceAllString(html, a.to)
+	}
+	before, code, is := strings.Cut(html, "<pre") // its indentation stays
+	if !is {
+		return smaller(html)
+	}
+	code, behind, _ := strings.Cut(code, "</pre>")
+	return smaller(before) + "<pre" + strings.NewReplacer("&#34;", `"`, "&#39;", "'").Replace(code) + "</pre>" + smaller(behind)
+}
+
+// smaller leaves out what HTML does not need.
+func smaller(html string) string {
+	return strings.ReplaceAll(indent.ReplaceAllString(mark.ReplaceAllString(html, "$1"), "\n"), "</li><li", "<li")
+}
