@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-pay/ratchet/internal/account"
 	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/id"
-	"github.com/ratchet-pay/ratchet/internal/payments"
 )
 
 func accountsCommand() *cobra.Command {
@@ -33,7 +33,7 @@ RATCHET_DATABASE_URL, logging in as the schema's owner; or a demo that is runnin
 }
 
 func accountsCreateCommand() *cobra.Command {
-	var opening payments.NewAccount
+	var opening account.NewAccount
 	var delay int
 	cmd := &cobra.Command{
 		Use:     "create",
@@ -103,7 +103,7 @@ that are running use it within two seconds.`,
 			}
 			defer pool.Close()
 			return pgx.BeginFunc(cmd.Context(), pool, func(tx pgx.Tx) error {
-				set, err := payments.SetAPIVersion(cmd.Context(), tx, accountID, version)
+				set, err := account.SetAPIVersion(cmd.Context(), tx, accountID, version)
 				if err != nil {
 					return err
 				}
@@ -121,8 +121,8 @@ that are running use it within two seconds.`,
 }
 
 // openAccount opens an account, and audits it, unless there is one of that id.
-func openAccount(ctx context.Context, tx pgx.Tx, opening payments.NewAccount) (opened bool, err error) {
-	opened, err = payments.OpenAccount(ctx, tx, opening)
+func openAccount(ctx context.Context, tx pgx.Tx, opening account.NewAccount) (opened bool, err error) {
+	opened, err = account.OpenAccount(ctx, tx, opening)
 	if err != nil || !opened {
 		return false, err
 	}
@@ -142,7 +142,7 @@ func accountsListCommand() *cobra.Command {
 				return err
 			}
 			defer pool.Close()
-			accounts, err := payments.Accounts(cmd.Context(), pool)
+			accounts, err := account.Accounts(cmd.Context(), pool)
 			if err != nil {
 				return err
 			}

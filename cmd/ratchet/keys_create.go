@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-pay/ratchet/internal/account"
 	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
-	"github.com/ratchet-pay/ratchet/internal/payments"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
@@ -125,10 +125,10 @@ func (w *wanted) create(ctx context.Context, pool *pgxpool.Pool, hashKey []byte)
 // needAccount makes sure that there is an account, opening it if a name was given.
 func needAccount(ctx context.Context, tx pgx.Tx, id, name string) error {
 	if name != "" {
-		_, err := openAccount(ctx, tx, payments.NewAccount{ID: id, Name: name})
+		_, err := openAccount(ctx, tx, account.NewAccount{ID: id, Name: name})
 		return err
 	}
-	exists, err := payments.AccountExists(ctx, tx, id)
+	exists, err := account.AccountExists(ctx, tx, id)
 	if err != nil {
 		return err
 	}

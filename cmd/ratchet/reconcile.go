@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
-	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/internal/payout"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/verify"
 )
@@ -62,7 +62,7 @@ or a demo that is running. Exit code 0: the two agree. 1: they do not, and what 
 			defer pool.Close()
 			client := acquirer.NewClient(acquirer.Config{URL: acquirerURL, Secret: secret})
 			defer client.Close()
-			found, err := payments.Reconcile(cmd.Context(), pool, client, day)
+			found, err := payout.Reconcile(cmd.Context(), pool, client, day)
 			if err != nil {
 				return err
 			}

@@ -9,15 +9,15 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
-	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
 // challenges serves the page on which a test card's holder authenticates himself
 // to his bank. It stands for the bank's own page, which nobody of us would see.
 func (s *Server) challenges() {
-	s.echo.GET(payments.ChallengePath+":challenge", s.showChallenge)
-	s.echo.POST(payments.ChallengePath+":challenge", s.decideChallenge)
+	s.echo.GET(payment.ChallengePath+":challenge", s.showChallenge)
+	s.echo.POST(payment.ChallengePath+":challenge", s.decideChallenge)
 }
 
 // secured keeps the page to itself: its address opens it, and goes to nobody else.
@@ -36,7 +36,7 @@ func secured(h http.Header, back string) {
 func framed(c echo.Context) bool { return c.QueryParams().Has("framed") }
 
 func (s *Server) showChallenge(c echo.Context) error {
-	found, err := payments.FindChallenge(c.Request().Context(), s.engine.Pool(), c.Param("challenge"))
+	found, err := payment.FindChallenge(c.Request().Context(), s.engine.Pool(), c.Param("challenge"))
 	if err != nil {
 		s.log.Error("challenge", "error", err)
 		return s.renderChallenge(c, http.StatusServiceUnavailable, nil)
@@ -49,7 +49,7 @@ func (s *Server) showChallenge(c echo.Context) error {
 
 // whereItStands sends a cardholder who has decided back to the shop, and shows
 // anybody else the page.
-func (s *Server) whereItStands(c echo.Context, found *payments.Challenge) error {
+func (s *Server) whereItStands(c echo.Context, found *payment.Challenge) error {
 	if back := found.Return(); back != "" && !framed(c) && !found.Open() && !found.Undecided() {
 		secured(c.Response().Header(), back)
 		return c.Redirect(http.StatusSeeOther, back)
@@ -58,14 +58,14 @@ func (s *Server) whereItStands(c echo.Context, found *payments.Challenge) error 
 }
 
 // statusOf is 503 while the acquirer has not answered: a later look tells more.
-func statusOf(found *payments.Challenge) int {
+func statusOf(found *payment.Challenge) int {
 	if found.Undecided() {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusOK
 }
 
-func (s *Server) renderChallenge(c echo.Context, status int, found *payments.Challenge) error {
+func (s *Server) renderChallenge(c echo.Context, status int, found *payment.Challenge) error {
 	back := ""
 	if found != nil {
 		back = found.Return()
@@ -84,7 +84,7 @@ func (s *Server) renderChallenge(c echo.Context, status int, found *payments.Cha
 
 // challengePage is a challenge as it is drawn.
 type challengePage struct {
-	*payments.Challenge
+	*payment.Challenge
 	Code int // of the answer
 }
 
@@ -100,11 +100,11 @@ func (p challengePage) Mark() string {
 // twice, the first decision counts, and both clicks end at the same place.
 func (s *Server) decideChallenge(c echo.Context) error {
 	ctx, name := c.Request().Context(), c.Param("challenge")
-	found, err := payments.FindChallenge(ctx, s.engine.Pool(), name)
+	found, err := payment.FindChallenge(ctx, s.engine.Pool(), name)
 	if err != nil || found == nil {
 		return s.showChallenge(c)
 	}
-	x := s.begin(c, payments.ChallengePath+"{challenge}")
+	x := s.begin(c, payment.ChallengePath+"{challenge}")
 	x.line.Add(slog.String("account", found.AccountID))
 	c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, int64(s.limits.BodyBytes))
 	passed := c.FormValue("result") == "pass"
@@ -122,7 +122,7 @@ func (s *Server) decideChallenge(c echo.Context) error {
 	if err != nil && status != http.StatusBadRequest {
 		return s.renderChallenge(c, http.StatusServiceUnavailable, found)
 	}
-	if found, err = payments.FindChallenge(ctx, s.engine.Pool(), name); err != nil || found == nil {
+	if found, err = payment.FindChallenge(ctx, s.engine.Pool(), name); err != nil || found == nil {
 		return s.renderChallenge(c, http.StatusServiceUnavailable, nil)
 	}
 	return s.whereItStands(c, found)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/internal/payment"
 )
 
 // TestReturnAddressStaysOutOfThePolicy stores addresses that older versions accepted.
@@ -27,7 +27,7 @@ func TestReturnAddressStaysOutOfThePolicy(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s.exec(t, `UPDATE payment_intents SET return_url = $1 WHERE id = $2`, row.address, intent)
-			response, err := s.server.Client().Get(s.server.URL + payments.ChallengePath + challenge)
+			response, err := s.server.Client().Get(s.server.URL + payment.ChallengePath + challenge)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,8 +20,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
-	"github.com/ratchet-pay/ratchet/internal/payments"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
 // maxKey is how many characters an idempotency key has at most, as at Stripe.
@@ -197,8 +197,8 @@ func (r *request) pathParam(name string) string {
 	return r.params[len(r.params)-1]
 }
 
-func (r *request) viewer() payments.Viewer {
-	return payments.Viewer{AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, CardKey: r.cardKey, Publishable: r.publishable(), Key: r.holder.Display,
+func (r *request) viewer() resource.Principal {
+	return resource.Principal{AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, CardKey: r.cardKey, Publishable: r.publishable(), Key: r.holder.Display,
 		Version: r.version}
 }
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/form"
-	"github.com/ratchet-pay/ratchet/internal/payments"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/resource"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
@@ -29,7 +29,7 @@ func (r route) openToPublishableKeys() route {
 }
 
 // reader answers a request that changes nothing.
-type reader[P any] func(ctx context.Context, db phase.Reader, v payments.Viewer, in P) (any, error)
+type reader[P any] func(ctx context.Context, db phase.Reader, v resource.Principal, in P) (any, error)
 
 // get is a route that reads.
 func get[P any](path string, read reader[P], kind string) route {
@@ -87,7 +87,7 @@ func decode(r *request, in any, kind string) error {
 		}
 	}
 	if expand := v.FieldByName("Expand"); expand.IsValid() {
-		shown, err := payments.CheckExpand(r.version, kind, expand.Interface().(form.Expand))
+		shown, err := resource.CheckExpand(r.version, kind, expand.Interface().(form.Expand))
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/ratchet-pay/ratchet/internal/payments"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/session"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -42,7 +42,7 @@ func New(c Config) *Server {
 			show(w, r)
 		})
 	}
-	const at = payments.CheckoutPath + "{session}"
+	const at = session.CheckoutPath + "{session}"
 	page("GET "+at, web.Policy{}, s.show)
 	page("POST "+at, web.Policy{}, s.pay)
 	page("GET "+at+"/state", web.Policy{}, s.tell)

@@ -44,7 +44,7 @@ func read(r *http.Request) typed {
 
 // check is what is wrong, in the words that web/static/card.js has for it. What a
 // card is and whether it is good is not decided here.
-func (t *typed) check(s *session, now time.Time) Faults {
+func (t *typed) check(s *paymentPage, now time.Time) Faults {
 	faults := Faults{}
 	wants := func(name, value, fault string) {
 		if value == "" {
@@ -103,7 +103,7 @@ func expiry(text string) (month, year int, ok bool) {
 }
 
 // form is what the API is sent to confirm with.
-func (t *typed) form(s *session, back string) url.Values {
+func (t *typed) form(s *paymentPage, back string) url.Values {
 	month, year, _ := expiry(t.Expiry)
 	form := url.Values{"return_url": {back}}
 	set := func(name, value string) {

@@ -12,7 +12,7 @@ import (
 
 // formPage is the page with the form.
 type formPage struct {
-	*session
+	*paymentPage
 	Kept
 	Faults    Faults
 	Message   string // why it was not paid
@@ -80,8 +80,8 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) form(w http.ResponseWriter, r *http.Request, status int, found *session, p formPage) {
-	p.session, p.Countries = found, allCountries
+func (s *Server) form(w http.ResponseWriter, r *http.Request, status int, found *paymentPage, p formPage) {
+	p.paymentPage, p.Countries = found, allCountries
 	if found.CustomerEmail != "" {
 		p.Email = found.CustomerEmail
 	}
@@ -95,7 +95,7 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request, status int, found 
 }
 
 // wait is the page while an attempt is under way.
-func (s *Server) wait(w http.ResponseWriter, r *http.Request, found *session) {
+func (s *Server) wait(w http.ResponseWriter, r *http.Request, found *paymentPage) {
 	s.render(w, r, http.StatusOK, "checkout/wait", web.Page{Title: "Confirming your payment", Reload: 2, Data: found})
 }
 

@@ -34,7 +34,7 @@ type turn struct {
 	status int // for a page without JavaScript
 }
 
-func turnOf(s *session) turn {
+func turnOf(s *paymentPage) turn {
 	t := turn{State: s.State(), Attempt: s.Attempts, Key: s.Key(), status: http.StatusOK}
 	switch t.State {
 	case complete:
@@ -82,7 +82,7 @@ func (s *Server) pay(w http.ResponseWriter, r *http.Request) {
 
 // attempt tries to pay once. Whether this is the first try under its key, or one
 // more after a lost answer, or one of two at once, is the API's to tell apart.
-func (s *Server) attempt(r *http.Request, found *session, entered typed) (turn, *session) {
+func (s *Server) attempt(r *http.Request, found *paymentPage, entered typed) (turn, *paymentPage) {
 	if state := found.State(); state == complete || state == expired {
 		return turnOf(found), found
 	}
@@ -109,7 +109,7 @@ func (s *Server) attempt(r *http.Request, found *session, entered typed) (turn, 
 
 // outcome reads an answer of the API together with how the session stands after
 // it: an answer may be a replayed one, of before the bank's page.
-func (s *Server) outcome(now *session, a *api.Answer) turn {
+func (s *Server) outcome(now *paymentPage, a *api.Answer) turn {
 	t, refusal := turnOf(now), a.Refusal()
 	switch {
 	case t.State == complete || refusal == nil:
@@ -132,7 +132,7 @@ func (s *Server) outcome(now *session, a *api.Answer) turn {
 }
 
 // unknown is what is said while nobody knows: the same key has to be sent again.
-func (s *Server) unknown(found *session, err error) turn {
+func (s *Server) unknown(found *paymentPage, err error) turn {
 	s.Log.Error("checkout", "session", found.ID, "error", err)
 	t := turnOf(found)
 	t.Unknown, t.status = true, http.StatusServiceUnavailable
@@ -140,7 +140,7 @@ func (s *Server) unknown(found *session, err error) turn {
 }
 
 // back is where the bank's page sends a cardholder who came to it without a frame.
-func (s *Server) back(r *http.Request, found *session) string {
+func (s *Server) back(r *http.Request, found *paymentPage) string {
 	page, _, _ := strings.Cut(found.URL, "#")
 	if page == "" {
 		page = "http://" + r.Host + found.Path()

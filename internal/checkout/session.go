@@ -13,11 +13,12 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/money"
-	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/internal/payment"
+	"github.com/ratchet-pay/ratchet/internal/session"
 )
 
-// session is a payment page as the API shows it.
-type session struct {
+// paymentPage is a payment page as the API shows it.
+type paymentPage struct {
 	ID                       string
 	Attempts                 int
 	Mode                     string
@@ -40,7 +41,7 @@ type session struct {
 	SuccessURL               string                 `json:"success_url"`
 	URL                      string
 
-	visit *payments.Visit
+	visit *session.Visit
 }
 
 type item struct {
@@ -79,7 +80,7 @@ const (
 	expired    = "expired"
 )
 
-func (s *session) State() string {
+func (s *paymentPage) State() string {
 	if s.Status != open {
 		return s.Status
 	}
@@ -95,7 +96,7 @@ func (s *session) State() string {
 }
 
 // Intent is what is confirmed by Pay, nil as long as there is none.
-func (s *session) Intent() *intent {
+func (s *paymentPage) Intent() *intent {
 	if s.Mode == "setup" {
 		return s.SetupIntent
 	}
@@ -104,7 +105,7 @@ func (s *session) Intent() *intent {
 
 // Challenge is the path of the bank's page, "" if the bank wants nothing. It is
 // taken without its host: the page is ours, wherever ours were found.
-func (s *session) Challenge() string {
+func (s *paymentPage) Challenge() string {
 	in := s.Intent()
 	if in == nil || in.NextAction == nil {
 		return ""
@@ -114,14 +115,14 @@ func (s *session) Challenge() string {
 		address = in.NextAction.UseStripeSDK.StripeJS
 	}
 	at, err := url.Parse(address)
-	if err != nil || !strings.HasPrefix(at.Path, payments.ChallengePath) {
+	if err != nil || !strings.HasPrefix(at.Path, payment.ChallengePath) {
 		return ""
 	}
 	return at.Path
 }
 
 // Failure is why the last attempt came to nothing, "" if it did not.
-func (s *session) Failure() string {
+func (s *paymentPage) Failure() string {
 	in := s.Intent()
 	switch {
 	case in == nil:
@@ -143,7 +144,7 @@ func forBuyers(code, message string) string {
 }
 
 // Total is what is to be paid, as people write it; "" in mode setup.
-func (s *session) Total() string {
+func (s *paymentPage) Total() string {
 	if s.Mode == "setup" {
 		return ""
 	}
@@ -151,7 +152,7 @@ func (s *session) Total() string {
 }
 
 // Verb is what the button says.
-func (s *session) Verb() string {
+func (s *paymentPage) Verb() string {
 	switch {
 	case s.Mode == "setup":
 		return "Save card"
@@ -164,10 +165,10 @@ func (s *session) Verb() string {
 }
 
 // Day is the day on which the intent was made, in UTC.
-func (s *session) Day() time.Time { return time.Unix(s.Intent().Created, 0).UTC() }
+func (s *paymentPage) Day() time.Time { return time.Unix(s.Intent().Created, 0).UTC() }
 
 // onward is the address in the shop, as a header can carry it.
-func (s *session) onward() string {
+func (s *paymentPage) onward() string {
 	address, err := url.Parse(s.SuccessURL)
 	if err != nil {
 		return s.Path()
@@ -179,19 +180,19 @@ func (s *session) onward() string {
 const shownItems = 4
 
 // Shown are the lines that everybody sees, Folded those that one can unfold.
-func (s *session) Shown() []item  { return s.LineItems[:min(len(s.LineItems), shownItems)] }
-func (s *session) Folded() []item { return s.LineItems[min(len(s.LineItems), shownItems):] }
+func (s *paymentPage) Shown() []item  { return s.LineItems[:min(len(s.LineItems), shownItems)] }
+func (s *paymentPage) Folded() []item { return s.LineItems[min(len(s.LineItems), shownItems):] }
 
 // Path is the page's own address.
-func (s *session) Path() string { return payments.CheckoutPath + s.ID }
+func (s *paymentPage) Path() string { return session.CheckoutPath + s.ID }
 
 // key is the idempotency key of an attempt, counted from 0. Every tab and every
 // reload makes the same one until an attempt has begun and has ended: so one that
 // is sent twice is one, and so is one whose answer was lost.
-func (s *session) key(attempt int) string { return fmt.Sprintf("checkout-%s-%d", s.ID, attempt+1) }
+func (s *paymentPage) key(attempt int) string { return fmt.Sprintf("checkout-%s-%d", s.ID, attempt+1) }
 
 // Key is that of the attempt that a form being drawn would make.
-func (s *session) Key() string { return s.key(s.Attempts) }
+func (s *paymentPage) Key() string { return s.key(s.Attempts) }
 
 // errNoSession says that an address belongs to no session.
 var errNoSession = errors.New("there is no such checkout session")
@@ -202,22 +203,22 @@ const actor = "checkout"
 var sessionShape = regexp.MustCompile(`^cs_(test|live)_[0-9A-Za-z]+$`)
 
 // find reads the session that an address names.
-func (s *Server) find(r *http.Request) (*session, error) {
+func (s *Server) find(r *http.Request) (*paymentPage, error) {
 	if !sessionShape.MatchString(r.PathValue("session")) {
 		return nil, errNoSession
 	}
-	visit, err := payments.FindVisit(r.Context(), s.DB, r.PathValue("session"))
+	visit, err := session.FindVisit(r.Context(), s.DB, r.PathValue("session"))
 	if err != nil {
 		return nil, err
 	}
 	if visit == nil {
 		return nil, errNoSession
 	}
-	return s.read(r, &session{ID: r.PathValue("session"), visit: visit})
+	return s.read(r, &paymentPage{ID: r.PathValue("session"), visit: visit})
 }
 
 // read asks the API how a session stands now.
-func (s *Server) read(r *http.Request, known *session) (*session, error) {
+func (s *Server) read(r *http.Request, known *paymentPage) (*paymentPage, error) {
 	a, err := s.ask(r, known, api.Inside{Method: http.MethodGet, Path: "/v1/payment_pages/" + url.PathEscape(known.ID)})
 	if err != nil {
 		return nil, err
@@ -225,7 +226,7 @@ func (s *Server) read(r *http.Request, known *session) (*session, error) {
 	if refusal := a.Refusal(); refusal != nil {
 		return nil, refusal
 	}
-	found := &session{visit: known.visit}
+	found := &paymentPage{visit: known.visit}
 	if err := json.Unmarshal(a.Body.Bytes(), found); err != nil {
 		return nil, fmt.Errorf("read the payment page: %w", err)
 	}
@@ -233,7 +234,7 @@ func (s *Server) read(r *http.Request, known *session) (*session, error) {
 }
 
 // ask sends a request to the API with a customer's rights: those of a publishable key.
-func (s *Server) ask(r *http.Request, of *session, in api.Inside) (*api.Answer, error) {
+func (s *Server) ask(r *http.Request, of *paymentPage, in api.Inside) (*api.Answer, error) {
 	in.Holder = &apikey.Holder{KeyID: actor, AccountID: of.visit.AccountID, Livemode: of.visit.Livemode, Kind: apikey.Publishable, Merchant: of.visit.Merchant}
 	return in.Ask(s.API, r)
 }

@@ -67,7 +67,7 @@ var Designs = []Design{
 		first: "database: before", record: "commit"},
 	{Name: "ratchet", Title: "Ratchet",
 		Idea: "Recovery points, a fence, and a key for the bank that is derived from the client's.",
-		Code: "internal/payments/charge_create.go", Page: "docs/lab/06-ratchet.md",
+		Code: "internal/payment/charge_create.go", Page: "docs/lab/06-ratchet.md",
 		first: "database: before"},
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/crashpoint"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
-	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/internal/operation"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/secret"
@@ -121,12 +121,12 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 		URL: c.AcquirerURL, Secret: c.AcquirerSecret, DialContext: c.Crash.DialAcquirer(), Timeout: c.Limits.AcquirerTimeout,
 		BreakerLimit: c.Limits.BreakerFailures, BreakerPause: c.Limits.BreakerPause})
 	phase.Connect[acquirer.Acquirer](p.engine, acquirer.Port, p.acquirer)
-	p.inbox = inbox.Open(p.pool, payments.ApplyNotification(p.engine), c.Log)
+	p.inbox = inbox.Open(p.pool, operation.ApplyNotification(p.engine), c.Log)
 	p.show(p.acquirer)
 	if c.Metrics != nil {
 		p.atEnd(p.serveMetrics(c.Metrics, c.Log))
 	}
-	return p, payments.Register(ctx, p.engine)
+	return p, operation.Register(ctx, p.engine)
 }
 
 // live begins to renew the process's liveness row, on connections of its own: a

@@ -10,7 +10,8 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
-	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/internal/endpoint"
+	"github.com/ratchet-pay/ratchet/internal/event"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
@@ -33,7 +34,7 @@ const (
 
 func (c Config) deliverer() *webhook.Deliverer {
 	return webhook.NewDeliverer(webhook.Parts{Pool: c.Pool, Config: c.Webhooks, Key: c.WebhookKey, Owner: c.Owner,
-		Render: payments.RenderEvent, Disabled: payments.EndpointDisabled, Observe: c.delivered, Log: c.Log})
+		Render: event.RenderEvent, Disabled: endpoint.EndpointDisabled, Observe: c.delivered, Log: c.Log})
 }
 
 // delivered counts an attempt by what became of it.

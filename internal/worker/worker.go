@@ -14,12 +14,15 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
 	"github.com/ratchet-pay/ratchet/internal/logline"
-	"github.com/ratchet-pay/ratchet/internal/payments"
+	"github.com/ratchet-pay/ratchet/internal/payment"
+	"github.com/ratchet-pay/ratchet/internal/payout"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/session"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
@@ -79,7 +82,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	var teller payments.Teller
+	var teller payout.Teller
 	var parts sync.WaitGroup
 	// At once, and not when the slowest part has ended: jobs are for whoever stays.
 	parts.Go(func() { <-ctx.Done(); stopRiver() })
@@ -89,23 +92,23 @@ func Run(ctx context.Context, c Config) error {
 	every("complete", completeEvery, completer.round)
 	every("apply waiting messages", receiveEvery, c.Inbox.ApplyDue)
 	every("book movements that waited", waitingEvery, func(ctx context.Context) (int, error) {
-		return payments.BookWaiting(ctx, c.Engine, c.Pool)
+		return payout.BookWaiting(ctx, c.Engine, c.Pool)
 	})
-	every("show what was paid", showEvery, func(ctx context.Context) (int, error) { return payments.ShowPaid(ctx, c.Engine, c.Pool) })
-	every("let lapsed authorizations go", lapseEvery, func(ctx context.Context) (int, error) { return payments.ExpireLapsed(ctx, c.Engine) })
+	every("show what was paid", showEvery, func(ctx context.Context) (int, error) { return payout.ShowPaid(ctx, c.Engine, c.Pool) })
+	every("let lapsed authorizations go", lapseEvery, func(ctx context.Context) (int, error) { return payment.ExpireLapsed(ctx, c.Engine) })
 	every("reap", reapEvery, c.reap)
 	every("seal", sealEvery, func(ctx context.Context) (int, error) { return audit.Seal(ctx, c.Pool) })
 	every("sweep webhooks", sweepEvery, func(ctx context.Context) (int, error) { return 0, deliverer.Sweep(ctx) })
 	every("expire checkout sessions", expireEvery, func(ctx context.Context) (int, error) {
-		return payments.ExpireDueSessions(ctx, c.Engine, expireAtOnce)
+		return session.ExpireDueSessions(ctx, c.Engine, expireAtOnce)
 	})
 	every("prepare partitions", upkeepEvery, c.preparePartitions)
 	every("count unfinished", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countUnfinished(ctx, c.Pool) })
 	every("count what waits", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countQueues(ctx, c.Pool) })
 	every("count differences", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countDifferences(ctx, c.Pool) })
-	every("move payouts", payoutsEvery, func(ctx context.Context) (int, error) { return payments.MovePayouts(ctx, c.Engine, c.Pool) })
-	every("make daily payouts", dailyEvery, func(ctx context.Context) (int, error) { return payments.MakeDailyPayouts(ctx, c.Engine, c.Pool) })
-	every("set test clocks ready", clocksEvery, func(ctx context.Context) (int, error) { return payments.ReadyTestClocks(ctx, c.Engine, c.Pool) })
+	every("move payouts", payoutsEvery, func(ctx context.Context) (int, error) { return payout.MovePayouts(ctx, c.Engine, c.Pool) })
+	every("make daily payouts", dailyEvery, func(ctx context.Context) (int, error) { return payout.MakeDailyPayouts(ctx, c.Engine, c.Pool) })
+	every("set test clocks ready", clocksEvery, func(ctx context.Context) (int, error) { return customer.ReadyTestClocks(ctx, c.Engine, c.Pool) })
 	every("tell what is available", tellEvery, func(ctx context.Context) (int, error) { return teller.Tell(ctx, c.Engine, c.Pool) })
 	every("close periods of books", closeEvery, ledger.NewCloser(c.Pool).Close)
 	every("reconcile", reconcileEvery, c.reconcile)
@@ -158,7 +161,7 @@ func (c Config) reap(ctx context.Context) (all int, err error) {
 // reconcile compares yesterday's settlement file with the books. What differs is
 // in a table for a person to look at; here it is only said.
 func (c Config) reconcile(ctx context.Context) (int, error) {
-	found, err := payments.ReconcileYesterday(ctx, c.Pool, c.Acquirer)
+	found, err := payout.ReconcileYesterday(ctx, c.Pool, c.Acquirer)
 	for _, d := range found {
 		c.Log.Error("the acquirer's settlement file differs", "reference", d.Reference, "account", d.AccountID, "wrong", d.Wrong)
 	}

@@ -27,12 +27,18 @@ import (
 	acquirers "github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/crashpoint"
+	"github.com/ratchet-pay/ratchet/internal/customer"
+	"github.com/ratchet-pay/ratchet/internal/endpoint"
+	"github.com/ratchet-pay/ratchet/internal/event"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
-	"github.com/ratchet-pay/ratchet/internal/payments"
+	registry "github.com/ratchet-pay/ratchet/internal/operation"
+	"github.com/ratchet-pay/ratchet/internal/payment"
+	"github.com/ratchet-pay/ratchet/internal/payout"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/session"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
@@ -63,7 +69,7 @@ var jobs = []job{
 			s.exec("UPDATE accounts SET payout_schedule = 'daily' WHERE id = $1")
 		},
 		do: func(ctx context.Context, h *hand) error {
-			_, err := payments.MakeDailyPayouts(ctx, h.engine, h.pool)
+			_, err := payout.MakeDailyPayouts(ctx, h.engine, h.pool)
 			return err
 		},
 		leaves: append([]string{"1 × payout pending of 970969", "1 × posted: payout of 970969", "1 × event payout.created", "1 × audited: payout.daily",
@@ -76,7 +82,7 @@ var jobs = []job{
 			s.exec("UPDATE payouts SET departs_at = now() - interval '1 second' WHERE account_id = $1")
 		},
 		do: func(ctx context.Context, h *hand) error {
-			_, err := payments.MovePayouts(ctx, h.engine, h.pool)
+			_, err := payout.MovePayouts(ctx, h.engine, h.pool)
 			return err
 		},
 		leaves: append([]string{"1 × the card saw: payout", "1 × payout in_transit", "1 × posted: payout", "1 × event payout.created", "1 × event payout.updated",
@@ -90,7 +96,7 @@ var jobs = []job{
 		},
 		do: func(ctx context.Context, h *hand) error {
 			for range 2 { // it departs, and has arrived
-				if _, err := payments.MovePayouts(ctx, h.engine, h.pool); err != nil {
+				if _, err := payout.MovePayouts(ctx, h.engine, h.pool); err != nil {
 					return err
 				}
 			}
@@ -106,7 +112,7 @@ var jobs = []job{
 			s.made(s.hold())
 			s.exec(lapseNow)
 		},
-		do: func(ctx context.Context, h *hand) error { _, err := payments.ExpireLapsed(ctx, h.engine); return err },
+		do: func(ctx context.Context, h *hand) error { _, err := payment.ExpireLapsed(ctx, h.engine); return err },
 		leaves: []string{"1 × the card saw: hold", "1 × the card saw: release", "1 × charge succeeded", "1 × refund succeeded",
 			"1 × event charge.succeeded", "1 × event refund.created", "1 × event charge.refunded", "1 × event charge.expired",
 			"1 × audited: charge.create", "1 × audited: charge.expire", "2 × request finished", "2 × call executed"},
@@ -117,7 +123,7 @@ var jobs = []job{
 			s.made(s.intent("pm_card_visa", "manual"))
 			s.exec(lapseNow)
 		},
-		do:     func(ctx context.Context, h *hand) error { _, err := payments.ExpireLapsed(ctx, h.engine); return err },
+		do:     func(ctx context.Context, h *hand) error { _, err := payment.ExpireLapsed(ctx, h.engine); return err },
 		leaves: append([]string{"1 × event charge.expired"}, leavesOf("cancellation of an intent")...),
 	},
 	{
@@ -127,7 +133,7 @@ var jobs = []job{
 			s.exec("UPDATE checkout_sessions SET expires_at = now() - interval '1 second' WHERE account_id = $1")
 		},
 		do: func(ctx context.Context, h *hand) error {
-			_, err := payments.ExpireDueSessions(ctx, h.engine, 10)
+			_, err := session.ExpireDueSessions(ctx, h.engine, 10)
 			return err
 		},
 		leaves: leavesOf("expiry of a checkout session"),
@@ -136,7 +142,7 @@ var jobs = []job{
 		name: "word that money has become available", flows: []string{"balance.tell"},
 		prepare: func(s stage) { s.earn() },
 		do: func(ctx context.Context, h *hand) error {
-			_, err := new(payments.Teller).Tell(ctx, h.engine, h.pool)
+			_, err := new(payout.Teller).Tell(ctx, h.engine, h.pool)
 			return err
 		},
 		leaves: append([]string{"1 × event balance.available", "1 × audited: balance.tell", "1 × request finished: balance.tell", "1 × request finished", "1 × call executed"}, earned...),
@@ -148,7 +154,7 @@ var jobs = []job{
 			s.exec("UPDATE test_clocks SET advanced_at = now() - interval '4 seconds' WHERE account_id = $1")
 		},
 		do: func(ctx context.Context, h *hand) error {
-			_, err := payments.ReadyTestClocks(ctx, h.engine, h.pool)
+			_, err := customer.ReadyTestClocks(ctx, h.engine, h.pool)
 			return err
 		},
 		leaves: []string{"1 × clock ready", "1 × event test_helpers.test_clock.created", "1 × event test_helpers.test_clock.advancing", "1 × event test_helpers.test_clock.ready",
@@ -165,7 +171,7 @@ var jobs = []job{
 			s.script("UPDATE inbox SET due_at = now() - interval '1 second' WHERE state = 'waiting'")
 		},
 		do: func(ctx context.Context, h *hand) error {
-			_, err := inbox.Open(h.pool, payments.ApplyNotification(h.engine), slog.New(slog.DiscardHandler)).ApplyDue(ctx)
+			_, err := inbox.Open(h.pool, registry.ApplyNotification(h.engine), slog.New(slog.DiscardHandler)).ApplyDue(ctx)
 			return err
 		},
 		leaves: append([]string{"1 × the card saw: chargeback", "1 × dispute won", "1 × posted: dispute", "1 × posted: dispute_reversal",
@@ -181,7 +187,7 @@ var jobs = []job{
 			s.exec("UPDATE charges SET acquirer_reference = replace(acquirer_reference, 'hidden ', '') WHERE account_id = $1")
 		},
 		do: func(ctx context.Context, h *hand) error {
-			_, err := payments.BookWaiting(ctx, h.engine, h.pool)
+			_, err := payout.BookWaiting(ctx, h.engine, h.pool)
 			return err
 		},
 		leaves: append([]string{"1 × settled: sale", "1 × audited: acquirer.batch.settled", "1 × audited: settlement.late", "3 × request finished", "1 × call executed"}, sold...),
@@ -194,7 +200,7 @@ var jobs = []job{
 			s.hear(s.settlement("acquirer_reference"))
 		},
 		do: func(ctx context.Context, h *hand) error {
-			_, err := payments.ShowPaid(ctx, h.engine, h.pool)
+			_, err := payout.ShowPaid(ctx, h.engine, h.pool)
 			return err
 		},
 		leaves: append([]string{"1 × settled: sale", "1 × event charge.updated", "1 × audited: acquirer.batch.settled", "1 × audited: settlement.show",
@@ -229,7 +235,7 @@ var jobs = []job{
 				return err
 			}
 			deliverer := webhook.NewDeliverer(webhook.Parts{Pool: h.pool, Config: webhook.Config{AllowLoopback: true}, Key: secret.Root(rootSecret).For(secret.Webhooks),
-				Owner: h.owner, Render: payments.RenderEvent, Disabled: payments.EndpointDisabled, Log: slog.New(slog.DiscardHandler)})
+				Owner: h.owner, Render: event.RenderEvent, Disabled: endpoint.EndpointDisabled, Log: slog.New(slog.DiscardHandler)})
 			_, err := deliverer.Deliver(ctx, to)
 			return err
 		},
@@ -409,5 +415,5 @@ func newHand(ctx context.Context, points *crashpoint.Points) (h *hand, err error
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	phase.Connect[acquirers.Acquirer](h.engine, acquirers.Port, acquirers.NewClient(acquirers.Config{
 		URL: os.Getenv("RATCHET_ACQUIRER_URL"), Secret: acquirerSecret, DialContext: points.DialAcquirer()}))
-	return h, payments.Register(ctx, h.engine)
+	return h, registry.Register(ctx, h.engine)
 }

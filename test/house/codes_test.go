@@ -120,7 +120,7 @@ func codesSaid(t *testing.T) (codes []string) {
 					codes = append(codes, literal(n.Elts[0])...)
 				}
 			case *ast.KeyValueExpr:
-				if key, is := n.Key.(*ast.Ident); is && key.Name == "Code" && s.dir == "internal/payments" {
+				if key, is := n.Key.(*ast.Ident); is && key.Name == "Code" && isObject(module+s.dir) {
 					codes = append(codes, literal(n.Value)...)
 				}
 			}

@@ -31,7 +31,7 @@ const (
 	crashTest  = "./test/crash"
 	sdkTest    = "./test/sdk"
 
-	paymentsTest = "./internal/payments"
+	paymentsTest = "./internal/payment"
 )
 
 // noFence takes the epoch and the point out of both fences.
@@ -102,7 +102,7 @@ var faults = []fault{
 			{chapter2, "a_point_is_reached_once PRIMARY KEY (", "a_point_is_reached_once PRIMARY KEY (epoch, "},
 			{"migrations/000003_ledger.up.sql", "a_source_is_posted_once UNIQUE (", "a_source_is_posted_once UNIQUE (id, "},
 			{"migrations/000006_events.up.sql", "a_change_is_told_once UNIQUE (", "a_change_is_told_once UNIQUE (id, "},
-			{"internal/payments/charge.go", "AND id = @id AND status = 'pending'`", "AND id = @id`"},
+			{"internal/payment/charge.go", "AND id = @id AND status = 'pending'`", "AND id = @id`"},
 		},
 		pkg: modelTest, test: "TestOvertakenCharge/the books hold a charge once though two servers brought its answer",
 	},
@@ -130,7 +130,7 @@ var faults = []fault{
 	},
 	{
 		name: "a time-out is settled as a decline",
-		edits: []edit{{"internal/payments/charge_create.go", "\treturn err\n}\n\nfunc (in CreateChargeParams) captures()", `	if err != nil {
+		edits: []edit{{"internal/payment/charge_create.go", "\treturn err\n}\n\nfunc (in CreateChargeParams) captures()", `	if err != nil {
 		s.Answer = acquirer.Answer{Code: "card_declined", Message: "Your card was declined."}
 	}
 	return nil
@@ -241,8 +241,8 @@ func (in CreateChargeParams) captures()`}},
 	},
 	{
 		name:  "a list of customers sorts all there are",
-		edits: []edit{{"internal/payments/customer.go", "(@test_clock::text IS NULL AND test_clock IS NULL OR test_clock = @test_clock)", "test_clock IS NOT DISTINCT FROM @test_clock"}},
-		pkg:   "./internal/payments", test: "TestPlans/a page of customers is read in the order of the primary key, and no further",
+		edits: []edit{{"internal/customer/customer.go", "(@test_clock::text IS NULL AND test_clock IS NULL OR test_clock = @test_clock)", "test_clock IS NOT DISTINCT FROM @test_clock"}},
+		pkg:   "./internal/customer", test: "TestPlans/a page of customers is read in the order of the primary key, and no further",
 	},
 	{
 		name:  "sealing stops at a transaction that fills more than a block",
@@ -356,17 +356,17 @@ func (in CreateChargeParams) captures()`}},
 	},
 	{
 		name:  "a settled movement whose charge is not here yet is forgotten",
-		edits: []edit{{"internal/payments/settlement.go", "FROM judged WHERE wrong IS NULL AND charge_id IS NULL ORDER BY", "FROM judged WHERE wrong IS NULL AND charge_id = '' ORDER BY"}},
+		edits: []edit{{"internal/payout/settlement.go", "FROM judged WHERE wrong IS NULL AND charge_id IS NULL ORDER BY", "FROM judged WHERE wrong IS NULL AND charge_id = '' ORDER BY"}},
 		pkg:   paymentsTest, test: "TestSettlementBatches/movements whose charges are not here wait, and are booked when they are",
 	},
 	{
 		name:  "a movement that was settled with another amount is taken for the same",
-		edits: []edit{{"internal/payments/settlement.go", "(s.amount, s.currency, s.livemode, c.acquirer_reference) IS DISTINCT FROM (t.amount,", "(t.amount, s.currency, s.livemode, c.acquirer_reference) IS DISTINCT FROM (t.amount,"}},
+		edits: []edit{{"internal/payout/settlement.go", "(s.amount, s.currency, s.livemode, c.acquirer_reference) IS DISTINCT FROM (t.amount,", "(t.amount, s.currency, s.livemode, c.acquirer_reference) IS DISTINCT FROM (t.amount,"}},
 		pkg:   paymentsTest, test: "TestSettlementBatches/a movement that contradicts is set aside, and the rest of its part is booked",
 	},
 	{
 		name:  "a batch is posted as its net sum",
-		edits: []edit{{"internal/payments/settlement.go", "ledger.Settle(posting, made.ID, of.Currency, paid, taken, tx.Now())", "ledger.Settle(posting, made.ID, of.Currency, max(paid-taken, 0), max(taken-paid, 0), tx.Now())"}},
+		edits: []edit{{"internal/payout/settlement.go", "ledger.Settle(posting, made.ID, of.Currency, paid, taken, tx.Now())", "ledger.Settle(posting, made.ID, of.Currency, max(paid-taken, 0), max(taken-paid, 0), tx.Now())"}},
 		pkg:   paymentsTest, test: "TestSettlementBatches/a batch whose refunds equal its sales has a leg for each",
 	},
 	{
@@ -420,10 +420,10 @@ func (in CreateChargeParams) captures()`}},
 		name: "an intent may succeed twice, say the table and the rules",
 		edits: []edit{
 			{"migrations/000005_charges.up.sql", "an_intent_is_paid_once ON charges (", "an_intent_is_paid_once ON charges (id, "},
-			{"internal/payments/payment_intent_confirm.go", "\tif intent.BusyWith != nil {\n\t\treturn phase.Outcome{}, apierror.Locked()\n\t}\n\tif refusal := intent.refuseDirectly", "\tif refusal := intent.refuseDirectly"},
-			{"internal/payments/payment_intent_confirm.go", "if refusal := intent.refuseConfirm(in.method(), sent, in.ConfirmParams); refusal != nil {", "if refusal := intent.refuseConfirm(in.method(), sent, in.ConfirmParams); false && refusal != nil {"},
+			{"internal/payment/payment_intent_confirm.go", "\tif intent.BusyWith != nil {\n\t\treturn phase.Outcome{}, apierror.Locked()\n\t}\n\tif refusal := intent.refuseDirectly", "\tif refusal := intent.refuseDirectly"},
+			{"internal/payment/payment_intent_confirm.go", "if refusal := intent.refuseConfirm(in.method(), sent, in.ConfirmParams); refusal != nil {", "if refusal := intent.refuseConfirm(in.method(), sent, in.ConfirmParams); false && refusal != nil {"},
 		},
-		pkg: "./internal/payments", test: "TestRaces/of fifty confirmations at once one takes the money",
+		pkg: "./internal/payment", test: "TestRaces/of fifty confirmations at once one takes the money",
 	},
 	{
 		name: "a webhook is signed with the time at which its event was told, however late the attempt",

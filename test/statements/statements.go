@@ -60,7 +60,7 @@ func Find(root, dir string) ([]Statement, error) {
 }
 
 func collect(files *token.FileSet, parsed map[string]*ast.File) (all []Statement) {
-	packages := map[string]map[string]ast.Expr{} // constants by package, then name
+	packages := packages{}
 	for path, file := range parsed {
 		dir := filepath.Dir(path)
 		if packages[dir] == nil {
@@ -71,7 +71,7 @@ func collect(files *token.FileSet, parsed map[string]*ast.File) (all []Statement
 		}
 	}
 	for path, file := range parsed {
-		for _, s := range inFile(packages[filepath.Dir(path)], file) {
+		for _, s := range inFile(packages, filepath.Dir(path), file) {
 			at := files.Position(s.expr.Pos())
 			if s.name == "" {
 				s.name = "line " + strconv.Itoa(at.Line)
@@ -89,7 +89,7 @@ type found struct {
 	expr ast.Expr
 }
 
-func inFile(known map[string]ast.Expr, file *ast.File) (all []found) {
+func inFile(known packages, dir string, file *ast.File) (all []found) {
 	names := map[ast.Expr]string{}
 	for name, value := range constants(file) {
 		names[value] = name
@@ -99,16 +99,24 @@ func inFile(known map[string]ast.Expr, file *ast.File) (all []found) {
 		if !is {
 			return true
 		}
-		text, constant := fold(known, expr)
+		text, constant := known.fold(dir, expr)
 		if !constant {
 			return true
 		}
-		if _, isName := expr.(*ast.Ident); !isName && begins.MatchString(strings.TrimSpace(text)) && !isFragment(text) {
+		if !isName(expr) && begins.MatchString(strings.TrimSpace(text)) && !isFragment(text) {
 			all = append(all, found{names[expr], text, expr})
 		}
 		return false
 	})
 	return all
+}
+
+func isName(expr ast.Expr) bool {
+	switch expr.(type) {
+	case *ast.Ident, *ast.SelectorExpr:
+		return true
+	}
+	return false
 }
 
 func isFragment(text string) bool {
@@ -133,26 +141,40 @@ func constants(file *ast.File) map[string]ast.Expr {
 	return found
 }
 
+// packages are constants by the folder of their package, then by name.
+type packages map[string]map[string]ast.Expr
+
 // fold yields the text of a literal, of the name of a constant, or of a sum of them.
-func fold(constants map[string]ast.Expr, expr ast.Expr) (text string, constant bool) {
+// dir is the package in which the expression is written.
+func (p packages) fold(dir string, expr ast.Expr) (text string, constant bool) {
 	switch e := expr.(type) {
 	case *ast.BasicLit:
 		text, err := strconv.Unquote(e.Value)
 		return text, e.Kind == token.STRING && err == nil
 	case *ast.ParenExpr:
-		return fold(constants, e.X)
+		return p.fold(dir, e.X)
 	case *ast.Ident:
-		value, known := constants[e.Name]
-		if !known {
+		return p.constant(dir, e.Name)
+	case *ast.SelectorExpr:
+		of, is := e.X.(*ast.Ident)
+		if !is {
 			return "", false
 		}
-		return fold(constants, value)
+		return p.constant("internal/"+of.Name, e.Sel.Name)
 	case *ast.BinaryExpr:
-		left, leftIs := fold(constants, e.X)
-		right, rightIs := fold(constants, e.Y)
+		left, leftIs := p.fold(dir, e.X)
+		right, rightIs := p.fold(dir, e.Y)
 		return left + right, e.Op == token.ADD && leftIs && rightIs
 	}
 	return "", false
+}
+
+func (p packages) constant(dir, name string) (text string, constant bool) {
+	value, known := p[dir][name]
+	if !known {
+		return "", false
+	}
+	return p.fold(dir, value)
 }
 
 var param = regexp.MustCompile(`@([a-z_]+)`)

@@ -1,0 +1,330 @@
+package customer
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/resource"
+	"github.com/ratchet-pay/ratchet/internal/testcard"
+)
+
+func init() {
+	resource.Register(resource.Kind{Object: "payment_method", Prefix: "pm", Load: resource.LoadWith[PaymentMethod](methodsByID), Fields: map[string][]string{
+		"customer": {"customer"},
+	}})
+}
+
+// PaymentMethod is a card that can be charged: once, or, kept with a customer,
+// again and again.
+type PaymentMethod struct {
+	AccountID      string
+	ID             string
+	Livemode       bool
+	RequestID      string
+	CustomerID     *string
+	Card           Card
+	BillingDetails BillingDetails
+	Metadata       map[string]string
+	AllowRedisplay string
+	SetUp          bool    // the cardholder has agreed to payments in his absence
+	SpentBy        *string // the request that used it up
+	CreatedAt      time.Time
+}
+
+// BillingDetails are who pays, as the card's issuer knows him.
+type BillingDetails struct {
+	Address resource.Address `json:"address"`
+	Email   *string          `json:"email"`
+	Name    *string          `json:"name"`
+	Phone   *string          `json:"phone"`
+	TaxID   *string          `json:"tax_id"`
+}
+
+// BillingDetailsParams are the details as they are sent: each part of them by
+// itself, or empty to take it away.
+type BillingDetailsParams struct {
+	Address *resource.Address `json:"address,omitempty" form:"address,unset"`
+	Email   *string           `json:"email,omitempty" form:"email,unset" max:"512"`
+	Name    *string           `json:"name,omitempty" form:"name,unset" max:"5000"`
+	Phone   *string           `json:"phone,omitempty" form:"phone,unset" max:"5000"`
+	TaxID   *string           `json:"tax_id,omitempty" form:"tax_id" max:"5000"`
+}
+
+// changed returns the details with what was sent.
+func (b BillingDetails) changed(sent *BillingDetailsParams) BillingDetails {
+	if sent == nil {
+		return b
+	}
+	switch {
+	case sent.Address == nil:
+	case sent.Address.NilIfEmpty() == nil:
+		b.Address = resource.Address{}
+	default:
+		b.Address = b.Address.Changed(*sent.Address)
+	}
+	b.Email, b.Name = resource.Patch(sent.Email, b.Email), resource.Patch(sent.Name, b.Name)
+	b.Phone, b.TaxID = resource.Patch(sent.Phone, b.Phone), resource.Patch(sent.TaxID, b.TaxID)
+	return b
+}
+
+// check refuses a card number in a field that is kept and shown.
+func (b *BillingDetailsParams) check(prefix string) error {
+	if b == nil {
+		return nil
+	}
+	if b.Email != nil && *b.Email != "" && !resource.LooksLikeEmail(*b.Email) {
+		return apierror.Invalid(prefix+"[email]", "Invalid email address: %s", form.Quote(*b.Email)).WithCode("email_invalid")
+	}
+	for name, text := range map[string]*string{"name": b.Name, "phone": b.Phone, "tax_id": b.TaxID} {
+		if text != nil && testcard.IsNumber(*text) {
+			return apierror.Invalid(prefix+"["+name+"]", "A card number does not belong in this field.")
+		}
+	}
+	return nil
+}
+
+// PaymentMethodObject is a payment method on the wire.
+type PaymentMethodObject struct {
+	ID              string            `json:"id"`
+	Object          string            `json:"object"`
+	AllowRedisplay  string            `json:"allow_redisplay"`
+	BillingDetails  BillingDetails    `json:"billing_details"`
+	Card            methodCard        `json:"card"`
+	Created         int64             `json:"created"`
+	Customer        *string           `json:"customer"`
+	CustomerAccount *string           `json:"customer_account"`
+	Livemode        bool              `json:"livemode"`
+	Metadata        map[string]string `json:"metadata"`
+	RadarOptions    struct{}          `json:"radar_options"`
+	Type            string            `json:"type"`
+}
+
+type methodCard struct {
+	Brand             string            `json:"brand"`
+	Checks            CardChecks        `json:"checks"`
+	Country           string            `json:"country"`
+	DisplayBrand      string            `json:"display_brand"`
+	ExpMonth          int64             `json:"exp_month"`
+	ExpYear           int64             `json:"exp_year"`
+	Fingerprint       string            `json:"fingerprint"`
+	Funding           string            `json:"funding"`
+	GeneratedFrom     *string           `json:"generated_from"`
+	Last4             string            `json:"last4"`
+	Networks          methodNetworks    `json:"networks"`
+	RegulatedStatus   string            `json:"regulated_status"`
+	ThreeDSecureUsage threeDSecureUsage `json:"three_d_secure_usage"`
+	Wallet            *string           `json:"wallet"`
+}
+
+type methodNetworks struct {
+	Available []string `json:"available"`
+	Preferred *string  `json:"preferred"`
+}
+
+type threeDSecureUsage struct {
+	Supported bool `json:"supported"`
+}
+
+func (m *PaymentMethod) Render() any {
+	card := m.Card
+	return PaymentMethodObject{
+		ID: m.ID, Object: "payment_method", AllowRedisplay: m.AllowRedisplay, BillingDetails: m.BillingDetails, Created: resource.Unix(m.CreatedAt),
+		Customer: m.CustomerID, Livemode: m.Livemode, Metadata: m.Metadata, Type: "card",
+		Card: methodCard{
+			Brand: card.Brand, Country: card.Country, DisplayBrand: card.Brand, ExpMonth: card.ExpMonth, ExpYear: card.ExpYear,
+			Checks: m.Checks(), Fingerprint: card.Fingerprint, Funding: card.Funding, Last4: card.Last4, Networks: methodNetworks{Available: []string{card.Brand}},
+			RegulatedStatus: "unregulated", ThreeDSecureUsage: threeDSecureUsage{card.Supports3DS()},
+		},
+	}
+}
+
+func (m *PaymentMethod) Checks() CardChecks {
+	address := m.BillingDetails.Address
+	return CardChecks{unchecked(address.Line1), unchecked(address.PostalCode), m.Card.CVCCheck}
+}
+
+// Supports3DS says whether the card's issuer can be asked to authenticate.
+func (c Card) Supports3DS() bool { return c.Vault != "amex_threeDSecureNotSupported" }
+
+const insertMethod = `
+	INSERT INTO payment_methods (account_id, id, livemode, request_id, customer_id, card, billing_details, metadata, allow_redisplay, set_up, created_at)
+	VALUES (@account_id, @id, @livemode, @request_id, @customer_id, @card, @billing_details, @metadata, @allow_redisplay, @set_up, @created_at)`
+
+func (m *PaymentMethod) insert(tx *phase.Tx) {
+	tx.Write(insertMethod, pgx.StrictNamedArgs{
+		"account_id": m.AccountID, "id": m.ID, "livemode": m.Livemode, "request_id": m.RequestID, "customer_id": m.CustomerID, "card": m.Card,
+		"billing_details": m.BillingDetails, "metadata": m.Metadata, "allow_redisplay": m.AllowRedisplay, "set_up": m.SetUp, "created_at": m.CreatedAt,
+	})
+}
+
+const updateMethod = `
+	UPDATE payment_methods
+	SET customer_id = @customer_id, card = @card, billing_details = @billing_details, metadata = @metadata,
+	    allow_redisplay = @allow_redisplay, set_up = @set_up, spent_by = @spent_by
+	WHERE account_id = @account_id AND id = @id`
+
+func (m *PaymentMethod) Update(tx *phase.Tx) {
+	tx.WriteOne(updateMethod, pgx.StrictNamedArgs{
+		"account_id": m.AccountID, "id": m.ID, "customer_id": m.CustomerID, "card": m.Card, "billing_details": m.BillingDetails,
+		"metadata": m.Metadata, "allow_redisplay": m.AllowRedisplay, "set_up": m.SetUp, "spent_by": m.SpentBy,
+	})
+}
+
+const selectMethods = `
+	SELECT account_id, id, livemode, request_id, customer_id, card, billing_details, metadata, allow_redisplay, set_up, spent_by, created_at
+	FROM payment_methods
+	WHERE account_id = @account_id AND livemode = @livemode`
+
+const (
+	MethodByID  = selectMethods + ` AND id = @id`
+	methodsByID = selectMethods + ` AND id = ANY (@ids::text[])`
+	lockMethod  = MethodByID + ` FOR NO KEY UPDATE`
+
+	// Stripe lists the methods of customers, and no others.
+	methodFilters = ` AND customer_id IS NOT NULL AND (@customer_id::text IS NULL OR customer_id = @customer_id)
+	AND (@allow_redisplay::text IS NULL OR allow_redisplay = @allow_redisplay)`
+	listMethods          = selectMethods + methodFilters + resource.NewestFirst
+	listMethodsBackwards = selectMethods + methodFilters + resource.OldestFirst
+)
+
+func NoSuchMethod(status func(object, param, id string) *apierror.Error, id string) *apierror.Error {
+	e := status("PaymentMethod", "payment_method", id)
+	e.Message += "; It's possible this PaymentMethod exists on one of your connected accounts, in which case you should retry this " +
+		"request on that connected account. Learn more at https://stripe.com/docs/connect/authentication"
+	return e
+}
+
+// LockMethod reads a method for a change and keeps others from changing it.
+func LockMethod(ctx context.Context, tx *phase.Tx, id string) (*PaymentMethod, error) {
+	method, err := resource.Get[PaymentMethod](ctx, tx, lockMethod, resource.PrincipalOf(tx.Caller), id)
+	if err != nil {
+		return nil, err
+	}
+	if method == nil {
+		return nil, NoSuchMethod(apierror.NotFound, id)
+	}
+	return method, nil
+}
+
+func methodExists(ctx context.Context, db phase.Reader, v resource.Principal, id string) error {
+	method, err := resource.Get[PaymentMethod](ctx, db, MethodByID, v, id)
+	if err != nil {
+		return err
+	}
+	if method == nil {
+		return NoSuchMethod(apierror.NotFound, id)
+	}
+	return nil
+}
+
+// MagicMethod makes a new method of the test card a magic id such as
+// pm_card_visa stands for: every use of one is another method. nil if there is
+// none of that name. The caller inserts it.
+func MagicMethod(name string, caller phase.Caller, cardKey []byte, at time.Time) (*PaymentMethod, error) {
+	known, is, err := magicCard(name, caller.Livemode)
+	if !is {
+		return nil, err
+	}
+	card := fromTestCard(known, cardKey)
+	card.ExpMonth, card.ExpYear = testcard.Expiry(at)
+	return newMethod(caller, card, at), nil
+}
+
+func newMethod(caller phase.Caller, card Card, at time.Time) *PaymentMethod {
+	return &PaymentMethod{
+		AccountID: caller.AccountID, ID: id.New("pm", at), Livemode: caller.Livemode, RequestID: caller.RequestID, Card: card,
+		Metadata: map[string]string{}, AllowRedisplay: "unspecified", CreatedAt: at,
+	}
+}
+
+// RetrievePaymentMethod answers GET /v1/payment_methods/{payment_method}. A magic
+// id is shown as what it would make; live mode knows none.
+func RetrievePaymentMethod(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
+	now := time.Now() // of a method that has no row: only the year of its expiry depends on it
+	if magic, _ := MagicMethod(in.ID, phase.Caller{AccountID: v.AccountID, Livemode: v.Livemode}, v.CardKey, now); magic != nil {
+		return resource.Expand(ctx, db, v, in.Expand, magic.Render())
+	}
+	method, err := resource.Get[PaymentMethod](ctx, db, MethodByID, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if method == nil {
+		return nil, NoSuchMethod(apierror.NotFound, in.ID)
+	}
+	return resource.Expand(ctx, db, v, in.Expand, method.Render())
+}
+
+// ListPaymentMethodsParams are the parameters of GET /v1/payment_methods.
+type ListPaymentMethodsParams struct {
+	resource.Pages
+	Customer       *string `form:"customer" max:"5000"`
+	Type           string  `form:"type" enum:"card"`
+	AllowRedisplay *string `form:"allow_redisplay" enum:"always,limited,unspecified"`
+}
+
+// ListPaymentMethods answers GET /v1/payment_methods: what customers have left here.
+func ListPaymentMethods(ctx context.Context, db phase.Reader, v resource.Principal, in ListPaymentMethodsParams) (any, error) {
+	if in.Customer != nil {
+		if err := CustomerExists(ctx, db, v, *in.Customer); err != nil {
+			return nil, resource.AsParam(err, "customer")
+		}
+	}
+	return resource.ListPage[PaymentMethod](ctx, db, v, in.List(), methodListing("/v1/payment_methods", in.Customer, in.AllowRedisplay))
+}
+
+func methodListing(url string, customer, allowRedisplay *string) resource.Listing {
+	return resource.Listing{
+		URL: url, Object: "payment_method", Newest: listMethods, Oldest: listMethodsBackwards, ByID: MethodByID,
+		Filters: pgx.StrictNamedArgs{"customer_id": customer, "allow_redisplay": allowRedisplay},
+	}
+}
+
+// ListCustomerPaymentMethodsParams are those of GET /v1/customers/{customer}/payment_methods.
+type ListCustomerPaymentMethodsParams struct {
+	resource.Pages
+	Customer       string  `path:"customer" json:"-"`
+	Type           string  `form:"type" enum:"card"`
+	AllowRedisplay *string `form:"allow_redisplay" enum:"always,limited,unspecified"`
+}
+
+// ListCustomerPaymentMethods answers GET /v1/customers/{customer}/payment_methods.
+func ListCustomerPaymentMethods(ctx context.Context, db phase.Reader, v resource.Principal, in ListCustomerPaymentMethodsParams) (any, error) {
+	if err := CustomerExists(ctx, db, v, in.Customer); err != nil {
+		return nil, err
+	}
+	url := "/v1/customers/" + in.Customer + "/payment_methods"
+	return resource.ListPage[PaymentMethod](ctx, db, v, in.List(), methodListing(url, &in.Customer, in.AllowRedisplay))
+}
+
+// RetrieveCustomerPaymentMethodParams are those of GET /v1/customers/{customer}/payment_methods/{payment_method}.
+type RetrieveCustomerPaymentMethodParams struct {
+	resource.Retrieve
+	Customer string `path:"customer" json:"-"`
+}
+
+// RetrieveCustomerPaymentMethod answers GET /v1/customers/{customer}/payment_methods/{payment_method}.
+func RetrieveCustomerPaymentMethod(ctx context.Context, db phase.Reader, v resource.Principal, in RetrieveCustomerPaymentMethodParams) (any, error) {
+	if err := CustomerExists(ctx, db, v, in.Customer); err != nil {
+		return nil, err
+	}
+	method, err := resource.Get[PaymentMethod](ctx, db, MethodByID, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if method == nil {
+		return nil, NoSuchMethod(apierror.NotFound, in.ID)
+	}
+	if method.CustomerID == nil || *method.CustomerID != in.Customer {
+		e := apierror.NotFound("payment_method", "customer", in.ID)
+		e.Code, e.DocURL = "", ""
+		e.Message = "The PaymentMethod " + method.ID + " is not attached to the customer " + in.Customer + "."
+		return nil, e
+	}
+	return resource.Expand(ctx, db, v, in.Expand, method.Render())
+}

@@ -1,0 +1,50 @@
+package customer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/resource"
+)
+
+// filled is a database in which one account has many customers and held charges.
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func filled(t *testing.T) *pgtest.DB {
+	t.Helper()
+	db := pgtest.New(t)
+	_, err := db.Pool.Exec(t.Context(), `
+		INSERT INTO accounts (id, name) VALUES ('acct_1', 'Toboggans');
+		INSERT INTO customers (account_id, id, livemode, request_id, invoice_prefix, created_at)
+		SELECT 'acct_1', 'cus_' || to_char(n, 'FM00000000'), false, 'req_c' || n, 'P' || n, now() FROM generate_series(1, 20000) n;
+		INSERT INTO charges (account_id, id, livemode, request_id, amount, currency, status, capture_before, card,
+		                     acquirer_reference, created_at)
+		SELECT 'acct_1', 'ch_' || to_char(n, 'FM00000000'), false, 'req_h' || n, 2000, 'usd', 'succeeded',
+		       now() + n * interval '1 minute', '{}', 'auth_' || n, now()
+		FROM generate_series(1, 20000) n;
+		ANALYZE customers, charges, accounts, refunds, test_clocks`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	db := filled(t)
+
+	t.Run("a page of customers is read in the order of the primary key, and no further", func(t *testing.T) {
+		t.Parallel()
+		for name, sql := range map[string]string{"forwards": listCustomers, "backwards": listCustomersBackwards} {
+			plan := db.Plan(t, sql, pgx.StrictNamedArgs{
+				"account_id": "acct_1", "livemode": false, "email": (*string)(nil), "test_clock": (*string)(nil),
+				"before": resource.LastID, "after": resource.FirstID, "from": resource.FirstTime, "to": resource.LastTime, "limit": 101})
+			if strings.Contains(plan, "Sort") || !strings.Contains(plan, "using customers_pkey") {
+				t.Errorf("%s, more than a page is read:\n%s", name, plan)
+			}
+		}
+	})
+}

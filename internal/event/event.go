@@ -1,0 +1,291 @@
+// Package event writes the events that tell of changes, each in the transaction of
+// its change, with the webhook deliveries that carry it.
+package event
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
+	"github.com/ratchet-pay/ratchet/internal/apiversion"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/resource"
+	"github.com/ratchet-pay/ratchet/internal/webhook"
+	"github.com/ratchet-pay/ratchet/internal/wire"
+)
+
+func init() {
+	resource.Register(resource.Kind{Object: "event"})
+}
+
+// Event tells of one change, in the words of Stripe's event types.
+type Event struct {
+	ID             string
+	Type           string
+	Livemode       bool
+	Data           json.RawMessage
+	APIVersion     apiversion.Version
+	RequestID      string
+	IdempotencyKey *string
+	Unacknowledged int
+	CreatedAt      time.Time
+}
+
+// Data is data of an event: the object as a plain GET shows it, and what
+// the changed fields were before.
+type Data struct {
+	Object             any            `json:"object"`
+	PreviousAttributes map[string]any `json:"previous_attributes,omitempty"`
+}
+
+// An event travels with its deliveries, one to each endpoint that wants to hear of
+// it, and with the jobs that wake a worker for them. A merchant without endpoints
+// pays for one look into an index that is empty for it.
+const Insert = `
+	WITH event AS (
+		INSERT INTO events (account_id, id, livemode, type, object_id, data, api_version, request_id, idempotency_key, created_at)
+		VALUES (@account_id, @id, @livemode, @type, @object_id, @data, @api_version, @request_id, @idempotency_key, @created_at)
+	), delivery AS (
+		INSERT INTO webhook_deliveries (account_id, event_id, endpoint_id, due_at, created_at)
+		SELECT account_id, @id, id, @created_at, @created_at
+		FROM webhook_endpoints
+		WHERE account_id = @account_id AND livemode = @livemode AND status = 'enabled' AND deleted_at IS NULL
+		  AND enabled_events && ARRAY['*', @type::text]
+		RETURNING account_id, endpoint_id
+	)
+	INSERT INTO river.river_job (kind, args, queue, max_attempts)
+	SELECT @job_kind, jsonb_build_object('account_id', account_id, 'endpoint_id', endpoint_id), @job_queue, 3
+	FROM delivery`
+
+// Emit queues an event in the transaction of the change it tells of: there is
+// never the one without the other. previous is nil except for updates.
+func Emit(tx *phase.Tx, kind, objectID string, object any, previous map[string]any) {
+	tx.Write(Insert, Args(Event{
+		ID: tx.NewID("evt"), Livemode: tx.Livemode, Type: kind, APIVersion: apirequest.Of(tx.Caller).DefaultVersion, RequestID: tx.RequestID,
+		IdempotencyKey: resource.NilIfEmpty(tx.Key), CreatedAt: tx.Now(),
+	}, tx.AccountID, objectID, Data{object, previous}))
+}
+
+func Args(e Event, accountID, objectID string, data Data) pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{
+		"account_id": accountID, "id": e.ID, "livemode": e.Livemode, "type": e.Type, "object_id": objectID,
+		"data": data, "api_version": e.APIVersion.OrCurrent(), "request_id": e.RequestID, "idempotency_key": e.IdempotencyKey, "created_at": e.CreatedAt,
+		"job_kind": webhook.Wake{}.Kind(), "job_queue": webhook.Queue,
+	}
+}
+
+// Changes compares two forms of an object and returns the old values of what
+// differs: previous_attributes of an update's event.
+func Changes(before, after any) (map[string]any, error) {
+	old, err := resource.Tree(before)
+	if err != nil {
+		return nil, err
+	}
+	now, err := resource.Tree(after)
+	if err != nil {
+		return nil, err
+	}
+	return differences(old, now), nil
+}
+
+// differences are the old values of the fields that differ. Of a hash it is those
+// within that do, of a list all of it; what was not there was null, as at Stripe.
+func differences(old, now map[string]any) map[string]any {
+	previous := map[string]any{}
+	for name, value := range old {
+		was, wasHash := value.(map[string]any)
+		is, isHash := now[name].(map[string]any)
+		switch {
+		case reflect.DeepEqual(value, now[name]):
+		case wasHash && isHash:
+			previous[name] = differences(was, is)
+		default:
+			previous[name] = value
+		}
+	}
+	for name, value := range now {
+		if _, was := old[name]; !was && value != nil {
+			previous[name] = nil
+		}
+	}
+	return previous
+}
+
+type eventRequest struct {
+	ID             *string `json:"id"`
+	IdempotencyKey *string `json:"idempotency_key"`
+}
+
+// EventObject is an event on the wire.
+type EventObject struct {
+	ID              string             `json:"id"`
+	Object          string             `json:"object"`
+	APIVersion      apiversion.Version `json:"api_version"`
+	Created         int64              `json:"created"`
+	Data            json.RawMessage    `json:"data"`
+	Livemode        bool               `json:"livemode"`
+	PendingWebhooks int                `json:"pending_webhooks"`
+	Request         eventRequest       `json:"request"`
+	Type            string             `json:"type"`
+}
+
+func (e *Event) Render() any {
+	return EventObject{
+		ID: e.ID, Object: "event", APIVersion: e.APIVersion, Created: resource.Unix(e.CreatedAt), Data: e.Data, Livemode: e.Livemode,
+		PendingWebhooks: e.Unacknowledged, Request: eventRequest{e.cause(), e.IdempotencyKey}, Type: e.Type,
+	}
+}
+
+// cause is the request that caused the event, or nil: some happen by themselves.
+func (e *Event) cause() *string {
+	if !strings.HasPrefix(e.RequestID, "req_") {
+		return nil
+	}
+	return &e.RequestID
+}
+
+// What is not delivered yet and what never was are both unacknowledged; what was
+// written off with its endpoint is not waited for.
+const selectEvents = `
+	SELECT id, type, livemode, data, api_version, request_id, idempotency_key, created_at,
+	       (SELECT count(*) FROM webhook_deliveries d
+	        WHERE d.account_id = events.account_id AND d.event_id = events.id AND d.state IN ('pending', 'failed')) AS unacknowledged
+	FROM events
+	WHERE account_id = @account_id AND livemode = @livemode`
+
+const eventByID = selectEvents + ` AND id = @id`
+
+const eventFilters = ` AND (@types::text[] IS NULL OR EXISTS (SELECT FROM unnest(@types::text[]) AS pattern WHERE type LIKE pattern))
+	AND (@delivery_success::boolean IS NULL OR @delivery_success::boolean = NOT EXISTS (
+		SELECT FROM webhook_deliveries d WHERE d.account_id = events.account_id AND d.event_id = events.id AND d.state IN ('pending', 'failed')))`
+
+const (
+	listEvents          = selectEvents + eventFilters + resource.NewestFirst
+	listEventsBackwards = selectEvents + eventFilters + resource.OldestFirst
+)
+
+// RetrieveEvent answers GET /v1/events/{id}.
+func RetrieveEvent(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
+	event, err := existingEvent(ctx, db, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := event.age(ctx, db, v); err != nil {
+		return nil, err
+	}
+	return resource.Expand(ctx, db, v, in.Expand, event.Render())
+}
+
+// age shows what the event tells in the event's own version. Its row has the shapes
+// of the current one.
+func (e *Event) age(ctx context.Context, db phase.Reader, v resource.Principal) error {
+	if !e.APIVersion.ChangesAnswers() {
+		return nil
+	}
+	data, err := resource.Tree(e.Data)
+	if err != nil {
+		return err
+	}
+	object, is := data["object"].(map[string]any)
+	if !is {
+		return fmt.Errorf("event %s has no object", e.ID)
+	}
+	if err := resource.InVersion(ctx, db, v, e.APIVersion, object); err != nil {
+		return err
+	}
+	e.Data, err = json.Marshal(resource.InOrder(data))
+	return err
+}
+
+// existingEvent reads an event, or says that there is none.
+func existingEvent(ctx context.Context, db phase.Reader, v resource.Principal, eventID string) (*Event, error) {
+	event, err := resource.Get[Event](ctx, db, eventByID, v, eventID)
+	if err != nil {
+		return nil, err
+	}
+	if event == nil {
+		return nil, apierror.NotFound("event", "id", eventID)
+	}
+	return event, nil
+}
+
+// RenderEvent is the body of a webhook: the event as GET /v1/events/{id} answers
+// it, but in the version that the endpoint was made with, if it was made with one.
+func RenderEvent(ctx context.Context, pool *pgxpool.Pool, to webhook.EndpointKey, livemode bool, version *string, eventID string) ([]byte, error) {
+	viewer := resource.Principal{AccountID: to.AccountID, Livemode: livemode}
+	event, err := existingEvent(ctx, pool, viewer, eventID)
+	if err != nil {
+		return nil, err
+	}
+	if version != nil {
+		event.APIVersion = apiversion.Version(*version)
+	}
+	if err := event.age(ctx, pool, viewer); err != nil {
+		return nil, err
+	}
+	body, err := wire.Encode(event.Render())
+	if err != nil {
+		return nil, fmt.Errorf("encode event: %w", err)
+	}
+	return body, nil
+}
+
+// ListEventsParams are the parameters of GET /v1/events.
+type ListEventsParams struct {
+	resource.List
+	Type            string   `form:"type"`
+	Types           []string `form:"types" max:"20"`
+	DeliverySuccess *bool    `form:"delivery_success"`
+}
+
+// ListEvents answers GET /v1/events. Types may end in a star: "charge.*".
+func ListEvents(ctx context.Context, db phase.Reader, v resource.Principal, in ListEventsParams) (any, error) {
+	if in.Type != "" && in.Types != nil {
+		return nil, apierror.Invalid("types", "You may only specify one of these parameters: type, types.").WithCode("parameters_exclusive")
+	}
+	types := in.Types
+	if in.Type != "" {
+		types = []string{in.Type}
+	}
+	return resource.ListPage[Event](ctx, db, v, in.List, resource.Listing{
+		URL: "/v1/events", Object: "event", Newest: listEvents, Oldest: listEventsBackwards, ByID: eventByID,
+		Filters: pgx.StrictNamedArgs{"types": patterns(types), "delivery_success": in.DeliverySuccess},
+		Prepare: func(row any) error { return row.(*Event).age(ctx, db, v) },
+	})
+}
+
+// patterns turns Stripe's wildcards into SQL's.
+func patterns(types []string) []string {
+	if types == nil {
+		return nil
+	}
+	out := slices.Clone(types)
+	for i, t := range out {
+		out[i] = likePattern(t)
+	}
+	return out
+}
+
+func likePattern(wildcard string) string {
+	var out []byte
+	for _, c := range []byte(wildcard) {
+		switch c {
+		case '%', '_', '\\':
+			out = append(out, '\\', c)
+		case '*':
+			out = append(out, '%')
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}

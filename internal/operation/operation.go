@@ -1,0 +1,91 @@
+// Package operation is the registry of all operations: the engine, the worker and the
+// tests range over it.
+package operation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/catalog"
+	"github.com/ratchet-pay/ratchet/internal/customer"
+	"github.com/ratchet-pay/ratchet/internal/dispute"
+	"github.com/ratchet-pay/ratchet/internal/endpoint"
+	"github.com/ratchet-pay/ratchet/internal/inbox"
+	"github.com/ratchet-pay/ratchet/internal/payment"
+	"github.com/ratchet-pay/ratchet/internal/payout"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/session"
+)
+
+// Register makes every operation known to an engine. A version stays in this
+// list for as long as requests may stand on it.
+func Register(ctx context.Context, e *phase.Engine) error {
+	return e.Register(ctx,
+		payment.CreateCharge, payment.CaptureCharge, payment.UpdateCharge,
+		payment.CreateRefund, payment.RefundCharge, payment.RefundWholeCharge, payment.UpdateRefund, payment.UpdateChargeRefund,
+		customer.CreateCustomer, customer.UpdateCustomer, customer.DeleteCustomer,
+		customer.CreateCard, customer.UpdateCard, customer.DeleteCard,
+		customer.CreateToken,
+		customer.CreatePaymentMethod, customer.UpdatePaymentMethod, customer.AttachPaymentMethod, customer.DetachPaymentMethod,
+		payment.CreatePaymentIntent, payment.ConfirmPaymentIntent, payment.AuthenticatePayment, payment.UpdatePaymentIntent, payment.CapturePaymentIntent, payment.CancelPaymentIntent,
+		payment.IncrementAuthorization,
+		payout.CreatePayout, payout.UpdatePayout, payout.CancelPayout, payout.ReversePayout, payout.PayOutDaily, payout.DepartPayout, payout.ArrivePayout, payout.TellBalance,
+		customer.CreateTestClock, customer.AdvanceTestClock, customer.SetTestClockReady, customer.DeleteTestClock,
+		catalog.CreateProduct, catalog.UpdateProduct, catalog.DeleteProduct, catalog.CreatePrice, catalog.UpdatePrice,
+		session.CreateCheckoutSession, session.UpdateCheckoutSession, session.ExpireCheckoutSession, session.ConfirmPaymentPage,
+		payment.CreateSetupIntent, payment.ConfirmSetupIntent, payment.AuthenticateSetup, payment.UpdateSetupIntent, payment.CancelSetupIntent,
+		endpoint.CreateWebhookEndpoint, endpoint.UpdateWebhookEndpoint, endpoint.DeleteWebhookEndpoint, endpoint.RetryEvent,
+		dispute.UpdateDispute, dispute.UpdateChargeDispute, dispute.CloseDispute, dispute.CloseChargeDispute,
+		payment.CancelRefund, payment.ExpireRefund, payment.ExpireCharge,
+		dispute.OpenDispute, dispute.EscalateDispute, dispute.DecideDispute, payment.CompleteRefund, payment.FailRefund, payout.SettlePart, payout.SettleLate, payout.ShowSettled,
+	)
+}
+
+// notices are the flows by the kind of notification.
+var notices = map[string]*phase.Flow[payment.NotificationParams, struct{}]{
+	acquirer.DisputeOpened:    dispute.OpenDispute,
+	acquirer.DisputeEscalated: dispute.EscalateDispute,
+	acquirer.DisputeClosed:    dispute.DecideDispute,
+	acquirer.RefundSucceeded:  payment.CompleteRefund,
+	acquirer.RefundFailed:     payment.FailRefund,
+}
+
+// ApplyNotification is how the inbox has the acquirer's notifications applied.
+func ApplyNotification(e *phase.Engine) inbox.Apply {
+	return func(ctx context.Context, m inbox.Message) error {
+		if m.Kind == acquirer.BatchSettled {
+			return payout.ApplyPart(ctx, e, m)
+		}
+		var news acquirer.Notification
+		body := json.NewDecoder(bytes.NewReader(m.Body))
+		if err := body.Decode(&news); err != nil {
+			return inbox.Refused("it cannot be read: %v", err)
+		}
+		flow, known := notices[news.Kind]
+		if !known {
+			return inbox.Refused("nothing is known of the kind %q", news.Kind)
+		}
+		if news.Authorization == "" || news.Reference == "" || news.Amount <= 0 {
+			return inbox.Refused("it does not say what it is about")
+		}
+		rows, err := e.Pool().Query(ctx, payment.ChargeOfAuthorization, pgx.StrictNamedArgs{"authorization": news.Authorization})
+		if err != nil {
+			return err
+		}
+		found, err := pgx.CollectRows(rows, pgx.RowToStructByName[payment.ChargeOwner])
+		switch {
+		case err != nil:
+			return err
+		case len(found) == 0:
+			return inbox.NotYet("no charge here has the authorization %s", news.Authorization)
+		case len(found) > 1:
+			return inbox.Refused("charges of several accounts have the authorization %s", news.Authorization)
+		}
+		_, err = flow.Serve(ctx, e, found[0].Call(m), payment.NotificationParams{Message: m, News: news, Charge: found[0].Charge})
+		return err
+	}
+}

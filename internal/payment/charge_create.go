@@ -1,0 +1,265 @@
+package payment
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
+	"github.com/ratchet-pay/ratchet/internal/balance"
+	"github.com/ratchet-pay/ratchet/internal/customer"
+	"github.com/ratchet-pay/ratchet/internal/event"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/ledger"
+	"github.com/ratchet-pay/ratchet/internal/money"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/resource"
+)
+
+// CreateChargeParams are what POST /v1/charges takes.
+type CreateChargeParams struct {
+	Amount                    int64              `form:"amount,required"`
+	Currency                  string             `form:"currency,required"`
+	Source                    string             `form:"source"`
+	Customer                  string             `form:"customer" max:"500"`
+	Capture                   *bool              `form:"capture"`
+	Description               *string            `form:"description,unset" max:"40000"`
+	Metadata                  form.Metadata      `form:"metadata"`
+	ReceiptEmail              *string            `form:"receipt_email,unset" max:"800"`
+	Shipping                  *resource.Shipping `form:"shipping"`
+	StatementDescriptor       *string            `form:"statement_descriptor" max:"22"`
+	StatementDescriptorSuffix *string            `form:"statement_descriptor_suffix" max:"22"`
+	Expand                    form.Expand        `form:"expand"`
+
+	Found    customer.PaymentSource // the card that Source or Customer stands for
+	KeptWith *string                // the customer it is kept with, if it is
+}
+
+// chargeState is what the phases of a charge tell each other. All else about the
+// charge follows from what was asked.
+type chargeState struct {
+	ID       string
+	At       time.Time
+	Merchant string // the account, whom the acquirer pays
+	Livemode bool
+	Answer   acquirer.Answer
+}
+
+// The recovery points of a charge.
+const (
+	chargeRecorded   = "charge_recorded"
+	acquirerAnswered = "acquirer_answered"
+	chargeSettled    = "charge_settled"
+)
+
+// AbandonChargeAfter is how long a shop may still be waiting for a card to be
+// charged. Later than that, taking the money would be a surprise.
+const AbandonChargeAfter = 10 * time.Minute
+
+// CreateCharge takes money from a card and owes it to a merchant.
+//
+//	(nothing) ──▶ charge_recorded ──▶ acquirer_answered ──▶ charge_settled
+//	      claim + insert        ask, no tx open        post to the ledger, answer
+var CreateCharge = phase.Define("charge.create", 1,
+	phase.Atomic(chargeRecorded, recordCharge),
+	phase.Foreign(acquirerAnswered, acquirer.Port, askAcquirer),
+	phase.Atomic(chargeSettled, settleCharge),
+).Check(checkCharge).AbandonUnsentAfter(AbandonChargeAfter, abandonCharge)
+
+// checkCharge verifies the amount and finds the card before anything is done.
+func checkCharge(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateChargeParams) (err error) {
+	in.Currency, err = money.Parse(in.Currency)
+	if err != nil {
+		return err
+	}
+	if err := money.Check(in.Amount, in.Currency); err != nil {
+		return err
+	}
+	if _, err := in.Metadata.Apply(nil); err != nil {
+		return err
+	}
+	if err := resource.CheckEmail("receipt_email", in.ReceiptEmail); err != nil {
+		return err
+	}
+	if err := resource.CheckDescriptors(in.StatementDescriptor, in.StatementDescriptorSuffix); err != nil {
+		return err
+	}
+	if in.Customer != "" {
+		return in.findCustomersCard(ctx, db, resource.ViewerOf(caller))
+	}
+	if in.Source == "" {
+		return apierror.Invalid("", "Must provide source or customer.").WithCode("parameter_missing")
+	}
+	found, err := customer.SourceFromToken(ctx, db, resource.ViewerOf(caller), "source", in.Source)
+	if err != nil {
+		return err
+	}
+	in.Found = *found
+	return nil
+}
+
+// findCustomersCard finds the card of the customer that is to be charged: the
+// one named, or the default.
+func (in *CreateChargeParams) findCustomersCard(ctx context.Context, db phase.Reader, v resource.Principal) error {
+	payer, err := resource.Get[customer.Customer](ctx, db, customer.CustomerByID, v, in.Customer)
+	if err != nil {
+		return err
+	}
+	if payer == nil || payer.DeletedAt != nil {
+		return apierror.NoSuch("customer", "customer", in.Customer)
+	}
+	source := in.Source
+	if source == "" && payer.DefaultSource != nil {
+		source = *payer.DefaultSource
+	}
+	if source == "" {
+		e := &apierror.Error{Status: http.StatusPaymentRequired, Type: apierror.TypeCard, Message: "Cannot charge a customer that has no active card", Param: "card"}
+		return e.WithCode("missing")
+	}
+	card, err := resource.Get[customer.CustomerCard](ctx, db, customer.CardByID, v, source)
+	if err != nil {
+		return err
+	}
+	if card == nil || card.CustomerID != payer.ID {
+		return apierror.Invalid("source", "Customer %s does not have a linked source with ID %s.", payer.ID, form.Quote(source)).WithCode("missing")
+	}
+	in.Found, in.KeptWith = customer.PaymentSource{Card: card.Card, CardID: card.ID}, &payer.ID
+	return nil
+}
+
+// recordCharge writes down what is about to be asked, before it is asked.
+func recordCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *chargeState) (phase.Outcome, error) {
+	if err := in.Found.Spend(ctx, tx); err != nil {
+		return phase.Outcome{}, err
+	}
+	s.ID, s.At = id.New("ch", tx.Now()), tx.Now()
+	s.Merchant, s.Livemode = tx.AccountID, tx.Livemode
+	charge, err := pendingCharge(tx, in, s)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	charge.insert(tx)
+	return phase.Next, nil
+}
+
+// pendingCharge is the charge as it was asked for.
+func pendingCharge(tx *phase.Tx, in CreateChargeParams, s *chargeState) (Charge, error) {
+	metadata, err := in.Metadata.Apply(nil)
+	if err != nil {
+		return Charge{}, err
+	}
+	return Charge{
+		AccountID: tx.AccountID, ID: s.ID, Livemode: tx.Livemode, RequestID: tx.RequestID,
+		Amount: in.Amount, Currency: in.Currency, Status: chargePending, CustomerID: resource.NilIfEmpty(in.Customer),
+		Card: ChargedCard{Card: in.Found.Card, ID: in.Found.CardID, Customer: in.KeptWith,
+			Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, in.StatementDescriptor, in.StatementDescriptorSuffix)},
+		Description: resource.Patch(in.Description, nil), Metadata: metadata, ReceiptEmail: resource.Patch(in.ReceiptEmail, nil), Shipping: in.Shipping,
+		StatementDescriptor: in.StatementDescriptor, StatementDescriptorSuffix: in.StatementDescriptorSuffix, CreatedAt: s.At,
+	}, nil
+}
+
+// askAcquirer asks for the money, or for a hold of it. A decline is an answer.
+func askAcquirer(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], in CreateChargeParams, s *chargeState) (err error) {
+	s.Answer, err = call.To().Authorize(ctx, call.Permit, acquirer.Order{
+		Merchant: s.Merchant, Livemode: s.Livemode,
+		Card: in.Found.Card.Vault, Amount: in.Amount, Currency: in.Currency, Capture: in.captures(),
+	})
+	return err
+}
+
+func (in CreateChargeParams) captures() bool { return in.Capture == nil || *in.Capture }
+
+// settleCharge writes down what the acquirer answered, books the money, and answers.
+func settleCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *chargeState) (phase.Outcome, error) {
+	charge, err := pendingCharge(tx, in, s)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	charge.heard(s.Answer)
+	if !s.Answer.Approved {
+		return failCharge(tx, charge, s.Answer), nil
+	}
+	known := []any{}
+	if in.captures() {
+		sale := charge.capture(tx, charge.Amount)
+		known = append(known, sale)
+	} else {
+		charge.hold(tx)
+	}
+	charge.settle(tx)
+	event.Emit(tx, "charge.succeeded", charge.ID, charge.Render(), nil)
+
+	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), in.Expand, charge.Render(), known...)
+	if err != nil {
+		return phase.Outcome{}, fmt.Errorf("expand charge: %w", err)
+	}
+	return phase.OK(charge.ID, body), nil
+}
+
+// heard notes what the issuer said of the card.
+func (c *Charge) heard(a acquirer.Answer) {
+	if a.Approved {
+		c.Status, c.AcquirerReference = chargeSucceeded, &a.Reference
+	}
+	c.Outcome = outcomeOf(a)
+	c.Card.AuthorizationCode = resource.NilIfEmpty(a.AuthorizationCode)
+	c.Card.AddressLine1Check, c.Card.PostalCodeCheck = resource.NilIfEmpty(a.AddressLine1Check), resource.NilIfEmpty(a.PostalCodeCheck)
+	if a.CVCCheck != "" {
+		c.Card.CVCCheck = &a.CVCCheck
+	}
+}
+
+// capture books amount as taken and returns its balance transaction.
+func (c *Charge) capture(tx *phase.Tx, amount int64) any {
+	available := apirequest.AccountNow(tx).AddDate(0, 0, apirequest.Of(tx.Caller).PayoutDelayDays)
+	if bypassesPending(c.Card.Vault) {
+		available = tx.Now()
+	}
+	sale := ledger.Sale(id.New("txn", tx.Now()), c.ID, c.Currency, amount, money.Fee(amount, c.Currency), available)
+	sale.Description = c.Description
+	ledger.Post(tx, sale)
+	c.Captured, c.AmountCaptured, c.BalanceTransaction, c.CaptureBefore = true, amount, &sale.ID, nil
+	return balance.BalanceTransactionOf(tx, sale).Render()
+}
+
+// hold notes that the money is held and not taken yet.
+func (c *Charge) hold(tx *phase.Tx) {
+	lapses := apirequest.AccountNow(tx).Add(authorizationTime)
+	c.CaptureBefore = &lapses
+}
+
+// bypassesPending says whether a test card's money is available at once.
+func bypassesPending(card string) bool { return strings.HasPrefix(card, "bypassPending") }
+
+// failCharge ends a charge that was declined. The failed charge stays, and the
+// error names it.
+func failCharge(tx *phase.Tx, charge Charge, a acquirer.Answer) phase.Outcome {
+	charge.Status, charge.FailureCode, charge.FailureMessage = chargeFailed, &a.Code, &a.Message
+	charge.settle(tx)
+	event.Emit(tx, "charge.failed", charge.ID, charge.Render(), nil)
+	declined := customer.CardError(a)
+	declined.Charge = charge.ID
+	return phase.Refuse(charge.ID, declined)
+}
+
+// NeverSent stands for the answer that nobody was asked for.
+var NeverSent = acquirer.Answer{
+	Code: "processing_error", DeclineCode: "processing_error", AdviceCode: "try_again_later", Outcome: "invalid",
+	NetworkStatus: "not_sent_to_network", Message: "An error occurred while processing your card. Try again in a little bit.",
+}
+
+// abandonCharge ends a charge that was never asked for in time. The acquirer
+// has confirmed that nothing was taken and nothing can be any more.
+func abandonCharge(_ context.Context, tx *phase.Tx, in CreateChargeParams, s *chargeState) (phase.Outcome, error) {
+	charge, err := pendingCharge(tx, in, s)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	charge.heard(NeverSent)
+	return failCharge(tx, charge, NeverSent), nil
+}

@@ -1,0 +1,125 @@
+package payment_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+)
+
+// meanwhile makes a request, does something else while the acquirer thinks about it,
+// and returns what the request is answered.
+func (s *shop) meanwhile(t *testing.T, path, form string, do func()) answer {
+	t.Helper()
+	begun, goOn := s.sim.Stall(t)
+	answered := make(chan answer, 1)
+	go func() { answered <- s.post(t, path, form) }()
+	<-begun
+	do()
+	goOn()
+	return <-answered
+}
+
+func (s *shop) text(t *testing.T, sql string, args ...any) (text string) {
+	t.Helper()
+	if err := s.db.Pool.QueryRow(t.Context(), sql, args...).Scan(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// Whatever is written to a thing while a call about it is under way is in the
+// answer, and in the event that tells of it.
+func TestWhatIsWrittenMeanwhileIsInTheAnswer(t *testing.T) {
+	t.Parallel()
+	const metadataTold = `SELECT count(*) FROM events WHERE object_id = $1 AND type = $2 AND data::jsonb #>> '{object,metadata,note}' = 'late'`
+
+	for _, made := range []struct{ name, path, source, event string }{
+		{"a refund", "/v1/refunds", "tok_visa", "refund.created"},
+		{"a refund that is declined", "/v1/refunds", "tok_visa", "refund.failed"},
+		{"a payout", "/v1/payouts", "tok_bypassPending", "payout.created"},
+	} {
+		t.Run(made.name, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t)
+			charge := s.post(t, "/v1/charges", "amount=5000&currency=usd&source="+made.source).ID
+			form := map[string]string{"/v1/refunds": "amount=1000&charge=" + charge, "/v1/payouts": "amount=1000&currency=usd"}[made.path]
+			if made.event == "refund.failed" {
+				s.exec(t, `UPDATE charges SET acquirer_reference = 'unheard of' WHERE id = $1`, charge)
+			}
+			var id string
+			a := s.meanwhile(t, made.path, form, func() {
+				id = s.text(t, `SELECT id FROM refunds UNION ALL SELECT id FROM payouts`)
+				if noted := s.post(t, made.path+"/"+id, "metadata[note]=late"); noted.status != http.StatusOK {
+					t.Errorf("the note was refused: %+v", noted)
+				}
+			})
+			if a.status != http.StatusOK || a.ID != id || a.Metadata["note"] != "late" {
+				t.Errorf("answered %+v", a)
+			}
+			if n := s.number(t, metadataTold, id, made.event); n != 1 {
+				t.Errorf("%d events %s say so, want one", n, made.event)
+			}
+		})
+	}
+}
+
+func (s *shop) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	if _, err := s.db.Pool.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// notify tells what the acquirer would tell.
+func (s *shop) notify(t *testing.T, news acquirer.Notification) {
+	t.Helper()
+	body, err := json.Marshal(news)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+acquirer.NotificationsPath, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set(acquirer.SignatureHeader, acquirer.Sign(s.sim.Secret(), body, time.Now()))
+	response, err := s.server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("the acquirer is answered %d", response.StatusCode)
+	}
+}
+
+// An acquirer that decides a dispute while it is asked to close it contradicts
+// itself. What it told first stands, and is told and booked once.
+func TestADisputeThatIsDecidedWhileItIsClosed(t *testing.T) {
+	t.Parallel()
+	for _, outcome := range []string{acquirer.OutcomeWon, acquirer.OutcomeLost} {
+		t.Run(outcome, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t)
+			charge := s.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_createDispute").ID
+			s.sim.WaitUntilTold(t, s.server.URL)
+			dispute := s.text(t, `SELECT id FROM disputes`)
+			a := s.meanwhile(t, "/v1/disputes/"+dispute+"/close", "", func() {
+				s.notify(t, acquirer.Notification{ID: "contradiction", Kind: acquirer.DisputeClosed, At: time.Now(), Amount: 2000, Currency: "usd", Outcome: outcome,
+					Authorization: s.text(t, `SELECT acquirer_reference FROM charges WHERE id = $1`, charge), Reference: s.text(t, `SELECT acquirer_reference FROM disputes`)})
+			})
+			if a.status != http.StatusOK || a.Status != outcome {
+				t.Errorf("answered %+v", a)
+			}
+			if stored := s.text(t, `SELECT status || coalesce(', busy with ' || busy_with, '') FROM disputes`); stored != outcome {
+				t.Errorf("the dispute is %s", stored)
+			}
+			if n := s.number(t, `SELECT count(*) FROM events WHERE type = 'charge.dispute.closed'`); n != 1 {
+				t.Errorf("its end was told %d times", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,69 @@
+package payment
+
+import (
+	"context"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/inbox"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/resource"
+)
+
+// NotificationParams is what the flow of a notification works with.
+type NotificationParams struct {
+	Message inbox.Message
+	News    acquirer.Notification
+	Charge  string // the charge whose payment it is about
+}
+
+// NotificationFlow is a flow that applies one kind of notification: one transaction, which
+// the message's row in the inbox guards. Nobody is there to answer a call, so it
+// has none.
+func NotificationFlow(kind, point string, apply func(ctx context.Context, tx *phase.Tx, in NotificationParams, charge *Charge) (phase.Outcome, error)) *phase.Flow[NotificationParams, struct{}] {
+	return phase.Define("acquirer."+kind, 1,
+		phase.Atomic(point, func(ctx context.Context, tx *phase.Tx, in NotificationParams, _ *struct{}) (phase.Outcome, error) {
+			charge, err := lockedCharge(ctx, tx, in.Charge)
+			if err != nil {
+				return phase.Outcome{}, err
+			}
+			if charge.Currency != in.News.Currency {
+				return phase.Outcome{}, inbox.Refused("it is in %s, and charge %s in %s", in.News.Currency, charge.ID, charge.Currency)
+			}
+			inbox.Take(tx, in.Message)
+			return apply(ctx, tx, in, charge)
+		}))
+}
+
+// ActorAcquirer is who the audit trail says did what a notification told.
+const ActorAcquirer = "acquirer"
+
+// ChargeOwner is the charge that an authorization belongs to, and its account.
+type ChargeOwner struct {
+	Charge          string
+	PaymentIntentID *string
+	AccountID       string
+	Livemode        bool
+	apirequest.Merchant
+}
+
+// A notice does not name an account. An authorization is unique in each,
+// and should two have one of the same name, neither is meant for certain.
+const ChargeOfAuthorization = `
+	SELECT c.id AS charge, c.payment_intent_id, c.account_id, c.livemode, ` + resource.MerchantColumns + `,
+	       account_ahead(c.account_id, c.livemode) AS ahead
+	FROM charges c JOIN accounts a ON a.id = c.account_id
+	WHERE c.acquirer_reference = @authorization
+	LIMIT 2`
+
+// Call is a message as the request that it becomes: of the account it concerns,
+// by the one who sent it. The inbox guards it, so it needs no key.
+func (w ChargeOwner) Call(m inbox.Message) phase.Request {
+	return phase.Request{
+		Caller: phase.Caller{AccountID: w.AccountID, Livemode: w.Livemode, RequestID: id.New("req", time.Now()),
+			Caller: apirequest.Context{APIVersion: w.DefaultVersion.OrCurrent(), Merchant: w.Merchant}.By(ActorAcquirer, "")},
+		Method: "POST", Path: acquirer.NotificationsPath, Fingerprint: m.Digest,
+	}
+}

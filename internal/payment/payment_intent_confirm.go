@@ -1,0 +1,351 @@
+package payment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
+	"github.com/ratchet-pay/ratchet/internal/customer"
+	"github.com/ratchet-pay/ratchet/internal/event"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/resource"
+)
+
+// ConfirmPaymentIntentParams are what POST /v1/payment_intents/{intent}/confirm takes.
+type ConfirmPaymentIntentParams struct {
+	ID            string             `path:"intent"`
+	CaptureMethod string             `form:"capture_method" enum:"automatic,automatic_async,manual"`
+	ClientSecret  string             `form:"client_secret" json:"-"`
+	Options       *MethodOptions     `form:"payment_method_options"`
+	Types         []string           `form:"payment_method_types" enum:"card"`
+	ReceiptEmail  *string            `form:"receipt_email,unset" max:"800"`
+	FutureUsage   *string            `form:"setup_future_usage,unset" enum:"off_session,on_session"`
+	Shipping      *resource.Shipping `form:"shipping,unset"`
+	Expand        form.Expand        `form:"expand"`
+	MethodParams
+	ConfirmParams
+}
+
+// Attempt is one try at an intent's money: what its phases tell each other,
+// whichever operation it is part of.
+type Attempt struct {
+	IntentID string
+	Session  *string // the checkout session it is part of
+	Method   customer.PaymentMethod
+	Order    acquirer.Order
+	Answer   acquirer.Answer
+	MayAsk   bool // the cardholder is there and can be sent to his bank's page
+	NoAction bool // the merchant wants an error instead of sending him there
+}
+
+// The recovery points of an attempt.
+const (
+	confirmationRecorded = "confirmation_recorded"
+	PaymentAnswered      = "payment_answered"
+	PaymentSettled       = "payment_settled"
+)
+
+// ConfirmPaymentIntent tries to pay an intent.
+//
+//	(nothing) ──▶ confirmation_recorded ──▶ payment_answered ──▶ payment_settled
+//	  claim + reserve the intent       ask, no tx open       post to the ledger, answer
+//
+// The intent is "processing" while the acquirer is asked, and whoever else wants
+// to change it is told to wait (429).
+var ConfirmPaymentIntent = phase.Define("payment_intent.confirm", 1,
+	phase.Atomic(confirmationRecorded, recordConfirmation),
+	phase.Foreign(PaymentAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmPaymentIntentParams, s *Attempt) error {
+		return s.Ask(ctx, call)
+	}),
+	phase.Atomic(PaymentSettled, func(ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *Attempt) (phase.Outcome, error) {
+		return s.settle(ctx, tx, in.Expand)
+	}),
+).Check(checkConfirmation).AbandonUnsentAfter(AbandonChargeAfter, func(ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *Attempt) (phase.Outcome, error) {
+	return s.abandon(ctx, tx, in.Expand)
+})
+
+// params are the ones a confirmation shares with an update.
+func (in *ConfirmPaymentIntentParams) params() PaymentIntentParams {
+	return PaymentIntentParams{
+		PaymentMethodOptions: in.Options, PaymentMethodTypes: in.Types, ReceiptEmail: in.ReceiptEmail,
+		SetupFutureUsage: in.FutureUsage, Shipping: in.Shipping, MethodParams: in.MethodParams,
+	}
+}
+
+// checkConfirmation finds the intent, and the method it is to be paid with: the
+// one sent, or the one it has.
+func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Check, in *ConfirmPaymentIntentParams) error {
+	intent, err := readIntent(ctx, db, resource.ViewerOf(caller), in.ID, in.ClientSecret)
+	if err != nil {
+		return err
+	}
+	if intent.ConfirmationMethod == "manual" && apirequest.Of(caller.Caller).Publishable {
+		return intent.ShowTo(caller.Caller, intent.unexpected("This PaymentIntent's `confirmation_method` is manual: it can only be confirmed with a secret key."))
+	}
+	if err := in.ConfirmParams.Check("PaymentIntent", true); err != nil {
+		return err
+	}
+	params := in.params()
+	if err := params.Check(ctx, db, caller); err != nil {
+		return err
+	}
+	in.MethodParams = params.MethodParams
+	if in.Method() != nil || intent.PaymentMethodID == nil {
+		return nil
+	}
+	in.Found, err = resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID, resource.ViewerOf(caller), *intent.PaymentMethodID)
+	return err
+}
+
+func recordConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *Attempt) (phase.Outcome, error) {
+	intent, err := LockIntent(ctx, tx, in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if intent.BusyWith != nil {
+		return phase.Outcome{}, apierror.Locked()
+	}
+	if refusal := intent.refuseDirectly("confirm"); refusal != nil {
+		return phase.Outcome{}, intent.ShowTo(tx.Caller, refusal)
+	}
+	sent := in.PaymentMethod != "" || in.New != nil
+	if !sent && in.Found != nil && (intent.PaymentMethodID == nil || *intent.PaymentMethodID != in.Found.ID) {
+		return phase.Outcome{}, apierror.Locked() // it was given another method since we looked
+	}
+	if refusal := intent.RefuseConfirm(in.Method(), sent, in.ConfirmParams); refusal != nil {
+		return phase.Refuse(intent.ID, intent.ShowTo(tx.Caller, refusal)), nil
+	}
+	params := in.params()
+	if !sent {
+		params.Found = nil // it has that method already, and what is known of it stays
+	}
+	if err := intent.apply(params, form.Metadata{}); err != nil {
+		return phase.Outcome{}, err
+	}
+	if in.CaptureMethod != "" {
+		intent.CaptureMethod = in.CaptureMethod
+	}
+	if err := in.Insert(ctx, tx); err != nil {
+		return phase.Outcome{}, err
+	}
+	s.Begin(tx, intent, in.Method(), in.ConfirmParams)
+	intent.Update(tx)
+	return s.next(ctx, tx, intent, in.Method(), in.Expand)
+}
+
+// Begin reserves the intent for this attempt and says what will be asked, or
+// sends the cardholder to his bank first. The caller has asked refuseConfirm, and
+// writes the intent.
+func (s *Attempt) Begin(tx *phase.Tx, intent *PaymentIntent, method *customer.PaymentMethod, in ConfirmParams) {
+	intent.ReturnURL = resource.NilIfEmpty(in.ReturnURL)
+	s.MayAsk, s.NoAction = !in.offSession() && !in.ErrorOnRequiresAction, in.ErrorOnRequiresAction
+	wanted := !in.offSession() && intent.wantsAuthentication(method.Card)
+	if wanted && s.MayAsk {
+		intent.require(tx)
+		return
+	}
+	s.reserve(tx, intent, method, in.offSession())
+	s.Order.Challenge = wanted
+}
+
+// next goes on to the acquirer, unless the cardholder is wanted first.
+func (s *Attempt) next(ctx context.Context, tx *phase.Tx, intent *PaymentIntent, method *customer.PaymentMethod, paths form.Expand) (phase.Outcome, error) {
+	if intent.Status == IntentProcessing {
+		return phase.Next, nil
+	}
+	return replyWithIntent(ctx, tx, paths, intent, method.Render())
+}
+
+// reserve makes the intent this attempt's until the acquirer has answered.
+func (s *Attempt) reserve(tx *phase.Tx, intent *PaymentIntent, method *customer.PaymentMethod, offSession bool) {
+	s.IntentID, s.Method, s.Session = intent.ID, *method, intent.CheckoutSession
+	s.Order = acquirer.Order{
+		Merchant: tx.AccountID, Livemode: tx.Livemode,
+		Card: method.Card.Vault, Amount: intent.Amount, Currency: intent.Currency, Capture: intent.CaptureMethod != captureManual,
+		Authenticated: intent.Authenticated, OffSession: offSession, SetUp: method.SetUp,
+	}
+	intent.Status, intent.BusyWith, intent.NextAction, intent.LastPaymentError = IntentProcessing, &tx.RequestID, nil, nil
+}
+
+// wantsAuthentication says that the merchant wants the cardholder authenticated
+// though his bank may not.
+func (p *PaymentIntent) wantsAuthentication(card customer.Card) bool {
+	return !p.Authenticated && p.PaymentMethodOptions.Card.RequestThreeDSecure != "automatic" && card.Supports3DS()
+}
+
+func (s *Attempt) Ask(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]) (err error) {
+	s.Answer, err = call.To().Authorize(ctx, call.Permit, s.Order)
+	return err
+}
+
+// settle writes down what the acquirer answered, books the money, and answers.
+func (s *Attempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
+	owner, err := lockOwner(ctx, tx, s.Session)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	end, err := s.Conclude(ctx, tx, owner)
+	switch {
+	case err != nil:
+		return phase.Outcome{}, err
+	case end.Declined != nil:
+		return phase.Refuse(end.Intent.ID, end.Declined), nil
+	}
+	return replyWithIntent(ctx, tx, paths, end.Intent, end.known...)
+}
+
+// conclusion is how an attempt ended, for whoever answers.
+type conclusion struct {
+	Intent   *PaymentIntent
+	known    []any // what the attempt has made and changed
+	Declined *apierror.Error
+}
+
+// Conclude writes down what the acquirer answered and books the money. The caller has
+// locked the intent's owner, if it has one.
+func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end conclusion, err error) {
+	intent, err := LockIntent(ctx, tx, s.IntentID)
+	if err != nil {
+		return end, err
+	}
+	end.Intent, intent.BusyWith = intent, nil
+	if s.Answer.Code == acquirer.CodeAuthenticationNeeded && s.MayAsk {
+		intent.require(tx)
+		intent.Update(tx)
+		end.known = append(end.known, s.Method.Render())
+		return end, nil
+	}
+	charge := intent.charge(tx, s.Method, s.Answer)
+	intent.LatestCharge = &charge.ID
+	if !s.Answer.Approved {
+		end.Declined, err = s.fail(tx, intent, charge)
+		return end, err
+	}
+	end.known = append(intent.receive(tx, charge), charge.Render(), s.use(tx, intent))
+	intent.Update(tx)
+	if owner != nil {
+		owner.Paid(tx, intent)
+	}
+	return end, nil
+}
+
+// require sends the cardholder to his bank's page.
+func (p *PaymentIntent) require(tx *phase.Tx) {
+	challenge := id.New("3ds", tx.Now())
+	p.Status, p.Challenge, p.NextAction = intentNeedsAction, &challenge, challengeAt(tx, challenge, p.ReturnURL)
+	event.Emit(tx, "payment_intent.requires_action", p.ID, p.Render(), nil)
+}
+
+// challengeAt is the bank's page as an integration is told of it.
+func challengeAt(tx *phase.Tx, challenge string, returnURL *string) *NextAction {
+	url := apirequest.Of(tx.Caller).BaseURL + ChallengePath + challenge
+	if returnURL == nil {
+		return &NextAction{Type: "use_stripe_sdk", UseStripeSDK: &UseStripeSDK{StripeJS: url, Type: "three_d_secure_redirect"}}
+	}
+	return &NextAction{Type: "redirect_to_url", RedirectToURL: &RedirectToURL{ReturnURL: *returnURL, URL: url}}
+}
+
+// ChallengePath comes before the name of a challenge in the address of its page.
+const ChallengePath = "/3d_secure/"
+
+// charge is the attempt as a charge, with what the issuer said of the card.
+func (p *PaymentIntent) charge(tx *phase.Tx, method customer.PaymentMethod, a acquirer.Answer) *Charge {
+	charge := &Charge{
+		AccountID: tx.AccountID, ID: id.New("ch", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, PaymentIntentID: &p.ID,
+		Amount: p.Amount, Currency: p.Currency, Status: chargePending, CustomerID: p.CustomerID,
+		Card: ChargedCard{Card: method.Card, ID: method.ID, Billing: &method.BillingDetails, Authenticated: p.Authenticated,
+			Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, p.StatementDescriptor, p.StatementDescriptorSuffix)},
+		Description: p.Description, Metadata: p.Metadata, ReceiptEmail: p.ReceiptEmail, Shipping: p.Shipping, FraudDetails: map[string]string{},
+		StatementDescriptor: p.StatementDescriptor, StatementDescriptorSuffix: p.StatementDescriptorSuffix, CreatedAt: tx.Now(),
+	}
+	charge.insert(tx)
+	charge.heard(a)
+	return charge
+}
+
+// receive notes a charge that was approved: its money is taken, or held. It
+// returns what else is new.
+func (p *PaymentIntent) receive(tx *phase.Tx, charge *Charge) (known []any) {
+	if p.CaptureMethod == captureManual {
+		charge.hold(tx)
+		p.Status, p.AmountCapturable = intentNeedsCapture, p.Amount
+	} else {
+		known = append(known, charge.capture(tx, charge.Amount))
+		charge.Settling = p.CaptureMethod == captureAutomaticAsync && apirequest.Of(tx.Caller).News
+		p.Status, p.AmountReceived = IntentSucceeded, p.Amount
+	}
+	charge.settle(tx)
+	event.Emit(tx, "charge.succeeded", charge.ID, charge.Render(), nil)
+	if p.Status == IntentSucceeded {
+		event.Emit(tx, "payment_intent.succeeded", p.ID, p.Render(), nil)
+	} else {
+		event.Emit(tx, "payment_intent.amount_capturable_updated", p.ID, p.Render(), nil)
+	}
+	return known
+}
+
+// use notes that the method has paid: it becomes the customer's if the merchant
+// wants to use it again, and is spent if it is nobody's. It returns the method.
+func (s *Attempt) use(tx *phase.Tx, intent *PaymentIntent) any {
+	method := s.Method
+	before := method
+	method.Card.ApplyResult(s.Answer)
+	method.SetUp = method.SetUp || resource.Deref(intent.SetupFutureUsage) == "off_session"
+	switch {
+	case method.CustomerID == nil && intent.CustomerID != nil && intent.SetupFutureUsage != nil:
+		method.Attach(tx, *intent.CustomerID)
+	case method.CustomerID == nil:
+		method.SpentBy = &tx.RequestID
+		method.Update(tx)
+	case method.SetUp != before.SetUp || resource.Deref(method.Card.CVCCheck) != resource.Deref(before.Card.CVCCheck):
+		method.Update(tx)
+	}
+	return method.Render()
+}
+
+// fail ends an attempt that was declined. The intent can be tried again, with
+// another method.
+func (s *Attempt) fail(tx *phase.Tx, intent *PaymentIntent, charge *Charge) (*apierror.Error, error) {
+	charge.Status, charge.FailureCode, charge.FailureMessage = chargeFailed, &s.Answer.Code, &s.Answer.Message
+	charge.settle(tx)
+	event.Emit(tx, "charge.failed", charge.ID, charge.Render(), nil)
+
+	declined := customer.CardError(s.Answer)
+	if s.NoAction && s.Answer.Code == acquirer.CodeAuthenticationNeeded {
+		declined.DeclineCode, declined.Message = "authentication_not_handled", actionNotHandled
+	}
+	declined.Charge, declined.PaymentMethod = charge.ID, s.Method.Render()
+	remembered, err := json.Marshal(declined)
+	if err != nil {
+		return nil, fmt.Errorf("encode last_payment_error: %w", err)
+	}
+	intent.Status, intent.PaymentMethodID, intent.LastPaymentError, intent.Authenticated = intentNeedsMethod, nil, remembered, false
+	intent.Update(tx)
+	event.Emit(tx, "payment_intent.payment_failed", intent.ID, intent.Render(), nil)
+	return intent.ShowTo(tx.Caller, declined), nil
+}
+
+// actionNotHandled tells a merchant that his cardholder would have been wanted.
+const actionNotHandled = "This payment required an authentication action to complete, but `error_on_requires_action` was set. When you're ready, " +
+	"you can upgrade your integration to handle actions at https://stripe.com/docs/payments/payment-intents/upgrade-to-handle-actions."
+
+// ShowTo makes an error show the intent, as far as the caller may see it.
+func (p *PaymentIntent) ShowTo(caller phase.Caller, e *apierror.Error) *apierror.Error {
+	e.PaymentIntent = p.Render()
+	if apirequest.Of(caller).Publishable {
+		e.PaymentIntent = p.Public()
+	}
+	return e
+}
+
+// abandon ends an attempt that was never asked for in time. The acquirer has
+// confirmed that nothing was taken and nothing can be any more.
+func (s *Attempt) abandon(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
+	s.Answer = NeverSent
+	return s.settle(ctx, tx, paths)
+}

@@ -1,0 +1,286 @@
+package payment
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/balance"
+	"github.com/ratchet-pay/ratchet/internal/event"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/ledger"
+	"github.com/ratchet-pay/ratchet/internal/money"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/resource"
+)
+
+// RefundParams are what any way of refunding takes.
+type RefundParams struct {
+	Amount   *int64        `form:"amount" min:"1"`
+	Reason   *string       `form:"reason" enum:"duplicate,fraudulent,requested_by_customer"`
+	Metadata form.Metadata `form:"metadata"`
+	Expand   form.Expand   `form:"expand"`
+}
+
+// CreateRefundParams are what POST /v1/refunds takes.
+type CreateRefundParams struct {
+	Charge        string `form:"charge"`
+	PaymentIntent string `form:"payment_intent"`
+	RefundParams
+}
+
+// RefundChargeParams are what POST /v1/charges/{charge}/refunds and its older
+// form …/refund take.
+type RefundChargeParams struct {
+	Charge string `path:"charge"`
+	RefundParams
+}
+
+type refundState struct {
+	Refund Refund
+	Order  acquirer.Order
+	Answer acquirer.Answer
+
+	FraudDetails map[string]string // of the charge, before the refund says that it was a fraud
+}
+
+// The recovery points of a refund.
+const (
+	refundRecorded = "refund_recorded"
+	refundAnswered = "refund_answered"
+	refundSettled  = "refund_settled"
+)
+
+// CreateRefund gives back what a charge took, or lets go what it holds.
+//
+//	(nothing) ──▶ refund_recorded ──▶ refund_answered ──▶ refund_settled
+//	 claim + reserve the amount     ask, no tx open     post to the ledger, answer
+//
+// The amount is reserved on the charge before anything is asked, so that two
+// refunds at once cannot both have the last of it. There is no way back: a
+// refund that is finished late is still the one the merchant asked for.
+var CreateRefund = phase.Define("refund.create", 1,
+	phase.Atomic(refundRecorded, func(ctx context.Context, tx *phase.Tx, in CreateRefundParams, s *refundState) (phase.Outcome, error) {
+		return recordRefund(ctx, tx, in.Charge, in.RefundParams, s)
+	}),
+	phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateRefundParams, s *refundState) error {
+		return askForRefund(ctx, call, s)
+	}),
+	phase.Atomic(refundSettled, func(ctx context.Context, tx *phase.Tx, in CreateRefundParams, s *refundState) (phase.Outcome, error) {
+		_, refund, known, err := settleRefund(ctx, tx, s)
+		if err != nil {
+			return phase.Outcome{}, err
+		}
+		return replyWithRefund(ctx, tx, in.Expand, refund, known...)
+	}),
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateRefundParams) error {
+	if in.Charge == "" && in.PaymentIntent == "" {
+		return apierror.Invalid("", "One of the following params should be provided for this request: payment_intent or charge.").WithCode("parameter_missing")
+	}
+	if _, err := in.Metadata.Apply(nil); err != nil {
+		return err
+	}
+	if in.PaymentIntent != "" {
+		return in.findCharge(ctx, db, resource.ViewerOf(caller))
+	}
+	return resource.AsParam(ChargeExists(ctx, db, resource.ViewerOf(caller), in.Charge), "charge")
+})
+
+// findCharge finds the charge that paid the intent.
+func (in *CreateRefundParams) findCharge(ctx context.Context, db phase.Reader, v resource.Principal) error {
+	intent, err := resource.Get[PaymentIntent](ctx, db, IntentByID, v, in.PaymentIntent)
+	if err != nil {
+		return err
+	}
+	if intent == nil {
+		return apierror.NoSuch("payment_intent", "payment_intent", in.PaymentIntent)
+	}
+	if refusal := intent.refuseRefund(); refusal != nil {
+		return refusal
+	}
+	if in.Charge != "" && in.Charge != *intent.LatestCharge {
+		return apierror.Invalid("charge", "The charge %s does not belong to the PaymentIntent %s.", form.Quote(in.Charge), intent.ID)
+	}
+	in.Charge = *intent.LatestCharge
+	return nil
+}
+
+// RefundCharge is CreateRefund at the charge's own address.
+var RefundCharge = refundAt("charge.refund.create", func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
+	_, refund, known, err := settleRefund(ctx, tx, s)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	return replyWithRefund(ctx, tx, in.Expand, refund, known...)
+})
+
+// RefundWholeCharge is the oldest form, which answers with the charge.
+var RefundWholeCharge = refundAt("charge.refund", func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
+	charge, _, known, err := settleRefund(ctx, tx, s)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	return replyWithCharge(ctx, tx, in.Expand, charge, known...)
+})
+
+func refundAt(name string, settle func(context.Context, *phase.Tx, RefundChargeParams, *refundState) (phase.Outcome, error)) *phase.Flow[RefundChargeParams, refundState] {
+	return phase.Define(name, 1,
+		phase.Atomic(refundRecorded, func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
+			return recordRefund(ctx, tx, in.Charge, in.RefundParams, s)
+		}),
+		phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ RefundChargeParams, s *refundState) error {
+			return askForRefund(ctx, call, s)
+		}),
+		phase.Atomic(refundSettled, settle),
+	).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *RefundChargeParams) error {
+		if _, err := in.Metadata.Apply(nil); err != nil {
+			return err
+		}
+		return ChargeExists(ctx, db, resource.ViewerOf(caller), in.Charge)
+	})
+}
+
+// The CHECK "no_more_is_refunded_than_charged" refuses what gets past refuseRefund.
+const reserveRefund = `
+	UPDATE charges SET amount_refunded = amount_refunded + @amount, busy_with = @busy_with, fraud_details = @fraud_details
+	WHERE account_id = @account_id AND id = @id AND busy_with IS NULL`
+
+func recordRefund(ctx context.Context, tx *phase.Tx, chargeID string, in RefundParams, s *refundState) (phase.Outcome, error) {
+	charge, err := lockedCharge(ctx, tx, chargeID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if charge.BusyWith != nil || charge.Status == chargePending {
+		return phase.Outcome{}, apierror.Locked()
+	}
+	amount := charge.refundable()
+	if in.Amount != nil {
+		amount = *in.Amount
+	}
+	if refusal := charge.refuseRefund(amount); refusal != nil {
+		return phase.Refuse(charge.ID, refusal), nil
+	}
+	metadata, err := in.Metadata.Apply(nil)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	s.Refund = Refund{
+		AccountID: tx.AccountID, ID: id.New("re", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, ChargeID: charge.ID,
+		PaymentIntentID: charge.PaymentIntentID, Amount: amount, Currency: charge.Currency, Status: refundPending, Reason: in.Reason, Kind: refundOfMoney, Metadata: metadata, CreatedAt: tx.Now(),
+	}
+	s.Order = acquirer.Order{Authorization: *charge.AcquirerReference, Amount: amount, Currency: charge.Currency}
+	var busyWith *string
+	if !charge.Captured {
+		s.Refund.Kind, busyWith = refundOfHold, &tx.RequestID // nobody may capture what is being let go
+	}
+	if in.Reason != nil && *in.Reason == "fraudulent" {
+		s.FraudDetails = charge.FraudDetails
+		charge.report("fraudulent")
+	}
+	tx.WriteOne(reserveRefund, pgx.StrictNamedArgs{
+		"account_id": tx.AccountID, "id": charge.ID, "amount": amount, "busy_with": busyWith, "fraud_details": charge.FraudDetails})
+	s.Refund.insert(tx)
+	return phase.Next, nil
+}
+
+// refuseRefund says why amount cannot be refunded, or nil.
+func (c *Charge) refuseRefund(amount int64) *apierror.Error {
+	switch {
+	case c.Status == chargeFailed:
+		return apierror.Invalid("", "Charge %s failed and cannot be refunded.", c.ID)
+	case c.PaymentIntentID != nil && !c.Captured && c.AmountRefunded == 0:
+		return apierror.Invalid("", "Charge %s has been authorized and not captured: cancel its PaymentIntent, %s, to let go of what it holds.", c.ID, *c.PaymentIntentID)
+	case c.AmountChargedBack > 0:
+		return apierror.Invalid("", "Charge %s has been charged back; cannot issue a refund.", c.ID).WithCode("charge_disputed")
+	case c.refundable() == 0:
+		return apierror.Invalid("", "Charge %s has already been refunded.", c.ID).WithCode("charge_already_refunded")
+	case amount > c.refundable() && c.refundable() == c.Amount:
+		return apierror.Invalid("amount", "Refund amount (%s) is greater than charge amount (%s)",
+			money.Format(amount, c.Currency), money.Format(c.Amount, c.Currency))
+	case amount > c.refundable():
+		return apierror.Invalid("amount", "Refund amount (%s) is greater than unrefunded amount on charge (%s)",
+			money.Format(amount, c.Currency), money.Format(c.refundable(), c.Currency))
+	case !c.Captured && amount < c.Amount:
+		return apierror.Invalid("amount", "You cannot partially refund an uncaptured charge. Instead, capture the charge for an amount less than the original amount")
+	}
+	return nil
+}
+
+func askForRefund(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *refundState) (err error) {
+	if s.Refund.Kind == refundOfHold {
+		s.Answer, err = call.To().Void(ctx, call.Permit, s.Order)
+		return err
+	}
+	s.Answer, err = call.To().Refund(ctx, call.Permit, s.Order)
+	return err
+}
+
+const returnReservation = `
+	UPDATE charges SET amount_refunded = amount_refunded - @amount, busy_with = NULL
+	WHERE account_id = @account_id AND id = @id`
+
+// settleRefund writes down what the acquirer answered and books the money. It
+// returns the charge, the refund and what else is new. The refund is read anew: its
+// metadata may have changed while the acquirer was asked.
+func settleRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *Refund, []any, error) {
+	charge, err := lockedCharge(ctx, tx, s.Refund.ChargeID)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	refund, err := lockedRefund(ctx, tx, s.Refund.ID)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if !s.Answer.Approved {
+		charge.AmountRefunded -= refund.Amount
+		tx.WriteOne(returnReservation, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": charge.ID, "amount": refund.Amount})
+		refund.Status, refund.FailureReason = refundFailed, resource.NilIfEmpty("declined")
+		refund.settle(tx)
+		event.Emit(tx, "refund.created", refund.ID, refund.Render(), nil)
+		event.Emit(tx, "refund.failed", refund.ID, refund.Render(), nil)
+		return charge, refund, []any{charge.Render()}, nil
+	}
+	refund.Status, refund.AcquirerReference = refundSucceeded, &s.Answer.Reference
+	known := []any{charge.Render()}
+	switch {
+	case refund.Kind == refundOfHold:
+		charge.release(tx)
+	case s.Answer.RefundStatus == refundPending:
+		refund.Status = refundPending // a notification tells how it ends
+	default:
+		known = append(known, refund.post(tx, charge))
+	}
+	refund.settle(tx)
+	before := *charge
+	before.AmountRefunded -= refund.Amount // which is counted since the refund is under way
+	if s.FraudDetails != nil {
+		before.FraudDetails = s.FraudDetails
+	}
+	previous, err := event.Changes(before.object(), charge.object())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	event.Emit(tx, "refund.created", refund.ID, refund.Render(), nil)
+	event.Emit(tx, "charge.refunded", charge.ID, charge.Render(), previous)
+	return charge, refund, append(known, refund.Render()), nil
+}
+
+// post books a refund that has succeeded and returns its balance transaction.
+func (r *Refund) post(tx *phase.Tx, charge *Charge) any {
+	posting := ledger.GiveBack(id.New("txn", tx.Now()), r.ID, r.Currency, r.Amount, tx.Now())
+	ledger.Post(tx, posting)
+	ledger.ChainRefund(tx, charge.ID, charge.AmountCaptured, r.ID, r.Amount, r.Currency)
+	r.BalanceTransaction = &posting.ID
+	return balance.BalanceTransactionOf(tx, posting).Render()
+}
+
+func replyWithRefund(ctx context.Context, tx *phase.Tx, paths form.Expand, refund *Refund, known ...any) (phase.Outcome, error) {
+	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, refund.Render(), known...)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	return phase.OK(refund.ID, body), nil
+}

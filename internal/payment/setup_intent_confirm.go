@@ -1,0 +1,273 @@
+package payment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
+	"github.com/ratchet-pay/ratchet/internal/customer"
+	"github.com/ratchet-pay/ratchet/internal/event"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/resource"
+)
+
+// ConfirmSetupIntentParams are what POST /v1/setup_intents/{intent}/confirm takes.
+type ConfirmSetupIntentParams struct {
+	ID           string         `path:"intent"`
+	ClientSecret string         `form:"client_secret" json:"-"`
+	ReturnURL    string         `form:"return_url" max:"2048"`
+	UseStripeSDK bool           `form:"use_stripe_sdk"`
+	Options      *MethodOptions `form:"payment_method_options"`
+	Expand       form.Expand    `form:"expand"`
+	MethodParams
+}
+
+// SetupTry is one try at a setup: what its phases tell each other.
+type SetupTry struct {
+	IntentID string
+	Session  *string // the checkout session it is part of
+	Method   customer.PaymentMethod
+	Passed   bool // the cardholder has authenticated himself
+	Answer   acquirer.Answer
+}
+
+// The recovery points of an attempt at a setup.
+const (
+	setupConfirmationRecorded = "setup_confirmation_recorded"
+	cardAnswered              = "card_answered"
+	setupSettled              = "setup_settled"
+)
+
+// ConfirmSetupIntent asks the card's issuer whether the card can be used later.
+//
+//	(nothing) ──▶ setup_confirmation_recorded ──▶ card_answered ──▶ setup_settled
+//	   claim + reserve the setup            ask, no tx open     keep the card, answer
+var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
+	phase.Atomic(setupConfirmationRecorded, recordSetupConfirmation),
+	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmSetupIntentParams, s *SetupTry) error {
+		return s.Ask(ctx, call)
+	}),
+	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *SetupTry) (phase.Outcome, error) {
+		return s.settle(ctx, tx, in.Expand)
+	}),
+).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *ConfirmSetupIntentParams) error {
+	setup, err := readSetup(ctx, db, resource.ViewerOf(caller), in.ID, in.ClientSecret)
+	if err != nil {
+		return err
+	}
+	confirm := ConfirmParams{ReturnURL: in.ReturnURL}
+	if err := confirm.Check("SetupIntent", true); err != nil {
+		return err
+	}
+	if err := in.Find(ctx, db, caller); err != nil || in.Method() != nil || setup.PaymentMethodID == nil {
+		return err
+	}
+	in.Found, err = resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID, resource.ViewerOf(caller), *setup.PaymentMethodID)
+	return err
+})
+
+func recordSetupConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *SetupTry) (phase.Outcome, error) {
+	setup, err := LockSetup(ctx, tx, in.ID)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if setup.BusyWith != nil {
+		return phase.Outcome{}, apierror.Locked()
+	}
+	if refusal := setup.refuseDirectly("confirm"); refusal != nil {
+		return phase.Outcome{}, setup.ShowTo(tx.Caller, refusal)
+	}
+	if refusal := setup.RefuseConfirm(in.Method(), in.ReturnURL); refusal != nil {
+		return phase.Refuse(setup.ID, setup.ShowTo(tx.Caller, refusal)), nil
+	}
+	if err := setup.Apply(SetupIntentParams{PaymentMethodOptions: in.Options, MethodParams: in.MethodParams}); err != nil {
+		return phase.Outcome{}, err
+	}
+	if err := in.Insert(ctx, tx); err != nil {
+		return phase.Outcome{}, err
+	}
+	s.Begin(tx, setup, in.Method(), in.ReturnURL)
+	setup.Update(tx)
+	return phase.Next, nil
+}
+
+// RefuseConfirm says why a setup cannot be confirmed with the method it would have,
+// or nil. The caller says who is shown the setup.
+func (s *SetupIntent) RefuseConfirm(method *customer.PaymentMethod, returnURL string) *apierror.Error {
+	if refusal := s.refuse("confirm"); refusal != nil {
+		return refusal
+	}
+	if method == nil {
+		return apierror.Invalid("", "You cannot confirm this SetupIntent because it's missing a payment method. Update the SetupIntent with a payment method "+
+			"and then confirm it again.").WithCode("setup_intent_unexpected_state")
+	}
+	if refusal := method.RefuseUse(resource.Deref(s.CustomerID)); refusal != nil {
+		return refusal
+	}
+	if returnURL == "" && s.AutomaticPaymentMethods.mayRedirect() {
+		return missingReturnURL("SetupIntent")
+	}
+	return nil
+}
+
+// Begin reserves the setup for this attempt. The caller has asked refuseConfirm,
+// and writes it.
+func (s *SetupTry) Begin(tx *phase.Tx, setup *SetupIntent, method *customer.PaymentMethod, returnURL string) {
+	setup.ReturnURL = resource.NilIfEmpty(returnURL)
+	setup.abandonAttempt(tx)
+	s.reserve(tx, setup, method)
+}
+
+// reserve makes the setup this attempt's until the issuer has answered.
+func (s *SetupTry) reserve(tx *phase.Tx, setup *SetupIntent, method *customer.PaymentMethod) {
+	s.IntentID, s.Method, s.Session = setup.ID, *method, setup.CheckoutSession
+	setup.Status, setup.BusyWith, setup.NextAction, setup.LastSetupError = IntentProcessing, &tx.RequestID, nil, nil
+}
+
+func (s *SetupTry) Ask(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]) (err error) {
+	s.Answer, err = call.To().Verify(ctx, call.Permit, acquirer.Order{
+		Card: s.Method.Card.Vault, Currency: customer.VerificationCurrency, SetUp: true, Authenticated: s.Passed})
+	return err
+}
+
+// settle writes down what the issuer answered, keeps the card, and answers.
+func (s *SetupTry) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
+	owner, err := lockOwner(ctx, tx, s.Session)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	end, err := s.Conclude(ctx, tx, owner)
+	switch {
+	case err != nil:
+		return phase.Outcome{}, err
+	case end.Declined != nil:
+		return phase.Refuse(end.Setup.ID, end.Declined), nil
+	}
+	return replyWithSetup(ctx, tx, paths, end.Setup, end.known...)
+}
+
+// setupConclusion is how an attempt at a setup ended, for whoever answers.
+type setupConclusion struct {
+	Setup    *SetupIntent
+	known    []any
+	Declined *apierror.Error
+}
+
+// Conclude writes down what the issuer answered, and keeps the card. The caller has
+// locked the setup's owner, if it has one.
+func (s *SetupTry) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end setupConclusion, err error) {
+	setup, err := LockSetup(ctx, tx, s.IntentID)
+	if err != nil {
+		return end, err
+	}
+	end.Setup, setup.BusyWith = setup, nil
+	method := s.Method
+	switch {
+	case s.Answer.Code == acquirer.CodeAuthenticationNeeded:
+		challenge := id.New("3ds", tx.Now())
+		setup.Status, setup.Challenge, setup.NextAction = intentNeedsAction, &challenge, challengeAt(tx, challenge, setup.ReturnURL)
+		attempt := setup.tried(tx, method, intentNeedsAction, s.asked())
+		setup.Update(tx)
+		event.Emit(tx, "setup_intent.requires_action", setup.ID, setup.Render(), nil)
+		end.known = append(end.known, method.Render(), attempt.Render())
+		return end, nil
+	case !s.Answer.Approved:
+		end.Declined, err = s.fail(tx, setup)
+		return end, err
+	}
+	method.Card.ApplyResult(s.Answer)
+	setup.Status = IntentSucceeded
+	attempt := setup.tried(tx, method, IntentSucceeded, s.asked())
+	setup.Update(tx)
+	method.SetUp = method.SetUp || setup.Usage == "off_session"
+	if method.CustomerID == nil && setup.CustomerID != nil {
+		method.Attach(tx, *setup.CustomerID)
+	} else {
+		method.Update(tx)
+	}
+	event.Emit(tx, "setup_intent.succeeded", setup.ID, setup.Render(), nil)
+	if owner != nil {
+		owner.CardKept(tx)
+	}
+	end.known = append(end.known, method.Render(), attempt.Render())
+	return end, nil
+}
+
+// asked is what came of asking the cardholder, nil if he was not.
+func (s *SetupTry) asked() *attemptSecure {
+	if !s.Passed {
+		return nil
+	}
+	return secured(true)
+}
+
+// fail ends an attempt that was declined. The setup can be tried again, with
+// another method.
+func (s *SetupTry) fail(tx *phase.Tx, setup *SetupIntent) (*apierror.Error, error) {
+	declined := customer.CardError(s.Answer)
+	declined.PaymentMethod = s.Method.Render()
+	remembered, err := json.Marshal(declined)
+	if err != nil {
+		return nil, fmt.Errorf("encode last_setup_error: %w", err)
+	}
+	setup.Status, setup.PaymentMethodID, setup.LastSetupError = intentNeedsMethod, nil, remembered
+	setup.tried(tx, s.Method, attemptFailed, s.asked())
+	setup.Update(tx)
+	event.Emit(tx, "setup_intent.setup_failed", setup.ID, setup.Render(), nil)
+	return setup.ShowTo(tx.Caller, declined), nil
+}
+
+// ShowTo makes an error show the setup, as far as the caller may see it.
+func (s *SetupIntent) ShowTo(caller phase.Caller, e *apierror.Error) *apierror.Error {
+	e.SetupIntent = s.Render()
+	if apirequest.Of(caller).Publishable {
+		e.SetupIntent = s.Public()
+	}
+	return e
+}
+
+// AuthenticateSetup moves a setup on after its cardholder has passed or failed
+// his challenge, as AuthenticatePayment does an intent.
+var AuthenticateSetup = phase.Define("setup_intent.authenticate", 1,
+	phase.Atomic(authenticationRecorded, recordSetupAuthentication),
+	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AuthenticateParams, s *SetupTry) error {
+		return s.Ask(ctx, call)
+	}),
+	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *SetupTry) (phase.Outcome, error) {
+		return s.settle(ctx, tx, nil)
+	}),
+)
+
+func recordSetupAuthentication(ctx context.Context, tx *phase.Tx, in AuthenticateParams, s *SetupTry) (phase.Outcome, error) {
+	setup, err := LockSetup(ctx, tx, in.Intent)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if setup.Status != intentNeedsAction || resource.Deref(setup.Challenge) != in.Challenge {
+		return phase.Outcome{}, challengeOver()
+	}
+	method, err := customer.LockMethod(ctx, tx, resource.Deref(setup.PaymentMethodID))
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if !in.Passed {
+		setup.LastSetupError, err = authenticationFailed("setup_intent_authentication_failure", method)
+		if err != nil {
+			return phase.Outcome{}, err
+		}
+		setup.Status, setup.PaymentMethodID, setup.NextAction = intentNeedsMethod, nil, nil
+		setup.tried(tx, *method, attemptFailed, secured(false))
+		setup.Update(tx)
+		event.Emit(tx, "setup_intent.setup_failed", setup.ID, setup.Render(), nil)
+		return replyWithSetup(ctx, tx, nil, setup)
+	}
+	s.Passed = true
+	s.reserve(tx, setup, method)
+	setup.Update(tx)
+	return phase.Next, nil
+}

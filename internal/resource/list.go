@@ -1,0 +1,197 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+)
+
+// Retrieve are the parameters of reading one object.
+type Retrieve struct {
+	ID     string      `path:"id" json:"-"`
+	Expand form.Expand `form:"expand"`
+}
+
+// List are the parameters every list takes.
+type List struct {
+	Limit         form.Limit   `form:"limit"`
+	StartingAfter string       `form:"starting_after"`
+	EndingBefore  string       `form:"ending_before"`
+	Created       form.Created `form:"created"`
+	Expand        form.Expand  `form:"expand"`
+}
+
+// Pages are the parameters of a list that cannot be filtered by time.
+type Pages struct {
+	Limit         form.Limit  `form:"limit"`
+	StartingAfter string      `form:"starting_after"`
+	EndingBefore  string      `form:"ending_before"`
+	Expand        form.Expand `form:"expand"`
+}
+
+func (p Pages) List() List {
+	return List{Limit: p.Limit, StartingAfter: p.StartingAfter, EndingBefore: p.EndingBefore, Expand: p.Expand}
+}
+
+// ListObject is a page of objects, newest first, on the wire.
+type ListObject struct {
+	Object  string `json:"object"`
+	Data    []any  `json:"data"`
+	HasMore bool   `json:"has_more"`
+	URL     string `json:"url"`
+}
+
+// Every list ends in one of these. Ids sort by time, so the primary key gives
+// the order and the place to go on from; one row more than asked for tells
+// whether there is another page.
+const (
+	pageBounds = ` AND id < @before AND id > @after AND created_at >= @from AND created_at < @to`
+	// NewestFirst reads from a place towards older objects.
+	NewestFirst = pageBounds + ` ORDER BY id DESC LIMIT @limit`
+	// OldestFirst reads from a place towards newer ones; the page is turned round.
+	OldestFirst = pageBounds + ` ORDER BY id LIMIT @limit`
+)
+
+// Bounds that bound nothing. No id sorts before the empty text or behind a tilde.
+const FirstID, LastID = "", "~"
+
+var FirstTime, LastTime = time.Unix(0, 0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// LowerCase is a currency as we keep it, however a filter spells it.
+func LowerCase(currency *string) *string {
+	if currency == nil {
+		return nil
+	}
+	lower := strings.ToLower(*currency)
+	return &lower
+}
+
+// Listing is what a page is made of.
+type Listing struct {
+	URL            string
+	Object         string // as an error names it: "charge"
+	Newest, Oldest string
+	ByID           string
+	Filters        pgx.StrictNamedArgs
+	Named          []Reference
+	Prepare        func(row any) error // a row, before it is shown; nil for nothing
+}
+
+// Reference is an object that a parameter of a list names, if it does.
+type Reference struct {
+	Param  string
+	Id     *string
+	Object string // as an error names it
+	ByID   string
+}
+
+// wired is a row that knows its form on the wire.
+type wired[Row any] interface {
+	*Row
+	Render() any
+}
+
+// ListPage reads one page of a list.
+func ListPage[Row any, R wired[Row]](ctx context.Context, db phase.Reader, v Principal, in List, l Listing) (any, error) {
+	for _, n := range l.Named {
+		if err := n.check(ctx, db, v); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.checkCursors(ctx, db, v, in); err != nil {
+		return nil, err
+	}
+	args, sql := v.Args(), l.Newest
+	for name, value := range l.Filters {
+		args[name] = value
+	}
+	args["limit"], args["before"], args["after"], args["from"], args["to"] = int64(in.Limit)+1, LastID, FirstID, FirstTime, LastTime
+	if in.StartingAfter != "" {
+		args["before"] = in.StartingAfter
+	}
+	if in.EndingBefore != "" {
+		args["after"], sql = in.EndingBefore, l.Oldest
+	}
+	from, to := in.Created.Between()
+	if from != nil {
+		args["from"] = *from
+	}
+	if to != nil {
+		args["to"] = *to
+	}
+	rows, err := db.Query(ctx, sql, args)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", l.URL, err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[Row])
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", l.URL, err)
+	}
+	list := ListObject{Object: "list", Data: make([]any, 0, len(found)), URL: l.URL, HasMore: len(found) > int(in.Limit)}
+	if list.HasMore {
+		found = found[:in.Limit]
+	}
+	for _, row := range found {
+		if l.Prepare != nil {
+			if err := l.Prepare(row); err != nil {
+				return nil, err
+			}
+		}
+		list.Data = append(list.Data, R(row).Render())
+	}
+	if in.EndingBefore != "" {
+		reverse(list.Data)
+	}
+	return Expand(ctx, db, v, in.Expand, list)
+}
+
+func reverse(data []any) {
+	for i, j := 0, len(data)-1; i < j; i, j = i+1, j-1 {
+		data[i], data[j] = data[j], data[i]
+	}
+}
+
+// check refuses an object that is not there: an empty list would say that it has nothing.
+func (n Reference) check(ctx context.Context, db phase.Reader, v Principal) error {
+	if n.Id == nil {
+		return nil
+	}
+	args := v.Args()
+	args["id"] = *n.Id
+	rows, err := db.Query(ctx, n.ByID, args)
+	if err != nil {
+		return fmt.Errorf("look %s up: %w", n.Param, err)
+	}
+	there := rows.Next()
+	rows.Close()
+	if rows.Err() != nil {
+		return fmt.Errorf("look %s up: %w", n.Param, rows.Err())
+	}
+	if !there {
+		return apierror.NoSuch(n.Object, n.Param, *n.Id)
+	}
+	return nil
+}
+
+// checkCursors refuses a cursor that is not an object of this list and account.
+func (l Listing) checkCursors(ctx context.Context, db phase.Reader, v Principal, in List) error {
+	for _, c := range [...]struct{ param, cursor string }{{"starting_after", in.StartingAfter}, {"ending_before", in.EndingBefore}} {
+		if c.cursor == "" {
+			continue
+		}
+		if err := (Reference{c.param, &c.cursor, l.Object, l.ByID}).check(ctx, db, v); err != nil {
+			return err
+		}
+	}
+	if in.StartingAfter != "" && in.EndingBefore != "" {
+		return apierror.Invalid("", "Received both starting_after and ending_before parameters. Please pass in only one.")
+	}
+	return nil
+}

@@ -1,0 +1,8 @@
+package resource
+
+func (s *Shipping) NilIfEmpty() *Shipping {
+	if *s == (Shipping{}) {
+		return nil
+	}
+	return s
+}

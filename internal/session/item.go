@@ -1,0 +1,132 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/catalog"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/resource"
+)
+
+func init() {
+	resource.Register(resource.Kind{Object: "item", Fields: map[string][]string{"price": {"price"}, "discounts": nil, "taxes": nil}})
+}
+
+// CheckoutItem is one line of what a session is to pay for, with its price.
+type CheckoutItem struct {
+	AccountID   string
+	ID          string
+	SessionID   string
+	Livemode    bool
+	Description string // the product's name at the time
+	Quantity    int64
+	Amount      int64 // of all of them together
+	Metadata    map[string]string
+	CreatedAt   time.Time
+
+	PriceID        string
+	ProductID      string
+	PriceActive    bool
+	Currency       string
+	UnitAmount     int64
+	LookupKey      *string
+	PriceMetadata  map[string]string
+	Nickname       *string
+	TaxBehavior    string
+	PriceCreatedAt time.Time
+}
+
+// ItemObject is a line item on the wire.
+type ItemObject struct {
+	ID                 string              `json:"id"`
+	Object             string              `json:"object"`
+	AdjustableQuantity *string             `json:"adjustable_quantity"`
+	AmountDiscount     int64               `json:"amount_discount"`
+	AmountSubtotal     int64               `json:"amount_subtotal"`
+	AmountTax          int64               `json:"amount_tax"`
+	AmountTotal        int64               `json:"amount_total"`
+	Currency           string              `json:"currency"`
+	Description        string              `json:"description"`
+	Metadata           map[string]string   `json:"metadata"`
+	Price              catalog.PriceObject `json:"price"`
+	Quantity           int64               `json:"quantity"`
+}
+
+func (i *CheckoutItem) Render() any {
+	price := catalog.Price{
+		ID: i.PriceID, Livemode: i.Livemode, ProductID: i.ProductID, Active: i.PriceActive, Currency: i.Currency, UnitAmount: i.UnitAmount,
+		LookupKey: i.LookupKey, Metadata: i.PriceMetadata, Nickname: i.Nickname, TaxBehavior: i.TaxBehavior, CreatedAt: i.PriceCreatedAt,
+	}
+	return ItemObject{
+		ID: i.ID, Object: "item", AmountSubtotal: i.Amount, AmountTotal: i.Amount, Currency: i.Currency, Description: i.Description,
+		Metadata: i.Metadata, Price: price.Object(), Quantity: i.Quantity,
+	}
+}
+
+const insertItem = `
+	INSERT INTO checkout_items (account_id, id, session_id, livemode, price_id, description, quantity, amount, metadata, created_at)
+	VALUES (@account_id, @id, @session_id, @livemode, @price_id, @description, @quantity, @amount, @metadata, @created_at)`
+
+func (i *CheckoutItem) insert(tx *phase.Tx) {
+	tx.Write(insertItem, pgx.StrictNamedArgs{
+		"account_id": i.AccountID, "id": i.ID, "session_id": i.SessionID, "livemode": i.Livemode, "price_id": i.PriceID,
+		"description": i.Description, "quantity": i.Quantity, "amount": i.Amount, "metadata": i.Metadata, "created_at": i.CreatedAt,
+	})
+}
+
+const selectItems = `
+	SELECT account_id, id, session_id, livemode, description, quantity, amount, metadata, created_at, price_id, product_id, price_active,
+	       currency, unit_amount, lookup_key, price_metadata, nickname, tax_behavior, price_created_at
+	FROM (
+		SELECT i.account_id, i.id, i.session_id, i.livemode, i.description, i.quantity, i.amount, i.metadata, i.created_at, i.price_id,
+		       p.product_id, p.active AS price_active, p.currency, p.unit_amount, p.lookup_key, p.metadata AS price_metadata, p.nickname,
+		       p.tax_behavior, p.created_at AS price_created_at
+		FROM checkout_items i JOIN prices p ON p.account_id = i.account_id AND p.id = i.price_id
+	) AS item
+	WHERE account_id = @account_id AND livemode = @livemode`
+
+const (
+	itemByID           = selectItems + ` AND id = @id`
+	itemsOf            = selectItems + ` AND session_id = @session_id`
+	listItems          = itemsOf + resource.NewestFirst
+	listItemsBackwards = itemsOf + resource.OldestFirst
+	firstItemsOf       = `SELECT i.* FROM unnest(@parents::text[]) AS parent (id) CROSS JOIN LATERAL (` +
+		selectItems + ` AND session_id = parent.id ORDER BY id DESC LIMIT @limit) AS i ORDER BY i.id DESC`
+)
+
+// ListCheckoutItemsParams are the parameters of GET /v1/checkout/sessions/{session}/line_items.
+type ListCheckoutItemsParams struct {
+	resource.Pages
+	Session string `path:"session" json:"-"`
+}
+
+// ListCheckoutItems answers GET /v1/checkout/sessions/{session}/line_items, in the
+// order in which the items were given.
+func ListCheckoutItems(ctx context.Context, db phase.Reader, v resource.Principal, in ListCheckoutItemsParams) (any, error) {
+	if _, err := readSession(ctx, db, v, in.Session); err != nil {
+		return nil, err
+	}
+	return resource.ListPage[CheckoutItem](ctx, db, v, in.List(), resource.Listing{
+		URL: itemsURL(in.Session), Object: "item", Newest: listItems, Oldest: listItemsBackwards, ByID: itemByID,
+		Filters: pgx.StrictNamedArgs{"session_id": in.Session},
+	})
+}
+
+func itemsURL(session string) string { return "/v1/checkout/sessions/" + session + "/line_items" }
+
+// itemsOfSessions are the lists that sessions show when they are asked for.
+func itemsOfSessions(ctx context.Context, db phase.Reader, v resource.Principal, sessions []string) (map[string]resource.ListObject, error) {
+	return resource.ListInside(ctx, db, firstItemsOf, v, sessions, func(i *CheckoutItem) string { return i.SessionID }, itemsURL)
+}
+
+// firstItems is the same list of items that were made just now.
+func firstItems(session string, items []CheckoutItem) *resource.ListObject {
+	list := resource.ListObject{Object: "list", Data: []any{}, URL: itemsURL(session), HasMore: len(items) > resource.FirstPage}
+	for i := range items[:min(len(items), resource.FirstPage)] {
+		list.Data = append(list.Data, items[i].Render())
+	}
+	return &list
+}

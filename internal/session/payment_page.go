@@ -1,0 +1,164 @@
+package session
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
+	"github.com/ratchet-pay/ratchet/internal/customer"
+	"github.com/ratchet-pay/ratchet/internal/payment"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/resource"
+)
+
+func init() {
+	resource.Register(resource.Kind{Object: "payment_page"})
+}
+
+// PaymentPageObject is a checkout session as its page shows it to a customer:
+// with nothing that only the merchant may know. Its id is the session's.
+type PaymentPageObject struct {
+	ID                       string    `json:"id"`
+	Object                   string    `json:"object"`
+	AmountTotal              *int64    `json:"amount_total"`
+	Attempts                 int       `json:"attempts"`
+	BillingAddressCollection *string   `json:"billing_address_collection"`
+	BusinessName             string    `json:"business_name"`
+	CancelURL                *string   `json:"cancel_url"`
+	Card                     *paidCard `json:"card"` // that paid, or was kept; null until the session is complete
+	Currency                 *string   `json:"currency"`
+	CustomerEmail            *string   `json:"customer_email"`
+	ExpiresAt                int64     `json:"expires_at"`
+	LineItems                []any     `json:"line_items"`
+	Livemode                 bool      `json:"livemode"`
+	Locale                   *string   `json:"locale"`
+	Mode                     string    `json:"mode"`
+	PaymentIntent            any       `json:"payment_intent"`
+	PaymentMethodTypes       []string  `json:"payment_method_types"`
+	PaymentStatus            string    `json:"payment_status"`
+	PhoneNumberCollection    enabled   `json:"phone_number_collection"`
+	SetupIntent              any       `json:"setup_intent"`
+	Status                   string    `json:"status"`
+	SubmitType               *string   `json:"submit_type"`
+	SuccessURL               *string   `json:"success_url"` // where to go now; null until the session is complete
+	URL                      *string   `json:"url"`
+}
+
+const (
+	itemsOfPage     = itemsOf + ` ORDER BY id DESC`
+	nameOfMerchant  = `SELECT name FROM accounts WHERE id = @account_id`
+	emailOfCustomer = `SELECT email FROM customers WHERE account_id = @account_id AND id = @id`
+)
+
+// page shows a session to its customer. intent and setup are what the transaction
+// under way has made of them; nil lets them be read.
+func (s *CheckoutSession) page(ctx context.Context, db phase.Reader, v resource.Principal, intent *payment.PaymentIntent, setup *payment.SetupIntent) (any, error) {
+	o := PaymentPageObject{
+		ID: s.ID, Object: "payment_page", AmountTotal: s.AmountTotal, Attempts: s.Attempts, BillingAddressCollection: s.Options.BillingAddressCollection,
+		CancelURL: s.CancelURL, Currency: s.Currency, CustomerEmail: s.CustomerEmail, ExpiresAt: resource.Unix(s.ExpiresAt), LineItems: []any{},
+		Livemode: s.Livemode, Locale: s.Options.Locale, Mode: s.Mode, PaymentMethodTypes: []string{"card"}, PaymentStatus: s.PaymentStatus,
+		PhoneNumberCollection: enabled{s.Options.CollectPhoneNumber}, Status: s.Status, SubmitType: s.Options.SubmitType,
+	}
+	switch s.Status {
+	case sessionOpen:
+		o.URL = &s.URL
+	case sessionComplete:
+		success := s.Success()
+		o.SuccessURL = &success
+	}
+	if err := s.describe(ctx, db, v, &o); err != nil {
+		return nil, err
+	}
+	var err error
+	if intent == nil && s.PaymentIntentID != nil {
+		intent, err = resource.Get[payment.PaymentIntent](ctx, db, payment.IntentByID, v, *s.PaymentIntentID)
+	}
+	if setup == nil && s.SetupIntentID != nil {
+		setup, err = resource.Get[payment.SetupIntent](ctx, db, payment.SetupByID, v, *s.SetupIntentID)
+	}
+	var method *string
+	if intent != nil {
+		o.PaymentIntent, method = intent.Public(), intent.PaymentMethodID
+	}
+	if setup != nil {
+		o.SetupIntent, method = setup.Public(), setup.PaymentMethodID
+	}
+	if err != nil || s.Status != sessionComplete || method == nil {
+		return o, err
+	}
+	paid, err := resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID, v, *method)
+	if paid != nil {
+		o.Card = &paidCard{paid.Card.DisplayBrand, paid.Card.Last4}
+	}
+	return o, err
+}
+
+// paidCard is what a receipt says of a card.
+type paidCard struct {
+	Brand string `json:"brand"`
+	Last4 string `json:"last4"`
+}
+
+// describe adds what is sold, by whom, and to whom.
+func (s *CheckoutSession) describe(ctx context.Context, db phase.Reader, v resource.Principal, o *PaymentPageObject) error {
+	args := v.Args()
+	args["session_id"] = s.ID
+	rows, err := db.Query(ctx, itemsOfPage, args)
+	if err != nil {
+		return err
+	}
+	items, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[CheckoutItem])
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		// The merchant's own notes are not his customer's.
+		item.Metadata, item.PriceMetadata, item.LookupKey, item.Nickname = map[string]string{}, map[string]string{}, nil, nil
+		o.LineItems = append(o.LineItems, item.Render())
+	}
+	type merchant struct{ Name string }
+	who, err := resource.QueryOne[merchant](ctx, db, nameOfMerchant, pgx.StrictNamedArgs{"account_id": s.AccountID})
+	if err != nil {
+		return err
+	}
+	o.BusinessName = who.Name
+	if s.CustomerID == nil || s.CustomerEmail != nil {
+		return nil
+	}
+	type customer struct{ Email *string }
+	known, err := resource.QueryOne[customer](ctx, db, emailOfCustomer, pgx.StrictNamedArgs{"account_id": s.AccountID, "id": *s.CustomerID})
+	if known != nil {
+		o.CustomerEmail = known.Email
+	}
+	return err
+}
+
+// Visit is whose checkout session it is, and under what terms they trade.
+type Visit struct {
+	AccountID string
+	Livemode  bool
+	apirequest.Merchant
+}
+
+// A session is found without knowing whose it is: its id is the key.
+const visitByID = `
+	SELECT s.account_id, s.livemode, ` + resource.MerchantColumns + `,
+	       account_ahead(s.account_id, s.livemode) AS ahead
+	FROM checkout_sessions s JOIN accounts a ON a.id = s.account_id
+	WHERE s.id = @id`
+
+// FindVisit reads whose a checkout session is; nil if there is no such session.
+func FindVisit(ctx context.Context, db phase.Reader, session string) (*Visit, error) {
+	return resource.QueryOne[Visit](ctx, db, visitByID, pgx.StrictNamedArgs{"id": session})
+}
+
+// RetrievePaymentPage answers GET /v1/payment_pages/{session}. A publishable key
+// will do: who has the session's id is its customer.
+func RetrievePaymentPage(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
+	session, err := readSession(ctx, db, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return session.page(ctx, db, v, nil, nil)
+}

@@ -1,0 +1,236 @@
+// Package session holds Checkout Sessions and the payment page's part of the API.
+package session
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/customer"
+	"github.com/ratchet-pay/ratchet/internal/payment"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/resource"
+)
+
+func init() {
+	resource.Register(resource.Kind{
+		Object: "checkout.session", Prefix: "cs", Load: resource.LoadWith[CheckoutSession](sessionsByID),
+		Fields: map[string][]string{
+			"customer": {"customer"}, "line_items": {"item"}, "payment_intent": {"payment_intent"}, "setup_intent": {"setup_intent"},
+			"invoice": nil, "payment_link": nil, "subscription": nil,
+		},
+		Lists: map[string]resource.Lister{"line_items": itemsOfSessions},
+	})
+}
+
+// CheckoutSession is a customer's visit to the checkout page, where he pays for
+// items (mode payment) or leaves a card for payments to come (mode setup). It
+// makes its intent when he first presses Pay, and keeps it however often he tries.
+type CheckoutSession struct {
+	AccountID         string
+	ID                string
+	Livemode          bool
+	RequestID         string
+	Mode              string
+	Status            string
+	PaymentStatus     string
+	AmountSubtotal    *int64 // minor units; nil in mode setup
+	AmountTotal       *int64
+	Currency          *string
+	CustomerID        *string
+	CustomerCreation  *string
+	CustomerEmail     *string
+	CustomerDetails   *CustomerDetails // of the last try
+	ClientReferenceID *string
+	Metadata          map[string]string
+	Options           CheckoutOptions
+	SuccessURL        string
+	CancelURL         *string
+	URL               string // of the page
+	Attempts          int    // how often Pay was pressed, and an attempt to pay began
+	PaymentIntentID   *string
+	SetupIntentID     *string
+	ExpiresAt         time.Time
+	CreatedAt         time.Time
+}
+
+// The modes and states of a session, as Stripe names them.
+const (
+	modePayment = "payment"
+	modeSetup   = "setup"
+
+	sessionOpen     = "open"
+	sessionComplete = "complete"
+	sessionExpired  = "expired"
+
+	sessionPaid   = "paid"
+	sessionUnpaid = "unpaid" // or held, and not captured yet
+	nothingToPay  = "no_payment_required"
+)
+
+// CheckoutOptions are what the merchant wants of the page, and of the intent it will make.
+type CheckoutOptions struct {
+	AllowPromotionCodes      *bool              `json:"allow_promotion_codes"`
+	BillingAddressCollection *string            `json:"billing_address_collection"`
+	CollectPhoneNumber       bool               `json:"collect_phone_number"`
+	Locale                   *string            `json:"locale"`
+	SubmitType               *string            `json:"submit_type"`
+	RequestThreeDSecure      string             `json:"request_three_d_secure"`
+	PaymentIntent            *PaymentIntentData `json:"payment_intent,omitempty"`
+	SetupIntent              *SetupIntentData   `json:"setup_intent,omitempty"`
+	IntentFromStart          bool               `json:"intent_from_start,omitempty"` // as old API versions have it
+}
+
+// CustomerDetails are what the page has learned of the customer.
+type CustomerDetails struct {
+	Address        *resource.Address `json:"address"`
+	BusinessName   *string           `json:"business_name"`
+	Email          *string           `json:"email"`
+	IndividualName *string           `json:"individual_name"`
+	Name           *string           `json:"name"`
+	Phone          *string           `json:"phone"`
+	TaxExempt      string            `json:"tax_exempt"`
+	TaxIDs         []string          `json:"tax_ids"`
+}
+
+// CheckoutPath comes before a session's id in the address of its page.
+const CheckoutPath = "/c/pay/"
+
+// pageFragment ends the address of the page: Stripe's has a fragment, which test
+// suites look for. It names the whole page, so nothing moves.
+const pageFragment = "#checkout"
+
+// sessionIDPlaceholder is replaced by the session's id in the address that a
+// customer is sent to when he has paid.
+const sessionIDPlaceholder = "{CHECKOUT_SESSION_ID}"
+
+// Success is where the customer's browser goes when the session is complete.
+func (s *CheckoutSession) Success() string {
+	return strings.ReplaceAll(s.SuccessURL, sessionIDPlaceholder, s.ID)
+}
+
+const sessionColumns = `account_id, id, livemode, request_id, mode, status, payment_status, amount_subtotal, amount_total, currency,
+	customer_id, customer_creation, customer_email, customer_details, client_reference_id, metadata, options, success_url, cancel_url, url,
+	attempts, payment_intent_id, setup_intent_id, expires_at, created_at`
+
+const insertSession = `
+	INSERT INTO checkout_sessions (` + sessionColumns + `)
+	VALUES (@account_id, @id, @livemode, @request_id, @mode, @status, @payment_status, @amount_subtotal, @amount_total, @currency,
+		@customer_id, @customer_creation, @customer_email, @customer_details, @client_reference_id, @metadata, @options, @success_url, @cancel_url, @url,
+		@attempts, @payment_intent_id, @setup_intent_id, @expires_at, @created_at)`
+
+func (s *CheckoutSession) insert(tx *phase.Tx) {
+	args := s.columns()
+	args["livemode"], args["request_id"], args["created_at"], args["expires_at"] = s.Livemode, s.RequestID, s.CreatedAt, s.ExpiresAt
+	args["mode"], args["amount_subtotal"], args["amount_total"], args["currency"] = s.Mode, s.AmountSubtotal, s.AmountTotal, s.Currency
+	args["customer_creation"], args["customer_email"], args["client_reference_id"] = s.CustomerCreation, s.CustomerEmail, s.ClientReferenceID
+	args["options"], args["success_url"], args["cancel_url"], args["url"] = s.Options, s.SuccessURL, s.CancelURL, s.URL
+	tx.Write(insertSession, args)
+}
+
+// What is over stays as it is; only a hold can still be captured.
+const updateSession = `
+	UPDATE checkout_sessions
+	SET status = @status, payment_status = @payment_status, customer_id = @customer_id, customer_details = @customer_details, metadata = @metadata,
+	    attempts = @attempts, payment_intent_id = @payment_intent_id, setup_intent_id = @setup_intent_id
+	WHERE account_id = @account_id AND id = @id AND (status = 'open' OR status = @status)`
+
+// columns are the session's values as UPDATE names them.
+func (s *CheckoutSession) columns() pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{
+		"account_id": s.AccountID, "id": s.ID, "status": s.Status, "payment_status": s.PaymentStatus, "customer_id": s.CustomerID,
+		"customer_details": s.CustomerDetails, "metadata": s.Metadata, "attempts": s.Attempts,
+		"payment_intent_id": s.PaymentIntentID, "setup_intent_id": s.SetupIntentID,
+	}
+}
+
+func (s *CheckoutSession) update(tx *phase.Tx) { tx.WriteOne(updateSession, s.columns()) }
+
+const selectSessions = `
+	SELECT ` + sessionColumns + `
+	FROM checkout_sessions
+	WHERE account_id = @account_id AND livemode = @livemode`
+
+const (
+	sessionByID  = selectSessions + ` AND id = @id`
+	sessionsByID = selectSessions + ` AND id = ANY (@ids::text[])`
+	lockSession  = sessionByID + ` FOR NO KEY UPDATE`
+
+	sessionFilters = ` AND (@customer_id::text IS NULL OR customer_id = @customer_id) AND (@status::text IS NULL OR status = @status)
+	AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)
+	AND (@email::text IS NULL OR status = 'complete' AND customer_details ->> 'email' = @email)`
+	listSessions          = selectSessions + sessionFilters + resource.NewestFirst
+	listSessionsBackwards = selectSessions + sessionFilters + resource.OldestFirst
+)
+
+// lockedSession reads a session for a change and keeps others from changing it.
+// It is locked before its intent, always, so that no two requests wait for each other.
+func lockedSession(ctx context.Context, tx *phase.Tx, id string) (*CheckoutSession, error) {
+	session, err := resource.Get[CheckoutSession](ctx, tx, lockSession, resource.PrincipalOf(tx.Caller), id)
+	if err == nil && session == nil {
+		err = noSuchSession(id)
+	}
+	return session, err
+}
+
+func readSession(ctx context.Context, db phase.Reader, v resource.Principal, id string) (*CheckoutSession, error) {
+	session, err := resource.Get[CheckoutSession](ctx, db, sessionByID, v, id)
+	if err == nil && session == nil {
+		err = noSuchSession(id)
+	}
+	return session, err
+}
+
+func noSuchSession(id string) error { return apierror.NotFound("checkout.session", "session", id) }
+
+// RetrieveCheckoutSession answers GET /v1/checkout/sessions/{session}.
+func RetrieveCheckoutSession(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
+	session, err := readSession(ctx, db, v, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return resource.Expand(ctx, db, v, in.Expand, session.Render())
+}
+
+// ListCheckoutSessionsParams are the parameters of GET /v1/checkout/sessions.
+type ListCheckoutSessionsParams struct {
+	resource.List
+	Customer        *string `form:"customer" max:"5000"`
+	CustomerDetails *struct {
+		Email string `form:"email,required" max:"512"`
+	} `form:"customer_details"`
+	PaymentIntent *string `form:"payment_intent" max:"5000"`
+	Status        *string `form:"status" enum:"complete,expired,open"`
+}
+
+// ListCheckoutSessions answers GET /v1/checkout/sessions.
+func ListCheckoutSessions(ctx context.Context, db phase.Reader, v resource.Principal, in ListCheckoutSessionsParams) (any, error) {
+	var email *string
+	if in.CustomerDetails != nil {
+		email = &in.CustomerDetails.Email
+	}
+	return resource.ListPage[CheckoutSession](ctx, db, v, in.List, resource.Listing{
+		URL: "/v1/checkout/sessions", Object: "checkout.session", Newest: listSessions, Oldest: listSessionsBackwards, ByID: sessionByID,
+		Filters: pgx.StrictNamedArgs{"customer_id": in.Customer, "email": email, "payment_intent": in.PaymentIntent, "status": in.Status},
+		Named:   []resource.Reference{customer.NamedCustomer(in.Customer), payment.NamedIntent(in.PaymentIntent)},
+	})
+}
+
+// replyWithSession answers with a session. items are those the transaction under
+// way has made, nil if it has not: the database does not show them yet.
+func replyWithSession(ctx context.Context, tx *phase.Tx, paths []string, session *CheckoutSession, items []CheckoutItem, known ...any) (phase.Outcome, error) {
+	object := session.object()
+	for _, path := range paths {
+		if items != nil && (path == "line_items" || strings.HasPrefix(path, "line_items.")) {
+			object.LineItems = firstItems(session.ID, items)
+		}
+	}
+	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, object, known...)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	return phase.OK(session.ID, body), nil
+}
