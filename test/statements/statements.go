@@ -71,7 +71,7 @@ func collect(files *token.FileSet, parsed map[string]*ast.File) (all []Statement
 		}
 	}
 	for path, file := range parsed {
-		for _, s := range inFile(packages[filepath.Dir(path)], file) {
+		for _, s := range inFile(scope{packages, filepath.Dir(path)}, file) {
 			at := files.Position(s.expr.Pos())
 			if s.name == "" {
 				s.name = "line " + strconv.Itoa(at.Line)
@@ -89,7 +89,7 @@ type found struct {
 	expr ast.Expr
 }
 
-func inFile(known map[string]ast.Expr, file *ast.File) (all []found) {
+func inFile(known scope, file *ast.File) (all []found) {
 	names := map[ast.Expr]string{}
 	for name, value := range constants(file) {
 		names[value] = name
@@ -134,22 +134,34 @@ func constants(file *ast.File) map[string]ast.Expr {
 }
 
 // fold yields the text of a literal, of the name of a constant, or of a sum of them.
-func fold(constants map[string]ast.Expr, expr ast.Expr) (text string, constant bool) {
+// scope is the constants of all packages, and the directory of the one that names them.
+type scope struct {
+	packages map[string]map[string]ast.Expr
+	dir      string
+}
+
+func fold(in scope, expr ast.Expr) (text string, constant bool) {
 	switch e := expr.(type) {
 	case *ast.BasicLit:
 		text, err := strconv.Unquote(e.Value)
 		return text, e.Kind == token.STRING && err == nil
 	case *ast.ParenExpr:
-		return fold(constants, e.X)
+		return fold(in, e.X)
 	case *ast.Ident:
-		value, known := constants[e.Name]
+		value, known := in.packages[in.dir][e.Name]
 		if !known {
 			return "", false
 		}
-		return fold(constants, value)
+		return fold(in, value)
+	case *ast.SelectorExpr:
+		name, isName := e.X.(*ast.Ident)
+		if !isName {
+			return "", false
+		}
+		return fold(scope{in.packages, "internal/" + name.Name}, e.Sel)
 	case *ast.BinaryExpr:
-		left, leftIs := fold(constants, e.X)
-		right, rightIs := fold(constants, e.Y)
+		left, leftIs := fold(in, e.X)
+		right, rightIs := fold(in, e.Y)
 		return left + right, e.Op == token.ADD && leftIs && rightIs
 	}
 	return "", false
