@@ -1,142 +1,11 @@
 -- 000002: the engine. A request that has begun moves from recovery point to
--- recovery point, whatever dies on the way, and the tables below refuse every
--- other movement even to a program that has lost its mind.
-
--- What the running code may say. A deploy that drops a point on which a live
--- request still stands is refused by the foreign key of requests.
-CREATE TABLE flows (
-    flow    text     NOT NULL,
-    version smallint NOT NULL,
-    digest  text     NOT NULL,
-    PRIMARY KEY (flow, version)
-);
-COMMENT ON TABLE flows IS 'An operation and the version of its phases. A version whose phases changed has another digest, and is refused at start-up.';
-
-CREATE TABLE points (
-    flow    text     NOT NULL,
-    version smallint NOT NULL,
-    name    text     NOT NULL,
-    ord     smallint NOT NULL,
-    kind    text     NOT NULL,
-    PRIMARY KEY (flow, version, name, ord),
-    FOREIGN KEY (flow, version) REFERENCES flows,
-    CONSTRAINT a_point_has_its_own_name UNIQUE (flow, version, name),
-    CONSTRAINT a_point_has_its_own_place UNIQUE (flow, version, ord),
-    CONSTRAINT a_point_is_reached_by_a_kind_of_phase CHECK (kind IN ('atomic', 'foreign', 'abandoned'))
-);
-COMMENT ON TABLE points IS 'The recovery points of a flow in their order.';
-
--- Unlogged on purpose: after a crash of the database everybody counts as dead,
--- which is always safe, and renewing a row costs no flush.
-CREATE UNLOGGED TABLE workers (
-    id          text COLLATE "C" PRIMARY KEY,
-    kind        text        NOT NULL,
-    host        text        NOT NULL,
-    pid         integer     NOT NULL,
-    started_at  timestamptz NOT NULL,
-    alive_until timestamptz NOT NULL
-);
-COMMENT ON TABLE workers IS 'One row per process, renewed every few hundred milliseconds. Liveness belongs to processes, not to requests.';
-
-CREATE TABLE requests (
-    account_id          text COLLATE "C" NOT NULL,
-    id                  text COLLATE "C" NOT NULL,
-    livemode            boolean     NOT NULL,
-    key                 text COLLATE "C" NOT NULL,
-    incarnation         smallint    NOT NULL DEFAULT 1,
-    keyless             boolean     NOT NULL,
-    method              text        NOT NULL,
-    path                text        NOT NULL,
-    fingerprint         bytea       NOT NULL,
-    fingerprint_version smallint    NOT NULL,
-    params              json,
-    context             json,
-    flow                text        NOT NULL,
-    version             smallint    NOT NULL,
-    point               text        NOT NULL,
-    ord                 smallint    NOT NULL,
-    memo                json,
-    state               text        NOT NULL,
-    epoch               integer     NOT NULL DEFAULT 1,
-    owner               text COLLATE "C",
-    lease_until         timestamptz,
-    attempts            integer     NOT NULL DEFAULT 0,
-    due_at              timestamptz,
-    held_reason         text,
-    status              smallint,
-    headers             json,
-    body                bytea,
-    object_id           text COLLATE "C",
-    created_at          timestamptz NOT NULL,
-    finished_at         timestamptz,
-    expires_at          timestamptz,
-    erased_at           timestamptz,
-    PRIMARY KEY (account_id, id),
-    CONSTRAINT a_key_has_one_request UNIQUE (key, account_id, livemode, incarnation),
-    CONSTRAINT a_point_is_known FOREIGN KEY (flow, version, point, ord) REFERENCES points (flow, version, name, ord),
-    CONSTRAINT a_state_is_one_of_five CHECK (state IN ('running', 'parked', 'held', 'finished', 'archived')),
-    CONSTRAINT running_has_an_owner_and_a_lease CHECK ((state = 'running') = (owner IS NOT NULL) AND (state = 'running') = (lease_until IS NOT NULL)),
-    CONSTRAINT parked_has_a_due_time CHECK ((state = 'parked') = (due_at IS NOT NULL)),
-    CONSTRAINT held_has_a_reason CHECK ((state = 'held') = (held_reason IS NOT NULL)),
-    CONSTRAINT finished_has_its_answer CHECK ((state = 'finished') = (body IS NOT NULL) AND (state = 'finished') = (headers IS NOT NULL)),
-    CONSTRAINT ended_has_its_status_and_times CHECK ((state IN ('finished', 'archived')) = (status IS NOT NULL)
-        AND (status IS NULL) = (finished_at IS NULL) AND (status IS NULL) = (expires_at IS NULL)),
-    CONSTRAINT only_the_archived_forget_their_params CHECK (state = 'archived' OR (params IS NOT NULL AND context IS NOT NULL)),
-    CONSTRAINT only_what_has_ended_is_erased CHECK (erased_at IS NULL OR status IS NOT NULL),
-    CONSTRAINT an_epoch_counts_from_one CHECK (epoch >= 1),
-    CONSTRAINT a_key_has_a_length CHECK (length(key) BETWEEN 1 AND 255),
-    CONSTRAINT a_server_error_is_no_outcome CHECK (status < 500)
-);
--- In this table and in all that hang on it, no index but the primary key starts
--- with the account: foreign-key checks keep their plan for the life of a session,
--- and on a table without statistics yet they may pick any index whose first
--- column matches and then read all of an account's rows for every request. And
--- there is no foreign key to accounts on the hot path: every request of a busy
--- merchant would lock that one row. The API key that was used has one.
-COMMENT ON TABLE requests IS 'One row per mutating request: where it stands, who drives it, and in the end the bytes of its answer. The row outlives the answer.';
-COMMENT ON COLUMN requests.memo IS 'The typed state that later phases need. Nothing is remembered anywhere else.';
-COMMENT ON COLUMN requests.epoch IS 'Raised by every take-over. A process that still holds an older one cannot commit.';
-COMMENT ON COLUMN requests.erased_at IS 'What was known of a person has been taken out of it: its answer is no longer what was answered, and is not replayed.';
-COMMENT ON COLUMN requests.incarnation IS 'Raised only when a key is used again after its answer expired, where the installation allows that.';
-
--- An answer of a few kilobytes stays in its row: moving it out, and compressing
--- it first, would cost more than all else that a commit does.
-ALTER TABLE requests SET (toast_tuple_target = 8160);
-
--- One index for everything unfinished. It is small, because requests finish.
-CREATE INDEX unfinished_requests ON requests (account_id, id) WHERE state IN ('running', 'parked', 'held');
-CREATE INDEX expiring_requests ON requests (expires_at) WHERE state = 'finished';
-
-CREATE TABLE journal (
-    account_id text COLLATE "C" NOT NULL,
-    request_id text COLLATE "C" NOT NULL,
-    point      text        NOT NULL,
-    epoch      integer     NOT NULL,
-    at         timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT a_point_is_reached_once PRIMARY KEY (account_id, request_id, point),
-    CONSTRAINT a_journal_line_has_its_request FOREIGN KEY (account_id, request_id) REFERENCES requests
-);
-COMMENT ON TABLE journal IS 'What has been committed. The primary key makes passing a recovery point twice impossible, whatever the code believes.';
-
-CREATE TABLE calls (
-    account_id  text COLLATE "C" NOT NULL,
-    request_id  text COLLATE "C" NOT NULL,
-    phase       text        NOT NULL,
-    generation  smallint    NOT NULL DEFAULT 1,
-    derived_key text COLLATE "C" NOT NULL,
-    asked_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
-    sends       integer     NOT NULL DEFAULT 0,
-    verdict     text        NOT NULL DEFAULT 'unknown',
-    evidence    text,
-    PRIMARY KEY (account_id, request_id, phase, generation),
-    CONSTRAINT a_derived_key_is_used_once UNIQUE (derived_key, account_id),
-    CONSTRAINT a_call_has_its_request FOREIGN KEY (account_id, request_id) REFERENCES requests,
-    CONSTRAINT a_verdict_is_one_of_three CHECK (verdict IN ('unknown', 'executed', 'not_executed')),
-    CONSTRAINT not_executed_is_proven CHECK (verdict <> 'not_executed' OR evidence IS NOT NULL)
-);
-CREATE UNIQUE INDEX a_second_generation_waits_for_proof ON calls (account_id, request_id, phase) WHERE verdict <> 'not_executed';
-COMMENT ON TABLE calls IS 'What is asked of other systems. A row is durable before the call leaves, so "never asked" is provable.';
-COMMENT ON INDEX a_second_generation_waits_for_proof IS 'No second key for a phase until the first is proven unused.';
+-- recovery point, whichever process crashes on the way. Three tables tell its story:
+--
+--	requests   what was asked; inserted once
+--	runs       where it stands; exists only while the request is unfinished
+--	answers    what was answered, and the path that led there; inserted once
+--
+-- The triggers below reject every other movement, even from buggy code.
 
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -155,17 +24,6 @@ BEGIN
             USING ERRCODE = CASE what WHEN 'fence' THEN 'RT001' WHEN 'posting' THEN 'serialization_failure' ELSE 'RT002' END;
     END IF;
     RETURN got;
-END $$;
-
--- Locks a request for its owner, or ends the transaction: somebody took over.
-CREATE FUNCTION fence(of_account text, of_request text, held_epoch integer, stood_on text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM FROM requests
-      WHERE account_id = of_account AND id = of_request AND epoch = held_epoch AND point = stood_on AND state = 'running'
-        FOR NO KEY UPDATE;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'fence: request % left epoch % at %', of_request, held_epoch, stood_on USING ERRCODE = 'RT001';
-    END IF;
 END $$;
 
 -- What is known of a person is spread over parameters and answers. impersonal
@@ -199,24 +57,434 @@ CREATE FUNCTION impersonal(answer bytea) RETURNS bytea LANGUAGE sql IMMUTABLE ST
     SELECT convert_to(impersonal(convert_from(answer, 'UTF8')::json)::text || E'\n', 'UTF8')
 $$;
 
-CREATE TRIGGER requests_turn_one_way BEFORE UPDATE ON requests FOR EACH ROW
-    WHEN (OLD.state = 'archived'
-       OR (OLD.state = 'finished' AND NEW.state <> 'archived' AND NOT (NEW.erased_at IS NOT NULL
-           AND to_jsonb(NEW) - '{params,context,memo,body,erased_at}'::text[] = to_jsonb(OLD) - '{params,context,memo,body,erased_at}'::text[]
-           AND NEW.params::text = impersonal(OLD.params)::text AND NEW.context::text = impersonal(OLD.context)::text
-           AND NEW.memo::text IS NOT DISTINCT FROM impersonal(OLD.memo)::text AND NEW.body = impersonal(OLD.body)))
-       OR NEW.epoch < OLD.epoch OR NEW.ord < OLD.ord
-       OR (NEW.account_id, NEW.id, NEW.livemode, NEW.key, NEW.incarnation, NEW.flow, NEW.version, NEW.fingerprint, NEW.created_at)
-          IS DISTINCT FROM (OLD.account_id, OLD.id, OLD.livemode, OLD.key, OLD.incarnation, OLD.flow, OLD.version, OLD.fingerprint, OLD.created_at)
-       OR (OLD.status IS NOT NULL AND NEW.status IS DISTINCT FROM OLD.status))
-    EXECUTE FUNCTION refuse('a request moves forward, a finished answer is final, an identity never changes; only what is personal can be erased');
-CREATE TRIGGER requests_are_kept BEFORE DELETE ON requests FOR EACH ROW
-    EXECUTE FUNCTION refuse('a key outlives its answer');
-CREATE TRIGGER journal_is_final BEFORE UPDATE OR DELETE ON journal FOR EACH ROW
-    EXECUTE FUNCTION refuse('the journal is append-only');
-CREATE TRIGGER journal_is_not_emptied BEFORE TRUNCATE ON journal FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('the journal is append-only');
-ALTER TABLE requests ENABLE ALWAYS TRIGGER requests_turn_one_way;
-ALTER TABLE requests ENABLE ALWAYS TRIGGER requests_are_kept;
-ALTER TABLE journal ENABLE ALWAYS TRIGGER journal_is_final;
-ALTER TABLE journal ENABLE ALWAYS TRIGGER journal_is_not_emptied;
+-- What the running code can do. A recovery point is kept for ever: an unfinished
+-- request may stand on it, and a finished one has passed it.
+CREATE TABLE flows (
+    flow    text     NOT NULL,
+    version smallint NOT NULL,
+    digest  text     NOT NULL,
+    PRIMARY KEY (flow, version)
+);
+COMMENT ON TABLE flows IS 'An operation and the version of its phases. A version whose phases changed has another digest, and is refused at start-up.';
+
+CREATE TABLE recovery_points (
+    flow     text     NOT NULL,
+    version  smallint NOT NULL,
+    name     text     NOT NULL,
+    position smallint NOT NULL,
+    kind     text     NOT NULL,
+    PRIMARY KEY (flow, version, name),
+    FOREIGN KEY (flow, version) REFERENCES flows,
+    CONSTRAINT recovery_points_position_is_taken_once UNIQUE (flow, version, position),
+    CONSTRAINT recovery_points_kind_is_known CHECK (kind IN ('atomic', 'foreign', 'abandoned'))
+);
+COMMENT ON TABLE recovery_points IS 'The recovery points of a flow in their order.';
+
+-- Unlogged on purpose: after a crash of the database every process counts as dead,
+-- which is always safe, and renewing a row costs no flush.
+CREATE UNLOGGED TABLE workers (
+    id          text COLLATE "C" PRIMARY KEY,
+    kind        text        NOT NULL,
+    host        text        NOT NULL,
+    pid         integer     NOT NULL,
+    started_at  timestamptz NOT NULL,
+    alive_until timestamptz NOT NULL
+);
+COMMENT ON TABLE workers IS 'One row per process, renewed every few hundred milliseconds. Liveness belongs to processes, not to requests.';
+
+-- Processes set these times ahead by the database's clock, by so much and no more.
+-- A time that lies further ahead was set before the clock fell back, and is not
+-- believed: a clock that jumps delays work by the size of the jump at most, and
+-- never by as long as it takes the clock to get there again. Everything that asks
+-- whether a process is alive, whether a lease holds or whether work is due asks one
+-- of these. The planner puts them into the statement, so they cost no call.
+CREATE FUNCTION is_ahead(until timestamptz, at_most interval) RETURNS boolean LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+    SELECT until > clock_timestamp() AND until <= clock_timestamp() + at_most
+$$;
+CREATE FUNCTION is_due(due_at timestamptz, at_most interval) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT due_at <= statement_timestamp() OR due_at > statement_timestamp() + at_most * 1.1
+$$;
+COMMENT ON FUNCTION is_ahead(timestamptz, interval) IS 'Whether a lease holds or a process is alive: its time is to come, and not further ahead than a process sets it.';
+COMMENT ON FUNCTION is_due(timestamptz, interval) IS 'Whether the time has come, or lies further ahead than the longest wait. The tenth allows for a statement that waited for a lock.';
+
+CREATE TABLE requests (
+    account_id          text COLLATE "C" NOT NULL,
+    id                  text COLLATE "C" NOT NULL,
+    livemode            boolean     NOT NULL,
+    key                 text COLLATE "C" NOT NULL,
+    key_generated       boolean     NOT NULL,
+    method              text        NOT NULL,
+    path                text        NOT NULL,
+    fingerprint         bytea       NOT NULL,
+    fingerprint_version smallint    NOT NULL,
+    params              json        NOT NULL,
+    context             json        NOT NULL,
+    flow                text        NOT NULL,
+    version             smallint    NOT NULL,
+    created_at          timestamptz NOT NULL,
+    PRIMARY KEY (account_id, id),
+    CONSTRAINT requests_key_is_used_once UNIQUE (key, account_id, livemode),
+    CONSTRAINT requests_key_has_a_length CHECK (length(key) BETWEEN 1 AND 255)
+);
+-- In this table and in all that refer to it, no index but the primary key starts
+-- with the account: foreign-key checks keep their plan for the life of a session,
+-- and on a table without statistics yet they may pick any index whose first
+-- column matches and then read all of an account's rows for every request. And
+-- there is no foreign key to accounts on the hot path: every request of a busy
+-- merchant would lock that one row. The API key that was used has one.
+COMMENT ON TABLE requests IS 'What was asked, one row per mutating request. It never changes, but that personal data can be redacted, and it outlives its answer.';
+COMMENT ON COLUMN requests.key_generated IS 'The caller sent no key, and the engine made this one.';
+
+CREATE TABLE runs (
+    account_id       text COLLATE "C" NOT NULL,
+    request_id       text COLLATE "C" NOT NULL,
+    flow             text          NOT NULL,
+    version          smallint      NOT NULL,
+    state            text          NOT NULL,
+    epoch            integer       NOT NULL DEFAULT 1,
+    recovery_points  text[]        NOT NULL,
+    reached_at       timestamptz[] NOT NULL,
+    reached_epochs   integer[]     NOT NULL,
+    call_phases      text[]        NOT NULL DEFAULT '{}',
+    call_keys        text[]        NOT NULL DEFAULT '{}',
+    call_generations smallint[]    NOT NULL DEFAULT '{}',
+    call_sent_at     timestamptz[] NOT NULL DEFAULT '{}',
+    call_attempts    integer[]     NOT NULL DEFAULT '{}',
+    state_data       json          NOT NULL,
+    owner            text COLLATE "C",
+    lease_until      timestamptz,
+    attempts         integer       NOT NULL DEFAULT 0,
+    due_at           timestamptz,
+    reason           text,
+    PRIMARY KEY (account_id, request_id),
+    CONSTRAINT runs_state_is_one_of_three CHECK (state IN ('running', 'parked', 'needs_review')),
+    CONSTRAINT runs_running_has_an_owner_and_a_lease CHECK ((state = 'running') = (owner IS NOT NULL) AND (state = 'running') = (lease_until IS NOT NULL)),
+    CONSTRAINT runs_parked_has_a_due_time CHECK ((state = 'parked') = (due_at IS NOT NULL)),
+    CONSTRAINT runs_review_has_a_reason CHECK ((state = 'needs_review') = (reason IS NOT NULL)),
+    CONSTRAINT runs_epoch_counts_from_one CHECK (epoch >= 1),
+    CONSTRAINT runs_path_is_whole CHECK (cardinality(recovery_points) >= 1
+        AND cardinality(reached_at) = cardinality(recovery_points) AND cardinality(reached_epochs) = cardinality(recovery_points)
+        AND array_position(reached_at, NULL) IS NULL AND array_position(reached_epochs, NULL) IS NULL),
+    CONSTRAINT runs_calls_are_whole CHECK (cardinality(call_keys) = cardinality(call_phases) AND cardinality(call_generations) = cardinality(call_phases)
+        AND cardinality(call_sent_at) = cardinality(call_phases) AND cardinality(call_attempts) = cardinality(call_phases)
+        AND array_position(call_phases, NULL) IS NULL AND array_position(call_keys, NULL) IS NULL AND array_position(call_generations, NULL) IS NULL
+        AND array_position(call_sent_at, NULL) IS NULL AND array_position(call_attempts, NULL) IS NULL)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+-- The table stays at a few pages, however many requests there have been: a run
+-- is updated in its page, and vacuum comes by the number of runs that have ended.
+COMMENT ON TABLE runs IS 'Where an unfinished request stands. Deleting the run finishes the request: a process that lost its lease finds nothing to delete.';
+COMMENT ON COLUMN runs.epoch IS 'Raised by every take-over. A process that still holds an older one cannot commit.';
+COMMENT ON COLUMN runs.recovery_points IS 'The recovery points reached so far, in order. The request stands on the last one.';
+COMMENT ON COLUMN runs.call_keys IS 'The keys under which other systems are asked. A key is durable before the call leaves, so "never asked" is provable.';
+COMMENT ON COLUMN runs.call_attempts IS 'How often each call was tried without an answer.';
+COMMENT ON COLUMN runs.state_data IS 'The typed state that later phases need. Nothing is remembered anywhere else.';
+CREATE INDEX runs_due ON runs (due_at) WHERE state = 'parked';
+
+CREATE TABLE answers (
+    account_id       text COLLATE "C" NOT NULL,
+    request_id       text COLLATE "C" NOT NULL,
+    status           smallint      NOT NULL,
+    headers          json,
+    body             bytea,
+    object_id        text COLLATE "C",
+    recovery_points  text[]        NOT NULL,
+    reached_at       timestamptz[] NOT NULL,
+    reached_epochs   integer[]     NOT NULL,
+    call_phases      text[]        NOT NULL DEFAULT '{}',
+    call_keys        text[]        NOT NULL DEFAULT '{}',
+    call_generations smallint[]    NOT NULL DEFAULT '{}',
+    call_sent_at     timestamptz[] NOT NULL DEFAULT '{}',
+    call_attempts    integer[]     NOT NULL DEFAULT '{}',
+    attempts         integer       NOT NULL DEFAULT 0,
+    finished_at      timestamptz   NOT NULL,
+    expires_at       timestamptz   NOT NULL,
+    archived_at      timestamptz,
+    redacted_at      timestamptz,
+    PRIMARY KEY (account_id, request_id),
+    CONSTRAINT answers_status_is_an_outcome CHECK (status < 500),
+    CONSTRAINT answers_bulk_is_here_or_archived CHECK ((archived_at IS NULL) = (body IS NOT NULL) AND (archived_at IS NULL) = (headers IS NOT NULL)),
+    CONSTRAINT answers_path_is_whole CHECK (cardinality(recovery_points) >= 1
+        AND cardinality(reached_at) = cardinality(recovery_points) AND cardinality(reached_epochs) = cardinality(recovery_points)
+        AND array_position(reached_at, NULL) IS NULL AND array_position(reached_epochs, NULL) IS NULL),
+    CONSTRAINT answers_calls_are_answered CHECK (call_phases <@ recovery_points AND cardinality(call_keys) = cardinality(call_phases)
+        AND cardinality(call_generations) = cardinality(call_phases) AND cardinality(call_sent_at) = cardinality(call_phases)
+        AND cardinality(call_attempts) = cardinality(call_phases) AND array_position(call_keys, NULL) IS NULL
+        AND array_position(call_generations, NULL) IS NULL AND array_position(call_sent_at, NULL) IS NULL AND array_position(call_attempts, NULL) IS NULL)
+);
+COMMENT ON TABLE answers IS 'What was answered, and the path that led there. The row is kept; when the answer expires its headers and body move to the archive.';
+COMMENT ON COLUMN answers.redacted_at IS 'Personal data has been redacted: the answer is no longer what was answered, and is not replayed.';
+
+-- An answer of a few kilobytes stays in its row: moving it out, and compressing
+-- it first, would cost more than all else that a commit does.
+ALTER TABLE requests SET (toast_tuple_target = 8160);
+ALTER TABLE answers SET (toast_tuple_target = 8160);
+
+-- An entry is made at the right edge of the index and leaves it with the archiving,
+-- so the reaper never reads what it has archived before.
+CREATE INDEX answers_expiring ON answers (expires_at) WHERE body IS NOT NULL;
+-- From a key that the other side shows to the request it was made for.
+CREATE INDEX answers_by_call_key ON answers USING hash ((call_keys[1])) WHERE cardinality(call_keys) > 0;
+
+CREATE TABLE foreign_calls (
+    account_id  text COLLATE "C" NOT NULL,
+    request_id  text COLLATE "C" NOT NULL,
+    phase       text        NOT NULL,
+    generation  smallint    NOT NULL,
+    derived_key text COLLATE "C" NOT NULL,
+    sent_at     timestamptz NOT NULL,
+    attempts    integer     NOT NULL,
+    proof       text        NOT NULL,
+    retired_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (account_id, request_id, phase, generation),
+    CONSTRAINT foreign_calls_key_is_retired_once UNIQUE (derived_key, account_id),
+    CONSTRAINT foreign_calls_request_exists FOREIGN KEY (account_id, request_id) REFERENCES requests,
+    CONSTRAINT foreign_calls_proof_is_given CHECK (proof <> '')
+);
+COMMENT ON TABLE foreign_calls IS 'Keys that are retired, with the proof that the other side did nothing under them and never will. The next key of the phase waits for this row.';
+
+-- Locks a run for its owner, or ends the transaction: another process took over.
+CREATE FUNCTION assert_lease(of_account text, of_request text, held_epoch integer, stood_on text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM runs
+      WHERE account_id = of_account AND request_id = of_request AND epoch = held_epoch AND recovery_points[cardinality(recovery_points)] = stood_on
+        AND state = 'running'
+        FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'fence: request % left epoch % at %', of_request, held_epoch, stood_on USING ERRCODE = 'RT001';
+    END IF;
+END $$;
+
+-- Each of these is one of the flow's recovery points and comes behind the one before
+-- it, so none is reached twice. The look-up takes no lock: a point is never deleted.
+-- The functions below look rows up by their keys. A plan that was made while the tables
+-- were small would read them from end to end, for the life of a session: enable_seqscan.
+CREATE FUNCTION assert_recovery_points(of_table text, of_request text, of_flow text, of_version smallint, reached text[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    ordered text[];
+BEGIN
+    ordered := ARRAY(SELECT p.name FROM recovery_points p WHERE p.flow = of_flow AND p.version = of_version AND p.name = ANY (reached) ORDER BY p.position);
+    IF ordered IS DISTINCT FROM reached THEN
+        RAISE EXCEPTION 'request % cannot pass % in this order: the flow % has %', of_request, reached, of_flow, ordered
+            USING ERRCODE = 'check_violation', CONSTRAINT = of_table || '_recovery_points_are_in_order';
+    END IF;
+END $$;
+
+-- A run is born in the transaction of its request. No other transaction can have
+-- answered that request, so a run never stands beside an answer, whoever waits for whom.
+CREATE FUNCTION run_is_born_with_its_request() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM requests q WHERE q.account_id = NEW.account_id AND q.id = NEW.request_id
+                      AND q.flow = NEW.flow AND q.version = NEW.version AND q.xmin = pg_current_xact_id()::xid)
+       OR EXISTS (SELECT FROM answers a WHERE a.account_id = NEW.account_id AND a.request_id = NEW.request_id) THEN
+        RAISE EXCEPTION 'request % is not of this transaction, or has its answer', NEW.request_id
+            USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'runs_are_born_with_their_request';
+    END IF;
+    IF NOT 1 = ALL (NEW.call_generations)
+       OR cardinality(NEW.call_phases) > 1 AND cardinality(NEW.call_phases) <> (SELECT count(DISTINCT phase) FROM unnest(NEW.call_phases) AS phase) THEN
+        RAISE EXCEPTION 'request % cannot begin with these calls', NEW.request_id
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'runs_next_key_waits_for_proof';
+    END IF;
+    PERFORM assert_recovery_points('runs', NEW.request_id, NEW.flow, NEW.version, NEW.recovery_points);
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION run_moves_forward() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    IF (NEW.account_id, NEW.request_id, NEW.flow, NEW.version) IS DISTINCT FROM (OLD.account_id, OLD.request_id, OLD.flow, OLD.version)
+       OR NEW.epoch < OLD.epoch
+       OR NEW.recovery_points[1:cardinality(OLD.recovery_points)] IS DISTINCT FROM OLD.recovery_points
+       OR NEW.reached_at[1:cardinality(OLD.reached_at)] IS DISTINCT FROM OLD.reached_at
+       OR NEW.reached_epochs[1:cardinality(OLD.reached_epochs)] IS DISTINCT FROM OLD.reached_epochs THEN
+        RAISE EXCEPTION 'the run of request % moves forward, and what it has passed does not change', OLD.request_id
+            USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'runs_move_forward';
+    END IF;
+    IF NEW.recovery_points <> OLD.recovery_points THEN
+        PERFORM assert_recovery_points('runs', NEW.request_id, NEW.flow, NEW.version, NEW.recovery_points);
+    END IF;
+    IF (NEW.call_phases, NEW.call_keys, NEW.call_generations, NEW.call_sent_at)
+       IS DISTINCT FROM (OLD.call_phases, OLD.call_keys, OLD.call_generations, OLD.call_sent_at) THEN
+        PERFORM FROM unnest(OLD.call_phases, OLD.call_keys, OLD.call_generations, OLD.call_sent_at) AS was (phase, key, generation, sent_at)
+          WHERE NOT EXISTS (SELECT FROM unnest(NEW.call_phases, NEW.call_keys, NEW.call_generations, NEW.call_sent_at) AS is_now (phase, key, generation, sent_at)
+                             WHERE is_now = was)
+            AND NOT EXISTS (SELECT FROM foreign_calls c WHERE c.account_id = OLD.account_id AND c.request_id = OLD.request_id
+                               AND c.phase = was.phase AND c.generation = was.generation AND c.derived_key = was.key);
+        IF FOUND THEN
+            RAISE EXCEPTION 'a call of request % can only go with the proof that it did nothing', OLD.request_id
+                USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'runs_calls_are_kept_until_retired';
+        END IF;
+        -- Each phase has one open key at most: the one after all that are retired.
+        PERFORM FROM unnest(NEW.call_phases, NEW.call_generations) AS call (phase, generation)
+          GROUP BY call.phase
+         HAVING count(*) > 1 OR min(call.generation) <> 1 + (SELECT count(*) FROM foreign_calls c
+                   WHERE c.account_id = NEW.account_id AND c.request_id = NEW.request_id AND c.phase = call.phase);
+        IF FOUND THEN
+            RAISE EXCEPTION 'the next key of a phase of request % waits for the proof that the last one did nothing', OLD.request_id
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'runs_next_key_waits_for_proof';
+        END IF;
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- Only what a run has announced and nobody has answered can be retired. The lock
+-- makes sure that the run does not end meanwhile.
+CREATE FUNCTION retired_call_was_open() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    PERFORM FROM runs r
+      WHERE r.account_id = NEW.account_id AND r.request_id = NEW.request_id AND NEW.phase <> ALL (r.recovery_points)
+        AND r.call_keys[array_position(r.call_phases, NEW.phase)] = NEW.derived_key
+        AND r.call_generations[array_position(r.call_phases, NEW.phase)] = NEW.generation
+        FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'request % has no open call of % under this key', NEW.request_id, NEW.phase
+            USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'foreign_calls_were_open';
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- An answer ends a run in the same statement, or comes with its request in one.
+-- This function is STABLE, so it sees the tables as they were when the statement
+-- began: there the run still stood, or the request was not there yet.
+CREATE FUNCTION answer_comes_with_its_end() RETURNS trigger LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM runs r WHERE r.account_id = NEW.account_id AND r.request_id = NEW.request_id)
+       AND EXISTS (SELECT FROM requests q WHERE q.account_id = NEW.account_id AND q.id = NEW.request_id) THEN
+        RAISE EXCEPTION 'the answer of request % ends no run', NEW.request_id
+            USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'answers_end_their_run';
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- And this one is not: it sees what the statement has done so far.
+CREATE FUNCTION answer_ends_its_run() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    asked record;
+BEGIN
+    SELECT q.flow, q.version, r.request_id IS NOT NULL AS goes_on INTO asked
+      FROM requests q LEFT JOIN runs r ON r.account_id = q.account_id AND r.request_id = q.id
+     WHERE q.account_id = NEW.account_id AND q.id = NEW.request_id;
+    IF NOT FOUND OR asked.goes_on THEN
+        RAISE EXCEPTION 'request % is not there, or its run goes on', NEW.request_id
+            USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'answers_end_their_run';
+    END IF;
+    PERFORM assert_recovery_points('answers', NEW.request_id, asked.flow, asked.version, NEW.recovery_points);
+    RETURN NEW;
+END $$;
+
+-- These two look at all rows of a statement when it ends: a request has its run or
+-- its answer by then, and a run that went has left an answer. The brackets make the
+-- planner look each row up by its key.
+CREATE FUNCTION request_has_run_or_answer() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    IF EXISTS (SELECT FROM asked q
+                WHERE (SELECT count(*) FROM runs r WHERE r.account_id = q.account_id AND r.request_id = q.id)
+                    + (SELECT count(*) FROM answers a WHERE a.account_id = q.account_id AND a.request_id = q.id) <> 1) THEN
+        RAISE EXCEPTION 'a request begins with its run, or with its answer'
+            USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'requests_have_a_run_or_an_answer';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION run_ends_with_an_answer() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    IF EXISTS (SELECT FROM ended r WHERE (SELECT count(*) FROM answers a WHERE a.account_id = r.account_id AND a.request_id = r.request_id) = 0) THEN
+        RAISE EXCEPTION 'a run ends with an answer'
+            USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'runs_end_with_an_answer';
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- A request changes in one way: with its answer, personal data is redacted in it.
+CREATE FUNCTION request_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF to_jsonb(NEW) - '{params,context}'::text[] <> to_jsonb(OLD) - '{params,context}'::text[]
+       OR NEW.params::text <> impersonal(OLD.params)::text OR NEW.context::text <> impersonal(OLD.context)::text
+       OR NOT EXISTS (SELECT FROM answers a WHERE a.account_id = OLD.account_id AND a.request_id = OLD.id AND a.redacted_at IS NOT NULL) THEN
+        RAISE EXCEPTION 'what was asked is final; only personal data can be redacted, once it is answered'
+            USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'requests_are_final';
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- An answer changes in two ways: its bulk moves to the archive, where an equal
+-- copy of it already is, and personal data is redacted in it.
+CREATE FUNCTION answer_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.archived_at IS NULL AND NEW.archived_at IS NOT NULL
+       AND to_jsonb(NEW) - '{headers,body,archived_at}'::text[] = to_jsonb(OLD) - '{headers,body,archived_at}'::text[]
+       AND EXISTS (SELECT FROM archived_answers c WHERE c.account_id = OLD.account_id AND c.request_id = OLD.request_id
+                      AND c.headers::text = OLD.headers::text AND c.body = OLD.body) THEN
+        RETURN NEW;
+    END IF;
+    IF NEW.redacted_at IS NOT NULL AND NEW.body IS NOT DISTINCT FROM impersonal(OLD.body)
+       AND to_jsonb(NEW) - '{body,redacted_at}'::text[] = to_jsonb(OLD) - '{body,redacted_at}'::text[] THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'an answer is final; it can only be archived, and personal data can be redacted'
+        USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'answers_are_final';
+END $$;
+
+CREATE TRIGGER requests_have_a_run_or_an_answer AFTER INSERT ON requests REFERENCING NEW TABLE AS asked FOR EACH STATEMENT
+    EXECUTE FUNCTION request_has_run_or_answer();
+CREATE TRIGGER requests_are_final BEFORE UPDATE ON requests FOR EACH ROW EXECUTE FUNCTION request_is_final();
+CREATE TRIGGER runs_are_born_with_their_request BEFORE INSERT ON runs FOR EACH ROW EXECUTE FUNCTION run_is_born_with_its_request();
+CREATE TRIGGER runs_move_forward BEFORE UPDATE ON runs FOR EACH ROW EXECUTE FUNCTION run_moves_forward();
+CREATE TRIGGER runs_end_while_running BEFORE DELETE ON runs FOR EACH ROW WHEN (OLD.state <> 'running')
+    EXECUTE FUNCTION refuse('only a run that a process executes can end');
+CREATE TRIGGER runs_end_with_an_answer AFTER DELETE ON runs REFERENCING OLD TABLE AS ended FOR EACH STATEMENT
+    EXECUTE FUNCTION run_ends_with_an_answer();
+CREATE TRIGGER answers_come_with_their_end BEFORE INSERT ON answers FOR EACH ROW EXECUTE FUNCTION answer_comes_with_its_end();
+CREATE TRIGGER answers_end_their_run BEFORE INSERT ON answers FOR EACH ROW EXECUTE FUNCTION answer_ends_its_run();
+CREATE TRIGGER answers_are_final BEFORE UPDATE ON answers FOR EACH ROW EXECUTE FUNCTION answer_is_final();
+CREATE TRIGGER foreign_calls_were_open BEFORE INSERT ON foreign_calls FOR EACH ROW EXECUTE FUNCTION retired_call_was_open();
+CREATE TRIGGER foreign_calls_are_final BEFORE UPDATE OR DELETE ON foreign_calls FOR EACH ROW EXECUTE FUNCTION refuse('a retired key stays retired');
+CREATE TRIGGER recovery_points_are_kept BEFORE UPDATE OR DELETE ON recovery_points FOR EACH ROW
+    EXECUTE FUNCTION refuse('requests stand on recovery points, and have passed them');
+CREATE TRIGGER requests_are_kept BEFORE DELETE ON requests FOR EACH ROW EXECUTE FUNCTION refuse('a key outlives its answer');
+CREATE TRIGGER answers_are_kept BEFORE DELETE ON answers FOR EACH ROW EXECUTE FUNCTION refuse('a request is answered once');
+
+DO $$
+DECLARE
+    name    text;
+    guarded record;
+BEGIN
+    FOREACH name IN ARRAY ARRAY['requests', 'runs', 'answers', 'foreign_calls', 'recovery_points'] LOOP
+        EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse(''the story of a request is kept'')', name || '_are_not_emptied', name);
+        FOR guarded IN SELECT tgname FROM pg_trigger WHERE tgrelid = name::regclass AND NOT tgisinternal LOOP
+            EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER %I', name, guarded.tgname);
+        END LOOP;
+    END LOOP;
+END $$;
+
+-- For people, the dashboard and tests. What proves the tables reads them itself.
+CREATE VIEW request_status AS
+    SELECT q.account_id, q.id, q.livemode, q.key, q.key_generated, q.method, q.path, q.fingerprint, q.fingerprint_version, q.params, q.context, q.flow, q.version,
+           CASE WHEN r.request_id IS NOT NULL THEN r.state WHEN a.archived_at IS NOT NULL THEN 'archived' WHEN a.request_id IS NOT NULL THEN 'finished'
+                ELSE 'damaged' END AS state,
+           coalesce(r.recovery_points[cardinality(r.recovery_points)], a.recovery_points[cardinality(a.recovery_points)]) AS recovery_point,
+           coalesce(r.epoch, a.reached_epochs[cardinality(a.reached_epochs)]) AS epoch,
+           coalesce(r.attempts, a.attempts) AS attempts, r.owner, r.lease_until, r.due_at, r.reason, r.state_data,
+           a.status, a.headers, a.body, a.object_id, q.created_at, a.finished_at, a.expires_at, a.archived_at, a.redacted_at
+      FROM requests q
+      LEFT JOIN runs r ON r.account_id = q.account_id AND r.request_id = q.id
+      LEFT JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id;
+COMMENT ON VIEW request_status IS 'A request with where it stands or what it was answered. A request with neither run nor answer is damaged.';
+
+CREATE VIEW request_checkpoints AS
+    SELECT r.account_id, r.request_id, p.recovery_point, p.epoch, p.reached_at
+      FROM runs r CROSS JOIN LATERAL unnest(r.recovery_points, r.reached_epochs, r.reached_at) AS p (recovery_point, epoch, reached_at)
+    UNION ALL
+    SELECT a.account_id, a.request_id, p.recovery_point, p.epoch, p.reached_at
+      FROM answers a CROSS JOIN LATERAL unnest(a.recovery_points, a.reached_epochs, a.reached_at) AS p (recovery_point, epoch, reached_at);
+COMMENT ON VIEW request_checkpoints IS 'The recovery points that requests have passed, one row each.';
+
+CREATE VIEW request_calls AS
+    SELECT r.account_id, r.request_id, c.phase, c.generation, c.derived_key, c.sent_at,
+           c.attempts + CASE WHEN c.phase = ANY (r.recovery_points) THEN 1 ELSE 0 END AS attempts,
+           CASE WHEN c.phase = ANY (r.recovery_points) THEN 'executed' ELSE 'unknown' END AS outcome, NULL AS proof
+      FROM runs r CROSS JOIN LATERAL unnest(r.call_phases, r.call_generations, r.call_keys, r.call_sent_at, r.call_attempts) AS c (phase, generation, derived_key, sent_at, attempts)
+    UNION ALL
+    SELECT a.account_id, a.request_id, c.phase, c.generation, c.derived_key, c.sent_at, c.attempts + 1, 'executed', NULL
+      FROM answers a CROSS JOIN LATERAL unnest(a.call_phases, a.call_generations, a.call_keys, a.call_sent_at, a.call_attempts) AS c (phase, generation, derived_key, sent_at, attempts)
+    UNION ALL
+    SELECT account_id, request_id, phase, generation, derived_key, sent_at, attempts, 'not_executed', proof FROM foreign_calls;
+COMMENT ON VIEW request_calls IS 'What other systems were asked, one row per key, and what is known of it.';

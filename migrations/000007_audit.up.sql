@@ -138,23 +138,19 @@ ALTER TABLE audit_events ENABLE ALWAYS TRIGGER audit_is_not_emptied;
 ALTER TABLE audit_blocks ENABLE ALWAYS TRIGGER audit_blocks_are_final;
 ALTER TABLE audit_blocks ENABLE ALWAYS TRIGGER audit_blocks_are_not_emptied;
 
--- 30 days after it was given, an answer moves here and its key stays behind.
+-- 30 days after it was given, the bulk of an answer moves here and its row stays behind.
 CREATE TABLE archived_answers (
     account_id  text COLLATE "C" NOT NULL,
     request_id  text COLLATE "C" NOT NULL,
-    params      json        NOT NULL,
-    context     json        NOT NULL,
-    memo        json,
     headers     json        NOT NULL,
     body        bytea       NOT NULL,
     archived_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (account_id, request_id)
 );
-COMMENT ON TABLE archived_answers IS 'The bulk of finished requests past their expiry. Nothing is deleted.';
+COMMENT ON TABLE archived_answers IS 'The headers and bodies of answers past their expiry. Nothing is deleted.';
 CREATE TRIGGER archive_is_final BEFORE UPDATE ON archived_answers FOR EACH ROW
-    WHEN (to_jsonb(NEW) - '{params,context,memo,body}'::text[] <> to_jsonb(OLD) - '{params,context,memo,body}'::text[]
-       OR NEW.params::text <> impersonal(OLD.params)::text OR NEW.context::text <> impersonal(OLD.context)::text
-       OR NEW.memo::text IS DISTINCT FROM impersonal(OLD.memo)::text OR NEW.body <> impersonal(OLD.body))
+    WHEN ((NEW.account_id, NEW.request_id, NEW.headers::text, NEW.archived_at) IS DISTINCT FROM (OLD.account_id, OLD.request_id, OLD.headers::text, OLD.archived_at)
+       OR NEW.body <> impersonal(OLD.body))
     EXECUTE FUNCTION refuse('the archive is append-only; only what is personal can be erased');
 CREATE TRIGGER archive_is_kept BEFORE DELETE ON archived_answers FOR EACH ROW EXECUTE FUNCTION refuse('the archive is append-only');
 CREATE TRIGGER archive_is_not_emptied BEFORE TRUNCATE ON archived_answers FOR EACH STATEMENT EXECUTE FUNCTION refuse('the archive is append-only');

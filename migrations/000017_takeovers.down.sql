@@ -1,3 +1,3 @@
-DROP TRIGGER takeovers_are_noted ON requests;
+DROP TRIGGER takeovers_are_noted ON runs;
 DROP FUNCTION note_takeover();
 DROP TABLE takeovers;

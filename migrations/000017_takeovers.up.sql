@@ -24,19 +24,19 @@ COMMENT ON TABLE takeovers IS 'One row per take-over: epoch is the one that bega
 COMMENT ON COLUMN takeovers.heard_until IS 'Until when the lost driver counted as alive; NULL if it said good-bye, or its row was gone.';
 
 -- A trigger, because then no statement that takes over can forget it. The WHEN
--- keeps every other update of a request from ever entering it.
+-- keeps every other update of a run from ever entering it.
 CREATE FUNCTION note_takeover() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO takeovers (account_id, request_id, epoch, was, point, lost_by, lost_by_host, lost_by_pid, heard_until, owner, owner_host, owner_pid)
-    SELECT NEW.account_id, NEW.id, NEW.epoch, OLD.state, OLD.point, OLD.owner, before.host, before.pid, before.alive_until, NEW.owner, now.host, now.pid
+    SELECT NEW.account_id, NEW.request_id, NEW.epoch, OLD.state, OLD.recovery_points[cardinality(OLD.recovery_points)], OLD.owner, before.host, before.pid, before.alive_until, NEW.owner, now.host, now.pid
       FROM (VALUES (1)) AS always_one_row (n)
       LEFT JOIN workers before ON before.id = OLD.owner
       LEFT JOIN workers now ON now.id = NEW.owner;
     RETURN NULL;
 END $$;
-CREATE TRIGGER takeovers_are_noted AFTER UPDATE ON requests FOR EACH ROW
+CREATE TRIGGER takeovers_are_noted AFTER UPDATE OF epoch ON runs FOR EACH ROW
     WHEN (NEW.epoch > OLD.epoch) EXECUTE FUNCTION note_takeover();
-ALTER TABLE requests ENABLE ALWAYS TRIGGER takeovers_are_noted;
+ALTER TABLE runs ENABLE ALWAYS TRIGGER takeovers_are_noted;
 
 CREATE TRIGGER takeovers_are_final BEFORE UPDATE OR DELETE ON takeovers FOR EACH ROW
     EXECUTE FUNCTION refuse('a take-over has happened');

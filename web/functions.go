@@ -148,7 +148,7 @@ type Badge struct{ Tone, Icon, Word string }
 var badges = map[string]Badge{
 	"succeeded": {"good", "check", "Succeeded"}, "refunded": {"", "return", "Refunded"}, "partly_refunded": {"info", "return", "Partly refunded"},
 	"uncaptured": {"warn", "clock", "Uncaptured"}, "released": {"", "return", "Released"}, "pending": {"info", "clock", "Pending"}, "failed": {"bad", "cross", "Failed"},
-	"running": {"info", "play", "Running"}, "parked": {"warn", "clock", "Parked"}, "held": {"bad", "hand", "Held"},
+	"running": {"info", "play", "Running"}, "parked": {"warn", "clock", "Parked"}, "needs_review": {"bad", "hand", "Needs review"},
 	"finished": {"good", "check", "Finished"}, "archived": {"", "box", "Archived"},
 	"executed": {"good", "check", "Executed"}, "not_executed": {"", "cross", "Not executed"}, "unknown": {"warn", "question", "Unknown"},
 	"alive": {"good", "check", "Alive"}, "dead": {"bad", "skull", "Dead"}, "orphaned": {"bad", "skull", "Its process died"},

@@ -277,7 +277,7 @@ func TestDemo(t *testing.T) {
 		ours := d.connect(t, "RATCHET_DATABASE_URL")
 		await(t, "the call to be announced", func() bool {
 			var n int
-			err := ours.QueryRow(t.Context(), "SELECT count(*) FROM calls").Scan(&n)
+			err := ours.QueryRow(t.Context(), "SELECT count(*) FROM request_calls").Scan(&n)
 			return err == nil && n == 1
 		})
 		died := time.Now()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -65,7 +66,7 @@ func answersAt(ctx context.Context, url string) error {
 	return nil
 }
 
-const workersAlive = `SELECT count(*) FROM workers WHERE kind = @kind AND host = @host AND alive_until > clock_timestamp()`
+const workersAlive = `SELECT count(*) FROM workers w WHERE w.kind = @kind AND w.host = @host AND ` + idempotency.Alive
 
 func aliveHere(ctx context.Context, kind string) error {
 	url, err := given().databaseURL()

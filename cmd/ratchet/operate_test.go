@@ -28,7 +28,7 @@ func (d *running) hold(t *testing.T, key string) {
 		t.Fatalf("the charge was not laid aside: %+v, %v", got, err)
 	}
 	ours := d.connect(t, "RATCHET_DATABASE_URL")
-	tag, err := ours.Exec(t.Context(), `UPDATE requests SET state = 'held', held_reason = 'for the test', due_at = NULL WHERE key = $1 AND state = 'parked'`, key)
+	tag, err := ours.Exec(t.Context(), `UPDATE runs SET state = 'needs_review', reason = 'for the test', due_at = NULL WHERE request_id = (SELECT id FROM requests WHERE key = $1) AND state = 'parked'`, key)
 	if err != nil || tag.RowsAffected() != 1 {
 		t.Fatalf("hold: %v, %v", tag, err)
 	}
@@ -59,7 +59,7 @@ func TestOperating(t *testing.T) {
 
 	t.Run("a held request that is resumed is finished, once", func(t *testing.T) {
 		d.hold(t, "resumed")
-		listed := mustDo(t, atDemo, "requests", "list", "--state", "held")
+		listed := mustDo(t, atDemo, "requests", "list", "--state", "needs_review")
 		if !strings.Contains(listed, "for the test") {
 			t.Errorf("it is not listed with its reason:\n%s", listed)
 		}

@@ -27,9 +27,9 @@ func requestsCommand() *cobra.Command {
 		Long: `See where requests stand, and decide about those that need a person.
 
 A request is running (somebody drives it), parked (tried again when it is due),
-held (a person has to decide), finished or archived. These commands need
+needs_review (a person has to decide), finished or archived. These commands need
 RATCHET_DATABASE_URL, or a demo that is running.`,
-		Example: "  ratchet requests list --state held",
+		Example: "  ratchet requests list --state needs_review",
 		Args:    cobra.NoArgs,
 		RunE:    help,
 	}
@@ -46,7 +46,7 @@ func requestsListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List requests, the oldest first: those that are not finished, unless told otherwise",
-		Example: "  ratchet requests list\n  ratchet requests list --state held,parked\n  ratchet requests list --state finished --account acct_shop --limit 20",
+		Example: "  ratchet requests list\n  ratchet requests list --state needs_review,parked\n  ratchet requests list --state finished --account acct_shop --limit 20",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, state := range wanted {
@@ -104,6 +104,9 @@ func why(r idempotency.Standing) string {
 			return fmt.Sprintf("driven by pid %d on %s", *r.OwnerPID, *r.OwnerHost)
 		}
 		return "its process is dead; the completer takes it over"
+	}
+	if r.Status == nil {
+		return "damaged: it has neither a run nor an answer"
 	}
 	return fmt.Sprintf("answered %d %s", *r.Status, orDash(r.ObjectID))
 }

@@ -136,7 +136,7 @@ func TestShow(t *testing.T) {
 		ours := d.connect(t, "RATCHET_DATABASE_URL")
 		await(t, "the call to be announced", func() bool {
 			var n int
-			err := ours.QueryRow(t.Context(), "SELECT count(*) FROM calls c JOIN requests r ON r.id = c.request_id WHERE r.key = 'killed over'").Scan(&n)
+			err := ours.QueryRow(t.Context(), "SELECT count(*) FROM request_calls c JOIN requests r ON r.id = c.request_id WHERE r.key = 'killed over'").Scan(&n)
 			return err == nil && n == 1
 		})
 		if err := syscall.Kill(d.pid["serve"], syscall.SIGKILL); err != nil {

@@ -24,7 +24,7 @@ func TestOpenBreaker(t *testing.T) {
 	attempts := func(t *testing.T, key string) (count, sends, epoch int) {
 		t.Helper()
 		err := s.db.Pool.QueryRow(t.Context(), `
-			SELECT r.attempts, sum(c.sends), r.epoch FROM requests r JOIN calls c ON c.account_id = r.account_id AND c.request_id = r.id
+			SELECT r.attempts, sum(c.attempts), r.epoch FROM request_status r JOIN request_calls c ON c.account_id = r.account_id AND c.request_id = r.id
 			WHERE r.key = $1 GROUP BY r.attempts, r.epoch`, key).Scan(&count, &sends, &epoch)
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestOpenBreaker(t *testing.T) {
 		s.config.Limits.BreakerFailures = 1
 		s.work(t, nil)
 		await(t, "the completer has tried five times", func() bool {
-			s.exec(t, `UPDATE requests SET due_at = now() WHERE state = 'parked' AND due_at > now()`)
+			s.exec(t, `UPDATE runs SET due_at = now() WHERE state = 'parked' AND due_at > now()`)
 			_, _, now := attempts(t, "held back")
 			return now >= before+5
 		})

@@ -98,12 +98,12 @@ func TestMetrics(t *testing.T) {
 
 	t.Run("what stands in the tables is counted by the worker", func(t *testing.T) {
 		l, get := shown(t)
-		s.exec(t, `UPDATE requests SET due_at = now() + interval '1 day' WHERE state = 'parked'`)
+		s.exec(t, `UPDATE runs SET due_at = now() + interval '5 minutes' WHERE state = 'parked'`)
 		s.exec(t, `INSERT INTO settlement_differences (account_id, day, reference, wrong, found_at)
 			VALUES ('', now(), 'auth_strange', 'the acquirer reports it twice', now()), ('', now(), 'auth_old', 'it did once', now() - interval '8 days')`)
 		s.work(t, l)
 		for _, want := range []string{
-			`ratchet_unfinished_requests{state="parked"} 1`, `ratchet_unfinished_requests{state="held"} 0`,
+			`ratchet_unfinished_requests{state="parked"} 1`, `ratchet_unfinished_requests{state="needs_review"} 0`,
 			`ratchet_oldest_unfinished_request_age_seconds{state="parked"} `, `ratchet_ledger_differences 1`,
 			`ratchet_worker_round_duration_seconds_count{outcome="done",part="complete"} `,
 			`ratchet_webhook_deliveries_due 0`, `ratchet_webhook_queue_lag_seconds 0`,

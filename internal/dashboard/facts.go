@@ -36,12 +36,20 @@ const selectProof = `
 	       (SELECT coalesce(sum(t.debit - t.credit), 0)::bigint FROM ledger_totals t) AS difference,
 	       (SELECT count(*) FROM ledger_books) AS currencies`
 
-// A second generation of a key is only made when the first is proven unused.
+// A second key of a call is only made when the first is proven unused and retired.
 // Whether that was so, the other side knows.
 const selectRenewed = `
-	SELECT account_id, request_id, phase, array_agg(derived_key) AS keys FROM calls
-	WHERE (account_id, request_id, phase) IN (SELECT account_id, request_id, phase FROM calls WHERE generation > 1 ORDER BY asked_at DESC LIMIT 20)
-	GROUP BY account_id, request_id, phase`
+	WITH retired AS (
+		SELECT account_id, request_id, phase, array_agg(derived_key) AS keys FROM foreign_calls
+		WHERE (account_id, request_id, phase) IN (SELECT account_id, request_id, phase FROM foreign_calls ORDER BY retired_at DESC LIMIT 20)
+		GROUP BY account_id, request_id, phase
+	)
+	SELECT c.account_id, c.request_id, c.phase, c.keys || next.key AS keys
+	FROM retired c
+	LEFT JOIN runs r ON r.account_id = c.account_id AND r.request_id = c.request_id
+	LEFT JOIN answers a ON a.account_id = c.account_id AND a.request_id = c.request_id
+	CROSS JOIN LATERAL (SELECT coalesce(r.call_keys[array_position(r.call_phases, c.phase)], a.call_keys[array_position(a.call_phases, c.phase)])) AS next (key)
+	WHERE next.key IS NOT NULL`
 
 // facts keeps a proof for a moment: it adds up all books.
 type facts struct {

@@ -25,7 +25,7 @@ type idempotencyPage struct {
 // Waits tells whether a person can have the request tried again.
 func (l logged) Waits() bool { return l.State == idempotency.Parked || l.State == idempotency.Held }
 
-var stateNames = [][2]string{{"", "Unfinished"}, {idempotency.Running, "Running"}, {idempotency.Parked, "Parked"}, {idempotency.Held, "Held"},
+var stateNames = [][2]string{{"", "Unfinished"}, {idempotency.Running, "Running"}, {idempotency.Parked, "Parked"}, {idempotency.Held, "Needs review"},
 	{idempotency.Finished, "Finished"}, {idempotency.Archived, "Archived"}}
 
 // idempotencyKeys lists requests by where their keys stand.

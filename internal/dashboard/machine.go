@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -65,8 +66,8 @@ func (p workerRow) State() string {
 }
 
 const selectWorkers = `
-	SELECT w.id, w.kind, w.host, w.pid, w.started_at, w.alive_until AS until, w.alive_until > clock_timestamp() AS alive,
-	       (SELECT count(*) FROM requests r WHERE r.state IN ('running', 'parked', 'held') AND r.owner = w.id) AS driving
+	SELECT w.id, w.kind, w.host, w.pid, w.started_at, w.alive_until AS until, ` + idempotency.Alive + ` AS alive,
+	       (SELECT count(*) FROM runs r WHERE r.owner = w.id) AS driving
 	FROM workers w
 	ORDER BY alive DESC, w.kind, w.started_at DESC
 	LIMIT 100`
@@ -81,12 +82,12 @@ type queue struct {
 }
 
 const selectQueue = `
-	SELECT count(*) FILTER (WHERE r.state = 'parked' AND r.due_at <= clock_timestamp()) AS due,
-	       count(*) FILTER (WHERE r.state = 'parked' AND r.due_at > clock_timestamp()) AS later,
-	       count(*) FILTER (WHERE r.state = 'running' AND NOT EXISTS (SELECT FROM workers w WHERE w.id = r.owner AND w.alive_until > clock_timestamp())) AS lost,
-	       count(*) FILTER (WHERE r.state = 'held') AS held,
-	       min(r.created_at) AS oldest
-	FROM requests r WHERE r.state IN ('running', 'parked', 'held')`
+	SELECT count(*) FILTER (WHERE ` + idempotency.Due + `) AS due,
+	       count(*) FILTER (WHERE r.state = 'parked' AND NOT ` + idempotency.Due + `) AS later,
+	       count(*) FILTER (WHERE r.state = 'running' AND NOT ` + idempotency.Driven + `) AS lost,
+	       count(*) FILTER (WHERE r.state = 'needs_review') AS held,
+	       min(q.created_at) AS oldest
+	FROM runs r JOIN requests q ON q.account_id = r.account_id AND q.id = r.request_id`
 
 type workersPage struct {
 	Workers []workerRow

@@ -71,8 +71,7 @@ const selectWanting = `
 	       (SELECT count(*) FROM webhook_endpoints WHERE account_id = @account_id AND livemode = @livemode AND failing_since IS NOT NULL AND deleted_at IS NULL) AS endpoints`
 
 const selectStuck = `
-	SELECT state, count(*) AS count FROM requests
-	WHERE state IN ('running', 'parked', 'held') GROUP BY state ORDER BY state`
+	SELECT state, count(*) AS count FROM runs GROUP BY state ORDER BY state`
 
 func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	of, err := s.scope(r)

@@ -177,7 +177,7 @@ func (s *Server) reference(w http.ResponseWriter, r *http.Request) {
 	s.render(w, r, http.StatusOK, "site/resource", web.Page{Title: page.Here.Name, Here: "api", Data: page})
 }
 
-const selectPhases = `SELECT name FROM points WHERE flow = @flow AND version = (SELECT max(version) FROM flows WHERE flow = @flow) AND kind <> 'abandoned' ORDER BY ord`
+const selectPhases = `SELECT name FROM recovery_points WHERE flow = @flow AND version = (SELECT max(version) FROM flows WHERE flow = @flow) AND kind <> 'abandoned' ORDER BY position`
 
 // samples completes operations with what the installation knows: its address, and
 // the recovery points they pass here.

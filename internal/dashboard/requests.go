@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -32,18 +33,19 @@ type logged struct {
 
 // What says "running" may have lost its process: then it is shown as orphaned.
 const selectLogged = `
-	SELECT r.id, r.method, r.path, r.key, r.keyless, r.flow,
-	       CASE WHEN r.state = 'running' AND (r.lease_until <= clock_timestamp() OR w.alive_until IS NULL OR w.alive_until <= clock_timestamp()) THEN 'orphaned' ELSE r.state END AS state,
-	       r.point, r.status, r.object_id, r.epoch, r.owner, w.pid AS owner_pid, r.held_reason, r.due_at, r.created_at,
+	SELECT r.id, r.method, r.path, r.key, r.key_generated AS keyless, r.flow,
+	       CASE WHEN r.state = 'running' AND NOT ` + idempotency.Driven + ` THEN 'orphaned' ELSE r.state END AS state,
+	       coalesce(r.recovery_point, '') AS point, r.status, r.object_id, coalesce(r.epoch, 0) AS epoch, r.owner, w.pid AS owner_pid,
+	       r.reason AS held_reason, r.due_at, r.created_at,
 	       extract(epoch FROM r.finished_at - r.created_at)::float8 * 1000 AS took_ms
-	FROM requests r
+	FROM request_status r
 	LEFT JOIN workers w ON w.id = r.owner
 	WHERE r.account_id = @account_id AND r.livemode = @livemode
 	  AND (@flow = '' OR r.flow = @flow)
 	  AND (@status = '' OR @status = 'ok' AND r.status < 400 OR @status = 'error' AND r.status >= 400 OR @status = 'none' AND r.status IS NULL)
 	  AND (NOT @again::boolean OR r.epoch > 1)
 	  AND (@by = 'anybody' OR (@by = 'machine') = (r.method = 'JOB' OR r.path LIKE '/acquirer/%'))
-	  AND (NOT @keyed::boolean OR NOT r.keyless)
+	  AND (NOT @keyed::boolean OR NOT r.key_generated)
 	  AND (cardinality(@states::text[]) = 0 OR r.state = ANY (@states::text[]))`
 
 const (

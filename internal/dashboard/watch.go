@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
 )
 
 // versions names the state of each topic: what differs has changed. Events tell
@@ -30,9 +32,9 @@ const selectVersions = `
 	SELECT coalesce((SELECT max(last.id) FROM accounts a CROSS JOIN LATERAL (SELECT max(e.id) AS id FROM events e WHERE e.account_id = a.id) last), '')
 	           || coalesce((SELECT max(last.id) FROM ledger_books b CROSS JOIN LATERAL (SELECT max(p.id) AS id FROM ledger_postings p WHERE p.book_id = b.id) last), '') AS money,
 	       coalesce((SELECT max(last.id) FROM accounts a CROSS JOIN LATERAL (SELECT max(r.id) AS id FROM requests r WHERE r.account_id = a.id) last), '')
-	           || (SELECT concat('/', count(*), '/', sum(epoch), '/', sum(ord), '/', count(*) FILTER (WHERE state = 'held'), '/', count(*) FILTER (WHERE state = 'parked'))
-	                 FROM requests WHERE state IN ('running', 'parked', 'held')) AS requests,
-	       (SELECT concat(count(*), '/', max(id)) FROM workers WHERE alive_until > clock_timestamp()) AS workers,
+	           || (SELECT concat('/', count(*), '/', sum(epoch), '/', sum(cardinality(recovery_points)), '/', count(*) FILTER (WHERE state = 'needs_review'), '/', count(*) FILTER (WHERE state = 'parked'))
+	                 FROM runs) AS requests,
+	       (SELECT concat(count(*), '/', max(id)) FROM workers w WHERE ` + idempotency.Alive + `) AS workers,
 	       concat((SELECT count(*) FROM (SELECT FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL LIMIT 1000) waiting), '/',
 	              (SELECT sum(latest.attempts) FROM accounts a CROSS JOIN LATERAL (
 	                  SELECT sum(attempts) AS attempts FROM (SELECT attempts FROM webhook_deliveries d WHERE d.account_id = a.id ORDER BY d.event_id DESC LIMIT 8) d) latest), '/',

@@ -78,7 +78,7 @@ func (d *demo) banner() {
 	p("")
 	p("     %s acquirer journal", d.command())
 	p("")
-	p("  Look at the tables: requests, journal, calls, ledger_postings, audit_events, …")
+	p("  Look at the tables: requests, runs, answers, ledger_postings, audit_events, …")
 	p("")
 	p("     . %s && psql \"$RATCHET_DATABASE_URL\"", environFile(d.dir.path))
 	p("")

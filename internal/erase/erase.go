@@ -76,7 +76,7 @@ var erasures = []struct {
 	{"setup_intents", eraseSetups, (*scope).byObject}, {"setup_attempts", eraseTries, (*scope).byObject}, {"charges", eraseCharges, (*scope).byObject}, {"refunds", eraseRefunds, (*scope).byObject},
 	{"disputes", eraseDisputes, (*scope).byObject}, {"checkout_sessions", eraseSessions, (*scope).byObject}, {"checkout_items", eraseItems, (*scope).byObject},
 	{"ledger_postings", erasePostings, (*scope).byObject}, {"webhook_attempts", eraseAttempts, (*scope).byBoth}, {"events", eraseEvents, (*scope).byBoth},
-	{"requests", eraseRequests, (*scope).byRequest}, {"archived_answers", eraseArchive, (*scope).byRequest}, {"audit_events", eraseTrail, (*scope).byRequest},
+	{"answers", eraseAnswers, (*scope).byRequest}, {"requests", eraseRequests, (*scope).byRequest}, {"archived_answers", eraseArchive, (*scope).byRequest}, {"audit_events", eraseTrail, (*scope).byRequest},
 }
 
 const (
@@ -102,10 +102,10 @@ const (
 		WHERE b.id = p.book_id AND b.account_id = @account_id AND p.source = ANY (@objects::text[]) AND p.description IS NOT NULL`
 	eraseAttempts = `UPDATE webhook_attempts SET headers = NULL, body = NULL
 		WHERE account_id = @account_id AND (headers IS NOT NULL OR body IS NOT NULL) AND event_id IN (SELECT id FROM events` + theEvents + `)`
-	eraseEvents   = `UPDATE events SET data = impersonal(data)` + theEvents
-	eraseRequests = `UPDATE requests SET params = impersonal(params), context = impersonal(context), memo = impersonal(memo), body = impersonal(body),
-		erased_at = coalesce(erased_at, clock_timestamp())
-		WHERE account_id = @account_id AND id = ANY (@requests::text[]) AND state = 'finished'`
-	eraseArchive = `UPDATE archived_answers SET params = impersonal(params), context = impersonal(context), memo = impersonal(memo), body = impersonal(body)` + theRequests
-	eraseTrail   = `UPDATE audit_events SET details = NULL, salt = NULL` + theRequests + ` AND details IS NOT NULL AND actor NOT LIKE 'operator:%'`
+	eraseEvents = `UPDATE events SET data = impersonal(data)` + theEvents
+	// The answers first: a request is redacted once its answer is.
+	eraseAnswers  = `UPDATE answers SET body = impersonal(body), redacted_at = coalesce(redacted_at, clock_timestamp())` + theRequests
+	eraseRequests = `UPDATE requests SET params = impersonal(params), context = impersonal(context) WHERE account_id = @account_id AND id = ANY (@requests::text[])`
+	eraseArchive  = `UPDATE archived_answers SET body = impersonal(body)` + theRequests
+	eraseTrail    = `UPDATE audit_events SET details = NULL, salt = NULL` + theRequests + ` AND details IS NOT NULL AND actor NOT LIKE 'operator:%'`
 )

@@ -127,7 +127,7 @@ func (s *shop) traces(t *testing.T, text string) (tables []string) {
 	}
 	for _, table := range all {
 		columns := "r::text"
-		if table == "requests" || table == "archived_answers" || table == "webhook_attempts" {
+		if table == "answers" || table == "archived_answers" || table == "webhook_attempts" {
 			columns += " || coalesce(convert_from(body, 'UTF8'), '')" // bytes print as numbers
 		}
 		var found bool
@@ -221,7 +221,7 @@ func TestErase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"customers", "charges", "refunds", "payment_methods", "payment_intents", "setup_intents", "setup_attempts", "cards", "events", "requests", "audit_events", "ledger_postings",
+		for _, want := range []string{"customers", "charges", "refunds", "payment_methods", "payment_intents", "setup_intents", "setup_attempts", "cards", "events", "requests", "answers", "audit_events", "ledger_postings",
 			"disputes", "checkout_sessions"} {
 			if !has(counts, want) {
 				t.Errorf("nothing was erased from %s", want)
@@ -297,8 +297,8 @@ func TestErase(t *testing.T) {
 		t.Parallel()
 		s := open(t)
 		charge := s.post(t, "/v1/charges", "amount=900&currency=usd&source=tok_visa&description="+anybody)
-		_, err := s.pool.Exec(t.Context(), `ALTER TABLE requests DISABLE TRIGGER requests_turn_one_way; UPDATE requests SET expires_at = now() - interval '1 day';
-			ALTER TABLE requests ENABLE ALWAYS TRIGGER requests_turn_one_way`)
+		_, err := s.pool.Exec(t.Context(), `ALTER TABLE answers DISABLE TRIGGER answers_are_final; UPDATE answers SET expires_at = now() - interval '1 day';
+			ALTER TABLE answers ENABLE ALWAYS TRIGGER answers_are_final`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,10 +321,13 @@ func TestErase(t *testing.T) {
 			t.Errorf("a customer: %v", err)
 		}
 		charge := s.post(t, "/v1/charges", "amount=900&currency=usd&source=tok_visa&description="+anybody)
-		_, err := s.pool.Exec(t.Context(), `INSERT INTO requests (account_id, id, livemode, key, keyless, method, path, fingerprint, fingerprint_version, params, context,
-				flow, version, point, ord, state, due_at, created_at)
-			SELECT account_id, 'req_open', livemode, 'open', keyless, method, path, fingerprint, fingerprint_version, json_build_object('Charge', object_id), context,
-				flow, version, point, ord, 'parked', now(), now() FROM requests WHERE object_id = $1`, charge)
+		_, err := s.pool.Exec(t.Context(), `WITH asked AS (
+				INSERT INTO requests (account_id, id, livemode, key, key_generated, method, path, fingerprint, fingerprint_version, params, context, flow, version, created_at)
+				SELECT account_id, 'req_open', livemode, 'open', key_generated, method, path, fingerprint, fingerprint_version, json_build_object('Charge', object_id), context,
+					flow, version, now() FROM request_status WHERE object_id = $1
+				RETURNING account_id, id, flow, version)
+			INSERT INTO runs (account_id, request_id, flow, version, state, recovery_points, reached_at, reached_epochs, state_data, due_at)
+			SELECT account_id, id, flow, version, 'parked', '{charge_recorded}', ARRAY[now()], '{1}', '{}', now() FROM asked`, charge)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ const findSubject = `
 const findObjects = `
 	WITH named AS (
 		SELECT @subject::text AS id
-		UNION SELECT object_id FROM requests WHERE account_id = @account_id AND id = @subject AND object_id IS NOT NULL
+		UNION SELECT object_id FROM answers WHERE account_id = @account_id AND request_id = @subject AND object_id IS NOT NULL
 		UNION SELECT object_id FROM events
 		WHERE account_id = @account_id
 		  AND (request_id = @subject OR data->'object'->>'customer' = @subject OR data->'previous_attributes'->>'customer' = @subject)
@@ -76,10 +76,10 @@ const findObjects = `
 // was refused has made nothing, and yet its parameters are kept. This reads all
 // requests of the account, which is slow and happens rarely.
 const findRequests = `
-	SELECT r.id FROM requests r LEFT JOIN archived_answers a ON a.account_id = r.account_id AND a.request_id = r.id
+	SELECT r.id FROM requests r LEFT JOIN answers a ON a.account_id = r.account_id AND a.request_id = r.id
 	WHERE r.account_id = @account_id
-	  AND (r.id = ANY (@objects::text[]) OR r.object_id = ANY (@objects::text[])
-	    OR EXISTS (SELECT FROM unnest(@objects::text[]) AS object (id) WHERE position(object.id IN r.path || coalesce(r.params, a.params, '{}')::text) > 0))
+	  AND (r.id = ANY (@objects::text[]) OR a.object_id = ANY (@objects::text[])
+	    OR EXISTS (SELECT FROM unnest(@objects::text[]) AS object (id) WHERE position(object.id IN r.path || r.params::text) > 0))
 	UNION SELECT request_id FROM events WHERE account_id = @account_id AND object_id = ANY (@objects::text[]) AND request_id LIKE 'req%'`
 
 // A token is of whoever it was spent for.
@@ -130,7 +130,7 @@ func ids(ctx context.Context, tx pgx.Tx, sql string, args postgres.Args) ([]stri
 }
 
 const findUnended = `
-	SELECT id FROM requests WHERE account_id = @account_id AND id = ANY (@requests::text[]) AND status IS NULL LIMIT 1`
+	SELECT request_id FROM runs WHERE account_id = @account_id AND request_id = ANY (@requests::text[]) LIMIT 1`
 
 const findUnclosed = `
 	SELECT id FROM customers WHERE account_id = @account_id AND id = ANY (@objects::text[]) AND deleted_at IS NULL LIMIT 1`

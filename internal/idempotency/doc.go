@@ -1,6 +1,6 @@
-// Package idempotency keeps the rows of requests: the claim of an idempotency
-// key, the lease of the process that executes the request, the fence that stops a
-// process which has lost it, and the response.
+// Package idempotency keeps the rows of requests: what was asked (requests), where
+// it stands and which process executes it while it is unfinished (runs), and what
+// was answered (answers).
 //
 // # States
 //
@@ -9,13 +9,16 @@
 //	                     │  ▲  │
 //	                park │  │  │ hold
 //	                     ▼  │  ▼
-//	                parked ─┘  held ──▶ parked
+//	                parked ─┘  needs_review ──▶ parked
 //	                    resume     an operator decides
 //	                  (epoch + 1)
 //
-// Running has an owner and a lease, parked a due time, held a reason, finished a
-// response. Constraints tie each state to its columns, and a trigger rejects every
-// step backwards.
+// The first three are states of the run: running has an owner and a lease, parked a
+// due time, needs_review (held) a reason. Constraints tie each to its columns, and
+// a trigger rejects every step backwards. Claiming a key inserts the request and its
+// run. Finishing deletes the run and inserts the answer, if the run still stands
+// where the process left it: this compare-and-delete is the fence. A request with
+// neither run nor answer is damaged (ErrDamaged); triggers reject one.
 //
 // # Ownership
 //

@@ -17,7 +17,6 @@ type Reader interface {
 // Found is what a key stands for now.
 type Found struct {
 	ID                 string
-	Incarnation        int16
 	Method             string
 	Path               string
 	Flow               FlowVersion
@@ -32,24 +31,46 @@ type Found struct {
 	Erased             bool // the answer is no longer what was answered
 }
 
-// driven says whether a request is in the hands of a live process. A process
-// whose liveness row has lapsed, or is gone, counts as dead; so does one that
-// has sat on its lease. If that judgement is wrong, the fence makes it harmless.
-const driven = `(r.state = 'running' AND r.lease_until > clock_timestamp()
-	AND EXISTS (SELECT FROM workers w WHERE w.id = r.owner AND w.alive_until > clock_timestamp()))`
+// Alive says whether a process (w, of workers) lives. One whose row has lapsed, or is
+// gone, counts as dead; so does one whose row lies further ahead than any process
+// sets it: the clock has fallen back since. If that judgment is wrong, the fence
+// makes it harmless.
+const Alive = `is_ahead(w.alive_until, '1 s')`
 
+// Driven says whether a run (r) is in the hands of a live process that has not sat
+// on its lease.
+const Driven = `(r.state = 'running' AND is_ahead(r.lease_until, '30 s')
+	AND EXISTS (SELECT FROM workers w WHERE w.id = r.owner AND ` + Alive + `))`
+
+// Due says whether a run (r) is parked and has waited long enough.
+const Due = `(r.state = 'parked' AND is_due(r.due_at, '5 min'))`
+
+// stateOf names the state of a request q from its run r and its answer a.
+const stateOf = `CASE WHEN r.request_id IS NOT NULL THEN r.state WHEN a.archived_at IS NOT NULL THEN 'archived'
+	WHEN a.request_id IS NOT NULL THEN 'finished' ELSE 'damaged' END`
+
+// epochOf and pointOf are where it stands, or where it ended.
+const (
+	epochOf = `coalesce(r.epoch, a.reached_epochs[cardinality(a.reached_epochs)])`
+	pointOf = `coalesce(r.recovery_points[cardinality(r.recovery_points)], a.recovery_points[cardinality(a.recovery_points)])`
+)
+
+// withRunAndAnswer joins a request q with its run r and its answer a, of which it has one.
+const withRunAndAnswer = `LEFT JOIN runs r ON r.account_id = q.account_id AND r.request_id = q.id
+	LEFT JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id`
+
+// One statement and so one snapshot: no finish can happen between the look at the
+// run and the look at the answer.
 const findRequest = `
-	SELECT clock_timestamp() AS now, r.id, r.incarnation, r.method, r.path, r.flow, r.version, r.fingerprint, r.fingerprint_version,
-	       r.state, r.epoch, r.owner_alive, r.status, r.headers, r.body, r.object_id, r.created_at, r.expires_at, r.erased_at IS NOT NULL AS erased
+	SELECT clock_timestamp() AS now, q.id, q.method, q.path, q.flow, q.version, q.fingerprint, q.fingerprint_version,
+	       ` + stateOf + ` AS state, ` + epochOf + ` AS epoch, ` + Driven + ` AS owner_alive,
+	       a.status, a.headers, a.body, a.object_id, q.created_at, a.expires_at, a.redacted_at IS NOT NULL AS erased
 	FROM (VALUES (1)) AS always_one_row (n)
-	LEFT JOIN LATERAL (
-		SELECT r.*, ` + driven + ` AS owner_alive
-		FROM requests r
-		WHERE r.account_id = @account_id AND r.livemode = @livemode AND r.key = @key
-		ORDER BY r.incarnation DESC LIMIT 1) r ON true`
+	LEFT JOIN requests q ON q.account_id = @account_id AND q.livemode = @livemode AND q.key = @key
+	` + withRunAndAnswer
 
 // Find reads what a key stands for, or nil, and the database's time with it.
-// It writes nothing and costs no commit.
+// It writes nothing and costs no commit. It fails with ErrDamaged where rows are lost.
 func Find(ctx context.Context, db Reader, key Key) (*Found, time.Time, error) {
 	rows, err := db.Query(ctx, findRequest, pgx.StrictNamedArgs{
 		"account_id": key.AccountID, "livemode": key.Livemode, "key": key.Key})
@@ -59,17 +80,20 @@ func Find(ctx context.Context, db Reader, key Key) (*Found, time.Time, error) {
 	var now time.Time
 	found, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (*Found, error) {
 		var id, method, path, flow, state, objectID *string
-		var incarnation, version, fingerprintVersion, status *int16
+		var version, fingerprintVersion, status *int16
 		var epoch *int32
 		var alive *bool
 		var createdAt, expiresAt *time.Time
 		f := &Found{}
-		err := row.Scan(&now, &id, &incarnation, &method, &path, &flow, &version, &f.Fingerprint, &fingerprintVersion,
+		err := row.Scan(&now, &id, &method, &path, &flow, &version, &f.Fingerprint, &fingerprintVersion,
 			&state, &epoch, &alive, &status, &f.Response.Headers, &f.Response.Body, &objectID, &createdAt, &expiresAt, &f.Erased)
 		if err != nil || id == nil {
 			return nil, err
 		}
-		f.ID, f.Incarnation, f.Method, f.Path = *id, *incarnation, *method, *path
+		if *state == damaged {
+			return nil, fmt.Errorf("request %s: %w", *id, ErrDamaged)
+		}
+		f.ID, f.Method, f.Path = *id, *method, *path
 		f.Flow = FlowVersion{*flow, *version}
 		f.FingerprintVersion, f.State, f.Epoch, f.OwnerAlive, f.CreatedAt = *fingerprintVersion, *state, *epoch, *alive, *createdAt
 		if status != nil {
@@ -86,11 +110,26 @@ func Find(ctx context.Context, db Reader, key Key) (*Found, time.Time, error) {
 	return found, now, nil
 }
 
-const lockRequest = `
-	SELECT id, epoch, point, state
-	FROM requests
-	WHERE account_id = @account_id AND livemode = @livemode AND key = @key
-	FOR NO KEY UPDATE`
+// damaged is the state of a request that has neither a run nor an answer.
+const damaged = "damaged"
+
+const (
+	// The lock waits for a transaction that is about to finish or advance the run.
+	lockRun = `
+	SELECT r.request_id
+	FROM requests q JOIN runs r ON r.account_id = q.account_id AND r.request_id = q.id
+	WHERE q.account_id = @account_id AND q.livemode = @livemode AND q.key = @key
+	FOR UPDATE OF r`
+
+	// A finished run leaves nothing to lock. The message makes the transaction write
+	// all the same, so that its commit waits for a synchronous standby.
+	writeMessage = `SELECT pg_logical_emit_message(true, 'ratchet', '')`
+
+	readStanding = `
+	SELECT q.id, ` + epochOf + ` AS epoch, ` + pointOf + ` AS point, ` + stateOf + ` AS state
+	FROM requests q ` + withRunAndAnswer + `
+	WHERE q.account_id = @account_id AND q.livemode = @livemode AND q.key = @key`
+)
 
 // Whereabouts is where a request really stands, established by writing.
 type Whereabouts struct {
@@ -100,25 +139,49 @@ type Whereabouts struct {
 	State string
 }
 
-// Establish finds out what became of a commit whose acknowledgement was lost,
-// by writing the request's row. A read could show a commit that a fail-over is
-// about to undo; the write waits for whoever still holds the row, and its own
-// commit covers the earlier one. It returns nil if there is no row.
+// Batcher is anything that sends several statements as one transaction: a pool, a
+// connection.
+type Batcher interface {
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+}
+
+// Establish finds out what became of a commit whose acknowledgment was lost, in one
+// transaction that waits for whoever still holds the run, writes, and then reads. A
+// read alone could show a commit that a fail-over is about to undo; here the commit of
+// the write covers the earlier one. It returns nil if there is no row.
 //
-// The write is a row lock: it goes into the log and is flushed and replicated
-// like any other, and unlike an UPDATE it is open to finished requests, too.
-func Establish(ctx context.Context, db Reader, key Key) (*Whereabouts, error) {
-	rows, err := db.Query(ctx, lockRequest, pgx.StrictNamedArgs{
-		"account_id": key.AccountID, "livemode": key.Livemode, "key": key.Key})
-	if err != nil {
-		return nil, fmt.Errorf("establish request: %w", err)
-	}
-	at, err := pgx.CollectOneRow(rows, pgx.RowToAddrOfStructByName[Whereabouts])
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
+// Each of the three statements sees what was committed before it, and the last one
+// reads run and answer in one snapshot.
+func Establish(ctx context.Context, db Batcher, key Key) (*Whereabouts, error) {
+	args := pgx.StrictNamedArgs{"account_id": key.AccountID, "livemode": key.Livemode, "key": key.Key}
+	batch := &pgx.Batch{}
+	batch.Queue(lockRun, args)
+	batch.Queue(writeMessage)
+	var at *Whereabouts
+	batch.Queue(readStanding, args).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectOneRow(rows, whereabouts)
+		if !errors.Is(err, pgx.ErrNoRows) {
+			at = found
+			return err
+		}
+		return nil
+	})
+	if err := db.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("establish request: %w", err)
 	}
 	return at, nil
+}
+
+func whereabouts(row pgx.CollectableRow) (*Whereabouts, error) {
+	var at Whereabouts
+	var epoch *int32
+	var point *string
+	if err := row.Scan(&at.ID, &epoch, &point, &at.State); err != nil {
+		return nil, err
+	}
+	if at.State == damaged {
+		return nil, fmt.Errorf("request %s: %w", at.ID, ErrDamaged)
+	}
+	at.Epoch, at.Point = *epoch, *point
+	return &at, nil
 }

@@ -28,7 +28,7 @@ func DeriveKey(secret []byte, r *Request, phase string, generation int16) string
 	if r.Livemode {
 		mode = "live"
 	}
-	sum := keyedHash(secret, "derived-key/1", r.AccountID, mode, r.Key, number(r.Incarnation), r.Flow, phase, number(generation))
+	sum := keyedHash(secret, "derived-key/1", r.AccountID, mode, r.Key, r.Flow, phase, number(generation))
 	return "rk_" + base64.RawURLEncoding.EncodeToString(sum)
 }
 

@@ -43,7 +43,7 @@ func TestDeriveKey(t *testing.T) {
 	t.Parallel()
 	// changed is the key of a request that differs in one thing.
 	changed := func(change func(*idempotency.Request)) string {
-		r := &idempotency.Request{AccountID: "acct_1", ID: "req_1", Key: "k", Incarnation: 1, Flow: "charge.create", Epoch: 1}
+		r := &idempotency.Request{AccountID: "acct_1", ID: "req_1", Key: "k", Flow: "charge.create", Epoch: 1}
 		change(r)
 		return idempotency.DeriveKey(secret, r, "acquirer_answered", 1)
 	}
@@ -65,11 +65,10 @@ func TestDeriveKey(t *testing.T) {
 		})
 	}
 	for what, change := range map[string]func(*idempotency.Request){
-		"the account":     func(r *idempotency.Request) { r.AccountID = "acct_2" },
-		"the mode":        func(r *idempotency.Request) { r.Livemode = true },
-		"the key":         func(r *idempotency.Request) { r.Key = "l" },
-		"the incarnation": func(r *idempotency.Request) { r.Incarnation = 2 },
-		"the operation":   func(r *idempotency.Request) { r.Flow = "refund.create" },
+		"the account":   func(r *idempotency.Request) { r.AccountID = "acct_2" },
+		"the mode":      func(r *idempotency.Request) { r.Livemode = true },
+		"the key":       func(r *idempotency.Request) { r.Key = "l" },
+		"the operation": func(r *idempotency.Request) { r.Flow = "refund.create" },
 	} {
 		t.Run("it depends on "+what, func(t *testing.T) {
 			t.Parallel()
@@ -80,7 +79,7 @@ func TestDeriveKey(t *testing.T) {
 	}
 	t.Run("every phase and generation has its own", func(t *testing.T) {
 		t.Parallel()
-		r := &idempotency.Request{AccountID: "acct_1", Key: "k", Incarnation: 1, Flow: "charge.create"}
+		r := &idempotency.Request{AccountID: "acct_1", Key: "k", Flow: "charge.create"}
 		keys := map[string]bool{}
 		for _, phase := range []string{"held", "captured"} {
 			for generation := range int16(3) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,7 +15,7 @@ import (
 // where the machine cannot know whether the other side acted, decide that it did
 // not. None of it touches a request that somebody drives.
 
-// Standing is all that a request's row says, for an operator.
+// Standing is all that the rows of a request say, for an operator.
 type Standing struct {
 	AccountID  string
 	ID         string
@@ -46,19 +47,35 @@ type Standing struct {
 	Now        time.Time // the database's time when this was read
 }
 
-const standing = `r.account_id, r.id, r.livemode, r.key, r.keyless, r.method, r.path, r.flow, r.version, r.point, r.state, r.epoch, r.attempts,
-	r.held_reason, r.owner, w.host AS owner_host, w.pid AS owner_pid, ` + driven + ` AS driven, r.lease_until, r.due_at,
-	r.created_at, r.finished_at, r.expires_at, r.status, r.object_id,
-	coalesce(r.headers, a.headers) AS headers, coalesce(r.body, a.body) AS body, clock_timestamp() AS now`
+const standing = `q.account_id, q.id, q.livemode, q.key, q.key_generated AS keyless, q.method, q.path, q.flow, q.version, coalesce(` + pointOf + `, '') AS point,
+	` + stateOf + ` AS state, coalesce(` + epochOf + `, 0) AS epoch, coalesce(r.attempts, a.attempts, 0) AS attempts,
+	r.reason AS held_reason, r.owner, w.host AS owner_host, w.pid AS owner_pid, ` + Driven + ` AS driven, r.lease_until, r.due_at,
+	q.created_at, a.finished_at, a.expires_at, a.status, a.object_id,
+	coalesce(a.headers, c.headers) AS headers, coalesce(a.body, c.body) AS body, clock_timestamp() AS now`
 
-const besidesStanding = `LEFT JOIN workers w ON w.id = r.owner
-	LEFT JOIN archived_answers a ON a.account_id = r.account_id AND a.request_id = r.id`
+const besidesStanding = withRunAndAnswer + `
+	LEFT JOIN workers w ON w.id = r.owner
+	LEFT JOIN archived_answers c ON c.account_id = q.account_id AND c.request_id = q.id`
 
 const listRequests = `
 	SELECT ` + standing + `
-	FROM requests r ` + besidesStanding + `
+	FROM requests q ` + besidesStanding + `
+	WHERE ` + stateOf + ` = ANY (@states::text[]) AND (@account_id = '' OR q.account_id = @account_id)
+	ORDER BY q.id
+	LIMIT @limit`
+
+// Through the runs, which are few: the requests that have ended are not read.
+const listUnfinished = `
+	SELECT ` + standing + `
+	FROM runs r
+	JOIN requests q ON q.account_id = r.account_id AND q.id = r.request_id
+	LEFT JOIN workers w ON w.id = r.owner
+	CROSS JOIN (SELECT NULL::text AS request_id, NULL::smallint AS status, NULL::json AS headers, NULL::bytea AS body, NULL::text AS object_id,
+		NULL::text[] AS recovery_points, NULL::integer[] AS reached_epochs, NULL::integer AS attempts,
+		NULL::timestamptz AS finished_at, NULL::timestamptz AS expires_at, NULL::timestamptz AS archived_at) AS a
+	CROSS JOIN (SELECT NULL::json AS headers, NULL::bytea AS body) AS c
 	WHERE r.state = ANY (@states::text[]) AND (@account_id = '' OR r.account_id = @account_id)
-	ORDER BY r.id
+	ORDER BY r.request_id
 	LIMIT @limit`
 
 // Unfinished are the states of requests that still have something before them.
@@ -67,20 +84,24 @@ func Unfinished() []string { return []string{Running, Parked, Held} }
 // List reads requests in any of some states, oldest first, of one account or,
 // where accountID is empty, of all.
 func List(ctx context.Context, db Reader, states []string, accountID string, limit int) ([]Standing, error) {
-	return standings(ctx, db, listRequests, pgx.StrictNamedArgs{"states": states, "account_id": accountID, "limit": limit})
+	sql := listRequests
+	if !slices.Contains(states, Finished) && !slices.Contains(states, Archived) {
+		sql = listUnfinished
+	}
+	return standings(ctx, db, sql, pgx.StrictNamedArgs{"states": states, "account_id": accountID, "limit": limit})
 }
 
 // Through the accounts, because no index of requests begins with the id: this
 // looks the id up once per account instead of reading all requests.
 const lookRequestUp = `
 	WITH named AS (
-		SELECT r.account_id, r.id FROM accounts m JOIN requests r ON r.account_id = m.id AND r.id = @name
+		SELECT q.account_id, q.id FROM accounts m JOIN requests q ON q.account_id = m.id AND q.id = @name
 		UNION
-		SELECT r.account_id, r.id FROM requests r WHERE r.key = @name
+		SELECT q.account_id, q.id FROM requests q WHERE q.key = @name
 	)
 	SELECT ` + standing + `
-	FROM named JOIN requests r USING (account_id, id) ` + besidesStanding + `
-	ORDER BY r.id`
+	FROM named JOIN requests q USING (account_id, id) ` + besidesStanding + `
+	ORDER BY q.id`
 
 // LookUp reads the requests of a name: an id, or an idempotency key, which may
 // be in use in several accounts and modes.
@@ -107,7 +128,7 @@ type JournalLine struct {
 	At    time.Time
 }
 
-const journalLines = `SELECT point, epoch, at FROM journal WHERE account_id = @account_id AND request_id = @id ORDER BY at`
+const journalLines = `SELECT recovery_point AS point, epoch, reached_at AS at FROM request_checkpoints WHERE account_id = @account_id AND request_id = @id ORDER BY at`
 
 // Journal reads the points a request has passed, in order.
 func Journal(ctx context.Context, db Reader, accountID, id string) ([]JournalLine, error) {
@@ -134,10 +155,10 @@ type CallLine struct {
 }
 
 const callLines = `
-	SELECT phase, generation, derived_key, asked_at, sends, verdict, evidence
-	FROM calls
+	SELECT phase, generation, derived_key, sent_at AS asked_at, attempts AS sends, outcome AS verdict, proof AS evidence
+	FROM request_calls
 	WHERE account_id = @account_id AND request_id = @id
-	ORDER BY asked_at, generation`
+	ORDER BY sent_at, generation`
 
 // Calls reads everything that was asked of other systems for a request.
 func Calls(ctx context.Context, db Reader, accountID, id string) ([]CallLine, error) {
@@ -153,19 +174,22 @@ func Calls(ctx context.Context, db Reader, accountID, id string) ([]CallLine, er
 }
 
 // ErrNotYours says that a request is in a state in which a person has nothing to
-// do with it: finished, or being driven.
+// do with it: finished, or driven by a live process.
 var ErrNotYours = errors.New("the request is not in a state for this")
 
-// A held request gets all its attempts back: a person has looked at what used
-// them up. A parked one keeps counting.
+// A request that needed review gets all its attempts back: a person has looked at
+// what used them up. Others keep counting. One whose process is dead is free already,
+// and this says so whatever its times say.
 const parkNow = `
-	UPDATE requests
-	SET state = 'parked', due_at = clock_timestamp(), held_reason = NULL, attempts = CASE state WHEN 'held' THEN 0 ELSE attempts END
-	WHERE account_id = @account_id AND id = @id AND state IN ('parked', 'held')
-	RETURNING id`
+	UPDATE runs r
+	SET state = 'parked', owner = NULL, lease_until = NULL, due_at = clock_timestamp(), reason = NULL,
+	    attempts = CASE state WHEN 'needs_review' THEN 0 WHEN 'running' THEN attempts + 1 ELSE attempts END
+	WHERE account_id = @account_id AND request_id = @id AND (state IN ('parked', 'needs_review') OR state = 'running' AND NOT ` + Driven + `)
+	RETURNING request_id`
 
-// TryNow makes a parked or held request due at once. What happens then is up to
-// the completer, or to a retry by the client. It fails with ErrNotYours on any other.
+// TryNow makes a request due at once that is parked, needs review, or whose process
+// is dead. What happens then is up to the completer, or to a retry by the client. It
+// fails with ErrNotYours on any other.
 func TryNow(ctx context.Context, db Reader, accountID, id string) error {
 	rows, err := db.Query(ctx, parkNow, pgx.StrictNamedArgs{"account_id": accountID, "id": id})
 	if err != nil {
@@ -183,13 +207,9 @@ func TryNow(ctx context.Context, db Reader, accountID, id string) error {
 
 const lockHeld = `
 	SELECT ` + requestColumns + `
-	FROM requests r
-	WHERE r.account_id = @account_id AND r.id = @id AND r.state = 'held'
-	FOR NO KEY UPDATE`
-
-const proveUnused = `
-	UPDATE calls SET verdict = 'not_executed', evidence = @evidence
-	WHERE account_id = @account_id AND request_id = @id AND phase = @phase AND generation = @generation AND verdict = 'unknown'`
+	FROM runs r JOIN requests q ON q.account_id = r.account_id AND q.id = r.request_id
+	WHERE r.account_id = @account_id AND r.request_id = @id AND r.state = 'needs_review'
+	FOR NO KEY UPDATE OF r`
 
 // Release records a person's finding that the other side did nothing under a
 // held request's open key, and will not, announces the next key and makes the
@@ -214,15 +234,10 @@ func Release(ctx context.Context, tx pgx.Tx, secret []byte, accountID, id, phase
 	}
 	next = ForeignCall{Phase: spent.Phase, Generation: spent.Generation + 1, AskedAt: r.ResumedAt}
 	next.Key = DeriveKey(secret, r, next.Phase, next.Generation)
-	_, err = tx.Exec(ctx, proveUnused, pgx.StrictNamedArgs{
-		"account_id": accountID, "id": id, "phase": spent.Phase, "generation": spent.Generation, "evidence": evidence})
-	if err != nil {
-		return ForeignCall{}, ForeignCall{}, fmt.Errorf("write the evidence: %w", err)
-	}
-	_, err = tx.Exec(ctx, announceGeneration, pgx.StrictNamedArgs{
-		"account_id": accountID, "id": id, "phase": next.Phase, "generation": next.Generation, "derived_key": next.Key})
-	if err != nil {
-		return ForeignCall{}, ForeignCall{}, fmt.Errorf("announce the next key: %w", err)
+	for _, s := range []Statement{retire(accountID, id, spent.Phase, evidence, false), Announce(r, next)} {
+		if _, err := tx.Exec(ctx, s.SQL, s.Args); err != nil {
+			return ForeignCall{}, ForeignCall{}, fmt.Errorf("write the evidence and announce the next key: %w", err)
+		}
 	}
 	return spent, next, TryNow(ctx, tx, accountID, id)
 }

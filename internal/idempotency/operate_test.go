@@ -10,17 +10,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
 )
 
 // ask announces a call of a request, as the transaction in front of it does.
 func ask(t *testing.T, pool *pgxpool.Pool, r *idempotency.Request, phase string) (key string) {
 	t.Helper()
 	key = idempotency.DeriveKey(secret, r, phase, 1)
-	_, err := pool.Exec(t.Context(), `INSERT INTO calls (account_id, request_id, phase, derived_key) VALUES ($1, $2, $3, $4)`,
-		r.AccountID, r.ID, phase, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lay(t, pool, idempotency.Announce(r, idempotency.ForeignCall{Phase: phase, Generation: 1, Key: key}))
 	return key
 }
 
@@ -104,7 +101,7 @@ func TestOperator(t *testing.T) {
 			}, 7},
 		} {
 			lay(t, pool, c.lay(claim(t, pool, key, time.Hour, nil)))
-			if _, err := pool.Exec(t.Context(), `UPDATE requests SET attempts = 7 WHERE key = $1`, key); err != nil {
+			if _, err := pool.Exec(t.Context(), `UPDATE runs SET attempts = 7 WHERE request_id = (SELECT id FROM requests WHERE key = $1)`, key); err != nil {
 				t.Fatal(err)
 			}
 			if err := idempotency.TryNow(t.Context(), pool, account, "req_"+key); err != nil {
@@ -120,6 +117,10 @@ func TestOperator(t *testing.T) {
 	t.Run("nobody but its driver touches a running request, and nobody a finished one", func(t *testing.T) {
 		t.Parallel()
 		pool := shop(t)
+		pgtest.AllowImmortals(t, pool)
+		if _, err := pool.Exec(t.Context(), "INSERT INTO workers VALUES ('wk_dead', 'test', 'here', 1, now(), 'infinity')"); err != nil {
+			t.Fatal(err)
+		}
 		claim(t, pool, "running", 0, nil)
 		claim(t, pool, "finished", 0, ok)
 		for _, id := range []string{"req_running", "req_finished", "req_nobodys"} {
@@ -130,6 +131,23 @@ func TestOperator(t *testing.T) {
 			if !errors.Is(err, idempotency.ErrNotYours) {
 				t.Errorf("release %s: %v", id, err)
 			}
+		}
+	})
+
+	t.Run("a request whose process is dead is made due, however far ahead its lease lies", func(t *testing.T) {
+		t.Parallel()
+		pool := shop(t)
+		claim(t, pool, "k", 0, nil)
+		_, err := pool.Exec(t.Context(), `INSERT INTO workers VALUES ('wk_dead', 'test', 'here', 1, now(), now() + interval '1 hour');
+			UPDATE runs SET lease_until = now() + interval '1 hour'`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := idempotency.TryNow(t.Context(), pool, account, "req_k"); err != nil {
+			t.Error(err)
+		}
+		if r := standing(t, pool, "k"); r.State != idempotency.Parked || r.DueAt.After(r.Now) || r.Attempts != 1 {
+			t.Errorf("%s, due %v, %d attempts", r.State, r.DueAt, r.Attempts)
 		}
 	})
 

@@ -9,28 +9,30 @@ import (
 
 // A bound in time has to be stable, here and in all that is asked again and again.
 // clock_timestamp() is volatile: no index can be searched for it, and each look would
-// read all that is not due yet.
+// read all that is not due yet. The copy is made first: a trigger compares what leaves
+// the row with it.
 const archiveExpired = `
 	WITH expired AS (
-		SELECT r.account_id, r.id, r.params, r.context, r.memo, r.headers, r.body
-		FROM requests r
-		WHERE r.state = 'finished' AND r.expires_at < statement_timestamp()
-		ORDER BY r.expires_at
+		SELECT a.account_id, a.request_id, a.headers, a.body
+		FROM answers a
+		WHERE a.body IS NOT NULL AND a.expires_at < statement_timestamp()
+		ORDER BY a.expires_at
 		LIMIT @limit
 		FOR NO KEY UPDATE SKIP LOCKED
 	), kept AS (
-		INSERT INTO archived_answers (account_id, request_id, params, context, memo, headers, body)
-		SELECT account_id, id, params, context, memo, headers, body FROM expired
+		INSERT INTO archived_answers (account_id, request_id, headers, body)
+		SELECT account_id, request_id, headers, body FROM expired
+		RETURNING account_id, request_id
 	)
-	UPDATE requests r
-	SET state = 'archived', params = NULL, context = NULL, memo = NULL, headers = NULL, body = NULL
-	FROM expired e
-	WHERE r.account_id = e.account_id AND r.id = e.id
-	RETURNING r.id`
+	UPDATE answers a
+	SET archived_at = clock_timestamp(), headers = NULL, body = NULL
+	FROM kept k
+	WHERE a.account_id = k.account_id AND a.request_id = k.request_id
+	RETURNING a.request_id`
 
-// Reap moves the answers of finished requests past their expiry to the archive
-// and returns how many. The rows and their keys stay. Unfinished work has no
-// expiry, so it cannot be reaped, however old.
+// Reap moves the headers and bodies of answers past their expiry to the archive and
+// returns how many. The rows stay, and so do the keys. Unfinished work has no
+// answer, so it cannot be reaped, however old.
 func Reap(ctx context.Context, db Reader, limit int) (int, error) {
 	rows, err := db.Query(ctx, archiveExpired, pgx.StrictNamedArgs{"limit": limit})
 	if err != nil {

@@ -6,19 +6,23 @@ import (
 	"time"
 )
 
-// The five states of a request. CHECK constraints tie each to its columns.
+// The states of a request. The first three are those of its run; CHECK constraints
+// tie each to its columns.
 const (
-	Running  = "running"  // somebody drives it, under a lease
-	Parked   = "parked"   // nobody drives it; the completer will, when it is due
-	Held     = "held"     // a person has to decide
-	Finished = "finished" // its answer is final
-	Archived = "archived" // its answer has moved to the archive; its key is still taken
+	Running  = "running"      // a process drives it, under a lease
+	Parked   = "parked"       // no process drives it; the completer will, when it is due
+	Held     = "needs_review" // a person has to decide
+	Finished = "finished"     // its answer is final
+	Archived = "archived"     // its answer has moved to the archive; its key is still taken
 )
 
 // LeaseTime is how long a request stays with a driver that does nothing. Longer
 // than two acquirer time-outs, or a live attempt would be taken for a dead one.
 // A driver that dies is noticed much sooner, by its process's liveness row.
 const LeaseTime = 30 * time.Second
+
+// LongestWait is how long a parked request waits at most.
+const LongestWait = 5 * time.Minute
 
 // AnswerRetention is how long an answer is replayed after it was given, unless the
 // installation says otherwise. Stripe keeps 24 hours; a month lets a merchant's
@@ -28,6 +32,10 @@ const AnswerRetention = 30 * 24 * time.Hour
 // LeastRetention is the shortest that an installation can choose: Stripe's, for
 // which every client's retries are made.
 const LeastRetention = 24 * time.Hour
+
+// ErrDamaged says that a request has neither a run nor an answer, which no program
+// can bring about: rows were lost. ratchet verify names it.
+var ErrDamaged = errors.New("the request has neither a run nor an answer")
 
 // ErrOvertaken says that the fence refused a write: another process has taken
 // the request over. Nothing of the transaction remains.
@@ -51,14 +59,12 @@ type Caller struct {
 	Application json.RawMessage `json:"application,omitempty"`
 }
 
-// Request is one row: where a request stands and who drives it. Its answer is
-// read with Find; this is what a driver needs.
+// Request is what a driver needs of a request and its run. Its answer is read with Find.
 type Request struct {
 	AccountID          string
 	ID                 string // also the Request-Id of the first attempt
 	Livemode           bool
 	Key                string
-	Incarnation        int16
 	Keyless            bool // the key is ours: the caller sent none
 	Method             string
 	Path               string
@@ -69,7 +75,6 @@ type Request struct {
 	Flow               string
 	Version            int16
 	Point              string // the last recovery point reached
-	Ord                int16  // its place in the flow
 	Memo               json.RawMessage
 	Epoch              int32
 	Attempts           int32
@@ -85,12 +90,12 @@ type StoredResponse struct {
 	ObjectID string // what the request made or changed
 }
 
-// ForeignCall is a call to another system that a request has announced, under
-// the last key it announced for it.
+// ForeignCall is a call to another system that a run has announced, under the last
+// key it announced for it.
 type ForeignCall struct {
 	Phase      string
 	Generation int16
 	Key        string
 	AskedAt    time.Time
-	Retired    bool `db:"spent"` // proven to have done nothing: the next key may be used
+	Retired    bool `db:"spent"` // its key is retired, with the proof that it did nothing: the next key can be announced
 }

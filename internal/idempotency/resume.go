@@ -8,8 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const requestColumns = `r.account_id, r.id, r.livemode, r.key, r.incarnation, r.keyless, r.method, r.path, r.fingerprint, r.fingerprint_version,
-	r.params, r.context, r.flow, r.version, r.point, r.ord, r.memo, r.epoch, r.attempts, r.created_at, clock_timestamp() AS resumed_at`
+const requestColumns = `q.account_id, q.id, q.livemode, q.key, q.key_generated AS keyless, q.method, q.path, q.fingerprint, q.fingerprint_version,
+	q.params, q.context, q.flow, q.version, r.recovery_points[cardinality(r.recovery_points)] AS point, r.state_data AS memo, r.epoch, r.attempts,
+	q.created_at, clock_timestamp() AS resumed_at`
 
 // takeOver raises the epoch, so that whoever drove the request before can no
 // longer commit. Taking over from a dead process counts as an attempt: work
@@ -18,9 +19,11 @@ const takeOver = `epoch = r.epoch + 1, state = 'running', owner = @owner, lease_
 	due_at = NULL, attempts = r.attempts + CASE WHEN r.state = 'running' THEN 1 ELSE 0 END`
 
 const resumeRequest = `
-	UPDATE requests r SET ` + takeOver + `
-	WHERE r.account_id = @account_id AND r.id = @id AND r.epoch = @epoch
-	  AND (r.state = 'parked' OR r.state = 'running' AND NOT ` + driven + `)
+	UPDATE runs r SET ` + takeOver + `
+	FROM requests q
+	WHERE r.account_id = @account_id AND r.request_id = @id AND r.epoch = @epoch
+	  AND q.account_id = r.account_id AND q.id = r.request_id
+	  AND (r.state = 'parked' OR r.state = 'running' AND NOT ` + Driven + `)
 	RETURNING ` + requestColumns
 
 // Resume takes a parked request, or one whose driver is dead, over for a retry
@@ -52,34 +55,40 @@ type FlowVersion struct {
 // those whose turn it is, who has waited longest is first: nobody waits for ever.
 const resumeUnfinished = `
 	WITH ours AS (
-		SELECT r.account_id, count(*) AS turns FROM requests r WHERE r.state = 'running' AND r.owner = @owner GROUP BY r.account_id
+		SELECT r.account_id, count(*) AS turns FROM runs r WHERE r.state = 'running' AND r.owner = @owner GROUP BY r.account_id
+	), waiting AS (
+		SELECT r.account_id, r.request_id, r.due_at FROM runs r
+		WHERE ` + Due + ` AND ` + known + `
+		UNION ALL
+		SELECT r.account_id, r.request_id, r.due_at FROM runs r
+		WHERE r.state = 'running' AND NOT ` + Driven + ` AND ` + known + `
 	), fair AS (
-		SELECT r.account_id, r.id, coalesce(o.turns, 0) + row_number() OVER (PARTITION BY r.account_id ORDER BY r.due_at, r.id) AS turn
-		FROM requests r LEFT JOIN ours o USING (account_id)
-		WHERE r.state IN ('running', 'parked', 'held')
-		  AND (r.state = 'parked' AND r.due_at <= clock_timestamp() OR r.state = 'running' AND NOT ` + driven + `)
-		  AND (r.flow, r.version) IN (SELECT * FROM unnest(@flows::text[], @versions::smallint[]))
+		SELECT w.account_id, w.request_id, coalesce(o.turns, 0) + row_number() OVER (PARTITION BY w.account_id ORDER BY w.due_at, w.request_id) AS turn
+		FROM waiting w LEFT JOIN ours o USING (account_id)
 	), picked AS (
-		SELECT r.account_id, r.id
-		FROM requests r JOIN fair USING (account_id, id)
+		SELECT r.account_id, r.request_id
+		FROM runs r JOIN fair USING (account_id, request_id)
 		WHERE r.state IN ('running', 'parked')
 		ORDER BY fair.turn, r.due_at NULLS FIRST
 		LIMIT @limit
 		FOR NO KEY UPDATE OF r SKIP LOCKED
 	)
-	UPDATE requests r SET ` + takeOver + `
-	FROM picked
-	WHERE r.account_id = picked.account_id AND r.id = picked.id
-	  AND (r.state = 'parked' AND r.due_at <= clock_timestamp() OR r.state = 'running' AND NOT ` + driven + `)
+	UPDATE runs r SET ` + takeOver + `
+	FROM picked, requests q
+	WHERE r.account_id = picked.account_id AND r.request_id = picked.request_id
+	  AND q.account_id = picked.account_id AND q.id = picked.request_id
+	  AND (` + Due + ` OR r.state = 'running' AND NOT ` + Driven + `)
 	RETURNING ` + requestColumns
+
+const known = `(r.flow, r.version) IN (SELECT * FROM unnest(@flows::text[], @versions::smallint[]))`
 
 // ResumeUnfinished takes over up to limit requests that are due or whose driver
 // is dead, of the flows the process knows, first those of the accounts for which it
 // drives the fewest: one account's thousand parked requests do not make another's
 // one wait.
-func ResumeUnfinished(ctx context.Context, db Reader, known []FlowVersion, owner string, limit int) ([]*Request, error) {
-	flows, versions := make([]string, 0, len(known)), make([]int16, 0, len(known))
-	for _, k := range known {
+func ResumeUnfinished(ctx context.Context, db Reader, knowing []FlowVersion, owner string, limit int) ([]*Request, error) {
+	flows, versions := make([]string, 0, len(knowing)), make([]int16, 0, len(knowing))
+	for _, k := range knowing {
 		flows, versions = append(flows, k.Flow), append(versions, k.Version)
 	}
 	rows, err := db.Query(ctx, resumeUnfinished, pgx.StrictNamedArgs{
@@ -95,13 +104,14 @@ func ResumeUnfinished(ctx context.Context, db Reader, known []FlowVersion, owner
 }
 
 const openCalls = `
-	SELECT phase, generation, key, asked_at, verdict = 'not_executed' AS spent
-	FROM (
-		SELECT DISTINCT ON (phase) phase, generation, derived_key AS key, asked_at, verdict
-		FROM calls
-		WHERE account_id = @account_id AND request_id = @id
-		ORDER BY phase, generation DESC) AS latest
-	WHERE verdict <> 'executed'`
+	SELECT c.phase, c.generation, c.key, c.sent_at AS asked_at, false AS spent
+	FROM runs r CROSS JOIN LATERAL unnest(r.call_phases, r.call_generations, r.call_keys, r.call_sent_at) AS c (phase, generation, key, sent_at)
+	WHERE r.account_id = @account_id AND r.request_id = @id AND c.phase <> ALL (r.recovery_points)
+	UNION ALL
+	(SELECT DISTINCT ON (c.phase) c.phase, c.generation, c.derived_key, c.sent_at, true
+	 FROM runs r JOIN foreign_calls c ON c.account_id = r.account_id AND c.request_id = r.request_id
+	 WHERE r.account_id = @account_id AND r.request_id = @id AND c.phase <> ALL (r.call_phases)
+	 ORDER BY c.phase, c.generation DESC)`
 
 // OpenCalls are the calls of a request that are still to be answered, each under
 // the last key it has been announced under. A spent one needs another key first.

@@ -3,6 +3,7 @@ package idempotency
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,139 +23,346 @@ type Step struct {
 	Ord       int16           // place of the last of them
 	Memo      json.RawMessage // for later phases; nil when there are none
 	Calls     []ForeignCall   // to be made next
-	Answered  []string        // phases whose calls have been answered
-	Undone    []string        // phases whose calls are proven to have done nothing
+	Answered  []string        // phases whose calls have been answered; they are among Points
+	Undone    []string        // phases whose calls are proven to have done nothing; only the last step has any
 	Owner     string
 	Retention time.Duration   // of the answer; 0 is AnswerRetention
 	Finish    *StoredResponse // nil while there is more to do
 }
 
-const claimRequest = `
-	WITH claimed AS (
-		INSERT INTO requests (account_id, id, livemode, key, incarnation, keyless, method, path, fingerprint, fingerprint_version,
-			params, context, flow, version, point, ord, memo, state, owner, lease_until,
-			status, headers, body, object_id, created_at, finished_at, expires_at)
-		VALUES (@account_id, @id, @livemode, @key, @incarnation, @keyless, @method, @path, @fingerprint, @fingerprint_version,
-			@params, @context, @flow, @version, @point, @ord, @memo, @state, @owner, clock_timestamp() + @lease::interval,
-			@status, @headers, @body, @object_id, @now, @finished_at, @expires_at)
-		RETURNING account_id, id
-	), reached AS (
-		INSERT INTO journal (account_id, request_id, point, epoch)
-		SELECT claimed.account_id, claimed.id, point, 1 FROM claimed, unnest(@points::text[]) AS point
-	)
-	INSERT INTO calls (account_id, request_id, phase, derived_key)
-	SELECT claimed.account_id, claimed.id, c.phase, c.derived_key
-	FROM claimed, unnest(@call_phases::text[], @call_keys::text[]) AS c (phase, derived_key)`
+// A member is a request's part in a statement. Every statement that claims,
+// advances or finishes takes its members as rows, so that one statement can do it
+// for many requests; the arrays of a row travel as text, because unnest would take
+// arrays of arrays apart. Rows are in one order everywhere, so that two statements
+// never wait for each other.
+type member struct {
+	request *Request
+	step    *Step
+	now     time.Time
+}
+
+// column is one value of every member.
+func column[T any](members []member, of func(member) T) []T {
+	values := make([]T, 0, len(members))
+	for _, m := range members {
+		values = append(values, of(m))
+	}
+	return values
+}
+
+// array is a list as the text of a PostgreSQL array.
+func array(list []string) string {
+	var text strings.Builder
+	text.WriteByte('{')
+	for i, element := range list {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteByte('"')
+		text.WriteString(quoted.Replace(element))
+		text.WriteByte('"')
+	}
+	text.WriteByte('}')
+	return text.String()
+}
+
+var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// Every member has these: which request it is, and what it has reached.
+const (
+	identityRows = `@account_ids::text[], @ids::text[], @points::text[]`
+	identityRow  = `account_id, id, points`
+)
+
+func identityArgs(members []member) pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{
+		"account_ids": column(members, func(m member) string { return m.request.AccountID }),
+		"ids":         column(members, func(m member) string { return m.request.ID }),
+		"points":      column(members, func(m member) string { return array(m.step.Points) }),
+	}
+}
+
+// What a member asked for.
+const (
+	requestRows = `@livemodes::boolean[], @keys::text[], @keyless::boolean[], @methods::text[], @paths::text[], @fingerprints::bytea[],
+		@fingerprint_versions::smallint[], @params::text[], @contexts::text[], @flows::text[], @versions::smallint[], @created_at::timestamptz[]`
+	requestRow = `livemode, key, keyless, method, path, fingerprint,
+		fingerprint_version, params, context, flow, version, created_at`
+
+	asked = `asked AS (
+		INSERT INTO requests (account_id, id, livemode, key, key_generated, method, path, fingerprint,
+			fingerprint_version, params, context, flow, version, created_at)
+		SELECT account_id, id, livemode, key, keyless, method, path, fingerprint,
+			fingerprint_version, params::json, context::json, flow, version, created_at
+		FROM claim ORDER BY account_id, key
+		RETURNING account_id, id, flow, version
+	)`
+)
+
+func requestArgs(args pgx.StrictNamedArgs, members []member) {
+	args["livemodes"] = column(members, func(m member) bool { return m.request.Livemode })
+	args["keys"] = column(members, func(m member) string { return m.request.Key })
+	args["keyless"] = column(members, func(m member) bool { return m.request.Keyless })
+	args["methods"] = column(members, func(m member) string { return m.request.Method })
+	args["paths"] = column(members, func(m member) string { return m.request.Path })
+	args["fingerprints"] = column(members, func(m member) []byte { return m.request.Fingerprint })
+	args["fingerprint_versions"] = column(members, func(m member) int16 { return m.request.FingerprintVersion })
+	args["params"] = column(members, func(m member) string { return string(m.request.Params) })
+	args["contexts"] = column(members, func(m member) string { return jsonText(m.request.Caller) })
+	args["flows"] = column(members, func(m member) string { return m.request.Flow })
+	args["versions"] = column(members, func(m member) int16 { return m.request.Version })
+	args["created_at"] = column(members, func(m member) time.Time { return m.now })
+}
+
+// jsonText encodes what always can be encoded: structs of texts and numbers.
+func jsonText(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic("idempotency: " + err.Error())
+	}
+	return string(text)
+}
+
+// What a member needs to go on: its state, the calls that are made next, its lease.
+const (
+	goingOnRows = `@memos::text[], @call_phases::text[], @call_keys::text[], @owners::text[]`
+	goingOnRow  = `memo, call_phases, call_keys, owner`
+)
+
+func goingOnArgs(args pgx.StrictNamedArgs, members []member) {
+	args["memos"] = column(members, func(m member) string { return string(m.step.Memo) })
+	args["call_phases"] = column(members, func(m member) string {
+		return array(parts(m.step.Calls, func(c ForeignCall) string { return c.Phase }))
+	})
+	args["call_keys"] = column(members, func(m member) string {
+		return array(parts(m.step.Calls, func(c ForeignCall) string { return c.Key }))
+	})
+	args["owners"] = column(members, func(m member) string { return m.step.Owner })
+	args["lease"] = LeaseTime
+}
+
+func parts(calls []ForeignCall, of func(ForeignCall) string) (all []string) {
+	for _, call := range calls {
+		all = append(all, of(call))
+	}
+	return all
+}
+
+// What a member was answered.
+const (
+	answerRows = `@statuses::smallint[], @headers::text[], @bodies::bytea[], @object_ids::text[], @finished_at::timestamptz[], @expires_at::timestamptz[]`
+	answerRow  = `status, headers, body, object_id, finished_at, expires_at`
+)
+
+func answerArgs(args pgx.StrictNamedArgs, members []member) {
+	args["statuses"] = column(members, func(m member) int16 { return int16(m.step.Finish.Status) })
+	args["headers"] = column(members, func(m member) string { return jsonText(m.step.Finish.Headers) })
+	args["bodies"] = column(members, func(m member) []byte { return m.step.Finish.Body })
+	args["object_ids"] = column(members, func(m member) *string {
+		if m.step.Finish.ObjectID == "" {
+			return nil
+		}
+		return &m.step.Finish.ObjectID
+	})
+	args["finished_at"] = column(members, func(m member) time.Time { return m.now })
+	args["expires_at"] = column(members, func(m member) time.Time {
+		return m.now.Add(cmp.Or(m.step.Retention, AnswerRetention))
+	})
+}
+
+// Where the lease of a member has to be for its step to happen: this is the fence.
+const (
+	fenceRows = `@epochs::integer[], @from::text[]`
+	fenceRow  = `epoch, stood_on`
+
+	fenced = `r.account_id = m.account_id AND r.request_id = m.id AND r.epoch = m.epoch
+		AND r.recovery_points[cardinality(r.recovery_points)] = m.stood_on AND r.state = 'running'`
+)
+
+func fenceArgs(args pgx.StrictNamedArgs, members []member) {
+	args["epochs"] = column(members, func(m member) int32 { return m.request.Epoch })
+	args["from"] = column(members, func(m member) string { return m.step.From })
+}
+
+const claimRequests = `
+	WITH claim AS (
+		SELECT * FROM unnest(` + identityRows + `, ` + requestRows + `, ` + goingOnRows + `)
+			AS m (` + identityRow + `, ` + requestRow + `, ` + goingOnRow + `)
+	), ` + asked + `
+	INSERT INTO runs (account_id, request_id, flow, version, state, recovery_points, reached_at, reached_epochs,
+		call_phases, call_keys, call_generations, call_sent_at, call_attempts, state_data, owner, lease_until)
+	SELECT q.account_id, q.id, q.flow, q.version, 'running', reached.points,
+		array_fill(clock_timestamp(), ARRAY[cardinality(reached.points)]), array_fill(1, ARRAY[cardinality(reached.points)]),
+		call.phases, m.call_keys::text[], array_fill(1::smallint, ARRAY[cardinality(call.phases)]),
+		array_fill(clock_timestamp(), ARRAY[cardinality(call.phases)]), array_fill(0, ARRAY[cardinality(call.phases)]),
+		m.memo::json, m.owner, clock_timestamp() + @lease::interval
+	FROM asked q JOIN claim m USING (account_id, id)
+	CROSS JOIN LATERAL (SELECT m.points::text[]) AS reached (points)
+	CROSS JOIN LATERAL (SELECT m.call_phases::text[]) AS call (phases)`
+
+const claimAndFinishRequests = `
+	WITH claim AS (
+		SELECT * FROM unnest(` + identityRows + `, ` + requestRows + `, ` + answerRows + `)
+			AS m (` + identityRow + `, ` + requestRow + `, ` + answerRow + `)
+	), ` + asked + `
+	INSERT INTO answers (account_id, request_id, status, headers, body, object_id, recovery_points, reached_at, reached_epochs, finished_at, expires_at)
+	SELECT q.account_id, q.id, m.status, m.headers::json, m.body, m.object_id, reached.points,
+		array_fill(clock_timestamp(), ARRAY[cardinality(reached.points)]), array_fill(1, ARRAY[cardinality(reached.points)]),
+		m.finished_at, m.expires_at
+	FROM asked q JOIN claim m USING (account_id, id)
+	CROSS JOIN LATERAL (SELECT m.points::text[]) AS reached (points)`
 
 // Claim takes a key: it inserts the request together with everything its first
 // transaction reached. Two first requests at once meet in the unique constraint
-// "a_key_has_one_request", and one of them fails: the other inserts read from
+// "requests_key_is_used_once", and one of them fails: the other inserts read from
 // the request's, or the two would meet in a constraint that says less.
 func Claim(r *Request, s *Step, now time.Time) Statement {
-	args := outcomeArgs(s, now)
-	args["account_id"], args["id"], args["livemode"], args["key"] = r.AccountID, r.ID, r.Livemode, r.Key
-	args["incarnation"], args["keyless"], args["method"], args["path"] = r.Incarnation, r.Keyless, r.Method, r.Path
-	args["fingerprint"], args["fingerprint_version"] = r.Fingerprint, r.FingerprintVersion
-	args["params"], args["context"], args["flow"], args["version"] = r.Params, r.Caller, r.Flow, r.Version
-	args["now"] = now
-	args["call_phases"], args["call_keys"] = callArgs(s.Calls)
-	return Statement{claimRequest, args}
+	return claim(s.Finish != nil, member{r, s, now})
 }
 
-const advanceRequest = `
-	WITH advanced AS (
-		UPDATE requests
-		SET point = @point, ord = @ord, memo = @memo, state = @state, owner = @owner, lease_until = clock_timestamp() + @lease::interval,
-		    status = @status, headers = @headers, body = @body, object_id = @object_id, finished_at = @finished_at, expires_at = @expires_at
-		WHERE account_id = @account_id AND id = @id AND epoch = @epoch AND point = @from AND state = 'running'
-		RETURNING 1
-	), reached AS (
-		INSERT INTO journal (account_id, request_id, point, epoch)
-		SELECT @account_id, @id, point, @epoch FROM unnest(@points::text[]) AS point
-	), answered AS (
-		UPDATE calls SET verdict = CASE WHEN phase = ANY (@answered::text[]) THEN 'executed' ELSE 'not_executed' END,
-		                 evidence = CASE WHEN phase = ANY (@answered::text[]) THEN NULL ELSE 'reversed: nothing can be done under this key any more' END,
-		                 sends = sends + 1
-		WHERE account_id = @account_id AND request_id = @id AND verdict = 'unknown' AND phase = ANY (@answered::text[] || @undone::text[])
-	), asked AS (
-		INSERT INTO calls (account_id, request_id, phase, derived_key)
-		SELECT @account_id, @id, c.phase, c.derived_key FROM unnest(@call_phases::text[], @call_keys::text[]) AS c (phase, derived_key)
-	)
-	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'fence') END FROM advanced`
+func claim(finished bool, members ...member) Statement {
+	args := identityArgs(members)
+	requestArgs(args, members)
+	if finished {
+		answerArgs(args, members)
+		return Statement{claimAndFinishRequests, args}
+	}
+	goingOnArgs(args, members)
+	return Statement{claimRequests, args}
+}
 
-// Advance moves a claimed request on. It is the fence as well: if the request
-// no longer stands where the driver left it, under the driver's epoch, the
+const advanceRuns = `
+	WITH advance AS (
+		SELECT * FROM unnest(` + identityRows + `, ` + fenceRows + `, ` + goingOnRows + `)
+			AS m (` + identityRow + `, ` + fenceRow + `, ` + goingOnRow + `)
+	), advanced AS (
+		UPDATE runs r
+		SET recovery_points = r.recovery_points || m.points::text[],
+		    reached_at = r.reached_at || array_fill(clock_timestamp(), ARRAY[cardinality(m.points::text[])]),
+		    reached_epochs = r.reached_epochs || array_fill(r.epoch, ARRAY[cardinality(m.points::text[])]),
+		    call_phases = r.call_phases || m.call_phases::text[], call_keys = r.call_keys || m.call_keys::text[],
+		    call_generations = r.call_generations || array_fill(1::smallint, ARRAY[cardinality(m.call_phases::text[])]),
+		    call_sent_at = r.call_sent_at || array_fill(clock_timestamp(), ARRAY[cardinality(m.call_phases::text[])]),
+		    call_attempts = r.call_attempts || array_fill(0, ARRAY[cardinality(m.call_phases::text[])]),
+		    state_data = m.memo::json, owner = m.owner, lease_until = clock_timestamp() + @lease::interval
+		FROM advance m
+		WHERE ` + fenced + `
+		RETURNING 1
+	)
+	SELECT CASE count(*) WHEN cardinality(@ids::text[]) THEN 1 ELSE exactly(cardinality(@ids::text[]), count(*), 'fence') END FROM advanced`
+
+const (
+	finishRuns       = `WITH ` + finishing + `, ` + ended + `, ` + answered
+	finishRunsUndone = `WITH ` + finishing + `, ` + retired + `, ` + endedUndone + `, ` + answered
+
+	finishing = `finish AS (
+		SELECT * FROM unnest(` + identityRows + `, ` + fenceRows + `, ` + answerRows + `)
+			AS m (` + identityRow + `, ` + fenceRow + `, ` + answerRow + `)
+	)`
+
+	ended = `ended AS (
+		DELETE FROM runs r USING finish m
+		WHERE ` + fenced + `
+		RETURNING ` + endedRun + `, r.call_phases, r.call_keys, r.call_generations, r.call_sent_at, r.call_attempts
+	)`
+	endedRun = `r.account_id, r.request_id, r.epoch, r.attempts, r.recovery_points, r.reached_at, r.reached_epochs, ` +
+		`m.points::text[] AS points, m.status, m.headers, m.body, m.object_id, m.finished_at, m.expires_at`
+
+	answered = `answered AS (
+		INSERT INTO answers (account_id, request_id, status, headers, body, object_id, recovery_points, reached_at, reached_epochs,
+			call_phases, call_keys, call_generations, call_sent_at, call_attempts, attempts, finished_at, expires_at)
+		SELECT account_id, request_id, status, headers::json, body, object_id, recovery_points || points,
+			reached_at || array_fill(clock_timestamp(), ARRAY[cardinality(points)]), reached_epochs || array_fill(epoch, ARRAY[cardinality(points)]),
+			call_phases, call_keys, call_generations, call_sent_at, call_attempts, attempts, finished_at, expires_at
+		FROM ended
+		RETURNING 1
+	)
+	SELECT CASE count(*) WHEN cardinality(@ids::text[]) THEN 1 ELSE exactly(cardinality(@ids::text[]), count(*), 'fence') END FROM answered`
+
+	// A call that was reversed has done nothing. Its key is retired before the run ends,
+	// because only an open call of a run can be; the rest of the calls go into the answer.
+	retired = `retired AS (
+		INSERT INTO foreign_calls (account_id, request_id, phase, generation, derived_key, sent_at, attempts, proof)
+		SELECT r.account_id, r.request_id, c.phase, c.generation, c.key, c.sent_at, c.attempts + 1, 'reversed: nothing can be done under this key any more'
+		FROM runs r JOIN finish m ON ` + fenced + `
+		CROSS JOIN LATERAL unnest(r.call_phases, r.call_generations, r.call_keys, r.call_sent_at, r.call_attempts) AS c (phase, generation, key, sent_at, attempts)
+		WHERE c.phase = ANY (@undone::text[])
+		RETURNING 1
+	)`
+	endedUndone = `ended AS (
+		DELETE FROM runs r USING finish m, (SELECT count(*) FROM retired) AS first
+		WHERE ` + fenced + `
+		RETURNING ` + endedRun + `,
+			` + keptCalls + ` AS call_phases, ` + keptKeys + ` AS call_keys, ` + keptGenerations + ` AS call_generations,
+			` + keptSentAt + ` AS call_sent_at, ` + keptAttempts + ` AS call_attempts
+	)`
+	keptCalls       = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_phases) WITH ORDINALITY AS c (phase, value, n) ` + kept
+	keptKeys        = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_keys) WITH ORDINALITY AS c (phase, value, n) ` + kept
+	keptGenerations = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_generations) WITH ORDINALITY AS c (phase, value, n) ` + kept
+	keptSentAt      = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_sent_at) WITH ORDINALITY AS c (phase, value, n) ` + kept
+	keptAttempts    = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_attempts) WITH ORDINALITY AS c (phase, value, n) ` + kept
+	kept            = `WHERE c.phase <> ALL (@undone::text[]) ORDER BY c.n)`
+)
+
+// Advance moves a claimed request on, or finishes it. It is the fence as well: if
+// the run no longer stands where the driver left it, under the driver's epoch, the
 // whole transaction fails.
 func Advance(r *Request, s *Step, now time.Time) Statement {
-	args := outcomeArgs(s, now)
-	args["account_id"], args["id"], args["epoch"], args["from"] = r.AccountID, r.ID, r.Epoch, s.From
-	args["answered"], args["undone"] = nonNil(s.Answered), nonNil(s.Undone)
-	args["call_phases"], args["call_keys"] = callArgs(s.Calls)
-	return Statement{advanceRequest, args}
+	if s.Finish == nil {
+		return advance(member{r, s, now})
+	}
+	finished := finish(member{r, s, now})
+	if len(s.Undone) > 0 {
+		args := finished.Args.(pgx.StrictNamedArgs)
+		args["undone"] = s.Undone
+		finished.SQL = finishRunsUndone
+	}
+	return finished
 }
 
-// outcomeArgs are the columns that say what state a step leaves a request in.
-func outcomeArgs(s *Step, now time.Time) pgx.StrictNamedArgs {
-	args := pgx.StrictNamedArgs{
-		"point": s.Points[len(s.Points)-1], "ord": s.Ord, "points": s.Points, "memo": s.Memo,
-		"state": Running, "owner": s.Owner, "lease": LeaseTime,
-		"status": nil, "headers": nil, "body": nil, "object_id": nil, "finished_at": nil, "expires_at": nil,
-	}
-	if s.Finish != nil {
-		args["state"], args["owner"], args["lease"] = Finished, nil, nil
-		args["status"], args["headers"], args["body"] = s.Finish.Status, s.Finish.Headers, s.Finish.Body
-		args["finished_at"], args["expires_at"] = now, now.Add(cmp.Or(s.Retention, AnswerRetention))
-		if s.Finish.ObjectID != "" {
-			args["object_id"] = s.Finish.ObjectID
-		}
-	}
-	return args
+func advance(members ...member) Statement {
+	args := identityArgs(members)
+	fenceArgs(args, members)
+	goingOnArgs(args, members)
+	return Statement{advanceRuns, args}
 }
 
-func callArgs(calls []ForeignCall) (phases, keys []string) {
-	phases, keys = make([]string, 0, len(calls)), make([]string, 0, len(calls))
-	for _, call := range calls {
-		phases, keys = append(phases, call.Phase), append(keys, call.Key)
-	}
-	return phases, keys
+func finish(members ...member) Statement {
+	args := identityArgs(members)
+	fenceArgs(args, members)
+	answerArgs(args, members)
+	return Statement{finishRuns, args}
 }
 
-// nonNil turns a nil slice, which the driver would send as NULL, into an empty one.
-func nonNil(names []string) []string {
-	if names == nil {
-		return []string{}
-	}
-	return names
-}
+const assertLease = `SELECT assert_lease(@account_id, @id, @epoch, @point)`
 
-const fenceRequest = `SELECT fence(@account_id, @id, @epoch, @point)`
-
-// Fence locks the request's row for its driver, or fails with the SQLSTATE of
+// Fence locks the request's run for its driver, or fails with the SQLSTATE of
 // FenceCode. A transaction that reads before it writes starts with it.
 func Fence(r *Request) Statement {
-	return Statement{fenceRequest, pgx.StrictNamedArgs{"account_id": r.AccountID, "id": r.ID, "epoch": r.Epoch, "point": r.Point}}
+	return Statement{assertLease, pgx.StrictNamedArgs{"account_id": r.AccountID, "id": r.ID, "epoch": r.Epoch, "point": r.Point}}
 }
 
 // FenceCode is the SQLSTATE with which the database refuses an overtaken driver.
 const FenceCode = "RT001"
 
-const parkRequest = `
+// A call that has no answer yet has been tried once more.
+const parkRun = `
 	WITH parked AS (
-		UPDATE requests
-		SET state = 'parked', owner = NULL, lease_until = NULL, attempts = attempts + @attempt, due_at = clock_timestamp() + @wait::interval
-		WHERE account_id = @account_id AND id = @id AND epoch = @epoch AND state = 'running'
+		UPDATE runs r
+		SET state = 'parked', owner = NULL, lease_until = NULL, attempts = attempts + @attempt, due_at = clock_timestamp() + @wait::interval,
+		    call_attempts = ARRAY(SELECT c.attempts + CASE WHEN c.phase = ANY (r.recovery_points) THEN 0 ELSE @sent END
+		                          FROM unnest(r.call_phases, r.call_attempts) WITH ORDINALITY AS c (phase, attempts, n) ORDER BY c.n)
+		WHERE account_id = @account_id AND request_id = @id AND epoch = @epoch AND state = 'running'
 		RETURNING 1
-	), sent AS (
-		UPDATE calls SET sends = sends + @sent
-		WHERE account_id = @account_id AND request_id = @id AND verdict = 'unknown'
 	)
 	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'fence') END FROM parked`
 
-// Park lays a request aside until wait has passed. sent says whether the other
-// side was reached, counted whether that burns one of the request's attempts.
+// Park lays a request aside until wait has passed, which is LongestWait at most.
+// sent says whether the other side was reached, counted whether that burns one of
+// the request's attempts.
 func Park(r *Request, wait time.Duration, sent, counted bool) Statement {
-	return Statement{parkRequest, pgx.StrictNamedArgs{
-		"account_id": r.AccountID, "id": r.ID, "epoch": r.Epoch, "wait": wait, "sent": oneIf(sent), "attempt": oneIf(counted)}}
+	return Statement{parkRun, pgx.StrictNamedArgs{
+		"account_id": r.AccountID, "id": r.ID, "epoch": r.Epoch, "wait": min(wait, LongestWait), "sent": oneIf(sent), "attempt": oneIf(counted)}}
 }
 
 func oneIf(yes bool) int {
@@ -164,42 +372,67 @@ func oneIf(yes bool) int {
 	return 0
 }
 
-const holdRequest = `
+const holdRun = `
 	WITH held AS (
-		UPDATE requests
-		SET state = 'held', owner = NULL, lease_until = NULL, held_reason = @reason
-		WHERE account_id = @account_id AND id = @id AND epoch = @epoch AND state = 'running'
+		UPDATE runs
+		SET state = 'needs_review', owner = NULL, lease_until = NULL, reason = @reason
+		WHERE account_id = @account_id AND request_id = @id AND epoch = @epoch AND state = 'running'
 		RETURNING 1
 	)
 	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'fence') END FROM held`
 
 // Hold lays a request aside for a person, with the reason.
 func Hold(r *Request, reason string) Statement {
-	return Statement{holdRequest, pgx.StrictNamedArgs{
+	return Statement{holdRun, pgx.StrictNamedArgs{
 		"account_id": r.AccountID, "id": r.ID, "epoch": r.Epoch, "reason": reason}}
 }
 
-const spendCall = `
-	WITH spent AS (
-		UPDATE calls SET verdict = 'not_executed', evidence = @evidence, sends = sends + 1
-		WHERE account_id = @account_id AND request_id = @id AND phase = @phase AND verdict = 'unknown'
+// The open call of a phase leaves the run and becomes a row with its proof.
+const retireCall = `
+	WITH retired AS (
+		INSERT INTO foreign_calls (account_id, request_id, phase, generation, derived_key, sent_at, attempts, proof)
+		SELECT r.account_id, r.request_id, c.phase, c.generation, c.key, c.sent_at, c.attempts + @sent, @proof
+		FROM runs r
+		CROSS JOIN LATERAL unnest(r.call_phases, r.call_generations, r.call_keys, r.call_sent_at, r.call_attempts) AS c (phase, generation, key, sent_at, attempts)
+		WHERE r.account_id = @account_id AND r.request_id = @id AND c.phase = @phase AND c.phase <> ALL (r.recovery_points)
+		RETURNING account_id, request_id, phase
+	), removed AS (
+		UPDATE runs r
+		SET call_phases = r.call_phases[:place.n - 1] || r.call_phases[place.n + 1:],
+		    call_keys = r.call_keys[:place.n - 1] || r.call_keys[place.n + 1:],
+		    call_generations = r.call_generations[:place.n - 1] || r.call_generations[place.n + 1:],
+		    call_sent_at = r.call_sent_at[:place.n - 1] || r.call_sent_at[place.n + 1:],
+		    call_attempts = r.call_attempts[:place.n - 1] || r.call_attempts[place.n + 1:]
+		FROM (SELECT t.account_id, t.request_id, array_position(o.call_phases, t.phase) AS n
+		      FROM retired t JOIN runs o ON o.account_id = t.account_id AND o.request_id = t.request_id) AS place
+		WHERE r.account_id = place.account_id AND r.request_id = place.request_id
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'fence') END FROM spent`
+	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'fence') END FROM removed`
 
-const announceGeneration = `
-	INSERT INTO calls (account_id, request_id, phase, generation, derived_key)
-	VALUES (@account_id, @id, @phase, @generation, @derived_key)`
+const announceCall = `
+	WITH announced AS (
+		UPDATE runs
+		SET call_phases = call_phases || @phase::text, call_keys = call_keys || @derived_key::text, call_generations = call_generations || @generation::smallint,
+		    call_sent_at = call_sent_at || clock_timestamp(), call_attempts = call_attempts || 0
+		WHERE account_id = @account_id AND request_id = @id
+		RETURNING 1
+	)
+	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'fence') END FROM announced`
 
-// Retire writes down the proof that a phase's open key did nothing. It goes behind
-// a Fence.
-func Retire(r *Request, phase, evidence string) Statement {
-	return Statement{spendCall, pgx.StrictNamedArgs{"account_id": r.AccountID, "id": r.ID, "phase": phase, "evidence": evidence}}
+// Retire writes down the proof that a phase's open key did nothing, and retires the
+// key. It goes behind a Fence.
+func Retire(r *Request, phase, proof string) Statement {
+	return retire(r.AccountID, r.ID, phase, proof, true)
+}
+
+func retire(accountID, id, phase, proof string, sent bool) Statement {
+	return Statement{retireCall, pgx.StrictNamedArgs{"account_id": accountID, "id": id, "phase": phase, "proof": proof, "sent": oneIf(sent)}}
 }
 
 // Announce writes the next key of a phase down whose last one is spent. It goes
 // behind a Fence, and fails where the last key may still have acted.
 func Announce(r *Request, call ForeignCall) Statement {
-	return Statement{announceGeneration, pgx.StrictNamedArgs{"account_id": r.AccountID, "id": r.ID, "phase": call.Phase,
+	return Statement{announceCall, pgx.StrictNamedArgs{"account_id": r.AccountID, "id": r.ID, "phase": call.Phase,
 		"generation": call.Generation, "derived_key": call.Key}}
 }

@@ -134,9 +134,18 @@ func Retry(ctx context.Context, db Querier, eventID string) error {
 // dueAtOnce bounds how many waiting messages one look tries.
 const dueAtOnce = 32
 
+// A message never waits longer than longestWait. A time that lies further ahead was
+// set before the database's clock fell back, and has come.
+const recallFromAhead = `
+	UPDATE inbox SET due_at = statement_timestamp()
+	WHERE state = 'waiting' AND due_at > statement_timestamp() + @longest::interval * 1.1`
+
 // ApplyDue tries the messages whose time has come. Several processes may do so
 // at once: a message is applied once however many try.
 func (b *Inbox) ApplyDue(ctx context.Context) (tried int, err error) {
+	if _, err := b.pool.Exec(ctx, recallFromAhead, postgres.Args{"longest": longestWait}); err != nil {
+		return 0, fmt.Errorf("make messages due whose time was set before the clock fell back: %w", err)
+	}
 	rows, err := b.pool.Query(ctx, dueKept, postgres.Args{"limit": dueAtOnce})
 	if err != nil {
 		return 0, fmt.Errorf("find due messages: %w", err)

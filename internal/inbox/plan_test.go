@@ -1,6 +1,8 @@
 package inbox
 
 import (
+	"context"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -25,5 +27,26 @@ func TestDueMessagesAreFoundByTheirTime(t *testing.T) {
 	plan := db.Plan(t, dueKept, pgx.StrictNamedArgs{"limit": dueAtOnce})
 	if !strings.Contains(plan, "Index Cond: (due_at <= statement_timestamp())") {
 		t.Errorf("the index is not searched for what is due:\n%s", plan)
+	}
+}
+
+func TestAMessageThatWaitsIsDueWhenTheClockFallsBack(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t).Pool
+	applies := Open(pool, func(context.Context, Message) error { return NotYet("no such charge") }, slog.New(slog.DiscardHandler))
+	for _, waits := range []struct {
+		ahead string
+		want  int
+	}{{"4 minutes", 0}, {"1 hour", 1}} {
+		_, err := pool.Exec(t.Context(), `
+			INSERT INTO inbox (source, event_id, kind, digest, body, state, reason, due_at)
+			VALUES ('acquirer', $1, 'movement.settled', sha256('{}'), '{}', 'waiting', 'no such charge', now() + $1::text::interval)`, waits.ahead)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tried, err := applies.ApplyDue(t.Context())
+		if err != nil || tried != waits.want {
+			t.Errorf("%d messages were tried when one was due in %s and none waits longer than five minutes, want %d; error %v", tried, waits.ahead, waits.want, err)
+		}
 	}
 }

@@ -44,7 +44,9 @@ const subjects = `
 	UNION ALL SELECT 'posting', b.account_id, o.id FROM ledger_books b JOIN ledger_postings o ON o.book_id = b.id AND o.id = @name
 	UNION ALL SELECT 'request', o.account_id, o.id FROM accounts a JOIN requests o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'request', o.account_id, o.id FROM requests o WHERE o.key = @name
-	UNION ALL SELECT 'request', o.account_id, o.request_id FROM calls o WHERE o.derived_key = @name
+	UNION ALL SELECT 'request', o.account_id, o.request_id FROM runs o WHERE @name = ANY (o.call_keys)
+	UNION ALL SELECT 'request', o.account_id, o.request_id FROM answers o WHERE o.call_keys[1] = @name AND cardinality(o.call_keys) > 0
+	UNION ALL SELECT 'request', o.account_id, o.request_id FROM foreign_calls o WHERE o.derived_key = @name
 	UNION ALL SELECT 'customer', o.account_id, o.id FROM customers o WHERE o.email = @name AND o.deleted_at IS NULL
 	LIMIT 50`
 

@@ -77,14 +77,13 @@ type Event struct {
 }
 
 // Sibling is another request under the same idempotency key: of another account
-// or mode, or of the key's earlier life.
+// or mode.
 type Sibling struct {
-	ID          string
-	AccountID   string
-	Livemode    bool
-	Incarnation int16
-	State       string
-	CreatedAt   time.Time
+	ID        string
+	AccountID string
+	Livemode  bool
+	State     string
+	CreatedAt time.Time
 }
 
 // Act is a line of the audit trail about the request.
@@ -98,21 +97,21 @@ type Act struct {
 }
 
 const stations = `
-	SELECT p.name, p.kind, coalesce(j.epoch, 0) AS epoch, j.at AS reached_at
-	FROM points p
-	LEFT JOIN journal j ON j.account_id = @account_id AND j.request_id = @id AND j.point = p.name
+	SELECT p.name, p.kind, coalesce(c.epoch, 0) AS epoch, c.reached_at
+	FROM recovery_points p
+	LEFT JOIN request_checkpoints c ON c.account_id = @account_id AND c.request_id = @id AND c.recovery_point = p.name
 	WHERE p.flow = @flow AND p.version = @version
-	ORDER BY p.ord`
+	ORDER BY p.position`
 
 // A posting is found through what it is of: the request's own object, or what it
 // made besides.
 const postings = `
 	WITH sources AS (
-		SELECT object_id AS id FROM requests WHERE account_id = @account_id AND id = @id
+		SELECT object_id AS id FROM answers WHERE account_id = @account_id AND request_id = @id
 		UNION SELECT id FROM charges WHERE request_id = @id AND account_id = @account_id
 		UNION SELECT id FROM refunds WHERE request_id = @id AND account_id = @account_id
-		UNION SELECT c.id FROM requests r JOIN charges c ON c.payment_intent_id = r.object_id AND c.account_id = r.account_id
-			WHERE r.account_id = @account_id AND r.id = @id
+		UNION SELECT c.id FROM answers a JOIN charges c ON c.payment_intent_id = a.object_id AND c.account_id = a.account_id
+			WHERE a.account_id = @account_id AND a.request_id = @id
 	)
 	SELECT p.id, p.source, p.kind, b.currency, p.available_on, p.created_at,
 	       (SELECT json_agg(json_build_object('purpose', l.purpose, 'debit', l.debit, 'credit', l.credit, 'amount', l.amount) ORDER BY l.leg)
@@ -169,8 +168,8 @@ const settlements = `
 	LIMIT 50`
 
 const siblings = `
-	SELECT s.id, s.account_id, s.livemode, s.incarnation, s.state, s.created_at
-	FROM requests r JOIN requests s ON s.key = r.key AND (s.account_id, s.id) <> (r.account_id, r.id)
+	SELECT s.id, s.account_id, s.livemode, s.state, s.created_at
+	FROM requests r JOIN request_status s ON s.key = r.key AND (s.account_id, s.id) <> (r.account_id, r.id)
 	WHERE r.account_id = @account_id AND r.id = @id
 	ORDER BY s.created_at
 	LIMIT 20`

@@ -124,7 +124,7 @@ func TestFind(t *testing.T) {
 			refund: {Kind: "refund", AccountID: "acct_1", ID: refund}, intent: {Kind: "payment_intent", AccountID: "acct_1", ID: intent},
 			customer: {Kind: "customer", AccountID: "acct_1", ID: customer}, "jenny@example.com": {Kind: "customer", AccountID: "acct_1", ID: customer},
 			request: {Kind: "request", AccountID: "acct_1", ID: request},
-			s.one(t, `SELECT derived_key FROM calls WHERE request_id = $1`, request): {Kind: "request", AccountID: "acct_1", ID: request},
+			s.one(t, `SELECT derived_key FROM request_calls WHERE request_id = $1`, request): {Kind: "request", AccountID: "acct_1", ID: request},
 		} {
 			if found := s.find(t, name); !slices.Equal(found, []inspect.Subject{want}) {
 				t.Errorf("%s is found as %v", name, found)

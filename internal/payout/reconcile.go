@@ -58,13 +58,15 @@ const compareSettlement = `
 		       CASE WHEN l.kind = 'refund' THEN l.reference ELSE l.auth END AS name
 		FROM line l
 	)
-	SELECT coalesce(b.account_id, c.account_id, '') AS account_id, m.reference,
+	SELECT coalesce(b.account_id, a.account_id, f.account_id, '') AS account_id, m.reference,
 	       CASE WHEN b.id IS NULL THEN 'the acquirer reports a ' || m.kind || ' of ' || m.amount || ' ' || m.currency || ' under ' || m.key || ', and nothing here says so'
 	            ELSE 'the acquirer reports a ' || m.kind || ' of ' || m.amount || ' ' || m.currency || ', and ' || b.id || ' says ' || b.amount || ' ' || b.currency END AS wrong
 	FROM matched m
 	LEFT JOIN LATERAL ` + bookedOfLine + ` b ON true
-	LEFT JOIN calls c ON c.derived_key = m.key
-	WHERE m.at >= @from AND m.at < @to AND c.verdict IS DISTINCT FROM 'unknown'
+	LEFT JOIN (SELECT account_id, call_keys[1] AS key FROM answers WHERE cardinality(call_keys) > 0) a ON a.key = m.key
+	LEFT JOIN foreign_calls f ON f.derived_key = m.key
+	WHERE m.at >= @from AND m.at < @to
+	  AND NOT EXISTS (SELECT FROM runs r WHERE m.key = ANY (r.call_keys) AND r.call_phases[array_position(r.call_keys, m.key)] <> ALL (r.recovery_points))
 	  AND (b.id IS NULL OR (b.amount, b.currency) IS DISTINCT FROM (m.amount, m.currency))
 	UNION ALL
 	SELECT b.account_id, b.id, 'here is a ' || b.kind || ' of ' || b.amount || ' ' || b.currency || ', and the acquirer does not report it'

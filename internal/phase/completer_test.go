@@ -80,7 +80,7 @@ func TestCompleter(t *testing.T) {
 		s.bank.has(silent, silent)
 		p := s.process()
 		p.refuses("k", http.StatusServiceUnavailable)
-		s.exec("UPDATE requests SET due_at = clock_timestamp() + interval '1 minute'")
+		s.exec("UPDATE runs SET due_at = clock_timestamp() + interval '1 minute'")
 		taken, err := idempotency.ResumeUnfinished(t.Context(), s.pool, p.engine.Known(), p.owner, 10)
 		if err != nil || len(taken) != 0 {
 			t.Errorf("it took %d requests over, error %v", len(taken), err)
@@ -120,7 +120,7 @@ func TestCompleter(t *testing.T) {
 		p := s.process()
 		p.parks(account, "a")
 		p.parks("acct_zz", "d")
-		s.exec("UPDATE requests SET due_at = due_at - interval '1 second' WHERE account_id = 'acct_zz'")
+		s.exec("UPDATE runs SET due_at = due_at - interval '1 second' WHERE account_id = 'acct_zz'")
 		if accounts := p.takes(1); !slices.Equal(accounts, []string{"acct_zz"}) {
 			t.Errorf("the next place went to %v", accounts)
 		}
@@ -151,7 +151,7 @@ func (p *process) parks(account, key string) {
 	c := call(key, order{Amount: 2000})
 	c.AccountID = account
 	_, _ = p.buy.Serve(p.t.Context(), p.engine, c, order{Amount: 2000}) // its outcome is unknown
-	p.exec("UPDATE requests SET due_at = clock_timestamp() WHERE state = 'parked'")
+	p.exec("UPDATE runs SET due_at = clock_timestamp() WHERE state = 'parked'")
 }
 
 // takes returns whose requests are taken over for so many places.
@@ -259,7 +259,7 @@ func TestAbandon(t *testing.T) {
 		s.bank.has(killsBefore)
 		s.process().dies("")
 		s.process().completes()
-		s.want("abandoned", 1, "SELECT count(*) FROM requests WHERE keyless AND point = 'abandoned' AND status = 402")
+		s.want("abandoned", 1, "SELECT count(*) FROM request_status WHERE key_generated AND recovery_point = 'abandoned' AND status = 402")
 		s.bank.wantMoved(t, 0)
 	})
 
@@ -270,7 +270,7 @@ func TestAbandon(t *testing.T) {
 		s.bank.has(killsAfter)
 		s.process().dies("")
 		s.process().completes()
-		s.want("settled", 1, "SELECT count(*) FROM requests WHERE keyless AND status = 200")
+		s.want("settled", 1, "SELECT count(*) FROM request_status WHERE key_generated AND status = 200")
 		s.bank.wantMoved(t, 1)
 	})
 }
@@ -355,7 +355,7 @@ func TestOvertaken(t *testing.T) {
 						winner.Body, winner.Replayed, loser.Body, loser.Replayed)
 				}
 			})
-			s.want("commits of the last phase by the successor", 1, "SELECT count(*) FROM journal WHERE point = $1 AND epoch = 2", orderDelivered)
+			s.want("commits of the last phase by the successor", 1, "SELECT count(*) FROM request_checkpoints WHERE recovery_point = $1 AND epoch = 2", orderDelivered)
 			s.want("deliveries", 1, "SELECT count(*) FROM deliveries")
 			s.want("lines of the trail", 1, "SELECT count(*) FROM trail")
 		})

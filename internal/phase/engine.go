@@ -28,7 +28,7 @@ const (
 	// backoff, after about three hours.
 	maxAttempts = 40
 	// firstWait and longestWait bound the pause before a parked request is due.
-	firstWait, longestWait = time.Second, 5 * time.Minute
+	firstWait, longestWait = time.Second, idempotency.LongestWait
 )
 
 // Engine executes requests. One serves a whole process.
@@ -111,7 +111,7 @@ const insertFlow = `INSERT INTO flows (flow, version, digest) VALUES (@flow, @ve
 
 // A version that was registered with other points keeps those it has.
 const insertPoint = `
-	INSERT INTO points (flow, version, name, ord, kind)
+	INSERT INTO recovery_points (flow, version, name, position, kind)
 	SELECT flow, version, @name, @ord, @kind FROM flows WHERE flow = @flow AND version = @version AND digest = @digest
 	ON CONFLICT DO NOTHING`
 

@@ -84,7 +84,7 @@ func (x *execution) commit(ctx context.Context) (response *idempotency.StoredRes
 		return nil, err
 	}
 	x.claimed, x.reached, x.answered, x.reversed, x.retries = true, int(step.Ord), nil, nil, 0
-	x.request.Point, x.request.Ord, x.calls = step.Points[len(step.Points)-1], step.Ord, step.Calls
+	x.request.Point, x.calls = step.Points[len(step.Points)-1], step.Calls
 	x.observe(ctx, Committed, step.Points...)
 	return step.Finish, nil
 }
@@ -183,7 +183,7 @@ func (x *execution) announce(from int) []idempotency.ForeignCall {
 func (x *execution) store(ctx context.Context, tx *Tx, step *idempotency.Step) error {
 	engine := idempotency.Advance(x.request, step, tx.now)
 	if !x.claimed {
-		x.request.Point, x.request.Ord = step.Points[len(step.Points)-1], step.Ord
+		x.request.Point = step.Points[len(step.Points)-1]
 		x.request.Memo = step.Memo
 		engine = idempotency.Claim(x.request, step, tx.now)
 	}
@@ -193,7 +193,7 @@ func (x *execution) store(ctx context.Context, tx *Tx, step *idempotency.Step) e
 		return nil
 	case postgres.Code(err) == idempotency.FenceCode:
 		return idempotency.ErrOvertaken
-	case postgres.IsUniqueViolation(err, "a_key_has_one_request"), postgres.IsUniqueViolation(err, "requests_pkey"):
+	case postgres.IsUniqueViolation(err, "requests_key_is_used_once"), postgres.IsUniqueViolation(err, "requests_pkey"):
 		return errTaken // the second is our own insert, whose acknowledgment was lost
 	case postgres.ConnectionLost(err):
 		return x.resolveCommit(ctx, step, err)

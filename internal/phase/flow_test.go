@@ -57,7 +57,7 @@ func TestRegister(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "give it a new version") {
 			t.Errorf("error %v", err)
 		}
-		s.want("points", 3, "SELECT count(*) FROM points WHERE flow = 'order.buy'")
+		s.want("points", 3, "SELECT count(*) FROM recovery_points WHERE flow = 'order.buy'")
 		if err := p.engine.Register(t.Context(), edited(2)); err != nil {
 			t.Errorf("the new version is refused, too: %v", err)
 		}
@@ -71,7 +71,7 @@ func TestRegister(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), `order.buy`) || !strings.Contains(err.Error(), `port "bank" is not connected`) {
 			t.Errorf("error %v, want one that names the flow and the port", err)
 		}
-		s.want("points", 0, "SELECT count(*) FROM points")
+		s.want("points", 0, "SELECT count(*) FROM recovery_points")
 		phase.Connect[teller](unconnected, bankPort, s.bank)
 		if err := unconnected.Register(t.Context(), s.shop.buy()); err != nil {
 			t.Errorf("with its port connected, the flow is refused, too: %v", err)
@@ -83,18 +83,19 @@ func TestRegister(t *testing.T) {
 		s := setup(t)
 		s.process()
 		s.process()
-		s.want("points", 3, "SELECT count(*) FROM points")
+		s.want("points", 3, "SELECT count(*) FROM recovery_points")
 	})
 
-	t.Run("a deploy cannot drop a point that a live request stands on", func(t *testing.T) {
+	t.Run("a deploy cannot drop a point, for requests stand on it or have passed it", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
 		s.bank.has(silent, silent)
 		s.process().refuses("k", http.StatusServiceUnavailable)
-		_, err := s.pool.Exec(t.Context(), "DELETE FROM points WHERE name = $1", orderRecorded)
-		if err == nil || !strings.Contains(err.Error(), "a_point_is_known") {
-			t.Errorf("error %v, want one that names the constraint", err)
+		for _, point := range []string{orderRecorded, bankPaid} {
+			_, err := s.pool.Exec(t.Context(), "DELETE FROM recovery_points WHERE name = $1", point)
+			if err == nil || !strings.Contains(err.Error(), "requests stand on recovery points") {
+				t.Errorf("error %v, want one that says why", err)
+			}
 		}
-		s.exec("DELETE FROM points WHERE name = $1", bankPaid) // nobody stands there
 	})
 }

@@ -37,9 +37,9 @@ func TestUnknownOutcome(t *testing.T) {
 			t.Errorf("refused with %+v", refusal)
 		}
 		s.wantState("k", idempotency.Parked)
-		s.want("attempts", 1, "SELECT attempts FROM requests")
-		s.want("answers stored", 0, "SELECT count(*) FROM requests WHERE status IS NOT NULL")
-		s.want("calls of unknown fate", 1, "SELECT count(*) FROM calls WHERE verdict = 'unknown' AND sends = 1")
+		s.want("attempts", 1, "SELECT attempts FROM request_status")
+		s.want("answers stored", 0, "SELECT count(*) FROM request_status WHERE status IS NOT NULL")
+		s.want("calls of unknown fate", 1, "SELECT count(*) FROM request_calls WHERE outcome = 'unknown' AND attempts = 1")
 
 		answer := s.process().answers("k", http.StatusOK)
 		if answer.Replayed {
@@ -64,13 +64,13 @@ func TestUnknownOutcome(t *testing.T) {
 			s.bank.has(silent, silent, silent, silent)
 			p.refuses(key, http.StatusServiceUnavailable)
 			if tc.attempts > 0 {
-				s.exec("UPDATE requests SET attempts = $2 WHERE key = $1", key, tc.attempts)
+				s.exec("UPDATE runs SET attempts = $2 WHERE request_id = (SELECT id FROM requests WHERE key = $1)", key, tc.attempts)
 				p.refuses(key, http.StatusServiceUnavailable)
 			} else {
 				s.bank.days = nil
 			}
 			var wait time.Duration
-			err := s.pool.QueryRow(t.Context(), "SELECT due_at - clock_timestamp() FROM requests WHERE key = $1", key).Scan(&wait)
+			err := s.pool.QueryRow(t.Context(), "SELECT due_at - clock_timestamp() FROM request_status WHERE key = $1", key).Scan(&wait)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestUnknownOutcome(t *testing.T) {
 		s.bank.has(silent, silent, silent, silent)
 		p := s.process()
 		p.refuses("k", http.StatusServiceUnavailable)
-		s.exec("UPDATE requests SET attempts = 39, due_at = clock_timestamp()")
+		s.exec("UPDATE runs SET attempts = 39, due_at = clock_timestamp()")
 		p.completes() // the attempt that gives up
 		s.wantState("k", idempotency.Held)
 		if refusal := p.refuses("k", http.StatusInternalServerError); refusal.Retry != "false" {
@@ -105,8 +105,8 @@ func TestUnknownOutcome(t *testing.T) {
 			s.bank.has(silent, silent)
 			p.refuses("k", http.StatusServiceUnavailable)
 		}
-		s.want("attempts", 1, "SELECT attempts FROM requests")
-		s.want("sends", 5, "SELECT sends FROM calls")
+		s.want("attempts", 1, "SELECT attempts FROM request_status")
+		s.want("sends", 5, "SELECT attempts FROM request_calls")
 	})
 
 	t.Run("work that kills whoever touches it ends up held", func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestUnknownOutcome(t *testing.T) {
 		s := setup(t)
 		s.bank.has(killsBefore)
 		s.process().dies("k")
-		s.exec("UPDATE requests SET attempts = 39") // as many have died
+		s.exec("UPDATE runs SET attempts = 39") // as many have died
 		s.process().completes()
 		s.wantState("k", idempotency.Held)
 		s.bank.wantMoved(t, 0)
@@ -133,8 +133,8 @@ func TestNotSent(t *testing.T) {
 			p.refuses("k", http.StatusServiceUnavailable)
 		}
 		s.wantState("k", idempotency.Parked)
-		s.want("attempts", 0, "SELECT attempts FROM requests")
-		s.want("sends", 0, "SELECT sends FROM calls")
+		s.want("attempts", 0, "SELECT attempts FROM request_status")
+		s.want("sends", 0, "SELECT attempts FROM request_calls")
 		p.answers("k", http.StatusOK)
 		s.bank.wantMoved(t, 1)
 	})
@@ -152,8 +152,8 @@ func TestGenerations(t *testing.T) {
 		if len(keys) != 2 || keys[0] == keys[1] {
 			t.Errorf("asked under %v, want two keys", keys)
 		}
-		s.want("proofs", 1, `SELECT count(*) FROM calls WHERE generation = 1 AND verdict = 'not_executed' AND evidence LIKE '%failed for good'`)
-		s.want("executed", 1, "SELECT count(*) FROM calls WHERE generation = 2 AND verdict = 'executed'")
+		s.want("proofs", 1, `SELECT count(*) FROM request_calls WHERE generation = 1 AND outcome = 'not_executed' AND proof LIKE '%failed for good'`)
+		s.want("executed", 1, "SELECT count(*) FROM request_calls WHERE generation = 2 AND outcome = 'executed'")
 		s.bank.wantMoved(t, 1)
 	})
 
@@ -162,10 +162,14 @@ func TestGenerations(t *testing.T) {
 		s := setup(t)
 		s.bank.has(silent, silent)
 		s.process().refuses("k", http.StatusServiceUnavailable)
-		_, err := s.pool.Exec(t.Context(), `INSERT INTO calls (account_id, request_id, phase, generation, derived_key)
-			SELECT account_id, request_id, phase, 2, 'another key' FROM calls`)
-		if err == nil {
-			t.Error("the database accepted a second generation without proof")
+		for _, sql := range []string{
+			"UPDATE runs SET call_generations = '{2}', call_keys = '{another key}'",
+			`UPDATE runs SET call_phases = call_phases || call_phases, call_generations = call_generations || 2::smallint, call_keys = call_keys || 'another key'::text,
+				call_sent_at = call_sent_at || call_sent_at, call_attempts = call_attempts || 0`,
+		} {
+			if _, err := s.pool.Exec(t.Context(), sql); err == nil {
+				t.Errorf("the database accepted a second generation without proof: %s", sql)
+			}
 		}
 	})
 
@@ -175,7 +179,7 @@ func TestGenerations(t *testing.T) {
 		s.bank.has(keySpent, keySpent, keySpent, keySpent, keySpent)
 		s.process().refuses("k", http.StatusInternalServerError)
 		s.wantState("k", idempotency.Held)
-		s.want("proofs", 5, "SELECT count(*) FROM calls WHERE verdict = 'not_executed' AND evidence IS NOT NULL")
+		s.want("proofs", 5, "SELECT count(*) FROM request_calls WHERE outcome = 'not_executed' AND proof IS NOT NULL")
 		s.bank.wantMoved(t, 0)
 	})
 
@@ -188,7 +192,7 @@ func TestGenerations(t *testing.T) {
 		p.tryNow("k")
 		p.completes()
 		p.answers("k", http.StatusOK)
-		s.want("executed", 1, "SELECT count(*) FROM calls WHERE generation = 6 AND verdict = 'executed'")
+		s.want("executed", 1, "SELECT count(*) FROM request_calls WHERE generation = 6 AND outcome = 'executed'")
 		s.bank.wantMoved(t, 1)
 	})
 
@@ -203,7 +207,7 @@ func TestGenerations(t *testing.T) {
 		p.tryNow("k")
 		p.refuses("k", http.StatusInternalServerError)
 		s.wantState("k", idempotency.Held)
-		s.want("proofs", 10, "SELECT count(*) FROM calls WHERE verdict = 'not_executed'")
+		s.want("proofs", 10, "SELECT count(*) FROM request_calls WHERE outcome = 'not_executed'")
 		s.bank.wantMoved(t, 0)
 	})
 }
@@ -297,8 +301,8 @@ func TestReversed(t *testing.T) {
 		if !again.Replayed || !bytes.Equal(first.Body, again.Body) {
 			t.Errorf("first %q, then %q", first.Body, again.Body)
 		}
-		s.want("calls proven undone", 1, "SELECT count(*) FROM calls WHERE verdict = 'not_executed'")
-		s.want("journal lines", 1, "SELECT count(*) FROM journal WHERE point = 'abandoned'")
+		s.want("calls proven undone", 1, "SELECT count(*) FROM request_calls WHERE outcome = 'not_executed'")
+		s.want("journal lines", 1, "SELECT count(*) FROM request_checkpoints WHERE recovery_point = 'abandoned'")
 		s.want("deliveries", 0, "SELECT count(*) FROM deliveries")
 	})
 

@@ -96,7 +96,7 @@ func TestHandover(t *testing.T) {
 		s.wantState("k", idempotency.Running)
 		link.mend()
 		s.untilHandedOver("k")
-		s.want("attempts", 1, "SELECT attempts FROM requests")
+		s.want("attempts", 1, "SELECT attempts FROM request_status")
 		s.process().answers("k", http.StatusOK)
 		s.bank.wantMoved(t, 1)
 	})
@@ -133,7 +133,7 @@ func TestHandover(t *testing.T) {
 		link.mend()
 		time.Sleep(time.Second) // as long as the process needs to find that out
 		s.wantState("k", idempotency.Finished)
-		s.want("attempts of the successor", 1, "SELECT attempts FROM requests")
+		s.want("attempts of the successor", 1, "SELECT attempts FROM request_status")
 		s.bank.wantMoved(t, 1)
 	})
 

@@ -159,7 +159,7 @@ func (in *incoming) first(ctx context.Context, now time.Time) (*execution, error
 	return &execution{run: r, definition: d, engine: e, started: started, now: now, clientWaiting: true,
 		release: in.release,
 		request: &idempotency.Request{
-			AccountID: in.key.AccountID, Livemode: in.key.Livemode, Key: in.key.Key, ID: in.RequestID, Incarnation: 1,
+			AccountID: in.key.AccountID, Livemode: in.key.Livemode, Key: in.key.Key, ID: in.RequestID,
 			Keyless: in.keyless, Method: in.Method, Path: in.Path,
 			Fingerprint: in.Fingerprint, FingerprintVersion: idempotency.FingerprintVersion,
 			Params: params, Caller: in.Caller.Caller, Flow: d.name, Version: d.version, Epoch: 1, CreatedAt: now,

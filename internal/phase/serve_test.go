@@ -33,8 +33,8 @@ func TestKey(t *testing.T) {
 		s.want("orders", 1, "SELECT count(*) FROM orders")
 		s.want("deliveries", 1, "SELECT count(*) FROM deliveries")
 		s.want("lines of the trail", 1, "SELECT count(*) FROM trail WHERE actor = 'the merchant' AND status = 200")
-		s.want("points in the journal", 3, "SELECT count(*) FROM journal")
-		s.want("calls executed", 1, "SELECT count(*) FROM calls WHERE verdict = 'executed' AND sends = 1")
+		s.want("points in the journal", 3, "SELECT count(*) FROM request_checkpoints")
+		s.want("calls executed", 1, "SELECT count(*) FROM request_calls WHERE outcome = 'executed' AND attempts = 1")
 	})
 
 	t.Run("a replay is the first answer, byte for byte", func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestKey(t *testing.T) {
 		}
 		s.bank.wantMoved(t, 1)
 		s.want("orders", 1, "SELECT count(*) FROM orders")
-		s.want("requests", 1, "SELECT count(*) FROM requests")
+		s.want("requests", 1, "SELECT count(*) FROM request_status")
 	})
 
 	t.Run("a client that hangs up does not stop what it began", func(t *testing.T) {
@@ -339,7 +339,7 @@ func TestKey(t *testing.T) {
 		p.answers("second", http.StatusOK)
 
 		s.bank.wantMoved(t, 2)
-		s.want("take-overs", 0, "SELECT count(*) FROM requests WHERE epoch > 1")
+		s.want("take-overs", 0, "SELECT count(*) FROM request_status WHERE epoch > 1")
 	})
 
 	t.Run("a request without a key gets one of ours and leaves a row", func(t *testing.T) {
@@ -351,7 +351,7 @@ func TestKey(t *testing.T) {
 			t.Errorf("keys %q and %q", one.Key, two.Key)
 		}
 		s.bank.wantMoved(t, 2)
-		s.want("keyless rows", 2, "SELECT count(*) FROM requests WHERE keyless AND state = 'finished'")
+		s.want("keyless rows", 2, "SELECT count(*) FROM request_status WHERE key_generated AND state = 'finished'")
 	})
 
 	t.Run("a key whose answer is in the archive says what it made", func(t *testing.T) {

@@ -54,6 +54,7 @@ func setup(t *testing.T) *stand {
 func setupOn(t *testing.T, pool *pgxpool.Pool) *stand {
 	t.Helper()
 	s := &stand{t: t, pool: pool, bank: newBank(), shop: &shop{}}
+	pgtest.AllowImmortals(t, pool)
 	s.exec(shopTables)
 	s.exec("INSERT INTO accounts (id, name) VALUES ($1, 'Test')", account)
 	return s
@@ -85,7 +86,7 @@ func (s *stand) want(what string, want int, sql string, args ...any) {
 // state is where the request of a key stands.
 func (s *stand) state(key string) (state string) {
 	s.t.Helper()
-	err := s.pool.QueryRow(s.t.Context(), "SELECT state FROM requests WHERE key = $1", key).Scan(&state)
+	err := s.pool.QueryRow(s.t.Context(), "SELECT state FROM request_status WHERE key = $1", key).Scan(&state)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "no row"
 	}
@@ -105,9 +106,11 @@ func (s *stand) wantState(key, want string) {
 // backdate moves a request into the past, which nothing but a test may do.
 func (s *stand) backdate(key string, by time.Duration) {
 	s.t.Helper()
-	s.unguarded("requests", "requests_turn_one_way", `UPDATE requests SET created_at = created_at - $2::interval,
-		finished_at = finished_at - $2::interval, expires_at = expires_at - $2::interval WHERE key = $1`, key, by)
-	s.exec("UPDATE calls SET asked_at = asked_at - $2::interval WHERE request_id = (SELECT id FROM requests WHERE key = $1)", key, by)
+	s.unguarded("requests", "requests_are_final", `UPDATE requests SET created_at = created_at - $2::interval WHERE key = $1`, key, by)
+	s.unguarded("answers", "answers_are_final", `UPDATE answers SET finished_at = finished_at - $2::interval, expires_at = expires_at - $2::interval
+		WHERE request_id = (SELECT id FROM requests WHERE key = $1)`, key, by)
+	s.unguarded("runs", "runs_move_forward", `UPDATE runs SET call_sent_at = ARRAY(SELECT at - $2::interval FROM unnest(call_sent_at) AS at)
+		WHERE request_id = (SELECT id FROM requests WHERE key = $1)`, key, by)
 }
 
 func (s *stand) unguarded(table, trigger, sql string, args ...any) {
@@ -135,9 +138,12 @@ func (s *stand) unguarded(table, trigger, sql string, args ...any) {
 // standby does when it is promoted too early.
 func (s *stand) failOver() {
 	s.t.Helper()
-	s.exec("DELETE FROM calls")
+	s.unguarded("foreign_calls", "foreign_calls_are_final", "DELETE FROM foreign_calls")
 	s.unguarded("takeovers", "takeovers_are_final", "DELETE FROM takeovers")
-	s.unguarded("journal", "journal_is_final", "DELETE FROM journal")
+	s.exec("ALTER TABLE runs DISABLE TRIGGER runs_end_while_running")
+	s.unguarded("runs", "runs_end_with_an_answer", "DELETE FROM runs")
+	s.exec("ALTER TABLE runs ENABLE ALWAYS TRIGGER runs_end_while_running")
+	s.unguarded("answers", "answers_are_kept", "DELETE FROM answers")
 	s.unguarded("requests", "requests_are_kept", "DELETE FROM requests")
 	s.exec("DELETE FROM orders; DELETE FROM deliveries; DELETE FROM trail")
 }
@@ -274,7 +280,7 @@ func (p *process) dies(key string) {
 // completes lets the process's completer look once, with everything parked due.
 func (p *process) completes() int {
 	p.t.Helper()
-	p.exec("UPDATE requests SET due_at = clock_timestamp() WHERE state = 'parked'")
+	p.exec("UPDATE runs SET due_at = clock_timestamp() WHERE state = 'parked'")
 	taken, err := idempotency.ResumeUnfinished(p.t.Context(), p.pool, p.engine.Known(), p.owner, 10)
 	if err != nil {
 		p.t.Fatal(err)
@@ -289,7 +295,7 @@ func (p *process) completes() int {
 func (p *process) tryNow(key string) {
 	p.t.Helper()
 	var id string
-	if err := p.pool.QueryRow(p.t.Context(), "SELECT id FROM requests WHERE key = $1", key).Scan(&id); err != nil {
+	if err := p.pool.QueryRow(p.t.Context(), "SELECT id FROM request_status WHERE key = $1", key).Scan(&id); err != nil {
 		p.t.Fatal(err)
 	}
 	if err := idempotency.TryNow(p.t.Context(), p.pool, account, id); err != nil {

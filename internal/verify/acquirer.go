@@ -43,7 +43,7 @@ type derived struct {
 	Open bool
 }
 
-const selectDerived = `SELECT derived_key AS key, verdict = 'unknown' AS open FROM calls`
+const selectDerived = `WITH ` + keys + ` SELECT key, open FROM keys`
 
 // moved is what the journal says of one authorization.
 type moved struct {

@@ -29,54 +29,72 @@ const posted = `posted AS (
 		FROM ` + legsOf + `
 	) s)`
 
+// asked is every request with its run or its answer, from the tables themselves.
+const asked = `(
+	SELECT q.account_id, q.id, q.livemode, q.key, q.key_generated, q.flow, q.version, q.fingerprint, q.params, q.context, q.created_at,
+	       u.request_id IS NOT NULL AS has_run, u.state, a.request_id IS NOT NULL AS has_answer, a.status, a.object_id, a.body, a.finished_at,
+	       a.archived_at, a.redacted_at, coalesce(a.recovery_points, u.recovery_points) AS path
+	FROM requests q
+	LEFT JOIN runs u ON u.account_id = q.account_id AND u.request_id = q.id
+	LEFT JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id)`
+
 // told is every change there must be an event of, and whether an amount belongs
 // to it: from the objects where they remember the request that made them, from
 // the requests where they do not.
 const told = `told (account_id, request_id, type, object_id, amount) AS (
 	SELECT account_id, request_id, 'charge.' || status, id, amount FROM charges WHERE status <> 'pending'
-	UNION ALL SELECT account_id, id, 'charge.captured', object_id, NULL FROM requests WHERE flow = 'charge.capture' AND status = 200
+	UNION ALL SELECT account_id, id, 'charge.captured', object_id, NULL FROM ` + asked + ` q WHERE flow = 'charge.capture' AND status = 200
 	UNION ALL SELECT account_id, request_id, 'refund.created', id, amount FROM refunds WHERE status <> 'pending' OR acquirer_reference IS NOT NULL
 	UNION ALL SELECT account_id, request_id, 'refund.failed', id, amount FROM refunds WHERE status = 'failed' AND acquirer_reference IS NULL
-	UNION ALL SELECT account_id, id, 'refund.failed', object_id, NULL FROM requests WHERE flow = 'acquirer.refund.failed' AND status = 200
+	UNION ALL SELECT account_id, id, 'refund.failed', object_id, NULL FROM ` + asked + ` q WHERE flow = 'acquirer.refund.failed' AND status = 200
 	UNION ALL SELECT account_id, request_id, 'charge.refunded', charge_id, NULL FROM refunds WHERE acquirer_reference IS NOT NULL AND kind <> 'remainder'
 	UNION ALL SELECT account_id, request_id, 'charge.expired', charge_id, NULL FROM refunds WHERE reason = 'expired_uncaptured_charge' AND status = 'succeeded'
 	UNION ALL SELECT account_id, request_id, 'charge.dispute.created', id, amount FROM disputes
 	UNION ALL SELECT b.account_id, p.request_id, CASE p.kind WHEN 'dispute' THEN 'charge.dispute.funds_withdrawn' ELSE 'charge.dispute.funds_reinstated' END, p.source, NULL
 	          FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id WHERE p.kind IN ('dispute', 'dispute_reversal')
-	UNION ALL SELECT account_id, id, 'charge.dispute.closed', object_id, NULL FROM requests
+	UNION ALL SELECT account_id, id, 'charge.dispute.closed', object_id, NULL FROM ` + asked + ` q
 	          WHERE flow IN ('acquirer.dispute.closed', 'dispute.close', 'charge.dispute.close') AND status = 200
 	UNION ALL SELECT account_id, request_id, 'customer.created', id, NULL FROM customers
 	UNION ALL SELECT account_id, request_id, 'customer.source.created', id, NULL FROM cards
 	UNION ALL SELECT r.account_id, r.id, 'charge.captured', p.latest_charge, NULL
-		FROM requests r JOIN payment_intents p ON p.account_id = r.account_id AND p.id = r.object_id WHERE r.flow = 'payment_intent.capture' AND r.status = 200
+		FROM ` + asked + ` r JOIN payment_intents p ON p.account_id = r.account_id AND p.id = r.object_id WHERE r.flow = 'payment_intent.capture' AND r.status = 200
 	UNION ALL SELECT account_id, request_id, 'payment_intent.created', id, NULL FROM payment_intents
-	UNION ALL SELECT r.account_id, r.id, 'payment_intent.canceled', r.object_id, NULL FROM requests r WHERE r.flow = 'payment_intent.cancel' AND r.status = 200
+	UNION ALL SELECT r.account_id, r.id, 'payment_intent.canceled', r.object_id, NULL FROM ` + asked + ` r WHERE r.flow = 'payment_intent.cancel' AND r.status = 200
 	UNION ALL SELECT account_id, request_id, 'payment_intent.succeeded', payment_intent_id, NULL FROM charges
 		WHERE payment_intent_id IS NOT NULL AND captured AND request_id NOT IN (SELECT request_id FROM events WHERE type = 'payment_intent.amount_capturable_updated')
-	UNION ALL SELECT account_id, id, 'payment_intent.succeeded', object_id, NULL FROM requests WHERE flow = 'payment_intent.capture' AND status = 200
+	UNION ALL SELECT account_id, id, 'payment_intent.succeeded', object_id, NULL FROM ` + asked + ` q WHERE flow = 'payment_intent.capture' AND status = 200
 	UNION ALL SELECT account_id, request_id, 'payment_intent.payment_failed', payment_intent_id, NULL FROM charges
 		WHERE payment_intent_id IS NOT NULL AND status = 'failed'
 	UNION ALL SELECT r.account_id, r.id, 'payment_intent.payment_failed', r.object_id, NULL
-		FROM requests r LEFT JOIN archived_answers a ON a.account_id = r.account_id AND a.request_id = r.id
-		WHERE r.flow = 'payment_intent.authenticate' AND r.status = 200 AND coalesce(r.params, a.params)->>'Passed' = 'false'
+		FROM ` + asked + ` r WHERE r.flow = 'payment_intent.authenticate' AND r.status = 200 AND r.params->>'Passed' = 'false'
 	UNION ALL SELECT account_id, request_id, 'payout.created', id, amount FROM payouts WHERE status <> 'new'
 	UNION ALL SELECT account_id, request_id, 'payout.failed', id, amount FROM payouts WHERE status = 'failed'
-	UNION ALL SELECT account_id, id, 'payout.canceled', object_id, NULL FROM requests WHERE flow = 'payout.cancel' AND status = 200
-	UNION ALL SELECT account_id, id, 'payout.paid', object_id, NULL FROM requests WHERE flow = 'payout.arrive' AND status = 200
+	UNION ALL SELECT account_id, id, 'payout.canceled', object_id, NULL FROM ` + asked + ` q WHERE flow = 'payout.cancel' AND status = 200
+	UNION ALL SELECT account_id, id, 'payout.paid', object_id, NULL FROM ` + asked + ` q WHERE flow = 'payout.arrive' AND status = 200
 	UNION ALL SELECT account_id, request_id, 'payout.paid', id, amount FROM payouts WHERE method = 'instant' AND status = 'paid'
 	UNION ALL SELECT r.account_id, r.id, 'payment_intent.canceled', p.id, NULL
-		FROM requests r JOIN payment_intents p ON p.account_id = r.account_id AND p.checkout_session = r.object_id WHERE r.flow = 'checkout_session.expire' AND r.status = 200
+		FROM ` + asked + ` r JOIN payment_intents p ON p.account_id = r.account_id AND p.checkout_session = r.object_id WHERE r.flow = 'checkout_session.expire' AND r.status = 200
 	UNION ALL SELECT account_id, request_id, 'setup_intent.created', id, NULL FROM setup_intents
 	UNION ALL SELECT account_id, request_id, 'product.created', id, NULL FROM products
-	UNION ALL SELECT account_id, id, 'product.deleted', object_id, NULL FROM requests WHERE flow = 'product.delete' AND status = 200
+	UNION ALL SELECT account_id, id, 'product.deleted', object_id, NULL FROM ` + asked + ` q WHERE flow = 'product.delete' AND status = 200
 	UNION ALL SELECT account_id, request_id, 'price.created', id, NULL FROM prices
-	UNION ALL SELECT account_id, id, 'checkout.session.expired', object_id, NULL FROM requests WHERE flow = 'checkout_session.expire' AND status = 200
-	UNION ALL SELECT account_id, id, 'customer.deleted', object_id, NULL FROM requests WHERE flow = 'customer.delete' AND status = 200
+	UNION ALL SELECT account_id, id, 'checkout.session.expired', object_id, NULL FROM ` + asked + ` q WHERE flow = 'checkout_session.expire' AND status = 200
+	UNION ALL SELECT account_id, id, 'customer.deleted', object_id, NULL FROM ` + asked + ` q WHERE flow = 'customer.delete' AND status = 200
 	UNION ALL SELECT r.account_id, r.id, 'customer.deleted', c.id, NULL
-		FROM requests r JOIN test_clocks t ON t.account_id = r.account_id AND t.id = r.object_id
+		FROM ` + asked + ` r JOIN test_clocks t ON t.account_id = r.account_id AND t.id = r.object_id
 		JOIN customers c ON c.account_id = t.account_id AND c.test_clock = t.id AND c.deleted_at = t.deleted_at
 		WHERE r.flow = 'test_clock.delete' AND r.status = 200
-	UNION ALL SELECT account_id, id, 'customer.source.deleted', object_id, NULL FROM requests WHERE flow = 'card.delete' AND status = 200)`
+	UNION ALL SELECT account_id, id, 'customer.source.deleted', object_id, NULL FROM ` + asked + ` q WHERE flow = 'card.delete' AND status = 200)`
+
+// keys is every key under which another system was asked: announced by a run, kept
+// in an answer, or retired with the proof that nothing was done under it.
+const keys = `keys AS (
+	SELECT r.account_id, r.request_id, c.phase, c.generation, c.key, false AS retired, c.phase <> ALL (r.recovery_points) AS open
+	FROM (SELECT account_id, request_id, recovery_points, call_phases, call_generations, call_keys FROM runs
+	      UNION ALL SELECT account_id, request_id, recovery_points, call_phases, call_generations, call_keys FROM answers) r
+	CROSS JOIN LATERAL unnest(r.call_phases, r.call_generations, r.call_keys) AS c (phase, generation, key)
+	UNION ALL
+	SELECT account_id, request_id, phase, generation, derived_key, true, false FROM foreign_calls)`
 
 var rules = []rule{
 	{
@@ -261,7 +279,7 @@ var rules = []rule{
 			SELECT p.id, 'settlement of ' || p.source || ', which the acquirer did not announce'
 			FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
 			LEFT JOIN settlement_parts s ON s.account_id = b.account_id AND s.id = p.source
-			LEFT JOIN requests r ON r.account_id = b.account_id AND r.id = p.request_id AND r.object_id = p.source AND r.flow = 'settlement.late'
+			LEFT JOIN ` + asked + ` r ON r.account_id = b.account_id AND r.id = p.request_id AND r.object_id = p.source AND r.flow = 'settlement.late'
 			WHERE p.kind = 'settlement' AND num_nonnulls(s.id, r.id) <> 1
 			UNION ALL
 			SELECT p.id, p.kind || ' of ' || p.source || ': no operation here makes one, so nothing can vouch for it'
@@ -417,11 +435,11 @@ var rules = []rule{
 		count: `SELECT count(*) FROM inbox`,
 		sql: `
 			SELECT m.event_id, 'applied by ' || m.request_id || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'did something else' END
-			FROM inbox m LEFT JOIN requests r ON r.account_id = m.account_id AND r.id = m.request_id
+			FROM inbox m LEFT JOIN ` + asked + ` r ON r.account_id = m.account_id AND r.id = m.request_id
 			WHERE m.state = 'applied' AND (r.id IS NULL OR r.status IS DISTINCT FROM 200 OR r.flow <> m.source || '.' || m.kind OR r.fingerprint <> m.digest)
 			UNION ALL
 			SELECT r.id, r.flow || ' by ' || count(m.event_id) || ' messages'
-			FROM requests r LEFT JOIN inbox m ON m.account_id = r.account_id AND m.request_id = r.id AND m.state = 'applied'
+			FROM ` + asked + ` r LEFT JOIN inbox m ON m.account_id = r.account_id AND m.request_id = r.id AND m.state = 'applied'
 			WHERE r.flow LIKE 'acquirer.%'
 			GROUP BY r.account_id, r.id, r.flow HAVING count(m.event_id) <> 1
 			UNION ALL
@@ -457,17 +475,17 @@ var rules = []rule{
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM checkout_sessions
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM events
 			      UNION ALL SELECT b.account_id, p.id, p.request_id, b.livemode FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id) m
-			LEFT JOIN requests r ON r.account_id = m.account_id AND r.id = m.request_id
+			LEFT JOIN ` + asked + ` r ON r.account_id = m.account_id AND r.id = m.request_id
 			WHERE r.id IS NULL OR r.livemode <> m.livemode
 			UNION ALL
 			SELECT p.id, 'was posted by ' || p.request_id || ', which did not ask for ' || p.source
 			FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
 			LEFT JOIN charges paid ON paid.account_id = b.account_id AND paid.id = p.source
-			LEFT JOIN requests r ON r.account_id = b.account_id AND r.id = p.request_id
+			LEFT JOIN ` + asked + ` r ON r.account_id = b.account_id AND r.id = p.request_id
 			  AND (r.flow = 'charge.capture' AND r.object_id = p.source OR r.flow = 'payment_intent.capture' AND r.object_id = paid.payment_intent_id)
 			LEFT JOIN charges c ON c.account_id = b.account_id AND c.id = p.source AND c.request_id = p.request_id
 			LEFT JOIN refunds f ON f.account_id = b.account_id AND f.id = p.source AND f.request_id = p.request_id
-			LEFT JOIN requests n ON n.account_id = b.account_id AND n.id = p.request_id AND n.object_id = p.source AND n.flow = CASE p.kind
+			LEFT JOIN ` + asked + ` n ON n.account_id = b.account_id AND n.id = p.request_id AND n.object_id = p.source AND n.flow = CASE p.kind
 			  WHEN 'refund' THEN 'acquirer.refund.succeeded' WHEN 'refund_failure' THEN 'acquirer.refund.failed' WHEN 'dispute_reversal' THEN 'acquirer.dispute.closed'
 			  WHEN 'settlement' THEN CASE n.flow WHEN 'settlement.late' THEN n.flow ELSE 'acquirer.batch.settled' END WHEN 'dispute' THEN n.flow END
 			WHERE p.kind = 'charge' AND num_nonnulls(r.id, c.id) <> 1 OR p.kind = 'refund' AND num_nonnulls(f.id, n.id) <> 1
@@ -476,29 +494,29 @@ var rules = []rule{
 	},
 	{
 		name: "every finished request has its effect, once", counted: "finished requests",
-		count: `SELECT count(*) FROM requests WHERE status IS NOT NULL`,
+		count: `SELECT count(*) FROM answers`,
 		sql: `
 			SELECT r.id, r.flow || ' answered ' || r.status || ' and made ' || count(c.id) || ' charges'
-			FROM requests r LEFT JOIN charges c ON c.account_id = r.account_id AND c.request_id = r.id
+			FROM ` + asked + ` r LEFT JOIN charges c ON c.account_id = r.account_id AND c.request_id = r.id
 			WHERE r.flow = 'charge.create' AND r.status IS NOT NULL
 			GROUP BY r.account_id, r.id, r.flow, r.status, r.object_id
 			HAVING count(c.id) <> 1 OR bool_or(c.status = 'pending') OR bool_or((c.status = 'succeeded') <> (r.status = 200)) OR min(c.id) IS DISTINCT FROM r.object_id
 			UNION ALL
 			SELECT r.id, r.flow || ' answered ' || r.status || ' and made ' || count(f.id) || ' refunds'
-			FROM requests r LEFT JOIN refunds f ON f.account_id = r.account_id AND f.request_id = r.id
+			FROM ` + asked + ` r LEFT JOIN refunds f ON f.account_id = r.account_id AND f.request_id = r.id
 			WHERE r.flow IN ('refund.create', 'charge.refund', 'charge.refund.create') AND r.status IS NOT NULL
 			GROUP BY r.account_id, r.id, r.flow, r.status, r.object_id
 			HAVING count(f.id) <> CASE r.status WHEN 200 THEN 1 ELSE 0 END OR bool_or(f.status = 'pending' AND f.acquirer_reference IS NULL)
 			    OR r.status = 200 AND r.object_id IS DISTINCT FROM CASE r.flow WHEN 'charge.refund' THEN min(f.charge_id) ELSE min(f.id) END
 			UNION ALL
 			SELECT r.id, r.flow || ' answered ' || r.status || ' and captured ' || count(p.id) || ' times'
-			FROM requests r LEFT JOIN (ledger_postings p JOIN ledger_books b ON b.id = p.book_id)
+			FROM ` + asked + ` r LEFT JOIN (ledger_postings p JOIN ledger_books b ON b.id = p.book_id)
 			  ON b.account_id = r.account_id AND p.request_id = r.id AND p.kind = 'charge' AND p.source = r.object_id
 			WHERE r.flow = 'charge.capture' AND r.status IS NOT NULL
 			GROUP BY r.account_id, r.id, r.flow, r.status HAVING count(p.id) <> CASE r.status WHEN 200 THEN 1 ELSE 0 END
 			UNION ALL
 			SELECT r.id, r.flow || ' of ' || coalesce(r.object_id, 'nothing') || ', which it has not made'
-			FROM requests r
+			FROM ` + asked + ` r
 			LEFT JOIN (SELECT account_id, id, request_id, 'customer.create' AS flow FROM customers UNION ALL SELECT account_id, id, request_id, 'card.create' FROM cards
 			           UNION ALL SELECT account_id, id, request_id, 'token.create' FROM tokens UNION ALL SELECT account_id, id, request_id, 'payment_intent.create' FROM payment_intents
 			           UNION ALL SELECT account_id, id, request_id, 'setup_intent.create' FROM setup_intents) made
@@ -507,77 +525,129 @@ var rules = []rule{
 			       OR r.flow IN ('payment_intent.create', 'setup_intent.create') AND r.status IS NOT NULL) AND made.id IS NULL -- declined or refused, it is there
 			UNION ALL
 			SELECT r.id, r.flow || ' left ' || r.object_id || ' where it was'
-			FROM requests r
+			FROM ` + asked + ` r
 			LEFT JOIN (SELECT account_id, id, 'customer.delete' AS flow FROM customers WHERE deleted_at IS NOT NULL
 			           UNION ALL SELECT account_id, id, 'card.delete' FROM cards WHERE deleted_at IS NOT NULL) gone
 			  ON gone.account_id = r.account_id AND gone.id = r.object_id AND gone.flow = r.flow
 			WHERE r.flow IN ('customer.delete', 'card.delete') AND r.status = 200 AND gone.id IS NULL`,
 	},
 	{
+		name: "every request stands somewhere or has its answer", counted: "requests",
+		count: `SELECT count(*) FROM requests`,
+		sql: `
+			SELECT r.id, CASE WHEN r.has_run THEN 'has an answer, and its run goes on' ELSE 'has neither a run nor an answer' END
+			FROM ` + asked + ` r WHERE r.has_run = r.has_answer
+			UNION ALL
+			SELECT u.request_id, 'a run of a request that is not there'
+			FROM runs u WHERE NOT EXISTS (SELECT FROM requests q WHERE q.account_id = u.account_id AND q.id = u.request_id AND q.flow = u.flow AND q.version = u.version)
+			UNION ALL
+			SELECT a.request_id, 'an answer to a request that is not there'
+			FROM answers a WHERE NOT EXISTS (SELECT FROM requests q WHERE q.account_id = a.account_id AND q.id = a.request_id)`,
+	},
+	{
 		name: "every finished request keeps its answer", counted: "answers",
-		count: `SELECT count(*) FROM requests WHERE status IS NOT NULL`,
+		count: `SELECT count(*) FROM answers`,
 		sql: `
 			SELECT r.id, CASE WHEN coalesce(r.body, a.body) IS NULL THEN 'its answer is nowhere' ELSE 'its answer does not name ' || coalesce(r.object_id, 'an object') END
-			FROM requests r LEFT JOIN archived_answers a ON a.account_id = r.account_id AND a.request_id = r.id
+			FROM ` + asked + ` r LEFT JOIN archived_answers a ON a.account_id = r.account_id AND a.request_id = r.id
 			WHERE r.status IS NOT NULL
 			  AND (coalesce(r.body, a.body) IS NULL
 			    OR r.status = 200 AND coalesce(position(convert_to('"' || r.object_id || '"', 'UTF8') IN coalesce(r.body, a.body)), 0) = 0)
 			UNION ALL
 			SELECT a.request_id, 'an answer in the archive that no request has given up'
-			FROM archived_answers a LEFT JOIN requests r ON r.account_id = a.account_id AND r.id = a.request_id AND r.state = 'archived'
-			WHERE r.id IS NULL`,
+			FROM archived_answers a LEFT JOIN answers r ON r.account_id = a.account_id AND r.request_id = a.request_id AND r.archived_at IS NOT NULL
+			WHERE r.request_id IS NULL`,
 	},
 	{
-		name: "a finished request has passed every recovery point", counted: "journal lines",
-		count: `SELECT count(*) FROM journal`,
+		name: "a finished request has passed every recovery point", counted: "recovery points passed",
+		count: `SELECT (SELECT coalesce(sum(cardinality(recovery_points)), 0) FROM answers) + (SELECT coalesce(sum(cardinality(recovery_points)), 0) FROM runs)`,
 		sql: `
-			SELECT r.id, 'ended at ' || r.point || ' without passing ' || p.name
-			FROM requests r JOIN points p ON p.flow = r.flow AND p.version = r.version AND p.ord <= r.ord AND p.kind <> 'abandoned'
-			LEFT JOIN journal j ON j.account_id = r.account_id AND j.request_id = r.id AND j.point = p.name
-			WHERE r.status IS NOT NULL AND r.point <> 'abandoned' AND j.point IS NULL
+			WITH journey AS (
+				SELECT q.account_id, q.id, q.flow, q.version, q.created_at, s.status, s.reached_at, s.reached_epochs, s.recovery_points,
+				       s.recovery_points[cardinality(s.recovery_points)] AS stands_on, s.calls
+				FROM (SELECT account_id, request_id, status, reached_at, reached_epochs, recovery_points, call_phases AS calls FROM answers
+				      UNION ALL SELECT account_id, request_id, NULL, reached_at, reached_epochs, recovery_points, call_phases FROM runs) s
+				JOIN requests q ON q.account_id = s.account_id AND q.id = s.request_id
+			), passed AS (
+				SELECT j.account_id, j.id, j.flow, j.version, j.calls, p.name, p.epoch, p.at, p.n, k.position, k.kind,
+				       lag(k.position) OVER w AS position_before, lag(p.epoch) OVER w AS epoch_before
+				FROM journey j CROSS JOIN LATERAL unnest(j.recovery_points, j.reached_epochs, j.reached_at) WITH ORDINALITY AS p (name, epoch, at, n)
+				LEFT JOIN recovery_points k ON k.flow = j.flow AND k.version = j.version AND k.name = p.name
+				WINDOW w AS (PARTITION BY j.account_id, j.id ORDER BY p.n)
+			)
+			SELECT j.id, 'ended at ' || j.stands_on || ' without passing ' || p.name
+			FROM journey j JOIN recovery_points e ON e.flow = j.flow AND e.version = j.version AND e.name = j.stands_on
+			JOIN recovery_points p ON p.flow = j.flow AND p.version = j.version AND p.position <= e.position AND p.kind <> 'abandoned'
+			WHERE j.status IS NOT NULL AND j.stands_on <> 'abandoned' AND p.name <> ALL (j.recovery_points)
 			UNION ALL
-			SELECT r.id, 'succeeded at ' || r.point || ', before the end of ' || r.flow || ', though it had asked others'
-			FROM requests r JOIN (SELECT flow, version, max(ord) AS last FROM points WHERE kind <> 'abandoned' GROUP BY flow, version) f ON f.flow = r.flow AND f.version = r.version
-			WHERE r.status = 200 AND r.ord < f.last AND EXISTS (SELECT FROM calls c WHERE c.account_id = r.account_id AND c.request_id = r.id)
+			SELECT j.id, 'succeeded at ' || j.stands_on || ', before the end of ' || j.flow || ', though it had asked others'
+			FROM journey j JOIN recovery_points e ON e.flow = j.flow AND e.version = j.version AND e.name = j.stands_on
+			JOIN (SELECT flow, version, max(position) AS last FROM recovery_points WHERE kind <> 'abandoned' GROUP BY flow, version) f ON f.flow = j.flow AND f.version = j.version
+			WHERE j.status = 200 AND e.position < f.last
+			  AND (cardinality(j.calls) > 0 OR EXISTS (SELECT FROM foreign_calls c WHERE c.account_id = j.account_id AND c.request_id = j.id))
 			UNION ALL
-			SELECT r.id, 'stands on ' || r.point || ', which its journal does not know'
-			FROM requests r LEFT JOIN journal j ON j.account_id = r.account_id AND j.request_id = r.id AND j.point = r.point
-			WHERE j.point IS NULL
+			SELECT id, 'passed ' || coalesce(name, 'a point without a name') || CASE WHEN position IS NULL THEN ', which is not on its way' ELSE ' after a later point, or twice' END
+			FROM passed WHERE position IS NULL OR position <= position_before
 			UNION ALL
-			SELECT j.request_id, 'passed ' || j.point || ', which lies beyond ' || r.point || ' or not on its way'
-			FROM journal j JOIN requests r ON r.account_id = j.account_id AND r.id = j.request_id
-			LEFT JOIN points p ON p.flow = r.flow AND p.version = r.version AND p.name = j.point
-			WHERE p.name IS NULL OR p.ord > r.ord
+			SELECT id, 'passed ' || name || ' without its time or its epoch, or in an epoch that was over'
+			FROM passed WHERE epoch IS NULL OR at IS NULL OR epoch < epoch_before
 			UNION ALL
-			SELECT j.request_id, 'passed ' || j.point || ' without an answer to its call'
-			FROM journal j JOIN requests r ON r.account_id = j.account_id AND r.id = j.request_id
-			JOIN points p ON p.flow = r.flow AND p.version = r.version AND p.name = j.point AND p.kind = 'foreign'
-			LEFT JOIN calls c ON c.account_id = j.account_id AND c.request_id = j.request_id AND c.phase = j.point AND c.verdict = 'executed'
-			WHERE c.phase IS NULL`,
+			SELECT id, 'passed ' || name || ' without an answer to its call'
+			FROM passed WHERE kind = 'foreign' AND name <> ALL (calls)`,
 	},
 	{
 		name: "nothing is left open", counted: "calls to others",
-		count: `SELECT count(*) FROM calls`,
+		count: `SELECT (SELECT coalesce(sum(cardinality(call_phases)), 0) FROM answers) + (SELECT coalesce(sum(cardinality(call_phases)), 0) FROM runs) + (SELECT count(*) FROM foreign_calls)`,
 		sql: `
-			SELECT c.request_id, 'finished with the outcome of ' || c.phase || ' unknown'
-			FROM calls c JOIN requests r ON r.account_id = c.account_id AND r.id = c.request_id
-			WHERE r.status IS NOT NULL AND c.verdict = 'unknown'
+			WITH ` + keys + `
+			SELECT a.request_id, 'finished with the outcome of ' || phase || ' unknown'
+			FROM answers a CROSS JOIN LATERAL unnest(a.call_phases) AS phase WHERE phase <> ALL (a.recovery_points)
 			UNION ALL
-			SELECT id, state || ' for ' || date_trunc('second', now() - created_at)
-			FROM requests WHERE state IN ('running', 'parked') AND created_at < now() - interval '10 minutes'
+			SELECT min(request_id), 'asked under the key ' || key || ', which was used ' || count(*) || ' times'
+			FROM keys GROUP BY key, account_id HAVING count(*) > 1
+			UNION ALL
+			SELECT request_id, 'asked for ' || phase || ' under key ' || max(generation) || ', and ' || count(*) FILTER (WHERE retired) || ' before it are proven unused'
+			FROM keys GROUP BY account_id, request_id, phase
+			HAVING count(*) <> max(generation) OR min(generation) <> 1 OR count(DISTINCT generation) <> count(*)
+			    OR count(*) FILTER (WHERE NOT retired) > 1 OR max(generation) FILTER (WHERE NOT retired) < max(generation)
+			UNION ALL
+			SELECT r.id, r.state || ' for ' || date_trunc('second', now() - r.created_at)
+			FROM ` + asked + ` r WHERE r.state IN ('running', 'parked') AND r.created_at < now() - interval '10 minutes'
 			UNION ALL
 			SELECT c.id, 'is kept busy by ' || c.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'has finished' END
-			FROM charges c LEFT JOIN requests r ON r.account_id = c.account_id AND r.id = c.busy_with
+			FROM charges c LEFT JOIN ` + asked + ` r ON r.account_id = c.account_id AND r.id = c.busy_with
 			WHERE c.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
 			UNION ALL
 			SELECT d.id, 'is kept busy by ' || d.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'has finished' END
-			FROM disputes d LEFT JOIN requests r ON r.account_id = d.account_id AND r.id = d.busy_with
+			FROM disputes d LEFT JOIN ` + asked + ` r ON r.account_id = d.account_id AND r.id = d.busy_with
 			WHERE d.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
 			UNION ALL
 			SELECT p.id, 'is kept busy by ' || p.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'has finished' END
 			FROM (SELECT account_id, id, busy_with FROM payment_intents UNION ALL SELECT account_id, id, busy_with FROM setup_intents) p
-			LEFT JOIN requests r ON r.account_id = p.account_id AND r.id = p.busy_with
+			LEFT JOIN ` + asked + ` r ON r.account_id = p.account_id AND r.id = p.busy_with
 			WHERE p.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)`,
+	},
+	{
+		name: "people are shown the paths and calls that are kept", counted: "views",
+		count: `SELECT 3`,
+		sql: `
+			WITH ` + keys + `, shown (view, rows) AS (
+				SELECT 'request_status', (count(*), sum(hashtext(id || state || coalesce(epoch, 0) || coalesce(recovery_point, '') || coalesce(status, 0)))) FROM request_status
+				UNION ALL SELECT 'request_checkpoints', (count(*), sum(hashtext(request_id || recovery_point || epoch))) FROM request_checkpoints
+				UNION ALL SELECT 'request_calls', (count(*), sum(hashtext(request_id || phase || generation || derived_key || outcome))) FROM request_calls
+			), kept (view, rows) AS (
+				SELECT 'request_status', (count(*), sum(hashtext(q.id || coalesce(u.state, CASE WHEN a.archived_at IS NOT NULL THEN 'archived' WHEN a.status IS NOT NULL THEN 'finished' ELSE 'damaged' END)
+				       || coalesce(u.epoch, a.reached_epochs[cardinality(a.reached_epochs)], 0)
+				       || coalesce(u.recovery_points[cardinality(u.recovery_points)], a.recovery_points[cardinality(a.recovery_points)], '') || coalesce(a.status, 0))))
+				FROM requests q LEFT JOIN runs u ON u.account_id = q.account_id AND u.request_id = q.id LEFT JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id
+				UNION ALL
+				SELECT 'request_checkpoints', (count(*), sum(hashtext(request_id || name || epoch)))
+				FROM (SELECT request_id, recovery_points, reached_epochs FROM answers UNION ALL SELECT request_id, recovery_points, reached_epochs FROM runs) s
+				CROSS JOIN LATERAL unnest(s.recovery_points, s.reached_epochs) AS p (name, epoch)
+				UNION ALL
+				SELECT 'request_calls', (count(*), sum(hashtext(request_id || phase || generation || key || CASE WHEN retired THEN 'not_executed' WHEN open THEN 'unknown' ELSE 'executed' END))) FROM keys
+			)
+			SELECT shown.view, 'shows something else than the tables' FROM shown JOIN kept USING (view) WHERE shown.rows IS DISTINCT FROM kept.rows`,
 	},
 	{
 		name: "an intent is what its charges have made it", counted: "payment intents",
@@ -693,13 +763,13 @@ var rules = []rule{
 	},
 	{
 		name: "what was known of a person who was erased is gone", counted: "erased requests",
-		count: `SELECT count(*) FROM requests WHERE erased_at IS NOT NULL`,
+		count: `SELECT count(*) FROM answers WHERE redacted_at IS NOT NULL`,
 		sql: `
-			WITH erased AS (SELECT account_id, id FROM requests WHERE erased_at IS NOT NULL)
+			WITH erased AS (SELECT account_id, request_id AS id FROM answers WHERE redacted_at IS NOT NULL)
 			SELECT r.id, 'was erased, and its parameters or its answer still tell of a person'
-			FROM requests r
-			WHERE r.erased_at IS NOT NULL AND (r.params::text <> impersonal(r.params)::text OR r.context::text <> impersonal(r.context)::text
-			   OR r.memo::text <> impersonal(r.memo)::text OR r.body <> impersonal(r.body))
+			FROM ` + asked + ` r LEFT JOIN archived_answers c ON c.account_id = r.account_id AND c.request_id = r.id
+			WHERE r.redacted_at IS NOT NULL AND (r.params::text <> impersonal(r.params)::text OR r.context::text <> impersonal(r.context)::text
+			   OR coalesce(r.body, c.body) <> impersonal(coalesce(r.body, c.body)))
 			UNION ALL
 			SELECT e.id, 'tells of a person, and its request was erased'
 			FROM events e JOIN erased r ON r.account_id = e.account_id AND r.id = e.request_id
@@ -718,15 +788,15 @@ var rules = []rule{
 		count: `SELECT count(*) FROM audit_events`,
 		sql: `
 			SELECT r.id, CASE count(a.id) WHEN 1 THEN 'its audit row tells another outcome' ELSE 'has ' || count(a.id) || ' audit rows' END
-			FROM requests r LEFT JOIN audit_events a ON a.request_id = r.id AND a.account_id = r.account_id AND a.operation = r.flow
+			FROM ` + asked + ` r LEFT JOIN audit_events a ON a.request_id = r.id AND a.account_id = r.account_id AND a.operation = r.flow
 			WHERE r.status IS NOT NULL
-			GROUP BY r.account_id, r.id, r.status, r.object_id, r.livemode, r.keyless, r.key
+			GROUP BY r.account_id, r.id, r.status, r.object_id, r.livemode, r.key_generated, r.key, r.finished_at
 			HAVING count(a.id) <> 1 AND NOT (count(a.id) = 0 AND date_trunc('month', r.finished_at AT TIME ZONE 'UTC')::date IN (SELECT month FROM audit_detachments))
 			    OR count(a.id) = 1 AND (min(a.status), min(a.object_id), bool_and(a.livemode), min(a.idempotency_key))
-			       IS DISTINCT FROM (r.status, r.object_id, r.livemode, CASE WHEN NOT r.keyless THEN r.key END)
+			       IS DISTINCT FROM (r.status, r.object_id, r.livemode, CASE WHEN NOT r.key_generated THEN r.key END)
 			UNION ALL
 			SELECT a.id, 'of a request that is not there'
-			FROM audit_events a LEFT JOIN requests r ON r.account_id = a.account_id AND r.id = a.request_id
+			FROM audit_events a LEFT JOIN ` + asked + ` r ON r.account_id = a.account_id AND r.id = a.request_id
 			WHERE a.actor NOT LIKE 'operator:%' AND a.actor <> 'inbox' AND r.status IS NULL
 			UNION ALL
 			SELECT a.id, 'its details are not what was committed to'

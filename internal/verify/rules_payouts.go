@@ -63,17 +63,17 @@ var payoutRules = []rule{
 			WHERE p.reversed_by IS NOT NULL AND (r.id IS NULL OR r.amount <> -p.amount OR r.currency <> p.currency OR r.livemode <> p.livemode)
 			UNION ALL
 			SELECT p.id, 'is kept busy by ' || p.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'has finished' END
-			FROM payouts p LEFT JOIN requests r ON r.account_id = p.account_id AND r.id = p.busy_with
+			FROM payouts p LEFT JOIN ` + asked + ` r ON r.account_id = p.account_id AND r.id = p.busy_with
 			WHERE p.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
 			UNION ALL
 			SELECT r.id, r.flow || ' answered ' || r.status || ' and made ' || count(p.id) || ' payouts'
-			FROM requests r LEFT JOIN payouts p ON p.account_id = r.account_id AND p.request_id = r.id
+			FROM ` + asked + ` r LEFT JOIN payouts p ON p.account_id = r.account_id AND p.request_id = r.id
 			WHERE r.flow IN ('payout.create', 'payout.daily', 'payout.reverse') AND r.status IS NOT NULL
 			GROUP BY r.account_id, r.id, r.flow, r.status, r.object_id
 			HAVING count(p.id) <> CASE r.status WHEN 200 THEN 1 ELSE 0 END OR bool_or(p.status = 'new') OR r.status = 200 AND min(p.id) IS DISTINCT FROM r.object_id
 			UNION ALL
 			SELECT r.id, r.flow || ' left ' || r.object_id || ' ' || coalesce(p.status, 'nowhere')
-			FROM requests r LEFT JOIN payouts p ON p.account_id = r.account_id AND p.id = r.object_id
+			FROM ` + asked + ` r LEFT JOIN payouts p ON p.account_id = r.account_id AND p.id = r.object_id
 			WHERE r.status = 200 AND (r.flow = 'payout.cancel' AND p.status IS DISTINCT FROM 'canceled' OR r.flow = 'payout.arrive' AND p.status IS DISTINCT FROM 'paid')`,
 	},
 }

@@ -27,7 +27,7 @@ const (
 	makeDeliveries = `
 		INSERT INTO webhook_deliveries (account_id, event_id, endpoint_id, due_at, created_at) SELECT 'acct_1', id, 'we_1', now(), now() FROM events`
 	setAlive = `
-		INSERT INTO workers (id, kind, host, pid, started_at, alive_until) VALUES ($1, 'work', '', 1, now(), now() + $2::interval)
+		INSERT INTO workers (id, kind, host, pid, started_at, alive_until) VALUES ($1, 'work', '', 1, now(), $2::timestamptz)
 		ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until`
 )
 
@@ -35,11 +35,12 @@ const (
 func waiting(t *testing.T, events int) (db *pgxpool.Pool, one, other *Deliverer) {
 	t.Helper()
 	db = pgtest.New(t).Pool
+	pgtest.AllowImmortals(t, db)
 	do(t, db, makeEndpoint)
 	do(t, db, makeEvents, events)
 	do(t, db, makeDeliveries)
 	worker := func(owner string) *Deliverer {
-		do(t, db, setAlive, owner, time.Hour)
+		do(t, db, setAlive, owner, "infinity")
 		return NewDeliverer(Parts{Pool: db, Key: []byte("key"), Owner: owner, Log: slog.New(slog.DiscardHandler),
 			Config:   Config{Schedule: []time.Duration{time.Hour}, DisableAfter: Never},
 			Disabled: func(context.Context, pgx.Tx, EndpointKey, string) error { return nil }})
@@ -111,7 +112,7 @@ func TestWhoWasOvertaken(t *testing.T) {
 	if c := other.mustClaim(t); c != nil {
 		t.Fatal("a delivery was taken from a worker that lives")
 	}
-	do(t, db, setAlive, "wk_1", -time.Second)
+	do(t, db, setAlive, "wk_1", "-infinity")
 	if err := other.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestAnAcknowledgementCountsWhoeverHearsIt(t *testing.T) {
 	t.Parallel()
 	db, one, other := waiting(t, 1)
 	slow := one.mustClaim(t)
-	do(t, db, setAlive, "wk_1", -time.Second)
+	do(t, db, setAlive, "wk_1", "-infinity")
 	if err := other.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -183,4 +184,53 @@ func TestWhoIsToldToStopHandsTheRestOn(t *testing.T) {
 	if err := db.QueryRow(t.Context(), `SELECT count(*) FROM webhook_attempts`).Scan(&begun); err != nil || begun != 0 {
 		t.Errorf("%d deliveries were begun, %v", begun, err)
 	}
+}
+
+// TestClockFallsBack has times in the rows that lie further ahead than a worker sets
+// them, as after a database whose clock was ahead has been set right.
+func TestClockFallsBack(t *testing.T) {
+	t.Parallel()
+	sweptAndClaimed := func(t *testing.T, d *Deliverer) *claimed {
+		t.Helper()
+		if err := d.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return d.mustClaim(t)
+	}
+
+	t.Run("a delivery that waits is due", func(t *testing.T) {
+		t.Parallel()
+		db, one, _ := waiting(t, 1)
+		do(t, db, `UPDATE webhook_deliveries SET due_at = now() + interval '50 minutes'`)
+		if c := sweptAndClaimed(t, one); c != nil {
+			t.Fatal("a delivery that has to wait for less than the longest pause was made")
+		}
+		do(t, db, `UPDATE webhook_deliveries SET due_at = now() + interval '3 hours'`)
+		if c := sweptAndClaimed(t, one); c == nil {
+			t.Error("the delivery waits for the clock")
+		}
+	})
+
+	t.Run("a claim is released", func(t *testing.T) {
+		t.Parallel()
+		db, one, other := waiting(t, 1)
+		one.mustClaim(t)
+		if c := sweptAndClaimed(t, other); c != nil {
+			t.Fatal("a delivery was taken from a worker that lives")
+		}
+		do(t, db, `UPDATE webhook_deliveries SET claimed_until = now() + interval '1 hour'`)
+		if c := sweptAndClaimed(t, other); c == nil {
+			t.Error("the claim holds until the clock is there again")
+		}
+	})
+
+	t.Run("a worker that is dead does not hold its claims", func(t *testing.T) {
+		t.Parallel()
+		db, one, other := waiting(t, 1)
+		one.mustClaim(t)
+		do(t, db, `UPDATE workers SET alive_until = now() + interval '1 hour' WHERE id = 'wk_1'`)
+		if c := sweptAndClaimed(t, other); c == nil {
+			t.Error("the worker counts as alive until the clock is there again")
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 )
@@ -35,6 +36,16 @@ func (c Config) pause(failures int32) (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Duration(float64(schedule[failures-1]) * (0.9 + 0.2*rand.Float64())), true
+}
+
+// longestPause is the longest that a delivery waits: one that is due later than that
+// was set before the database's clock fell back, and is due.
+func (c Config) longestPause() time.Duration {
+	schedule := c.Schedule
+	if schedule == nil {
+		schedule = DefaultSchedule
+	}
+	return slices.Max(append(slices.Clone(schedule), 0))
 }
 
 func (c Config) disableAfter() time.Duration {

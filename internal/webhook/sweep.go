@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -16,15 +17,22 @@ const releaseClaims = `
 	UPDATE webhook_deliveries d
 	SET claimed_by = NULL, claimed_until = NULL, resent = false
 	WHERE claimed_by IS NOT NULL
-	  AND (claimed_until < statement_timestamp()
-	    OR NOT EXISTS (SELECT FROM workers w WHERE w.id = d.claimed_by AND w.alive_until > statement_timestamp()))`
+	  AND NOT (is_ahead(claimed_until, '1 min')
+	    AND EXISTS (SELECT FROM workers w WHERE w.id = d.claimed_by AND ` + idempotency.Alive + `))`
 
-// wakeOverdue goes from one endpoint that something waits for to the next along
-// the index, so its cost is the number of endpoints and not that of events. Where
-// a delivery is under way, whoever makes it goes on with the rest. Where a job waits
-// for its turn, because all workers have their hands full, another is not needed.
-const wakeOverdue = `
-	WITH RECURSIVE waiting AS (
+// A delivery never waits longer than the longest pause of the schedule. A time that
+// lies further ahead was set before the database's clock fell back, and has come.
+const recallFromAhead = `
+	WITH RECURSIVE ` + waitingEndpoints + `
+	UPDATE webhook_deliveries d
+	SET due_at = statement_timestamp()
+	FROM waiting
+	WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id AND d.state = 'pending' AND d.claimed_by IS NULL
+	  AND d.due_at > statement_timestamp() + @longest::interval * 1.1`
+
+// waitingEndpoints goes from one endpoint that something waits for to the next along
+// the index, so its cost is the number of endpoints and not that of events.
+const waitingEndpoints = `waiting AS (
 		(SELECT account_id, endpoint_id FROM webhook_deliveries
 		 WHERE state = 'pending' AND claimed_by IS NULL
 		 ORDER BY account_id, endpoint_id LIMIT 1)
@@ -34,7 +42,13 @@ const wakeOverdue = `
 			SELECT account_id, endpoint_id FROM webhook_deliveries
 			WHERE state = 'pending' AND claimed_by IS NULL AND (account_id, endpoint_id) > (waiting.account_id, waiting.endpoint_id)
 			ORDER BY account_id, endpoint_id LIMIT 1) further
-	)
+	)`
+
+// wakeOverdue makes a job for each endpoint of which a delivery is overdue. Where
+// a delivery is under way, whoever makes it goes on with the rest. Where a job waits
+// for its turn, because all workers have their hands full, another is not needed.
+const wakeOverdue = `
+	WITH RECURSIVE ` + waitingEndpoints + `
 	INSERT INTO river.river_job (kind, args, queue, max_attempts)
 	SELECT @kind, args, @queue, 3
 	FROM (
@@ -53,6 +67,9 @@ const wakeOverdue = `
 func (d *Deliverer) Sweep(ctx context.Context) error {
 	if _, err := d.pool.Exec(ctx, releaseClaims); err != nil {
 		return fmt.Errorf("release the claims of dead workers: %w", err)
+	}
+	if _, err := d.pool.Exec(ctx, recallFromAhead, postgres.Args{"longest": d.config.longestPause()}); err != nil {
+		return fmt.Errorf("make deliveries due whose time was set before the clock fell back: %w", err)
 	}
 	_, err := d.pool.Exec(ctx, wakeOverdue, postgres.Args{"kind": Wake{}.Kind(), "queue": Queue, "overdue_after": overdueAfter})
 	if err != nil {

@@ -48,9 +48,9 @@ func newGauges(t *telemetry.Telemetry) *gauges {
 }
 
 const countUnfinished = `
-	SELECT s.state, count(r.id), coalesce(extract(epoch FROM clock_timestamp() - min(r.created_at)), 0)::float8
-	FROM (VALUES ('running'), ('parked'), ('held')) AS s (state)
-	LEFT JOIN requests r ON r.state = s.state AND r.state IN ('running', 'parked', 'held')
+	SELECT s.state, count(q.id), coalesce(extract(epoch FROM clock_timestamp() - min(q.created_at)), 0)::float8
+	FROM (VALUES ('running'), ('parked'), ('needs_review')) AS s (state)
+	LEFT JOIN (runs r JOIN requests q ON q.account_id = r.account_id AND q.id = r.request_id) ON r.state = s.state
 	GROUP BY s.state`
 
 func (g *gauges) countUnfinished(ctx context.Context, pool *pgxpool.Pool) error {

@@ -118,7 +118,7 @@ func (s *stand) parked(t *testing.T, amount int) int {
 	if status != http.StatusServiceUnavailable {
 		t.Fatalf("answered %d", status)
 	}
-	s.exec(t, "UPDATE requests SET due_at = clock_timestamp() WHERE state = 'parked'")
+	s.exec(t, "UPDATE runs SET due_at = clock_timestamp() WHERE state = 'parked'")
 	return amount
 }
 
@@ -147,8 +147,8 @@ func (s *stand) eventually(t *testing.T, what, sql string, args ...any) {
 }
 
 const (
-	finished = `SELECT count(*) FROM requests WHERE params->>'Amount' = $1::int::text AND state = 'finished'`
-	running  = `SELECT count(*) FROM requests WHERE params->>'Amount' = $1::int::text AND state = 'running'`
+	finished = `SELECT count(*) FROM request_status WHERE params->>'Amount' = $1::int::text AND state = 'finished'`
+	running  = `SELECT count(*) FROM request_status WHERE params->>'Amount' = $1::int::text AND state = 'running'`
 )
 
 func TestOneSlowCallKeepsNoOtherRepair(t *testing.T) {
@@ -188,7 +188,7 @@ func TestAWorkerThatIsToldToStop(t *testing.T) {
 	if n := s.number(t, "SELECT count(*) FROM refunds WHERE status = 'succeeded'"); n != 1 {
 		t.Errorf("it went on and let %d of %d holds go, want the one that was under way", n, holds)
 	}
-	if n := s.number(t, "SELECT count(*) FROM requests WHERE state <> 'finished'"); n != 0 {
+	if n := s.number(t, "SELECT count(*) FROM request_status WHERE state <> 'finished'"); n != 0 {
 		t.Errorf("it left %d requests unfinished", n)
 	}
 	s.work(t)

@@ -206,7 +206,7 @@ func (o operation) die(t testing.TB, f *finisher, d death) {
 func stored(boundaries []string, n int) bool {
 	claimed := false
 	for _, b := range boundaries[:n-1] {
-		claimed = claimed || strings.HasPrefix(b, "database: before execute WITH claimed AS")
+		claimed = claimed || strings.HasPrefix(b, "database: before execute WITH claim AS")
 		if claimed && (b == "database: before sync" || strings.HasPrefix(b, "database: before execute COMMIT")) {
 			return true
 		}
@@ -218,7 +218,7 @@ func stored(boundaries []string, n int) bool {
 func theRetry(t testing.TB, f *finisher, r request, _ death) answer { return r.finally(t, f.healthy) }
 
 const ownerIsDead = `
-	SELECT NOT EXISTS (SELECT FROM requests r JOIN workers w ON w.id = r.owner
+	SELECT NOT EXISTS (SELECT FROM request_status r JOIN workers w ON w.id = r.owner
 		WHERE r.account_id = $1 AND r.key = $2 AND w.alive_until > clock_timestamp())`
 
 // anotherDeath lets the process die, too, that the request is sent to again. How
@@ -241,7 +241,7 @@ func anotherDeath(t testing.TB, f *finisher, r request, d death) answer {
 	return last
 }
 
-const readAnswer = `SELECT coalesce(status, 0), coalesce(convert_from(body, 'UTF8'), '') FROM requests WHERE account_id = $1 AND key = $2`
+const readAnswer = `SELECT coalesce(status, 0), coalesce(convert_from(body, 'UTF8'), '') FROM request_status WHERE account_id = $1 AND key = $2`
 
 // theCompleter finishes what was stored, and nobody asks. What was never stored
 // never happened: then the client's next request is its first.

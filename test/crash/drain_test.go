@@ -76,7 +76,7 @@ func TestDrain(t *testing.T) {
 		return true
 	})
 	var unfinished, stored int
-	err := i.db.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE state <> 'finished'), count(*) FROM requests`).Scan(&unfinished, &stored)
+	err := i.db.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE state <> 'finished'), count(*) FROM request_status`).Scan(&unfinished, &stored)
 	if err != nil {
 		t.Fatal(err)
 	}

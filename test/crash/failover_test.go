@@ -40,7 +40,7 @@ func TestFailOver(t *testing.T) {
 		eventually(t, "work goes on", func() bool { return t.Failed() || finishedBy(loads) > before+enough })
 		all := stopLoad(loads)
 		eventually(t, "everything is finished", func() bool {
-			return number(t, i.db, "SELECT count(*) FROM requests WHERE state NOT IN ('finished', 'archived')") == 0
+			return number(t, i.db, "SELECT count(*) FROM request_status WHERE state NOT IN ('finished', 'archived')") == 0
 		})
 		for _, w := range all {
 			w.wantReplay(t, serving.any(), w.answer) // acknowledged before the fail-over, or after it
@@ -63,7 +63,7 @@ func TestFailOver(t *testing.T) {
 		standby.Promote()
 		i.db = standby.Pool
 
-		lost := len(all) - number(t, i.db, "SELECT count(*) FROM requests WHERE state = 'finished'")
+		lost := len(all) - number(t, i.db, "SELECT count(*) FROM request_status WHERE state = 'finished'")
 		if lost < enough {
 			t.Fatalf("only %d answers were lost: that proves nothing", lost)
 		}

@@ -210,9 +210,9 @@ var jobs = []job{
 		name: "archiving of an answer",
 		prepare: func(s stage) {
 			s.new("/v1/customers")
-			s.script(`ALTER TABLE requests DISABLE TRIGGER requests_turn_one_way;
-				UPDATE requests SET expires_at = now() - interval '1 second';
-				ALTER TABLE requests ENABLE ALWAYS TRIGGER requests_turn_one_way`)
+			s.script(`ALTER TABLE answers DISABLE TRIGGER answers_are_final;
+				UPDATE answers SET expires_at = now() - interval '1 second';
+				ALTER TABLE answers ENABLE ALWAYS TRIGGER answers_are_final`)
 		},
 		do: func(ctx context.Context, h *hand) error {
 			_, err := idempotency.Reap(ctx, h.pool, 10)

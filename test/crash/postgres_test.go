@@ -79,7 +79,7 @@ func TestPostgresCrash(t *testing.T) {
 		for what, sql := range map[string]string{
 			"charges":           "SELECT count(*) FROM charges WHERE account_id = $1 AND status = 'succeeded' AND captured",
 			"postings":          "SELECT count(*) FROM balance_transactions WHERE account_id = $1 AND kind = 'charge'",
-			"finished requests": "SELECT count(*) FROM requests WHERE account_id = $1 AND state = 'finished'",
+			"finished requests": "SELECT count(*) FROM request_status WHERE account_id = $1 AND state = 'finished'",
 			"audit events":      "SELECT count(*) FROM audit_events WHERE account_id = $1",
 		} {
 			if got := number(t, i.db, sql, merchants[n].account); got != len(client) {
@@ -87,7 +87,7 @@ func TestPostgresCrash(t *testing.T) {
 			}
 		}
 	}
-	if all, open := number(t, i.db, "SELECT count(*) FROM requests"), number(t, i.db, "SELECT count(*) FROM requests WHERE state <> 'finished'"); open > 0 {
+	if all, open := number(t, i.db, "SELECT count(*) FROM requests"), number(t, i.db, "SELECT count(*) FROM request_status WHERE state <> 'finished'"); open > 0 {
 		t.Errorf("%d of %d requests are unfinished", open, all)
 	}
 	t.Logf("%d charges over %d crashes of the database", finished.Load(), crashes)

@@ -66,7 +66,7 @@ func TestSoak(t *testing.T) {
 	all := stopLoad(loads)
 	lastDeath := time.Now()
 	eventually(t, "everything is finished", func() bool {
-		return number(t, i.db, "SELECT count(*) FROM requests WHERE state NOT IN ('finished', 'archived')") == 0
+		return number(t, i.db, "SELECT count(*) FROM request_status WHERE state NOT IN ('finished', 'archived')") == 0
 	})
 	if late := time.Since(lastDeath); late > finishWithin {
 		t.Errorf("it took %s after the last death to finish everything, want %s at most", late, finishWithin)

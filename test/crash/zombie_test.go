@@ -67,7 +67,7 @@ func insideTheTransaction(boundaries []string) int {
 		switch {
 		case began && b == "database: answer read":
 			read = answered + n + 1
-		case began && strings.Contains(b, "WITH advanced AS"): // the step's first statement
+		case began && strings.Contains(b, "WITH finish AS"): // the step's first statement
 			return read
 		}
 	}
@@ -111,7 +111,7 @@ func (o operation) halt(t *testing.T, f *finisher, at int) {
 	if zombie.said("attempt failed") {
 		t.Error("not the fence refused the commit of the process that was stopped, but a rule behind it")
 	}
-	if epoch := number(t, f.db, "SELECT max(j.epoch) FROM journal j JOIN requests r ON r.id = j.request_id WHERE r.account_id = $1 AND r.key = $2", s.account, r.key); epoch < 2 {
+	if epoch := number(t, f.db, "SELECT max(j.epoch) FROM request_checkpoints j JOIN requests r ON r.id = j.request_id WHERE r.account_id = $1 AND r.key = $2", s.account, r.key); epoch < 2 {
 		t.Errorf("the request was finished under epoch %d: nobody took it over", epoch)
 	}
 	r.wantReplay(t, zombie, first)

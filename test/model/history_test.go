@@ -199,5 +199,5 @@ func (in *installation) wantEverythingOnce(t *testing.T, want int) {
 	in.want(t, "postings", want, "SELECT count(*) FROM ledger_postings")
 	in.want(t, "events", want, "SELECT count(*) FROM events")
 	in.want(t, "audit rows", want, "SELECT count(*) FROM audit_events")
-	in.want(t, "unfinished requests", 0, "SELECT count(*) FROM requests WHERE state <> 'finished'")
+	in.want(t, "unfinished requests", 0, "SELECT count(*) FROM request_status WHERE state <> 'finished'")
 }

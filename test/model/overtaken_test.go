@@ -19,7 +19,7 @@ func TestOvertakenCharge(t *testing.T) {
 		<-begun
 
 		// Its lease runs out. The row may be in use: the update waits for it.
-		_, err := in.pool.Exec(t.Context(), "UPDATE requests SET lease_until = clock_timestamp() - interval '1 second'")
+		_, err := in.pool.Exec(t.Context(), "UPDATE runs SET lease_until = clock_timestamp() - interval '1 second'")
 		if err != nil {
 			t.Fatal(err)
 		}

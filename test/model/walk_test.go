@@ -28,6 +28,7 @@ import (
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
+	pgtest.AllowImmortals(t, db.Pool)
 	if _, err := db.Pool.Exec(t.Context(), worldTables); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func (w *walk) answered(t *rapid.T, key string, before row, driven bool, got res
 
 // driven are the keys that a process works on which is not taken for dead.
 func (w *walk) driven(t *rapid.T) map[string]bool {
-	found, _ := w.pool.Query(w.ctx, "SELECT r.key FROM requests r JOIN workers w ON w.id = r.owner WHERE r.account_id = $1", w.account)
+	found, _ := w.pool.Query(w.ctx, "SELECT r.key FROM request_status r JOIN workers w ON w.id = r.owner WHERE r.account_id = $1", w.account)
 	names, err := pgx.CollectRows(found, pgx.RowTo[string])
 	if err != nil {
 		t.Fatal(err)
@@ -330,11 +331,15 @@ func (w *walk) failOver(t *rapid.T) {
 	if len(w.stalled)+len(w.waiting) > 0 {
 		t.Skip("an attempt that outlives its database is refused, whatever it brings")
 	}
-	for _, table := range []string{"calls", "purchases", "deliveries"} {
+	for _, table := range []string{"purchases", "deliveries"} {
 		w.exec(t, w.ctx, "DELETE FROM "+table+" WHERE account_id = $1", w.account)
 	}
 	w.unguarded(t, w.ctx, "takeovers", "takeovers_are_final", "DELETE FROM takeovers WHERE account_id = $1")
-	w.unguarded(t, w.ctx, "journal", "journal_is_final", "DELETE FROM journal WHERE account_id = $1")
+	w.unguarded(t, w.ctx, "foreign_calls", "foreign_calls_are_final", "DELETE FROM foreign_calls WHERE account_id = $1")
+	w.exec(t, w.ctx, "ALTER TABLE runs DISABLE TRIGGER runs_end_while_running")
+	w.unguarded(t, w.ctx, "runs", "runs_end_with_an_answer", "DELETE FROM runs WHERE account_id = $1")
+	w.exec(t, w.ctx, "ALTER TABLE runs ENABLE ALWAYS TRIGGER runs_end_while_running")
+	w.unguarded(t, w.ctx, "answers", "answers_are_kept", "DELETE FROM answers WHERE account_id = $1")
 	w.unguarded(t, w.ctx, "archived_answers", "archive_is_kept", "DELETE FROM archived_answers WHERE account_id = $1")
 	w.unguarded(t, w.ctx, "requests", "requests_are_kept", "DELETE FROM requests WHERE account_id = $1")
 	for key := range w.answers {
@@ -354,7 +359,7 @@ func (w *walk) complete(t *rapid.T) {
 }
 
 func (w *walk) completeOnce(t *rapid.T, process int) {
-	w.exec(t, w.ctx, "UPDATE requests SET due_at = clock_timestamp() WHERE state = 'parked'")
+	w.exec(t, w.ctx, "UPDATE runs SET due_at = clock_timestamp() WHERE state = 'parked'")
 	engine, driven := w.engines[process], w.driven(t)
 	taken, err := idempotency.ResumeUnfinished(w.ctx, w.pool, engine.Known(), w.owners[process], 8)
 	if err != nil {
@@ -379,8 +384,8 @@ func (w *walk) completeOnce(t *rapid.T, process int) {
 
 // month makes every answer there is old enough for the archive.
 func (w *walk) month(t *rapid.T) {
-	w.unguarded(t, w.ctx, "requests", "requests_turn_one_way",
-		"UPDATE requests SET expires_at = expires_at - interval '31 days' WHERE state = 'finished' AND account_id = $1")
+	w.unguarded(t, w.ctx, "answers", "answers_are_final",
+		"UPDATE answers SET expires_at = expires_at - interval '31 days' WHERE archived_at IS NULL AND account_id = $1")
 }
 
 func (w *walk) reap(t *rapid.T) {
@@ -389,8 +394,13 @@ func (w *walk) reap(t *rapid.T) {
 	}
 }
 
+const readRows = `
+	SELECT s.key, s.state, s.owner, s.recovery_point AS point, p.position AS ord, s.epoch, s.attempts, s.status, s.body
+	FROM request_status s JOIN recovery_points p ON p.flow = s.flow AND p.version = s.version AND p.name = s.recovery_point
+	WHERE s.account_id = $1`
+
 func (w *walk) read(t *rapid.T) map[string]row {
-	found, _ := w.pool.Query(w.ctx, "SELECT key, state, owner, point, ord, epoch, attempts, status, body FROM requests WHERE account_id = $1", w.account)
+	found, _ := w.pool.Query(w.ctx, readRows, w.account)
 	rows, err := pgx.CollectRows(found, pgx.RowToStructByName[row])
 	if err != nil {
 		t.Fatal(err)
@@ -463,11 +473,11 @@ func (w *walk) happenedOnce(t *rapid.T, key string, now row) {
 	if n := w.count(t, w.ctx, "SELECT count(*) FROM purchases WHERE account_id = $1 AND name = $2", w.account, key); n != 1 {
 		t.Fatalf("key %s has %d purchases", key, n)
 	}
-	journal := w.count(t, w.ctx, `SELECT count(*) FROM journal j JOIN requests r ON r.account_id = j.account_id AND r.id = j.request_id
+	journal := w.count(t, w.ctx, `SELECT count(*) FROM request_checkpoints j JOIN requests r ON r.account_id = j.account_id AND r.id = j.request_id
 		WHERE r.account_id = $1 AND r.key = $2`, w.account, key)
 	deliveries := w.count(t, w.ctx, "SELECT count(*) FROM deliveries WHERE account_id = $1 AND name = $2", w.account, key)
-	open := w.count(t, w.ctx, `SELECT count(*) FROM calls c JOIN requests r ON r.account_id = c.account_id AND r.id = c.request_id
-		WHERE r.account_id = $1 AND r.key = $2 AND c.verdict = 'unknown'`, w.account, key)
+	open := w.count(t, w.ctx, `SELECT count(*) FROM request_calls c JOIN requests r ON r.account_id = c.account_id AND r.id = c.request_id
+		WHERE r.account_id = $1 AND r.key = $2 AND c.outcome = 'unknown'`, w.account, key)
 	want := map[string]struct{ journal, deliveries, open int }{
 		"ordered": {1, 0, 1}, "delivered": {3, 1, 0}, "abandoned": {2, 0, 0},
 	}[now.Point]

@@ -126,7 +126,7 @@ func newWorld(t *rapid.T, ctx context.Context, pool *pgxpool.Pool) *world {
 		closed: map[string]bool{}, moved: map[string]int{}, acted: map[string]int{}}
 	w.exec(t, ctx, "INSERT INTO accounts (id, name) VALUES ($1, 'Walk')", w.account)
 	// What an earlier walk that failed has left is none of this one's business.
-	w.exec(t, ctx, `UPDATE requests SET state = 'held', owner = NULL, lease_until = NULL, due_at = NULL, held_reason = 'left by an earlier walk'
+	w.exec(t, ctx, `UPDATE runs SET state = 'needs_review', owner = NULL, lease_until = NULL, due_at = NULL, reason = 'left by an earlier walk'
 		WHERE state IN ('running', 'parked')`)
 	w.steady, w.hasty = w.flow("order.steady"), w.flow("order.hasty").AbandonUnsentAfter(time.Nanosecond, abandonOrder)
 	for i := range w.engines {

@@ -53,7 +53,7 @@ func digest(parts ...[]byte) string {
 // that say what runs.
 var notCopied = []string{"audit_blocks", "audit_detachments", "ledger_periods", "ledger_period_sums",
 	"archived_answers", "workers",
-	"flows", "points", "schema_migrations", "settlement_differences", "acquirer.schema_migrations"}
+	"flows", "recovery_points", "schema_migrations", "settlement_differences", "acquirer.schema_migrations"}
 
 const listColumns = `
 	SELECT CASE n.nspname WHEN 'public' THEN c.relname ELSE n.nspname || '.' || c.relname END AS table,
@@ -441,11 +441,20 @@ func unescape(text string) string {
 	return out.String()
 }
 
+// A request comes with its run or its answer in one statement, which triggers that
+// always fire insist on. COPY writes one table at a time: they rest meanwhile.
+const (
+	storyApart = `ALTER TABLE requests DISABLE TRIGGER requests_have_a_run_or_an_answer; ALTER TABLE answers DISABLE TRIGGER answers_end_their_run;
+		ALTER TABLE foreign_calls DISABLE TRIGGER foreign_calls_were_open`
+	storyTogether = `ALTER TABLE requests ENABLE ALWAYS TRIGGER requests_have_a_run_or_an_answer; ALTER TABLE answers ENABLE ALWAYS TRIGGER answers_end_their_run;
+		ALTER TABLE foreign_calls ENABLE ALWAYS TRIGGER foreign_calls_were_open`
+)
+
 // copyAll writes copies of a story's rows, in transactions of a few copies each.
 func copyAll(ctx context.Context, conn *pgx.Conn, all []table, places []place) error {
 	// Foreign keys are not looked at while rows come table by table: verify and the
 	// constraints of the rows themselves say whether they fit.
-	if _, err := conn.Exec(ctx, "SET session_replication_role = replica; SET timezone = 'UTC'"); err != nil {
+	if _, err := conn.Exec(ctx, "SET session_replication_role = replica; SET timezone = 'UTC'; "+storyApart); err != nil {
 		return err
 	}
 	var out bytes.Buffer
@@ -477,7 +486,8 @@ func copyAll(ctx context.Context, conn *pgx.Conn, all []table, places []place) e
 			return err
 		}
 	}
-	return nil
+	_, err := conn.Exec(ctx, storyTogether)
+	return err
 }
 
 // copiesAtOnce bounds a transaction: the sealer's blocks end between transactions.

@@ -191,7 +191,7 @@ func (t *story) post(path, form string) (string, error) {
 
 // whatIsOpen counts what is still under way on our side.
 const whatIsOpen = `
-	SELECT (SELECT count(*) FROM requests WHERE status IS NULL) + (SELECT count(*) FROM inbox WHERE state <> 'applied')
+	SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM inbox WHERE state <> 'applied')
 	     + (SELECT count(*) FROM movements_waiting) + (SELECT count(*) FROM charges_to_show)
 	     + (SELECT count(*) FROM webhook_deliveries WHERE state = 'pending') + (SELECT count(*) FROM payouts
 	       WHERE status NOT IN ('paid', 'failed', 'canceled'))`

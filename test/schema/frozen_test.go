@@ -6,24 +6,28 @@ import "fmt"
 type frozenTable struct {
 	name   string
 	change string // what an UPDATE would set
+	rule   string // what refuses it, where that has a name
 }
 
 var frozenTables = []frozenTable{
-	{"ledger_books", `currency = 'gbp'`},
-	{"ledger_postings", `available_on = available_on + interval '1 day'`},
-	{"ledger_refund_chain", `amount = amount - 1`},
-	{"journal", `epoch = epoch + 1`},
-	{"settlements", `amount = amount + 1`},
-	{"settlement_parts", `paid = paid + 1`},
-	{"movements_set_aside", `amount = amount + 1`},
-	{"setup_attempts", `usage = 'on_session'`},
-	{"inbox_contradictions", `body = 'another'`},
-	{"takeovers", `owner_pid = 1`},
-	{"events", `data = '{"amount": 1}'`},
-	{"audit_events", `actor = 'nobody'`},
-	{"audit_blocks", `digest = previous`},
-	{"audit_detachments", `rows = rows + 1`},
-	{"archived_answers", `body = 'another'`},
+	{"ledger_books", `currency = 'gbp'`, ""},
+	{"ledger_postings", `available_on = available_on + interval '1 day'`, ""},
+	{"ledger_refund_chain", `amount = amount - 1`, ""},
+	{"requests", `key = 'another'`, "requests_are_final"},
+	{"answers", `status = 402`, "answers_are_final"},
+	{"foreign_calls", `proof = 'another'`, ""},
+	{"recovery_points", `position = position + 7`, ""},
+	{"settlements", `amount = amount + 1`, ""},
+	{"settlement_parts", `paid = paid + 1`, ""},
+	{"movements_set_aside", `amount = amount + 1`, ""},
+	{"setup_attempts", `usage = 'on_session'`, ""},
+	{"inbox_contradictions", `body = 'another'`, ""},
+	{"takeovers", `owner_pid = 1`, ""},
+	{"events", `data = '{"amount": 1}'`, ""},
+	{"audit_events", `actor = 'nobody'`, ""},
+	{"audit_blocks", `digest = previous`, ""},
+	{"audit_detachments", `rows = rows + 1`, ""},
+	{"archived_answers", `body = 'another'`, ""},
 }
 
 // frozenPromises are tried twice: whoever restores or replicates silences
@@ -36,7 +40,7 @@ func frozenPromises() []promise {
 	} {
 		for _, table := range frozenTables {
 			promises = append(promises,
-				promise{"an update of " + table.name + mode.words, mode.set, fmt.Sprintf(`UPDATE %s SET %s`, table.name, table.change), privilege, ""},
+				promise{"an update of " + table.name + mode.words, mode.set, fmt.Sprintf(`UPDATE %s SET %s`, table.name, table.change), privilege, table.rule},
 				promise{"a deletion from " + table.name + mode.words, mode.set, `DELETE FROM ` + table.name, privilege, ""},
 				promise{"a truncation of " + table.name + mode.words, mode.set, `TRUNCATE ` + table.name + ` CASCADE`, privilege, ""})
 		}
@@ -46,15 +50,17 @@ func frozenPromises() []promise {
 
 var auditPromises = []promise{
 	{"an answer changed and called erased", "",
-		`UPDATE requests SET params = impersonal(params), context = impersonal(context), body = '{"amount":1}', erased_at = now() WHERE id = 'req_finished'`, privilege, ""},
+		`UPDATE answers SET body = '{"amount":1}', redacted_at = now() WHERE request_id = 'req_finished'`, privilege, "answers_are_final"},
+	{"parameters changed and called erased", `UPDATE answers SET body = impersonal(body), redacted_at = now() WHERE request_id = 'req_finished'`,
+		`UPDATE requests SET params = '{"amount":1}' WHERE id = 'req_finished'`, privilege, "requests_are_final"},
 	{"an answer erased without saying so", "",
-		`UPDATE requests SET body = impersonal(body) WHERE id = 'req_finished'`, privilege, ""},
+		`UPDATE answers SET body = impersonal(body) WHERE request_id = 'req_finished'`, privilege, "answers_are_final"},
 	{"another fact changed while an answer is erased", "",
-		`UPDATE requests SET body = impersonal(body), erased_at = now(), object_id = 'ch_2' WHERE id = 'req_finished'`, privilege, ""},
+		`UPDATE answers SET body = impersonal(body), redacted_at = now(), object_id = 'ch_2' WHERE request_id = 'req_finished'`, privilege, "answers_are_final"},
 	{"another fact changed while an event is erased", "",
 		`UPDATE events SET data = impersonal(data), object_id = 'ch_2'`, privilege, ""},
 	{"an archived answer replaced by another", "",
-		`UPDATE archived_answers SET params = impersonal(params), body = '{"amount":1}'`, privilege, ""},
+		`UPDATE archived_answers SET body = '{"amount":1}'`, privilege, ""},
 	{"a posting described anew", "",
 		`UPDATE ledger_postings SET description = 'another'`, privilege, ""},
 	{"an event told twice", "",

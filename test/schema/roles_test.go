@@ -37,13 +37,13 @@ func TestNoRoleCanRewriteHistory(t *testing.T) {
 			  FROM pg_class r, unnest(ARRAY['ratchet_api', 'ratchet_worker', 'ratchet_auditor']) role,
 			       unnest(ARRAY['UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) right_
 			 WHERE r.relnamespace = 'public'::regnamespace AND r.relkind IN ('r', 'p') AND has_table_privilege(role, r.oid, right_)
-			   AND NOT (right_ = 'UPDATE' AND role <> 'ratchet_auditor' AND r.relname IN ('flows', 'points', 'workers',
-			            'requests', 'calls', 'customers', 'tokens', 'cards', 'charges', 'refunds',
+			   AND NOT (right_ = 'UPDATE' AND role <> 'ratchet_auditor' AND r.relname IN ('flows', 'workers',
+			            'runs', 'customers', 'tokens', 'cards', 'charges', 'refunds',
 			            'payment_methods', 'payment_intents', 'setup_intents', 'webhook_endpoints', 'webhook_deliveries', 'payouts', 'test_clocks', 'inbox', 'disputes',
 			            'products', 'prices', 'checkout_sessions'))
 			   AND NOT (right_ = 'UPDATE' AND role = 'ratchet_worker' AND r.relname = 'webhook_attempts')
 			   AND NOT (right_ = 'DELETE' AND role = 'ratchet_worker' AND r.relname IN ('movements_waiting', 'charges_to_show'))
-			   AND NOT (right_ = 'DELETE' AND role <> 'ratchet_auditor' AND r.relname = 'workers')`)
+			   AND NOT (right_ = 'DELETE' AND role <> 'ratchet_auditor' AND r.relname IN ('workers', 'runs'))`)
 		if len(excess) > 0 {
 			t.Error(excess)
 		}
@@ -70,7 +70,7 @@ func TestNoRoleCanSilenceTriggers(t *testing.T) {
 				`SET session_replication_role = replica`,
 				`CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'`,
 				`ALTER TABLE requests DISABLE TRIGGER USER`,
-				`ALTER TABLE requests DROP CONSTRAINT a_key_has_one_request`,
+				`ALTER TABLE requests DROP CONSTRAINT requests_key_is_used_once`,
 				`TRUNCATE requests CASCADE`,
 				`DELETE FROM requests`,
 			} {
@@ -110,21 +110,24 @@ func TestEveryRoleCanDoItsWork(t *testing.T) {
 	db := seeded(t)
 	post := posting(1, "txn_new", "ch_3", "charge")
 	moneyWork := map[string]string{
-		"post to the ledger":     post,
-		"open a book":            `INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_2', false, 'usd');`,
-		"chain a refund":         chained("ch_1", 1000, 2, "re_2", 300, 100),
-		"pass a point":           `INSERT INTO journal (account_id, request_id, point, epoch) VALUES ('acct_1', 'req_running', 'captured', 2);`,
-		"tell an event":          copyOf("events", "evt_1", `{"id": "evt_2", "object_id": "ch_2"}`),
-		"write the audit trail":  anotherAuditRow,
-		"take a request":         anotherRequest("req_running", `"point": "authorized"`),
-		"move a request forward": `UPDATE requests SET epoch = epoch + 1 WHERE id = 'req_running';`,
-		"pay out":                payOut(1, 100),
+		"post to the ledger":    post,
+		"open a book":           `INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_2', false, 'usd');`,
+		"chain a refund":        chained("ch_1", 1000, 2, "re_2", 300, 100),
+		"pass a point":          advanced("{authorized,captured}", 2),
+		"tell an event":         copyOf("events", "evt_1", `{"id": "evt_2", "object_id": "ch_2"}`),
+		"write the audit trail": anotherAuditRow,
+		"take a request":        begun(``, ``),
+		"take a run over":       `UPDATE runs SET epoch = epoch + 1 WHERE request_id = 'req_running';`,
+		"finish a request":      ended("req_running", "{authorized,captured}"),
+		"retire a key":          retired("req_running", 1, "key under req_running") + noCalls,
+		"pay out":               payOut(1, 100),
 		"send an event on its way": `INSERT INTO webhook_deliveries (account_id, event_id, endpoint_id, due_at, created_at) VALUES ('acct_1', 'evt_1', 'we_2', now(), now());
 			INSERT INTO river.river_job (kind, args, queue) VALUES ('webhook.wake', '{}', 'webhooks');`,
 	}
 	upkeep := map[string]string{
-		"seal a block":       `INSERT INTO audit_blocks (no, from_xid, to_xid, rows, previous, digest) VALUES (2, 2, 3, 0, sha256('1'), sha256('2'));`,
-		"archive an answer":  `INSERT INTO archived_answers (account_id, request_id, params, context, headers, body) VALUES ('acct_1', 'req_finished', '{}', '{}', '{}', '{}');`,
+		"seal a block": `INSERT INTO audit_blocks (no, from_xid, to_xid, rows, previous, digest) VALUES (2, 2, 3, 0, sha256('1'), sha256('2'));`,
+		"archive an answer": `SELECT FROM answers WHERE request_id = 'req_finished' FOR NO KEY UPDATE; INSERT INTO archived_answers (account_id, request_id, headers, body) VALUES ('acct_1', 'req_finished', '{}', '{}');
+			UPDATE answers SET archived_at = now(), headers = NULL, body = NULL WHERE request_id = 'req_finished';`,
 		"prepare partitions": `SELECT ensure_audit_partitions(6);`,
 		"attempt a delivery": `INSERT INTO webhook_attempts (account_id, event_id, endpoint_id, attempt, started_at) VALUES ('acct_1', 'evt_1', 'we_1', 2, now());`,
 		"take a job":         `SELECT * FROM river.river_job FOR UPDATE; DELETE FROM river.river_job;`,

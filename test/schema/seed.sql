@@ -4,28 +4,36 @@ INSERT INTO accounts (id, name) VALUES ('acct_1', 'Shop'), ('acct_2', 'Another s
 INSERT INTO api_keys (id, account_id, livemode, kind, hash, display) VALUES ('key_1', 'acct_1', false, 'secret', sha256('1'), 'sk_test_…1');
 
 INSERT INTO flows VALUES ('charge', 1, 'digest');
-INSERT INTO points VALUES ('charge', 1, 'started', 0, 'atomic'), ('charge', 1, 'authorized', 1, 'foreign');
+INSERT INTO recovery_points VALUES ('charge', 1, 'started', 0, 'atomic'), ('charge', 1, 'authorized', 1, 'foreign'), ('charge', 1, 'captured', 2, 'atomic');
 
-INSERT INTO requests (account_id, id, livemode, key, keyless, method, path, fingerprint, fingerprint_version, params, context,
-    flow, version, point, ord, epoch, created_at, state, owner, lease_until, due_at, held_reason, status, headers, body, finished_at, expires_at)
-SELECT 'acct_1', id, false, 'key of ' || id, false, 'POST', '/v1/charges', '\x01', 1,
-       CASE WHEN state <> 'archived' THEN json '{}' END, CASE WHEN state <> 'archived' THEN json '{}' END,
-       'charge', 1, 'authorized', 1, 2, now(), state,
-       CASE WHEN state = 'running' THEN 'worker_1' END,
-       CASE WHEN state = 'running' THEN now() END,
-       CASE WHEN state = 'parked' THEN now() END,
-       CASE WHEN state = 'held' THEN 'the acquirer says nothing' END,
-       CASE WHEN state IN ('finished', 'archived') THEN 200 END,
-       CASE WHEN state = 'finished' THEN json '{}' END,
-       CASE WHEN state = 'finished' THEN bytea '{}' END,
-       CASE WHEN state IN ('finished', 'archived') THEN now() END,
-       CASE WHEN state IN ('finished', 'archived') THEN now() END
-  FROM (VALUES ('req_running', 'running'), ('req_parked', 'parked'), ('req_held', 'held'),
-               ('req_finished', 'finished'), ('req_archived', 'archived')) request (id, state);
-INSERT INTO journal (account_id, request_id, point, epoch) VALUES ('acct_1', 'req_running', 'started', 1), ('acct_1', 'req_running', 'authorized', 2);
+WITH story (id, state) AS (
+    VALUES ('req_running', 'running'), ('req_parked', 'parked'), ('req_review', 'needs_review'), ('req_finished', 'finished'), ('req_archived', 'archived')
+), asked AS (
+    INSERT INTO requests (account_id, id, livemode, key, key_generated, method, path, fingerprint, fingerprint_version, params, context, flow, version, created_at)
+    SELECT 'acct_1', id, false, 'key of ' || id, false, 'POST', '/v1/charges', '\x01', 1, '{}', '{}', 'charge', 1, now() FROM story
+    RETURNING account_id, id, flow, version
+), begun AS (
+    INSERT INTO runs (account_id, request_id, flow, version, state, epoch, recovery_points, reached_at, reached_epochs,
+        call_phases, call_keys, call_generations, call_sent_at, call_attempts, state_data, owner, lease_until, due_at, reason)
+    SELECT q.account_id, q.id, q.flow, q.version, state, 2, '{started}', ARRAY[now()], '{1}',
+           '{authorized}', ARRAY['key under ' || id], '{1}', ARRAY[now()], '{1}', '{}',
+           CASE WHEN state = 'running' THEN 'worker_1' END,
+           CASE WHEN state = 'running' THEN now() END,
+           CASE WHEN state = 'parked' THEN now() END,
+           CASE WHEN state = 'needs_review' THEN 'the acquirer says nothing' END
+      FROM asked q JOIN story USING (id) WHERE state IN ('running', 'parked', 'needs_review')
+)
+INSERT INTO answers (account_id, request_id, status, headers, body, recovery_points, reached_at, reached_epochs,
+    call_phases, call_keys, call_generations, call_sent_at, call_attempts, finished_at, expires_at)
+SELECT q.account_id, q.id, 200, '{}', '{}', '{started,authorized}', ARRAY[now(), now()], '{1,2}',
+       '{authorized}', ARRAY['key under ' || id], '{1}', ARRAY[now()], '{0}', now(), now()
+  FROM asked q JOIN story USING (id) WHERE state IN ('finished', 'archived');
+INSERT INTO archived_answers (account_id, request_id, headers, body) VALUES ('acct_1', 'req_archived', '{}', '{}');
+UPDATE answers SET archived_at = now(), headers = NULL, body = NULL WHERE request_id = 'req_archived';
+INSERT INTO foreign_calls (account_id, request_id, phase, generation, derived_key, sent_at, attempts, proof)
+VALUES ('acct_1', 'req_review', 'authorized', 1, 'key under req_review', now(), 1, 'no such charge');
+UPDATE runs SET call_phases = '{}', call_keys = '{}', call_generations = '{}', call_sent_at = '{}', call_attempts = '{}' WHERE request_id = 'req_review';
 INSERT INTO takeovers (account_id, request_id, epoch, was, point, owner) VALUES ('acct_1', 'req_running', 2, 'parked', 'started', 'worker_1');
-INSERT INTO calls (account_id, request_id, phase, derived_key) VALUES ('acct_1', 'req_running', 'authorize', 'derived_1');
-INSERT INTO archived_answers (account_id, request_id, params, context, headers, body) VALUES ('acct_1', 'req_archived', '{}', '{}', '{}', '{}');
 
 -- The identities of a new database begin at 1: these are books 1 and 2.
 INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_1', false, 'usd');

@@ -133,7 +133,7 @@ func TestEveryKindOfAnswerThatGetsLost(t *testing.T) {
 // requests counts what was asked for and has an answer.
 func (a *account) requests() (n int) {
 	a.t.Helper()
-	noError(a.t, a.in.db.QueryRow(a.t.Context(), `SELECT count(*) FROM requests WHERE account_id = $1 AND status IS NOT NULL`, a.id).Scan(&n))
+	noError(a.t, a.in.db.QueryRow(a.t.Context(), `SELECT count(*) FROM request_status WHERE account_id = $1 AND status IS NOT NULL`, a.id).Scan(&n))
 	return n
 }
 
@@ -142,7 +142,7 @@ func (a *account) requests() (n int) {
 func (a *account) movedTwice() (keys []string) {
 	a.t.Helper()
 	var asked int
-	noError(a.t, a.in.db.QueryRow(a.t.Context(), `SELECT count(*), coalesce(array_agg(derived_key), '{}') FROM calls WHERE account_id = $1`, a.id).Scan(&asked, &keys))
+	noError(a.t, a.in.db.QueryRow(a.t.Context(), `SELECT count(*), coalesce(array_agg(derived_key), '{}') FROM request_calls WHERE account_id = $1`, a.id).Scan(&asked, &keys))
 	if asked == 0 {
 		a.t.Error("the acquirer was never asked")
 	}

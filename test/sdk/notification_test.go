@@ -126,7 +126,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second) // two more looks of the worker
 		var tries int
-		noError(t, in.db.QueryRow(t.Context(), `SELECT count(*) FROM calls JOIN requests r ON (r.account_id, r.id) = (calls.account_id, request_id)
+		noError(t, in.db.QueryRow(t.Context(), `SELECT count(*) FROM request_calls calls JOIN requests r ON (r.account_id, r.id) = (calls.account_id, request_id)
 			WHERE r.account_id = $1 AND r.flow IN ('charge.expire', 'payment_intent.cancel')`, a.id).Scan(&tries))
 		equal(t, "tries", tries, 2)
 		equal(t, "the intent", a.retrieveIntent(intent.ID).Status, stripe.PaymentIntentStatusRequiresCapture)

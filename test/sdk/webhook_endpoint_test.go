@@ -64,7 +64,7 @@ func TestWebhookEndpoints(t *testing.T) {
 		equal(t, "replayed", again.LastResponse.Header.Get("Idempotent-Replayed"), "true")
 		var kept string
 		noError(t, in.db.QueryRow(t.Context(), `
-			SELECT (SELECT string_agg(r::text || convert_from(coalesce(r.body, ''), 'UTF8'), '') FROM requests r WHERE account_id = $1)
+			SELECT (SELECT string_agg(r::text || convert_from(coalesce(r.body, ''), 'UTF8'), '') FROM request_status r WHERE account_id = $1)
 			    || (SELECT string_agg(a::text, '') FROM audit_events a WHERE account_id = $1)
 			    || (SELECT string_agg(w::text, '') FROM webhook_endpoints w WHERE account_id = $1)`, a.id).Scan(&kept))
 		if !strings.Contains(kept, first.ID) || strings.Contains(kept, "whsec_") || strings.Contains(kept, strings.TrimPrefix(first.Secret, "whsec_")) {
