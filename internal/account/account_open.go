@@ -77,7 +77,7 @@ func (a NewAccount) check() error {
 		return fmt.Errorf("the payout delay is 0 to %d days", mostDelayDays)
 	}
 	if _, known := apiversion.Parse(a.APIVersion); a.APIVersion != "" && !known {
-		return fmt.Errorf("Stripe has had no API version %q", a.APIVersion)
+		return fmt.Errorf("the API version %q is not one of Stripe's", a.APIVersion)
 	}
 	if a.StatementDescriptor != "" {
 		if err := resource.CheckDescriptors(&a.StatementDescriptor); err != nil {
