@@ -1,7 +1,11 @@
 # Everything needs Go and nothing else; "make demo" and "make test" find or fetch
 # PostgreSQL by themselves.
 
-.PHONY: demo build test test-browser screenshots first-run browser race crash soak failover walk bench scale mutants lint lab-record lab-site
+.DEFAULT_GOAL := demo
+.PHONY: help demo build test test-browser screenshots first-run browser race crash soak failover walk bench scale mutants lint lab-record lab-site
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 demo: ## everything on this machine; make demo ARGS='--fresh --addr 127.0.0.1:9000'
 	@# go reports every Ctrl-C as a failure, also one that stopped everything in order
