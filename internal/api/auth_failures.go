@@ -13,15 +13,19 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
 )
 
-// findKey looks an API key up. A key that was valid here before is looked up in any case. Every
-// other key takes a token of its peer's bucket first: guessing is bounded before it costs a query,
-// and clients behind the same address go on working with the keys that we know.
+// findKey looks an API key up. Each failure takes a token of its peer's bucket, and while that is
+// empty no new key is looked up: guessing is bounded before it costs a query. A key that was valid
+// here before is looked up in any case, so clients behind the same address keep working.
 func (s *Server) findKey(h *http.Request, key string) (*apikey.Holder, error) {
-	if !s.keys.Seen(key) && !s.limiters.failures.Allow(network(h.RemoteAddr), time.Now()) {
+	from := network(h.RemoteAddr)
+	if !s.keys.Seen(key) && !s.limiters.failures.Left(from, time.Now()) {
 		s.authFailed(h, telemetry.AuthLimited)
 		return nil, apierror.RateLimited("global-rate")
 	}
 	holder, err := s.keys.Find(h.Context(), key)
+	if errors.Is(err, apikey.ErrUnknown) || errors.Is(err, apikey.ErrExpired) {
+		s.limiters.failures.Allow(from, time.Now())
+	}
 	switch {
 	case errors.Is(err, apikey.ErrUnknown):
 		s.authFailed(h, telemetry.AuthUnknown)

@@ -54,6 +54,15 @@ func TestAuthFailuresAreLimited(t *testing.T) {
 		}
 	})
 
+	t.Run("any number of valid keys can be new at one address", func(t *testing.T) {
+		for range 10 {
+			fresh := s.newKey(t, "acct_kites", apikey.Secret, false)
+			if status := s.readFrom(t, "192.0.2.2:1", fresh); status != http.StatusOK {
+				t.Errorf("a new key is answered %d", status)
+			}
+		}
+	})
+
 	t.Run("the addresses of one IPv6 customer share a bucket", func(t *testing.T) {
 		last := 0
 		for i := range 10 {

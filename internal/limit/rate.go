@@ -39,6 +39,11 @@ func (r *Rates) Allow(who string, now time.Time) bool {
 	return r.perSecond == 0 || r.bucket(who, now).AllowN(now, 1)
 }
 
+// Left says whether there is a token for who asks, and takes none.
+func (r *Rates) Left(who string, now time.Time) bool {
+	return r.perSecond == 0 || r.bucket(who, now).TokensAt(now) >= 1
+}
+
 func (r *Rates) bucket(who string, now time.Time) *rate.Limiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
