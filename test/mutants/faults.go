@@ -489,7 +489,7 @@ func (in CreateChargeParams) captures()`}},
 		edits: []edit{
 			{"migrations/000005_charges.up.sql", "an_intent_is_paid_once ON charges (", "an_intent_is_paid_once ON charges (id, "},
 			{"internal/payment/payment_intent_confirm.go", "\tif intent.BusyWith != nil {\n\t\treturn phase.Outcome{}, apierror.Locked()\n\t}\n\tif refusal := intent.refuseDirectly", "\tif refusal := intent.refuseDirectly"},
-			{"internal/payment/payment_intent_confirm.go", "if refusal := intent.refuseConfirm(in.method(), sent, in.ConfirmParams); refusal != nil {", "if refusal := intent.refuseConfirm(in.method(), sent, in.ConfirmParams); false && refusal != nil {"},
+			{"internal/payment/payment_intent_confirm.go", "if refusal := intent.RefuseConfirm(in.Method(), sent, in.ConfirmParams); refusal != nil {", "if refusal := intent.RefuseConfirm(in.Method(), sent, in.ConfirmParams); false && refusal != nil {"},
 		},
 		pkg: "./internal/payment", test: "TestRaces/of fifty confirmations at once one takes the money",
 	},
