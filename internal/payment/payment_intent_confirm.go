@@ -139,7 +139,7 @@ func recordConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPaymentInte
 }
 
 // Begin reserves the intent for this attempt and says what will be asked, or
-// sends the cardholder to his bank first. The caller has asked refuseConfirm, and
+// sends the cardholder to his bank first. The caller has asked RefuseConfirm, and
 // writes the intent.
 func (s *Attempt) Begin(tx *phase.Tx, intent *PaymentIntent, method *customer.PaymentMethod, in ConfirmParams) {
 	intent.ReturnURL = resource.NilIfEmpty(in.ReturnURL)

@@ -126,7 +126,7 @@ func checkIntent(ctx context.Context, db phase.Reader, caller phase.Check, in *C
 		return err
 	}
 	if err := in.PaymentIntentParams.Check(ctx, db, caller); err != nil || in.Confirm {
-		return err // with confirm=true refuseConfirm says whether the method may be used
+		return err // with confirm=true RefuseConfirm says whether the method may be used
 	}
 	return in.CheckUse(in.Customer)
 }

@@ -115,7 +115,7 @@ func (s *SetupIntent) RefuseConfirm(method *customer.PaymentMethod, returnURL st
 	return nil
 }
 
-// Begin reserves the setup for this attempt. The caller has asked refuseConfirm,
+// Begin reserves the setup for this attempt. The caller has asked RefuseConfirm,
 // and writes it.
 func (s *SetupTry) Begin(tx *phase.Tx, setup *SetupIntent, method *customer.PaymentMethod, returnURL string) {
 	setup.ReturnURL = resource.NilIfEmpty(returnURL)

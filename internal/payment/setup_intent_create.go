@@ -62,7 +62,7 @@ var CreateSetupIntent = phase.Define("setup_intent.create", 1,
 		return err
 	}
 	if err := in.check(ctx, db, caller); err != nil || in.Confirm {
-		return err // with confirm=true refuseConfirm says whether the method may be used
+		return err // with confirm=true RefuseConfirm says whether the method may be used
 	}
 	return in.CheckUse(in.Customer)
 })

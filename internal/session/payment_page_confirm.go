@@ -87,7 +87,7 @@ func checkPageConfirmation(ctx context.Context, db phase.Reader, caller phase.Ch
 	return in.CheckUse(resource.Deref(session.CustomerID))
 }
 
-// refuseConfirm says why a session cannot be paid any more, or nil.
+// RefuseConfirm says why a session cannot be paid any more, or nil.
 func (s *CheckoutSession) refuseConfirm() *apierror.Error {
 	if s.Status == sessionOpen {
 		return nil
