@@ -172,3 +172,17 @@ func (s *set) want(want int, sql string) {
 		s.t.Errorf("%d, want %d: %s", got, want, sql)
 	}
 }
+
+// The bounds stand in the SQL as texts, because a statement is a constant.
+func TestWhatIsBelievedIsWhatIsSet(t *testing.T) {
+	t.Parallel()
+	for sql, bound := range map[string]string{
+		Alive:  fmt.Sprintf("'%d s'", AliveFor/time.Second),
+		Driven: fmt.Sprintf("'%d s'", LeaseTime/time.Second),
+		Due:    fmt.Sprintf("'%d min'", LongestWait/time.Minute),
+	} {
+		if !strings.Contains(sql, bound) {
+			t.Errorf("%s does not compare with %s", sql, bound)
+		}
+	}
+}
