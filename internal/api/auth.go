@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/labstack/echo/v4"
+
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/form"
@@ -23,15 +25,19 @@ func As(ctx context.Context, holder *apikey.Holder) context.Context {
 }
 
 // authenticate finds the account whose key a request carries: as a bearer token,
-// as SDKs send it, or as the user of Basic authentication, as curl -u does.
-func (s *Server) authenticate(h *http.Request, rt *route) (*apikey.Holder, error) {
+// as SDKs send it, or as the user of Basic authentication, as curl -u does. A
+// publishable key may be a parameter, which browserKey has found.
+func (s *Server) authenticate(h *http.Request, rt *route, browserKey string) (*apikey.Holder, error) {
 	if holder, is := h.Context().Value(actingKey{}).(*apikey.Holder); is {
 		return holder, nil
 	}
-	key, err := credential(h.Header)
-	if err != nil {
-		s.authFailed(h, telemetry.AuthMissing)
-		return nil, err
+	key := browserKey
+	if key == "" {
+		var err error
+		if key, err = credential(h.Header); err != nil {
+			s.authFailed(h, telemetry.AuthMissing)
+			return nil, err
+		}
 	}
 	holder, err := s.findKey(h, key)
 	var limited *apierror.Error
@@ -56,6 +62,24 @@ func (s *Server) authenticate(h *http.Request, rt *route) (*apikey.Holder, error
 		return nil, apierror.NoAccess(apikey.Display(key), other)
 	}
 	return holder, nil
+}
+
+// browserKey is the key that Stripe.js sends as the parameter "key" instead of in a
+// header, and the parameters without it; "" if there is none. It has to be a
+// publishable key and to do for the route: a secret key does not belong in an
+// address or a form, and no other body is read before its sender is known.
+func (s *Server) browserKey(c echo.Context, rt *route) (string, form.Values) {
+	h := c.Request()
+	_, inside := h.Context().Value(actingKey{}).(*apikey.Holder)
+	if inside || !rt.publishable || len(h.Header.Values("Authorization")) > 0 {
+		return "", form.Values{}
+	}
+	sent, err := s.form(c)
+	key, _ := sent.Text("key")
+	if err != nil || !strings.HasPrefix(key, "pk_") || !printable(key) {
+		return "", form.Values{}
+	}
+	return key, sent.Without("key")
 }
 
 func credential(header http.Header) (string, error) {

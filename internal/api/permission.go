@@ -58,9 +58,9 @@ func newPermissions(all []route) permissions {
 
 // check refuses what the key's permissions do not cover: to write where the
 // address says so, to read what else the answer is to show. Kinds that have no
-// address are part of another object.
+// address are part of another object, and an empty list shows nothing of an account.
 func (p permissions) check(h *apikey.Holder, rt *route, shown []string) error {
-	if h.Kind != apikey.Restricted {
+	if h.Kind != apikey.Restricted || rt.empty {
 		return nil
 	}
 	need := apikey.Write

@@ -50,8 +50,9 @@ func (s *Server) read(c echo.Context, rt *route, id string) (*request, error) {
 	if err := s.limits.checkSize(h); err != nil {
 		return nil, err
 	}
+	browserKey, sent := s.browserKey(c, rt)
 	var err error
-	if r.holder, err = s.authenticate(h, rt); err != nil {
+	if r.holder, err = s.authenticate(h, rt, browserKey); err != nil {
 		return nil, err
 	}
 	if err := s.limiters.allow(r.holder); err != nil {
@@ -69,15 +70,24 @@ func (s *Server) read(c echo.Context, rt *route, id string) (*request, error) {
 	if r.params, err = unescaped(h.URL, r.params); err != nil {
 		return r, unknownURL(h)
 	}
+	if browserKey != "" {
+		r.values = sent
+		return r, nil
+	}
+	r.values, err = s.form(c)
+	return r, err
+}
+
+// form reads the parameters in a request's query and body.
+func (s *Server) form(c echo.Context) (form.Values, error) {
 	raw, err := s.body(c)
 	if err != nil {
-		return r, err
+		return form.Values{}, err
 	}
-	if h.URL.RawQuery != "" {
-		raw = strings.TrimSuffix(h.URL.RawQuery+"&"+raw, "&")
+	if query := c.Request().URL.RawQuery; query != "" {
+		raw = strings.TrimSuffix(query+"&"+raw, "&")
 	}
-	r.values, err = s.limits.Form.Parse(raw)
-	return r, err
+	return s.limits.Form.Parse(raw)
 }
 
 func (l *Limits) checkSize(h *http.Request) error {

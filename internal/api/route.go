@@ -20,6 +20,7 @@ type route struct {
 	params       reflect.Type // the struct its parameters are decoded into
 	operation    string       // of a mutating route: "charge.create"
 	publishable  bool         // a publishable key will do
+	empty        bool         // a list of a product that this installation does not have
 	answer       func(ctx context.Context, s *Server, r *request) (phase.Response, any, error)
 }
 

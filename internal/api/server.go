@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,7 +90,7 @@ func New(c Config) *Server {
 	s.echo.IPExtractor = echo.ExtractIPDirect()
 	all := routes()
 	s.permissions = newPermissions(all)
-	for _, rt := range all {
+	for _, rt := range slices.Concat(all, emptyLists()) {
 		s.echo.Add(rt.method, echoPath(rt.path), s.handler(rt))
 	}
 	s.challenges()
@@ -112,12 +113,24 @@ func echoPath(path string) string {
 	return strings.NewReplacer("{", ":", "}", "").Replace(path)
 }
 
+// spansSegments says whether a parameter of the path holds more than one segment.
+// The router gives the rest of a path to a last parameter, slashes included, but
+// /v1/products/prod_1/features is a path of its own. An escaped slash is no
+// separator: the router has the parameters as they were sent.
+func spansSegments(params []string) bool {
+	return slices.ContainsFunc(params, func(p string) bool { return strings.Contains(p, "/") })
+}
+
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
 
 // handler answers one route: read, run, write, and one line in the log.
 func (s *Server) handler(rt route) echo.HandlerFunc {
 	return func(c echo.Context) error {
+		if spansSegments(c.ParamValues()) {
+			s.missing(c)
+			return nil
+		}
 		x := s.begin(c, rt.path)
 		defer func() {
 			if p := recover(); p != nil {

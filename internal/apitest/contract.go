@@ -14,9 +14,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/ratchet-pay/ratchet/api"
 	"github.com/ratchet-pay/ratchet/internal/apiversion"
 )
 
@@ -63,6 +65,8 @@ func Check(a Answer) []Violation {
 	found = append(found, checkErrorKey(a.Status, body)...)
 	route, known := findRoute(a.Method, a.Path)
 	switch {
+	case !known && a.Method == http.MethodGet && slices.Contains(api.EmptyLists(), a.Path):
+		return append(found, checkEmptyList(a, body)...)
 	case !known && a.Status != http.StatusNotFound:
 		return append(found, Violation{RuleContract, "", fmt.Sprintf("there is no %s %s, and yet it answers %d", a.Method, a.Path, a.Status)})
 	case !known:
@@ -76,6 +80,18 @@ func Check(a Answer) []Violation {
 		return append(found, route.checkError(body)...)
 	}
 	return append(found, route.checkStripe(body)...)
+}
+
+// checkEmptyList holds an answer to what Stripe says of a product that was never used.
+func checkEmptyList(a Answer, body map[string]any) []Violation {
+	if a.Status != http.StatusOK {
+		return route{}.checkError(body)
+	}
+	want := map[string]any{"object": "list", "data": []any{}, "has_more": false, "url": a.Path}
+	if !reflect.DeepEqual(body, want) {
+		return []Violation{{RuleContract, "", "the list is not empty, or has another shape than a list"}}
+	}
+	return nil
 }
 
 // checkErrorKey holds the one thing that some of Stripe's clients go by instead

@@ -48,14 +48,6 @@ type MarketingFeature struct {
 	Name string `json:"name" form:"name,required" max:"5000"`
 }
 
-// PackageDimensions are the size of a product in inches, and its weight in ounces.
-type PackageDimensions struct {
-	Height int64 `json:"height" form:"height,required" min:"0"`
-	Length int64 `json:"length" form:"length,required" min:"0"`
-	Weight int64 `json:"weight" form:"weight,required" min:"0"`
-	Width  int64 `json:"width" form:"width,required" min:"0"`
-}
-
 // ProductObject is a product on the wire.
 type ProductObject struct {
 	ID                  string             `json:"id"`

@@ -50,6 +50,17 @@ func (v Values) With(value string, path ...string) Values {
 	return Values{root: v.root.with(value, path)}
 }
 
+// Without returns values that lack a top-level name; v stays as it is.
+func (v Values) Without(name string) Values {
+	var rest hash
+	for _, m := range v.root.members {
+		if m.name != name {
+			rest.add(m.name, m.value)
+		}
+	}
+	return Values{root: rest}
+}
+
 // Format keeps the contents out of messages and logs, for every verb.
 func (v Values) Format(f fmt.State, _ rune) {
 	io.WriteString(f, "[form values]") //nolint:errcheck // fmt keeps the state of f
