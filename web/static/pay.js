@@ -3,6 +3,7 @@ import { brandOf, caretAfter, cvcFault, digitsOf, expiryFault, groupExpiry, grou
 import { ask, pause } from "./wait.js";
 
 // How long to wait before asking again, in milliseconds: a little longer each time.
+const readable = 2500; // milliseconds that a notice takes to be read
 const waits = [300, 600, 1000, 2000, 3000];
 const remembered = ["email", "billingName", "billingCountry", "billingPostalCode"];
 const store = "ratchet_buyer"; // who, never the card
@@ -22,6 +23,7 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.button = this.form.querySelector(".submit");
     this.verdict = this.form.querySelector("#verdict");
     this.lost = this.form.querySelector(".lost");
+    this.lostAt = 0; // when the connection was last lost
     this.dialog = this.querySelector("dialog.bank");
     this.verb = this.button.innerHTML;
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.pay(); });
@@ -195,7 +197,7 @@ customElements.define("checkout-form", class extends HTMLElement {
   async send(body) {
     for (let tries = 0; !this.gone; tries++) {
       const end = await ask(this.form.action, { method: "POST", body });
-      if (end && !end.unknown) { this.lost.hidden = true; return end; }
+      if (end && !end.unknown) { await this.noticed(); this.lost.hidden = true; return end; }
       body.delete("trouble"); // it was wished for once: asked for with every try, it would never end
       this.reconnecting(end);
       await pause(waits[Math.min(tries, waits.length - 1)]);
@@ -203,11 +205,18 @@ customElements.define("checkout-form", class extends HTMLElement {
     return {};
   }
 
+  // reconnecting says why it takes longer. That the connection was lost stays long enough
+  // to be read, also if the server is back at once.
   reconnecting(end) {
-    this.lost.querySelector(".says").textContent = end ? end.message || "Still confirming." : "Connection lost.";
+    if (!end) this.lostAt = Date.now();
+    const lost = Date.now() - this.lostAt < readable;
+    this.lost.querySelector(".says").textContent = lost ? "Connection lost." : end.message || "Still confirming.";
     this.lost.hidden = false;
     this.busyWith("Confirming…");
   }
+
+  // noticed waits until a lost connection has been shown long enough to be read.
+  noticed() { return pause(Math.max(0, readable - (Date.now() - this.lostAt))); }
 
   async arrive(end) {
     switch (end.state) {
@@ -223,7 +232,7 @@ customElements.define("checkout-form", class extends HTMLElement {
   async follow() {
     for (let tries = 0; !this.gone; tries++) {
       const now = await ask(this.form.dataset.state);
-      if (now && now.state !== "processing") { this.lost.hidden = true; return this.arrive(now); }
+      if (now && now.state !== "processing") { await this.noticed(); this.lost.hidden = true; return this.arrive(now); }
       if (!now) this.reconnecting();
       await pause(waits[Math.min(tries, waits.length - 1)]);
     }
