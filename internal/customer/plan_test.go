@@ -10,9 +10,9 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
-// filled is a database in which one account has many customers and held charges.
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
+// filled is a database in which one account has many customers.
 func filled(t *testing.T) *pgtest.DB {
 	t.Helper()
 	db := pgtest.New(t)
@@ -20,12 +20,7 @@ func filled(t *testing.T) *pgtest.DB {
 		INSERT INTO accounts (id, name) VALUES ('acct_1', 'Toboggans');
 		INSERT INTO customers (account_id, id, livemode, request_id, invoice_prefix, created_at)
 		SELECT 'acct_1', 'cus_' || to_char(n, 'FM00000000'), false, 'req_c' || n, 'P' || n, now() FROM generate_series(1, 20000) n;
-		INSERT INTO charges (account_id, id, livemode, request_id, amount, currency, status, capture_before, card,
-		                     acquirer_reference, created_at)
-		SELECT 'acct_1', 'ch_' || to_char(n, 'FM00000000'), false, 'req_h' || n, 2000, 'usd', 'succeeded',
-		       now() + n * interval '1 minute', '{}', 'auth_' || n, now()
-		FROM generate_series(1, 20000) n;
-		ANALYZE customers, charges, accounts, refunds, test_clocks`)
+		ANALYZE customers, accounts`)
 	if err != nil {
 		t.Fatal(err)
 	}
