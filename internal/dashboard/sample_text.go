@@ -19,7 +19,7 @@ func chained(steps []step) bool { return len(steps) > 1 }
 // Shell
 
 const pickInShell = `# pick reads a field of an answer
-pick() { printf %s "$1" | grep -o "\"$2\":\"[^\"]*" | head -1 | cut -d'"' -f4; }
+pick() { printf %s "$1" | grep -o "\"$2\": *\"[^\"]*" | head -1 | cut -d'"' -f4; }
 
 `
 
