@@ -18,7 +18,7 @@ func labCommand() *cobra.Command {
 		Short: "Break the usual payment designs and count what the bank charged",
 		Long: `Break the usual payment designs and count what the bank charged.
 
-The lab is a program of its own, ratchet-lab, that is built when it is first used.
+The lab is a separate program, ratchet-lab. It is built on first use.
 See what it can do with: ratchet lab help`,
 		Example:            "  ratchet lab run --at answer-not-recorded --design all\n  ratchet lab matrix",
 		DisableFlagParsing: true, // they are the lab's
