@@ -20,7 +20,7 @@ test: ## all tests, on one database server
 	go run ./internal/pgtest/cmd/testserver -- go test -timeout 30m $(ARGS) ./...
 
 test-browser: browser ## the pages in a real Chromium: looks, links, keyboards, accessibility; screenshots in test/browser/screenshots
-	cd test/browser && RATCHET_PROGRAM=./ratchet node --test --test-concurrency=1
+	cd test/browser && RATCHET_PROGRAM=./ratchet node --test --test-concurrency=1 --test-timeout=600000
 
 screenshots: browser ## the README's pictures, of a demo that is furnished anew
 	cd test/browser && RATCHET_PROGRAM=./ratchet node screenshots.mjs

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -208,15 +209,20 @@ func ask(method, path string, fields ...string) string {
 
 const pickInGo = `
 
-// pick is the first field of a name in an answer.
+// pick returns the first field called name in an answer, and "" if there is none.
 func pick(answer, name string) string {
-	_, rest, _ := strings.Cut(answer, ` + "`\"`+name+`\":\"`" + `)
-	value, _, _ := strings.Cut(rest, ` + "`\"`" + `)
-	return value
+	found := regexp.MustCompile("\"" + name + "\": *\"([^\"]*)").FindStringSubmatch(answer)
+	if found == nil {
+		return ""
+	}
+	return found[1]
 }`
 
 func inGo(base string, steps []step) string {
 	packages := []string{"crypto/rand", "fmt", "io", "log", "net/http", "net/url", "strings"}
+	if chained(steps) {
+		packages = append(packages, "regexp")
+	}
 	var b strings.Builder
 	for _, s := range steps {
 		ask := fmt.Sprintf("ask(%q, %s%s)", s.Method, s.Path.golang(), paramsInGo(s.Params))
@@ -231,6 +237,7 @@ func inGo(base string, steps []step) string {
 		}
 	}
 	imports := ""
+	slices.Sort(packages)
 	for _, name := range packages {
 		imports += fmt.Sprintf("\t%q\n", name)
 	}

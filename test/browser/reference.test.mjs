@@ -8,7 +8,8 @@ import { promisify } from "node:util";
 import { launch, watched } from "./browser.mjs";
 import { startDemo } from "./demo.mjs";
 
-const run = promisify(execFile);
+// run ends a sample that never ends by itself.
+const run = (program, args) => promisify(execFile)(program, args, { timeout: 120_000, killSignal: "SIGKILL" });
 let demo, browser;
 
 before(async () => {
