@@ -33,7 +33,7 @@ func dial(addr string) (*client, error) {
 
 // post returns the status, and the beginning of the answer's body.
 func (c *client) post(path, apiKey, key, form string) (status int, body []byte, err error) {
-	request := "POST " + path + " HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer " + apiKey +
+	request := "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + apiKey +
 		"\r\nIdempotency-Key: " + key +
 		"\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: " + strconv.Itoa(len(form)) +
 		"\r\n\r\n" + form
