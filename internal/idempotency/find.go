@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // Reader is anything that can read: a pool, a connection, a transaction.
@@ -29,6 +32,7 @@ type Found struct {
 	CreatedAt          time.Time
 	ExpiresAt          time.Time
 	Erased             bool // the answer is no longer what was answered
+	Replicated         bool // a commit waits for a synchronous standby: a read may see what a fail-over undoes
 }
 
 // Alive says whether a process (w, of workers) lives. One whose row has lapsed, or is
@@ -64,19 +68,51 @@ const withRunAndAnswer = `LEFT JOIN runs r ON r.account_id = q.account_id AND r.
 const findRequest = `
 	SELECT clock_timestamp() AS now, q.id, q.method, q.path, q.flow, q.version, q.fingerprint, q.fingerprint_version,
 	       ` + stateOf + ` AS state, ` + epochOf + ` AS epoch, ` + Driven + ` AS owner_alive,
-	       a.status, a.headers, a.body, a.object_id, q.created_at, a.expires_at, a.redacted_at IS NOT NULL AS erased
+	       a.status, a.headers, a.body, a.object_id, q.created_at, a.expires_at, a.redacted_at IS NOT NULL AS erased,
+	       current_setting('synchronous_standby_names') <> '' AS replicated
 	FROM (VALUES (1)) AS always_one_row (n)
 	LEFT JOIN requests q ON q.account_id = @account_id AND q.livemode = @livemode AND q.key = @key
 	` + withRunAndAnswer
 
 // Find reads what a key stands for, or nil, and the database's time with it.
 // It writes nothing and costs no commit. It fails with ErrDamaged where rows are lost.
+//
+// Where commits wait for a synchronous standby, a read may show what only this server
+// has, if somebody canceled that wait. FindReplicated does not.
 func Find(ctx context.Context, db Reader, key Key) (*Found, time.Time, error) {
-	rows, err := db.Query(ctx, findRequest, pgx.StrictNamedArgs{
-		"account_id": key.AccountID, "livemode": key.Livemode, "key": key.Key})
+	rows, err := db.Query(ctx, findRequest, key.args())
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("find request: %w", err)
 	}
+	return foundIn(rows)
+}
+
+// FindReplicated is Find in a transaction that also writes. Its commit waits for the
+// standby, which by then has everything that the transaction saw. It fails if the
+// standby does not answer until ctx ends.
+func FindReplicated(ctx context.Context, pool *pgxpool.Pool, key Key) (found *Found, err error) {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find request: %w", err)
+	}
+	defer conn.Release()
+	batch := &pgx.Batch{}
+	batch.Queue(findRequest, key.args()).Query(func(rows pgx.Rows) error {
+		found, _, err = foundIn(rows)
+		return err
+	})
+	batch.Queue(writeMessage)
+	if err := postgres.SendBatch(ctx, conn.Conn(), batch); err != nil {
+		return nil, fmt.Errorf("find request: %w", err)
+	}
+	return found, nil
+}
+
+func (k Key) args() pgx.StrictNamedArgs {
+	return pgx.StrictNamedArgs{"account_id": k.AccountID, "livemode": k.Livemode, "key": k.Key}
+}
+
+func foundIn(rows pgx.Rows) (*Found, time.Time, error) {
 	var now time.Time
 	found, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (*Found, error) {
 		var id, method, path, flow, state, objectID *string
@@ -86,7 +122,7 @@ func Find(ctx context.Context, db Reader, key Key) (*Found, time.Time, error) {
 		var createdAt, expiresAt *time.Time
 		f := &Found{}
 		err := row.Scan(&now, &id, &method, &path, &flow, &version, &f.Fingerprint, &fingerprintVersion,
-			&state, &epoch, &alive, &status, &f.Response.Headers, &f.Response.Body, &objectID, &createdAt, &expiresAt, &f.Erased)
+			&state, &epoch, &alive, &status, &f.Response.Headers, &f.Response.Body, &objectID, &createdAt, &expiresAt, &f.Erased, &f.Replicated)
 		if err != nil || id == nil {
 			return nil, err
 		}
@@ -153,7 +189,7 @@ type Batcher interface {
 // Each of the three statements sees what was committed before it, and the last one
 // reads run and answer in one snapshot.
 func Establish(ctx context.Context, db Batcher, key Key) (*Whereabouts, error) {
-	args := pgx.StrictNamedArgs{"account_id": key.AccountID, "livemode": key.Livemode, "key": key.Key}
+	args := key.args()
 	batch := &pgx.Batch{}
 	batch.Queue(lockRun, args)
 	batch.Queue(writeMessage)

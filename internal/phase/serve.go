@@ -110,7 +110,11 @@ func (in *incoming) decide(ctx, patience context.Context) (*execution, Response,
 		return nil, Response{}, e.refuse(Refusal{Reason: reason, Key: in.key.Key, RequestID: found.ID, Path: found.Path,
 			ObjectID: found.Response.ObjectID, CreatedAt: found.CreatedAt, RefusedPath: in.Path})
 	case found.State == idempotency.Finished:
-		return nil, Response{StoredResponse: e.decrypt(found.Response, found.ID), Key: in.key.Key, Replayed: true,
+		response, err := e.replicated(ctx, in.key, found)
+		if err != nil {
+			return nil, Response{}, e.unfinished(in.key.Key, err)
+		}
+		return nil, Response{StoredResponse: e.decrypt(response, found.ID), Key: in.key.Key, Replayed: true,
 			OriginalRequest: found.ID}, nil
 	case found.State == idempotency.Held:
 		return nil, Response{}, e.refuse(Refusal{Reason: NeedsReview, Key: in.key.Key, RequestID: found.ID})
@@ -192,6 +196,28 @@ func (in *incoming) recheck(ctx context.Context, err error) error {
 	return err
 }
 
+// replicated returns the response of a finished request, which no fail-over can undo:
+// where commits wait for a synchronous standby, it is read again in a transaction that
+// waits for it.
+func (e *Engine) replicated(ctx context.Context, key idempotency.Key, found *idempotency.Found) (idempotency.StoredResponse, error) {
+	if !found.Replicated {
+		return found.Response, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, replicationTimeout)
+	defer cancel()
+	again, err := idempotency.FindReplicated(ctx, e.pool, key)
+	if err != nil {
+		return idempotency.StoredResponse{}, err
+	}
+	if again == nil || again.State != idempotency.Finished {
+		return idempotency.StoredResponse{}, idempotency.ErrOvertaken
+	}
+	return again.Response, nil
+}
+
+// replicationTimeout bounds how long a replay waits for the standby.
+const replicationTimeout = 2 * time.Second
+
 // takeOver takes an unfinished request over from a process that is dead or has
 // parked it.
 func (in *incoming) takeOver(ctx context.Context, found *idempotency.Found) (*execution, error) {
@@ -259,8 +285,9 @@ func (x *execution) replayWinner(ctx context.Context) (*idempotency.StoredRespon
 		case err != nil:
 			return nil, err
 		case found != nil && found.State == idempotency.Finished:
+			response, err := x.engine.replicated(ctx, x.key(), found)
 			x.replayed = true
-			return &found.Response, nil
+			return &response, err
 		case found == nil || !found.OwnerAlive || !x.clientWaiting:
 			return nil, idempotency.ErrOvertaken
 		}
@@ -279,7 +306,7 @@ func (e *Engine) nothingStored(key string, err error) error {
 		return err
 	case postgres.IsLockTimeout(err):
 		return e.refuse(Refusal{Reason: Locked, Key: key, cause: err})
-	case postgres.IsTransient(err):
+	case postgres.IsTransient(err), errors.Is(err, errQueued):
 		return e.refuse(Refusal{Reason: Unavailable, Key: key, cause: err})
 	}
 	return err

@@ -39,12 +39,16 @@ func RowsOf[T any](rows ...T) Rows {
 // Len returns the number of rows.
 func (r Rows) Len() int { return len(r.rows) }
 
-// Join returns the rows of r followed by those of another set of the same type.
-func (r Rows) Join(other Rows) Rows {
-	if r.columns.of != other.columns.of {
-		panic(fmt.Sprintf("postgres: rows of %s cannot join rows of %s", other.columns.of, r.columns.of))
+// Join returns the rows of all sets, which are of one type, in their order.
+func Join(sets ...Rows) Rows {
+	all := Rows{columns: sets[0].columns}
+	for _, set := range sets {
+		if set.columns != all.columns {
+			panic(fmt.Sprintf("postgres: rows of %s cannot join rows of %s", set.columns.of, all.columns.of))
+		}
+		all.rows = append(all.rows, set.rows...)
 	}
-	return Rows{columns: r.columns, rows: append(r.rows[:len(r.rows):len(r.rows)], other.rows...)}
+	return all
 }
 
 // RewriteQuery replaces the names by positions. pgx calls it.
@@ -90,8 +94,8 @@ func columnsOf(of reflect.Type) *columns {
 		}
 		c.names, c.fields = append(c.names, name), append(c.fields, field)
 	}
-	columnsByType.Store(of, c)
-	return c
+	known, _ := columnsByType.LoadOrStore(of, c)
+	return known.(*columns)
 }
 
 // TextArray is a list as the text of a PostgreSQL array.
