@@ -17,7 +17,6 @@ DROP FUNCTION answers_come_with_their_end();
 DROP FUNCTION answers_end_their_run();
 DROP FUNCTION answer_is_final();
 DROP FUNCTION retired_call_was_open();
-DROP FUNCTION are_recovery_points(text, smallint, text[]);
 DROP FUNCTION assert_lease(text, text, integer, text);
 DROP FUNCTION is_due(timestamptz, interval);
 DROP FUNCTION is_ahead(timestamptz, interval);

@@ -254,14 +254,12 @@ BEGIN
     END IF;
 END $$;
 
--- Each of these is one of the flow's recovery points and comes behind the one before
--- it, so none is reached twice. The look-up takes no lock: a point is never deleted.
+-- Where a path is compared with recovery_points, each of its points has to be one of
+-- the flow's and to come behind the one before it, so none is reached twice. The look-up
+-- takes no lock: a point is never deleted.
+--
 -- The functions below look rows up by their keys. A plan that was made while the tables
 -- were small would read them from end to end, for the life of a session: enable_seqscan.
-CREATE FUNCTION are_recovery_points(of_flow text, of_version smallint, reached text[]) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT ARRAY(SELECT p.name FROM recovery_points p
-                  WHERE p.flow = of_flow AND p.version = of_version AND p.name = ANY (reached) ORDER BY p.position) = reached
-$$;
 
 -- A run is born in the transaction of its request. No other transaction can have
 -- answered that request, so a run never stands beside an answer, whoever waits for whom.
@@ -288,7 +286,10 @@ BEGIN
         RAISE EXCEPTION 'request % cannot begin with these calls', wrong
             USING ERRCODE = 'check_violation', CONSTRAINT = 'runs_next_key_waits_for_proof';
     END IF;
-    SELECT r.request_id INTO wrong FROM born r WHERE NOT are_recovery_points(r.flow, r.version, r.recovery_points) LIMIT 1;
+    SELECT r.request_id INTO wrong FROM born r
+     WHERE r.recovery_points <> ARRAY(SELECT p.name FROM recovery_points p WHERE p.flow = r.flow AND p.version = r.version
+                                         AND p.name = ANY (r.recovery_points) ORDER BY p.position)
+     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'request % cannot pass its recovery points in this order', wrong
             USING ERRCODE = 'check_violation', CONSTRAINT = 'runs_recovery_points_are_in_order';
@@ -306,7 +307,8 @@ BEGIN
         RAISE EXCEPTION 'the run of request % moves forward, and what it has passed does not change', OLD.request_id
             USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'runs_move_forward';
     END IF;
-    IF NEW.recovery_points <> OLD.recovery_points AND NOT are_recovery_points(NEW.flow, NEW.version, NEW.recovery_points) THEN
+    IF NEW.recovery_points <> OLD.recovery_points AND NEW.recovery_points <> ARRAY(
+           SELECT p.name FROM recovery_points p WHERE p.flow = NEW.flow AND p.version = NEW.version AND p.name = ANY (NEW.recovery_points) ORDER BY p.position) THEN
         RAISE EXCEPTION 'request % cannot pass % in this order', NEW.request_id, NEW.recovery_points
             USING ERRCODE = 'check_violation', CONSTRAINT = 'runs_recovery_points_are_in_order';
     END IF;
@@ -377,7 +379,8 @@ BEGIN
       FROM given a
       LEFT JOIN LATERAL (
           SELECT NOT EXISTS (SELECT FROM runs r WHERE r.account_id = q.account_id AND r.request_id = q.id) AS alone,
-                 are_recovery_points(q.flow, q.version, a.recovery_points) AS in_order
+                 a.recovery_points = ARRAY(SELECT p.name FROM recovery_points p WHERE p.flow = q.flow AND p.version = q.version
+                                              AND p.name = ANY (a.recovery_points) ORDER BY p.position) AS in_order
             FROM requests q WHERE q.account_id = a.account_id AND q.id = a.request_id) AS stands ON true
      WHERE (stands.alone AND stands.in_order) IS NOT TRUE
      LIMIT 1;

@@ -19,12 +19,14 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
+// The cluster is read once for all rows; the column's default would read it for each.
 const insertEvents = `
+	WITH here AS MATERIALIZED (SELECT this_cluster() AS cluster)
 	INSERT INTO audit_events (at, id, account_id, livemode, request_id, idempotency_key, actor, address,
-		operation, object_id, status, error_code, commitment, salt, details)
-	SELECT * FROM unnest(@at::timestamptz[], @id::text[], @account_id::text[], @livemode::boolean[], @request_id::text[],
+		operation, object_id, status, error_code, commitment, salt, details, cluster)
+	SELECT m.*, here.cluster FROM here, unnest(@at::timestamptz[], @id::text[], @account_id::text[], @livemode::boolean[], @request_id::text[],
 		@idempotency_key::text[], @actor::text[], @address::text[], @operation::text[], @object_id::text[], @status::smallint[],
-		@error_code::text[], @commitment::bytea[], @salt::bytea[], @details::text[])`
+		@error_code::text[], @commitment::bytea[], @salt::bytea[], @details::text[]) AS m`
 
 type eventRow struct {
 	At             time.Time `db:"at"`

@@ -64,86 +64,100 @@ const withRunAndAnswer = `LEFT JOIN runs r ON r.account_id = q.account_id AND r.
 	LEFT JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id`
 
 // One statement and so one snapshot: no finish can happen between the look at the
-// run and the look at the answer.
-const findRequest = `
+// run and the look at the answer. It takes keys as rows, and returns one row for each,
+// in their order.
+const findRequests = `
 	SELECT clock_timestamp() AS now, q.id, q.method, q.path, q.flow, q.version, q.fingerprint, q.fingerprint_version,
 	       ` + stateOf + ` AS state, ` + epochOf + ` AS epoch, ` + Driven + ` AS owner_alive,
 	       a.status, a.headers, a.body, a.object_id, q.created_at, a.expires_at, a.redacted_at IS NOT NULL AS erased,
 	       current_setting('synchronous_standby_names') <> '' AS replicated
-	FROM (VALUES (1)) AS always_one_row (n)
-	LEFT JOIN requests q ON q.account_id = @account_id AND q.livemode = @livemode AND q.key = @key
-	` + withRunAndAnswer
+	FROM unnest(@account_id::text[], @livemode::boolean[], @key::text[]) WITH ORDINALITY AS m (account_id, livemode, key, n)
+	LEFT JOIN requests q ON q.account_id = m.account_id AND q.livemode = m.livemode AND q.key = m.key
+	` + withRunAndAnswer + `
+	ORDER BY m.n`
 
-// Find reads what a key stands for, or nil, and the database's time with it.
-// It writes nothing and costs no commit. It fails with ErrDamaged where rows are lost.
+// Finding is what looking a key up yields.
+type Finding struct {
+	Found *Found    // nil: the key has not been used
+	Now   time.Time // the database's time
+	Err   error     // ErrDamaged, where rows are lost
+}
+
+// FindAll reads what keys stand for, in their order. It writes nothing and costs no
+// commit.
 //
 // Where commits wait for a synchronous standby, a read may show what only this server
 // has, if somebody canceled that wait. FindReplicated does not.
-func Find(ctx context.Context, db Reader, key Key) (*Found, time.Time, error) {
-	rows, err := db.Query(ctx, findRequest, key.args())
+func FindAll(ctx context.Context, db Reader, keys ...Key) ([]Finding, error) {
+	rows, err := db.Query(ctx, findRequests, postgres.RowsOf(keys...))
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("find request: %w", err)
+		return nil, fmt.Errorf("find request: %w", err)
 	}
-	return foundIn(rows)
+	findings, err := pgx.CollectRows(rows, findingIn)
+	if err != nil {
+		return nil, fmt.Errorf("find request: %w", err)
+	}
+	return findings, nil
+}
+
+// Find is FindAll of one key.
+func Find(ctx context.Context, db Reader, key Key) (*Found, time.Time, error) {
+	findings, err := FindAll(ctx, db, key)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return findings[0].Found, findings[0].Now, findings[0].Err
 }
 
 // FindReplicated is Find in a transaction that also writes. Its commit waits for the
 // standby, which by then has everything that the transaction saw. It fails if the
 // standby does not answer until ctx ends.
-func FindReplicated(ctx context.Context, pool *pgxpool.Pool, key Key) (found *Found, err error) {
+func FindReplicated(ctx context.Context, pool *pgxpool.Pool, key Key) (*Found, error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find request: %w", err)
 	}
 	defer conn.Release()
+	var finding Finding
 	batch := &pgx.Batch{}
-	batch.Queue(findRequest, key.args()).Query(func(rows pgx.Rows) error {
-		found, _, err = foundIn(rows)
+	batch.Queue(findRequests, postgres.RowsOf(key)).Query(func(rows pgx.Rows) (err error) {
+		finding, err = pgx.CollectExactlyOneRow(rows, findingIn)
 		return err
 	})
 	batch.Queue(writeMessage)
 	if err := postgres.SendBatch(ctx, conn.Conn(), batch); err != nil {
 		return nil, fmt.Errorf("find request: %w", err)
 	}
-	return found, nil
+	return finding.Found, finding.Err
 }
 
-func (k Key) args() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{"account_id": k.AccountID, "livemode": k.Livemode, "key": k.Key}
-}
-
-func foundIn(rows pgx.Rows) (*Found, time.Time, error) {
-	var now time.Time
-	found, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (*Found, error) {
-		var id, method, path, flow, state, objectID *string
-		var version, fingerprintVersion, status *int16
-		var epoch *int32
-		var alive *bool
-		var createdAt, expiresAt *time.Time
-		f := &Found{}
-		err := row.Scan(&now, &id, &method, &path, &flow, &version, &f.Fingerprint, &fingerprintVersion,
-			&state, &epoch, &alive, &status, &f.Response.Headers, &f.Response.Body, &objectID, &createdAt, &expiresAt, &f.Erased, &f.Replicated)
-		if err != nil || id == nil {
-			return nil, err
-		}
-		if *state == damaged {
-			return nil, fmt.Errorf("request %s: %w", *id, ErrDamaged)
-		}
-		f.ID, f.Method, f.Path = *id, *method, *path
-		f.Flow = FlowVersion{*flow, *version}
-		f.FingerprintVersion, f.State, f.Epoch, f.OwnerAlive, f.CreatedAt = *fingerprintVersion, *state, *epoch, *alive, *createdAt
-		if status != nil {
-			f.Response.Status, f.ExpiresAt = int(*status), *expiresAt
-		}
-		if objectID != nil {
-			f.Response.ObjectID = *objectID
-		}
-		return f, nil
-	})
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("find request: %w", err)
+func findingIn(row pgx.CollectableRow) (finding Finding, err error) {
+	var id, method, path, flow, state, objectID *string
+	var version, fingerprintVersion, status *int16
+	var epoch *int32
+	var alive *bool
+	var createdAt, expiresAt *time.Time
+	f := &Found{}
+	err = row.Scan(&finding.Now, &id, &method, &path, &flow, &version, &f.Fingerprint, &fingerprintVersion,
+		&state, &epoch, &alive, &status, &f.Response.Headers, &f.Response.Body, &objectID, &createdAt, &expiresAt, &f.Erased, &f.Replicated)
+	switch {
+	case err != nil || id == nil:
+		return finding, err
+	case *state == damaged:
+		finding.Err = fmt.Errorf("find request: request %s: %w", *id, ErrDamaged)
+		return finding, nil
 	}
-	return found, now, nil
+	f.ID, f.Method, f.Path = *id, *method, *path
+	f.Flow = FlowVersion{*flow, *version}
+	f.FingerprintVersion, f.State, f.Epoch, f.OwnerAlive, f.CreatedAt = *fingerprintVersion, *state, *epoch, *alive, *createdAt
+	if status != nil {
+		f.Response.Status, f.ExpiresAt = int(*status), *expiresAt
+	}
+	if objectID != nil {
+		f.Response.ObjectID = *objectID
+	}
+	finding.Found = f
+	return finding, nil
 }
 
 // damaged is the state of a request that has neither a run nor an answer.
@@ -189,7 +203,7 @@ type Batcher interface {
 // Each of the three statements sees what was committed before it, and the last one
 // reads run and answer in one snapshot.
 func Establish(ctx context.Context, db Batcher, key Key) (*Whereabouts, error) {
-	args := key.args()
+	args := pgx.StrictNamedArgs{"account_id": key.AccountID, "livemode": key.Livemode, "key": key.Key}
 	batch := &pgx.Batch{}
 	batch.Queue(lockRun, args)
 	batch.Queue(writeMessage)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -30,8 +31,10 @@ type Committer struct {
 	pool *pgxpool.Pool
 	free chan struct{} // one for each connection that is not in use
 
-	mu    sync.Mutex
-	lines map[string]*line // by the statements that the members run
+	mu        sync.Mutex
+	lines     map[string]*line // by the statements that the members run
+	lookups   []*lookup        // that wait
+	lookingUp bool
 }
 
 // line holds the members that wait to run the same statements. One group of a line is
@@ -49,8 +52,10 @@ type member struct {
 }
 
 const (
-	// CommitterConns is how many connections a committer's pool needs.
-	CommitterConns = 4
+	// CommitterConns is how many connections a committer's pool needs: one for looking
+	// keys up, and the others for groups.
+	CommitterConns = 1 + groupsAtOnce
+	groupsAtOnce   = 4
 	// groupSize bounds how many members a group has, and how long its first waits for its last.
 	groupSize = 32
 	// queueTimeout is how long a claim waits for its turn. Commits that take longer
@@ -73,8 +78,8 @@ var CommitterSession = map[string]string{
 // NewCommitter makes a committer of a pool that nothing else uses, of CommitterConns
 // connections with the settings of CommitterSession.
 func NewCommitter(pool *pgxpool.Pool) *Committer {
-	c := &Committer{pool: pool, free: make(chan struct{}, CommitterConns), lines: map[string]*line{}}
-	for range CommitterConns {
+	c := &Committer{pool: pool, free: make(chan struct{}, groupsAtOnce), lines: map[string]*line{}}
+	for range groupsAtOnce {
 		c.free <- struct{}{}
 	}
 	return c
@@ -266,4 +271,60 @@ func joined(group []*member) *pgx.Batch {
 		batch.Queue(s.SQL, postgres.Join(rows...))
 	}
 	return batch
+}
+
+// lookup is a key that is looked up together with others.
+type lookup struct {
+	key  idempotency.Key
+	done chan idempotency.Finding
+}
+
+// find looks a key up, in one statement with the others that are waiting.
+func (c *Committer) find(ctx context.Context, key idempotency.Key) (*idempotency.Found, time.Time, error) {
+	l := &lookup{key, make(chan idempotency.Finding, 1)}
+	c.mu.Lock()
+	c.lookups = append(c.lookups, l)
+	if !c.lookingUp {
+		c.lookingUp = true
+		go c.lookUp()
+	}
+	c.mu.Unlock()
+	select {
+	case f := <-l.done:
+		return f.Found, f.Now, f.Err
+	case <-ctx.Done():
+		return nil, time.Time{}, fmt.Errorf("find request: %w", ctx.Err())
+	}
+}
+
+// lookUp looks keys up until nobody is waiting.
+func (c *Committer) lookUp() {
+	for {
+		c.mu.Lock()
+		group := c.lookups[:min(len(c.lookups), groupSize)]
+		c.lookups = c.lookups[len(group):]
+		c.lookingUp = len(group) > 0
+		c.mu.Unlock()
+		if len(group) == 0 {
+			return
+		}
+		c.findGroup(group)
+	}
+}
+
+func (c *Committer) findGroup(group []*lookup) {
+	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+	defer cancel()
+	keys := make([]idempotency.Key, len(group))
+	for i, l := range group {
+		keys[i] = l.key
+	}
+	findings, err := idempotency.FindAll(ctx, c.pool, keys...)
+	for i, l := range group {
+		if err != nil {
+			l.done <- idempotency.Finding{Err: err}
+			continue
+		}
+		l.done <- findings[i]
+	}
 }

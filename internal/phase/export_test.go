@@ -2,11 +2,11 @@ package phase
 
 // HoldUp keeps a committer from sending anything until the function it returns is called.
 func (c *Committer) HoldUp() (release func()) {
-	for range CommitterConns {
+	for range groupsAtOnce {
 		<-c.free
 	}
 	return func() {
-		for range CommitterConns {
+		for range groupsAtOnce {
 			c.free <- struct{}{}
 		}
 	}

@@ -91,11 +91,19 @@ type incoming struct {
 	lost    int    // claims that were not committed
 }
 
+// find looks a key up. Find says what it returns.
+func (e *Engine) find(ctx context.Context, key idempotency.Key) (*idempotency.Found, time.Time, error) {
+	if e.committer == nil {
+		return idempotency.Find(ctx, e.pool, key)
+	}
+	return e.committer.find(ctx, key)
+}
+
 // decide looks the key up. It returns an execution if this process is to execute
 // the request, and otherwise its response or the reason why there is none.
 func (in *incoming) decide(ctx, patience context.Context) (*execution, Response, error) {
 	e := in.engine
-	found, now, err := idempotency.Find(ctx, e.pool, in.key)
+	found, now, err := e.find(ctx, in.key)
 	switch {
 	case err != nil:
 		return nil, Response{}, e.unfinished(in.key.Key, err)
@@ -190,7 +198,7 @@ func (in *incoming) recheck(ctx context.Context, err error) error {
 	if in.keyless || errors.Is(err, errTaken) || errors.Is(err, errLost) {
 		return err
 	}
-	if found, _, lost := idempotency.Find(ctx, in.engine.pool, in.key); lost == nil && found != nil {
+	if found, _, lost := in.engine.find(ctx, in.key); lost == nil && found != nil {
 		return errTaken
 	}
 	return err
@@ -280,7 +288,7 @@ func (x *execution) replayWinner(ctx context.Context) (*idempotency.StoredRespon
 	x.engine.log.WarnContext(ctx, "overtaken: the fence refused a commit", "flow", x.definition.name,
 		"request", x.request.ID, "epoch", x.request.Epoch)
 	for {
-		found, _, err := idempotency.Find(ctx, x.engine.pool, x.key())
+		found, _, err := x.engine.find(ctx, x.key())
 		switch {
 		case err != nil:
 			return nil, err
