@@ -128,29 +128,27 @@ const insertCharges = `
 		customer_id, payment_intent_id, card, description, metadata,
 		receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, created_at)`
 
-// askedCharge is a charge as it is inserted: what was asked for.
-type askedCharge struct {
-	AccountID                 string    `db:"account_id"`
-	ID                        string    `db:"id"`
-	Livemode                  bool      `db:"livemode"`
-	RequestID                 string    `db:"request_id"`
-	Amount                    int64     `db:"amount"`
-	Currency                  string    `db:"currency"`
-	Status                    string    `db:"status"`
-	CustomerID                *string   `db:"customer_id"`
-	PaymentIntentID           *string   `db:"payment_intent_id"`
-	Card                      string    `db:"card"`
-	Description               *string   `db:"description"`
-	Metadata                  string    `db:"metadata"`
-	ReceiptEmail              *string   `db:"receipt_email"`
-	Shipping                  *string   `db:"shipping"`
-	StatementDescriptor       *string   `db:"statement_descriptor"`
-	StatementDescriptorSuffix *string   `db:"statement_descriptor_suffix"`
-	CreatedAt                 time.Time `db:"created_at"`
-}
-
 func (c *Charge) insert(tx *phase.Tx) {
-	tx.Write(insertCharges, postgres.RowsOf(askedCharge{
+	type row struct {
+		AccountID                 string    `db:"account_id"`
+		ID                        string    `db:"id"`
+		Livemode                  bool      `db:"livemode"`
+		RequestID                 string    `db:"request_id"`
+		Amount                    int64     `db:"amount"`
+		Currency                  string    `db:"currency"`
+		Status                    string    `db:"status"`
+		CustomerID                *string   `db:"customer_id"`
+		PaymentIntentID           *string   `db:"payment_intent_id"`
+		Card                      string    `db:"card"`
+		Description               *string   `db:"description"`
+		Metadata                  string    `db:"metadata"`
+		ReceiptEmail              *string   `db:"receipt_email"`
+		Shipping                  *string   `db:"shipping"`
+		StatementDescriptor       *string   `db:"statement_descriptor"`
+		StatementDescriptorSuffix *string   `db:"statement_descriptor_suffix"`
+		CreatedAt                 time.Time `db:"created_at"`
+	}
+	tx.Write(insertCharges, postgres.RowsOf(row{
 		AccountID: c.AccountID, ID: c.ID, Livemode: c.Livemode, RequestID: c.RequestID, Amount: c.Amount, Currency: c.Currency,
 		Status: c.Status, CustomerID: c.CustomerID, PaymentIntentID: c.PaymentIntentID, Card: postgres.JSONText(c.Card),
 		Description: c.Description, Metadata: postgres.JSONText(c.Metadata), ReceiptEmail: c.ReceiptEmail,
@@ -176,25 +174,23 @@ const settleCharges = `
 	)
 	SELECT CASE count(*) WHEN cardinality(@id::text[]) THEN 1 ELSE exactly(cardinality(@id::text[]), count(*), 'settled charges') END FROM settled`
 
-// settledCharge is a charge as the acquirer's answer changes it.
-type settledCharge struct {
-	AccountID          string     `db:"account_id"`
-	ID                 string     `db:"id"`
-	Status             string     `db:"status"`
-	Captured           bool       `db:"captured"`
-	AmountCaptured     int64      `db:"amount_captured"`
-	CaptureBefore      *time.Time `db:"capture_before"`
-	Card               string     `db:"card"`
-	AcquirerReference  *string    `db:"acquirer_reference"`
-	Outcome            *string    `db:"outcome"`
-	FailureCode        *string    `db:"failure_code"`
-	FailureMessage     *string    `db:"failure_message"`
-	BalanceTransaction *string    `db:"balance_transaction"`
-	Settling           bool       `db:"settling"`
-}
-
 func (c *Charge) settle(tx *phase.Tx) {
-	tx.Write(settleCharges, postgres.RowsOf(settledCharge{
+	type row struct {
+		AccountID          string     `db:"account_id"`
+		ID                 string     `db:"id"`
+		Status             string     `db:"status"`
+		Captured           bool       `db:"captured"`
+		AmountCaptured     int64      `db:"amount_captured"`
+		CaptureBefore      *time.Time `db:"capture_before"`
+		Card               string     `db:"card"`
+		AcquirerReference  *string    `db:"acquirer_reference"`
+		Outcome            *string    `db:"outcome"`
+		FailureCode        *string    `db:"failure_code"`
+		FailureMessage     *string    `db:"failure_message"`
+		BalanceTransaction *string    `db:"balance_transaction"`
+		Settling           bool       `db:"settling"`
+	}
+	tx.Write(settleCharges, postgres.RowsOf(row{
 		AccountID: c.AccountID, ID: c.ID, Status: c.Status, Captured: c.Captured, AmountCaptured: c.AmountCaptured,
 		CaptureBefore: c.CaptureBefore, Card: postgres.JSONText(c.Card), AcquirerReference: c.AcquirerReference,
 		Outcome: postgres.JSONTextOrNull(c.Outcome), FailureCode: c.FailureCode, FailureMessage: c.FailureMessage,
