@@ -189,12 +189,6 @@ type Whereabouts struct {
 	State string
 }
 
-// Batcher is anything that sends several statements as one transaction: a pool, a
-// connection.
-type Batcher interface {
-	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
-}
-
 // Establish finds out what became of a commit whose acknowledgment was lost, in one
 // transaction that waits for whoever still holds the run, writes, and then reads. A
 // read alone could show a commit that a fail-over is about to undo; here the commit of
@@ -202,7 +196,16 @@ type Batcher interface {
 //
 // Each of the three statements sees what was committed before it, and the last one
 // reads run and answer in one snapshot.
-func Establish(ctx context.Context, db Batcher, key Key) (*Whereabouts, error) {
+func Establish(ctx context.Context, pool *pgxpool.Pool, key Key) (*Whereabouts, error) {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("establish request: %w", err)
+	}
+	defer conn.Release()
+	return establish(ctx, conn.Conn(), key)
+}
+
+func establish(ctx context.Context, conn *pgx.Conn, key Key) (*Whereabouts, error) {
 	args := pgx.StrictNamedArgs{"account_id": key.AccountID, "livemode": key.Livemode, "key": key.Key}
 	batch := &pgx.Batch{}
 	batch.Queue(lockRun, args)
@@ -216,7 +219,7 @@ func Establish(ctx context.Context, db Batcher, key Key) (*Whereabouts, error) {
 		}
 		return nil
 	})
-	if err := db.SendBatch(ctx, batch).Close(); err != nil {
+	if err := postgres.SendBatch(ctx, conn, batch); err != nil {
 		return nil, fmt.Errorf("establish request: %w", err)
 	}
 	return at, nil

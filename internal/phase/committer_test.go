@@ -148,7 +148,11 @@ func TestCommitter(t *testing.T) {
 		s := setup(t)
 		p := s.process()
 		release := p.committer.HoldUp()
+		began := time.Now()
 		p.refuses("second", http.StatusServiceUnavailable)
+		if took := time.Since(began); took > 15*time.Second { // an attempt ends after 25
+			t.Errorf("the client was refused after %v, want a second", took)
+		}
 		release()
 		s.wantState("second", "no row")
 		p.answers("second", http.StatusOK)

@@ -168,6 +168,16 @@ var faults = []fault{
 		pkg:   phaseTest, test: "TestCommitter/a claim that waits for too long is not sent, and the client may try again",
 	},
 	{
+		name:  "a commit counts although the wait for its standby was canceled",
+		edits: []edit{{"internal/postgres/unacknowledged.go", `if notice.Routine == "SyncRepWaitForLSN" {`, `if notice.Routine == "none" {`}},
+		pkg:   crashTest, test: "TestFailOver/nothing is answered that only the primary has while the standby is stalled",
+	},
+	{
+		name:  "a replay shows what only the primary has",
+		edits: []edit{{serve, "\tif !found.Replicated {\n", "\tif true {\n"}},
+		pkg:   crashTest, test: "TestFailOver/nothing is answered that only the primary has while the standby is stalled",
+	},
+	{
 		name:  "a lease is believed however far ahead it lies",
 		edits: []edit{{chapter2, "SELECT until > clock_timestamp() AND until <= clock_timestamp() + at_most", "SELECT until > clock_timestamp()"}},
 		pkg:   phaseTest, test: "TestClockFallsBack/what a dead process held is taken over at once",
