@@ -20,6 +20,7 @@ import (
 type Kind struct {
 	Object string // as the object names itself: "charge"
 	Prefix string // of its ids: "ch"; "" for an object that has no id of its own
+	Table  string // whose rows the objects are, if each names the request that made it; "" for no such table
 	Load   Loader // nil for an object that no field of another one names
 
 	// Fields are the fields that can be expanded, and the kinds of object that they

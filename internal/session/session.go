@@ -17,7 +17,7 @@ import (
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "checkout.session", Prefix: "cs", Load: resource.LoadWith[CheckoutSession](sessionsByID),
+		Object: "checkout.session", Prefix: "cs", Table: "checkout_sessions", Load: resource.LoadWith[CheckoutSession](sessionsByID),
 		Fields: map[string][]string{
 			"customer": {"customer"}, "line_items": {"item"}, "payment_intent": {"payment_intent"}, "setup_intent": {"setup_intent"},
 			"invoice": nil, "payment_link": nil, "subscription": nil,
