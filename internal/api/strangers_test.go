@@ -41,8 +41,11 @@ func (s *stand) belongings(t *testing.T) belongings {
 			"{webhook_endpoint}": s.make(t, "", "/v1/webhook_endpoints", "url=https://example.com/hook&enabled_events[]=*"),
 			"{session}":          s.make(t, "", "/v1/checkout/sessions", session),
 			"{price}":            s.make(t, "", "/v1/prices", "currency=usd&unit_amount=1000&product_data[name]=Sledge"),
-			"{payout}":           s.make(t, "", "/v1/payouts", "amount=100&currency=usd"),
-			"{test_clock}":       s.make(t, "", "/v1/test_helpers/test_clocks", "frozen_time=1"),
+			"{coupon}":           s.make(t, "", "/v1/coupons", "percent_off=10"),
+			"{shipping_rate_token}": s.make(t, "", "/v1/shipping_rates",
+				"display_name=Standard&fixed_amount[amount]=500&fixed_amount[currency]=usd"),
+			"{payout}":     s.make(t, "", "/v1/payouts", "amount=100&currency=usd"),
+			"{test_clock}": s.make(t, "", "/v1/test_helpers/test_clocks", "frozen_time=1"),
 		},
 		byPath: map[string]string{
 			"/v1/customers/{customer}/sources/{id}": s.make(t, "", "/v1/customers/"+customer+"/sources", "source=tok_visa"),

@@ -78,6 +78,8 @@ const told = `told (account_id, request_id, type, object_id, amount) AS (
 	UNION ALL SELECT account_id, request_id, 'product.created', id, NULL FROM products
 	UNION ALL SELECT account_id, id, 'product.deleted', object_id, NULL FROM ` + asked + ` q WHERE flow = 'product.delete' AND status = 200
 	UNION ALL SELECT account_id, request_id, 'price.created', id, NULL FROM prices
+	UNION ALL SELECT account_id, request_id, 'coupon.created', id, NULL FROM coupons
+	UNION ALL SELECT account_id, id, 'coupon.deleted', object_id, NULL FROM ` + asked + ` q WHERE flow = 'coupon.delete' AND status = 200
 	UNION ALL SELECT account_id, id, 'checkout.session.expired', object_id, NULL FROM ` + asked + ` q WHERE flow = 'checkout_session.expire' AND status = 200
 	UNION ALL SELECT account_id, id, 'customer.deleted', object_id, NULL FROM ` + asked + ` q WHERE flow = 'customer.delete' AND status = 200
 	UNION ALL SELECT r.account_id, r.id, 'customer.deleted', c.id, NULL
@@ -472,6 +474,8 @@ var rules = []rule{
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM test_clocks
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM products
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM prices
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM coupons
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM shipping_rates
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM checkout_sessions
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM events
 			      UNION ALL SELECT b.account_id, p.id, p.request_id, b.livemode FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id) m
@@ -728,7 +732,7 @@ var rules = []rule{
 				('charge.dispute.closed'), ('customer.created'), ('customer.source.created'), ('customer.deleted'), ('customer.source.deleted'),
 				('payout.created'), ('payout.failed'), ('payout.canceled'), ('payout.paid'),
 				('payment_intent.created'), ('payment_intent.canceled'), ('payment_intent.succeeded'), ('payment_intent.payment_failed'), ('setup_intent.created'),
-				('product.created'), ('product.deleted'), ('price.created'), ('checkout.session.expired')) AS t (type))
+				('product.created'), ('product.deleted'), ('price.created'), ('coupon.created'), ('coupon.deleted'), ('checkout.session.expired')) AS t (type))
 			SELECT coalesce(t.object_id, e.id), CASE
 			       WHEN e.id IS NULL THEN 'no event ' || t.type
 			       WHEN t.type IS NULL THEN 'tells ' || e.type || ' of ' || e.object_id || ', which did not happen'

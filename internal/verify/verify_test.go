@@ -220,6 +220,7 @@ func (b *books) visitCheckout(t *testing.T) {
 	pay(declined, "pm_card_chargeDeclined")
 	b.post(t, "/v1/checkout/sessions/"+declined+"/expire", "")
 	pay(b.post(t, "/v1/checkout/sessions", "mode=setup&success_url=https://example.com/thanks"), "pm_card_visa")
+	b.post(t, "/v1/coupons/"+b.post(t, "/v1/coupons", "percent_off=10"), "name=Spring")
 	b.post(t, "/v1/products", "name=Kite&default_price_data[currency]=usd&default_price_data[unit_amount]=900")
 }
 
@@ -457,6 +458,7 @@ var damages = []damage{
 	{"the events of sessions are lost", "DELETE FROM events WHERE type = 'checkout.session.completed'", "", checkout},
 	{"the events of expired sessions are lost", "DELETE FROM events WHERE type = 'checkout.session.expired'", "", events},
 	{"the events of prices are lost", "DELETE FROM events WHERE type = 'price.created'", "", events},
+	{"the events of coupons are lost", "DELETE FROM events WHERE type = 'coupon.created'", "", events},
 	{"the events of intents are lost", "DELETE FROM events WHERE type = 'payment_intent.succeeded'", "", events},
 	{"the events of failed attempts are lost", "DELETE FROM events WHERE type = 'payment_intent.payment_failed'", "", events},
 	{"the events of refunds are lost", "DELETE FROM events WHERE type = 'refund.created'", "", events},
