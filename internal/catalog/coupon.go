@@ -18,7 +18,7 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "coupon", Table: "coupons", Load: resource.LoadWith[Coupon](couponsByID),
+	resource.Register(resource.Kind{Object: "coupon", Table: "coupons", Load: resource.LoadWith[Coupon](CouponsByID),
 		Fields: map[string][]string{"applies_to": nil, "currency_options": nil}})
 }
 
@@ -123,7 +123,7 @@ const (
 	couponIDTaken = `SELECT id FROM coupons WHERE account_id = @account_id AND id = @id`
 
 	// A session that was paid with a coupon shows it even after it is deleted.
-	couponsByID = allCoupons + ` AND id = ANY (@ids::text[])`
+	CouponsByID = allCoupons + ` AND id = ANY (@ids::text[])`
 
 	selectCoupons = allCoupons + ` AND deleted_at IS NULL`
 	couponByID    = selectCoupons + ` AND id = @id`
