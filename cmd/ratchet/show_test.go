@@ -110,6 +110,8 @@ func TestShow(t *testing.T) {
 			"price":            {price, "price.created"},
 			"product":          {d.ask(t, http.MethodGet, "", "/v1/prices/"+price)["product"].(string), "product.created"},
 			"checkout_session": {d.make(t, "/v1/checkout/sessions", "mode", "payment", "success_url", "https://shop.example/", "line_items[0][price]", price, "line_items[0][quantity]", "1"), "POST /v1/checkout/sessions"},
+			"coupon":           {d.make(t, "/v1/coupons", "id", "WELCOME", "percent_off", "10"), "coupon.created"},
+			"shipping_rate":    {d.make(t, "/v1/shipping_rates", "display_name", "Standard", "fixed_amount[amount]", "500", "fixed_amount[currency]", "usd"), "POST /v1/shipping_rates"},
 			"dispute":          {dispute, "charge.dispute.created"},
 			"payout":           {d.make(t, "/v1/payouts", "amount", "1000", "currency", "usd"), "payout.created"},
 			"webhook_endpoint": {endpoint, "POST /v1/webhook_endpoints"},

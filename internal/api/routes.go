@@ -47,6 +47,12 @@ func routes() []route {
 		post("/v1/checkout/sessions/{session}/expire", session.ExpireCheckoutSession, "checkout.session"),
 		get("/v1/checkout/sessions/{session}/line_items", session.ListCheckoutItems, "list:item"),
 
+		post("/v1/coupons", catalog.CreateCoupon, "coupon"),
+		get("/v1/coupons", catalog.Coupons.List, "list:coupon"),
+		get("/v1/coupons/{coupon}", catalog.Coupons.Retrieve, "coupon"),
+		post("/v1/coupons/{coupon}", catalog.UpdateCoupon, "coupon"),
+		del("/v1/coupons/{coupon}", catalog.DeleteCoupon),
+
 		post("/v1/customers", customer.CreateCustomer, "customer"),
 		get("/v1/customers", customer.ListCustomers, "list:customer"),
 		get("/v1/customers/search", customer.SearchCustomers, "search:customer"),
@@ -130,6 +136,11 @@ func routes() []route {
 		post("/v1/setup_intents/{intent}", payment.UpdateSetupIntent, "setup_intent"),
 		post("/v1/setup_intents/{intent}/cancel", payment.CancelSetupIntent, "setup_intent"),
 		post("/v1/setup_intents/{intent}/confirm", payment.ConfirmSetupIntent, "setup_intent").openToPublishableKeys(),
+
+		post("/v1/shipping_rates", catalog.CreateShippingRate, "shipping_rate"),
+		get("/v1/shipping_rates", catalog.ListShippingRates, "list:shipping_rate"),
+		get("/v1/shipping_rates/{shipping_rate_token}", catalog.ShippingRates.Retrieve, "shipping_rate"),
+		post("/v1/shipping_rates/{shipping_rate_token}", catalog.UpdateShippingRate, "shipping_rate"),
 
 		post("/v1/tokens", customer.CreateToken, "token").openToPublishableKeys(),
 		get("/v1/tokens/{token}", customer.RetrieveToken, "token"),

@@ -15,6 +15,11 @@ import (
 // merchant, and the same merchant's live mode.
 var others = []string{"kites", "toboggans live"}
 
+// sledge are the parameters of a checkout session.
+const sledge = "mode=payment&success_url=https://example.com&line_items[0][quantity]=1" +
+	"&line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=2000" +
+	"&line_items[0][price_data][product_data][name]=Sledge"
+
 // belongings are objects of the toboggans in test mode.
 type belongings struct {
 	byVariable map[string]string // by the variable that stands for one in a path
@@ -23,8 +28,6 @@ type belongings struct {
 
 func (s *stand) belongings(t *testing.T) belongings {
 	t.Helper()
-	const session = "mode=payment&success_url=https://example.com&line_items[0][quantity]=1&line_items[0][price_data][currency]=usd" +
-		"&line_items[0][price_data][unit_amount]=2000&line_items[0][price_data][product_data][name]=Sledge"
 	charge := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_createDisputeInquiry")
 	s.make(t, "", "/v1/charges", "amount=9000&currency=usd&source=tok_bypassPending") // something to pay out
 	customer := s.make(t, "", "/v1/customers", "name=Jenny")
@@ -39,10 +42,13 @@ func (s *stand) belongings(t *testing.T) belongings {
 			"{payment_method}":   s.make(t, "", "/v1/payment_methods/pm_card_visa/attach", "customer="+customer),
 			"{token}":            s.make(t, "", "/v1/tokens", "card[number]="+number(t, "visa")+"&card[exp_month]=12&card[exp_year]=2040"),
 			"{webhook_endpoint}": s.make(t, "", "/v1/webhook_endpoints", "url=https://example.com/hook&enabled_events[]=*"),
-			"{session}":          s.make(t, "", "/v1/checkout/sessions", session),
+			"{session}":          s.make(t, "", "/v1/checkout/sessions", sledge),
 			"{price}":            s.make(t, "", "/v1/prices", "currency=usd&unit_amount=1000&product_data[name]=Sledge"),
-			"{payout}":           s.make(t, "", "/v1/payouts", "amount=100&currency=usd"),
-			"{test_clock}":       s.make(t, "", "/v1/test_helpers/test_clocks", "frozen_time=1"),
+			"{coupon}":           s.make(t, "", "/v1/coupons", "percent_off=10"),
+			"{shipping_rate_token}": s.make(t, "", "/v1/shipping_rates",
+				"display_name=Standard&fixed_amount[amount]=500&fixed_amount[currency]=usd"),
+			"{payout}":     s.make(t, "", "/v1/payouts", "amount=100&currency=usd"),
+			"{test_clock}": s.make(t, "", "/v1/test_helpers/test_clocks", "frozen_time=1"),
 		},
 		byPath: map[string]string{
 			"/v1/customers/{customer}/sources/{id}": s.make(t, "", "/v1/customers/"+customer+"/sources", "source=tok_visa"),
@@ -212,6 +218,8 @@ func TestStrangersParameters(t *testing.T) {
 			{target: "/v1/payment_intents", body: pay + "payment_method={payment_method}"},
 			{target: "/v1/setup_intents", body: "customer={customer}"},
 			{target: "/v1/setup_intents", body: "payment_method={payment_method}"},
+			{target: "/v1/checkout/sessions", body: sledge + "&discounts[0][coupon]={coupon}"},
+			{target: "/v1/checkout/sessions", body: sledge + "&shipping_options[0][shipping_rate]={shipping_rate_token}"},
 		} {
 			real, never := sent{as: as, method: r.method}, sent{as: as, method: r.method}
 			var inTarget, inBody []string

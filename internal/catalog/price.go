@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "price", Prefix: "price", Load: resource.LoadWith[Price](PricesByID), Search: &searchablePrices, Fields: map[string][]string{
+	resource.Register(resource.Kind{Object: "price", Prefix: "price", Table: "prices", Load: resource.LoadWith[Price](PricesByID), Search: &searchablePrices, Fields: map[string][]string{
 		"product": {"product"}, "currency_options": nil, "tiers": nil,
 	}})
 }

@@ -14,7 +14,7 @@ import (
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "product", Prefix: "prod", Load: resource.LoadWith[Product](ProductsByID), Search: &searchableProducts,
+		Object: "product", Prefix: "prod", Table: "products", Load: resource.LoadWith[Product](ProductsByID), Search: &searchableProducts,
 		Fields: map[string][]string{"default_price": {"price"}, "tax_code": nil},
 	})
 }

@@ -68,17 +68,24 @@ var CreateProduct = phase.Define("product.create", 1,
 	return checkProductID(ctx, db, resource.ViewerOf(caller), in.ID)
 })
 
-var productIDShape = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
-
 // checkProductID refuses an id that cannot be one, or is one already.
 func checkProductID(ctx context.Context, db phase.Reader, v resource.Principal, id string) error {
-	if !productIDShape.MatchString(id) || testcard.IsNumber(id) {
-		return apierror.Invalid("id", "Invalid product id: %s. It may have letters, digits, dots, colons, dashes and underscores.", form.Quote(id))
+	return checkOwnID(ctx, db, v, "product", productIDTaken, id, "Product already exists: "+form.Quote(id))
+}
+
+var ownIDShape = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
+
+// checkOwnID refuses an id of the merchant's choice that cannot be one, or that an object
+// already has: taken is the statement that finds it, and exists the message.
+func checkOwnID(ctx context.Context, db phase.Reader, v resource.Principal, object, taken, id, exists string) error {
+	if !ownIDShape.MatchString(id) || testcard.IsNumber(id) {
+		return apierror.Invalid("id", "Invalid %s id: %s. It may have letters, digits, dots, colons, dashes and underscores.",
+			object, form.Quote(id))
 	}
-	type taken struct{ ID string }
-	found, err := resource.QueryOne[taken](ctx, db, productIDTaken, pgx.StrictNamedArgs{"account_id": v.AccountID, "id": id})
+	type row struct{ ID string }
+	found, err := resource.QueryOne[row](ctx, db, taken, pgx.StrictNamedArgs{"account_id": v.AccountID, "id": id})
 	if err == nil && found != nil {
-		return apierror.Invalid("id", "Product already exists: %s", form.Quote(id)).WithCode("resource_already_exists")
+		return apierror.Invalid("id", "%s", exists).WithCode("resource_already_exists")
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -108,11 +109,15 @@ func (s *stand) do(t *testing.T, method, path string, form url.Values, header ..
 }
 
 // session makes one, and returns the path of its page.
-func (s *stand) session(t *testing.T) string {
+func (s *stand) session(t *testing.T, more ...url.Values) string {
 	t.Helper()
-	made := s.do(t, http.MethodPost, "/v1/checkout/sessions", url.Values{"mode": {"payment"}, "success_url": {"https://shop.example/thanks?s={CHECKOUT_SESSION_ID}"},
+	params := url.Values{"mode": {"payment"}, "success_url": {"https://shop.example/thanks?s={CHECKOUT_SESSION_ID}"},
 		"line_items[0][quantity]": {"1"}, "line_items[0][price_data][currency]": {"usd"}, "line_items[0][price_data][unit_amount]": {"1500"},
-		"line_items[0][price_data][product_data][name]": {"Sledge"}}, "Authorization", "Bearer "+s.key)
+		"line_items[0][price_data][product_data][name]": {"Sledge"}}
+	for _, m := range more {
+		maps.Copy(params, m)
+	}
+	made := s.do(t, http.MethodPost, "/v1/checkout/sessions", params, "Authorization", "Bearer "+s.key)
 	var session struct{ ID, URL string }
 	if err := json.Unmarshal([]byte(made.body), &session); err != nil || session.URL != s.server.URL+"/c/pay/"+session.ID+"#checkout" {
 		t.Fatalf("answered %d %s", made.status, made.body)

@@ -19,6 +19,7 @@ type typed struct {
 
 // Kept are the fields that keep what was typed into them.
 type Kept struct {
+	Rate                                            string // the shipping option
 	Email, Expiry, Name, Country, PostalCode, Phone string
 	Line1, Line2, City, Region                      string // where the merchant wants the whole address
 }
@@ -35,7 +36,7 @@ func read(r *http.Request) typed {
 		return text
 	}
 	return typed{
-		Kept: Kept{Email: field("email"), Expiry: field("cardExpiry"), Name: field("billingName"), Country: field("billingCountry"),
+		Kept: Kept{Rate: field("shipping"), Email: field("email"), Expiry: field("cardExpiry"), Name: field("billingName"), Country: field("billingCountry"),
 			PostalCode: field("billingPostalCode"), Phone: field("phoneNumber"), Line1: field("billingAddressLine1"), Line2: field("billingAddressLine2"),
 			City: field("billingLocality"), Region: field("billingAdministrativeArea")},
 		number: field("cardNumber"), cvc: field("cardCvc"),
@@ -113,6 +114,7 @@ func (t *typed) form(s *paymentPage, back string) url.Values {
 	}
 	if s.Mode == "payment" {
 		set("expected_amount", strconv.FormatInt(s.AmountTotal, 10))
+		set("shipping_rate", s.ShippingRate)
 	}
 	set("email", t.Email)
 	const method, billing = "payment_method_data", "payment_method_data[billing_details]"

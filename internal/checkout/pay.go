@@ -63,6 +63,11 @@ func (s *Server) pay(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	entered := read(r)
+	if r.PostFormValue("update") != "" && found.State() == open { // of the total, by a page without JavaScript
+		found.choose(entered.Rate)
+		s.form(w, r, http.StatusOK, found, formPage{Kept: entered.Kept})
+		return
+	}
 	t, found := s.attempt(r, found, entered)
 	if wantsJSON(r) {
 		answer(w, t)
@@ -86,6 +91,13 @@ func (s *Server) attempt(r *http.Request, found *paymentPage, entered typed) (tu
 	if state := found.State(); state == complete || state == expired {
 		return turnOf(found), found
 	}
+	found.choose(entered.Rate)
+	if shown := r.PostFormValue("total"); shown != "" && shown != strconv.FormatInt(found.AmountTotal, 10) {
+		t := turnOf(found)
+		t.State, t.status = open, http.StatusConflict
+		t.Message = "The total is now " + found.Total() + ". Press the button again to pay it."
+		return t, found
+	}
 	if faults := entered.check(found, time.Now()); len(faults) > 0 {
 		t := turnOf(found)
 		t.State, t.Faults, t.status = open, faults, http.StatusUnprocessableEntity
@@ -104,7 +116,11 @@ func (s *Server) attempt(r *http.Request, found *paymentPage, entered typed) (tu
 	if err != nil {
 		return s.unknown(found, err), found
 	}
-	return s.outcome(now, a), now
+	t := s.outcome(now, a)
+	if t.State == open {
+		now.choose(entered.Rate)
+	}
+	return t, now
 }
 
 // outcome reads an answer of the API together with how the session stands after

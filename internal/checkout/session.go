@@ -24,32 +24,39 @@ type paymentPage struct {
 	Mode                     string
 	Status                   string
 	Livemode                 bool
+	AmountSubtotal           int64  `json:"amount_subtotal"`
 	AmountTotal              int64  `json:"amount_total"`
 	BillingAddressCollection string `json:"billing_address_collection"`
 	BusinessName             string `json:"business_name"`
 	CancelURL                string `json:"cancel_url"`
 	Card                     *struct{ Brand, Last4 string }
 	Currency                 string
-	CustomerEmail            string                 `json:"customer_email"`
-	ExpiresAt                int64                  `json:"expires_at"`
-	LineItems                []item                 `json:"line_items"`
-	PaymentIntent            *intent                `json:"payment_intent"`
-	PaymentStatus            string                 `json:"payment_status"`
-	PhoneNumberCollection    struct{ Enabled bool } `json:"phone_number_collection"`
-	SetupIntent              *intent                `json:"setup_intent"`
-	SubmitType               string                 `json:"submit_type"`
-	SuccessURL               string                 `json:"success_url"`
-	URL                      string
+	CustomerEmail            string `json:"customer_email"`
+	Discount                 *struct {
+		Amount int64
+		Name   string
+	}
+	ExpiresAt             int64                  `json:"expires_at"`
+	LineItems             []item                 `json:"line_items"`
+	PaymentIntent         *intent                `json:"payment_intent"`
+	PaymentStatus         string                 `json:"payment_status"`
+	PhoneNumberCollection struct{ Enabled bool } `json:"phone_number_collection"`
+	SetupIntent           *intent                `json:"setup_intent"`
+	ShippingOptions       []shippingOption       `json:"shipping_options"`
+	ShippingRate          string                 `json:"shipping_rate"`
+	SubmitType            string                 `json:"submit_type"`
+	SuccessURL            string                 `json:"success_url"`
+	URL                   string
 
 	visit *session.Visit
 }
 
 type item struct {
-	AmountTotal int64 `json:"amount_total"`
-	Currency    string
-	Description string
-	Quantity    int64
-	Price       struct {
+	AmountSubtotal int64 `json:"amount_subtotal"` // the discount has a line of its own
+	Currency       string
+	Description    string
+	Quantity       int64
+	Price          struct {
 		UnitAmount int64 `json:"unit_amount"`
 	}
 }
@@ -163,6 +170,9 @@ func (s *paymentPage) Verb() string {
 	}
 	return "Pay " + s.Total()
 }
+
+// MoneyOff is what the discount takes off, as people write it.
+func (s *paymentPage) MoneyOff() string { return money.Format(-s.Discount.Amount, s.Currency) }
 
 // Day is the day on which the intent was made, in UTC.
 func (s *paymentPage) Day() time.Time { return time.Unix(s.Intent().Created, 0).UTC() }

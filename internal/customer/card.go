@@ -15,7 +15,7 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "card", Prefix: "card", Load: resource.LoadWith[CustomerCard](cardsByID), Fields: map[string][]string{
+	resource.Register(resource.Kind{Object: "card", Prefix: "card", Table: "cards", Load: resource.LoadWith[CustomerCard](cardsByID), Fields: map[string][]string{
 		"customer": {"customer"}, "account": nil,
 	}})
 }

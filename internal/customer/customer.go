@@ -15,7 +15,7 @@ import (
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "customer", Prefix: "cus", Load: resource.LoadWith[Customer](customersByID), Search: &searchableCustomers,
+		Object: "customer", Prefix: "cus", Table: "customers", Load: resource.LoadWith[Customer](customersByID), Search: &searchableCustomers,
 		Fields: map[string][]string{
 			"default_source": {"card"}, "invoice_settings": {"invoice_settings"}, "sources": {"card"},
 			"subscriptions": nil, "tax": nil, "tax_ids": nil, "cash_balance": nil, "test_clock": {"test_helpers.test_clock"}, "invoice_credit_balance": nil,

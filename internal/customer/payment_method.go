@@ -15,7 +15,7 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "payment_method", Prefix: "pm", Load: resource.LoadWith[PaymentMethod](methodsByID), Fields: map[string][]string{
+	resource.Register(resource.Kind{Object: "payment_method", Prefix: "pm", Table: "payment_methods", Load: resource.LoadWith[PaymentMethod](methodsByID), Fields: map[string][]string{
 		"customer": {"customer"},
 	}})
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "test_helpers.test_clock", Prefix: "clock", Load: resource.LoadWith[TestClock](testClocksByID)})
+	resource.Register(resource.Kind{Object: "test_helpers.test_clock", Prefix: "clock", Table: "test_clocks", Load: resource.LoadWith[TestClock](testClocksByID)})
 }
 
 // TestClock moves an account's test mode ahead in time: by FrozenTime less

@@ -15,7 +15,7 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "token"})
+	resource.Register(resource.Kind{Object: "token", Table: "tokens"})
 }
 
 // Token stands for a card that was shown to us once, and is spent once.

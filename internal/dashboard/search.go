@@ -49,33 +49,36 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	s.render(w, r, http.StatusOK, "dashboard/search", web.Page{Title: "Search", Here: "search", Desk: true, Data: page})
 }
 
-// What has no page of its own is shown with what it belongs to: a refund with its
-// payment, a kept card with its customer, anything else with the request that made it.
+// Some objects without a page of their own are shown with what they belong to: a refund
+// with its payment, a kept card with its customer, a spent token with what it paid for.
 const selectPageOf = `
 	SELECT charge_id AS id FROM refunds WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT coalesce(customer_id, request_id) FROM payment_methods WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT customer_id FROM cards WHERE account_id = @account_id AND id = @id
-	UNION ALL SELECT request_id FROM setup_intents WHERE account_id = @account_id AND id = @id
-	UNION ALL SELECT request_id FROM setup_attempts WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT coalesce(used_by, request_id) FROM tokens WHERE account_id = @account_id AND id = @id
-	UNION ALL SELECT request_id FROM products WHERE account_id = @account_id AND id = @id
-	UNION ALL SELECT request_id FROM prices WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT request_id FROM settlement_parts WHERE account_id = @account_id AND id = @id`
 
-// pageOf is where a subject is shown. Its id may be the merchant's own, and say
-// nothing of its kind.
+// pageOf is where a subject is shown: by default, the request that made it. Its id may be
+// the merchant's own, and say nothing of its kind.
 func (s *Server) pageOf(r *http.Request, of inspect.Subject) (string, error) {
 	switch of.Kind {
 	case "test_clock":
 		return "/dashboard/clock", nil
 	case "customer":
 		return "/dashboard/customers/" + url.PathEscape(of.ID), nil
-	case "refund", "payment_method", "card", "setup_intent", "setup_attempt", "token", "product", "price", "settlement":
+	case "charge", "payment_intent", "checkout_session", "dispute", "payout", "webhook_endpoint", "event", "posting",
+		"request":
+		return web.Href(of.ID), nil
+	case "refund", "payment_method", "card", "token", "settlement":
 		found, err := read[struct{ ID string }](r.Context(), s, selectPageOf, postgres.Args{"account_id": of.AccountID, "id": of.ID})
 		if err != nil || len(found) == 0 {
 			return "/dashboard/requests", err
 		}
 		return web.Href(found[0].ID), nil
 	}
-	return web.Href(of.ID), nil
+	made, err := inspect.Origin(r.Context(), s.Pool, of)
+	if err != nil || made == "" {
+		return "/dashboard/requests", err
+	}
+	return web.Href(made), nil
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "dispute", Prefix: "du", Load: resource.LoadWith[Dispute](disputesByID), Fields: map[string][]string{
+	resource.Register(resource.Kind{Object: "dispute", Prefix: "du", Table: "disputes", Load: resource.LoadWith[Dispute](disputesByID), Fields: map[string][]string{
 		"charge": {"charge"}, "payment_intent": {"payment_intent"},
 	}})
 }

@@ -23,7 +23,7 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "webhook_endpoint"})
+	resource.Register(resource.Kind{Object: "webhook_endpoint", Table: "webhook_endpoints"})
 }
 
 // WebhookEndpoint is where a merchant wants to be told of events.

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
 // Subject is what a name stands for: an object of some account, or a request.
@@ -21,39 +23,43 @@ type Subject struct {
 
 // Through the accounts, because no index of these tables begins with the id: one
 // look per account and table, and nothing is read through.
-const subjects = `
-	SELECT 'charge' AS kind, o.account_id, o.id FROM accounts a JOIN charges o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'refund', o.account_id, o.id FROM accounts a JOIN refunds o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'payment_intent', o.account_id, o.id FROM accounts a JOIN payment_intents o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'setup_intent', o.account_id, o.id FROM accounts a JOIN setup_intents o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'setup_attempt', o.account_id, o.id FROM accounts a JOIN setup_attempts o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'checkout_session', o.account_id, o.id FROM accounts a JOIN checkout_sessions o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'customer', o.account_id, o.id FROM accounts a JOIN customers o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'payment_method', o.account_id, o.id FROM accounts a JOIN payment_methods o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'card', o.account_id, o.id FROM accounts a JOIN cards o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'token', o.account_id, o.id FROM accounts a JOIN tokens o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'product', o.account_id, o.id FROM accounts a JOIN products o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'price', o.account_id, o.id FROM accounts a JOIN prices o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'dispute', o.account_id, o.id FROM accounts a JOIN disputes o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'payout', o.account_id, o.id FROM accounts a JOIN payouts o ON o.account_id = a.id AND o.id = @name
+const (
+	objectNamed = ` UNION ALL
+	SELECT '%s', o.account_id, o.id FROM accounts a JOIN %s o ON o.account_id = a.id AND o.id = @name`
+
+	otherSubjects = `
+	SELECT 'event' AS kind, o.account_id, o.id FROM accounts a JOIN events o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'settlement', o.account_id, o.id FROM accounts a JOIN settlement_parts o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'settlement', o.account_id, o.id FROM settlement_parts o WHERE o.batch = @name
-	UNION ALL SELECT 'webhook_endpoint', o.account_id, o.id FROM accounts a JOIN webhook_endpoints o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'test_clock', o.account_id, o.id FROM accounts a JOIN test_clocks o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'event', o.account_id, o.id FROM accounts a JOIN events o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'posting', b.account_id, o.id FROM ledger_books b JOIN ledger_postings o ON o.book_id = b.id AND o.id = @name
 	UNION ALL SELECT 'request', o.account_id, o.id FROM accounts a JOIN requests o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'request', o.account_id, o.id FROM requests o WHERE o.key = @name
 	UNION ALL SELECT 'request', o.account_id, o.request_id FROM runs o WHERE @name = ANY (o.call_keys)
 	UNION ALL SELECT 'request', o.account_id, o.request_id FROM answers o WHERE o.call_keys[1] = @name AND cardinality(o.call_keys) > 0
 	UNION ALL SELECT 'request', o.account_id, o.request_id FROM foreign_calls o WHERE o.derived_key = @name
-	UNION ALL SELECT 'customer', o.account_id, o.id FROM customers o WHERE o.email = @name AND o.deleted_at IS NULL
-	LIMIT 50`
+	UNION ALL SELECT 'customer', o.account_id, o.id FROM customers o WHERE o.email = @name AND o.deleted_at IS NULL`
+)
+
+// subjects is the statement that looks in the table of every kind of object, and in otherSubjects.
+var subjects = sync.OnceValue(func() string {
+	sql := otherSubjects
+	for _, kind := range resource.Kinds() {
+		if kind.Table != "" {
+			sql += fmt.Sprintf(objectNamed, kindOf(kind), kind.Table)
+		}
+	}
+	return sql + " LIMIT 50"
+})
+
+// kindOf is what a subject's kind is called. It is a word: checkout_session, test_clock.
+func kindOf(kind resource.Kind) string {
+	return strings.ReplaceAll(strings.TrimPrefix(kind.Object, "test_helpers."), ".", "_")
+}
 
 // Find looks a name up: any id, an idempotency key, a key the acquirer was asked
 // with, a settlement batch, or a customer's email. More than one thing can have it.
 func Find(ctx context.Context, db idempotency.Reader, name string) ([]Subject, error) {
-	found, err := rows[Subject](ctx, db, subjects, postgres.Args{"name": name})
+	found, err := rows[Subject](ctx, db, subjects(), postgres.Args{"name": name})
 	if err != nil {
 		return nil, fmt.Errorf("look %q up: %w", name, err)
 	}
@@ -89,32 +95,47 @@ const family = `
 // requestsOf are the requests that made and changed some objects. Events are only
 // searched from the time of the first object on, and not without end: no index
 // leads from an object to its events, because every payment would pay for it.
-const requestsOf = `
-	SELECT request_id FROM charges WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM refunds WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM payment_intents WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM setup_intents WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM setup_attempts WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM checkout_sessions WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM customers WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM payment_methods WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM cards WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM tokens WHERE account_id = @account_id AND id = ANY (@ids::text[])
+const (
+	requestOfObject = ` UNION SELECT request_id FROM %s WHERE account_id = @account_id AND id = ANY (@ids::text[])`
+
+	otherRequests = `
+	SELECT request_id FROM events WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT used_by FROM tokens WHERE account_id = @account_id AND id = ANY (@ids::text[]) AND used_by IS NOT NULL
-	UNION SELECT request_id FROM products WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM prices WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM disputes WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM payouts WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT request_id FROM settlement_parts WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM webhook_endpoints WHERE account_id = @account_id AND id = ANY (@ids::text[])
-	UNION SELECT request_id FROM test_clocks WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT p.request_id FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
 		WHERE b.account_id = @account_id AND (p.source = ANY (@ids::text[]) OR p.id = ANY (@ids::text[]))
-	UNION SELECT request_id FROM events WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT later.request_id FROM (
 		SELECT request_id, object_id FROM events WHERE account_id = @account_id AND id >= @since ORDER BY id LIMIT 5000) later
-		WHERE later.object_id = ANY (@ids::text[])
-	LIMIT 30`
+		WHERE later.object_id = ANY (@ids::text[])`
+)
+
+var requestsOf = sync.OnceValue(func() string {
+	sql := otherRequests
+	for _, kind := range resource.Kinds() {
+		if kind.Table != "" {
+			sql += fmt.Sprintf(requestOfObject, kind.Table)
+		}
+	}
+	return sql + " LIMIT 30"
+})
+
+const requestThatMade = `SELECT request_id FROM %s WHERE account_id = @account_id AND id = @id`
+
+// Origin is the request that made an object, "" if the object or its kind is not known.
+func Origin(ctx context.Context, db idempotency.Reader, of Subject) (string, error) {
+	for _, kind := range resource.Kinds() {
+		if kind.Table == "" || kindOf(kind) != of.Kind {
+			continue
+		}
+		args := postgres.Args{"account_id": of.AccountID, "id": of.ID}
+		found, err := texts(ctx, db, fmt.Sprintf(requestThatMade, kind.Table), args)
+		if err != nil || len(found) == 0 {
+			return "", err
+		}
+		return found[0], nil
+	}
+	return "", nil
+}
 
 // Story reads all requests that a subject is about, oldest first.
 func Story(ctx context.Context, db idempotency.Reader, books Books, of Subject) (all []*Request, err error) {
@@ -150,7 +171,7 @@ func requestsAbout(ctx context.Context, db idempotency.Reader, of Subject) ([]st
 	if err != nil {
 		return nil, err
 	}
-	return texts(ctx, db, requestsOf, postgres.Args{"account_id": of.AccountID, "ids": ids, "since": "evt_" + earliest(ids)})
+	return texts(ctx, db, requestsOf(), postgres.Args{"account_id": of.AccountID, "ids": ids, "since": "evt_" + earliest(ids)})
 }
 
 // earliest is the part of ids that says when the first of them was made. An id

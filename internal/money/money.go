@@ -134,6 +134,9 @@ func CheckMost(amount int64, code, param string) error {
 	return nil
 }
 
+// Floor rounds an amount down to one that can be charged in the currency.
+func Floor(amount int64, code string) int64 { return amount - amount%particulars(code).step }
+
 // Format writes an amount for people: "$1,000.00", "¥500", "-€0.30", "10.00 CHF".
 func Format(amount int64, code string) string {
 	c := particulars(code)

@@ -36,6 +36,7 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		payout.CreatePayout, payout.UpdatePayout, payout.CancelPayout, payout.ReversePayout, payout.PayOutDaily, payout.DepartPayout, payout.ArrivePayout, payout.TellBalance,
 		customer.CreateTestClock, customer.AdvanceTestClock, customer.SetTestClockReady, customer.DeleteTestClock,
 		catalog.CreateProduct, catalog.UpdateProduct, catalog.DeleteProduct, catalog.CreatePrice, catalog.UpdatePrice,
+		catalog.CreateCoupon, catalog.UpdateCoupon, catalog.DeleteCoupon, catalog.CreateShippingRate, catalog.UpdateShippingRate,
 		session.CreateCheckoutSession, session.UpdateCheckoutSession, session.ExpireCheckoutSession, session.ConfirmPaymentPage,
 		payment.CreateSetupIntent, payment.ConfirmSetupIntent, payment.AuthenticateSetup, payment.UpdateSetupIntent, payment.CancelSetupIntent,
 		endpoint.CreateWebhookEndpoint, endpoint.UpdateWebhookEndpoint, endpoint.DeleteWebhookEndpoint, endpoint.RetryEvent,

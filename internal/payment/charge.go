@@ -23,7 +23,7 @@ import (
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "charge", Prefix: "ch", Load: resource.LoadWith[Charge](chargesByID), Search: &searchableCharges,
+		Object: "charge", Prefix: "ch", Table: "charges", Load: resource.LoadWith[Charge](chargesByID), Search: &searchableCharges,
 		Fields: map[string][]string{
 			"balance_transaction": {"balance_transaction"}, "customer": {"customer"}, "payment_intent": {"payment_intent"}, "refunds": {"refund"},
 			"application": nil, "application_fee": nil, "failure_balance_transaction": nil, "on_behalf_of": nil,

@@ -12,6 +12,8 @@ import (
 type Owner interface {
 	// Paid completes the owner with the intent that has paid for it.
 	Paid(tx *phase.Tx, intent *PaymentIntent)
+	// Declined tells the owner that an attempt has failed. The intent can be tried again.
+	Declined(tx *phase.Tx)
 	// CardKept completes the owner with the card that its setup intent has verified.
 	CardKept(tx *phase.Tx)
 }

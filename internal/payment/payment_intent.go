@@ -21,7 +21,7 @@ func NamedIntent(id *string) resource.Reference {
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "payment_intent", Prefix: "pi", Load: resource.LoadWith[PaymentIntent](intentsByID), Search: &searchableIntents,
+		Object: "payment_intent", Prefix: "pi", Table: "payment_intents", Load: resource.LoadWith[PaymentIntent](intentsByID), Search: &searchableIntents,
 		Fields: map[string][]string{
 			"customer": {"customer"}, "latest_charge": {"charge"}, "payment_method": {"payment_method"},
 			"application": nil, "on_behalf_of": nil, "review": nil, "transfer_data": nil,

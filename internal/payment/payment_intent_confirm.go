@@ -223,6 +223,9 @@ func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end 
 	charge := intent.charge(tx, s.Method, s.Answer)
 	intent.LatestCharge = &charge.ID
 	if !s.Answer.Approved {
+		if owner != nil {
+			owner.Declined(tx)
+		}
 		end.Declined, err = s.fail(tx, intent, charge)
 		return end, err
 	}

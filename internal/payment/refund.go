@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "refund", Prefix: "re", Load: resource.LoadWith[Refund](refundsByID), Fields: map[string][]string{
+	resource.Register(resource.Kind{Object: "refund", Prefix: "re", Table: "refunds", Load: resource.LoadWith[Refund](refundsByID), Fields: map[string][]string{
 		"balance_transaction": {"balance_transaction"}, "charge": {"charge"}, "payment_intent": {"payment_intent"},
 		"failure_balance_transaction": {"balance_transaction"}, "customer": nil, "payment_method": nil,
 		"source_transfer_reversal": nil, "transfer_reversal": nil,

@@ -15,7 +15,7 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "setup_attempt", Prefix: "setatt", Load: resource.LoadWith[SetupAttempt](setupAttemptsByID), Fields: map[string][]string{
+	resource.Register(resource.Kind{Object: "setup_attempt", Prefix: "setatt", Table: "setup_attempts", Load: resource.LoadWith[SetupAttempt](setupAttemptsByID), Fields: map[string][]string{
 		"customer": {"customer"}, "payment_method": {"payment_method"}, "setup_intent": {"setup_intent"},
 		"application": nil, "on_behalf_of": nil,
 	}})

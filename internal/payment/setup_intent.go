@@ -18,7 +18,7 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "setup_intent", Prefix: "seti", Load: resource.LoadWith[SetupIntent](setupsByID), Fields: map[string][]string{
+	resource.Register(resource.Kind{Object: "setup_intent", Prefix: "seti", Table: "setup_intents", Load: resource.LoadWith[SetupIntent](setupsByID), Fields: map[string][]string{
 		"customer": {"customer"}, "latest_attempt": {"setup_attempt"}, "payment_method": {"payment_method"},
 		"application": nil, "mandate": nil, "on_behalf_of": nil, "single_use_mandate": nil,
 	}})

@@ -16,7 +16,7 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "payout", Prefix: "po", Load: resource.LoadWith[Payout](payoutsByID), Fields: map[string][]string{
+	resource.Register(resource.Kind{Object: "payout", Prefix: "po", Table: "payouts", Load: resource.LoadWith[Payout](payoutsByID), Fields: map[string][]string{
 		"balance_transaction": {"balance_transaction"}, "failure_balance_transaction": {"balance_transaction"}, "original_payout": {"payout"},
 		"reversed_by": {"payout"}, "application_fee": nil, "destination": {},
 	}})

@@ -20,6 +20,7 @@ import (
 type Kind struct {
 	Object string // as the object names itself: "charge"
 	Prefix string // of its ids: "ch"; "" for an object that has no id of its own
+	Table  string // whose rows the objects are, if each names the request that made it; "" for no such table
 	Load   Loader // nil for an object that no field of another one names
 
 	// Fields are the fields that can be expanded, and the kinds of object that they
@@ -321,9 +322,17 @@ func (x *expander) descend(ctx context.Context, level []place) (below []place, e
 		return nil, err
 	}
 	for _, p := range level {
-		inner, isObject := p.field().(map[string]any)
-		if isObject && len(p.names) > 1 { // null stays null
-			below = append(below, placeIn(inner, p.kind.holds(p.names[0]), p.names[1:]))
+		if len(p.names) == 1 {
+			continue
+		}
+		parts, isArray := p.field().([]any)
+		if !isArray {
+			parts = []any{p.field()}
+		}
+		for _, part := range parts {
+			if inner, isObject := part.(map[string]any); isObject { // null stays null
+				below = append(below, placeIn(inner, p.kind.holds(p.names[0]), p.names[1:]))
+			}
 		}
 	}
 	return below, nil

@@ -24,6 +24,7 @@ type CheckoutItem struct {
 	Description string // the product's name at the time
 	Quantity    int64
 	Amount      int64 // of all of them together
+	Discount    int64 // part of the amount
 	Metadata    map[string]string
 	CreatedAt   time.Time
 
@@ -61,27 +62,28 @@ func (i *CheckoutItem) Render() any {
 		LookupKey: i.LookupKey, Metadata: i.PriceMetadata, Nickname: i.Nickname, TaxBehavior: i.TaxBehavior, CreatedAt: i.PriceCreatedAt,
 	}
 	return ItemObject{
-		ID: i.ID, Object: "item", AmountSubtotal: i.Amount, AmountTotal: i.Amount, Currency: i.Currency, Description: i.Description,
+		ID: i.ID, Object: "item", AmountDiscount: i.Discount, AmountSubtotal: i.Amount, AmountTotal: i.Amount - i.Discount,
+		Currency: i.Currency, Description: i.Description,
 		Metadata: i.Metadata, Price: price.Object(), Quantity: i.Quantity,
 	}
 }
 
 const insertItem = `
-	INSERT INTO checkout_items (account_id, id, session_id, livemode, price_id, description, quantity, amount, metadata, created_at)
-	VALUES (@account_id, @id, @session_id, @livemode, @price_id, @description, @quantity, @amount, @metadata, @created_at)`
+	INSERT INTO checkout_items (account_id, id, session_id, livemode, price_id, description, quantity, amount, discount, metadata, created_at)
+	VALUES (@account_id, @id, @session_id, @livemode, @price_id, @description, @quantity, @amount, @discount, @metadata, @created_at)`
 
 func (i *CheckoutItem) insert(tx *phase.Tx) {
 	tx.Write(insertItem, pgx.StrictNamedArgs{
 		"account_id": i.AccountID, "id": i.ID, "session_id": i.SessionID, "livemode": i.Livemode, "price_id": i.PriceID,
-		"description": i.Description, "quantity": i.Quantity, "amount": i.Amount, "metadata": i.Metadata, "created_at": i.CreatedAt,
+		"description": i.Description, "quantity": i.Quantity, "amount": i.Amount, "discount": i.Discount, "metadata": i.Metadata, "created_at": i.CreatedAt,
 	})
 }
 
 const selectItems = `
-	SELECT account_id, id, session_id, livemode, description, quantity, amount, metadata, created_at, price_id, product_id, price_active,
+	SELECT account_id, id, session_id, livemode, description, quantity, amount, discount, metadata, created_at, price_id, product_id, price_active,
 	       currency, unit_amount, lookup_key, price_metadata, nickname, tax_behavior, price_created_at
 	FROM (
-		SELECT i.account_id, i.id, i.session_id, i.livemode, i.description, i.quantity, i.amount, i.metadata, i.created_at, i.price_id,
+		SELECT i.account_id, i.id, i.session_id, i.livemode, i.description, i.quantity, i.amount, i.discount, i.metadata, i.created_at, i.price_id,
 		       p.product_id, p.active AS price_active, p.currency, p.unit_amount, p.lookup_key, p.metadata AS price_metadata, p.nickname,
 		       p.tax_behavior, p.created_at AS price_created_at
 		FROM checkout_items i JOIN prices p ON p.account_id = i.account_id AND p.id = i.price_id

@@ -1,11 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apirequest"
+	"github.com/ratchet-pay/ratchet/internal/catalog"
 	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -19,30 +21,49 @@ func init() {
 // PaymentPageObject is a checkout session as its page shows it to a customer:
 // with nothing that only the merchant may know. Its id is the session's.
 type PaymentPageObject struct {
-	ID                       string    `json:"id"`
-	Object                   string    `json:"object"`
-	AmountTotal              *int64    `json:"amount_total"`
-	Attempts                 int       `json:"attempts"`
-	BillingAddressCollection *string   `json:"billing_address_collection"`
-	BusinessName             string    `json:"business_name"`
-	CancelURL                *string   `json:"cancel_url"`
-	Card                     *paidCard `json:"card"` // that paid, or was kept; null until the session is complete
-	Currency                 *string   `json:"currency"`
-	CustomerEmail            *string   `json:"customer_email"`
-	ExpiresAt                int64     `json:"expires_at"`
-	LineItems                []any     `json:"line_items"`
-	Livemode                 bool      `json:"livemode"`
-	Locale                   *string   `json:"locale"`
-	Mode                     string    `json:"mode"`
-	PaymentIntent            any       `json:"payment_intent"`
-	PaymentMethodTypes       []string  `json:"payment_method_types"`
-	PaymentStatus            string    `json:"payment_status"`
-	PhoneNumberCollection    enabled   `json:"phone_number_collection"`
-	SetupIntent              any       `json:"setup_intent"`
-	Status                   string    `json:"status"`
-	SubmitType               *string   `json:"submit_type"`
-	SuccessURL               *string   `json:"success_url"` // where to go now; null until the session is complete
-	URL                      *string   `json:"url"`
+	ID                       string         `json:"id"`
+	Object                   string         `json:"object"`
+	AmountSubtotal           *int64         `json:"amount_subtotal"`
+	AmountTotal              *int64         `json:"amount_total"`
+	Attempts                 int            `json:"attempts"`
+	BillingAddressCollection *string        `json:"billing_address_collection"`
+	BusinessName             string         `json:"business_name"`
+	CancelURL                *string        `json:"cancel_url"`
+	Card                     *paidCard      `json:"card"` // that paid, or was kept; null until the session is complete
+	Currency                 *string        `json:"currency"`
+	CustomerEmail            *string        `json:"customer_email"`
+	Discount                 *pageDiscount  `json:"discount"`
+	ExpiresAt                int64          `json:"expires_at"`
+	LineItems                []any          `json:"line_items"`
+	Livemode                 bool           `json:"livemode"`
+	Locale                   *string        `json:"locale"`
+	Mode                     string         `json:"mode"`
+	PaymentIntent            any            `json:"payment_intent"`
+	PaymentMethodTypes       []string       `json:"payment_method_types"`
+	PaymentStatus            string         `json:"payment_status"`
+	PhoneNumberCollection    enabled        `json:"phone_number_collection"`
+	SetupIntent              any            `json:"setup_intent"`
+	ShippingOptions          []pageShipping `json:"shipping_options"`
+	ShippingRate             *string        `json:"shipping_rate"` // the option that is chosen
+	Status                   string         `json:"status"`
+	SubmitType               *string        `json:"submit_type"`
+	SuccessURL               *string        `json:"success_url"` // where to go now; null until the session is complete
+	URL                      *string        `json:"url"`
+}
+
+// pageDiscount is what a coupon takes off.
+type pageDiscount struct {
+	Amount int64  `json:"amount"`
+	Name   string `json:"name"`
+}
+
+// pageShipping is one way to ship the order, and what the session then costs.
+type pageShipping struct {
+	Amount           int64                     `json:"amount"`
+	AmountTotal      int64                     `json:"amount_total"`
+	DeliveryEstimate *catalog.DeliveryEstimate `json:"delivery_estimate"`
+	DisplayName      string                    `json:"display_name"`
+	ShippingRate     string                    `json:"shipping_rate"`
 }
 
 const (
@@ -55,10 +76,11 @@ const (
 // under way has made of them; nil lets them be read.
 func (s *CheckoutSession) page(ctx context.Context, db phase.Reader, v resource.Principal, intent *payment.PaymentIntent, setup *payment.SetupIntent) (any, error) {
 	o := PaymentPageObject{
-		ID: s.ID, Object: "payment_page", AmountTotal: s.AmountTotal, Attempts: s.Attempts, BillingAddressCollection: s.Options.BillingAddressCollection,
+		ID: s.ID, Object: "payment_page", AmountSubtotal: s.AmountSubtotal, AmountTotal: s.AmountTotal, Attempts: s.Attempts, BillingAddressCollection: s.Options.BillingAddressCollection,
 		CancelURL: s.CancelURL, Currency: s.Currency, CustomerEmail: s.CustomerEmail, ExpiresAt: resource.Unix(s.ExpiresAt), LineItems: []any{},
 		Livemode: s.Livemode, Locale: s.Options.Locale, Mode: s.Mode, PaymentMethodTypes: []string{"card"}, PaymentStatus: s.PaymentStatus,
 		PhoneNumberCollection: enabled{s.Options.CollectPhoneNumber}, Status: s.Status, SubmitType: s.Options.SubmitType,
+		ShippingOptions: []pageShipping{}, ShippingRate: s.ShippingRateID,
 	}
 	switch s.Status {
 	case sessionOpen:
@@ -117,6 +139,9 @@ func (s *CheckoutSession) describe(ctx context.Context, db phase.Reader, v resou
 		item.Metadata, item.PriceMetadata, item.LookupKey, item.Nickname = map[string]string{}, map[string]string{}, nil, nil
 		o.LineItems = append(o.LineItems, item.Render())
 	}
+	if err := s.describeTotal(ctx, db, v, o); err != nil {
+		return err
+	}
 	type merchant struct{ Name string }
 	who, err := resource.QueryOne[merchant](ctx, db, nameOfMerchant, pgx.StrictNamedArgs{"account_id": s.AccountID})
 	if err != nil {
@@ -132,6 +157,42 @@ func (s *CheckoutSession) describe(ctx context.Context, db phase.Reader, v resou
 		o.CustomerEmail = known.Email
 	}
 	return err
+}
+
+// describeTotal adds what is taken off, and how the order can be shipped.
+func (s *CheckoutSession) describeTotal(
+	ctx context.Context, db phase.Reader, v resource.Principal, o *PaymentPageObject,
+) error {
+	if s.CouponID != nil {
+		coupons, err := allByID[catalog.Coupon](ctx, db, catalog.CouponsByID, v, []string{*s.CouponID})
+		if err != nil {
+			return err
+		}
+		o.Discount = &pageDiscount{s.AmountDiscount, *s.CouponID}
+		for _, coupon := range coupons {
+			o.Discount.Name = *cmp.Or(coupon.Name, &coupon.ID)
+		}
+	}
+	if len(s.ShippingOptions) == 0 {
+		return nil
+	}
+	var ids []string
+	for _, option := range s.ShippingOptions {
+		ids = append(ids, option.ShippingRate)
+	}
+	rates, err := allByID[catalog.ShippingRate](ctx, db, catalog.ShippingRatesByID, v, ids)
+	if err != nil {
+		return err
+	}
+	for _, option := range s.ShippingOptions {
+		for _, rate := range rates {
+			if rate.ID == option.ShippingRate {
+				o.ShippingOptions = append(o.ShippingOptions, pageShipping{
+					option.ShippingAmount, *s.totalWith(option), rate.DeliveryEstimate, rate.DisplayName, rate.ID})
+			}
+		}
+	}
+	return nil
 }
 
 // Visit is whose checkout session it is, and under what terms they trade.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/catalog"
 	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/event"
 	"github.com/ratchet-pay/ratchet/internal/id"
@@ -21,6 +22,7 @@ type ConfirmPaymentPageParams struct {
 	Email          *string `form:"email" max:"800"`
 	ExpectedAmount *int64  `form:"expected_amount"`
 	ReturnURL      string  `form:"return_url" max:"2048"`
+	ShippingRate   string  `form:"shipping_rate" max:"5000"`
 	payment.MethodParams
 }
 
@@ -67,9 +69,12 @@ func checkPageConfirmation(ctx context.Context, db phase.Reader, caller phase.Ch
 	if refusal := session.refuseConfirm(); refusal != nil {
 		return refusal
 	}
-	if in.ExpectedAmount != nil && session.AmountTotal != nil && *in.ExpectedAmount != *session.AmountTotal {
-		return apierror.Invalid("expected_amount", "The amount of this Checkout Session is %d, and not what was expected.", *session.AmountTotal).
-			WithCode("checkout_amount_mismatch")
+	shipping, err := session.option(in.ShippingRate)
+	if err != nil {
+		return err
+	}
+	if err := session.checkExpected(in.ExpectedAmount, shipping); err != nil {
+		return err
 	}
 	if err := resource.CheckEmail("email", in.Email); err != nil {
 		return err
@@ -85,6 +90,28 @@ func checkPageConfirmation(ctx context.Context, db phase.Reader, caller phase.Ch
 		return apierror.Missing("payment_method")
 	}
 	return in.CheckUse(resource.Deref(session.CustomerID))
+}
+
+// checkExpected refuses to charge another amount than the customer saw.
+func (s *CheckoutSession) checkExpected(expected *int64, shipping ShippingOption) error {
+	if expected == nil || s.Mode != modePayment || *expected == *s.totalWith(shipping) {
+		return nil
+	}
+	return apierror.Invalid("expected_amount", "The amount of this Checkout Session is %d, and not what was expected.",
+		*s.totalWith(shipping)).WithCode("checkout_amount_mismatch")
+}
+
+// choose ships the order as the customer wants it. The amount is checked once more, because
+// another press of Pay may have changed the choice since the check.
+func (s *CheckoutSession) choose(in ConfirmPaymentPageParams) error {
+	shipping, err := s.option(in.ShippingRate)
+	if err != nil {
+		return err
+	}
+	if in.ShippingRate != "" {
+		s.ship(shipping)
+	}
+	return s.checkExpected(in.ExpectedAmount, shipping)
 }
 
 // RefuseConfirm says why a session cannot be paid any more, or nil.
@@ -110,6 +137,9 @@ func recordPageConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPayment
 	}
 	if in.ReturnURL == "" {
 		in.ReturnURL = session.URL
+	}
+	if err := session.choose(in); err != nil {
+		return phase.Outcome{}, err
 	}
 	session.Attempts++
 	session.meet(tx, in)
@@ -158,7 +188,11 @@ func (s *pageAttempt) beginPayment(ctx context.Context, tx *phase.Tx, session *C
 	if intent.BusyWith != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
-	if intent.CustomerID == nil { // whom the page may just have made
+	if err := session.reserveCoupon(ctx, tx); err != nil {
+		return phase.Outcome{}, err
+	}
+	intent.Amount = *session.AmountTotal // which the choice of shipping may have changed
+	if intent.CustomerID == nil {        // whom the page may just have made
 		intent.CustomerID = session.CustomerID
 	}
 	intent.TakeMethod(in.Method())
@@ -296,6 +330,9 @@ const completeSession = `
 // complete ends the session. Its event comes behind those of the intent.
 func (s *CheckoutSession) complete(tx *phase.Tx) {
 	s.Status = sessionComplete
+	if s.CouponID != nil {
+		catalog.RedeemCoupon(tx, *s.CouponID)
+	}
 	tx.WriteOne(completeSession, pgx.StrictNamedArgs{"account_id": s.AccountID, "id": s.ID, "payment_status": s.PaymentStatus})
 	event.Emit(tx, "checkout.session.completed", s.ID, s.Render(), nil)
 }

@@ -17,10 +17,11 @@ import (
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "checkout.session", Prefix: "cs", Load: resource.LoadWith[CheckoutSession](sessionsByID),
+		Object: "checkout.session", Prefix: "cs", Table: "checkout_sessions", Load: resource.LoadWith[CheckoutSession](sessionsByID),
 		Fields: map[string][]string{
 			"customer": {"customer"}, "line_items": {"item"}, "payment_intent": {"payment_intent"}, "setup_intent": {"setup_intent"},
-			"invoice": nil, "payment_link": nil, "subscription": nil,
+			"discounts": {"checkout.session.discount"}, "shipping_cost": {"checkout.session.shipping"},
+			"shipping_options": {"checkout.session.shipping"}, "invoice": nil, "payment_link": nil, "subscription": nil,
 		},
 		Lists: map[string]resource.Lister{"line_items": itemsOfSessions},
 	})
@@ -39,7 +40,13 @@ type CheckoutSession struct {
 	PaymentStatus     string
 	AmountSubtotal    *int64 // minor units; nil in mode setup
 	AmountTotal       *int64
+	AmountDiscount    int64
+	AmountShipping    int64
 	Currency          *string
+	CouponID          *string
+	CouponReserved    bool // its redemption is this session's
+	ShippingRateID    *string
+	ShippingOptions   []ShippingOption
 	CustomerID        *string
 	CustomerCreation  *string
 	CustomerEmail     *string
@@ -112,20 +119,21 @@ func (s *CheckoutSession) Success() string {
 	return strings.ReplaceAll(s.SuccessURL, sessionIDPlaceholder, s.ID)
 }
 
-const sessionColumns = `account_id, id, livemode, request_id, mode, status, payment_status, amount_subtotal, amount_total, currency,
-	customer_id, customer_creation, customer_email, customer_details, client_reference_id, metadata, options, success_url, cancel_url, url,
+const sessionColumns = `account_id, id, livemode, request_id, mode, status, payment_status, amount_subtotal, amount_total,
+	amount_discount, amount_shipping, currency, coupon_id, coupon_reserved, shipping_rate_id, shipping_options, customer_id, customer_creation, customer_email, customer_details, client_reference_id, metadata, options, success_url, cancel_url, url,
 	attempts, payment_intent_id, setup_intent_id, expires_at, created_at`
 
 const insertSession = `
 	INSERT INTO checkout_sessions (` + sessionColumns + `)
-	VALUES (@account_id, @id, @livemode, @request_id, @mode, @status, @payment_status, @amount_subtotal, @amount_total, @currency,
-		@customer_id, @customer_creation, @customer_email, @customer_details, @client_reference_id, @metadata, @options, @success_url, @cancel_url, @url,
+	VALUES (@account_id, @id, @livemode, @request_id, @mode, @status, @payment_status, @amount_subtotal, @amount_total,
+		@amount_discount, @amount_shipping, @currency, @coupon_id, @coupon_reserved, @shipping_rate_id, @shipping_options, @customer_id, @customer_creation, @customer_email, @customer_details, @client_reference_id, @metadata, @options, @success_url, @cancel_url, @url,
 		@attempts, @payment_intent_id, @setup_intent_id, @expires_at, @created_at)`
 
 func (s *CheckoutSession) insert(tx *phase.Tx) {
 	args := s.columns()
 	args["livemode"], args["request_id"], args["created_at"], args["expires_at"] = s.Livemode, s.RequestID, s.CreatedAt, s.ExpiresAt
-	args["mode"], args["amount_subtotal"], args["amount_total"], args["currency"] = s.Mode, s.AmountSubtotal, s.AmountTotal, s.Currency
+	args["mode"], args["amount_subtotal"], args["amount_discount"], args["currency"] = s.Mode, s.AmountSubtotal, s.AmountDiscount, s.Currency
+	args["coupon_id"], args["shipping_options"] = s.CouponID, s.ShippingOptions
 	args["customer_creation"], args["customer_email"], args["client_reference_id"] = s.CustomerCreation, s.CustomerEmail, s.ClientReferenceID
 	args["options"], args["success_url"], args["cancel_url"], args["url"] = s.Options, s.SuccessURL, s.CancelURL, s.URL
 	tx.Write(insertSession, args)
@@ -135,14 +143,16 @@ func (s *CheckoutSession) insert(tx *phase.Tx) {
 const updateSession = `
 	UPDATE checkout_sessions
 	SET status = @status, payment_status = @payment_status, customer_id = @customer_id, customer_details = @customer_details, metadata = @metadata,
-	    attempts = @attempts, payment_intent_id = @payment_intent_id, setup_intent_id = @setup_intent_id
+	    amount_total = @amount_total, amount_shipping = @amount_shipping, shipping_rate_id = @shipping_rate_id,
+	    coupon_reserved = @coupon_reserved, attempts = @attempts, payment_intent_id = @payment_intent_id, setup_intent_id = @setup_intent_id
 	WHERE account_id = @account_id AND id = @id AND (status = 'open' OR status = @status)`
 
 // columns are the session's values as UPDATE names them.
 func (s *CheckoutSession) columns() pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{
 		"account_id": s.AccountID, "id": s.ID, "status": s.Status, "payment_status": s.PaymentStatus, "customer_id": s.CustomerID,
-		"customer_details": s.CustomerDetails, "metadata": s.Metadata, "attempts": s.Attempts,
+		"customer_details": s.CustomerDetails, "metadata": s.Metadata, "attempts": s.Attempts, "amount_total": s.AmountTotal,
+		"amount_shipping": s.AmountShipping, "shipping_rate_id": s.ShippingRateID, "coupon_reserved": s.CouponReserved,
 		"payment_intent_id": s.PaymentIntentID, "setup_intent_id": s.SetupIntentID,
 	}
 }

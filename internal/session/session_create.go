@@ -17,31 +17,35 @@ import (
 
 // CreateCheckoutSessionParams are what POST /v1/checkout/sessions takes.
 type CreateCheckoutSessionParams struct {
-	AllowPromotionCodes      *bool              `form:"allow_promotion_codes"`
-	AutomaticTax             *enabledParam      `form:"automatic_tax"`
-	BillingAddressCollection *string            `form:"billing_address_collection" enum:"auto,required"`
-	CancelURL                *string            `form:"cancel_url" max:"5000"`
-	ClientReferenceID        *string            `form:"client_reference_id" max:"200"`
-	Currency                 string             `form:"currency"`
-	Customer                 string             `form:"customer" max:"5000"`
-	CustomerCreation         string             `form:"customer_creation" enum:"always,if_required"`
-	CustomerEmail            *string            `form:"customer_email" max:"800"`
-	ExpiresAt                *int64             `form:"expires_at" min:"0" max:"253402300799"`
-	LineItems                []LineItem         `form:"line_items" max:"100"`
-	Locale                   *string            `form:"locale" enum:"auto,bg,cs,da,de,el,en,en-GB,es,es-419,et,fi,fil,fr,fr-CA,hr,hu,id,it,ja,ko,lt,lv,ms,mt,nb,nl,pl,pt,pt-BR,ro,ru,sk,sl,sv,th,tr,vi,zh,zh-HK,zh-TW"`
-	Metadata                 form.Metadata      `form:"metadata"`
-	Mode                     string             `form:"mode" enum:"payment,setup,subscription"`
-	PaymentIntentData        *PaymentIntentData `form:"payment_intent_data"`
-	PaymentMethodOptions     *CheckoutMethods   `form:"payment_method_options"`
-	PaymentMethodTypes       []string           `form:"payment_method_types" enum:"card"`
-	PhoneNumberCollection    *enabledParam      `form:"phone_number_collection"`
-	SetupIntentData          *SetupIntentData   `form:"setup_intent_data"`
-	SubmitType               *string            `form:"submit_type" enum:"auto,book,donate,pay"`
-	SuccessURL               string             `form:"success_url" max:"5000"`
-	UIMode                   string             `form:"ui_mode" enum:"elements,embedded_page,hosted_page"`
-	Expand                   form.Expand        `form:"expand"`
+	AllowPromotionCodes      *bool                 `form:"allow_promotion_codes"`
+	AutomaticTax             *enabledParam         `form:"automatic_tax"`
+	BillingAddressCollection *string               `form:"billing_address_collection" enum:"auto,required"`
+	CancelURL                *string               `form:"cancel_url" max:"5000"`
+	ClientReferenceID        *string               `form:"client_reference_id" max:"200"`
+	Currency                 string                `form:"currency"`
+	Customer                 string                `form:"customer" max:"5000"`
+	CustomerCreation         string                `form:"customer_creation" enum:"always,if_required"`
+	CustomerEmail            *string               `form:"customer_email" max:"800"`
+	Discounts                []DiscountParam       `form:"discounts" max:"1"`
+	ExpiresAt                *int64                `form:"expires_at" min:"0" max:"253402300799"`
+	LineItems                []LineItem            `form:"line_items" max:"100"`
+	Locale                   *string               `form:"locale" enum:"auto,bg,cs,da,de,el,en,en-GB,es,es-419,et,fi,fil,fr,fr-CA,hr,hu,id,it,ja,ko,lt,lv,ms,mt,nb,nl,pl,pt,pt-BR,ro,ru,sk,sl,sv,th,tr,vi,zh,zh-HK,zh-TW"`
+	Metadata                 form.Metadata         `form:"metadata"`
+	Mode                     string                `form:"mode" enum:"payment,setup,subscription"`
+	PaymentIntentData        *PaymentIntentData    `form:"payment_intent_data"`
+	PaymentMethodOptions     *CheckoutMethods      `form:"payment_method_options"`
+	PaymentMethodTypes       []string              `form:"payment_method_types" enum:"card"`
+	PhoneNumberCollection    *enabledParam         `form:"phone_number_collection"`
+	SetupIntentData          *SetupIntentData      `form:"setup_intent_data"`
+	ShippingOptions          []ShippingOptionParam `form:"shipping_options" max:"5"`
+	SubmitType               *string               `form:"submit_type" enum:"auto,book,donate,pay"`
+	SuccessURL               string                `form:"success_url" max:"5000"`
+	UIMode                   string                `form:"ui_mode" enum:"elements,embedded_page,hosted_page"`
+	Expand                   form.Expand           `form:"expand"`
 
-	Found []FoundItem // what LineItems stand for
+	Found       []FoundItem // what LineItems stand for
+	FoundCoupon string      // the one in Discounts
+	FoundRates  []FoundRate // what ShippingOptions stand for
 }
 
 type enabledParam struct {
@@ -124,6 +128,13 @@ func (in *CreateCheckoutSessionParams) refuseUnknownKinds() error {
 		return apierror.Invalid("line_items", "You can not pass `line_items` in `setup` mode.")
 	case in.Mode == modeSetup && in.PaymentIntentData != nil:
 		return apierror.Invalid("payment_intent_data", "You can not pass `payment_intent_data` in `setup` mode.")
+	case in.Mode == modeSetup && in.Discounts != nil:
+		return apierror.Invalid("discounts", "You can not pass `discounts` in `setup` mode.")
+	case in.Mode == modeSetup && in.ShippingOptions != nil:
+		return apierror.Invalid("shipping_options", "You can not pass `shipping_options` in `setup` mode.")
+	case in.Discounts != nil && in.AllowPromotionCodes != nil:
+		return apierror.Invalid("", "You may only specify one of these parameters: allow_promotion_codes, discounts.").
+			WithCode("parameters_exclusive")
 	case in.Mode == modePayment && in.SetupIntentData != nil:
 		return apierror.Invalid("setup_intent_data", "You can not pass `setup_intent_data` in `payment` mode.")
 	case in.Mode == modePayment && len(in.LineItems) == 0:
@@ -211,10 +222,15 @@ func createSession(ctx context.Context, tx *phase.Tx, in CreateCheckoutSessionPa
 		session.insert(tx)
 		return replyWithSession(ctx, tx, in.Expand, session, []CheckoutItem{}, setup.Render())
 	}
+	rates, err := session.setTotal(tx, &in)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
 	items, products, err := session.sell(tx, in.Found)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
+	products = append(products, rates...)
 	if session.Options.IntentFromStart {
 		intent, err := session.intent(ctx, tx)
 		if err != nil {
@@ -245,7 +261,7 @@ func (in *CreateCheckoutSessionParams) session(tx *phase.Tx) (*CheckoutSession, 
 		AccountID: tx.AccountID, ID: id.New(prefix, tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, Mode: in.Mode,
 		Status: sessionOpen, PaymentStatus: sessionUnpaid, CustomerID: resource.NilIfEmpty(in.Customer), CustomerEmail: in.CustomerEmail,
 		ClientReferenceID: in.ClientReferenceID, Metadata: metadata, SuccessURL: in.SuccessURL, CancelURL: in.CancelURL,
-		ExpiresAt: tx.Now().Add(longestSession), CreatedAt: tx.Now(),
+		ExpiresAt: tx.Now().Add(longestSession), CreatedAt: tx.Now(), ShippingOptions: []ShippingOption{},
 		Options: CheckoutOptions{
 			AllowPromotionCodes: in.AllowPromotionCodes, BillingAddressCollection: in.BillingAddressCollection,
 			CollectPhoneNumber: in.PhoneNumberCollection != nil && in.PhoneNumberCollection.Enabled, Locale: in.Locale, SubmitType: in.SubmitType,

@@ -47,6 +47,7 @@ func expireSession(ctx context.Context, tx *phase.Tx, in ExpireCheckoutSessionPa
 	if err := session.cancelIntent(ctx, tx); err != nil {
 		return phase.Outcome{}, err
 	}
+	session.releaseCoupon(tx)
 	session.Status = sessionExpired
 	session.update(tx)
 	event.Emit(tx, "checkout.session.expired", session.ID, session.Render(), nil)

@@ -48,11 +48,12 @@ type FoundItem struct {
 	Cost     catalog.Cost        // of a price for this session
 	Quantity int64
 	Amount   int64
+	Discount int64 // part of the amount
 	Metadata map[string]string
 }
 
 // findItems reads the prices and products that are named, in two queries however
-// many there are, and adds up what is to be paid.
+// many there are.
 func (in *CreateCheckoutSessionParams) findItems(ctx context.Context, db phase.Reader, v resource.Principal) error {
 	prices, products, err := in.readGoods(ctx, db, v)
 	if err != nil {
@@ -77,18 +78,14 @@ func (in *CreateCheckoutSessionParams) findItems(ctx context.Context, db phase.R
 		}
 		in.Found = append(in.Found, *found)
 	}
-	if err := money.Check(totalOf(in.Found), in.Currency); err != nil {
-		return asOneOf(err, "line_items")
-	}
-	in.LineItems = nil // Found says it all
-	return nil
+	return in.findTotal(ctx, db, v)
 }
 
-func totalOf(items []FoundItem) (total int64) {
+func totalOf(items []FoundItem) (amount, discount int64) {
 	for _, item := range items {
-		total += item.Amount
+		amount, discount = amount+item.Amount, discount+item.Discount
 	}
-	return total
+	return amount, discount
 }
 
 // asOneOf makes the error about an amount one about what the amount is the sum of.
@@ -98,8 +95,6 @@ func asOneOf(err error, param string) error {
 	}
 	return err
 }
-
-const ()
 
 // readGoods reads all prices and products the items name.
 func (in *CreateCheckoutSessionParams) readGoods(ctx context.Context, db phase.Reader, v resource.Principal) (prices map[string]*catalog.Price, products map[string]*catalog.Product, err error) {
@@ -195,8 +190,6 @@ func (d *PriceData) find(found *FoundItem, at string, products map[string]*catal
 // alone. It returns the items, which the caller inserts behind the session, and
 // the products they are of.
 func (s *CheckoutSession) sell(tx *phase.Tx, found []FoundItem) (items []CheckoutItem, products []any, err error) {
-	total := totalOf(found)
-	s.AmountSubtotal, s.AmountTotal, s.Currency = &total, &total, &found[0].Cost.Currency
 	items = make([]CheckoutItem, 0, len(found))
 	for _, f := range found {
 		price, product, err := f.price(tx)
@@ -206,7 +199,7 @@ func (s *CheckoutSession) sell(tx *phase.Tx, found []FoundItem) (items []Checkou
 		products = append(products, product.Render())
 		items = append(items, CheckoutItem{
 			AccountID: tx.AccountID, SessionID: s.ID, Livemode: tx.Livemode, Description: product.Name,
-			Quantity: f.Quantity, Amount: f.Amount, Metadata: f.Metadata, CreatedAt: tx.Now(),
+			Quantity: f.Quantity, Amount: f.Amount, Discount: f.Discount, Metadata: f.Metadata, CreatedAt: tx.Now(),
 			PriceID: price.ID, ProductID: price.ProductID, PriceActive: price.Active, Currency: price.Currency, UnitAmount: price.UnitAmount,
 			LookupKey: price.LookupKey, PriceMetadata: price.Metadata, Nickname: price.Nickname, TaxBehavior: price.TaxBehavior,
 			PriceCreatedAt: price.CreatedAt,

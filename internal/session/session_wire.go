@@ -32,7 +32,7 @@ type CheckoutSessionObject struct {
 	CustomerCreation           *string               `json:"customer_creation"`
 	CustomerDetails            *CustomerDetails      `json:"customer_details"`
 	CustomerEmail              *string               `json:"customer_email"`
-	Discounts                  []string              `json:"discounts"`
+	Discounts                  []sessionDiscount     `json:"discounts"`
 	ExpiresAt                  int64                 `json:"expires_at"`
 	IntegrationIdentifier      *string               `json:"integration_identifier"`
 	Invoice                    *string               `json:"invoice"`
@@ -57,8 +57,8 @@ type CheckoutSessionObject struct {
 	SavedPaymentMethodOptions  *string               `json:"saved_payment_method_options"`
 	SetupIntent                *string               `json:"setup_intent"`
 	ShippingAddressCollection  *string               `json:"shipping_address_collection"`
-	ShippingCost               *string               `json:"shipping_cost"`
-	ShippingOptions            []string              `json:"shipping_options"`
+	ShippingCost               *shippingCost         `json:"shipping_cost"`
+	ShippingOptions            []ShippingOption      `json:"shipping_options"`
 	Status                     string                `json:"status"`
 	SubmitType                 *string               `json:"submit_type"`
 	Subscription               *string               `json:"subscription"`
@@ -116,6 +116,29 @@ type checkoutTotalDetails struct {
 	AmountTax      int64 `json:"amount_tax"`
 }
 
+type sessionDiscount struct {
+	Coupon        string  `json:"coupon"`
+	PromotionCode *string `json:"promotion_code"`
+}
+
+type shippingCost struct {
+	AmountSubtotal int64  `json:"amount_subtotal"`
+	AmountTax      int64  `json:"amount_tax"`
+	AmountTotal    int64  `json:"amount_total"`
+	ShippingRate   string `json:"shipping_rate"`
+}
+
+func (s *CheckoutSession) discounts() []sessionDiscount {
+	if s.CouponID == nil {
+		return []sessionDiscount{}
+	}
+	return []sessionDiscount{{Coupon: *s.CouponID}}
+}
+
+func (s *CheckoutSession) totalDetails() *checkoutTotalDetails {
+	return &checkoutTotalDetails{AmountDiscount: s.AmountDiscount, AmountShipping: s.AmountShipping}
+}
+
 func (s *CheckoutSession) Render() any { return s.object() }
 
 func (s *CheckoutSession) object() CheckoutSessionObject {
@@ -123,15 +146,18 @@ func (s *CheckoutSession) object() CheckoutSessionObject {
 		ID: s.ID, Object: "checkout.session", AllowPromotionCodes: s.Options.AllowPromotionCodes, AmountSubtotal: s.AmountSubtotal,
 		AmountTotal: s.AmountTotal, BillingAddressCollection: s.Options.BillingAddressCollection, CancelURL: s.CancelURL,
 		ClientReferenceID: s.ClientReferenceID, Created: resource.Unix(s.CreatedAt), Currency: s.Currency, CustomFields: []string{}, Customer: s.CustomerID,
-		CustomerCreation: s.CustomerCreation, CustomerEmail: s.CustomerEmail, Discounts: []string{}, ExpiresAt: resource.Unix(s.ExpiresAt),
+		CustomerCreation: s.CustomerCreation, CustomerEmail: s.CustomerEmail, Discounts: s.discounts(), ExpiresAt: resource.Unix(s.ExpiresAt),
 		Livemode: s.Livemode, Locale: s.Options.Locale, Metadata: s.Metadata, Mode: s.Mode, PaymentMethodCollection: "always",
 		PaymentMethodOptions: checkoutMethodOptions{checkoutCardOptions{s.Options.RequestThreeDSecure}}, PaymentMethodTypes: []string{"card"},
-		PaymentStatus: s.PaymentStatus, PhoneNumberCollection: enabled{s.Options.CollectPhoneNumber}, ShippingOptions: []string{},
+		PaymentStatus: s.PaymentStatus, PhoneNumberCollection: enabled{s.Options.CollectPhoneNumber}, ShippingOptions: s.ShippingOptions,
 		Status: s.Status, SubmitType: s.Options.SubmitType, SuccessURL: s.SuccessURL, UIMode: "hosted_page",
 	}
 	if s.Mode == modePayment {
-		o.AdaptivePricing, o.PaymentMethodCollection, o.TotalDetails = &enabled{}, "if_required", &checkoutTotalDetails{}
+		o.AdaptivePricing, o.PaymentMethodCollection, o.TotalDetails = &enabled{}, "if_required", s.totalDetails()
 		o.InvoiceCreation = &invoiceCreation{Data: invoiceData{Metadata: map[string]string{}}}
+	}
+	if s.ShippingRateID != nil {
+		o.ShippingCost = &shippingCost{AmountSubtotal: s.AmountShipping, AmountTotal: s.AmountShipping, ShippingRate: *s.ShippingRateID}
 	}
 	switch s.Status {
 	case sessionOpen:

@@ -78,6 +78,8 @@ const told = `told (account_id, request_id, type, object_id, amount) AS (
 	UNION ALL SELECT account_id, request_id, 'product.created', id, NULL FROM products
 	UNION ALL SELECT account_id, id, 'product.deleted', object_id, NULL FROM ` + asked + ` q WHERE flow = 'product.delete' AND status = 200
 	UNION ALL SELECT account_id, request_id, 'price.created', id, NULL FROM prices
+	UNION ALL SELECT account_id, request_id, 'coupon.created', id, NULL FROM coupons
+	UNION ALL SELECT account_id, id, 'coupon.deleted', object_id, NULL FROM ` + asked + ` q WHERE flow = 'coupon.delete' AND status = 200
 	UNION ALL SELECT account_id, id, 'checkout.session.expired', object_id, NULL FROM ` + asked + ` q WHERE flow = 'checkout_session.expire' AND status = 200
 	UNION ALL SELECT account_id, id, 'customer.deleted', object_id, NULL FROM ` + asked + ` q WHERE flow = 'customer.delete' AND status = 200
 	UNION ALL SELECT r.account_id, r.id, 'customer.deleted', c.id, NULL
@@ -472,6 +474,8 @@ var rules = []rule{
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM test_clocks
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM products
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM prices
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM coupons
+			      UNION ALL SELECT account_id, id, request_id, livemode FROM shipping_rates
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM checkout_sessions
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM events
 			      UNION ALL SELECT b.account_id, p.id, p.request_id, b.livemode FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id) m
@@ -699,12 +703,27 @@ var rules = []rule{
 			    OR bool_or((c.amount, c.currency, c.livemode, p.amount) IS DISTINCT FROM (s.amount_total, s.currency, s.livemode, s.amount_total)) FILTER (WHERE c.id IS NOT NULL)
 			    OR min(p.id) IS DISTINCT FROM s.payment_intent_id OR max(p.id) IS DISTINCT FROM s.payment_intent_id
 			UNION ALL
-			SELECT s.id, 'is for ' || s.amount_total || ', and its items come to ' || coalesce(sum(i.amount), 0)
+			SELECT s.id, 'is for ' || s.amount_subtotal || ' less ' || s.amount_discount || ', and its items come to ' || coalesce(sum(i.amount), 0)
+			       || ' less ' || coalesce(sum(i.discount), 0)
 			FROM checkout_sessions s
 			LEFT JOIN (checkout_items i JOIN prices r ON r.account_id = i.account_id AND r.id = i.price_id) ON i.account_id = s.account_id AND i.session_id = s.id
 			WHERE s.mode = 'payment'
-			GROUP BY s.account_id, s.id, s.amount_total, s.currency
-			HAVING coalesce(sum(i.amount), 0) <> s.amount_total OR bool_or(i.amount <> i.quantity * r.unit_amount OR r.currency <> s.currency)
+			GROUP BY s.account_id, s.id, s.amount_subtotal, s.amount_discount, s.currency
+			HAVING coalesce(sum(i.amount), 0) <> s.amount_subtotal OR coalesce(sum(i.discount), 0) <> s.amount_discount OR bool_or(i.amount <> i.quantity * r.unit_amount OR r.currency <> s.currency)
+			UNION ALL
+			SELECT s.id, 'is for ' || s.amount_total || ', and not for ' || s.amount_subtotal || ' less ' || s.amount_discount
+			       || ' and ' || coalesce(r.amount, 0) || ' ' || coalesce(r.currency, '') || ' for shipping'
+			FROM checkout_sessions s
+			LEFT JOIN shipping_rates r ON r.account_id = s.account_id AND r.id = s.shipping_rate_id AND r.livemode = s.livemode
+			WHERE s.mode = 'payment' AND (s.amount_total <> s.amount_subtotal - s.amount_discount + s.amount_shipping
+			      OR s.amount_shipping <> coalesce(r.amount, 0) OR r.currency <> s.currency)
+			UNION ALL
+			SELECT s.id, 'takes ' || s.amount_discount || ' off ' || s.amount_subtotal || ' ' || s.currency
+			       || ', and its coupon takes off ' || coalesce(c.percent_off / 100.0 || ' %', c.amount_off || ' ' || c.currency, 'nothing')
+			FROM checkout_sessions s
+			LEFT JOIN coupons c ON c.account_id = s.account_id AND c.id = s.coupon_id AND c.livemode = s.livemode
+			WHERE s.mode = 'payment' AND (c.currency <> s.currency
+			      OR s.amount_discount > coalesce(c.amount_off, round(s.amount_subtotal * c.percent_off / 10000.0), 0))
 			UNION ALL
 			SELECT s.id, 'is ' || s.status || ', and its setup intent is ' || coalesce(i.status, 'not there')
 			FROM checkout_sessions s LEFT JOIN setup_intents i ON i.account_id = s.account_id AND i.id = s.setup_intent_id AND i.checkout_session = s.id
@@ -720,6 +739,19 @@ var rules = []rule{
 			HAVING count(e.id) <> CASE s.status WHEN 'complete' THEN 1 ELSE 0 END`,
 	},
 	{
+		name: "a coupon is redeemed once by each session that was paid with it", counted: "coupons",
+		count: `SELECT count(*) FROM coupons`,
+		sql: `
+			SELECT c.id, 'was redeemed ' || c.times_redeemed || ' times and is reserved ' || c.times_reserved || ' times, and '
+			       || count(s.id) FILTER (WHERE s.status = 'complete') || ' sessions with it are complete and '
+			       || count(s.id) FILTER (WHERE s.status = 'open' AND s.coupon_reserved) || ' have reserved it'
+			FROM coupons c LEFT JOIN checkout_sessions s ON s.account_id = c.account_id AND s.coupon_id = c.id
+			GROUP BY c.account_id, c.id, c.times_redeemed, c.times_reserved, c.max_redemptions
+			HAVING c.times_redeemed <> count(s.id) FILTER (WHERE s.status = 'complete')
+			    OR c.times_reserved <> count(s.id) FILTER (WHERE s.status = 'open' AND s.coupon_reserved)
+			    OR c.times_redeemed + c.times_reserved > c.max_redemptions`,
+	},
+	{
 		name: "every change has told its event, and no event tells of another", counted: "events",
 		count: `SELECT count(*) FROM events`,
 		sql: `
@@ -728,7 +760,7 @@ var rules = []rule{
 				('charge.dispute.closed'), ('customer.created'), ('customer.source.created'), ('customer.deleted'), ('customer.source.deleted'),
 				('payout.created'), ('payout.failed'), ('payout.canceled'), ('payout.paid'),
 				('payment_intent.created'), ('payment_intent.canceled'), ('payment_intent.succeeded'), ('payment_intent.payment_failed'), ('setup_intent.created'),
-				('product.created'), ('product.deleted'), ('price.created'), ('checkout.session.expired')) AS t (type))
+				('product.created'), ('product.deleted'), ('price.created'), ('coupon.created'), ('coupon.deleted'), ('checkout.session.expired')) AS t (type))
 			SELECT coalesce(t.object_id, e.id), CASE
 			       WHEN e.id IS NULL THEN 'no event ' || t.type
 			       WHEN t.type IS NULL THEN 'tells ' || e.type || ' of ' || e.object_id || ', which did not happen'

@@ -220,6 +220,13 @@ func (b *books) visitCheckout(t *testing.T) {
 	pay(declined, "pm_card_chargeDeclined")
 	b.post(t, "/v1/checkout/sessions/"+declined+"/expire", "")
 	pay(b.post(t, "/v1/checkout/sessions", "mode=setup&success_url=https://example.com/thanks"), "pm_card_visa")
+	coupon := b.post(t, "/v1/coupons", "percent_off=10&max_redemptions=2")
+	const shipped = "&shipping_options[0][shipping_rate_data][display_name]=Standard" +
+		"&shipping_options[0][shipping_rate_data][fixed_amount][amount]=500" +
+		"&shipping_options[0][shipping_rate_data][fixed_amount][currency]=usd"
+	pay(open(shipped+"&discounts[0][coupon]="+coupon), "pm_card_visa")
+	pay(open(shipped+"&discounts[0][coupon]="+coupon), "pm_card_authenticationRequired") // and reserves it
+	b.post(t, "/v1/coupons/"+coupon, "name=Spring")
 	b.post(t, "/v1/products", "name=Kite&default_price_data[currency]=usd&default_price_data[unit_amount]=900")
 }
 
@@ -368,6 +375,7 @@ const (
 	open       = "nothing is left open"
 	stands     = "every request stands somewhere or has its answer"
 	shown      = "people are shown the paths and calls that are kept"
+	redeemed   = "a coupon is redeemed once by each session that was paid with it"
 	events     = "every change has told its event, and no event tells of another"
 	deliveries = "every event is on its way to each endpoint that wants it"
 	forgotten  = "what was known of a person who was erased is gone"
@@ -449,14 +457,22 @@ var damages = []damage{
 	{"a session says it was paid", "UPDATE checkout_sessions SET status = 'complete', payment_status = 'paid', payment_intent_id = 'pi_x' WHERE status = 'open'", "", checkout},
 	{"a session forgets that it was paid", "UPDATE checkout_sessions SET status = 'open', payment_status = 'unpaid' WHERE payment_status = 'paid'", "", checkout},
 	{"a session names another intent", "UPDATE checkout_sessions SET payment_intent_id = 'pi_x' WHERE payment_status = 'paid'", "", checkout},
-	{"a session was for less than was paid", "UPDATE checkout_sessions SET amount_subtotal = 1, amount_total = 1 WHERE payment_status = 'paid'", "", checkout},
+	{"a session was for less than was paid", "UPDATE checkout_sessions SET amount_subtotal = amount_subtotal - 1, amount_total = amount_total - 1 WHERE payment_status = 'paid'", "", checkout},
 	{"an item was sold cheaper", "UPDATE checkout_items SET amount = amount - 1", "", checkout},
 	{"an item is lost", "DELETE FROM checkout_items", "", checkout},
+	{"a discount is not divided among the items", "UPDATE checkout_items SET discount = 0", "", checkout},
+	{"a session is shipped cheaper than its rate", "UPDATE checkout_sessions SET amount_shipping = amount_shipping - 1, amount_subtotal = amount_subtotal + 1 WHERE amount_shipping > 0", "", checkout},
+	{"a session takes off more than its coupon", "UPDATE coupons SET percent_off = percent_off / 2", "", checkout},
+	{"a session's total forgets its shipping", "ALTER TABLE checkout_sessions DROP CONSTRAINT a_session_is_of_something; UPDATE checkout_sessions SET amount_shipping = 0 WHERE amount_shipping > 0; UPDATE shipping_rates SET amount = 0", "", checkout},
+	{"a coupon forgets that it was redeemed", "UPDATE coupons SET times_redeemed = 0", "", redeemed},
+	{"a coupon is reserved by no session", "UPDATE coupons SET times_reserved = times_reserved + 1, max_redemptions = 3", "", redeemed},
+	{"a session forgets that it has reserved a coupon", "UPDATE checkout_sessions SET coupon_reserved = false WHERE status = 'open'", "", redeemed},
 	{"a setup's session is not complete", "UPDATE checkout_sessions SET status = 'open' WHERE mode = 'setup'", "", checkout},
 	{"a session is lost", "DELETE FROM checkout_items; DELETE FROM checkout_sessions", "", checkout},
 	{"the events of sessions are lost", "DELETE FROM events WHERE type = 'checkout.session.completed'", "", checkout},
 	{"the events of expired sessions are lost", "DELETE FROM events WHERE type = 'checkout.session.expired'", "", events},
 	{"the events of prices are lost", "DELETE FROM events WHERE type = 'price.created'", "", events},
+	{"the events of coupons are lost", "DELETE FROM events WHERE type = 'coupon.created'", "", events},
 	{"the events of intents are lost", "DELETE FROM events WHERE type = 'payment_intent.succeeded'", "", events},
 	{"the events of failed attempts are lost", "DELETE FROM events WHERE type = 'payment_intent.payment_failed'", "", events},
 	{"the events of refunds are lost", "DELETE FROM events WHERE type = 'refund.created'", "", events},

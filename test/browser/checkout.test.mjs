@@ -40,6 +40,61 @@ test("a card pays, and the buyer arrives at the shop", async () => {
   assert.ok(!(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).includes("4242"), "the card is in the browser's storage");
 });
 
+// discounted makes a session with a quarter off and two ways to ship.
+async function discounted() {
+  const coupon = await demo.post("/v1/coupons", { percent_off: 25, name: "Spring sale" });
+  const option = (i, name, amount) => ({
+    [`shipping_options[${i}][shipping_rate_data][display_name]`]: name,
+    [`shipping_options[${i}][shipping_rate_data][fixed_amount][amount]`]: amount,
+    [`shipping_options[${i}][shipping_rate_data][fixed_amount][currency]`]: "usd",
+    [`shipping_options[${i}][shipping_rate_data][delivery_estimate][maximum][unit]`]: "business_day",
+    [`shipping_options[${i}][shipping_rate_data][delivery_estimate][maximum][value]`]: 5,
+  });
+  const made = await session({ "discounts[0][coupon]": coupon.id, ...option(0, "Standard", 500), ...option(1, "Express", 1500) });
+  return { made, coupon };
+}
+
+test("a discounted order is shipped as the buyer chooses, and the receipt has the total", async () => {
+  const { made, coupon } = await discounted();
+  const page = await visit(made);
+  const order = page.locator(".order");
+  assert.match(await order.innerText(), /\$27\.50[\s\S]*Enamel mug\s+\$30\.00[\s\S]*Spring sale\s+-\$7\.50[\s\S]*Standard\s+\$5\.00[\s\S]*Total\s+\$27\.50/);
+  await fill(page, declined);
+  await page.getByRole("radio", { name: "Express" }).check();
+  assert.match(await order.innerText(), /\$37\.50[\s\S]*Express\s+\$15\.00[\s\S]*Total\s+\$37\.50/);
+  assert.match(await button(page).innerText(), /^Pay \$37\.50/);
+  await accessible(page);
+  await press(page);
+  await page.locator("#verdict", { hasText: "Your card was declined." }).waitFor();
+  await fill(page, visa);
+  await press(page);
+  await arrives(page, made.id);
+  assert.deepEqual((await chargesOf(made.id)).map((c) => c.amount), [3750]);
+  assert.equal((await demo.get(`/v1/coupons/${coupon.id}`)).times_redeemed, 1);
+  await page.goBack();
+  await page.getByRole("heading", { name: "Paid" }).waitFor();
+  assert.match(await page.locator(".receipt").innerText(), /\$37\.50[\s\S]*-\$7\.50[\s\S]*Express\s+\$15\.00[\s\S]*Total\s+\$37\.50/);
+  assert.deepEqual(page.complaints, []);
+});
+
+test("without JavaScript a buyer chooses the shipping, sees the total, and pays it", async () => {
+  const { made } = await discounted();
+  const page = await visit(made, { javaScriptEnabled: false });
+  await fill(page, visa);
+  await page.getByRole("radio", { name: "Express" }).check();
+  await press(page);
+  await page.locator("#verdict", { hasText: "The total is now $37.50." }).waitFor();
+  assert.equal((await chargesOf(made.id)).length, 0);
+  await page.getByRole("radio", { name: "Standard" }).check();
+  await page.getByRole("button", { name: "Update the total" }).click();
+  assert.match(await button(page).innerText(), /^Pay \$27\.50/);
+  assert.equal(await page.inputValue("#billingName"), "Jenny Rosen");
+  await fill(page, visa);
+  await press(page);
+  await arrives(page, made.id);
+  assert.deepEqual((await chargesOf(made.id)).map((c) => c.amount), [2750]);
+});
+
 test("a declined card keeps the form, and the next one pays", async () => {
   const made = await session();
   const page = await visit(made);

@@ -34,6 +34,9 @@ const booksOf = `
 		UNION ALL SELECT 'token' || CASE WHEN used_by IS NULL THEN '' ELSE ' spent' END, @amount FROM tokens WHERE account_id = @account_id
 		UNION ALL SELECT 'product' || CASE WHEN deleted_at IS NULL THEN '' ELSE ' deleted' END, @amount FROM products WHERE account_id = @account_id
 		UNION ALL SELECT 'price' || CASE WHEN active THEN '' ELSE ' inactive' END, unit_amount FROM prices WHERE account_id = @account_id
+		UNION ALL SELECT 'coupon redeemed ' || times_redeemed || ' and reserved ' || times_reserved || CASE WHEN deleted_at IS NULL THEN '' ELSE ', deleted' END, @amount
+		          FROM coupons WHERE account_id = @account_id
+		UNION ALL SELECT 'shipping rate' || CASE WHEN active THEN '' ELSE ' inactive' END, @amount FROM shipping_rates WHERE account_id = @account_id
 		UNION ALL SELECT 'endpoint ' || CASE WHEN deleted_at IS NULL THEN status ELSE 'deleted' END, @amount FROM webhook_endpoints WHERE account_id = @account_id
 		UNION ALL SELECT 'clock ' || CASE WHEN deleted_at IS NULL THEN status ELSE 'deleted' END, @amount FROM test_clocks WHERE account_id = @account_id
 		UNION ALL SELECT 'method attached', @amount FROM payment_methods WHERE account_id = @account_id AND customer_id IS NOT NULL

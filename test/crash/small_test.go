@@ -54,6 +54,13 @@ var smallOperations = []operation{
 	small("price.update", func(s stage) request {
 		return s.post("/v1/prices/"+s.new("/v1/prices", "currency", "usd", "unit_amount", s.money(), "product", s.product()), "active", "false")
 	}),
+	small("coupon.create", func(s stage) request { return s.post("/v1/coupons", "percent_off", "25") }),
+	small("coupon.update", func(s stage) request { return s.post("/v1/coupons/"+s.coupon(), "name", "Summer sale") }),
+	small("coupon.delete", func(s stage) request { return s.del("/v1/coupons/" + s.coupon()) }),
+	small("shipping_rate.create", func(s stage) request { return s.shippingRate() }),
+	small("shipping_rate.update", func(s stage) request {
+		return s.post("/v1/shipping_rates/"+s.made(s.shippingRate()), "active", "false")
+	}),
 	small("checkout_session.create", func(s stage) request { return s.checkout() }),
 	small("checkout_session.update", func(s stage) request {
 		return s.post("/v1/checkout/sessions/"+s.made(s.checkout()), "metadata[order]", "7")
@@ -125,6 +132,14 @@ func (s stage) attached() string {
 }
 
 func (s stage) product() string { return s.new("/v1/products", "name", "Sledge") }
+
+func (s stage) coupon() string {
+	return s.new("/v1/coupons", "percent_off", "25", "max_redemptions", "1")
+}
+
+func (s stage) shippingRate() request {
+	return s.post("/v1/shipping_rates", "display_name", "Standard", "fixed_amount[amount]", "500", "fixed_amount[currency]", "usd")
+}
 
 func (s stage) endpoint() string {
 	return s.new("/v1/webhook_endpoints", "url", "https://shop.example.com/", "enabled_events[]", "*")

@@ -149,6 +149,17 @@ func (s stage) checkout() request {
 		"line_items[0][price_data][currency]", "usd", "line_items[0][price_data][unit_amount]", s.money(), "line_items[0][price_data][product_data][name]", "Sledge")
 }
 
+// discounted is the request for a session that costs as much as checkout's: what its coupon
+// takes off, the shipping adds.
+func (s stage) discounted() request {
+	r := s.checkout()
+	r.form.Set("discounts[0][coupon]", s.new("/v1/coupons", "amount_off", "7", "currency", "usd", "max_redemptions", "1"))
+	r.form.Set("shipping_options[0][shipping_rate_data][display_name]", "Standard")
+	r.form.Set("shipping_options[0][shipping_rate_data][fixed_amount][amount]", "7")
+	r.form.Set("shipping_options[0][shipping_rate_data][fixed_amount][currency]", "usd")
+	return r
+}
+
 // disputed makes a charge whose holder complains, and returns its id and the dispute's.
 func (s stage) disputed(token string) (charge, dispute string) {
 	s.Helper()

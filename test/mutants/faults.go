@@ -22,6 +22,7 @@ const (
 	write     = "internal/idempotency/write.go"
 	resume    = "internal/idempotency/resume.go"
 	liveness  = "internal/idempotency/liveness.go"
+	confirm   = "internal/session/payment_page_confirm.go"
 	chapter2  = "migrations/000002_requests.up.sql"
 	phaseTest = "./internal/phase"
 	rowTest   = "./internal/idempotency"
@@ -483,6 +484,32 @@ func (in CreateChargeParams) captures()`}},
 		name:  "the fee of a dispute is booked twice",
 		edits: []edit{{"internal/ledger/posting.go", "{Fee, MerchantBalance, DisputeFeeRevenue, fee},", "{Fee, MerchantBalance, DisputeFeeRevenue, 2 * fee},"}},
 		pkg:   sdkTest, test: "TestDisputes/a chargeback takes the money and a fee, and gives both back when it is won",
+	},
+	{
+		name:  "a session is charged without reserving the redemption of its coupon",
+		edits: []edit{{confirm, "if err := session.reserveCoupon(ctx, tx); err != nil {\n\t\treturn phase.Outcome{}, err\n\t}\n", "\n"}},
+		pkg:   sdkTest, test: "TestDiscountedCheckout/of sessions that race for the last redemption one is paid, and no other is charged",
+	},
+	{
+		name: "a coupon is not locked while its redemption is reserved",
+		edits: []edit{{"internal/catalog/coupon_redeem.go", "lockAnyCoupon = allCoupons + ` AND id = @id FOR NO KEY UPDATE`",
+			"lockAnyCoupon = allCoupons + ` AND id = @id`"}},
+		pkg: sdkTest, test: "TestDiscountedCheckout/of sessions that race for the last redemption one is paid, and no other is charged",
+	},
+	{
+		name:  "a declined session keeps its redemption",
+		edits: []edit{{"internal/payment/payment_intent_confirm.go", "\t\t\towner.Declined(tx)\n", "\n"}},
+		pkg:   sdkTest, test: "TestDiscountedCheckout/a session that is declined can be shipped otherwise and is paid with the same intent",
+	},
+	{
+		name:  "a coupon is reserved more often than it can be redeemed",
+		edits: []edit{{"migrations/000027_coupons.up.sql", "CHECK (times_redeemed + times_reserved <= max_redemptions)", "CHECK (true)"}},
+		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a coupon that is reserved once more than it can be redeemed",
+	},
+	{
+		name:  "the page charges a total that it has not shown",
+		edits: []edit{{"internal/checkout/pay.go", `shown != "" && shown !=`, `shown == "" && shown !=`}},
+		pkg:   "./internal/checkout", test: "TestShippingWithoutJavaScript/a total that the page did not show is not charged",
 	},
 	{
 		name: "a payout does not look at what is available",

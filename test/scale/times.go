@@ -44,7 +44,7 @@ var pages = []string{
 	"/v1/events?type=account.updated", "/v1/events?delivery_success=false",
 	"/v1/events?created[lte]=$past", "/v1/setup_intents?limit=10", "/v1/setup_attempts?setup_intent=$setup",
 	"/v1/products?limit=10", "/v1/products?active=false", "/v1/prices?limit=10", "/v1/prices?product=$product",
-	"/v1/products/search?query=name~'Nothing'",
+	"/v1/products/search?query=name~'Nothing'", "/v1/coupons?limit=10", "/v1/shipping_rates?active=false",
 	"/v1/prices/search?query=active:'false'", "/v1/checkout/sessions?limit=10",
 	"/v1/checkout/sessions?payment_intent=$intent", "/v1/webhook_endpoints",
 

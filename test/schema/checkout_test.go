@@ -4,6 +4,10 @@ func anotherSession(like, changes string) string {
 	return copyOf("checkout_sessions", like, `{"id": "cs_new", `+changes+`}`)
 }
 
+func anotherCoupon(changes string) string {
+	return copyOf("coupons", "coupon_1", `{"id": "coupon_new", `+changes+`}`)
+}
+
 var checkoutPromises = []promise{
 	{"two products with one id", "",
 		copyOf("products", "prod_1", `{"name": "Another"}`), unique, "products_pkey"},
@@ -17,6 +21,34 @@ var checkoutPromises = []promise{
 		copyOf("prices", "price_1", `{"id": "price_new", "lookup_key": null, "unit_amount": -1}`), check, "a_price_is_not_negative"},
 	{"a lookup key of two prices", "",
 		copyOf("prices", "price_1", `{"id": "price_new"}`), unique, "a_lookup_key_finds_one_price"},
+
+	{"two coupons with one id", "",
+		copyOf("coupons", "coupon_1", `{"name": "Another"}`), unique, "coupons_pkey"},
+	{"a coupon that takes nothing off", "",
+		anotherCoupon(`"percent_off": null`), check, "coupons_take_off_a_percentage_or_an_amount"},
+	{"a coupon that takes off a percentage and an amount", "",
+		anotherCoupon(`"amount_off": 100, "currency": "usd"`), check, "coupons_take_off_a_percentage_or_an_amount"},
+	{"a coupon that takes off more than everything", "",
+		anotherCoupon(`"percent_off": 10001`), check, "coupons_percent_off_is_at_most_all"},
+	{"a coupon that takes off an amount below nothing", "",
+		anotherCoupon(`"percent_off": null, "amount_off": -1, "currency": "usd"`), check, "coupons_amount_off_is_positive"},
+	{"a coupon that takes off an amount in no currency", "",
+		anotherCoupon(`"percent_off": null, "amount_off": 100`), check, "coupons_amount_off_has_a_currency"},
+	{"a coupon for an unknown time", "",
+		anotherCoupon(`"duration": "often"`), check, "coupons_duration_is_known"},
+	{"a coupon that repeats without an end", "",
+		anotherCoupon(`"duration": "repeating"`), check, "coupons_repeat_for_months"},
+	{"a coupon that was redeemed less than never", "",
+		anotherCoupon(`"times_redeemed": -1`), check, "coupons_redemptions_are_counted"},
+	{"a coupon that is reserved once more than it can be redeemed", "",
+		`UPDATE coupons SET times_reserved = times_reserved + 2 WHERE id = 'coupon_1'`, check, "coupons_redemptions_stay_below_the_maximum"},
+
+	{"two shipping rates with one id", "",
+		copyOf("shipping_rates", "shr_1", `{"display_name": "Another"}`), unique, "shipping_rates_pkey"},
+	{"a shipping rate below nothing", "",
+		copyOf("shipping_rates", "shr_1", `{"id": "shr_new", "amount": -1}`), check, "shipping_rates_amount_is_not_negative"},
+	{"a shipping rate of an unknown tax behavior", "",
+		copyOf("shipping_rates", "shr_1", `{"id": "shr_new", "tax_behavior": "none"}`), check, "shipping_rates_tax_behavior_is_known"},
 
 	{"two sessions with one id", "",
 		copyOf("checkout_sessions", "cs_open", `{"url": "https://c"}`), unique, "checkout_sessions_pkey"},
@@ -47,6 +79,37 @@ var checkoutPromises = []promise{
 	{"a second setup of a session", "",
 		anotherSetup(`"checkout_session": "cs_setup"`), unique, "a_session_has_one_setup"},
 
+	{"a session whose total forgets its discount", "",
+		anotherSession("cs_open", `"amount_discount": 100, "coupon_id": "coupon_1"`), check, "a_session_is_of_something"},
+	{"a session whose total forgets its shipping", "",
+		anotherSession("cs_open", `"amount_shipping": 500, "shipping_rate_id": "shr_1"`), check, "a_session_is_of_something"},
+	{"a session that takes off more than it is for", "",
+		anotherSession("cs_open", `"amount_discount": 1001, "coupon_id": "coupon_1", "amount_shipping": 500, "shipping_rate_id": "shr_1",
+			"amount_total": 499`), check, "checkout_sessions_discount_is_a_part"},
+	{"a session that raises its price by a discount", "",
+		anotherSession("cs_open", `"amount_discount": -100, "coupon_id": "coupon_1", "amount_total": 1100`), check,
+		"checkout_sessions_discount_is_a_part"},
+	{"a session with a discount of no coupon", "",
+		anotherSession("cs_open", `"amount_discount": 100, "amount_total": 900`), check, "checkout_sessions_discount_has_a_coupon"},
+	{"a session that ships for less than nothing", "",
+		anotherSession("cs_open", `"amount_shipping": -100, "shipping_rate_id": "shr_1", "amount_total": 900`), check,
+		"checkout_sessions_shipping_is_not_negative"},
+	{"a session that ships at no rate", "",
+		anotherSession("cs_open", `"amount_shipping": 500, "amount_total": 1500`), check, "checkout_sessions_shipping_has_a_rate"},
+	{"a session that reserves no coupon", "",
+		anotherSession("cs_open", `"coupon_reserved": true`), check, "checkout_sessions_reserve_their_own_coupon"},
+	{"an expired session that keeps its coupon", "",
+		anotherSession("cs_open", `"coupon_id": "coupon_1", "coupon_reserved": true, "status": "expired"`), check,
+		"checkout_sessions_reserve_their_own_coupon"},
+	{"a complete session that did not redeem its coupon", "",
+		anotherSession("cs_paid", `"coupon_id": "coupon_1"`), check, "checkout_sessions_redeem_what_they_reserved"},
+	{"a session with a coupon that does not exist", "",
+		anotherSession("cs_open", `"coupon_id": "coupon_none"`), foreignKey, "checkout_sessions_coupon_exists"},
+	{"a session with another merchant's coupon", "",
+		`UPDATE coupons SET account_id = 'acct_2'; ` + anotherSession("cs_open", `"coupon_id": "coupon_1"`), foreignKey, "checkout_sessions_coupon_exists"},
+	{"a session with a shipping rate that does not exist", "",
+		anotherSession("cs_open", `"shipping_rate_id": "shr_none"`), foreignKey, "checkout_sessions_shipping_rate_exists"},
+
 	{"two items with one id", "",
 		copyOf("checkout_items", "li_1", `{"quantity": 3}`), unique, "checkout_items_pkey"},
 	{"an item of no session", "",
@@ -55,4 +118,6 @@ var checkoutPromises = []promise{
 		copyOf("checkout_items", "li_1", `{"id": "li_new", "price_id": "price_none"}`), foreignKey, "an_item_has_a_price"},
 	{"an item of which there is none", "",
 		copyOf("checkout_items", "li_1", `{"id": "li_new", "quantity": 0}`), check, "an_item_is_some"},
+	{"an item that is discounted by more than it costs", "",
+		copyOf("checkout_items", "li_1", `{"id": "li_new", "discount": 1001}`), check, "checkout_items_discount_is_a_part"},
 }

@@ -40,7 +40,7 @@ func TestNoRoleCanRewriteHistory(t *testing.T) {
 			   AND NOT (right_ = 'UPDATE' AND role <> 'ratchet_auditor' AND r.relname IN ('flows', 'workers',
 			            'runs', 'customers', 'tokens', 'cards', 'charges', 'refunds',
 			            'payment_methods', 'payment_intents', 'setup_intents', 'webhook_endpoints', 'webhook_deliveries', 'payouts', 'test_clocks', 'inbox', 'disputes',
-			            'products', 'prices', 'checkout_sessions'))
+			            'products', 'prices', 'coupons', 'shipping_rates', 'checkout_sessions'))
 			   AND NOT (right_ = 'UPDATE' AND role = 'ratchet_worker' AND r.relname = 'webhook_attempts')
 			   AND NOT (right_ = 'DELETE' AND role = 'ratchet_worker' AND r.relname IN ('movements_waiting', 'charges_to_show'))
 			   AND NOT (right_ = 'DELETE' AND role <> 'ratchet_auditor' AND r.relname IN ('workers', 'runs'))`)

@@ -85,6 +85,10 @@ INSERT INTO products (account_id, id, livemode, request_id, name, active, images
 VALUES ('acct_1', 'prod_1', false, 'req_finished', 'Sledge', true, '{}', '[]', '{}', now(), now());
 INSERT INTO prices (account_id, id, livemode, request_id, product_id, active, currency, unit_amount, lookup_key, metadata, tax_behavior, created_at)
 VALUES ('acct_1', 'price_1', false, 'req_finished', 'prod_1', true, 'usd', 500, 'standard', '{}', 'unspecified', now());
+INSERT INTO coupons (account_id, id, livemode, request_id, percent_off, duration, max_redemptions, metadata, times_redeemed, times_reserved, created_at)
+VALUES ('acct_1', 'coupon_1', false, 'req_finished', 1000, 'once', 3, '{}', 1, 1, now());
+INSERT INTO shipping_rates (account_id, id, livemode, request_id, active, display_name, amount, currency, metadata, tax_behavior, created_at)
+VALUES ('acct_1', 'shr_1', false, 'req_finished', true, 'Standard', 500, 'usd', '{}', 'unspecified', now());
 INSERT INTO checkout_sessions (account_id, id, livemode, request_id, mode, status, payment_status, amount_subtotal, amount_total, currency,
     metadata, options, success_url, url, attempts, payment_intent_id, setup_intent_id, expires_at, created_at) VALUES
     ('acct_1', 'cs_paid', false, 'req_finished', 'payment', 'complete', 'paid', 1000, 1000, 'usd', '{}', '{}', 'https://a', 'https://b', 1, 'pi_1', NULL, now(), now()),

@@ -32,6 +32,7 @@ var fragments = []string{
 	"INSERT INTO schema_migrations (version, dirty) VALUES (%d", // a migration's end
 	"SELECT object, wrong FROM (",                               // around a rule of verify, which is found by itself
 	"SELECT coalesce(string_agg(t::text, E'\\n'), '') FROM %s",  // of every table; run by tests
+	"SELECT request_id FROM %s WHERE account_id",                // of the table of any kind of object
 	"SELECT count(*) FROM (",                                    // around a search, which is run for every field by itself
 }
 

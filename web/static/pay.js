@@ -31,6 +31,9 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.field("cardExpiry").addEventListener("input", (event) => this.expiryTyped(event));
     this.field("cardCvc").addEventListener("input", () => this.cvcTyped());
     this.field("billingCountry").addEventListener("change", () => this.postalCode());
+    for (const option of this.form.querySelectorAll('[name="shipping"]')) {
+      option.addEventListener("change", () => this.ship(option.dataset));
+    }
     this.form.addEventListener("focusout", (event) => this.left(event.target));
     this.addEventListener("pointerdown", () => {
       this.pressed = true;
@@ -89,6 +92,15 @@ customElements.define("checkout-form", class extends HTMLElement {
     const country = this.field("billingCountry").value, box = this.form.querySelector('[data-field="billingPostalCode"]');
     box.hidden = !["US"].includes(country) && !this.field("billingAddressLine1");
     box.querySelector("label").textContent = country === "US" ? "ZIP" : "Postal code";
+  }
+
+  // ship shows what the order costs with the shipping that was chosen.
+  ship({ name, cost, amount, total, verb }) {
+    const shown = { name, cost, total };
+    for (const place of document.querySelectorAll("[data-shipping]")) place.textContent = shown[place.dataset.shipping];
+    this.field("total").value = amount;
+    this.button.querySelector(".verb").textContent = verb;
+    this.verb = this.button.innerHTML;
   }
 
   fill({ number, cvc }) {
