@@ -150,20 +150,20 @@ type problem struct{ Heading, Text, Href, Way string }
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.Log.Error("dashboard", "path", r.URL.Path, "error", err)
 	s.render(w, r, http.StatusServiceUnavailable, "dashboard/problem", web.Page{Title: "Not available", Desk: true,
-		Data: problem{"This page cannot be shown at the moment", "The database did not answer as it should. Nothing was changed; reload to try again.", "/dashboard", "To the overview"}})
+		Data: problem{"This page is unavailable right now", "The database didn’t respond as expected. Nothing changed. Reload to try again.", "/dashboard", "Go to overview"}})
 }
 
 // notOurs answers a form that another site has sent, or a page of ours that is too old.
 func (s *Server) notOurs(w http.ResponseWriter, r *http.Request) {
-	s.render(w, r, http.StatusForbidden, "dashboard/problem", web.Page{Title: "Not sent from here", Desk: s.guard.known(r),
-		Data: problem{"This form was not sent by a page of this dashboard", "Or the page is an old one. Nothing was changed: go back, reload it and try again.", "/dashboard", "To the overview"}})
+	s.render(w, r, http.StatusForbidden, "dashboard/problem", web.Page{Title: "Form not verified", Desk: s.guard.known(r),
+		Data: problem{"We couldn’t verify this form", "The page may be out of date. Nothing changed. Go back, reload the page and try again.", "/dashboard", "Go to overview"}})
 }
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
-	text := "Whatever you have an id of, the search finds: press Ctrl K and paste it."
+	text := "Check the address, or press Ctrl K to search."
 	if id := r.PathValue("id"); id != "" {
-		text = "Nothing that is shown here is called " + id + ". If it was copied from elsewhere, the search (Ctrl K) knows every kind of id."
+		text = "We couldn’t find " + id + ". Check the ID, or press Ctrl K to search."
 	}
 	s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Desk: true,
-		Data: problem{"There is nothing here", text, "/dashboard", "To the overview"}})
+		Data: problem{"Page not found", text, "/dashboard", "Go to overview"}})
 }

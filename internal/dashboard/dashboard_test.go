@@ -310,7 +310,7 @@ func TestWhatIsDoneFromAPage(t *testing.T) {
 				t.Errorf("%q was answered %d", amount, p.status)
 			}
 		}
-		if strings.Contains(s.get(t, at).body, "Partly refunded") {
+		if strings.Contains(s.get(t, at).body, "Partially refunded") {
 			t.Error("something was refunded")
 		}
 	})
@@ -334,7 +334,7 @@ func TestWhatIsDoneFromAPage(t *testing.T) {
 			t.Errorf("another site's form was answered %d", p.status)
 		}
 		form.Set("csrf", "wrong")
-		if p := s.post(t, at+"/refund", form); p.status != http.StatusForbidden || !strings.Contains(p.body, "Nothing was changed") {
+		if p := s.post(t, at+"/refund", form); p.status != http.StatusForbidden || !strings.Contains(p.body, "Nothing changed") {
 			t.Errorf("a form without a token was answered %d: %s", p.status, p.body)
 		}
 		if n := s.count(t, `SELECT count(*) FROM requests WHERE key = 'forged'`); n != 0 {

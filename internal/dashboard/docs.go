@@ -84,7 +84,7 @@ func focusable(html string) string {
 
 func contents(all map[string]document) []section {
 	tour, decisions := section{Name: "The tour"}, section{Name: "Decisions"}
-	rest, lab := section{Name: "To keep at hand"}, section{Name: "The lab"}
+	rest, lab := section{Name: "Reference"}, section{Name: "The lab"}
 	for _, address := range sorted(all) {
 		d := all[address]
 		switch path.Dir(address) {
@@ -98,7 +98,7 @@ func contents(all map[string]document) []section {
 			rest.Documents = append(rest.Documents, d)
 		}
 	}
-	rest.Documents = append(rest.Documents, document{Title: "Errors, and what to do about them", Address: "/docs/errors"})
+	rest.Documents = append(rest.Documents, document{Title: "Errors", Address: "/docs/errors"})
 	return []section{tour, lab, rest, decisions}
 }
 
@@ -121,7 +121,7 @@ func (s *Server) docs(w http.ResponseWriter, r *http.Request) {
 	found, known := all[address]
 	if !known {
 		s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "docs",
-			Data: problem{"There is no such page", "The documentation has a table of contents.", "/docs", "To the contents"}})
+			Data: problem{"Page not found", "Check the address, or open the table of contents.", "/docs", "Table of contents"}})
 		return
 	}
 	page.document = found

@@ -32,5 +32,5 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	s.render(w, r, http.StatusOK, "site/front", web.Page{Title: "A payment is charged once", Here: "front", Data: shown})
+	s.render(w, r, http.StatusOK, "site/front", web.Page{Title: "Your card is charged once", Here: "front", Data: shown})
 }

@@ -165,7 +165,7 @@ func (s *Server) reference(w http.ResponseWriter, r *http.Request) {
 	at := slices.IndexFunc(ref.Resources, func(r resource) bool { return r.Slug == slug })
 	if at < 0 {
 		s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "api",
-			Data: problem{"There is no such page", "The API reference has a table of contents.", "/docs/api", "To the contents"}})
+			Data: problem{"Page not found", "Check the address, or open the API reference.", "/docs/api", "API reference"}})
 		return
 	}
 	page.Here = ref.Resources[at]

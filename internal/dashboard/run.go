@@ -36,7 +36,7 @@ func (s *Server) postRun(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.Demo || account == "" {
-		http.Error(w, "Only a demo runs examples.", http.StatusForbidden)
+		http.Error(w, "Examples run only in the demo.", http.StatusForbidden)
 		return
 	}
 	page, err := s.run(r, account, r.PostFormValue("operation"), r.PostFormValue("example"))

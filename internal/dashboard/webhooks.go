@@ -47,7 +47,7 @@ func (e endpoint) State() string {
 // Wants is what the endpoint listens to, in a word or two.
 func (e endpoint) Wants() string {
 	if slices.Contains(e.EnabledEvents, "*") {
-		return "every event"
+		return "All events"
 	}
 	return strings.Join(e.EnabledEvents, ", ")
 }
@@ -191,7 +191,7 @@ func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, id string, 
 		return
 	}
 	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{webhook.Succeeded, "Delivered"}, [2]string{webhook.Pending, "Pending"},
-		[2]string{webhook.Failed, "Given up"}, [2]string{webhook.Canceled, "Canceled"})
+		[2]string{webhook.Failed, "Failed"}, [2]string{webhook.Canceled, "Canceled"})
 	s.render(w, r, http.StatusOK, "dashboard/webhook", web.Page{Title: "Webhook endpoint " + e.ID, Here: "webhooks", Desk: true, Data: page})
 }
 

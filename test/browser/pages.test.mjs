@@ -217,7 +217,7 @@ test("a double click on Refund refunds once, and a stranger's form refunds nothi
   await page.goto(`${demo.base}/dashboard/payments/${charge.id}`);
   await page.getByLabel("Amount, USD").fill("12.50");
   await page.getByRole("button", { name: "Refund" }).dblclick();
-  await page.getByText("$12.50 was refunded.").waitFor();
+  await page.getByText("$12.50 refunded.").waitFor();
   const { data } = await demo.get(`/v1/refunds?charge=${charge.id}`);
   assert.deepEqual(data.map((r) => r.amount), [1250]);
   const forged = await fetch(`${demo.base}/dashboard/payments/${charge.id}/refund`, { method: "POST", body: new URLSearchParams({ amount: "1", key: "forged" }) });
@@ -231,7 +231,7 @@ test("without JavaScript a hold is captured, and lists and filters work", async 
   assert.equal(await page.getByText("Ctrl K").isVisible(), false, "a key that does nothing is not offered");
   await page.getByRole("link", { name: "$42.00" }).first().click();
   await page.getByRole("button", { name: "Capture" }).click();
-  await page.getByText("$42.00 was captured.").waitFor();
+  await page.getByText("$42.00 captured.").waitFor();
   await page.goto(`${demo.base}/dashboard/payments`);
   const first = await page.locator("tbody tr").first().getAttribute("data-key");
   await page.getByRole("link", { name: "Older" }).click();

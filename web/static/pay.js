@@ -118,7 +118,7 @@ customElements.define("checkout-form", class extends HTMLElement {
       case "cardCvc": return cvcFault(text, this.field("cardNumber").value);
       case "billingPostalCode": return this.field("billingCountry").value === "US" && !text ? "Your ZIP code is incomplete." : "";
     }
-    const missing = { billingName: "Enter the name on the card.", billingAddressLine1: "Enter the street.", billingLocality: "Enter the city.", phoneNumber: "Enter your phone number." };
+    const missing = { billingName: "Enter the name on the card.", billingAddressLine1: "Enter your street address.", billingLocality: "Enter your city.", phoneNumber: "Enter your phone number." };
     return text ? "" : missing[name] ?? "";
   }
 
@@ -163,7 +163,7 @@ customElements.define("checkout-form", class extends HTMLElement {
       list.lastChild.append(link);
     }
     const title = document.createElement("strong");
-    title.textContent = "Please check what you have entered.";
+    title.textContent = "Check your details.";
     this.tell(title, list);
     first?.focus();
   }
@@ -244,7 +244,7 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.lost.querySelector(".key").textContent = end.key;
     if (end.faults && Object.keys(end.faults).length) { this.complain(end.faults); return; }
     this.field("cardCvc").value = "";
-    this.tell(end.message || "It was not paid. Please try again.");
+    this.tell(end.message || "Payment failed. Please try again.");
     this.field("cardNumber").focus();
   }
 
