@@ -1,5 +1,5 @@
-// Package dashboard is what people see: the front page, the dashboard with the
-// inspector, and the documentation. It reads the database through a pool of its
+// Package dashboard is what people see: the front page and the dashboard with the
+// inspector. It reads the database through a pool of its
 // own, and changes nothing by itself: a refund that is made here goes through the
 // API's own handler, with a key that was made when its form was drawn.
 package dashboard
@@ -69,13 +69,7 @@ func (s *Server) routes() {
 		s.mux.Handle("/shop/", shop)
 	}
 	s.lab.Routes(open, closed)
-	open("GET /docs", s.docs)
-	open("GET /docs/", s.docs)
-	open("GET /docs/errors", s.errors)
-	open("GET /docs/errors/{code}", s.errors)
-	open("GET /docs/api", s.reference)
-	open("GET /docs/api/{resource}", s.reference)
-	closed("POST /docs/api/run", s.postRun)
+	s.docs().Routes(open, closed)
 	open("GET /dashboard/login", s.showLogin)
 	open("POST /dashboard/login", s.postLogin)
 	closed("POST /dashboard/logout", s.postLogout)

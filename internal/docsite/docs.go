@@ -1,4 +1,4 @@
-package dashboard
+package docsite
 
 import (
 	"bytes"
@@ -102,10 +102,10 @@ func contents(all map[string]document) []section {
 	return []section{tour, lab, rest, decisions}
 }
 
-func (s *Server) docs(w http.ResponseWriter, r *http.Request) {
+func (p *Pages) docs(w http.ResponseWriter, r *http.Request) {
 	all, err := library()
 	if err != nil {
-		s.fail(w, r, err)
+		p.Fail(w, r, err)
 		return
 	}
 	page := docsPage{Contents: contents(all)}
@@ -115,13 +115,13 @@ func (s *Server) docs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if address == "/docs" {
-		s.render(w, r, http.StatusOK, "site/docs", web.Page{Title: "Documentation", Here: "docs", Data: page})
+		p.Render(w, r, http.StatusOK, "site/docs", web.Page{Title: "Documentation", Here: "docs", Data: page})
 		return
 	}
 	found, known := all[address]
 	if !known {
-		s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "docs",
-			Data: problem{"Page not found", "Check the address, or open the table of contents.", "/docs", "Table of contents"}})
+		p.Render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "docs",
+			Data: missing{"Page not found", "Check the address, or open the table of contents.", "/docs", "Table of contents"}})
 		return
 	}
 	page.document = found
@@ -138,5 +138,5 @@ func (s *Server) docs(w http.ResponseWriter, r *http.Request) {
 			page.After = &tour[i+1]
 		}
 	}
-	s.render(w, r, http.StatusOK, "site/document", web.Page{Title: found.Title, Here: "docs", Data: page})
+	p.Render(w, r, http.StatusOK, "site/document", web.Page{Title: found.Title, Here: "docs", Data: page})
 }
