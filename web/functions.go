@@ -112,7 +112,7 @@ func value[T any](p *T) (v T) {
 }
 
 // lineIcons are the marks of a timeline, by the kind of its lines.
-var lineIcons = map[string]string{"request": "send", "phase": "check", "death": "skull", "takeover": "repeat", "call": "arrow",
+var lineIcons = map[string]string{"request": "send", "phase": "check", "death": "crash", "takeover": "repeat", "call": "arrow",
 	"acquirer": "bank", "entry": "book", "event": "bolt", "answer": "flag", "delivery": "send", "operator": "hand"}
 
 func lineIcon(kind any) string { return lineIcons[fmt.Sprint(kind)] }
@@ -152,7 +152,7 @@ var badges = map[string]Badge{
 	"running": {"info", "play", "Running"}, "parked": {"warn", "clock", "Waiting to retry"}, "needs_review": {"bad", "hand", "Needs review"},
 	"finished": {"good", "check", "Finished"}, "archived": {"", "box", "Archived"},
 	"executed": {"good", "check", "Executed"}, "not_executed": {"", "cross", "Not executed"}, "unknown": {"warn", "question", "Unknown"},
-	"alive": {"good", "check", "Running"}, "dead": {"bad", "skull", "Stopped"}, "orphaned": {"bad", "skull", "Interrupted"},
+	"alive": {"good", "check", "Running"}, "dead": {"bad", "crash", "Stopped"}, "orphaned": {"bad", "crash", "Interrupted"},
 	"active": {"good", "check", "Active"}, "ended": {"", "cross", "Expired"}, "deleted": {"", "cross", "Deleted"},
 	"incomplete": {"", "clock", "Incomplete"}, "canceled": {"", "cross", "Canceled"},
 	"enabled": {"good", "check", "Enabled"}, "disabled": {"", "cross", "Disabled"}, "failing": {"bad", "warning", "Failing"},
@@ -164,6 +164,9 @@ var badges = map[string]Badge{
 	"warning_closed": {"", "check", "Inquiry closed"}, "won": {"good", "check", "Won"}, "lost": {"bad", "cross", "Lost"},
 	"waiting": {"info", "clock", "Waiting"},
 }
+
+// StateWord is what a badge says of a state.
+func StateWord(state string) string { return badgeOf(state).Word }
 
 func badgeOf(state string) Badge {
 	if b, known := badges[state]; known {

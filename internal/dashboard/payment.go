@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -179,7 +180,7 @@ func (s *Server) showPayment(w http.ResponseWriter, r *http.Request, status int,
 	if page.Typed == "" {
 		page.Typed = decimal(found.Refundable(), found.Currency)
 	}
-	s.render(w, r, status, "dashboard/payment", web.Page{Title: "Payment " + found.ID, Here: "payments", Desk: true, Data: page})
+	s.render(w, r, status, "dashboard/payment", web.Page{Title: money.Format(found.Amount, found.Currency) + " " + web.StateWord(found.State), Here: "payments", Desk: true, Data: page})
 }
 
 // around reads what belongs to a payment.

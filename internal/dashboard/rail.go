@@ -11,6 +11,7 @@ import (
 // Positions are pixels of the drawing.
 type rail struct {
 	Width, Height int
+	Above         int // how far names of more than two lines reach above the drawing
 	Stations      []railStation
 	Lanes         []railLane
 	Calls         []railCall
@@ -48,9 +49,10 @@ type railCall struct {
 }
 
 const (
-	railLeft, railTop    = 224, 74
+	railLeft, railTop    = 264, 74
 	railStep, railLaneH  = 176, 66
-	railRight, railNamed = 120, 14 // characters of a name in one line
+	railRight, railNamed = 140, 14 // characters of a name in one line
+	railLine             = 14      // from one line of a name to the next
 )
 
 // draw lays a request out.
@@ -65,7 +67,9 @@ func draw(r *inspect.Request) rail {
 	places := map[string]int{"": 0}
 	for i, s := range all {
 		places[s.Name] = i
-		p.Stations = append(p.Stations, railStation{X: railLeft + i*railStep, Name: wrap(s.Name, railNamed), Reached: s.ReachedAt != nil, Foreign: s.Kind == "foreign"})
+		name := wrap(s.Name, railNamed)
+		p.Above = max(p.Above, (len(name)-2)*railLine)
+		p.Stations = append(p.Stations, railStation{X: railLeft + i*railStep, Name: name, Reached: s.ReachedAt != nil, Foreign: s.Kind == "foreign"})
 	}
 	for i, a := range r.Attempts {
 		p.Lanes = append(p.Lanes, lane(a, all, places, railTop+i*railLaneH))
@@ -99,7 +103,7 @@ func lane(a inspect.Attempt, all []inspect.Station, places map[string]int, y int
 	l.From, l.To = railLeft+begin*railStep, railLeft+reached*railStep
 	switch a.End {
 	case inspect.Died:
-		l.How, l.Tone = a.Driver()+" stopped responding", "bad"
+		l.How, l.Tone = a.Driver()+" went silent", "bad"
 		if a.Until != nil {
 			l.How += " at " + a.Until.UTC().Format("15:04:05.0")
 		}

@@ -245,7 +245,9 @@ customElements.define("checkout-form", class extends HTMLElement {
     if (end.faults && Object.keys(end.faults).length) { this.complain(end.faults); return; }
     this.field("cardCvc").value = "";
     this.tell(end.message || "Payment failed. Please try again.");
-    this.field("cardNumber").focus();
+    this.field("cardNumber").setAttribute("aria-invalid", "true");
+    this.field("cardNumber").focus({ preventScroll: true });
+    this.verdict.scrollIntoView({ block: "nearest" });
   }
 
   paid(end) {
