@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +35,7 @@ func (s *Site) functions() template.FuncMap {
 		"pretty":  pretty, "pretty_text": func(text string) string { return pretty([]byte(text)) },
 		"deref16": value[int16], "deref32": value[int32], "deref64": value[int64], "deref_time": value[time.Time],
 		"add": func(a, b int) int { return a + b }, "sub": func(a, b int) int { return a - b }, "mul": func(a, b int) int { return a * b },
+		"metadata": Metadata,
 		"lineicon": lineIcon,
 		"href":     Href,
 		"badge":    badgeOf,
@@ -125,11 +128,26 @@ func pretty(body []byte) string {
 	return strings.TrimSpace(out.String())
 }
 
+// Entry is a key of an object's metadata, and its value.
+type Entry struct{ Name, Value string }
+
+// Metadata are the entries of an object's metadata, sorted by name.
+func Metadata(text json.RawMessage) (all []Entry) {
+	var entries map[string]string
+	if json.Unmarshal(text, &entries) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		all = append(all, Entry{name, entries[name]})
+	}
+	return all
+}
+
 // pages of the objects that ids name, by the ids' prefixes.
 var pagesOf = map[string]string{
 	"ch": "/dashboard/payments/", "pi": "/dashboard/payments/", "re": "/dashboard/search?q=", "seti": "/dashboard/search?q=", "setatt": "/dashboard/search?q=",
 	"cs": "/dashboard/checkout/", "cus": "/dashboard/customers/", "pm": "/dashboard/search?q=", "card": "/dashboard/search?q=",
-	"clock": "/dashboard/search?q=", "prod": "/dashboard/search?q=", "price": "/dashboard/search?q=", "du": "/dashboard/disputes/", "po": "/dashboard/payouts/",
+	"clock": "/dashboard/search?q=", "prod": "/dashboard/products/", "price": "/dashboard/search?q=", "du": "/dashboard/disputes/", "po": "/dashboard/payouts/",
 	"evt": "/dashboard/events/", "we": "/dashboard/webhooks/", "req": "/dashboard/requests/", "txn": "/dashboard/ledger/",
 }
 

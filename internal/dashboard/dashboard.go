@@ -76,6 +76,12 @@ func (s *Server) routes() {
 
 	closed("GET /dashboard", s.overview)
 	closed("POST /dashboard/scope", s.postScope)
+	closed("GET /dashboard/new", s.creations)
+	closed("GET /dashboard/new/{what}", s.creation)
+	closed("POST /dashboard/new/{what}", s.postCreation)
+	closed("GET /dashboard/products", s.products)
+	closed("GET /dashboard/products/{id}", s.product)
+	closed("POST /dashboard/products/{id}/{deed}", s.postProduct)
 	closed("GET /dashboard/stream", s.watch.stream)
 	closed("GET /dashboard/payments", s.payments)
 	closed("GET /dashboard/payments.csv", s.paymentsCSV)

@@ -58,8 +58,7 @@ const selectPageOf = `
 	UNION ALL SELECT request_id FROM setup_intents WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT request_id FROM setup_attempts WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT coalesce(used_by, request_id) FROM tokens WHERE account_id = @account_id AND id = @id
-	UNION ALL SELECT request_id FROM products WHERE account_id = @account_id AND id = @id
-	UNION ALL SELECT request_id FROM prices WHERE account_id = @account_id AND id = @id
+	UNION ALL SELECT product_id FROM prices WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT request_id FROM settlement_parts WHERE account_id = @account_id AND id = @id`
 
 // pageOf is where a subject is shown. Its id may be the merchant's own, and say
@@ -70,10 +69,15 @@ func (s *Server) pageOf(r *http.Request, of inspect.Subject) (string, error) {
 		return "/dashboard/clock", nil
 	case "customer":
 		return "/dashboard/customers/" + url.PathEscape(of.ID), nil
-	case "refund", "payment_method", "card", "setup_intent", "setup_attempt", "token", "product", "price", "settlement":
+	case "product":
+		return "/dashboard/products/" + url.PathEscape(of.ID), nil
+	case "refund", "payment_method", "card", "setup_intent", "setup_attempt", "token", "price", "settlement":
 		found, err := read[struct{ ID string }](r.Context(), s, selectPageOf, postgres.Args{"account_id": of.AccountID, "id": of.ID})
 		if err != nil || len(found) == 0 {
 			return "/dashboard/requests", err
+		}
+		if of.Kind == "price" { // whose product may have an id of the merchant's own
+			return "/dashboard/products/" + url.PathEscape(found[0].ID), nil
 		}
 		return web.Href(found[0].ID), nil
 	}
