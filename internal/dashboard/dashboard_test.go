@@ -26,6 +26,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // stand is an API with its dashboard over real HTTP, and a browser that keeps cookies.
 type stand struct {
 	db     *pgtest.DB
+	sim    *acquirertest.Sim
 	server *httptest.Server
 	client *http.Client
 	key    string
@@ -58,7 +59,7 @@ func newStand(t *testing.T, password string, otherwise ...func(*process.Config))
 		t.Fatal(err)
 	}
 	log := &lines{}
-	config := process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(),
+	config := process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), NotificationSecret: sim.Secret(),
 		Dashboard: &process.Dashboard{Password: password}, Log: slog.New(slog.NewTextHandler(log, nil)), MaxConns: 8}
 	for _, change := range otherwise {
 		change(&config)
@@ -80,7 +81,7 @@ func newStand(t *testing.T, password string, otherwise ...func(*process.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{db: db, server: httptest.NewServer(p.Handler), client: &http.Client{Jar: jar}, key: key, log: log}
+	s := &stand{db: db, sim: sim, server: httptest.NewServer(p.Handler), client: &http.Client{Jar: jar}, key: key, log: log}
 	t.Cleanup(s.server.Close)
 	return s
 }

@@ -49,7 +49,7 @@ type railCall struct {
 }
 
 const (
-	railLeft, railTop    = 264, 74
+	railLeft, railTop    = 288, 74
 	railStep, railLaneH  = 176, 66
 	railRight, railNamed = 140, 14 // characters of a name in one line
 	railLine             = 14      // from one line of a name to the next
