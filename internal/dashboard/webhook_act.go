@@ -21,9 +21,9 @@ func (s *Server) postEndpoint(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page := webhooksPage{Key: r.PostFormValue("key"), Typed: strings.TrimSpace(r.PostFormValue("url"))}
+	page := webhooksPage{Key: r.PostFormValue("key"), Typed: strings.TrimSpace(r.PostFormValue("url")), Events: picker(r.PostForm["events"])}
 	a, err := s.ask(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/webhook_endpoints", page.Key,
-		url.Values{"url": {page.Typed}, "enabled_events[]": {"*"}})
+		url.Values{"url": {page.Typed}, "enabled_events[]": picked(r)})
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -53,6 +53,10 @@ func (s *Server) postEndpointDeed(w http.ResponseWriter, r *http.Request) {
 	switch r.PathValue("deed") {
 	case "roll":
 		s.roll(w, r, e)
+	case "edit":
+		s.editEndpoint(w, r, e)
+	case "test":
+		s.testEndpoint(w, r, e)
 	case "enable", "disable":
 		disabled := r.PathValue("deed") == "disable"
 		a, err := s.ask(r, e.AccountID, e.Livemode, http.MethodPost, "/v1/webhook_endpoints/"+e.ID, newKey("endpoint"),
