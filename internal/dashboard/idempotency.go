@@ -58,14 +58,18 @@ func (s *Server) showKeys(w http.ResponseWriter, r *http.Request, wrong string) 
 }
 
 // postResume has a parked or held request tried again now, as the operators'
-// command does, and leaves the same trail.
+// command does, and leaves the same trail. A held request needs a reason.
 func (s *Server) postResume(w http.ResponseWriter, r *http.Request) {
+	reason := strings.TrimSpace(r.PostFormValue("reason"))
 	s.operate(w, r, "The request will be retried now.", func(tx pgx.Tx, of idempotency.Standing) error {
+		if of.State == idempotency.Held && reason == "" {
+			return errNoReason
+		}
 		err := idempotency.TryNow(r.Context(), tx, of.AccountID, of.ID)
 		if err != nil {
 			return err
 		}
-		return audit.RecordOperator(r.Context(), tx, act(of, "request.resume", map[string]any{"was": of.State, "because": of.HeldReason}))
+		return audit.RecordOperator(r.Context(), tx, act(of, "request.resume", map[string]any{"was": of.State, "because": of.HeldReason, "reason": reason}))
 	})
 }
 
@@ -87,6 +91,8 @@ func (s *Server) postRelease(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
+var errNoReason = errors.New("a held request was resumed without a reason")
+
 func (s *Server) operate(w http.ResponseWriter, r *http.Request, done string, do func(pgx.Tx, idempotency.Standing) error) {
 	found, err := idempotency.LookUp(r.Context(), s.Pool, r.PathValue("id"))
 	if err != nil {
@@ -99,6 +105,8 @@ func (s *Server) operate(w http.ResponseWriter, r *http.Request, done string, do
 	}
 	err = pgx.BeginFunc(r.Context(), s.Pool, func(tx pgx.Tx) error { return do(tx, found[0]) })
 	switch {
+	case errors.Is(err, errNoReason):
+		s.showKeys(w, r, "Nothing changed. Enter a reason.")
 	case errors.Is(err, idempotency.ErrNotYours):
 		s.showKeys(w, r, "The request is already "+web.Words(found[0].State)+". There’s nothing to resolve.")
 	case err != nil:
