@@ -259,7 +259,7 @@ const largestPackage, mostNames = 5000, 250
 
 // tooLarge are the packages that are still larger. They may only shrink.
 var tooLarge = map[string]struct{ lines, names int }{
-	"internal/dashboard": {5500, 352},
+	"internal/dashboard": {5300, 352},
 	"internal/payment":   {5000, 320},
 }
 
