@@ -137,7 +137,7 @@ test("from the front page: a mug, a card, SIGKILL while it is charged, the order
   await page.getByText("processed once").waitFor();
   await page.getByRole("link", { name: "Inspect the charge" }).click();
   await page.locator(".rail .death").waitFor();
-  assert.match(await page.locator(".timeline").innerText(), new RegExp(`pid ${died} died`));
+  assert.match(await page.locator(".timeline").innerText(), new RegExp(`process ${died} stopped responding`));
   assert.equal(await page.locator(".call-box tbody tr").count(), 1, "the acquirer moved the card once");
   assert.deepEqual(page.complaints.filter((c) => !/ERR_|Failed to load resource/.test(c)), []);
 });
