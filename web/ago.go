@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// ago says how long ago something was, or how soon it will be. It is what
-// static/time.js says a moment later, so that nothing moves when that takes over;
-// only what is further away than a week is then told in the reader's own zone.
+// ago says how long ago something was, or how soon it will be. static/time.js
+// says the same in the browser, so that nothing moves when that takes over.
 func ago(at, now time.Time) string {
 	away := at.Sub(now).Seconds()
 	amount, form := away, "in %d%s"
@@ -20,11 +19,24 @@ func ago(at, now time.Time) string {
 	for _, step := range []struct {
 		size float64
 		unit string
-	}{{60, "s"}, {60, "m"}, {24, "h"}, {7, "d"}} {
+	}{{60, "s"}, {60, "m"}, {24, "h"}} {
 		if amount < step.size {
 			return fmt.Sprintf(form, int(amount), step.unit)
 		}
 		amount /= step.size
 	}
-	return at.UTC().Format("2006-01-02 15:04")
+	return fmt.Sprintf(form, int(amount), "d")
 }
+
+// date is a time as lists and facts show it, beside how long ago that was. The
+// year is left out while it is the current one. All pages are in UTC.
+func date(at, now time.Time) string {
+	at = at.UTC()
+	if at.Year() == now.UTC().Year() {
+		return at.Format("Jan 2, 15:04")
+	}
+	return at.Format("Jan 2, 2006, 15:04")
+}
+
+// moment is a time to the second.
+func moment(at time.Time) string { return at.UTC().Format("Jan 2, 2006, 15:04:05") }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,14 +26,16 @@ func (s *Site) functions() template.FuncMap {
 		"took":    took,
 		"plainly": plainly,
 		"iso":     func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
-		"moment":  func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") },
+		"moment":  moment,
+		"date":    func(at time.Time) string { return date(at, time.Now()) },
 		"ago":     func(at time.Time) string { return ago(at, time.Now()) },
-		"day":     func(at time.Time) string { return at.UTC().Format("2 January 2006") },
+		"day":     func(at time.Time) string { return at.UTC().Format("January 2, 2006") },
 		"clock":   func(at time.Time) string { return at.UTC().Format("15:04:05.000") },
 		"deref":   deref,
 		"pretty":  pretty, "pretty_text": func(text string) string { return pretty([]byte(text)) },
 		"deref16": value[int16], "deref32": value[int32], "deref64": value[int64], "deref_time": value[time.Time],
 		"add": func(a, b int) int { return a + b }, "sub": func(a, b int) int { return a - b }, "mul": func(a, b int) int { return a * b },
+		"metadata": Metadata,
 		"lineicon": lineIcon,
 		"href":     Href,
 		"badge":    badgeOf,
@@ -64,7 +68,7 @@ func took(ms any) string {
 	case *float64:
 		n = *ms
 		if n == 0 {
-			return "one commit"
+			return "<1 ms"
 		}
 	}
 	if n < 1 {
@@ -76,8 +80,8 @@ func took(ms any) string {
 // plainly says what stands in the way of a connection; the program's own words
 // for it begin with what only a programmer asks.
 func plainly(fault string) string {
-	for _, known := range [][2]string{{"connection refused", "Nobody listens there"}, {"no such host", "There is no such host"},
-		{"deadline exceeded", "No answer in time"}, {"Client.Timeout", "No answer in time"}, {"connection reset", "It hung up"}} {
+	for _, known := range [][2]string{{"connection refused", "Connection refused"}, {"no such host", "Host not found"},
+		{"deadline exceeded", "Timed out"}, {"Client.Timeout", "Timed out"}, {"connection reset", "Connection reset"}} {
 		if strings.Contains(fault, known[0]) {
 			return known[1]
 		}
@@ -111,7 +115,7 @@ func value[T any](p *T) (v T) {
 }
 
 // lineIcons are the marks of a timeline, by the kind of its lines.
-var lineIcons = map[string]string{"request": "send", "phase": "check", "death": "skull", "takeover": "repeat", "call": "arrow",
+var lineIcons = map[string]string{"request": "send", "phase": "check", "death": "crash", "takeover": "repeat", "call": "arrow",
 	"acquirer": "bank", "entry": "book", "event": "bolt", "answer": "flag", "delivery": "send", "operator": "hand"}
 
 func lineIcon(kind any) string { return lineIcons[fmt.Sprint(kind)] }
@@ -124,11 +128,26 @@ func pretty(body []byte) string {
 	return strings.TrimSpace(out.String())
 }
 
+// Entry is a key of an object's metadata, and its value.
+type Entry struct{ Name, Value string }
+
+// Metadata are the entries of an object's metadata, sorted by name.
+func Metadata(text json.RawMessage) (all []Entry) {
+	var entries map[string]string
+	if json.Unmarshal(text, &entries) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		all = append(all, Entry{name, entries[name]})
+	}
+	return all
+}
+
 // pages of the objects that ids name, by the ids' prefixes.
 var pagesOf = map[string]string{
 	"ch": "/dashboard/payments/", "pi": "/dashboard/payments/", "re": "/dashboard/search?q=", "seti": "/dashboard/search?q=", "setatt": "/dashboard/search?q=",
 	"cs": "/dashboard/checkout/", "cus": "/dashboard/customers/", "pm": "/dashboard/search?q=", "card": "/dashboard/search?q=",
-	"clock": "/dashboard/search?q=", "prod": "/dashboard/search?q=", "price": "/dashboard/search?q=", "du": "/dashboard/disputes/", "po": "/dashboard/payouts/",
+	"clock": "/dashboard/search?q=", "prod": "/dashboard/products/", "price": "/dashboard/search?q=", "du": "/dashboard/disputes/", "po": "/dashboard/payouts/",
 	"evt": "/dashboard/events/", "we": "/dashboard/webhooks/", "req": "/dashboard/requests/", "txn": "/dashboard/ledger/",
 }
 
@@ -146,23 +165,26 @@ func Href(id string) string {
 type Badge struct{ Tone, Icon, Word string }
 
 var badges = map[string]Badge{
-	"succeeded": {"good", "check", "Succeeded"}, "refunded": {"", "return", "Refunded"}, "partly_refunded": {"info", "return", "Partly refunded"},
+	"succeeded": {"good", "check", "Succeeded"}, "refunded": {"", "return", "Refunded"}, "partly_refunded": {"info", "return", "Partially refunded"},
 	"uncaptured": {"warn", "clock", "Uncaptured"}, "released": {"", "return", "Released"}, "pending": {"info", "clock", "Pending"}, "failed": {"bad", "cross", "Failed"},
-	"running": {"info", "play", "Running"}, "parked": {"warn", "clock", "Parked"}, "needs_review": {"bad", "hand", "Needs review"},
+	"running": {"info", "play", "Running"}, "parked": {"warn", "clock", "Waiting to retry"}, "needs_review": {"bad", "hand", "Needs review"},
 	"finished": {"good", "check", "Finished"}, "archived": {"", "box", "Archived"},
 	"executed": {"good", "check", "Executed"}, "not_executed": {"", "cross", "Not executed"}, "unknown": {"warn", "question", "Unknown"},
-	"alive": {"good", "check", "Alive"}, "dead": {"bad", "skull", "Dead"}, "orphaned": {"bad", "skull", "Its process died"},
-	"active": {"good", "check", "Active"}, "ended": {"", "cross", "Ended"}, "deleted": {"", "cross", "Deleted"},
+	"alive": {"good", "check", "Running"}, "dead": {"bad", "crash", "Stopped"}, "orphaned": {"bad", "crash", "Interrupted"},
+	"active": {"good", "check", "Active"}, "ended": {"", "cross", "Expired"}, "deleted": {"", "cross", "Deleted"},
 	"incomplete": {"", "clock", "Incomplete"}, "canceled": {"", "cross", "Canceled"},
 	"enabled": {"good", "check", "Enabled"}, "disabled": {"", "cross", "Disabled"}, "failing": {"bad", "warning", "Failing"},
 	"open": {"info", "clock", "Open"}, "complete": {"good", "check", "Complete"}, "expired": {"", "cross", "Expired"},
 	"paid": {"good", "check", "Paid"}, "unpaid": {"warn", "clock", "Unpaid"}, "no_payment_required": {"", "check", "Nothing to pay"},
 	"in_transit": {"info", "arrow", "In transit"}, "ready": {"good", "check", "Ready"}, "advancing": {"info", "play", "Advancing"},
-	"needs_response": {"bad", "warning", "Needs response"}, "warning_needs_response": {"warn", "question", "Inquiry, needs response"},
-	"under_review": {"info", "clock", "Under review"}, "warning_under_review": {"info", "clock", "Inquiry, under review"},
+	"needs_response": {"bad", "warning", "Needs response"}, "warning_needs_response": {"warn", "question", "Inquiry needs response"},
+	"under_review": {"info", "clock", "Under review"}, "warning_under_review": {"info", "clock", "Inquiry under review"},
 	"warning_closed": {"", "check", "Inquiry closed"}, "won": {"good", "check", "Won"}, "lost": {"bad", "cross", "Lost"},
 	"waiting": {"info", "clock", "Waiting"},
 }
+
+// StateWord is what a badge says of a state.
+func StateWord(state string) string { return badgeOf(state).Word }
 
 func badgeOf(state string) Badge {
 	if b, known := badges[state]; known {

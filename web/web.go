@@ -143,7 +143,7 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, name s
 	}
 	if err != nil {
 		s.log.Error("render", "page", name, "error", err)
-		http.Error(w, "This page could not be drawn. The log says why.", http.StatusInternalServerError)
+		http.Error(w, "We couldn’t render this page. See the log for the cause.", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -152,7 +152,7 @@ func TestShow(t *testing.T) {
 		d.mustCharge(t, "killed over")
 		told := mustDo(t, atDemo, "show", "killed over")
 		at := 0
-		for _, want := range []string{"POST /v1/charges", fmt.Sprintf("pid %d died", d.pid["serve"]), "took the request over", "charge.succeeded", "answer 200 stored"} {
+		for _, want := range []string{"POST /v1/charges", fmt.Sprintf("process %d stopped responding", d.pid["serve"]), "took over the request", "charge.succeeded", "response 200 stored"} {
 			next := strings.Index(told[at:], want)
 			if next < 0 {
 				t.Fatalf("%q does not follow in\n%s", want, told)

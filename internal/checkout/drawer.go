@@ -44,8 +44,8 @@ func grouped(number string) (text string) {
 }
 
 var cardGroups = []cardGroup{
-	group("Succeed", [2]string{"Visa", "visa"}, [2]string{"Mastercard", "mastercard"}, [2]string{"American Express", "amex"}),
-	group("Ask the bank", [2]string{"3-D Secure", "threeDSecure2Required"}, [2]string{"3-D Secure, then declined", "threeDSecureRequiredChargeDeclined"}),
+	group("Succeeds", [2]string{"Visa", "visa"}, [2]string{"Mastercard", "mastercard"}, [2]string{"American Express", "amex"}),
+	group("Requires authentication", [2]string{"3-D Secure", "threeDSecure2Required"}, [2]string{"3-D Secure, then declined", "threeDSecureRequiredChargeDeclined"}),
 	group("Declined", [2]string{"Declined", "visa_chargeDeclined"}, [2]string{"Insufficient funds", "visa_chargeDeclinedInsufficientFunds"},
 		[2]string{"Wrong security code", "chargeDeclinedIncorrectCvc"}, [2]string{"Expired", "chargeDeclinedExpiredCard"}),
 }
@@ -57,9 +57,9 @@ type trouble struct{ Value, Text string }
 type troubleList []trouble
 
 var troubles = troubleList{
-	{"slow:8000", "The bank takes eight seconds"},
-	{"drop_after_acting", "The card is charged, and the answer gets lost"},
-	{"fail_before_acting", "The bank is out of order, once"},
+	{"slow:8000", "The bank takes 8 seconds to respond"},
+	{"drop_after_acting", "The card is charged, but the response is lost"},
+	{"fail_before_acting", "The bank is down for the first try"},
 }
 
 func (l troubleList) offer(value string) bool {

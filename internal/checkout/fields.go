@@ -79,8 +79,8 @@ func (t *typed) check(s *paymentPage, now time.Time) Faults {
 		wants("billingPostalCode", t.PostalCode, "Your ZIP code is incomplete.")
 	}
 	if s.BillingAddressCollection == "required" {
-		wants("billingAddressLine1", t.Line1, "Enter the street.")
-		wants("billingLocality", t.City, "Enter the city.")
+		wants("billingAddressLine1", t.Line1, "Enter your street address.")
+		wants("billingLocality", t.City, "Enter your city.")
 	}
 	if s.PhoneNumberCollection.Enabled {
 		wants("phoneNumber", t.Phone, "Enter your phone number.")

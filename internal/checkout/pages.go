@@ -40,8 +40,8 @@ var inputs = map[string]input{
 	"cardCvc":                   {Label: "Security code", Type: "text", Mode: "numeric", Autocomplete: "cc-csc", Placeholder: "CVC", Aria: "CVC", Required: true},
 	"billingName":               {Label: "Name on card", Type: "text", Autocomplete: "cc-name", Required: true},
 	"billingPostalCode":         {Label: "ZIP or postal code", Type: "text", Autocomplete: "billing postal-code"},
-	"billingAddressLine1":       {Label: "Street", Type: "text", Autocomplete: "billing address-line1", Required: true},
-	"billingAddressLine2":       {Label: "Apartment, floor", Type: "text", Autocomplete: "billing address-line2"},
+	"billingAddressLine1":       {Label: "Street address", Type: "text", Autocomplete: "billing address-line1", Required: true},
+	"billingAddressLine2":       {Label: "Apartment or suite", Type: "text", Autocomplete: "billing address-line2"},
 	"billingLocality":           {Label: "City", Type: "text", Autocomplete: "billing address-level2", Required: true},
 	"billingAdministrativeArea": {Label: "State or province", Type: "text", Autocomplete: "billing address-level1"},
 	"phoneNumber":               {Label: "Phone", Type: "tel", Mode: "tel", Autocomplete: "tel", Required: true},
@@ -72,7 +72,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	case processing:
 		s.wait(w, r, found)
 	case challenged:
-		s.render(w, r, http.StatusOK, "checkout/bank", web.Page{Title: "Your bank asks", Data: found})
+		s.render(w, r, http.StatusOK, "checkout/bank", web.Page{Title: "Confirm with your bank", Data: found})
 	case complete:
 		s.render(w, r, http.StatusOK, "checkout/receipt", web.Page{Title: "Receipt", Data: found})
 	default:
@@ -123,12 +123,12 @@ func (s *Server) frame(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.Site.Render(w, r, http.StatusOK, "checkout/frame", web.Page{Title: "Your bank asks", Layout: "framed", Data: found})
+	s.Site.Render(w, r, http.StatusOK, "checkout/frame", web.Page{Title: "Confirm with your bank", Layout: "framed", Data: found})
 }
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errNoSession) {
-		s.render(w, r, http.StatusNotFound, "checkout/missing", web.Page{Title: "Nothing to pay here"})
+		s.render(w, r, http.StatusNotFound, "checkout/missing", web.Page{Title: "Checkout not found"})
 		return
 	}
 	s.Log.Error("checkout", "path", r.URL.Path, "error", err)

@@ -49,12 +49,12 @@ func turnOf(s *paymentPage) turn {
 // the page's module, which is answered with JSON.
 func (s *Server) pay(w http.ResponseWriter, r *http.Request) {
 	if s.across.Check(r) != nil {
-		http.Error(w, "This form was not sent by the page it belongs to. Go back, reload the page and try again.", http.StatusForbidden)
+		http.Error(w, "We couldn’t verify this form. Go back, reload the page and try again.", http.StatusForbidden)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, bodyBytes)
 	if err := r.ParseForm(); err != nil {
-		http.Error(w, "This form could not be read. Go back, reload the page and try again.", http.StatusBadRequest)
+		http.Error(w, "We couldn’t read this form. Go back, reload the page and try again.", http.StatusBadRequest)
 		return
 	}
 	found, err := s.find(r)
@@ -135,9 +135,9 @@ func (s *Server) outcome(now *paymentPage, a *api.Answer) turn {
 	case a.Open():
 		t.Unknown, t.status = true, http.StatusServiceUnavailable
 	case refusal.Type == apierror.TypeIdempotency && t.State != open:
-		t.Unknown, t.status, t.Message = true, http.StatusConflict, "This is being paid in another tab."
+		t.Unknown, t.status, t.Message = true, http.StatusConflict, "This order is being paid in another tab."
 	case refusal.Type == apierror.TypeIdempotency:
-		t.Message, t.status = "This was tried in another tab in the meantime, and not paid. Press the button again to pay with this card.", http.StatusConflict
+		t.Message, t.status = "A payment attempt in another tab failed. Click the button again to pay with this card.", http.StatusConflict
 	default:
 		t.Message, t.status = forBuyers(refusal.Code, refusal.Message), a.Status
 		if field := fieldOf(refusal.Param); field != "" {

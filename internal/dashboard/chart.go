@@ -57,13 +57,13 @@ func (s *Server) chart(ctx context.Context, of scope) (chart, error) {
 		most = max(most, counts[day])
 	}
 	for i := range chartDays {
-		day := first.AddDate(0, 0, i).Format(time.DateOnly)
+		day, shown := first.AddDate(0, 0, i).Format(time.DateOnly), first.AddDate(0, 0, i).Format("Jan 2")
 		n := counts[day]
 		height := int(n * chartHeight / most)
 		if n > 0 {
 			height = max(height, 3)
 		}
-		c.Bars = append(c.Bars, bar{Day: day, Count: n, Sums: fmt.Sprintf("%s: %d payments", day, n), Taken: taken[day], Tried: tried[day], X: i * barStep, Y: chartHeight - height, W: barWidth, H: height})
+		c.Bars = append(c.Bars, bar{Day: shown, Count: n, Sums: fmt.Sprintf("%s: %d payments", shown, n), Taken: taken[day], Tried: tried[day], X: i * barStep, Y: chartHeight - height, W: barWidth, H: height})
 	}
 	return c, nil
 }

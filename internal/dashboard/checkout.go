@@ -136,5 +136,5 @@ func (s *Server) postSessionExpire(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a, err := s.ask(r, v.AccountID, v.Livemode, http.MethodPost, "/v1/checkout/sessions/"+v.ID+"/expire", r.PostFormValue("key"), nil)
-	s.settle(w, r, a, err, "The session is over; nobody can pay in it any more.", "/dashboard/checkout/"+v.ID)
+	s.settle(w, r, a, err, "Session expired. It can’t be paid anymore.", "/dashboard/checkout/"+v.ID)
 }

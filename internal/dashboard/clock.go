@@ -1,9 +1,12 @@
 package dashboard
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -22,17 +25,18 @@ type clock struct {
 // Ahead is how far the clock was moved, in days and hours.
 func (c clock) Ahead() string { return spoken(c.FrozenTime.Sub(c.StartedAt)) }
 
+// spoken writes a time span in days and hours: 1 day 3 hours.
 func spoken(d time.Duration) string {
-	days, hours := int(d.Hours())/24, int(d.Hours())%24
-	switch {
-	case d < time.Hour:
-		return "not at all"
-	case days == 0:
-		return strconv.Itoa(hours) + " h"
-	case hours == 0:
-		return strconv.Itoa(days) + " d"
+	said := ""
+	for _, part := range []struct {
+		n    int
+		unit string
+	}{{int(d.Hours()) / 24, "day"}, {int(d.Hours()) % 24, "hour"}} {
+		if part.n > 0 {
+			said += fmt.Sprintf(" %d %s%s", part.n, part.unit, map[bool]string{true: "s"}[part.n > 1])
+		}
 	}
-	return strconv.Itoa(days) + " d " + strconv.Itoa(hours) + " h"
+	return cmp.Or(strings.TrimSpace(said), "less than an hour")
 }
 
 const selectClocks = `
@@ -89,8 +93,8 @@ func (s *Server) postClock(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a, err := s.ask(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/test_helpers/test_clocks", r.PostFormValue("key"),
-		url.Values{"frozen_time": {strconv.FormatInt(time.Now().Unix(), 10)}, "name": {"Made in the dashboard"}})
-	s.settle(w, r, a, err, "The clock is there. Time runs on until somebody moves it.", "/dashboard/clock")
+		url.Values{"frozen_time": {strconv.FormatInt(time.Now().Unix(), 10)}, "name": {"Created in the dashboard"}})
+	s.settle(w, r, a, err, "Test clock created.", "/dashboard/clock")
 }
 
 // steps are how far one press of a button moves a clock, in seconds.
@@ -119,5 +123,5 @@ func (s *Server) postAdvance(w http.ResponseWriter, r *http.Request) {
 	}
 	a, err := s.ask(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/test_helpers/test_clocks/"+found[0].ID+"/advance", r.PostFormValue("key")+"-"+r.PostFormValue("step"),
 		url.Values{"frozen_time": {strconv.FormatInt(from+step, 10)}})
-	s.settle(w, r, a, err, "A "+r.PostFormValue("step")+" has passed. Money that became available is available.", "/dashboard/clock")
+	s.settle(w, r, a, err, "Test time advanced by "+spoken(time.Duration(step)*time.Second)+".", "/dashboard/clock")
 }

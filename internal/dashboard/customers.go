@@ -88,19 +88,28 @@ type customerPage struct {
 	Customer customer
 	Methods  []method
 	Payments []payment
+	Key      string // of the form that edits it
+}
+
+func (s *Server) findCustomer(r *http.Request) (*customer, error) {
+	found, err := read[customer](r.Context(), s, selectCustomer, postgres.Args{"id": r.PathValue("id")})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
 }
 
 func (s *Server) customer(w http.ResponseWriter, r *http.Request) {
-	found, err := read[customer](r.Context(), s, selectCustomer, postgres.Args{"id": r.PathValue("id")})
+	found, err := s.findCustomer(r)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	if len(found) == 0 {
+	if found == nil {
 		s.notFound(w, r)
 		return
 	}
-	page := customerPage{Customer: found[0]}
+	page := customerPage{Customer: *found, Key: newKey("customer")}
 	page.Methods, err = read[method](r.Context(), s, selectMethods, postgres.Args{"id": page.Customer.ID, "account_id": page.Customer.AccountID})
 	if err != nil {
 		s.fail(w, r, err)

@@ -1,5 +1,5 @@
-// Package dashboard is what people see: the front page, the dashboard with the
-// inspector, and the documentation. It reads the database through a pool of its
+// Package dashboard is what people see: the front page and the dashboard with the
+// inspector. It reads the database through a pool of its
 // own, and changes nothing by itself: a refund that is made here goes through the
 // API's own handler, with a key that was made when its form was drawn.
 package dashboard
@@ -69,34 +69,37 @@ func (s *Server) routes() {
 		s.mux.Handle("/shop/", shop)
 	}
 	s.lab.Routes(open, closed)
-	open("GET /docs", s.docs)
-	open("GET /docs/", s.docs)
-	open("GET /docs/errors", s.errors)
-	open("GET /docs/errors/{code}", s.errors)
-	open("GET /docs/api", s.reference)
-	open("GET /docs/api/{resource}", s.reference)
-	closed("POST /docs/api/run", s.postRun)
+	s.docs().Routes(open, closed)
 	open("GET /dashboard/login", s.showLogin)
 	open("POST /dashboard/login", s.postLogin)
 	closed("POST /dashboard/logout", s.postLogout)
 
 	closed("GET /dashboard", s.overview)
 	closed("POST /dashboard/scope", s.postScope)
+	closed("GET /dashboard/new", s.creations)
+	closed("GET /dashboard/new/{what}", s.creation)
+	closed("POST /dashboard/new/{what}", s.postCreation)
+	closed("GET /dashboard/products", s.products)
+	closed("GET /dashboard/products/{id}", s.product)
+	closed("POST /dashboard/products/{id}/{deed}", s.postProduct)
 	closed("GET /dashboard/stream", s.watch.stream)
 	closed("GET /dashboard/payments", s.payments)
 	closed("GET /dashboard/payments.csv", s.paymentsCSV)
 	closed("GET /dashboard/payments/{id}", s.payment)
 	closed("POST /dashboard/payments/{id}/{deed}", s.postPayment)
+	closed("POST /dashboard/payments/{id}/edit", s.postPaymentEdit)
 	closed("GET /dashboard/requests", s.requests)
 	closed("GET /dashboard/requests/{id}", s.request)
 	closed("GET /dashboard/customers", s.customers)
 	closed("GET /dashboard/customers/{id}", s.customer)
+	closed("POST /dashboard/customers/{id}/edit", s.postCustomerEdit)
 	closed("GET /dashboard/balance", s.balance)
 	closed("GET /dashboard/checkout", s.sessions)
 	closed("GET /dashboard/checkout/{id}", s.session)
 	closed("POST /dashboard/checkout/{id}/expire", s.postSessionExpire)
 	closed("GET /dashboard/disputes", s.disputes)
 	closed("GET /dashboard/disputes/{id}", s.dispute)
+	closed("POST /dashboard/disputes/{id}/{deed}", s.postDispute)
 	closed("GET /dashboard/payouts", s.payouts)
 	closed("GET /dashboard/payouts/{id}", s.payout)
 	closed("POST /dashboard/payouts/{id}/cancel", s.postPayoutCancel)
@@ -150,20 +153,20 @@ type problem struct{ Heading, Text, Href, Way string }
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.Log.Error("dashboard", "path", r.URL.Path, "error", err)
 	s.render(w, r, http.StatusServiceUnavailable, "dashboard/problem", web.Page{Title: "Not available", Desk: true,
-		Data: problem{"This page cannot be shown at the moment", "The database did not answer as it should. Nothing was changed; reload to try again.", "/dashboard", "To the overview"}})
+		Data: problem{"This page is unavailable right now", "The database didn’t respond as expected. Nothing changed. Reload to try again.", "/dashboard", "Go to overview"}})
 }
 
 // notOurs answers a form that another site has sent, or a page of ours that is too old.
 func (s *Server) notOurs(w http.ResponseWriter, r *http.Request) {
-	s.render(w, r, http.StatusForbidden, "dashboard/problem", web.Page{Title: "Not sent from here", Desk: s.guard.known(r),
-		Data: problem{"This form was not sent by a page of this dashboard", "Or the page is an old one. Nothing was changed: go back, reload it and try again.", "/dashboard", "To the overview"}})
+	s.render(w, r, http.StatusForbidden, "dashboard/problem", web.Page{Title: "Form not verified", Desk: s.guard.known(r),
+		Data: problem{"We couldn’t verify this form", "The page may be out of date. Nothing changed. Go back, reload the page and try again.", "/dashboard", "Go to overview"}})
 }
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
-	text := "Whatever you have an id of, the search finds: press Ctrl K and paste it."
+	text := "Check the address, or press Ctrl K to search."
 	if id := r.PathValue("id"); id != "" {
-		text = "Nothing that is shown here is called " + id + ". If it was copied from elsewhere, the search (Ctrl K) knows every kind of id."
+		text = "We couldn’t find " + id + ". Check the ID, or press Ctrl K to search."
 	}
 	s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Desk: true,
-		Data: problem{"There is nothing here", text, "/dashboard", "To the overview"}})
+		Data: problem{"Page not found", text, "/dashboard", "Go to overview"}})
 }

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // stand is an API with its dashboard over real HTTP, and a browser that keeps cookies.
 type stand struct {
 	db     *pgtest.DB
+	sim    *acquirertest.Sim
 	server *httptest.Server
 	client *http.Client
 	key    string
@@ -58,7 +59,7 @@ func newStand(t *testing.T, password string, otherwise ...func(*process.Config))
 		t.Fatal(err)
 	}
 	log := &lines{}
-	config := process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(),
+	config := process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), NotificationSecret: sim.Secret(),
 		Dashboard: &process.Dashboard{Password: password}, Log: slog.New(slog.NewTextHandler(log, nil)), MaxConns: 8}
 	for _, change := range otherwise {
 		change(&config)
@@ -80,7 +81,7 @@ func newStand(t *testing.T, password string, otherwise ...func(*process.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{db: db, server: httptest.NewServer(p.Handler), client: &http.Client{Jar: jar}, key: key, log: log}
+	s := &stand{db: db, sim: sim, server: httptest.NewServer(p.Handler), client: &http.Client{Jar: jar}, key: key, log: log}
 	t.Cleanup(s.server.Close)
 	return s
 }
@@ -310,7 +311,7 @@ func TestWhatIsDoneFromAPage(t *testing.T) {
 				t.Errorf("%q was answered %d", amount, p.status)
 			}
 		}
-		if strings.Contains(s.get(t, at).body, "Partly refunded") {
+		if strings.Contains(s.get(t, at).body, "Partially refunded") {
 			t.Error("something was refunded")
 		}
 	})
@@ -334,7 +335,7 @@ func TestWhatIsDoneFromAPage(t *testing.T) {
 			t.Errorf("another site's form was answered %d", p.status)
 		}
 		form.Set("csrf", "wrong")
-		if p := s.post(t, at+"/refund", form); p.status != http.StatusForbidden || !strings.Contains(p.body, "Nothing was changed") {
+		if p := s.post(t, at+"/refund", form); p.status != http.StatusForbidden || !strings.Contains(p.body, "Nothing changed") {
 			t.Errorf("a form without a token was answered %d: %s", p.status, p.body)
 		}
 		if n := s.count(t, `SELECT count(*) FROM requests WHERE key = 'forged'`); n != 0 {

@@ -15,6 +15,7 @@ import (
 type dispute struct {
 	AccountID         string
 	ID                string
+	Livemode          bool
 	ChargeID          string
 	PaymentID         string // where its charge is shown
 	AcquirerReference string
@@ -54,7 +55,7 @@ func (d dispute) Said() (all []change) {
 }
 
 const disputeColumns = `
-	SELECT d.account_id, d.id, d.charge_id, coalesce(c.payment_intent_id, c.id) AS payment_id, d.acquirer_reference, d.amount, d.currency, d.reason,
+	SELECT d.account_id, d.id, d.livemode, d.charge_id, coalesce(c.payment_intent_id, c.id) AS payment_id, d.acquirer_reference, d.amount, d.currency, d.reason,
 	       d.network_code, d.case_type, d.status, d.evidence, d.submissions, d.respond_by, d.withdrawal, d.reinstatement, d.request_id, d.created_at
 	FROM disputes d JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id`
 
@@ -98,19 +99,28 @@ func (s *Server) disputes(w http.ResponseWriter, r *http.Request) {
 type disputePage struct {
 	dispute
 	story
+	Key string // of the forms that answer it
+}
+
+func (s *Server) findDispute(r *http.Request) (*dispute, error) {
+	found, err := read[dispute](r.Context(), s, selectDispute, postgres.Args{"id": r.PathValue("id")})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
 }
 
 func (s *Server) dispute(w http.ResponseWriter, r *http.Request) {
-	found, err := read[dispute](r.Context(), s, selectDispute, postgres.Args{"id": r.PathValue("id")})
+	found, err := s.findDispute(r)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	if len(found) == 0 {
+	if found == nil {
 		s.notFound(w, r)
 		return
 	}
-	page := disputePage{dispute: found[0]}
+	page := disputePage{dispute: *found, Key: newKey("dispute")}
 	page.story, err = s.story(r, inspect.Subject{Kind: "dispute", AccountID: page.AccountID, ID: page.ID})
 	if err != nil {
 		s.fail(w, r, err)

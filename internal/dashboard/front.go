@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/http"
 
+	"github.com/ratchet-pay/ratchet/internal/docsite"
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -19,12 +20,12 @@ type frontPage struct {
 
 // front is the first page: three doors, and what the installation can say for itself.
 func (s *Server) front(w http.ResponseWriter, r *http.Request) {
-	all, err := library()
+	chapters, err := docsite.Chapters()
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	shown := frontPage{Known: s.guard.known(r), Shop: s.Shop != nil, Chapters: len(contents(all)[0].Documents),
+	shown := frontPage{Known: s.guard.known(r), Shop: s.Shop != nil, Chapters: chapters,
 		Duel: []page.Lane{s.lab.Recorded("naive", "answer-not-recorded"), s.lab.Recorded("ratchet", "answer-not-recorded")}}
 	if shown.Known {
 		if shown.Proof, err = s.facts.get(r.Context()); err != nil {
@@ -32,5 +33,5 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	s.render(w, r, http.StatusOK, "site/front", web.Page{Title: "A payment is charged once", Here: "front", Data: shown})
+	s.render(w, r, http.StatusOK, "site/front", web.Page{Title: "Your card is charged once", Here: "front", Data: shown})
 }

@@ -57,12 +57,12 @@ func (g *guard) sign(what string) string {
 func (g *guard) host(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if g.password == "" && !api.LoopbackHost(r.Host) {
-			http.Error(w, "This dashboard answers to 127.0.0.1 and localhost only.", http.StatusMisdirectedRequest)
+			http.Error(w, "This dashboard is available at 127.0.0.1 and localhost only.", http.StatusMisdirectedRequest)
 			return
 		}
 		if g.password == "" && !g.demo && proxied(r) {
-			http.Error(w, "This request came through a proxy, and the pages have no password: everybody the proxy lets in would see "+
-				"and change everything. Set RATCHET_DASHBOARD_PASSWORD, or open the server's own address on its machine.", http.StatusForbidden)
+			http.Error(w, "This request came through a proxy, and the dashboard has no password, so anyone who can reach the proxy "+
+				"could see and change everything. Set RATCHET_DASHBOARD_PASSWORD, or open the server's address on its own machine.", http.StatusForbidden)
 			return
 		}
 		if g.secure {

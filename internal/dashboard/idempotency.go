@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/web"
 )
 
 type idempotencyPage struct {
@@ -25,7 +26,7 @@ type idempotencyPage struct {
 // Waits tells whether a person can have the request tried again.
 func (l logged) Waits() bool { return l.State == idempotency.Parked || l.State == idempotency.Held }
 
-var stateNames = [][2]string{{"", "Unfinished"}, {idempotency.Running, "Running"}, {idempotency.Parked, "Parked"}, {idempotency.Held, "Needs review"},
+var stateNames = [][2]string{{"", "Open"}, {idempotency.Running, "Running"}, {idempotency.Parked, "Waiting to retry"}, {idempotency.Held, "Needs review"},
 	{idempotency.Finished, "Finished"}, {idempotency.Archived, "Archived"}}
 
 // idempotencyKeys lists requests by where their keys stand.
@@ -57,14 +58,18 @@ func (s *Server) showKeys(w http.ResponseWriter, r *http.Request, wrong string) 
 }
 
 // postResume has a parked or held request tried again now, as the operators'
-// command does, and leaves the same trail.
+// command does, and leaves the same trail. A held request needs a reason.
 func (s *Server) postResume(w http.ResponseWriter, r *http.Request) {
-	s.operate(w, r, "It is due now; the completer takes it.", func(tx pgx.Tx, of idempotency.Standing) error {
+	reason := strings.TrimSpace(r.PostFormValue("reason"))
+	s.operate(w, r, "The request will be retried now.", func(tx pgx.Tx, of idempotency.Standing) error {
+		if of.State == idempotency.Held && reason == "" {
+			return errNoReason
+		}
 		err := idempotency.TryNow(r.Context(), tx, of.AccountID, of.ID)
 		if err != nil {
 			return err
 		}
-		return audit.RecordOperator(r.Context(), tx, act(of, "request.resume", map[string]any{"was": of.State, "because": of.HeldReason}))
+		return audit.RecordOperator(r.Context(), tx, act(of, "request.resume", map[string]any{"was": of.State, "because": of.HeldReason, "reason": reason}))
 	})
 }
 
@@ -73,10 +78,10 @@ func (s *Server) postResume(w http.ResponseWriter, r *http.Request) {
 func (s *Server) postRelease(w http.ResponseWriter, r *http.Request) {
 	evidence := strings.TrimSpace(r.PostFormValue("evidence"))
 	if evidence == "" || r.PostFormValue("sure") != "yes" {
-		s.showKeys(w, r, "Nothing was released. Write down how you know, and confirm it.")
+		s.showKeys(w, r, "Nothing changed. Enter how you confirmed it, and check the box.")
 		return
 	}
-	s.operate(w, r, "Released: the next call goes out under a new key, now.", func(tx pgx.Tx, of idempotency.Standing) error {
+	s.operate(w, r, "Released. The next call uses a new derived key.", func(tx pgx.Tx, of idempotency.Standing) error {
 		spent, next, err := idempotency.Release(r.Context(), tx, s.Secret.For(secret.Idempotency), of.AccountID, of.ID, "", "operator "+actor+": "+evidence)
 		if err != nil {
 			return err
@@ -85,6 +90,8 @@ func (s *Server) postRelease(w http.ResponseWriter, r *http.Request) {
 			"decision": "not-executed", "evidence": evidence, "held": of.HeldReason, "phase": spent.Phase, "spent": spent.Key, "next": next.Key}))
 	})
 }
+
+var errNoReason = errors.New("a held request was resumed without a reason")
 
 func (s *Server) operate(w http.ResponseWriter, r *http.Request, done string, do func(pgx.Tx, idempotency.Standing) error) {
 	found, err := idempotency.LookUp(r.Context(), s.Pool, r.PathValue("id"))
@@ -98,8 +105,10 @@ func (s *Server) operate(w http.ResponseWriter, r *http.Request, done string, do
 	}
 	err = pgx.BeginFunc(r.Context(), s.Pool, func(tx pgx.Tx) error { return do(tx, found[0]) })
 	switch {
+	case errors.Is(err, errNoReason):
+		s.showKeys(w, r, "Nothing changed. Enter a reason.")
 	case errors.Is(err, idempotency.ErrNotYours):
-		s.showKeys(w, r, "The request is "+found[0].State+" by now: there is nothing to decide.")
+		s.showKeys(w, r, "The request is already "+web.Words(found[0].State)+". There’s nothing to resolve.")
 	case err != nil:
 		s.fail(w, r, err)
 	default:

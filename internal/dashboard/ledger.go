@@ -255,5 +255,5 @@ func (s *Server) posting(w http.ResponseWriter, r *http.Request) {
 		s.notFound(w, r)
 		return
 	}
-	s.render(w, r, http.StatusOK, "dashboard/posting", web.Page{Title: "Posting " + found[0].ID, Here: "ledger", Desk: true, Data: found[0]})
+	s.render(w, r, http.StatusOK, "dashboard/posting", web.Page{Title: "Ledger entry " + found[0].ID, Here: "ledger", Desk: true, Data: found[0]})
 }

@@ -55,7 +55,7 @@ func TestLogin(t *testing.T) {
 		for range 5 { // a slow machine gives a try back in between
 			if p := try(t, s, "another wrong password"); p.status == http.StatusTooManyRequests {
 				limited++
-				if !strings.Contains(p.body, "wait a minute") || p.header.Get("Retry-After") == "" {
+				if !strings.Contains(p.body, "Wait a minute") || p.header.Get("Retry-After") == "" {
 					t.Errorf("nobody learns what to do: %s", p.body)
 				}
 			}

@@ -98,7 +98,7 @@ func TestPaymentsAreOneList(t *testing.T) {
 				t.Errorf("%s leaves %d lines in the file, %v", filter, len(file), err)
 			}
 		}
-		if p := s.get(t, "/dashboard/payments?min=nonsense"); !strings.Contains(p.body, "“nonsense” is no amount") {
+		if p := s.get(t, "/dashboard/payments?min=nonsense"); !strings.Contains(p.body, "“nonsense” isn’t an amount") {
 			t.Error("what cannot be read is left out without a word")
 		}
 	})
@@ -117,7 +117,7 @@ func TestPaymentsAreOneList(t *testing.T) {
 	})
 
 	t.Run("a hold of an intent is captured in part, an unpaid one canceled", func(t *testing.T) {
-		for _, c := range []struct{ id, deed, amount, want string }{{held, "capture", "20.00", "$20.00 was captured."}, {open, "cancel", "", "The payment was canceled."}} {
+		for _, c := range []struct{ id, deed, amount, want string }{{held, "capture", "20.00", "$20.00 captured."}, {open, "cancel", "", "Payment canceled."}} {
 			at := "/dashboard/payments/" + c.id
 			drawn := s.get(t, at)
 			form := url.Values{"csrf": {hidden(t, drawn, "csrf")}, "key": {hidden(t, drawn, "key")}, "amount": {c.amount}}

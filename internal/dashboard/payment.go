@@ -1,10 +1,12 @@
 package dashboard
 
 import (
+	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -26,6 +28,7 @@ type paymentDetail struct {
 	AmountChargedBack int64
 	Currency          string
 	Description       *string
+	Metadata          json.RawMessage
 	CustomerID        *string
 	Brand             string
 	Last4             string
@@ -66,7 +69,7 @@ const ofCharge = `c.card->>'brand' AS brand, c.card->>'last4' AS last4,
 
 const selectPlainPayment = `
 	SELECT c.account_id, c.id, c.payment_intent_id AS intent_id, c.id AS charge_id, c.livemode, p.state, c.status, c.disputed, c.amount, c.amount_captured,
-	       c.amount_refunded, c.amount_charged_back, c.currency, c.description, c.customer_id, ` + ofCharge + `,
+	       c.amount_refunded, c.amount_charged_back, c.currency, c.description, c.metadata, c.customer_id, ` + ofCharge + `,
 	       c.failure_code, c.failure_message, c.acquirer_reference, c.request_id, c.balance_transaction AS balance_tx, c.capture_before,
 	       NULL::text AS checkout_session, false AS session_open, c.created_at
 	FROM accounts a
@@ -76,7 +79,7 @@ const selectPlainPayment = `
 const selectIntentPayment = `
 	SELECT i.account_id, i.id, i.id AS intent_id, c.id AS charge_id, i.livemode, p.state, i.status, coalesce(c.disputed, false) AS disputed, i.amount,
 	       coalesce(c.amount_captured, 0) AS amount_captured, coalesce(c.amount_refunded, 0) AS amount_refunded,
-	       coalesce(c.amount_charged_back, 0) AS amount_charged_back, i.currency, i.description, i.customer_id,
+	       coalesce(c.amount_charged_back, 0) AS amount_charged_back, i.currency, i.description, i.metadata, i.customer_id,
 	       coalesce(c.brand, m.brand, '') AS brand, coalesce(c.last4, m.last4, '') AS last4, coalesce(c.expiry, m.expiry, '') AS expiry,
 	       coalesce(c.country, m.country, '') AS country,
 	       coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code, coalesce(c.failure_message, i.last_payment_error->>'message') AS failure_message,
@@ -179,7 +182,7 @@ func (s *Server) showPayment(w http.ResponseWriter, r *http.Request, status int,
 	if page.Typed == "" {
 		page.Typed = decimal(found.Refundable(), found.Currency)
 	}
-	s.render(w, r, status, "dashboard/payment", web.Page{Title: "Payment " + found.ID, Here: "payments", Desk: true, Data: page})
+	s.render(w, r, status, "dashboard/payment", web.Page{Title: money.Format(found.Amount, found.Currency) + " " + web.StateWord(found.State), Here: "payments", Desk: true, Data: page})
 }
 
 // around reads what belongs to a payment.

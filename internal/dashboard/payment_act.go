@@ -18,21 +18,25 @@ type deed struct {
 }
 
 // deedOf is what one of the page's buttons does, if that is left to do.
-func deedOf(p *paymentDetail, name string, amount int64) (deed, bool) {
+func deedOf(p *paymentDetail, name, reason string, amount int64) (deed, bool) {
 	sum, shown := strconv.FormatInt(amount, 10), money.Format(amount, p.Currency)
 	switch {
 	case name == "refund" && p.CanRefund():
-		return deed{"/v1/refunds", url.Values{"charge": {*p.ChargeID}, "amount": {sum}}, shown + " was refunded."}, true
+		params := url.Values{"charge": {*p.ChargeID}, "amount": {sum}}
+		if reason != "" {
+			params.Set("reason", reason)
+		}
+		return deed{"/v1/refunds", params, shown + " refunded."}, true
 	case name == "capture" && p.CanCapture() && p.IntentID != nil:
-		return deed{"/v1/payment_intents/" + *p.IntentID + "/capture", url.Values{"amount_to_capture": {sum}}, shown + " was captured."}, true
+		return deed{"/v1/payment_intents/" + *p.IntentID + "/capture", url.Values{"amount_to_capture": {sum}}, shown + " captured."}, true
 	case name == "capture" && p.CanCapture():
-		return deed{"/v1/charges/" + p.ID + "/capture", url.Values{"amount": {sum}}, shown + " was captured."}, true
+		return deed{"/v1/charges/" + p.ID + "/capture", url.Values{"amount": {sum}}, shown + " captured."}, true
 	case name == "release" && p.CanCapture() && p.IntentID != nil:
-		return deed{"/v1/payment_intents/" + *p.IntentID + "/cancel", url.Values{}, "The hold was let go."}, true
+		return deed{"/v1/payment_intents/" + *p.IntentID + "/cancel", url.Values{}, "Hold released."}, true
 	case name == "release" && p.CanCapture():
-		return deed{"/v1/refunds", url.Values{"charge": {p.ID}}, "The hold was let go."}, true
+		return deed{"/v1/refunds", url.Values{"charge": {p.ID}}, "Hold released."}, true
 	case name == "cancel" && p.CanCancel():
-		return deed{"/v1/payment_intents/" + p.ID + "/cancel", url.Values{}, "The payment was canceled."}, true
+		return deed{"/v1/payment_intents/" + p.ID + "/cancel", url.Values{}, "Payment canceled."}, true
 	}
 	return deed{}, false
 }
@@ -57,9 +61,9 @@ func (s *Server) postPayment(w http.ResponseWriter, r *http.Request) {
 		s.showPayment(w, r, http.StatusUnprocessableEntity, again)
 		return
 	}
-	do, possible := deedOf(p, r.PathValue("deed"), amount)
+	do, possible := deedOf(p, r.PathValue("deed"), r.PostFormValue("reason"), amount)
 	if !possible && !s.sentBefore(r, p.AccountID, key) {
-		again.Key, again.Wrong = newKey("payment"), "There is nothing of that kind left to do: the payment has changed since the page was drawn."
+		again.Key, again.Wrong = newKey("payment"), "The payment changed since you opened this page, so this action is no longer possible."
 		s.showPayment(w, r, http.StatusConflict, again)
 		return
 	}

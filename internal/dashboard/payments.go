@@ -120,12 +120,12 @@ func (f paymentFilter) Narrowed() bool { return f != paymentFilter{State: f.Stat
 func (f paymentFilter) Wrong() string {
 	for _, amount := range []string{f.Least, f.Most} {
 		if _, ok := units(amount); !ok {
-			return fmt.Sprintf("“%s” is no amount: one looks like 20 or 20.00.", amount)
+			return fmt.Sprintf("“%s” isn’t an amount. Enter an amount like 20 or 20.00.", amount)
 		}
 	}
 	for _, day := range []string{f.From, f.To} {
 		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
-			return fmt.Sprintf("“%s” is no day: one looks like 2026-11-30.", day)
+			return fmt.Sprintf("“%s” isn’t a date. Enter a date like 2026-11-30.", day)
 		}
 	}
 	return ""
@@ -193,7 +193,7 @@ func (s *Server) payments(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{"succeeded", "Succeeded"}, [2]string{"uncaptured", "Uncaptured"},
-		[2]string{"partly_refunded", "Partly refunded"}, [2]string{"refunded", "Refunded"}, [2]string{"failed", "Failed"},
+		[2]string{"partly_refunded", "Partially refunded"}, [2]string{"refunded", "Refunded"}, [2]string{"failed", "Failed"},
 		[2]string{"incomplete", "Incomplete"}, [2]string{"canceled", "Canceled"}, [2]string{"pending", "Pending"})
 	s.list(w, r, of, "dashboard/payments", "payments", "Payments", page)
 }

@@ -128,5 +128,5 @@ func (s *Server) postPayoutCancel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a, err := s.ask(r, p.AccountID, p.Livemode, http.MethodPost, "/v1/payouts/"+p.ID+"/cancel", r.PostFormValue("key"), nil)
-	s.settle(w, r, a, err, "The payout was canceled; its money is back in the balance.", "/dashboard/payouts/"+p.ID)
+	s.settle(w, r, a, err, "Payout canceled. The money is back in your balance.", "/dashboard/payouts/"+p.ID)
 }

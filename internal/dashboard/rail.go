@@ -11,6 +11,7 @@ import (
 // Positions are pixels of the drawing.
 type rail struct {
 	Width, Height int
+	Above         int // how far names of more than two lines reach above the drawing
 	Stations      []railStation
 	Lanes         []railLane
 	Calls         []railCall
@@ -48,14 +49,15 @@ type railCall struct {
 }
 
 const (
-	railLeft, railTop    = 224, 74
+	railLeft, railTop    = 288, 74
 	railStep, railLaneH  = 176, 66
-	railRight, railNamed = 120, 14 // characters of a name in one line
+	railRight, railNamed = 140, 14 // characters of a name in one line
+	railLine             = 14      // from one line of a name to the next
 )
 
 // draw lays a request out.
 func draw(r *inspect.Request) rail {
-	all := []inspect.Station{{Name: "begun", ReachedAt: &r.CreatedAt, Epoch: 1}}
+	all := []inspect.Station{{Name: "started", ReachedAt: &r.CreatedAt, Epoch: 1}}
 	for _, s := range r.Stations {
 		if s.Kind != "abandoned" || s.ReachedAt != nil {
 			all = append(all, s)
@@ -65,7 +67,9 @@ func draw(r *inspect.Request) rail {
 	places := map[string]int{"": 0}
 	for i, s := range all {
 		places[s.Name] = i
-		p.Stations = append(p.Stations, railStation{X: railLeft + i*railStep, Name: wrap(s.Name, railNamed), Reached: s.ReachedAt != nil, Foreign: s.Kind == "foreign"})
+		name := wrap(s.Name, railNamed)
+		p.Above = max(p.Above, (len(name)-2)*railLine)
+		p.Stations = append(p.Stations, railStation{X: railLeft + i*railStep, Name: name, Reached: s.ReachedAt != nil, Foreign: s.Kind == "foreign"})
 	}
 	for i, a := range r.Attempts {
 		p.Lanes = append(p.Lanes, lane(a, all, places, railTop+i*railLaneH))
@@ -99,18 +103,18 @@ func lane(a inspect.Attempt, all []inspect.Station, places map[string]int, y int
 	l.From, l.To = railLeft+begin*railStep, railLeft+reached*railStep
 	switch a.End {
 	case inspect.Died:
-		l.How, l.Tone = a.Driver()+" died", "bad"
+		l.How, l.Tone = a.Driver()+" went silent", "bad"
 		if a.Until != nil {
 			l.How += " at " + a.Until.UTC().Format("15:04:05.0")
 		}
 	case inspect.Yielded:
-		l.How, l.Tone = "no outcome, parked", "warn"
+		l.How, l.Tone = "no outcome, paused", "warn"
 	case inspect.Driving:
-		l.How, l.Tone = "under way", "info"
+		l.How, l.Tone = "in progress", "info"
 	case inspect.Waiting:
-		l.How, l.Tone = "waits for a person", "bad"
+		l.How, l.Tone = "needs review", "bad"
 	default:
-		l.How, l.Tone = "finished after "+inspect.Lasted(a.Until.Sub(a.From)), "good"
+		l.How, l.Tone = "finished in "+inspect.Lasted(a.Until.Sub(a.From)), "good"
 		if a.PID != nil {
 			l.How = a.Driver() + " " + l.How
 		}
@@ -136,7 +140,7 @@ func (p *rail) ask(r *inspect.Request, all []inspect.Station, places map[string]
 		if !known {
 			continue
 		}
-		text := "nothing happened"
+		text := "no effect"
 		moved := false
 		for _, m := range c.Movements {
 			if m.Kind != "none" {
@@ -170,7 +174,7 @@ func alt(r *inspect.Request) string {
 			reached++
 		}
 	}
-	return fmt.Sprintf("%s: %d of %d recovery points passed in %d attempts, of which %d ended in a death. The sentences below tell it in words, the timeline tells all of it.",
+	return fmt.Sprintf("%s: %d of %d recovery points reached in %d attempts, %d of them interrupted. The text below and the timeline give the details.",
 		r.Flow, reached, len(r.Stations), len(r.Attempts), r.Crashes())
 }
 

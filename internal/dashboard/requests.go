@@ -44,7 +44,7 @@ const selectLogged = `
 	  AND (@flow = '' OR r.flow = @flow)
 	  AND (@status = '' OR @status = 'ok' AND r.status < 400 OR @status = 'error' AND r.status >= 400 OR @status = 'none' AND r.status IS NULL)
 	  AND (NOT @again::boolean OR r.epoch > 1)
-	  AND (@by = 'anybody' OR (@by = 'machine') = (r.method = 'JOB' OR r.path LIKE '/acquirer/%'))
+	  AND (@by = 'all' OR (@by = 'machine') = (r.method = 'JOB' OR r.path LIKE '/acquirer/%'))
 	  AND (NOT @keyed::boolean OR NOT r.key_generated)
 	  AND (cardinality(@states::text[]) = 0 OR r.state = ANY (@states::text[]))`
 
@@ -73,7 +73,7 @@ type requestsPage struct {
 const (
 	byClients = ""
 	byMachine = "machine"
-	byAnybody = "anybody"
+	byAnybody = "all"
 )
 
 // flows are few, and each is there once for each of its versions.
@@ -100,7 +100,7 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page.Results = chips(r, "status", [2]string{"", "All"}, [2]string{"ok", "Succeeded"}, [2]string{"error", "Refused"}, [2]string{"none", "Unfinished"})
+	page.Results = chips(r, "status", [2]string{"", "All"}, [2]string{"ok", "Succeeded"}, [2]string{"error", "Failed"}, [2]string{"none", "Open"})
 	s.list(w, r, of, "dashboard/requests", "requests", "Requests", page)
 }
 

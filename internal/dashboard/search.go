@@ -18,9 +18,53 @@ type searchPage struct {
 type hit struct {
 	inspect.Subject
 	Href string
+	Text string // what was found in it, where that was not its name
 }
 
-// search opens what a name stands for, or lists what it may stand for.
+// searchOver is how many of an account's newest objects of a kind are searched by
+// their texts. No index knows parts of words, so each of them is read.
+const searchOver = 10_000
+
+// selectTexts finds customers, payments and products by what people wrote about them.
+const selectTexts = `
+	(SELECT 'customer' AS kind, id, concat_ws(', ', name, email, description) AS text
+	 FROM (SELECT id, name, email, description FROM customers WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL ORDER BY id DESC LIMIT @over) newest
+	 WHERE concat_ws(' ', name, email, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)
+	UNION ALL
+	(SELECT 'payment', id, description
+	 FROM (SELECT id, description FROM payment_intents WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
+	 WHERE description ILIKE @pattern ORDER BY id DESC LIMIT 20)
+	UNION ALL
+	(SELECT 'payment', id, description
+	 FROM (SELECT id, description, payment_intent_id FROM charges WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
+	 WHERE payment_intent_id IS NULL AND description ILIKE @pattern ORDER BY id DESC LIMIT 20)
+	UNION ALL
+	(SELECT 'product', id, concat_ws(', ', name, description)
+	 FROM (SELECT id, name, description FROM products WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL ORDER BY id DESC LIMIT @over) newest
+	 WHERE concat_ws(' ', name, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)`
+
+// literally is a text as a pattern that stands for itself.
+var literally = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+func (s *Server) searchTexts(r *http.Request, words string) (all []hit, err error) {
+	of, err := s.scope(r)
+	if err != nil {
+		return nil, err
+	}
+	found, err := read[struct{ Kind, ID, Text string }](r.Context(), s, selectTexts,
+		of.args(postgres.Args{"pattern": "%" + literally.Replace(words) + "%", "over": searchOver}))
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range found {
+		href := map[string]string{"customer": "/dashboard/customers/", "payment": "/dashboard/payments/", "product": "/dashboard/products/"}[f.Kind] + url.PathEscape(f.ID)
+		all = append(all, hit{inspect.Subject{Kind: f.Kind, AccountID: of.AccountID, ID: f.ID}, href, f.Text})
+	}
+	return all, nil
+}
+
+// search opens what a name stands for, or lists what it may stand for: an id or a
+// key first, and where there is none, what people wrote.
 func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	page := searchPage{Query: strings.TrimSpace(r.FormValue("q"))}
 	if len(page.Query) == 4 && strings.Trim(page.Query, "0123456789") == "" {
@@ -39,7 +83,14 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 				s.fail(w, r, err)
 				return
 			}
-			page.Hits = append(page.Hits, hit{subject, href})
+			page.Hits = append(page.Hits, hit{Subject: subject, Href: href})
+		}
+	}
+	if page.Query != "" && len(page.Hits) == 0 {
+		var err error
+		if page.Hits, err = s.searchTexts(r, page.Query); err != nil {
+			s.fail(w, r, err)
+			return
 		}
 	}
 	if len(page.Hits) == 1 {
@@ -56,6 +107,7 @@ const selectPageOf = `
 	UNION ALL SELECT coalesce(customer_id, request_id) FROM payment_methods WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT customer_id FROM cards WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT coalesce(used_by, request_id) FROM tokens WHERE account_id = @account_id AND id = @id
+	UNION ALL SELECT product_id FROM prices WHERE account_id = @account_id AND id = @id
 	UNION ALL SELECT request_id FROM settlement_parts WHERE account_id = @account_id AND id = @id`
 
 // pageOf is where a subject is shown: by default, the request that made it. Its id may be
@@ -69,10 +121,15 @@ func (s *Server) pageOf(r *http.Request, of inspect.Subject) (string, error) {
 	case "charge", "payment_intent", "checkout_session", "dispute", "payout", "webhook_endpoint", "event", "posting",
 		"request":
 		return web.Href(of.ID), nil
-	case "refund", "payment_method", "card", "token", "settlement":
+	case "product":
+		return "/dashboard/products/" + url.PathEscape(of.ID), nil
+	case "refund", "payment_method", "card", "token", "price", "settlement":
 		found, err := read[struct{ ID string }](r.Context(), s, selectPageOf, postgres.Args{"account_id": of.AccountID, "id": of.ID})
 		if err != nil || len(found) == 0 {
 			return "/dashboard/requests", err
+		}
+		if of.Kind == "price" { // whose product may have an id of the merchant's own
+			return "/dashboard/products/" + url.PathEscape(found[0].ID), nil
 		}
 		return web.Href(found[0].ID), nil
 	}

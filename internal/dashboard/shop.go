@@ -24,8 +24,8 @@ func (s *Server) shop() http.Handler {
 }
 
 func (s *Server) shopIsAway(w http.ResponseWriter, r *http.Request) {
-	page := web.Page{Title: "The shop is closed", Here: "shop",
-		Data: problem{"The shop is closed for a moment", "Its process does not answer; the demo starts it again at once. Orders and carts are kept.", "/shop", "Try again"}}
+	page := web.Page{Title: "The shop is restarting", Here: "shop",
+		Data: problem{"The shop is restarting", "Its process isn’t responding; the demo restarts it. Orders and carts are saved.", "/shop", "Try again"}}
 	if r.Method == http.MethodGet {
 		page.Reload = 1
 	}

@@ -21,9 +21,9 @@ func (s *Server) postEndpoint(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page := webhooksPage{Key: r.PostFormValue("key"), Typed: strings.TrimSpace(r.PostFormValue("url"))}
+	page := webhooksPage{Key: r.PostFormValue("key"), Typed: strings.TrimSpace(r.PostFormValue("url")), Events: picker(r.PostForm["events"])}
 	a, err := s.ask(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/webhook_endpoints", page.Key,
-		url.Values{"url": {page.Typed}, "enabled_events[]": {"*"}})
+		url.Values{"url": {page.Typed}, "enabled_events[]": picked(r)})
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -53,11 +53,15 @@ func (s *Server) postEndpointDeed(w http.ResponseWriter, r *http.Request) {
 	switch r.PathValue("deed") {
 	case "roll":
 		s.roll(w, r, e)
+	case "edit":
+		s.editEndpoint(w, r, e)
+	case "test":
+		s.testEndpoint(w, r, e)
 	case "enable", "disable":
 		disabled := r.PathValue("deed") == "disable"
 		a, err := s.ask(r, e.AccountID, e.Livemode, http.MethodPost, "/v1/webhook_endpoints/"+e.ID, newKey("endpoint"),
 			url.Values{"disabled": {strconv.FormatBool(disabled)}})
-		s.settle(w, r, a, err, map[bool]string{true: "It is told nothing from now on.", false: "It is told of every event from now on."}[disabled],
+		s.settle(w, r, a, err, map[bool]string{true: "Endpoint disabled.", false: "Endpoint enabled."}[disabled],
 			"/dashboard/webhooks/"+e.ID)
 	default:
 		s.notFound(w, r)
@@ -72,7 +76,7 @@ var overlaps = map[string]time.Duration{"0": 0, "1h": time.Hour, "24h": webhook.
 func (s *Server) roll(w http.ResponseWriter, r *http.Request, e *endpoint) {
 	overlap, known := overlaps[r.PostFormValue("overlap")]
 	if !known || r.PostFormValue("generation") != strconv.Itoa(int(e.SecretGeneration)) {
-		complain(w, r, "Nothing was rolled: the page was older than the secret.")
+		complain(w, r, "The secret changed since you opened this page. Nothing was rolled.")
 		http.Redirect(w, r, "/dashboard/webhooks/"+e.ID, http.StatusSeeOther)
 		return
 	}
@@ -81,7 +85,7 @@ func (s *Server) roll(w http.ResponseWriter, r *http.Request, e *endpoint) {
 		s.fail(w, r, err)
 		return
 	}
-	s.showWebhook(w, r, e.ID, endpointPage{NewSecret: rolled, Overlap: map[string]string{"1h": "an hour", "24h": "24 hours"}[r.PostFormValue("overlap")]})
+	s.showWebhook(w, r, e.ID, endpointPage{NewSecret: rolled, Overlap: map[string]string{"1h": "1 hour", "24h": "24 hours"}[r.PostFormValue("overlap")]})
 }
 
 // postResend sends an event once more: to one endpoint, or to all that it was
@@ -100,11 +104,11 @@ func (s *Server) postResend(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	case len(to) == 0:
-		complain(w, r, "Nothing was sent: no enabled endpoint is there to hear it.")
+		complain(w, r, "No enabled endpoint receives this event. Nothing was sent.")
 	case len(to) == 1:
-		say(w, r, "It is on its way to "+to[0].EndpointID+" again.")
+		say(w, r, "Resending to "+to[0].EndpointID+".")
 	default:
-		say(w, r, "It is on its way to "+strconv.Itoa(len(to))+" endpoints again.")
+		say(w, r, "Resending to "+strconv.Itoa(len(to))+" endpoints.")
 	}
 	http.Redirect(w, r, back, http.StatusSeeOther)
 }

@@ -47,7 +47,7 @@ func (e endpoint) State() string {
 // Wants is what the endpoint listens to, in a word or two.
 func (e endpoint) Wants() string {
 	if slices.Contains(e.EnabledEvents, "*") {
-		return "every event"
+		return "All events"
 	}
 	return strings.Join(e.EnabledEvents, ", ")
 }
@@ -90,12 +90,13 @@ type webhooksPage struct {
 	Endpoints []endpointRow
 	Key       string // of the form that makes one
 	Typed     string
+	Events    []eventGroup
 	Wrong     string
 	Open      bool
 }
 
 func (s *Server) webhooks(w http.ResponseWriter, r *http.Request) {
-	s.showWebhooks(w, r, http.StatusOK, webhooksPage{Key: newKey("endpoint")})
+	s.showWebhooks(w, r, http.StatusOK, webhooksPage{Key: newKey("endpoint"), Events: picker(nil)})
 }
 
 func (s *Server) showWebhooks(w http.ResponseWriter, r *http.Request, status int, page webhooksPage) {
@@ -161,7 +162,10 @@ var deliveries = lister[delivery]{deliveriesDown, deliveriesUp, func(d delivery)
 
 type endpointPage struct {
 	endpoint
+	tally
 	Deliveries []delivery
+	Events     []eventGroup
+	Key        string // of the forms that edit and test it
 	States     []chip
 	Filtered   bool
 	Pager      pager
@@ -184,14 +188,22 @@ func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, id string, 
 		return
 	}
 	state := r.FormValue("state")
-	page.endpoint, page.Filtered = *e, state != ""
+	page.endpoint, page.Filtered, page.Events, page.Key = *e, state != "", picker(e.EnabledEvents), newKey("endpoint")
+	tallies, err := read[tally](r.Context(), s, selectTallies, postgres.Args{"account_id": e.AccountID, "limit": tallyOver})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if at := slices.IndexFunc(tallies, func(t tally) bool { return t.EndpointID == e.ID }); at >= 0 {
+		page.tally = tallies[at]
+	}
 	page.Deliveries, page.Pager, err = deliveries.page(s, r, postgres.Args{"account_id": e.AccountID, "endpoint_id": e.ID, "state": state})
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{webhook.Succeeded, "Delivered"}, [2]string{webhook.Pending, "Pending"},
-		[2]string{webhook.Failed, "Given up"}, [2]string{webhook.Canceled, "Canceled"})
+		[2]string{webhook.Failed, "Failed"}, [2]string{webhook.Canceled, "Canceled"})
 	s.render(w, r, http.StatusOK, "dashboard/webhook", web.Page{Title: "Webhook endpoint " + e.ID, Here: "webhooks", Desk: true, Data: page})
 }
 

@@ -22,7 +22,7 @@ func TestWebhooks(t *testing.T) {
 	secrets := regexp.MustCompile(`whsec_\w+`)
 
 	t.Run("the lists and the details show what the rows say, and no secret", func(t *testing.T) {
-		for path, want := range map[string]string{"/dashboard/webhooks": "https://books.example/hook", at: event, at + "/" + event: "Not tried yet", "/dashboard/webhooks/" + other: "every event"} {
+		for path, want := range map[string]string{"/dashboard/webhooks": "https://books.example/hook", at: event, at + "/" + event: "No attempts yet", "/dashboard/webhooks/" + other: "All events"} {
 			p := s.get(t, path)
 			if p.status != http.StatusOK || !strings.Contains(p.body, want) || secrets.MatchString(p.body) {
 				t.Errorf("%s was answered %d, with %q: %v", path, p.status, want, strings.Contains(p.body, want))
@@ -58,7 +58,7 @@ func TestWebhooks(t *testing.T) {
 			pending    int
 		}{{at + "/" + event, at + "/" + event, 1}, {"/dashboard/events/" + event, "/dashboard/events/" + event, 2}} {
 			csrf := hidden(t, s.get(t, at), "csrf")
-			if p := s.post(t, c.path+"/resend", url.Values{"csrf": {csrf}}); p.status != http.StatusOK || p.path != c.back || !strings.Contains(p.body, "It is on its way to") {
+			if p := s.post(t, c.path+"/resend", url.Values{"csrf": {csrf}}); p.status != http.StatusOK || p.path != c.back || !strings.Contains(p.body, "Resending to") {
 				t.Errorf("%s was answered %d at %s", c.path, p.status, p.path)
 			}
 			if n := s.count(t, `SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`); n != c.pending {
@@ -77,7 +77,7 @@ func TestWebhooks(t *testing.T) {
 		drawn := s.get(t, at)
 		form := url.Values{"csrf": {hidden(t, drawn, "csrf")}, "generation": {hidden(t, drawn, "generation")}, "overlap": {"1h"}}
 		first := s.post(t, at+"/roll", form)
-		if !secrets.MatchString(first.body) || !strings.Contains(first.body, "signs for an hour more") || strings.Contains(first.path, "whsec") {
+		if !secrets.MatchString(first.body) || !strings.Contains(first.body, "stays valid for 1 hour") || strings.Contains(first.path, "whsec") {
 			t.Errorf("rolling was answered %d without the secret", first.status)
 		}
 		if again := s.post(t, at+"/roll", form); secrets.MatchString(again.body) || !strings.Contains(again.body, "Nothing was rolled") {

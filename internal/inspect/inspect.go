@@ -225,9 +225,9 @@ func calls(ctx context.Context, db idempotency.Reader, books Books, of idempoten
 	for _, line := range lines {
 		call := Call{CallLine: line}
 		if books == nil {
-			call.Unread = "nobody here knows how to ask the acquirer"
+			call.Unread = "The acquirer’s records are not configured here."
 		} else if call.Movements, err = books.Statement(ctx, line.DerivedKey); err != nil {
-			call.Unread = "the acquirer does not show its books at the moment"
+			call.Unread = "The acquirer’s records are unavailable right now."
 		}
 		all = append(all, call)
 	}

@@ -205,8 +205,8 @@ func TestStory(t *testing.T) {
 			t.Error("the story goes to and fro")
 		}
 		// The acquirer's clock is another one: its lines are held to ours only roughly.
-		follow(t, lines, "POST /v1/charges", "gross: $20.00", "charge.succeeded", "answer 200 stored",
-			"POST /v1/refunds", "charge.refunded", "answer 200 stored")
+		follow(t, lines, "POST /v1/charges", "gross: $20.00", "charge.succeeded", "response 200 stored",
+			"POST /v1/refunds", "charge.refunded", "response 200 stored")
 		follow(t, lines, "POST /v1/charges", "acquirer: authorize $20.00", "POST /v1/refunds", "acquirer: refund $5.00")
 	})
 

@@ -115,9 +115,9 @@ func TestTellingADeath(t *testing.T) {
 	t.Run("the sentences say who died where, and who went on from there", func(t *testing.T) {
 		t.Parallel()
 		want := []string{
-			"First pid 1 (API process) began it, and died between charge recorded and acquirer answered.",
-			"4.0 s later pid 2 (worker) took it over from charge recorded, and finished it.",
-			"The answer, 200, is stored: whoever sends the same key gets it again.",
+			"Process 1 (API) started this request and stopped responding after “charge recorded”.",
+			"4.0 s later process 2 (worker) resumed from “charge recorded” and finished it.",
+			"The 200 response is stored. A retry with this key gets the same bytes.",
 		}
 		if got := r.InWords(); !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)

@@ -53,15 +53,15 @@ func (r *Request) timeline() (lines []Line) {
 	add := func(at time.Time, kind Kind, ref, text, detail string) {
 		lines = append(lines, Line{At: at, Kind: kind, Text: text, Detail: detail, Request: r.ID, Ref: ref})
 	}
-	key := "under the key " + r.Key
+	key := "idempotency key " + r.Key
 	if r.Keyless {
-		key = "without an idempotency key"
+		key = "no idempotency key"
 	}
 	add(r.CreatedAt, Asked, r.ID, r.Method+" "+r.Path, key)
 	r.work(add)
 	r.driven(add) // behind the work: nobody did anything after he had died
 	if r.FinishedAt != nil {
-		add(r.written(*r.FinishedAt), Answered, r.ID, fmt.Sprintf("answer %d stored", *r.Status), "the same key is answered with the same bytes")
+		add(r.written(*r.FinishedAt), Answered, r.ID, fmt.Sprintf("response %d stored", *r.Status), "a retry with this key gets the same bytes")
 	}
 	return lines
 }
@@ -74,13 +74,13 @@ func (r *Request) driven(add func(at time.Time, kind Kind, ref, text, detail str
 			if role != "" {
 				role += ", "
 			}
-			add(a.From, TookOver, r.ID, a.Driver()+" took the request over", role+"attempt "+fmt.Sprint(a.Epoch)+", from "+said(a.Stood))
+			add(a.From, TookOver, r.ID, a.Driver()+" took over the request", role+"attempt "+fmt.Sprint(a.Epoch)+", from "+said(a.Stood))
 		}
 		if a.End == Died && a.Until != nil {
-			add(*a.Until, Death, r.ID, a.Driver()+" died", "its last sign of life; the request stood on "+said(r.stoodAfter(i)))
+			add(*a.Until, Death, r.ID, a.Driver()+" stopped responding", "last heartbeat; recovery point: "+said(r.stoodAfter(i)))
 		}
 		if a.End == Yielded && a.Until != nil {
-			add(*a.Until, Passed, r.ID, "the attempt before ended without an outcome", "parked, to be tried again")
+			add(*a.Until, Passed, r.ID, "the previous attempt had no outcome", "paused for a retry")
 		}
 	}
 }
@@ -88,14 +88,14 @@ func (r *Request) driven(add func(at time.Time, kind Kind, ref, text, detail str
 // work tells what the phases did.
 func (r *Request) work(add func(at time.Time, kind Kind, ref, text, detail string)) {
 	for _, c := range r.Calls {
-		add(c.AskedAt, Called, c.DerivedKey, "call to the acquirer announced", said(c.Phase)+", "+sent(c.Sends))
+		add(c.AskedAt, Called, c.DerivedKey, "call to the acquirer recorded", said(c.Phase)+", "+sent(c.Sends))
 		for _, m := range c.Movements {
 			add(m.At, Moved, m.Reference, "acquirer: "+said(m.Verb)+" "+money.Format(m.Amount, m.Currency)+", "+said(m.Result), happened(m.Kind))
 		}
 	}
 	for _, s := range r.Stations {
 		if s.ReachedAt != nil {
-			add(*s.ReachedAt, Passed, r.ID, said(s.Name), "committed in attempt "+fmt.Sprint(s.Epoch))
+			add(*s.ReachedAt, Passed, r.ID, said(s.Name), "committed by attempt "+fmt.Sprint(s.Epoch))
 		}
 	}
 	for _, p := range r.Postings {
@@ -152,11 +152,11 @@ func (d Delivery) outcome() string {
 	number := "attempt " + fmt.Sprint(d.Attempt) + ", "
 	switch {
 	case d.Status != nil:
-		return number + "answered " + fmt.Sprint(*d.Status)
+		return number + "responded " + fmt.Sprint(*d.Status)
 	case d.Error != nil:
 		return number + *d.Error
 	}
-	return number + "no answer yet"
+	return number + "no response yet"
 }
 
 // Driver names who made an attempt, as far as anybody knows.
@@ -164,7 +164,7 @@ func (a Attempt) Driver() string {
 	if a.PID == nil {
 		return "a process"
 	}
-	return fmt.Sprintf("pid %d", *a.PID)
+	return fmt.Sprintf("process %d", *a.PID)
 }
 
 // Role names what kind of process made an attempt, or nothing where nobody knows.
@@ -174,7 +174,7 @@ func (a Attempt) Role() string {
 	}
 	switch *a.Kind {
 	case "serve":
-		return "API process"
+		return "API"
 	case "work":
 		return "worker"
 	}
@@ -203,14 +203,14 @@ func said(name string) string {
 
 func sent(times int32) string {
 	if times == 1 {
-		return "one send on record"
+		return "sent once"
 	}
-	return fmt.Sprintf("%d sends on record", times)
+	return fmt.Sprintf("sent %d times", times)
 }
 
 func happened(kind string) string {
 	if kind == "none" {
-		return "nothing moved"
+		return "no money moved"
 	}
-	return "on its books: " + kind
+	return "recorded: " + kind
 }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/money"
@@ -12,7 +13,7 @@ import (
 func (r *Request) InWords() (all []string) {
 	for i := 0; i < len(r.Attempts); i++ {
 		if n := r.parkedInARow(i); n > 1 {
-			all = append(all, fmt.Sprintf("Then %d attempts came to no outcome, and each parked it, to be tried again.", n))
+			all = append(all, fmt.Sprintf("Then %d attempts had no outcome. Each paused the request for a retry.", n))
 			i += n - 1
 			continue
 		}
@@ -24,7 +25,7 @@ func (r *Request) InWords() (all []string) {
 		}
 	}
 	if r.Status != nil {
-		all = append(all, fmt.Sprintf("The answer, %d, is stored: whoever sends the same key gets it again.", *r.Status))
+		all = append(all, fmt.Sprintf("The %d response is stored. A retry with this key gets the same bytes.", *r.Status))
 	}
 	return all
 }
@@ -41,77 +42,66 @@ func (r *Request) attemptInWords(i int) string {
 	a := r.Attempts[i]
 	if i == 0 && a.End == Ended {
 		if a.Until.Equal(a.From) { // times are those of transactions
-			return "One attempt took it from begun to its answer, in one transaction."
+			return "One attempt finished the request in one transaction."
 		}
-		return "One attempt took it from begun to its answer, in " + Lasted(a.Until.Sub(a.From)) + "."
+		return "One attempt finished the request in " + Lasted(a.Until.Sub(a.From)) + "."
 	}
 	who := a.Driver()
 	if role := a.Role(); role != "" {
 		who += " (" + role + ")"
 	}
 	if i == 0 {
-		return "First " + who + " began it" + r.endInWords(i) + "."
+		return capital(who) + " started this request" + r.endInWords(i) + "."
 	}
 	pause := Lasted(a.From.Sub(*r.Attempts[i-1].Until)) + " later "
 	if r.Attempts[i-1].End != Died {
 		pause = "Then "
 	}
-	return pause + who + " took it over from " + said(pointOr(a.Stood)) + r.endInWords(i) + "."
+	return pause + who + " resumed from " + quoted(pointOr(a.Stood)) + r.endInWords(i) + "."
 }
 
 // endInWords tells how an attempt ended.
 func (r *Request) endInWords(i int) string {
 	switch r.Attempts[i].End {
 	case Died:
-		if next := r.stationAfter(r.stoodAfter(i)); next != "" {
-			return ", and died between " + said(pointOr(r.stoodAfter(i))) + " and " + said(next)
-		}
-		return ", and died behind " + said(pointOr(r.stoodAfter(i)))
+		return " and stopped responding after " + quoted(pointOr(r.stoodAfter(i)))
 	case Yielded:
-		return ", and parked it without an outcome, to be tried again"
+		return ", had no outcome, and paused it for a retry"
 	case Waiting:
-		return ", and could not find out what happened: a person has to decide"
+		return ", and couldn’t find out what happened. The request needs a decision"
 	case Driving:
-		return ", and drives it now"
+		return ", and is working on it now"
 	}
-	return ", and finished it"
+	return " and finished it"
 }
 
 func (r *Request) callInWords(c Call) string {
 	if c.Unread != "" {
 		return ""
 	}
-	asked := "The acquirer was asked"
+	asked := "The acquirer was called with a derived key."
 	if len(r.Attempts) > 1 {
-		asked = "However often the acquirer was asked, it was under one derived key"
+		asked = "Every call to the acquirer used the same derived key."
 	}
 	for _, m := range c.Movements {
 		if m.Kind != "none" {
-			return fmt.Sprintf("%s: its books have one %s, of %s.", asked, said(m.Kind), money.Format(m.Amount, m.Currency))
+			return fmt.Sprintf("%s Its records show one %s of %s.", asked, said(m.Kind), money.Format(m.Amount, m.Currency))
 		}
 	}
 	if len(c.Movements) > 0 {
-		return asked + ", and it moved nothing: " + said(c.Movements[0].Result) + "."
+		return asked + " No money moved: " + said(c.Movements[0].Result) + "."
 	}
-	return asked + ": its books have nothing."
+	return asked + " It has no record for this key."
 }
 
-// stationAfter is the recovery point that comes next, "" after the last.
-func (r *Request) stationAfter(name string) string {
-	for i, s := range r.Stations {
-		switch {
-		case name == "" && i == 0:
-			return s.Name
-		case s.Name == name && i+1 < len(r.Stations) && r.Stations[i+1].Kind != "abandoned":
-			return r.Stations[i+1].Name
-		}
-	}
-	return ""
-}
+// capital starts a sentence with a text in ASCII.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+func quoted(point string) string { return "“" + said(point) + "”" }
 
 func pointOr(name string) string {
 	if name == "" {
-		return "begun"
+		return "started"
 	}
 	return name
 }
@@ -121,7 +111,7 @@ func pointOr(name string) string {
 func Lasted(d time.Duration) string {
 	switch {
 	case d == 0:
-		return "one commit"
+		return "<1 ms"
 	case d < time.Millisecond:
 		return "under 1 ms"
 	case d < time.Second:

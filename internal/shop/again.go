@@ -41,8 +41,8 @@ func (s *Server) postAgain(w http.ResponseWriter, r *http.Request) {
 		key := fmt.Sprintf("%s-%.32s-%d", *o.PaidBy, r.PostFormValue("page"), more)
 		if err := s.deliverAgain(ctx, *o.PaidBy, key, seen+more); err != nil {
 			s.Log.Warn("not delivered again", "event", *o.PaidBy, "error", err)
-			s.problem(w, r, http.StatusServiceUnavailable, "It was not delivered again",
-				"The API or its worker did not answer in time. Go back to the order, reload it and press the button again.")
+			s.problem(w, r, http.StatusServiceUnavailable, "We couldn’t resend the event",
+				"The API or its worker didn’t respond in time. Go back to the order, reload it and try again.")
 			return
 		}
 	}

@@ -148,7 +148,7 @@ func (s *Server) keepCart(w http.ResponseWriter, c cart) {
 func (s *Server) postCart(w http.ResponseWriter, r *http.Request) {
 	p := onShelf(r.PostFormValue("product"))
 	if p == nil {
-		s.problem(w, r, http.StatusBadRequest, "There is no such thing", "The shop does not sell that.")
+		s.problem(w, r, http.StatusBadRequest, "Product not found", "The shop doesn’t sell this product.")
 		return
 	}
 	c := s.cartOf(r)
@@ -156,7 +156,7 @@ func (s *Server) postCart(w http.ResponseWriter, r *http.Request) {
 	if given := r.PostFormValue("quantity"); given != "" {
 		n, err := strconv.Atoi(given)
 		if err != nil {
-			s.problem(w, r, http.StatusBadRequest, "That is no number", "How many would you like? A whole number will do.")
+			s.problem(w, r, http.StatusBadRequest, "Invalid quantity", "Enter a whole number.")
 			return
 		}
 		quantity = n

@@ -36,8 +36,8 @@ func (s *Server) postPay(w http.ResponseWriter, r *http.Request) {
 	page, err := s.session(ctx, o)
 	if err != nil {
 		s.Log.Warn("no session", "order", o.ID, "error", err)
-		s.problem(w, r, http.StatusServiceUnavailable, "The till does not answer",
-			"Your order is written down and your cart is as it was. Press Pay again: it is the same order, asked for under the same key, so nothing happens twice.")
+		s.problem(w, r, http.StatusServiceUnavailable, "Checkout is unavailable",
+			"Your order is saved. Click Pay again; it can’t be charged twice.")
 		return
 	}
 	http.Redirect(w, r, page, http.StatusSeeOther)

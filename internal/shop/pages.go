@@ -163,9 +163,9 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, status int, hea
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.Log.Error("shop", "path", r.URL.Path, "error", err)
-	s.problem(w, r, http.StatusServiceUnavailable, "The shop cannot look it up at the moment", "Its database did not answer. Nothing was changed; reload to try again.")
+	s.problem(w, r, http.StatusServiceUnavailable, "The shop is unavailable right now", "Its database didn’t respond. Nothing changed. Reload to try again.")
 }
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
-	s.problem(w, r, http.StatusNotFound, "There is nothing here", "The shelf has everything the shop sells.")
+	s.problem(w, r, http.StatusNotFound, "Page not found", "Check the address, or browse the products.")
 }

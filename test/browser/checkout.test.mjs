@@ -208,7 +208,7 @@ test("the bank's page stands in a frame: passed, failed, and called off", async 
   assert.equal((await chargesOf(made.id)).length, 0);
   await again();
   const elsewhere = await visit(made);
-  await elsewhere.getByRole("heading", { name: "Your bank wants to be sure it is you" }).waitFor();
+  await elsewhere.getByRole("heading", { name: "Confirm it’s you with your bank" }).waitFor();
   await accessible(page);
   await bank(page).locator("#test-source-authorize-3ds").click();
   await arrives(page, made.id);
@@ -237,7 +237,7 @@ test("the bank's page: closed with its button, reloaded, and left open until the
   await page.goto(late.url);
   await again();
   assert.equal((await demo.post(`/v1/checkout/sessions/${late.id}/expire`, {})).status, "expired");
-  await page.getByRole("heading", { name: "This page has expired" }).waitFor({ timeout: 60_000 });
+  await page.getByRole("heading", { name: "This checkout has expired" }).waitFor({ timeout: 60_000 });
   assert.equal((await chargesOf(late.id)).length, 0);
 });
 
@@ -300,7 +300,7 @@ test("another card in a second tab waits for the first, and charges nothing", as
   await under(made, "processing");
   await fill(two, amex, "1234");
   await press(two);
-  await two.locator(".lost", { hasText: "This is being paid in another tab. You will not be charged twice." }).waitFor();
+  await two.locator(".lost", { hasText: "This order is being paid in another tab. You will not be charged twice." }).waitFor();
   await three.reload();
   await three.getByText("Confirming with your bank").waitFor();
   await Promise.all([one, two, three].map((page) => arrives(page, made.id)));
@@ -369,7 +369,7 @@ test("an expired session, an unknown one, and a stranger's form", async () => {
   await demo.post(`/v1/checkout/sessions/${made.id}/expire`, {});
   await fill(stale, visa);
   await press(stale);
-  await stale.getByRole("heading", { name: "This page has expired" }).waitFor();
+  await stale.getByRole("heading", { name: "This checkout has expired" }).waitFor();
   assert.equal(await stale.locator('a[href$="?cart"]').count(), 1);
   const page = await browser.newPage();
   assert.equal((await page.goto(`${demo.base}/c/pay/cs_test_none`)).status(), 404);
@@ -380,7 +380,7 @@ test("an expired session, an unknown one, and a stranger's form", async () => {
     document.querySelector("#payment").action = location.href;
   });
   await press(gone);
-  await gone.getByRole("heading", { name: "There is nothing to pay here" }).waitFor();
+  await gone.getByRole("heading", { name: "Checkout not found" }).waitFor();
   const forged = await fetch(`${demo.base}/c/pay/${(await session()).id}`, { method: "POST", body: new URLSearchParams({ attempt: "0" }), headers: { "sec-fetch-site": "cross-site" } });
   assert.equal(forged.status, 403);
 });

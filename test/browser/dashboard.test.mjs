@@ -35,7 +35,7 @@ test("a ledger that is empty fills by itself", async () => {
   await context.addCookies([{ name: "ratchet_scope", value: "acct_other.test", url: demo.base }]);
   const page = await watched(context, demo.base);
   await page.goto(`${demo.base}/dashboard/ledger`);
-  await page.getByRole("heading", { name: "Nothing has been booked" }).waitFor();
+  await page.getByRole("heading", { name: "No ledger entries yet" }).waitFor();
   await page.locator('.live[data-state="live"]').waitFor();
   await fetch(`${demo.base}/v1/charges`, { method: "POST", headers: { authorization: "Bearer sk_test_ratchet_other" },
     body: new URLSearchParams({ amount: 1000, currency: "usd", source: "tok_visa" }) });
@@ -48,7 +48,7 @@ test("an event that is sent again reaches its server, signed anew, and the page 
   const event = made.heard.find((h) => h.path === "/hook").id;
   const page = await open(`/dashboard/webhooks/${made.endpoint.id}/${event}`);
   const before = made.heard.length, pressed = Date.now();
-  await page.getByRole("button", { name: "Send again" }).click();
+  await page.getByRole("button", { name: "Resend" }).click();
   const again = await until(() => made.heard.slice(before).find((h) => h.id === event && h.path === "/hook"));
   const late = Date.now() - pressed;
   assert.ok(late < 10_000, `it took ${late} ms`);
@@ -60,26 +60,26 @@ test("an event that is sent again reaches its server, signed anew, and the page 
 
 test("an endpoint is added, its secret read once, rolled, and switched off", async () => {
   const page = await open("/dashboard/webhooks");
-  await page.getByLabel("Address").fill(`${made.listens}/added`);
+  await page.getByLabel("Endpoint URL").fill(`${made.listens}/added`);
   await page.getByRole("button", { name: "Add" }).click();
   const secret = await page.locator(".fresh-secret code").innerText();
   assert.match(secret, /^whsec_/);
   assert.ok(!page.url().includes("whsec"), "a secret is in the address");
-  await page.getByLabel("The old one").selectOption("0");
-  await page.getByRole("button", { name: "Roll" }).click();
-  await page.getByText("It is in no table here").waitFor();
+  await page.getByLabel("Old secret").selectOption("0");
+  await page.getByRole("button", { name: "Roll secret" }).click();
+  await page.getByText("The secret is shown only once.").waitFor();
   assert.notEqual(await page.locator(".fresh-secret code").innerText(), secret);
-  await page.getByRole("button", { name: "Disable" }).click();
-  await page.getByText("It is told nothing from now on.").waitFor();
+  await page.getByRole("button", { name: "Disable endpoint" }).click();
+  await page.getByText("Endpoint disabled.").waitFor();
   assert.equal(await page.locator(".fresh-secret").count(), 0);
-  await page.getByRole("button", { name: "Enable" }).waitFor();
+  await page.getByRole("button", { name: "Enable endpoint" }).waitFor();
   assert.deepEqual(page.complaints, []);
 });
 
 test("filters stay in the address, and the file has the same payments", async () => {
   const page = await open("/dashboard/payments");
   await page.getByText("More filters").click();
-  await page.getByLabel("Amount, from").fill("45");
+  await page.getByLabel("Minimum amount").fill("45");
   await page.getByLabel("Currency").fill("usd");
   await page.getByLabel("Card", { exact: true }).selectOption("visa");
   await page.getByRole("button", { name: "Filter" }).click();
@@ -98,14 +98,14 @@ test("the log of requests begins with what clients sent, and the machine's own i
   const sent = () => page.locator("tbody td.path").allInnerTexts();
   const clients = await sent();
   assert.ok(clients.length > 20 && clients.every((path) => /^(POST|DELETE) \/(v1|3d_secure)\//.test(path)), clients.join("\n"));
-  await page.getByLabel("Sent by").selectOption("machine");
+  await page.getByLabel("Source").selectOption("machine");
   await page.getByRole("button", { name: "Filter" }).click();
   await page.waitForURL(/by=machine/);
   const own = await sent();
   assert.ok(own.length > 5 && own.every((path) => /^JOB |\/acquirer\//.test(path)), own.join("\n"));
   await page.goto(`${demo.base}/dashboard/idempotency?state=finished`);
   const keys = await page.locator("tbody .main-cell").allInnerTexts();
-  assert.ok(keys.length > 20 && !keys.includes("(none sent)"), `${keys}`);
+  assert.ok(keys.length > 20 && !keys.includes("(none)"), `${keys}`);
   assert.deepEqual(page.complaints, []);
 });
 
@@ -124,8 +124,8 @@ test("a click anywhere in a row opens it, one on its button does not, and on a p
 
 test("a clock that is moved moves the account, once however often its button is pressed", async () => {
   const page = await open("/dashboard/clock");
-  await page.getByRole("button", { name: "One day on" }).dblclick();
-  await page.getByText("A day has passed.").waitFor();
+  await page.getByRole("button", { name: "+1 day" }).dblclick();
+  await page.getByText("Test time advanced by 1 day.").waitFor();
   const clock = await until(async () => {
     const now = await demo.get(`/v1/test_helpers/test_clocks/${made.clock.id}`);
     return now.status === "ready" && now;
@@ -197,7 +197,7 @@ test("a refund is made without a mouse", async () => {
   await page.keyboard.press("Control+a");
   await page.keyboard.type("11.00");
   await page.keyboard.press("Enter");
-  await page.getByText("$11.00 was refunded.").waitFor();
+  await page.getByText("$11.00 refunded.").waitFor();
   await page.goto(`${demo.base}/dashboard/payments`);
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");

@@ -165,16 +165,16 @@ test("the inspector tells who died, who took over, and what it came to", async (
   const page = await watched(await browser.newContext(), demo.base);
   await page.goto(`${demo.base}/dashboard/requests/${request}`);
   const story = await page.locator(".timeline").innerText();
-  const order = [/POST \/v1\/charges/, new RegExp(`pid ${firstPid} died`), /took the request over/, /charge\.succeeded/, /answer 200 stored/].map((p) => story.search(p));
+  const order = [/POST \/v1\/charges/, new RegExp(`process ${firstPid} stopped responding`), /took over the request/, /charge\.succeeded/, /response 200 stored/].map((p) => story.search(p));
   assert.ok(order.every((at, i) => at >= 0 && (i === 0 || at > order[i - 1])), `${order}\n${story}`);
   assert.equal(await page.locator(".rail .lane").count(), 2);
   assert.equal(await page.locator(".rail .death").count(), 1);
-  assert.match(await page.locator(".rail").getAttribute("aria-label"), /2 attempts, of which 1 ended in a death/);
+  assert.match(await page.locator(".rail").getAttribute("aria-label"), /in 2 attempts, 1 of them interrupted/);
   assert.equal(await page.locator(".call-box tbody tr").count(), 1, "the acquirer moved the card once");
   const words = await page.locator(".rail-words").innerText();
-  assert.match(words, new RegExp(`First pid ${firstPid}.* began it, and died between charge recorded and acquirer answered.`));
-  assert.match(words, /later pid \d+ \((API process|worker)\) took it over from charge recorded, and finished it\./);
-  assert.match(words, /its books have one sale, of \$99\.00\./);
+  assert.match(words, new RegExp(`Process ${firstPid}.* started this request and stopped responding after “charge recorded”\\.`));
+  assert.match(words, /later process \d+ \((API|worker)\) resumed from “charge recorded” and finished it\./);
+  assert.match(words, /Its records show one sale of \$99\.00\./);
 });
 
 test("on a phone the drawing of a request stands upright and fits", async () => {
@@ -217,7 +217,7 @@ test("a double click on Refund refunds once, and a stranger's form refunds nothi
   await page.goto(`${demo.base}/dashboard/payments/${charge.id}`);
   await page.getByLabel("Amount, USD").fill("12.50");
   await page.getByRole("button", { name: "Refund" }).dblclick();
-  await page.getByText("$12.50 was refunded.").waitFor();
+  await page.getByText("$12.50 refunded.").waitFor();
   const { data } = await demo.get(`/v1/refunds?charge=${charge.id}`);
   assert.deepEqual(data.map((r) => r.amount), [1250]);
   const forged = await fetch(`${demo.base}/dashboard/payments/${charge.id}/refund`, { method: "POST", body: new URLSearchParams({ amount: "1", key: "forged" }) });
@@ -231,7 +231,7 @@ test("without JavaScript a hold is captured, and lists and filters work", async 
   assert.equal(await page.getByText("Ctrl K").isVisible(), false, "a key that does nothing is not offered");
   await page.getByRole("link", { name: "$42.00" }).first().click();
   await page.getByRole("button", { name: "Capture" }).click();
-  await page.getByText("$42.00 was captured.").waitFor();
+  await page.getByText("$42.00 captured.").waitFor();
   await page.goto(`${demo.base}/dashboard/payments`);
   const first = await page.locator("tbody tr").first().getAttribute("data-key");
   await page.getByRole("link", { name: "Older" }).click();

@@ -77,10 +77,10 @@ test("an order is paid when the signed webhook says so, and not before", async (
 test("delivered twice more, it is processed once; and so it is when the button is pressed twice", async () => {
   const page = await watched(await browser.newContext(), demo.base);
   await bought(page);
-  await page.getByRole("button", { name: "Deliver it twice more" }).dblclick();
+  await page.getByRole("button", { name: "Send it two more times" }).dblclick();
   await page.getByRole("heading", { name: "Delivered 3 times, processed once" }).waitFor();
-  assert.equal(await page.getByText("The order became paid.").count(), 1);
-  assert.equal(await page.locator("#deliveries").locator("xpath=../..").getByText("Known").count(), 2);
+  assert.equal(await page.getByText("Order marked paid.").count(), 1);
+  assert.equal(await page.locator("#deliveries").locator("xpath=../..").getByText("Duplicate").count(), 2);
 });
 
 test("the order leads to the inspector of the request that charged the card", async () => {
@@ -90,7 +90,7 @@ test("the order leads to the inspector of the request that charged the card", as
   await page.getByRole("heading", { name: /payment_pages/ }).waitFor();
   assert.equal(await page.locator(".call-box tbody tr").count(), 1, "the acquirer moved the card once");
   await page.goBack();
-  await page.getByRole("link", { name: "The payment", exact: true }).click();
+  await page.getByRole("link", { name: "View payment", exact: true }).click();
   await page.waitForURL(/dashboard\/payments\/pi_/);
 });
 
@@ -106,7 +106,7 @@ test("Pay pressed twice, in two tabs and after the API was killed is one order a
   const second = await order(await watched(context, demo.base));
   assert.deepEqual(second, first);
   await page.goto(`${demo.base}/shop/cart`);
-  await page.getByRole("button", { name: "One Mug more" }).click();
+  await page.getByRole("button", { name: "Add one Mug" }).click();
   await page.getByText("$63.00").first().waitFor();
   assert.notEqual((await order(page)).session, first.session, "another cart is another order");
 });
@@ -114,7 +114,7 @@ test("Pay pressed twice, in two tabs and after the API was killed is one order a
 test("from the front page: a mug, a card, SIGKILL while it is charged, the order paid once, and the inspector", async () => {
   const page = await watched(await browser.newContext({ reducedMotion: "reduce" }), demo.base);
   await page.goto(demo.base);
-  await page.getByRole("link", { name: /Enter the shop/ }).click();
+  await page.getByRole("link", { name: /Open the shop/ }).click();
   await page.getByRole("button", { name: "Add to cart: Mug" }).click();
   await page.getByRole("button", { name: "Pay" }).click();
   await page.waitForURL("**/c/pay/cs_test_*");
@@ -137,7 +137,7 @@ test("from the front page: a mug, a card, SIGKILL while it is charged, the order
   await page.getByText("processed once").waitFor();
   await page.getByRole("link", { name: "Inspect the charge" }).click();
   await page.locator(".rail .death").waitFor();
-  assert.match(await page.locator(".timeline").innerText(), new RegExp(`pid ${died} died`));
+  assert.match(await page.locator(".timeline").innerText(), new RegExp(`process ${died} stopped responding`));
   assert.equal(await page.locator(".call-box tbody tr").count(), 1, "the acquirer moved the card once");
   assert.deepEqual(page.complaints.filter((c) => !/ERR_|Failed to load resource/.test(c)), []);
 });
@@ -147,8 +147,8 @@ test("who leaves the payment page finds his cart", async () => {
   await fill(page, "Ledger", "Ledger");
   const made = await order(page);
   await page.goto(made.left);
-  await page.getByText("You have left the payment page.").waitFor();
-  assert.match(await page.getByRole("list", { name: "In the cart" }).innerText(), /Ledger[\s\S]*2[\s\S]*\$28\.00/);
+  await page.getByText("You left checkout.").waitFor();
+  assert.match(await page.getByRole("list", { name: "Cart items" }).innerText(), /Ledger[\s\S]*2[\s\S]*\$28\.00/);
   await page.goto(`${demo.base}/shop/orders/${made.id}`);
   await page.getByText("Waiting for payment.").waitFor();
 });
@@ -169,15 +169,15 @@ test("a cart whose cookie was tampered with is empty, and what is not an order i
 test("without JavaScript a mug is bought", async () => {
   const page = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
   await page.goto(`${demo.base}/shop/cart`);
-  await page.getByRole("button", { name: "Put a mug into it" }).click();
-  await page.getByRole("button", { name: "One Mug more" }).click();
-  await page.getByRole("button", { name: "One Mug less" }).click();
+  await page.getByRole("button", { name: "Add a mug" }).click();
+  await page.getByRole("button", { name: "Add one Mug" }).click();
+  await page.getByRole("button", { name: "Remove one Mug" }).click();
   const made = await order(page);
   await page.goto(made.back);
   await page.getByText("Confirming.").waitFor();
   await pay(made.session);
   await page.getByText("Paid, once.").waitFor(); // the page looks again by itself
-  await page.getByRole("button", { name: "Deliver it twice more" }).click();
+  await page.getByRole("button", { name: "Send it two more times" }).click();
   await page.getByRole("heading", { name: "Delivered 3 times, processed once" }).waitFor();
 });
 
@@ -195,7 +195,7 @@ for (const width of [1280, 360, 320]) {
     const context = await browser.newContext({ viewport: { width, height: 900 }, reducedMotion: "reduce" });
     const page = await watched(context, demo.base);
     const paid = await bought(page);
-    await page.getByRole("button", { name: "Deliver it twice more" }).click();
+    await page.getByRole("button", { name: "Send it two more times" }).click();
     await page.getByRole("heading", { name: "Delivered 3 times, processed once" }).waitFor();
     await fill(page, "Mug", "Mug", "Ratchet spanner", "Bookends");
     const open = await order(page);

@@ -25,7 +25,7 @@ var floors = map[string]int{
 
 	"internal/process": 70,
 
-	"internal/dashboard": 61, "internal/checkout": 61, // pages: each is a client of the API
+	"internal/dashboard": 62, "internal/docsite": 61, "internal/checkout": 61, // pages: each is a client of the API
 
 	"internal/lab/page": 55,
 
@@ -259,7 +259,7 @@ const largestPackage, mostNames = 5000, 250
 
 // tooLarge are the packages that are still larger. They may only shrink.
 var tooLarge = map[string]struct{ lines, names int }{
-	"internal/dashboard": {5500, 352},
+	"internal/dashboard": {5300, 352},
 	"internal/payment":   {5000, 320},
 }
 

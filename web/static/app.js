@@ -6,5 +6,6 @@ import "./time.js";
 import "./palette.js";
 import "./live.js";
 import "./rows.js";
+import "./menu.js";
 import "./side.js";
 import "./once.js";

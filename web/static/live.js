@@ -93,6 +93,7 @@ async function update() {
     answer = await fetch(location.href, { headers: { accept: "text/html" } });
     if (!answer.ok || answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (page.title) document.title = page.title;
     for (const region of regions) region.take(page.getElementById(region.id));
     refreshTimes();
     settle();

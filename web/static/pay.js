@@ -130,7 +130,7 @@ customElements.define("checkout-form", class extends HTMLElement {
       case "cardCvc": return cvcFault(text, this.field("cardNumber").value);
       case "billingPostalCode": return this.field("billingCountry").value === "US" && !text ? "Your ZIP code is incomplete." : "";
     }
-    const missing = { billingName: "Enter the name on the card.", billingAddressLine1: "Enter the street.", billingLocality: "Enter the city.", phoneNumber: "Enter your phone number." };
+    const missing = { billingName: "Enter the name on the card.", billingAddressLine1: "Enter your street address.", billingLocality: "Enter your city.", phoneNumber: "Enter your phone number." };
     return text ? "" : missing[name] ?? "";
   }
 
@@ -175,7 +175,7 @@ customElements.define("checkout-form", class extends HTMLElement {
       list.lastChild.append(link);
     }
     const title = document.createElement("strong");
-    title.textContent = "Please check what you have entered.";
+    title.textContent = "Check your details.";
     this.tell(title, list);
     first?.focus();
   }
@@ -256,8 +256,10 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.lost.querySelector(".key").textContent = end.key;
     if (end.faults && Object.keys(end.faults).length) { this.complain(end.faults); return; }
     this.field("cardCvc").value = "";
-    this.tell(end.message || "It was not paid. Please try again.");
-    this.field("cardNumber").focus();
+    this.tell(end.message || "Payment failed. Please try again.");
+    this.field("cardNumber").setAttribute("aria-invalid", "true");
+    this.field("cardNumber").focus({ preventScroll: true });
+    this.verdict.scrollIntoView({ block: "nearest" });
   }
 
   paid(end) {

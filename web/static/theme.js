@@ -8,8 +8,8 @@ customElements.define("theme-button", class extends HTMLElement {
     const button = this.querySelector("button");
     const now = () => document.documentElement.dataset.theme || "auto";
     const tell = () => {
-      button.setAttribute("aria-label", `Colours: ${words[now()]}. Change.`);
-      button.title = `Colours: ${words[now()]}`;
+      button.setAttribute("aria-label", `Colors: ${words[now()]}. Change.`);
+      button.title = `Colors: ${words[now()]}`;
       for (const icon of button.querySelectorAll("[data-for]")) icon.toggleAttribute("hidden", icon.dataset.for !== now());
     };
     button.addEventListener("click", () => {

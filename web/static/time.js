@@ -1,7 +1,6 @@
-// <time data-ago>: how long ago, kept up to date; the full time stays in its title.
-// The server has written the same words (web/ago.go).
-const steps = [[60, "s"], [60, "m"], [24, "h"], [7, "d"]];
-let dates; // made when a date is wanted: it takes the browser 20 ms and more, and a page that is being painted has better to do
+// <time><span data-ago>: how long ago, kept up to date. The server has written the
+// same words (web/ago.go).
+const steps = [[60, "s"], [60, "m"], [24, "h"], [Infinity, "d"]];
 
 function ago(at) {
   const away = (at - Date.now()) / 1000;
@@ -11,14 +10,12 @@ function ago(at) {
     if (amount < size) return away < 0 ? `${Math.trunc(amount)}${unit} ago` : `in ${Math.trunc(amount)}${unit}`;
     amount /= size;
   }
-  dates ??= new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "short" });
-  return dates.format(at);
 }
 
 export function refresh(root = document) {
-  for (const time of root.querySelectorAll("time[data-ago]")) {
-    const text = ago(Date.parse(time.dateTime));
-    if (time.textContent !== text) time.textContent = text;
+  for (const words of root.querySelectorAll("time [data-ago]")) {
+    const text = ago(Date.parse(words.closest("time").dateTime));
+    if (words.textContent !== text) words.textContent = text;
   }
 }
 

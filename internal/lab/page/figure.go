@@ -75,7 +75,7 @@ func (f *drawing) life(pid, y int) {
 		to = f.x(dead)
 	}
 	fmt.Fprintf(&f.out, `<g data-n="%d">`, born)
-	f.label(y, fmt.Sprintf("pid %d", pid))
+	f.label(y, fmt.Sprintf("process %d", pid))
 	f.line("life", from, y, to, y)
 	f.out.WriteString(`</g>`)
 }

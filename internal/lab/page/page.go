@@ -341,5 +341,5 @@ type missing struct{ Heading, Text, Href, Way string }
 
 func (p *Pages) missing(w http.ResponseWriter, r *http.Request) {
 	p.Render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "lab",
-		Data: missing{"The lab has no such page", "It has seven stops, a matrix, and a page for each of its cells.", "/lab/matrix", "To the matrix"}})
+		Data: missing{"Page not found", "The lab has seven stops and a matrix.", "/lab/matrix", "Open the matrix"}})
 }

@@ -25,8 +25,8 @@ var Stops = []Stop{
 	{Title: "A lock in Redis", Designs: []string{"naive", "redis-1s"}, Fault: "double-click", Answer: "1",
 		Question: "The customer presses Pay twice. A middleware locks the key in Redis. How many times does it " +
 			"let the card be charged?",
-		Why: "Once. The second request finds the lock and is told to wait; its retry is given the stored " +
-			"answer. Without the lock there are two charges."},
+		Why: "Once. The second request finds the lock and has to wait; its retry gets the stored answer. " +
+			"Without the lock there are two charges."},
 	{Title: "The lock expires", Designs: []string{"redis-1s"}, Fault: "slow-bank", Answer: "2",
 		Question: "Nothing crashes. The bank takes 3 s, and the lock lives for 1 s. How many times is the card " +
 			"charged?",
@@ -47,7 +47,7 @@ var Stops = []Stop{
 			"when the bank has answered and nothing is committed, the rollback erases our memory of the charge, " +
 			"and the bank's remains: two charges."},
 	{Title: "Recovery points", Designs: []string{"points"}, Fault: "answer-not-recorded", Answer: "2",
-		Question: "The request is written down before the bank is called, and a retry resumes from there. The " +
+		Question: "The request is saved before the bank is called, and a retry resumes from there. The " +
 			"process dies before it records the bank's answer. How many charges?",
 		Why: "Two. The retry resumes where it should, at the call to the bank. It cannot know whether the first " +
 			"call charged the card, so it calls again, " +

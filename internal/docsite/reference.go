@@ -1,4 +1,4 @@
-package dashboard
+package docsite
 
 import (
 	"cmp"
@@ -150,43 +150,43 @@ type referencePage struct {
 	CSRF string
 }
 
-func (s *Server) reference(w http.ResponseWriter, r *http.Request) {
+func (p *Pages) reference(w http.ResponseWriter, r *http.Request) {
 	ref, err := theReference()
 	if err != nil {
-		s.fail(w, r, err)
+		p.Fail(w, r, err)
 		return
 	}
-	page := referencePage{reference: ref, Demo: s.Demo, CSRF: s.guard.token(r)}
+	page := referencePage{reference: ref, Demo: p.Demo, CSRF: p.Token(r)}
 	slug := r.PathValue("resource")
 	if slug == "" {
-		s.render(w, r, http.StatusOK, "site/reference", web.Page{Title: "API reference", Here: "api", Data: page})
+		p.Render(w, r, http.StatusOK, "site/reference", web.Page{Title: "API reference", Here: "api", Data: page})
 		return
 	}
 	at := slices.IndexFunc(ref.Resources, func(r resource) bool { return r.Slug == slug })
 	if at < 0 {
-		s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "api",
-			Data: problem{"There is no such page", "The API reference has a table of contents.", "/docs/api", "To the contents"}})
+		p.Render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "api",
+			Data: missing{"Page not found", "Check the address, or open the API reference.", "/docs/api", "API reference"}})
 		return
 	}
 	page.Here = ref.Resources[at]
-	page.Here.Operations, err = s.samples(r, page.Here.Operations)
+	page.Here.Operations, err = p.samples(r, page.Here.Operations)
 	if err != nil {
-		s.fail(w, r, err)
+		p.Fail(w, r, err)
 		return
 	}
-	s.render(w, r, http.StatusOK, "site/resource", web.Page{Title: page.Here.Name, Here: "api", Data: page})
+	p.Render(w, r, http.StatusOK, "site/resource", web.Page{Title: page.Here.Name, Here: "api", Data: page})
 }
 
 const selectPhases = `SELECT name FROM recovery_points WHERE flow = @flow AND version = (SELECT max(version) FROM flows WHERE flow = @flow) AND kind <> 'abandoned' ORDER BY position`
 
 // samples completes operations with what the installation knows: its address, and
 // the recovery points they pass here.
-func (s *Server) samples(r *http.Request, of []operation) (_ []operation, err error) {
+func (p *Pages) samples(r *http.Request, of []operation) (_ []operation, err error) {
 	of = slices.Clone(of)
 	base := "http://" + r.Host
 	for i := range of {
 		if of[i].Flow != "" {
-			points, err := read[struct{ Name string }](r.Context(), s, selectPhases, postgres.Args{"flow": of[i].Flow})
+			points, err := read[struct{ Name string }](r.Context(), p.Pool, selectPhases, postgres.Args{"flow": of[i].Flow})
 			if err != nil {
 				return nil, err
 			}

@@ -1,4 +1,4 @@
-package dashboard
+package docsite
 
 import (
 	"bytes"
@@ -84,7 +84,7 @@ func focusable(html string) string {
 
 func contents(all map[string]document) []section {
 	tour, decisions := section{Name: "The tour"}, section{Name: "Decisions"}
-	rest, lab := section{Name: "To keep at hand"}, section{Name: "The lab"}
+	rest, lab := section{Name: "Reference"}, section{Name: "The lab"}
 	for _, address := range sorted(all) {
 		d := all[address]
 		switch path.Dir(address) {
@@ -98,14 +98,14 @@ func contents(all map[string]document) []section {
 			rest.Documents = append(rest.Documents, d)
 		}
 	}
-	rest.Documents = append(rest.Documents, document{Title: "Errors, and what to do about them", Address: "/docs/errors"})
+	rest.Documents = append(rest.Documents, document{Title: "Errors", Address: "/docs/errors"})
 	return []section{tour, lab, rest, decisions}
 }
 
-func (s *Server) docs(w http.ResponseWriter, r *http.Request) {
+func (p *Pages) docs(w http.ResponseWriter, r *http.Request) {
 	all, err := library()
 	if err != nil {
-		s.fail(w, r, err)
+		p.Fail(w, r, err)
 		return
 	}
 	page := docsPage{Contents: contents(all)}
@@ -115,13 +115,13 @@ func (s *Server) docs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if address == "/docs" {
-		s.render(w, r, http.StatusOK, "site/docs", web.Page{Title: "Documentation", Here: "docs", Data: page})
+		p.Render(w, r, http.StatusOK, "site/docs", web.Page{Title: "Documentation", Here: "docs", Data: page})
 		return
 	}
 	found, known := all[address]
 	if !known {
-		s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "docs",
-			Data: problem{"There is no such page", "The documentation has a table of contents.", "/docs", "To the contents"}})
+		p.Render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "docs",
+			Data: missing{"Page not found", "Check the address, or open the table of contents.", "/docs", "Table of contents"}})
 		return
 	}
 	page.document = found
@@ -138,5 +138,5 @@ func (s *Server) docs(w http.ResponseWriter, r *http.Request) {
 			page.After = &tour[i+1]
 		}
 	}
-	s.render(w, r, http.StatusOK, "site/document", web.Page{Title: found.Title, Here: "docs", Data: page})
+	p.Render(w, r, http.StatusOK, "site/document", web.Page{Title: found.Title, Here: "docs", Data: page})
 }

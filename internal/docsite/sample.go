@@ -1,4 +1,4 @@
-package dashboard
+package docsite
 
 import (
 	"errors"
@@ -136,8 +136,8 @@ func textOf(written string, values map[string]piece) text {
 
 const selectDemoAccount = `SELECT account_id AS id FROM api_keys WHERE demo AND kind = 'secret' ORDER BY account_id LIMIT 1`
 
-func (s *Server) demoAccount(r *http.Request) (string, error) {
-	found, err := read[struct{ ID string }](r.Context(), s, selectDemoAccount, postgres.Args{})
+func (p *Pages) demoAccount(r *http.Request) (string, error) {
+	found, err := read[struct{ ID string }](r.Context(), p.Pool, selectDemoAccount, postgres.Args{})
 	if err != nil || len(found) == 0 {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package dashboard
+package docsite
 
 import (
 	"html/template"
@@ -108,15 +108,15 @@ func statusesOf(c *contract) (all []errorStatus) {
 	return all
 }
 
-func (s *Server) errors(w http.ResponseWriter, r *http.Request) {
+func (p *Pages) errors(w http.ResponseWriter, r *http.Request) {
 	found, err := theErrors()
 	if err != nil {
-		s.fail(w, r, err)
+		p.Fail(w, r, err)
 		return
 	}
 	if code := r.PathValue("code"); code != "" {
 		if !slices.ContainsFunc(found.Codes, func(c errorCode) bool { return c.Name == code }) {
-			s.docs(w, r) // which says that there is no such page
+			p.docs(w, r) // which says that there is no such page
 			return
 		}
 		http.Redirect(w, r, "/docs/errors#"+code, http.StatusSeeOther)
@@ -124,10 +124,10 @@ func (s *Server) errors(w http.ResponseWriter, r *http.Request) {
 	}
 	all, err := library()
 	if err != nil {
-		s.fail(w, r, err)
+		p.Fail(w, r, err)
 		return
 	}
 	page := *found
-	page.Demo, page.CSRF, page.Contents = s.Demo, s.guard.token(r), contents(all)
-	s.render(w, r, http.StatusOK, "site/errors", web.Page{Title: "Errors", Here: "docs", Data: page})
+	page.Demo, page.CSRF, page.Contents = p.Demo, p.Token(r), contents(all)
+	p.Render(w, r, http.StatusOK, "site/errors", web.Page{Title: "Errors", Here: "docs", Data: page})
 }

@@ -1,4 +1,4 @@
-package dashboard
+package docsite
 
 import (
 	"go/format"

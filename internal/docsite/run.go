@@ -1,4 +1,4 @@
-package dashboard
+package docsite
 
 import (
 	"encoding/json"
@@ -29,33 +29,33 @@ var errNotHere = errors.New("the contract has no such example")
 
 // postRun runs an example of the contract for the demo's first account, and what
 // has to exist before it.
-func (s *Server) postRun(w http.ResponseWriter, r *http.Request) {
-	account, err := s.demoAccount(r)
+func (p *Pages) postRun(w http.ResponseWriter, r *http.Request) {
+	account, err := p.demoAccount(r)
 	if err != nil {
-		s.fail(w, r, err)
+		p.Fail(w, r, err)
 		return
 	}
-	if !s.Demo || account == "" {
-		http.Error(w, "Only a demo runs examples.", http.StatusForbidden)
+	if !p.Demo || account == "" {
+		http.Error(w, "Examples run only in the demo.", http.StatusForbidden)
 		return
 	}
-	page, err := s.run(r, account, r.PostFormValue("operation"), r.PostFormValue("example"))
+	page, err := p.run(r, account, r.PostFormValue("operation"), r.PostFormValue("example"))
 	if errors.Is(err, errNotHere) {
 		http.NotFound(w, r)
 		return
 	}
 	if err != nil {
-		s.fail(w, r, err)
+		p.Fail(w, r, err)
 		return
 	}
-	s.render(w, r, http.StatusOK, "site/ran", web.Page{Title: page.Operation.Summary, Here: "api", Data: page})
+	p.Render(w, r, http.StatusOK, "site/ran", web.Page{Title: page.Operation.Summary, Here: "api", Data: page})
 }
 
 // What an example waits for has come within longestUntil, or the acquirer is away.
 const longestUntil, lookAgain = 10 * time.Second, 200 * time.Millisecond
 
 // run takes the steps of an example's sample, and tells of the last.
-func (s *Server) run(r *http.Request, account, id, name string) (*ran, error) {
+func (p *Pages) run(r *http.Request, account, id, name string) (*ran, error) {
 	o, e, err := findExample(id, name)
 	if err != nil {
 		return nil, err
@@ -66,30 +66,30 @@ func (s *Server) run(r *http.Request, account, id, name string) (*ran, error) {
 	}
 	page, answers := &ran{Operation: o}, map[string]string{}
 	for _, step := range c.steps {
-		a, err := s.take(r, account, step, answers)
+		a, err := p.take(r, account, step, answers)
 		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", id, err)
 		}
 		answers[step.Answer] = a.Body.String()
 		page.Path, page.Status, page.RequestID, page.Body = step.Path.with(answers), a.Status, a.RequestID(), a.Body.String()
 	}
-	page.Kept = o.Flow != "" && page.RequestID != "" && page.Status < 500 && s.kept(r, page.RequestID)
+	page.Kept = o.Flow != "" && page.RequestID != "" && page.Status < 500 && p.kept(r, page.RequestID)
 	return page, nil
 }
 
 // take asks for one step, and again until what it waits for is there.
-func (s *Server) take(r *http.Request, account string, step step, answers map[string]string) (*api.Answer, error) {
+func (p *Pages) take(r *http.Request, account string, step step, answers map[string]string) (*api.Answer, error) {
 	path, key, form := step.Path.with(answers), "", url.Values{}
 	for _, p := range step.Params {
 		form.Add(p[0].with(answers), p[1].with(answers))
 	}
 	if sends(step.Method) {
-		key = newKey("example")
+		key = newKey()
 	} else if len(form) > 0 {
 		path, form = path+"?"+form.Encode(), nil
 	}
 	for waited := time.Duration(0); ; waited += lookAgain {
-		a, err := s.ask(r, account, false, step.Method, path, key, form)
+		a, err := p.Ask(r, account, step.Method, path, key, form)
 		if err != nil || step.Until == "" || waited >= longestUntil || fieldOf(a.Body.String(), step.Until) != "" {
 			return a, err
 		}
@@ -101,8 +101,8 @@ const requestIsKept = `SELECT true AS taken FROM accounts a JOIN requests r ON r
 
 // kept tells whether there is a request to look at: what is refused before it
 // begins leaves none.
-func (s *Server) kept(r *http.Request, id string) bool {
-	found, err := read[struct{ Taken bool }](r.Context(), s, requestIsKept, map[string]any{"id": id})
+func (p *Pages) kept(r *http.Request, id string) bool {
+	found, err := read[struct{ Taken bool }](r.Context(), p.Pool, requestIsKept, map[string]any{"id": id})
 	return err == nil && len(found) > 0
 }
 

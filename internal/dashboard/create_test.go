@@ -1,0 +1,105 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// create opens a form of the menu New, fills it in and sends it, as often as is said.
+func (s *stand) create(t *testing.T, what string, times int, typed ...string) page {
+	t.Helper()
+	form := s.get(t, "/dashboard/new/"+what)
+	if form.status != http.StatusOK {
+		t.Fatalf("the form %s was answered %d: %s", what, form.status, s.log)
+	}
+	sent := url.Values{"csrf": {hidden(t, form, "csrf")}, "key": {hidden(t, form, "key")}, "scope": {hidden(t, form, "scope")}}
+	for i := 0; i < len(typed); i += 2 {
+		sent.Set(typed[i], typed[i+1])
+	}
+	var last page
+	for range times {
+		last = s.post(t, "/dashboard/new/"+what, sent)
+	}
+	return last
+}
+
+func TestCreatingThings(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "")
+
+	for _, c := range []struct {
+		what, table, page string
+		typed             []string
+		shows             []string
+	}{
+		{"payment", "payment_intents", "/dashboard/payments/pi_", []string{"amount", "20.00", "currency", "usd", "card", "visa", "capture_method", "automatic", "description", "By hand"},
+			[]string{"Payment created.", "Succeeded", "By hand"}},
+		{"customer", "customers", "/dashboard/customers/cus_", []string{"name", "Jenny Rosen", "email", "jenny@example.com"}, []string{"Customer created.", "Jenny Rosen"}},
+		{"product", "products", "/dashboard/products/prod_", []string{"name", "Sledge", "amount", "15", "currency", "eur"}, []string{"Product created.", "Sledge", "€15.00", "default"}},
+		{"link", "checkout_sessions", "/dashboard/checkout/cs_", []string{"name", "T-shirt", "amount", "9.50", "currency", "usd", "quantity", "2", "success_url", "https://shop.example/thanks"},
+			[]string{"Link created.", "$19.00", "Share this link"}},
+	} {
+		t.Run(c.what+" is created once, however often the form is sent", func(t *testing.T) {
+			before := s.count(t, "SELECT count(*) FROM "+c.table)
+			p := s.create(t, c.what, 2, c.typed...)
+			if p.status != http.StatusOK || !strings.HasPrefix(p.path, c.page) {
+				t.Fatalf("the form led to %s (%d): %s", p.path, p.status, p.body)
+			}
+			for _, want := range c.shows {
+				if !strings.Contains(p.body, want) {
+					t.Errorf("%s does not say %q", p.path, want)
+				}
+			}
+			if n := s.count(t, "SELECT count(*) FROM "+c.table) - before; n != 1 {
+				t.Errorf("there are %d new rows in %s, want 1", n, c.table)
+			}
+		})
+	}
+
+	t.Run("a declined card leads to the payment, which can be seen", func(t *testing.T) {
+		p := s.create(t, "payment", 1, "amount", "20", "currency", "usd", "card", "chargeDeclined", "capture_method", "automatic")
+		if !strings.HasPrefix(p.path, "/dashboard/payments/pi_") || !strings.Contains(p.body, "Your card was declined.") {
+			t.Errorf("a declined card led to %s", p.path)
+		}
+	})
+
+	t.Run("what the API refuses stays in the form, with its message", func(t *testing.T) {
+		p := s.create(t, "payout", 1, "amount", "999999", "currency", "usd", "method", "standard", "description", "Too much")
+		if p.status != http.StatusBadRequest || !strings.Contains(p.body, `role="alert"`) || !strings.Contains(p.body, `value="Too much"`) {
+			t.Errorf("a payout of more than there is was answered %d: %s", p.status, p.body)
+		}
+	})
+
+	t.Run("an amount that cannot be read is not sent", func(t *testing.T) {
+		before := s.count(t, `SELECT count(*) FROM requests`)
+		p := s.create(t, "payment", 1, "amount", "a lot", "currency", "usd", "card", "visa")
+		if p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, "Enter an amount") || s.count(t, `SELECT count(*) FROM requests`) != before {
+			t.Errorf("an unreadable amount was answered %d", p.status)
+		}
+	})
+
+	t.Run("a form of another account than is chosen now is not sent", func(t *testing.T) {
+		form := s.get(t, "/dashboard/new/customer")
+		before := s.count(t, `SELECT count(*) FROM customers`)
+		p := s.post(t, "/dashboard/new/customer", url.Values{"csrf": {hidden(t, form, "csrf")}, "key": {hidden(t, form, "key")}, "scope": {"acct_2.test"}, "name": {"Nora"}})
+		if p.status != http.StatusUnprocessableEntity || s.count(t, `SELECT count(*) FROM customers`) != before {
+			t.Errorf("it was answered %d", p.status)
+		}
+	})
+
+	t.Run("a product gets another price, and is archived", func(t *testing.T) {
+		p := s.create(t, "product", 1, "name", "Mug", "amount", "18", "currency", "usd")
+		at, csrf, key := p.path, hidden(t, p, "csrf"), hidden(t, p, "key")
+		if p = s.post(t, at+"/price", url.Values{"csrf": {csrf}, "key": {key}, "amount": {"17.50"}, "currency": {"usd"}}); !strings.Contains(p.body, "$17.50") {
+			t.Errorf("the new price is not on %s", p.path)
+		}
+		if p = s.post(t, at+"/archive", url.Values{"csrf": {csrf}, "key": {key + "-archive"}}); !strings.Contains(p.body, "Activate product") {
+			t.Errorf("the product was not archived: %s", p.body)
+		}
+		if list := s.get(t, "/dashboard/products?state=archived"); !strings.Contains(list.body, at) {
+			t.Error("the archived product is not in the list")
+		}
+	})
+}

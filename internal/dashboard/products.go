@@ -1,0 +1,172 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// product is what a merchant sells, with its default price.
+type product struct {
+	AccountID   string
+	ID          string // may be the merchant's own
+	Livemode    bool
+	Name        string
+	Active      bool
+	Description *string
+	Metadata    json.RawMessage
+	PriceID     *string
+	Amount      *int64
+	Currency    *string
+	Prices      int64
+	RequestID   string
+	CreatedAt   time.Time
+}
+
+// State is the product's, in the badges' words.
+func (p product) State() string { return activeWord(p.Active) }
+
+func activeWord(active bool) string {
+	if active {
+		return "active"
+	}
+	return "archived"
+}
+
+const productColumns = `
+	SELECT o.account_id, o.id, o.livemode, o.name, o.active, o.description, o.metadata, o.default_price_id AS price_id, p.unit_amount AS amount, p.currency,
+	       (SELECT count(*) FROM prices n WHERE n.product_id = o.id AND n.account_id = o.account_id) AS prices, o.request_id, o.created_at
+	FROM products o LEFT JOIN prices p ON p.account_id = o.account_id AND p.id = o.default_price_id`
+
+const selectProducts = productColumns + `
+	WHERE o.account_id = @account_id AND o.livemode = @livemode AND o.deleted_at IS NULL
+	  AND (@state = '' OR o.active = (@state = 'active'))`
+
+const (
+	productsDown  = selectProducts + ` AND (@before = '' OR o.id < @before) ORDER BY o.id DESC LIMIT @limit`
+	productsUp    = selectProducts + ` AND o.id > @after ORDER BY o.id LIMIT @limit`
+	selectProduct = productColumns + ` JOIN accounts a ON a.id = o.account_id WHERE o.id = @id AND o.deleted_at IS NULL ORDER BY o.account_id = @account_id DESC LIMIT 1`
+)
+
+var products = lister[product]{productsDown, productsUp, func(p product) string { return p.ID }}
+
+type productsPage struct {
+	Products []product
+	States   []chip
+	Filtered bool
+	Pager    pager
+}
+
+func (s *Server) products(w http.ResponseWriter, r *http.Request) {
+	of, err := s.scope(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page := productsPage{Filtered: r.FormValue("state") != ""}
+	page.Products, page.Pager, err = products.page(s, r, of.args(postgres.Args{"state": r.FormValue("state")}))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{"active", "Active"}, [2]string{"archived", "Archived"})
+	s.list(w, r, of, "dashboard/products", "products", "Products", page)
+}
+
+type price struct {
+	ID        string
+	Amount    int64
+	Currency  string
+	Nickname  *string
+	Active    bool
+	CreatedAt time.Time
+}
+
+// State is the price's, in the badges' words.
+func (p price) State() string { return activeWord(p.Active) }
+
+const selectPrices = `
+	SELECT id, unit_amount AS amount, currency, nickname, active, created_at FROM prices
+	WHERE product_id = @id AND account_id = @account_id ORDER BY id DESC LIMIT 100`
+
+type productPage struct {
+	product
+	List       []price
+	Currencies []option
+	Now        string // the currency that is chosen
+	Key        string
+}
+
+func (s *Server) findProduct(r *http.Request) (*product, error) {
+	of, err := s.scope(r)
+	if err != nil {
+		return nil, err
+	}
+	found, err := read[product](r.Context(), s, selectProduct, postgres.Args{"id": r.PathValue("id"), "account_id": of.AccountID})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+func (s *Server) product(w http.ResponseWriter, r *http.Request) {
+	found, err := s.findProduct(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if found == nil {
+		s.notFound(w, r)
+		return
+	}
+	page := productPage{product: *found, Currencies: currencyOptions(), Now: "usd", Key: newKey("product")}
+	if found.Currency != nil {
+		page.Now = *found.Currency
+	}
+	page.List, err = read[price](r.Context(), s, selectPrices, postgres.Args{"id": page.ID, "account_id": page.AccountID})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.render(w, r, http.StatusOK, "dashboard/product", web.Page{Title: page.Name, Here: "products", Desk: true, Data: page})
+}
+
+// postProduct adds a price, or archives or activates the product.
+func (s *Server) postProduct(w http.ResponseWriter, r *http.Request) {
+	p, err := s.findProduct(r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if p == nil {
+		s.notFound(w, r)
+		return
+	}
+	path, params, done := "/v1/products/"+url.PathEscape(p.ID), url.Values{}, ""
+	switch r.PathValue("deed") {
+	case "archive", "activate":
+		active := r.PathValue("deed") == "activate"
+		params.Set("active", strconv.FormatBool(active))
+		done = map[bool]string{true: "Product activated.", false: "Product archived."}[active]
+	case "price":
+		var wrong string
+		params, wrong = withAmount(r.PostForm, "unit_amount")
+		if wrong != "" {
+			complain(w, r, wrong)
+			http.Redirect(w, r, "/dashboard/products/"+url.PathEscape(p.ID), http.StatusSeeOther)
+			return
+		}
+		params.Set("product", p.ID)
+		path, done = "/v1/prices", "Price added."
+	default:
+		s.notFound(w, r)
+		return
+	}
+	a, err := s.ask(r, p.AccountID, p.Livemode, http.MethodPost, path, r.PostFormValue("key"), params)
+	s.settle(w, r, a, err, done, "/dashboard/products/"+url.PathEscape(p.ID))
+}

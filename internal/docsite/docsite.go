@@ -1,0 +1,84 @@
+// Package docsite shows the documentation, the API reference and the error codes.
+// The samples of the reference are made from the contract's examples, and a demo
+// runs them. The package that serves the pages also renders them: see Config.
+package docsite
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// Config is what the pages need.
+type Config struct {
+	Pool *pgxpool.Pool
+	Demo bool // samples can be run
+	// Render sends a page.
+	Render func(w http.ResponseWriter, r *http.Request, status int, name string, page web.Page)
+	// Fail sends an error.
+	Fail func(w http.ResponseWriter, r *http.Request, err error)
+	// Token is what a form has to carry.
+	Token func(r *http.Request) string
+	// Ask sends a request to the API in the name of an account's test mode.
+	Ask func(r *http.Request, account, method, path, key string, form url.Values) (*api.Answer, error)
+}
+
+// Pages are the documentation's pages.
+type Pages struct{ Config }
+
+// New makes the pages. Nothing is read until one of them is opened.
+func New(c Config) *Pages { return &Pages{c} }
+
+// Routes hands every page to handle, with the pattern of its address. forms are
+// the addresses that change something.
+func (p *Pages) Routes(handle, forms func(pattern string, page http.HandlerFunc)) {
+	handle("GET /docs", p.docs)
+	handle("GET /docs/", p.docs)
+	handle("GET /docs/errors", p.errors)
+	handle("GET /docs/errors/{code}", p.errors)
+	handle("GET /docs/api", p.reference)
+	handle("GET /docs/api/{resource}", p.reference)
+	forms("POST /docs/api/run", p.postRun)
+}
+
+// Chapters is how many chapters the tour has.
+func Chapters() (int, error) {
+	all, err := library()
+	if err != nil {
+		return 0, err
+	}
+	return len(contents(all)[0].Documents), nil
+}
+
+// missing is a page that does not exist, and where to go instead.
+type missing struct{ Heading, Text, Href, Way string }
+
+// newKey is the idempotency key of a sample's request.
+func newKey() string { return "docs-example-" + id.Random(16) }
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// read runs a statement and collects its rows.
+func read[T any](ctx context.Context, pool *pgxpool.Pool, sql string, args postgres.Args) ([]T, error) {
+	var given []any
+	if args != nil {
+		given = []any{args}
+	}
+	rows, _ := pool.Query(ctx, sql, given...) // a failed Query comes back from CollectRows
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	return found, nil
+}
