@@ -1,0 +1,265 @@
+package house_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// tics are habits that docs/style.md forbids: a sentence without an actor, or a
+// phrase that no native speaker would write. Each has the advice that a failure prints.
+var tics = []struct {
+	phrase *regexp.Regexp
+	advice string
+}{
+	{tic(`whoever|whomever`), "name the actor"},
+	{tic(`nobody|no one`), "name the actor, or say what does not happen"},
+	{tic(`somebody|someone|anybody|everybody`), "name the actor: the client, an operator, anyone"},
+	{tic(`whatever`), "say what, or write \"no matter what\""},
+	{tic(`(?:is|are|was|were|be|been|being|gets?|got) told`), "say who receives what"},
+	{tic(`tells? of|told of`), "write reports, describes or announces"},
+	{tic(`hears?|heard`), "write receives, gets or is notified"},
+	{tic(`(?:that|which|what|who|it) (?:is|are|was|were) none`), "write \"is not a …\""},
+	{tic(`(?:is|are|was|were) not there`), "write \"not found\", \"missing\" or \"does not exist\""},
+	{tic(`of (?:its|their|our|his|her|one's) own`), "write \"its own …\", or leave it out"},
+	{tic(`by (?:itself|themselves)`), "write automatically, alone, or leave it out"},
+	{tic(`the other side`), "name it: the acquirer"},
+	{tic(`for ever`), "write forever"},
+	{tic(`stands`), "write is, represents or replaces"},
+	{tic(`lets? go|letting go`), "write release, void or drop"},
+	{tic(`he|his|him|himself`), "write they"},
+}
+
+func tic(words string) *regexp.Regexp { return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`) }
+
+// unfinished are the documents and packages that still have tics. The list only
+// shrinks: what has none left must be taken off it.
+var unfinished = []string{
+	"CHANGELOG.md",
+	"CONTRIBUTING.md",
+	"README.md",
+	"cmd/ratchet",
+	"docs/decisions/0001-two-commits-per-charge.md",
+	"docs/decisions/0002-read-committed-and-constraints.md",
+	"docs/decisions/0005-the-acquirer-port-lies-above-the-engine.md",
+	"docs/decisions/0006-keys-and-secrets.md",
+	"docs/decisions/0007-the-audit-chain-is-sealed-behind-the-commits.md",
+	"docs/decisions/0008-refusals-before-and-after-the-claim.md",
+	"docs/decisions/0009-captures-and-refunds-are-finished-late.md",
+	"docs/decisions/0010-our-own-form-decoder.md",
+	"docs/decisions/0011-webhooks-river-wakes-our-rows-decide.md",
+	"docs/decisions/0012-a-message-is-a-request.md",
+	"docs/decisions/0013-erasing-a-person.md",
+	"docs/decisions/0014-time-per-account.md",
+	"docs/decisions/0015-limits-places-before-the-claim.md",
+	"docs/decisions/0016-the-shop-is-somebody-else.md",
+	"docs/decisions/0018-traces-without-grpc.md",
+	"docs/decisions/0019-closed-periods.md",
+	"docs/decisions/0020-requests-runs-and-answers.md",
+	"docs/decisions/0022-packages-of-api-objects.md",
+	"docs/divergences.md",
+	"docs/fork.md",
+	"docs/glossary.md",
+	"docs/guarantees.md",
+	"docs/lab/00-the-lab.md",
+	"docs/lab/02-redis.md",
+	"docs/lab/03-table.md",
+	"docs/lab/04-manager.md",
+	"docs/lab/06-ratchet.md",
+	"docs/limits.md",
+	"docs/performance.md",
+	"docs/simulated.md",
+	"docs/tour/01-a-charge.md",
+	"docs/tour/02-the-engine.md",
+	"docs/tour/03-the-key-on-the-wire.md",
+	"docs/tour/04-the-ledger.md",
+	"docs/tour/05-the-other-side.md",
+	"docs/tour/06-the-audit-trail.md",
+	"docs/tour/07-operating-it.md",
+	"docs/tour/08-how-it-is-proved.md",
+	"docs/tour/09-payment-intents.md",
+	"docs/tour/10-webhooks.md",
+	"docs/tour/11-inbox-and-disputes.md",
+	"docs/tour/12-payouts-and-time.md",
+	"docs/tour/13-limits-and-telemetry.md",
+	"docs/tour/14-checkout.md",
+	"docs/tour/15-the-shop.md",
+	"docs/tour/16-api-versions.md",
+	"internal/account",
+	"internal/acquirer",
+	"internal/acquirer/acquirertest",
+	"internal/acquirer/simulator",
+	"internal/api",
+	"internal/apierror",
+	"internal/apikey",
+	"internal/apirequest",
+	"internal/apitest",
+	"internal/apiversion",
+	"internal/audit",
+	"internal/catalog",
+	"internal/checkout",
+	"internal/crashpoint",
+	"internal/customer",
+	"internal/dashboard",
+	"internal/demo",
+	"internal/dispute",
+	"internal/endpoint",
+	"internal/erase",
+	"internal/event",
+	"internal/form",
+	"internal/id",
+	"internal/idempotency",
+	"internal/inbox",
+	"internal/inspect",
+	"internal/lab",
+	"internal/lab/binary",
+	"internal/lab/design",
+	"internal/lab/page",
+	"internal/lab/redis",
+	"internal/lab/stand",
+	"internal/ledger",
+	"internal/limit",
+	"internal/logline",
+	"internal/payment",
+	"internal/payout",
+	"internal/pgtest",
+	"internal/pgtest/cmd/testserver",
+	"internal/phase",
+	"internal/phase/testdata/capabilities/forged_call",
+	"internal/phase/testdata/capabilities/forged_permit",
+	"internal/postgres",
+	"internal/postgres/local",
+	"internal/process",
+	"internal/resource",
+	"internal/secret",
+	"internal/session",
+	"internal/shop",
+	"internal/telemetry",
+	"internal/testcard",
+	"internal/verify",
+	"internal/webhook",
+	"internal/worker",
+	"test/bench",
+	"test/crash",
+	"test/house",
+	"test/lab",
+	"test/model",
+	"test/mutants",
+	"test/scale",
+	"test/schema",
+	"test/sdk",
+	"test/stand",
+	"test/statements",
+	"web",
+}
+
+// quoted is what a document quotes: code, whether fenced, indented or inline, and the targets of links.
+var quoted = regexp.MustCompile("(?ms)^ *```.*?^ *```|^    .*?$|`[^`\n]*`|\\]\\([^)]*\\)")
+
+// TestPlainEnglish rejects the tics in documents, and in the comments and strings of Go.
+func TestPlainEnglish(t *testing.T) {
+	t.Parallel()
+	found := map[string][]string{} // by document, and by package
+	for _, page := range append(pages(t), "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md") {
+		if page != "docs/style.md" { // it quotes what it forbids
+			findTicsInDocument(t, page, found)
+		}
+	}
+	for _, dir := range []string{"api", "cmd", "internal", "migrations", "test", "web"} {
+		findTicsInGo(t, filepath.Join(root, dir), found)
+	}
+	for where, all := range found {
+		if slices.Contains(unfinished, where) {
+			continue
+		}
+		for _, one := range all {
+			t.Error(one)
+		}
+	}
+	for _, where := range unfinished {
+		if len(found[where]) == 0 {
+			t.Errorf("%s has no tics left: take it off the list of unfinished documents and packages", where)
+		}
+	}
+}
+
+func findTics(text string) (found []string) {
+	for _, tic := range tics {
+		for _, phrase := range tic.phrase.FindAllString(text, -1) {
+			found = append(found, strconv.Quote(phrase)+": "+tic.advice+": "+strings.TrimSpace(text))
+		}
+	}
+	return found
+}
+
+func findTicsInDocument(t *testing.T, page string, found map[string][]string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prose := quoted.ReplaceAllStringFunc(string(text), func(code string) string {
+		return strings.Repeat("\n", strings.Count(code, "\n")) // keeps the line numbers
+	})
+	for i, line := range strings.Split(prose, "\n") {
+		for _, one := range findTics(line) {
+			found[page] = append(found[page], page+":"+strconv.Itoa(i+1)+": "+one)
+		}
+	}
+}
+
+// findTicsInGo adds the tics of every Go file under the directory, by package. In a
+// test only the comments count: its strings are also data and names of subtests.
+func findTicsInGo(t *testing.T, dir string, found map[string][]string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || path == filepath.Join(root, "test/house/style_test.go") {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		within := filepath.ToSlash(filepath.Dir(name))
+		add := func(at token.Pos, text string) {
+			for i, line := range strings.Split(text, "\n") {
+				for _, one := range findTics(line) {
+					where := filepath.ToSlash(name) + ":" + strconv.Itoa(files.Position(at).Line+i)
+					found[within] = append(found[within], where+": "+one)
+				}
+			}
+		}
+		for _, group := range file.Comments {
+			for _, comment := range group.List {
+				add(comment.Pos(), quoted.ReplaceAllString(comment.Text, ""))
+			}
+		}
+		if strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, is := n.(*ast.BasicLit)
+			if is && literal.Kind == token.STRING && strings.Contains(literal.Value, " ") {
+				add(literal.Pos(), literal.Value)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
