@@ -46,7 +46,6 @@ var unfinished = []string{
 	"internal/audit",
 	"internal/checkout",
 	"internal/dashboard",
-	"internal/erase",
 	"internal/event",
 	"internal/idempotency",
 	"internal/inspect",
@@ -56,20 +55,9 @@ var unfinished = []string{
 	"internal/phase",
 	"internal/phase/testdata/capabilities/forged_call",
 	"internal/phase/testdata/capabilities/forged_permit",
-	"internal/postgres/local",
 	"internal/shop",
 	"internal/verify",
-	"test/bench",
-	"test/crash",
-	"test/house",
-	"test/lab",
-	"test/model",
 	"test/mutants",
-	"test/scale",
-	"test/schema",
-	"test/sdk",
-	"test/stand",
-	"test/statements",
 	"web",
 }
 
@@ -106,7 +94,11 @@ func TestPlainEnglish(t *testing.T) {
 	}
 }
 
+// exceptions are words that only look like tics.
+var exceptions = strings.NewReplacer("'nobody'", "") // the Unix account
+
 func findTics(text string) (found []string) {
+	text = exceptions.Replace(text)
 	for _, tic := range tics {
 		for _, phrase := range tic.phrase.FindAllString(text, -1) {
 			found = append(found, strconv.Quote(phrase)+": "+tic.advice+": "+strings.TrimSpace(text))
@@ -161,9 +153,15 @@ func findTicsInGo(t *testing.T, dir string, found map[string][]string) {
 				}
 			}
 		}
+		names := declared(file)
 		for _, group := range file.Comments {
 			for _, comment := range group.List {
-				add(comment.Pos(), quoted.ReplaceAllString(comment.Text, ""))
+				text := quoted.ReplaceAllString(comment.Text, "")
+				first, rest, _ := strings.Cut(strings.TrimPrefix(text, "// "), " ")
+				if slices.ContainsFunc(names, func(name string) bool { return name[strings.LastIndex(name, ".")+1:] == first }) {
+					text = rest // a doc comment starts with the name it documents
+				}
+				add(comment.Pos(), text)
 			}
 		}
 		if strings.HasSuffix(path, "_test.go") {
