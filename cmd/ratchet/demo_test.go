@@ -284,7 +284,7 @@ func TestDemo(t *testing.T) {
 		if err := syscall.Kill(d.pid["serve"], syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		d.awaitOutput(t, fmt.Sprintf("serve %d died (signal: killed)", d.pid["serve"]))
+		d.awaitOutput(t, fmt.Sprintf("serve %d exited (signal: killed)", d.pid["serve"]))
 		d.awaitOutput(t, "serve is back as ")
 		t.Logf("back after %v", time.Since(died).Round(time.Millisecond))
 		if err := <-broken; err == nil {
@@ -388,7 +388,7 @@ func TestDemo(t *testing.T) {
 	t.Run("a database that is not its own is not emptied", func(t *testing.T) {
 		t.Parallel()
 		_, stderr, code := ratchet(t, []string{"DATABASE_URL=postgres://127.0.0.1:1/x"}, "demo", "--fresh", "--data-dir", dataDir(t))
-		if code != exitUsage || !strings.Contains(stderr, "--fresh is refused while DATABASE_URL is set") {
+		if code != exitUsage || !strings.Contains(stderr, "--fresh is not allowed while DATABASE_URL is set") {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
 	})

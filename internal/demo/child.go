@@ -164,7 +164,7 @@ func (c *child) mourn(p *running, pause time.Duration) {
 	if pause > 0 {
 		again = fmt.Sprintf("; again in %v", pause)
 	}
-	message := fmt.Sprintf("%s %d crashed (%s)%s", c.name, p.cmd.Process.Pid, p.cmd.ProcessState, again)
+	message := fmt.Sprintf("%s %d exited (%s)%s", c.name, p.cmd.Process.Pid, p.cmd.ProcessState, again)
 	if !killed(p.cmd.ProcessState) {
 		message += ":\n" + lastLines(c.log, p.said, 5)
 	}
