@@ -243,7 +243,8 @@ CREATE TABLE foreign_calls (
 COMMENT ON TABLE foreign_calls IS 'Keys that are retired, with the proof that the other side did nothing under them and never will. The next key of the phase waits for this row.';
 
 -- Locks a run for its owner, or ends the transaction: another process took over.
-CREATE FUNCTION assert_lease(of_account text, of_request text, held_epoch integer, stood_on text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION assert_lease(of_account text, of_request text, held_epoch integer, stood_on text) RETURNS void
+LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
     PERFORM FROM runs
       WHERE account_id = of_account AND request_id = of_request AND epoch = held_epoch AND recovery_points[cardinality(recovery_points)] = stood_on

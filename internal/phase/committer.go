@@ -75,6 +75,10 @@ var CommitterSession = map[string]string{
 	"lock_timeout": "100ms",
 }
 
+// TransactionSession are the settings of connections for transactions that go alone: a
+// set is planned once, and not anew for every array, and rows are looked up by key.
+var TransactionSession = map[string]string{"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
+
 // NewCommitter makes a committer of a pool that nothing else uses, of CommitterConns
 // connections with the settings of CommitterSession.
 func NewCommitter(pool *pgxpool.Pool) *Committer {

@@ -34,6 +34,7 @@ const (
 // Engine executes requests. One serves a whole process.
 type Engine struct {
 	pool      *pgxpool.Pool
+	writes    *pgxpool.Pool
 	committer *Committer
 	secret    []byte
 	root      secret.Root
@@ -59,7 +60,8 @@ type Recorder func(tx *Tx, operation string, params json.RawMessage, response *i
 
 // Config is what an engine needs.
 type Config struct {
-	Pool      *pgxpool.Pool
+	Pool      *pgxpool.Pool // for checks and other reads
+	Writes    *pgxpool.Pool // for transactions, with the settings of TransactionSession; nil: Pool
 	Committer *Committer    // commits requests together; nil: each alone
 	Secret    []byte        // keys the derived keys; the same in every process of an installation
 	Root      secret.Root   // what phases derive secrets from, and responses are encrypted with
@@ -85,7 +87,7 @@ type Config struct {
 // NewEngine makes an engine. Connect its ports and Register its flows before use.
 func NewEngine(c Config) *Engine {
 	e := &Engine{
-		pool: c.Pool, committer: c.Committer, secret: c.Secret, root: c.Root, owner: c.Owner, record: c.Record, retain: c.Retain,
+		pool: c.Pool, writes: cmp.Or(c.Writes, c.Pool), committer: c.Committer, secret: c.Secret, root: c.Root, owner: c.Owner, record: c.Record, retain: c.Retain,
 		log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), observer: cmp.Or[Observer](c.Observer, unobserved{}),
 		work: cmp.Or[Limiter](c.Work, unlimited{}), lookups: cmp.Or[Limiter](c.Lookups, unlimited{}),
 		encode: c.Encode, headers: c.Headers, translate: c.Refuse, adapters: adapters{}, flows: map[idempotency.FlowVersion]flow{},

@@ -108,7 +108,7 @@ const maxRetries = 5
 var errNotCommitted = errors.New("the transaction did not happen")
 
 func (x *execution) begin() *Tx {
-	tx := &Tx{Caller: x.caller(), pool: x.engine.pool, committer: x.engine.committer, root: x.engine.root, now: x.databaseTime()}
+	tx := &Tx{Caller: x.caller(), pool: x.engine.writes, committer: x.engine.committer, root: x.engine.root, now: x.databaseTime()}
 	if x.claimed {
 		fence := idempotency.Fence(x.request)
 		tx.fence = &fence
@@ -206,7 +206,7 @@ func (x *execution) store(ctx context.Context, tx *Tx, step *idempotency.Step) e
 // resolveCommit finds out whether a commit whose acknowledgment was lost happened,
 // by locking the request's row (a read might show what a fail-over then undoes).
 func (x *execution) resolveCommit(ctx context.Context, step *idempotency.Step, lost error) error {
-	at, err := idempotency.Establish(ctx, x.engine.pool, x.key())
+	at, err := idempotency.Establish(ctx, x.engine.writes, x.key())
 	if err != nil {
 		return errors.Join(errLost, lost, err)
 	}

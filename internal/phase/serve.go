@@ -213,7 +213,7 @@ func (e *Engine) replicated(ctx context.Context, key idempotency.Key, found *ide
 	}
 	ctx, cancel := context.WithTimeout(ctx, replicationTimeout)
 	defer cancel()
-	again, err := idempotency.FindReplicated(ctx, e.pool, key)
+	again, err := idempotency.FindReplicated(ctx, e.writes, key)
 	if err != nil {
 		return idempotency.StoredResponse{}, err
 	}
@@ -234,7 +234,7 @@ func (in *incoming) takeOver(ctx context.Context, found *idempotency.Found) (*ex
 	if !known {
 		return nil, e.unfinished(in.key.Key, nil) // a process of another version will finish it
 	}
-	r, err := idempotency.Resume(ctx, e.pool, in.key.AccountID, found.ID, found.Epoch, e.owner)
+	r, err := idempotency.Resume(ctx, e.writes, in.key.AccountID, found.ID, found.Epoch, e.owner)
 	if err != nil {
 		return nil, e.unfinished(in.key.Key, err)
 	}

@@ -72,7 +72,7 @@ func (x *execution) suspend(ctx context.Context, kind EventKind, as error, state
 }
 
 func (s suspension) store(ctx context.Context) error {
-	err := send(ctx, s.engine.pool, s.statements)
+	err := send(ctx, s.engine.writes, s.statements)
 	switch {
 	case err == nil:
 		s.observe(ctx, s.kind)

@@ -58,9 +58,9 @@ type Config struct {
 	Crash     *crashpoint.Points // nil, but in the crash test
 }
 
-// DefaultMaxConns is how many connections a process keeps at most. A transaction
-// holds one while the disk flushes; with fewer connections than requests under
-// way, commits could not share a flush. Postgres takes 100 by default.
+// DefaultMaxConns is how many connections a process keeps at most for its work: half
+// of them for reads, and half for transactions that read before they write. Those that
+// only write share a few more (phase.CommitterConns). PostgreSQL takes 100 by default.
 const DefaultMaxConns = 32
 
 // Roles of the database that the processes work under. Neither can change or
@@ -104,24 +104,27 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 	}
 	p.atEnd(func() { flush(ctx, stopTracing) })
 	p.telemetry = telemetry.New(tracer)
-	p.pool, err = postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: c.MaxConns,
+	p.pool, err = p.open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: c.MaxConns / 2,
 		ApplicationName: "ratchet " + kind, DialFunc: c.Crash.DialDatabase()})
 	if err != nil {
 		return p, err
 	}
-	p.atEnd(p.pool.Close)
+	writes, err := p.open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: c.MaxConns - c.MaxConns/2,
+		ApplicationName: "ratchet " + kind + " writes", Session: phase.TransactionSession, DialFunc: c.Crash.DialDatabase()})
+	if err != nil {
+		return p, err
+	}
 	if err := p.live(ctx, c, kind, role); err != nil {
 		return p, err
 	}
-	commits, err := postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: phase.CommitterConns,
+	commits, err := p.open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: phase.CommitterConns,
 		ApplicationName: "ratchet " + kind + " commits", Session: phase.CommitterSession, NeverCancel: true,
 		DialFunc: c.Crash.DialDatabase()})
 	if err != nil {
 		return p, err
 	}
-	p.atEnd(commits.Close)
 	p.engine = phase.NewEngine(phase.Config{
-		Pool: p.pool, Committer: phase.NewCommitter(commits), Secret: c.Secret.For(secret.Idempotency), Root: c.Secret, Owner: p.liveness.ID, Record: audit.Record, Retain: c.Retain, Log: c.Log,
+		Pool: p.pool, Writes: writes, Committer: phase.NewCommitter(commits), Secret: c.Secret.For(secret.Idempotency), Root: c.Secret, Owner: p.liveness.ID, Record: audit.Record, Retain: c.Retain, Log: c.Log,
 		Observer: p.telemetry, Work: p.gates.work, Lookups: p.gates.lookUps,
 		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse})
 	p.acquirer = acquirer.NewClient(acquirer.Config{
@@ -134,6 +137,15 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 		p.atEnd(p.serveMetrics(c.Metrics, c.Log))
 	}
 	return p, operation.Register(ctx, p.engine)
+}
+
+// open opens a pool that is closed at the end.
+func (p *parts) open(ctx context.Context, c postgres.Config) (*pgxpool.Pool, error) {
+	pool, err := postgres.Open(ctx, c)
+	if err == nil {
+		p.atEnd(pool.Close)
+	}
+	return pool, err
 }
 
 // live begins to renew the process's liveness row, on separate connections: a
