@@ -25,17 +25,17 @@ func main() {
 func root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lab",
-		Short: "Break the usual payment designs and count what the bank charged",
-		Long: `Break the usual payment designs and count what the bank charged.
+		Short: "Crash common payment designs and count what the bank charged",
+		Long: `Crash common payment designs and count what the bank charged.
 
-Each design runs as a process, is killed at a named I/O boundary of one request, and
-is asked again by a client that keeps its idempotency key. Charges are counted in
-the acquirer's journal, and beside it what the design has in its own tables.
+Each design runs as a process and is killed at a named I/O boundary of one request.
+The client then retries with the same idempotency key. Charges are counted in the
+acquirer's journal and in the design's own tables.
 
-  DATABASE_URL  a PostgreSQL server to create databases on; otherwise one is found
-                or fetched, and ends with the command
-  REDIS_URL     a Redis server to use; otherwise the lab starts the redis-server of
-                this machine, or a stand-in that says what it is`,
+  DATABASE_URL  a PostgreSQL server to create databases on; by default one is found
+                or downloaded, and stops with the command
+  REDIS_URL     a Redis server; by default the lab starts this machine's
+                redis-server, or a stand-in`,
 		Example:       "  ratchet lab run --at answer-not-recorded --design all",
 		SilenceUsage:  true,
 		SilenceErrors: true,

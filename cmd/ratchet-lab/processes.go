@@ -22,7 +22,7 @@ import (
 func designCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "design NAME", Hidden: true, Args: cobra.ExactArgs(1),
-		Short: "Be the process of one design",
+		Short: "Run the process of one design",
 		RunE:  func(cmd *cobra.Command, args []string) error { return serveDesign(cmd.Context(), args[0]) },
 	}
 }
@@ -87,7 +87,7 @@ func redisCommand() *cobra.Command {
 	var addr string
 	cmd := &cobra.Command{
 		Use: "redis", Hidden: true, Args: cobra.NoArgs,
-		Short: "Be the stand-in for Redis",
+		Short: "Run the stand-in for Redis",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := net.Listen("tcp", addr)
 			if err != nil {

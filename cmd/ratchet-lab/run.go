@@ -64,7 +64,7 @@ func ratchetProgram() (string, error) {
 	}
 	found, err := exec.LookPath("ratchet")
 	if err != nil {
-		return "", fmt.Errorf("the lab needs the program ratchet: call it as `ratchet lab`, or set %s", binary.RatchetVariable)
+		return "", fmt.Errorf("program ratchet not found: run the lab as `ratchet lab`, or set %s", binary.RatchetVariable)
 	}
 	return found, nil
 }
@@ -77,7 +77,7 @@ func chosenDesigns(names string) (designs []lab.Design, err error) {
 	for name := range strings.SplitSeq(names, ",") {
 		d, known := lab.FindDesign(name)
 		if !known {
-			return nil, fmt.Errorf("there is no design %q: see `ratchet lab list`", name)
+			return nil, fmt.Errorf("design %q not found: see `ratchet lab list`", name)
 		}
 		designs = append(designs, d)
 	}
@@ -91,7 +91,7 @@ func chosenFaults(names string) (faults []lab.Fault, err error) {
 	for name := range strings.SplitSeq(names, ",") {
 		f, known := lab.FindFault(name)
 		if !known {
-			return nil, fmt.Errorf("there is no fault %q: see `ratchet lab list`", name)
+			return nil, fmt.Errorf("fault %q not found: see `ratchet lab list`", name)
 		}
 		faults = append(faults, f)
 	}
@@ -133,7 +133,7 @@ func runCommand() *cobra.Command {
 	cmd.Flags().StringVar(&at, "at", "answer-not-recorded", "the fault, or the I/O boundary at which the process is killed")
 	cmd.Flags().StringVar(&designs, "design", "all", "names of designs, separated by commas, or all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print runs and their events as JSON lines")
-	cmd.Flags().BoolVar(&standIn, "stand-in", false, "use the stand-in for Redis even if there is a real one")
+	cmd.Flags().BoolVar(&standIn, "stand-in", false, "use the stand-in for Redis even if a real one is available")
 	return cmd
 }
 
@@ -155,8 +155,8 @@ func matrixCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "matrix",
 		Short: "Run every design under every fault",
-		Long: `Run every design under every fault, and print a table: c is how often the card was
-charged, by the acquirer's journal, and r how many charges the design has booked.`,
+		Long: `Run every design under every fault, and print a table: c counts the charges on the
+card, from the acquirer's journal, and r the charges that the design has booked.`,
 		Example: "  ratchet lab matrix",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -192,10 +192,10 @@ charged, by the acquirer's journal, and r how many charges the design has booked
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print runs and their events as JSON lines")
-	cmd.Flags().BoolVar(&standIn, "stand-in", false, "use the stand-in for Redis even if there is a real one")
-	cmd.Flags().IntVar(&atOnce, "at-once", stand.AtOnce, "how many runs there are at once; most of each is waiting")
+	cmd.Flags().BoolVar(&standIn, "stand-in", false, "use the stand-in for Redis even if a real one is available")
+	cmd.Flags().IntVar(&atOnce, "at-once", stand.AtOnce, "number of concurrent runs; each mostly waits")
 	cmd.Flags().StringVar(&designs, "design", "all", "names of designs, separated by commas, or all")
-	cmd.Flags().StringVar(&record, "record", "", "a directory for the runs, one file per design")
+	cmd.Flags().StringVar(&record, "record", "", "directory for the runs, one file per design")
 	return cmd
 }
 
@@ -246,11 +246,11 @@ func siteCommand() *cobra.Command {
 		Use:   "site",
 		Short: "Write the lab's pages as static files",
 		Long: `Write the lab's pages as static files: the stops, the matrix and all recorded runs.
-They need no server of ours, and can be put under any address.`,
+Any web server can host them, under any URL.`,
 		Example: "  ratchet lab site --out bin/lab-site",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return page.Export(out) },
 	}
-	cmd.Flags().StringVar(&out, "out", "lab-site", "the directory to write to")
+	cmd.Flags().StringVar(&out, "out", "lab-site", "output directory")
 	return cmd
 }

@@ -30,7 +30,7 @@ import (
 func serveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "lab", Hidden: true, Args: cobra.NoArgs,
-		Short: "Be the lab of a demo",
+		Short: "Run the lab of a demo",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := net.Listen("tcp", os.Getenv(page.AddrVariable))
 			if err != nil {
@@ -76,7 +76,7 @@ func (k *keeper) post(w http.ResponseWriter, r *http.Request) {
 	d, known := lab.FindDesign(r.FormValue("design"))
 	f, knownToo := lab.FindFault(r.FormValue("fault"))
 	if !known || !knownToo {
-		http.Error(w, "there is no such design, or no such fault", http.StatusBadRequest)
+		http.Error(w, "design or fault not found", http.StatusBadRequest)
 		return
 	}
 	name, err := k.run(d, f)

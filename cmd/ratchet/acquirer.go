@@ -16,17 +16,18 @@ func acquirerCommand() *cobra.Command {
 	var notifyDelay, settleEvery time.Duration
 	cmd := &cobra.Command{
 		Use:   "acquirer",
-		Short: "Be the outside world: an acquirer with a database of its own, for test cards",
-		Long: `Be the outside world: an acquirer with a database of its own, for test cards.
+		Short: "Run the simulated acquirer, which accepts test cards",
+		Long: `Run the simulated acquirer, which accepts test cards. It represents another company
+and has a separate database.
 
-  RATCHET_ACQUIRER_DATABASE_URL  its own PostgreSQL; it makes its schema itself
-  RATCHET_ACQUIRER_SECRET        what its clients have to present
-  RATCHET_NOTIFICATION_SECRET    what it signs its notifications with
+  RATCHET_ACQUIRER_DATABASE_URL  its PostgreSQL; it creates its schema
+  RATCHET_ACQUIRER_SECRET        the secret that its clients send
+  RATCHET_NOTIFICATION_SECRET    signs its notifications
 
-Disputes, failed refunds and settlements are posted to --notify-url until they are
+It posts disputes, failed refunds and settlements to --notify-url until they are
 acknowledged: some of them twice, and not always in order.
 
-Trouble is a list of what goes wrong, each with =probability or *times:
+--trouble is a list of faults, each with =probability or *times:
 slow:<ms>, drop_before_acting, drop_after_acting, fail_before_acting,
 fail_after_acting, forget_keys, wrong_amount, spent_key.`,
 		Example: "  RATCHET_ACQUIRER_DATABASE_URL=postgres://… RATCHET_ACQUIRER_SECRET=… ratchet acquirer --trouble slow:200,drop_after_acting=0.1",
@@ -64,10 +65,10 @@ fail_after_acting, forget_keys, wrong_amount, spent_key.`,
 	}
 	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_ACQUIRER_ADDR", "127.0.0.1:8090"), "address to listen on (RATCHET_ACQUIRER_ADDR)")
 	metricsFlag(cmd, &metricsAddr)
-	cmd.Flags().StringVar(&trouble, "trouble", env("RATCHET_ACQUIRER_TROUBLE", ""), "what goes wrong with every request (RATCHET_ACQUIRER_TROUBLE)")
-	cmd.Flags().StringVar(&notifyURL, "notify-url", env("RATCHET_ACQUIRER_NOTIFY_URL", ""), "where notifications are posted; empty keeps them (RATCHET_ACQUIRER_NOTIFY_URL)")
-	cmd.Flags().DurationVar(&notifyDelay, "notify-delay", envDuration("RATCHET_ACQUIRER_NOTIFY_DELAY", time.Second), "how long after it happened a thing is told (RATCHET_ACQUIRER_NOTIFY_DELAY)")
-	cmd.Flags().DurationVar(&settleEvery, "settle-every", envDuration("RATCHET_ACQUIRER_SETTLE_EVERY", 2*time.Second), "how often what is owed is paid, where there is a --notify-url to tell it to; 0 is never (RATCHET_ACQUIRER_SETTLE_EVERY)")
+	cmd.Flags().StringVar(&trouble, "trouble", env("RATCHET_ACQUIRER_TROUBLE", ""), "faults to inject into every request (RATCHET_ACQUIRER_TROUBLE)")
+	cmd.Flags().StringVar(&notifyURL, "notify-url", env("RATCHET_ACQUIRER_NOTIFY_URL", ""), "URL for notifications; if empty, they are not sent (RATCHET_ACQUIRER_NOTIFY_URL)")
+	cmd.Flags().DurationVar(&notifyDelay, "notify-delay", envDuration("RATCHET_ACQUIRER_NOTIFY_DELAY", time.Second), "delay between a change and its notification (RATCHET_ACQUIRER_NOTIFY_DELAY)")
+	cmd.Flags().DurationVar(&settleEvery, "settle-every", envDuration("RATCHET_ACQUIRER_SETTLE_EVERY", 2*time.Second), "settlement interval, if --notify-url is set; 0: never (RATCHET_ACQUIRER_SETTLE_EVERY)")
 	cmd.AddCommand(acquirerJournalCommand())
 	return cmd
 }
@@ -76,11 +77,11 @@ func acquirerJournalCommand() *cobra.Command {
 	var card, key string
 	cmd := &cobra.Command{
 		Use:   "journal",
-		Short: "Print what the acquirer did to which card, oldest first",
-		Long: `Print what the acquirer did to which card, oldest first.
+		Short: "Print what the acquirer did to each card, oldest first",
+		Long: `Print what the acquirer did to each card, oldest first.
 
-This is the other side's own record: our tables play no part in it. It needs
-RATCHET_ACQUIRER_DATABASE_URL, or a demo that is running.`,
+This is the acquirer's record, independent of Ratchet's tables. It needs
+RATCHET_ACQUIRER_DATABASE_URL, or a running demo.`,
 		Example: "  ratchet acquirer journal --card visa",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -107,7 +108,7 @@ RATCHET_ACQUIRER_DATABASE_URL, or a demo that is running.`,
 			return simulator.PrintJournal(cmd.OutOrStdout(), wanted)
 		},
 	}
-	cmd.Flags().StringVar(&card, "card", "", "only this card, as the journal names it")
-	cmd.Flags().StringVar(&key, "key", "", "only what was asked under this derived key (see: ratchet requests show)")
+	cmd.Flags().StringVar(&card, "card", "", "only this card, by its name in the journal")
+	cmd.Flags().StringVar(&key, "key", "", "only calls under this derived key (see: ratchet requests show)")
 	return cmd
 }

@@ -30,11 +30,11 @@ func dashboard(wish string, at net.Addr) (*process.Dashboard, error) {
 		return nil, err
 	}
 	if password == "" && !onLoopback(at) {
-		return nil, usagef("the dashboard at %s would be open to other machines: set %s (or %s_FILE), or listen on 127.0.0.1",
+		return nil, usagef("the dashboard at %s is reachable from other machines and needs a password: set %s (or %s_FILE), or listen on 127.0.0.1",
 			at, dashboardPasswordVariable, dashboardPasswordVariable)
 	}
 	if password != "" && utf8.RuneCountInString(password) < leastPassword {
-		return nil, usagef("%s has fewer than %d characters: choose a longer one, such as $(openssl rand -base64 18)",
+		return nil, usagef("%s must have at least %d characters, for example $(openssl rand -base64 18)",
 			dashboardPasswordVariable, leastPassword)
 	}
 	return &process.Dashboard{Password: password, Shop: demos("RATCHET_SHOP_URL"), Lab: demos(page.URLVariable)}, nil

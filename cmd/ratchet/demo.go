@@ -12,20 +12,20 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/demo"
 )
 
-// addrOnLAN is where the demo listens when it is told --lan and nothing else.
+// addrOnLAN is where the demo listens with --lan and without --addr.
 const addrOnLAN = "0.0.0.0:8080"
 
 func demoCommand() *cobra.Command {
 	c := demo.Config{}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run everything on this machine, with nothing to set up",
-		Long: `Run everything on this machine, with nothing to set up: PostgreSQL, the API, the
-worker and an acquirer for test cards, each a process of its own that is started
-again when it dies. Ctrl-C stops all of them; the data stays for the next time.
+		Short: "Run everything on this machine, without any setup",
+		Long: `Run everything on this machine, without any setup: PostgreSQL, the API, the worker,
+a shop and an acquirer for test cards. Each is a separate process that is restarted
+when it crashes. Ctrl-C stops all of them; the data stays for the next run.
 
-PostgreSQL is the one that DATABASE_URL names, or one that is installed here, or
-downloaded: the first of these that can be had.`,
+It uses the PostgreSQL that DATABASE_URL names, or one that is installed here, or
+downloads one, in this order.`,
 		Example: "  ratchet demo\n  ratchet demo --addr 127.0.0.1:9000 --data-dir /tmp/ratchet --fresh",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,13 +47,13 @@ downloaded: the first of these that can be had.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Addr, "addr", env("RATCHET_ADDR", "127.0.0.1:8080"), "address of the API (RATCHET_ADDR)")
-	f.StringVar(&c.DataDir, "data-dir", env("RATCHET_DATA_DIR", demo.DefaultDataDir()), "where the data is kept (RATCHET_DATA_DIR)")
-	f.BoolVar(&c.Fresh, "fresh", false, "forget the data of earlier runs")
-	f.BoolVar(&c.LAN, "lan", false, "let other machines in: everybody knows the demo's keys")
+	f.StringVar(&c.DataDir, "data-dir", env("RATCHET_DATA_DIR", demo.DefaultDataDir()), "data directory (RATCHET_DATA_DIR)")
+	f.BoolVar(&c.Fresh, "fresh", false, "delete the data of earlier runs")
+	f.BoolVar(&c.LAN, "lan", false, "listen for other machines; the demo's API keys are public")
 	f.StringVar(&c.PublicURL, "public-url", env("RATCHET_PUBLIC_URL", ""),
-		"where browsers find the demo, if not at --addr; with --lan, an address of this machine unless given (RATCHET_PUBLIC_URL)")
+		"URL that browsers use, if not --addr; with --lan, an address of this machine by default (RATCHET_PUBLIC_URL)")
 	f.StringVar(&c.WebhookPorts, loopbackPortsFlag, env("RATCHET_WEBHOOK_LOOPBACK_PORTS", ""),
-		"ports of this machine that webhooks may go to besides the shop's, such as 3000,4242, or any (RATCHET_WEBHOOK_LOOPBACK_PORTS)")
+		"ports of this machine that webhooks may use in addition to the shop's, such as 3000,4242, or any (RATCHET_WEBHOOK_LOOPBACK_PORTS)")
 	return cmd
 }
 

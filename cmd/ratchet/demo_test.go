@@ -268,7 +268,7 @@ func TestDemo(t *testing.T) {
 	t.Run("a server that is killed in the middle of a payment comes back, and the card is charged once", func(t *testing.T) {
 		t.Parallel()
 		d := startDemo(t, dataDir(t), nil)
-		// The acquirer stands still meanwhile: whatever reaches it, it reads afterwards.
+		// The acquirer is stopped meanwhile, and reads what reaches it afterwards.
 		if err := syscall.Kill(d.pid["acquirer"], syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +284,7 @@ func TestDemo(t *testing.T) {
 		if err := syscall.Kill(d.pid["serve"], syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		d.awaitOutput(t, fmt.Sprintf("serve %d died (signal: killed)", d.pid["serve"]))
+		d.awaitOutput(t, fmt.Sprintf("serve %d exited (signal: killed)", d.pid["serve"]))
 		d.awaitOutput(t, "serve is back as ")
 		t.Logf("back after %v", time.Since(died).Round(time.Millisecond))
 		if err := <-broken; err == nil {
@@ -298,7 +298,7 @@ func TestDemo(t *testing.T) {
 		if !again.replayed || again.body != charge.body {
 			t.Errorf("the key has two answers: %+v and %+v", charge, again)
 		}
-		// The first call may still be on its way to act: an acquirer that is told to
+		// The first call may still be on its way to act: an acquirer that has to
 		// stop finishes what it has read.
 		if err := syscall.Kill(d.pid["acquirer"], syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -352,7 +352,7 @@ func TestDemo(t *testing.T) {
 		defer l.Close()
 		dir := dataDir(t)
 		stdout, stderr, code := ratchet(t, nil, "demo", "--addr", l.Addr().String(), "--data-dir", dir)
-		if code != exitFailed || !strings.Contains(stderr, "is taken by another program") || strings.Count(stderr, "\n") != 1 || stdout != "" {
+		if code != exitFailed || !strings.Contains(stderr, "is already in use") || strings.Count(stderr, "\n") != 1 || stdout != "" {
 			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 		}
 		if _, err := os.Stat(dir + "/postgres"); err == nil {
@@ -388,7 +388,7 @@ func TestDemo(t *testing.T) {
 	t.Run("a database that is not its own is not emptied", func(t *testing.T) {
 		t.Parallel()
 		_, stderr, code := ratchet(t, []string{"DATABASE_URL=postgres://127.0.0.1:1/x"}, "demo", "--fresh", "--data-dir", dataDir(t))
-		if code != exitUsage || !strings.Contains(stderr, "--fresh is refused while DATABASE_URL is set") {
+		if code != exitUsage || !strings.Contains(stderr, "--fresh is not allowed while DATABASE_URL is set") {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
 	})

@@ -17,37 +17,38 @@ func eraseCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "erase ID",
-		Short: "Forget a person: take out what is known of one from all that is kept of an object",
-		Long: `Forget a person: take out what is known of one from all that is kept of an object.
+		Short: "Erase a person's data from an object and everything that belongs to it",
+		Long: `Erase a person's data from an object and everything that belongs to it.
 
-The object is a customer, and everything about it is emptied too: its payments,
-refunds, disputes, checkout sessions, cards, payment methods, tokens. Or it is one
-of those, or a request, for somebody who paid without being a customer.
+ID names a customer, with its payments, refunds, disputes, checkout sessions, cards,
+payment methods and tokens. Or it names one of those, or a request, for a person who
+paid without being a customer.
 
-Names, emails, phones, addresses, descriptions, metadata and all evidence are taken
-out of the objects, out of parameters and answers of requests, out of events, and out of the
-audit trail, whose chain still holds. Ids, amounts, states and times stay, and of
-cards what may be shown: the books need them. A client that sends such a request
-again is told that its answer is erased, and which object it made.
+The command erases names, emails, phones, addresses, descriptions, metadata and
+evidence from the objects, from the parameters and responses of requests, from
+events, and from the audit trail, whose chain stays valid. IDs, amounts, states,
+times and the card details that may be shown stay, because the books need them. If a
+client repeats such a request, the error says that its response was erased, and
+names the object it created.
 
-A customer has to be deleted through the API first, and requests have to be
-finished. It needs RATCHET_DATABASE_URL, logging in as the schema's owner, or a
-demo that is running. It reads all requests of the account, so it can take a
-while, and it cannot be undone.`,
+Delete a customer through the API first, and wait until its requests are finished.
+The command needs RATCHET_DATABASE_URL with the schema owner's login, or a running
+demo. It reads all requests of the account, so it can take a while. It cannot be
+undone.`,
 		Example: `  ratchet erase cus_0VbTq1s3Zk… --because "letter of 20 November" --yes`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(because) == "" {
-				return usagef("--because is missing: on what grounds?")
+				return usagef("--because is required: the reason, for the audit trail")
 			}
 			if !yes {
-				return usagef("this cannot be undone; say --yes if that is what you want")
+				return usagef("this cannot be undone: pass --yes to confirm")
 			}
 			return eraseObject(cmd, erase.Order{Subject: args[0], User: operator(), Because: because})
 		},
 	}
-	cmd.Flags().StringVar(&because, "because", "", "on what grounds, for the audit trail; do not name the person")
-	cmd.Flags().BoolVar(&yes, "yes", false, "it may be gone for good")
+	cmd.Flags().StringVar(&because, "because", "", "the reason, for the audit trail; do not name the person")
+	cmd.Flags().BoolVar(&yes, "yes", false, "confirm that the data is erased permanently")
 	return cmd
 }
 
@@ -64,7 +65,7 @@ func eraseObject(cmd *cobra.Command, order erase.Order) error {
 		return err
 	})
 	if errors.Is(err, erase.ErrUnknown) {
-		return fmt.Errorf("nothing here has the id %q", order.Subject)
+		return fmt.Errorf("object %q not found", order.Subject)
 	}
 	if err != nil {
 		return err

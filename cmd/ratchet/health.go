@@ -20,16 +20,17 @@ func healthCommand() *cobra.Command {
 	var url, kind string
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Exit with 0 if a part on this machine is alive: for container health checks",
-		Long: `Exit with 0 if a part on this machine is alive: for container health checks.
+		Short: "Check the health of a process on this machine, for containers",
+		Long: `Check the health of a process on this machine, for containers.
 
---url asks whether anything answers there. --alive asks the database whether a
-process of that kind renews its liveness row from this host; it needs RATCHET_DATABASE_URL.`,
+Exits with 0 if all checks pass. --url checks that a URL responds. --alive checks in
+the database that a process of that kind on this host renews its liveness row; it
+needs RATCHET_DATABASE_URL.`,
 		Example: "  ratchet health --url http://127.0.0.1:8080/readyz --alive serve",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if url == "" && kind == "" {
-				return usagef("say what to check: --url or --alive")
+				return usagef("--url or --alive is required")
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), healthPatience)
 			defer cancel()
@@ -45,8 +46,8 @@ process of that kind renews its liveness row from this host; it needs RATCHET_DA
 			return aliveHere(ctx, kind)
 		},
 	}
-	cmd.Flags().StringVar(&url, "url", "", "something has to answer here, with a status below 500")
-	cmd.Flags().StringVar(&kind, "alive", "", `a process of this kind has to be alive: "serve" or "work"`)
+	cmd.Flags().StringVar(&url, "url", "", "URL that must respond with a status below 500")
+	cmd.Flags().StringVar(&kind, "alive", "", `kind of process that must be alive: "serve" or "work"`)
 	return cmd
 }
 
@@ -61,7 +62,7 @@ func answersAt(ctx context.Context, url string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= http.StatusInternalServerError {
-		return fmt.Errorf("%s answers %s", url, response.Status)
+		return fmt.Errorf("%s returned %s", url, response.Status)
 	}
 	return nil
 }
@@ -88,7 +89,7 @@ func aliveHere(ctx context.Context, kind string) error {
 		return fmt.Errorf("read liveness: %w", err)
 	}
 	if alive == 0 {
-		return fmt.Errorf("no %q process on host %s is alive", kind, host)
+		return fmt.Errorf("no live %q process on host %s", kind, host)
 	}
 	return nil
 }

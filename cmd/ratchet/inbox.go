@@ -15,13 +15,13 @@ import (
 func inboxCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inbox",
-		Short: "See what came from outside and has not taken effect, and have it tried again",
-		Long: `See what came from outside and has not taken effect, and have it tried again.
+		Short: "List messages from outside that were not applied, and retry them",
+		Long: `List messages from outside that were not applied, and retry them.
 
-A message is applied, waiting (what it speaks of is not here yet) or set aside (it
-cannot be done, and a person has to look). One that contradicts an earlier message
-of the same id is kept and never applied. These commands need
-RATCHET_DATABASE_URL, or a demo that is running.`,
+A message is applied, waiting (its object does not exist here yet) or set aside (it
+cannot be applied and needs an operator). A message that contradicts an earlier
+one with the same ID is stored and never applied. These commands need
+RATCHET_DATABASE_URL, or a running demo.`,
 		Example: "  ratchet inbox list",
 		Args:    cobra.NoArgs,
 		RunE:    help,
@@ -35,7 +35,7 @@ func inboxListCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List messages that are waiting, set aside or contradicted, the oldest first",
+		Short:   "List messages that are waiting, set aside or contradicted, oldest first",
 		Example: "  ratchet inbox list\n  ratchet inbox list --all --limit 20",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,8 +51,8 @@ func inboxListCommand() *cobra.Command {
 			return printMessages(cmd, found)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "those that were applied, too")
-	cmd.Flags().IntVar(&limit, "limit", 100, "at most so many")
+	cmd.Flags().BoolVar(&all, "all", false, "include applied messages")
+	cmd.Flags().IntVar(&limit, "limit", 100, "maximum number of messages")
 	return cmd
 }
 
@@ -76,9 +76,9 @@ func printMessages(cmd *cobra.Command, found []inbox.Kept) error {
 func inboxRetryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "retry MESSAGE",
-		Short: "Have a message tried again now that is waiting or set aside",
-		Long: `Have a message tried again now that is waiting or set aside. This is always safe: a
-message takes effect once, however often it is tried. A worker does it.`,
+		Short: "Retry a message that is waiting or set aside",
+		Long: `Retry a message that is waiting or set aside. This is always safe: a message is
+applied once, however often it is retried. A worker does it.`,
 		Example: "  ratchet inbox retry note_0VbTq1s3Zk…",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -95,12 +95,12 @@ message takes effect once, however often it is tried. A worker does it.`,
 				return audit.RecordOperator(ctx, tx, audit.OperatorAct{User: operator(), Operation: "inbox.retry", ObjectID: args[0], Details: map[string]any{"message": args[0]}})
 			})
 			if errors.Is(err, inbox.ErrNothingToRetry) {
-				return fmt.Errorf("no message %q is waiting or set aside", args[0])
+				return fmt.Errorf("message %q not found among those that are waiting or set aside", args[0])
 			}
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s is due now; a worker takes it\n", args[0])
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is due now; a worker will retry it\n", args[0])
 			return nil
 		},
 	}

@@ -18,12 +18,12 @@ import (
 func keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Make, list, roll and revoke API keys",
-		Long: `Make, list, roll and revoke API keys.
+		Short: "Create, list, roll and revoke API keys",
+		Long: `Create, list, roll and revoke API keys.
 
-These need RATCHET_DATABASE_URL, logging in as the schema's owner, and
-RATCHET_SECRET where a key is made; or a demo that is running. What is done to a
-key and its row in the audit trail are one transaction.`,
+These commands need RATCHET_DATABASE_URL with the schema owner's login, and
+RATCHET_SECRET to create a key; or a running demo. Each change and its audit row are
+one transaction.`,
 		Example: `  ratchet keys create --account acct_shop --create-account "My shop"`,
 		Args:    cobra.NoArgs,
 		RunE:    help,
@@ -56,8 +56,8 @@ func keysListCommand() *cobra.Command {
 	var account string
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List keys, as far as they can be shown",
-		Long:    "List keys, as far as they can be shown. When a key was last used is known to about a minute.",
+		Short:   "List API keys",
+		Long:    "List API keys. LAST USED is accurate to about a minute.",
 		Example: "  ratchet keys list --account acct_shop",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -79,7 +79,7 @@ func keysListCommand() *cobra.Command {
 			return table.Flush()
 		},
 	}
-	cmd.Flags().StringVar(&account, "account", "", "only this account's")
+	cmd.Flags().StringVar(&account, "account", "", "only keys of this account")
 	return cmd
 }
 
@@ -102,12 +102,12 @@ func keysRollCommand() *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{
 		Use:     "roll KEY_ID",
-		Short:   "Make a key's successor, which can do the same, and end the key after --grace",
+		Short:   "Create a key with the same permissions, and expire the old one after --grace",
 		Example: "  ratchet keys roll key_0VbTq1s3Zk… --grace 24h",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if grace < 0 {
-				return usagef("--grace is a time from now on")
+				return usagef("--grace must not be negative")
 			}
 			pool, s, err := operate(cmd.Context(), "")
 			if err != nil {
@@ -126,7 +126,7 @@ func keysRollCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&grace, "grace", time.Hour, "how long the old key still works")
+	cmd.Flags().DurationVar(&grace, "grace", time.Hour, "how long the old key keeps working")
 	return cmd
 }
 
@@ -150,12 +150,12 @@ func keysRevokeCommand() *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{
 		Use:     "revoke KEY_ID",
-		Short:   "End a key",
+		Short:   "Revoke a key",
 		Example: "  ratchet keys revoke key_0VbTq1s3Zk…",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if grace < 0 {
-				return usagef("--grace is a time from now on")
+				return usagef("--grace must not be negative")
 			}
 			pool, _, err := operate(cmd.Context(), "")
 			if err != nil {
@@ -172,11 +172,11 @@ func keysRevokeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s is refused from %s on, at the latest two seconds later\n",
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s expires at %s; all servers reject it at most two seconds later\n",
 				args[0], time.Now().Add(grace).UTC().Format(time.DateTime))
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&grace, "grace", 0, "how long it still works")
+	cmd.Flags().DurationVar(&grace, "grace", 0, "how long it keeps working")
 	return cmd
 }

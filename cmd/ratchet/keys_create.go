@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
-// wanted is the key that somebody asks for.
+// wanted is the requested key.
 type wanted struct {
 	account     string
 	open        string // the name to open the account under if there is none
@@ -29,13 +29,13 @@ func keysCreateCommand() *cobra.Command {
 	var w wanted
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Make a key and print it: the only time it can be read",
-		Long: `Make a key and print it: the only time it can be read.
+		Short: "Create a key and print it once",
+		Long: `Create a key and print it. It cannot be shown again.
 
-A restricted key can do what --allow says: for each resource none, read or write,
-which includes to read. A resource is the first word of an address: charges,
-customers, payment_intents. GET needs read, everything else write; to expand an
-object is to read it.`,
+A restricted key can do what --allow says: none, read or write for each resource;
+write includes read. A resource is the first segment of a path: charges,
+customers, payment_intents. GET needs read, everything else write; expanding an
+object counts as reading it.`,
 		Example: `  ratchet keys create --account acct_shop --create-account "My shop"
   ratchet keys create --account acct_shop --restricted --allow charges=write,customers=read`,
 		Args: cobra.NoArgs,
@@ -61,25 +61,25 @@ object is to read it.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&w.account, "account", "", "id of the account the key opens")
-	f.StringVar(&w.open, "create-account", "", "open the account under this name if there is none yet")
-	f.BoolVar(&w.publishable, "publishable", false, "a key that can only make tokens")
-	f.BoolVar(&w.restricted, "restricted", false, "a key that can do what --allow says")
-	f.StringToStringVar(&w.allow, "allow", nil, "what a restricted key can do: charges=write,customers=read")
-	f.BoolVar(&w.live, "live", false, "a key for live mode; otherwise test mode")
+	f.StringVar(&w.account, "account", "", "ID of the key's account")
+	f.StringVar(&w.open, "create-account", "", "create the account with this name if it does not exist")
+	f.BoolVar(&w.publishable, "publishable", false, "a publishable key")
+	f.BoolVar(&w.restricted, "restricted", false, "a restricted key, with the permissions of --allow")
+	f.StringToStringVar(&w.allow, "allow", nil, "permissions of a restricted key: charges=write,customers=read")
+	f.BoolVar(&w.live, "live", false, "a live mode key; the default is test mode")
 	return cmd
 }
 
 func (w *wanted) check() (err error) {
 	switch {
 	case w.account == "":
-		return usagef("--account is missing: whose key is it?")
+		return usagef("--account is required")
 	case w.restricted && w.publishable:
-		return usagef("a key is --restricted or --publishable, not both")
+		return usagef("--restricted and --publishable exclude each other")
 	case w.restricted && len(w.allow) == 0:
-		return usagef("--allow is missing: what can the key do?")
+		return usagef("--allow is required for a restricted key")
 	case !w.restricted && len(w.allow) > 0:
-		return usagef("--allow is for a key that is --restricted")
+		return usagef("--allow requires --restricted")
 	case !w.restricted:
 		return nil
 	}
@@ -133,7 +133,7 @@ func needAccount(ctx context.Context, tx pgx.Tx, id, name string) error {
 		return err
 	}
 	if !exists {
-		return fmt.Errorf("there is no account %s; --create-account NAME opens it", id)
+		return fmt.Errorf("account %s not found; --create-account NAME creates it", id)
 	}
 	return nil
 }

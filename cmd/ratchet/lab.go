@@ -15,11 +15,11 @@ import (
 func labCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lab",
-		Short: "Break the usual payment designs and count what the bank charged",
-		Long: `Break the usual payment designs and count what the bank charged.
+		Short: "Crash common payment designs and count what the bank charged",
+		Long: `Crash common payment designs and count what the bank charged.
 
-The lab is a separate program, ratchet-lab. It is built on first use.
-See what it can do with: ratchet lab help`,
+The lab is a separate program, ratchet-lab, which is built on first use.
+List its commands with: ratchet lab help`,
 		Example:            "  ratchet lab run --at answer-not-recorded --design all\n  ratchet lab matrix",
 		DisableFlagParsing: true, // they are the lab's
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -18,45 +18,45 @@ import (
 func limitFlags(cmd *cobra.Command, c *process.Config) {
 	c.Limits, c.MaxConns = process.DefaultLimits(), process.DefaultMaxConns
 	f, l := cmd.Flags(), &c.Limits
-	f.Int32Var(&c.MaxConns, "database-connections", c.MaxConns, "connections to the database at most, besides two for liveness")
-	f.DurationVar(&l.AcquirerTimeout, "acquirer-timeout", l.AcquirerTimeout, "for one answer of the acquirer; past it the outcome is unknown, and is asked for again")
-	f.IntVar(&l.BreakerFailures, "breaker-failures", l.BreakerFailures, "calls in a row without an answer, until the acquirer is left alone")
-	f.DurationVar(&l.BreakerPause, "breaker-pause", l.BreakerPause, "how long the acquirer is left alone")
+	f.Int32Var(&c.MaxConns, "database-connections", c.MaxConns, "maximum database connections, plus two for liveness")
+	f.DurationVar(&l.AcquirerTimeout, "acquirer-timeout", l.AcquirerTimeout, "timeout of one call to the acquirer; after it the outcome is unknown and the call is retried")
+	f.IntVar(&l.BreakerFailures, "breaker-failures", l.BreakerFailures, "consecutive calls without an answer that open the breaker")
+	f.DurationVar(&l.BreakerPause, "breaker-pause", l.BreakerPause, "how long the breaker stays open")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return limitsFromEnvironment(cmd.Flags()) }
 }
 
 // clientLimitFlags defines the limits of a command that answers clients.
 func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 	f := cmd.Flags()
-	f.IntVar(&l.API.BodyBytes, "max-body-bytes", l.API.BodyBytes, "size of a request's body")
-	f.IntVar(&l.API.HeaderBytes, "max-header-bytes", l.API.HeaderBytes, "size of a request's headers, names and values together")
-	f.IntVar(&l.API.URLBytes, "max-url-bytes", l.API.URLBytes, "length of a request's path and query")
-	f.IntVar(&l.API.Form.Pairs, "max-parameters", l.API.Form.Pairs, "parameters of a request")
-	f.IntVar(&l.API.Form.Depth, "max-parameter-depth", l.API.Form.Depth, "brackets in a parameter's name")
+	f.IntVar(&l.API.BodyBytes, "max-body-bytes", l.API.BodyBytes, "maximum size of a request's body")
+	f.IntVar(&l.API.HeaderBytes, "max-header-bytes", l.API.HeaderBytes, "maximum size of a request's headers, names and values")
+	f.IntVar(&l.API.URLBytes, "max-url-bytes", l.API.URLBytes, "maximum length of a request's path and query")
+	f.IntVar(&l.API.Form.Pairs, "max-parameters", l.API.Form.Pairs, "maximum number of parameters")
+	f.IntVar(&l.API.Form.Depth, "max-parameter-depth", l.API.Form.Depth, "maximum nesting of a parameter's name")
 
-	f.IntVar(&l.Connections, "max-connections", l.Connections, "connections of clients at once; 0: any number")
-	f.DurationVar(&l.HeaderTime, "header-timeout", l.HeaderTime, "until a request's head is there")
-	f.DurationVar(&l.BodyTime, "body-timeout", l.BodyTime, "until all of a request is there")
-	f.DurationVar(&l.API.ReadTime, "read-timeout", l.API.ReadTime, "for answering a request that only reads")
-	f.DurationVar(&l.WriteTime, "write-timeout", l.WriteTime, "until a client has taken its answer")
-	f.DurationVar(&l.IdleTime, "idle-timeout", l.IdleTime, "between two requests on a connection")
+	f.IntVar(&l.Connections, "max-connections", l.Connections, "maximum client connections; 0: no limit")
+	f.DurationVar(&l.HeaderTime, "header-timeout", l.HeaderTime, "time to receive a request's headers")
+	f.DurationVar(&l.BodyTime, "body-timeout", l.BodyTime, "time to receive a whole request")
+	f.DurationVar(&l.API.ReadTime, "read-timeout", l.API.ReadTime, "time to process a read")
+	f.DurationVar(&l.WriteTime, "write-timeout", l.WriteTime, "time to process a request and send its response")
+	f.DurationVar(&l.IdleTime, "idle-timeout", l.IdleTime, "how long a connection may stay idle")
 
-	f.IntVar(&l.API.KeyRate, "key-rate", l.API.KeyRate, "requests a second with one API key, and twice as many at once; 0: any number")
-	f.IntVar(&l.API.AccountConcurrency, "account-concurrency", l.API.AccountConcurrency, "requests of one account under way at once; 0: any number")
+	f.IntVar(&l.API.KeyRate, "key-rate", l.API.KeyRate, "requests per second with one API key, with bursts of twice as many; 0: no limit")
+	f.IntVar(&l.API.AccountConcurrency, "account-concurrency", l.API.AccountConcurrency, "concurrent requests of one account; 0: no limit")
 	f.IntVar(&l.API.AuthFailureRate, "auth-failure-rate", l.API.AuthFailureRate,
-		"unknown API keys a second from one peer, and twice as many at once; 0: any number")
-	f.IntVar(&l.WorkPlaces, "work-places", l.WorkPlaces, "new requests at work on the database at once; 0: any number")
-	f.IntVar(&l.LookUpPlaces, "look-up-places", l.LookUpPlaces, "requests whose key is looked up although there is no place for new work; 0: any number")
-	f.IntVar(&l.ReadPlaces, "read-places", l.ReadPlaces, "requests that only read at once; 0: any number")
-	f.IntVar(&l.Queue, "queue", l.Queue, "requests that wait for a place at most")
-	f.DurationVar(&l.QueueTime, "queue-time", l.QueueTime, "how long they wait at most")
-	f.IntVar(&l.MemoryMiB, "memory-mib", l.MemoryMiB, "memory that the garbage collector aims to stay within; 0: as much as it likes")
+		"requests per second with an unknown API key from one peer, with bursts of twice as many; 0: no limit")
+	f.IntVar(&l.WorkPlaces, "work-places", l.WorkPlaces, "concurrent new requests that use the database; 0: no limit")
+	f.IntVar(&l.LookUpPlaces, "look-up-places", l.LookUpPlaces, "concurrent key lookups of requests without a slot for new work; 0: no limit")
+	f.IntVar(&l.ReadPlaces, "read-places", l.ReadPlaces, "concurrent reads; 0: no limit")
+	f.IntVar(&l.Queue, "queue", l.Queue, "maximum requests waiting for a slot")
+	f.DurationVar(&l.QueueTime, "queue-time", l.QueueTime, "maximum wait for a slot")
+	f.IntVar(&l.MemoryMiB, "memory-mib", l.MemoryMiB, "soft memory limit of the garbage collector; 0: no limit")
 
-	f.DurationVar(&l.DrainGrace, "drain-grace", l.DrainGrace, "after SIGTERM, from saying so at /readyz until no more connections are taken")
-	f.DurationVar(&l.DrainTime, "drain-timeout", l.DrainTime, "after that, for requests that are under way")
+	f.DurationVar(&l.DrainGrace, "drain-grace", l.DrainGrace, "after SIGTERM, how long to keep serving while /readyz fails")
+	f.DurationVar(&l.DrainTime, "drain-timeout", l.DrainTime, "after that, time for running requests to finish")
 }
 
-// aimAtMemory has the collector work harder near the limit. Whoever has set Go's
+// aimAtMemory has the collector work harder near the limit. A user who has set Go's
 // own variable means it.
 func aimAtMemory(mib int) {
 	if os.Getenv("GOMEMLIMIT") == "" && mib > 0 {

@@ -55,7 +55,7 @@ func forPeople(err error) string {
 	case errors.As(err, &refusal):
 		return refusal.Message // its status and type are for clients of the API
 	case postgres.LacksSchema(err):
-		return err.Error() + "\nThe database's schema is missing, or older than this program: run ratchet migrate up"
+		return err.Error() + "\nThe database schema is missing or older than this program: run ratchet migrate up"
 	}
 	return err.Error()
 }

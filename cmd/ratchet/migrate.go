@@ -11,9 +11,9 @@ import (
 func migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Move the database's schema",
-		Long: `Move the database's schema. RATCHET_DATABASE_URL has to log in as the schema's owner,
-who may create roles.`,
+		Short: "Migrate the database schema",
+		Long: `Migrate the database schema. RATCHET_DATABASE_URL must have the login of the schema's
+owner, who may create roles.`,
 		Example: "  RATCHET_DATABASE_URL=postgres://owner:…@host/ratchet ratchet migrate up",
 		Args:    cobra.NoArgs,
 		RunE:    help,
@@ -25,7 +25,7 @@ who may create roles.`,
 func migrateUpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "up",
-		Short:   "Bring the schema up to date; what is there already stays",
+		Short:   "Apply all pending migrations; existing data stays",
 		Example: "  RATCHET_DATABASE_URL=postgres://owner:…@host/ratchet ratchet migrate up",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,7 +47,7 @@ func migrateDownCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:     "down",
-		Short:   "Take back the last chapters of the schema, with the data they hold",
+		Short:   "Revert the last migrations, with their data",
 		Example: "  RATCHET_DATABASE_URL=postgres://owner:…@host/ratchet ratchet migrate down --steps 1 --yes",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,7 +56,7 @@ func migrateDownCommand() *cobra.Command {
 				return err
 			}
 			if !yes {
-				return usagef("this deletes what the last %d chapters hold; say --yes if that is what you want", steps)
+				return usagef("this deletes the data of the last %d migrations: pass --yes to confirm", steps)
 			}
 			err = postgres.MigrateDown(cmd.Context(), url, steps)
 			if err != nil {
@@ -65,15 +65,15 @@ func migrateDownCommand() *cobra.Command {
 			return printStatus(cmd, url)
 		},
 	}
-	cmd.Flags().IntVar(&steps, "steps", 1, "how many chapters")
-	cmd.Flags().BoolVar(&yes, "yes", false, "the data in them may be deleted")
+	cmd.Flags().IntVar(&steps, "steps", 1, "number of migrations")
+	cmd.Flags().BoolVar(&yes, "yes", false, "confirm that their data is deleted")
 	return cmd
 }
 
 func migrateStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "status",
-		Short:   "Print where the schema stands",
+		Short:   "Print the schema version",
 		Example: "  RATCHET_DATABASE_URL=postgres://… ratchet migrate status",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -98,12 +98,12 @@ func printStatus(cmd *cobra.Command, url string) error {
 	note := "up to date"
 	switch {
 	case status.Dirty:
-		note = "another tool died in the middle of it: repair it by hand"
+		note = "another tool crashed during this migration: repair it by hand"
 	case status.Version < status.Latest:
 		note = "run: ratchet migrate up"
 	case status.Version > status.Latest:
 		note = "newer than this binary"
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "schema at chapter %d of %d: %s\n", status.Version, status.Latest, note)
+	fmt.Fprintf(cmd.OutOrStdout(), "schema version %d of %d: %s\n", status.Version, status.Latest, note)
 	return nil
 }

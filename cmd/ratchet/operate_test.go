@@ -16,7 +16,7 @@ import (
 )
 
 // hold leaves a request held whose call did nothing: the connection to the
-// acquirer broke before it acted, and a person has been asked. The worker stands
+// acquirer broke before it acted, and the request needs an operator. The worker stops
 // still meanwhile, or it would finish the request first.
 func (d *running) hold(t *testing.T, key string) {
 	t.Helper()
@@ -65,7 +65,7 @@ func TestOperating(t *testing.T) {
 		}
 		mustDo(t, atDemo, "requests", "resume", "resumed")
 		await(t, "the charge to be finished", func() bool {
-			return strings.Contains(mustDo(t, atDemo, "requests", "show", "resumed"), "finished: answered 200 ch_")
+			return strings.Contains(mustDo(t, atDemo, "requests", "show", "resumed"), "finished: response 200 ch_")
 		})
 		if n := d.sales(t); n != 1 {
 			t.Errorf("the card was charged %d times", n)
@@ -85,7 +85,7 @@ func TestOperating(t *testing.T) {
 		}
 		movements := d.movements(t)
 		last := movements[len(movements)-1]
-		if n := d.sales(t) - before; n != 1 || !strings.Contains(said, "goes out under "+last.Key) {
+		if n := d.sales(t) - before; n != 1 || !strings.Contains(said, "the next call uses "+last.Key) {
 			t.Errorf("charged %d times, last under %s; said %s", n, last.Key, said)
 		}
 		shown := mustDo(t, atDemo, "requests", "show", "released")
@@ -112,7 +112,7 @@ func TestOperating(t *testing.T) {
 			t.Errorf("the audit trail says %s", actor)
 		}
 		_, stderr, code := ratchet(t, atDemo, "inbox", "retry", "note_nobody")
-		if code != exitFailed || !strings.Contains(stderr, "no message") {
+		if code != exitFailed || !strings.Contains(stderr, "not found") {
 			t.Errorf("it ended with %d and said %s", code, stderr)
 		}
 	})
@@ -124,11 +124,11 @@ func TestOperating(t *testing.T) {
 			t.Fatalf("the charge was not held: %+v, %v", got, err)
 		}
 		said := mustDo(t, atDemo, "requests", "resume", "refused")
-		if !strings.Contains(said, "proven unused") || !strings.Contains(said, "next one") {
+		if !strings.Contains(said, "proved unused") || !strings.Contains(said, "new key") {
 			t.Errorf("said %s", said)
 		}
 		await(t, "the charge to be finished", func() bool {
-			return strings.Contains(mustDo(t, atDemo, "requests", "show", "refused"), "finished: answered 200 ch_")
+			return strings.Contains(mustDo(t, atDemo, "requests", "show", "refused"), "finished: response 200 ch_")
 		})
 		if n := d.sales(t) - before; n != 1 {
 			t.Errorf("the card was charged %d times", n)
@@ -156,7 +156,7 @@ func TestOperating(t *testing.T) {
 	t.Run("what names nothing is told so", func(t *testing.T) {
 		for _, args := range [][]string{{"webhooks", "show", "evt_nobody"}, {"webhooks", "resend", "evt_nobody"}} {
 			_, stderr, code := ratchet(t, atDemo, args...)
-			if code != exitFailed || !strings.Contains(stderr, `there is no event "evt_nobody"`) {
+			if code != exitFailed || !strings.Contains(stderr, `event "evt_nobody" not found`) {
 				t.Errorf("%v: exit code %d: %s", args, code, stderr)
 			}
 		}
@@ -218,7 +218,7 @@ func TestOperating(t *testing.T) {
 		if got := status(next); got != http.StatusOK {
 			t.Errorf("the successor is answered %d", got)
 		}
-		if _, stderr, code := ratchet(t, atDemo, "keys", "roll", id); code != exitFailed || !strings.Contains(stderr, "has ended already") {
+		if _, stderr, code := ratchet(t, atDemo, "keys", "roll", id); code != exitFailed || !strings.Contains(stderr, "has already expired") {
 			t.Errorf("a revoked key is rolled: exit code %d: %s", code, stderr)
 		}
 		for _, operation := range []string{"account.create", "key.roll", "key.revoke"} {
@@ -238,7 +238,7 @@ func TestOperating(t *testing.T) {
 			t.Errorf("the version was not set: %s", listed)
 		}
 		if _, stderr, code := ratchet(t, atDemo, "accounts", "version", "--account", "acct_nobody", "--api-version", "2020-08-27"); code != exitFailed ||
-			!strings.Contains(stderr, "there is no account acct_nobody") {
+			!strings.Contains(stderr, "account acct_nobody not found") {
 			t.Errorf("an account that is not there: %d %s", code, stderr)
 		}
 		if _, stderr, code := ratchet(t, atDemo, "accounts", "create", "--id", "acct_kites", "--name", "Again"); code != exitFailed || !strings.Contains(stderr, "already") {

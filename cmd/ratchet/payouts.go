@@ -16,16 +16,16 @@ func payoutsCommand() *cobra.Command {
 	var account, schedule string
 	cmd := &cobra.Command{
 		Use:   "payouts",
-		Short: "Say when an account's money is paid out",
-		Long: `Say when an account's money is paid out.
+		Short: "Set an account's payout schedule",
+		Long: `Set an account's payout schedule.
 
-With the schedule "daily" the worker pays out all that is available, once a day
-and in every currency and mode. With "manual" the merchant asks for payouts.`,
+With "daily" the worker pays out the available balance once a day, in every currency
+and mode. With "manual" the merchant creates payouts.`,
 		Example: "  ratchet payouts --account acct_shop --schedule daily",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if account == "" || schedule != "daily" && schedule != "manual" {
-				return usagef("payouts needs --account, and --schedule daily or manual")
+				return usagef("--account and --schedule (daily or manual) are required")
 			}
 			pool, _, err := operate(cmd.Context(), "")
 			if err != nil {
@@ -38,14 +38,14 @@ and in every currency and mode. With "manual" the merchant asks for payouts.`,
 					return fmt.Errorf("set the schedule: %w", err)
 				}
 				if tag.RowsAffected() == 0 {
-					return fmt.Errorf("there is no account %s", account)
+					return fmt.Errorf("account %s not found", account)
 				}
 				return audit.RecordOperator(cmd.Context(), tx, audit.OperatorAct{User: operator(), Operation: "payouts.schedule",
 					AccountID: account, ObjectID: account, Details: map[string]string{"schedule": schedule}})
 			})
 		},
 	}
-	cmd.Flags().StringVar(&account, "account", "", "id of the account")
+	cmd.Flags().StringVar(&account, "account", "", "ID of the account")
 	cmd.Flags().StringVar(&schedule, "schedule", "", "daily or manual")
 	return cmd
 }

@@ -19,13 +19,14 @@ func reconcileCommand() *cobra.Command {
 		Short: "Compare the acquirer's settlement file of a day with the books",
 		Long: `Compare the acquirer's settlement file of a day with the books.
 
-What differs is listed and written down in the table settlement_differences. It
-can be run again at any time. The worker does it by itself for the day before.
+Lists each difference and stores it in the table settlement_differences. It can be
+run again at any time. The worker does it every hour for the previous day.
 
-  RATCHET_DATABASE_URL     a login that may read everything and write differences down
-  RATCHET_ACQUIRER_SECRET  what the acquirer wants to see
+  RATCHET_DATABASE_URL     a login that may read everything and write differences
+  RATCHET_ACQUIRER_SECRET  the credential for the acquirer
 
-or a demo that is running. Exit code 0: the two agree. 1: they do not, and what differs is listed.`,
+or a running demo. Exit code 0: the two agree. 1: they differ; the differences are
+listed.`,
 		Example: "  ratchet reconcile --date 2026-11-20",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,6 +78,6 @@ or a demo that is running. Exit code 0: the two agree. 1: they do not, and what 
 		},
 	}
 	acquirerFlag(cmd, &acquirerURL)
-	cmd.Flags().StringVar(&date, "date", "", "the day, in UTC, such as 2026-11-20; yesterday if it is left out")
+	cmd.Flags().StringVar(&date, "date", "", "the day in UTC, such as 2026-11-20; the default is yesterday")
 	return cmd
 }

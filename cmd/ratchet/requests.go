@@ -23,12 +23,12 @@ import (
 func requestsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "requests",
-		Short: "See where requests stand, and decide about those that need a person",
-		Long: `See where requests stand, and decide about those that need a person.
+		Short: "List requests, and resolve those that need an operator",
+		Long: `List requests, and resolve those that need an operator.
 
-A request is running (somebody drives it), parked (tried again when it is due),
-needs_review (a person has to decide), finished or archived. These commands need
-RATCHET_DATABASE_URL, or a demo that is running.`,
+A request is running (a process executes it), parked (retried when it is due),
+needs_review (held for an operator), finished or archived. These commands need
+RATCHET_DATABASE_URL, or a running demo.`,
 		Example: "  ratchet requests list --state needs_review",
 		Args:    cobra.NoArgs,
 		RunE:    help,
@@ -45,17 +45,17 @@ func requestsListCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List requests, the oldest first: those that are not finished, unless told otherwise",
+		Short:   "List requests, oldest first; by default only unfinished ones",
 		Example: "  ratchet requests list\n  ratchet requests list --state needs_review,parked\n  ratchet requests list --state finished --account acct_shop --limit 20",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, state := range wanted {
 				if !slices.Contains(states, state) {
-					return usagef("a state is one of %s, not %q", strings.Join(states, ", "), state)
+					return usagef("state must be one of %s, not %q", strings.Join(states, ", "), state)
 				}
 			}
 			if limit < 1 {
-				return usagef("--limit is 1 or more, not %d", limit)
+				return usagef("--limit must be at least 1, not %d", limit)
 			}
 			pool, _, err := operate(cmd.Context(), workerRole)
 			if err != nil {
@@ -70,9 +70,9 @@ func requestsListCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&wanted, "state", idempotency.Unfinished(), "in these states: "+strings.Join(states, ", "))
-	f.StringVar(&account, "account", "", "only this account's")
-	f.IntVar(&limit, "limit", 100, "at most so many")
+	f.StringSliceVar(&wanted, "state", idempotency.Unfinished(), "only requests in these states: "+strings.Join(states, ", "))
+	f.StringVar(&account, "account", "", "only requests of this account")
+	f.IntVar(&limit, "limit", 100, "maximum number of requests")
 	return cmd
 }
 
@@ -101,20 +101,20 @@ func why(r idempotency.Standing) string {
 		return "due"
 	case idempotency.Running:
 		if r.Driven {
-			return fmt.Sprintf("driven by pid %d on %s", *r.OwnerPID, *r.OwnerHost)
+			return fmt.Sprintf("executed by pid %d on %s", *r.OwnerPID, *r.OwnerHost)
 		}
-		return "its process is dead; the completer takes it over"
+		return "its process crashed; the completer will take it over"
 	}
 	if r.Status == nil {
 		return "damaged: it has neither a run nor an answer"
 	}
-	return fmt.Sprintf("answered %d %s", *r.Status, orDash(r.ObjectID))
+	return fmt.Sprintf("response %d %s", *r.Status, orDash(r.ObjectID))
 }
 
 func requestsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show REQUEST",
-		Short:   "Print all that is known of a request, by its id or its idempotency key",
+		Short:   "Print the details of a request, by its ID or its idempotency key",
 		Example: "  ratchet requests show req_0VbTq1s3Zk…\n  ratchet requests show my-idempotency-key",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -128,7 +128,7 @@ func requestsShowCommand() *cobra.Command {
 				return err
 			}
 			if len(found) == 0 {
-				return fmt.Errorf("no request has the id or the idempotency key %q", args[0])
+				return fmt.Errorf("request not found: no ID or idempotency key is %q", args[0])
 			}
 			for i, r := range found {
 				if i > 0 {
@@ -155,7 +155,7 @@ func printRequest(ctx context.Context, out io.Writer, pool *pgxpool.Pool, r idem
 	}
 	key := r.Key
 	if r.Keyless {
-		key += "  (made here: the caller sent none)"
+		key += "  (generated: the client sent none)"
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "request\t%s\naccount\t%s, %s mode\nasked\t%s %s\nkey\t%s\n", r.ID, r.AccountID, mode(r.Livemode), r.Method, r.Path, key)
@@ -190,7 +190,7 @@ func printAnswer(out io.Writer, r idempotency.Standing) error {
 	return err
 }
 
-// one finds the request that an operator means to change. A key that stands for
+// one finds the request that an operator means to change. A key that belongs to
 // several is no way to name one.
 func one(ctx context.Context, pool *pgxpool.Pool, name string) (idempotency.Standing, error) {
 	found, err := idempotency.LookUp(ctx, pool, name)
@@ -198,10 +198,10 @@ func one(ctx context.Context, pool *pgxpool.Pool, name string) (idempotency.Stan
 		return idempotency.Standing{}, err
 	}
 	if len(found) == 0 {
-		return idempotency.Standing{}, fmt.Errorf("no request has the id or the idempotency key %q", name)
+		return idempotency.Standing{}, fmt.Errorf("request not found: no ID or idempotency key is %q", name)
 	}
 	if len(found) > 1 {
-		return idempotency.Standing{}, fmt.Errorf("%d requests have the idempotency key %q: name one by its id", len(found), name)
+		return idempotency.Standing{}, fmt.Errorf("%d requests have the idempotency key %q: pass a request ID", len(found), name)
 	}
 	return found[0], nil
 }
@@ -209,18 +209,18 @@ func one(ctx context.Context, pool *pgxpool.Pool, name string) (idempotency.Stan
 func requestsResumeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "resume REQUEST",
-		Short: "Have a held or parked request tried again now",
-		Long: `Have a held or parked request tried again now, with all its attempts before it.
+		Short: "Retry a held or parked request now",
+		Long: `Retry a held or parked request now, with a new set of attempts.
 
-This is always safe. It asks under the same key, or looks up what became of it.
-Where the other side has proven the last key unused, and the request was held
-because it did so five times, it asks under the next key; five more are spent
-before it is held again. So it is what to do when the other side is repaired.
+This is always safe. The engine calls under the same key, or looks the call up. If
+the request was held because the acquirer proved five keys unused, the engine calls
+under the next key, and up to five keys are used before the request is held again.
+Use this after the acquirer was repaired.
 
-The completer takes it. What it does not do is charge a card late, when nobody
-waits: after ten minutes, or at any age if the caller sent no key, it looks up,
-and work that never happened is answered as failed. A client that sends the
-request again itself, under its key, is somebody who waits.`,
+The completer runs the request. It does not charge a card late: after ten minutes,
+or at any age if the client sent no key, it only looks the call up, and fails the
+charge if the acquirer never acted. If the client itself retries under its key, the
+charge is made.`,
 		Example: "  ratchet requests resume req_0VbTq1s3Zk…",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -246,12 +246,12 @@ request again itself, under its key, is somebody who waits.`,
 				return audit.RecordOperator(ctx, tx, act(r, "request.resume", map[string]any{"was": r.State, "because": r.HeldReason}))
 			})
 			if errors.Is(err, idempotency.ErrNotYours) {
-				return fmt.Errorf("%s is %s: only a parked or held request can be resumed", r.ID, r.State)
+				return fmt.Errorf("%s is %s: only parked or held requests can be resumed", r.ID, r.State)
 			}
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s was %s and is due now; the completer takes it%s\n", r.ID, r.State, under(calls))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s was %s and is due now; the completer will run it%s\n", r.ID, r.State, under(calls))
 			return nil
 		},
 	}
@@ -266,7 +266,7 @@ func under(calls []idempotency.CallLine) string {
 	for phase, c := range last {
 		switch c.Verdict {
 		case "not_executed":
-			return fmt.Sprintf(".\nIts %d keys for %s are proven unused, so it is asked under the next one", c.Generation, phase)
+			return fmt.Sprintf(".\nIts %d keys for %s are proved unused, so the next call uses a new key", c.Generation, phase)
 		case "unknown":
 			return ", under " + c.DerivedKey
 		}
@@ -282,7 +282,7 @@ func act(r idempotency.Standing, operation string, details any) audit.OperatorAc
 	return a
 }
 
-// notExecuted is the only decision there is. That the other side did act needs
+// notExecuted is the only decision. That the acquirer did act needs
 // none: it is found by looking it up.
 const notExecuted = "not-executed"
 
@@ -290,29 +290,29 @@ func requestsReleaseCommand() *cobra.Command {
 	var as, evidence, phase string
 	cmd := &cobra.Command{
 		Use:   "release REQUEST",
-		Short: "Decide that a held request's call did nothing, so that it may be made again",
-		Long: `Decide that a held request's call did nothing, so that it may be made again.
+		Short: "Declare that a held request's call did nothing, so that it is made again",
+		Long: `Declare that a held request's call did nothing, so that it is made again.
 
-A request is held when the machine cannot prove whether the other side acted. Ask
-the other side for the key that "ratchet requests show" prints. If it acted, do not
-release. If it did not and never will, release: the next call goes out under a new
-key. A wrong decision takes the money twice, and the audit trail has your name.`,
+A request is held if Ratchet cannot prove whether the acquirer acted. Ask the
+acquirer about the key that "ratchet requests show" prints. If it acted, do not
+release. If it did not and never will, release: the next call uses a new key. If you
+are wrong, the customer is charged twice. The audit trail records your name.`,
 		Example: `  ratchet requests release req_0VbTq1s3Zk… --as not-executed --evidence "acquirer's ticket 4711: no such key"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if as != notExecuted {
-				return usagef("say what you have found out: --as %s", notExecuted)
+				return usagef("--as is required: %s", notExecuted)
 			}
 			if strings.TrimSpace(evidence) == "" {
-				return usagef("--evidence is missing: how do you know?")
+				return usagef("--evidence is required")
 			}
 			return release(cmd, args[0], phase, evidence)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&as, "as", "", "the decision: "+notExecuted)
-	f.StringVar(&evidence, "evidence", "", "how you know, for the audit trail")
-	f.StringVar(&phase, "phase", "", "which call, where several have no verdict")
+	f.StringVar(&as, "as", "", "your finding: "+notExecuted)
+	f.StringVar(&evidence, "evidence", "", "your evidence, for the audit trail")
+	f.StringVar(&phase, "phase", "", "the call, if several have no verdict")
 	return cmd
 }
 
@@ -341,11 +341,11 @@ func release(cmd *cobra.Command, name, phase, evidence string) error {
 			"decision": notExecuted, "evidence": evidence, "held": r.HeldReason, "phase": spent.Phase, "spent": spent.Key, "next": next.Key}))
 	})
 	if errors.Is(err, idempotency.ErrNotYours) {
-		return fmt.Errorf("%s is %s: only a held request needs a decision", r.ID, r.State)
+		return fmt.Errorf("%s is %s: only held requests can be released", r.ID, r.State)
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is proven unused; the next call goes out under %s, now\n", r.ID, spent.Key, next.Key)
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is recorded as unused; the next call uses %s and is due now\n", r.ID, spent.Key, next.Key)
 	return nil
 }

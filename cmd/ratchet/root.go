@@ -14,12 +14,12 @@ func root() (cmd *cobra.Command, begun *bool) {
 	begun = new(bool)
 	cmd = &cobra.Command{
 		Use:   "ratchet",
-		Short: "A Stripe-compatible payments API that charges a card once, whatever dies",
-		Long: `A Stripe-compatible payments API that charges a card once, whatever dies.
+		Short: "A Stripe-compatible payments API that charges a card exactly once, no matter what crashes",
+		Long: `A Stripe-compatible payments API that charges a card exactly once, no matter what crashes.
 
-Settings are flags and RATCHET_… variables; a flag wins. What is secret, addresses
-of databases included, is never a flag, because flags are visible to everybody on
-the machine: it is a variable, or a file that a variable ending in _FILE names.`,
+Settings are flags and RATCHET_… variables; a flag wins. Secrets and database
+addresses are never flags, because every user of the machine can see flags: set the
+variable, or name a file in the variable that ends in _FILE.`,
 		Example:           "  ratchet demo",
 		Args:              cobra.NoArgs,
 		SilenceUsage:      true,
@@ -28,9 +28,9 @@ the machine: it is a variable, or a file that a variable ending in _FILE names.`
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	cmd.AddGroup(
-		&cobra.Group{ID: "start", Title: "To begin with:"},
-		&cobra.Group{ID: "parts", Title: "The parts, for production:"},
-		&cobra.Group{ID: "operate", Title: "For operators:"})
+		&cobra.Group{ID: "start", Title: "Getting started:"},
+		&cobra.Group{ID: "parts", Title: "Production processes:"},
+		&cobra.Group{ID: "operate", Title: "Operations:"})
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = group

@@ -21,25 +21,25 @@ func serveCommand() *cobra.Command {
 	var webhooks webhookFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Answer the API",
-		Long: `Answer the API.
+		Short: "Serve the API",
+		Long: `Serve the API.
 
-Any number of these can share one database. SIGTERM lets what is under way end.
-GET /healthz says whether it runs, GET /readyz whether it can do its work. What
-each limit is for is told in docs/limits.md; each is a variable, too: --key-rate
-is RATCHET_KEY_RATE. Traces are sent where OTEL_EXPORTER_OTLP_ENDPOINT says, if
-it says anything.
+Any number of processes can share one database. On SIGTERM the server finishes
+running requests. GET /healthz reports liveness, GET /readyz readiness.
+docs/limits.md explains each limit; each is also a variable: --key-rate is
+RATCHET_KEY_RATE. Traces are sent to OTEL_EXPORTER_OTLP_ENDPOINT, if it is set.
 
-  RATCHET_DATABASE_URL     PostgreSQL to work on, whose schema "ratchet migrate up" made
-  RATCHET_SECRET           32 characters or more, the same in every process
-  RATCHET_ACQUIRER_SECRET  what the acquirer wants to see
-  RATCHET_ANSWER_RETENTION how long a finished request's answer is replayed (720h); its key stays taken for ever
-  RATCHET_NOTIFICATION_SECRET  what the acquirer signs its notifications with;
-                           without it they are refused
+  RATCHET_DATABASE_URL         PostgreSQL, migrated with "ratchet migrate up"
+  RATCHET_SECRET               32 characters or more, the same in every process
+  RATCHET_ACQUIRER_SECRET      the credential for the acquirer
+  RATCHET_ANSWER_RETENTION     how long responses are replayed (720h); a key never
+                               becomes free again
+  RATCHET_NOTIFICATION_SECRET  verifies the acquirer's notifications; without it
+                               they are rejected
 
-With --dashboard on, the same port shows the dashboard and the documentation
-outside /v1. Outside of a demo they need a password wherever another machine or a
-proxy reaches the port:
+With --dashboard on, the same port serves the dashboard and the documentation
+outside of /v1. Except in a demo, they need a password if another machine or a proxy
+can reach the port:
 
   RATCHET_DASHBOARD_PASSWORD  12 characters or more`,
 		Example: "  RATCHET_DATABASE_URL=postgres://… RATCHET_SECRET=… RATCHET_ACQUIRER_SECRET=… ratchet serve --addr :8080 --public-url https://pay.example.com",
@@ -82,8 +82,8 @@ proxy reaches the port:
 	webhooks.addLoopback(cmd)
 	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_ADDR", "127.0.0.1:8080"), "address to listen on (RATCHET_ADDR)")
 	cmd.Flags().StringVar(&config.PublicURL, "public-url", env("RATCHET_PUBLIC_URL", ""),
-		"where browsers find this installation, such as https://pay.example.com; may be left out on a loopback address (RATCHET_PUBLIC_URL)")
-	cmd.Flags().StringVar(&pages, "dashboard", env("RATCHET_DASHBOARD", "off"), "show the dashboard: on or off (RATCHET_DASHBOARD)")
+		"URL that browsers use, such as https://pay.example.com; optional on a loopback address (RATCHET_PUBLIC_URL)")
+	cmd.Flags().StringVar(&pages, "dashboard", env("RATCHET_DASHBOARD", "off"), "serve the dashboard: on or off (RATCHET_DASHBOARD)")
 	metricsFlag(cmd, &metricsAddr)
 	limitFlags(cmd, &config)
 	clientLimitFlags(cmd, &config.Limits)
@@ -96,12 +96,12 @@ func workCommand() *cobra.Command {
 	var webhooks webhookFlags
 	cmd := &cobra.Command{
 		Use:   "work",
-		Short: "Finish what others left unfinished, deliver webhooks, seal the audit trail",
-		Long: `Finish what others left unfinished, deliver webhooks, archive answers, seal the
-audit trail.
+		Short: "Finish interrupted requests, deliver webhooks, seal the audit trail",
+		Long: `Finish interrupted requests, deliver webhooks, archive responses, seal the audit
+trail.
 
-At least one has to run; any number can. It takes the same variables as "ratchet serve".
-SIGTERM lets deliveries that are under way end.`,
+Run at least one; any number can run. It uses the same variables as "ratchet serve".
+On SIGTERM it finishes running deliveries.`,
 		Example: "  RATCHET_DATABASE_URL=postgres://… RATCHET_SECRET=… RATCHET_ACQUIRER_SECRET=… ratchet work",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -130,7 +130,7 @@ SIGTERM lets deliveries that are under way end.`,
 
 func metricsFlag(cmd *cobra.Command, addr *string) {
 	cmd.Flags().StringVar(addr, "metrics-addr", env("RATCHET_METRICS_ADDR", ""),
-		"address that shows /metrics and /debug/pprof/, of serve and work also /healthz and /readyz; not for the public; \"\" shows nothing (RATCHET_METRICS_ADDR)")
+		"address that serves /metrics and /debug/pprof/, and /healthz and /readyz of serve and work; keep it private; \"\" disables it (RATCHET_METRICS_ADDR)")
 }
 
 // metricsListener is nil where no metrics are wanted.
@@ -146,13 +146,13 @@ func metricsListener(addr string) (net.Listener, error) {
 }
 
 func acquirerFlag(cmd *cobra.Command, url *string) {
-	cmd.Flags().StringVar(url, "acquirer-url", env("RATCHET_ACQUIRER_URL", "http://127.0.0.1:8090"), "where the acquirer answers (RATCHET_ACQUIRER_URL)")
+	cmd.Flags().StringVar(url, "acquirer-url", env("RATCHET_ACQUIRER_URL", "http://127.0.0.1:8090"), "URL of the acquirer (RATCHET_ACQUIRER_URL)")
 }
 
 // join fills in what all processes of an installation share.
 func join(c *process.Config, acquirerURL string, log *slog.Logger) (err error) {
 	if u, err := url.Parse(acquirerURL); err != nil || u.Host == "" {
-		return usagef("--acquirer-url %s is no address such as http://127.0.0.1:8090", acquirerURL)
+		return usagef("--acquirer-url %s is not a URL such as http://127.0.0.1:8090", acquirerURL)
 	}
 	s := given()
 	if c.DatabaseURL, err = s.databaseURL(); err != nil {
@@ -183,11 +183,11 @@ func retention() (time.Duration, error) {
 	}
 	long, err := time.ParseDuration(text)
 	if err != nil || long < idempotency.LeastRetention {
-		return 0, fmt.Errorf("RATCHET_ANSWER_RETENTION is %q: write hours, such as 720h, and %s at least", text, idempotency.LeastRetention)
+		return 0, fmt.Errorf("RATCHET_ANSWER_RETENTION must be a duration such as 720h, at least %[2]s, not %[1]q", text, idempotency.LeastRetention)
 	}
 	return long, nil
 }
 
-// demonstrating says that a demo started us: everybody knows its API keys, and
-// a request may ask for trouble. It is no flag, so that nobody sets it by habit.
+// demonstrating says that a demo started us: its API keys are public, and
+// a request may inject faults. It is not a flag, so that it is not set by habit.
 func demonstrating() bool { return os.Getenv("RATCHET_DEMO") == "1" }

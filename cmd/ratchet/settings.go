@@ -25,10 +25,10 @@ const (
 var hints = map[string]string{
 	databaseVariable:         "postgres://user:password@host:5432/ratchet",
 	acquirerDatabaseVariable: "postgres://user:password@host:5432/ratchet_acquirer",
-	secretVariable:           "$(openssl rand -hex 32), the same for every process, and keep it as long as the data",
-	acquirerSecretVariable:   "what the acquirer and its clients share",
+	secretVariable:           "$(openssl rand -hex 32), the same in every process, kept as long as the data",
+	acquirerSecretVariable:   "the secret that the acquirer and its clients share",
 
-	notificationSecretVariable: "what the acquirer signs its notifications with",
+	notificationSecretVariable: "the secret that signs the acquirer's notifications",
 
 	shopDatabaseVariable: "postgres://user:password@host:5432/ratchet",
 	shopSecretVariable:   "$(openssl rand -hex 32)",

@@ -21,19 +21,19 @@ func shopCommand() *cobra.Command {
 	var addr, api string
 	cmd := &cobra.Command{
 		Use:   "shop",
-		Short: "Be a merchant: the demo's shop, which sells mugs through the API",
-		Long: `Be a merchant: the demo's shop, which sells mugs through the API
-and believes nothing but signed webhooks. Only "ratchet demo" starts it;
-its visitors find it under /shop at the API's address.
+		Short: "Run the demo's shop, which sells mugs through the API",
+		Long: `Run the demo's shop, which sells mugs through the API and trusts only signed
+webhooks. Only "ratchet demo" starts it; visitors find it under /shop at the API's
+address.
 
-  RATCHET_SHOP_DATABASE_URL  PostgreSQL, where it works in the schema shop
-  RATCHET_SHOP_SECRET        32 characters or more: signs carts, seals what it keeps
-  RATCHET_SHOP_KEY           its secret key of the API`,
+  RATCHET_SHOP_DATABASE_URL  PostgreSQL; it uses the schema shop
+  RATCHET_SHOP_SECRET        32 characters or more: signs carts, encrypts secrets
+  RATCHET_SHOP_KEY           its secret API key`,
 		Example: "  ratchet demo",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !demonstrating() {
-				return usagef("the shop is a part of the demo: start it with %s demo", program())
+				return usagef("the shop runs only in the demo: start it with %s demo", program())
 			}
 			config, err := shopConfig(api)
 			if err != nil {
@@ -55,7 +55,7 @@ its visitors find it under /shop at the API's address.
 		},
 	}
 	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_SHOP_ADDR", "127.0.0.1:8070"), "address to listen on (RATCHET_SHOP_ADDR)")
-	cmd.Flags().StringVar(&api, "url", env("RATCHET_URL", "http://127.0.0.1:8080"), "where the API answers (RATCHET_URL)")
+	cmd.Flags().StringVar(&api, "url", env("RATCHET_URL", "http://127.0.0.1:8080"), "URL of the API (RATCHET_URL)")
 	return cmd
 }
 

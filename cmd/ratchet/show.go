@@ -14,13 +14,13 @@ import (
 func showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
-		Short: "Tell the story of anything: an id, an idempotency key, a customer's email",
-		Long: `Tell the story of anything: an id, an idempotency key, a key the acquirer was asked
-with, or a customer's email. It is what the dashboard's inspector draws: requests,
-recovery points, who died and who took over, the acquirer's side, entries, events.
+		Short: "Print the history of an ID, an idempotency key or a customer's email",
+		Long: `Print the history of an ID, an idempotency key, a derived key or a customer's email:
+requests, recovery points, crashes and takeovers, the acquirer's journal, ledger
+entries and events. The dashboard's inspector shows the same.
 
-It needs RATCHET_DATABASE_URL, or a demo that is running; and for the acquirer's
-side RATCHET_ACQUIRER_URL and RATCHET_ACQUIRER_SECRET.`,
+It needs RATCHET_DATABASE_URL, or a running demo; and for the acquirer's journal
+RATCHET_ACQUIRER_URL and RATCHET_ACQUIRER_SECRET.`,
 		Example: "  ratchet show ch_0VbTq1s3Zk…\n  ratchet show my-idempotency-key",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,7 +39,7 @@ side RATCHET_ACQUIRER_URL and RATCHET_ACQUIRER_SECRET.`,
 				return err
 			}
 			if len(found) == 0 {
-				return fmt.Errorf("nothing is called %q", args[0])
+				return fmt.Errorf("not found: %q", args[0])
 			}
 			for i, subject := range found {
 				if i > 0 {
@@ -59,7 +59,7 @@ side RATCHET_ACQUIRER_URL and RATCHET_ACQUIRER_SECRET.`,
 	}
 }
 
-// theirBooks is how to ask the acquirer, if somebody has said how.
+// theirBooks reads the acquirer's journal, or is nil if it is not configured.
 func theirBooks(s settings) (inspect.Books, error) {
 	secret, err := s.lookup(acquirerSecretVariable)
 	if err != nil {

@@ -106,7 +106,7 @@ func TestShow(t *testing.T) {
 			"payment_method":   {method, "POST /v1/payment_methods"},
 			"card":             {card, "sources"},
 			"customer":         {customer, "customer.created"},
-			"token":            {token, "POST /v1/charges  finished: answered 200 " + spent},
+			"token":            {token, "POST /v1/charges  finished: response 200 " + spent},
 			"price":            {price, "price.created"},
 			"product":          {d.ask(t, http.MethodGet, "", "/v1/prices/"+price)["product"].(string), "product.created"},
 			"checkout_session": {d.make(t, "/v1/checkout/sessions", "mode", "payment", "success_url", "https://shop.example/", "line_items[0][price]", price, "line_items[0][quantity]", "1"), "POST /v1/checkout/sessions"},
@@ -163,7 +163,7 @@ func TestShow(t *testing.T) {
 
 	t.Run("what is not there is one sentence", func(t *testing.T) {
 		stdout, stderr, code := ratchet(t, atDemo, "show", "ch_nobody")
-		if code != exitFailed || stdout != "" || !strings.Contains(stderr, `nothing is called "ch_nobody"`) {
+		if code != exitFailed || stdout != "" || !strings.Contains(stderr, `not found: "ch_nobody"`) {
 			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 type verdict struct{ code int }
 
 func (v *verdict) Error() string {
-	return [...]string{"", "something does not hold", "not everything could be checked"}[v.code]
+	return [...]string{"", "verification failed", "not everything could be checked"}[v.code]
 }
 
 func verifyCommand() *cobra.Command {
@@ -25,14 +25,15 @@ func verifyCommand() *cobra.Command {
 		Short: "Prove the books, against themselves and against the acquirer's journal",
 		Long: `Prove the books, against themselves and against the acquirer's journal.
 
-Every rule is SQL that shares nothing with the code that writes. It reads one
-snapshot and writes nothing, so it can run at any time.
+Every rule is SQL that shares no code with the writers. It reads one snapshot and
+writes nothing, so it can run at any time.
 
   RATCHET_DATABASE_URL           a login that may read everything
-  RATCHET_ACQUIRER_DATABASE_URL  the other side; without it that rule is not checked
+  RATCHET_ACQUIRER_DATABASE_URL  the acquirer's database; without it the journal is
+                                 not checked
 
-or a demo that is running. Exit code 0: everything holds. 1: something does not,
-and is listed. 2: something could not be checked; no data at all proves nothing.`,
+or a running demo. Exit code 0: everything is correct. 1: a rule failed; failures
+are listed. 2: something could not be checked; an empty database proves nothing.`,
 		Example: "  ratchet verify && echo the books are in order",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -70,11 +71,11 @@ and is listed. 2: something could not be checked; no data at all proves nothing.
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
-	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "an installation that nobody has used yet is in order")
+	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "an unused installation is correct")
 	return cmd
 }
 
-// acquirersDatabase opens the other side's books, or returns nil where it is not known.
+// acquirersDatabase opens the acquirer's database, or returns nil if it is not configured.
 func acquirersDatabase(cmd *cobra.Command, s settings) (*pgxpool.Pool, error) {
 	url, err := s.lookup(acquirerDatabaseVariable)
 	if err != nil || url == "" {

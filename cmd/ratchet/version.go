@@ -15,7 +15,7 @@ import (
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print what this binary was made of",
+		Short:   "Print the version of this binary",
 		Example: "  ratchet version",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -58,7 +58,7 @@ func built() (version, commit string) {
 func latestChapter() (string, error) {
 	chapters, err := fs.Glob(migrations.FS, "*.up.sql")
 	if err != nil || len(chapters) == 0 {
-		return "", fmt.Errorf("this binary holds no migrations: %w", err)
+		return "", fmt.Errorf("this binary contains no migrations: %w", err)
 	}
 	return strings.TrimSuffix(chapters[len(chapters)-1], ".up.sql"), nil // Glob sorts by name
 }

@@ -21,9 +21,9 @@ type webhookFlags struct {
 
 func (f *webhookFlags) addLoopback(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.allowLoopback, "webhook-allow-loopback", os.Getenv("RATCHET_WEBHOOK_ALLOW_LOOPBACK") == "1",
-		"let webhooks go to this machine, over plain HTTP too; give it to serve and to work (RATCHET_WEBHOOK_ALLOW_LOOPBACK=1)")
+		"allow webhooks to this machine, also over plain HTTP; set it for serve and work (RATCHET_WEBHOOK_ALLOW_LOOPBACK=1)")
 	cmd.Flags().StringVar(&f.loopbackPorts, loopbackPortsFlag, env("RATCHET_WEBHOOK_LOOPBACK_PORTS", ""),
-		"and then to these ports of it only, such as 3000,4242; not given, or any: to every port (RATCHET_WEBHOOK_LOOPBACK_PORTS)")
+		"and only to these ports, such as 3000,4242; the default, or any: all ports (RATCHET_WEBHOOK_LOOPBACK_PORTS)")
 }
 
 const loopbackPortsFlag = "webhook-loopback-ports"
@@ -36,7 +36,7 @@ func ports(list string) (all []uint16, err error) {
 	for _, text := range strings.Split(list, ",") {
 		port, err := strconv.ParseUint(strings.TrimSpace(text), 10, 16)
 		if err != nil || port == 0 {
-			return nil, usagef("--%s is a list of ports such as 3000,4242, or %s, not %q", loopbackPortsFlag, demo.AnyPort, list)
+			return nil, usagef("--%s must be a list of ports such as 3000,4242, or %s, not %q", loopbackPortsFlag, demo.AnyPort, list)
 		}
 		all = append(all, uint16(port))
 	}
@@ -45,9 +45,9 @@ func ports(list string) (all []uint16, err error) {
 
 func (f *webhookFlags) addDelivery(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.schedule, "webhook-schedule", env("RATCHET_WEBHOOK_SCHEDULE", ""),
-		"pauses between attempts to deliver an event, such as 10s,1m,5m,1h; not given: twelve attempts over three days (RATCHET_WEBHOOK_SCHEDULE)")
+		"pauses between delivery attempts, such as 10s,1m,5m,1h; by default twelve attempts over three days (RATCHET_WEBHOOK_SCHEDULE)")
 	cmd.Flags().StringVar(&f.disableAfter, "webhook-disable-after", env("RATCHET_WEBHOOK_DISABLE_AFTER", webhook.DefaultDisableAfter.String()),
-		"disable an endpoint that has only failed for so long; 0: never (RATCHET_WEBHOOK_DISABLE_AFTER)")
+		"disable an endpoint that has only failed for this long; 0: never (RATCHET_WEBHOOK_DISABLE_AFTER)")
 }
 
 func (f *webhookFlags) config() (c webhook.Config, err error) {
@@ -64,7 +64,7 @@ func (f *webhookFlags) config() (c webhook.Config, err error) {
 		return c, nil
 	}
 	if c.DisableAfter, err = time.ParseDuration(f.disableAfter); err != nil {
-		return c, usagef("--webhook-disable-after is a time such as 168h, not %q", f.disableAfter)
+		return c, usagef("--webhook-disable-after must be a duration such as 168h, not %q", f.disableAfter)
 	}
 	if c.DisableAfter == 0 {
 		c.DisableAfter = webhook.Never

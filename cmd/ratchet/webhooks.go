@@ -14,12 +14,12 @@ import (
 func webhooksCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "webhooks",
-		Short: "Roll signing secrets, see what became of deliveries, send events again",
-		Long: `Roll signing secrets, see what became of deliveries, send events again.
+		Short: "Roll signing secrets, show deliveries, resend events",
+		Long: `Roll signing secrets, show deliveries, resend events.
 
-Endpoints are made and changed with the API (/v1/webhook_endpoints). These commands
-do what Stripe's Dashboard does beside it. They need RATCHET_DATABASE_URL, or a demo
-that is running.`,
+Use the API to create and update endpoints (/v1/webhook_endpoints). These commands
+do what Stripe offers in its Dashboard. They need RATCHET_DATABASE_URL, or a running
+demo.`,
 		Example: "  ratchet webhooks show evt_0VbTq1s3Zk…",
 		Args:    cobra.NoArgs,
 		RunE:    help,
@@ -31,7 +31,7 @@ that is running.`,
 func webhooksShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show EVENT",
-		Short:   "Print an event's deliveries and every attempt to make them",
+		Short:   "Print an event's deliveries and their attempts",
 		Example: "  ratchet webhooks show evt_0VbTq1s3Zk…",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,7 +42,7 @@ func webhooksShowCommand() *cobra.Command {
 			defer pool.Close()
 			attempts, err := webhook.Attempts(cmd.Context(), pool, args[0])
 			if errors.Is(err, webhook.ErrUnknown) {
-				return fmt.Errorf("there is no event %q", args[0])
+				return fmt.Errorf("event %q not found", args[0])
 			}
 			if err != nil {
 				return err
@@ -54,7 +54,7 @@ func webhooksShowCommand() *cobra.Command {
 
 func printAttempts(cmd *cobra.Command, attempts []webhook.Attempt) error {
 	if len(attempts) == 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "none: no endpoint wanted to hear of it")
+		fmt.Fprintln(cmd.ErrOrStderr(), "none: no endpoint subscribes to it")
 		return nil
 	}
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
@@ -76,9 +76,9 @@ func printAttempts(cmd *cobra.Command, attempts []webhook.Attempt) error {
 func answered(a webhook.Attempt) string {
 	switch {
 	case a.Attempt == nil:
-		return "not tried yet"
+		return "no attempt yet"
 	case a.EndedAt == nil:
-		return "unknown: under way, or its worker died"
+		return "unknown: in progress, or its worker crashed"
 	case a.Status == nil:
 		return orDash(a.Error)
 	case a.Error != nil:
@@ -91,7 +91,7 @@ func webhooksResendCommand() *cobra.Command {
 	var endpoint string
 	cmd := &cobra.Command{
 		Use:     "resend EVENT",
-		Short:   "Send an event again, to the endpoints it was sent to or to one of them",
+		Short:   "Resend an event to its endpoints, or to one endpoint",
 		Example: "  ratchet webhooks resend evt_0VbTq1s3Zk…\n  ratchet webhooks resend evt_0VbTq1s3Zk… --endpoint we_0VbTq1s3Zk…",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -102,21 +102,21 @@ func webhooksResendCommand() *cobra.Command {
 			defer pool.Close()
 			to, err := webhook.Resend(cmd.Context(), pool, operator(), args[0], endpoint)
 			if errors.Is(err, webhook.ErrUnknown) {
-				return fmt.Errorf("there is no event %q", args[0])
+				return fmt.Errorf("event %q not found", args[0])
 			}
 			if err != nil {
 				return err
 			}
 			if len(to) == 0 {
-				return errors.New("no enabled endpoint to send it to; --endpoint names one that did not get it before")
+				return errors.New("no enabled endpoint has received it; use --endpoint to send it to another one")
 			}
 			for _, e := range to {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s is sent to %s again\n", args[0], e.EndpointID)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s will be sent to %s again\n", args[0], e.EndpointID)
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&endpoint, "endpoint", "", "only to this one, whether it got the event before or not")
+	cmd.Flags().StringVar(&endpoint, "endpoint", "", "only to this endpoint, even if it never received the event")
 	return cmd
 }
 
@@ -124,17 +124,17 @@ func webhooksRollCommand() *cobra.Command {
 	overlap := webhook.LongestOverlap
 	cmd := &cobra.Command{
 		Use:   "roll ENDPOINT",
-		Short: "Give an endpoint a new signing secret and print it",
-		Long: `Give an endpoint a new signing secret and print it: the only time it is shown.
+		Short: "Create a new signing secret for an endpoint and print it once",
+		Long: `Create a new signing secret for an endpoint and print it. It cannot be shown again.
 
-Until the overlap has passed, deliveries carry a signature of each secret, so the
-endpoint's server can be given the new one without losing an event. 0 ends the old
-secret at once. Needs RATCHET_SECRET, too.`,
+During the overlap, deliveries carry a signature with each secret, so you can deploy
+the new one without losing an event. 0 expires the old secret immediately. Also
+needs RATCHET_SECRET.`,
 		Example: "  ratchet webhooks roll we_0VbTq1s3Zk… --overlap 1h",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if overlap < 0 || overlap > webhook.LongestOverlap {
-				return usagef("--overlap is between 0 and %s", webhook.LongestOverlap)
+				return usagef("--overlap must be between 0 and %s", webhook.LongestOverlap)
 			}
 			pool, s, err := operate(cmd.Context(), workerRole)
 			if err != nil {
@@ -147,16 +147,16 @@ secret at once. Needs RATCHET_SECRET, too.`,
 			}
 			rolled, err := webhook.Roll(cmd.Context(), pool, root.For(secret.Webhooks), operator(), args[0], overlap)
 			if errors.Is(err, webhook.ErrUnknown) {
-				return fmt.Errorf("there is no webhook endpoint %q", args[0])
+				return fmt.Errorf("webhook endpoint %q not found", args[0])
 			}
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s; the secret will not be shown again, and the old one signs for %s more:\n", args[0], overlap)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s; the secret will not be shown again, and the old one stays valid for %s:\n", args[0], overlap)
 			fmt.Fprintln(cmd.OutOrStdout(), rolled)
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&overlap, "overlap", overlap, "how long the old secret signs, too: 24h at most")
+	cmd.Flags().DurationVar(&overlap, "overlap", overlap, "how long the old secret stays valid, at most 24h")
 	return cmd
 }

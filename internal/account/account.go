@@ -86,8 +86,8 @@ func RetrieveAccount(ctx context.Context, db phase.Reader, v resource.Principal,
 	return resource.Expand(ctx, db, v, in.Expand, account.Render())
 }
 
-// RetrieveAccountByID answers GET /v1/accounts/{account}: nobody has access to
-// another one than his own.
+// RetrieveAccountByID answers GET /v1/accounts/{account}: a key has no access to
+// any account but its own.
 func RetrieveAccountByID(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
 	if in.ID != v.AccountID {
 		return nil, apierror.NoAccess(v.Key, in.ID)

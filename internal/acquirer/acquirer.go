@@ -2,7 +2,7 @@
 // returns the money on a card.
 //
 // Every method acts under the key of a permit, and only the engine can make a
-// permit, so the acquirer moves the card's money at most once per key, whatever
+// permit, so the acquirer moves the card's money at most once per key, no matter what
 // happens to either side. The permit's mode says how:
 //
 //	Send     do it, or return what was done the first time
@@ -49,7 +49,7 @@ type Acquirer interface {
 	Refund(context.Context, phase.Permit, Order) (Answer, error)
 	// Verify asks the issuer whether the card is good, of no amount. It moves nothing.
 	Verify(context.Context, phase.Permit, Order) (Answer, error)
-	// SubmitEvidence answers Order.Dispute. What comes of it is told later, in a notification.
+	// SubmitEvidence answers Order.Dispute. A notification reports the result later.
 	SubmitEvidence(context.Context, phase.Permit, Order) (Answer, error)
 	// AcceptDispute gives Order.Dispute up, at once and for good.
 	AcceptDispute(context.Context, phase.Permit, Order) (Answer, error)
@@ -81,9 +81,9 @@ type Order struct {
 	// Challenge says that the merchant takes no payment by this card without 3-D
 	// Secure, though its bank may.
 	Challenge bool `json:"challenge,omitempty"`
-	// OffSession says that the cardholder is not there to be asked.
+	// OffSession says that the cardholder is not present.
 	OffSession bool `json:"off_session,omitempty"`
-	// SetUp says that the cardholder has agreed to payments in his absence before.
+	// SetUp says that the cardholder has agreed to off-session payments before.
 	SetUp bool `json:"set_up,omitempty"`
 	// Dispute is the acquirer's id of the dispute that is answered or accepted.
 	Dispute string `json:"dispute,omitempty"`

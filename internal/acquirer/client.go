@@ -34,8 +34,8 @@ const (
 var ErrContradiction = errors.New("the acquirer's answer contradicts the order")
 
 var (
-	errBreakerOpen = errors.New("the acquirer has not answered for a while; not asking until the breaker's pause is over")
-	// errNoAnswer marks what the breaker counts: nobody there, or nothing readable from them.
+	errBreakerOpen = errors.New("the circuit breaker is open: the acquirer has not answered")
+	// errNoAnswer marks what the breaker counts: no connection, or no readable answer.
 	errNoAnswer = errors.New("no answer from the acquirer")
 )
 
@@ -202,21 +202,21 @@ func (c *Client) reverse(ctx context.Context, key string) error {
 		return err
 	}
 	if reversal.Key != key || !reversal.Reversed {
-		return fmt.Errorf("%w: reversing %q answered %+v", ErrContradiction, key, reversal)
+		return fmt.Errorf("%w: reversing %q returned %+v", ErrContradiction, key, reversal)
 	}
 	return phase.ErrReversed
 }
 
 // contradiction compares an answer with what was asked. A void that names no
-// amount accepts whatever was held.
+// amount accepts any held amount.
 func contradiction(key string, asked Request, done Operation) error {
 	if done.Key != key || done.Verb != asked.Verb || done.Order != asked.Order {
-		return fmt.Errorf("%w: asked %s under %q, was answered %s under %q", ErrContradiction, asked.Verb, key, done.Verb, done.Key)
+		return fmt.Errorf("%w: sent %s under %q, received %s under %q", ErrContradiction, asked.Verb, key, done.Verb, done.Key)
 	}
 	answer, order := done.Answer, asked.Order
 	wholeHold := asked.Verb == VerbVoid && order.Amount == 0
 	if answer.Currency != order.Currency || (answer.Amount != order.Amount && !wholeHold) {
-		return fmt.Errorf("%w: asked to %s %d %s, was answered %d %s", ErrContradiction,
+		return fmt.Errorf("%w: %s of %d %s returned %d %s", ErrContradiction,
 			asked.Verb, order.Amount, order.Currency, answer.Amount, answer.Currency)
 	}
 	if answer.Approved && answer.Reference == "" {
@@ -279,7 +279,7 @@ func (c *Client) send(ctx context.Context, method, key, suffix string, body []by
 }
 
 // newRequest puts the key into the path and not into an Idempotency-Key header:
-// that header would allow net/http to send a POST a second time by itself.
+// that header would allow net/http to send a POST a second time on its own.
 func (c *Client) newRequest(ctx context.Context, method, key, suffix string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.url+OperationsPath+url.PathEscape(key)+suffix, bytes.NewReader(body))
 	if err != nil {
@@ -306,7 +306,7 @@ func refused(key string, status int, body []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: status %d without a reason", errNoAnswer, status)
 	}
-	said := fmt.Errorf("the acquirer refused with status %d: %s %s", status, refusal.Reason, refusal.Message)
+	said := fmt.Errorf("the acquirer rejected the call with status %d: %s %s", status, refusal.Reason, refusal.Message)
 	if refusal.Key != key {
 		return said
 	}

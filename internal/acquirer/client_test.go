@@ -39,7 +39,7 @@ func knownFrom(err error) knowledge {
 	case errors.Is(err, phase.ErrReversed):
 		return reversed
 	}
-	// The engine's own marks are not exported; they are told by their words.
+	// The engine's own marks are not exported; the tests recognize them by their text.
 	switch {
 	case strings.HasPrefix(err.Error(), "not sent: "):
 		return notSent
@@ -327,7 +327,7 @@ func TestClientBreaker(t *testing.T) {
 	})
 }
 
-// unusedAddress is a loopback address where nobody listens any more.
+// unusedAddress is a loopback address that no longer has a listener.
 func unusedAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// What the acquirer tells by itself arrives as signed notifications, JSON over a
+// The acquirer reports its own changes as signed notifications, JSON over a
 // POST to NotificationsPath. Each is sent until it is acknowledged with a 2xx, so
 // it comes at least once, and nothing says in which order.
 
@@ -114,7 +114,7 @@ func CheckSignature(secret, header string, body []byte, now time.Time) error {
 	for _, g := range given {
 		if hmac.Equal(g, want) {
 			if age := now.Sub(time.Unix(at, 0)); age > SignatureTolerance || age < -SignatureTolerance {
-				return fmt.Errorf("%w: it was made %s ago", ErrBadSignature, age.Round(time.Second))
+				return fmt.Errorf("%w: the signature is %s old", ErrBadSignature, age.Round(time.Second))
 			}
 			return nil
 		}

@@ -51,7 +51,7 @@ type Operation struct {
 	Answer Answer `json:"answer"`
 }
 
-// Reversal says that nothing stands under the key and nothing ever will.
+// Reversal says that nothing was done under the key and nothing ever will be.
 type Reversal struct {
 	Key      string `json:"key"`
 	Reversed bool   `json:"reversed"`
@@ -69,9 +69,9 @@ const (
 	ReasonNeverHappened = "never_happened" // 404, proof: nothing was done under the key
 	ReasonReversed      = "reversed"       // 410, proof: reversed, or a tombstone
 	ReasonKeySpent      = "key_spent"      // 422, proof: nothing was done and the key is no longer accepted
-	ReasonKeyReused     = "key_reused"     // 409: the key stands for another order
+	ReasonKeyReused     = "key_reused"     // 409: the key was used for another order
 	ReasonIrreversible  = "irreversible"   // 409: later operations are built on it
 	ReasonInvalid       = "invalid"        // 400
 	ReasonUnauthorized  = "unauthorized"   // 401
-	ReasonUnavailable   = "unavailable"    // 503: nobody knows
+	ReasonUnavailable   = "unavailable"    // 503: the outcome is unknown
 )

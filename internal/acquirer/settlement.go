@@ -19,7 +19,7 @@ const MaxPartMovements = 1000
 
 // SettledPart reports that the acquirer has paid, or taken, what the listed
 // movements owe. A batch is of one merchant, mode and currency, and travels in
-// parts. Each part is a notification of its own, so it is delivered at least once
+// parts. Each part is a separate notification, so it is delivered at least once
 // and in any order.
 type SettledPart struct {
 	ID        string            `json:"id"` // of the notification: the same however often it is sent
@@ -65,14 +65,14 @@ func Sums(movements []SettledMovement) (paid, taken int64) {
 	return paid, taken
 }
 
-// Check says what is wrong with a part by itself, whatever it reports.
+// Check validates a part without reference to other data.
 func (p SettledPart) Check() error {
 	paid, taken := Sums(p.Movements)
 	switch {
 	case p.Merchant == "" || p.Batch == "" || p.Part < 1 || p.Part > p.Parts:
-		return errors.New("it does not say which part of whose batch it is")
+		return errors.New("the batch, part or merchant is missing")
 	case len(p.Movements) == 0 || len(p.Movements) > MaxPartMovements:
-		return fmt.Errorf("a part lists 1 to %d movements, and this one %d", MaxPartMovements, len(p.Movements))
+		return fmt.Errorf("a part has 1 to %d movements, not %d", MaxPartMovements, len(p.Movements))
 	case p.Count != len(p.Movements) || p.Paid != paid || p.Taken != taken:
 		return fmt.Errorf("it announces %d movements, %d paid and %d taken, and lists %d, %d and %d",
 			p.Count, p.Paid, p.Taken, len(p.Movements), paid, taken)
@@ -81,7 +81,7 @@ func (p SettledPart) Check() error {
 	for _, m := range p.Movements {
 		name := [2]string{m.Kind, m.Reference}
 		if m.Authorization == "" || m.Reference == "" || seen[name] {
-			return fmt.Errorf("it does not name the %s %q, or names it twice", m.Kind, m.Reference)
+			return fmt.Errorf("the %s %q is missing or appears twice", m.Kind, m.Reference)
 		}
 		seen[name] = true
 	}

@@ -177,7 +177,7 @@ func first(list any) map[string]any {
 }
 
 // TestRefusalsThatAreKept are about what has happened: they are the outcome of
-// their key, and the same key hears them again.
+// their key, and the same key gets them again.
 func TestRefusalsThatAreKept(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

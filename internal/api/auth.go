@@ -18,7 +18,7 @@ import (
 type actingKey struct{}
 
 // As has a request act for an account without showing a key. It is for pages
-// that this very process serves to somebody it has let in; holder.KeyID is what
+// that this very process serves to a user it has let in; holder.KeyID is what
 // the audit trail will name as the actor.
 func As(ctx context.Context, holder *apikey.Holder) context.Context {
 	return context.WithValue(ctx, actingKey{}, holder)

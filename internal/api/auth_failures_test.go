@@ -88,7 +88,7 @@ func TestAuthFailuresAreLimited(t *testing.T) {
 	})
 }
 
-// readFrom reads the balance as somebody at another address, and returns the status.
+// readFrom reads the balance from another address, and returns the status.
 func (s *stand) readFrom(t *testing.T, remote, key string) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/v1/balance", nil)

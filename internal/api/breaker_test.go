@@ -9,7 +9,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/process"
 )
 
-// TestOpenBreaker lets an acquirer hang up on everybody, and counts what the
+// TestOpenBreaker lets an acquirer hang up on every call, and counts what the
 // requests that it strands are charged for that.
 func TestOpenBreaker(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestOpenBreaker(t *testing.T) {
 			_, _, now := attempts(t, "held back")
 			return now >= before+5
 		})
-		// Whoever is the first to ask opens the completer's own breaker; it may be this one.
+		// The first to call opens the completer's own breaker; it may be this one.
 		if count, _, _ := attempts(t, "held back"); count > 1 {
 			t.Errorf("%d attempts are gone", count)
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // TestABusyDatabaseIsNotAFault keeps the customers locked. Requests that wait for
-// them are told to come back, whether they read, list, search, or check what they
+// them get a 429 or 503, whether they read, list, search, or check what they
 // were given: not that something went wrong.
 func TestABusyDatabaseIsNotAFault(t *testing.T) {
 	t.Parallel()

@@ -13,14 +13,14 @@ import (
 	"github.com/ratchet-pay/ratchet/web"
 )
 
-// challenges serves the page on which a test card's holder authenticates himself
-// to his bank. It stands for the bank's own page, which nobody of us would see.
+// challenges serves the page on which a test card's holder authenticates
+// with their bank. It replaces the bank's page, which a merchant never sees.
 func (s *Server) challenges() {
 	s.echo.GET(payment.ChallengePath+":challenge", s.showChallenge)
 	s.echo.POST(payment.ChallengePath+":challenge", s.decideChallenge)
 }
 
-// secured keeps the page to itself: its address opens it, and goes to nobody else.
+// secured keeps the page to itself: its address opens it, and goes to no other site.
 // Our checkout may show it in a frame, and a decision leads back to the shop.
 // That "*" does not stand for a scheme of an application's own, so it is named.
 func secured(h http.Header, back string) {
@@ -31,8 +31,8 @@ func secured(h http.Header, back string) {
 	web.Policy{Framed: true, Leads: true, App: app}.Apply(h)
 }
 
-// framed says that a page of ours shows this one in a frame: it looks by itself
-// how the challenge ended, and nobody is sent anywhere.
+// framed says that a page of ours shows this one in a frame: that page polls
+// how the challenge ended, and there is no redirect.
 func framed(c echo.Context) bool { return c.QueryParams().Has("framed") }
 
 func (s *Server) showChallenge(c echo.Context) error {
@@ -48,7 +48,7 @@ func (s *Server) showChallenge(c echo.Context) error {
 }
 
 // whereItStands sends a cardholder who has decided back to the shop, and shows
-// anybody else the page.
+// any other client the page.
 func (s *Server) whereItStands(c echo.Context, found *payment.Challenge) error {
 	if back := found.Return(); back != "" && !framed(c) && !found.Open() && !found.Undecided() {
 		secured(c.Response().Header(), back)
@@ -96,7 +96,7 @@ func (p challengePage) Mark() string {
 	return "check"
 }
 
-// decideChallenge takes the cardholder's decision and sends him back. Clicked
+// decideChallenge takes the cardholder's decision and redirects. Clicked
 // twice, the first decision counts, and both clicks end at the same place.
 func (s *Server) decideChallenge(c echo.Context) error {
 	ctx, name := c.Request().Context(), c.Param("challenge")

@@ -10,7 +10,7 @@ import (
 )
 
 // emptyLists are the routes of lists that never hold anything. Programs that copy
-// or export an account read every list there is, and stop at a 404. Whatever else
+// or export an account read every list there is, and stop at a 404. Anything else
 // the address of such a list is asked for is an unrecognized URL.
 func emptyLists() (all []route) {
 	for _, path := range contract.EmptyLists() {

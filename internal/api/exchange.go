@@ -22,7 +22,7 @@ type exchange struct {
 	limit string // that refused it
 }
 
-// unknownRoute stands for every address that is none of ours: callers can make up
+// unknownRoute is the label of every unknown path: callers can make up
 // any number of them.
 const unknownRoute = "unknown"
 

@@ -16,7 +16,7 @@ import (
 )
 
 // Inside is a request that a page of this very process sends to the API for
-// somebody it has let in. It passes everything that a merchant's request passes.
+// a user it has let in. It passes everything that a merchant's request passes.
 type Inside struct {
 	Holder *apikey.Holder // in whose name; its KeyID is what the audit trail names as the actor
 	Method string
@@ -27,11 +27,11 @@ type Inside struct {
 }
 
 // Ask sends the request of the page that r asked for, and waits for the answer.
-// Whoever closes the page does not take back what was asked for.
+// A user who closes the page does not cancel the request.
 func (in Inside) Ask(h http.Handler, r *http.Request) (*Answer, error) {
 	target, err := url.Parse(in.Path)
 	if err != nil {
-		return nil, fmt.Errorf("ask the API: %w", err)
+		return nil, fmt.Errorf("call the API: %w", err)
 	}
 	body := in.Form.Encode()
 	asked := (&http.Request{Method: in.Method, URL: target, Proto: r.Proto, ProtoMajor: r.ProtoMajor, ProtoMinor: r.ProtoMinor, Header: http.Header{},
@@ -41,7 +41,7 @@ func (in Inside) Ask(h http.Handler, r *http.Request) (*Answer, error) {
 		asked.Header[name] = values
 	}
 	asked.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	asked.Header.Set("Stripe-Version", string(apiversion.Current)) // the pages read these shapes, whatever the account's are
+	asked.Header.Set("Stripe-Version", string(apiversion.Current)) // the pages read these shapes, regardless of the account's version
 	if in.Key != "" {
 		asked.Header.Set("Idempotency-Key", in.Key)
 	}
@@ -76,7 +76,7 @@ func (a *Answer) Refusal() *apierror.Error {
 	}
 	var body apierror.Envelope
 	if json.Unmarshal(a.Body.Bytes(), &body) != nil || body.Error == nil || body.Error.Message == "" {
-		return &apierror.Error{Status: a.Status, Message: fmt.Sprintf("The API answered %d.", a.Status)}
+		return &apierror.Error{Status: a.Status, Message: fmt.Sprintf("The API returned %d.", a.Status)}
 	}
 	body.Error.Status = a.Status
 	return body.Error

@@ -50,7 +50,7 @@ func TestNoCardNumberIsKept(t *testing.T) {
 	}
 	s.requireKeptNowhere(t, pan)
 
-	// What a merchant writes about a charge is his own. Only the log is ours.
+	// What a merchant writes about a charge is their own. Only the log is ours.
 	t.Run("what a merchant writes is kept as it is, but not in the log", func(t *testing.T) {
 		a := s.ask(t, sent{target: "/v1/customers", body: "description=" + pan, header: http.Header{"Idempotency-Key": {pan}}, repeats: true})
 		if a.status != http.StatusOK || a.object["description"] != pan {

@@ -93,7 +93,7 @@ func TestOverload(t *testing.T) {
 		done := s.ask(t, sent{target: "/v1/customers", body: "name=Jenny", header: key})
 		stored := s.requests(t)
 
-		// Whoever wants to write a request's row waits for us, with the only place.
+		// A request that writes its row waits for us, with the only slot.
 		tx, err := s.db.Pool.Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -201,7 +201,7 @@ func TestOverload(t *testing.T) {
 	})
 }
 
-// overhear puts somebody between us and the acquirer who sees every question
+// overhear puts a proxy between us and the acquirer who sees every question
 // before it arrives.
 func overhear(t *testing.T, acquirerURL string, hear func(*http.Request)) string {
 	t.Helper()

@@ -10,7 +10,7 @@ import (
 	"github.com/ratchet-pay/ratchet/web"
 )
 
-// missing answers an address that is nobody's.
+// missing handles an unknown path.
 func (s *Server) missing(c echo.Context) {
 	x := s.begin(c, unknownRoute)
 	if !s.forPeople(c.Request()) {
@@ -23,8 +23,8 @@ func (s *Server) missing(c echo.Context) {
 }
 
 // forPeople is true of a browser that asks for a page, where there are pages. A
-// client of the API takes anything, and is told in the API's own words; whatever is
-// under /v1 is meant for one.
+// client of the API accepts anything and gets the API's error, and so does every
+// other request under /v1.
 func (s *Server) forPeople(h *http.Request) bool {
 	return s.pages && !strings.HasPrefix(path.Clean(h.URL.Path)+"/", "/v1/") && strings.Contains(h.Header.Get("Accept"), "text/html")
 }

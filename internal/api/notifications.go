@@ -18,8 +18,8 @@ import (
 // acquirer.MaxPartMovements movements, of about 150 bytes each.
 const maxNotification = 256 << 10
 
-// notifications is where the acquirer posts what it tells by itself. It is no
-// part of Stripe's API: whoever posts shows no key but a signature. 200 says that
+// notifications is where the acquirer posts its notifications. It is no
+// part of Stripe's API: the sender has no API key but a signature. 200 says that
 // the message is safe, 409 that it contradicts an earlier one, and 503 that it
 // should be sent again. Of what is not signed nothing is kept.
 func (s *Server) notifications(c echo.Context) error {
@@ -33,7 +33,7 @@ func (s *Server) notifications(c echo.Context) error {
 	return nil
 }
 
-// hearsNews says whether the acquirer can tell us anything by itself.
+// hearsNews says whether the acquirer can send us notifications.
 func (s *Server) hearsNews() bool { return s.notificationSecret != "" }
 
 func (s *Server) receive(c echo.Context) error {
@@ -43,22 +43,22 @@ func (s *Server) receive(c echo.Context) error {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), h.Body, maxNotification))
 	if err != nil {
-		return tooLarge(http.StatusRequestEntityTooLarge, "A notification has at most %d bytes.", maxNotification)
+		return tooLarge(http.StatusRequestEntityTooLarge, "A notification must have at most %d bytes.", maxNotification)
 	}
 	if !s.hearsNews() {
-		return unauthorized("No secret is configured for notifications, so none is accepted.")
+		return unauthorized("Notifications are not accepted, because no secret is configured for them.")
 	}
 	err = acquirer.CheckSignature(s.notificationSecret, h.Header.Get(acquirer.SignatureHeader), body, time.Now())
 	if err != nil {
-		return errors.Join(unauthorized("Notifications are signed, and this one is not or not in time."), err)
+		return errors.Join(unauthorized("The notification's signature is missing, invalid or too old."), err)
 	}
 	var named struct{ ID, Kind string }
 	if json.Unmarshal(body, &named) != nil || named.ID == "" || len(named.ID) > maxKey || !printable(named.ID) || !printable(named.Kind) {
-		return apierror.Invalid("id", "A notification is a JSON object with an id and a kind.")
+		return apierror.Invalid("id", "A notification must be a JSON object with an id and a kind.")
 	}
 	err = s.inbox.Receive(h.Context(), inbox.New(acquirer.NotificationSource, named.ID, named.Kind, body))
 	if errors.Is(err, inbox.ErrContradiction) {
-		return &apierror.Error{Status: http.StatusConflict, Type: apierror.TypeInvalidRequest, Param: "id", Message: "This id stands for another notification. Nothing was done."}
+		return &apierror.Error{Status: http.StatusConflict, Type: apierror.TypeInvalidRequest, Param: "id", Message: "Another notification has this ID. Nothing was done."}
 	}
 	if err != nil {
 		return errors.Join(apierror.Unavailable(), err)

@@ -166,7 +166,7 @@ func TestHealth(t *testing.T) {
 	s.exec(t, `UPDATE schema_migrations SET version = version - 2`)
 	want(t, "/readyz", http.StatusServiceUnavailable, `the schema is older than this program`)
 	s.exec(t, `UPDATE schema_migrations SET version = version + 1, dirty = true`)
-	want(t, "/readyz", http.StatusServiceUnavailable, `a migration has died halfway`)
+	want(t, "/readyz", http.StatusServiceUnavailable, `a migration crashed halfway`)
 	want(t, "/healthz", http.StatusOK, `{"alive":true}`)
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -229,8 +229,8 @@ func TestOneLineForEachRequest(t *testing.T) {
 	}
 }
 
-// TestOneLineForEachJob reads what a worker says of its own accord: of deliveries,
-// and of requests that nobody sent.
+// TestOneLineForEachJob reads what a worker logs unprompted: of deliveries,
+// and of requests that no client sent.
 func TestOneLineForEachJob(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, func(c *process.Config) {

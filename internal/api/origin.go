@@ -12,7 +12,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/form"
 )
 
-// Two attacks come from a web page that somebody opens beside a running server.
+// Two attacks come from a web page that a user opens beside a running server.
 //
 // The page sends a form to our address, with a key in the URL or from the browser's
 // memory of Basic authentication. refuseForeignPage stops that for every key that
@@ -76,7 +76,7 @@ func (s *Server) Guard(next http.Handler) http.Handler {
 }
 
 func misdirected(host string) *apierror.Error {
-	e := apierror.Invalid("", "This server does not answer to the host '%s'. It answers to 127.0.0.1, localhost, and the host of "+
+	e := apierror.Invalid("", "This server does not serve the host '%s'. It serves 127.0.0.1, localhost, and the host of "+
 		"its --public-url. Nothing was done.", form.Quote(host))
 	e.Status = http.StatusMisdirectedRequest
 	return e

@@ -286,7 +286,7 @@ func keyed(key string) sent {
 	return sent{target: "/v1/customers", header: header("Idempotency-Key", key)}
 }
 
-// cardRefusals are those of a card that somebody typed.
+// cardRefusals are those of a card that a customer typed.
 func cardRefusals(t *testing.T) []refused {
 	visa := number(t, "visa")
 	typed := func(number, rest string) sent {

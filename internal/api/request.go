@@ -125,7 +125,7 @@ func unescaped(address *url.URL, params []string) ([]string, error) {
 			}
 		}
 		if !printable(p) {
-			return nil, errors.New("a parameter of the path is not text")
+			return nil, errors.New("a path parameter is not text")
 		}
 		plain[i] = p
 	}

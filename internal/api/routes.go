@@ -13,7 +13,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/session"
 )
 
-// routes is the whole API on one page. What stands behind each line is described
+// routes is the whole API on one page. Each route is specified
 // in api/openapi.yaml; a test keeps the two in step. The last column is the kind
 // of object the answer shows, which decides what it can expand.
 func routes() []route {

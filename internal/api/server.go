@@ -86,7 +86,7 @@ func New(c Config) *Server {
 		inbox: c.Inbox, site: c.Site, pages: c.Pages, notificationSecret: c.NotificationSecret,
 	}
 	s.echo.HideBanner, s.echo.HidePort = true, true
-	// The peer's own address: a header anybody can send is no evidence.
+	// The peer's own address: a header that any client can send is no evidence.
 	s.echo.IPExtractor = echo.ExtractIPDirect()
 	all := routes()
 	s.permissions = newPermissions(all)
@@ -115,7 +115,7 @@ func echoPath(path string) string {
 
 // spansSegments says whether a parameter of the path holds more than one segment.
 // The router gives the rest of a path to a last parameter, slashes included, but
-// /v1/products/prod_1/features is a path of its own. An escaped slash is no
+// /v1/products/prod_1/features is a separate path. An escaped slash is no
 // separator: the router has the parameters as they were sent.
 func spansSegments(params []string) bool {
 	return slices.ContainsFunc(params, func(p string) bool { return strings.Contains(p, "/") })
@@ -222,7 +222,7 @@ func (s *Server) show(c echo.Context, x *exchange, object any) {
 }
 
 // refuse sends an error. What is not meant for the caller is logged, and the
-// caller hears that something went wrong here.
+// client learns that something went wrong here.
 func (s *Server) refuse(c echo.Context, x *exchange, err error) {
 	var e *apierror.Error
 	switch {

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// stand is an API over real HTTP, a database and an acquirer of its own, and two
+// stand is an API over real HTTP, a database and its own acquirer, and two
 // merchants.
 type stand struct {
 	db      *pgtest.DB

@@ -22,7 +22,7 @@ const sledge = "mode=payment&success_url=https://example.com&line_items[0][quant
 
 // belongings are objects of the toboggans in test mode.
 type belongings struct {
-	byVariable map[string]string // by the variable that stands for one in a path
+	byVariable map[string]string // by the variable in a path
 	byPath     map[string]string // where variables of one name mean different things
 }
 
@@ -88,7 +88,7 @@ func (b belongings) fill(t *testing.T, path string) (filled string, given []stri
 	return filled, given
 }
 
-// TestStrangers asks at every address that names an object, as somebody whose it
+// TestStrangers asks at every address that names an object, with a key whose account it
 // is not. The answer is the one for an object that never was, and nothing happens.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
@@ -249,7 +249,7 @@ func TestStrangersParameters(t *testing.T) {
 
 var inBraces = regexp.MustCompile(`\{[a-z_]+\}`)
 
-// madeUp is an id of the same kind and length that nobody has.
+// madeUp is an id of the same kind and length that does not exist.
 func madeUp(name string) string {
 	kind, rest, _ := strings.Cut(name, "_")
 	return kind + "_" + strings.Repeat("x", len(rest))

@@ -186,7 +186,7 @@ func TestVersions(t *testing.T) {
 const aSession = "mode=payment&success_url=https://shop.example.com/&line_items[0][quantity]=1" +
 	"&line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=1000&line_items[0][price_data][product_data][name]=Toboggan"
 
-// within is what stands at the end of a path, or nil.
+// within is what is at the end of a path, or nil.
 func within(object map[string]any, path ...string) any {
 	var at any = object
 	for _, name := range path {

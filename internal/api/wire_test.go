@@ -93,7 +93,7 @@ func (s *stand) speak(t *testing.T, head, body string) (first *http.Response, re
 		t.Fatal(err)
 	}
 	requestLine, fields, _ := strings.Cut(head, "\r\n")
-	// A server that has heard enough answers and closes while we still send.
+	// A server that has read enough and closes while we still send.
 	go func() {
 		_, _ = io.WriteString(conn, requestLine+"\r\nHost: ratchet.example\r\nConnection: close\r\n"+fields+"\r\n"+body)
 	}()

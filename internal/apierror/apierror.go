@@ -1,6 +1,6 @@
 // Package apierror is the one error type that speaks to the caller.
 //
-// Deep code returns an *Error when the caller should hear it and any other
+// Deep code returns an *Error when the caller should see it and any other
 // error when an operator should. Only internal/api turns either into a response.
 package apierror
 
@@ -90,7 +90,7 @@ func Missing(param string) *Error {
 }
 
 // NotFound is the 404 for an object named in the path. The answer for another
-// account's object is this one too: nobody learns that it exists.
+// account's object is this one too: no client learns that it exists.
 func NotFound(object, param, id string) *Error {
 	e := noSuch(object, param, id)
 	e.Status = http.StatusNotFound
@@ -146,7 +146,7 @@ func Locked() *Error {
 	return e.WithCode("lock_timeout")
 }
 
-// RateLimited is the 429 for somebody who asks for too much at once. Nothing was
+// RateLimited is the 429 for a client with too many requests. Nothing was
 // done; in a moment there is room again. reason is one of Stripe's, such as "global-rate".
 func RateLimited(reason string) *Error {
 	e := &Error{

@@ -39,9 +39,9 @@ type Holder struct {
 	apirequest.Merchant
 }
 
-// ErrUnknown is a key nobody has. ErrExpired is one that has been revoked or has run out.
+// ErrUnknown means that a key does not exist. ErrExpired is one that has been revoked or has run out.
 var (
-	ErrUnknown = errors.New("no such API key")
+	ErrUnknown = errors.New("API key not found")
 	ErrExpired = errors.New("the API key has expired")
 )
 

@@ -40,7 +40,7 @@ func CreateRestricted(ctx context.Context, db DB, hashKey []byte, accountID stri
 func create(ctx context.Context, db DB, hashKey []byte, accountID, kind string, allowed Permissions, livemode bool) (keyID, key string, err error) {
 	prefix := map[string]string{Secret: "sk", Publishable: "pk", Restricted: "rk"}[kind]
 	if prefix == "" {
-		return "", "", fmt.Errorf("a key is %s, %s or %s, not %q", Secret, Publishable, Restricted, kind)
+		return "", "", fmt.Errorf("a key must be %s, %s or %s, not %q", Secret, Publishable, Restricted, kind)
 	}
 	mode := "test"
 	if livemode {

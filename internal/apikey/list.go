@@ -10,7 +10,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// Key is what can be told of a key.
+// Key is what may be shown of a key.
 type Key struct {
 	ID          string
 	AccountID   string

@@ -33,11 +33,11 @@ func ParsePermissions(levels map[string]string, resources []string) (Permissions
 	for resource, level := range levels {
 		switch {
 		case !known[resource]:
-			return nil, fmt.Errorf("there is no resource %q: it is one of %s", resource, strings.Join(resources, ", "))
+			return nil, fmt.Errorf("unknown resource %q: want one of %s", resource, strings.Join(resources, ", "))
 		case level == string(Read), level == string(Write):
 			p[resource] = Level(level)
 		case level != none:
-			return nil, fmt.Errorf("%s is %s, %s or %s, not %q", resource, none, Read, Write, level)
+			return nil, fmt.Errorf("%s must be %s, %s or %s, not %q", resource, none, Read, Write, level)
 		}
 	}
 	return p, nil

@@ -26,7 +26,7 @@ func Revoke(ctx context.Context, tx pgx.Tx, keyID string, grace time.Duration) (
 	}
 	key, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[Key])
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("there is no API key %q", keyID)
+		return nil, fmt.Errorf("API key %q not found", keyID)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find API key: %w", err)
@@ -39,14 +39,14 @@ func Revoke(ctx context.Context, tx pgx.Tx, keyID string, grace time.Duration) (
 }
 
 // Roll makes a successor that may do the same, and ends the key after grace. A
-// key that has ended has no successor: whoever ended it meant to.
+// key that has ended has no successor: it was ended on purpose.
 func Roll(ctx context.Context, tx pgx.Tx, hashKey []byte, keyID string, grace time.Duration) (old *Key, newID, key string, err error) {
 	old, err = Revoke(ctx, tx, keyID, grace)
 	if err != nil {
 		return nil, "", "", err
 	}
 	if old.Expired {
-		return nil, "", "", fmt.Errorf("%s has ended already; make a new key", keyID)
+		return nil, "", "", fmt.Errorf("%s has already expired; create a new key", keyID)
 	}
 	newID, key, err = create(ctx, tx, hashKey, old.AccountID, old.Kind, old.Permissions, old.Livemode)
 	return old, newID, key, err

@@ -33,7 +33,7 @@ func Refuse(r *phase.Refusal) error {
 	return apierror.Unfinished()
 }
 
-// noReplay is the refusal of a key whose response is not there any more. It names
+// noReplay is the refusal of a key whose response no longer exists. It names
 // what the request made, so that a merchant can look that up.
 func noReplay(r *phase.Refusal, why string) error {
 	made := "its request was refused"

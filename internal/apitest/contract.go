@@ -100,7 +100,7 @@ func checkErrorKey(status int, body map[string]any) []Violation {
 	_, failed := body["error"]
 	switch {
 	case failed && status == http.StatusOK:
-		return []Violation{{RuleTransport, "/error", "a client takes an answer with this key for a failure, whatever its status"}}
+		return []Violation{{RuleTransport, "/error", "a client takes an answer with this key for a failure, regardless of its status"}}
 	case !failed && status != http.StatusOK:
 		return []Violation{{RuleTransport, "/error", fmt.Sprintf("an answer with status %d has to have this key", status)}}
 	}

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// TestExamples sends every example of openapi.yaml to a server of its own.
+// TestExamples sends every example of openapi.yaml to its own server.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	send := startServer(t)
@@ -65,7 +65,7 @@ func startServer(t *testing.T) apitest.Sender {
 
 	send := sender(server, key)
 	sim.Notify(server.URL)
-	// What is told before its charge is booked is kept, and no worker is here to try it again.
+	// A notification that arrives before its charge is booked is stored, and no worker is here to try it again.
 	ctx, stop := context.WithCancel(t.Context())
 	var trying sync.WaitGroup
 	trying.Go(func() {

@@ -18,7 +18,7 @@ import (
 type route struct {
 	method    string
 	path      string   // /v1/charges/{charge}
-	segments  []string // of the path; one in braces stands for anything
+	segments  []string // of the path; one in braces matches anything
 	operation *openapi3.Operation
 	shared    openapi3.Parameters // those of the path
 }

@@ -157,7 +157,7 @@ var placeInList = regexp.MustCompile(`\[\d+\]`)
 func checkClosed(t *testing.T, name string, ref *openapi3.SchemaRef) {
 	t.Helper()
 	if ref.Ref != "" && name != ref.Ref {
-		return // it is looked at where it stands
+		return // it is looked at in place
 	}
 	schema := ref.Value
 	if schema.Type.Is(openapi3.TypeObject) && schema.AdditionalProperties.Schema == nil &&

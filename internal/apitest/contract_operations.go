@@ -32,7 +32,7 @@ type Example struct {
 	Given  map[string]string // where values come from: "charge.create/authorized:id"
 	Query  string
 	Body   string
-	Until  string // a field that comes by itself; the request is sent again until it is there
+	Until  string // a field that appears later; the request is repeated until it does
 	Status int
 	Code   string // of the error, "" if it has none
 	Param  string
@@ -116,7 +116,7 @@ func (o Operation) Send(t testing.TB, send Sender, e Example) map[string]any {
 // maxGiven is how long a chain of examples may be. Ours are four; a circle has no end.
 const maxGiven = 8
 
-// longestUntil is how long a field that comes by itself may take.
+// longestUntil is how long such a field may take.
 const longestUntil = time.Minute
 
 // there tells whether an answer has what its example waits for.

@@ -87,7 +87,7 @@ func TestOperations(t *testing.T) {
 	})
 }
 
-// formatRecorder notes what Errorf is told.
+// formatRecorder records the calls of Errorf.
 type formatRecorder struct {
 	testing.TB
 	failures []string

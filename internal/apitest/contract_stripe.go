@@ -182,7 +182,7 @@ func (route) checkError(body map[string]any) []Violation {
 }
 
 // checkObjects goes through all objects in an answer, however deep, and looks for
-// keys they lack. What an event tells of is held to the schema here as well:
+// keys they lack. The object of an event is held to the schema here as well:
 // Stripe's schema of an event leaves it open.
 func checkObjects(at string, value any) (found []Violation) {
 	switch v := value.(type) {

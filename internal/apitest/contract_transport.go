@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// checkTransport holds the rules for every answer, whatever was asked.
+// checkTransport holds the rules for every answer, for any request.
 func checkTransport(a Answer) (found []Violation) {
 	broken := func(at, format string, args ...any) {
 		found = append(found, Violation{RuleTransport, at, fmt.Sprintf(format, args...)})
@@ -31,7 +31,7 @@ func checkTransport(a Answer) (found []Violation) {
 	case replayed != "" && original == "":
 		broken("Original-Request", "is missing from a replay")
 	case replayed != "" && original == id:
-		broken("Request-Id", "is the original's: a replay is a request of its own")
+		broken("Request-Id", "is the original's: a replay is a separate request")
 	}
 	if a.Method == http.MethodPost && a.Status == http.StatusOK && a.Header.Get("Idempotency-Key") == "" {
 		broken("Idempotency-Key", "is missing: a POST that was done names the key it is kept under")

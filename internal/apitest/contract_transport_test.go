@@ -178,7 +178,7 @@ func TestChecked(t *testing.T) {
 	})
 }
 
-// visaNumber is a number that must not appear in an answer. It stands in one table.
+// visaNumber is a number that must not appear in an answer. It is in one table.
 func visaNumber() string {
 	visa, _ := testcard.ByName("visa")
 	return visa.Number()

@@ -7,7 +7,7 @@ import (
 )
 
 // Gate is one change that Stripe made with a version. Requests and answers of
-// older versions pass it; what stands behind it knows the new behavior only.
+// older versions pass it; the code behind it knows the new behavior only.
 type Gate struct {
 	Day    string // of the version since which things are as they are now
 	Change string // what changed, in a sentence

@@ -101,7 +101,7 @@ func (d *ProductData) check(ctx context.Context, db phase.Reader, v resource.Pri
 }
 
 // Check verifies what something costs, and reads a decimal as the whole number it
-// has to be. at is where it stands among the parameters, "" for the top.
+// has to be. at is its place among the parameters, "" for the top.
 func (c *Cost) Check(at string) (err error) {
 	if c.Recurring != nil {
 		return apierror.Invalid(resource.NestedParam(at, "recurring"), "This installation has no subscriptions: a price can only be paid once. Leave `recurring` out.")
@@ -213,7 +213,7 @@ func NewPrice(tx *phase.Tx, product string, cost Cost, metadata form.Metadata) (
 	return price, nil
 }
 
-// Create writes a new price and tells of it.
+// Create writes a new price and emits its event.
 func (p *Price) Create(tx *phase.Tx) {
 	p.insert(tx)
 	event.Emit(tx, "price.created", p.ID, p.Render(), nil)

@@ -157,7 +157,7 @@ func productExists(ctx context.Context, db phase.Reader, v resource.Principal, i
 	return nil
 }
 
-// RetrieveProduct answers GET /v1/products/{id}. A deleted product is not there any more.
+// RetrieveProduct answers GET /v1/products/{id}. A deleted product is not found.
 func RetrieveProduct(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
 	product, err := resource.Get[Product](ctx, db, productByID, v, in.ID)
 	if err != nil {

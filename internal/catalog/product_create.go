@@ -137,7 +137,7 @@ func NewProduct(tx *phase.Tx, name string) *Product {
 	}
 }
 
-// Create writes a new product and tells of it.
+// Create writes a new product and emits its event.
 func (p *Product) Create(tx *phase.Tx) {
 	p.insert(tx)
 	event.Emit(tx, "product.created", p.ID, p.Render(), nil)

@@ -10,7 +10,7 @@ import (
 // DialFunc opens a connection, as net.Dialer.DialContext does.
 type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// DialDatabase opens watched connections to Postgres; nil stands for the
+// DialDatabase opens watched connections to Postgres; nil means the
 // driver's own way.
 func (p *Points) DialDatabase() DialFunc {
 	return p.dial(func(conn net.Conn) net.Conn {
@@ -18,11 +18,11 @@ func (p *Points) DialDatabase() DialFunc {
 	})
 }
 
-// DialAcquirer opens watched connections to the acquirer; nil stands for the
+// DialAcquirer opens watched connections to the acquirer; nil means the
 // client's own way.
 func (p *Points) DialAcquirer() DialFunc { return p.dialPeer("acquirer: ") }
 
-// DialRedis opens watched connections to Redis; nil stands for the client's own way.
+// DialRedis opens watched connections to Redis; nil means the client's own way.
 func (p *Points) DialRedis() DialFunc { return p.dialPeer("redis: ") }
 
 func (p *Points) dialPeer(side string) DialFunc {
@@ -87,7 +87,7 @@ func (c *clientConn) Close() error {
 	return c.Conn.Close()
 }
 
-// peerConn is a connection to somebody who is asked and answers.
+// peerConn is a connection to a server.
 type peerConn struct {
 	net.Conn
 	points *Points

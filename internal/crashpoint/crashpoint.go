@@ -1,7 +1,7 @@
 // Package crashpoint ends the process at its n-th I/O boundary, for the crash test.
 //
-// A boundary is a moment before or after the process says something to, or hears
-// something from, the world: the database, the acquirer, the client. Whatever
+// A boundary is a moment before or after the process sends something to, or receives
+// something from, the world: the database, the acquirer, the client. What
 // happens between two boundaries happens in memory, which a crash erases, so a
 // test that dies at every boundary has died everywhere.
 //
@@ -12,7 +12,7 @@
 //	client     before and after each write of the response
 //
 // Boundaries are found by watching the connections, not listed by hand: a new
-// statement is a new boundary without anybody thinking of it.
+// statement is a new boundary automatically.
 //
 // Nothing of this exists unless RATCHET_CRASH_TESTING=1: FromEnvironment returns
 // nil then, and the methods of a nil *Points hand back what they were given.
@@ -60,7 +60,7 @@ const (
 	HowHeader = "Ratchet-Crash-How"
 	Stop      = "stop"
 	// WhoHeader is the id of the process that is meant. A browser repeats a request
-	// by itself when a connection it has used before breaks, and would end the next
+	// on its own when a connection it has used before breaks, and would end the next
 	// process, too.
 	WhoHeader = "Ratchet-Crash-Who"
 	// Then joins names of boundaries in AtHeader.
@@ -80,7 +80,7 @@ type Points struct {
 	recordTo string
 	traceTo  string
 
-	mu     sync.Mutex // held while the process ends, so that nobody passes another boundary
+	mu     sync.Mutex // held while the process ends, so that no goroutine passes another boundary
 	client string     // remote address of the armed request's connection, "" if none is armed
 	at     int
 	names  []string // of boundaries that are still to be passed, none if a number is meant

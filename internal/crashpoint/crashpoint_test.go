@@ -203,7 +203,7 @@ func packet(t *testing.T) (out []byte) {
 	return out
 }
 
-// dial connects to somebody who does what serve does.
+// dial connects to a server that does what serve does.
 func dial(t *testing.T, with crashpoint.DialFunc, serve func(net.Conn)) net.Conn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

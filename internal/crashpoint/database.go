@@ -10,7 +10,7 @@ import (
 
 // databaseConn is a connection to Postgres. Its packets are taken apart, so that
 // the process can die between two messages of one: the server then executes the
-// first ones and never hears of the sync, or the COMMIT, behind them.
+// first ones and never sees the sync, or the COMMIT, behind them.
 type databaseConn struct {
 	net.Conn
 	points     *Points
@@ -64,7 +64,7 @@ func (c *databaseConn) Read(b []byte) (int, error) {
 // header is a message's type and the length of what follows the type.
 const header = 1 + 4
 
-// split cuts a packet into messages. What is none, such as the first packet of a
+// split cuts a packet into messages. Anything else, such as the first packet of a
 // session, stays whole.
 func split(packet []byte) (messages [][]byte) {
 	rest := packet

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// stop halts the process and returns when somebody continues it. It waits for
+// stop halts the process and returns when it is continued. It waits for
 // the signal that does: the one that halts may reach other threads first.
 func stop() {
 	continued := make(chan os.Signal, 1)

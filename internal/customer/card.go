@@ -58,7 +58,7 @@ func (h CardHolder) changed(sent CardHolder) CardHolder {
 	}
 }
 
-// check refuses a card number that somebody typed into the wrong field: it would
+// check refuses a card number typed into the wrong field: it would
 // be kept and shown.
 func (h CardHolder) check(prefix, suffix string) error {
 	for name, text := range map[string]*string{
@@ -80,8 +80,8 @@ func fromTestCard(c testcard.Card, fingerprintKey []byte) Card {
 	}
 }
 
-// magicCard finds the test card that an id such as tok_visa or pm_card_visa stands
-// for. Live mode declines it as it declines the card itself.
+// magicCard finds the test card that an id such as tok_visa or pm_card_visa refers
+// to. Live mode declines it as it declines the card itself.
 func magicCard(name string, livemode bool) (card testcard.Card, is bool, err error) {
 	card, is = testcard.ByToken(name)
 	if is && livemode {
@@ -90,7 +90,7 @@ func magicCard(name string, livemode bool) (card testcard.Card, is bool, err err
 	return card, is, nil
 }
 
-// unchecked is what stands for the check of an address that has not been made.
+// unchecked is the value for the check of an address that has not been made.
 func unchecked(value *string) *string {
 	if value == nil {
 		return nil
@@ -194,7 +194,7 @@ func cardsOfCustomers(ctx context.Context, db phase.Reader, v resource.Principal
 		func(customer string) string { return "/v1/customers/" + customer + "/sources" })
 }
 
-// CardError is the 402 that tells of a decline.
+// CardError is the 402 of a decline.
 func CardError(a acquirer.Answer) *apierror.Error {
 	e := &apierror.Error{
 		Status: http.StatusPaymentRequired, Type: apierror.TypeCard,

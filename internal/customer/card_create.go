@@ -16,7 +16,7 @@ type CreateCardParams struct {
 	Metadata form.Metadata `form:"metadata"`
 	Expand   form.Expand   `form:"expand"`
 
-	Found *PaymentSource // what Source stands for
+	Found *PaymentSource // the card of Source
 }
 
 const cardKept = "card_kept"

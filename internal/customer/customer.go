@@ -27,7 +27,7 @@ func init() {
 	})
 }
 
-// Customer is somebody who pays more than once.
+// Customer is a person or company that pays more than once.
 type Customer struct {
 	AccountID           string
 	ID                  string
@@ -180,7 +180,7 @@ func (c *Customer) Insert(tx *phase.Tx) {
 
 func (c *Customer) update(tx *phase.Tx) { tx.WriteOne(updateCustomer, c.columns()) }
 
-// lockedCustomer reads a customer for a change. A deleted one is not there any more.
+// lockedCustomer reads a customer for a change. A deleted one is not found.
 func lockedCustomer(ctx context.Context, tx *phase.Tx, id string) (*Customer, error) {
 	customer, err := resource.Get[Customer](ctx, tx, lockCustomer, resource.PrincipalOf(tx.Caller), id)
 	if err != nil {

@@ -31,7 +31,7 @@ type CustomerParams struct {
 	TaxExempt           *string                    `form:"tax_exempt,unset" enum:"exempt,none,reverse"`
 	Expand              form.Expand                `form:"expand"`
 
-	Found *PaymentSource // what Source stands for
+	Found *PaymentSource // the card of Source
 }
 
 // CreateCustomerParams are what POST /v1/customers takes.
@@ -40,7 +40,7 @@ type CreateCustomerParams struct {
 	TestClock     *string `form:"test_clock" max:"5000"`
 	PaymentMethod string  `form:"payment_method" max:"5000"`
 
-	Method *AttachPaymentMethodParams // what PaymentMethod stands for
+	Method *AttachPaymentMethodParams // the method to attach, from PaymentMethod
 }
 
 // The recovery points of a new customer. The last two are for one who brings a

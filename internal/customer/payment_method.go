@@ -32,12 +32,12 @@ type PaymentMethod struct {
 	BillingDetails BillingDetails
 	Metadata       map[string]string
 	AllowRedisplay string
-	SetUp          bool    // the cardholder has agreed to payments in his absence
+	SetUp          bool    // the cardholder has agreed to off-session payments
 	SpentBy        *string // the request that used it up
 	CreatedAt      time.Time
 }
 
-// BillingDetails are who pays, as the card's issuer knows him.
+// BillingDetails identify the payer to the card's issuer.
 type BillingDetails struct {
 	Address resource.Address `json:"address"`
 	Email   *string          `json:"email"`
@@ -224,7 +224,7 @@ func methodExists(ctx context.Context, db phase.Reader, v resource.Principal, id
 }
 
 // MagicMethod makes a new method of the test card a magic id such as
-// pm_card_visa stands for: every use of one is another method. nil if there is
+// pm_card_visa names: every use of one is another method. nil if there is
 // none of that name. The caller inserts it.
 func MagicMethod(name string, caller phase.Caller, cardKey []byte, at time.Time) (*PaymentMethod, error) {
 	known, is, err := magicCard(name, caller.Livemode)

@@ -84,7 +84,7 @@ func (in AttachPaymentMethodParams) begin(ctx context.Context, tx *phase.Tx, s *
 	if refusal := method.refuseAttach(in.Customer); refusal != nil {
 		return phase.Outcome{}, refusal
 	}
-	if method.CustomerID != nil { // his already: nothing to do
+	if method.CustomerID != nil { // already attached: nothing to do
 		return replyWithMethod(ctx, tx, in.Expand, method)
 	}
 	s.Method = *method

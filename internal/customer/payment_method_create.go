@@ -21,7 +21,7 @@ type PaymentMethodData struct {
 	AllowRedisplay string                `form:"allow_redisplay" enum:"always,limited,unspecified"`
 }
 
-// MethodCard is the card of a method: a token, or what somebody typed.
+// MethodCard is the card of a method: a token, or typed card details.
 type MethodCard struct {
 	Token    string        `form:"token"`
 	Number   *testcard.PAN `form:"number"`

@@ -18,7 +18,7 @@ func init() {
 	resource.Register(resource.Kind{Object: "token", Table: "tokens"})
 }
 
-// Token stands for a card that was shown to us once, and is spent once.
+// Token represents a card, and can be used once.
 type Token struct {
 	ID        string
 	Livemode  bool
@@ -78,7 +78,7 @@ func magicToken(name string, v resource.Principal, now time.Time) (*Token, error
 }
 
 // RetrieveToken answers GET /v1/tokens/{token}. Stripe answers 400, not 404, for
-// a token that is not there. Live mode knows no magic ones.
+// a token that does not exist. Live mode knows no magic ones.
 func RetrieveToken(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
 	token, _ := magicToken(in.ID, v, time.Now())
 	if token == nil {
@@ -101,7 +101,7 @@ type PaymentSource struct {
 	Token  string `json:"token,omitempty"` // to be spent; "" for a magic one
 }
 
-// SourceFromToken finds the card a token stands for. param names the parameter
+// SourceFromToken finds the card of a token. param names the parameter
 // in errors.
 func SourceFromToken(ctx context.Context, db phase.Reader, v resource.Principal, param, name string) (*PaymentSource, error) {
 	now := time.Now() // of a card that has no row: only the year of its expiry depends on it

@@ -22,7 +22,7 @@ type CreateTokenParams struct {
 	Shown Card // what is kept of it; the number does not survive the check
 }
 
-// TypedCard is a card as somebody typed it. Its number and security code cannot
+// TypedCard is a card as the customer typed it. Its number and security code cannot
 // be printed, encoded or stored.
 type TypedCard struct {
 	testcard.Typed
@@ -31,7 +31,7 @@ type TypedCard struct {
 
 const tokenCreated = "token_created"
 
-// CreateToken turns a card that somebody typed into a token that is spent once.
+// CreateToken turns typed card details into a token, which can be used once.
 //
 //	(nothing) ──▶ token_created
 //	      claim + insert + answer

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// resolve checks who could reach an address. Everybody knows the demo's keys, so
+// resolve checks who could reach an address. The demo's keys are public, so
 // only this machine may, unless that is asked for.
 func resolve(addr string, lan bool) (*net.TCPAddr, error) {
 	address, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
-		return nil, &Refusal{fmt.Sprintf("--addr %s is no address to listen on, such as 127.0.0.1:8080: %v", addr, err)}
+		return nil, &Refusal{fmt.Sprintf("--addr %s is not a listen address such as 127.0.0.1:8080: %v", addr, err)}
 	}
 	if !lan && !address.IP.IsLoopback() {
-		return nil, &Refusal{fmt.Sprintf("--addr %s would let other machines in, and everybody knows the demo's keys: "+
-			"use 127.0.0.1, or say --lan if that is what you want", addr)}
+		return nil, &Refusal{fmt.Sprintf("--addr %s is reachable from other machines, and the demo's API keys are public: "+
+			"use 127.0.0.1, or pass --lan to confirm", addr)}
 	}
 	return address, nil
 }
@@ -30,7 +30,7 @@ func resolve(addr string, lan bool) (*net.TCPAddr, error) {
 func claimPort(address *net.TCPAddr) (addr string, err error) {
 	listener, err := net.ListenTCP("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return "", fmt.Errorf("%s is taken by another program; choose another port with --addr 127.0.0.1:%d", address, address.Port+1)
+		return "", fmt.Errorf("%s is already in use; choose another port with --addr 127.0.0.1:%d", address, address.Port+1)
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot listen on %s: %w", address, err)
@@ -39,7 +39,7 @@ func claimPort(address *net.TCPAddr) (addr string, err error) {
 	return listener.Addr().String(), nil
 }
 
-// innerPorts are any free ones: nobody but the parts needs to find the acquirer,
+// innerPorts are any free ones: only the demo's processes need to find the acquirer,
 // and usual ports would be fought over by two demos that start at once. None is
 // the API's, which is free, too, until the API is started.
 func innerPorts(apis string, n int) (addrs []string, err error) {
@@ -85,7 +85,7 @@ func answers(ctx context.Context, c *child, url string) error {
 		case err := <-c.failed:
 			return err
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not answer at %s; its log is %s", c.name, url, c.log)
+			return fmt.Errorf("%s does not respond at %s; its log is %s", c.name, url, c.log)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

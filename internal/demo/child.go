@@ -25,7 +25,7 @@ const (
 	firstPause, longestPause = 250 * time.Millisecond, 4 * time.Second
 
 	// stopPatience is longer than a request may take (package process would let one
-	// take 30 seconds; nobody waits that long for Ctrl-C).
+	// take 30 seconds; too long for Ctrl-C).
 	stopPatience = 12 * time.Second
 )
 
@@ -142,7 +142,7 @@ func (c *child) keepAlive(p *running) {
 		if err != nil {
 			// Out of processes or memory, perhaps for a moment only: p is as dead as
 			// before, and the loop comes back here after a pause.
-			c.console.sayf("%s cannot be started: %v", c.name, err)
+			c.console.sayf("cannot start %s: %v", c.name, err)
 			continue
 		}
 		p = next
@@ -158,19 +158,19 @@ func pauseAfter(deaths int) time.Duration {
 	return min(firstPause<<min(deaths-1, 10), longestPause)
 }
 
-// mourn says that a part died and, where nobody killed it, its last words.
+// mourn reports that a process ended and, unless it was killed, the end of its log.
 func (c *child) mourn(p *running, pause time.Duration) {
 	again := ""
 	if pause > 0 {
 		again = fmt.Sprintf("; again in %v", pause)
 	}
-	message := fmt.Sprintf("%s %d died (%s)%s", c.name, p.cmd.Process.Pid, p.cmd.ProcessState, again)
+	message := fmt.Sprintf("%s %d exited (%s)%s", c.name, p.cmd.Process.Pid, p.cmd.ProcessState, again)
 	if !killed(p.cmd.ProcessState) {
 		message += ":\n" + lastLines(c.log, p.said, 5)
 	}
 	c.console.sayf("%s", message)
 	select {
-	case c.failed <- fmt.Errorf("%s does not stay alive; its log is %s", c.name, c.log):
+	case c.failed <- fmt.Errorf("%s keeps crashing; its log is %s", c.name, c.log):
 	default:
 	}
 }
@@ -204,7 +204,7 @@ func lastLines(file string, from int64, n int) string {
 	if err != nil {
 		return "    " + err.Error()
 	}
-	text = text[min(from, int64(len(text))):] // somebody may have emptied it
+	text = text[min(from, int64(len(text))):] // the file may have been truncated
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	return "    " + strings.Join(lines[max(0, len(lines)-n):], "\n    ")
 }

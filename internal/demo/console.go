@@ -158,11 +158,11 @@ type entry struct {
 }
 
 // forPeople turns a line of a log into one for the console; "" leaves it out.
-// Whatever is left out, or cut off, is in the log.
+// The log has everything, including what is left out here.
 func forPeople(part, line string, requests bool) string {
 	var e entry
 	if json.Unmarshal([]byte(line), &e) != nil {
-		return "" // not of our own logger: a stack trace, which mourn shows the end of
+		return "" // not from our logger: a stack trace, which mourn shows the end of
 	}
 	switch {
 	case e.Msg == "request" && requests:
@@ -170,7 +170,7 @@ func forPeople(part, line string, requests bool) string {
 	case e.Msg == "request":
 		return ""
 	case e.Msg == "webhook" && e.Said != "":
-		return fmt.Sprintf("%s heard %s: %s", part, e.Event, oneLine(e.Said))
+		return fmt.Sprintf("%s received %s: %s", part, e.Event, oneLine(e.Said))
 	case e.Msg == "took over":
 		return fmt.Sprintf("%s took over %s (%s, at %s): %s", part, e.Request, e.Flow, e.Point, oneLine(e.Left))
 	case e.Level >= slog.LevelWarn:

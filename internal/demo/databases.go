@@ -10,7 +10,7 @@ import (
 )
 
 // databases are ours and the acquirer's. They are two, because the acquirer is
-// somebody else: nothing of ours may hang on reading its books in our transaction.
+// another company: nothing of ours may depend on reading its books in our transaction.
 type databases struct{ ratchet, acquirer string }
 
 const (
@@ -73,7 +73,7 @@ func makeDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
 	}
 	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
 	if err != nil {
-		return fmt.Errorf("make database %s: %w", name, err)
+		return fmt.Errorf("create database %s: %w", name, err)
 	}
 	return nil
 }
@@ -94,8 +94,8 @@ func mayTakeRoles(ctx context.Context, url string) error {
 		_, err = conn.Exec(ctx, "GRANT "+role+" TO CURRENT_USER; SET ROLE "+role+"; RESET ROLE")
 		if err != nil {
 			user := pgx.Identifier{conn.Config().User}.Sanitize()
-			return fmt.Errorf("the parts work under roles that the login of DATABASE_URL may not take on (%w); "+
-				"let it, as a superuser: GRANT ratchet_api, ratchet_worker, ratchet_shop TO %s", err, user)
+			return fmt.Errorf("the login of DATABASE_URL may not assume the roles of the processes (%w); "+
+				"run as a superuser: GRANT ratchet_api, ratchet_worker, ratchet_shop TO %s", err, user)
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func withDatabase(address, name string) string {
 func public(address string) string {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
-		return "(an address that cannot be read)"
+		return "(unreadable URL)"
 	}
 	return fmt.Sprintf("postgres://%s@%s:%d/%s", config.User, config.Host, config.Port, config.Database)
 }

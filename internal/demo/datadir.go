@@ -57,7 +57,7 @@ func openDataDir(path string) (*dataDir, error) {
 	if !free {
 		holder, _ := os.ReadFile(d.lock.Name())
 		d.lock.Close()
-		return nil, fmt.Errorf("another demo (pid %s) is running in %s: stop it, or give this one its own --data-dir and --addr",
+		return nil, fmt.Errorf("another demo (pid %s) is running in %s: stop it, or use another --data-dir and --addr",
 			strings.TrimSpace(string(holder)), path)
 	}
 	d.removeEnviron() // of a run that was killed

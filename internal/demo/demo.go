@@ -1,9 +1,9 @@
 // Package demo runs all of Ratchet on one machine with nothing to set up, and
-// keeps it running while somebody kills its parts.
+// keeps it running while its processes are killed.
 //
 //	data directory ──▶ postgres ──▶ schema, accounts, keys ──▶ acquirer, work, serve, shop
 //
-// The parts are processes of their own, as in production, so that each can be
+// The parts are separate processes, as in production, so that each can be
 // killed for real and what the others do about it can be watched. A part that
 // dies is started again at once. All of them end with this process, however it
 // ends; the data stays for the next run.
@@ -26,7 +26,7 @@ import (
 // Config says where the demo listens and where it keeps its data.
 type Config struct {
 	Addr    string // host:port of the API; port 0 takes a free one
-	LAN     bool   // allow an Addr that other machines reach: everybody knows the demo's keys
+	LAN     bool   // allow an Addr that other machines reach: the demo's keys are public
 	DataDir string // empty: DefaultDataDir
 
 	// Fresh forgets the data of earlier runs. Refused together with DatabaseURL:
@@ -36,11 +36,11 @@ type Config struct {
 	PublicURL string // where browsers find it; empty: at Addr, or with LAN at an address of this machine
 
 	// WebhookPorts are ports of this machine that webhooks may go to besides the shop's, such
-	// as "3000,4242", or AnyPort. Everybody knows the demo's keys, so a web page that gets
+	// as "3000,4242", or AnyPort. The demo's keys are public, so a web page that gets
 	// around the checks of the API could have the worker post to any program here.
 	WebhookPorts string
 
-	DatabaseURL string // a server that exists already; empty: the demo starts one of its own
+	DatabaseURL string // a server that exists already; empty: the demo starts one
 
 	Program string    // how to call this program again, for the examples that are printed
 	Out     io.Writer // where people read what happens
@@ -49,7 +49,7 @@ type Config struct {
 // AnyPort, for Config.WebhookPorts, is every port.
 const AnyPort = "any"
 
-// Refusal is why a demo does not start as it was told to: a mistake in how it was
+// Refusal is why a demo does not start as requested: a mistake in how it was
 // called, and not something that failed.
 type Refusal struct{ reason string }
 
@@ -90,7 +90,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	defer func() {
 		stopped := d.stop()
 		if ctx.Err() != nil {
-			err = stopped // told to stop: whatever that interrupted is no failure
+			err = stopped // stopped on request: an interruption is not a failure
 			return
 		}
 		err = errors.Join(err, stopped)
@@ -115,7 +115,7 @@ func Run(ctx context.Context, c Config) (err error) {
 // it is certain that the demo may run here.
 func (d *demo) prepare(ctx context.Context) error {
 	if d.Fresh && d.DatabaseURL != "" {
-		return &Refusal{"--fresh is refused while DATABASE_URL is set: that database is yours, so emptying it is yours to do"}
+		return &Refusal{"--fresh is not allowed while DATABASE_URL is set: delete the data of your own database yourself"}
 	}
 	address, err := resolve(d.Addr, d.LAN)
 	if err != nil {
@@ -225,7 +225,7 @@ func (d *demo) webhookPorts() string {
 	return portOf(d.shopAddr) + "," + d.WebhookPorts
 }
 
-// environOfShop is all the shop is told: it is a merchant, and no part of ours.
+// environOfShop is all that the shop knows: it represents a merchant.
 func (d *demo) environOfShop() []string {
 	return []string{
 		"RATCHET_DEMO=1",
@@ -237,7 +237,7 @@ func (d *demo) environOfShop() []string {
 	}
 }
 
-// environOf is what one part needs to know. Ctrl-C means now: nobody has to be
+// environOf is what one part needs to know. Ctrl-C means now: no client has to be
 // given time to send callers elsewhere.
 func (d *demo) environOf(part string) []string {
 	return append(d.environ(), "RATCHET_METRICS_ADDR="+d.metricsAddrs[part], "RATCHET_DRAIN_GRACE=0s")
@@ -257,7 +257,7 @@ func (d *demo) startParts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = answers(ctx, d.acquirer, "http://"+d.acquirerAddr+"/") // the worker complains where nobody does
+	err = answers(ctx, d.acquirer, "http://"+d.acquirerAddr+"/") // the worker logs an error if it is down
 	if err != nil {
 		return err
 	}
@@ -302,17 +302,17 @@ func (d *demo) watch(ctx context.Context) error {
 // children may hold its memory for a moment after it was killed.
 const postgresPatience = 20 * time.Second
 
-// restartPostgres starts the server again that somebody killed, under the same
-// address, so that the parts find it by themselves.
+// restartPostgres restarts the server after a crash, under the same
+// address, so that the processes find it again.
 func (d *demo) restartPostgres(ctx context.Context) error {
 	url, died := d.server.URL, d.server.PID()
-	d.console.sayf("postgres %d died; what was committed is on disk", died)
-	_ = d.server.Stop() // lets go of the data directory
+	d.console.sayf("postgres %d crashed; committed data is on disk", died)
+	_ = d.server.Stop() // releases the data directory
 	for deadline := time.Now().Add(postgresPatience); ; {
 		server, err := local.Start(ctx, local.Options{StateDir: d.dir.path})
 		switch {
 		case err == nil && server.URL != url:
-			return errors.Join(errors.New("postgres came back, but its port is taken: start the demo again"), server.Stop())
+			return errors.Join(errors.New("postgres restarted, but its port is in use: restart the demo"), server.Stop())
 		case err == nil:
 			d.server = server
 			d.console.sayf("postgres is back as %d", server.PID())
@@ -320,14 +320,14 @@ func (d *demo) restartPostgres(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("postgres does not come back: %w", err)
+			return fmt.Errorf("postgres does not restart: %w", err)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 }
 
 // stop ends what is running, the one that answers callers first and what it
-// stands on last.
+// is at.
 func (d *demo) stop() (err error) {
 	if d.serve != nil {
 		d.console.sayf("stopping")

@@ -20,7 +20,7 @@ func TestForPeople(t *testing.T) {
 		"a failure, with its reason": {`{"level":"ERROR","msg":"request","request":"req_1","method":"GET","route":"/v1/charges","status":500,"ms":1,"error":"broken\n  pipe"}`,
 			"GET    /v1/charges 500  req_1  1 ms  broken pipe"},
 		"a take-over":                      {`{"level":"INFO","msg":"took over","request":"req_1","flow":"charge.create","point":"x","left":"finished"}`, "part took over req_1 (charge.create, at x): finished"},
-		"what the shop hears of":           {`{"level":"INFO","msg":"webhook","event":"evt_1","said":"order 1001: paid"}`, "part heard evt_1: order 1001: paid"},
+		"what the shop hears of":           {`{"level":"INFO","msg":"webhook","event":"evt_1","said":"order 1001: paid"}`, "part received evt_1: order 1001: paid"},
 		"a warning":                        {`{"level":"WARN","msg":"request is parked","request":"req_1","cause":"lost"}`, "part: request is parked req_1: lost"},
 		"a warning without a reason":       {`{"level":"WARN","msg":"beware"}`, "part: beware"},
 		"what only a log needs":            {`{"level":"INFO","msg":"serving","addr":"x"}`, ""},

@@ -17,7 +17,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
 )
 
-// laboratory is the demo's lab. Its process is built and started when somebody
+// laboratory is the demo's lab. Its process is built and started when a user
 // runs something on its pages, and not before.
 type laboratory struct {
 	demo  *demo

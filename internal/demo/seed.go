@@ -39,7 +39,7 @@ func seed(ctx context.Context, url, installationSecret string) error {
 	for _, m := range merchants {
 		_, err := pool.Exec(ctx, insertMerchant, postgres.Args{"id": m.account, "name": m.name})
 		if err != nil {
-			return fmt.Errorf("open account %s: %w", m.account, err)
+			return fmt.Errorf("create account %s: %w", m.account, err)
 		}
 		for kind, key := range map[string]string{apikey.Secret: m.secret, apikey.Publishable: m.publishable} {
 			_, err := apikey.Put(ctx, pool, root.For(secret.APIKeys), m.account, kind, false, key, true)

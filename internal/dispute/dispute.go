@@ -108,7 +108,7 @@ func (d *Dispute) insert(tx *phase.Tx) {
 	})
 }
 
-// The row is locked, and was in the state before: whatever happened to it since
+// The row is locked, and was in the state before: regardless of what happened to it since
 // it was read ends the transaction.
 const updateDisputeRow = `
 	UPDATE disputes

@@ -157,7 +157,7 @@ func sendEvidence(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]
 }
 
 // submitEvidence writes down that the bank has it. The decision may have been
-// told already, and then stands.
+// received already, and then stays.
 func submitEvidence(ctx context.Context, tx *phase.Tx, in DisputeParams, s *disputeState) (phase.Outcome, error) {
 	dispute, err := lockedDispute(ctx, tx, s.ID)
 	if err != nil {
@@ -181,7 +181,7 @@ func submitEvidence(ctx context.Context, tx *phase.Tx, in DisputeParams, s *disp
 }
 
 // escalatedSince says that the bank has answered evidence for an inquiry by
-// making a chargeback of it, which wants an answer of its own.
+// making a chargeback of it, which needs a separate response.
 func (d *Dispute) escalatedSince(before json.RawMessage) bool {
 	var then struct{ Status string }
 	return json.Unmarshal(before, &then) == nil && then.Status == inquiryNeedsResponse && !d.isInquiry()

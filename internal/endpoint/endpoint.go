@@ -26,7 +26,7 @@ func init() {
 	resource.Register(resource.Kind{Object: "webhook_endpoint", Table: "webhook_endpoints"})
 }
 
-// WebhookEndpoint is where a merchant wants to be told of events.
+// WebhookEndpoint is where a merchant receives events.
 type WebhookEndpoint struct {
 	AccountID        string
 	ID               string
@@ -188,7 +188,7 @@ func ListWebhookEndpoints(ctx context.Context, db phase.Reader, v resource.Princ
 	})
 }
 
-// existingEndpoint reads an endpoint, or says that there is none. A deleted one is not there.
+// existingEndpoint reads an endpoint, or returns "not found". A deleted endpoint is not found.
 func existingEndpoint(ctx context.Context, db phase.Reader, sql string, v resource.Principal, endpointID string) (*WebhookEndpoint, error) {
 	endpoint, err := resource.Get[WebhookEndpoint](ctx, db, sql, v, endpointID)
 	if err != nil {
@@ -201,7 +201,7 @@ func existingEndpoint(ctx context.Context, db phase.Reader, sql string, v resour
 }
 
 // eventTypes are the types of Stripe's events, those included that Ratchet never
-// tells of: an integration that lists them works all the same.
+// emits: an integration that lists them works all the same.
 //
 //go:embed event_types.txt
 var eventTypes string

@@ -29,7 +29,7 @@ const endpointCreated = "endpoint_created"
 //	      claim + insert + answer
 //
 // The answer is the only place where the signing secret is shown. It is stored
-// with a seal where the secret stands, and replayed with the secret.
+// with the secret encrypted, and replayed with the secret.
 var CreateWebhookEndpoint = phase.Define("webhook_endpoint.create", 1,
 	phase.Atomic(endpointCreated, createEndpoint),
 ).Check(func(ctx context.Context, _ phase.Reader, _ phase.Check, in *CreateWebhookEndpointParams) error {

@@ -21,7 +21,7 @@ type RetryEventParams struct {
 const eventSentAgain = "event_sent_again"
 
 // RetryEvent sends an event again, to the endpoints it was sent to or to the one
-// that is named. Whoever hears it twice has to know it by its id.
+// that is named. A receiver has to deduplicate by its ID.
 //
 //	(nothing) ──▶ event_sent_again
 //	    claim + deliveries made due + jobs that wake a worker + answer

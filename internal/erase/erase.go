@@ -18,7 +18,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// Order is what somebody is to be forgotten by, and who says so.
+// Order says whose data to erase, and who requested it.
 type Order struct {
 	Subject string // id of a customer, intent, charge, refund, dispute, checkout session, method, token or request
 	User    string // who does it, for the audit trail
@@ -33,9 +33,9 @@ type Count struct {
 
 // Why nothing was erased.
 var (
-	ErrUnknown   = errors.New("nothing here has this id")
-	ErrUnended   = errors.New("is not finished yet, and what it is about will still be written")
-	ErrNotClosed = errors.New("is a customer that still exists: delete it through the API first")
+	ErrUnknown   = errors.New("object not found")
+	ErrUnended   = errors.New("is not finished yet")
+	ErrNotClosed = errors.New("is a customer that still exists: delete the customer through the API first")
 )
 
 // Erase does all of it in one transaction, with its audit row, or nothing. It

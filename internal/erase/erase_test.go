@@ -142,7 +142,7 @@ func (s *shop) traces(t *testing.T, text string) (tables []string) {
 	return tables
 }
 
-// anybody is a person by whose name, wherever it was typed, it is found again.
+// anybody is a person whose name is searched for afterwards, wherever it was typed.
 const anybody = "Wilhelmina"
 
 // lives leaves traces of a customer in every kind of object, and of a stranger.

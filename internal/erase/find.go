@@ -82,7 +82,7 @@ const findRequests = `
 	    OR EXISTS (SELECT FROM unnest(@objects::text[]) AS object (id) WHERE position(object.id IN r.path || r.params::text) > 0))
 	UNION SELECT request_id FROM events WHERE account_id = @account_id AND object_id = ANY (@objects::text[]) AND request_id LIKE 'req%'`
 
-// A token is of whoever it was spent for.
+// A token belongs to the customer it was used for.
 const findTokens = `
 	SELECT id, request_id FROM tokens
 	WHERE account_id = @account_id AND (id = ANY (@objects::text[]) OR card_id = ANY (@objects::text[]) OR used_by = ANY (@requests::text[]))`
@@ -120,11 +120,11 @@ func find(ctx context.Context, tx pgx.Tx, subject string) (*scope, error) {
 func ids(ctx context.Context, tx pgx.Tx, sql string, args postgres.Args) ([]string, error) {
 	rows, err := tx.Query(ctx, sql, args)
 	if err != nil {
-		return nil, fmt.Errorf("find what is kept: %w", err)
+		return nil, fmt.Errorf("find stored data: %w", err)
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return nil, fmt.Errorf("find what is kept: %w", err)
+		return nil, fmt.Errorf("find stored data: %w", err)
 	}
 	return found, nil
 }
@@ -135,7 +135,7 @@ const findUnended = `
 const findUnclosed = `
 	SELECT id FROM customers WHERE account_id = @account_id AND id = ANY (@objects::text[]) AND deleted_at IS NULL LIMIT 1`
 
-// closed makes sure that nobody is about to write down again what is erased.
+// closed makes sure that no unfinished request writes erased data again.
 func (s *scope) closed(ctx context.Context, tx pgx.Tx) error {
 	unended, err := ids(ctx, tx, findUnended, s.byRequest())
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 //	list  l<items>:<each value, in order>
 //	hash  h<members>:<each name as a text, then its value, by name in byte order>
 //
-// with counts in decimal ASCII. Every length stands before what it measures, so
+// with counts in decimal ASCII. Every length precedes what it measures, so
 // no content can be taken for structure, and an auditor can write a reader for it
 // in an afternoon. a=1&b[c]=x is "1h2:t1:at1:1t1:bh1:t1:ct1:x".
 func Canonical(values Values) []byte {

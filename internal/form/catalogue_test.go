@@ -11,8 +11,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/form"
 )
 
-// fault is what a caller is told. The status is always 400 and the type always
-// invalid_request_error; a message that ends in "…" stands for its beginning.
+// fault is the error of a caller. The status is always 400 and the type always
+// invalid_request_error; a message that ends in "…" is only its beginning.
 type fault struct{ code, param, message string }
 
 func requireFault(t *testing.T, err error, want fault) {

@@ -26,7 +26,7 @@ func (c *Created) decodeForm(d *decoder, _ *field, n *node) {
 	}
 	bounds, err := planFor(reflect.TypeFor[Created]())
 	if err != nil {
-		panic(err) // the tags above are at fault, whatever is sent
+		panic(err) // the tags above are at fault, for any input
 	}
 	d.hash(bounds, &n.hash, reflect.ValueOf(c).Elem())
 }

@@ -21,7 +21,7 @@ import (
 //		ListParams                // embedded: its names are taken as our own
 //	}
 //
-// A field may be a string, an int or int64, a bool, a struct with tags of its own,
+// A field may be a string, an int or int64, a bool, a struct with its own tags,
 // a slice of any of these, a pointer to any of these (nil: not sent), one of this
 // package's types, or anything that unmarshals text. A field without a form tag is
 // none of the caller's business.
@@ -34,16 +34,16 @@ import (
 //     list, items, of which there are never more than MaxItems.
 //   - enum: the strings allowed, or of a list of strings those allowed in it.
 //
-// The first complaint is about names nobody knows, then about what is missing,
+// The first complaint is about unknown names, then about what is missing,
 // then about values, each in the order sent or declared. It is an *apierror.Error
 // with status 400. Any other error means that the struct can not be decoded into,
-// whatever is sent. After an error the struct's content is of no use.
+// for any input. After an error the struct's content is of no use.
 //
 // Decode changes one thing in values: the booleans True and False become true and
 // false, for Canonical.
 //
 // What was decoded survives encoding/json and back unchanged, unless a type that
-// unmarshals text has reasons of its own not to.
+// unmarshals text has its own reasons not to.
 func Decode(values Values, into any) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {

@@ -8,7 +8,7 @@ import (
 
 // Expand is the list of properties a caller wants as whole objects instead of
 // ids: customer, latest_charge.balance_transaction, data.customer. Whether such a
-// property exists depends on the answer, and is for whoever makes that to say.
+// property exists depends on the answer, and is checked where the response is built.
 type Expand []string
 
 // maxExpandLevels counts the names between the dots, data of a list included.

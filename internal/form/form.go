@@ -12,7 +12,7 @@
 // Parse knows the encoding and no names; Decode knows the names and kinds of one
 // operation. Every complaint about input is an *apierror.Error with a status of
 // 400; any other error is a mistake in our own struct. Both take time linear in
-// the size of the input, whatever the input is.
+// the size of the input, for any input.
 package form
 
 import (
@@ -30,7 +30,7 @@ type Values struct{ root hash }
 // Len is the number of top-level names.
 func (v Values) Len() int { return len(v.root.members) }
 
-// Has tells whether a name was sent, in whatever form. A name inside of a hash is
+// Has tells whether a name was sent, in any form. A name inside of a hash is
 // given as its path: Has("card", "exp_month").
 func (v Values) Has(path ...string) bool { return v.root.at(path) != nil }
 

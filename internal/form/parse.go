@@ -84,7 +84,7 @@ func (p *parser) pair(pair string) *apierror.Error {
 }
 
 // unescape undoes percent-encoding and "+". A semicolon is refused because some
-// servers take it for "&": whoever sends one plain may mean either.
+// servers take it for "&": a client that sends one plain may mean either.
 func unescape(raw string) (string, *apierror.Error) {
 	if !strings.ContainsAny(raw, "%+;") {
 		return raw, nil
@@ -127,7 +127,7 @@ func storable(s string) bool {
 }
 
 // split takes card[exp_month] apart into card and exp_month, appended to steps.
-// The step for [] is "". A name with unbalanced brackets is nobody's parameter.
+// The step for [] is "". A name with unbalanced brackets matches no parameter.
 func split(name string, steps []string, deepest int) ([]string, *apierror.Error) {
 	base, rest := name, ""
 	if open := strings.IndexByte(name, '['); open >= 0 {

@@ -120,7 +120,7 @@ func tooSmall(i, least int64) string {
 func quoteInteger(i int64) string { return Quote(strconv.FormatInt(i, 10)) }
 
 // integer reads ASCII digits with perhaps a minus sign. A plus sign is refused:
-// sent plain it decodes to a space, so whoever meant it did not get it either way.
+// sent plain it decodes to a space, so a client that meant it does not get it either way.
 func integer(s string) (int64, bool) {
 	if strings.HasPrefix(s, "+") {
 		return 0, false

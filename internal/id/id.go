@@ -4,7 +4,7 @@
 // ones: "ch_0VbTq1s3" + "k2…". Ids made later sort later, byte for byte, so a
 // primary key on (account, id) lists newest first without a second index, and
 // inserts touch the right edge of the index instead of a random page. The
-// random part is 95 bits: nobody can guess another account's id.
+// random part is 95 bits: another account's ID cannot be guessed.
 package id
 
 import (

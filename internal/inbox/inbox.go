@@ -9,8 +9,8 @@
 //
 // A message is applied by a flow of the engine like any other change: the first
 // transaction of that flow begins with Take, which writes the row here, or ends
-// the transaction if somebody else has. The source may be HTTP today and a broker
-// tomorrow: whatever it is, it acknowledges when Receive returns nil.
+// the transaction if another one has. The source may be HTTP today and a broker
+// tomorrow: in any case it acknowledges when Receive returns nil.
 package inbox
 
 import (
@@ -66,7 +66,7 @@ func (e *refused) Error() string { return e.reason }
 
 // ErrContradiction says that a message came under a known id and says something
 // else. It has been written down, and nothing was done.
-var ErrContradiction = errors.New("this event id stands for another message")
+var ErrContradiction = errors.New("another message has this event ID")
 
 // Inbox takes messages.
 type Inbox struct {
@@ -116,7 +116,7 @@ func (b *Inbox) try(ctx context.Context, m Message) error {
 	case known != nil && !bytes.Equal(known.Digest, m.Digest):
 		return b.alarm(ctx, m, known)
 	case known != nil && known.State == Applied:
-		return nil // somebody else was quicker, and the guard stopped us
+		return nil // another process was faster, and the guard stopped us
 	}
 	return b.keep(ctx, m, cause)
 }

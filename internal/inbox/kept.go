@@ -57,7 +57,7 @@ const selectKept = `
 const (
 	keptByID = selectKept + ` WHERE m.source = @source AND m.event_id = @event_id`
 
-	// The names of the few that somebody has to look at come from two indexes. As one
+	// The names of the few that need an operator come from two indexes. As one
 	// condition on a message, they would cost reading all that were ever applied.
 	listKept = selectKept + `
 	JOIN (SELECT source, event_id FROM inbox WHERE state <> 'applied'
@@ -115,7 +115,7 @@ const makeDue = `
 	RETURNING event_id`
 
 // Retry makes a message due at once; a worker applies it. It belongs into a
-// transaction with the audit row of whoever wanted it.
+// transaction with the audit row of the operator.
 func Retry(ctx context.Context, db Querier, eventID string) error {
 	rows, err := db.Query(ctx, makeDue, postgres.Args{"event_id": eventID})
 	if err != nil {
@@ -156,7 +156,7 @@ func (b *Inbox) ApplyDue(ctx context.Context) (tried int, err error) {
 	}
 	for n, k := range due {
 		if ctx.Err() != nil {
-			return n, nil // whoever looks next finds the rest
+			return n, nil // the next round finds the rest
 		}
 		if err := b.try(ctx, k.message()); err != nil && !errors.Is(err, ErrContradiction) {
 			return n, err

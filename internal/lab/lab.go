@@ -5,7 +5,7 @@
 //
 // This package only describes. Package design has the handlers, package stand
 // runs and kills them, and recorded has a run of every pair. A run is a file of
-// JSON lines, so it can be kept, sent to somebody, and played again.
+// JSON lines, so it can be kept, sent to others, and played again.
 package lab
 
 import (
@@ -34,15 +34,15 @@ var Designs = []Design{
 		Code: "internal/lab/design/naive.go", Page: "docs/lab/01-naive.md",
 		first: "acquirer: before writing"},
 	{Name: "redis-1s", Title: "Redis, lock of 1 s",
-		Idea: "A middleware locks the key in Redis for a second, and stores the answer there.",
+		Idea: "A middleware locks the key in Redis for a second, and stores the response there.",
 		Code: "internal/lab/design/redis.go", Page: "docs/lab/02-redis.md",
 		first: "redis: before writing"},
 	{Name: "redis-24h", Title: "Redis, lock of 24 h",
-		Idea: "The same middleware, whose lock lives as long as the answer.",
+		Idea: "The same middleware; its lock lives as long as the response.",
 		Code: "internal/lab/design/redis.go", Page: "docs/lab/02-redis.md",
 		first: "redis: before writing"},
 	{Name: "redis-unawaited", Title: "Redis, answer first",
-		Idea: "The middleware with a lock of 1 s sends the answer before Redis has stored it.",
+		Idea: "The middleware with a lock of 1 s sends the response before Redis has stored it.",
 		Code: "internal/lab/design/redis.go", Page: "docs/lab/02-redis.md",
 		first: "redis: before writing"},
 	{Name: "table", Title: "Table, status first",
@@ -54,15 +54,15 @@ var Designs = []Design{
 		Code: "internal/lab/design/table.go", Page: "docs/lab/03-table.md",
 		first: "database: before"},
 	{Name: "table-tx", Title: "Table, one transaction",
-		Idea: "Key, charge and answer are one transaction, which is open while the bank is called.",
+		Idea: "Key, charge and response are one transaction, which is open during the call to the bank.",
 		Code: "internal/lab/design/table_tx.go", Page: "docs/lab/03-table.md",
 		first: "database: before", record: "commit"},
 	{Name: "manager", Title: "Request-hash manager",
-		Idea: "A manager compares a hash of the request, stores the answer, and raises stored failures again.",
+		Idea: "A manager compares a hash of the request, stores the response, and raises stored failures again.",
 		Code: "internal/lab/design/manager.go", Page: "docs/lab/04-manager.md",
 		first: "database: before"},
 	{Name: "points", Title: "Recovery points, no key",
-		Idea: "Transactions before and after the call, resumed from recovery points; the bank is given no key.",
+		Idea: "Transactions before and after the call, resumed from recovery points; the bank gets no key.",
 		Code: "internal/lab/design/points.go", Page: "docs/lab/05-recovery-points.md",
 		first: "database: before", record: "commit"},
 	{Name: "ratchet", Title: "Ratchet",
@@ -109,33 +109,33 @@ var Faults = []Fault{
 		Story:    "The process is killed while the bank charges the card.",
 		Patience: patient, BankTakes: 300 * time.Millisecond, boundary: at("acquirer: after writing")},
 	{Name: "answer-not-recorded", Title: "Bank answered, not recorded",
-		Story:    "The process is killed when it has read the bank's answer, before it writes it down.",
+		Story:    "The process is killed after it has read the bank's response, before it records it.",
 		Patience: patient, boundary: at(answerRead)},
 	{Name: "commit-sent", Title: "COMMIT on the wire",
 		Story: "The process is killed when it has sent the commit that records the charge. The database " +
-			"commits; the process never hears of it.",
+			"commits; the process never learns of it.",
 		Patience: patient, boundary: func(d Design) string {
 			return answerRead + crashpoint.Then + strings.TrimSpace("database: sent "+d.record)
 		}},
 	{Name: "answer-not-sent", Title: "Committed, answer not sent",
-		Story:    "The process is killed before it sends its answer.",
+		Story:    "The process is killed before it sends its response.",
 		Patience: patient, boundary: at("client: before writing")},
 	{Name: "double-click", Title: "Double click",
 		Story:    "The customer presses Pay twice. Both requests arrive at once, under the same key.",
 		Patience: patient, DoubleClick: true, BankTakes: 100 * time.Millisecond},
 	{Name: "slow-bank", Title: "Slow bank",
-		Story: "The bank needs 3 s. That is longer than the client waits (0.6 s), and longer than the short " +
-			"lock lives (1 s). No process dies.",
+		Story: "The bank takes 3 s. That is longer than the client waits (0.6 s), and longer than the short " +
+			"lock lives (1 s). No process crashes.",
 		Patience: impatient, BankTakes: 3 * time.Second},
 	{Name: "bank-timeout", Title: "Bank's answer times out",
-		Story:    "The handler waits 1 s for the bank, which charges the card after 1.5 s. No process dies.",
+		Story:    "The handler waits 1 s for the bank, which charges the card after 1.5 s. No process crashes.",
 		Patience: patient, BankTakes: 1500 * time.Millisecond, BankTimeout: time.Second},
 	{Name: "store-lost", Title: "Key store loses its data",
-		Story:    "The process is killed before it sends its answer, and Redis starts again without its file.",
+		Story:    "The process is killed before it sends its response, and Redis starts again without its file.",
 		Patience: patient, LosesStore: true, boundary: at("client: before writing")},
 	{Name: "stopped", Title: "Stopped, and continued",
-		Story: "The process stops after it has read the bank's answer (SIGSTOP). Another one takes its place. " +
-			"Then the first continues where it stood.",
+		Story: "The process stops after it has read the bank's response (SIGSTOP). Another one takes its place. " +
+			"Then the first continues.",
 		Patience: impatient, Stop: true, boundary: at(answerRead)},
 }
 

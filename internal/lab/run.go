@@ -16,7 +16,7 @@ type Run struct {
 
 	Charged int    `json:"charged"` // how often the card was charged, by the bank's journal
 	Booked  int    `json:"booked"`  // how many charges the design's own tables have
-	Answer  Answer `json:"answer"`  // the last thing that the client heard
+	Answer  Answer `json:"answer"`  // the last thing that the client received
 	Amount  int64  `json:"amount"`  // of the order, in cents; no other order has it
 	Store   string `json:"store,omitempty"`
 	MS      int64  `json:"ms"` // how long it took
@@ -44,7 +44,7 @@ const (
 	Lost  Verdict = "lost"  // charged, and our books do not know
 	Stuck Verdict = "stuck" // the client never learns what happened
 	Wrong Verdict = "wrong" // anything else that is not right
-	Right Verdict = "right" // charged once, booked once, and the client was told
+	Right Verdict = "right" // charged once, booked once, and the client got the result
 )
 
 // Verdict judges the run.

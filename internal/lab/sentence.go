@@ -13,11 +13,11 @@ func (r Run) Sentence(e Event) string {
 		if e.N == 1 {
 			return fmt.Sprintf("The customer presses Pay: the client sends order %s to process %d.", r.money(), e.PID)
 		}
-		return fmt.Sprintf("The client tries again with the same key: attempt %d of %d, to process %d.", e.N, Attempts, e.PID)
+		return fmt.Sprintf("The client retries with the same key: attempt %d of %d, to process %d.", e.N, Attempts, e.PID)
 	case Hears:
-		return fmt.Sprintf("The client hears %s%s.", e.What, meaning(e.What))
+		return fmt.Sprintf("The client receives %s%s.", e.What, meaning(e.What))
 	case HangsUp:
-		return "The client waits no longer for an answer, and hangs up."
+		return "The client times out and disconnects."
 	case CutOff:
 		return "The client's connection breaks. It does not know whether it has paid."
 	case GivesUp:
@@ -27,25 +27,25 @@ func (r Run) Sentence(e Event) string {
 	case AsksStore:
 		return fmt.Sprintf("Process %d sends to Redis: %s", e.PID, e.What)
 	case CallsBank:
-		return fmt.Sprintf("Process %d asks the bank to charge the card.", e.PID)
+		return fmt.Sprintf("Process %d calls the bank to charge the card.", e.PID)
 	case BankAnswers:
-		return fmt.Sprintf("Process %d reads the bank's answer.", e.PID)
+		return fmt.Sprintf("Process %d reads the bank's response.", e.PID)
 	case Charges:
 		return fmt.Sprintf("The bank charges the card %s.", r.money())
 	case Answers:
-		return fmt.Sprintf("Process %d sends its answer.", e.PID)
+		return fmt.Sprintf("Process %d sends its response.", e.PID)
 	case Killed:
 		return fmt.Sprintf("Process %d is killed (SIGKILL) at the boundary “%s”.", e.PID, e.What)
 	case Stopped:
 		return fmt.Sprintf("Process %d is stopped (SIGSTOP) at the boundary “%s”.", e.PID, e.What)
 	case Continued:
-		return fmt.Sprintf("Process %d continues where it stood (SIGCONT).", e.PID)
+		return fmt.Sprintf("Process %d continues (SIGCONT).", e.PID)
 	case Starts:
 		return fmt.Sprintf("Process %d starts and takes the place of the first.", e.PID)
 	case StoreLost:
-		return "Redis starts again without its file: its keys are gone."
+		return "Redis restarts without its file: its keys are gone."
 	case FencedOff:
-		return fmt.Sprintf("The fence refuses the commit of process %d: another has taken the request over.", e.PID)
+		return fmt.Sprintf("The fence rejects the commit of process %d: another process has taken the request over.", e.PID)
 	case Concludes:
 		return r.Title() + " " + verdictSentences[r.Verdict()]
 	}
@@ -55,7 +55,7 @@ func (r Run) Sentence(e Event) string {
 var verdictSentences = map[Verdict]string{
 	Right: "The card was charged once, and the client knows it.",
 	Twice: "The customer has paid more than once.",
-	Lost:  "The customer has paid, and we do not know it.",
+	Lost:  "The customer has paid, but our books do not show it.",
 	Stuck: "The client never learned what happened.",
 	Wrong: "That is not right.",
 }

@@ -2,7 +2,7 @@ package limit
 
 import "sync"
 
-// Concurrency bounds how many requests everybody has under way at once.
+// Concurrency bounds how many concurrent requests each account may have.
 type Concurrency struct {
 	most int
 
@@ -10,12 +10,12 @@ type Concurrency struct {
 	under map[string]int
 }
 
-// NewConcurrency allows everybody so many at once. 0 allows any number.
+// NewConcurrency allows each account this many at once. 0 means no limit.
 func NewConcurrency(most int) *Concurrency {
 	return &Concurrency{most: most, under: map[string]int{}}
 }
 
-// Enter counts one more of somebody's, unless there are too many. leave ends it.
+// Enter counts one more request of an account, unless there are too many. leave ends it.
 func (c *Concurrency) Enter(who string) (leave func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,7 +23,7 @@ type Gate struct {
 }
 
 // NewGate makes a gate of so many places, where up to queue may wait, none of
-// them longer than patience. full is what those hear who do not get in. No
+// them longer than patience. full is the error of those that get no slot. No
 // places at all means any number.
 func NewGate(places, queue int, patience time.Duration, full error) *Gate {
 	g := &Gate{queue: int64(queue), patience: patience, full: full}

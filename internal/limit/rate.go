@@ -9,7 +9,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Rates is a bucket of tokens for everybody: a request takes one, and so many
+// Rates is a bucket of tokens for each name: a request takes one, and so many
 // come back each second.
 type Rates struct {
 	perSecond rate.Limit
@@ -23,13 +23,13 @@ type Rates struct {
 // again says no more than none.
 const rememberAtMost = 10_000
 
-// NewRates allows everybody so many requests a second, and bursts of twice as
+// NewRates allows each name this many requests a second, and bursts of twice as
 // many. 0 allows any number.
 func NewRates(perSecond int) *Rates {
 	return &Rates{perSecond: rate.Limit(perSecond), burst: 2 * perSecond, buckets: map[string]*rate.Limiter{}}
 }
 
-// NewRatesEvery allows everybody one in so long, and so many at once.
+// NewRatesEvery allows each name one per interval, and a burst.
 func NewRatesEvery(pause time.Duration, burst int) *Rates {
 	return &Rates{perSecond: rate.Every(pause), burst: burst, buckets: map[string]*rate.Limiter{}}
 }
@@ -58,7 +58,7 @@ func (r *Rates) bucket(who string, now time.Time) *rate.Limiter {
 		}
 	}
 	if len(r.buckets) >= rememberAtMost {
-		clear(r.buckets) // everybody is busy: all start anew rather than that we grow
+		clear(r.buckets) // all are busy: they start over, so that memory is bounded
 	}
 	b := rate.NewLimiter(r.perSecond, r.burst)
 	r.buckets[who] = b

@@ -1,6 +1,6 @@
 // Package logline makes one line of the log out of one piece of work: a request,
-// a request that was taken over, a round of the worker. Whoever learns something
-// on the way adds it to the line in the context; whoever began it writes it.
+// a request that was taken over, a round of the worker. Code that learns something
+// on the way adds it to the line in the context; the code that started it writes it.
 //
 // A line never holds a parameter, an API key or a card. What a caller chose
 // itself, such as an idempotency key, is cut short and loses its long digits

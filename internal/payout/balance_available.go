@@ -22,7 +22,7 @@ type ToldBalance struct {
 	Object  string `json:"object"`
 }
 
-// TellBalance tells a merchant that money of his has become available. Nothing
+// TellBalance notifies a merchant that money has become available. Nothing
 // moves: a charge's money becomes available by time alone.
 var TellBalance = phase.Define("balance.tell", 1,
 	phase.Atomic(balanceTold, func(ctx context.Context, tx *phase.Tx, _ struct{}, _ *struct{}) (phase.Outcome, error) {
@@ -39,7 +39,7 @@ var TellBalance = phase.Define("balance.tell", 1,
 // within the window: one step into an index for each book. Where a clock is being
 // moved, anything may have. Only for these it is asked what there is to tell, which
 // costs a hundred times as much. The key names the moment up to which money has become
-// available: whoever finds it first tells, and once it has been used there is nothing
+// available: the first worker to find it emits the event, and once it has been used there is nothing
 // to tell.
 const balancesToTell = `WITH ` + resource.WithClocks + `, t AS MATERIALIZED (
 		SELECT clock_timestamp() AS now
@@ -59,9 +59,9 @@ const balancesToTell = `WITH ` + resource.WithClocks + `, t AS MATERIALIZED (
 	WHERE m.key IS NOT NULL
 	LIMIT @limit`
 
-// Teller tells every merchant whose money has become available since he was told
+// Teller notifies every merchant whose money has become available since they were notified
 // last. It remembers until when it has looked. Forgetting that costs a look at
-// everything, and tells nobody twice.
+// everything, and notifies no merchant twice.
 type Teller struct{ looked, lookedAtAll time.Time }
 
 const (

@@ -136,7 +136,7 @@ func (p *Payout) insert(tx *phase.Tx) {
 }
 
 // A payout goes from one state to another once: only one that is where it is
-// believed to be, and not in somebody else's hands, takes the step.
+// believed to be, and not locked by another request, takes the step.
 const movePayout = `
 	UPDATE payouts
 	SET status = @status, bank_reference = @bank_reference, failure_balance_transaction = @failure_balance_transaction,

@@ -122,7 +122,7 @@ func insufficient() *apierror.Error {
 }
 
 // departsAfter is how long a payout can be canceled. Stripe hands its payouts to
-// the banks in batches through the day; an hour stands for the next one.
+// the banks in batches through the day; we assume the next one in an hour.
 const departsAfter = time.Hour
 
 // newPayout is a payout that sets out now, by the account's clock: a standard

@@ -67,7 +67,7 @@ var PayOutDaily = phase.Define("payout.daily", 1,
 			return phase.Outcome{}, err
 		}
 		if amount == 0 {
-			return phase.Outcome{}, apierror.Locked() // somebody else was faster; nothing is stored, and the day is still free
+			return phase.Outcome{}, apierror.Locked() // another worker was faster; nothing is stored, and the day is still free
 		}
 		s.Payout.Amount, s.Payout.Currency, s.Payout.AutomaticOn, s.Payout.Description = amount, in.Currency, &in.Day, resource.NilIfEmpty("STRIPE PAYOUT")
 		s.Payout.insert(tx)

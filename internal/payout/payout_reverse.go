@@ -26,7 +26,7 @@ type reversalState struct {
 }
 
 // ReversePayout fetches a paid payout back from the bank. The reversal is a
-// payout of its own with a negative amount; its money is pending until it arrives.
+// separate payout with a negative amount; its money is pending until it arrives.
 var ReversePayout = phase.Define("payout.reverse", 1,
 	phase.Atomic(recallRecorded, recordReversal),
 	phase.Foreign(recallAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ReversePayoutParams, s *reversalState) error {

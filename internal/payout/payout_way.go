@@ -63,7 +63,7 @@ func (p *Payout) arrive(tx *phase.Tx) {
 	}
 }
 
-// payoutAt locks a payout that has to be in a state and in nobody's hands. It
+// payoutAt locks a payout that has to be in a state and not locked by another request. It
 // stores nothing where it is not: the job will see it again.
 func payoutAt(ctx context.Context, tx *phase.Tx, id, status string) (*Payout, error) {
 	payout, err := lockedPayout(ctx, tx, id)

@@ -16,7 +16,7 @@ import (
 // Difference is something in which the acquirer's settlement file and our books
 // do not agree.
 type Difference struct {
-	AccountID string // "" where nobody here knows the reference
+	AccountID string // "" if the reference is unknown
 	Reference string // the acquirer's, or the id of our object where it has none
 	Wrong     string
 }

@@ -129,7 +129,7 @@ type judgment struct {
 	Waits  bool
 }
 
-// What was here before is compared in a statement of its own: it may have been
+// What was here before is compared in a separate statement: it may have been
 // committed after insertMovements began.
 const compareMovements = `
 	SELECT t.kind, t.reference, CASE

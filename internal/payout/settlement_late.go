@@ -48,7 +48,7 @@ const deleteWaiting = `
 	SELECT exactly(cardinality(@kinds::text[]), count(*), 'waiting movements') FROM gone`
 
 // SettleLate books movements of a part that came before their charges, with a
-// posting of their own.
+// separate posting.
 var SettleLate = phase.Define("settlement.late", 1,
 	phase.Atomic("late_settled", func(ctx context.Context, tx *phase.Tx, in lateMovements, _ *struct{}) (phase.Outcome, error) {
 		rows, err := tx.Query(ctx, lockWaiting, pgx.StrictNamedArgs{

@@ -68,7 +68,7 @@ var ShowSettled = phase.Define("settlement.show", 1,
 	}))
 
 const (
-	// shownAtOnce bounds how many charges one request locks and tells of.
+	// shownAtOnce bounds how many charges one request locks and emits events for.
 	shownAtOnce = 100
 
 	// chargesPerLook bounds how many rows one look reads.
@@ -85,7 +85,7 @@ const chargesToShow = `
 	LIMIT @limit`
 
 // ShowPaid shows what has been paid. Any number of processes may do so at once: a
-// charge is told of by the one that clears its flag.
+// charge's event is emitted by the one that clears its flag.
 func ShowPaid(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (done int, err error) {
 	type paid struct {
 		resource.Task

@@ -26,7 +26,7 @@ func runContainer(ctx context.Context, superuser string, settings []string) (url
 	}
 	ctx, cancel := context.WithTimeout(ctx, imagePatience)
 	defer cancel()
-	// The module's own command turns fsync off for everybody.
+	// The module's own command turns fsync off for all tests.
 	command := []string{"postgres"}
 	for _, setting := range settings {
 		command = append(command, "-c", setting)

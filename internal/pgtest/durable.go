@@ -65,7 +65,7 @@ func Durable(t testing.TB) *DurableServer {
 	return d
 }
 
-// choosePort has the server take a port that nothing is given by itself. While
+// choosePort has the server take a port that the system does not hand out. While
 // it is down, one of the others would soon be some connection's.
 func (d *DurableServer) choosePort() {
 	d.t.Helper()
@@ -74,7 +74,7 @@ func (d *DurableServer) choosePort() {
 		port := strconv.Itoa(lowest + rand.IntN(ephemeral-lowest))
 		l, err := net.Listen("tcp", "127.0.0.1:"+port)
 		if err != nil {
-			continue // somebody has it
+			continue // it is in use
 		}
 		l.Close()
 		if err := os.WriteFile(filepath.Join(d.stateDir, "port"), []byte(port+"\n"), 0o644); err != nil {

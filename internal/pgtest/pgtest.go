@@ -1,4 +1,4 @@
-// Package pgtest gives every test a PostgreSQL database of its own, with the
+// Package pgtest gives every test its own PostgreSQL database, with the
 // schema in place: real commits, nothing shared, everything in parallel.
 //
 // A test's database is a copy of a template that was migrated once. The server

@@ -104,7 +104,7 @@ func TestFailingOnPurpose(t *testing.T) {
 func TestAFailedTest(t *testing.T) {
 	t.Parallel()
 
-	// fail runs the failing test as its own process, on a server of its own.
+	// fail runs the failing test as its own process, on a separate server.
 	fail := func(t *testing.T, env ...string) (output string) {
 		t.Helper()
 		cmd := exec.Command(os.Args[0], "-test.run=^TestFailingOnPurpose$", "-test.v")
@@ -173,7 +173,7 @@ func TestTestserver(t *testing.T) {
 	if err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	// Two runs of a package's tests on the one server, then a code of our own.
+	// Two runs of a package's tests on the one server, then our own code.
 	script := fmt.Sprintf(`'%[1]s' -test.run='^TestNew$' && '%[1]s' -test.run='^TestNew$' && echo "$TEST_DATABASE_URL" && exit 7`, os.Args[0])
 	cmd := exec.Command(binary, "--", "sh", "-c", script)
 	cmd.Env = append(os.Environ(), "TEST_DATABASE_URL=", "TEST_DATABASE_ENDS=", "KEEP_DB=")

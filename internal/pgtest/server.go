@@ -21,7 +21,7 @@ const (
 	// were killed a moment ago still count until their backends notice.
 	maxConnections = 1000
 
-	// keptFor is how long the server of a failed test may wait for somebody to look.
+	// keptFor is how long the server of a failed test is kept for inspection.
 	keptFor = 24 * time.Hour
 
 	// startPatience covers a download of the server the first time.

@@ -15,7 +15,7 @@ import (
 )
 
 // templateLock makes one of several processes build the template. Only a number
-// nobody else is likely to have taken ("template" in ASCII).
+// no other program is likely to use ("template" in ASCII).
 const templateLock int64 = 0x74656d706c617465
 
 // ensureTemplate returns the name of a migrated database to copy. The name
@@ -48,7 +48,7 @@ func (s *server) ensureTemplate(ctx context.Context) (string, error) {
 }
 
 // buildTemplate marks the database as a template last: what is marked is whole.
-// Nobody may connect to it from then on, because an open session prevents copies.
+// No session may connect to it from then on, because an open session prevents copies.
 func (s *server) buildTemplate(ctx context.Context, lock *pgxpool.Conn, name string) error {
 	quoted := pgx.Identifier{name}.Sanitize()
 	for _, statement := range []string{

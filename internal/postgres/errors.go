@@ -46,7 +46,7 @@ func IsUniqueViolation(err error, constraint string) bool {
 	return errors.As(err, &answer) && answer.Code == uniqueViolation && answer.ConstraintName == constraint
 }
 
-// LacksSchema reports whether the statement speaks of a table or column that is not there.
+// LacksSchema reports whether the statement uses a table or column that does not exist.
 func LacksSchema(err error) bool {
 	code := Code(err)
 	return code == undefinedTable || code == undefinedColumn
@@ -105,9 +105,9 @@ func ConnectionLost(err error) bool {
 	return strings.HasPrefix(answer.Code, connectionProblemClass)
 }
 
-// IsTransient reports whether err says that the server cannot do it now, whatever
-// it is: the server is starting, stopping, full, closed for writing, or not there, or
-// it ran out of time. Nothing is wrong with the statement.
+// IsTransient reports whether err says that the server cannot run any statement
+// now: it is starting, stopping, full, read-only or unreachable, or it timed out.
+// Nothing is wrong with the statement.
 func IsTransient(err error) bool {
 	if code := Code(err); code != "" {
 		switch code {

@@ -1,6 +1,6 @@
 package postgres
 
-// The tests migrate with chapters of their own.
+// The tests migrate with their own chapters.
 var (
 	MigrateUpFrom       = migrateUp
 	MigrateDownFrom     = migrateDown

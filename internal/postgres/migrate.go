@@ -15,12 +15,12 @@ import (
 	"github.com/ratchet-pay/ratchet/migrations"
 )
 
-// ddlLockTimeout is how long a migration may wait for a table. Everybody who
+// ddlLockTimeout is how long a migration may wait for a table. Every session that
 // comes after a waiting ALTER TABLE waits behind it, so it gives up before the
 // callers do; a migration that gave up changed nothing and can be run again.
 const ddlLockTimeout = "10s"
 
-// Status is where a database stands between the schema's chapters.
+// Status is the schema version of a database.
 type Status struct {
 	Version uint // the last chapter applied; 0: none
 	Dirty   bool // another tool died in the middle of Version
@@ -52,7 +52,7 @@ func MigrateDown(ctx context.Context, url string, steps int) error {
 	return migrateDown(ctx, url, steps, migrations.FS)
 }
 
-// MigrationStatus reads where the database stands; it changes nothing.
+// MigrationStatus reads the schema version; it changes nothing.
 func MigrationStatus(ctx context.Context, url string) (Status, error) {
 	return migrationStatus(ctx, url, migrations.FS)
 }
@@ -63,7 +63,7 @@ func migrateUp(ctx context.Context, url string, chapters fs.FS) error {
 		return err
 	}
 	if status.Version > status.Latest {
-		return nil // a later program was here, and whoever goes back to this one wants it to run
+		return nil // a later program was here, and a rollback to this one must still run
 	}
 	return withMigrator(ctx, url, chapters, (*migrate.Migrate).Up)
 }
@@ -79,7 +79,7 @@ func migrateDown(ctx context.Context, url string, steps int, chapters fs.FS) err
 		case errors.As(err, &fewer):
 			return nil // all there were
 		case errors.Is(err, fs.ErrNotExist):
-			return errors.New("there is no chapter to take back")
+			return errors.New("no migration to revert")
 		}
 		return err
 	})

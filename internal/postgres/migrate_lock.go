@@ -12,7 +12,7 @@ const (
 	// advisory lock belongs to one database. All of us know this one.
 	maintenanceDatabase = "postgres"
 
-	// migrationLock is only a number nobody else is likely to have taken ("ratchet" in ASCII).
+	// migrationLock is only a number no other program is likely to use ("ratchet" in ASCII).
 	migrationLock int64 = 0x72617463686574
 )
 
@@ -31,7 +31,7 @@ func lockCluster(ctx context.Context, url string) (unlock func(), err error) {
 	shared.Database = maintenanceDatabase
 	conn, err := pgx.ConnectConfig(ctx, shared)
 	if err != nil {
-		// Not everybody may enter it. Then at least those who migrate this database take turns.
+		// Not every login may enter it. Then at least those that migrate this database take turns.
 		conn, err = pgx.ConnectConfig(ctx, config)
 	}
 	if err != nil {

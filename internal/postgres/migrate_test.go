@@ -223,7 +223,7 @@ func TestTheSchemaGoesDownAndUpAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = postgres.MigrateDown(t.Context(), db.URL, 1)
-	if err == nil || !strings.Contains(err.Error(), "no chapter to take back") {
+	if err == nil || !strings.Contains(err.Error(), "no migration to revert") {
 		t.Errorf("at the start, one more step ends with %v", err)
 	}
 	const leftovers = `

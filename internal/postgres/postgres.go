@@ -17,12 +17,12 @@ import (
 // message, so there is no statement that could run before they hold.
 const (
 	// No statement of ours needs a second. What runs longer has met a lock or a
-	// lost index, and would hold its row locks against everybody else.
+	// lost index, and would hold its row locks against all others.
 	statementTimeout = "3s"
 
 	// A request waits this long for a row another one holds, then answers that
 	// the object is busy. Far below statementTimeout, so that the caller can tell
-	// "somebody has it" from "it is slow".
+	// "it is locked" from "it is slow".
 	lockTimeout = "1s"
 
 	// A process that stops between two statements of a transaction (a debugger,
@@ -31,7 +31,7 @@ const (
 
 	// A machine that vanishes in the middle of a packet leaves its row locks with
 	// a session that waits for the rest, and no statement time-out ends that wait.
-	// The server asks the machine after 5 s, and again, and lets go after 15.
+	// The server asks the machine after 5 s, and again, and closes the session after 15.
 	keepaliveIdle     = "5"
 	keepaliveInterval = "5"
 	keepaliveCount    = "2"
@@ -41,7 +41,7 @@ const (
 	// owner changed the default must not change what they mean.
 	isolation = "read committed"
 
-	// Days, months and fee periods are cut in UTC, whatever the server's own
+	// Days, months and fee periods are cut in UTC, regardless of the server's own
 	// time zone is.
 	timeZone = "UTC"
 )

@@ -40,7 +40,7 @@ func noteUnacknowledged(conn *pgconn.PgConn, notice *pgconn.Notice) {
 }
 
 // neverCancel keeps pgx from asking the server to cancel what a connection is doing.
-// pgx does so on a connection of its own, whenever one breaks or a caller gives up.
+// pgx does so on a separate connection, whenever one breaks or a caller gives up.
 func neverCancel(_ context.Context, config *pgx.ConnConfig) error {
 	var connected atomic.Bool
 	dial, after := config.DialFunc, config.AfterConnect

@@ -15,8 +15,8 @@ import (
 
 // Where a process says how it is.
 const (
-	healthPath = "/healthz" // it runs: whoever gets no answer starts it again
-	readyPath  = "/readyz"  // it can do its work: whoever hears no sends callers elsewhere
+	healthPath = "/healthz" // liveness: restart the process if this fails
+	readyPath  = "/readyz"  // readiness: route clients elsewhere if this fails
 )
 
 const (
@@ -40,7 +40,7 @@ type health struct {
 func (h *health) serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.draining.Load() {
-			w.Header().Set("Connection", "close") // the client's next request goes to somebody else
+			w.Header().Set("Connection", "close") // the client's next request goes to another process
 		}
 		switch r.URL.Path {
 		case healthPath:
@@ -58,7 +58,7 @@ func (h *health) serve(next http.Handler) http.Handler {
 	})
 }
 
-// notReady lists what keeps the process from its work. Anybody may read it, so
+// notReady lists what keeps the process from its work. The list is public, so
 // it names no address and repeats no error.
 func (h *health) notReady(ctx context.Context) []string {
 	if h.draining.Load() {
@@ -82,9 +82,9 @@ func askDatabase(ctx context.Context, pool *pgxpool.Pool) []string {
 	schema, err := postgres.SchemaStatus(ctx, pool)
 	switch {
 	case err != nil:
-		return []string{"the database does not answer"}
+		return []string{"the database is unavailable"}
 	case schema.Dirty:
-		return []string{"a migration has died halfway"}
+		return []string{"a migration crashed halfway"}
 	case schema.Version < schema.Latest:
 		return []string{"the schema is older than this program: run ratchet migrate up"}
 	}
@@ -96,5 +96,5 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // whoever has gone does not want to know
+	_, _ = w.Write(append(text, '\n')) // the client may have disconnected
 }

@@ -17,7 +17,7 @@ import (
 // show registers the numbers of the parts that do not count themselves.
 func (p *parts) show(client *acquirer.Client) {
 	p.telemetry.Pool(p.pool)
-	p.telemetry.Gauge("ratchet_acquirer_breaker_open", "1 while the acquirer is left alone because it did not answer.", nil, func() float64 {
+	p.telemetry.Gauge("ratchet_acquirer_breaker_open", "1 while the circuit breaker is open because the acquirer did not answer.", nil, func() float64 {
 		if client.BreakerOpen() {
 			return 1
 		}
@@ -29,8 +29,8 @@ func (p *parts) show(client *acquirer.Client) {
 func (p *parts) showGates() {
 	for name, gate := range map[string]*limit.Gate{"work": p.gates.work, "look_up": p.gates.lookUps, "read": p.gates.reads} {
 		labels := prometheus.Labels{"gate": name}
-		p.telemetry.Gauge("ratchet_gate_places_taken", "Requests that have a place at the gate.", labels, func() float64 { return float64(gate.Inside()) })
-		p.telemetry.Gauge("ratchet_gate_waiting", "Requests that wait for a place at the gate.", labels, func() float64 { return float64(gate.Waiting()) })
+		p.telemetry.Gauge("ratchet_gate_places_taken", "Requests that have a slot at the gate.", labels, func() float64 { return float64(gate.Inside()) })
+		p.telemetry.Gauge("ratchet_gate_waiting", "Requests that wait for a slot at the gate.", labels, func() float64 { return float64(gate.Waiting()) })
 	}
 }
 
@@ -38,7 +38,7 @@ func (p *parts) showGates() {
 // as long as they are asked to: who asks there is a machine that asks again.
 const metricsPatience = 10 * time.Second
 
-// serveMetrics shows numbers, profiles and health on a port of their own, which
+// serveMetrics shows numbers, profiles and health on a separate port, which
 // is not for the public. The returned func ends it.
 func (p *parts) serveMetrics(l net.Listener, log *slog.Logger) func() {
 	return serveInside(l, p.health.serve(inside(p.telemetry.Handler())), log)
@@ -64,7 +64,7 @@ func serveInside(l net.Listener, handler http.Handler, log *slog.Logger) func() 
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	go func() { _ = server.Serve(l) }() // ends with Close, and has nothing else to say
-	log.Info("showing metrics", "metrics_addr", l.Addr().String())
+	log.Info("serving metrics", "metrics_addr", l.Addr().String())
 	return func() { _ = server.Close() }
 }
 
@@ -74,5 +74,5 @@ const flushPatience = 3 * time.Second
 func flush(ctx context.Context, stop func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushPatience)
 	defer cancel()
-	_ = stop(ctx) // a collector that is not there is no reason not to end
+	_ = stop(ctx) // a missing collector must not block the exit
 }

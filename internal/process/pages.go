@@ -13,7 +13,7 @@ import (
 
 // Dashboard says that an API's process serves the pages for people, too.
 type Dashboard struct {
-	Password string   // "" lets everybody in who reaches the process: for loopback only
+	Password string   // "" disables the login: for loopback only
 	Shop     *url.URL // of the demo's shop, which is shown under /shop; nil: there is none
 	Lab      *url.URL // of the demo's lab, which runs for real what /lab shows; nil: there is none
 }

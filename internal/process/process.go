@@ -43,7 +43,7 @@ type Config struct {
 	Secret         secret.Root
 	AcquirerURL    string
 	AcquirerSecret string
-	// NotificationSecret signs what the acquirer tells by itself; without it the API takes none of that.
+	// NotificationSecret verifies the acquirer's notifications; without it the API rejects them.
 	NotificationSecret string
 
 	Demo      bool          // accept the demo accounts' keys, and trouble that is asked for
@@ -148,7 +148,7 @@ func (p *parts) open(ctx context.Context, c postgres.Config) (*pgxpool.Pool, err
 	return pool, err
 }
 
-// live begins to renew the process's liveness row, on connections of its own: a
+// live begins to renew the process's liveness row, on separate connections: a
 // process whose others are all busy is still alive.
 func (p *parts) live(ctx context.Context, c Config, kind, role string) error {
 	heart, err := postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: 2, ApplicationName: "ratchet liveness"})
@@ -272,11 +272,11 @@ func endChunked(next http.Handler) http.Handler {
 }
 
 // headroom is how much of a head that is too large is read, so that its sender
-// hears so in Stripe's shape. Past that the library hangs up in its own words.
+// gets an error in Stripe's shape. Past that the library closes the connection.
 const headroom = 4
 
 // drain says that the process is going, goes on for a moment with callers that
-// have not heard it yet, takes nothing more, and finishes what it has. Every
+// have not noticed yet, takes nothing more, and finishes what it has. Every
 // answer until then asks its client to come back over another connection, so
 // that the connections that are closed in the end have nothing on them.
 func (a *API) drain(server *http.Server) error {

@@ -19,7 +19,7 @@ import (
 // Kind describes one kind of API object to the others that show it.
 type Kind struct {
 	Object string // as the object names itself: "charge"
-	Prefix string // of its ids: "ch"; "" for an object that has no id of its own
+	Prefix string // of its ids: "ch"; "" for an object that has no ID
 	Table  string // whose rows the objects are, if each names the request that made it; "" for no such table
 	Load   Loader // nil for an object that no field of another one names
 
@@ -265,7 +265,7 @@ func (x *expander) asOf(ctx context.Context, version apiversion.Version, root ma
 	if !version.ChangesAnswers() {
 		return nil
 	}
-	// The objects in a list may have lists of their own: charges have refunds.
+	// The objects in a list may contain lists, too: charges have refunds.
 	for missing := missingLists(version, root); len(missing) > 0; missing = missingLists(version, root) {
 		if err := x.list(ctx, missing); err != nil {
 			return err
@@ -292,7 +292,7 @@ func missingLists(version apiversion.Version, root map[string]any) (missing []pl
 }
 
 // eachObject calls do for a value and all in it, outer objects first. It leaves events
-// alone, which have a version of their own, and metadata, whose keys are the merchant's.
+// alone, which have their own version, and metadata, whose keys are the merchant's.
 func eachObject(value any, do func(map[string]any)) {
 	switch v := value.(type) {
 	case []any:
@@ -454,7 +454,7 @@ func (x *expander) load(ctx context.Context, level []place) error {
 		if !isID || found[id] == nil {
 			continue
 		}
-		// Each place gets a tree of its own: a card's customer would stand inside itself.
+		// Each place gets its own tree: a card's customer would be inside itself.
 		object, err := Tree(found[id])
 		if err != nil {
 			return err

@@ -36,7 +36,7 @@ type Task struct {
 
 const MerchantColumns = `a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days, a.api_version AS default_version`
 
-// RunJob makes the request. That somebody else is at it, or has done it, is no error.
+// RunJob makes the request. It is not an error if another worker is making it or has made it.
 func RunJob[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, S], t Task, key string, in P) error {
 	name := sha256.Sum256([]byte(key)) // what is asked for is all in the key
 	err := ServeJob(ctx, e, flow, phase.Request{
@@ -73,7 +73,7 @@ func ServeJob[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P
 	return err
 }
 
-// someoneElseIsAtIt recognizes a key or a row that is in somebody else's hands.
+// someoneElseIsAtIt recognizes a key or a row that another worker holds.
 func someoneElseIsAtIt(err error) bool {
 	var refusal *apierror.Error
 	return errors.As(err, &refusal) && (refusal.Status == http.StatusConflict || refusal.Status == http.StatusTooManyRequests)
@@ -84,13 +84,13 @@ const BatchSize = 100
 
 // WithClocks is how a statement begins that looks at everything that may be due:
 // clocks is account_ahead for all accounts at once. Asked for every row, the function would
-// cost more than all else, and one account's clock would make the job that everybody
-// shares run into the time-out of a statement. Live mode has no clock.
+// cost more than all else, and one account's clock would make the job that all accounts
+// share exceed the statement timeout. Live mode has no clock.
 const WithClocks = `clocks AS MATERIALIZED (SELECT account_id, max(frozen_time - started_at) AS ahead FROM test_clocks GROUP BY account_id)`
 
 // ForEach does one thing after the other, and says how many it has begun. One that
 // fails does not keep the others. When ctx ends, the one under way is finished, and
-// the rest is left for whoever looks next: all of it is found again.
+// the rest is left for the next round, which finds all of it again.
 func ForEach[T any](ctx context.Context, found []T, do func(T) error) (done int, err error) {
 	for done, one := range found {
 		if ctx.Err() != nil {

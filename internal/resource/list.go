@@ -158,7 +158,7 @@ func reverse(data []any) {
 	}
 }
 
-// check refuses an object that is not there: an empty list would say that it has nothing.
+// check rejects an object that does not exist: an empty list would say that it has nothing.
 func (n Reference) check(ctx context.Context, db phase.Reader, v Principal) error {
 	if n.Id == nil {
 		return nil

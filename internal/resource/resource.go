@@ -104,7 +104,7 @@ func queryAll[T any](ctx context.Context, db phase.Reader, sql string, args any)
 	return pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[T])
 }
 
-// Get reads one object of the viewer's. Another account's object is not there.
+// Get reads one object of the viewer's. Another account's object is not found.
 func Get[T any](ctx context.Context, db phase.Reader, sql string, v Principal, id string) (*T, error) {
 	args := v.Args()
 	args["id"] = id
@@ -208,7 +208,7 @@ func IsReturnURL(address string) bool {
 }
 
 // unfitForApps are the characters that no address of an application contains unescaped.
-// Browsers and operating systems parse such an address by rules of their own.
+// Browsers and operating systems parse such an address by their own rules.
 func unfitForApps(r rune) bool { return r == ';' || unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // NilIfEmpty makes an empty text null.

@@ -142,7 +142,7 @@ func (s Searchable) condition(q searchQuery, args pgx.StrictNamedArgs) (string, 
 		if err != nil {
 			return "", err
 		}
-		if c.negated { // what is not there is not equal to anything
+		if c.negated { // a missing value is not equal to anything
 			part = "NOT coalesce(" + part + ", false)"
 		}
 		parts = append(parts, part)

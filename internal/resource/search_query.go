@@ -93,7 +93,7 @@ func (s *searchScanner) while(belongs func(byte) bool) string {
 	return word
 }
 
-// joint reads what stands between two clauses. No word at all means AND.
+// joint reads what is between two clauses. No word at all means AND.
 func (s *searchScanner) joint() (joint string, more bool) {
 	s.space()
 	if s.rest == "" {

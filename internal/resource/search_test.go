@@ -45,8 +45,8 @@ var searchableThings = Searchable{Plural: "things", Metadata: "metadata", Fields
 	"status":   {SearchToken, "status"},
 }}
 
-// Whatever is typed is either refused in words for the caller, or becomes a
-// statement in which nothing of it stands.
+// Any input is either rejected with a message for the caller, or becomes a
+// statement that contains nothing of it.
 func FuzzSearchQuery(f *testing.F) {
 	f.Add(`-metadata["k\""]~"' OR 1=1 --" AND amount>=-7`)
 	f.Add(`status:'succeeded' OR refunded:true`)

@@ -13,7 +13,7 @@ import (
 // Root is the secret all processes of an installation share.
 type Root []byte
 
-// shortest is 128 bits even if somebody writes them in hexadecimal.
+// shortest is 128 bits even if they are hexadecimal.
 const shortest = 32
 
 // New checks that a secret is one.
@@ -41,7 +41,7 @@ const (
 	Answers     = "secrets in stored answers"
 )
 
-// The purposes of the demo's shop, which has a secret of its own.
+// The purposes of the demo's shop, which has its own secret.
 const (
 	ShopCarts    = "carts and orders"
 	ShopEndpoint = "the endpoint's signing secret"

@@ -135,7 +135,7 @@ func (s *CheckoutSession) describe(ctx context.Context, db phase.Reader, v resou
 		return err
 	}
 	for _, item := range items {
-		// The merchant's own notes are not his customer's.
+		// The customer must not see the merchant's internal notes.
 		item.Metadata, item.PriceMetadata, item.LookupKey, item.Nickname = map[string]string{}, map[string]string{}, nil, nil
 		o.LineItems = append(o.LineItems, item.Render())
 	}

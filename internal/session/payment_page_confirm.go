@@ -43,7 +43,7 @@ const pageConfirmed = "payment_page_confirmed"
 //	                                                         complete the session, answer
 //
 // The first press makes the session's intent, the next ones try it again. Of two
-// presses at once one is told to wait (429): the intent is busy. A declined card
+// presses at once one gets a 429: the intent is busy. A declined card
 // leaves the session open. A card that wants 3-D Secure leaves it open, too, until
 // the cardholder has passed: AuthenticatePayment then completes it.
 var ConfirmPaymentPage = phase.Define("payment_page.confirm", 1,
@@ -150,7 +150,7 @@ func recordPageConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPayment
 	return s.beginPayment(ctx, tx, session, in)
 }
 
-// meet notes who is paying, and makes a customer of him if the merchant wants one.
+// meet records who is paying, and creates a customer if the merchant wants one.
 func (s *CheckoutSession) meet(tx *phase.Tx, in ConfirmPaymentPageParams) {
 	billing := in.Method().BillingDetails
 	s.CustomerDetails = &CustomerDetails{Address: billing.Address.NilIfEmpty(), Email: billing.Email, Name: billing.Name, Phone: billing.Phone,
@@ -217,7 +217,7 @@ func (s *pageAttempt) beginPayment(ctx context.Context, tx *phase.Tx, session *C
 	return replyWithPage(ctx, tx, session, intent, nil)
 }
 
-// intent is the session's, which nobody else changes meanwhile, or a new one.
+// intent is the session's, which no other request changes meanwhile, or a new one.
 func (s *CheckoutSession) intent(ctx context.Context, tx *phase.Tx) (*payment.PaymentIntent, error) {
 	if s.PaymentIntentID != nil {
 		return payment.LockIntent(ctx, tx, *s.PaymentIntentID)
@@ -322,7 +322,7 @@ const paySession = `
 	UPDATE checkout_sessions SET payment_status = 'paid'
 	WHERE account_id = @account_id AND id = @id AND status = 'complete' AND payment_status = 'unpaid'`
 
-// completeSession is the guard of its own: only an open session is completed.
+// completeSession is its own guard: only an open session is completed.
 const completeSession = `
 	UPDATE checkout_sessions SET status = 'complete', payment_status = @payment_status
 	WHERE account_id = @account_id AND id = @id AND status = 'open'`

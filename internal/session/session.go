@@ -27,9 +27,9 @@ func init() {
 	})
 }
 
-// CheckoutSession is a customer's visit to the checkout page, where he pays for
-// items (mode payment) or leaves a card for payments to come (mode setup). It
-// makes its intent when he first presses Pay, and keeps it however often he tries.
+// CheckoutSession is a customer's visit to the checkout page, where they pay for
+// items (mode payment) or leave a card for payments to come (mode setup). It
+// makes its intent when the customer first presses Pay, and keeps it for all attempts.
 type CheckoutSession struct {
 	AccountID         string
 	ID                string
@@ -111,7 +111,7 @@ const CheckoutPath = "/c/pay/"
 const pageFragment = "#checkout"
 
 // sessionIDPlaceholder is replaced by the session's id in the address that a
-// customer is sent to when he has paid.
+// customer is sent to after paying.
 const sessionIDPlaceholder = "{CHECKOUT_SESSION_ID}"
 
 // Success is where the customer's browser goes when the session is complete.

@@ -28,7 +28,7 @@ type ExpireCheckoutSessionParams struct {
 const sessionIsExpired = "checkout_session_expired"
 
 // ExpireCheckoutSession ends a session in which nothing was paid. Its intent is
-// canceled with it. While an attempt to pay is under way it is told to wait (429).
+// canceled with it. While a payment is in progress it gets a 429.
 var ExpireCheckoutSession = phase.Define("checkout_session.expire", 1,
 	phase.Atomic(sessionIsExpired, expireSession),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *ExpireCheckoutSessionParams) error {

@@ -40,7 +40,7 @@ type SessionProductData struct {
 	UnitLabel   *string       `form:"unit_label" max:"12"`
 }
 
-// FoundItem is what a line item stands for. Amounts are minor units.
+// FoundItem is the price and product of a line item. Amounts are minor units.
 type FoundItem struct {
 	Price    *catalog.Price      // one there is
 	Product  *catalog.Product    // the one it is of, or is to be of; nil if that is new, too
@@ -133,7 +133,7 @@ func allByID[Row any](ctx context.Context, db phase.Reader, sql string, v resour
 	return pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[Row])
 }
 
-// find finds out what one item stands for.
+// find finds the price and product of one item.
 func (l *LineItem) find(at string, prices map[string]*catalog.Price, products map[string]*catalog.Product) (*FoundItem, error) {
 	found := &FoundItem{Quantity: 1}
 	if l.Quantity == nil {

@@ -20,8 +20,8 @@ type metrics struct {
 	deliveries *prometheus.HistogramVec
 }
 
-// seconds are the buckets of what somebody waits for: a replay takes one
-// millisecond, a charge ten, and nobody is kept longer than 25 seconds.
+// seconds are the buckets of what a client waits for: a replay takes one
+// millisecond, a charge ten, and no client waits longer than 25 seconds.
 var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 25}
 
 func newMetrics() metrics {

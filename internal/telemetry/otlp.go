@@ -41,9 +41,9 @@ const (
 
 // newExporter reads the variables of
 // https://opentelemetry.io/docs/specs/otel/protocol/exporter/. One it cannot obey is an
-// error: spans that go elsewhere than somebody believes are lost without a word.
+// error: spans that go elsewhere than the operator believes are lost silently.
 //
-// Without an endpoint there is no exporter, and whatever else is said is not looked at.
+// Without an endpoint there is no exporter, and other variables are ignored.
 func newExporter() (*exporter, error) {
 	address, err := collectorAddress()
 	if err != nil || address == "" {
@@ -85,7 +85,7 @@ func setting(name string) string {
 }
 
 // collectorAddress is where spans go, "" for nowhere. An endpoint for traces is meant as it
-// stands, one for everything is where the signals' paths begin.
+// is, one for everything is where the signals' paths begin.
 func collectorAddress() (string, error) {
 	address, path := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), ""
 	if address == "" {
@@ -120,7 +120,7 @@ func collectorHeader(text string) (http.Header, error) {
 }
 
 // ExportSpans sends spans until a collector takes them, says that it never will, or
-// the context ends; whoever asks for it gives each batch half a minute. Spans that
+// the context ends; the caller gives each batch half a minute. Spans that
 // are not taken are lost: traces are no audit trail.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if len(spans) == 0 {

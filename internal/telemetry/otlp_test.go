@@ -27,7 +27,7 @@ import (
 )
 
 // collectorOf is a collector that answers with one status after the other, the last of
-// them for ever, and keeps what it was sent.
+// them forever, and keeps what it was sent.
 type collectorOf struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -67,7 +67,7 @@ func newCollector(t *testing.T, statuses ...int) *collectorOf {
 	return c
 }
 
-// everySpan has something in every field that a collector is told of.
+// everySpan has something in every field that a collector receives.
 func everySpan() tracetest.SpanStubs {
 	state, _ := trace.ParseTraceState("shop=7")
 	ids := func(span byte, remote bool) trace.SpanContext {

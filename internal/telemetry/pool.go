@@ -9,7 +9,7 @@ import (
 func (t *Telemetry) Pool(pool *pgxpool.Pool) {
 	t.Gauge("ratchet_database_connections", "Connections of the pool, in use and idle.", nil,
 		func() float64 { return float64(pool.Stat().TotalConns()) })
-	t.Gauge("ratchet_database_connections_in_use", "Connections of the pool that somebody works with.", nil,
+	t.Gauge("ratchet_database_connections_in_use", "Connections of the pool that are in use.", nil,
 		func() float64 { return float64(pool.Stat().AcquiredConns()) })
 	t.Gauge("ratchet_database_connections_max", "How many connections the pool may have.", nil,
 		func() float64 { return float64(pool.Stat().MaxConns()) })
@@ -21,7 +21,7 @@ func (t *Telemetry) Pool(pool *pgxpool.Pool) {
 		func() float64 { return pool.Stat().EmptyAcquireWaitTime().Seconds() })
 }
 
-// Gauge shows a number of another part, which is asked for whenever somebody looks.
+// Gauge shows a number of another part, which is read on every scrape.
 func (t *Telemetry) Gauge(name, help string, labels prometheus.Labels, value func() float64) {
 	t.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value))
 }

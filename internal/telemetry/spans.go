@@ -89,7 +89,7 @@ func attributes(of []attribute.KeyValue) (out []*common.KeyValue) {
 	return out
 }
 
-// value is an attribute's. Of the kinds that nobody here uses, lists and bytes, the
+// value is an attribute's. Of the kinds that we do not use, lists and bytes, the
 // collector gets the text.
 func value(v attribute.Value) *common.AnyValue {
 	switch v.Type() {

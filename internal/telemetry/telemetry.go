@@ -59,7 +59,7 @@ func (t *Telemetry) Handler() http.Handler {
 }
 
 // Request begins a request of the API on a route's pattern, under the trace its
-// client is in. end is told how it was answered, and which limit refused it: "" for none.
+// client is in. end receives the status, and the limit that rejected it or "".
 func (t *Telemetry) Request(r *http.Request, route string) (ctx context.Context, end func(status int, limit string)) {
 	method, began := known(r.Method), time.Now()
 	ctx = propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))

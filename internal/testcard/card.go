@@ -16,7 +16,7 @@ import (
 
 // Card is the identity of a test card.
 type Card struct {
-	// Name is what the acquirer knows it by, and what stands after tok_ and pm_card_.
+	// Name is the acquirer's name of the card, and follows tok_ and pm_card_.
 	Name string
 	// Brand is the spelling of payment methods: "visa".
 	Brand string
@@ -36,7 +36,7 @@ type Card struct {
 type brand struct{ name, display string }
 
 // The table with a card for each number, and the ways to find them. The zero Card
-// has the first of the numbers, which is none.
+// has the first of the numbers, which is invalid.
 var (
 	cards    []Card
 	numbers  = []string{""}
@@ -88,7 +88,7 @@ func ByName(name string) (Card, bool) {
 	return card, found
 }
 
-// ByToken finds the card that a magic id stands for: tok_visa or pm_card_visa.
+// ByToken finds the card of a magic ID: tok_visa or pm_card_visa.
 func ByToken(token string) (Card, bool) {
 	name, is := strings.CutPrefix(token, "tok_")
 	if !is {

@@ -81,7 +81,7 @@ func TestNothingPrintsACardNumberOrSecurityCode(t *testing.T) {
 		for _, handler := range []slog.Handler{slog.NewJSONHandler(&out, nil), slog.NewTextHandler(&out, nil)} {
 			slog.New(handler).Info("paid", "number", number, "typed", typed, "code", cvc, "pointer", &number)
 		}
-		// The lines begin with the time, which has digits of its own.
+		// The lines begin with the time, which contains digits.
 		for line := range strings.Lines(out.String()) {
 			_, rest, _ := strings.Cut(line, "paid")
 			requireHidden(t, "a log line", rest)

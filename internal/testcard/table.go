@@ -18,7 +18,7 @@ const (
 )
 
 // row is a line of the table. The first name is the card's own; with the others
-// it can be called too. Every number of a row is a card of its own that behaves
+// it can be called too. Every number of a row is a separate card that behaves
 // like the rest of the row; a name means the first.
 type row struct {
 	numbers string

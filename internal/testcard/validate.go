@@ -60,10 +60,10 @@ func (e *NewExpiry) Apply(month, year *int64, now time.Time) error {
 // month, in UTC. The error is the caller's, a card error under status 402 that
 // names a field of the card (number, not card[number]) and repeats nothing of it.
 //
-// A number that is well-formed and no test card is declined: it may be someone's
-// real card, and nothing of it is to be kept, not even its last four digits. In
+// A number that is well-formed and no test card is declined: it may be a
+// real card, and nothing of it may be stored, not even its last four digits. In
 // live mode every card is declined: test cards because it is live mode, others
-// because nobody here could charge them.
+// because we could not charge them.
 func Validate(t Typed, now time.Time, livemode bool) (Card, error) {
 	number := t.Number.digits()
 	switch {
@@ -91,7 +91,7 @@ func Validate(t Typed, now time.Time, livemode bool) (Card, error) {
 	return card, nil
 }
 
-// validateExpiry refuses an expiry that is none, is past, or is too far ahead. The
+// validateExpiry refuses an expiry that is invalid, is past, or is too far ahead. The
 // year has its century.
 func validateExpiry(month, year int64, now time.Time) error {
 	thisYear, thisMonth := int64(now.UTC().Year()), int64(now.UTC().Month())

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Objection says why an address cannot be an endpoint's, in words for whoever
-// chose it, or "" if it can. It looks at the text alone: what a name stands for is decided, and
+// Objection says why an address cannot be an endpoint's, in words for the merchant who
+// chose it, or "" if it can. It looks at the text alone: the address behind a name is decided, and
 // checked, when it is dialled.
 func Objection(address string, loopback LoopbackPorts) string {
 	u, err := url.Parse(address)
@@ -85,7 +85,7 @@ func objectionToHost(u *url.URL, loopback LoopbackPorts) string {
 	case local || isAddr && !public(addr) || looksLikeNumber(host) || !isAddr && !strings.Contains(host, "."):
 		return "Invalid URL: URL must be publicly accessible."
 	case !allowedPort(u.Port()):
-		return fmt.Sprintf("Invalid URL: Only the ports %s are reached.", portList())
+		return fmt.Sprintf("Invalid URL: Only the ports %s are allowed.", portList())
 	}
 	return ""
 }
@@ -123,8 +123,8 @@ func portList() string {
 	return strings.Join(all, " and ")
 }
 
-// reserved are the networks nobody's public web server is in, whatever the
-// standard library thinks of them.
+// reserved are the networks that contain no public web server, even if the
+// standard library disagrees.
 var reserved = prefixes(
 	"0.0.0.0/8",       // this network
 	"100.64.0.0/10",   // carrier-grade NAT, and the metadata of some clouds
@@ -170,7 +170,7 @@ func public(addr netip.Addr) bool {
 }
 
 // ErrForbidden says that an endpoint's name led to where no webhook goes.
-var ErrForbidden = errors.New("the address is not a public one")
+var ErrForbidden = errors.New("the address is not public")
 
 // guard is asked for every connection after its name was resolved and before it
 // is made. A name that stood for another address a moment ago gets nowhere.

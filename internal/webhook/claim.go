@@ -49,7 +49,7 @@ type endpoint struct {
 }
 
 // One worker at a time looks for work of an endpoint, so that the lanes can be
-// counted. Who comes meanwhile leaves: whoever looks goes on until nothing is due.
+// counted. A second worker leaves: the first continues until nothing is due.
 const lockEndpoint = `
 	SELECT url, livemode, api_version, status = 'enabled' AND deleted_at IS NULL AS enabled, failing_since, secret_generation,
 	       coalesce(previous_secret_until > clock_timestamp(), false) AS previous_is_valid
@@ -91,7 +91,7 @@ const cancelDue = `
 const claimsNeedNoFlush = `SET LOCAL synchronous_commit = off`
 
 // claim takes the endpoint's next delivery, or nil if none is due, enough are
-// under way, or the endpoint is not to be told anything any more.
+// under way, or the endpoint receives no more events.
 func (d *Deliverer) claim(ctx context.Context, key EndpointKey) (c *claimed, err error) {
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, claimsNeedNoFlush); err != nil {

@@ -31,7 +31,7 @@ type Render func(ctx context.Context, pool *pgxpool.Pool, to EndpointKey, livemo
 // Disabled tells the merchant, in the same transaction, that an endpoint has been disabled.
 type Disabled func(ctx context.Context, tx pgx.Tx, endpoint EndpointKey, requestID string) error
 
-// Observe is told how an attempt ended.
+// Observe receives the outcome of an attempt.
 type Observe func(Result)
 
 // Parts are what a Deliverer is made of.
@@ -42,7 +42,7 @@ type Parts struct {
 	Owner    string // this process's liveness id
 	Render   Render
 	Disabled Disabled
-	Observe  Observe // nil: nobody counts
+	Observe  Observe // nil: not observed
 	Log      *slog.Logger
 }
 
@@ -58,7 +58,7 @@ func NewDeliverer(p Parts) *Deliverer {
 const (
 	// turn is how many deliveries one job makes before others get a chance.
 	turn = 50
-	// recordWithin bounds writing an outcome down when we have been told to stop.
+	// recordWithin bounds writing an outcome down during shutdown.
 	recordWithin = 5 * time.Second
 )
 
@@ -107,8 +107,8 @@ func (d *Deliverer) attempt(ctx context.Context, c *claimed) (err error) {
 func (d *Deliverer) send(ctx context.Context, c *claimed) Result {
 	body, err := d.render(ctx, d.pool, c.EndpointKey, c.Livemode, c.APIVersion, c.EventID)
 	if err != nil {
-		d.log.ErrorContext(ctx, "an event cannot be rendered", "event", c.EventID, "account", c.AccountID, "error", err)
-		return Result{Error: "the event could not be rendered"}
+		d.log.ErrorContext(ctx, "cannot render an event", "event", c.EventID, "account", c.AccountID, "error", err)
+		return Result{Error: "the event cannot be rendered"}
 	}
 	return d.sender.Send(ctx, c.URL, body, Sign(body, c.SignedAt, c.Secrets...))
 }

@@ -17,7 +17,7 @@ import (
 const LongestOverlap = 24 * time.Hour
 
 // ErrUnknown says that there is no such endpoint or event.
-var ErrUnknown = errors.New("it is not there")
+var ErrUnknown = errors.New("webhook endpoint not found")
 
 const rollSecret = `
 	UPDATE webhook_endpoints
@@ -27,10 +27,10 @@ const rollSecret = `
 
 // Roll gives an endpoint a new signing secret and returns it: the only time it is
 // shown. Deliveries are signed with the old one, too, until overlap has passed.
-// The audit row of whoever did it is written in the same transaction.
+// The operator's audit row is written in the same transaction.
 func Roll(ctx context.Context, pool *pgxpool.Pool, key []byte, user, endpointID string, overlap time.Duration) (secret string, err error) {
 	if overlap < 0 || overlap > LongestOverlap {
-		return "", fmt.Errorf("the old secret of an endpoint lives on for %s at most, not %s", LongestOverlap, overlap)
+		return "", fmt.Errorf("the old secret can stay valid for %s at most, not %s", LongestOverlap, overlap)
 	}
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		var endpoint EndpointKey
@@ -113,7 +113,7 @@ func Resend(ctx context.Context, pool *pgxpool.Pool, user, eventID, endpointID s
 	return to, nil
 }
 
-// ResendIn is Resend in a transaction whose audit row is somebody else's.
+// ResendIn is Resend in a transaction of the caller, which writes the audit row.
 func ResendIn(ctx context.Context, tx interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }, eventID, endpointID string) (to []EndpointKey, err error) {
@@ -125,7 +125,7 @@ func ResendIn(ctx context.Context, tx interface {
 	return pgx.CollectRows(rows, pgx.RowToStructByName[EndpointKey])
 }
 
-// Attempt is one line of an event's deliveries, for whoever looks into them. A
+// Attempt is one line of an event's deliveries, for operators. A
 // delivery that was not tried yet has one without an attempt.
 type Attempt struct {
 	EndpointID string
@@ -156,7 +156,7 @@ func Attempts(ctx context.Context, pool *pgxpool.Pool, eventID string) ([]Attemp
 	var exists bool
 	err := pool.QueryRow(ctx, eventExists, postgres.Args{"event_id": eventID}).Scan(&exists)
 	if err != nil {
-		return nil, fmt.Errorf("look for the event %s: %w", eventID, err)
+		return nil, fmt.Errorf("find the event %s: %w", eventID, err)
 	}
 	if !exists {
 		return nil, ErrUnknown

@@ -20,8 +20,8 @@ const endAttempt = `
 	WHERE account_id = @account_id AND event_id = @event_id AND endpoint_id = @endpoint_id AND attempt = @attempt AND ended_at IS NULL`
 
 // The number of the attempt is the fence: if the sweep took the claim away and
-// somebody else is at it, the outcome that decides is theirs. An acknowledgement
-// counts whoever hears it. One that was resent meanwhile begins anew.
+// another worker has claimed it, that worker's outcome decides. An acknowledgment
+// always counts. One that was resent meanwhile begins anew.
 const endDelivery = `
 	UPDATE webhook_deliveries
 	SET state = CASE WHEN resent THEN 'pending' ELSE @state END,
@@ -60,8 +60,8 @@ const wakeLater = `
 
 // record writes down how an attempt ended and what follows from it, in one
 // transaction: the delivery's end or its next time, the job for then, and the
-// endpoint's own state. It returns the delivery's state, "overtaken" where somebody
-// else decides about it.
+// endpoint's own state. It returns the delivery's state, "overtaken" if another worker
+// decides about it.
 func (d *Deliverer) record(ctx context.Context, c *claimed, r Result) (state string, err error) {
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, endAttempt, c.attemptArgs(r)); err != nil {
@@ -163,7 +163,7 @@ func (d *Deliverer) disable(ctx context.Context, tx pgx.Tx, c *claimed) error {
 		return err
 	}
 	since, actID := ended[0].FailingSince, id.New("op", ended[0].Now)
-	d.log.WarnContext(ctx, "webhook endpoint is disabled: it has only failed", "endpoint", c.EndpointID, "account", c.AccountID, "since", since)
+	d.log.WarnContext(ctx, "webhook endpoint disabled: all deliveries failed", "endpoint", c.EndpointID, "account", c.AccountID, "since", since)
 	err = audit.RecordOperator(ctx, tx, audit.OperatorAct{
 		User: "ratchet work", Operation: "webhook_endpoint.disable", AccountID: c.AccountID, Livemode: c.Livemode, RequestID: actID,
 		ObjectID: c.EndpointID, Details: map[string]any{"failing_since": since},

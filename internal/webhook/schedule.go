@@ -15,10 +15,10 @@ func ParseSchedule(text string) ([]time.Duration, error) {
 	for _, word := range strings.Split(text, ",") {
 		pause, err := time.ParseDuration(strings.TrimSpace(word))
 		if err != nil {
-			return nil, fmt.Errorf("a schedule is pauses with commas between them, such as 10s,1m,5m,1h: %w", err)
+			return nil, fmt.Errorf("a schedule must be a comma-separated list of pauses such as 10s,1m,5m,1h: %w", err)
 		}
 		if pause <= 0 {
-			return nil, errors.New("a pause of a schedule is longer than nothing")
+			return nil, errors.New("a pause must be positive")
 		}
 		pauses = append(pauses, pause)
 	}

@@ -98,7 +98,7 @@ func reason(err error) string {
 	}
 	text := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
-		text = fmt.Sprintf("no answer within %s", answerWithin)
+		text = fmt.Sprintf("no response within %s", answerWithin)
 	}
 	if len(text) > maxError {
 		text = text[:maxError]

@@ -12,7 +12,7 @@ import (
 // overdueAfter is when a delivery that waits is taken for one whose job was lost.
 const overdueAfter = time.Second
 
-// What a dead worker held is anybody's. Its attempt has no end, and shows it.
+// A dead worker's deliveries are released. Its attempt has no end, and shows it.
 const releaseClaims = `
 	UPDATE webhook_deliveries d
 	SET claimed_by = NULL, claimed_until = NULL, resent = false
@@ -45,7 +45,7 @@ const waitingEndpoints = `waiting AS (
 	)`
 
 // wakeOverdue makes a job for each endpoint of which a delivery is overdue. Where
-// a delivery is under way, whoever makes it goes on with the rest. Where a job waits
+// a delivery is under way, its worker continues with the rest. Where a job waits
 // for its turn, because all workers have their hands full, another is not needed.
 const wakeOverdue = `
 	WITH RECURSIVE ` + waitingEndpoints + `
@@ -62,14 +62,14 @@ const wakeOverdue = `
 		EXCEPT
 		SELECT args FROM river.river_job WHERE state = 'available' AND queue = @queue AND scheduled_at <= statement_timestamp() AND kind = @kind) AS wanting`
 
-// Sweep finds deliveries that nobody will be woken for: those of dead workers,
+// Sweep finds deliveries that no job will wake a worker for: those of dead workers,
 // and those whose job was lost. It makes new jobs for them.
 func (d *Deliverer) Sweep(ctx context.Context) error {
 	if _, err := d.pool.Exec(ctx, releaseClaims); err != nil {
 		return fmt.Errorf("release the claims of dead workers: %w", err)
 	}
 	if _, err := d.pool.Exec(ctx, recallFromAhead, postgres.Args{"longest": d.config.longestPause()}); err != nil {
-		return fmt.Errorf("make deliveries due whose time was set before the clock fell back: %w", err)
+		return fmt.Errorf("repair due times after the clock was set back: %w", err)
 	}
 	_, err := d.pool.Exec(ctx, wakeOverdue, postgres.Args{"kind": Wake{}.Kind(), "queue": Queue, "overdue_after": overdueAfter})
 	if err != nil {

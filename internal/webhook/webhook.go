@@ -1,7 +1,7 @@
 // Package webhook tells merchants' servers of events: it signs, sends, tries
 // again, and gives up.
 //
-// A delivery is a row, written in the transaction of the change it tells of
+// A delivery is a row, written in the transaction of the change it reports
 // (payments' emit), with a job for River beside it. River wakes a worker; what is
 // to be done the worker reads in the rows, so a job that is lost or runs twice
 // loses or doubles nothing:

@@ -26,12 +26,12 @@ func newCompleter(c Config) *completer {
 
 // round takes over what is due or whose driver is dead, until all of it is being
 // driven. With more of it than there are places it waits for the next that is free,
-// whichever that is: one slow call keeps one place, and nobody else.
+// whichever that is: one slow call keeps one place, and delays no other.
 func (c *completer) round(ctx context.Context) (int, error) {
 	for {
 		places := c.enter(ctx)
 		if places == 0 {
-			return 0, nil // we are told to stop
+			return 0, nil // we are stopping
 		}
 		taken, err := idempotency.ResumeUnfinished(ctx, c.Pool, c.Engine.Known(), c.Owner, places)
 		for _, r := range taken {
@@ -42,7 +42,7 @@ func (c *completer) round(ctx context.Context) (int, error) {
 		}
 		c.leave(places - len(taken))
 		if err != nil || len(taken) < places {
-			return 0, err // each that was taken leaves a line of its own
+			return 0, err // each that was taken leaves its own line
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (c *completer) leave(places int) {
 	}
 }
 
-// drive brings what was taken over to an end, even when we are told to stop.
+// drive brings what was taken over to an end, even during shutdown.
 func (c *completer) drive(ctx context.Context, r *idempotency.Request) {
 	line := logline.Begin("took over")
 	line.Add(slog.String("request", r.ID), slog.String("flow", r.Flow), slog.String("account", r.AccountID), slog.String("key", apierror.Quote(r.Key)),

@@ -24,25 +24,25 @@ type gauges struct {
 	unbooked    *prometheus.GaugeVec
 }
 
-// newGauges shows nothing until it has been counted: a 0 that nobody has looked
-// at would be a lie.
+// newGauges shows nothing until something has been counted: a 0 that was not
+// counted would be wrong.
 func newGauges(t *telemetry.Telemetry) *gauges {
 	g := &gauges{
 		unfinished: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "ratchet_unfinished_requests", Help: "Requests without an answer: running, parked until they are due, held for an operator."}, []string{"state"}),
+			Name: "ratchet_unfinished_requests", Help: "Unfinished requests: running, parked until they are due, or held for an operator."}, []string{"state"}),
 		oldest: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "ratchet_oldest_unfinished_request_age_seconds", Help: "Age of the oldest request without an answer; 0 if there is none."}, []string{"state"}),
+			Name: "ratchet_oldest_unfinished_request_age_seconds", Help: "Age of the oldest unfinished request; 0 if there is none."}, []string{"state"}),
 		differences: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "ratchet_ledger_differences", Help: "Found in the last seven days between the books and the acquirer's settlement files. Anything but 0 is a fault."}, nil),
+			Name: "ratchet_ledger_differences", Help: "Differences between the books and the acquirer's settlement files in the last seven days. Anything but 0 is an error."}, nil),
 	}
 	g.due = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ratchet_webhook_deliveries_due", Help: "Deliveries whose time has come and that nobody is at."}, nil)
+		Name: "ratchet_webhook_deliveries_due", Help: "Deliveries that are due and that no worker has claimed."}, nil)
 	g.lag = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ratchet_webhook_queue_lag_seconds", Help: "For how long the oldest of them has been due; 0 if there is none."}, nil)
+		Name: "ratchet_webhook_queue_lag_seconds", Help: "How long the oldest of them has been due; 0 if there is none."}, nil)
 	g.unapplied = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ratchet_inbox_messages", Help: "Messages from outside that wait for what they speak of, or are set aside for an operator."}, []string{"state"})
+		Name: "ratchet_inbox_messages", Help: "Messages from outside that wait for their object, or are set aside for an operator."}, []string{"state"})
 	g.unbooked = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ratchet_settled_movements", Help: "Movements that the acquirer has settled and that wait for their charge, or contradict what is known and are set aside for an operator."}, []string{"state"})
+		Name: "ratchet_settled_movements", Help: "Settled movements that wait for their charge, or that contradict our records and are set aside for an operator."}, []string{"state"})
 	t.Registry.MustRegister(g.unfinished, g.oldest, g.differences, g.due, g.lag, g.unapplied, g.unbooked)
 	return g
 }

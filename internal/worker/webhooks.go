@@ -53,7 +53,7 @@ func (c Config) delivered(r webhook.Result) {
 type waker struct {
 	river.WorkerDefaults[webhook.Wake]
 	deliverer *webhook.Deliverer
-	running   context.Context // ends when the worker is told to stop; a job's own context does not
+	running   context.Context // ends when the worker stops; a job's own context does not
 }
 
 // Timeout leaves the bounds to those of each delivery.
@@ -82,7 +82,7 @@ func (c Config) startRiver(ctx context.Context, d *webhook.Deliverer) (stop func
 		ReindexerSchedule: river.NeverSchedule(), // the worker's role does not own the indexes
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make River's client: %w", err)
+		return nil, fmt.Errorf("create River's client: %w", err)
 	}
 	// It must outlive ctx by the time the jobs under way need.
 	if err := client.Start(context.WithoutCancel(ctx)); err != nil {

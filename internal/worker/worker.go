@@ -1,7 +1,8 @@
-// Package worker does what nobody waits for: it finishes requests whose driver
-// died, delivers webhooks, applies messages and books settled movements that came too early, moves payouts along, expires checkout sessions, archives
-// old answers, seals the audit trail, and prepares next month's partitions. Every part is safe to run in any number of
-// processes at once.
+// Package worker runs background jobs: it finishes requests whose process
+// crashed, delivers webhooks, applies messages and books settled movements that came
+// too early, moves payouts along, expires checkout sessions, archives old answers,
+// seals the audit trail, and prepares next month's partitions. Every part is safe to
+// run in any number of processes at once.
 package worker
 
 import (
@@ -49,7 +50,7 @@ const (
 	completeAtOnce = 32
 	receiveEvery   = 250 * time.Millisecond
 	waitingEvery   = time.Second
-	// showEvery is how long after a batch the charges in it are told of, at most.
+	// showEvery is how long after a batch the events of its charges are emitted, at most.
 	showEvery    = 500 * time.Millisecond
 	lapseEvery   = 2 * time.Second
 	reapEvery    = time.Minute
@@ -68,7 +69,7 @@ const (
 	upkeepEvery  = time.Hour
 	monthsAhead  = 3
 	// countEvery is how old the numbers about what is unfinished or waits are at most:
-	// about as often as somebody reads them.
+	// about as often as they are read.
 	countEvery = 15 * time.Second
 )
 
@@ -84,18 +85,18 @@ func Run(ctx context.Context, c Config) error {
 	}
 	var teller payout.Teller
 	var parts sync.WaitGroup
-	// At once, and not when the slowest part has ended: jobs are for whoever stays.
+	// At once, and not when the slowest part has ended: jobs are left for other workers.
 	parts.Go(func() { <-ctx.Done(); stopRiver() })
 	every := func(name string, pause time.Duration, do round) {
 		parts.Go(func() { c.repeat(ctx, name, pause, do) })
 	}
 	every("complete", completeEvery, completer.round)
 	every("apply waiting messages", receiveEvery, c.Inbox.ApplyDue)
-	every("book movements that waited", waitingEvery, func(ctx context.Context) (int, error) {
+	every("book waiting movements", waitingEvery, func(ctx context.Context) (int, error) {
 		return payout.BookWaiting(ctx, c.Engine, c.Pool)
 	})
-	every("show what was paid", showEvery, func(ctx context.Context) (int, error) { return payout.ShowPaid(ctx, c.Engine, c.Pool) })
-	every("let lapsed authorizations go", lapseEvery, func(ctx context.Context) (int, error) { return payment.ExpireLapsed(ctx, c.Engine) })
+	every("show settled charges", showEvery, func(ctx context.Context) (int, error) { return payout.ShowPaid(ctx, c.Engine, c.Pool) })
+	every("void expired authorizations", lapseEvery, func(ctx context.Context) (int, error) { return payment.ExpireLapsed(ctx, c.Engine) })
 	every("reap", reapEvery, c.reap)
 	every("seal", sealEvery, func(ctx context.Context) (int, error) { return audit.Seal(ctx, c.Pool) })
 	every("sweep webhooks", sweepEvery, func(ctx context.Context) (int, error) { return 0, deliverer.Sweep(ctx) })
@@ -103,13 +104,13 @@ func Run(ctx context.Context, c Config) error {
 		return session.ExpireDueSessions(ctx, c.Engine, expireAtOnce)
 	})
 	every("prepare partitions", upkeepEvery, c.preparePartitions)
-	every("count unfinished", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countUnfinished(ctx, c.Pool) })
-	every("count what waits", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countQueues(ctx, c.Pool) })
+	every("count unfinished requests", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countUnfinished(ctx, c.Pool) })
+	every("count waiting work", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countQueues(ctx, c.Pool) })
 	every("count differences", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countDifferences(ctx, c.Pool) })
 	every("move payouts", payoutsEvery, func(ctx context.Context) (int, error) { return payout.MovePayouts(ctx, c.Engine, c.Pool) })
 	every("make daily payouts", dailyEvery, func(ctx context.Context) (int, error) { return payout.MakeDailyPayouts(ctx, c.Engine, c.Pool) })
 	every("set test clocks ready", clocksEvery, func(ctx context.Context) (int, error) { return customer.ReadyTestClocks(ctx, c.Engine, c.Pool) })
-	every("tell what is available", tellEvery, func(ctx context.Context) (int, error) { return teller.Tell(ctx, c.Engine, c.Pool) })
+	every("announce available balances", tellEvery, func(ctx context.Context) (int, error) { return teller.Tell(ctx, c.Engine, c.Pool) })
 	every("close periods of books", closeEvery, ledger.NewCloser(c.Pool).Close)
 	every("reconcile", reconcileEvery, c.reconcile)
 	parts.Wait()
@@ -163,7 +164,7 @@ func (c Config) reap(ctx context.Context) (all int, err error) {
 func (c Config) reconcile(ctx context.Context) (int, error) {
 	found, err := payout.ReconcileYesterday(ctx, c.Pool, c.Acquirer)
 	for _, d := range found {
-		c.Log.Error("the acquirer's settlement file differs", "reference", d.Reference, "account", d.AccountID, "wrong", d.Wrong)
+		c.Log.Error("the acquirer's settlement file differs from the books", "reference", d.Reference, "account", d.AccountID, "wrong", d.Wrong)
 	}
 	return len(found), err
 }

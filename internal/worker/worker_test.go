@@ -170,7 +170,7 @@ func TestOneSlowCallKeepsNoOtherRepair(t *testing.T) {
 	}
 }
 
-// Rounds with much to do are left when the worker is told to stop: what is under way
+// Rounds with much to do are left when the worker stops: what is under way
 // is finished, and the rest is there for the next one.
 func TestAWorkerThatIsToldToStop(t *testing.T) {
 	t.Parallel()
@@ -183,7 +183,7 @@ func TestAWorkerThatIsToldToStop(t *testing.T) {
 	begun, goOn := s.sim.Stall(t)
 	stop := s.work(t)
 	<-begun
-	time.AfterFunc(200*time.Millisecond, goOn) // when it has been told
+	time.AfterFunc(200*time.Millisecond, goOn) // when it stops
 	stop()
 	if n := s.number(t, "SELECT count(*) FROM refunds WHERE status = 'succeeded'"); n != 1 {
 		t.Errorf("it went on and let %d of %d holds go, want the one that was under way", n, holds)

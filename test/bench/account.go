@@ -12,7 +12,7 @@ import (
 	"github.com/ratchet-pay/ratchet/test/stand"
 )
 
-// Parts whose processor time is told apart.
+// Processes whose CPU time is measured separately.
 const (
 	ourPostgres   = "postgres"    // the sessions of our database
 	theirPostgres = "acquirer db" // all of the acquirer's server

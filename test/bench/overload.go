@@ -20,7 +20,7 @@ const (
 	lines = 768
 )
 
-// flood is what became of charges that came at a pace of their own, whatever the
+// flood is what became of charges that came at a fixed pace, regardless of the
 // answers: as customers do, and not as clients that wait for each other do.
 type flood struct {
 	capacity             float64 // charges a second that the same process does for clients that wait
@@ -73,7 +73,7 @@ func (b *bench) overload(ctx context.Context, each time.Duration, rounds int) er
 	return nil
 }
 
-// callers are connections that are open before anybody calls.
+// callers are connections that are open before the first call.
 func (b *bench) callers() ([]*client, error) {
 	var all []*client
 	for range lines {
@@ -86,7 +86,7 @@ func (b *bench) callers() ([]*client, error) {
 	return all, nil
 }
 
-// call is one charge that somebody wants at a moment.
+// call is one charge that is due at a moment.
 type call struct {
 	wanted time.Time
 	took   time.Duration

@@ -76,7 +76,7 @@ func (c *client) post(path, apiKey, key, form string) (status int, body []byte, 
 	return status, body, err
 }
 
-// beginning is how much of an answer is looked at: an object's id stands there.
+// beginning is how much of an answer is looked at: it contains the object's ID.
 const beginning = 64
 
 var sequence atomic.Int64

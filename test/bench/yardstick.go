@@ -12,7 +12,7 @@ import (
 //go:embed yardstick.sql
 var yardstickSchema string
 
-// Its two statements, each a commit of its own, as the acquirer's call between
+// Its two statements, each a separate commit, as the acquirer's call between
 // them forces it.
 const (
 	yardstickBegin = `INSERT INTO keys (merchant, key, hash) VALUES ($1, $2, '\x00112233445566778899aabbccddeeff')

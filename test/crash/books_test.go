@@ -64,7 +64,7 @@ func lines(ctx context.Context, db *pgxpool.Pool, sql string, args postgres.Args
 
 // books are what is left of an account and an amount, inside and out, in order.
 // That money has become available is shown only where it is wanted: workers tell it
-// by themselves, whenever they come by.
+// in the background.
 func (i *installation) books(t testing.TB, m merchant, amount int64, want []string) []string {
 	t.Helper()
 	outside, err := lines(t.Context(), i.acquirer.journal, cardMoved, postgres.Args{"amount": amount})

@@ -22,12 +22,12 @@ import (
 )
 
 // TestEveryBoundary kills the process that serves a request at each of its
-// boundaries in turn and lets somebody else finish: the client, by sending the
+// boundaries in turn and lets another process finish: the client, by sending the
 // request again, or the completer, when no client comes back.
 func TestEveryBoundary(t *testing.T) {
 	t.Parallel()
 	acquirer := startAcquirer(t)
-	alone := installOnFastServer(t, acquirer) // nobody here but the API
+	alone := installOnFastServer(t, acquirer) // no process but the API
 	staffed := installOnFastServer(t, acquirer)
 	staffed.work(t)
 	healthy, healthyToo := alone.serve(t), staffed.serve(t)
@@ -243,7 +243,7 @@ func anotherDeath(t testing.TB, f *finisher, r request, d death) answer {
 
 const readAnswer = `SELECT coalesce(status, 0), coalesce(convert_from(body, 'UTF8'), '') FROM request_status WHERE account_id = $1 AND key = $2`
 
-// theCompleter finishes what was stored, and nobody asks. What was never stored
+// theCompleter finishes what was stored, without any client. What was never stored
 // never happened: then the client's next request is its first.
 func theCompleter(t testing.TB, f *finisher, r request, d death) answer {
 	var kept answer

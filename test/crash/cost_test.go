@@ -46,7 +46,7 @@ func TestCost(t *testing.T) {
 				t.Fatalf("the statistics know of %d transactions for %d requests: they are not complete", commits, times)
 			}
 			// A process that comes and goes costs a few itself. Now and then the log
-			// writer flushes what nobody waits for, or two flushes fall together.
+			// writer flushes in the background, or two flushes fall together.
 			if off := syncs - want*times; off < -times/5 || off > times/5 {
 				t.Errorf("a request waits for the disk %.2f times, want %d", float64(syncs)/times, want)
 			}
@@ -104,7 +104,7 @@ func TestCost(t *testing.T) {
 	})
 }
 
-// quiet ends what the server does of its own accord, as far as it can be ended.
+// quiet ends what the server does in the background, as far as it can be ended.
 // The liveness rows commit without waiting for the disk; the log writer would
 // flush them five times a second and be counted with the rest.
 func quiet(t testing.TB, db *pgxpool.Pool) {

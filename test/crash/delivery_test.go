@@ -24,7 +24,7 @@ import (
 const notificationSecret = "the secret that the acquirer signs with"
 
 // outbox reads what the acquirer has to tell about the payment of an amount, or of
-// several if one of them has it. The acquirer itself tells it to nobody: these
+// several if one of them has it. The acquirer itself sends it nowhere: these
 // tests deliver it.
 const outbox = `
 	SELECT body FROM acquirer.outbox
@@ -128,7 +128,7 @@ var deliveries = []delivery{
 // acknowledgement: it says it again, here even twice.
 func TestEveryBoundaryOfADelivery(t *testing.T) {
 	t.Parallel()
-	nobody := httptest.NewServer(http.NotFoundHandler()) // an acquirer settles where there is somebody to tell of it
+	nobody := httptest.NewServer(http.NotFoundHandler()) // an acquirer settles only if its notifications have a receiver
 	t.Cleanup(nobody.Close)
 	i := installOnFastServer(t, startAcquirer(t, "--settle-every", "100ms", "--notify-url", nobody.URL))
 	healthy := i.serve(t)

@@ -13,7 +13,7 @@ import (
 
 // TestDrain sends SIGTERM to a server with clients on it that keep their
 // connections. It says that it is going, goes on for a moment, finishes what it
-// has, and ends with 0. Nobody whose request was begun hears nothing.
+// has, and ends with 0. Every request that was started gets a response.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	i := installOnFastServer(t, startAcquirer(t))
@@ -44,7 +44,7 @@ func TestDrain(t *testing.T) {
 				a, err := r.by(keeps, p)
 				if err != nil {
 					unheard.Store(r.key, err)
-					return // nobody is there any more
+					return // the process has exited
 				}
 				answered.Store(r.key, a)
 				count.Add(1)

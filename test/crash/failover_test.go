@@ -24,7 +24,7 @@ func failover(t testing.TB, synchronous bool) (i *installation, primary, standby
 	return i, primary, standby, serving, merchants
 }
 
-// TestFailOver promotes the standby under load. make failover runs it by itself.
+// TestFailOver promotes the standby under load. make failover runs it alone.
 func TestFailOver(t *testing.T) {
 	t.Parallel()
 	const enough = 60

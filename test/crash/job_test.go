@@ -42,7 +42,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
-// job is what a worker does of its own accord. Nobody sends a request that could
+// job is what a worker does in the background. No client sends a request that could
 // be armed, and in a worker many jobs run at once: so each is done by a process of
 // its own, which is this very test binary, and does nothing else.
 type job struct {
@@ -226,7 +226,7 @@ var jobs = []job{
 			shop := listen(s)
 			s.new("/v1/webhook_endpoints", "url", shop.url, "enabled_events[]", "customer.created")
 			s.new("/v1/customers")
-			// However often it was told, and by whom: it is one event, and it was told.
+			// However often it was sent, and by which worker: it is one event, and it was sent.
 			s.Cleanup(func() { shop.wantOneEvent(s) })
 		},
 		do: func(ctx context.Context, h *hand) error {
@@ -243,7 +243,7 @@ var jobs = []job{
 	},
 }
 
-// settlement is what the acquirer would tell of the stage's one charge, whose
+// settlement is the acquirer's notification about the stage's one charge, whose
 // authorization an expression names.
 func (s stage) settlement(reference string) []byte {
 	s.Helper()
@@ -262,7 +262,7 @@ func (s stage) settlement(reference string) []byte {
 
 const lapseNow = "UPDATE charges SET capture_before = now() - interval '1 second' WHERE account_id = $1"
 
-// shop is a merchant's server that takes what it is told.
+// shop is a merchant's server that accepts every event.
 type shop struct {
 	url  string
 	mu   sync.Mutex
@@ -329,7 +329,7 @@ func TestEveryBoundaryOfAJob(t *testing.T) {
 }
 
 // jobSample is how many boundaries of a job are tried where not every one is:
-// each has a database of its own, because a job does whatever is due.
+// each has its own database, because a job does everything that is due.
 const jobSample = 6
 
 // die lets a process do the job until boundary n and a worker do the rest; at 0

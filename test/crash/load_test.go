@@ -42,7 +42,7 @@ type work struct {
 }
 
 // load is clients that pay, hold, capture and refund, and ask again until they
-// have an answer, whoever gives it.
+// have an answer, from any process.
 type load struct {
 	t        testing.TB
 	crew     *crew
@@ -89,7 +89,7 @@ func (l *load) turn(n int) {
 	}
 }
 
-// do sends a request to whoever lives until it is answered, and returns the id of
+// do sends a request to a live server until it is answered, and returns the id of
 // what it made.
 func (l *load) do(r request, amount int64) string {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {

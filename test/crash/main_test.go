@@ -5,10 +5,10 @@
 //
 // Every test runs processes of the real binary against real databases: the API
 // (serve), the worker (work) and the acquirer, which keeps its journal in a
-// database of its own. What happened to a card is read there; our own tables
+// separate database. What happened to a card is read there; our own tables
 // only have to agree with it.
 //
-// Nothing here waits for luck. Processes die where they are told to (package
+// Nothing here waits for luck. Processes die at a chosen point (package
 // crashpoint), and tests wait for conditions, with deadlines far beyond what a
 // slow machine needs.
 package crash_test
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// buildAndRun runs the tests in a process group of their own, and ends what is
+// buildAndRun runs the tests in a separate process group, and ends what is
 // left of it when they are over: even a test that panics leaves no server behind.
 func buildAndRun() (code int, err error) {
 	dir, err := os.MkdirTemp("", "ratchet-crash-")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEveryFlowIsKilled wants a row for every flow that the server knows. That a
-// row runs the flow it names, it says itself where nobody dies in it.
+// TestEveryFlowIsKilled requires a row for every flow that the server knows. A row
+// checks, in a run without a crash, that it runs the flow it names.
 func TestEveryFlowIsKilled(t *testing.T) {
 	t.Parallel()
 	var killed []string

@@ -14,10 +14,10 @@ type operation struct {
 	small   bool   // one transaction, so that nothing is ever left to be taken over: a sample smaller still
 	// request makes what it needs on a healthy process first.
 	request func(s stage) request
-	inside  bool // it asks nobody outside
+	inside  bool // it makes no foreign call
 	alone   bool // it leaves something for a worker to do: none may come by
 	status  int
-	leaves  []string // in the books, with everything that came before; nil: what it leaves where nobody dies
+	leaves  []string // in the books, with everything that came before; nil: what it leaves without a crash
 }
 
 var operations = []operation{

@@ -8,8 +8,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
-// smallOperations ask nobody: each is one transaction, of which all is there or
-// nothing. What they leave is what the same request leaves where nobody dies.
+// smallOperations make no foreign call: each is one transaction, of which all is there or
+// nothing. What they leave is what the same request leaves without a crash.
 var smallOperations = []operation{
 	small("charge.update", func(s stage) request { return s.post("/v1/charges/"+s.sold(), "description", "Sledge") }),
 	small("refund.update", func(s stage) request { return s.post("/v1/refunds/"+s.refunded(), "metadata[order]", "7") }),

@@ -74,7 +74,7 @@ func (s stage) read(path string, into any) {
 	}
 }
 
-// exec changes what is the merchant's, who is $1, behind everybody's back.
+// exec changes what is the merchant's, who is $1, directly in the database.
 func (s stage) exec(sql string) {
 	s.Helper()
 	if tag, err := s.in.db.Exec(s.Context(), sql, s.account); err != nil || tag.RowsAffected() != 1 {
@@ -82,7 +82,7 @@ func (s stage) exec(sql string) {
 	}
 }
 
-// script does the same where nobody else is.
+// script does the same without other sessions.
 func (s stage) script(sql string) {
 	s.Helper()
 	if _, err := s.in.db.Exec(s.Context(), sql); err != nil {

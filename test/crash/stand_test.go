@@ -43,7 +43,7 @@ func startAcquirer(t testing.TB, args ...string) *acquirer {
 	return &acquirer{p, db.Pool}
 }
 
-// modest keeps a process from taking the connections it would take by itself: a
+// modest keeps a process from taking the connections it would take by default: a
 // dozen die and live here at a time, beside the tests of other packages.
 const modest = "RATCHET_DATABASE_CONNECTIONS=4"
 
@@ -145,7 +145,7 @@ var keys atomic.Int64
 
 func newKey() string { return fmt.Sprintf("key-%d", keys.Add(1)) }
 
-// answer is what a client hears.
+// answer is what a client receives.
 type answer struct {
 	status   int
 	body     string
@@ -162,7 +162,7 @@ func (a answer) id() string {
 	var object struct {
 		ID string `json:"id"`
 	}
-	_ = json.Unmarshal([]byte(a.body), &object) // an answer that is none has no id
+	_ = json.Unmarshal([]byte(a.body), &object) // a missing response has no ID
 	return object.ID
 }
 

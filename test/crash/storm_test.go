@@ -97,8 +97,8 @@ func pick(n int, one, two request) request {
 	return two
 }
 
-// storm lets clients ask all at once, and those that were told to wait ask again
-// until they know. It returns what each heard in the end, and how many waited.
+// storm lets clients ask all at once, and those that got a 409 retry
+// until they know. It returns what each received in the end, and how many waited.
 func storm(t *testing.T, clients int, ask, again func(n int) (answer, error)) (heard []answer, busy int) {
 	t.Helper()
 	heard = make([]answer, clients)

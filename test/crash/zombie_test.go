@@ -11,7 +11,7 @@ import (
 )
 
 // TestZombie halts a process that has charged a card and not yet written it
-// down, for longer than its liveness lasts. Somebody else finishes the request.
+// down, for longer than its liveness lasts. Another process finishes the request.
 // Then the process goes on, as if no time had passed.
 func TestZombie(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,7 @@ var floors = map[string]int{
 	"internal/webhook": 45,
 	"internal/inbox":   45,
 
-	"internal/acquirer/simulator": 41, // speaks the port's protocol from the other side
+	"internal/acquirer/simulator": 41, // speaks the port's protocol from the acquirer's side
 	"internal/ledger":             40, "internal/audit": 40, "internal/acquirer": 40,
 
 	"internal/lab/design": 45, // knows the acquirer's protocol, and nothing of Ratchet
@@ -220,7 +220,7 @@ func imports(file *ast.File) (paths []string) {
 	return paths
 }
 
-// used is which of an imported package's names a file mentions, under whatever
+// used is which of an imported package's names a file mentions, under any
 // name the package goes there.
 func used(file *ast.File, path string, names ...string) (found []string) {
 	qualifier := ""

@@ -16,7 +16,7 @@ import (
 // reference is `path/file.ext` or `path/file.ext:Symbol`, in backticks.
 var reference = regexp.MustCompile("`((?:[A-Za-z0-9_.-]+/)+[A-Za-z0-9_.-]+\\.[a-z]+)(?::([A-Za-z_][A-Za-z0-9_.-]*))?`")
 
-// fence is a block of code. What stands in it is quoted and not pointed at.
+// fence is a block of code. Its content is quoted, not a reference.
 var fence = regexp.MustCompile("(?ms)^ *```.*?^ *```")
 
 // TestDocumentationPointsAtWhatIsThere follows every reference to a file, and to

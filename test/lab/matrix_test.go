@@ -22,7 +22,7 @@ func recorded(t *testing.T) lab.Matrix {
 }
 
 // wantCells runs designs under all faults and wants the recorded cells. A cell that
-// differs is run once more by itself: attempts of a client that hangs up after 0.6 s
+// differs is run once more alone: attempts of a client that hangs up after 0.6 s
 // come out differently on a machine that is stuck for a second. A charge of Ratchet's
 // that is missing or one too many is an error at once.
 func wantCells(t *testing.T, s *stand.Stand, designs []lab.Design) {
@@ -54,7 +54,7 @@ func wantCells(t *testing.T, s *stand.Stand, designs []lab.Design) {
 	}
 }
 
-// story is a run as a reader is told it.
+// story is a run as a reader sees it.
 func story(r lab.Run) string {
 	var lines []string
 	for _, e := range r.Events {
@@ -79,7 +79,7 @@ func TestMatrix(t *testing.T) {
 	})
 }
 
-// TestRecordedMatrix says what the recorded matrix has to show, whatever the lab
+// TestRecordedMatrix says what the recorded matrix has to show, no matter what the lab
 // would record: no record can be made that hides a failure of Ratchet's.
 func TestRecordedMatrix(t *testing.T) {
 	t.Parallel()

@@ -37,8 +37,8 @@ const (
 
 // oneAnswer is what clients may see of one key: nothing is decided, or a body is.
 // A final answer decides or agrees. That an attempt is under way can only be
-// heard while nothing is decided. An operation whose answer was lost has no
-// effect of its own here: what it decided shows when somebody hears it.
+// observed while nothing is decided. An operation whose answer was lost has no
+// effect here: what it decided shows when a client receives it.
 var oneAnswer = porcupine.Model{
 	Partition: func(history []porcupine.Operation) (byKey [][]porcupine.Operation) {
 		keys := map[any]int{}
@@ -93,7 +93,7 @@ func TestOneAnswer(t *testing.T) {
 // TestHistory lets rival clients ask two servers for the same charges, over an
 // acquirer that loses every third question or answer, with a worker at
 // work on what was left. Then it looks for an order of the operations that
-// explains what everybody heard, and counts what happened to the cards.
+// explains what every client received, and counts what happened to the cards.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	in := install(t, 2)

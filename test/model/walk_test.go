@@ -21,9 +21,9 @@ import (
 )
 
 // A walk is any sequence of new requests, retries, deaths, stalls, take-overs
-// and archiving. Whatever it is: after every step money has moved once or not at
-// all for each key, an answer that was given once is the answer for ever, and a
-// request stands where its journal says. When a walk fails, rapid shows the
+// and archiving. After every step money has moved once or not at
+// all for each key, an answer that was given once never changes, and a
+// request matches its recovery points. When a walk fails, rapid shows the
 // shortest one it can find.
 func TestWalk(t *testing.T) {
 	t.Parallel()
@@ -147,7 +147,7 @@ func (w *walk) ask(t *rapid.T) {
 	w.answered(t, key, before, driven, got)
 }
 
-// answered judges what a client heard, given how its key stood when it asked.
+// answered judges what a client received, given how its key stood when it asked.
 func (w *walk) answered(t *rapid.T, key string, before row, driven bool, got result) {
 	switch {
 	case driven:
@@ -173,7 +173,7 @@ func (w *walk) driven(t *rapid.T) map[string]bool {
 	return driven
 }
 
-// heard takes down what a client heard: a final answer is the only one there is,
+// heard takes down what a client received: a final answer is the only one there is,
 // any other answer says that a retry helps or that a person is needed.
 func (w *walk) heard(t *rapid.T, key string, got result) {
 	if got.err == nil {
@@ -258,7 +258,7 @@ func (w *walk) stall(t *rapid.T) {
 }
 
 // wake lets a stalled attempt go on. If it was taken for dead meanwhile, it
-// finds out now, and waits for whoever has its work.
+// finds out now, and waits for the process that has its work.
 func (w *walk) wake(t *rapid.T) {
 	if len(w.stalled) == 0 {
 		t.Skip("nobody is stalled")
@@ -303,7 +303,7 @@ func (w *walk) endsOrWaits(t *rapid.T, s *stalled, refused int32) *result {
 	return nil
 }
 
-// listen hears what the overtaken ones were told whose work nobody does any more.
+// listen collects the responses of attempts that were overtaken.
 func (w *walk) listen(t *rapid.T) {
 	driven := w.driven(t)
 	w.waiting = slices.DeleteFunc(w.waiting, func(s *stalled) bool {
@@ -350,7 +350,7 @@ func (w *walk) failOver(t *rapid.T) {
 }
 
 // complete lets a process's completer look once. It may die over its work as
-// well as anybody.
+// well as any other.
 func (w *walk) complete(t *rapid.T) {
 	process := rapid.IntRange(0, 1).Draw(t, "process")
 	w.become(rapid.SampledFrom(fates).Draw(t, "fate"))
@@ -490,7 +490,7 @@ func (w *walk) happenedOnce(t *rapid.T, key string, now row) {
 	}
 }
 
-// settle ends the walk: the stalled one wakes up, nobody dies any more, and
+// settle ends the walk: the stalled one wakes up, no process dies any more, and
 // every request must come to an end.
 func (w *walk) settle(t *rapid.T) {
 	w.become(goesWell)

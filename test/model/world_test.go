@@ -136,7 +136,7 @@ func newWorld(t *rapid.T, ctx context.Context, pool *pgxpool.Pool) *world {
 }
 
 // start starts a process, in the place of the one that died. Its liveness never
-// lapses by itself: dying is an action of the walk, not of a slow machine.
+// lapses on its own: dying is an action of the walk, not of a slow machine.
 func (w *world) start(t *rapid.T, ctx context.Context, i int) {
 	w.owners[i] = id.New("wk", time.Now())
 	w.exec(t, ctx, "INSERT INTO workers (id, kind, host, pid, started_at, alive_until) VALUES ($1, 'walk', 'here', 1, now(), 'infinity')", w.owners[i])

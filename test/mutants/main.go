@@ -10,7 +10,7 @@
 // A fault is a few exact replacements in the source (faults.go). The files on
 // disk stay as they are: the compiler is given the broken ones as an overlay,
 // embedded migrations included. A fault that no test catches is a promise that
-// nobody checks; a replacement that no longer fits the source is reported as an
+// no test checks; a replacement that no longer fits the source is reported as an
 // error, so that the list cannot rot. It exits with 1 if a fault survives, cannot
 // be made, or if the tests fail without any fault.
 package main

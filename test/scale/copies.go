@@ -21,7 +21,7 @@ import (
 // This file turns the rows of one story into those of many: it reads them by COPY,
 // finds in their text what names something (ids, derived keys, times, books), and
 // writes them by COPY with other names, each copy at another time. It knows the
-// tables from the catalog; what it has to know about single columns stands below.
+// tables from the catalog; what it has to know about single columns is below.
 
 // Columns that are not copied, because their default is right.
 var byDefault = map[string][]string{
@@ -98,7 +98,7 @@ const (
 	book          // number of a book
 	movement      // number of a movement
 	ownKey        // an idempotency key that is no id
-	digested      // SHA-256 of a message, in whatever table it is
+	digested      // SHA-256 of a message, in any table
 	computed      // from the row's other columns
 )
 

@@ -108,7 +108,7 @@ func (i *installation) offenses(ctx context.Context) ([]offense, int, error) {
 }
 
 // isPart says whether a statement is the beginning of others, which say what it
-// reads: as it stands the program does not send it.
+// reads: in this form the program does not send it.
 func isPart(s statements.Statement, all []statements.Statement) bool {
 	begins := strings.TrimSpace(s.SQL)
 	return slices.ContainsFunc(all, func(other statements.Statement) bool {
@@ -350,7 +350,7 @@ func (i *installation) functions(ctx context.Context) (found []string, err error
 }
 
 // reads returns the table of which a statement reads most rows. It runs in a
-// session of its own, which has counted nothing before.
+// separate session, which has counted nothing before.
 func (i *installation) reads(ctx context.Context, sql string) (table string, rows int64, err error) {
 	conn, err := pgx.Connect(ctx, i.URL)
 	if err != nil {

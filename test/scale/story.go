@@ -20,7 +20,7 @@ import (
 // chargesInStory is how many charges one story makes.
 const chargesInStory = 20
 
-// story is a merchant's day, lived through the API: whatever it leaves in the
+// story is a merchant's day, lived through the API: all that it leaves in the
 // tables is what the program writes, and copies of it are as consistent as it is.
 type story struct {
 	stand   *stand.Stand

@@ -115,7 +115,7 @@ func TestAMonthIsDetached(t *testing.T) {
 	})
 }
 
-// leaveTrail writes rows as operators leave them, each in a transaction of its own.
+// leaveTrail writes rows as operators leave them, each in a separate transaction.
 func leaveTrail(t *testing.T, pool *pgxpool.Pool, id string, rows int) {
 	t.Helper()
 	for n := range rows {

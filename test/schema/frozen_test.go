@@ -30,7 +30,7 @@ var frozenTables = []frozenTable{
 	{"archived_answers", `body = 'another'`, ""},
 }
 
-// frozenPromises are tried twice: whoever restores or replicates silences
+// frozenPromises are tried twice: a restore or a replica silences
 // ordinary triggers, and these must not fall silent.
 func frozenPromises() []promise {
 	var promises []promise

@@ -47,7 +47,7 @@ func TestPayoutsRacingForOneBalance(t *testing.T) {
 	}
 }
 
-// openBook makes a book of its own for every round: its currency is the round's.
+// openBook makes a separate book for every round: its currency is the round's.
 func openBook(t *testing.T, pool *pgxpool.Pool, round int) (book int) {
 	t.Helper()
 	err := pool.QueryRow(t.Context(), `INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_2', false, $1) RETURNING id`,

@@ -61,7 +61,7 @@ func tryAll(t *testing.T, pool *pgxpool.Pool) {
 	}
 }
 
-// try makes one attempt in a transaction of its own, which never commits.
+// try makes one attempt in a separate transaction, which never commits.
 func try(t *testing.T, pool *pgxpool.Pool, p promise) {
 	t.Helper()
 	tx, err := pool.Begin(t.Context())

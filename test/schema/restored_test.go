@@ -17,7 +17,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/verify"
 )
 
-// restored is what somebody has after a disaster: a new database, filled from a
+// restored is what an operator has after a disaster: a new database, filled from a
 // dump of db.
 func restored(t *testing.T, db *pgtest.DB) *pgxpool.Pool {
 	t.Helper()
@@ -49,7 +49,7 @@ func restoredOn(t *testing.T, db, beside *pgtest.DB) *pgxpool.Pool {
 	return pool
 }
 
-// Whoever has restored a dump proves it with "ratchet verify" before anything is started on it.
+// An operator who has restored a dump proves it with "ratchet verify" before anything is started on it.
 func TestARestoredSecondLineOfDefenceIsTheSame(t *testing.T) {
 	t.Parallel()
 	report, err := verify.Run(t.Context(), verify.Config{Pool: restored(t, pgtest.New(t)), AllowEmpty: true})

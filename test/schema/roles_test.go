@@ -80,7 +80,7 @@ func TestNoRoleCanSilenceTriggers(t *testing.T) {
 	}
 }
 
-// Whoever may call a function that runs as its owner must not be able to have it
+// A role that may call a function that runs as its owner must not be able to have it
 // write to a table of the caller's own, with a trigger on it that runs as the owner, too.
 func TestNoRoleBorrowsItsOwnersRights(t *testing.T) {
 	t.Parallel()

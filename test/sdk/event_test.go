@@ -16,7 +16,7 @@ func TestEvents(t *testing.T) {
 	in := install(t)
 	ctx := t.Context
 
-	// What each change tells of. Events of one request have no order among themselves.
+	// The events of each change. Events of one request have no order among themselves.
 	for what, c := range map[string]struct {
 		change func(t *testing.T, a *account)
 		want   []string

@@ -28,7 +28,7 @@ func equal[V any](t *testing.T, what string, got, want V) {
 	}
 }
 
-// refusal is what an error says. The zero Message stands for any.
+// refusal is what an error says. The zero Message matches any.
 type refusal struct {
 	Status      int
 	Type        stripe.ErrorType
@@ -39,12 +39,12 @@ type refusal struct {
 	Message     string
 }
 
-// invalid is the refusal of a request that is wrong as it stands.
+// invalid is the refusal of a request that is wrong in itself.
 func invalid(code, param, message string) refusal {
 	return refusal{Status: http.StatusBadRequest, Type: stripe.ErrorTypeInvalidRequest, Code: code, Param: param, Message: message}
 }
 
-// missing is the refusal of a path to an object that is not there.
+// missing is the refusal of a path to an object that does not exist.
 func missing(param, message string) refusal {
 	return refusal{Status: http.StatusNotFound, Type: stripe.ErrorTypeInvalidRequest, Code: "resource_missing", Param: param, Message: message}
 }

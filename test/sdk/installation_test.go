@@ -29,7 +29,7 @@ const (
 	acquirerSecret = "the secret between those and their acquirer"
 )
 
-// modest keeps a process from taking the connections it would take by itself:
+// modest keeps a process from taking the connections it would take by default:
 // all tests' installations live at the same time.
 const modest = "RATCHET_DATABASE_CONNECTIONS=4"
 
@@ -41,7 +41,7 @@ type installation struct {
 	url     string
 	db      *pgxpool.Pool
 	journal *pgxpool.Pool // the acquirer's: what really happened to a card
-	env     []string      // what its processes are told
+	env     []string      // the environment of its processes
 }
 
 func install(t *testing.T) *installation {
@@ -130,7 +130,7 @@ func (l *log) String() string {
 	return strings.Join(l.lines, "\n")
 }
 
-// account is a merchant with the SDK in hand. Each test has one of its own, so
+// account is a merchant with the SDK in hand. Each test has its own, so
 // lists and balances hold what the test made and nothing else.
 type account struct {
 	*stripe.Client

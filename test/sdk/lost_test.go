@@ -99,7 +99,7 @@ var lossy = []struct {
 	}},
 }
 
-// Whatever is asked for, an SDK that asks again because the answer got lost after
+// For every operation, an SDK that asks again because the answer got lost after
 // the commit gets that answer, and nothing is done twice.
 func TestEveryKindOfAnswerThatGetsLost(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// buildAndRun runs the tests in a process group of their own and ends what is
+// buildAndRun runs the tests in a separate process group and ends what is
 // left of it: a test that panics leaves no server behind.
 func buildAndRun() (code int, err error) {
 	dir, err := os.MkdirTemp("", "ratchet-sdk-")

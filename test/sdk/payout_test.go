@@ -296,7 +296,7 @@ func TestPayoutsAtOnce(t *testing.T) {
 	equal(t, "sent by the bank", sent, paid.Load())
 }
 
-// eventTypes are the kinds of what is told of an object, by the alphabet.
+// eventTypes are the types of an object's events, sorted.
 func (a *account) eventTypes(object string) []string {
 	a.t.Helper()
 	types := []string{}

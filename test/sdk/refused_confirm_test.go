@@ -11,8 +11,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 )
 
-// refusedConfirmations are what confirm=true can be refused for before anybody is
-// asked, and how the intent stands then. Each has an amount of its own, by which
+// refusedConfirmations are what confirm=true can be refused for before the acquirer is
+// asked, and the state of the intent then. Each has a separate amount, by which
 // the acquirer's journal would know it.
 var refusedConfirmations = []struct {
 	what   string
@@ -66,7 +66,7 @@ func refusedTwice(t *testing.T, want refusal, ask func() error) *stripe.Error {
 }
 
 // An intent that is created with confirm=true is there though its confirmation is
-// refused, and the error says how it stands. Nobody was asked.
+// refused, and the error says its state. The acquirer was not called.
 func TestRefusedConfirmations(t *testing.T) {
 	t.Parallel()
 	in := install(t)
@@ -218,7 +218,7 @@ func inError(t *testing.T, e *stripe.Error, object string) json.RawMessage {
 	return body.Error[object]
 }
 
-// alike is JSON as it compares, whatever the space and the order of its fields.
+// alike is JSON as it compares, regardless of the space and the order of its fields.
 func alike(t *testing.T, text json.RawMessage) (object map[string]any) {
 	t.Helper()
 	noError(t, json.Unmarshal(text, &object))

@@ -16,7 +16,7 @@ import (
 
 const notificationSecret = "the secret that the acquirer signs with"
 
-// relay stands between the acquirer and the API: it keeps what passes, and can
+// relay is between the acquirer and the API: it keeps what passes, and can
 // deliver it again, or turn it round.
 type relay struct {
 	server *httptest.Server
@@ -90,7 +90,7 @@ func (r *relay) letters(saying string) (found []letter) {
 	return found
 }
 
-// installWithNews is an installation to which the acquirer speaks by itself, and
+// installWithNews is an installation to which the acquirer sends notifications, and
 // a worker.
 func installWithNews(t *testing.T) (*installation, *relay) {
 	t.Helper()

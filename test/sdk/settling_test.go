@@ -74,7 +74,7 @@ func TestChargesThatSettleLater(t *testing.T) {
 	equal(t, "a charge that hid nothing has nothing to tell", a.told(atOnce.LatestCharge.ID), []string{"charge.succeeded"})
 }
 
-// Where the acquirer says nothing by itself, nobody would ever tell.
+// Without notifications, nothing would ever report it.
 func TestNothingSettlesLaterWithoutNews(t *testing.T) {
 	t.Parallel()
 	a := install(t).account(t)

@@ -30,7 +30,7 @@ func (a *account) attempts(setup string) []*stripe.SetupAttempt {
 
 func statusOfAttempt(a *stripe.SetupAttempt) string { return string(a.Status) }
 
-// asks is the card of somebody who is asked.
+// asks is a card that requires authentication.
 const asks = "pm_card_authenticationRequiredOnSetup"
 
 func TestSetupAttempts(t *testing.T) {

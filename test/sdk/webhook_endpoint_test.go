@@ -78,7 +78,7 @@ func TestWebhookEndpoints(t *testing.T) {
 	t.Run("an account has sixteen endpoints at most, also when all are made at once", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		patient, _ := connectWithRetries(t, in.url, a.key, 20) // on a slow machine somebody waits too long for his turn
+		patient, _ := connectWithRetries(t, in.url, a.key, 20) // on a slow machine a client waits too long for its turn
 		var making sync.WaitGroup
 		var mu sync.Mutex
 		var made []string

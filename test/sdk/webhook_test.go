@@ -20,7 +20,7 @@ import (
 	"github.com/stripe/stripe-go/v85/webhook"
 )
 
-// servedVersion is what an account answers and tells in unless somebody asks for another version.
+// servedVersion is what an account uses for responses and events by default.
 const servedVersion = "2026-08-26.dahlia"
 
 // delivery is what a merchant's server received.
@@ -396,7 +396,7 @@ func TestWebhooksOutliveTheirWorker(t *testing.T) {
 	in := install(t)
 	a := in.account(t)
 
-	// Nobody works yet, and the jobs are lost: the rows alone have to do.
+	// No worker runs yet, and the jobs are lost: the rows alone have to do.
 	lost := listen(t, nil)
 	a.endpoint(lost.url, "customer.created")
 	a.customer(nil)
@@ -450,7 +450,7 @@ func TestEndpointsThatOnlyFailAreDisabled(t *testing.T) {
 	equal(t, "who did it", actor, "operator:ratchet work")
 	eventually(t, "what was due is written off", func() bool { state, _ := in.state(t, e.ID); return state == "canceled" })
 
-	// It is enabled again, and hears of what happens from then on.
+	// It is enabled again, and receives what happens from then on.
 	mended.Store(true)
 	before := len(dead.all())
 	_, err = a.V1WebhookEndpoints.Update(t.Context(), e.ID, &stripe.WebhookEndpointUpdateParams{Disabled: stripe.Bool(false)})

@@ -1,6 +1,6 @@
 // Package stand starts a whole installation on this machine for programs that
 // measure it: PostgreSQL with its ordinary durability, the API, the worker, and
-// the acquirer with a PostgreSQL of its own, each as the process it is in
+// the acquirer with its own PostgreSQL, each as the process it is in
 // production. Two servers keep apart what the acquirer costs, which is another
 // company.
 package stand

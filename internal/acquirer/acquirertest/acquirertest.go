@@ -87,8 +87,8 @@ func (s *Sim) Settle(t testing.TB) {
 }
 
 // WaitUntilTold has all there is to tell posted to an API, signed with Secret, and
-// waits until it is acknowledged: after that nobody works on the books but the test.
-// Nothing is told at another time. A notice that overtakes the answer it speaks of
+// waits until it is acknowledged: after that only the test works on the books.
+// Notifications are sent at no other time. A notice that overtakes the answer it speaks of
 // is kept for a worker, and most tests have none.
 func (s *Sim) WaitUntilTold(t testing.TB, url string) {
 	t.Helper()
@@ -103,7 +103,7 @@ func (s *Sim) WaitUntilTold(t testing.TB, url string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d notifications are not acknowledged after a minute", left)
+			t.Fatalf("%d notifications not acknowledged after a minute", left)
 		}
 	}
 }

@@ -22,7 +22,7 @@ const (
 	sendTimeout   = 10 * time.Second
 )
 
-// listener is who is told, and what proves to it who speaks. url "" is nobody.
+// listener is the receiver of notifications, and the secret that signs them. url "" disables them.
 type listener struct{ url, secret string }
 
 // announcer tells what is in the outbox, each notice until it is acknowledged,
@@ -30,7 +30,7 @@ type listener struct{ url, secret string }
 type announcer struct {
 	pool     *pgxpool.Pool
 	listener atomic.Pointer[listener]
-	delay    time.Duration // between what happened and its being told
+	delay    time.Duration // between a change and its notification
 	settle   time.Duration // between settlements; 0 is never
 	log      *slog.Logger
 	http     *http.Client
@@ -67,7 +67,7 @@ func (a *announcer) run(ctx context.Context) {
 		}
 		to := a.listener.Load()
 		if to.url == "" {
-			continue // what is owed is paid when there is somebody to tell of it
+			continue // settlement needs a receiver for its notifications
 		}
 		if a.settle > 0 && a.settlementIsDue(ctx, settled) {
 			settled = time.Now()
@@ -87,13 +87,13 @@ func (a *announcer) settlementIsDue(ctx context.Context, settled time.Time) bool
 		return true
 	}
 	full, err := partIsFull(ctx, a.pool)
-	a.complain(ctx, "look for a full part", err)
+	a.complain(ctx, "search for a full part", err)
 	return full
 }
 
 func (a *announcer) complain(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
-		a.log.Error("the acquirer could not "+what, "error", err)
+		a.log.Error("cannot "+what, "error", err)
 	}
 }
 
@@ -139,7 +139,7 @@ func (a *announcer) tell(ctx context.Context, to listener, n notice) error {
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxBodyBytes)) // only the status matters
 	if response.StatusCode >= 300 {
-		return fmt.Errorf("answered %d", response.StatusCode)
+		return fmt.Errorf("status %d", response.StatusCode)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ type book struct {
 	authorizations map[string]*authorization // by id
 	disputes       map[string]*dispute       // by id
 	movements      []Movement                // new ones only
-	notices        []acquirer.Notification   // to be told
+	notices        []acquirer.Notification   // to be sent
 	forgotten      []string                  // keys to be deleted before anything is inserted
 }
 
@@ -27,7 +27,7 @@ const (
 	spent    = "spent"    // nothing was done and the key is no longer accepted
 )
 
-// operation is what a key stands for.
+// operation is what was done under a key.
 type operation struct {
 	key             string
 	state           string

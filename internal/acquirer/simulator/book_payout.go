@@ -10,9 +10,9 @@ import (
 var returned = map[string]struct{ code, message string }{
 	"ba_us_accountClosed":      {"account_closed", "The bank account has been closed."},
 	"ba_us_debitNotAuthorized": {"debit_not_authorized", "Debit transactions are not approved on the bank account."},
-	"ba_us_insufficientFunds":  {"insufficient_funds", "The account that pays has too little money in it."},
-	"ba_us_invalidCurrency":    {"invalid_currency", "The bank account does not take this currency."},
-	"ba_us_noAccount":          {"no_account", "The bank has no account of this number."},
+	"ba_us_insufficientFunds":  {"insufficient_funds", "The paying account has insufficient funds."},
+	"ba_us_invalidCurrency":    {"invalid_currency", "The bank account does not accept this currency."},
+	"ba_us_noAccount":          {"no_account", "The bank account was not found."},
 }
 
 // payOut sends money to a bank account. Its record is kept like a sale's: what

@@ -12,7 +12,7 @@ import (
 type card struct {
 	authentication authentication
 	decline        *decline
-	verifies       bool   // whatever happens to its charges, it can be kept
+	verifies       bool   // it can be saved, even if its charges fail
 	risk           string // "" is normal
 
 	cvcCheck, addressLine1Check, postalCodeCheck string // "" keeps the default
@@ -111,7 +111,7 @@ var cards = map[string]card{
 }
 
 // cardNamed also knows the tokens that carry their brand, such as
-// "visa_chargeDeclined". A card nobody knows is declined.
+// "visa_chargeDeclined". An unknown card is declined.
 func cardNamed(name string) card {
 	known, ok := cards[name]
 	if !ok {

@@ -93,7 +93,7 @@ func (b *book) submitEvidence(op *operation) {
 	var evidence struct {
 		Text string `json:"uncategorized_text"`
 	}
-	_ = json.Unmarshal([]byte(op.asked.Order.Evidence), &evidence) // whatever else it is convinces nobody
+	_ = json.Unmarshal([]byte(op.asked.Order.Evidence), &evidence) // any other evidence is ignored
 	switch {
 	case evidence.Text == escalatedEvidence && d.state == isInquiry:
 		d.state = isChargeback
@@ -110,7 +110,7 @@ func (b *book) submitEvidence(op *operation) {
 	b.approveFor(op, d)
 }
 
-// acceptDispute is answered with the outcome; nothing more is told of it.
+// acceptDispute returns the outcome; no notification follows.
 func (b *book) acceptDispute(op *operation) {
 	d := b.disputeFor(op)
 	if d == nil {

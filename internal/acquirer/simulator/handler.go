@@ -43,7 +43,7 @@ func (s *Simulator) Handler() http.Handler {
 }
 
 func (s *Simulator) requireSecret(next http.Handler) http.Handler {
-	// Hashed, so that the comparison takes the same time whatever the length.
+	// Hashed, so that the comparison takes the same time for any length.
 	want := sha256.Sum256([]byte("Bearer " + s.secret))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
@@ -78,10 +78,10 @@ func (s *Simulator) postReverse(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, r, &question{kind: reverse, key: r.PathValue("key")})
 }
 
-// serve answers a question, with whatever trouble strikes on the way.
+// serve handles a call, with the faults that apply to it.
 func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, q *question) {
 	if !isName(q.key) {
-		refuse(w, q.key, acquirer.ReasonInvalid, "a key is 1 to 255 printable ASCII characters")
+		refuse(w, q.key, acquirer.ReasonInvalid, "a key must be 1 to 255 printable ASCII characters")
 		return
 	}
 	trouble, err := s.troubleFor(r)
@@ -94,7 +94,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, q *question) {
 	case trouble.dropBeforeActing:
 		panic(http.ErrAbortHandler) // cuts the connection without an answer
 	case trouble.failBeforeActing:
-		refuse(w, q.key, acquirer.ReasonUnavailable, "asked to fail before acting")
+		refuse(w, q.key, acquirer.ReasonUnavailable, "injected fault: fail_before_acting")
 		return
 	}
 	q.forget = trouble.forgetKeys
@@ -103,11 +103,11 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, q *question) {
 	switch {
 	case err != nil:
 		s.log.Error("a batch failed", "error", err)
-		refuse(w, q.key, acquirer.ReasonUnavailable, "it is not known whether this was done")
+		refuse(w, q.key, acquirer.ReasonUnavailable, "the outcome is unknown")
 	case trouble.dropAfterActing:
 		panic(http.ErrAbortHandler)
 	case trouble.failAfterActing:
-		refuse(w, q.key, acquirer.ReasonUnavailable, "asked to fail after acting")
+		refuse(w, q.key, acquirer.ReasonUnavailable, "injected fault: fail_after_acting")
 	case reply.refusal != "":
 		refuse(w, q.key, reply.refusal, "")
 	case reply.reversed:
@@ -128,7 +128,7 @@ func (s *Simulator) troubleFor(r *http.Request) (trouble, error) {
 		return struck, nil
 	}
 	if !s.allowTrouble {
-		s.log.Warn("a request asked for trouble, which is not allowed here", "trouble", header)
+		s.log.Warn("faults are not allowed here", "trouble", header)
 		return struck, nil
 	}
 	asked, err := parseTroubles(header)
@@ -142,7 +142,7 @@ func (s *Simulator) troubleFor(r *http.Request) (trouble, error) {
 func (s *Simulator) getSummary(w http.ResponseWriter, r *http.Request) {
 	summary, err := summarize(r.Context(), s.pool)
 	if err != nil {
-		s.log.Error("the journal cannot be summed up", "error", err)
+		s.log.Error("cannot sum up the journal", "error", err)
 		refuse(w, "", acquirer.ReasonUnavailable, "")
 		return
 	}
@@ -152,8 +152,8 @@ func (s *Simulator) getSummary(w http.ResponseWriter, r *http.Request) {
 func (s *Simulator) getJournal(w http.ResponseWriter, r *http.Request) {
 	found, err := movements(r.Context(), s.pool, r.FormValue("key"), r.FormValue("card"))
 	if err != nil {
-		s.log.Error("the journal could not be read", "error", err)
-		refuse(w, "", acquirer.ReasonUnavailable, "the journal can not be read")
+		s.log.Error("cannot read the journal", "error", err)
+		refuse(w, "", acquirer.ReasonUnavailable, "cannot read the journal")
 		return
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
@@ -185,7 +185,7 @@ func (s *Simulator) postTrouble(w http.ResponseWriter, r *http.Request) {
 func (s *Simulator) getHealth(w http.ResponseWriter, r *http.Request) {
 	err := s.pool.Ping(r.Context())
 	if err != nil {
-		refuse(w, "", acquirer.ReasonUnavailable, "the database does not answer")
+		refuse(w, "", acquirer.ReasonUnavailable, "the database is unavailable")
 		return
 	}
 	w.WriteHeader(http.StatusOK)
@@ -244,13 +244,13 @@ func validate(asked acquirer.Request) error {
 			return fmt.Errorf("%s needs a dispute and nothing else", asked.Verb)
 		}
 	default:
-		return fmt.Errorf("there is no verb %q", asked.Verb)
+		return fmt.Errorf("unknown verb %q", asked.Verb)
 	}
 	if order.Amount < 0 || (order.Amount == 0 && asked.Verb != acquirer.VerbVoid && asked.Verb != acquirer.VerbVerify) {
 		return errors.New("the amount must be positive")
 	}
 	if !isName(order.Card+order.Destination+order.Authorization+order.Dispute) || looksLikeNumber(order.Card) {
-		return errors.New("a card or authorization is named in 1 to 255 printable ASCII characters; a number is never sent")
+		return errors.New("a card or authorization must be a name of 1 to 255 printable ASCII characters, never a number")
 	}
 	if !isCurrency(order.Currency) {
 		return errors.New("the currency must be three lower-case letters")

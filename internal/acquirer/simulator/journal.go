@@ -32,14 +32,14 @@ type Movement struct {
 const (
 	hold    = "hold"    // an amount is set aside
 	sale    = "sale"    // an amount is taken without a hold before
-	capture = "capture" // a held amount is taken, the rest of the hold is let go
-	release = "release" // a hold is let go
+	capture = "capture" // an authorized amount is taken, the rest is released
+	release = "release" // an authorization is voided
 	refund  = "refund"  // an amount is given back
 	payout  = "payout"  // an amount is sent to a bank account
 	recall  = "recall"  // a payout is fetched back
 	none    = "none"    // asked for, and nothing happened
 
-	// These nobody asked for: their key is the acquirer's own reference.
+	// No call caused these: their key is the acquirer's own reference.
 	refundFailed       = "refund_failed"       // a refund came back from the card's bank
 	chargeback         = "chargeback"          // the cardholder has taken the money back
 	chargebackReversal = "chargeback_reversal" // and had to return it
@@ -48,8 +48,8 @@ const (
 // Moved says whether anything happened to the card.
 func (m Movement) Moved() bool { return m.Kind != none }
 
-// Unasked says whether the movement was somebody else's doing, so that no key of
-// the client's stands for it.
+// Unasked says whether no call caused the movement, so that no key of
+// the client's belongs to it.
 func (m Movement) Unasked() bool {
 	return m.Kind == refundFailed || m.Kind == chargeback || m.Kind == chargebackReversal
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// What is to be told is written in the transaction of what it tells of. One in
+// A notification is written in the transaction of the change it reports. One in
 // four is held back for a moment, so that a later one may overtake it, and one in
-// four is told again after it was acknowledged: both happen with real acquirers,
-// and whoever listens has to live with them.
+// four is sent again after it was acknowledged: both happen with real acquirers,
+// and a receiver has to cope with them.
 const insertNotices = `
 	INSERT INTO acquirer.outbox (id, kind, authorization_id, body, at, due_at, repeats)
 	SELECT id, kind, authorization_id, body, @at::timestamptz, @at::timestamptz + CASE WHEN random() < 0.25 THEN interval '300 ms' ELSE interval '0' END,
@@ -55,13 +55,13 @@ func queueNotices(changes *pgx.Batch, at time.Time, notices []acquirer.Notificat
 	return nil
 }
 
-// notice is a row of the outbox that is being told.
+// notice is a row of the outbox that is being sent.
 type notice struct {
 	Number int64
 	Body   []byte
 }
 
-// Whoever takes a notice has it until its next attempt is due: a sender that
+// A sender that takes a notice has it until its next attempt is due: a sender that
 // dies in between costs a pause, not the notice.
 const takeNotices = `
 	UPDATE acquirer.outbox

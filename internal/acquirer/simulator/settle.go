@@ -16,7 +16,7 @@ import (
 const settlesAtOnce = 10 * acquirer.MaxPartMovements
 
 // takeOwed takes what is owed out of its queue. Two processes that settle at once
-// take different movements. What was taken for nobody is owed to nobody.
+// take different movements. What was taken without a merchant is owed to none.
 const takeOwed = `
 	WITH taken AS (
 		DELETE FROM acquirer.owed WHERE movement IN (
@@ -97,7 +97,7 @@ func byOwner(found []owed) (batches [][]owed) {
 	return batches
 }
 
-// queueBatch settles the movements of one owner, in parts, and adds what is told of each.
+// queueBatch settles the movements of one owner, in parts, and adds a notification for each.
 func queueBatch(changes *pgx.Batch, told *letters, at time.Time, all []owed) error {
 	batch, parts := id.New("batch", at), (len(all)+acquirer.MaxPartMovements-1)/acquirer.MaxPartMovements
 	for n := range parts {

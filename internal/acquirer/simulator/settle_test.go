@@ -24,7 +24,7 @@ const owe = `
 	)
 	INSERT INTO acquirer.owed (movement) SELECT number FROM moved`
 
-// parts reads what the acquirer has to tell of its settlements.
+// parts reads the acquirer's settlement notifications.
 func (d desk) parts(t *testing.T, conn *pgx.Conn) (parts []acquirer.SettledPart) {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), "SELECT body FROM acquirer.outbox WHERE kind = $1 ORDER BY number", acquirer.BatchSettled)
@@ -99,7 +99,7 @@ func TestSettlement(t *testing.T) {
 		order.Capture = false
 		d.must(t, "key_hold", acquirer.VerbAuthorize, order) // a hold moves no money
 		order.Merchant, order.Capture = "", true
-		d.must(t, "key_nobody", acquirer.VerbAuthorize, order) // taken for nobody, so owed to nobody
+		d.must(t, "key_nobody", acquirer.VerbAuthorize, order) // taken without a merchant, so owed to none
 		d.Settle(t)
 
 		conn, err := pgx.Connect(t.Context(), d.databaseURL)

@@ -22,19 +22,19 @@ const selectSettlement = `
 func (s *Simulator) getSettlement(w http.ResponseWriter, r *http.Request) {
 	from, err := time.Parse(time.RFC3339Nano, r.FormValue("from"))
 	if err != nil {
-		refuse(w, "", acquirer.ReasonInvalid, "from is no time")
+		refuse(w, "", acquirer.ReasonInvalid, "from is not a time")
 		return
 	}
 	to, err := time.Parse(time.RFC3339Nano, r.FormValue("to"))
 	if err != nil {
-		refuse(w, "", acquirer.ReasonInvalid, "to is no time")
+		refuse(w, "", acquirer.ReasonInvalid, "to is not a time")
 		return
 	}
 	rows, _ := s.pool.Query(r.Context(), selectSettlement, postgres.Args{"from": from, "to": to})
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[acquirer.SettlementLine])
 	if err != nil {
-		s.log.Error("the settlement file could not be made", "error", err)
-		refuse(w, "", acquirer.ReasonUnavailable, "the settlement file can not be made")
+		s.log.Error("cannot create the settlement file", "error", err)
+		refuse(w, "", acquirer.ReasonUnavailable, "cannot create the settlement file")
 		return
 	}
 	w.Header().Set("Content-Type", "application/jsonl")

@@ -1,10 +1,10 @@
 // Package simulator is the outside world: an acquirer that moves the money of
-// test cards, in a process and a database of its own.
+// test cards, in a separate process with its own database.
 //
 // It is what an acquirer should be. A key moves a card once: the same order
 // under it gets the same answer, another order a refusal, and a reversed key
 // nothing any more. It answers only what it has committed. What it did to which
-// card stands in a journal that cannot be rewritten, and that journal, not our
+// card is in a journal that cannot be rewritten, and that journal, not our
 // tables, is where the question "how often was the card charged" is answered.
 //
 // It can be made to misbehave as real ones do: see trouble.
@@ -37,7 +37,7 @@ type Config struct {
 	NotifyURL string
 	// NotifySecret signs them.
 	NotifySecret string
-	// NotifyDelay is how long after it happened a thing is told.
+	// NotifyDelay is the delay between a change and its notification.
 	NotifyDelay time.Duration
 	// SettleEvery is how often a batch of what is owed is paid, where there is a
 	// NotifyURL to tell it to; a full part is paid at once. 0 is never.
@@ -64,7 +64,7 @@ func New(ctx context.Context, cfg Config) (*Simulator, error) {
 		return nil, errors.New("the acquirer needs a secret")
 	}
 	if cfg.NotifyURL != "" && cfg.NotifySecret == "" {
-		return nil, errors.New("the acquirer needs a secret to sign its notifications with")
+		return nil, errors.New("the acquirer needs a secret to sign its notifications")
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -110,14 +110,14 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config.MaxConns = 5
 	config.ConnConfig.RuntimeParams["application_name"] = "ratchet acquirer"
 	// A plan for key = ANY(…) that was kept from when the table was empty reads
-	// the whole table for ever. One plan per batch is cheap.
+	// the whole table forever. One plan per batch is cheap.
 	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
 // connectWriter opens the writer's connection. Its few statements are planned once:
 // planning costs more than they do. A plan that was made while the tables were empty
-// would read all of them for ever, so it may only use indexes.
+// would read all of them forever, so it may only use indexes.
 func connectWriter(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *Simulator) SetTrouble(text string) error {
 		return err
 	}
 	s.troubles.Store(troubles)
-	s.log.Info("trouble set", "trouble", text)
+	s.log.Info("faults set", "trouble", text)
 	return nil
 }
 

@@ -30,7 +30,7 @@ type troubles struct {
 
 type troubleRule struct {
 	probability float64
-	left        *atomic.Int64 // how often it still strikes; nil is for ever
+	left        *atomic.Int64 // how often it still applies; nil is forever
 	apply       func(*trouble)
 }
 
@@ -68,7 +68,7 @@ func parseTroubleRule(word string) (troubleRule, error) {
 	if ok {
 		p, err := strconv.ParseFloat(probability, 64)
 		if err != nil || !(p >= 0 && p <= 1) {
-			return rule, fmt.Errorf("trouble %q: the probability is not between 0 and 1", word)
+			return rule, fmt.Errorf("fault %q: the probability must be between 0 and 1", word)
 		}
 		rule.probability = p
 	}
@@ -76,7 +76,7 @@ func parseTroubleRule(word string) (troubleRule, error) {
 	if ok {
 		n, err := strconv.ParseUint(times, 10, 31)
 		if err != nil {
-			return rule, fmt.Errorf("trouble %q: want *<times>", word)
+			return rule, fmt.Errorf("fault %q: want *<times>", word)
 		}
 		rule.left = new(atomic.Int64)
 		rule.left.Store(int64(n))
@@ -85,14 +85,14 @@ func parseTroubleRule(word string) (troubleRule, error) {
 	if ok {
 		n, err := strconv.ParseUint(ms, 10, 31)
 		if err != nil {
-			return rule, fmt.Errorf("trouble %q: want slow:<milliseconds>", word)
+			return rule, fmt.Errorf("fault %q: want slow:<milliseconds>", word)
 		}
 		rule.apply = func(t *trouble) { t.slow = time.Duration(n) * time.Millisecond }
 		return rule, nil
 	}
 	rule.apply, ok = switches[name]
 	if !ok {
-		return rule, fmt.Errorf("trouble %q is unknown", word)
+		return rule, fmt.Errorf("unknown fault %q", word)
 	}
 	return rule, nil
 }

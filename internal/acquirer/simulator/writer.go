@@ -18,8 +18,8 @@ const (
 	// a flush of 5 ms, 15 are waiting; this leaves room for a slow disk.
 	maxBatch = 512
 
-	// batchTimeout is how long a batch may take before its callers are told that
-	// nobody knows.
+	// batchTimeout is how long a batch may take before its callers get an error that says
+	// that the outcome is unknown.
 	batchTimeout = 10 * time.Second
 
 	// maxAttempts is for batches that lost against another process on the same database.
@@ -47,7 +47,7 @@ const (
 	reverse
 )
 
-// verdict is a committed reply; with err nobody knows what was done.
+// verdict is a committed reply; with err the outcome is unknown.
 type verdict struct {
 	reply reply
 	err   error
@@ -195,7 +195,7 @@ func (b *book) answer(q *question) reply {
 
 // errOvertaken says that another process changed a key between our reading and
 // our writing it.
-var errOvertaken = errors.New("another process was faster")
+var errOvertaken = errors.New("another process has already used this key")
 
 // lostRace recognizes batches that did nothing and will do better when they see
 // what the other process did: overtaken, a key inserted by two (23505), a

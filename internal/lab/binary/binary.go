@@ -1,5 +1,5 @@
 // Package binary finds the program ratchet-lab, or builds it. It is built when
-// somebody asks for the lab, and not with ratchet.
+// the lab is first used, and not with ratchet.
 package binary
 
 import (
@@ -26,7 +26,7 @@ const (
 
 // Find returns the program that the environment names, the one beside this
 // program, the one in PATH, or else one that it builds from the source in the
-// working directory. say hears that it builds.
+// working directory. say reports that it builds.
 func Find(ctx context.Context, say func(string)) (string, error) {
 	if named := os.Getenv(Variable); named != "" {
 		return named, nil
@@ -41,8 +41,8 @@ func Find(ctx context.Context, say func(string)) (string, error) {
 	}
 	source, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
-		return "", errors.New("the lab is a program of its own, " + name + ", and is not installed here: " +
-			"run this in the source of Ratchet, where it can be built, or set " + Variable)
+		return "", errors.New("the lab is a separate program, " + name + ", which is not installed: " +
+			"run this in the source directory of Ratchet, where it can be built, or set " + Variable)
 	}
 	return build(ctx, strings.TrimSpace(string(source)), say)
 }

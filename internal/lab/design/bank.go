@@ -18,7 +18,7 @@ import (
 // DialFunc opens a connection.
 type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Bank is a client of the acquirer that gives it no key of its own.
+// Bank is a client of the acquirer that adds no key.
 type Bank struct {
 	url, secret string
 	http        *http.Client

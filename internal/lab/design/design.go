@@ -48,10 +48,10 @@ func paid(o order, reference string) charge {
 
 const idempotencyKey = "Idempotency-Key"
 
-// errBank is what a client hears when the bank did not answer.
+// errBank is what a client gets when the bank did not answer.
 var errBank = echo.NewHTTPError(http.StatusBadGateway, "The bank did not answer.")
 
-// errInProgress is what a client hears whose request is under way already.
+// errInProgress is what a client gets whose request is in progress.
 var errInProgress = echo.NewHTTPError(http.StatusConflict, "This request is already being processed.")
 
 // design is a lane of the lab: its handler, and the statement that counts what it has booked.
@@ -76,7 +76,7 @@ var designs = map[string]design{
 func New(name string, p Parts) (http.Handler, error) {
 	d, known := designs[name]
 	if !known {
-		return nil, fmt.Errorf("there is no design %q", name)
+		return nil, fmt.Errorf("design %q not found", name)
 	}
 	e := echo.New()
 	e.HideBanner, e.Logger = true, silent(e)
@@ -104,7 +104,7 @@ func outliveClient(next echo.HandlerFunc) echo.HandlerFunc {
 func Count(ctx context.Context, db *pgxpool.Pool, name string, orderID int64) (n int, err error) {
 	d, known := designs[name]
 	if !known {
-		return 0, fmt.Errorf("there is no design %q", name)
+		return 0, fmt.Errorf("design %q not found", name)
 	}
 	err = db.QueryRow(ctx, d.count, orderID).Scan(&n)
 	if err != nil {
@@ -116,7 +116,7 @@ func Count(ctx context.Context, db *pgxpool.Pool, name string, orderID int64) (n
 //go:embed schema.sql
 var schema string
 
-// CreateSchema makes the tables of all designs, where they are not there yet.
+// CreateSchema makes the tables of all designs, if they do not exist yet.
 func CreateSchema(ctx context.Context, db *pgxpool.Pool) error {
 	_, err := db.Exec(ctx, schema)
 	if err != nil {

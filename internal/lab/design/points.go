@@ -10,7 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// The lock belongs to the session: PostgreSQL lets go of it when the process dies.
+// The lock belongs to the session: PostgreSQL releases it when the process dies.
 const (
 	lockKey   = `SELECT pg_try_advisory_lock(hashtextextended(@key, 0))`
 	unlockKey = `SELECT pg_advisory_unlock(hashtextextended(@key, 0))`

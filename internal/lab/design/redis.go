@@ -76,7 +76,7 @@ func (m *idempotent) middleware(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// store keeps the answer. An error is final, too: a retry hears it again.
+// store keeps the answer. An error is final, too: a retry gets it again.
 func (m *idempotent) store(ctx context.Context, key string, a *captured) error {
 	state := "completed"
 	if a.status >= http.StatusBadRequest {

@@ -77,7 +77,7 @@ func (t *table) pay(c echo.Context) error {
 	return c.JSONBlob(http.StatusOK, response)
 }
 
-// fail stores that the request failed. That is what the client hears from now on.
+// fail stores that the request failed. That is what the client gets from now on.
 func (t *table) fail(ctx context.Context, key string) error {
 	_, err := t.db.Exec(ctx, finishKey, pgx.StrictNamedArgs{"key": key, "status": "failed", "response": errBank.Error()})
 	if err != nil {

@@ -33,7 +33,7 @@ type Client struct {
 const timeout = 2 * time.Second
 
 // NewClient returns a client that connects when it is first used. A nil dial
-// stands for TCP.
+// means TCP.
 func NewClient(addr string, dial DialFunc) *Client {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: timeout}).DialContext

@@ -86,7 +86,7 @@ func readSize(in *bufio.Reader, kind byte, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(line[1:]))
 	if err != nil || n < 0 || n > most {
-		return 0, fmt.Errorf("%q is no size", line)
+		return 0, fmt.Errorf("%q is not a size", line)
 	}
 	return n, nil
 }

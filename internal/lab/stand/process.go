@@ -53,9 +53,9 @@ func start(ctx context.Context, name, program string, env []string, args ...stri
 	case p.addr = <-answers:
 		return p, nil
 	case <-p.gone:
-		return nil, fmt.Errorf("%s ended before it answered:\n%s", name, p.lastWords())
+		return nil, fmt.Errorf("%s exited before it was ready:\n%s", name, p.lastWords())
 	case <-time.After(startPatience):
-		err = fmt.Errorf("%s does not answer:\n%s", name, p.lastWords())
+		err = fmt.Errorf("%s does not respond:\n%s", name, p.lastWords())
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -128,16 +128,16 @@ func (p *process) died(patience time.Duration) error {
 	select {
 	case <-p.gone:
 	case <-time.After(patience):
-		return fmt.Errorf("%s was not killed: it did not come to the boundary", p.name)
+		return fmt.Errorf("%s was not killed: it did not reach the boundary", p.name)
 	}
 	status, is := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if !is || !status.Signaled() || status.Signal() != syscall.SIGKILL {
-		return fmt.Errorf("%s ended by itself (%v):\n%s", p.name, p.cmd.ProcessState, p.lastWords())
+		return fmt.Errorf("%s exited (%v):\n%s", p.name, p.cmd.ProcessState, p.lastWords())
 	}
 	return nil
 }
 
-var errNotStopped = errors.New("the process was not stopped: it did not come to the boundary")
+var errNotStopped = errors.New("the process was not stopped: it did not reach the boundary")
 
 // stopped waits until the process has been halted by SIGSTOP.
 func (p *process) stopped(patience time.Duration) error {

@@ -33,11 +33,11 @@ func RedisServer() string {
 	return ""
 }
 
-// keyStore is a Redis of one run's own, or one that somebody else runs.
+// keyStore is a Redis for one run, or an external one.
 type keyStore struct {
 	kind  string
 	addr  string
-	run   *exec.Cmd // nil if somebody else runs it
+	run   *exec.Cmd // nil if it is external
 	gone  chan struct{}
 	stand *Stand
 }
@@ -48,7 +48,7 @@ func (s *Stand) openStore(ctx context.Context, mustRestart bool) (*keyStore, err
 	if s.RedisURL != "" && !mustRestart && !s.Config.StandIn {
 		u, err := url.Parse(s.RedisURL)
 		if err != nil || u.Host == "" {
-			return nil, fmt.Errorf("REDIS_URL %q is no address such as redis://127.0.0.1:6379", s.RedisURL)
+			return nil, fmt.Errorf("REDIS_URL %q is not a URL such as redis://127.0.0.1:6379", s.RedisURL)
 		}
 		return &keyStore{kind: RealRedis, addr: u.Host, stand: s}, nil
 	}
@@ -72,7 +72,7 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// start returns when the store answers. It keeps nothing on disk: whatever it has
+// start returns when the store answers. It keeps nothing on disk: what it has
 // is lost with its process.
 func (k *keyStore) start(ctx context.Context) error {
 	k.run = exec.Command(k.stand.Lab, "redis", "--addr", k.addr)
@@ -106,7 +106,7 @@ func (k *keyStore) start(ctx context.Context) error {
 			return nil
 		}
 		if time.Now().After(deadline) || ctx.Err() != nil {
-			return fmt.Errorf("the key store does not answer: %w", err)
+			return fmt.Errorf("the key store does not respond: %w", err)
 		}
 	}
 }

@@ -58,7 +58,7 @@ type run struct {
 }
 
 // Run takes one order through a design while a fault strikes. tell, if not nil,
-// hears what happens on the client's side while it happens.
+// receives what happens on the client's side while it happens.
 func (s *Stand) Run(ctx context.Context, d lab.Design, f lab.Fault, tell func(lab.Event)) (lab.Run, error) {
 	n := s.orders.Add(1)
 	r := &run{Stand: s, design: d, fault: f, tell: tell, ready: make(chan struct{}),
@@ -254,13 +254,13 @@ func (r *run) proceed() {
 		r.fail(err)
 	}
 	halted.leave() // when it has done what it was about to do
-	if strings.Contains(halted.lastWords(), "the fence refused a commit") {
+	if strings.Contains(halted.lastWords(), "the fence rejected a commit") {
 		r.note(lab.Event{Kind: lab.FencedOff, PID: halted.pid()})
 	}
 }
 
 // oneByOne opens a connection for each attempt: package crashpoint wants it so, and
-// no transport may send a request again by itself.
+// no transport may send a request again on its own.
 var oneByOne = &http.Transport{DisableKeepAlives: true}
 
 // attempt sends the order once.
@@ -450,7 +450,7 @@ func (r *run) isEnd(boundary string) bool {
 }
 
 // ended says whether an event did not happen, because the process was killed
-// before what the boundary stands for.
+// before what the boundary means.
 func (r *run) ended(e lab.Event) bool {
 	return slices.ContainsFunc(r.events, func(end lab.Event) bool {
 		return end.Kind == lab.Killed && end.PID == e.PID && end.US == e.US+1 && strings.Contains(end.What, "before writing")

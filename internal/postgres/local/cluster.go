@@ -90,8 +90,8 @@ func (c *cluster) password() (string, error) {
 		return "", fmt.Errorf("read password: %w", err)
 	}
 	if c.state.clusterMajor() != 0 {
-		return "", fmt.Errorf("%s is missing, and without it nobody can log in to the data beside it: "+
-			"put it back, or choose another data directory", c.state.password())
+		return "", fmt.Errorf("%s not found, so the data beside it cannot be opened: "+
+			"restore it, or choose another data directory", c.state.password())
 	}
 
 	secret := make([]byte, 24)
@@ -118,7 +118,7 @@ func (c *cluster) create(ctx context.Context) error {
 	}
 	entries, err := os.ReadDir(data)
 	if err == nil && len(entries) > 0 {
-		return fmt.Errorf("%s exists, is not empty and is no PostgreSQL cluster; move it away", data)
+		return fmt.Errorf("%s exists and is not a PostgreSQL cluster; move it away", data)
 	}
 	fresh := data + ".new"
 	err = os.RemoveAll(fresh)
@@ -152,7 +152,7 @@ func (c *cluster) create(ctx context.Context) error {
 
 // command prepares one of PostgreSQL's programs. Our working directory may be
 // one its user cannot enter, and our PG* variables must not reach it. A process
-// group of its own keeps Ctrl-C from stopping the database before its clients.
+// separate group keeps Ctrl-C from stopping the database before its clients.
 func (c *cluster) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.programs.dir, name), args...)
 	cmd.Dir = c.state.clusterDir()

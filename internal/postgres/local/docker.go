@@ -16,7 +16,7 @@ type RunContainer func(ctx context.Context, superuser string, settings []string)
 // refuses where there is data already.
 func startContainer(ctx context.Context, o Options, state *stateDir) (*Server, error) {
 	if o.Docker == nil {
-		return nil, unavailablef("this program does not use it")
+		return nil, unavailablef("this program does not use Docker")
 	}
 	if state.clusterMajor() != 0 {
 		return nil, unavailablef("not used: it would hide the data in %s behind a new empty database", state.data())

@@ -60,8 +60,8 @@ func TestContainer(t *testing.T) {
 		_, err := Start(t.Context(), Options{StateDir: state, Sources: []Source{Docker}, Docker: without})
 		mustSay(t, err, "it would hide the data in "+data, "start Docker")
 		_, err = Start(t.Context(), Options{StateDir: tempState(t), Sources: []Source{Docker}, Docker: without})
-		mustSay(t, err, "no PostgreSQL to run on", "docker: no daemon")
+		mustSay(t, err, "no PostgreSQL found", "docker: no daemon")
 		_, err = Start(t.Context(), Options{StateDir: tempState(t), Sources: []Source{Docker}})
-		mustSay(t, err, "docker: this program does not use it")
+		mustSay(t, err, "docker: this program does not use Docker")
 	})
 }

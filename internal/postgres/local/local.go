@@ -69,13 +69,13 @@ type Options struct {
 	// Outlive keeps the server running when this program ends without Stop.
 	Outlive bool
 
-	// Log is told what happens; nil: nobody is.
+	// Log reports what happens; nil discards it.
 	Log func(format string, args ...any)
 }
 
 // Server is a PostgreSQL server that answers.
 type Server struct {
-	// URL logs in as the superuser of a server started here, as whoever was given
+	// URL logs in as the superuser of a server started here, as the user given
 	// otherwise. It contains the password.
 	URL string
 
@@ -90,7 +90,7 @@ type Server struct {
 	run       running // nil if the URL was given
 }
 
-// running is a server somebody has to stop.
+// running is a server that has to be stopped.
 type running interface {
 	stop() error
 	pid() int
@@ -144,7 +144,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 func given(ctx context.Context, url string) (*Server, error) {
 	version, err := ping(ctx, url)
 	if err != nil {
-		return nil, fmt.Errorf("DATABASE_URL is set but the server does not answer: %w", err)
+		return nil, fmt.Errorf("DATABASE_URL is set but the server does not respond: %w", err)
 	}
 	if major(version) < oldestMajor {
 		return nil, fmt.Errorf("DATABASE_URL is set but its server is PostgreSQL %s; need %d or newer", version, oldestMajor)
@@ -182,7 +182,7 @@ func nothingFound(tried []string, docker bool) error {
 	if docker {
 		start = "\n  * start Docker"
 	}
-	return fmt.Errorf(`no PostgreSQL to run on. Tried:
+	return fmt.Errorf(`no PostgreSQL found. Tried:
   - %s
 Do one of these:
   * set DATABASE_URL=postgres://user:password@host:5432/db (PostgreSQL %d or newer)

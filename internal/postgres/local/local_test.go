@@ -92,7 +92,7 @@ func TestStart(t *testing.T) {
 		t.Parallel()
 		state := filepath.Join(tempState(t), "never")
 		_, err := Start(t.Context(), Options{StateDir: state, URL: "postgres://u:hunter2@127.0.0.1:1/db"})
-		mustSay(t, err, "DATABASE_URL is set but the server does not answer")
+		mustSay(t, err, "DATABASE_URL is set but the server does not respond")
 		if strings.Contains(err.Error(), "hunter2") {
 			t.Error("the error shows the password")
 		}
@@ -128,7 +128,7 @@ func TestStart(t *testing.T) {
 	t.Run("a server that cannot start shows what its log says", func(t *testing.T) {
 		t.Parallel()
 		_, err := Start(t.Context(), Options{StateDir: tempState(t), Ephemeral: true, ExtraSettings: []string{"no_such_setting=1"}})
-		mustSay(t, err, "postgres ended at once", "no_such_setting")
+		mustSay(t, err, "postgres exited immediately", "no_such_setting")
 	})
 
 	t.Run("a port that was taken meanwhile makes way for another", func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestDataIsNeverReplaced(t *testing.T) {
 		if _, missing := installed(t.Context()); missing == nil {
 			mustSay(t, err, "was made by PostgreSQL 99", "install PostgreSQL 99 again")
 		}
-		mustSay(t, err, "no PostgreSQL to run on")
+		mustSay(t, err, "no PostgreSQL found")
 		if _, err := os.Stat(filepath.Join(state, "postgres", "data", "PG_VERSION")); err != nil {
 			t.Errorf("the data is gone: %v", err)
 		}
@@ -187,7 +187,7 @@ func TestDataIsNeverReplaced(t *testing.T) {
 		t.Parallel()
 		state := plant(t, map[string]string{"data/thesis.txt": "ten years of work"})
 		_, err := Start(t.Context(), Options{StateDir: state, Sources: []Source{Installed, Download}})
-		mustSay(t, err, "is not empty and is no PostgreSQL cluster; move it away")
+		mustSay(t, err, "is not a PostgreSQL cluster; move it away")
 	})
 
 	t.Run("a cluster whose password is lost is refused", func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestDataIsNeverReplaced(t *testing.T) {
 		}
 		state := plant(t, map[string]string{"data/PG_VERSION": strconv.Itoa(major(programs[0].version))})
 		_, err = Start(t.Context(), Options{StateDir: state, Sources: []Source{Installed}})
-		mustSay(t, err, "password is missing")
+		mustSay(t, err, "password not found")
 	})
 
 	t.Run("an initdb that was killed half-way is begun again", func(t *testing.T) {

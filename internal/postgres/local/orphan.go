@@ -193,7 +193,7 @@ func bootTime(proc string) (time.Time, error) {
 
 // answers asks the server at the address in the file. Only a server of our directory
 // accepts our password, and only the one that wrote the file reads the same file.
-// The password is not sent: whoever has the port now has to agree to SCRAM.
+// The password is not sent: the program on the port has to agree to SCRAM.
 func (p *postmaster) answers(s *stateDir) bool {
 	password, err := os.ReadFile(s.password())
 	if err != nil {

@@ -53,7 +53,7 @@ func TestStrangers(t *testing.T) {
 			_ = server.Stop()
 			t.Fatal("a server started without a cluster")
 		}
-		mustSay(t, err, "postgres ended at once")
+		mustSay(t, err, "postgres exited immediately")
 		if strings.Contains(said.String(), "stopping the server") {
 			t.Errorf("it stops a server that is not its own:\n%s", &said)
 		}

@@ -36,7 +36,7 @@ type process struct {
 }
 
 // serve starts postgres and waits until it answers. Between our finding a free
-// port and its taking it somebody else may; then another port will do.
+// port and its taking it another program may; then another port will do.
 func (c *cluster) serve(ctx context.Context, password string) (*Server, error) {
 	for try := 0; ; try++ {
 		port, err := freePort(c.state.lastPort())
@@ -145,7 +145,7 @@ func (p *process) start() error {
 	return <-started
 }
 
-var errPortTaken = errors.New("the port is taken")
+var errPortTaken = errors.New("the port is already in use")
 
 // waitReady waits as long as the server lives: recovery after a crash may take
 // its time, and only ctx says how much.
@@ -167,7 +167,7 @@ func (p *process) waitReady(ctx context.Context, url string, logStart int64) err
 			return nil
 		}
 		if wrongPassword(err) {
-			return errors.Join(fmt.Errorf("the password in %s is not the one of the data beside it: %w",
+			return errors.Join(fmt.Errorf("the password in %s does not match the data beside it: %w",
 				p.cluster.state.password(), err), p.stop())
 		}
 		if time.Since(reported) > 5*time.Second {
@@ -188,7 +188,7 @@ func startFailure(logFile string, from int64) error {
 	if strings.Contains(said, "could not bind") {
 		return fmt.Errorf("%w:\n%s", errPortTaken, said)
 	}
-	return fmt.Errorf("postgres ended at once; its log says:\n%s", said)
+	return fmt.Errorf("postgres exited immediately; its log:\n%s", said)
 }
 
 // tail is the last lines of what a file holds from an offset on.

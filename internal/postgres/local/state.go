@@ -174,11 +174,11 @@ func Attach(stateDir string) (url string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	// The file may have outlived a server that was killed. The password is that
-	// cluster's alone, so whoever accepts it is the right one.
+	// cluster's alone, so a server that accepts it is the right one.
 	url = strings.TrimSpace(string(text))
 	_, err = ping(ctx, url)
 	if err != nil {
-		return "", fmt.Errorf("the server of %s does not answer (was its program killed?): %w", stateDir, err)
+		return "", fmt.Errorf("the server of %s does not respond (was its program killed?): %w", stateDir, err)
 	}
 	return url, nil
 }

@@ -15,5 +15,5 @@ func startCluster(context.Context, Options, *stateDir, installation) (*Server, e
 // RemoveAbandoned has nothing to remove where no server can be started.
 func RemoveAbandoned(string, time.Duration) {}
 
-// lockFile does nothing: the one thing that can be started here is a container of its own.
+// lockFile does nothing: the one thing that can be started here is a container.
 func lockFile(*os.File) (free bool, err error) { return true, nil }

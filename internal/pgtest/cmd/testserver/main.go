@@ -3,7 +3,7 @@
 //
 //	testserver -- go test ./...
 //
-// Without it every package's tests start a server of their own, which is what
+// Without it every package's tests start their own server, which is what
 // one package alone wants and twenty at once do not. It sets TEST_DATABASE_URL
 // and exits with the command's code. If TEST_DATABASE_URL is set already it
 // starts nothing. Databases of failed tests end with the server, unless
