@@ -142,7 +142,7 @@ var addressRefusals = []refused{
 	{"an id of another account", sent{method: "GET", target: "/v1/charges/{their charge}"}, 404, fault{Type: invalid, Code: nothing, Param: "charge"}},
 	{"a capture for another account", sent{target: "/v1/charges/{their charge}/capture"}, 404, fault{Type: invalid, Code: nothing, Param: "charge"}},
 	{"a refund for another account", sent{target: "/v1/charges/{their charge}/refunds"}, 404, fault{Type: invalid, Code: nothing, Param: "charge"}},
-	{"a refund for another account by parameter", sent{target: "/v1/refunds", body: "charge={their charge}"}, 400, fault{Type: invalid, Code: nothing, Param: "charge"}},
+	{"a refund for another account by parameter", sent{target: "/v1/refunds", body: "charge={their charge}"}, 404, fault{Type: invalid, Code: nothing, Param: "charge"}},
 }
 
 var bodyRefusals = []refused{
@@ -251,8 +251,6 @@ var customerRefusals = []refused{
 func list(wrong string) sent { return sent{method: "GET", target: "/v1/charges?" + wrong} }
 
 var listRefusals = []refused{
-	{"no objects", list("limit=0"), 400, fault{Type: invalid, Code: badInteger, Param: "limit"}},
-	{"more than a page", list("limit=101"), 400, fault{Type: invalid, Code: badInteger, Param: "limit"}},
 	{"a limit in letters", list("limit=x"), 400, fault{Type: invalid, Code: badInteger, Param: "limit"}},
 	{"both directions", list("starting_after={charge}&ending_before={charge}"), 400, fault{Type: invalid}},
 	{"a place in another account's list", list("starting_after={their charge}"), 400, fault{Type: invalid, Code: nothing, Param: "starting_after"}},

@@ -124,6 +124,15 @@ func TestDecode(t *testing.T) {
 		}
 	})
 
+	t.Run("a limit is cut to a page", func(t *testing.T) {
+		t.Parallel()
+		for sent, want := range map[string]form.Limit{"-1": 1, "0": 1, "1": 1, "100": 100, "101": 100, "9223372036854775807": 100} {
+			if got := mustDecode(t, "limit="+sent).Limit; got != want {
+				t.Errorf("limit=%s: got %d, want %d", sent, got, want)
+			}
+		}
+	})
+
 	t.Run("a boolean may be spelled as Python spells it", func(t *testing.T) {
 		t.Parallel()
 		got := mustDecode(t, "capture=False&confirm=True")
