@@ -303,7 +303,7 @@ func cardRefusals(t *testing.T) []refused {
 		{"the thirteenth month", typed(visa, "card[exp_month]=13&card[exp_year]=2040"), 402, fault{Type: cardError, Code: "invalid_expiry_month", Param: "exp_month"}},
 		{"a year gone by", typed(visa, "card[exp_month]=12&card[exp_year]=2020"), 402, fault{Type: cardError, Code: "invalid_expiry_year", Param: "exp_year"}},
 		{"a security code too short", sent{target: "/v1/tokens", body: "card[number]=" + visa + "&card[cvc]=12&" + good}, 402, fault{Type: cardError, Code: "invalid_cvc", Param: "cvc"}},
-		{"a card typed for a charge", sent{target: "/v1/charges", body: "amount=100&currency=usd&source[number]=" + visa}, 400, fault{Type: invalid, Param: "source"}},
+		{"a typed card that does not say it is one", sent{target: "/v1/charges", body: "amount=100&currency=usd&source[number]=" + visa}, 400, fault{Type: invalid, Code: "parameter_missing", Param: "source[object]"}},
 	}
 }
 
