@@ -10,6 +10,7 @@ import (
 	"time"
 
 	contract "github.com/ratchet-pay/ratchet/api"
+	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
@@ -30,6 +31,23 @@ type route struct {
 func (r route) openToPublishableKeys() route {
 	r.publishable = true
 	return r
+}
+
+// unless is a route whose requests another one answers where applies says so.
+func (r route) unless(applies func(*request) bool, other route) route {
+	usual := r.answer
+	r.answer = func(ctx context.Context, s *Server, q *request) (phase.Response, any, error) {
+		if applies(q) {
+			return other.answer(ctx, s, q)
+		}
+		return usual(ctx, s, q)
+	}
+	return r
+}
+
+// namesTestCard is true of a request for a payment method such as pm_card_visa. Live mode has none.
+func namesTestCard(r *request) bool {
+	return !r.holder.Livemode && customer.IsTestCard(r.pathParam("payment_method"))
 }
 
 // reader answers a request that changes nothing.

@@ -1,0 +1,1 @@
+ALTER TABLE payment_methods DROP COLUMN retrieved_as;
