@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 )
 
@@ -34,12 +35,16 @@ func run(ctx context.Context) error {
 	key := flag.String("key", demoKey, "the secret key to use there")
 	dir := flag.String("dir", "", "a folder with checkouts of SDKs, each with its VERSION file")
 	only := flag.String("only", "", "the clients to run, as language@version, separated by commas; all of them by default")
+	few := flag.Bool("few", false, "run the few clients that differ most, of the languages that are installed")
 	table := flag.String("table", "", "the file to write the table to")
 	flag.Parse()
 
 	clients, err := choose(*dir, *only)
 	if err != nil {
 		return err
+	}
+	if *few {
+		clients = slices.DeleteFunc(clients, func(c sdk) bool { return !c.amongFew() || !c.canRun() })
 	}
 	if *url == "" {
 		demo, err := startDemo(ctx, *binary)

@@ -27,6 +27,19 @@ var (
 	nodeVersions = []string{"8.222.0", "10.17.0", "12.18.0", "14.25.0", "16.12.0", "18.5.0", "20.4.1", "22.6.2", "23.1.0"}
 )
 
+// amongFew says whether an SDK is one of the few that every test run can afford: the
+// oldest of Go's and Node's, and the one that the system has.
+func (s sdk) amongFew() bool {
+	return s.version == goVersions[0] || s.version == nodeVersions[0] || s.language == "python" && s.dir == ""
+}
+
+// canRun says whether what the SDK needs is installed.
+func (s sdk) canRun() bool {
+	needs := map[string]string{"go": "go", "node": "npm", "python": systemPython, "ruby": "ruby", "php": "php"}
+	_, err := exec.LookPath(needs[s.language])
+	return err == nil
+}
+
 // registries are the SDKs that Go's module proxy and npm's registry have.
 func registries() (all []sdk) {
 	for _, v := range goVersions {
