@@ -222,7 +222,7 @@ func (c *Charge) heard(a acquirer.Answer) {
 func (c *Charge) capture(tx *phase.Tx, amount int64) any {
 	available := apirequest.AccountNow(tx).AddDate(0, 0, apirequest.Of(tx.Caller).PayoutDelayDays)
 	if bypassesPending(c.Card.Vault) {
-		available = tx.Now()
+		available = apirequest.AccountNow(tx) // by the clock that the worker tells of available money by
 	}
 	sale := ledger.Sale(id.New("txn", tx.Now()), c.ID, c.Currency, amount, money.Fee(amount, c.Currency), available)
 	sale.Description = c.Description
