@@ -2,7 +2,7 @@
 # PostgreSQL by themselves.
 
 .DEFAULT_GOAL := demo
-.PHONY: help demo build test test-browser screenshots first-run browser race crash soak failover walk bench scale mutants lint lab-record lab-site
+.PHONY: help demo build test sdks test-browser screenshots first-run browser race crash soak failover walk bench scale mutants lint lab-record lab-site
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -18,6 +18,10 @@ build: ## bin/ratchet, without C libraries, the same bytes wherever it is built
 
 test: ## all tests, on one database server
 	go run ./internal/pgtest/cmd/testserver -- go test -timeout 30m $(ARGS) ./...
+
+sdks: build ## Stripe's SDKs, many versions of them, against a demo (10 minutes; DIR=folder adds checkouts of Python, Ruby, PHP)
+	go run ./internal/pgtest/cmd/testserver -- sh -c 'DATABASE_URL="$$TEST_DATABASE_URL" \
+		go run ./test/sdk/matrix -binary bin/ratchet -table docs/compatibility.md $(if $(DIR),-dir "$(DIR)") $(ARGS)'
 
 test-browser: browser ## the pages in a real Chromium: looks, links, keyboards, accessibility; screenshots in test/browser/screenshots
 	cd test/browser && RATCHET_PROGRAM=./ratchet node --test --test-concurrency=1 --test-timeout=600000

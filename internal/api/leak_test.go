@@ -32,13 +32,18 @@ func TestNoCardNumberIsKept(t *testing.T) {
 		{target: "/v1/tokens", body: "card[" + pan + "]=1"}, {target: "/v1/tokens?card[number]=" + pan, body: "card[exp_month]=13&card[exp_year]=2040"},
 		{target: "/v1/tokens", body: "card[number]=" + pan + "&card[exp_month]=" + pan + "&card[exp_year]=" + pan},
 	}
+	for _, target := range []string{"/v1/customers", "/v1/charges"} {
+		for _, card := range []string{"source[number]=" + pan, "source[object]=" + pan, "source[object]=card&source[name]=" + pan + "&source[number]=" + pan} {
+			wrong = append(wrong, sent{target: target, body: "amount=1000&currency=usd&" + card + "&source[exp_month]=12&source[exp_year]=2040"})
+		}
+	}
 	for _, name := range []string{"amount", "currency", "source", "customer", "capture", "receipt_email", "metadata", "expand[]", "shipping", "statement_descriptor", "unknown", pan} {
 		for _, value := range []string{pan, spaced} {
 			wrong = append(wrong, sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa&" + name + "=" + value})
 			wrong = append(wrong, sent{target: "/v1/charges", body: name + "=" + value})
 		}
 	}
-	for _, whole := range []string{"limit=" + pan, "limit=-" + pan, "created[gt]=" + pan + "&limit=0", "limit=00" + pan} {
+	for _, whole := range []string{"limit=x" + pan, "limit=" + pan + pan, "created[gt]=" + pan + "&limit=0", "limit=." + pan} {
 		wrong = append(wrong, sent{method: http.MethodGet, target: "/v1/charges?" + whole})
 	}
 	for _, r := range wrong {

@@ -4,9 +4,13 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	contract "github.com/ratchet-pay/ratchet/api"
+	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
@@ -27,6 +31,23 @@ type route struct {
 func (r route) openToPublishableKeys() route {
 	r.publishable = true
 	return r
+}
+
+// unless is a route whose requests another one answers where applies says so.
+func (r route) unless(applies func(*request) bool, other route) route {
+	usual := r.answer
+	r.answer = func(ctx context.Context, s *Server, q *request) (phase.Response, any, error) {
+		if applies(q) {
+			return other.answer(ctx, s, q)
+		}
+		return usual(ctx, s, q)
+	}
+	return r
+}
+
+// namesTestCard is true of a request for a payment method such as pm_card_visa. Live mode has none.
+func namesTestCard(r *request) bool {
+	return !r.holder.Livemode && customer.IsTestCard(r.pathParam("payment_method"))
 }
 
 // reader answers a request that changes nothing.
@@ -78,7 +99,8 @@ func mutation[P, S any](method, path string, flow *phase.Flow[P, S], kind string
 // decode reads a route's parameters: from the form by name, from the path by the
 // "path" tag. A field tagged path:"id" is the last one in the path.
 func decode(r *request, in any, kind string) error {
-	if err := form.Decode(r.version.Request(r.route.operation, r.values), in); err != nil {
+	err := form.DecodeOf(r.version.Request(r.route.operation, r.values), in, r.route.lacks)
+	if err != nil {
 		return err
 	}
 	v := reflect.ValueOf(in).Elem()
@@ -95,6 +117,17 @@ func decode(r *request, in any, kind string) error {
 		return r.permissions.check(r.holder, r.route, shown)
 	}
 	return nil
+}
+
+var (
+	unsupported  = contract.UnsupportedParameters()
+	listPosition = regexp.MustCompile(`\[[0-9]+\]`)
+)
+
+// lacks says whether a parameter, line_items[0][tax_rates], is one that Stripe's
+// operation has and ours lacks.
+func (r route) lacks(parameter string) bool {
+	return slices.Contains(unsupported[r.method+" "+r.path], listPosition.ReplaceAllLiteralString(parameter, "[]"))
 }
 
 // prefer reads how long a caller wants to wait for its key's first request.

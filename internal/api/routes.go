@@ -1,6 +1,8 @@
 package api
 
 import (
+	"net/http"
+
 	"github.com/ratchet-pay/ratchet/internal/account"
 	"github.com/ratchet-pay/ratchet/internal/balance"
 	"github.com/ratchet-pay/ratchet/internal/catalog"
@@ -100,7 +102,8 @@ func routes() []route {
 
 		post("/v1/payment_methods", customer.CreatePaymentMethod, "payment_method").openToPublishableKeys(),
 		get("/v1/payment_methods", customer.ListPaymentMethods, "list:payment_method"),
-		get("/v1/payment_methods/{payment_method}", customer.RetrievePaymentMethod, "payment_method"),
+		get("/v1/payment_methods/{payment_method}", customer.RetrievePaymentMethod, "payment_method").
+			unless(namesTestCard, mutation(http.MethodGet, "", customer.RetrieveTestCard, "payment_method")),
 		post("/v1/payment_methods/{payment_method}", customer.UpdatePaymentMethod, "payment_method"),
 		post("/v1/payment_methods/{payment_method}/attach", customer.AttachPaymentMethod, "payment_method"),
 		post("/v1/payment_methods/{payment_method}/detach", customer.DetachPaymentMethod, "payment_method"),

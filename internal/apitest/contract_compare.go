@@ -131,6 +131,11 @@ func readType(p Parameter, t reflect.Type, into map[string]Parameter) {
 		t = t.Elem()
 	}
 	switch {
+	case t.PkgPath() == reflect.TypeFor[form.Values]().PkgPath() && strings.HasPrefix(t.Name(), "Either["):
+		hash, _ := t.FieldByName("Hash")
+		readFields(p.Name, hash.Type.Elem(), into)
+		into[p.Name] = Parameter{Name: p.Name, Required: p.Required}
+		return
 	case slices.Contains(readSelf, t), reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		into[p.Name] = Parameter{Name: p.Name, Required: p.Required}
 		return

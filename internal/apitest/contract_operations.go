@@ -279,6 +279,12 @@ func parametersOf(name string, required bool, schema *openapi3.Schema) []Paramet
 		p.Enum = append(p.Enum, fmt.Sprint(value))
 	}
 	switch {
+	case len(schema.OneOf) > 0: // a text or a hash: form.Either reads itself, and the members as any hash
+		all := []Parameter{{Name: name, Required: required}}
+		for _, variant := range schema.OneOf {
+			all = append(all, membersOf(name, variant.Value)...)
+		}
+		return all
 	case schema.Type.Is(openapi3.TypeObject):
 		p.Type = "hash"
 		return append([]Parameter{p}, membersOf(name, schema)...)

@@ -18,8 +18,9 @@ func init() {
 	}})
 }
 
-// Price is what one of a product costs, in minor units, once. What it costs never
-// changes: a merchant makes another price instead.
+// Price is what one of a product costs, in minor units. What it costs never changes: a
+// merchant makes another price instead. One that recurs is kept and shown, and cannot be
+// paid: there are no subscriptions.
 type Price struct {
 	AccountID   string
 	ID          string
@@ -32,12 +33,21 @@ type Price struct {
 	LookupKey   *string // the merchant's own name for it
 	Metadata    map[string]string
 	Nickname    *string
+	Recurring   *Recurrence
 	TaxBehavior string
 	CreatedAt   time.Time
 }
 
-// PriceObject is a price on the wire. Fields of prices that recur, have tiers or
-// are up to the customer are always null.
+// Recurrence is how often a price is paid.
+type Recurrence struct {
+	Interval      string  `json:"interval"`
+	IntervalCount int64   `json:"interval_count"`
+	Meter         *string `json:"meter"`
+	UsageType     string  `json:"usage_type"`
+}
+
+// PriceObject is a price on the wire. Fields of prices that have tiers or are up to
+// the customer are always null.
 type PriceObject struct {
 	ID                string            `json:"id"`
 	Object            string            `json:"object"`
@@ -51,7 +61,7 @@ type PriceObject struct {
 	Metadata          map[string]string `json:"metadata"`
 	Nickname          *string           `json:"nickname"`
 	Product           string            `json:"product"`
-	Recurring         *string           `json:"recurring"`
+	Recurring         *Recurrence       `json:"recurring"`
 	TaxBehavior       string            `json:"tax_behavior"`
 	TiersMode         *string           `json:"tiers_mode"`
 	TransformQuantity *string           `json:"transform_quantity"`
@@ -66,23 +76,32 @@ func (p *Price) Object() PriceObject {
 	return PriceObject{
 		ID: p.ID, Object: "price", Active: p.Active, BillingScheme: "per_unit", Created: resource.Unix(p.CreatedAt), Currency: p.Currency,
 		Livemode: p.Livemode, LookupKey: p.LookupKey, Metadata: p.Metadata, Nickname: p.Nickname, Product: p.ProductID,
-		TaxBehavior: p.TaxBehavior, Type: "one_time", UnitAmount: p.UnitAmount, UnitAmountDecimal: strconv.FormatInt(p.UnitAmount, 10),
+		Recurring: p.Recurring, TaxBehavior: p.TaxBehavior, Type: p.kind(), UnitAmount: p.UnitAmount, UnitAmountDecimal: strconv.FormatInt(p.UnitAmount, 10),
 	}
 }
 
+func (p *Price) kind() string {
+	if p.Recurring != nil {
+		return "recurring"
+	}
+	return "one_time"
+}
+
+const priceKind = `CASE WHEN recurring IS NULL THEN 'one_time' ELSE 'recurring' END`
+
 const priceColumns = `account_id, id, livemode, request_id, product_id, active, currency, unit_amount, lookup_key, metadata, nickname,
-	tax_behavior, created_at`
+	recurring, tax_behavior, created_at`
 
 const insertPrice = `
 	INSERT INTO prices (` + priceColumns + `)
 	VALUES (@account_id, @id, @livemode, @request_id, @product_id, @active, @currency, @unit_amount, @lookup_key, @metadata, @nickname,
-		@tax_behavior, @created_at)`
+		@recurring, @tax_behavior, @created_at)`
 
 func (p *Price) insert(tx *phase.Tx) {
 	tx.Write(insertPrice, pgx.StrictNamedArgs{
 		"account_id": p.AccountID, "id": p.ID, "livemode": p.Livemode, "request_id": p.RequestID, "product_id": p.ProductID,
 		"active": p.Active, "currency": p.Currency, "unit_amount": p.UnitAmount, "lookup_key": p.LookupKey, "metadata": p.Metadata,
-		"nickname": p.Nickname, "tax_behavior": p.TaxBehavior, "created_at": p.CreatedAt,
+		"nickname": p.Nickname, "recurring": p.Recurring, "tax_behavior": p.TaxBehavior, "created_at": p.CreatedAt,
 	})
 }
 
@@ -110,7 +129,7 @@ const (
 
 	priceFilters = ` AND (@active::boolean IS NULL OR active = @active) AND (@currency::text IS NULL OR currency = @currency)
 	AND (@product_id::text IS NULL OR product_id = @product_id) AND (@lookup_keys::text[] IS NULL OR lookup_key = ANY (@lookup_keys))
-	AND coalesce(@type::text, 'one_time') = 'one_time'`
+	AND (@type::text IS NULL OR ` + priceKind + ` = @type)`
 	listPrices          = selectPrices + priceFilters + resource.NewestFirst
 	listPricesBackwards = selectPrices + priceFilters + resource.OldestFirst
 )
@@ -157,7 +176,7 @@ var searchablePrices = resource.Searchable{Plural: "prices", Rows: selectPrices,
 		"currency":   {Kind: resource.SearchToken, SQL: "currency"},
 		"lookup_key": {Kind: resource.SearchToken, SQL: "lookup_key"},
 		"product":    {Kind: resource.SearchToken, SQL: "product_id"},
-		"type":       {Kind: resource.SearchToken, SQL: "'one_time'"},
+		"type":       {Kind: resource.SearchToken, SQL: priceKind},
 	}}
 
 // SearchPrices answers GET /v1/prices/search.

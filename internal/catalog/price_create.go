@@ -23,10 +23,35 @@ type Cost struct {
 	Recurring         *Recurring `form:"recurring"`
 }
 
-// Recurring says how often something is paid. It is understood and refused.
+// Recurring says how often something is paid.
 type Recurring struct {
 	Interval      string `form:"interval,required" enum:"day,month,week,year"`
 	IntervalCount *int64 `form:"interval_count" min:"1"`
+	UsageType     string `form:"usage_type" enum:"licensed,metered"`
+}
+
+// longest are the intervals of three years, which is as long as one can be.
+var longest = map[string]int64{"day": 1096, "week": 156, "month": 36, "year": 3}
+
+func (r *Recurring) check(at string) error {
+	if r == nil || r.IntervalCount == nil || *r.IntervalCount <= longest[r.Interval] {
+		return nil
+	}
+	return apierror.Invalid(resource.NestedParam(at, "recurring[interval_count]"), "A price can be paid every %d %ss at most.", longest[r.Interval], r.Interval)
+}
+
+func (r *Recurring) recurrence() *Recurrence {
+	if r == nil {
+		return nil
+	}
+	kept := &Recurrence{Interval: r.Interval, IntervalCount: 1, UsageType: "licensed"}
+	if r.IntervalCount != nil {
+		kept.IntervalCount = *r.IntervalCount
+	}
+	if r.UsageType != "" {
+		kept.UsageType = r.UsageType
+	}
+	return kept
 }
 
 // ProductData describe the product of a price, which is made with it.
@@ -103,8 +128,8 @@ func (d *ProductData) check(ctx context.Context, db phase.Reader, v resource.Pri
 // Check verifies what something costs, and reads a decimal as the whole number it
 // has to be. at is its place among the parameters, "" for the top.
 func (c *Cost) Check(at string) (err error) {
-	if c.Recurring != nil {
-		return apierror.Invalid(resource.NestedParam(at, "recurring"), "This installation has no subscriptions: a price can only be paid once. Leave `recurring` out.")
+	if err := c.Recurring.check(at); err != nil {
+		return err
 	}
 	if c.Currency, err = money.Parse(c.Currency); err != nil {
 		return err
@@ -205,7 +230,8 @@ func NewPrice(tx *phase.Tx, product string, cost Cost, metadata form.Metadata) (
 	}
 	price := &Price{
 		AccountID: tx.AccountID, ID: id.New("price", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, ProductID: product,
-		Active: true, Currency: cost.Currency, UnitAmount: *cost.UnitAmount, Metadata: kept, TaxBehavior: "unspecified", CreatedAt: tx.Now(),
+		Active: true, Currency: cost.Currency, UnitAmount: *cost.UnitAmount, Metadata: kept, Recurring: cost.Recurring.recurrence(),
+		TaxBehavior: "unspecified", CreatedAt: tx.Now(),
 	}
 	if cost.TaxBehavior != "" {
 		price.TaxBehavior = cost.TaxBehavior

@@ -35,6 +35,7 @@ type ProductParams struct {
 type CreateProductParams struct {
 	ID               string            `form:"id" max:"255"`
 	Name             string            `form:"name,required" max:"5000"`
+	Type             string            `form:"type" enum:"good,service"` // taken and not kept: a word of older versions
 	DefaultPriceData *DefaultPriceData `form:"default_price_data"`
 	ProductParams
 }

@@ -12,7 +12,7 @@ import (
 // CreateCardParams are what POST /v1/customers/{customer}/sources takes.
 type CreateCardParams struct {
 	Customer string        `path:"customer"`
-	Source   string        `form:"source,required"`
+	Source   SourceParam   `form:"source,required"`
 	Metadata form.Metadata `form:"metadata"`
 	Expand   form.Expand   `form:"expand"`
 
@@ -31,7 +31,7 @@ var CreateCard = phase.Define("card.create", 1,
 	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
-	in.Found, err = SourceFromToken(ctx, db, resource.ViewerOf(caller), "source", in.Source)
+	in.Found, err = SourceFrom(ctx, db, caller, &in.Source)
 	return err
 })
 

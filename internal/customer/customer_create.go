@@ -23,7 +23,7 @@ type CustomerParams struct {
 	Shipping            *resource.CustomerShipping `form:"shipping,unset"`
 	Metadata            form.Metadata              `form:"metadata"`
 	Balance             *int64                     `form:"balance"`
-	Source              string                     `form:"source"`
+	Source              SourceParam                `form:"source"`
 	InvoicePrefix       string                     `form:"invoice_prefix" max:"12"`
 	NextInvoiceSequence *int64                     `form:"next_invoice_sequence" min:"1"`
 	InvoiceSettings     *InvoiceSettings           `form:"invoice_settings"`
@@ -39,8 +39,15 @@ type CreateCustomerParams struct {
 	CustomerParams
 	TestClock     *string `form:"test_clock" max:"5000"`
 	PaymentMethod string  `form:"payment_method" max:"5000"`
+	TaxIDs        []TaxID `form:"tax_id_data"`
 
 	Method *AttachPaymentMethodParams // the method to attach, from PaymentMethod
+}
+
+// TaxID is a customer's tax id. It is taken and not kept: there are no taxes.
+type TaxID struct {
+	Type  string `form:"type,required"`
+	Value string `form:"value,required"`
 }
 
 // The recovery points of a new customer. The last two are for one who brings a
@@ -67,6 +74,7 @@ var CreateCustomer = phase.Define("customer.create", 1,
 ).Check(checkCustomer)
 
 func checkCustomer(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateCustomerParams) error {
+	in.TaxIDs = nil
 	if in.TestClock != nil {
 		if err := onlyInTestMode(caller); err != nil {
 			return err
@@ -99,8 +107,8 @@ func (in *CustomerParams) check(ctx context.Context, db phase.Reader, caller pha
 	if err := in.checkDefaultMethod(ctx, db, resource.ViewerOf(caller), customer, brings); err != nil {
 		return err
 	}
-	if in.Source != "" {
-		in.Found, err = SourceFromToken(ctx, db, resource.ViewerOf(caller), "source", in.Source)
+	if in.Source.Sent() {
+		in.Found, err = SourceFrom(ctx, db, caller, &in.Source)
 	}
 	return err
 }

@@ -157,10 +157,7 @@ const insertMethod = `
 	VALUES (@account_id, @id, @livemode, @request_id, @customer_id, @card, @billing_details, @metadata, @allow_redisplay, @set_up, @created_at)`
 
 func (m *PaymentMethod) insert(tx *phase.Tx) {
-	tx.Write(insertMethod, pgx.StrictNamedArgs{
-		"account_id": m.AccountID, "id": m.ID, "livemode": m.Livemode, "request_id": m.RequestID, "customer_id": m.CustomerID, "card": m.Card,
-		"billing_details": m.BillingDetails, "metadata": m.Metadata, "allow_redisplay": m.AllowRedisplay, "set_up": m.SetUp, "created_at": m.CreatedAt,
-	})
+	tx.Write(insertMethod, m.row())
 }
 
 const updateMethod = `
@@ -243,13 +240,9 @@ func newMethod(caller phase.Caller, card Card, at time.Time) *PaymentMethod {
 	}
 }
 
-// RetrievePaymentMethod answers GET /v1/payment_methods/{payment_method}. A magic
-// id is shown as what it would make; live mode knows none.
+// RetrievePaymentMethod answers GET /v1/payment_methods/{payment_method}, except for a
+// magic id: RetrieveTestCard.
 func RetrievePaymentMethod(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
-	now := time.Now() // of a method that has no row: only the year of its expiry depends on it
-	if magic, _ := MagicMethod(in.ID, phase.Caller{AccountID: v.AccountID, Livemode: v.Livemode}, v.CardKey, now); magic != nil {
-		return resource.Expand(ctx, db, v, in.Expand, magic.Render())
-	}
 	method, err := resource.Get[PaymentMethod](ctx, db, MethodByID, v, in.ID)
 	if err != nil {
 		return nil, err

@@ -101,6 +101,30 @@ type PaymentSource struct {
 	Token  string `json:"token,omitempty"` // to be spent; "" for a magic one
 }
 
+// SourceParam is the parameter source: a token, or a card as somebody typed it, which
+// clients sent before there were tokens.
+type SourceParam = form.Either[SourceCard]
+
+// SourceCard is the card of source[object]=card.
+type SourceCard struct {
+	Object string `form:"object,required" enum:"card"`
+	TypedCard
+}
+
+// SourceFrom finds the card that the parameter source stands for. Nothing of what was
+// typed stays in the parameter.
+func SourceFrom(ctx context.Context, db phase.Reader, caller phase.Check, sent *SourceParam) (*PaymentSource, error) {
+	if sent.Hash == nil {
+		return SourceFromToken(ctx, db, resource.ViewerOf(caller), "source", sent.Text)
+	}
+	card, err := sent.Hash.recognize(caller, "source")
+	sent.Hash = nil
+	if err != nil {
+		return nil, err
+	}
+	return &PaymentSource{Card: card, CardID: id.New("card", caller.At)}, nil
+}
+
 // SourceFromToken finds the card of a token. param names the parameter
 // in errors.
 func SourceFromToken(ctx context.Context, db phase.Reader, v resource.Principal, param, name string) (*PaymentSource, error) {

@@ -41,25 +41,31 @@ var CreateToken = phase.Define("token.create", 1,
 
 // recognizeCard is the edge beyond which no card number goes: it is one of the
 // test cards, or the request is refused.
-func recognizeCard(_ context.Context, _ phase.Reader, caller phase.Check, in *CreateTokenParams) error {
+func recognizeCard(_ context.Context, _ phase.Reader, caller phase.Check, in *CreateTokenParams) (err error) {
 	if in.Card == nil {
 		return apierror.Invalid("", "You must supply either a card, customer, bank account, or PII to create a token.").WithCode("parameter_missing")
 	}
-	if err := in.Card.CardHolder.check("card[", "]"); err != nil {
-		return err
-	}
-	card, err := testcard.Validate(in.Card.Typed, caller.At, caller.Livemode)
-	if err != nil {
-		return err
-	}
-	in.Shown = fromTestCard(card, caller.KeyFor(secret.Cards))
-	in.Shown.ExpMonth, in.Shown.ExpYear = in.Card.ExpMonth, in.Card.Year()
-	in.Shown.CardHolder = CardHolder{}.changed(in.Card.CardHolder)
-	if in.Card.CVC != nil {
-		in.Shown.CVCCheck = resource.NilIfEmpty("unchecked")
-	}
+	in.Shown, err = in.Card.recognize(caller, "card")
 	in.Card = nil
-	return nil
+	return err
+}
+
+// recognize finds out which test card was typed. at names the hash in errors.
+func (c *TypedCard) recognize(caller phase.Check, at string) (Card, error) {
+	if err := c.CardHolder.check(at+"[", "]"); err != nil {
+		return Card{}, err
+	}
+	known, err := testcard.Validate(c.Typed, caller.At, caller.Livemode)
+	if err != nil {
+		return Card{}, err
+	}
+	card := fromTestCard(known, caller.KeyFor(secret.Cards))
+	card.ExpMonth, card.ExpYear = c.ExpMonth, c.Year()
+	card.CardHolder = CardHolder{}.changed(c.CardHolder)
+	if c.CVC != nil {
+		card.CVCCheck = resource.NilIfEmpty("unchecked")
+	}
+	return card, nil
 }
 
 func createToken(ctx context.Context, tx *phase.Tx, in CreateTokenParams, _ *struct{}) (phase.Outcome, error) {

@@ -44,7 +44,12 @@ import (
 //
 // What was decoded survives encoding/json and back unchanged, unless a type that
 // unmarshals text has its own reasons not to.
-func Decode(values Values, into any) error {
+func Decode(values Values, into any) error { return DecodeOf(values, into, nil) }
+
+// DecodeOf is Decode for an operation that Stripe has with more parameters than the
+// struct. unsupported says of a name, card[networks], whether it is one of them: a
+// client that uses it hears that we lack it, and not that it made a mistake.
+func DecodeOf(values Values, into any, unsupported func(name string) bool) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
 		return fmt.Errorf("form: decode into %T: want a pointer to a struct", into)
@@ -56,7 +61,7 @@ func Decode(values Values, into any) error {
 	var d decoder
 	d.path = d.room[:0]
 	d.hash(plan, &values.root, target.Elem())
-	if fault := d.fault(); fault != nil {
+	if fault := d.fault(unsupported); fault != nil {
 		return fault
 	}
 	return nil
@@ -72,10 +77,10 @@ type decoder struct {
 	invalid *apierror.Error
 }
 
-func (d *decoder) fault() *apierror.Error {
+func (d *decoder) fault(unsupported func(name string) bool) *apierror.Error {
 	switch {
 	case len(d.unknown) > 0:
-		return unknown(d.unknown)
+		return d.unknownOr(unsupported)
 	case d.missing != nil:
 		return d.missing
 	default:
@@ -138,14 +143,27 @@ func (d *decoder) refuseName(name string) {
 	d.leave()
 }
 
+// unknownOr is the fault of names that the struct lacks. A name that Stripe does not
+// have either is a mistake in the request, so it is reported first.
+func (d *decoder) unknownOr(unsupported func(name string) bool) *apierror.Error {
+	if unsupported == nil {
+		return unknown(d.unknown)
+	}
+	if mistakes := slices.DeleteFunc(slices.Clone(d.unknown), unsupported); len(mistakes) > 0 {
+		return unknown(mistakes)
+	}
+	return refuseNames("This installation does not support the %s of Stripe's API: %s", d.unknown)
+}
+
 // unknown is the 400 for names that the operation does not have.
-func unknown(names []string) *apierror.Error {
+func unknown(names []string) *apierror.Error { return refuseNames("Received unknown %s: %s", names) }
+
+func refuseNames(message string, names []string) *apierror.Error {
 	what := "parameter"
 	if len(names) > 1 {
 		what = "parameters"
 	}
-	return apierror.Invalid(Quote(names[0]), "Received unknown %s: %s", what, Quote(strings.Join(names, ", "))).
-		WithCode("parameter_unknown")
+	return apierror.Invalid(Quote(names[0]), message, what, Quote(strings.Join(names, ", "))).WithCode("parameter_unknown")
 }
 
 // hash fills a struct. A member that no field has is an unknown name.

@@ -124,6 +124,15 @@ func TestDecode(t *testing.T) {
 		}
 	})
 
+	t.Run("a limit is cut to a page", func(t *testing.T) {
+		t.Parallel()
+		for sent, want := range map[string]form.Limit{"-1": 1, "0": 1, "1": 1, "100": 100, "101": 100, "9223372036854775807": 100} {
+			if got := mustDecode(t, "limit="+sent).Limit; got != want {
+				t.Errorf("limit=%s: got %d, want %d", sent, got, want)
+			}
+		}
+	})
+
 	t.Run("a boolean may be spelled as Python spells it", func(t *testing.T) {
 		t.Parallel()
 		got := mustDecode(t, "capture=False&confirm=True")
@@ -208,6 +217,24 @@ func TestDecode(t *testing.T) {
 		requireFault(t, err, fault{code: "parameter_missing", param: "currency", message: "Missing required param: currency."})
 		_, err = decode(t, "amount=abc&currency=usd")
 		requireFault(t, err, fault{code: "parameter_invalid_integer", param: "amount", message: "Invalid integer: abc"})
+	})
+
+	t.Run("a name that Stripe has is reported as unsupported, after those nobody knows", func(t *testing.T) {
+		t.Parallel()
+		stripes := func(name string) bool { return name == "tip" || name == "items[0][tax]" }
+		decode := func(raw string) error {
+			values, err := form.Parse(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var into params
+			return form.DecodeOf(values, &into, stripes)
+		}
+		requireFault(t, decode("tip=1"), fault{code: "parameter_unknown", param: "tip",
+			message: "This installation does not support the parameter of Stripe's API: tip"})
+		requireFault(t, decode("tip=1&items[0][tax]=2"), fault{code: "parameter_unknown", param: "tip",
+			message: "This installation does not support the parameters of Stripe's API: tip, items[0][tax]"})
+		requireFault(t, decode("tip=1&foo=1"), fault{code: "parameter_unknown", param: "foo", message: "Received unknown parameter: foo"})
 	})
 
 	t.Run("a struct that can not be decoded into is our mistake, not the caller's", func(t *testing.T) {

@@ -31,6 +31,7 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		customer.CreateCard, customer.UpdateCard, customer.DeleteCard,
 		customer.CreateToken,
 		customer.CreatePaymentMethod, customer.UpdatePaymentMethod, customer.AttachPaymentMethod, customer.DetachPaymentMethod,
+		customer.RetrieveTestCard,
 		payment.CreatePaymentIntent, payment.ConfirmPaymentIntent, payment.AuthenticatePayment, payment.UpdatePaymentIntent, payment.CapturePaymentIntent, payment.CancelPaymentIntent,
 		payment.IncrementAuthorization,
 		payout.CreatePayout, payout.UpdatePayout, payout.CancelPayout, payout.ReversePayout, payout.PayOutDaily, payout.DepartPayout, payout.ArrivePayout, payout.TellBalance,

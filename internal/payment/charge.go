@@ -278,6 +278,10 @@ func ListCharges(ctx context.Context, db phase.Reader, v resource.Principal, in 
 // counts as refunded, except where the charge belongs to an intent.
 func (c *Charge) refundable() int64 { return c.taken() - c.AmountRefunded }
 
+// released is what a partial capture of an intent let go. Unlike that of a charge by
+// itself it leaves no refund, but the charge shows it in the same way.
+func (c *Charge) released() int64 { return c.Amount - c.taken() }
+
 func (c *Charge) taken() int64 {
 	if c.PaymentIntentID != nil && c.Captured {
 		return c.AmountCaptured

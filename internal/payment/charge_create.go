@@ -23,18 +23,19 @@ import (
 
 // CreateChargeParams are what POST /v1/charges takes.
 type CreateChargeParams struct {
-	Amount                    int64              `form:"amount,required"`
-	Currency                  string             `form:"currency,required"`
-	Source                    string             `form:"source"`
-	Customer                  string             `form:"customer" max:"500"`
-	Capture                   *bool              `form:"capture"`
-	Description               *string            `form:"description,unset" max:"40000"`
-	Metadata                  form.Metadata      `form:"metadata"`
-	ReceiptEmail              *string            `form:"receipt_email,unset" max:"800"`
-	Shipping                  *resource.Shipping `form:"shipping"`
-	StatementDescriptor       *string            `form:"statement_descriptor" max:"22"`
-	StatementDescriptorSuffix *string            `form:"statement_descriptor_suffix" max:"22"`
-	Expand                    form.Expand        `form:"expand"`
+	Amount                    int64                `form:"amount,required"`
+	Currency                  string               `form:"currency,required"`
+	Source                    customer.SourceParam `form:"source"`
+	Customer                  string               `form:"customer" max:"500"`
+	Capture                   *bool                `form:"capture"`
+	Description               *string              `form:"description,unset" max:"40000"`
+	Metadata                  form.Metadata        `form:"metadata"`
+	ReceiptEmail              *string              `form:"receipt_email,unset" max:"800"`
+	Shipping                  *resource.Shipping   `form:"shipping"`
+	StatementDescriptor       *string              `form:"statement_descriptor" max:"22"`
+	StatementDescriptorSuffix *string              `form:"statement_descriptor_suffix" max:"22"`
+	TransferGroup             *string              `form:"transfer_group"` // taken and not kept: there are no transfers
+	Expand                    form.Expand          `form:"expand"`
 
 	Found    customer.PaymentSource // the card that Source or Customer stands for
 	KeptWith *string                // the customer it is kept with, if it is
@@ -92,10 +93,10 @@ func checkCharge(ctx context.Context, db phase.Reader, caller phase.Check, in *C
 	if in.Customer != "" {
 		return in.findCustomersCard(ctx, db, resource.ViewerOf(caller))
 	}
-	if in.Source == "" {
+	if !in.Source.Sent() {
 		return apierror.Invalid("", "Must provide source or customer.").WithCode("parameter_missing")
 	}
-	found, err := customer.SourceFromToken(ctx, db, resource.ViewerOf(caller), "source", in.Source)
+	found, err := customer.SourceFrom(ctx, db, caller, &in.Source)
 	if err != nil {
 		return err
 	}
@@ -106,6 +107,9 @@ func checkCharge(ctx context.Context, db phase.Reader, caller phase.Check, in *C
 // findCustomersCard finds the card of the customer that is to be charged: the
 // one named, or the default.
 func (in *CreateChargeParams) findCustomersCard(ctx context.Context, db phase.Reader, v resource.Principal) error {
+	if in.Source.Hash != nil {
+		return apierror.Invalid("source", "A customer is charged with a card that is kept with the customer. Add this one to the customer first.")
+	}
 	payer, err := resource.Get[customer.Customer](ctx, db, customer.CustomerByID, v, in.Customer)
 	if err != nil {
 		return err
@@ -113,7 +117,7 @@ func (in *CreateChargeParams) findCustomersCard(ctx context.Context, db phase.Re
 	if payer == nil || payer.DeletedAt != nil {
 		return apierror.NoSuch("customer", "customer", in.Customer)
 	}
-	source := in.Source
+	source := in.Source.Text
 	if source == "" && payer.DefaultSource != nil {
 		source = *payer.DefaultSource
 	}
@@ -218,7 +222,7 @@ func (c *Charge) heard(a acquirer.Answer) {
 func (c *Charge) capture(tx *phase.Tx, amount int64) any {
 	available := apirequest.AccountNow(tx).AddDate(0, 0, apirequest.Of(tx.Caller).PayoutDelayDays)
 	if bypassesPending(c.Card.Vault) {
-		available = tx.Now()
+		available = apirequest.AccountNow(tx) // by the clock that the worker tells of available money by
 	}
 	sale := ledger.Sale(id.New("txn", tx.Now()), c.ID, c.Currency, amount, money.Fee(amount, c.Currency), available)
 	sale.Description = c.Description

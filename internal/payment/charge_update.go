@@ -25,7 +25,8 @@ type UpdateChargeParams struct {
 	FraudDetails *struct {
 		UserReport *string `form:"user_report,unset" enum:"safe,fraudulent"`
 	} `form:"fraud_details"`
-	Expand form.Expand `form:"expand"`
+	TransferGroup *string     `form:"transfer_group"` // taken and not kept: there are no transfers
+	Expand        form.Expand `form:"expand"`
 }
 
 const chargeUpdated = "charge_updated"

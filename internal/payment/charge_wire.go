@@ -114,7 +114,7 @@ func (c *Charge) Render() any { return c.object() }
 func (c *Charge) object() ChargeObject {
 	descriptor := resource.NilIfEmpty(c.Card.Descriptor)
 	o := ChargeObject{
-		ID: c.ID, Object: "charge", Amount: c.Amount, AmountCaptured: c.AmountCaptured, AmountRefunded: c.AmountRefunded,
+		ID: c.ID, Object: "charge", Amount: c.Amount, AmountCaptured: c.AmountCaptured, AmountRefunded: c.AmountRefunded + c.released(),
 		BalanceTransaction: c.BalanceTransaction, BillingDetails: c.billing(), CalculatedStatementDescriptor: descriptor,
 		Captured: c.Captured, Created: resource.Unix(c.CreatedAt), Currency: c.Currency, Customer: c.CustomerID, Description: c.Description, Disputed: c.Disputed,
 		FailureCode: c.FailureCode, FailureMessage: c.FailureMessage, FraudDetails: c.FraudDetails, Livemode: c.Livemode, Metadata: c.Metadata,

@@ -26,6 +26,7 @@ type PaymentIntentParams struct {
 	Shipping                  *resource.Shipping `form:"shipping,unset"`
 	StatementDescriptor       *string            `form:"statement_descriptor" max:"22"`
 	StatementDescriptorSuffix *string            `form:"statement_descriptor_suffix" max:"22"`
+	TransferGroup             *string            `form:"transfer_group"` // taken and not kept, as with a charge
 	MethodParams
 }
 

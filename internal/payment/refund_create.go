@@ -86,7 +86,7 @@ var CreateRefund = phase.Define("refund.create", 1,
 	if in.PaymentIntent != "" {
 		return in.findCharge(ctx, db, resource.ViewerOf(caller))
 	}
-	return resource.AsParam(ChargeExists(ctx, db, resource.ViewerOf(caller), in.Charge), "charge")
+	return ChargeExists(ctx, db, resource.ViewerOf(caller), in.Charge) // 404, as at Stripe, although no path names the charge
 })
 
 // findCharge finds the charge that paid the intent.

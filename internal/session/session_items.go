@@ -159,9 +159,17 @@ func (l *LineItem) find(at string, prices map[string]*catalog.Price, products ma
 	if !price.Active {
 		return nil, apierror.Invalid(at+"[price]", "The price %s is inactive. Only active prices can be paid.", price.ID)
 	}
+	if price.Recurring != nil {
+		return nil, refuseRecurring(at + "[price]")
+	}
 	found.Price, found.Product = price, products[price.ProductID]
 	found.Cost = catalog.Cost{Currency: price.Currency, UnitAmount: &price.UnitAmount}
 	return found, nil
+}
+
+// refuseRecurring is for a price that would begin a subscription.
+func refuseRecurring(param string) *apierror.Error {
+	return apierror.Invalid(param, "This installation has no subscriptions: a session takes prices that are paid once.")
 }
 
 func (d *PriceData) find(found *FoundItem, at string, products map[string]*catalog.Product) error {
@@ -172,6 +180,9 @@ func (d *PriceData) find(found *FoundItem, at string, products map[string]*catal
 		return apierror.NoSuch("product", at+"[product]", d.Product)
 	case d.Product == "" && d.ProductData == nil:
 		return apierror.Missing(at + "[product_data]")
+	}
+	if d.Recurring != nil {
+		return refuseRecurring(at + "[recurring]")
 	}
 	if err := d.Cost.Check(at); err != nil {
 		return err

@@ -27,6 +27,7 @@ var smallOperations = []operation{
 	small("card.delete", func(s stage) request { return s.del(s.card()) }),
 	small("token.create", func(s stage) request { return s.typed("card[cvc]", "123") }),
 	small("payment_method.create", func(s stage) request { return s.post("/v1/payment_methods", "type", "card", "card[token]", s.token()) }),
+	small("payment_method.retrieve_test_card", func(s stage) request { return s.get("/v1/payment_methods/pm_card_visa") }),
 	small("payment_method.update", func(s stage) request { return s.post("/v1/payment_methods/"+s.attached(), "metadata[order]", "7") }),
 	small("payment_method.detach", func(s stage) request { return s.post("/v1/payment_methods/" + s.attached() + "/detach") }),
 

@@ -44,6 +44,13 @@ func (s stage) del(path string) request {
 	return r
 }
 
+// get is a request to read what is at a path, which for a test card makes it.
+func (s stage) get(path string) request {
+	r := s.post(path)
+	r.method = http.MethodGet
+	return r
+}
+
 // made has the request answered, and is the id of what it made.
 func (s stage) made(r request) string {
 	s.Helper()

@@ -57,6 +57,8 @@ var intentPromises = []promise{
 		copyOf("payment_methods", "pm_1", `{"id": "pm_new", "account_id": "acct_2"}`), foreignKey, "a_method_belongs_to_a_customer"},
 	{"a customer's method that is used up", "",
 		`UPDATE payment_methods SET spent_by = 'req_finished'`, check, "a_spent_method_is_nobodys"},
+	{"two unused methods of one test id", "UPDATE payment_methods SET customer_id = NULL, retrieved_as = 'pm_card_visa'",
+		copyOf("payment_methods", "pm_1", `{"id": "pm_new"}`), unique, "one_unused_method_per_test_id"},
 
 	{"a setup in an unknown state", "",
 		anotherSetup(`"status": "requires_capture"`), check, "a_setup_status_is_known"},

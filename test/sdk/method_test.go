@@ -100,6 +100,32 @@ func TestPaymentMethods(t *testing.T) {
 		equal(t, "attached again to its own", a.attach(card.ID, ann.ID).ID, card.ID)
 	})
 
+	t.Run("a test card that is retrieved can be attached, and is the same one until then", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		retrieve := func() *stripe.PaymentMethod {
+			method, err := a.V1PaymentMethods.Retrieve(t.Context(), "pm_card_visa", nil)
+			noError(t, err)
+			return method
+		}
+		first := retrieve()
+		equal(t, "retrieved again", retrieve().ID, first.ID)
+		shopper, err := a.V1Customers.Create(t.Context(), nil)
+		noError(t, err)
+		attached, err := a.V1PaymentMethods.Attach(t.Context(), first.ID, &stripe.PaymentMethodAttachParams{Customer: &shopper.ID})
+		noError(t, err)
+		equal(t, "customer", attached.Customer.ID, shopper.ID)
+		second := retrieve()
+		equal(t, "another one once the first is used", second.ID != first.ID && second.Customer == nil, true)
+		paid, err := a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
+			Amount: stripe.Int64(2000), Currency: stripe.String("usd"), Confirm: stripe.Bool(true), PaymentMethod: &second.ID,
+			PaymentMethodTypes: stripe.StringSlice([]string{"card"}),
+		})
+		noError(t, err)
+		equal(t, "status", paid.Status, stripe.PaymentIntentStatusSucceeded)
+		equal(t, "and another one once that is spent", retrieve().ID != second.ID, true)
+	})
+
 	t.Run("only an attached card is a customer's default, and no default outlives its card", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)

@@ -175,6 +175,17 @@ func TestPayout(t *testing.T) {
 		equal(t, "available with the clock gone", a.available(), had+2000-88-1000)
 	})
 
+	t.Run("behind a test clock, money that is available at once is told of at once", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		a.advance(24 * time.Hour)
+		a.charge(order(2000, "tok_bypassPending"))
+		equal(t, "available", a.available(), int64(1912))
+		wait(t, "balance.available is told", func() bool {
+			return len(collect(t, a.V1Events.List(t.Context(), &stripe.EventListParams{Type: stripe.String("balance.available")}))) > 0
+		})
+	})
+
 	t.Run("what is held longer than seven days by the test clock is let go before the clock is ready", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)

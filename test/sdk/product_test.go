@@ -63,8 +63,26 @@ func TestProductsAndPrices(t *testing.T) {
 		_, err = a.V1CheckoutSessions.Create(t.Context(), &stripe.CheckoutSessionCreateParams{Mode: stripe.String("payment"), SuccessURL: stripe.String("https://example.com"),
 			LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{Price: &second.ID, Quantity: stripe.Int64(1)}}})
 		refused(t, err, invalid("", "line_items[0][price]", ""))
-		_, err = a.V1Prices.Create(t.Context(), &stripe.PriceCreateParams{Currency: stripe.String("usd"), UnitAmount: stripe.Int64(1500), Product: &first.Product.ID,
-			Recurring: &stripe.PriceCreateRecurringParams{Interval: stripe.String("month")}})
-		refused(t, err, invalid("", "recurring", "This installation has no subscriptions: a price can only be paid once. Leave `recurring` out."))
+	})
+
+	t.Run("a price that recurs is kept and shown, and starts no subscription", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		price, err := a.V1Prices.Create(t.Context(), &stripe.PriceCreateParams{Currency: stripe.String("usd"), UnitAmount: stripe.Int64(1500),
+			ProductData: &stripe.PriceCreateProductDataParams{Name: stripe.String("Rink")},
+			Recurring:   &stripe.PriceCreateRecurringParams{Interval: stripe.String("month"), IntervalCount: stripe.Int64(3)}})
+		noError(t, err)
+		equal(t, "type", price.Type, stripe.PriceTypeRecurring)
+		kept, err := a.V1Prices.Retrieve(t.Context(), price.ID, nil)
+		noError(t, err)
+		equal(t, "recurring", []any{kept.Recurring.Interval, kept.Recurring.IntervalCount, kept.Recurring.UsageType},
+			[]any{stripe.PriceRecurringIntervalMonth, int64(3), stripe.PriceRecurringUsageTypeLicensed})
+		for kind, want := range map[string][]string{"recurring": {price.ID}, "one_time": {}} {
+			found := collect(t, a.V1Prices.List(t.Context(), &stripe.PriceListParams{Type: &kind}))
+			equal(t, kind, ids(found, func(p *stripe.Price) string { return p.ID }), want)
+		}
+		_, err = a.V1CheckoutSessions.Create(t.Context(), &stripe.CheckoutSessionCreateParams{Mode: stripe.String("payment"), SuccessURL: stripe.String("https://example.com"),
+			LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{Price: &price.ID, Quantity: stripe.Int64(1)}}})
+		refused(t, err, invalid("", "line_items[0][price]", "This installation has no subscriptions: a session takes prices that are paid once."))
 	})
 }

@@ -128,7 +128,7 @@ func TestRefunds(t *testing.T) {
 		_, err := a.V1Refunds.Create(t.Context(), nil)
 		refused(t, err, invalid("parameter_missing", "", "One of the following params should be provided for this request: payment_intent or charge."))
 		_, err = a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{Charge: stripe.String("ch_nobody")})
-		refused(t, err, invalid("resource_missing", "charge", "No such charge: 'ch_nobody'"))
+		refused(t, err, missing("charge", "No such charge: 'ch_nobody'"))
 		_, err = a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{PaymentIntent: stripe.String("pi_1")})
 		refused(t, err, invalid("resource_missing", "payment_intent", "No such payment_intent: 'pi_1'"))
 		_, err = a.V1Refunds.Retrieve(t.Context(), "re_nobody", nil)

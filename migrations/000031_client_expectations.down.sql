@@ -1,0 +1,2 @@
+ALTER TABLE prices DROP COLUMN recurring;
+ALTER TABLE payment_methods DROP COLUMN retrieved_as;
