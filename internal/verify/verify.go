@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -94,10 +95,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 // prove checks every rule inside one transaction.
 func prove(ctx context.Context, tx pgx.Tx, theirs otherSide, allowEmpty bool) (report Report) {
 	checks := []check{notEmpty(allowEmpty)}
-	for _, r := range rules {
-		checks = append(checks, r.check)
-	}
-	for _, r := range payoutRules {
+	for _, r := range slices.Concat(rules, payoutRules, termRules) {
 		checks = append(checks, r.check)
 	}
 	checks = append(checks, chain, secondLine, constraintsCarryTheAccount.check, theirs.check)

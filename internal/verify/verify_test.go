@@ -379,6 +379,10 @@ const (
 	settledAll = "every movement that the acquirer settled is booked, waits or is set aside"
 	messages   = "every message took effect once, and none contradicts another"
 	accounts   = "every unique constraint on money contains its account or book"
+	fees       = "every fee is the one that the terms say"
+	available  = "money becomes available when the terms say"
+	holds      = "a hold lapses in time"
+	ended      = "a delivery ends with an attempt, or with its endpoint"
 	acquirers  = "the acquirer's journal and our books tell the same"
 )
 
@@ -548,6 +552,29 @@ var damages = []damage{
 	{"a message is set aside", "UPDATE inbox SET state = 'set_aside', reason = 'a reason', due_at = NULL, account_id = NULL, request_id = NULL, applied_at = NULL WHERE kind = 'batch.settled'", "", messages},
 	{"a cardholder took more back than we know", "", "UPDATE acquirer.movements SET amount = amount + 1 WHERE kind = 'chargeback'", acquirers},
 	{"the acquirer has never heard that a refund failed", "", "DELETE FROM acquirer.movements WHERE kind = 'refund_failed'", acquirers},
+	{"a charge cost more", "UPDATE ledger_postings SET amounts[2] = amounts[2] + 1 WHERE kind = 'charge'", "", fees},
+	{"a charge cost nothing but a unit", "UPDATE ledger_postings SET amounts[2] = 1 WHERE kind = 'charge'", "", fees},
+	{"a dispute cost more", "UPDATE ledger_postings SET amounts[2] = amounts[2] + 1 WHERE kind = 'dispute'", "", fees},
+	{"money is available a week early", "UPDATE ledger_postings SET available_on = created_at WHERE kind = 'charge' AND available_on > created_at", "", available},
+	{"money is available in ten years", "UPDATE ledger_postings SET available_on = available_on + interval '10 years' WHERE kind = 'charge'", "", available},
+	{"a refund counts in ten years", "UPDATE ledger_postings SET available_on = available_on + interval '10 years' WHERE kind = 'refund'", "", available},
+	{"a hold never lapses", "UPDATE charges SET capture_before = capture_before + interval '10 years' WHERE status = 'succeeded' AND NOT captured", "", holds},
+	{"a delivery is given up that was never tried", "UPDATE webhook_deliveries SET state = 'failed', due_at = NULL, ended_at = now() WHERE attempts = 0", "", ended},
+	{"a delivery is canceled to an endpoint that listens", "UPDATE webhook_deliveries SET state = 'canceled', due_at = NULL, ended_at = clock_timestamp()", "", ended},
+	{"a delivery is due in ten years", "UPDATE webhook_deliveries SET due_at = now() + interval '10 years' WHERE state = 'pending'", "", ended},
+	{"a delivery is claimed for ten years", "UPDATE webhook_deliveries SET claimed_by = 'wk_x', claimed_until = now() + interval '10 years' WHERE state = 'pending'", "", ended},
+	{"a payout went to another account", "UPDATE payouts SET destination = 'ba_eve'", "", parts},
+	{"the bank sent a payout elsewhere", "", "UPDATE acquirer.movements SET card = 'ba_eve' WHERE kind = 'payout'", acquirers},
+	{"the acquirer charged another card", "", "UPDATE acquirer.movements SET card = 'amex' WHERE kind = 'sale'", acquirers},
+	{"the acquirer captured in another currency", "", "UPDATE acquirer.movements SET currency = 'gbp' WHERE kind = 'capture'", acquirers},
+	{"a charge names another card", "UPDATE charges SET card = jsonb_set(card::jsonb, '{vault}', '\"amex\"')::json", "", acquirers},
+	{"a view pays more", "CREATE OR REPLACE VIEW ledger_movements AS SELECT p.book_id, p.id, p.kind, p.source, p.created_at, p.available_on, 1::bigint AS net FROM ledger_postings p WHERE p.source <> ''", "", secondRule},
+	{"a function is replaced", "CREATE OR REPLACE FUNCTION account_ahead(of_account text, of_livemode boolean) RETURNS interval LANGUAGE sql STABLE AS $$ SELECT interval '1 year' $$", "", secondRule},
+	{"the API may write through a view", "GRANT UPDATE ON ledger_movements TO ratchet_api", "", secondRule},
+	{"commits of a role do not wait for the disk", "ALTER ROLE ratchet_auditor SET synchronous_commit = off", "", secondRule},
+	{"commits of the database do not wait for the disk", "DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || quote_ident(current_database()) || ' SET synchronous_commit = off';END $$", "", secondRule},
+	{"a login of the API is a superuser", "CREATE ROLE verify_test_login LOGIN SUPERUSER IN ROLE ratchet_api", "", secondRule},
+	{"a login of the worker may make roles", "CREATE ROLE verify_test_login LOGIN CREATEROLE IN ROLE ratchet_worker", "", secondRule},
 	{"we forgot the keys we asked under", "UPDATE answers SET call_keys = ARRAY['rk_' || request_id] WHERE cardinality(call_keys) = 1", "", acquirers},
 }
 
