@@ -114,10 +114,7 @@ func (w *wanted) create(ctx context.Context, pool *pgxpool.Pool, hashKey []byte)
 		} else {
 			keyID, key, err = apikey.Create(ctx, tx, hashKey, w.account, kind, w.live)
 		}
-		if err != nil {
-			return err
-		}
-		return auditKey(ctx, tx, "key.create", keyID, w.account, w.live, made(kind, w.permissions))
+		return err
 	})
 	return keyID, key, err
 }

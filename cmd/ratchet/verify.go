@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/verify"
 )
 
@@ -20,6 +21,7 @@ func (v *verdict) Error() string {
 
 func verifyCommand() *cobra.Command {
 	var asJSON, allowEmpty bool
+	var head string
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Prove the books, against themselves and against the acquirer's journal",
@@ -30,10 +32,13 @@ snapshot and writes nothing, so it can run at any time.
 
   RATCHET_DATABASE_URL           a login that may read everything
   RATCHET_ACQUIRER_DATABASE_URL  the other side; without it that rule is not checked
+  RATCHET_SECRET                 the key of the audit trail's chain; without it that rule is not checked
 
-or a demo that is running. Exit code 0: everything holds. 1: something does not,
+or a demo that is running. The head of the chain is printed, and a worker logs each new
+one. Keep a head where nobody who can write to the database can write, and give it to
+--head later: whatever was sealed up to it is proved to be unchanged. Exit code 0: everything holds. 1: something does not,
 and is listed. 2: something could not be checked; no data at all proves nothing.`,
-		Example: "  ratchet verify && echo the books are in order",
+		Example: "  ratchet verify && echo the books are in order\n  ratchet verify --head 1042:9f86d0…",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := operators()
@@ -56,7 +61,11 @@ and is listed. 2: something could not be checked; no data at all proves nothing.
 			if acquirer != nil {
 				defer acquirer.Close()
 			}
-			report, err := verify.Run(cmd.Context(), verify.Config{Pool: pool, Acquirer: acquirer, AllowEmpty: allowEmpty})
+			key, err := auditKey(s)
+			if err != nil {
+				return err
+			}
+			report, err := verify.Run(cmd.Context(), verify.Config{Pool: pool, Acquirer: acquirer, AuditKey: key, Head: head, AllowEmpty: allowEmpty})
 			if err != nil {
 				return err
 			}
@@ -71,7 +80,21 @@ and is listed. 2: something could not be checked; no data at all proves nothing.
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "an installation that nobody has used yet is in order")
+	cmd.Flags().StringVar(&head, "head", "", "the audit trail must hold this block, as it was printed or logged before: NUMBER:DIGEST")
 	return cmd
+}
+
+// auditKey is the key of the audit trail's chain, or nil where the secret is not known.
+func auditKey(s settings) ([]byte, error) {
+	text, err := s.lookup(secretVariable)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	root, err := secret.New(text)
+	if err != nil {
+		return nil, err
+	}
+	return root.For(secret.AuditChain), nil
 }
 
 // acquirersDatabase opens the other side's books, or returns nil where it is not known.

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"os/user"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,6 +29,15 @@ type OperatorAct struct {
 	Address   string // of the person's machine, if that is known
 	Status    int    // 0: http.StatusOK
 	Details   any    // the decision and its grounds; must encode as JSON, and hold no secret
+}
+
+// Operator is who works at this machine, for the trail: the user of the operating system.
+func Operator() string {
+	u, err := user.Current()
+	if err != nil {
+		return "uid " + strconv.Itoa(os.Getuid()) // a container without /etc/passwd
+	}
+	return u.Username
 }
 
 // RecordOperator writes the audit row of what a person did. It belongs into the
@@ -66,7 +78,7 @@ func recordUnasked(ctx context.Context, tx pgx.Tx, actor string, act OperatorAct
 		"at": now, "id": id.New("aud", now), "account_id": act.AccountID, "livemode": act.Livemode,
 		"request_id": act.RequestID, "idempotency_key": orNull(act.Key), "actor": actor, "address": orNull(act.Address),
 		"operation": act.Operation, "object_id": orNull(act.ObjectID), "status": act.Status, "error_code": nil,
-		"commitment": Commit(salt, details), "salt": salt, "details": string(details),
+		"commitment": Commit(salt, details), "salt": salt, "details": string(details), "answer_digest": nil,
 	})
 	if err != nil {
 		return fmt.Errorf("write audit row: %w", err)

@@ -20,21 +20,21 @@ import (
 
 const insertEvent = `
 	INSERT INTO audit_events (at, id, account_id, livemode, request_id, idempotency_key, actor, address,
-		operation, object_id, status, error_code, commitment, salt, details)
+		operation, object_id, status, error_code, commitment, salt, details, answer_digest)
 	VALUES (@at, @id, @account_id, @livemode, @request_id, @idempotency_key, @actor, @address,
-		@operation, @object_id, @status, @error_code, @commitment, @salt, @details)`
+		@operation, @object_id, @status, @error_code, @commitment, @salt, @details, @answer_digest)`
 
 // Record queues the audit row of a request that is being finished: who (API key,
 // address), what (operation and parameters, which hold no card number because
-// their types cannot print one), and the outcome.
-func Record(tx *phase.Tx, operation string, params json.RawMessage, answer *idempotency.StoredResponse) {
+// their types cannot print one), and the outcome with the digest of the answer.
+func Record(tx *phase.Tx, r *idempotency.Request, answer *idempotency.StoredResponse) {
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails
 	tx.Write(insertEvent, postgres.Args{
 		"at": tx.Now(), "id": id.New("aud", tx.Now()), "account_id": tx.AccountID, "livemode": tx.Livemode,
 		"request_id": tx.RequestID, "idempotency_key": orNull(tx.Key), "actor": tx.Actor, "address": orNull(tx.Address),
-		"operation": operation, "object_id": orNull(answer.ObjectID), "status": answer.Status, "error_code": orNull(errorCode(answer)),
-		"commitment": Commit(salt, params), "salt": salt, "details": string(params),
+		"operation": r.Flow, "object_id": orNull(answer.ObjectID), "status": answer.Status, "error_code": orNull(errorCode(answer)),
+		"commitment": Commit(salt, r.Params), "salt": salt, "details": string(r.Params), "answer_digest": AnswerDigest(r, answer),
 	})
 }
 
@@ -51,7 +51,7 @@ func RaiseAlarm(tx *phase.Tx, operation, objectID string, details any) {
 		"at": tx.Now(), "id": id.New("aud", tx.Now()), "account_id": tx.AccountID, "livemode": tx.Livemode,
 		"request_id": tx.RequestID, "idempotency_key": nil, "actor": ActorInbox, "address": nil,
 		"operation": operation, "object_id": orNull(objectID), "status": http.StatusOK, "error_code": nil,
-		"commitment": Commit(salt, text), "salt": salt, "details": string(text),
+		"commitment": Commit(salt, text), "salt": salt, "details": string(text), "answer_digest": nil,
 	})
 }
 

@@ -201,9 +201,9 @@ func (p *process) lapse() {
 	p.exec("DELETE FROM workers WHERE id = $1", p.owner)
 }
 
-func recordInTrail(tx *phase.Tx, operation string, _ json.RawMessage, response *idempotency.StoredResponse) {
+func recordInTrail(tx *phase.Tx, request *idempotency.Request, response *idempotency.StoredResponse) {
 	tx.Write("INSERT INTO trail VALUES (@request_id, @operation, @actor, @status)", pgx.StrictNamedArgs{
-		"request_id": tx.RequestID, "operation": operation, "actor": tx.Actor, "status": response.Status})
+		"request_id": tx.RequestID, "operation": request.Flow, "actor": tx.Actor, "status": response.Status})
 }
 
 const shopPath = "/v1/orders"
