@@ -323,6 +323,11 @@ func (in CreateChargeParams) captures()`}},
 		pkg:   "./internal/audit", test: "TestABacklogIsSealedBlockByBlock/the end of a block is found without sorting the backlog",
 	},
 	{
+		name:  "browsers share the idempotency keys of the merchant's server",
+		edits: []edit{{"internal/api/request.go", "return apirequest.BrowserKeys + r.key", "return r.key"}},
+		pkg:   apiTest, test: "TestBrowsersHaveIdempotencyKeysOfTheirOwn/a key that a browser took is free for the merchant's server",
+	},
+	{
 		name:  "verify takes every fee for the right one",
 		edits: []edit{{"internal/verify/rules_terms.go", "FROM terms WHERE fee <> wanted", "FROM terms WHERE fee > gross AND wanted > 0"}},
 		pkg:   "./internal/verify", test: "TestEveryDamageIsSeen/a charge cost more",
