@@ -2,6 +2,7 @@ package verify
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/erase"
+	"github.com/ratchet-pay/ratchet/internal/inbox"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/internal/secret"
@@ -312,6 +314,50 @@ func TestNothingProvesNothing(t *testing.T) {
 	}
 	if report.Verdict() != NotChecked {
 		t.Error("green without asking the other side")
+	}
+}
+
+// A contradiction is named until somebody says why it is in order, and the next one again.
+func TestAnAcknowledgedContradictionIsInOrder(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	contradict := func(body string) {
+		t.Helper()
+		_, err := b.ours.Exec(t.Context(), `INSERT INTO inbox_contradictions (source, event_id, digest, body)
+			SELECT source, event_id, sha256($1), $1 FROM inbox WHERE event_id = (SELECT min(event_id) FROM inbox)`, []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	wrong := func() []string {
+		t.Helper()
+		report, err := Run(t.Context(), Config{Pool: b.ours, Acquirer: b.theirs, AuditKey: chainKey})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return broken(report)
+	}
+	var event string
+	if err := b.ours.QueryRow(t.Context(), "SELECT min(event_id) FROM inbox").Scan(&event); err != nil {
+		t.Fatal(err)
+	}
+
+	contradict("another amount")
+	if got := wrong(); !slices.Equal(got, []string{messages}) {
+		t.Errorf("before: %q", got)
+	}
+	if _, err := inbox.Acknowledge(t.Context(), b.ours, event, "me", "they sent it by mistake"); err != nil {
+		t.Fatal(err)
+	}
+	if got := wrong(); len(got) > 0 {
+		t.Errorf("once it is acknowledged: %q", got)
+	}
+	if _, err := inbox.Acknowledge(t.Context(), b.ours, event, "me", "again"); !errors.Is(err, inbox.ErrNoContradiction) {
+		t.Errorf("a second time: %v", err)
+	}
+	contradict("a third amount")
+	if got := wrong(); !slices.Equal(got, []string{messages}) {
+		t.Errorf("the next one: %q", got)
 	}
 }
 
