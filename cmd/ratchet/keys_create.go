@@ -34,7 +34,9 @@ func keysCreateCommand() *cobra.Command {
 
 A restricted key can do what --allow says: for each resource none, read or write,
 which includes to read. A resource is the first word of an address: charges,
-customers, payment_intents. GET needs read, everything else write; to expand an
+customers, payment_intents. Two of them reach further than their names: events=read
+shows every object that changed, client secrets of intents included, and with
+webhook_endpoints=write a key can have them sent to an address of its choice. GET needs read, everything else write; to expand an
 object is to read it.`,
 		Example: `  ratchet keys create --account acct_shop --create-account "My shop"
   ratchet keys create --account acct_shop --restricted --allow charges=write,customers=read`,
