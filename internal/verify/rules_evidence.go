@@ -56,6 +56,27 @@ var evidenceRules = []rule{
 			  AND date_trunc('month', a.redacted_at AT TIME ZONE 'UTC')::date NOT IN (SELECT month FROM audit_detachments)`,
 	},
 	{
+		// The last thing that its merchant was answered about an endpoint says where it is.
+		name: "an endpoint is where its merchant put it", counted: "endpoints",
+		count: `SELECT count(*) FROM webhook_endpoints`,
+		sql: `
+			WITH said AS (
+				SELECT DISTINCT ON (a.account_id, a.object_id) a.account_id, a.object_id AS id, convert_from(coalesce(a.body, c.body), 'UTF8')::json AS endpoint
+				FROM requests q
+				JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id
+				LEFT JOIN archived_answers c ON c.account_id = q.account_id AND c.request_id = q.id
+				WHERE q.flow IN ('webhook_endpoint.create', 'webhook_endpoint.update') AND a.status = 200
+				ORDER BY a.account_id, a.object_id, a.finished_at DESC)
+			SELECT w.id, 'is told at ' || w.url || ', and its merchant was answered ' || coalesce(s.endpoint->>'url', 'nothing')
+			FROM webhook_endpoints w LEFT JOIN said s ON s.account_id = w.account_id AND s.id = w.id
+			WHERE w.deleted_at IS NULL AND s.endpoint->>'url' IS DISTINCT FROM w.url
+			UNION ALL
+			SELECT w.id, 'is ' || w.status || ', and its merchant was answered ' || (s.endpoint->>'status')
+			FROM webhook_endpoints w JOIN said s ON s.account_id = w.account_id AND s.id = w.id
+			WHERE w.deleted_at IS NULL AND s.endpoint->>'status' IS DISTINCT FROM w.status
+			  AND NOT EXISTS (SELECT FROM audit_events e WHERE e.operation = 'webhook_endpoint.disable' AND e.account_id = w.account_id AND e.object_id = w.id)`,
+	},
+	{
 		// A key that was made in a month that is detached by now has nobody left to vouch for it.
 		name: "every API key is as the audit trail says", counted: "API keys",
 		count: `SELECT count(*) FROM api_keys`,

@@ -455,6 +455,7 @@ const (
 	holds      = "a hold lapses in time"
 	vouched    = "every answer is the one that the audit trail vouches for"
 	missing    = "details are missing only where an erasure names them"
+	endpoints  = "an endpoint is where its merchant put it"
 	apiKeys    = "every API key is as the audit trail says"
 	ended      = "a delivery ends with an attempt, or with its endpoint"
 	acquirers  = "the acquirer's journal and our books tell the same"
@@ -659,6 +660,8 @@ var damages = []damage{
 	{"an audit row is stripped of its details", "UPDATE audit_events SET details = NULL, salt = NULL WHERE operation = 'refund.create'", "", missing},
 	{"an operator's row is stripped of its details", "UPDATE audit_events SET details = NULL, salt = NULL WHERE operation = 'data.erase'", "", missing},
 	{"an answer is redacted that nobody erased", "UPDATE answers SET redacted_at = now(), body = '{}'", "", missing},
+	{"an endpoint is replaced", "UPDATE webhook_endpoints SET url = 'https://eve.example.com/'", "", endpoints},
+	{"an endpoint is switched off by hand", "UPDATE webhook_endpoints SET status = 'disabled'", "", endpoints},
 	{"a key opens another account", "INSERT INTO accounts (id, name) VALUES ('acct_2', 'Eve'); UPDATE api_keys SET account_id = 'acct_2'", "", apiKeys},
 	{"a key is replaced", "UPDATE api_keys SET hash = sha256(convert_to(id, 'UTF8'))", "", apiKeys},
 	{"a key is put in by hand", "INSERT INTO api_keys (id, account_id, livemode, kind, hash, display) VALUES ('key_eve', 'acct_1', false, 'secret', sha256('eve'), 'sk_test_eve')", "", apiKeys},
