@@ -254,39 +254,47 @@ BEGIN
     END IF;
 END $$;
 
--- Each of these is one of the flow's recovery points and comes behind the one before
--- it, so none is reached twice. The look-up takes no lock: a point is never deleted.
+-- Where a path is compared with recovery_points, each of its points has to be one of
+-- the flow's and to come behind the one before it, so none is reached twice. The look-up
+-- takes no lock: a point is never deleted.
+--
 -- The functions below look rows up by their keys. A plan that was made while the tables
 -- were small would read them from end to end, for the life of a session: enable_seqscan.
-CREATE FUNCTION assert_recovery_points(of_table text, of_request text, of_flow text, of_version smallint, reached text[]) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-    ordered text[];
-BEGIN
-    ordered := ARRAY(SELECT p.name FROM recovery_points p WHERE p.flow = of_flow AND p.version = of_version AND p.name = ANY (reached) ORDER BY p.position);
-    IF ordered IS DISTINCT FROM reached THEN
-        RAISE EXCEPTION 'request % cannot pass % in this order: the flow % has %', of_request, reached, of_flow, ordered
-            USING ERRCODE = 'check_violation', CONSTRAINT = of_table || '_recovery_points_are_in_order';
-    END IF;
-END $$;
 
 -- A run is born in the transaction of its request. No other transaction can have
 -- answered that request, so a run never stands beside an answer, whoever waits for whom.
-CREATE FUNCTION run_is_born_with_its_request() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+-- Triggers on inserts look at all rows of a statement at once: a function that is
+-- called for each row would cost more than the row.
+CREATE FUNCTION runs_are_born_with_their_request() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    wrong text;
 BEGIN
-    IF NOT EXISTS (SELECT FROM requests q WHERE q.account_id = NEW.account_id AND q.id = NEW.request_id
-                      AND q.flow = NEW.flow AND q.version = NEW.version AND q.xmin = pg_current_xact_id()::xid)
-       OR EXISTS (SELECT FROM answers a WHERE a.account_id = NEW.account_id AND a.request_id = NEW.request_id) THEN
-        RAISE EXCEPTION 'request % is not of this transaction, or has its answer', NEW.request_id
+    SELECT r.request_id INTO wrong FROM born r
+     WHERE NOT EXISTS (SELECT FROM requests q WHERE q.account_id = r.account_id AND q.id = r.request_id
+                          AND q.flow = r.flow AND q.version = r.version AND q.xmin = pg_current_xact_id()::xid)
+        OR EXISTS (SELECT FROM answers a WHERE a.account_id = r.account_id AND a.request_id = r.request_id)
+     LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'request % is not of this transaction, or has its answer', wrong
             USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'runs_are_born_with_their_request';
     END IF;
-    IF NOT 1 = ALL (NEW.call_generations)
-       OR cardinality(NEW.call_phases) > 1 AND cardinality(NEW.call_phases) <> (SELECT count(DISTINCT phase) FROM unnest(NEW.call_phases) AS phase) THEN
-        RAISE EXCEPTION 'request % cannot begin with these calls', NEW.request_id
+    SELECT r.request_id INTO wrong FROM born r
+     WHERE NOT 1 = ALL (r.call_generations)
+        OR cardinality(r.call_phases) > 1 AND cardinality(r.call_phases) <> (SELECT count(DISTINCT phase) FROM unnest(r.call_phases) AS phase)
+     LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'request % cannot begin with these calls', wrong
             USING ERRCODE = 'check_violation', CONSTRAINT = 'runs_next_key_waits_for_proof';
     END IF;
-    PERFORM assert_recovery_points('runs', NEW.request_id, NEW.flow, NEW.version, NEW.recovery_points);
-    RETURN NEW;
+    SELECT r.request_id INTO wrong FROM born r
+     WHERE r.recovery_points <> ARRAY(SELECT p.name FROM recovery_points p WHERE p.flow = r.flow AND p.version = r.version
+                                         AND p.name = ANY (r.recovery_points) ORDER BY p.position)
+     LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'request % cannot pass its recovery points in this order', wrong
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'runs_recovery_points_are_in_order';
+    END IF;
+    RETURN NULL;
 END $$;
 
 CREATE FUNCTION run_moves_forward() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
@@ -299,8 +307,10 @@ BEGIN
         RAISE EXCEPTION 'the run of request % moves forward, and what it has passed does not change', OLD.request_id
             USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'runs_move_forward';
     END IF;
-    IF NEW.recovery_points <> OLD.recovery_points THEN
-        PERFORM assert_recovery_points('runs', NEW.request_id, NEW.flow, NEW.version, NEW.recovery_points);
+    IF NEW.recovery_points <> OLD.recovery_points AND NEW.recovery_points <> ARRAY(
+           SELECT p.name FROM recovery_points p WHERE p.flow = NEW.flow AND p.version = NEW.version AND p.name = ANY (NEW.recovery_points) ORDER BY p.position) THEN
+        RAISE EXCEPTION 'request % cannot pass % in this order', NEW.request_id, NEW.recovery_points
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'runs_recovery_points_are_in_order';
     END IF;
     IF (NEW.call_phases, NEW.call_keys, NEW.call_generations, NEW.call_sent_at)
        IS DISTINCT FROM (OLD.call_phases, OLD.call_keys, OLD.call_generations, OLD.call_sent_at) THEN
@@ -344,31 +354,45 @@ END $$;
 
 -- An answer ends a run in the same statement, or comes with its request in one.
 -- This function is STABLE, so it sees the tables as they were when the statement
--- began: there the run still stood, or the request was not there yet.
-CREATE FUNCTION answer_comes_with_its_end() RETURNS trigger LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+-- began: there the run still stood, or the request did not exist yet.
+CREATE FUNCTION answers_come_with_their_end() RETURNS trigger LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+DECLARE
+    wrong text;
 BEGIN
-    IF NOT EXISTS (SELECT FROM runs r WHERE r.account_id = NEW.account_id AND r.request_id = NEW.request_id)
-       AND EXISTS (SELECT FROM requests q WHERE q.account_id = NEW.account_id AND q.id = NEW.request_id) THEN
-        RAISE EXCEPTION 'the answer of request % ends no run', NEW.request_id
+    SELECT a.request_id INTO wrong FROM given a
+     WHERE NOT EXISTS (SELECT FROM runs r WHERE r.account_id = a.account_id AND r.request_id = a.request_id)
+       AND EXISTS (SELECT FROM requests q WHERE q.account_id = a.account_id AND q.id = a.request_id)
+     LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'the answer of request % ends no run', wrong
             USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'answers_end_their_run';
     END IF;
-    RETURN NEW;
+    RETURN NULL;
 END $$;
 
--- And this one is not: it sees what the statement has done so far.
-CREATE FUNCTION answer_ends_its_run() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+-- And this one is not: it sees what the statement has done.
+CREATE FUNCTION answers_end_their_run() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
-    asked record;
+    wrong record;
 BEGIN
-    SELECT q.flow, q.version, r.request_id IS NOT NULL AS goes_on INTO asked
-      FROM requests q LEFT JOIN runs r ON r.account_id = q.account_id AND r.request_id = q.id
-     WHERE q.account_id = NEW.account_id AND q.id = NEW.request_id;
-    IF NOT FOUND OR asked.goes_on THEN
-        RAISE EXCEPTION 'request % is not there, or its run goes on', NEW.request_id
-            USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'answers_end_their_run';
+    SELECT a.request_id, coalesce(stands.alone, false) AS alone INTO wrong
+      FROM given a
+      LEFT JOIN LATERAL (
+          SELECT NOT EXISTS (SELECT FROM runs r WHERE r.account_id = q.account_id AND r.request_id = q.id) AS alone,
+                 a.recovery_points = ARRAY(SELECT p.name FROM recovery_points p WHERE p.flow = q.flow AND p.version = q.version
+                                              AND p.name = ANY (a.recovery_points) ORDER BY p.position) AS in_order
+            FROM requests q WHERE q.account_id = a.account_id AND q.id = a.request_id) AS stands ON true
+     WHERE (stands.alone AND stands.in_order) IS NOT TRUE
+     LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN NULL;
     END IF;
-    PERFORM assert_recovery_points('answers', NEW.request_id, asked.flow, asked.version, NEW.recovery_points);
-    RETURN NEW;
+    IF wrong.alone THEN
+        RAISE EXCEPTION 'request % cannot have passed its recovery points in this order', wrong.request_id
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'answers_recovery_points_are_in_order';
+    END IF;
+    RAISE EXCEPTION 'request % does not exist, or its run goes on', wrong.request_id
+        USING ERRCODE = 'insufficient_privilege', CONSTRAINT = 'answers_end_their_run';
 END $$;
 
 -- These two look at all rows of a statement when it ends: a request has its run or
@@ -426,14 +450,17 @@ END $$;
 CREATE TRIGGER requests_have_a_run_or_an_answer AFTER INSERT ON requests REFERENCING NEW TABLE AS asked FOR EACH STATEMENT
     EXECUTE FUNCTION request_has_run_or_answer();
 CREATE TRIGGER requests_are_final BEFORE UPDATE ON requests FOR EACH ROW EXECUTE FUNCTION request_is_final();
-CREATE TRIGGER runs_are_born_with_their_request BEFORE INSERT ON runs FOR EACH ROW EXECUTE FUNCTION run_is_born_with_its_request();
+CREATE TRIGGER runs_are_born_with_their_request AFTER INSERT ON runs REFERENCING NEW TABLE AS born FOR EACH STATEMENT
+    EXECUTE FUNCTION runs_are_born_with_their_request();
 CREATE TRIGGER runs_move_forward BEFORE UPDATE ON runs FOR EACH ROW EXECUTE FUNCTION run_moves_forward();
 CREATE TRIGGER runs_end_while_running BEFORE DELETE ON runs FOR EACH ROW WHEN (OLD.state <> 'running')
     EXECUTE FUNCTION refuse('only a run that a process executes can end');
 CREATE TRIGGER runs_end_with_an_answer AFTER DELETE ON runs REFERENCING OLD TABLE AS ended FOR EACH STATEMENT
     EXECUTE FUNCTION run_ends_with_an_answer();
-CREATE TRIGGER answers_come_with_their_end BEFORE INSERT ON answers FOR EACH ROW EXECUTE FUNCTION answer_comes_with_its_end();
-CREATE TRIGGER answers_end_their_run BEFORE INSERT ON answers FOR EACH ROW EXECUTE FUNCTION answer_ends_its_run();
+CREATE TRIGGER answers_come_with_their_end AFTER INSERT ON answers REFERENCING NEW TABLE AS given FOR EACH STATEMENT
+    EXECUTE FUNCTION answers_come_with_their_end();
+CREATE TRIGGER answers_end_their_run AFTER INSERT ON answers REFERENCING NEW TABLE AS given FOR EACH STATEMENT
+    EXECUTE FUNCTION answers_end_their_run();
 CREATE TRIGGER answers_are_final BEFORE UPDATE ON answers FOR EACH ROW EXECUTE FUNCTION answer_is_final();
 CREATE TRIGGER foreign_calls_were_open BEFORE INSERT ON foreign_calls FOR EACH ROW EXECUTE FUNCTION retired_call_was_open();
 CREATE TRIGGER foreign_calls_are_final BEFORE UPDATE OR DELETE ON foreign_calls FOR EACH ROW EXECUTE FUNCTION refuse('a retired key stays retired');

@@ -5,7 +5,7 @@ END $$;
 DROP TABLE inbox_acknowledgments;
 DROP TRIGGER a_block_covers_what_is_committed ON audit_blocks;
 DROP FUNCTION block_is_of_the_past;
-REVOKE INSERT (at, id, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, answer_digest)
+REVOKE INSERT (at, id, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, answer_digest, cluster)
     ON audit_events FROM ratchet_api, ratchet_worker;
 GRANT INSERT ON audit_events TO ratchet_api, ratchet_worker;
 DROP TRIGGER audit_is_final ON audit_events;

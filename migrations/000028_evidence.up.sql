@@ -16,10 +16,10 @@ CREATE TRIGGER audit_is_final BEFORE UPDATE ON audit_events FOR EACH ROW
     EXECUTE FUNCTION refuse('the audit trail is append-only; only personal details can be erased');
 ALTER TABLE audit_events ENABLE ALWAYS TRIGGER audit_is_final;
 
--- The transaction and the cluster place a row in the chain. They come from the
--- database, and no caller chooses them.
+-- The transaction places a row in the chain. It comes from the database, and no caller
+-- chooses it.
 REVOKE INSERT ON audit_events FROM ratchet_api, ratchet_worker;
-GRANT INSERT (at, id, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, answer_digest)
+GRANT INSERT (at, id, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, answer_digest, cluster)
     ON audit_events TO ratchet_api, ratchet_worker;
 
 -- A block covers what its cluster has committed, and nothing that is still to come: a

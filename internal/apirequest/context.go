@@ -6,6 +6,8 @@ package apirequest
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/apiversion"
@@ -51,12 +53,29 @@ func (c Context) By(actor, address string) idempotency.Caller {
 // Of is the context of a caller. It panics if a caller was not made by By, which
 // the engine treats like any bug in a phase: the request is parked.
 func Of(caller phase.Caller) Context {
+	if c, known := contexts.Load(string(caller.Application)); known {
+		return c.(Context)
+	}
 	var c Context
 	if err := json.Unmarshal(caller.Application, &c); err != nil {
 		panic(fmt.Sprintf("apirequest: decode context of %s: %v", caller.RequestID, err))
 	}
+	if contextCount.Add(1) > maxContexts {
+		contexts.Clear()
+		contextCount.Store(1)
+	}
+	contexts.Store(string(caller.Application), c)
 	return c
 }
+
+// The contexts of recent callers by their JSON: phases ask several times for the same
+// one, and so do the requests of a merchant.
+var (
+	contexts     sync.Map
+	contextCount atomic.Int64
+)
+
+const maxContexts = 1024
 
 // AccountNow is the time by the account's own clock, which a test clock may have
 // moved ahead. What becomes due with time is due by it; nothing is dated by it.

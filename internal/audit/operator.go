@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -72,14 +71,9 @@ func recordUnasked(ctx context.Context, tx pgx.Tx, actor string, act OperatorAct
 	if act.Status == 0 {
 		act.Status = http.StatusOK
 	}
-	salt := make([]byte, 16)
-	rand.Read(salt) // never fails
-	_, err = tx.Exec(ctx, insertEvent, postgres.Args{
-		"at": now, "id": id.New("aud", now), "account_id": act.AccountID, "livemode": act.Livemode,
-		"request_id": act.RequestID, "idempotency_key": orNull(act.Key), "actor": actor, "address": orNull(act.Address),
-		"operation": act.Operation, "object_id": orNull(act.ObjectID), "status": act.Status, "error_code": nil,
-		"commitment": Commit(salt, details), "salt": salt, "details": string(details), "answer_digest": nil,
-	})
+	row := newRow(event{now, act.AccountID, act.Livemode, act.RequestID}, act.Operation, act.ObjectID, details)
+	row.IdempotencyKey, row.Actor, row.Address, row.Status = orNull(act.Key), actor, orNull(act.Address), int16(act.Status)
+	_, err = tx.Exec(ctx, insertEvents, postgres.RowsOf(row))
 	if err != nil {
 		return fmt.Errorf("write audit row: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/apiversion"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 	"github.com/ratchet-pay/ratchet/internal/wire"
@@ -51,20 +52,36 @@ type Data struct {
 // it, and with the jobs that wake a worker for them. A merchant without endpoints
 // pays for one look into an index that is empty for it.
 const Insert = `
-	WITH event AS (
+	WITH told AS (
+		SELECT * FROM unnest(@account_id::text[], @id::text[], @livemode::boolean[], @type::text[], @object_id::text[], @data::text[],
+			@api_version::text[], @request_id::text[], @idempotency_key::text[], @created_at::timestamptz[])
+			AS m (account_id, id, livemode, type, object_id, data, api_version, request_id, idempotency_key, created_at)
+	), event AS (
 		INSERT INTO events (account_id, id, livemode, type, object_id, data, api_version, request_id, idempotency_key, created_at)
-		VALUES (@account_id, @id, @livemode, @type, @object_id, @data, @api_version, @request_id, @idempotency_key, @created_at)
+		SELECT account_id, id, livemode, type, object_id, data::json, api_version, request_id, idempotency_key, created_at FROM told
 	), delivery AS (
 		INSERT INTO webhook_deliveries (account_id, event_id, endpoint_id, due_at, created_at)
-		SELECT account_id, @id, id, @created_at, @created_at
-		FROM webhook_endpoints
-		WHERE account_id = @account_id AND livemode = @livemode AND status = 'enabled' AND deleted_at IS NULL
-		  AND enabled_events && ARRAY['*', @type::text]
+		SELECT m.account_id, m.id, e.id, m.created_at, m.created_at
+		FROM told m JOIN webhook_endpoints e ON e.account_id = m.account_id AND e.livemode = m.livemode
+		WHERE e.status = 'enabled' AND e.deleted_at IS NULL AND e.enabled_events && ARRAY['*', m.type]
 		RETURNING account_id, endpoint_id
 	)
 	INSERT INTO river.river_job (kind, args, queue, max_attempts)
-	SELECT @job_kind, jsonb_build_object('account_id', account_id, 'endpoint_id', endpoint_id), @job_queue, 3
+	SELECT '` + webhook.WakeKind + `', jsonb_build_object('account_id', account_id, 'endpoint_id', endpoint_id), '` + webhook.Queue + `', 3
 	FROM delivery`
+
+type row struct {
+	AccountID      string    `db:"account_id"`
+	ID             string    `db:"id"`
+	Livemode       bool      `db:"livemode"`
+	Type           string    `db:"type"`
+	ObjectID       string    `db:"object_id"`
+	Data           string    `db:"data"`
+	APIVersion     string    `db:"api_version"`
+	RequestID      string    `db:"request_id"`
+	IdempotencyKey *string   `db:"idempotency_key"`
+	CreatedAt      time.Time `db:"created_at"`
+}
 
 // Emit queues an event in the transaction of the change it tells of: there is
 // never the one without the other. previous is nil except for updates.
@@ -75,12 +92,11 @@ func Emit(tx *phase.Tx, kind, objectID string, object any, previous map[string]a
 	}, tx.AccountID, objectID, Data{object, previous}))
 }
 
-func Args(e Event, accountID, objectID string, data Data) pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{
-		"account_id": accountID, "id": e.ID, "livemode": e.Livemode, "type": e.Type, "object_id": objectID,
-		"data": data, "api_version": e.APIVersion.OrCurrent(), "request_id": e.RequestID, "idempotency_key": e.IdempotencyKey, "created_at": e.CreatedAt,
-		"job_kind": webhook.Wake{}.Kind(), "job_queue": webhook.Queue,
-	}
+// Args returns the arguments of Insert for one event.
+func Args(e Event, accountID, objectID string, data Data) postgres.Rows {
+	return postgres.RowsOf(row{AccountID: accountID, ID: e.ID, Livemode: e.Livemode, Type: e.Type, ObjectID: objectID,
+		Data: postgres.JSONText(data), APIVersion: string(e.APIVersion.OrCurrent()), RequestID: e.RequestID,
+		IdempotencyKey: e.IdempotencyKey, CreatedAt: e.CreatedAt})
 }
 
 // Changes compares two forms of an object and returns the old values of what

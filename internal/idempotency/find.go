@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // Reader is anything that can read: a pool, a connection, a transaction.
@@ -29,6 +32,7 @@ type Found struct {
 	CreatedAt          time.Time
 	ExpiresAt          time.Time
 	Erased             bool // the answer is no longer what was answered
+	Replicated         bool // a commit waits for a synchronous standby: a read may see what a fail-over undoes
 }
 
 // Alive says whether a process (w, of workers) lives. One whose row has lapsed, or is
@@ -60,54 +64,100 @@ const withRunAndAnswer = `LEFT JOIN runs r ON r.account_id = q.account_id AND r.
 	LEFT JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id`
 
 // One statement and so one snapshot: no finish can happen between the look at the
-// run and the look at the answer.
-const findRequest = `
+// run and the look at the answer. It takes keys as rows, and returns one row for each,
+// in their order.
+const findRequests = `
 	SELECT clock_timestamp() AS now, q.id, q.method, q.path, q.flow, q.version, q.fingerprint, q.fingerprint_version,
 	       ` + stateOf + ` AS state, ` + epochOf + ` AS epoch, ` + Driven + ` AS owner_alive,
-	       a.status, a.headers, a.body, a.object_id, q.created_at, a.expires_at, a.redacted_at IS NOT NULL AS erased
-	FROM (VALUES (1)) AS always_one_row (n)
-	LEFT JOIN requests q ON q.account_id = @account_id AND q.livemode = @livemode AND q.key = @key
-	` + withRunAndAnswer
+	       a.status, a.headers, a.body, a.object_id, q.created_at, a.expires_at, a.redacted_at IS NOT NULL AS erased,
+	       current_setting('synchronous_standby_names') <> '' AS replicated
+	FROM unnest(@account_id::text[], @livemode::boolean[], @key::text[]) WITH ORDINALITY AS m (account_id, livemode, key, n)
+	LEFT JOIN requests q ON q.account_id = m.account_id AND q.livemode = m.livemode AND q.key = m.key
+	` + withRunAndAnswer + `
+	ORDER BY m.n`
 
-// Find reads what a key stands for, or nil, and the database's time with it.
-// It writes nothing and costs no commit. It fails with ErrDamaged where rows are lost.
+// Finding is what looking a key up yields.
+type Finding struct {
+	Found *Found    // nil: the key has not been used
+	Now   time.Time // the database's time
+	Err   error     // ErrDamaged, where rows are lost
+}
+
+// FindAll reads what keys stand for, in their order. It writes nothing and costs no
+// commit.
+//
+// Where commits wait for a synchronous standby, a read may show what only this server
+// has, if somebody canceled that wait. FindReplicated does not.
+func FindAll(ctx context.Context, db Reader, keys ...Key) ([]Finding, error) {
+	rows, err := db.Query(ctx, findRequests, postgres.RowsOf(keys...))
+	if err != nil {
+		return nil, fmt.Errorf("find request: %w", err)
+	}
+	findings, err := pgx.CollectRows(rows, findingIn)
+	if err != nil {
+		return nil, fmt.Errorf("find request: %w", err)
+	}
+	return findings, nil
+}
+
+// Find is FindAll of one key.
 func Find(ctx context.Context, db Reader, key Key) (*Found, time.Time, error) {
-	rows, err := db.Query(ctx, findRequest, pgx.StrictNamedArgs{
-		"account_id": key.AccountID, "livemode": key.Livemode, "key": key.Key})
+	findings, err := FindAll(ctx, db, key)
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("find request: %w", err)
+		return nil, time.Time{}, err
 	}
-	var now time.Time
-	found, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (*Found, error) {
-		var id, method, path, flow, state, objectID *string
-		var version, fingerprintVersion, status *int16
-		var epoch *int32
-		var alive *bool
-		var createdAt, expiresAt *time.Time
-		f := &Found{}
-		err := row.Scan(&now, &id, &method, &path, &flow, &version, &f.Fingerprint, &fingerprintVersion,
-			&state, &epoch, &alive, &status, &f.Response.Headers, &f.Response.Body, &objectID, &createdAt, &expiresAt, &f.Erased)
-		if err != nil || id == nil {
-			return nil, err
-		}
-		if *state == damaged {
-			return nil, fmt.Errorf("request %s: %w", *id, ErrDamaged)
-		}
-		f.ID, f.Method, f.Path = *id, *method, *path
-		f.Flow = FlowVersion{*flow, *version}
-		f.FingerprintVersion, f.State, f.Epoch, f.OwnerAlive, f.CreatedAt = *fingerprintVersion, *state, *epoch, *alive, *createdAt
-		if status != nil {
-			f.Response.Status, f.ExpiresAt = int(*status), *expiresAt
-		}
-		if objectID != nil {
-			f.Response.ObjectID = *objectID
-		}
-		return f, nil
+	return findings[0].Found, findings[0].Now, findings[0].Err
+}
+
+// FindReplicated is Find in a transaction that also writes. Its commit waits for the
+// standby, which by then has everything that the transaction saw. It fails if the
+// standby does not answer until ctx ends.
+func FindReplicated(ctx context.Context, pool *pgxpool.Pool, key Key) (*Found, error) {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find request: %w", err)
+	}
+	defer conn.Release()
+	var finding Finding
+	batch := &pgx.Batch{}
+	batch.Queue(findRequests, postgres.RowsOf(key)).Query(func(rows pgx.Rows) (err error) {
+		finding, err = pgx.CollectExactlyOneRow(rows, findingIn)
+		return err
 	})
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("find request: %w", err)
+	batch.Queue(writeMessage)
+	if err := postgres.SendBatch(ctx, conn.Conn(), batch); err != nil {
+		return nil, fmt.Errorf("find request: %w", err)
 	}
-	return found, now, nil
+	return finding.Found, finding.Err
+}
+
+func findingIn(row pgx.CollectableRow) (finding Finding, err error) {
+	var id, method, path, flow, state, objectID *string
+	var version, fingerprintVersion, status *int16
+	var epoch *int32
+	var alive *bool
+	var createdAt, expiresAt *time.Time
+	f := &Found{}
+	err = row.Scan(&finding.Now, &id, &method, &path, &flow, &version, &f.Fingerprint, &fingerprintVersion,
+		&state, &epoch, &alive, &status, &f.Response.Headers, &f.Response.Body, &objectID, &createdAt, &expiresAt, &f.Erased, &f.Replicated)
+	switch {
+	case err != nil || id == nil:
+		return finding, err
+	case *state == damaged:
+		finding.Err = fmt.Errorf("find request: request %s: %w", *id, ErrDamaged)
+		return finding, nil
+	}
+	f.ID, f.Method, f.Path = *id, *method, *path
+	f.Flow = FlowVersion{*flow, *version}
+	f.FingerprintVersion, f.State, f.Epoch, f.OwnerAlive, f.CreatedAt = *fingerprintVersion, *state, *epoch, *alive, *createdAt
+	if status != nil {
+		f.Response.Status, f.ExpiresAt = int(*status), *expiresAt
+	}
+	if objectID != nil {
+		f.Response.ObjectID = *objectID
+	}
+	finding.Found = f
+	return finding, nil
 }
 
 // damaged is the state of a request that has neither a run nor an answer.
@@ -139,12 +189,6 @@ type Whereabouts struct {
 	State string
 }
 
-// Batcher is anything that sends several statements as one transaction: a pool, a
-// connection.
-type Batcher interface {
-	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
-}
-
 // Establish finds out what became of a commit whose acknowledgment was lost, in one
 // transaction that waits for whoever still holds the run, writes, and then reads. A
 // read alone could show a commit that a fail-over is about to undo; here the commit of
@@ -152,7 +196,16 @@ type Batcher interface {
 //
 // Each of the three statements sees what was committed before it, and the last one
 // reads run and answer in one snapshot.
-func Establish(ctx context.Context, db Batcher, key Key) (*Whereabouts, error) {
+func Establish(ctx context.Context, pool *pgxpool.Pool, key Key) (*Whereabouts, error) {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("establish request: %w", err)
+	}
+	defer conn.Release()
+	return establish(ctx, conn.Conn(), key)
+}
+
+func establish(ctx context.Context, conn *pgx.Conn, key Key) (*Whereabouts, error) {
 	args := pgx.StrictNamedArgs{"account_id": key.AccountID, "livemode": key.Livemode, "key": key.Key}
 	batch := &pgx.Batch{}
 	batch.Queue(lockRun, args)
@@ -166,7 +219,7 @@ func Establish(ctx context.Context, db Batcher, key Key) (*Whereabouts, error) {
 		}
 		return nil
 	})
-	if err := db.SendBatch(ctx, batch).Close(); err != nil {
+	if err := postgres.SendBatch(ctx, conn, batch); err != nil {
 		return nil, fmt.Errorf("establish request: %w", err)
 	}
 	return at, nil

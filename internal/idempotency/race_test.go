@@ -62,7 +62,7 @@ func TestRaces(t *testing.T) {
 			return err
 		}},
 		{"establish", func(ctx context.Context, tx pgx.Tx, r *idempotency.Request) error {
-			_, err := idempotency.Establish(ctx, tx, idempotency.Key{AccountID: r.AccountID, Key: r.Key})
+			_, err := idempotency.EstablishOn(ctx, tx.Conn(), idempotency.Key{AccountID: r.AccountID, Key: r.Key})
 			return err
 		}},
 		{"archive", func(ctx context.Context, tx pgx.Tx, _ *idempotency.Request) error {

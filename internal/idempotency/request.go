@@ -43,9 +43,9 @@ var ErrOvertaken = errors.New("another process has taken this request over")
 
 // Key identifies a request as its caller names it.
 type Key struct {
-	AccountID string
-	Livemode  bool
-	Key       string
+	AccountID string `db:"account_id"`
+	Livemode  bool   `db:"livemode"`
+	Key       string `db:"key"`
 }
 
 // Caller is who made a request, besides its account and mode, which are columns

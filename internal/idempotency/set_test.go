@@ -73,7 +73,7 @@ func TestSets(t *testing.T) {
 		s := newSet(t, 1)
 		for _, list := range [][]string{nil, {""}, {"a,b", `c"d`, `e\f`, "{g}", "NULL", " h "}} {
 			var back []string
-			if err := s.pool.QueryRow(t.Context(), "SELECT $1::text::text[]", array(list)).Scan(&back); err != nil {
+			if err := s.pool.QueryRow(t.Context(), "SELECT $1::text::text[]", postgres.TextArray(list)).Scan(&back); err != nil {
 				t.Fatal(err)
 			}
 			if fmt.Sprintf("%q", back) != fmt.Sprintf("%q", append([]string{}, list...)) {
@@ -180,6 +180,8 @@ func TestWhatIsBelievedIsWhatIsSet(t *testing.T) {
 		Alive:  fmt.Sprintf("'%d s'", AliveFor/time.Second),
 		Driven: fmt.Sprintf("'%d s'", LeaseTime/time.Second),
 		Due:    fmt.Sprintf("'%d min'", LongestWait/time.Minute),
+
+		leaseFromNow: fmt.Sprintf("'%d s'", LeaseTime/time.Second),
 	} {
 		if !strings.Contains(sql, bound) {
 			t.Errorf("%s does not compare with %s", sql, bound)

@@ -3,10 +3,11 @@ package idempotency
 import (
 	"cmp"
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // Statement is SQL with its arguments, to be sent with others in one packet.
@@ -32,8 +33,7 @@ type Step struct {
 
 // A member is a request's part in a statement. Every statement that claims,
 // advances or finishes takes its members as rows, so that one statement can do it
-// for many requests; the arrays of a row travel as text, because unnest would take
-// arrays of arrays apart. Rows are in one order everywhere, so that two statements
+// for many requests. Rows are in one order everywhere, so that two statements
 // never wait for each other.
 type member struct {
 	request *Request
@@ -41,48 +41,38 @@ type member struct {
 	now     time.Time
 }
 
-// column is one value of every member.
-func column[T any](members []member, of func(member) T) []T {
-	values := make([]T, 0, len(members))
-	for _, m := range members {
-		values = append(values, of(m))
-	}
-	return values
+// identityFields are in every row: which request it is, and what it has reached.
+type identityFields struct {
+	AccountID string `db:"account_ids"`
+	ID        string `db:"ids"`
+	Points    string `db:"points"`
 }
 
-// array is a list as the text of a PostgreSQL array.
-func array(list []string) string {
-	var text strings.Builder
-	text.WriteByte('{')
-	for i, element := range list {
-		if i > 0 {
-			text.WriteByte(',')
-		}
-		text.WriteByte('"')
-		text.WriteString(quoted.Replace(element))
-		text.WriteByte('"')
-	}
-	text.WriteByte('}')
-	return text.String()
-}
-
-var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-
-// Every member has these: which request it is, and what it has reached.
 const (
 	identityRows = `@account_ids::text[], @ids::text[], @points::text[]`
 	identityRow  = `account_id, id, points`
 )
 
-func identityArgs(members []member) pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{
-		"account_ids": column(members, func(m member) string { return m.request.AccountID }),
-		"ids":         column(members, func(m member) string { return m.request.ID }),
-		"points":      column(members, func(m member) string { return array(m.step.Points) }),
-	}
+func (m member) identity() identityFields {
+	return identityFields{m.request.AccountID, m.request.ID, postgres.TextArray(m.step.Points)}
 }
 
-// What a member asked for.
+// requestFields are what a member asked for.
+type requestFields struct {
+	Livemode           bool      `db:"livemodes"`
+	Key                string    `db:"keys"`
+	Keyless            bool      `db:"keyless"`
+	Method             string    `db:"methods"`
+	Path               string    `db:"paths"`
+	Fingerprint        []byte    `db:"fingerprints"`
+	FingerprintVersion int16     `db:"fingerprint_versions"`
+	Params             string    `db:"params"`
+	Context            string    `db:"contexts"`
+	Flow               string    `db:"flows"`
+	Version            int16     `db:"versions"`
+	CreatedAt          time.Time `db:"created_at"`
+}
+
 const (
 	requestRows = `@livemodes::boolean[], @keys::text[], @keyless::boolean[], @methods::text[], @paths::text[], @fingerprints::bytea[],
 		@fingerprint_versions::smallint[], @params::text[], @contexts::text[], @flows::text[], @versions::smallint[], @created_at::timestamptz[]`
@@ -99,78 +89,68 @@ const (
 	)`
 )
 
-func requestArgs(args pgx.StrictNamedArgs, members []member) {
-	args["livemodes"] = column(members, func(m member) bool { return m.request.Livemode })
-	args["keys"] = column(members, func(m member) string { return m.request.Key })
-	args["keyless"] = column(members, func(m member) bool { return m.request.Keyless })
-	args["methods"] = column(members, func(m member) string { return m.request.Method })
-	args["paths"] = column(members, func(m member) string { return m.request.Path })
-	args["fingerprints"] = column(members, func(m member) []byte { return m.request.Fingerprint })
-	args["fingerprint_versions"] = column(members, func(m member) int16 { return m.request.FingerprintVersion })
-	args["params"] = column(members, func(m member) string { return string(m.request.Params) })
-	args["contexts"] = column(members, func(m member) string { return jsonText(m.request.Caller) })
-	args["flows"] = column(members, func(m member) string { return m.request.Flow })
-	args["versions"] = column(members, func(m member) int16 { return m.request.Version })
-	args["created_at"] = column(members, func(m member) time.Time { return m.now })
+func (m member) asked() requestFields {
+	r := m.request
+	return requestFields{r.Livemode, r.Key, r.Keyless, r.Method, r.Path, r.Fingerprint, r.FingerprintVersion, string(r.Params),
+		postgres.JSONText(r.Caller), r.Flow, r.Version, m.now}
 }
 
-// jsonText encodes what always can be encoded: structs of texts and numbers.
-func jsonText(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic("idempotency: " + err.Error())
-	}
-	return string(text)
+// goingOnFields are what a member needs to go on: its state, the calls that are made next,
+// its owner.
+type goingOnFields struct {
+	Memo       string `db:"memos"`
+	CallPhases string `db:"call_phases"`
+	CallKeys   string `db:"call_keys"`
+	Owner      string `db:"owners"`
 }
 
-// What a member needs to go on: its state, the calls that are made next, its lease.
 const (
 	goingOnRows = `@memos::text[], @call_phases::text[], @call_keys::text[], @owners::text[]`
 	goingOnRow  = `memo, call_phases, call_keys, owner`
+
+	// leaseFromNow is when the lease of a run ends that is claimed or advanced: after LeaseTime.
+	leaseFromNow = `clock_timestamp() + interval '30 s'`
 )
 
-func goingOnArgs(args pgx.StrictNamedArgs, members []member) {
-	args["memos"] = column(members, func(m member) string { return string(m.step.Memo) })
-	args["call_phases"] = column(members, func(m member) string {
-		return array(parts(m.step.Calls, func(c ForeignCall) string { return c.Phase }))
-	})
-	args["call_keys"] = column(members, func(m member) string {
-		return array(parts(m.step.Calls, func(c ForeignCall) string { return c.Key }))
-	})
-	args["owners"] = column(members, func(m member) string { return m.step.Owner })
-	args["lease"] = LeaseTime
-}
-
-func parts(calls []ForeignCall, of func(ForeignCall) string) (all []string) {
-	for _, call := range calls {
-		all = append(all, of(call))
+func (m member) goingOn() goingOnFields {
+	var phases, keys []string
+	for _, call := range m.step.Calls {
+		phases, keys = append(phases, call.Phase), append(keys, call.Key)
 	}
-	return all
+	return goingOnFields{string(m.step.Memo), postgres.TextArray(phases), postgres.TextArray(keys), m.step.Owner}
 }
 
-// What a member was answered.
+// answerFields are what a member was answered.
+type answerFields struct {
+	Status     int16     `db:"statuses"`
+	Headers    string    `db:"headers"`
+	Body       []byte    `db:"bodies"`
+	ObjectID   *string   `db:"object_ids"`
+	FinishedAt time.Time `db:"finished_at"`
+	ExpiresAt  time.Time `db:"expires_at"`
+}
+
 const (
 	answerRows = `@statuses::smallint[], @headers::text[], @bodies::bytea[], @object_ids::text[], @finished_at::timestamptz[], @expires_at::timestamptz[]`
 	answerRow  = `status, headers, body, object_id, finished_at, expires_at`
 )
 
-func answerArgs(args pgx.StrictNamedArgs, members []member) {
-	args["statuses"] = column(members, func(m member) int16 { return int16(m.step.Finish.Status) })
-	args["headers"] = column(members, func(m member) string { return jsonText(m.step.Finish.Headers) })
-	args["bodies"] = column(members, func(m member) []byte { return m.step.Finish.Body })
-	args["object_ids"] = column(members, func(m member) *string {
-		if m.step.Finish.ObjectID == "" {
-			return nil
-		}
-		return &m.step.Finish.ObjectID
-	})
-	args["finished_at"] = column(members, func(m member) time.Time { return m.now })
-	args["expires_at"] = column(members, func(m member) time.Time {
-		return m.now.Add(cmp.Or(m.step.Retention, AnswerRetention))
-	})
+func (m member) answered() answerFields {
+	response := m.step.Finish
+	a := answerFields{Status: int16(response.Status), Headers: postgres.JSONText(response.Headers), Body: response.Body,
+		FinishedAt: m.now, ExpiresAt: m.now.Add(cmp.Or(m.step.Retention, AnswerRetention))}
+	if response.ObjectID != "" {
+		a.ObjectID = &response.ObjectID
+	}
+	return a
 }
 
-// Where the lease of a member has to be for its step to happen: this is the fence.
+// fenceFields are where the lease of a member has to be for its step to happen.
+type fenceFields struct {
+	Epoch int32  `db:"epochs"`
+	From  string `db:"from"`
+}
+
 const (
 	fenceRows = `@epochs::integer[], @from::text[]`
 	fenceRow  = `epoch, stood_on`
@@ -179,9 +159,15 @@ const (
 		AND r.recovery_points[cardinality(r.recovery_points)] = m.stood_on AND r.state = 'running'`
 )
 
-func fenceArgs(args pgx.StrictNamedArgs, members []member) {
-	args["epochs"] = column(members, func(m member) int32 { return m.request.Epoch })
-	args["from"] = column(members, func(m member) string { return m.step.From })
+func (m member) fence() fenceFields { return fenceFields{m.request.Epoch, m.step.From} }
+
+// rows are the members' parts in one statement.
+func rows[T any](members []member, of func(member) T) postgres.Rows {
+	all := make([]T, len(members))
+	for i, m := range members {
+		all[i] = of(m)
+	}
+	return postgres.RowsOf(all...)
 }
 
 const claimRequests = `
@@ -195,7 +181,7 @@ const claimRequests = `
 		array_fill(clock_timestamp(), ARRAY[cardinality(reached.points)]), array_fill(1, ARRAY[cardinality(reached.points)]),
 		call.phases, m.call_keys::text[], array_fill(1::smallint, ARRAY[cardinality(call.phases)]),
 		array_fill(clock_timestamp(), ARRAY[cardinality(call.phases)]), array_fill(0, ARRAY[cardinality(call.phases)]),
-		m.memo::json, m.owner, clock_timestamp() + @lease::interval
+		m.memo::json, m.owner, ` + leaseFromNow + `
 	FROM asked q JOIN claim m USING (account_id, id)
 	CROSS JOIN LATERAL (SELECT m.points::text[]) AS reached (points)
 	CROSS JOIN LATERAL (SELECT m.call_phases::text[]) AS call (phases)`
@@ -221,14 +207,28 @@ func Claim(r *Request, s *Step, now time.Time) Statement {
 }
 
 func claim(finished bool, members ...member) Statement {
-	args := identityArgs(members)
-	requestArgs(args, members)
 	if finished {
-		answerArgs(args, members)
-		return Statement{claimAndFinishRequests, args}
+		return Statement{claimAndFinishRequests, rows(members, member.claimedAndFinished)}
 	}
-	goingOnArgs(args, members)
-	return Statement{claimRequests, args}
+	return Statement{claimRequests, rows(members, member.claimed)}
+}
+
+type claimRow struct {
+	identityFields
+	requestFields
+	goingOnFields
+}
+
+func (m member) claimed() claimRow { return claimRow{m.identity(), m.asked(), m.goingOn()} }
+
+type claimAndFinishRow struct {
+	identityFields
+	requestFields
+	answerFields
+}
+
+func (m member) claimedAndFinished() claimAndFinishRow {
+	return claimAndFinishRow{m.identity(), m.asked(), m.answered()}
 }
 
 const advanceRuns = `
@@ -244,7 +244,7 @@ const advanceRuns = `
 		    call_generations = r.call_generations || array_fill(1::smallint, ARRAY[cardinality(m.call_phases::text[])]),
 		    call_sent_at = r.call_sent_at || array_fill(clock_timestamp(), ARRAY[cardinality(m.call_phases::text[])]),
 		    call_attempts = r.call_attempts || array_fill(0, ARRAY[cardinality(m.call_phases::text[])]),
-		    state_data = m.memo::json, owner = m.owner, lease_until = clock_timestamp() + @lease::interval
+		    state_data = m.memo::json, owner = m.owner, lease_until = ` + leaseFromNow + `
 		FROM advance m
 		WHERE ` + fenced + `
 		RETURNING 1
@@ -253,11 +253,17 @@ const advanceRuns = `
 
 const (
 	finishRuns       = `WITH ` + finishing + `, ` + ended + `, ` + answered
-	finishRunsUndone = `WITH ` + finishing + `, ` + retired + `, ` + endedUndone + `, ` + answered
+	finishRunsUndone = `WITH ` + finishingUndone + `, ` + retired + `, ` + endedUndone + `, ` + answered
 
 	finishing = `finish AS (
 		SELECT * FROM unnest(` + identityRows + `, ` + fenceRows + `, ` + answerRows + `)
 			AS m (` + identityRow + `, ` + fenceRow + `, ` + answerRow + `)
+	)`
+
+	finishingUndone = `finish AS (
+		SELECT ` + identityRow + `, ` + fenceRow + `, ` + answerRow + `, undone::text[] AS undone
+		FROM unnest(` + identityRows + `, ` + fenceRows + `, ` + answerRows + `, @undone::text[])
+			AS m (` + identityRow + `, ` + fenceRow + `, ` + answerRow + `, undone)
 	)`
 
 	ended = `ended AS (
@@ -286,7 +292,7 @@ const (
 		SELECT r.account_id, r.request_id, c.phase, c.generation, c.key, c.sent_at, c.attempts + 1, 'reversed: nothing can be done under this key any more'
 		FROM runs r JOIN finish m ON ` + fenced + `
 		CROSS JOIN LATERAL unnest(r.call_phases, r.call_generations, r.call_keys, r.call_sent_at, r.call_attempts) AS c (phase, generation, key, sent_at, attempts)
-		WHERE c.phase = ANY (@undone::text[])
+		WHERE c.phase = ANY (m.undone)
 		RETURNING 1
 	)`
 	endedUndone = `ended AS (
@@ -301,37 +307,54 @@ const (
 	keptGenerations = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_generations) WITH ORDINALITY AS c (phase, value, n) ` + kept
 	keptSentAt      = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_sent_at) WITH ORDINALITY AS c (phase, value, n) ` + kept
 	keptAttempts    = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_attempts) WITH ORDINALITY AS c (phase, value, n) ` + kept
-	kept            = `WHERE c.phase <> ALL (@undone::text[]) ORDER BY c.n)`
+	kept            = `WHERE c.phase <> ALL (m.undone) ORDER BY c.n)`
 )
 
 // Advance moves a claimed request on, or finishes it. It is the fence as well: if
 // the run no longer stands where the driver left it, under the driver's epoch, the
 // whole transaction fails.
 func Advance(r *Request, s *Step, now time.Time) Statement {
-	if s.Finish == nil {
-		return advance(member{r, s, now})
+	m := member{r, s, now}
+	switch {
+	case s.Finish == nil:
+		return advance(m)
+	case len(s.Undone) > 0:
+		return Statement{finishRunsUndone, rows([]member{m}, member.finishedUndone)}
 	}
-	finished := finish(member{r, s, now})
-	if len(s.Undone) > 0 {
-		args := finished.Args.(pgx.StrictNamedArgs)
-		args["undone"] = s.Undone
-		finished.SQL = finishRunsUndone
-	}
-	return finished
+	return finish(m)
 }
 
 func advance(members ...member) Statement {
-	args := identityArgs(members)
-	fenceArgs(args, members)
-	goingOnArgs(args, members)
-	return Statement{advanceRuns, args}
+	return Statement{advanceRuns, rows(members, member.advanced)}
 }
 
+type advanceRow struct {
+	identityFields
+	fenceFields
+	goingOnFields
+}
+
+func (m member) advanced() advanceRow { return advanceRow{m.identity(), m.fence(), m.goingOn()} }
+
 func finish(members ...member) Statement {
-	args := identityArgs(members)
-	fenceArgs(args, members)
-	answerArgs(args, members)
-	return Statement{finishRuns, args}
+	return Statement{finishRuns, rows(members, member.finished)}
+}
+
+type finishRow struct {
+	identityFields
+	fenceFields
+	answerFields
+}
+
+func (m member) finished() finishRow { return finishRow{m.identity(), m.fence(), m.answered()} }
+
+type finishUndoneRow struct {
+	finishRow
+	Undone string `db:"undone"`
+}
+
+func (m member) finishedUndone() finishUndoneRow {
+	return finishUndoneRow{m.finished(), postgres.TextArray(m.step.Undone)}
 }
 
 const assertLease = `SELECT assert_lease(@account_id, @id, @epoch, @point)`

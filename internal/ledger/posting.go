@@ -8,6 +8,7 @@
 package ledger
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -137,38 +138,62 @@ func (p Posting) sum(purpose Purpose) int64 {
 
 // The first posting in a currency opens the book. Of two first ones at once, one
 // finds neither the other's book nor opens its own: it fails, and runs again.
-const insertPosting = `
-	WITH known AS (
-		SELECT id FROM ledger_books WHERE account_id = @account_id AND livemode = @livemode AND currency = @currency
+const insertPostings = `
+	WITH booked AS (
+		SELECT * FROM unnest(@account_id::text[], @livemode::boolean[], @currency::text[], @id::text[], @source::text[], @kind::text[],
+			@purposes::text[], @debits::text[], @credits::text[], @amounts::text[], @available_on::timestamptz[], @created_at::timestamptz[],
+			@request_id::text[], @description::text[])
+			AS m (account_id, livemode, currency, id, source, kind, purposes, debits, credits, amounts, available_on, created_at, request_id, description)
+	), book AS (
+		SELECT DISTINCT account_id, livemode, currency FROM booked
+	), known AS (
+		SELECT b.id, b.account_id, b.livemode, b.currency FROM book JOIN ledger_books b USING (account_id, livemode, currency)
 	), opened AS (
 		INSERT INTO ledger_books (account_id, livemode, currency)
-		SELECT @account_id, @livemode, @currency WHERE NOT EXISTS (SELECT FROM known)
+		SELECT account_id, livemode, currency FROM book
+		WHERE NOT EXISTS (SELECT FROM known WHERE (known.account_id, known.livemode, known.currency) = (book.account_id, book.livemode, book.currency))
+		ORDER BY account_id, livemode, currency
 		ON CONFLICT DO NOTHING
-		RETURNING id
-	), book AS (
-		SELECT id FROM known UNION ALL SELECT id FROM opened
+		RETURNING id, account_id, livemode, currency
 	), posting AS (
 		INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on, created_at, request_id, description)
-		SELECT book.id, @id, @source, @kind, @purposes::ledger_purpose[], @debits::ledger_account[], @credits::ledger_account[], @amounts::bigint[],
-		       greatest(@available_on::timestamptz, @now::timestamptz), @now, @request_id, @description
-		FROM book
+		SELECT b.id, m.id, m.source, m.kind, m.purposes::ledger_purpose[], m.debits::ledger_account[], m.credits::ledger_account[], m.amounts::bigint[],
+		       greatest(m.available_on, m.created_at), m.created_at, m.request_id, m.description
+		FROM booked m JOIN (SELECT * FROM known UNION ALL SELECT * FROM opened) AS b USING (account_id, livemode, currency)
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'posting') END FROM posting`
+	SELECT CASE count(*) WHEN cardinality(@id::text[]) THEN 1 ELSE exactly(cardinality(@id::text[]), count(*), 'posting') END FROM posting`
+
+type postingRow struct {
+	AccountID   string    `db:"account_id"`
+	Livemode    bool      `db:"livemode"`
+	Currency    string    `db:"currency"`
+	ID          string    `db:"id"`
+	Source      string    `db:"source"`
+	Kind        string    `db:"kind"`
+	Purposes    string    `db:"purposes"`
+	Debits      string    `db:"debits"`
+	Credits     string    `db:"credits"`
+	Amounts     string    `db:"amounts"`
+	AvailableOn time.Time `db:"available_on"`
+	CreatedAt   time.Time `db:"created_at"`
+	RequestID   string    `db:"request_id"`
+	Description *string   `db:"description"`
+}
 
 // Post queues a posting. It commits, or not, with everything else in tx.
 func Post(tx *phase.Tx, p Posting) {
 	n := len(p.Legs)
-	purposes, debits, credits, amounts := make([]string, n), make([]string, n), make([]string, n), make([]int64, n)
+	purposes, debits, credits, amounts := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	for i, leg := range p.Legs {
-		purposes[i], debits[i], credits[i], amounts[i] = string(leg.Purpose), string(leg.Debit), string(leg.Credit), leg.Amount
+		purposes[i], debits[i], credits[i] = string(leg.Purpose), string(leg.Debit), string(leg.Credit)
+		amounts[i] = strconv.FormatInt(leg.Amount, 10)
 	}
-	tx.Write(insertPosting, postgres.Args{
-		"account_id": tx.AccountID, "livemode": tx.Livemode, "currency": p.Currency,
-		"id": p.ID, "source": p.Source, "kind": p.Kind, "available_on": p.AvailableOn, "now": tx.Now(),
-		"request_id": tx.RequestID, "description": p.Description,
-		"purposes": purposes, "debits": debits, "credits": credits, "amounts": amounts,
-	})
+	tx.Write(insertPostings, postgres.RowsOf(postingRow{
+		AccountID: tx.AccountID, Livemode: tx.Livemode, Currency: p.Currency, ID: p.ID, Source: p.Source, Kind: p.Kind,
+		Purposes: postgres.TextArray(purposes), Debits: postgres.TextArray(debits), Credits: postgres.TextArray(credits),
+		Amounts: postgres.TextArray(amounts), AvailableOn: p.AvailableOn, CreatedAt: tx.Now(), RequestID: tx.RequestID, Description: p.Description,
+	}))
 }
 
 const chainRefund = `

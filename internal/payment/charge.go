@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
@@ -115,35 +116,86 @@ const chargeColumns = `account_id, id, livemode, request_id, amount, amount_capt
 	customer_id, payment_intent_id, card, description, metadata, receipt_email, shipping, fraud_details, statement_descriptor, statement_descriptor_suffix,
 	acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settling, busy_with, disputed, amount_charged_back, created_at`
 
-const insertCharge = `
+const insertCharges = `
 	INSERT INTO charges (account_id, id, livemode, request_id, amount, currency, status, customer_id, payment_intent_id, card, description, metadata,
 		receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, created_at)
-	VALUES (@account_id, @id, @livemode, @request_id, @amount, @currency, @status, @customer_id, @payment_intent_id, @card, @description, @metadata,
-		@receipt_email, @shipping, @statement_descriptor, @statement_descriptor_suffix, @created_at)`
+	SELECT account_id, id, livemode, request_id, amount, currency, status, customer_id, payment_intent_id, card::json, description, metadata::json,
+		receipt_email, shipping::json, statement_descriptor, statement_descriptor_suffix, created_at
+	FROM unnest(@account_id::text[], @id::text[], @livemode::boolean[], @request_id::text[], @amount::bigint[], @currency::text[], @status::text[],
+		@customer_id::text[], @payment_intent_id::text[], @card::text[], @description::text[], @metadata::text[],
+		@receipt_email::text[], @shipping::text[], @statement_descriptor::text[], @statement_descriptor_suffix::text[], @created_at::timestamptz[])
+		AS m (account_id, id, livemode, request_id, amount, currency, status,
+		customer_id, payment_intent_id, card, description, metadata,
+		receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, created_at)`
 
 func (c *Charge) insert(tx *phase.Tx) {
-	tx.Write(insertCharge, pgx.StrictNamedArgs{
-		"account_id": c.AccountID, "id": c.ID, "livemode": c.Livemode, "request_id": c.RequestID, "amount": c.Amount, "currency": c.Currency,
-		"status": c.Status, "customer_id": c.CustomerID, "payment_intent_id": c.PaymentIntentID, "card": c.Card, "description": c.Description, "metadata": c.Metadata,
-		"receipt_email": c.ReceiptEmail, "shipping": c.Shipping, "statement_descriptor": c.StatementDescriptor,
-		"statement_descriptor_suffix": c.StatementDescriptorSuffix, "created_at": c.CreatedAt,
-	})
+	type row struct {
+		AccountID                 string    `db:"account_id"`
+		ID                        string    `db:"id"`
+		Livemode                  bool      `db:"livemode"`
+		RequestID                 string    `db:"request_id"`
+		Amount                    int64     `db:"amount"`
+		Currency                  string    `db:"currency"`
+		Status                    string    `db:"status"`
+		CustomerID                *string   `db:"customer_id"`
+		PaymentIntentID           *string   `db:"payment_intent_id"`
+		Card                      string    `db:"card"`
+		Description               *string   `db:"description"`
+		Metadata                  string    `db:"metadata"`
+		ReceiptEmail              *string   `db:"receipt_email"`
+		Shipping                  *string   `db:"shipping"`
+		StatementDescriptor       *string   `db:"statement_descriptor"`
+		StatementDescriptorSuffix *string   `db:"statement_descriptor_suffix"`
+		CreatedAt                 time.Time `db:"created_at"`
+	}
+	tx.Write(insertCharges, postgres.RowsOf(row{
+		AccountID: c.AccountID, ID: c.ID, Livemode: c.Livemode, RequestID: c.RequestID, Amount: c.Amount, Currency: c.Currency,
+		Status: c.Status, CustomerID: c.CustomerID, PaymentIntentID: c.PaymentIntentID, Card: postgres.JSONText(c.Card),
+		Description: c.Description, Metadata: postgres.JSONText(c.Metadata), ReceiptEmail: c.ReceiptEmail,
+		Shipping: postgres.JSONTextOrNull(c.Shipping), StatementDescriptor: c.StatementDescriptor,
+		StatementDescriptorSuffix: c.StatementDescriptorSuffix, CreatedAt: c.CreatedAt,
+	}))
 }
 
-// A charge's answer is written once: only a pending charge takes it.
-const settleChargeRow = `
-	UPDATE charges
-	SET status = @status, captured = @captured, amount_captured = @amount_captured, capture_before = @capture_before, card = @card,
-	    acquirer_reference = @acquirer_reference, outcome = @outcome, failure_code = @failure_code, failure_message = @failure_message,
-	    balance_transaction = @balance_transaction, settling = @settling
-	WHERE account_id = @account_id AND id = @id AND status = 'pending'`
+// The acquirer's answer is written once: only a pending charge takes it.
+const settleCharges = `
+	WITH settled AS (
+		UPDATE charges c
+		SET status = m.status, captured = m.captured, amount_captured = m.amount_captured, capture_before = m.capture_before, card = m.card::json,
+		    acquirer_reference = m.acquirer_reference, outcome = m.outcome::json, failure_code = m.failure_code, failure_message = m.failure_message,
+		    balance_transaction = m.balance_transaction, settling = m.settling
+		FROM unnest(@account_id::text[], @id::text[], @status::text[], @captured::boolean[], @amount_captured::bigint[], @capture_before::timestamptz[],
+			@card::text[], @acquirer_reference::text[], @outcome::text[], @failure_code::text[], @failure_message::text[],
+			@balance_transaction::text[], @settling::boolean[])
+			AS m (account_id, id, status, captured, amount_captured, capture_before,
+			card, acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settling)
+		WHERE c.account_id = m.account_id AND c.id = m.id AND c.status = 'pending'
+		RETURNING 1
+	)
+	SELECT CASE count(*) WHEN cardinality(@id::text[]) THEN 1 ELSE exactly(cardinality(@id::text[]), count(*), 'settled charges') END FROM settled`
 
 func (c *Charge) settle(tx *phase.Tx) {
-	tx.WriteOne(settleChargeRow, pgx.StrictNamedArgs{
-		"account_id": c.AccountID, "id": c.ID, "status": c.Status, "captured": c.Captured, "amount_captured": c.AmountCaptured,
-		"capture_before": c.CaptureBefore, "card": c.Card, "acquirer_reference": c.AcquirerReference, "outcome": c.Outcome,
-		"failure_code": c.FailureCode, "failure_message": c.FailureMessage, "balance_transaction": c.BalanceTransaction, "settling": c.Settling,
-	})
+	type row struct {
+		AccountID          string     `db:"account_id"`
+		ID                 string     `db:"id"`
+		Status             string     `db:"status"`
+		Captured           bool       `db:"captured"`
+		AmountCaptured     int64      `db:"amount_captured"`
+		CaptureBefore      *time.Time `db:"capture_before"`
+		Card               string     `db:"card"`
+		AcquirerReference  *string    `db:"acquirer_reference"`
+		Outcome            *string    `db:"outcome"`
+		FailureCode        *string    `db:"failure_code"`
+		FailureMessage     *string    `db:"failure_message"`
+		BalanceTransaction *string    `db:"balance_transaction"`
+		Settling           bool       `db:"settling"`
+	}
+	tx.Write(settleCharges, postgres.RowsOf(row{
+		AccountID: c.AccountID, ID: c.ID, Status: c.Status, Captured: c.Captured, AmountCaptured: c.AmountCaptured,
+		CaptureBefore: c.CaptureBefore, Card: postgres.JSONText(c.Card), AcquirerReference: c.AcquirerReference,
+		Outcome: postgres.JSONTextOrNull(c.Outcome), FailureCode: c.FailureCode, FailureMessage: c.FailureMessage,
+		BalanceTransaction: c.BalanceTransaction, Settling: c.Settling,
+	}))
 }
 
 const SelectCharges = `

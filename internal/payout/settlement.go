@@ -83,7 +83,9 @@ const insertSettlementPart = `
 
 // One statement, so that one snapshot decides which charges are here. Rows are
 // inserted in the order of their key: two requests that settle the same movements
-// wait for each other and do not deadlock.
+// wait for each other and do not deadlock. What was inserted is looked up with IN,
+// which hashes it: the planner does not know how many rows told has, and a join would
+// compare each with each.
 const insertMovements = `
 	WITH told AS (
 		SELECT * FROM unnest(@kinds::text[], @authorizations::text[], @references::text[], @amounts::bigint[])
@@ -111,12 +113,12 @@ const insertMovements = `
 	), shown AS (
 		INSERT INTO charges_to_show (account_id, charge_id, livemode, created_at)
 		SELECT @account_id, charge_id, @livemode, @now
-		FROM judged j JOIN booked b USING (reference, kind) WHERE j.settling AND j.kind = 'sale' ORDER BY charge_id
+		FROM judged WHERE settling AND kind = 'sale' AND ((reference, kind) IN (SELECT reference, kind FROM booked)) IS TRUE ORDER BY charge_id
 		ON CONFLICT ON CONSTRAINT a_charge_is_shown_once DO NOTHING
 	)
-	SELECT j.kind, j.authorization_id AS authorization, j.reference, j.amount, coalesce(j.wrong, '') AS wrong,
-	       b.reference IS NOT NULL AS booked, k.reference IS NOT NULL AS waits
-	FROM judged j LEFT JOIN booked b USING (reference, kind) LEFT JOIN kept k USING (reference, kind)`
+	SELECT kind, authorization_id AS authorization, reference, amount, coalesce(wrong, '') AS wrong,
+	       (reference, kind) IN (SELECT reference, kind FROM booked) AS booked, (reference, kind) IN (SELECT reference, kind FROM kept) AS waits
+	FROM judged`
 
 // judgment is what becomes of a movement. Where it is neither booked, nor waits,
 // nor is wrong, it was here before.

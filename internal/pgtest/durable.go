@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -154,6 +155,29 @@ func (d *DurableServer) Kill() {
 			}
 		}
 	}
+}
+
+// Freeze halts every process of the server, as a network that is gone does for those
+// who talk to it, until the function it returns is called.
+func (d *DurableServer) Freeze() (thaw func()) {
+	d.t.Helper()
+	postmaster := d.server.PID()
+	_ = syscall.Kill(postmaster, syscall.SIGSTOP)
+	children, err := childrenOf(postmaster)
+	if err != nil {
+		d.t.Fatalf("pgtest: freeze postgres: %v", err)
+	}
+	all := append(children, postmaster)
+	for _, pid := range all {
+		_ = syscall.Kill(pid, syscall.SIGSTOP)
+	}
+	thaw = sync.OnceFunc(func() {
+		for _, pid := range all {
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		}
+	})
+	d.t.Cleanup(thaw)
+	return thaw
 }
 
 // Restart starts the server again on the same data and address, stopping it

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Standby makes a second server that follows d by streaming replication, and
@@ -66,7 +68,13 @@ func conninfo(t testing.TB, address string) string {
 func (d *DurableServer) Promote() {
 	d.t.Helper()
 	var promoted bool
-	if err := d.Pool.QueryRow(d.t.Context(), "SELECT pg_promote()").Scan(&promoted); err != nil || !promoted {
+	err := pgx.BeginFunc(d.t.Context(), d.Pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(d.t.Context(), "SET LOCAL statement_timeout = '1min'"); err != nil {
+			return err
+		}
+		return tx.QueryRow(d.t.Context(), "SELECT pg_promote()").Scan(&promoted)
+	})
+	if err != nil || !promoted {
 		d.t.Fatalf("pgtest: promote the standby: %v, %v", promoted, err)
 	}
 	d.Pool.Reset() // its sessions began when nothing could be written

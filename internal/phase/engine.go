@@ -34,6 +34,7 @@ const (
 // Engine executes requests. One serves a whole process.
 type Engine struct {
 	pool      *pgxpool.Pool
+	committer *Committer
 	secret    []byte
 	root      secret.Root
 	owner     string
@@ -58,14 +59,15 @@ type Recorder func(tx *Tx, request *idempotency.Request, response *idempotency.S
 
 // Config is what an engine needs.
 type Config struct {
-	Pool     *pgxpool.Pool
-	Secret   []byte        // keys the derived keys; the same in every process of an installation
-	Root     secret.Root   // what phases derive secrets from, and responses are encrypted with
-	Owner    string        // this process's liveness id
-	Record   Recorder      // nil: nothing is recorded
-	Retain   time.Duration // how long a response is replayed; 0 is idempotency.AnswerRetention
-	Log      *slog.Logger  // nil: nothing is logged
-	Observer Observer      // nil: nothing is observed
+	Pool      *pgxpool.Pool
+	Committer *Committer    // commits requests together; nil: each alone
+	Secret    []byte        // keys the derived keys; the same in every process of an installation
+	Root      secret.Root   // what phases derive secrets from, and responses are encrypted with
+	Owner     string        // this process's liveness id
+	Record    Recorder      // nil: nothing is recorded
+	Retain    time.Duration // how long a response is replayed; 0 is idempotency.AnswerRetention
+	Log       *slog.Logger  // nil: nothing is logged
+	Observer  Observer      // nil: nothing is observed
 
 	// Encode writes the body of a response; nil: as compact JSON.
 	Encode func(object any) ([]byte, error)
@@ -83,7 +85,7 @@ type Config struct {
 // NewEngine makes an engine. Connect its ports and Register its flows before use.
 func NewEngine(c Config) *Engine {
 	e := &Engine{
-		pool: c.Pool, secret: c.Secret, root: c.Root, owner: c.Owner, record: c.Record, retain: c.Retain,
+		pool: c.Pool, committer: c.Committer, secret: c.Secret, root: c.Root, owner: c.Owner, record: c.Record, retain: c.Retain,
 		log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), observer: cmp.Or[Observer](c.Observer, unobserved{}),
 		work: cmp.Or[Limiter](c.Work, unlimited{}), lookups: cmp.Or[Limiter](c.Lookups, unlimited{}),
 		encode: c.Encode, headers: c.Headers, translate: c.Refuse, adapters: adapters{}, flows: map[idempotency.FlowVersion]flow{},

@@ -108,7 +108,7 @@ const maxRetries = 5
 var errNotCommitted = errors.New("the transaction did not happen")
 
 func (x *execution) begin() *Tx {
-	tx := &Tx{Caller: x.caller(), pool: x.engine.pool, root: x.engine.root, now: x.databaseTime()}
+	tx := &Tx{Caller: x.caller(), pool: x.engine.pool, committer: x.engine.committer, root: x.engine.root, now: x.databaseTime()}
 	if x.claimed {
 		fence := idempotency.Fence(x.request)
 		tx.fence = &fence
@@ -187,7 +187,7 @@ func (x *execution) store(ctx context.Context, tx *Tx, step *idempotency.Step) e
 		x.request.Memo = step.Memo
 		engine = idempotency.Claim(x.request, step, tx.now)
 	}
-	err := tx.commit(ctx, engine)
+	err := tx.commit(ctx, x.key(), engine)
 	switch {
 	case err == nil:
 		return nil
@@ -195,6 +195,8 @@ func (x *execution) store(ctx context.Context, tx *Tx, step *idempotency.Step) e
 		return idempotency.ErrOvertaken
 	case postgres.IsUniqueViolation(err, "requests_key_is_used_once"), postgres.IsUniqueViolation(err, "requests_pkey"):
 		return errTaken // the second is our own insert, whose acknowledgment was lost
+	case errors.Is(err, errQueued):
+		return err
 	case postgres.ConnectionLost(err):
 		return x.resolveCommit(ctx, step, err)
 	}

@@ -123,7 +123,7 @@ func (x *execution) nextGeneration(ctx context.Context, retired idempotency.Fore
 	next.Key = idempotency.DeriveKey(x.engine.secret, x.request, next.Phase, next.Generation)
 	statements := append([]idempotency.Statement{idempotency.Fence(x.request)}, proof...)
 	statements = append(statements, idempotency.Announce(x.request, next))
-	if err := x.engine.exec(ctx, statements); err != nil {
+	if err := send(ctx, x.engine.pool, statements); err != nil {
 		return fmt.Errorf("store the next generation of %s: %w", next.Phase, err)
 	}
 	for i := range x.calls {

@@ -91,11 +91,19 @@ type incoming struct {
 	lost    int    // claims that were not committed
 }
 
+// find looks a key up. Find says what it returns.
+func (e *Engine) find(ctx context.Context, key idempotency.Key) (*idempotency.Found, time.Time, error) {
+	if e.committer == nil {
+		return idempotency.Find(ctx, e.pool, key)
+	}
+	return e.committer.find(ctx, key)
+}
+
 // decide looks the key up. It returns an execution if this process is to execute
 // the request, and otherwise its response or the reason why there is none.
 func (in *incoming) decide(ctx, patience context.Context) (*execution, Response, error) {
 	e := in.engine
-	found, now, err := idempotency.Find(ctx, e.pool, in.key)
+	found, now, err := e.find(ctx, in.key)
 	switch {
 	case err != nil:
 		return nil, Response{}, e.unfinished(in.key.Key, err)
@@ -110,7 +118,11 @@ func (in *incoming) decide(ctx, patience context.Context) (*execution, Response,
 		return nil, Response{}, e.refuse(Refusal{Reason: reason, Key: in.key.Key, RequestID: found.ID, Path: found.Path,
 			ObjectID: found.Response.ObjectID, CreatedAt: found.CreatedAt, RefusedPath: in.Path})
 	case found.State == idempotency.Finished:
-		return nil, Response{StoredResponse: e.decrypt(found.Response, found.ID), Key: in.key.Key, Replayed: true,
+		response, err := e.replicated(ctx, in.key, found)
+		if err != nil {
+			return nil, Response{}, e.unfinished(in.key.Key, err)
+		}
+		return nil, Response{StoredResponse: e.decrypt(response, found.ID), Key: in.key.Key, Replayed: true,
 			OriginalRequest: found.ID}, nil
 	case found.State == idempotency.Held:
 		return nil, Response{}, e.refuse(Refusal{Reason: NeedsReview, Key: in.key.Key, RequestID: found.ID})
@@ -186,11 +198,33 @@ func (in *incoming) recheck(ctx context.Context, err error) error {
 	if in.keyless || errors.Is(err, errTaken) || errors.Is(err, errLost) {
 		return err
 	}
-	if found, _, lost := idempotency.Find(ctx, in.engine.pool, in.key); lost == nil && found != nil {
+	if found, _, lost := in.engine.find(ctx, in.key); lost == nil && found != nil {
 		return errTaken
 	}
 	return err
 }
+
+// replicated returns the response of a finished request, which no fail-over can undo:
+// where commits wait for a synchronous standby, it is read again in a transaction that
+// waits for it.
+func (e *Engine) replicated(ctx context.Context, key idempotency.Key, found *idempotency.Found) (idempotency.StoredResponse, error) {
+	if !found.Replicated {
+		return found.Response, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, replicationTimeout)
+	defer cancel()
+	again, err := idempotency.FindReplicated(ctx, e.pool, key)
+	if err != nil {
+		return idempotency.StoredResponse{}, err
+	}
+	if again == nil || again.State != idempotency.Finished {
+		return idempotency.StoredResponse{}, idempotency.ErrOvertaken
+	}
+	return again.Response, nil
+}
+
+// replicationTimeout bounds how long a replay waits for the standby.
+const replicationTimeout = 2 * time.Second
 
 // takeOver takes an unfinished request over from a process that is dead or has
 // parked it.
@@ -254,13 +288,14 @@ func (x *execution) replayWinner(ctx context.Context) (*idempotency.StoredRespon
 	x.engine.log.WarnContext(ctx, "overtaken: the fence refused a commit", "flow", x.definition.name,
 		"request", x.request.ID, "epoch", x.request.Epoch)
 	for {
-		found, _, err := idempotency.Find(ctx, x.engine.pool, x.key())
+		found, _, err := x.engine.find(ctx, x.key())
 		switch {
 		case err != nil:
 			return nil, err
 		case found != nil && found.State == idempotency.Finished:
+			response, err := x.engine.replicated(ctx, x.key(), found)
 			x.replayed = true
-			return &found.Response, nil
+			return &response, err
 		case found == nil || !found.OwnerAlive || !x.clientWaiting:
 			return nil, idempotency.ErrOvertaken
 		}
@@ -279,7 +314,7 @@ func (e *Engine) nothingStored(key string, err error) error {
 		return err
 	case postgres.IsLockTimeout(err):
 		return e.refuse(Refusal{Reason: Locked, Key: key, cause: err})
-	case postgres.IsTransient(err):
+	case postgres.IsTransient(err), errors.Is(err, errQueued):
 		return e.refuse(Refusal{Reason: Unavailable, Key: key, cause: err})
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
@@ -151,9 +153,10 @@ func (s *stand) failOver() {
 // process is one of an installation's processes.
 type process struct {
 	*stand
-	engine *phase.Engine
-	owner  string
-	buy    *phase.Flow[order, purchase]
+	engine    *phase.Engine
+	committer *phase.Committer
+	owner     string
+	buy       *phase.Flow[order, purchase]
 }
 
 // process starts a process that knows the shop. Its liveness never lapses by
@@ -168,8 +171,9 @@ func (s *stand) processOn(pool *pgxpool.Pool) *process {
 	s.t.Helper()
 	p := &process{stand: s, owner: id.New("wk", time.Now()), buy: s.shop.buy()}
 	s.exec("INSERT INTO workers (id, kind, host, pid, started_at, alive_until) VALUES ($1, 'test', 'here', 1, now(), 'infinity')", p.owner)
+	p.committer = phase.NewCommitter(committerPool(s.t, pool))
 	p.engine = phase.NewEngine(phase.Config{
-		Pool: pool, Secret: engineSecret, Owner: p.owner, Record: recordInTrail,
+		Pool: pool, Committer: p.committer, Secret: engineSecret, Owner: p.owner, Record: recordInTrail,
 		Log:    slog.New(fenceCounter{slog.DiscardHandler, &s.fenced}),
 		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse})
 	phase.Connect[teller](p.engine, bankPort, s.bank)
@@ -177,6 +181,20 @@ func (s *stand) processOn(pool *pgxpool.Pool) *process {
 		s.t.Fatal(err)
 	}
 	return p
+}
+
+// committerPool is a pool to the same database, over the same link, for a committer.
+func committerPool(t *testing.T, like *pgxpool.Pool) *pgxpool.Pool {
+	t.Helper()
+	config := like.Config()
+	maps.Copy(config.ConnConfig.RuntimeParams, phase.CommitterSession)
+	config.MaxConns = phase.CommitterConns
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
 }
 
 // fenceCounter listens to an engine's log for the line that an operator would
@@ -202,8 +220,15 @@ func (p *process) lapse() {
 }
 
 func recordInTrail(tx *phase.Tx, request *idempotency.Request, response *idempotency.StoredResponse) {
-	tx.Write("INSERT INTO trail VALUES (@request_id, @operation, @actor, @status)", pgx.StrictNamedArgs{
-		"request_id": tx.RequestID, "operation": request.Flow, "actor": tx.Actor, "status": response.Status})
+	tx.Write("INSERT INTO trail SELECT * FROM unnest(@request_id::text[], @operation::text[], @actor::text[], @status::smallint[])",
+		postgres.RowsOf(trailRow{tx.RequestID, request.Flow, tx.Actor, int16(response.Status)}))
+}
+
+type trailRow struct {
+	RequestID string `db:"request_id"`
+	Operation string `db:"operation"`
+	Actor     string `db:"actor"`
+	Status    int16  `db:"status"`
 }
 
 const shopPath = "/v1/orders"
@@ -352,9 +377,22 @@ func (s *shop) buy() *phase.Flow[order, purchase] {
 	})
 }
 
+type orderRow struct {
+	RequestID string `db:"request_id"`
+	Amount    int64  `db:"amount"`
+	Actor     string `db:"actor"`
+}
+
+type deliveryRow struct {
+	RequestID string    `db:"request_id"`
+	Receipt   string    `db:"receipt"`
+	Actor     string    `db:"actor"`
+	At        time.Time `db:"at"`
+}
+
 func (s *shop) recordOrder(_ context.Context, tx *phase.Tx, in order, _ *purchase) (phase.Outcome, error) {
-	tx.Write("INSERT INTO orders VALUES (@request_id, @amount, @actor)",
-		pgx.StrictNamedArgs{"request_id": tx.RequestID, "amount": in.Amount, "actor": tx.Actor})
+	tx.Write("INSERT INTO orders SELECT * FROM unnest(@request_id::text[], @amount::bigint[], @actor::text[])",
+		postgres.RowsOf(orderRow{tx.RequestID, in.Amount, tx.Actor}))
 	if s.record != nil {
 		return phase.Next, s.record(tx, in)
 	}
@@ -367,8 +405,8 @@ func askBank(ctx context.Context, call phase.ForeignCall[teller], in order, s *p
 }
 
 func (s *shop) deliverOrder(ctx context.Context, tx *phase.Tx, in order, state *purchase) (phase.Outcome, error) {
-	tx.Write("INSERT INTO deliveries VALUES (@request_id, @receipt, @actor, @at)",
-		pgx.StrictNamedArgs{"request_id": tx.RequestID, "receipt": state.Receipt, "actor": tx.Actor, "at": tx.Now()})
+	tx.Write("INSERT INTO deliveries SELECT * FROM unnest(@request_id::text[], @receipt::text[], @actor::text[], @at::timestamptz[])",
+		postgres.RowsOf(deliveryRow{tx.RequestID, state.Receipt, tx.Actor, tx.Now()}))
 	if s.deliver != nil {
 		refuse, err := s.deliver(ctx, tx)
 		if err != nil {

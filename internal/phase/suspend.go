@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
@@ -74,7 +72,7 @@ func (x *execution) suspend(ctx context.Context, kind EventKind, as error, state
 }
 
 func (s suspension) store(ctx context.Context) error {
-	err := s.engine.exec(ctx, s.statements)
+	err := send(ctx, s.engine.pool, s.statements)
 	switch {
 	case err == nil:
 		s.observe(ctx, s.kind)
@@ -168,13 +166,4 @@ func (s suspension) tryAgain(err error) bool {
 		return !s.claimed && age < claimSettlesWithin
 	}
 	return err != nil && age < idempotency.LeaseTime
-}
-
-// exec runs statements in one packet and one transaction.
-func (e *Engine) exec(ctx context.Context, statements []idempotency.Statement) error {
-	batch := &pgx.Batch{}
-	for _, s := range statements {
-		batch.Queue(s.SQL, s.Args)
-	}
-	return e.pool.SendBatch(ctx, batch).Close()
 }

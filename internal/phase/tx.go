@@ -2,6 +2,7 @@ package phase
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
@@ -26,10 +28,11 @@ type Reader = idempotency.Reader
 type Tx struct {
 	Caller
 
-	pool  *pgxpool.Pool
-	root  secret.Root
-	now   time.Time
-	fence *idempotency.Statement // nil while the key is being claimed
+	pool      *pgxpool.Pool
+	committer *Committer // nil: every transaction goes alone
+	root      secret.Root
+	now       time.Time
+	fence     *idempotency.Statement // nil while the key is being claimed
 
 	conn  *pgxpool.Conn // held from the first read on
 	open  pgx.BatchResults
@@ -123,25 +126,59 @@ func (tx *Tx) closeOpen() error {
 }
 
 // commit sends everything queued behind the engine's own statements and commits.
-// Without a read before it, the whole transaction is one packet: Postgres runs a
-// pipeline up to its sync as one transaction, all or nothing.
-func (tx *Tx) commit(ctx context.Context, engine ...idempotency.Statement) error {
-	batch := &pgx.Batch{}
-	for _, s := range engine {
-		batch.Queue(s.SQL, s.Args)
+// Without a read before it, the whole transaction is one packet, and goes together
+// with others (see Committer): Postgres runs a pipeline up to its sync as one
+// transaction, all or nothing.
+func (tx *Tx) commit(ctx context.Context, key idempotency.Key, engine ...idempotency.Statement) error {
+	statements := append(engine, tx.queue...)
+	if tx.conn != nil {
+		return tx.finish(ctx, statements)
 	}
-	for _, s := range tx.queue {
-		batch.Queue(s.SQL, s.Args)
+	if tx.committer != nil {
+		err := tx.committer.commit(ctx, tx.patience(), &member{key: key, statements: statements})
+		if !errors.Is(err, errAlone) {
+			return err
+		}
 	}
-	if tx.conn == nil {
-		return tx.pool.SendBatch(ctx, batch).Close()
-	}
+	return send(ctx, tx.pool, statements)
+}
+
+// finish ends a transaction that has read.
+func (tx *Tx) finish(ctx context.Context, statements []idempotency.Statement) error {
 	defer tx.release()
 	if err := tx.closeOpen(); err != nil {
 		return err
 	}
+	batch := batchOf(statements)
 	batch.Queue("COMMIT")
-	return tx.conn.SendBatch(ctx, batch).Close()
+	return postgres.SendBatch(ctx, tx.conn.Conn(), batch)
+}
+
+// patience is how long a transaction waits for others to be committed. A claim can be
+// refused; what has begun waits for as long as the attempt lasts.
+func (tx *Tx) patience() time.Duration {
+	if tx.fence == nil {
+		return queueTimeout
+	}
+	return executionTimeout
+}
+
+// send runs statements in one packet and one transaction.
+func send(ctx context.Context, pool *pgxpool.Pool, statements []idempotency.Statement) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return postgres.SendBatch(ctx, conn.Conn(), batchOf(statements))
+}
+
+func batchOf(statements []idempotency.Statement) *pgx.Batch {
+	batch := &pgx.Batch{}
+	for _, s := range statements {
+		batch.Queue(s.SQL, s.Args)
+	}
+	return batch
 }
 
 // rollback forgets everything.

@@ -7,6 +7,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -61,6 +62,14 @@ type Config struct {
 	// ApplicationName is what pg_stat_activity shows.
 	ApplicationName string
 
+	// Session are more settings of every session, and other values of the usual ones.
+	Session map[string]string
+
+	// NeverCancel lets a statement go on when its caller gives up. Otherwise the server
+	// is asked to cancel it, and a commit that waits for a synchronous standby would
+	// become visible without the standby.
+	NeverCancel bool
+
 	// DialFunc opens the connections. nil: pgx's own way.
 	DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -83,6 +92,11 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 		config.ConnConfig.DialFunc = cfg.DialFunc
 	}
 
+	config.ConnConfig.OnNotice = noteUnacknowledged
+	if cfg.NeverCancel {
+		config.BeforeConnect = neverCancel
+	}
+
 	session := config.ConnConfig.RuntimeParams
 	session["statement_timeout"] = statementTimeout
 	session["lock_timeout"] = lockTimeout
@@ -93,6 +107,7 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 	session["tcp_keepalives_idle"] = keepaliveIdle
 	session["tcp_keepalives_interval"] = keepaliveInterval
 	session["tcp_keepalives_count"] = keepaliveCount
+	maps.Copy(session, cfg.Session)
 	if cfg.Role != "" {
 		session["role"] = cfg.Role
 	}

@@ -113,8 +113,15 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 	if err := p.live(ctx, c, kind, role); err != nil {
 		return p, err
 	}
+	commits, err := postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: phase.CommitterConns,
+		ApplicationName: "ratchet " + kind + " commits", Session: phase.CommitterSession, NeverCancel: true,
+		DialFunc: c.Crash.DialDatabase()})
+	if err != nil {
+		return p, err
+	}
+	p.atEnd(commits.Close)
 	p.engine = phase.NewEngine(phase.Config{
-		Pool: p.pool, Secret: c.Secret.For(secret.Idempotency), Root: c.Secret, Owner: p.liveness.ID, Record: audit.Record, Retain: c.Retain, Log: c.Log,
+		Pool: p.pool, Committer: phase.NewCommitter(commits), Secret: c.Secret.For(secret.Idempotency), Root: c.Secret, Owner: p.liveness.ID, Record: audit.Record, Retain: c.Retain, Log: c.Log,
 		Observer: p.telemetry, Work: p.gates.work, Lookups: p.gates.lookUps,
 		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse})
 	p.acquirer = acquirer.NewClient(acquirer.Config{

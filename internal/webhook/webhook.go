@@ -66,5 +66,8 @@ type Wake struct{ EndpointKey }
 // Queue is where River keeps these jobs.
 const Queue = "webhooks"
 
+// WakeKind is the name of Wake in River's tables.
+const WakeKind = "webhook.wake"
+
 // Kind is the job's name in River's tables.
-func (Wake) Kind() string { return "webhook.wake" }
+func (Wake) Kind() string { return WakeKind }

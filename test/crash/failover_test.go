@@ -4,6 +4,7 @@ package crash_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 )
@@ -48,6 +49,55 @@ func TestFailOver(t *testing.T) {
 		i.wantNoDoubles(t, all)
 		i.wantClean(t)
 		t.Logf("%d requests answered, %d of them before the fail-over", len(all), before)
+	})
+
+	// An operator, a time-out or a client that gives up cancels the wait for a standby;
+	// the server then shows what no other server has.
+	t.Run("nothing is answered that only the primary has while the standby is stalled", func(t *testing.T) {
+		t.Parallel()
+		i, primary, standby, serving, merchants := failover(t, true)
+		amount := newAmount()
+		w := work{charge(merchants[0], "tok_visa", amount), amount, answer{}}
+		charge(merchants[1], "tok_visa", newAmount()).finally(t, serving.any())
+		thaw := standby.Freeze()
+		shown := false
+		for range 12 {
+			asked := make(chan answer, 1)
+			go func() {
+				a, _ := w.to(serving.any()) // an error is no answer
+				asked <- a
+			}()
+			for done := false; !done; time.Sleep(20 * time.Millisecond) {
+				number(t, primary.Pool, "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+				select {
+				case a := <-asked:
+					done = true
+					if a.status != 0 && a.final() {
+						t.Fatalf("answered %s while the standby could not have it", a)
+					}
+				default:
+				}
+			}
+			shown = shown || number(t, primary.Pool, "SELECT count(*) FROM answers a JOIN requests q ON q.id = a.request_id WHERE q.key = $1", w.key) == 1
+			if shown {
+				break
+			}
+		}
+		if !shown {
+			t.Fatal("the primary never showed an answer: that proves nothing")
+		}
+		for range 3 { // the answer is there to be read, and must not be
+			if a, err := w.to(serving.any()); err == nil && a.final() {
+				t.Fatalf("answered %s while the standby could not have it", a)
+			}
+		}
+		primary.Kill()
+		thaw()
+		standby.Promote()
+		i.db = standby.Pool
+		w.answer = w.finally(t, serving.any())
+		i.wantNoDoubles(t, []work{w})
+		i.wantClean(t)
 	})
 
 	t.Run("an asynchronous standby forgets the last of it, and the same retries charge nobody twice", func(t *testing.T) {

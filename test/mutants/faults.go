@@ -17,6 +17,7 @@ const (
 	execution = "internal/phase/execution.go"
 	foreign   = "internal/phase/foreign.go"
 	serve     = "internal/phase/serve.go"
+	committer = "internal/phase/committer.go"
 	suspend   = "internal/phase/suspend.go"
 	write     = "internal/idempotency/write.go"
 	resume    = "internal/idempotency/resume.go"
@@ -85,9 +86,9 @@ var faults = []fault{
 	},
 	{
 		name: "the answer is stored in a second transaction",
-		edits: []edit{{execution, "\terr := tx.commit(ctx, engine)\n", `	err := tx.commit(ctx)
+		edits: []edit{{execution, "\terr := tx.commit(ctx, x.key(), engine)\n", `	err := tx.commit(ctx, x.key())
 	if err == nil {
-		err = x.engine.exec(ctx, []idempotency.Statement{engine})
+		err = send(ctx, x.engine.pool, []idempotency.Statement{engine})
 	}
 `}},
 		pkg: phaseTest, test: "TestOvertaken/it cannot commit a phase that only writes while its successor is still at work",
@@ -101,7 +102,7 @@ var faults = []fault{
 			{chapter2, "    IF NOT FOUND THEN\n        RAISE EXCEPTION 'fence:", "    IF false THEN\n        RAISE EXCEPTION 'fence:"},
 			{"migrations/000003_ledger.up.sql", "a_source_is_posted_once UNIQUE (", "a_source_is_posted_once UNIQUE (id, "},
 			{"migrations/000006_events.up.sql", "a_change_is_told_once UNIQUE (", "a_change_is_told_once UNIQUE (id, "},
-			{"internal/payment/charge.go", "AND id = @id AND status = 'pending'`", "AND id = @id`"},
+			{"internal/payment/charge.go", "AND c.id = m.id AND c.status = 'pending'", "AND c.id = m.id"},
 		},
 		pkg: modelTest, test: "TestOvertakenCharge/the books hold a charge once though two servers brought its answer",
 	},
@@ -112,7 +113,7 @@ var faults = []fault{
 	},
 	{
 		name:  "an answer needs no run that it ends",
-		edits: []edit{{chapter2, "plpgsql STABLE SET enable_seqscan", "plpgsql VOLATILE SET enable_seqscan"}, {chapter2, "IF NOT EXISTS (SELECT FROM runs r WHERE r.account_id = NEW.account_id AND r.request_id = NEW.request_id)\n", "IF false\n"}},
+		edits: []edit{{chapter2, "plpgsql STABLE SET enable_seqscan", "plpgsql VOLATILE SET enable_seqscan"}, {chapter2, "     WHERE NOT EXISTS (SELECT FROM runs r WHERE r.account_id = a.account_id AND r.request_id = a.request_id)\n", "     WHERE false\n"}},
 		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/an answer to a request that has lost its run",
 	},
 	{
@@ -143,8 +144,38 @@ var faults = []fault{
 	},
 	{
 		name:  "whoever establishes what became of a commit only reads",
-		edits: []edit{{"internal/idempotency/find.go", "\tbatch.Queue(writeMessage)\n", ""}},
+		edits: []edit{{"internal/idempotency/find.go", "\tbatch.Queue(writeMessage)\n\tvar at", "\tvar at"}},
 		pkg:   rowTest, test: "TestEstablish/it writes even where the request is finished, so that its commit waits for a standby",
+	},
+	{
+		name:  "a member of a refused group hears of another member's error",
+		edits: []edit{{committer, "\tif len(group) > 1 {\n\t\tgo c.halve(group)\n\t\treturn\n\t}\n", "\tif len(group) > 1 {\n\t\tfor _, m := range group {\n\t\t\tm.done <- err\n\t\t}\n\t\treturn\n\t}\n"}},
+		pkg:   phaseTest, test: "TestCommitter/a member that the database refuses fails by itself",
+	},
+	{
+		name:  "a group is committed with the rows of its first member alone",
+		edits: []edit{{committer, "\t\tfor n, m := range group {\n\t\t\trows[n] = m", "\t\trows = rows[:1]\n\t\tfor n, m := range group[:1] {\n\t\t\trows[n] = m"}},
+		pkg:   phaseTest, test: "TestCommitter/requests that wait for each other's commit share the next",
+	},
+	{
+		name:  "a group whose acknowledgment is lost is sent again",
+		edits: []edit{{committer, "if err == nil || postgres.ConnectionLost(err) {", "if err == nil || postgres.ConnectionLost(err) && len(group) == 1 {"}},
+		pkg:   phaseTest, test: "TestCommitter/when the acknowledgment of a group is lost, each member finds out what became of it/after the server has committed",
+	},
+	{
+		name:  "a claim waits for its turn until the client gives up",
+		edits: []edit{{committer, "queueTimeout = time.Second\n", "queueTimeout = time.Minute\n"}},
+		pkg:   phaseTest, test: "TestCommitter/a claim that waits for too long is not sent, and the client may try again",
+	},
+	{
+		name:  "a commit counts although the wait for its standby was canceled",
+		edits: []edit{{"internal/postgres/unacknowledged.go", `if notice.Routine == "SyncRepWaitForLSN" {`, `if notice.Routine == "none" {`}},
+		pkg:   crashTest, test: "TestFailOver/nothing is answered that only the primary has while the standby is stalled",
+	},
+	{
+		name:  "a replay shows what only the primary has",
+		edits: []edit{{serve, "\tif !found.Replicated {\n", "\tif true {\n"}},
+		pkg:   crashTest, test: "TestFailOver/nothing is answered that only the primary has while the standby is stalled",
 	},
 	{
 		name:  "a lease is believed however far ahead it lies",

@@ -89,7 +89,7 @@ var requestPromises = []promise{
 		`WITH asked AS (INSERT INTO requests SELECT (jsonb_populate_record(q, '{"id": "req_new", "key": "new"}')).* FROM requests q WHERE q.id = 'req_running' RETURNING id),
 			answered AS (INSERT INTO answers SELECT (jsonb_populate_record(a, '{"request_id": "req_new"}')).* FROM answers a, asked WHERE a.request_id = 'req_finished' RETURNING 1)
 		INSERT INTO runs SELECT (jsonb_populate_record(r, '{"request_id": "req_new"}')).* FROM runs r, asked, answered WHERE r.request_id = 'req_running'`,
-		privilege, born},
+		privilege, "requests_have_a_run_or_an_answer"},
 
 	{"a run in an unknown state", "", begun(``, `"state": "paused", "owner": null, "lease_until": null`), check, "runs_state_is_one_of_three"},
 	{"a running request that no process owns", "", begun(``, `"owner": null`), check, "runs_running_has_an_owner_and_a_lease"},
@@ -140,13 +140,13 @@ var requestPromises = []promise{
 	{"an answer to a request that has lost its run", `ALTER TABLE runs DISABLE TRIGGER runs_end_with_an_answer; DELETE FROM runs WHERE request_id = 'req_running'`,
 		`INSERT INTO answers (account_id, request_id, status, headers, body, recovery_points, reached_at, reached_epochs, finished_at, expires_at)
 		VALUES ('acct_1', 'req_running', 200, '{}', '{}', '{started}', ARRAY[now()], '{1}', now(), now())`, privilege, endsRun},
-	{"another answer to a request that has one", "", copyOfAnswer(`"status": 201`), privilege, endsRun},
+	{"another answer to a request that has one", "", copyOfAnswer(`"status": 201`), unique, "answers_pkey"},
 	{"two answers at once", "",
 		`WITH asked AS (INSERT INTO requests SELECT (jsonb_populate_record(q, '{"id": "req_new", "key": "new"}')).* FROM requests q WHERE q.id = 'req_finished' RETURNING id)
 		INSERT INTO answers SELECT (jsonb_populate_record(a, '{"request_id": "req_new"}')).* FROM answers a, asked, generate_series(1, 2) WHERE a.request_id = 'req_finished'`,
 		unique, "answers_pkey"},
-	{"a finish over a point that its flow does not have", "", ended("req_running", "{elsewhere,captured}"), check, "answers_recovery_points_are_in_order"},
-	{"a finish over a point twice", "", ended("req_running", "{started,captured}"), check, "answers_recovery_points_are_in_order"},
+	{"a finish over a point that its flow does not have", "", ended("req_running", "{authorized,elsewhere}"), check, "answers_recovery_points_are_in_order"},
+	{"a finish over a point twice", "", ended("req_running", "{authorized,started}"), check, "answers_recovery_points_are_in_order"},
 	{"a finish that does not know what came of its call", "", ended("req_running", "{captured}"), check, "answers_calls_are_answered"},
 	{"a finished request whose call has no answer", "", answered(`"call_phases": ["captured"]`), check, "answers_calls_are_answered"},
 	{"a call in an answer without its key", "", answered(`"call_keys": []`), check, "answers_calls_are_answered"},
