@@ -20,13 +20,14 @@ func inboxCommand() *cobra.Command {
 
 A message is applied, waiting (its object does not exist here yet) or set aside (it
 cannot be applied and needs an operator). A message that contradicts an earlier
-one with the same ID is stored and never applied. These commands need
-RATCHET_DATABASE_URL, or a running demo.`,
+one with the same ID is stored and never applied; verify reports it until an
+operator acknowledges it. These commands need RATCHET_DATABASE_URL, or a running
+demo.`,
 		Example: "  ratchet inbox list",
 		Args:    cobra.NoArgs,
 		RunE:    help,
 	}
-	cmd.AddCommand(inboxListCommand(), inboxRetryCommand())
+	cmd.AddCommand(inboxListCommand(), inboxRetryCommand(), inboxAcknowledgeCommand())
 	return cmd
 }
 
@@ -104,4 +105,46 @@ applied once, however often it is retried. A worker does it.`,
 			return nil
 		},
 	}
+}
+
+func inboxAcknowledgeCommand() *cobra.Command {
+	var because string
+	cmd := &cobra.Command{
+		Use:   "acknowledge MESSAGE",
+		Short: "Record that you have looked at what contradicts a message, and why it is in order",
+		Long: `Record that you have looked at what contradicts a message, and why it is in order.
+
+The reason goes into the audit trail with your name. Nothing else changes: the first
+message stays applied, and the other is kept and never applied. If a third one comes
+under the same id, verify names it again.`,
+		Example: `  ratchet inbox acknowledge note_0VbTq1s3Zk… --because "the acquirer's incident 4711: sent by mistake"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if because == "" {
+				return usagef("--because is missing: why is it in order?")
+			}
+			ctx := cmd.Context()
+			pool, _, err := operate(ctx, workerRole)
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			var digests []string
+			err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) (err error) {
+				digests, err = inbox.Acknowledge(ctx, tx, args[0], operator(), because)
+				if err != nil {
+					return err
+				}
+				return audit.RecordOperator(ctx, tx, audit.OperatorAct{User: operator(), Operation: "inbox.acknowledge", ObjectID: args[0],
+					Details: map[string]any{"message": args[0], "digests": digests, "because": because}})
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%d acknowledged\n", len(digests))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&because, "because", "", "the reason, for the audit trail")
+	return cmd
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-pay/ratchet/internal/apikey"
-	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
@@ -30,20 +29,6 @@ one transaction.`,
 	}
 	cmd.AddCommand(keysCreateCommand(), keysListCommand(), keysRollCommand(), keysRevokeCommand())
 	return cmd
-}
-
-// made is what the audit trail keeps of a new key.
-func made(kind string, permissions apikey.Permissions) map[string]string {
-	details := map[string]string{"kind": kind}
-	if kind == apikey.Restricted {
-		details["permissions"] = permissions.String()
-	}
-	return details
-}
-
-func auditKey(ctx context.Context, tx pgx.Tx, operation, keyID, account string, live bool, details map[string]string) error {
-	return audit.RecordOperator(ctx, tx, audit.OperatorAct{User: operator(), Operation: operation, AccountID: account,
-		Livemode: live, ObjectID: keyID, Details: details})
 }
 
 // show prints a key whose making is committed.
@@ -132,16 +117,8 @@ func keysRollCommand() *cobra.Command {
 
 func roll(ctx context.Context, pool *pgxpool.Pool, hashKey []byte, oldID string, grace time.Duration) (newID, key string, err error) {
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) (err error) {
-		var old *apikey.Key
-		old, newID, key, err = apikey.Roll(ctx, tx, hashKey, oldID, grace)
-		if err != nil {
-			return err
-		}
-		err = auditKey(ctx, tx, "key.roll", oldID, old.AccountID, old.Livemode, map[string]string{"grace": grace.String(), "successor": newID})
-		if err != nil {
-			return err
-		}
-		return auditKey(ctx, tx, "key.create", newID, old.AccountID, old.Livemode, made(old.Kind, old.Permissions))
+		_, newID, key, err = apikey.Roll(ctx, tx, hashKey, oldID, grace)
+		return err
 	})
 	return newID, key, err
 }
@@ -163,11 +140,8 @@ func keysRevokeCommand() *cobra.Command {
 			}
 			defer pool.Close()
 			err = pgx.BeginFunc(cmd.Context(), pool, func(tx pgx.Tx) error {
-				key, err := apikey.Revoke(cmd.Context(), tx, args[0], grace)
-				if err != nil {
-					return err
-				}
-				return auditKey(cmd.Context(), tx, "key.revoke", key.ID, key.AccountID, key.Livemode, map[string]string{"grace": grace.String()})
+				_, err := apikey.Revoke(cmd.Context(), tx, args[0], grace)
+				return err
 			})
 			if err != nil {
 				return err

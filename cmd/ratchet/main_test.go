@@ -131,10 +131,13 @@ func TestCommandLine(t *testing.T) {
 			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x"}},
 		"a public URL without a scheme": {args: []string{"serve", "--addr", "127.0.0.1:0", "--public-url", "pay.example.com"}, says: "is not a URL such as https://",
 			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x"}},
-		"a demo that the network reaches": {args: []string{"demo", "--addr", "0.0.0.0:0"}, says: "--lan"},
-		"a port that is no number":        {args: []string{"demo", "--webhook-loopback-ports", "3000,http"}, says: "list of ports"},
-		"a port below the first":          {args: []string{"demo", "--webhook-loopback-ports", "0"}, says: "list of ports"},
-		"a demo on any address":           {args: []string{"demo", "--addr", ":0"}, says: "--lan"},
+		"crash hooks open to the network": {args: []string{"serve", "--addr", "0.0.0.0:0", "--public-url", "https://pay.example.com"}, says: "lets requests crash the server",
+			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x", "RATCHET_CRASH_TESTING=1"}},
+		"a contradiction without a reason": {args: []string{"inbox", "acknowledge", "note_1"}, says: "why is it in order?"},
+		"a demo that the network reaches":  {args: []string{"demo", "--addr", "0.0.0.0:0"}, says: "--lan"},
+		"a port that is no number":         {args: []string{"demo", "--webhook-loopback-ports", "3000,http"}, says: "list of ports"},
+		"a port below the first":           {args: []string{"demo", "--webhook-loopback-ports", "0"}, says: "list of ports"},
+		"a demo on any address":            {args: []string{"demo", "--addr", ":0"}, says: "--lan"},
 	} {
 		t.Run(mistake+" is a mistake in the call", func(t *testing.T) {
 			t.Parallel()

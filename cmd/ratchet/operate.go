@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/user"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -35,13 +33,7 @@ func operate(ctx context.Context, role string) (*pgxpool.Pool, settings, error) 
 }
 
 // operator is who the audit trail will say did it.
-func operator() string {
-	u, err := user.Current()
-	if err != nil {
-		return "uid " + strconv.Itoa(os.Getuid()) // a container without /etc/passwd
-	}
-	return u.Username
-}
+func operator() string { return audit.Operator() }
 
 // age says how long ago something was in one unit and a bit: 3h12m, 45s.
 func age(d time.Duration) string {

@@ -117,6 +117,27 @@ func TestOperating(t *testing.T) {
 		}
 	})
 
+	t.Run("a message that contradicts another is listed until somebody acknowledges it, with a reason", func(t *testing.T) {
+		d.notify(t, `{"id":"note_twice","kind":"moon.risen"}`)
+		if status := d.tell(t, `{"id":"note_twice","kind":"sun.risen"}`); status != http.StatusConflict {
+			t.Errorf("the contradiction is answered %d", status)
+		}
+		if listed := mustDo(t, atDemo, "inbox", "list"); !strings.Contains(listed, "contradicted by 1 others") {
+			t.Errorf("the list is %s", listed)
+		}
+		if _, _, code := ratchet(t, atDemo, "inbox", "acknowledge", "note_twice"); code == 0 {
+			t.Error("it is acknowledged without a reason")
+		}
+		mustDo(t, atDemo, "inbox", "acknowledge", "note_twice", "--because", "incident 4711")
+		if listed := mustDo(t, atDemo, "inbox", "list"); strings.Contains(listed, "contradicted") {
+			t.Errorf("the list is still %s", listed)
+		}
+		actor, details := d.audited(t, "inbox.acknowledge")
+		if actor != "operator:"+me.Username || !strings.Contains(details, "incident 4711") {
+			t.Errorf("the audit trail says %s: %s", actor, details)
+		}
+	})
+
 	t.Run("a request whose keys were all refused goes on under the next one when it is resumed", func(t *testing.T) {
 		before := d.sales(t)
 		got, err := d.charge("refused", "spent_key")
@@ -315,6 +336,14 @@ func TestOperating(t *testing.T) {
 // notify posts a message as the demo's acquirer would.
 func (d *running) notify(t *testing.T, body string) {
 	t.Helper()
+	if status := d.tell(t, body); status != http.StatusOK {
+		t.Fatalf("answered %d", status)
+	}
+}
+
+// tell sends a message as the acquirer signs it.
+func (d *running) tell(t *testing.T, body string) (status int) {
+	t.Helper()
 	settings, err := demo.Environ(d.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -329,7 +358,5 @@ func (d *running) notify(t *testing.T, body string) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		t.Fatalf("answered %d", response.StatusCode)
-	}
+	return response.StatusCode
 }

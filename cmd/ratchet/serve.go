@@ -67,7 +67,9 @@ can reach the port:
 			if config.Metrics, err = metricsListener(metricsAddr); err != nil {
 				return err
 			}
-			config.Crash = crashpoint.FromEnvironment()
+			if config.Crash, err = crashPoints(l.Addr()); err != nil {
+				return err
+			}
 			aimAtMemory(config.Limits.MemoryMiB)
 			api, err := process.NewAPI(cmd.Context(), config)
 			if err != nil {
@@ -88,6 +90,16 @@ can reach the port:
 	limitFlags(cmd, &config)
 	clientLimitFlags(cmd, &config.Limits)
 	return cmd
+}
+
+// crashPoints let requests end this process, for the tests and the lab. They are never
+// offered to other machines, whatever the environment says.
+func crashPoints(at net.Addr) (*crashpoint.Points, error) {
+	points := crashpoint.FromEnvironment()
+	if points != nil && !onLoopback(at) {
+		return nil, usagef("%s=1 lets requests crash the server, and other machines reach %s: unset it", crashpoint.Enable, at)
+	}
+	return points, nil
 }
 
 func workCommand() *cobra.Command {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/verify"
 )
 
@@ -20,6 +21,7 @@ func (v *verdict) Error() string {
 
 func verifyCommand() *cobra.Command {
 	var asJSON, allowEmpty bool
+	var head string
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Prove the books, against themselves and against the acquirer's journal",
@@ -31,10 +33,16 @@ writes nothing, so it can run at any time.
   RATCHET_DATABASE_URL           a login that may read everything
   RATCHET_ACQUIRER_DATABASE_URL  the acquirer's database; without it the journal is
                                  not checked
+  RATCHET_SECRET                 the key of the audit trail's chain; without it the
+                                 chain is not checked
 
 or a running demo. Exit code 0: everything is correct. 1: a rule failed; failures
-are listed. 2: something could not be checked; an empty database proves nothing.`,
-		Example: "  ratchet verify && echo the books are in order",
+are listed. 2: something could not be checked; an empty database proves nothing.
+
+The head of the audit trail's chain is printed, and a worker logs each new one. Store
+a head where the database's owner cannot write, and pass it to --head later: that
+proves that nothing sealed before it has changed.`,
+		Example: "  ratchet verify && echo the books are in order\n  ratchet verify --head 1042:9f86d0…",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := operators()
@@ -57,7 +65,11 @@ are listed. 2: something could not be checked; an empty database proves nothing.
 			if acquirer != nil {
 				defer acquirer.Close()
 			}
-			report, err := verify.Run(cmd.Context(), verify.Config{Pool: pool, Acquirer: acquirer, AllowEmpty: allowEmpty})
+			key, err := auditKey(s)
+			if err != nil {
+				return err
+			}
+			report, err := verify.Run(cmd.Context(), verify.Config{Pool: pool, Acquirer: acquirer, AuditKey: key, Head: head, AllowEmpty: allowEmpty})
 			if err != nil {
 				return err
 			}
@@ -72,7 +84,21 @@ are listed. 2: something could not be checked; an empty database proves nothing.
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "an unused installation is correct")
+	cmd.Flags().StringVar(&head, "head", "", "the audit trail must hold this block, as it was printed or logged before: NUMBER:DIGEST")
 	return cmd
+}
+
+// auditKey is the key of the audit trail's chain, or nil where the secret is not known.
+func auditKey(s settings) ([]byte, error) {
+	text, err := s.lookup(secretVariable)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	root, err := secret.New(text)
+	if err != nil {
+		return nil, err
+	}
+	return root.For(secret.AuditChain), nil
 }
 
 // acquirersDatabase opens the acquirer's database, or returns nil if it is not configured.

@@ -64,7 +64,7 @@ func (s *Server) read(c echo.Context, rt *route, id string) (*request, error) {
 	if r.version, err = version(h.Header, r.holder.DefaultVersion); err != nil {
 		return r, err
 	}
-	if r.key, err = idempotencyKey(h); err != nil {
+	if r.key, err = idempotencyKey(h, r.publishable()); err != nil {
 		return r, err
 	}
 	if r.params, err = unescaped(h.URL, r.params); err != nil {
@@ -144,8 +144,9 @@ func version(header http.Header, account apiversion.Version) (apiversion.Version
 	return "", apierror.Invalid("", "Invalid Stripe API version: %s", form.Quote(given))
 }
 
-// idempotencyKey reads the key of a POST. Other methods have none.
-func idempotencyKey(h *http.Request) (string, error) {
+// idempotencyKey reads the key of a POST. Other methods have none. A browser's key is
+// shorter by what it is stored with (see request.storedKey).
+func idempotencyKey(h *http.Request, publishable bool) (string, error) {
 	if h.Method != http.MethodPost {
 		return "", nil
 	}
@@ -153,14 +154,19 @@ func idempotencyKey(h *http.Request) (string, error) {
 	if len(values) == 0 {
 		return "", nil
 	}
-	key := values[0]
+	key, longest := values[0], maxKey
+	if publishable {
+		longest -= len(apirequest.BrowserKeys)
+	}
 	switch {
 	case len(values) > 1:
 		return "", apierror.Idempotency("Received %d Idempotency-Key headers. Please send one.", len(values))
 	case key == "":
 		return "", apierror.Idempotency("Idempotency Key must be a non-empty string.")
-	case utf8.RuneCountInString(key) > maxKey:
-		return "", apierror.Idempotency("Idempotency Key must be at most %d characters long, but is %d.", maxKey, utf8.RuneCountInString(key))
+	case utf8.RuneCountInString(key) > longest:
+		return "", apierror.Idempotency("Idempotency Key must be at most %d characters long, but is %d.", longest, utf8.RuneCountInString(key))
+	case !publishable && strings.HasPrefix(key, apirequest.BrowserKeys):
+		return "", apierror.Idempotency("Idempotency Keys that begin with '%s' are kept for requests with a publishable key.", apirequest.BrowserKeys)
 	case !printable(key):
 		return "", apierror.Idempotency("Idempotency Key must be UTF-8 text without control characters.")
 	}
@@ -214,10 +220,20 @@ func (r *request) viewer() resource.Principal {
 
 func (r *request) publishable() bool { return r.holder.Kind == apikey.Publishable }
 
+// storedKey is what the request is kept under. Whoever has a shop's page has its
+// publishable key, so browsers have a space of keys of their own: they neither take a
+// key that the merchant's server will want nor learn what it was used for.
+func (r *request) storedKey() string {
+	if r.key == "" || !r.publishable() {
+		return r.key
+	}
+	return apirequest.BrowserKeys + r.key
+}
+
 func (r *request) call(s *Server) phase.Request {
 	return phase.Request{
 		Caller: phase.Caller{
-			AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, RequestID: r.id, Key: r.key,
+			AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, RequestID: r.id, Key: r.storedKey(),
 			Caller: apirequest.Context{APIVersion: r.version, Publishable: r.publishable(), BaseURL: s.baseURL(r.http),
 				News: s.hearsNews(), Merchant: r.holder.Merchant}.By(r.holder.KeyID, r.address()),
 		},

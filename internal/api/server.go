@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
@@ -156,7 +157,7 @@ func (s *Server) handler(rt route) echo.HandlerFunc {
 			answer, object, err = rt.answer(s.context(c.Request()), s, r)
 		}
 		if answer.Key != "" && rt.method == http.MethodPost {
-			c.Response().Header().Set("Idempotency-Key", answer.Key)
+			c.Response().Header().Set("Idempotency-Key", strings.TrimPrefix(answer.Key, apirequest.BrowserKeys))
 		}
 		switch {
 		case err != nil:

@@ -2,19 +2,20 @@ package apikey
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// DB is a pool, or the transaction that also writes about what is done to a key.
+// DB is a pool, or the transaction in which more is done than to a key.
 type DB interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Begin(ctx context.Context) (pgx.Tx, error)
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
@@ -22,6 +23,15 @@ const insertKey = `
 	INSERT INTO api_keys (id, account_id, livemode, kind, permissions, hash, display, demo)
 	VALUES (@id, @account_id, @livemode, @kind, @permissions, @hash, @display, @demo)
 	ON CONFLICT (hash) DO NOTHING`
+
+// made is what the audit trail keeps of a new key. verify compares the key with it,
+// so a key that was not made here, or was changed since, is found.
+type made struct {
+	Kind        string      `json:"kind"`
+	Permissions Permissions `json:"permissions"`
+	Hash        string      `json:"hash"` // as the table has it: it opens nothing
+	Demo        bool        `json:"demo"`
+}
 
 // keyDigits is 190 bits.
 const keyDigits = 32
@@ -59,8 +69,15 @@ func Put(ctx context.Context, db DB, hashKey []byte, accountID, kind string, liv
 func put(ctx context.Context, db DB, hashKey []byte, accountID, kind string, allowed Permissions, livemode bool, key string, demo bool) (string, error) {
 	hash := Hash(hashKey, key)
 	keyID := id.New("key", time.Now())
-	_, err := db.Exec(ctx, insertKey, postgres.Args{"id": keyID, "account_id": accountID, "livemode": livemode, "kind": kind,
-		"permissions": allowed, "hash": hash[:], "display": Display(key), "demo": demo})
+	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, insertKey, postgres.Args{"id": keyID, "account_id": accountID, "livemode": livemode, "kind": kind,
+			"permissions": allowed, "hash": hash[:], "display": Display(key), "demo": demo})
+		if err != nil || tag.RowsAffected() == 0 {
+			return err // or it is there already
+		}
+		return audit.RecordOperator(ctx, tx, audit.OperatorAct{User: audit.Operator(), Operation: "key.create", AccountID: accountID, Livemode: livemode,
+			ObjectID: keyID, Details: made{kind, allowed, hex.EncodeToString(hash[:]), demo}})
+	})
 	if err != nil {
 		return "", fmt.Errorf("store API key: %w", err)
 	}

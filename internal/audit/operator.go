@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"os/user"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,6 +28,15 @@ type OperatorAct struct {
 	Address   string // of the person's machine, if that is known
 	Status    int    // 0: http.StatusOK
 	Details   any    // the decision and its grounds; must encode as JSON, and hold no secret
+}
+
+// Operator is who works at this machine, for the trail: the user of the operating system.
+func Operator() string {
+	u, err := user.Current()
+	if err != nil {
+		return "uid " + strconv.Itoa(os.Getuid()) // a container without /etc/passwd
+	}
+	return u.Username
 }
 
 // RecordOperator writes the audit row of what a person did. It belongs into the

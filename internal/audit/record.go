@@ -23,10 +23,11 @@ import (
 const insertEvents = `
 	WITH here AS MATERIALIZED (SELECT this_cluster() AS cluster)
 	INSERT INTO audit_events (at, id, account_id, livemode, request_id, idempotency_key, actor, address,
-		operation, object_id, status, error_code, commitment, salt, details, cluster)
+		operation, object_id, status, error_code, commitment, salt, details, answer_digest, cluster)
 	SELECT m.*, here.cluster FROM here, unnest(@at::timestamptz[], @id::text[], @account_id::text[], @livemode::boolean[], @request_id::text[],
 		@idempotency_key::text[], @actor::text[], @address::text[], @operation::text[], @object_id::text[], @status::smallint[],
-		@error_code::text[], @commitment::bytea[], @salt::bytea[], @details::text[]) AS m`
+		@error_code::text[], @commitment::bytea[], @salt::bytea[], @details::text[],
+		@answer_digest::bytea[]) AS m`
 
 type eventRow struct {
 	At             time.Time `db:"at"`
@@ -44,6 +45,7 @@ type eventRow struct {
 	Commitment     []byte    `db:"commitment"`
 	Salt           []byte    `db:"salt"`
 	Details        string    `db:"details"`
+	AnswerDigest   []byte    `db:"answer_digest"` // nil where no request stands behind the row
 }
 
 // event is when something happened, and to what it belongs.
@@ -66,9 +68,10 @@ func newRow(e event, operation, objectID string, details []byte) eventRow {
 
 // Record queues the audit row of a request that is being finished: who (API key,
 // address), what (operation and parameters, which hold no card number because
-// their types cannot print one), and the outcome.
-func Record(tx *phase.Tx, operation string, params json.RawMessage, answer *idempotency.StoredResponse) {
-	row := newRow(eventOf(tx), operation, answer.ObjectID, params)
+// their types cannot print one), and the outcome with the digest of the answer.
+func Record(tx *phase.Tx, r *idempotency.Request, answer *idempotency.StoredResponse) {
+	row := newRow(eventOf(tx), r.Flow, answer.ObjectID, r.Params)
+	row.AnswerDigest = AnswerDigest(r, answer)
 	row.IdempotencyKey, row.Actor, row.Address = orNull(tx.Key), tx.Actor, orNull(tx.Address)
 	row.Status, row.ErrorCode = int16(answer.Status), orNull(errorCode(answer))
 	tx.Write(insertEvents, postgres.RowsOf(row))

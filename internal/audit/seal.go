@@ -2,10 +2,12 @@ package audit
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,8 +26,9 @@ import (
 // of it has been committed, or it would not be in the dump. Then the new one begins
 // with a block of its own, which may be empty, chained to the last one like any other.
 
-// Format numbers the rule by which a block is hashed.
-const Format = 1
+// Format numbers the rule by which a block is hashed. Blocks of format 1 have no
+// key: whoever could write to the table could compute them again.
+const Format = 2
 
 // sealAtOnce bounds a block, so that sealing a backlog does not hold a snapshot long.
 const sealAtOnce = 10_000
@@ -60,7 +63,8 @@ const blockEnd = `
 	SELECT coalesce((SELECT greatest(beyond.xid, first.xid + 1) FROM first, beyond), @horizon)`
 
 const selectRows = `
-	SELECT cluster, xid, id, at, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment
+	SELECT cluster, xid, id, at, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment,
+	       answer_digest
 	FROM audit_events
 	WHERE cluster = @cluster AND xid >= @from_xid AND xid < @to_xid
 	ORDER BY cluster, xid, id`
@@ -88,6 +92,7 @@ type Row struct {
 	Status         int16
 	ErrorCode      *string
 	Commitment     []byte
+	AnswerDigest   []byte
 }
 
 // Block is one link of the chain.
@@ -103,10 +108,24 @@ type Span struct {
 	FromXID, ToXID int64
 }
 
+// Sealer adds blocks to the chain. Its key is secret.Root.For(secret.AuditChain),
+// which is in no table: whoever can only write to the database cannot compute a block
+// again. Each new head of the chain goes to the log, which is kept elsewhere.
+type Sealer struct {
+	Pool *pgxpool.Pool
+	Key  []byte
+	Log  *slog.Logger // nil: heads are not logged
+}
+
+// Head names a block and its digest as one text: what the log says, what
+// "ratchet verify" prints, and what its --head takes.
+func Head(no int64, digest []byte) string { return fmt.Sprintf("%d:%x", no, digest) }
+
 // Seal adds a block for what has been committed since the last one. It returns
 // the number of rows sealed. Of two sealers at once one wins and the other does
 // nothing.
-func Seal(ctx context.Context, pool *pgxpool.Pool) (int, error) {
+func (s Sealer) Seal(ctx context.Context) (int, error) {
+	pool := s.Pool
 	last := Block{Digest: make([]byte, sha256.Size)}
 	err := pool.QueryRow(ctx, lastBlock).Scan(&last.No, &last.Cluster, &last.Digest)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -120,11 +139,15 @@ func Seal(ctx context.Context, pool *pgxpool.Pool) (int, error) {
 	if err != nil || span.ToXID <= span.FromXID || len(rows) == 0 && !begins {
 		return 0, err
 	}
-	_, err = pool.Exec(ctx, insertBlock, postgres.Args{
+	sum := Digest(s.Key, last.Digest, rows)
+	added, err := pool.Exec(ctx, insertBlock, postgres.Args{
 		"no": last.No + 1, "cluster": span.Cluster, "from_xid": span.FromXID, "to_xid": span.ToXID, "rows": len(rows),
-		"previous": last.Digest, "digest": Digest(last.Digest, rows), "format": Format})
+		"previous": last.Digest, "digest": sum, "format": Format})
 	if err != nil {
 		return 0, fmt.Errorf("insert block: %w", err)
+	}
+	if s.Log != nil && added.RowsAffected() == 1 {
+		s.Log.InfoContext(ctx, "audit trail sealed", "head", Head(last.No+1, sum), "rows", len(rows))
 	}
 	return len(rows), nil
 }
@@ -166,11 +189,11 @@ func Rows(ctx context.Context, pool *pgxpool.Pool, span Span) ([]Row, error) {
 	return rows, nil
 }
 
-// Digest chains rows behind a previous digest. Every value is written as its
-// length and its bytes, absent ones as length 2^64-1, times as microseconds, so
-// that an auditor can write this function again from this sentence.
-func Digest(previous []byte, rows []Row) []byte {
-	sum := sha256.New()
+// Digest chains rows behind a previous digest: HMAC-SHA-256 over both. Every value
+// is written as its length and its bytes, absent ones as length 2^64-1, times as
+// microseconds, so that an auditor can write this function again from this sentence.
+func Digest(key, previous []byte, rows []Row) []byte {
+	sum := hmac.New(sha256.New, key)
 	sum.Write(previous)
 	var number [8]byte
 	put := func(value []byte, absent bool) {
@@ -207,6 +230,7 @@ func Digest(previous []byte, rows []Row) []byte {
 		integer(int64(r.Status))
 		maybe(r.ErrorCode)
 		put(r.Commitment, false)
+		put(r.AnswerDigest, r.AnswerDigest == nil)
 	}
 	return sum.Sum(nil)
 }

@@ -58,7 +58,7 @@ func TestABacklogIsSealedBlockByBlock(t *testing.T) {
 	t.Run("a block is full, or holds one transaction", func(t *testing.T) {
 		var sealed []int
 		for {
-			rows, err := Seal(t.Context(), db.Pool)
+			rows, err := Sealer{Pool: db.Pool, Key: []byte("a key")}.Seal(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

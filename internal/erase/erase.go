@@ -38,8 +38,8 @@ var (
 	ErrNotClosed = errors.New("is a customer that still exists: delete the customer through the API first")
 )
 
-// Erase does all of it in one transaction, with its audit row, or nothing. It
-// needs the grants of the schema's owner, can be repeated, and cannot be undone.
+// Erase does all of it in one transaction, with its audit row, or nothing. The row
+// names the requests: details that are missing elsewhere are damage. It needs the grants of the schema's owner, can be repeated, and cannot be undone.
 func Erase(ctx context.Context, tx pgx.Tx, o Order) ([]Count, error) {
 	s, err := find(ctx, tx, o.Subject)
 	if err != nil {
@@ -61,7 +61,7 @@ func Erase(ctx context.Context, tx pgx.Tx, o Order) ([]Count, error) {
 		}
 	}
 	return counts, audit.RecordOperator(ctx, tx, audit.OperatorAct{User: o.User, Operation: "data.erase", AccountID: s.accountID, Livemode: s.livemode,
-		ObjectID: o.Subject, Details: map[string]any{"because": o.Because, "rows": done}})
+		ObjectID: o.Subject, Details: map[string]any{"because": o.Because, "rows": done, "requests": s.requests}})
 }
 
 // erasures name what is personal column by column where a column is a person's,

@@ -234,7 +234,7 @@ func TestErase(t *testing.T) {
 			t.Errorf("somebody else is only found in %v", left)
 		}
 		s.sealAll(t)
-		report, err := verify.Run(t.Context(), verify.Config{Pool: s.pool, Acquirer: s.theirs})
+		report, err := verify.Run(t.Context(), verify.Config{Pool: s.pool, Acquirer: s.theirs, AuditKey: chainKey})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,13 +349,15 @@ func has(counts []erase.Count, table string) bool {
 	return false
 }
 
+var chainKey = []byte("the key of the chain")
+
 // sealAll waits until there is nothing left to seal: no transaction of the server,
 // another test's neither, may be older than the rows.
 func (s *shop) sealAll(t *testing.T) {
 	t.Helper()
 	const unsealed = `SELECT count(*) FROM audit_events WHERE xid >= coalesce((SELECT max(to_xid) FROM audit_blocks), 0)`
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if _, err := audit.Seal(t.Context(), s.pool); err != nil {
+		if _, err := (audit.Sealer{Pool: s.pool, Key: chainKey}).Seal(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		var left int

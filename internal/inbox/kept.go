@@ -32,7 +32,7 @@ type Kept struct {
 	AccountID      *string
 	RequestID      *string // of the request that did what it says
 	ReceivedAt     time.Time
-	Contradictions int64 // messages that came under its id and say something else
+	Contradictions int64 // messages that came under its id and say something else, and that nobody has acknowledged
 	Now            time.Time
 }
 
@@ -48,9 +48,11 @@ func (k *Kept) account() string {
 	return *k.AccountID
 }
 
+const unacknowledged = `NOT EXISTS (SELECT FROM inbox_acknowledgments k WHERE k.source = c.source AND k.event_id = c.event_id AND k.digest = c.digest)`
+
 const selectKept = `
 	SELECT m.source, m.event_id, m.kind, m.digest, m.body, m.state, m.reason, m.attempts, m.due_at, m.account_id, m.request_id, m.received_at,
-	       (SELECT count(*) FROM inbox_contradictions c WHERE c.source = m.source AND c.event_id = m.event_id) AS contradictions,
+	       (SELECT count(*) FROM inbox_contradictions c WHERE c.source = m.source AND c.event_id = m.event_id AND ` + unacknowledged + `) AS contradictions,
 	       clock_timestamp() AS now
 	FROM inbox m`
 
@@ -61,7 +63,7 @@ const (
 	// condition on a message, they would cost reading all that were ever applied.
 	listKept = selectKept + `
 	JOIN (SELECT source, event_id FROM inbox WHERE state <> 'applied'
-	      UNION SELECT source, event_id FROM inbox_contradictions) wanted USING (source, event_id)` + inOrder
+	      UNION SELECT source, event_id FROM inbox_contradictions c WHERE ` + unacknowledged + `) wanted USING (source, event_id)` + inOrder
 	listAll = selectKept + inOrder
 	inOrder = ` ORDER BY m.received_at LIMIT @limit`
 
@@ -129,6 +131,36 @@ func Retry(ctx context.Context, db Querier, eventID string) error {
 		return fmt.Errorf("make a message due: %w", err)
 	}
 	return nil
+}
+
+// ErrNoContradiction says that nothing contradicts a message of this name, or that
+// all of it has been acknowledged.
+var ErrNoContradiction = errors.New("no message contradicts this one, or somebody has acknowledged it")
+
+const acknowledgeContradictions = `
+	INSERT INTO inbox_acknowledgments (source, event_id, digest, acknowledged_by, because)
+	SELECT source, event_id, digest, @by, @because FROM inbox_contradictions c
+	WHERE event_id = @event_id AND ` + unacknowledged + `
+	ON CONFLICT DO NOTHING
+	RETURNING encode(digest, 'hex')`
+
+// Acknowledge records that a person has looked at what contradicts a message, and
+// why that is in order. It returns the digests of what was acknowledged. A message that
+// comes later and says something else again is a new contradiction. It belongs into a
+// transaction with its audit row.
+func Acknowledge(ctx context.Context, db Querier, eventID, by, because string) (digests []string, err error) {
+	rows, err := db.Query(ctx, acknowledgeContradictions, postgres.Args{"event_id": eventID, "by": by, "because": because})
+	if err != nil {
+		return nil, fmt.Errorf("acknowledge a contradiction: %w", err)
+	}
+	digests, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("acknowledge a contradiction: %w", err)
+	}
+	if len(digests) == 0 {
+		return nil, ErrNoContradiction
+	}
+	return digests, nil
 }
 
 // dueAtOnce bounds how many waiting messages one look tries.

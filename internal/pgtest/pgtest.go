@@ -56,6 +56,11 @@ func New(t testing.TB) *DB {
 	if err != nil {
 		t.Fatalf("pgtest: clone the template: %v", err)
 	}
+	// A copy of a database has its tables' grants, and not the database's own.
+	_, err = s.admin.Exec(t.Context(), `REVOKE TEMPORARY ON DATABASE `+pgx.Identifier{name}.Sanitize()+` FROM PUBLIC`)
+	if err != nil {
+		t.Fatalf("pgtest: revoke temporary tables: %v", err)
+	}
 
 	db := &DB{URL: withDatabase(s.url, name)}
 	t.Cleanup(func() { s.dropOrKeep(t, db, name) })

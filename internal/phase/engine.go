@@ -56,7 +56,7 @@ type Engine struct {
 
 // Recorder makes the statements that join the transaction in which a request is
 // finished: its row of the audit trail.
-type Recorder func(tx *Tx, operation string, params json.RawMessage, response *idempotency.StoredResponse)
+type Recorder func(tx *Tx, request *idempotency.Request, response *idempotency.StoredResponse)
 
 // Config is what an engine needs.
 type Config struct {
@@ -94,7 +94,7 @@ func NewEngine(c Config) *Engine {
 		waiters: waiters{pool: c.Pool, waiting: map[idempotency.Key][]chan struct{}{}},
 	}
 	if e.record == nil {
-		e.record = func(*Tx, string, json.RawMessage, *idempotency.StoredResponse) {}
+		e.record = func(*Tx, *idempotency.Request, *idempotency.StoredResponse) {}
 	}
 	if e.encode == nil {
 		e.encode = json.Marshal

@@ -143,7 +143,7 @@ func (x *execution) complete(tx *Tx, step *idempotency.Step, outcome Outcome) (e
 		if step.Finish, err = x.encodeResponse(outcome); err != nil {
 			return err
 		}
-		x.engine.record(tx, x.definition.name, x.request.Params, step.Finish)
+		x.engine.record(tx, x.request, step.Finish)
 		return nil
 	}
 	if int(step.Ord) >= x.definition.phaseCount {

@@ -219,9 +219,9 @@ func (p *process) lapse() {
 	p.exec("DELETE FROM workers WHERE id = $1", p.owner)
 }
 
-func recordInTrail(tx *phase.Tx, operation string, _ json.RawMessage, response *idempotency.StoredResponse) {
+func recordInTrail(tx *phase.Tx, request *idempotency.Request, response *idempotency.StoredResponse) {
 	tx.Write("INSERT INTO trail SELECT * FROM unnest(@request_id::text[], @operation::text[], @actor::text[], @status::smallint[])",
-		postgres.RowsOf(trailRow{tx.RequestID, operation, tx.Actor, int16(response.Status)}))
+		postgres.RowsOf(trailRow{tx.RequestID, request.Flow, tx.Actor, int16(response.Status)}))
 }
 
 type trailRow struct {

@@ -300,5 +300,5 @@ func Work(ctx context.Context, c Config) error {
 	defer p.close()
 	context.AfterFunc(ctx, func() { p.health.draining.Store(true) })
 	return worker.Run(ctx, worker.Config{Pool: p.pool, Engine: p.engine, Acquirer: p.acquirer, Inbox: p.inbox, Owner: p.liveness.ID, Telemetry: p.telemetry, Log: c.Log,
-		Webhooks: c.Webhooks, WebhookKey: c.Secret.For(secret.Webhooks)})
+		Webhooks: c.Webhooks, WebhookKey: c.Secret.For(secret.Webhooks), AuditKey: c.Secret.For(secret.AuditChain)})
 }

@@ -39,6 +39,7 @@ const (
 	Dashboard   = "dashboard"
 	Webhooks    = "webhook signing secrets"
 	Answers     = "secrets in stored answers"
+	AuditChain  = "audit chain"
 )
 
 // The purposes of the demo's shop, which has its own secret.

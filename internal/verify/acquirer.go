@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,17 +24,19 @@ type charged struct {
 	Withdrawn int64 // by disputes that are not won
 	Voided    bool
 	Currency  string
+	Card      string // as the acquirer's vault names it, or the bank account of a payout
 }
 
 const selectCharged = `
 	SELECT c.acquirer_reference AS reference, c.id, c.amount, c.amount_captured AS captured, c.amount_charged_back AS withdrawn, c.currency,
 	       coalesce(sum(r.amount) FILTER (WHERE r.kind = 'refund'), 0)::bigint AS refunded,
-	       coalesce(bool_or(r.kind = 'void'), false) AS voided
+	       coalesce(bool_or(r.kind = 'void'), false) AS voided, coalesce(c.card->>'vault', '') AS card
 	FROM charges c LEFT JOIN refunds r ON r.account_id = c.account_id AND r.charge_id = c.id AND r.status = 'succeeded'
 	WHERE c.status = 'succeeded'
 	GROUP BY c.account_id, c.id
 	UNION ALL
-	SELECT p.bank_reference, p.id, p.amount, p.amount, 0, p.currency, CASE WHEN p.status = 'canceled' OR p.reversed_by IS NOT NULL THEN p.amount ELSE 0 END, false
+	SELECT p.bank_reference, p.id, p.amount, p.amount, 0, p.currency, CASE WHEN p.status = 'canceled' OR p.reversed_by IS NOT NULL THEN p.amount ELSE 0 END, false,
+	       p.destination
 	FROM payouts p
 	WHERE p.bank_reference IS NOT NULL AND p.amount > 0`
 
@@ -51,8 +54,8 @@ type moved struct {
 	held, taken, back int64
 	chargedBack       int64 // by the cardholder
 	released, open    bool
-	strange           string // a key nobody here derived
-	currency          string
+	strange           string   // a key nobody here derived
+	currencies, cards []string // each of them once; more than one is never in order
 }
 
 // otherSide is the acquirer's journal. Two databases have no common snapshot, so
@@ -184,7 +187,7 @@ func tally(before, after []simulator.Movement, keys []derived) map[string]*moved
 		}
 		t := theirs[m.Authorization]
 		if t == nil {
-			t = &moved{currency: m.Currency}
+			t = &moved{}
 			theirs[m.Authorization] = t
 		}
 		t.open = t.open || undecided
@@ -197,6 +200,7 @@ func tally(before, after []simulator.Movement, keys []derived) map[string]*moved
 }
 
 func (t *moved) add(m simulator.Movement) {
+	t.currencies, t.cards = withOne(t.currencies, m.Currency), withOne(t.cards, m.Card)
 	switch m.Kind {
 	case "hold":
 		t.times, t.held = t.times+1, t.held+m.Amount
@@ -217,6 +221,13 @@ func (t *moved) add(m simulator.Movement) {
 	}
 }
 
+func withOne(list []string, one string) []string {
+	if slices.Contains(list, one) {
+		return list
+	}
+	return append(list, one)
+}
+
 func (c charged) compare(m *moved) []Violation {
 	var found []Violation
 	differ := func(what string, here, there any) {
@@ -230,7 +241,8 @@ func (c charged) compare(m *moved) []Violation {
 	differ("amount given back", c.Refunded, m.back)
 	differ("amount charged back", c.Withdrawn, m.chargedBack)
 	differ("hold let go", c.Voided, m.released)
-	differ("currency", c.Currency, m.currency)
+	differ("currency", c.Currency, strings.Join(m.currencies, " and "))
+	differ("card or bank account", c.Card, strings.Join(m.cards, " and "))
 	if m.strange != "" {
 		found = append(found, Violation{c.ID, "its card was moved under a key nobody here derived: " + m.strange})
 	}

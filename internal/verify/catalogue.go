@@ -18,12 +18,16 @@ import (
 var guards string
 
 // selectGuards reads the guards of a database. Partitions come and go with the
-// months and are looked at by selectSleepers; views are proved by the rules, for
-// versions of PostgreSQL print them differently.
+// months and are looked at by selectSleepers. A view is compared without its line
+// breaks, which versions of PostgreSQL set differently.
 const selectGuards = `
 	WITH ours AS (
 		SELECT oid, relname, relpersistence, relrowsecurity, relowner, relacl FROM pg_class
 		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'schema_migrations'
+	), views AS (
+		SELECT oid, relname, relowner, relacl FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('v', 'm')
+	), places AS (
+		SELECT oid, relname, relowner, relacl FROM ours UNION ALL SELECT oid, relname, relowner, relacl FROM views
 	), routines AS (
 		SELECT *, oid::regprocedure::text AS signature FROM pg_proc WHERE pronamespace = 'public'::regnamespace
 	), guards (kind, place, name, definition) AS (
@@ -39,20 +43,22 @@ const selectGuards = `
 		SELECT 'index', t.relname, c.relname, CASE WHEN i.indisvalid THEN '' ELSE 'invalid: ' END || pg_get_indexdef(i.indexrelid)
 		FROM pg_index i JOIN ours t ON t.oid = i.indrelid JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indisunique
 		UNION ALL
-		SELECT 'trigger', t.relname, g.tgname, CASE g.tgenabled WHEN 'A' THEN 'always' WHEN 'D' THEN 'disabled' ELSE 'sometimes' END || ': ' || pg_get_triggerdef(g.oid)
-		FROM pg_trigger g JOIN ours t ON t.oid = g.tgrelid WHERE NOT g.tgisinternal
+		SELECT 'view', v.relname, '', btrim(regexp_replace(pg_get_viewdef(v.oid), '\s+', ' ', 'g')) FROM views v
 		UNION ALL
-		SELECT 'rule', t.relname, r.rulename, pg_get_ruledef(r.oid) FROM pg_rewrite r JOIN ours t ON t.oid = r.ev_class
+		SELECT 'trigger', t.relname, g.tgname, CASE g.tgenabled WHEN 'A' THEN 'always' WHEN 'D' THEN 'disabled' ELSE 'sometimes' END || ': ' || pg_get_triggerdef(g.oid)
+		FROM pg_trigger g JOIN places t ON t.oid = g.tgrelid WHERE NOT g.tgisinternal
+		UNION ALL
+		SELECT 'rule', t.relname, r.rulename, pg_get_ruledef(r.oid) FROM pg_rewrite r JOIN places t ON t.oid = r.ev_class WHERE r.rulename <> '_RETURN'
 		UNION ALL
 		SELECT 'function', signature, '', l.lanname || CASE WHEN prosecdef THEN ', as its owner' ELSE '' END || coalesce(', with ' || array_to_string(proconfig, ', '), '')
 		       || ', sha256 ' || encode(sha256(convert_to(prosrc, 'UTF8')), 'hex')
 		FROM routines JOIN pg_language l ON l.oid = prolang
 		UNION ALL
 		SELECT 'grant', t.relname, g.privilege_type || ' to ' || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END, ''
-		FROM ours t CROSS JOIN aclexplode(t.relacl) g WHERE g.grantee <> t.relowner
+		FROM places t CROSS JOIN aclexplode(t.relacl) g WHERE g.grantee <> t.relowner
 		UNION ALL
 		SELECT 'grant', t.relname, g.privilege_type || ' (' || a.attname || ') to ' || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END, ''
-		FROM ours t JOIN pg_attribute a ON a.attrelid = t.oid CROSS JOIN aclexplode(a.attacl) g WHERE g.grantee <> t.relowner
+		FROM places t JOIN pg_attribute a ON a.attrelid = t.oid CROSS JOIN aclexplode(a.attacl) g WHERE g.grantee <> t.relowner
 		UNION ALL
 		SELECT 'grant', p.signature, g.privilege_type || ' to ' || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END, ''
 		FROM routines p CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) g WHERE g.grantee <> p.proowner
@@ -62,9 +68,15 @@ const selectGuards = `
 	ORDER BY kind COLLATE "C", place COLLATE "C", name COLLATE "C"`
 
 // selectSleepers finds guards that are there and yet do nothing: foreign keys
-// put to sleep, partitions that are guarded less than their parent, settings and
-// roles to whom no guard applies.
+// put to sleep, partitions that are guarded less than their parent, settings of
+// roles and databases that switch a guard or the durability of commits off, and
+// roles and logins that no guard stops. A superuser who has none of our roles is the
+// server's own and not listed.
 const selectSleepers = `
+	WITH RECURSIVE ours AS (
+		SELECT oid FROM pg_roles WHERE rolname IN ('ratchet_api', 'ratchet_worker', 'ratchet_auditor')
+		UNION
+		SELECT m.member FROM pg_auth_members m JOIN ours ON ours.oid = m.roleid)
 	SELECT coalesce(c.conname, g.tgname)::text AS object, 'does not watch ' || t.relname AS wrong
 	FROM pg_trigger g JOIN pg_class t ON t.oid = g.tgrelid LEFT JOIN pg_constraint c ON c.oid = g.tgconstraint
 	WHERE t.relnamespace = 'public'::regnamespace AND g.tgisinternal AND g.tgenabled <> 'O'
@@ -81,14 +93,20 @@ const selectSleepers = `
 	SELECT t.relname::text, 'this partition is gone after a crash'
 	FROM pg_class t WHERE t.relispartition AND t.relkind = 'r' AND t.relnamespace = 'public'::regnamespace AND t.relpersistence = 'u'
 	UNION
-	SELECT coalesce('role ' || r.rolname, 'every role'), 'is set to ' || setting
+	SELECT coalesce('role ' || r.rolname, 'every role') || CASE s.setdatabase WHEN 0 THEN '' ELSE ' in this database' END, 'is set to ' || setting
 	FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole CROSS JOIN unnest(s.setconfig) AS setting
 	WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
-	  AND setting LIKE 'session_replication_role=%' AND setting <> 'session_replication_role=origin'
+	  AND setting ~ '^(session_replication_role=(?!origin$)|synchronous_commit=(off|local)$|search_path=|row_security=off|event_triggers=off|default_transaction_read_only=on'
+	             '|default_transaction_isolation=(?!read committed$)|(session|local)_preload_libraries=(?!(""|)$)|zero_damaged_pages=on|ignore_checksum_failure=on)'
 	UNION
-	SELECT DISTINCT 'role ' || r.rolname, CASE WHEN r.rolsuper THEN 'is a superuser' ELSE 'may act as the owner of ' || t.relname END
+	SELECT DISTINCT 'role ' || r.rolname, 'may act as the owner of ' || t.relname
 	FROM pg_roles r JOIN pg_class t ON t.relnamespace = 'public'::regnamespace AND t.relname = 'ledger_postings'
-	WHERE r.rolname IN ('ratchet_api', 'ratchet_worker', 'ratchet_auditor') AND (r.rolsuper OR pg_has_role(r.oid, t.relowner, 'MEMBER'))
+	WHERE r.rolname IN ('ratchet_api', 'ratchet_worker', 'ratchet_auditor') AND NOT r.rolsuper AND pg_has_role(r.oid, t.relowner, 'MEMBER')
+	UNION
+	SELECT 'role ' || r.rolname, concat_ws(' and ', CASE WHEN r.rolsuper THEN 'is a superuser' END, CASE WHEN r.rolreplication THEN 'may copy the whole server' END,
+	       CASE WHEN r.rolcreaterole THEN 'may make roles' END, CASE WHEN r.rolbypassrls THEN 'passes row-level security' END)
+	FROM pg_roles r JOIN ours ON ours.oid = r.oid
+	WHERE r.rolsuper OR r.rolreplication OR r.rolcreaterole OR r.rolbypassrls
 	ORDER BY 1, 2`
 
 // onlyPublic makes the catalogue print names the same way for whoever asks.
@@ -179,7 +197,7 @@ func compareGuards(expected, found []guard) (wrong []Violation) {
 
 // withoutAccount are the tables whose keys may do without an account: nothing in
 // them is money. A message comes before it is known whose it is. A book's number is made for one account and is what stands for it.
-const withoutAccount = `'accounts', 'api_keys', 'flows', 'recovery_points', 'workers', 'ledger_books', 'inbox', 'inbox_contradictions', 'audit_events', 'audit_blocks', 'audit_detachments', 'schema_migrations'`
+const withoutAccount = `'accounts', 'api_keys', 'flows', 'recovery_points', 'workers', 'ledger_books', 'inbox', 'inbox_contradictions', 'inbox_acknowledgments', 'audit_events', 'audit_blocks', 'audit_detachments', 'schema_migrations'`
 
 // constraintsCarryTheAccount: when the data is spread over several databases by
 // account, a unique constraint without it would hold on each of them alone.

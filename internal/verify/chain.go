@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"hash"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,13 +33,28 @@ const selectBlocks = `
 	ORDER BY no`
 
 const selectSealed = `
-	SELECT cluster, xid, id, at, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment
+	SELECT cluster, xid, id, at, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment,
+	       answer_digest
 	FROM audit_events ORDER BY cluster, xid, id`
+
+// trail is what the audit trail's chain is checked with.
+type trail struct {
+	key  []byte // of blocks of format 2; empty: they cannot be computed again
+	head string // "12:5f…", as printed or logged before; "": not given
+}
+
+// The formats of a block.
+const (
+	unkeyed = 1 // SHA-256, until chapter 28 of the schema
+	keyed   = 2 // HMAC-SHA-256, over the digests of answers, too
+)
 
 // chain recomputes the audit trail's chain from its documented format, in code
 // of its own: a changed, added, removed or moved row shows in its block's digest.
-func chain(ctx context.Context, db reader) Check {
-	c := Check{Rule: "the audit trail's chain is unbroken", Counted: "blocks"}
+// Without the key nobody can compute a block again, and with a head that was noted
+// elsewhere even the holder of the key cannot replace what lies before it.
+func (t trail) chain(ctx context.Context, db reader) (c Check) {
+	c = Check{Rule: "the audit trail's chain is unbroken", Counted: "blocks"}
 	rows, err := db.Query(ctx, selectBlocks)
 	if err != nil {
 		c.Unchecked = err.Error()
@@ -54,20 +71,30 @@ func chain(ctx context.Context, db reader) Check {
 		c.Unchecked = err.Error()
 		return c
 	}
+	if t.head != "" && !slices.ContainsFunc(blocks, func(b sealed) bool { return b.head() == t.head }) {
+		c.Violations = append(c.Violations, Violation{"block " + strings.Split(t.head, ":")[0], "is not the one whose head is " + t.head})
+	}
 	if len(blocks) == 0 {
 		return c // nothing has been sealed yet, and nothing should have been
 	}
+	c.Head = blocks[len(blocks)-1].head()
 	wrong := func(no int64, format string, args ...any) {
 		c.Violations = append(c.Violations, Violation{"block " + strconv.FormatInt(no, 10), fmt.Sprintf(format, args...)})
 	}
-	previous, end := make([]byte, sha256.Size), map[int64]int64{}
+	if blocks[len(blocks)-1].Format == unkeyed {
+		wrong(int64(len(blocks)), "is the last one and has no key, so anybody could have computed it")
+	}
+	previous, end, format := make([]byte, sha256.Size), map[int64]int64{}, int16(unkeyed)
 	for i, b := range blocks {
 		if b.No != int64(i+1) || b.FromXID != end[b.Cluster] || !bytes.Equal(b.Previous, previous) {
 			wrong(b.No, "does not follow the block before it")
 		}
-		previous, end[b.Cluster] = b.Digest, b.ToXID
+		if b.Format < format {
+			wrong(b.No, "has no key, and the block before it has one")
+		}
+		format, previous, end[b.Cluster] = b.Format, b.Digest, b.ToXID
 	}
-	digests, counts, err := digestAll(ctx, db, blocks)
+	digests, counts, err := t.digestAll(ctx, db, blocks)
 	if err != nil {
 		c.Unchecked = err.Error()
 		return c
@@ -75,14 +102,16 @@ func chain(ctx context.Context, db reader) Check {
 	detached := 0
 	for i, b := range blocks {
 		switch {
-		case b.Format != 1:
+		case b.Format != unkeyed && b.Format != keyed:
 			wrong(b.No, "has format %d, which this program does not know", b.Format)
 		case b.Detached > 0 && counts[i]+b.Detached == b.Rows:
 			detached++ // whoever has the month can prove it
 		case counts[i] != b.Rows:
 			wrong(b.No, "was sealed over %d rows, there are %d", b.Rows, counts[i])
+		case b.Format == keyed && len(t.key) == 0:
+			c.Unchecked = "without RATCHET_SECRET the digests of blocks cannot be computed"
 		case !bytes.Equal(digests[i], b.Digest):
-			wrong(b.No, "its rows are not what was sealed")
+			wrong(b.No, "its rows are not what was sealed, or another key sealed them")
 		}
 	}
 	if detached > 0 {
@@ -104,7 +133,7 @@ const selectUnsealed = `
 	HAVING min(at) < now() - ` + sealedWithin
 
 // digestAll hashes the rows of every block in one pass over the trail.
-func digestAll(ctx context.Context, db reader, blocks []sealed) (digests [][]byte, counts []int64, err error) {
+func (t trail) digestAll(ctx context.Context, db reader, blocks []sealed) (digests [][]byte, counts []int64, err error) {
 	rows, err := db.Query(ctx, selectSealed)
 	if err != nil {
 		return nil, nil, err
@@ -112,15 +141,15 @@ func digestAll(ctx context.Context, db reader, blocks []sealed) (digests [][]byt
 	defer rows.Close()
 	digests, counts = make([][]byte, len(blocks)), make([]int64, len(blocks))
 	order := asRead(blocks)
-	at, sum := 0, link(blocks[order[0]].Previous)
+	at, sum := 0, t.link(blocks[order[0]])
 	closeBlock := func() {
 		digests[order[at]] = sum.Sum(nil)
 		if at++; at < len(order) {
-			sum = link(blocks[order[at]].Previous)
+			sum = t.link(blocks[order[at]])
 		}
 	}
 	for rows.Next() {
-		cluster, xid, line, err := scanLine(rows)
+		cluster, xid, line, answer, err := scanLine(rows)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -129,6 +158,9 @@ func digestAll(ctx context.Context, db reader, blocks []sealed) (digests [][]byt
 		}
 		if at < len(order) && blocks[order[at]].Cluster == cluster { // or it is not sealed yet
 			sum.Write(line)
+			if blocks[order[at]].Format == keyed {
+				sum.Write(blob(nil, answer))
+			}
 			counts[order[at]]++
 		}
 	}
@@ -154,25 +186,31 @@ func (b sealed) endsBefore(cluster, xid int64) bool {
 	return b.Cluster < cluster || b.Cluster == cluster && b.ToXID <= xid
 }
 
-func link(previous []byte) hash.Hash {
+// head names the block in public.
+func (b sealed) head() string { return fmt.Sprintf("%d:%x", b.No, b.Digest) }
+
+func (t trail) link(b sealed) hash.Hash {
 	sum := sha256.New()
-	sum.Write(previous)
+	if b.Format == keyed {
+		sum = hmac.New(sha256.New, t.key)
+	}
+	sum.Write(b.Previous)
 	return sum
 }
 
-// scanLine writes a row in format 1: each value as its length in eight bytes and
+// scanLine writes a row in format 1, and returns apart what format 2 adds: each value as its length in eight bytes and
 // its own bytes; an absent one as the length of all ones; integers in eight bytes,
 // big end first; times as microseconds since 1970.
-func scanLine(rows pgx.Rows) (cluster, xid int64, line []byte, err error) {
+func scanLine(rows pgx.Rows) (cluster, xid int64, line, answer []byte, err error) {
 	var id, account, request, actor, operation string
 	var at time.Time
 	var livemode bool
 	var key, address, object, code *string
 	var status int16
 	var commitment []byte
-	err = rows.Scan(&cluster, &xid, &id, &at, &account, &livemode, &request, &key, &actor, &address, &operation, &object, &status, &code, &commitment)
+	err = rows.Scan(&cluster, &xid, &id, &at, &account, &livemode, &request, &key, &actor, &address, &operation, &object, &status, &code, &commitment, &answer)
 	if err != nil {
-		return 0, 0, nil, err
+		return 0, 0, nil, nil, err
 	}
 	line = integer(line, cluster)
 	line = integer(line, xid)
@@ -185,8 +223,14 @@ func scanLine(rows pgx.Rows) (cluster, xid int64, line []byte, err error) {
 	}
 	line = integer(line, int64(status))
 	line = text(line, code)
-	line = binary.BigEndian.AppendUint64(line, uint64(len(commitment)))
-	return cluster, xid, append(line, commitment...), nil
+	return cluster, xid, blob(line, commitment), answer, nil
+}
+
+func blob(line, value []byte) []byte {
+	if value == nil {
+		return binary.BigEndian.AppendUint64(line, ^uint64(0))
+	}
+	return append(binary.BigEndian.AppendUint64(line, uint64(len(value))), value...)
 }
 
 func integer(line []byte, n int64) []byte {

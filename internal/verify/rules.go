@@ -447,7 +447,8 @@ var rules = []rule{
 			UNION ALL
 			SELECT event_id, 'does not say what it said when it came' FROM inbox WHERE sha256(body) <> digest
 			UNION ALL
-			SELECT event_id, 'stands for two messages that differ' FROM inbox_contradictions
+			SELECT event_id, 'stands for two messages that differ, and nobody has acknowledged it' FROM inbox_contradictions c
+			WHERE NOT EXISTS (SELECT FROM inbox_acknowledgments k WHERE k.source = c.source AND k.event_id = c.event_id AND k.digest = c.digest)
 			UNION ALL
 			SELECT event_id, 'is set aside: ' || reason FROM inbox WHERE state = 'set_aside'`,
 	},

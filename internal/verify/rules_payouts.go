@@ -72,6 +72,10 @@ var payoutRules = []rule{
 			GROUP BY r.account_id, r.id, r.flow, r.status, r.object_id
 			HAVING count(p.id) <> CASE r.status WHEN 200 THEN 1 ELSE 0 END OR bool_or(p.status = 'new') OR r.status = 200 AND min(p.id) IS DISTINCT FROM r.object_id
 			UNION ALL
+			SELECT p.id, 'goes to ' || p.destination || ', which is not the bank account of ' || p.account_id
+			FROM payouts p
+			WHERE p.destination <> 'ba_' || regexp_replace(p.account_id, '^acct_', '') AND (p.livemode OR p.destination NOT LIKE 'ba_us_%')
+			UNION ALL
 			SELECT r.id, r.flow || ' left ' || r.object_id || ' ' || coalesce(p.status, 'nowhere')
 			FROM ` + asked + ` r LEFT JOIN payouts p ON p.account_id = r.account_id AND p.id = r.object_id
 			WHERE r.status = 200 AND (r.flow = 'payout.cancel' AND p.status IS DISTINCT FROM 'canceled' OR r.flow = 'payout.arrive' AND p.status IS DISTINCT FROM 'paid')`,

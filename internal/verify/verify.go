@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,6 +21,8 @@ import (
 type Config struct {
 	Pool       *pgxpool.Pool // of a login that may read everything
 	Acquirer   *pgxpool.Pool // of the acquirer's database; nil leaves the other side out, and says so
+	AuditKey   []byte        // of the audit trail's chain; without it that cannot be checked
+	Head       string        // of the chain, as it was printed or logged before; "" where none was kept
 	AllowEmpty bool          // an installation nobody has used yet is in order
 }
 
@@ -36,6 +39,7 @@ type Check struct {
 	Count      int64       `json:"count"`
 	Violations []Violation `json:"violations,omitempty"`
 	Unchecked  string      `json:"unchecked,omitempty"` // why it could not be checked
+	Head       string      `json:"head,omitempty"`      // of the audit trail's chain
 }
 
 // Report is what a run found.
@@ -86,21 +90,18 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	if _, err := tx.Exec(ctx, "SELECT set_config('statement_timeout', '"+proofTimeout+"', true), set_config('idle_in_transaction_session_timeout', '0', true)"); err != nil {
 		return Report{}, fmt.Errorf("begin: %w", err)
 	}
-	report := prove(ctx, tx, theirs, c.AllowEmpty)
+	report := prove(ctx, tx, theirs, trail{c.AuditKey, c.Head}, c.AllowEmpty)
 	report.Took = time.Since(started)
 	return report, nil
 }
 
 // prove checks every rule inside one transaction.
-func prove(ctx context.Context, tx pgx.Tx, theirs otherSide, allowEmpty bool) (report Report) {
+func prove(ctx context.Context, tx pgx.Tx, theirs otherSide, audit trail, allowEmpty bool) (report Report) {
 	checks := []check{notEmpty(allowEmpty)}
-	for _, r := range rules {
+	for _, r := range slices.Concat(rules, payoutRules, termRules, evidenceRules) {
 		checks = append(checks, r.check)
 	}
-	for _, r := range payoutRules {
-		checks = append(checks, r.check)
-	}
-	checks = append(checks, chain, secondLine, constraintsCarryTheAccount.check, theirs.check)
+	checks = append(checks, audit.chain, secondLine, constraintsCarryTheAccount.check, theirs.check)
 	for _, check := range checks {
 		report.Checks = append(report.Checks, apart(ctx, tx, check))
 	}
@@ -179,6 +180,11 @@ func (r Report) Print(w io.Writer) error {
 		}
 		if len(c.Violations) == shownAtMost {
 			say("    … and perhaps more\n")
+		}
+	}
+	for _, c := range r.Checks {
+		if c.Head != "" {
+			say("The head of the audit trail is %s\n", c.Head)
 		}
 	}
 	say("%s in %s\n", [...]string{"Everything holds", "Something does not hold", "Not everything could be checked"}[r.Verdict()], r.Took.Round(time.Millisecond))

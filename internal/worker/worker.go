@@ -40,6 +40,7 @@ type Config struct {
 
 	Webhooks   webhook.Config
 	WebhookKey []byte // what endpoints' signing secrets are derived from
+	AuditKey   []byte // of the audit trail's chain
 }
 
 const (
@@ -98,7 +99,7 @@ func Run(ctx context.Context, c Config) error {
 	every("show settled charges", showEvery, func(ctx context.Context) (int, error) { return payout.ShowPaid(ctx, c.Engine, c.Pool) })
 	every("void expired authorizations", lapseEvery, func(ctx context.Context) (int, error) { return payment.ExpireLapsed(ctx, c.Engine) })
 	every("reap", reapEvery, c.reap)
-	every("seal", sealEvery, func(ctx context.Context) (int, error) { return audit.Seal(ctx, c.Pool) })
+	every("seal", sealEvery, audit.Sealer{Pool: c.Pool, Key: c.AuditKey, Log: c.Log}.Seal)
 	every("sweep webhooks", sweepEvery, func(ctx context.Context) (int, error) { return 0, deliverer.Sweep(ctx) })
 	every("expire checkout sessions", expireEvery, func(ctx context.Context) (int, error) {
 		return session.ExpireDueSessions(ctx, c.Engine, expireAtOnce)

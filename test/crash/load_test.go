@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/verify"
 )
 
@@ -156,7 +157,7 @@ func (i *installation) wantNoDoubles(t testing.TB, all []work) {
 // wantClean runs verify over both sides.
 func (i *installation) wantClean(t testing.TB) {
 	t.Helper()
-	report, err := verify.Run(t.Context(), verify.Config{Pool: i.db, Acquirer: i.acquirer.journal})
+	report, err := verify.Run(t.Context(), verify.Config{Pool: i.db, Acquirer: i.acquirer.journal, AuditKey: secret.Root(rootSecret).For(secret.AuditChain)})
 	if err != nil {
 		t.Fatal(err)
 	}

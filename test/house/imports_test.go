@@ -54,7 +54,7 @@ var floors = map[string]int{
 
 	"internal/telemetry": 35, // watches the engine
 
-	"internal/apikey": 33,
+	"internal/apikey": 41, // what is done to a key and its audit row are one transaction
 
 	"internal/apirequest": 32, // what our API adds to a request of the engine
 

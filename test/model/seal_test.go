@@ -53,6 +53,8 @@ func TestSeal(t *testing.T) {
 	})
 }
 
+var chainKey = []byte("the key of the chain")
+
 type execer interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
@@ -72,7 +74,7 @@ func leaveTrace(t *testing.T, db execer, id string) {
 
 func seal(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	if _, err := audit.Seal(t.Context(), pool); err != nil {
+	if _, err := (audit.Sealer{Pool: pool, Key: chainKey}).Seal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -97,7 +99,7 @@ func wholeChain(t *testing.T, pool *pgxpool.Pool) map[string]int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(b.Previous, previous) || !bytes.Equal(b.Digest, audit.Digest(previous, rows)) {
+		if !bytes.Equal(b.Previous, previous) || !bytes.Equal(b.Digest, audit.Digest(chainKey, previous, rows)) {
 			t.Errorf("block %d does not fit what it covers", n+1)
 		}
 		previous = b.Digest

@@ -355,6 +355,46 @@ func (in CreateChargeParams) captures()`}},
 		pkg:   "./internal/audit", test: "TestABacklogIsSealedBlockByBlock/the end of a block is found without sorting the backlog",
 	},
 	{
+		name:  "browsers share the idempotency keys of the merchant's server",
+		edits: []edit{{"internal/api/request.go", "return apirequest.BrowserKeys + r.key", "return r.key"}},
+		pkg:   apiTest, test: "TestBrowsersHaveIdempotencyKeysOfTheirOwn/a key that a browser took is free for the merchant's server",
+	},
+	{
+		name:  "verify takes every fee for the right one",
+		edits: []edit{{"internal/verify/rules_terms.go", "FROM terms WHERE fee <> wanted", "FROM terms WHERE fee > gross AND wanted > 0"}},
+		pkg:   "./internal/verify", test: "TestEveryDamageIsSeen/a charge cost more",
+	},
+	{
+		name:  "verify takes a delivery that was never tried for one that failed",
+		edits: []edit{{"internal/verify/rules_terms.go", "(d.failures = 0 OR a.attempt IS NULL OR a.status BETWEEN 200 AND 299)", "a.status BETWEEN 200 AND 299"}},
+		pkg:   "./internal/verify", test: "TestEveryDamageIsSeen/a delivery is given up that was never tried",
+	},
+	{
+		name:  "the digest of an answer leaves out its bytes",
+		edits: []edit{{"internal/audit/answer.go", "d.bytes(answer.Body)", "d.bytes(nil)"}, {"internal/verify/rules_evidence.go", "coalesce(a.body, c.body), convert_to(", "''::bytea, convert_to("}},
+		pkg:   "./internal/verify", test: "TestEveryDamageIsSeen/an answer says another amount",
+	},
+	{
+		name:  "verify excuses details that are missing from the trail",
+		edits: []edit{{"internal/verify/rules_evidence.go", "OR e.details IS NULL AND (e.actor LIKE 'operator:%' OR a.redacted_at IS NULL)", ""}},
+		pkg:   "./internal/verify", test: "TestEveryDamageIsSeen/an audit row is stripped of its details",
+	},
+	{
+		name:  "verify takes a key that nobody made for one of ours",
+		edits: []edit{{"internal/verify/rules_evidence.go", "FROM known k WHERE k.id NOT IN (SELECT id FROM made)", "FROM known k WHERE k.id IN (SELECT id FROM made WHERE false)"}},
+		pkg:   "./internal/verify", test: "TestEveryDamageIsSeen/a key is put in by hand",
+	},
+	{
+		name:  "the chain of the audit trail has no key",
+		edits: []edit{{"internal/audit/seal.go", "hmac.New(sha256.New, key)", "hmac.New(sha256.New, nil)"}, {"internal/verify/chain.go", "hmac.New(sha256.New, t.key)", "hmac.New(sha256.New, nil)"}},
+		pkg:   "./internal/verify", test: "TestTheChainIsKeyed/a chain that was computed again under another key is noticed",
+	},
+	{
+		name:  "verify takes a chain without a key behind one with a key",
+		edits: []edit{{"internal/verify/chain.go", "if blocks[len(blocks)-1].Format == unkeyed {", "if false {"}},
+		pkg:   "./internal/verify", test: "TestTheChainIsKeyed/a chain that was computed again without a key is noticed",
+	},
+	{
 		name:  "verify cannot name a trail that was left unsealed",
 		edits: []edit{{"internal/verify/chain.go", "'its beginning') AS object,", "'its beginning'),"}},
 		pkg:   "./internal/verify", test: "TestEveryDamageIsSeen/an audit row has waited to be sealed for long",

@@ -169,7 +169,7 @@ func (i *installation) settleDown(ctx context.Context) error {
 	}
 	closer := ledger.NewCloser(i.Pool)
 	for what, do := range map[string]func() (int, error){
-		"seal":          func() (int, error) { return audit.Seal(ctx, i.Pool) },
+		"seal":          func() (int, error) { return audit.Sealer{Pool: i.Pool, Key: i.AuditKey()}.Seal(ctx) },
 		"close periods": func() (int, error) { return closer.Close(ctx) },
 		"reap":          func() (int, error) { return idempotency.Reap(ctx, i.Pool, 500) },
 	} {
@@ -204,7 +204,7 @@ func (i *installation) maintain(ctx context.Context, sql string) error {
 
 // verify proves the books, as `ratchet verify` does.
 func (i *installation) verify(ctx context.Context) error {
-	report, err := verify.Run(ctx, verify.Config{Pool: i.Pool, Acquirer: i.theirs})
+	report, err := verify.Run(ctx, verify.Config{Pool: i.Pool, Acquirer: i.theirs, AuditKey: i.AuditKey()})
 	if err != nil {
 		return err
 	}

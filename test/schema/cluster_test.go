@@ -63,7 +63,7 @@ func TestABlockLinksTwoClusters(t *testing.T) {
 	sealAll(t, pool)
 	mustExec(t, pool, `CREATE OR REPLACE FUNCTION this_cluster() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT 4711::bigint'`)
 	for range 3 {
-		if _, err := audit.Seal(t.Context(), pool); err != nil {
+		if _, err := (audit.Sealer{Pool: pool, Key: chainKey}).Seal(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,6 +115,8 @@ func TestAMonthIsDetached(t *testing.T) {
 	})
 }
 
+var chainKey = []byte("the key of the chain")
+
 // leaveTrail writes rows as operators leave them, each in a separate transaction.
 func leaveTrail(t *testing.T, pool *pgxpool.Pool, id string, rows int) {
 	t.Helper()
@@ -134,7 +136,7 @@ func sealAll(t *testing.T, pool *pgxpool.Pool) {
 	const left = `SELECT count(*) FROM audit_events e
 		WHERE NOT EXISTS (SELECT FROM audit_blocks b WHERE b.cluster = e.cluster AND e.xid >= b.from_xid AND e.xid < b.to_xid)`
 	for deadline := time.Now().Add(time.Minute); number(t, pool, left) > 0; time.Sleep(10 * time.Millisecond) {
-		if _, err := audit.Seal(t.Context(), pool); err != nil {
+		if _, err := (audit.Sealer{Pool: pool, Key: chainKey}).Seal(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if time.Now().After(deadline) {
@@ -146,7 +148,7 @@ func sealAll(t *testing.T, pool *pgxpool.Pool) {
 // brokenChain is what the proof of the chain finds wrong.
 func brokenChain(t *testing.T, pool *pgxpool.Pool) []verify.Violation {
 	t.Helper()
-	report, err := verify.Run(t.Context(), verify.Config{Pool: pool, AllowEmpty: true})
+	report, err := verify.Run(t.Context(), verify.Config{Pool: pool, AuditKey: chainKey, AllowEmpty: true})
 	if err != nil {
 		t.Fatal(err)
 	}

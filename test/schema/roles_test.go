@@ -87,6 +87,8 @@ func TestNoRoleBorrowsItsOwnersRights(t *testing.T) {
 	db := seeded(t)
 	for _, role := range []string{"ratchet_api", "ratchet_worker"} {
 		t.Run(role, func(t *testing.T) {
+			try(t, db.PoolAs(t, role), promise{refused: `CREATE TEMP TABLE mine (n integer)`, state: privilege})
+			mustExec(t, db.Pool, `DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO `+role+`', current_database()); END $$`)
 			accept(t, db.PoolAs(t, role), `
 				CREATE TEMP TABLE ledger_postings AS TABLE ledger_postings;
 				GRANT ALL ON pg_temp.ledger_postings TO PUBLIC;

@@ -177,6 +177,9 @@ func (s *Stand) PID(part string) int {
 // Log is where a process writes its lines.
 func (s *Stand) Log(part string) string { return filepath.Join(s.dir, part+".log") }
 
+// AuditKey is the key of the audit trail's chain.
+func (s *Stand) AuditKey() []byte { return secret.Root(rootSecret).For(secret.AuditChain) }
+
 // OpenAccount makes a merchant and returns its id and its secret key.
 func (s *Stand) OpenAccount(ctx context.Context, name string) (account, key string, err error) {
 	root, err := secret.New(rootSecret)
