@@ -93,7 +93,7 @@ can reach the port:
 }
 
 // crashPoints let requests end this process, for the tests and the lab. They are never
-// offered to other machines, whatever the environment says.
+// offered to other machines, no matter what the environment says.
 func crashPoints(at net.Addr) (*crashpoint.Points, error) {
 	points := crashpoint.FromEnvironment()
 	if points != nil && !onLoopback(at) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Everybody who sees a shop's page has its publishable key.
+// Every visitor of a shop's page has its publishable key.
 func TestBrowsersHaveIdempotencyKeysOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

@@ -220,8 +220,8 @@ func (r *request) viewer() resource.Principal {
 
 func (r *request) publishable() bool { return r.holder.Kind == apikey.Publishable }
 
-// storedKey is what the request is kept under. Whoever has a shop's page has its
-// publishable key, so browsers have a space of keys of their own: they neither take a
+// storedKey is what the request is kept under. A visitor of a shop's page has its
+// publishable key, so browsers have their own space of keys: they neither take a
 // key that the merchant's server will want nor learn what it was used for.
 func (r *request) storedKey() string {
 	if r.key == "" || !r.publishable() {

@@ -6,7 +6,7 @@ import (
 )
 
 // TestUnsupportedParameters sends parameters that Stripe's operations have and ours
-// lack. A client that uses one hears that it is missing here, and not that it made a mistake.
+// lack. A client that uses one learns that the parameter is missing here, not that it made a mistake.
 func TestUnsupportedParameters(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

@@ -13,7 +13,7 @@ import (
 const BrowserKeys = "publishable:"
 
 // Refuse says a refusal of the engine in the words of Stripe's API. A browser does not
-// hear what the key was used for: somebody else's request, perhaps.
+// learn what the key was used for: perhaps another client's request.
 func Refuse(r *phase.Refusal) error {
 	key, browser := strings.CutPrefix(r.Key, BrowserKeys)
 	switch r.Reason {

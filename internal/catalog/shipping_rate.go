@@ -146,7 +146,7 @@ type FixedAmount struct {
 	Currency string `form:"currency,required"`
 }
 
-// Check verifies a description. at is where it stands among the parameters, "" for the top.
+// Check verifies a description. at is its place among the parameters, "" for the top.
 func (d *ShippingRateData) Check(at string) (err error) {
 	at = resource.NestedParam(at, "fixed_amount")
 	if d.FixedAmount == nil {

@@ -18,7 +18,7 @@ type RetrieveTestCardParams struct {
 	ID     string      `path:"payment_method"`
 	Expand form.Expand `form:"expand"`
 
-	Method *PaymentMethod // what ID stands for, if there is none yet
+	Method *PaymentMethod // what ID represents, if there is none yet
 }
 
 // IsTestCard says whether an id is one such as pm_card_visa.
@@ -29,10 +29,10 @@ func IsTestCard(id string) bool {
 
 const testCardKept = "test_card_kept"
 
-// RetrieveTestCard keeps the method that a test id stands for and answers with it.
+// RetrieveTestCard keeps the method that a test ID represents and returns it.
 // Stripe's clients retrieve pm_card_visa and then attach the id that comes back, so the
 // method has to exist. It is the only read that writes, and it can be repeated: while
-// nobody has attached the method or paid with it, the answer is the same.
+// no request has attached the method or paid with it, the answer is the same.
 var RetrieveTestCard = phase.Define("payment_method.retrieve_test_card", 1,
 	phase.Atomic(testCardKept, keepTestCard),
 ).Check(func(_ context.Context, _ phase.Reader, caller phase.Check, in *RetrieveTestCardParams) (err error) {

@@ -101,7 +101,7 @@ type PaymentSource struct {
 	Token  string `json:"token,omitempty"` // to be spent; "" for a magic one
 }
 
-// SourceParam is the parameter source: a token, or a card as somebody typed it, which
+// SourceParam is the parameter source: a token, or a card with its number, which
 // clients sent before there were tokens.
 type SourceParam = form.Either[SourceCard]
 
@@ -111,7 +111,7 @@ type SourceCard struct {
 	TypedCard
 }
 
-// SourceFrom finds the card that the parameter source stands for. Nothing of what was
+// SourceFrom finds the card that the parameter source names. Nothing of what was
 // typed stays in the parameter.
 func SourceFrom(ctx context.Context, db phase.Reader, caller phase.Check, sent *SourceParam) (*PaymentSource, error) {
 	if sent.Hash == nil {

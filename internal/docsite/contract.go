@@ -9,7 +9,7 @@ import (
 	"github.com/ratchet-pay/ratchet/api"
 )
 
-// contract is what the pages tell of api/openapi.yaml. It is far from all that is
+// contract is what the pages show of api/openapi.yaml. It is far from all that is
 // in there: the tests, which hold the code to every word of it, read it with a
 // library for that. To a program which only shows it, that would be a validator of
 // JSON schemas too many.
@@ -72,7 +72,7 @@ var theContract = sync.OnceValues(func() (*contract, error) {
 	return &c, err
 })
 
-// What stands in a place of its own is found by its name.
+// A schema under its own name is found by that name.
 const (
 	parametersRef = "#/components/parameters/"
 	responsesRef  = "#/components/responses/"

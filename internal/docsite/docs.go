@@ -40,7 +40,7 @@ type section struct {
 
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
-// library renders all documents once, when somebody wants the first of them.
+// library renders all documents once, at the first request for one of them.
 var library = sync.OnceValues(func() (map[string]document, error) {
 	all := map[string]document{}
 	err := fs.WalkDir(docs.Files, ".", func(name string, entry fs.DirEntry, err error) error {

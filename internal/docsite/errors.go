@@ -24,7 +24,7 @@ type errorCode struct {
 // happening is a request of the contract's examples that makes an error happen.
 type happening struct{ Operation, Method, Path, Example, Page string }
 
-// errorStatus is what the contract says of a status, whatever the code.
+// errorStatus is what the contract says of a status, no matter which code.
 type errorStatus struct {
 	Statuses string
 	About    template.HTML

@@ -57,7 +57,7 @@ type example struct {
 	Given  map[string]string
 	Query  string
 	Body   string
-	Until  string // a field that comes by itself: asked for again until it is there
+	Until  string // a field that appears later: asked for again until it is there
 	Status int
 	Code   string // of the error, where it is one
 }

@@ -54,7 +54,7 @@ func (p *Pages) postRun(w http.ResponseWriter, r *http.Request) {
 // What an example waits for has come within longestUntil, or the acquirer is away.
 const longestUntil, lookAgain = 10 * time.Second, 200 * time.Millisecond
 
-// run takes the steps of an example's sample, and tells of the last.
+// run takes the steps of an example's sample, and reports the last.
 func (p *Pages) run(r *http.Request, account, id, name string) (*ran, error) {
 	o, e, err := findExample(id, name)
 	if err != nil {

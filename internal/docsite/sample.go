@@ -10,7 +10,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// demoKey is what everybody may use with a demo, and nobody with anything else.
+// demoKey is public, and works only with a demo.
 const demoKey = "sk_test_ratchet_demo"
 
 // sample is an example as three programs that run as they are: they make what the
@@ -27,7 +27,7 @@ type step struct {
 	Path   text
 	Params [][2]text // of the query or the body, in their order
 	Answer string    // the variable its answer is kept in
-	Until  string    // a field that comes by itself: ask again until it is there
+	Until  string    // a field that appears later: ask again until it is there
 }
 
 // text is what a program puts together: pieces that are as they are, and fields of

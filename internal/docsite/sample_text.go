@@ -45,7 +45,7 @@ func inShell(base string, steps []step) string {
 func curl(base string, s step) string {
 	options := "curl "
 	if s.Answer != "" {
-		options += "-s " // nobody sees how far it is
+		options += "-s " // no progress bar in an answer that is not shown
 	}
 	switch {
 	case s.Method == http.MethodGet && len(s.Params) > 0:

@@ -48,7 +48,7 @@ func Decode(values Values, into any) error { return DecodeOf(values, into, nil) 
 
 // DecodeOf is Decode for an operation that Stripe has with more parameters than the
 // struct. unsupported says of a name, card[networks], whether it is one of them: a
-// client that uses it hears that we lack it, and not that it made a mistake.
+// client that uses it learns that it is missing here, not that it made a mistake.
 func DecodeOf(values Values, into any, unsupported func(name string) bool) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {

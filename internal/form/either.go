@@ -23,13 +23,13 @@ func (e *Either[T]) decodeForm(d *decoder, f *field, n *node) {
 	}
 	members, err := planFor(reflect.TypeFor[T]())
 	if err != nil {
-		panic(fmt.Errorf("form: %T: %w", e, err)) // the tags are at fault, whatever is sent
+		panic(fmt.Errorf("form: %T: %w", e, err)) // the tags are wrong, no matter what is sent
 	}
 	e.Hash = new(T)
 	d.hash(members, &n.hash, reflect.ValueOf(e.Hash).Elem())
 }
 
-// MarshalText encodes the text. A hash is not encoded: it may be a card that somebody
+// MarshalText encodes the text. A hash is not encoded: it may be a card that a person
 // typed. The operation reads it and drops it.
 func (e Either[T]) MarshalText() ([]byte, error) {
 	if e.Hash != nil {

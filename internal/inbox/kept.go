@@ -32,7 +32,7 @@ type Kept struct {
 	AccountID      *string
 	RequestID      *string // of the request that did what it says
 	ReceivedAt     time.Time
-	Contradictions int64 // messages that came under its id and say something else, and that nobody has acknowledged
+	Contradictions int64 // messages that came under its id and say something else, and that no operator has acknowledged
 	Now            time.Time
 }
 
@@ -135,7 +135,7 @@ func Retry(ctx context.Context, db Querier, eventID string) error {
 
 // ErrNoContradiction says that nothing contradicts a message of this name, or that
 // all of it has been acknowledged.
-var ErrNoContradiction = errors.New("no message contradicts this one, or somebody has acknowledged it")
+var ErrNoContradiction = errors.New("no message contradicts this one, or it has been acknowledged")
 
 const acknowledgeContradictions = `
 	INSERT INTO inbox_acknowledgments (source, event_id, digest, acknowledged_by, because)

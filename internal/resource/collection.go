@@ -53,7 +53,7 @@ func (c Collection[Row, R]) Retrieve(ctx context.Context, db phase.Reader, v Pri
 	return Expand(ctx, db, v, in.Expand, R(row).Render())
 }
 
-// List answers GET of the list, for a kind without filters of its own.
+// List answers GET of the list, for a kind without its own filters.
 func (c Collection[Row, R]) List(ctx context.Context, db phase.Reader, v Principal, in List) (any, error) {
 	return c.ListWith(ctx, db, v, in, nil)
 }

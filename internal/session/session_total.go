@@ -38,7 +38,7 @@ type ShippingOptionParam struct {
 	ShippingRateData *catalog.ShippingRateData `form:"shipping_rate_data"`
 }
 
-// FoundRate is what a shipping option stands for.
+// FoundRate is the rate of a shipping option.
 type FoundRate struct {
 	Rate *catalog.ShippingRate     // one there is
 	New  *catalog.ShippingRateData // or the new one

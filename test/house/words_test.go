@@ -98,7 +98,7 @@ func TestPagesArePlainEnglish(t *testing.T) {
 	}
 }
 
-// phrase is a text that a page can show, and the file it stands in.
+// phrase is a text that a page can show, and the file that contains it.
 type phrase struct{ where, text string }
 
 // literals are the strings of a Go file that may be sentences or labels: not SQL, not tags, not errors.

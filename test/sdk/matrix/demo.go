@@ -15,7 +15,7 @@ import (
 // demoKey is the secret key of every demo.
 const demoKey = "sk_test_ratchet_demo"
 
-// demo is a running `ratchet demo`, with data of its own.
+// demo is a running `ratchet demo`, with its own data.
 type demo struct {
 	url     string
 	process *exec.Cmd
@@ -73,7 +73,7 @@ func (d *demo) stop() {
 	_ = os.RemoveAll(d.dir)                      // what stays is in a temporary folder
 }
 
-// freeAddress is one that nobody listens at right now.
+// freeAddress is one that no process listens on right now.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

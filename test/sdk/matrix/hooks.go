@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// hooks is the merchant's server of all clients. Each has a path of its own there:
+// hooks is the merchant's server of all clients. Each has its own path there:
 // Ratchet posts an event to it, and the client gets the event from it.
 type hooks struct {
 	url    string
@@ -60,7 +60,7 @@ func (h *hooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		select {
 		case deliveries <- delivery{Body: string(body), Signature: r.Header.Get("Stripe-Signature")}:
-		default: // nobody reads them
+		default: // unused
 		}
 		return
 	}

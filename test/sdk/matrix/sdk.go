@@ -64,7 +64,7 @@ func distribution() []sdk {
 	return []sdk{{language: "python", version: strings.TrimSpace(string(version)), from: "package python3-stripe"}}
 }
 
-// entrances are the files by which a checkout is told to be one of an SDK.
+// entrances are the files by which a checkout is recognized as one of an SDK.
 var entrances = map[string]string{"python": "stripe/__init__.py", "ruby": "lib/stripe.rb", "php": "init.php"}
 
 // checkouts are the SDKs in a folder's folders.
@@ -113,7 +113,7 @@ func (s sdk) major() string {
 //go:embed clients
 var programs embed.FS
 
-// runner installs SDKs below a folder of its own, and runs the clients' programs.
+// runner installs SDKs below its own folder, and runs the clients' programs.
 type runner struct {
 	dir string
 	env []string
