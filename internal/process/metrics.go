@@ -16,7 +16,7 @@ import (
 
 // show registers the numbers of the parts that do not count themselves.
 func (p *parts) show(client *acquirer.Client) {
-	p.telemetry.Pool(p.pool)
+	p.telemetry.Pools(p.pool, p.writes)
 	p.telemetry.Gauge("ratchet_acquirer_breaker_open", "1 while the circuit breaker is open because the acquirer did not answer.", nil, func() float64 {
 		if client.BreakerOpen() {
 			return 1

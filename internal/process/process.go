@@ -73,7 +73,8 @@ const (
 // parts are what both kinds of process are made of.
 type parts struct {
 	limits    Limits
-	pool      *pgxpool.Pool
+	pool      *pgxpool.Pool // for reads
+	writes    *pgxpool.Pool // for transactions that read first
 	liveness  *idempotency.Liveness
 	engine    *phase.Engine
 	acquirer  *acquirer.Client
@@ -109,7 +110,7 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 	if err != nil {
 		return p, err
 	}
-	writes, err := p.open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: c.MaxConns - c.MaxConns/2,
+	p.writes, err = p.open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: c.MaxConns - c.MaxConns/2,
 		ApplicationName: "ratchet " + kind + " writes", Session: phase.TransactionSession, DialFunc: c.Crash.DialDatabase()})
 	if err != nil {
 		return p, err
@@ -124,7 +125,7 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 		return p, err
 	}
 	p.engine = phase.NewEngine(phase.Config{
-		Pool: p.pool, Writes: writes, Committer: phase.NewCommitter(commits), Secret: c.Secret.For(secret.Idempotency), Root: c.Secret, Owner: p.liveness.ID, Record: audit.Record, Retain: c.Retain, Log: c.Log,
+		Pool: p.pool, Writes: p.writes, Committer: phase.NewCommitter(commits), Secret: c.Secret.For(secret.Idempotency), Root: c.Secret, Owner: p.liveness.ID, Record: audit.Record, Retain: c.Retain, Log: c.Log,
 		Observer: p.telemetry, Work: p.gates.work, Lookups: p.gates.lookUps,
 		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse})
 	p.acquirer = acquirer.NewClient(acquirer.Config{

@@ -71,7 +71,7 @@ var evidenceRules = []rule{
 			FROM webhook_endpoints w LEFT JOIN said s ON s.account_id = w.account_id AND s.id = w.id
 			WHERE w.deleted_at IS NULL AND s.endpoint->>'url' IS DISTINCT FROM w.url
 			UNION ALL
-			SELECT w.id, 'is ' || w.status || ', and its merchant was answered ' || (s.endpoint->>'status')
+			SELECT w.id, 'is ' || w.status || ', and its merchant was answered ' || coalesce(s.endpoint->>'status', 'nothing')
 			FROM webhook_endpoints w JOIN said s ON s.account_id = w.account_id AND s.id = w.id
 			WHERE w.deleted_at IS NULL AND s.endpoint->>'status' IS DISTINCT FROM w.status
 			  AND NOT EXISTS (SELECT FROM audit_events e WHERE e.operation = 'webhook_endpoint.disable' AND e.account_id = w.account_id AND e.object_id = w.id)`,
