@@ -85,6 +85,12 @@ var settlementPromises = []promise{
 		another("charges_to_show", `{}`), unique, "a_charge_is_shown_once"},
 }
 
+// acknowledged is an operator's word about the contradictions there are.
+func acknowledged(because string) string {
+	return `INSERT INTO inbox_acknowledgments (source, event_id, digest, acknowledged_by, because)
+		SELECT source, event_id, digest, 'ops', '` + because + `' FROM inbox_contradictions;`
+}
+
 var inboxPromises = []promise{
 	{"a message that is taken twice", "",
 		`INSERT INTO inbox SELECT * FROM inbox WHERE event_id = 'note_applied'`, unique, "a_message_is_taken_once"},
@@ -103,6 +109,11 @@ var inboxPromises = []promise{
 		`UPDATE inbox SET request_id = 'req_new' WHERE event_id = 'note_applied'`, privilege, ""},
 	{"a message that says something else", "",
 		`UPDATE inbox SET body = 'another' WHERE event_id = 'note_waiting'`, privilege, ""},
+	{"a contradiction acknowledged twice", acknowledged("known"), acknowledged("known"), unique, "a_contradiction_is_acknowledged_once"},
+	{"a contradiction acknowledged without a reason", "", acknowledged(""), check, "an_acknowledgment_has_a_reason"},
+	{"an acknowledgment of a message that contradicts nothing", "",
+		`INSERT INTO inbox_acknowledgments (source, event_id, digest, acknowledged_by, because) VALUES ('acquirer', 'note_applied', sha256('another'), 'ops', 'known')`,
+		foreignKey, "what_is_acknowledged_is_there"},
 	{"a message deleted", "", `DELETE FROM inbox WHERE event_id = 'note_waiting'`, privilege, ""},
 	{"the inbox emptied", "", `TRUNCATE inbox CASCADE`, privilege, ""},
 	{"a contradiction kept twice", "",

@@ -96,6 +96,10 @@ var auditPromises = []promise{
 		`INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment)
 		 VALUES (now(), 'aud_2', 'acct_1', false, 'req_finished', 'key_1', 'x', 200, 'short')`,
 		check, "a_commitment_is_sha256"},
+	{"a digest of an answer that is too short", "",
+		`INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment, answer_digest)
+		 VALUES (now(), 'aud_2', 'acct_1', false, 'req_finished', 'key_1', 'x', 200, sha256('x'), 'short')`,
+		check, "an_answer_digest_is_sha256"},
 
 	{"two blocks with one number", "",
 		`INSERT INTO audit_blocks (no, from_xid, to_xid, rows, previous, digest) VALUES (1, 2, 3, 0, sha256('1'), sha256('2'))`,

@@ -421,7 +421,7 @@ func TestWebhooksOutliveTheirWorker(t *testing.T) {
 	in.work(t)
 	equal(t, "what is delivered again", killed.await(2)[1].event(t), event)
 	eventually(t, "it has succeeded", func() bool { state, attempts := in.state(t, e.ID); return state == "succeeded" && attempts == 2 })
-	if shown := in.operate(t, "webhooks", "show", event.ID); !strings.Contains(shown, "its worker died") {
+	if shown := in.operate(t, "webhooks", "show", event.ID); !strings.Contains(shown, "its worker crashed") {
 		t.Errorf("the attempt that was broken off is not told of:\n%s", shown)
 	}
 }
