@@ -25,7 +25,7 @@ test("a card pays, and the buyer arrives at the shop", async () => {
   const made = await session();
   assert.ok(made.url.startsWith(`${demo.base}/c/pay/${made.id}#`), made.url);
   const page = await visit(made);
-  assert.match(await page.locator(".order").innerText(), /Enamel mug[\s\S]*\$30\.00[\s\S]*2 at \$15\.00/);
+  assert.match(await page.locator(".order").innerText(), /Enamel mug[\s\S]*\$30\.00[\s\S]*2 × \$15\.00/);
   assert.equal(await page.locator(`a[href$="/docs/simulated?cart"]`).count(), 1);
   assert.match(await button(page).innerText(), /^Pay \$30\.00/);
   await page.locator('label[for="enableStripePass"]').click();
