@@ -97,8 +97,8 @@ test("the log alone tells fault, death, retry and counts, in order", async () =>
   await page.locator(".lab-reveal > summary").click();
   assert.equal(await page.getByRole("button", { name: "Play" }).isVisible(), false);
   const log = await page.locator(".lab-log").innerText();
-  const order = [/presses Pay/, /The bank charges the card/, /is killed \(SIGKILL\)/, /The client's connection breaks/, /tries again with the same key/,
-    /INSERT INTO lab_naive\.charges/, /hears 200/, /Our books say 1, the bank says 2\./].map((p) => log.search(p));
+  const order = [/presses Pay/, /The bank charges the card/, /is killed \(SIGKILL\)/, /The client's connection breaks/, /retries with the same key/,
+    /INSERT INTO lab_naive\.charges/, /receives 200/, /Our books say 1, the bank says 2\./].map((p) => log.search(p));
   assert.ok(order.every((at, i) => at >= 0 && (i === 0 || at > order[i - 1])), `${order}\n${log}`);
   assert.ok(log.lastIndexOf("The bank charges the card") > order[4], "the second charge comes after the retry");
   await context.close();
