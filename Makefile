@@ -24,7 +24,7 @@ sdks: build ## Stripe's SDKs, many versions of them, against a demo (10 minutes;
 		go run ./test/sdk/matrix -binary bin/ratchet -table docs/compatibility.md $(if $(DIR),-dir "$(DIR)") $(ARGS)'
 
 test-browser: browser ## the pages in a real Chromium: looks, links, keyboards, accessibility; screenshots in test/browser/screenshots
-	cd test/browser && RATCHET_PROGRAM=./ratchet node --test --test-concurrency=1 --test-timeout=600000
+	cd test/browser && RATCHET_PROGRAM=./ratchet node --test --test-concurrency=1 --test-timeout=1500000
 
 screenshots: browser ## the README's pictures, of a demo that is furnished anew
 	cd test/browser && RATCHET_PROGRAM=./ratchet node screenshots.mjs
