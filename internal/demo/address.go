@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/port"
 )
 
 // resolve checks who could reach an address. The demo's keys are public, so
@@ -28,6 +30,9 @@ func resolve(addr string, lan bool) (*net.TCPAddr, error) {
 // claimPort finds out whether the API will be able to listen, before anything is
 // started. Port 0 becomes a free one.
 func claimPort(address *net.TCPAddr) (addr string, err error) {
+	if address.Port == 0 && address.IP.Equal(net.IPv4(127, 0, 0, 1)) {
+		return port.Reserve()
+	}
 	listener, err := net.ListenTCP("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return "", fmt.Errorf("%s is already in use; choose another port with --addr 127.0.0.1:%d", address, address.Port+1)
@@ -40,16 +45,16 @@ func claimPort(address *net.TCPAddr) (addr string, err error) {
 }
 
 // innerPorts are any free ones: only the demo's processes need to find the acquirer,
-// and usual ports would be fought over by two demos that start at once. None is
-// the API's, which is free, too, until the API is started.
+// and two demos that start at once would compete for fixed ports. They stay reserved
+// while a part is down, so a part that was killed gets its port back. None is the
+// API's, which is free, too, until the API is started.
 func innerPorts(apis string, n int) (addrs []string, err error) {
 	for len(addrs) < n {
-		listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		addr, err := port.Reserve()
 		if err != nil {
-			return nil, fmt.Errorf("no free port on 127.0.0.1: %w", err)
+			return nil, err
 		}
-		defer listener.Close() // all at the end, so that no two are the same
-		if addr := listener.Addr().String(); portOf(addr) != portOf(apis) {
+		if portOf(addr) != portOf(apis) {
 			addrs = append(addrs, addr)
 		}
 	}

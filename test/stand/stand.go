@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/port"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/postgres/local"
 	"github.com/ratchet-pay/ratchet/internal/secret"
@@ -112,8 +113,14 @@ func (s *Stand) Database(ctx context.Context, name string) (string, error) {
 
 // Run starts acquirer, work and serve, and waits until they answer.
 func (s *Stand) Run(ctx context.Context) error {
-	theirs := freeAddr()
-	s.Addr = freeAddr()
+	theirs, err := port.Reserve()
+	if err != nil {
+		return err
+	}
+	s.Addr, err = port.Reserve()
+	if err != nil {
+		return err
+	}
 	env := append(os.Environ(),
 		"RATCHET_SECRET="+rootSecret, "RATCHET_ACQUIRER_SECRET=stand",
 		"RATCHET_NOTIFICATION_SECRET="+notificationSecret,
@@ -125,7 +132,10 @@ func (s *Stand) Run(ctx context.Context) error {
 	)
 	env = append(env, s.options.Env...)
 	for _, args := range [][]string{{"acquirer", "--addr", theirs}, {"work"}, {"serve", "--addr", s.Addr}} {
-		s.MetricsAddr[args[0]] = freeAddr()
+		s.MetricsAddr[args[0]], err = port.Reserve()
+		if err != nil {
+			return err
+		}
 		cmd := exec.CommandContext(ctx, s.program(), args...)
 		cmd.Env = append(env, "RATCHET_METRICS_ADDR="+s.MetricsAddr[args[0]])
 		log, err := os.Create(filepath.Join(s.dir, args[0]+".log"))
@@ -192,15 +202,6 @@ func (s *Stand) OpenAccount(ctx context.Context, name string) (account, key stri
 	}
 	_, key, err = apikey.Create(ctx, s.Pool, root.For(secret.APIKeys), account, apikey.Secret, false)
 	return account, key, err
-}
-
-func freeAddr() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err) // no port is free: nothing can be measured here
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func answers(addr string) error {

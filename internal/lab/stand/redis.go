@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/lab/redis"
+	"github.com/ratchet-pay/ratchet/internal/port"
 )
 
 // What keeps the keys of the designs on Redis.
@@ -52,7 +53,7 @@ func (s *Stand) openStore(ctx context.Context, mustRestart bool) (*keyStore, err
 		}
 		return &keyStore{kind: RealRedis, addr: u.Host, stand: s}, nil
 	}
-	addr, err := freeAddress()
+	addr, err := port.Reserve()
 	if err != nil {
 		return nil, err
 	}
@@ -61,15 +62,6 @@ func (s *Stand) openStore(ctx context.Context, mustRestart bool) (*keyStore, err
 		k.kind = RealRedis
 	}
 	return k, k.start(ctx)
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 // start returns when the store answers. It keeps nothing on disk: what it has

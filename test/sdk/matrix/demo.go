@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/port"
 )
 
 // demoKey is the secret key of every demo.
@@ -33,7 +34,7 @@ func startDemo(ctx context.Context, binary string) (*demo, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
+	address, err := port.Reserve()
 	if err != nil {
 		return nil, err
 	}
@@ -71,14 +72,4 @@ func (d *demo) stop() {
 	_ = d.process.Process.Signal(syscall.SIGINT) // it may have ended
 	_ = d.process.Wait()                         // however it ended
 	_ = os.RemoveAll(d.dir)                      // what stays is in a temporary folder
-}
-
-// freeAddress is one that no process listens on right now.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
