@@ -104,7 +104,7 @@ func TestCommandLine(t *testing.T) {
 		"no database":                    {args: []string{"serve"}, says: "RATCHET_DATABASE_URL is not set"},
 		"no secret":                      {args: []string{"serve"}, env: []string{"RATCHET_DATABASE_URL=postgres://x"}, says: "RATCHET_SECRET is not set"},
 		"a secret given twice":           {args: []string{"migrate", "up"}, env: []string{"RATCHET_DATABASE_URL=a", "RATCHET_DATABASE_URL_FILE=b"}, says: "use one"},
-		"a migration down without --yes": {args: []string{"migrate", "down"}, env: []string{"RATCHET_DATABASE_URL=postgres://x"}, says: "pass --yes"},
+		"a migration down":               {args: []string{"migrate", "down"}, env: []string{"RATCHET_DATABASE_URL=postgres://x"}, says: `unknown command "down"`},
 		"a release without a decision":   {args: []string{"requests", "release", "req_1"}, says: "--as is required: not-executed"},
 		"a release without evidence":     {args: []string{"requests", "release", "req_1", "--as", "not-executed"}, says: "--evidence is required"},
 		"an erasure without grounds":     {args: []string{"erase", "cus_1", "--yes"}, says: "--because is required"},

@@ -18,7 +18,7 @@ owner, who may create roles.`,
 		Args:    cobra.NoArgs,
 		RunE:    help,
 	}
-	cmd.AddCommand(migrateUpCommand(), migrateDownCommand(), migrateStatusCommand())
+	cmd.AddCommand(migrateUpCommand(), migrateStatusCommand())
 	return cmd
 }
 
@@ -40,34 +40,6 @@ func migrateUpCommand() *cobra.Command {
 			return printStatus(cmd, url)
 		},
 	}
-}
-
-func migrateDownCommand() *cobra.Command {
-	var steps int
-	var yes bool
-	cmd := &cobra.Command{
-		Use:     "down",
-		Short:   "Revert the last migrations, with their data",
-		Example: "  RATCHET_DATABASE_URL=postgres://owner:…@host/ratchet ratchet migrate down --steps 1 --yes",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			url, err := given().databaseURL()
-			if err != nil {
-				return err
-			}
-			if !yes {
-				return usagef("this deletes the data of the last %d migrations: pass --yes to confirm", steps)
-			}
-			err = postgres.MigrateDown(cmd.Context(), url, steps)
-			if err != nil {
-				return err
-			}
-			return printStatus(cmd, url)
-		},
-	}
-	cmd.Flags().IntVar(&steps, "steps", 1, "number of migrations")
-	cmd.Flags().BoolVar(&yes, "yes", false, "confirm that their data is deleted")
-	return cmd
 }
 
 func migrateStatusCommand() *cobra.Command {

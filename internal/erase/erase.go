@@ -3,7 +3,7 @@
 // requests, the events, the details of the audit trail. What the books need stays:
 // ids, amounts, states, times, and of a card what may be shown.
 //
-// What is personal, the database decides (migrations/000002_requests.up.sql:
+// What is personal, the database decides (migrations/000003_requests.up.sql:
 // impersonal), and it lets nothing else be changed in what is final.
 package erase
 

@@ -3,6 +3,5 @@ package postgres
 // The tests migrate with their own chapters.
 var (
 	MigrateUpFrom       = migrateUp
-	MigrateDownFrom     = migrateDown
 	MigrationStatusFrom = migrationStatus
 )

@@ -20,6 +20,14 @@ import (
 // callers do; a migration that gave up changed nothing and can be run again.
 const ddlLockTimeout = "10s"
 
+// versionTable holds the number of the last chapter that was applied.
+const versionTable = "schema_version"
+
+// ErrBeforeBaseline reports a database that a development version made before the first
+// chapters were written anew. Its version is a number of other chapters.
+var ErrBeforeBaseline = errors.New("this database was made by an earlier development version and cannot be upgraded: " +
+	"use a new database, or start the demo with ratchet demo --fresh")
+
 // Status is the schema version of a database.
 type Status struct {
 	Version uint // the last chapter applied; 0: none
@@ -37,7 +45,8 @@ type querier interface {
 // the database exactly after some chapter. Any number of processes may call it
 // at once, also for different databases of one cluster; they take turns.
 //
-// Behind the chapters come River's own migrations of the tables it keeps its jobs in.
+// After the chapters come River's own migrations of the tables it keeps its jobs in.
+// There is no way back: to undo a chapter, write another one.
 //
 // The URL must reach the server itself or a pooler that keeps sessions.
 func Migrate(ctx context.Context, url string) error {
@@ -45,11 +54,6 @@ func Migrate(ctx context.Context, url string) error {
 		return err
 	}
 	return migrateRiver(ctx, url)
-}
-
-// MigrateDown takes back the last steps chapters, with the data they hold.
-func MigrateDown(ctx context.Context, url string, steps int) error {
-	return migrateDown(ctx, url, steps, migrations.FS)
 }
 
 // MigrationStatus reads the schema version; it changes nothing.
@@ -65,27 +69,6 @@ func migrateUp(ctx context.Context, url string, chapters fs.FS) error {
 	if status.Version > status.Latest {
 		return nil // a later program was here, and a rollback to this one must still run
 	}
-	return withMigrator(ctx, url, chapters, (*migrate.Migrate).Up)
-}
-
-func migrateDown(ctx context.Context, url string, steps int, chapters fs.FS) error {
-	if steps < 1 {
-		return fmt.Errorf("migrate down: steps must be at least 1, not %d", steps)
-	}
-	return withMigrator(ctx, url, chapters, func(m *migrate.Migrate) error {
-		err := m.Steps(-steps)
-		var fewer migrate.ErrShortLimit
-		switch {
-		case errors.As(err, &fewer):
-			return nil // all there were
-		case errors.Is(err, fs.ErrNotExist):
-			return errors.New("no migration to revert")
-		}
-		return err
-	})
-}
-
-func withMigrator(ctx context.Context, url string, chapters fs.FS, move func(*migrate.Migrate) error) error {
 	unlock, err := lockCluster(ctx, url)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
@@ -102,7 +85,7 @@ func withMigrator(ctx context.Context, url string, chapters fs.FS, move func(*mi
 	stop := context.AfterFunc(ctx, func() { m.GracefulStop <- true })
 	defer stop()
 
-	err = move(m)
+	err = m.Up()
 	if err != nil && !errors.Is(err, migrate.ErrNoChange) {
 		return fmt.Errorf("migrate: %w", err)
 	}
@@ -122,7 +105,7 @@ func newMigrator(ctx context.Context, url string, chapters fs.FS) (*migrate.Migr
 		db.Close()
 		return nil, fmt.Errorf("reach database: %w", err)
 	}
-	driver, err := migratepgx.WithInstance(db, &migratepgx.Config{})
+	driver, err := migratepgx.WithInstance(db, &migratepgx.Config{MigrationsTable: versionTable})
 	if err != nil {
 		db.Close()
 		return nil, fmt.Errorf("read schema version: %w", err)
@@ -144,12 +127,16 @@ func migrationStatus(ctx context.Context, url string, chapters fs.FS) (Status, e
 	return schemaStatus(ctx, conn, chapters)
 }
 
-// SchemaStatus is MigrationStatus for who has a connection already.
+// SchemaStatus is MigrationStatus over a connection that the caller has already.
 func SchemaStatus(ctx context.Context, db querier) (Status, error) {
 	return schemaStatus(ctx, db, migrations.FS)
 }
 
-const readVersion = `SELECT version, dirty FROM schema_migrations LIMIT 1`
+const (
+	readVersion = `SELECT version, dirty FROM schema_version LIMIT 1`
+	// Development versions before the baseline kept their version in this table.
+	isBeforeBaseline = `SELECT to_regclass('schema_migrations') IS NOT NULL`
+)
 
 func schemaStatus(ctx context.Context, db querier, chapters fs.FS) (Status, error) {
 	latest, err := latestChapter(chapters)
@@ -159,12 +146,25 @@ func schemaStatus(ctx context.Context, db querier, chapters fs.FS) (Status, erro
 	status := Status{Latest: latest}
 	err = db.QueryRow(ctx, readVersion).Scan(&status.Version, &status.Dirty)
 	if errors.Is(err, pgx.ErrNoRows) || Code(err) == undefinedTable {
-		return status, nil // never migrated, or taken back to the start
+		return status, refuseBeforeBaseline(ctx, db)
 	}
 	if err != nil {
 		return Status{}, fmt.Errorf("migration status: %w", err)
 	}
 	return status, nil
+}
+
+// refuseBeforeBaseline is asked about a database to which none of our chapters was applied.
+func refuseBeforeBaseline(ctx context.Context, db querier) error {
+	var before bool
+	err := db.QueryRow(ctx, isBeforeBaseline).Scan(&before)
+	if err != nil {
+		return fmt.Errorf("migration status: %w", err)
+	}
+	if before {
+		return ErrBeforeBaseline
+	}
+	return nil
 }
 
 func latestChapter(chapters fs.FS) (uint, error) {

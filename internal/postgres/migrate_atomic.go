@@ -33,9 +33,10 @@ func (d *atomicDriver) SetVersion(version int, dirty bool) error {
 
 // Run sends the file and its version as one simple query.
 func (d *atomicDriver) Run(file io.Reader) error {
-	record := "\n;\nDELETE FROM schema_migrations;\n"
-	if d.next != database.NilVersion {
-		record += fmt.Sprintf("INSERT INTO schema_migrations (version, dirty) VALUES (%d, false);\n", d.next)
-	}
-	return d.Driver.Run(io.MultiReader(file, strings.NewReader(record)))
+	const record = `
+;
+DELETE FROM schema_version;
+INSERT INTO schema_version (version, dirty) VALUES (%d, false);
+`
+	return d.Driver.Run(io.MultiReader(file, strings.NewReader(fmt.Sprintf(record, d.next))))
 }

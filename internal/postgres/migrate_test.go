@@ -2,10 +2,10 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
-	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
-	"github.com/ratchet-pay/ratchet/migrations"
 )
 
 // chapters are two migrations, of which the first makes a role of the whole cluster.
@@ -29,9 +28,7 @@ func chapters(role string) fstest.MapFS {
 			END $$;
 			CREATE TABLE people (name text);
 			GRANT SELECT ON people TO ` + role)},
-		"000001_people.down.sql": {Data: []byte(`DROP TABLE people`)},
-		"000002_pets.up.sql":     {Data: []byte(`CREATE TABLE pets (name text) -- and nothing after this remark`)},
-		"000002_pets.down.sql":   {Data: []byte(`DROP TABLE pets;`)},
+		"000002_pets.up.sql": {Data: []byte(`CREATE TABLE pets (name text) -- and nothing after this remark`)},
 	}
 }
 
@@ -110,33 +107,18 @@ func TestMigrate(t *testing.T) {
 		return &bundle{server: server, url: emptyDatabase(t, server, "m_"+unique(t, server, "one")), chapters: chapters(role)}
 	}
 
-	t.Run("up, down and up again", func(t *testing.T) {
+	t.Run("up, and there is nothing more to do", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		mustStand(t, b.url, b.chapters, postgres.Status{Version: 0, Latest: 2})
 
-		for range 2 { // the second time there is nothing to do
+		for range 2 {
 			err := postgres.MigrateUpFrom(t.Context(), b.url, b.chapters)
 			if err != nil {
 				t.Fatal(err)
 			}
 			mustStand(t, b.url, b.chapters, postgres.Status{Version: 2, Latest: 2})
 		}
-
-		err := postgres.MigrateDownFrom(t.Context(), b.url, 1, b.chapters)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mustStand(t, b.url, b.chapters, postgres.Status{Version: 1, Latest: 2})
-		if exists(t, b.url, "pets") || !exists(t, b.url, "people") {
-			t.Error("one step down did not take back the last chapter and only that")
-		}
-
-		err = postgres.MigrateDownFrom(t.Context(), b.url, 1, b.chapters)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mustStand(t, b.url, b.chapters, postgres.Status{Version: 0, Latest: 2})
 	})
 
 	t.Run("a chapter that fails leaves nothing of itself and can be repaired", func(t *testing.T) {
@@ -194,64 +176,64 @@ func TestMigrate(t *testing.T) {
 		mustStand(t, b.url, b.chapters, postgres.Status{Version: 0, Latest: 2})
 	})
 
-	t.Run("going down zero steps is a mistake", func(t *testing.T) {
-		t.Parallel()
-		err := postgres.MigrateDown(t.Context(), "postgres://unused", 0)
-		if err == nil {
-			t.Error("no error")
-		}
-	})
 }
 
-func TestTheSchemaGoesDownAndUpAgain(t *testing.T) {
+// Development versions before the baseline recorded the versions of other chapters.
+func TestADatabaseFromBeforeTheBaselineIsRefused(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t)
-	before, err := postgres.MigrationStatus(t.Context(), db.URL)
+	server := pgtest.New(t)
+	old := emptyDatabase(t, server, "m_"+unique(t, server, "old"))
+	conn, err := pgx.Connect(t.Context(), old)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if before.Version != before.Latest || before.Dirty {
-		t.Fatalf("a test's database stands at %+v", before)
+	defer conn.Close(context.Background())
+	_, err = conn.Exec(t.Context(), `
+		CREATE TABLE schema_migrations (version bigint PRIMARY KEY, dirty boolean NOT NULL);
+		INSERT INTO schema_migrations VALUES (3, false);
+		CREATE TABLE accounts (id text PRIMARY KEY);
+		INSERT INTO accounts VALUES ('acct_1')`)
+	if err != nil {
+		t.Fatal(err)
 	}
 
-	chapters, err := fs.Glob(migrations.FS, "*.up.sql")
-	if err != nil {
-		t.Fatal(err)
+	const sentence = "this database was made by an earlier development version and cannot be upgraded: " +
+		"use a new database, or start the demo with ratchet demo --fresh"
+	for range 2 { // a refusal leaves nothing behind that the next look could mistake for a baseline
+		err = postgres.Migrate(t.Context(), old)
+		if !errors.Is(err, postgres.ErrBeforeBaseline) || err.Error() != sentence {
+			t.Errorf("the migration ends with %v", err)
+		}
+		_, err = postgres.MigrationStatus(t.Context(), old)
+		if !errors.Is(err, postgres.ErrBeforeBaseline) {
+			t.Errorf("its status is %v", err)
+		}
 	}
-	err = postgres.MigrateDown(t.Context(), db.URL, len(chapters)+1)
-	if err != nil {
-		t.Fatal(err)
+	if exists(t, old, "schema_version") || exists(t, old, "charges") {
+		t.Error("the refusal changed the schema")
 	}
-	err = postgres.MigrateDown(t.Context(), db.URL, 1)
-	if err == nil || !strings.Contains(err.Error(), "no migration to revert") {
-		t.Errorf("at the start, one more step ends with %v", err)
-	}
-	const leftovers = `
-		SELECT coalesce(string_agg(relname, ', '), '') FROM pg_class
-		WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'schema_migrations%'`
-	var left string
-	err = db.Pool.QueryRow(t.Context(), leftovers).Scan(&left)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if left != "" {
-		t.Errorf("after the way down there still is: %s", left)
+	var accounts int
+	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM accounts`).Scan(&accounts); err != nil || accounts != 1 {
+		t.Errorf("%d accounts are left, %v", accounts, err)
 	}
 
-	err = postgres.Migrate(t.Context(), db.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := postgres.MigrationStatus(t.Context(), db.URL)
-	if err != nil || after != before {
-		t.Errorf("the database stands at %+v, %v; want %+v", after, err, before)
-	}
+	t.Run("but not one of ours on which an old program has tried its migrations", func(t *testing.T) {
+		db := pgtest.New(t)
+		_, err := db.Pool.Exec(t.Context(),
+			`CREATE TABLE schema_migrations (version bigint PRIMARY KEY, dirty boolean NOT NULL)`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := postgres.Migrate(t.Context(), db.URL); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestASchemaOfALaterProgramIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	_, err := db.Pool.Exec(t.Context(), `UPDATE schema_migrations SET version = version + 1`)
+	_, err := db.Pool.Exec(t.Context(), `UPDATE schema_version SET version = version + 1`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -81,6 +82,8 @@ func (h *health) notReady(ctx context.Context) []string {
 func askDatabase(ctx context.Context, pool *pgxpool.Pool) []string {
 	schema, err := postgres.SchemaStatus(ctx, pool)
 	switch {
+	case errors.Is(err, postgres.ErrBeforeBaseline):
+		return []string{"the database was made by an earlier development version"}
 	case err != nil:
 		return []string{"the database is unavailable"}
 	case schema.Dirty:

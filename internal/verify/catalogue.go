@@ -23,7 +23,7 @@ var guards string
 const selectGuards = `
 	WITH ours AS (
 		SELECT oid, relname, relpersistence, relrowsecurity, relowner, relacl FROM pg_class
-		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'schema_migrations'
+		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'schema_version'
 	), views AS (
 		SELECT oid, relname, relowner, relacl FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('v', 'm')
 	), places AS (
@@ -197,7 +197,7 @@ func compareGuards(expected, found []guard) (wrong []Violation) {
 
 // withoutAccount are the tables whose keys may do without an account: nothing in
 // them is money. A message comes before it is known whose it is. A book's number is made for one account and is what stands for it.
-const withoutAccount = `'accounts', 'api_keys', 'flows', 'recovery_points', 'workers', 'ledger_books', 'inbox', 'inbox_contradictions', 'inbox_acknowledgments', 'audit_events', 'audit_blocks', 'audit_detachments', 'schema_migrations'`
+const withoutAccount = `'accounts', 'api_keys', 'flows', 'recovery_points', 'workers', 'ledger_books', 'inbox', 'inbox_contradictions', 'inbox_acknowledgments', 'audit_events', 'audit_blocks', 'audit_detachments', 'schema_version'`
 
 // constraintsCarryTheAccount: when the data is spread over several databases by
 // account, a unique constraint without it would hold on each of them alone.

@@ -45,7 +45,7 @@ type trail struct {
 
 // The formats of a block.
 const (
-	unkeyed = 1 // SHA-256, until chapter 28 of the schema
+	unkeyed = 1 // SHA-256, without a key
 	keyed   = 2 // HMAC-SHA-256, over the digests of answers, too
 )
 

@@ -26,7 +26,7 @@ const selectColumns = `
 	SELECT t.relname || '.' || a.attname AS name, t.relname AS table_name, a.attname AS column_name,
 	       format_type(a.atttypid, NULL) AS type
 	FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
-	WHERE t.relnamespace = 'public'::regnamespace AND t.relkind IN ('r', 'p') AND NOT t.relispartition AND t.relname <> 'schema_migrations'
+	WHERE t.relnamespace = 'public'::regnamespace AND t.relkind IN ('r', 'p') AND NOT t.relispartition AND t.relname <> 'schema_version'
 	  AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 	ORDER BY 1`
 

@@ -691,7 +691,7 @@ var damages = []damage{
 // switched off by the table's owner; verify sees only what is left afterwards.
 const triggersOff = `DO $$ DECLARE t text; BEGIN
 	PERFORM set_config('lock_timeout', '60s', true); -- a vacuum may be at a table
-	FOR t IN SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND relname <> 'schema_migrations' LOOP
+	FOR t IN SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND relname <> 'schema_version' LOOP
 		EXECUTE format('ALTER TABLE %I DISABLE TRIGGER ALL', t);
 	END LOOP; END $$`
 

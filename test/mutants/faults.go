@@ -23,7 +23,10 @@ const (
 	resume    = "internal/idempotency/resume.go"
 	liveness  = "internal/idempotency/liveness.go"
 	confirm   = "internal/session/payment_page_confirm.go"
-	chapter2  = "migrations/000002_requests.up.sql"
+	requests  = "migrations/000003_requests.up.sql"
+	postings  = "migrations/000004_ledger.up.sql"
+	balances  = "migrations/000005_balances.up.sql"
+	charges   = "migrations/000007_charges.up.sql"
 	phaseTest = "./internal/phase"
 	rowTest   = "./internal/idempotency"
 	modelTest = "./test/model"
@@ -39,7 +42,7 @@ const (
 // noFence takes the epoch and the point out of both fences.
 var noFence = []edit{
 	{write, "AND r.epoch = m.epoch\n\t\tAND r.recovery_points[cardinality(r.recovery_points)] = m.stood_on AND r.state = 'running'`", "AND r.state = 'running'`"},
-	{chapter2, "AND epoch = held_epoch AND recovery_points[cardinality(recovery_points)] = stood_on\n", "\n"},
+	{requests, " AND epoch = held_epoch\n        AND recovery_points[cardinality(recovery_points)] = stood_on AND state", " AND state"},
 }
 
 var faults = []fault{
@@ -100,36 +103,36 @@ var faults = []fault{
 		edits: []edit{
 			{write, "AND r.epoch = m.epoch\n\t\tAND r.recovery_points[cardinality(r.recovery_points)] = m.stood_on AND r.state = 'running'`", "`"},
 			{write, "WHEN cardinality(@ids::text[]) THEN 1 ELSE exactly(cardinality(@ids::text[]), count(*), 'fence') END FROM answered`", "WHEN -1 THEN 1 ELSE 1 END FROM answered`"},
-			{chapter2, "    IF NOT FOUND THEN\n        RAISE EXCEPTION 'fence:", "    IF false THEN\n        RAISE EXCEPTION 'fence:"},
-			{"migrations/000003_ledger.up.sql", "a_source_is_posted_once UNIQUE (", "a_source_is_posted_once UNIQUE (id, "},
-			{"migrations/000006_events.up.sql", "a_change_is_told_once UNIQUE (", "a_change_is_told_once UNIQUE (id, "},
+			{requests, "    IF NOT FOUND THEN\n        RAISE EXCEPTION 'fence:", "    IF false THEN\n        RAISE EXCEPTION 'fence:"},
+			{postings, "a_source_is_posted_once UNIQUE (", "a_source_is_posted_once UNIQUE (id, "},
+			{"migrations/000009_events.up.sql", "a_change_is_told_once UNIQUE (", "a_change_is_told_once UNIQUE (id, "},
 			{"internal/payment/charge.go", "AND c.id = m.id AND c.status = 'pending'", "AND c.id = m.id"},
 		},
 		pkg: modelTest, test: "TestOvertakenCharge/the books hold a charge once though two servers brought its answer",
 	},
 	{
 		name:  "a run may begin behind the answer of its request",
-		edits: []edit{{chapter2, " AND q.xmin = pg_current_xact_id()::xid)", ")"}},
+		edits: []edit{{requests, " AND q.xmin = pg_current_xact_id()::xid)", ")"}},
 		pkg:   rowTest, test: "TestRaces/a request that is running",
 	},
 	{
 		name:  "an answer needs no run that it ends",
-		edits: []edit{{chapter2, "plpgsql STABLE SET enable_seqscan", "plpgsql VOLATILE SET enable_seqscan"}, {chapter2, "     WHERE NOT EXISTS (SELECT FROM runs r WHERE r.account_id = a.account_id AND r.request_id = a.request_id)\n", "     WHERE false\n"}},
+		edits: []edit{{requests, "plpgsql STABLE SET enable_seqscan", "plpgsql VOLATILE SET enable_seqscan"}, {requests, "     WHERE NOT EXISTS (SELECT FROM runs r WHERE r.account_id = a.account_id AND r.request_id = a.request_id)\n", "     WHERE false\n"}},
 		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/an answer to a request that has lost its run",
 	},
 	{
 		name:  "a run may end without an answer",
-		edits: []edit{{chapter2, "IF EXISTS (SELECT FROM ended r WHERE", "IF EXISTS (SELECT FROM ended r WHERE false AND"}},
+		edits: []edit{{requests, "IF EXISTS (SELECT FROM ended r\n                WHERE", "IF EXISTS (SELECT FROM ended r\n                WHERE false AND"}},
 		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a run that ends without an answer",
 	},
 	{
 		name:  "a request may begin without a run",
-		edits: []edit{{chapter2, "WHERE a.account_id = q.account_id AND a.request_id = q.id) <> 1)", "WHERE a.account_id = q.account_id AND a.request_id = q.id) > 1)"}},
+		edits: []edit{{requests, "WHERE a.account_id = q.account_id AND a.request_id = q.id)\n                   <> 1)", "WHERE a.account_id = q.account_id AND a.request_id = q.id)\n                   > 1)"}},
 		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a request with neither a run nor an answer",
 	},
 	{
 		name:  "a next key waits for no proof",
-		edits: []edit{{chapter2, "HAVING count(*) > 1 OR min(call.generation) <> 1 +", "HAVING min(call.generation) > 1 +"}},
+		edits: []edit{{requests, "HAVING count(*) > 1\n             OR min(call.generation) <> 1 +", "HAVING min(call.generation) > 1 +"}},
 		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a second key while the first may have acted",
 	},
 	{
@@ -180,12 +183,12 @@ var faults = []fault{
 	},
 	{
 		name:  "a lease is believed however far ahead it lies",
-		edits: []edit{{chapter2, "SELECT until > clock_timestamp() AND until <= clock_timestamp() + at_most", "SELECT until > clock_timestamp()"}},
+		edits: []edit{{requests, "SELECT until > clock_timestamp() AND until <= clock_timestamp() + at_most", "SELECT until > clock_timestamp()"}},
 		pkg:   phaseTest, test: "TestClockFallsBack/what a dead process held is taken over at once",
 	},
 	{
 		name:  "a due time is believed however far ahead it lies",
-		edits: []edit{{chapter2, " OR due_at > statement_timestamp() + at_most * 1.1", ""}},
+		edits: []edit{{requests, " OR due_at > statement_timestamp() + at_most * 1.1", ""}},
 		pkg:   phaseTest, test: "TestClockFallsBack/what was parked is due at once",
 	},
 	{
@@ -210,7 +213,7 @@ var faults = []fault{
 	},
 	{
 		name:  "a key may have two requests",
-		edits: []edit{{chapter2, "requests_key_is_used_once UNIQUE (", "requests_key_is_used_once UNIQUE (id, "}},
+		edits: []edit{{requests, "requests_key_is_used_once UNIQUE (", "requests_key_is_used_once UNIQUE (id, "}},
 		pkg:   phaseTest, test: "TestKey/of two first requests at once one runs",
 	},
 	{
@@ -351,7 +354,7 @@ func (in CreateChargeParams) captures()`}},
 	},
 	{
 		name:  "each block of the audit trail sorts the backlog",
-		edits: []edit{{"migrations/000024_trail_order.up.sql", "CREATE INDEX audit_events_in_order ON audit_events (cluster, xid);", "CREATE INDEX audit_events_in_order ON audit_events (xid, cluster) WHERE false;"}},
+		edits: []edit{{"migrations/000013_audit.up.sql", "CREATE INDEX audit_events_in_order ON audit_events (cluster, xid);", "CREATE INDEX audit_events_in_order ON audit_events (xid, cluster) WHERE false;"}},
 		pkg:   "./internal/audit", test: "TestABacklogIsSealedBlockByBlock/the end of a block is found without sorting the backlog",
 	},
 	{
@@ -477,24 +480,24 @@ func (in CreateChargeParams) captures()`}},
 		edits: []edit{
 			{"internal/inbox/inbox.go", "\tcase known.State == Applied:\n\t\treturn nil\n\t}\n\treturn b.try(ctx, m)", "\t}\n\treturn b.try(ctx, m)"},
 			{"internal/inbox/inbox.go", "applied_at = excluded.applied_at\n\tWHERE inbox.state <> 'applied' AND", "applied_at = excluded.applied_at\n\tWHERE"},
-			{"migrations/000011_disputes.up.sql", "WHEN (OLD.state = 'applied' OR (NEW.source", "WHEN ((NEW.source"},
-			{"migrations/000011_disputes.up.sql", "a_movement_is_settled_once PRIMARY KEY (", "a_movement_is_settled_once PRIMARY KEY (request_id, "},
+			{"migrations/000010_inbox.up.sql", "WHEN (OLD.state = 'applied'\n       OR (NEW.source", "WHEN ((NEW.source"},
+			{"migrations/000011_payouts.up.sql", "a_movement_is_settled_once PRIMARY KEY (", "a_movement_is_settled_once PRIMARY KEY (request_id, "},
 		},
 		pkg: crashTest, test: "TestEveryBoundaryOfADelivery/batch.settled",
 	},
 	{
 		name:  "a leg of a posting may lack a part",
-		edits: []edit{{"migrations/000003_ledger.up.sql", "CONSTRAINT no_part_of_a_leg_is_missing CHECK (array_position(purposes, NULL) IS NULL AND", "CONSTRAINT no_part_of_a_leg_is_missing CHECK ("}},
+		edits: []edit{{postings, "CONSTRAINT no_part_of_a_leg_is_missing CHECK (array_position(purposes, NULL) IS NULL\n        AND", "CONSTRAINT no_part_of_a_leg_is_missing CHECK ("}},
 		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a leg whose purpose is null",
 	},
 	{
 		name:  "a posting is not held to a book that is there",
-		edits: []edit{{"migrations/000003_ledger.up.sql", "IF NOT EXISTS (SELECT FROM public.ledger_books b WHERE b.id = NEW.book_id) THEN", "IF false THEN"}},
+		edits: []edit{{postings, "IF NOT EXISTS (SELECT FROM public.ledger_books b WHERE b.id = NEW.book_id) THEN", "IF false THEN"}},
 		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a posting in a book that does not exist",
 	},
 	{
 		name:  "the trial balance counts one leg of a posting",
-		edits: []edit{{"migrations/000022_periods.up.sql", "CROSS JOIN LATERAL unnest(p.debits, p.credits, p.amounts) AS l (debit, credit, amount)\n             CROSS JOIN LATERAL (VALUES (l.debit, l.amount, 0, 1, 0), (l.credit, 0, l.amount, 0, 1)) side", "CROSS JOIN LATERAL unnest(p.debits[1:1], p.credits[1:1], p.amounts[1:1]) AS l (debit, credit, amount)\n             CROSS JOIN LATERAL (VALUES (l.debit, l.amount, 0, 1, 0), (l.credit, 0, l.amount, 0, 1)) side"}},
+		edits: []edit{{balances, "AS credits\n              FROM ledger_postings p\n             CROSS JOIN LATERAL unnest(p.debits, p.credits, p.amounts)", "AS credits\n              FROM ledger_postings p\n             CROSS JOIN LATERAL unnest(p.debits[1:1], p.credits[1:1], p.amounts[1:1])"}},
 		pkg:   schemaTest, test: "TestClosedPeriodsChangeNoBalance",
 	},
 	{
@@ -546,7 +549,7 @@ func (in CreateChargeParams) captures()`}},
 	},
 	{
 		name:  "a coupon is reserved more often than it can be redeemed",
-		edits: []edit{{"migrations/000027_coupons.up.sql", "CHECK (times_redeemed + times_reserved <= max_redemptions)", "CHECK (true)"}},
+		edits: []edit{{"migrations/000012_checkout.up.sql", "CHECK (times_redeemed + times_reserved <= max_redemptions)", "CHECK (true)"}},
 		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a coupon that is reserved once more than it can be redeemed",
 	},
 	{
@@ -557,16 +560,16 @@ func (in CreateChargeParams) captures()`}},
 	{
 		name: "a payout does not look at what is available",
 		edits: []edit{
-			{"migrations/000003_ledger.up.sql", "IF ledger_available(of_book) < amount THEN\n        RAISE", "IF false THEN\n        RAISE"},
-			{"migrations/000012_payouts.up.sql", "IF ledger_available(of_book) < amount THEN\n        RETURN false", "IF false THEN\n        RETURN false"},
+			{balances, "IF ledger_available(of_book) < amount THEN\n        RAISE", "IF false THEN\n        RAISE"},
+			{balances, "IF ledger_available(of_book) < amount THEN\n        RETURN false", "IF false THEN\n        RETURN false"},
 		},
 		pkg: sdkTest, test: "TestPayout/a payout takes what is available, and waits an hour before it leaves",
 	},
 	{
 		name: "a payout looks at what is available without the lock of the book",
 		edits: []edit{
-			{"migrations/000003_ledger.up.sql", "    PERFORM FROM ledger_books WHERE id = of_book FOR NO KEY UPDATE;\n    IF ledger_available", "    IF ledger_available"},
-			{"migrations/000012_payouts.up.sql", "    PERFORM FROM ledger_books WHERE id = of_book FOR NO KEY UPDATE;\n    IF ledger_available", "    IF ledger_available"},
+			{balances, "    PERFORM FROM ledger_books WHERE id = of_book FOR NO KEY UPDATE;\n    IF ledger_available(of_book) < amount THEN\n        RAISE", "    IF ledger_available(of_book) < amount THEN\n        RAISE"},
+			{balances, "    PERFORM FROM ledger_books WHERE id = of_book FOR NO KEY UPDATE;\n    IF ledger_available(of_book) < amount THEN\n        RETURN false", "    IF ledger_available(of_book) < amount THEN\n        RETURN false"},
 		},
 		pkg: schemaTest, test: "TestPayoutsRacingForOneBalance/8 at once take out what was available and never a unit more",
 	},
@@ -577,18 +580,18 @@ func (in CreateChargeParams) captures()`}},
 	},
 	{
 		name:  "a balance forgets what matures within a period",
-		edits: []edit{{"migrations/000022_periods.up.sql", "p.matures_from <= at AND p.matures_until > at", "false"}},
+		edits: []edit{{balances, "p.matures_from <= at AND p.matures_until > at", "false"}},
 		pkg:   schemaTest, test: "TestClosedPeriodsChangeNoBalance",
 	},
 	{
 		name:  "an intent may succeed twice, says the table",
-		edits: []edit{{"migrations/000005_charges.up.sql", "an_intent_is_paid_once ON charges (", "an_intent_is_paid_once ON charges (id, "}},
+		edits: []edit{{charges, "an_intent_is_paid_once ON charges (", "an_intent_is_paid_once ON charges (id, "}},
 		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a second charge that pays an intent",
 	},
 	{
 		name: "an intent may succeed twice, say the table and the rules",
 		edits: []edit{
-			{"migrations/000005_charges.up.sql", "an_intent_is_paid_once ON charges (", "an_intent_is_paid_once ON charges (id, "},
+			{charges, "an_intent_is_paid_once ON charges (", "an_intent_is_paid_once ON charges (id, "},
 			{"internal/payment/payment_intent_confirm.go", "\tif intent.BusyWith != nil {\n\t\treturn phase.Outcome{}, apierror.Locked()\n\t}\n\tif refusal := intent.refuseDirectly", "\tif refusal := intent.refuseDirectly"},
 			{"internal/payment/payment_intent_confirm.go", "if refusal := intent.RefuseConfirm(in.Method(), sent, in.ConfirmParams); refusal != nil {", "if refusal := intent.RefuseConfirm(in.Method(), sent, in.ConfirmParams); false && refusal != nil {"},
 		},

@@ -20,15 +20,15 @@ func TestEveryConstraintIsTried(t *testing.T) {
 		tried[p.constraint] = true
 	}
 
-	// Of partitions the parent's are enough, and schema_migrations is not ours.
+	// Of partitions the parent's are enough, and schema_version is not ours.
 	names := column(t, seeded(t).Pool, `
 		SELECT conname FROM pg_constraint c JOIN pg_class r ON r.oid = c.conrelid
-		 WHERE r.relnamespace = 'public'::regnamespace AND NOT r.relispartition AND r.relname <> 'schema_migrations'
+		 WHERE r.relnamespace = 'public'::regnamespace AND NOT r.relispartition AND r.relname <> 'schema_version'
 		   AND NOT (r.relkind = 'p' AND c.contype = 'p') -- reported under the name of the partition's
 		UNION
 		SELECT i.relname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class r ON r.oid = x.indrelid
 		 WHERE x.indisunique AND r.relnamespace = 'public'::regnamespace AND NOT r.relispartition AND r.relkind = 'r'
-		   AND r.relname <> 'schema_migrations'
+		   AND r.relname <> 'schema_version'
 		 ORDER BY 1`)
 	if len(names) < 50 {
 		t.Fatalf("the catalogue shows only %d constraints: %v", len(names), names)

@@ -84,7 +84,9 @@ var auditPromises = []promise{
 		`DELETE FROM audit_events_default`, privilege, ""},
 	{"an audit row deleted from a partition made later",
 		`SELECT ensure_audit_partitions(12);
-		 INSERT INTO audit_events SELECT at + interval '11 months', id, account_id, livemode, request_id, idempotency_key, actor, address,
+		 INSERT INTO audit_events (at, id, account_id, livemode, request_id, idempotency_key, actor, address,
+		        operation, object_id, status, error_code, commitment, salt, details)
+		 SELECT at + interval '11 months', id, account_id, livemode, request_id, idempotency_key, actor, address,
 		        operation, object_id, status, error_code, commitment, salt, details FROM audit_events WHERE id = 'aud_1';
 		 SET LOCAL session_replication_role = replica`,
 		`DELETE FROM audit_events WHERE at > now() + interval '10 months'`, privilege, ""},

@@ -26,14 +26,13 @@ type Statement struct {
 // at once. They are recognized by how they begin.
 var fragments = []string{
 	"SELECT pg_advisory_xact_lock(hashtext('acquirer'));", // several statements
-	"WITH (FORCE)",      // of DROP DATABASE
-	"WITH IS_TEMPLATE",  // of ALTER DATABASE
-	"WITH touched AS (", // around what is given to Tx.WriteOne, which is found separately
-	"INSERT INTO schema_migrations (version, dirty) VALUES (%d", // a migration's end
-	"SELECT object, wrong FROM (",                               // around a rule of verify, which is found separately
-	"SELECT coalesce(string_agg(t::text, E'\\n'), '') FROM %s",  // of every table; run by tests
-	"SELECT request_id FROM %s WHERE account_id",                // of the table of any kind of object
-	"SELECT count(*) FROM (",                                    // around a search, which is run for every field separately
+	"WITH (FORCE)",                // of DROP DATABASE
+	"WITH IS_TEMPLATE",            // of ALTER DATABASE
+	"WITH touched AS (",           // around what is given to Tx.WriteOne, which is found separately
+	"SELECT object, wrong FROM (", // around a rule of verify, which is found separately
+	"SELECT coalesce(string_agg(t::text, E'\\n'), '') FROM %s", // of every table; run by tests
+	"SELECT request_id FROM %s WHERE account_id",               // of the table of any kind of object
+	"SELECT count(*) FROM (",                                   // around a search, which is run for every field separately
 }
 
 var begins = regexp.MustCompile(`^(SELECT|INSERT|UPDATE|DELETE|WITH)\s`)

@@ -1,7 +1,7 @@
--- 000019: the demo's shop. It is somebody else, a merchant like any other, who
--- happens to keep his few tables in the same database: in a schema of his own,
--- under a role that sees nothing of ours, as none of ours sees anything of his.
--- Outside a demo they stay empty.
+-- 000015: the demo's shop. The shop is another company: a merchant like any other, who happens to keep a few tables in
+-- the same database. They are in a separate schema, under a role that sees nothing of ours, and none of our roles sees
+-- anything of the shop's. Outside a demo the tables stay empty. The shop's role and its privileges are in this file,
+-- too, so that a fork can leave the shop out by deleting one file.
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'ratchet_shop') THEN
@@ -28,8 +28,10 @@ CREATE TABLE shop.orders (
     CONSTRAINT a_paid_order_names_its_event CHECK ((state = 'paid') = (paid_by IS NOT NULL)),
     CONSTRAINT only_a_session_ends CHECK (state = 'waiting' OR session_id IS NOT NULL)
 );
-COMMENT ON TABLE shop.orders IS 'The id is derived from the cart: the same cart is the same order, and the order''s id is the idempotency key of its session.';
-COMMENT ON COLUMN shop.orders.origin IS 'Under which address its customer sees the shop.';
+COMMENT ON TABLE shop.orders IS
+    'The ID is derived from the cart: the same cart is the same order, '
+    'and the order''s ID is the idempotency key of its session.';
+COMMENT ON COLUMN shop.orders.origin IS 'The address at which the customer sees the shop.';
 COMMENT ON COLUMN shop.orders.amount IS 'Of all lines together, in minor units.';
 
 CREATE TABLE shop.lines (
@@ -58,9 +60,12 @@ CREATE TABLE shop.events (
     CONSTRAINT an_event_has_one_order UNIQUE (id, order_id)
 );
 CREATE UNIQUE INDEX an_order_is_paid_once ON shop.events (order_id) WHERE did = 'paid';
-COMMENT ON TABLE shop.events IS 'What was processed, each in the transaction of what it did. What is here is not processed again.';
+COMMENT ON TABLE shop.events IS
+    'What was processed, each in the transaction of what it did. An event with a row here is not processed again.';
 
-ALTER TABLE shop.orders ADD CONSTRAINT an_order_is_paid_by_an_event_about_it FOREIGN KEY (paid_by, id) REFERENCES shop.events (id, order_id);
+-- An order and its events refer to each other, so one of the two references has to be added when both tables exist.
+ALTER TABLE shop.orders ADD CONSTRAINT an_order_is_paid_by_an_event_about_it
+    FOREIGN KEY (paid_by, id) REFERENCES shop.events (id, order_id);
 
 CREATE TABLE shop.deliveries (
     id        bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -71,7 +76,7 @@ CREATE TABLE shop.deliveries (
 );
 CREATE INDEX deliveries_of_an_event ON shop.deliveries (event_id, id);
 CREATE UNIQUE INDEX an_event_is_processed_once ON shop.deliveries (event_id) WHERE processed;
-COMMENT ON TABLE shop.deliveries IS 'How often each event has come, its signature in order.';
+COMMENT ON TABLE shop.deliveries IS 'One row per arrival of an event with a valid signature.';
 
 CREATE TABLE shop.endpoint (
     one    boolean PRIMARY KEY DEFAULT true,
@@ -82,11 +87,13 @@ CREATE TABLE shop.endpoint (
     CONSTRAINT there_is_one_endpoint CHECK (one),
     CONSTRAINT an_endpoint_has_its_secret CHECK ((id IS NULL) = (secret IS NULL))
 );
-COMMENT ON TABLE shop.endpoint IS 'Where the shop has asked to be told. Written before it asks, with the idempotency key it asks under.';
-COMMENT ON COLUMN shop.endpoint.secret IS 'What its webhooks are signed with, sealed under the shop''s own key.';
+COMMENT ON TABLE shop.endpoint IS
+    'The webhook endpoint of the shop. The row is written before the shop creates the endpoint, '
+    'with the idempotency key that it creates it under.';
+COMMENT ON COLUMN shop.endpoint.secret IS
+    'The signing secret of its webhooks, encrypted under the shop''s own key.';
 
 GRANT USAGE ON SCHEMA shop TO ratchet_shop;
-GRANT SELECT, INSERT ON shop.lines, shop.events, shop.deliveries TO ratchet_shop;
-GRANT SELECT, INSERT ON shop.orders TO ratchet_shop;
+GRANT SELECT, INSERT ON shop.orders, shop.lines, shop.events, shop.deliveries TO ratchet_shop;
 GRANT UPDATE (state, session_id, session_url, paid_by) ON shop.orders TO ratchet_shop;
 GRANT SELECT, INSERT, UPDATE, DELETE ON shop.endpoint TO ratchet_shop;

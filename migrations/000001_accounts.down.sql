@@ -1,2 +1,0 @@
-DROP TABLE api_keys;
-DROP TABLE accounts;

@@ -1,3 +1,0 @@
-DROP TABLE cards;
-DROP TABLE tokens;
-DROP TABLE customers;

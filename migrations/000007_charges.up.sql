@@ -1,0 +1,139 @@
+-- 000007: money taken, money given back, and money that cardholders take back, as the merchant sees it. The ledger has
+-- what it means for the books. A charge, a refund and a dispute name their postings.
+CREATE TABLE charges (
+    account_id                  text COLLATE "C" NOT NULL,
+    id                          text COLLATE "C" NOT NULL,
+    livemode                    boolean     NOT NULL,
+    request_id                  text COLLATE "C" NOT NULL,
+    amount                      bigint      NOT NULL,
+    amount_captured             bigint      NOT NULL DEFAULT 0,
+    amount_refunded             bigint      NOT NULL DEFAULT 0,
+    amount_charged_back         bigint      NOT NULL DEFAULT 0,
+    currency                    text        NOT NULL,
+    status                      text        NOT NULL,
+    captured                    boolean     NOT NULL DEFAULT false,
+    capture_before              timestamptz,
+    disputed                    boolean     NOT NULL DEFAULT false,
+    customer_id                 text COLLATE "C",
+    payment_intent_id           text COLLATE "C",
+    card                        json        NOT NULL,
+    description                 text,
+    metadata                    json        NOT NULL DEFAULT '{}',
+    receipt_email               text,
+    shipping                    json,
+    fraud_details               json        NOT NULL DEFAULT '{}',
+    statement_descriptor        text,
+    statement_descriptor_suffix text,
+    acquirer_reference          text COLLATE "C",
+    outcome                     json,
+    failure_code                text,
+    failure_message             text,
+    balance_transaction         text COLLATE "C",
+    settling                    boolean     NOT NULL DEFAULT false,
+    busy_with                   text COLLATE "C",
+    created_at                  timestamptz NOT NULL,
+    PRIMARY KEY (account_id, id),
+    CONSTRAINT a_request_makes_one_charge UNIQUE (request_id, account_id),
+    CONSTRAINT an_authorization_belongs_to_one_charge UNIQUE (acquirer_reference, account_id),
+    CONSTRAINT a_charge_is_of_something CHECK (amount > 0),
+    CONSTRAINT no_more_is_captured_than_charged CHECK (amount_captured BETWEEN 0 AND amount),
+    CONSTRAINT no_more_is_refunded_than_charged CHECK (amount_refunded BETWEEN 0 AND amount),
+    -- What cardholders took back cannot be refunded, and is never more than was captured.
+    CONSTRAINT no_more_is_charged_back_than_captured CHECK (amount_charged_back BETWEEN 0 AND amount_captured),
+    CONSTRAINT what_is_charged_back_is_disputed CHECK (disputed OR amount_charged_back = 0),
+    CONSTRAINT a_charge_status_is_known CHECK (status IN ('pending', 'succeeded', 'failed')),
+    CONSTRAINT success_has_an_authorization CHECK (status <> 'succeeded' OR acquirer_reference IS NOT NULL),
+    CONSTRAINT failure_has_a_code CHECK ((status = 'failed') = (failure_code IS NOT NULL)),
+    CONSTRAINT captured_money_is_posted CHECK (
+        captured = (amount_captured > 0) AND captured = (balance_transaction IS NOT NULL)),
+    CONSTRAINT only_success_is_captured CHECK (NOT captured OR status = 'succeeded'),
+    CONSTRAINT only_captured_money_settles CHECK (NOT settling OR captured)
+);
+CREATE UNIQUE INDEX an_intent_is_paid_once ON charges (payment_intent_id, account_id)
+    WHERE payment_intent_id IS NOT NULL AND status <> 'failed';
+CREATE INDEX charges_of_an_intent ON charges (payment_intent_id, account_id, id) WHERE payment_intent_id IS NOT NULL;
+CREATE INDEX charges_of_a_customer ON charges (customer_id, account_id, id) WHERE customer_id IS NOT NULL;
+CREATE INDEX lapsing_charges ON charges (capture_before)
+    WHERE capture_before IS NOT NULL AND NOT captured AND amount_refunded = 0;
+COMMENT ON TABLE charges IS
+    'Amounts are minor units. amount_refunded counts refunds from the moment they are requested.';
+COMMENT ON COLUMN charges.amount_charged_back IS 'Withdrawn by disputes that are not won.';
+COMMENT ON COLUMN charges.settling IS
+    'The charge is posted, but hides its posting until the acquirer has reported that it paid.';
+COMMENT ON COLUMN charges.busy_with IS
+    'The request that is capturing or voiding this authorization right now. Another one has to wait.';
+
+CREATE TABLE refunds (
+    account_id                  text COLLATE "C" NOT NULL,
+    id                          text COLLATE "C" NOT NULL,
+    livemode                    boolean     NOT NULL,
+    request_id                  text COLLATE "C" NOT NULL,
+    charge_id                   text COLLATE "C" NOT NULL,
+    payment_intent_id           text COLLATE "C",
+    amount                      bigint      NOT NULL,
+    currency                    text        NOT NULL,
+    status                      text        NOT NULL,
+    reason                      text,
+    kind                        text        NOT NULL,
+    metadata                    json        NOT NULL DEFAULT '{}',
+    acquirer_reference          text COLLATE "C",
+    failure_reason              text,
+    balance_transaction         text COLLATE "C",
+    failure_balance_transaction text COLLATE "C",
+    created_at                  timestamptz NOT NULL,
+    PRIMARY KEY (account_id, id),
+    CONSTRAINT a_request_makes_one_refund UNIQUE (request_id, account_id),
+    CONSTRAINT the_acquirer_makes_one_refund UNIQUE (acquirer_reference, account_id),
+    CONSTRAINT a_refund_has_its_charge FOREIGN KEY (account_id, charge_id) REFERENCES charges,
+    CONSTRAINT a_refund_is_of_something CHECK (amount > 0),
+    CONSTRAINT a_refund_status_is_known CHECK (status IN ('pending', 'succeeded', 'failed')),
+    CONSTRAINT a_refund_kind_is_known CHECK (kind IN ('refund', 'void', 'remainder')),
+    -- A refund that has succeeded can still fail. Then both of its postings stay.
+    CONSTRAINT refunded_money_is_posted CHECK (
+        (kind = 'refund' AND (status = 'succeeded' OR failure_balance_transaction IS NOT NULL))
+        = (balance_transaction IS NOT NULL)),
+    CONSTRAINT only_a_failed_refund_comes_back CHECK (failure_balance_transaction IS NULL OR status = 'failed'),
+    CONSTRAINT a_failed_refund_says_why CHECK ((status = 'failed') = (failure_reason IS NOT NULL))
+);
+CREATE INDEX refunds_of_a_charge ON refunds (charge_id, account_id, id);
+CREATE INDEX refunds_of_an_intent ON refunds (payment_intent_id, account_id, id) WHERE payment_intent_id IS NOT NULL;
+COMMENT ON COLUMN refunds.kind IS
+    'refund: captured money goes back. void: an authorization is released. '
+    'remainder: the part of an authorization that a partial capture released.';
+
+CREATE TABLE disputes (
+    account_id         text COLLATE "C" NOT NULL,
+    id                 text COLLATE "C" NOT NULL,
+    livemode           boolean     NOT NULL,
+    request_id         text COLLATE "C" NOT NULL,
+    charge_id          text COLLATE "C" NOT NULL,
+    acquirer_reference text COLLATE "C" NOT NULL,
+    amount             bigint      NOT NULL,
+    currency           text        NOT NULL,
+    case_type          text        NOT NULL,
+    reason             text        NOT NULL,
+    network_code       text        NOT NULL,
+    eligibility        text[]      NOT NULL,
+    status             text        NOT NULL,
+    evidence           json        NOT NULL DEFAULT '{}',
+    submissions        integer     NOT NULL DEFAULT 0,
+    respond_by         timestamptz NOT NULL,
+    metadata           json        NOT NULL DEFAULT '{}',
+    withdrawal         text COLLATE "C",
+    reinstatement      text COLLATE "C",
+    busy_with          text COLLATE "C",
+    created_at         timestamptz NOT NULL,
+    PRIMARY KEY (account_id, id),
+    CONSTRAINT a_message_opens_one_dispute UNIQUE (request_id, account_id),
+    CONSTRAINT a_dispute_is_opened_once UNIQUE (acquirer_reference, account_id),
+    CONSTRAINT a_dispute_has_its_charge FOREIGN KEY (account_id, charge_id) REFERENCES charges,
+    CONSTRAINT a_dispute_is_of_something CHECK (amount > 0),
+    CONSTRAINT a_dispute_status_is_known CHECK (status IN ('warning_needs_response', 'warning_under_review',
+        'warning_closed', 'needs_response', 'under_review', 'won', 'lost')),
+    -- An inquiry, whose states begin with warning, takes no money.
+    CONSTRAINT only_a_chargeback_moves_money CHECK ((status LIKE 'warning%') = (withdrawal IS NULL)),
+    CONSTRAINT only_what_is_won_comes_back CHECK ((status = 'won') = (reinstatement IS NOT NULL))
+);
+CREATE INDEX disputes_of_a_charge ON disputes (charge_id, account_id, id);
+COMMENT ON TABLE disputes IS
+    'A cardholder''s complaint. withdrawal and reinstatement name the postings that took the money and gave it back.';

@@ -1,3 +1,0 @@
-DROP TRIGGER takeovers_are_noted ON runs;
-DROP FUNCTION note_takeover();
-DROP TABLE takeovers;

@@ -1,1 +1,0 @@
--- Where these functions look stays as it is: the chapters before work with it, too.
