@@ -393,6 +393,30 @@ func TestDemo(t *testing.T) {
 		}
 	})
 
+	t.Run("a database of an earlier development version is refused, and --fresh replaces it", func(t *testing.T) {
+		t.Parallel()
+		dir := dataDir(t)
+		old := startDemo(t, dir, nil)
+		original := old.mustCharge(t, "kept")
+		const asItWas = `ALTER TABLE schema_version RENAME TO schema_migrations`
+		if _, err := old.connect(t, "RATCHET_DATABASE_URL").Exec(t.Context(), asItWas); err != nil {
+			t.Fatal(err)
+		}
+		old.interrupt(t)
+		old.awaitAllGone(t)
+
+		_, stderr, code := ratchet(t, nil, "demo", "--addr", "127.0.0.1:0", "--data-dir", dir)
+		if code != exitFailed || strings.Count(stderr, "earlier development version") != 1 ||
+			!strings.Contains(stderr, "start the demo with ratchet demo --fresh\n") {
+			t.Errorf("exit code %d: %s", code, stderr)
+		}
+
+		anew := startDemo(t, dir, nil, "--fresh").mustCharge(t, "kept")
+		if anew.replayed || anew.body == original.body {
+			t.Errorf("--fresh kept the old database: %+v", anew)
+		}
+	})
+
 	t.Run("a data directory that cannot be written is one sentence", func(t *testing.T) {
 		t.Parallel()
 		_, stderr, code := ratchet(t, nil, "demo", "--addr", "127.0.0.1:0", "--data-dir", "/proc/ratchet")
