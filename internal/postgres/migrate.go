@@ -69,6 +69,10 @@ func migrateUp(ctx context.Context, url string, chapters fs.FS) error {
 	if status.Version > status.Latest {
 		return nil // a later program was here, and a rollback to this one must still run
 	}
+	return applyChapters(ctx, url, chapters)
+}
+
+func applyChapters(ctx context.Context, url string, chapters fs.FS) error {
 	unlock, err := lockCluster(ctx, url)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
