@@ -424,6 +424,10 @@ type damage struct {
 	rule         string
 }
 
+// insertAuditRow names the columns that the damages below copy from another row.
+const insertAuditRow = `INSERT INTO audit_events (at, id, account_id, livemode, request_id, idempotency_key, actor,
+	address, operation, object_id, status, error_code, commitment, salt, details, xid)`
+
 const (
 	balanced   = "the books balance, per currency and mode"
 	legs       = "a posting has all of its legs, and no other"
@@ -586,12 +590,12 @@ var damages = []damage{
 	{"a session remembers who was erased", "UPDATE answers SET redacted_at = now(), body = impersonal(body) WHERE request_id IN (SELECT id FROM requests WHERE flow = 'checkout_session.create'); UPDATE requests SET params = impersonal(params), context = impersonal(context) WHERE flow = 'checkout_session.create'; UPDATE events SET data = impersonal(data); UPDATE checkout_sessions SET customer_email = 'ann@example.com'", "", forgotten},
 	{"evidence remembers who was erased", "UPDATE answers SET redacted_at = now(), body = impersonal(body) WHERE request_id IN (SELECT id FROM requests WHERE flow = 'acquirer.dispute.opened'); UPDATE requests SET params = impersonal(params), context = impersonal(context) WHERE flow = 'acquirer.dispute.opened'; UPDATE events SET data = impersonal(data); UPDATE disputes SET evidence = '{\"customer_name\": \"Ann\"}'", "", forgotten},
 	{"an audit row is deleted", "DELETE FROM audit_events WHERE operation = 'refund.create'", "", audited},
-	{"an audit row is written twice", "INSERT INTO audit_events SELECT at + interval '1 us', id, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, xid FROM audit_events WHERE actor NOT LIKE 'operator:%' LIMIT 1", "", audited},
+	{"an audit row is written twice", insertAuditRow + " SELECT at + interval '1 us', id, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, xid FROM audit_events WHERE actor NOT LIKE 'operator:%' LIMIT 1", "", audited},
 	{"the details of an audit row are changed", "UPDATE audit_events SET details = replace(details, '2000', '2001')", "", audited},
 	{"an audit row names another actor", "UPDATE audit_events SET actor = 'somebody' WHERE operation = 'customer.create'", "", chainRule},
 	{"two audit rows change places", "UPDATE audit_events SET xid = CASE xid WHEN (SELECT min(xid) FROM audit_events) THEN (SELECT max(xid) FROM audit_events WHERE xid < (SELECT max(to_xid) FROM audit_blocks)) ELSE (SELECT min(xid) FROM audit_events) END WHERE xid IN ((SELECT min(xid) FROM audit_events), (SELECT max(xid) FROM audit_events WHERE xid < (SELECT max(to_xid) FROM audit_blocks)))", "", chainRule},
-	{"an audit row is slipped in", "INSERT INTO audit_events SELECT at + interval '1 us', id || 'x', account_id, livemode, request_id || 'x', idempotency_key, 'operator:eve', address, operation, object_id, status, error_code, commitment, salt, details, xid FROM audit_events LIMIT 1", "", chainRule},
-	{"an audit row has waited to be sealed for long", "INSERT INTO audit_events SELECT at - interval '11 minutes', id || 'x', account_id, livemode, request_id || 'x', idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, pg_current_xact_id()::text::bigint FROM audit_events LIMIT 1", "", chainRule},
+	{"an audit row is slipped in", insertAuditRow + " SELECT at + interval '1 us', id || 'x', account_id, livemode, request_id || 'x', idempotency_key, 'operator:eve', address, operation, object_id, status, error_code, commitment, salt, details, xid FROM audit_events LIMIT 1", "", chainRule},
+	{"an audit row has waited to be sealed for long", insertAuditRow + " SELECT at - interval '11 minutes', id || 'x', account_id, livemode, request_id || 'x', idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, pg_current_xact_id()::text::bigint FROM audit_events LIMIT 1", "", chainRule},
 	{"a block of the chain is gone", "DELETE FROM audit_blocks WHERE no = 1", "", chainRule},
 	{"a block is sealed again over less", "UPDATE audit_blocks SET rows = rows - 1", "", chainRule},
 	{"a constraint is dropped", "ALTER TABLE ledger_postings DROP CONSTRAINT a_source_is_posted_once", "", secondRule},
