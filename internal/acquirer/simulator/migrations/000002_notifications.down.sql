@@ -1,1 +1,0 @@
-DROP TABLE acquirer.settled, acquirer.outbox, acquirer.disputes;
