@@ -22,8 +22,8 @@ ALTER TABLE ledger_books
     ENABLE ALWAYS TRIGGER ledger_books_is_final,
     ENABLE ALWAYS TRIGGER ledger_books_is_not_emptied;
 
--- The chart of accounts is a type and not a table: without account rows there is none that many transactions would
--- have to lock. What the platform owns or earns is kept in each merchant's book and added up over books.
+-- The chart of accounts is a type and not a table, so there is no account row that all transactions would have to lock.
+-- What the platform owns or earns is kept in each merchant's book and added up over books.
 CREATE TYPE ledger_account AS ENUM (
     'merchant_balance', 'payouts_in_transit',                 -- credit-normal: owed to the merchant
     'fee_revenue', 'dispute_fee_revenue', 'rounding',         -- credit-normal: ours
