@@ -38,6 +38,7 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 	f.DurationVar(&l.HeaderTime, "header-timeout", l.HeaderTime, "time to receive a request's headers")
 	f.DurationVar(&l.BodyTime, "body-timeout", l.BodyTime, "time to receive a whole request")
 	f.DurationVar(&l.API.ReadTime, "read-timeout", l.API.ReadTime, "time to process a read")
+	f.DurationVar(&l.API.SearchTime, "search-timeout", l.API.SearchTime, "time to process a search")
 	f.DurationVar(&l.WriteTime, "write-timeout", l.WriteTime, "time to process a request and send its response")
 	f.DurationVar(&l.IdleTime, "idle-timeout", l.IdleTime, "how long a connection may stay idle")
 
@@ -48,6 +49,9 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 	f.IntVar(&l.WorkPlaces, "work-places", l.WorkPlaces, "concurrent new requests that use the database; 0: no limit")
 	f.IntVar(&l.LookUpPlaces, "look-up-places", l.LookUpPlaces, "concurrent key lookups of requests without a slot for new work; 0: no limit")
 	f.IntVar(&l.ReadPlaces, "read-places", l.ReadPlaces, "concurrent reads; 0: no limit")
+	f.IntVar(&l.AccountReadPlaces, "account-read-places", l.AccountReadPlaces, "concurrent reads of one account; 0: no limit")
+	f.IntVar(&l.SearchPlaces, "search-places", l.SearchPlaces, "concurrent reads that search; 0: no limit")
+	f.IntVar(&l.AccountSearchPlaces, "account-search-places", l.AccountSearchPlaces, "concurrent searches of one account; 0: no limit")
 	f.IntVar(&l.Queue, "queue", l.Queue, "maximum requests waiting for a slot")
 	f.DurationVar(&l.QueueTime, "queue-time", l.QueueTime, "maximum wait for a slot")
 	f.IntVar(&l.MemoryMiB, "memory-mib", l.MemoryMiB, "soft memory limit of the garbage collector; 0: no limit")

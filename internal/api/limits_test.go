@@ -6,6 +6,8 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -198,6 +200,54 @@ func TestOverload(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-inside // in time or not: it was the one inside
+	})
+
+	t.Run("an account that reads slowly, or searches, takes no slot from the others", func(t *testing.T) {
+		t.Parallel()
+		for name, slow := range map[string]string{"lists": "/v1/refunds", "searches": "/v1/charges/search?query=amount%3A1"} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := newStand(t, func(c *process.Config) {
+					c.Limits.ReadPlaces, c.Limits.AccountReadPlaces, c.Limits.Queue = 4, 2, 0
+					c.Limits.SearchPlaces, c.Limits.AccountSearchPlaces = 2, 1
+				})
+				tx, err := s.db.Pool.Begin(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = tx.Rollback(t.Context()) }()
+				if _, err := tx.Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = 0; LOCK TABLE refunds, charges IN ACCESS EXCLUSIVE MODE`); err != nil {
+					t.Fatal(err)
+				}
+				over := make(chan struct{})
+				var readers sync.WaitGroup
+				defer readers.Wait()
+				defer close(over)
+				var refused atomic.Int64
+				for range 8 {
+					readers.Go(func() {
+						for {
+							select {
+							case <-over:
+								return
+							default:
+							}
+							if s.ask(t, sent{method: http.MethodGet, target: slow}).fault.Code == "rate_limit" {
+								refused.Add(1)
+							}
+						}
+					})
+				}
+				await(t, "the account has used up its share", func() bool { return refused.Load() > 0 })
+				for range 20 {
+					for _, target := range []string{"/v1/customers", "/v1/customers/search?query=name%3A%27x%27"} {
+						if a := s.ask(t, sent{as: "kites", method: http.MethodGet, target: target}); a.status != http.StatusOK {
+							t.Fatalf("another account's %s is answered %d %s", target, a.status, a.body)
+						}
+					}
+				}
+			})
+		}
 	})
 }
 

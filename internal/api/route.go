@@ -61,12 +61,16 @@ func get[P any](path string, read reader[P], kind string) route {
 			if err := decode(r, &in, kind); err != nil {
 				return phase.Response{}, nil, err
 			}
-			leave, err := s.limiters.reads.Enter(ctx)
+			search, patience := strings.HasPrefix(kind, "search:"), s.limits.ReadTime
+			if search {
+				patience = s.limits.SearchTime
+			}
+			leave, err := s.limiters.reads.enter(ctx, r.holder.AccountID, search)
 			if err != nil {
 				return phase.Response{}, nil, err
 			}
 			defer leave()
-			ctx, cancel := context.WithTimeout(ctx, s.limits.ReadTime)
+			ctx, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			object, err := read(ctx, s.engine.Pool(), r.viewer(), in)
 			return phase.Response{}, object, err

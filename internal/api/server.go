@@ -39,7 +39,7 @@ type Config struct {
 	Secret    secret.Root
 	Demo      bool // accept the demo accounts' keys, and trouble that is asked for
 	Limits    Limits
-	Reads     *limit.Gate // what requests that change nothing have to pass
+	Reads     ReadGates // where requests that change nothing wait for a slot
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
 	// PublicURL is where a browser finds this installation, such as

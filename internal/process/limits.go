@@ -22,8 +22,13 @@ type Limits struct {
 	WorkPlaces   int           // new requests that may use the database at once; 0: any number
 	LookUpPlaces int           // requests whose key is looked up although there is no place for new work; 0: any number
 	ReadPlaces   int           // requests that only read; 0: any number
+	SearchPlaces int           // those of them that search; 0: any number
 	Queue        int           // how many may wait for a place
 	QueueTime    time.Duration // and how long
+
+	AccountReadPlaces   int // of the reads, those of one account; 0: any number
+	AccountSearchPlaces int // of the searches, those of one account; 0: any number
+
 	MemoryMiB    int           // what serve's garbage collector aims to stay within
 
 	AcquirerTimeout time.Duration // for one answer of the acquirer; the engine itself waits no longer than 8 seconds
@@ -41,7 +46,8 @@ func DefaultLimits() Limits {
 	return Limits{
 		API:         api.DefaultLimits(),
 		Connections: 4096, HeaderTime: 5 * time.Second, BodyTime: 15 * time.Second, WriteTime: 40 * time.Second, IdleTime: time.Minute,
-		WorkPlaces: 64, LookUpPlaces: 1, ReadPlaces: 16, Queue: 128, QueueTime: 100 * time.Millisecond, MemoryMiB: 120,
+		WorkPlaces: 64, LookUpPlaces: 1, ReadPlaces: 16, SearchPlaces: 6, AccountReadPlaces: 4, AccountSearchPlaces: 2,
+		Queue: 128, QueueTime: 100 * time.Millisecond, MemoryMiB: 120,
 		AcquirerTimeout: 8 * time.Second,
 		BreakerFailures: 20, BreakerPause: time.Second,
 		DrainGrace: time.Second, DrainTime: 30 * time.Second,
@@ -49,12 +55,20 @@ func DefaultLimits() Limits {
 }
 
 // gates are where requests wait before anything is done for them.
-type gates struct{ work, lookUps, reads *limit.Gate }
+type gates struct {
+	work, lookUps *limit.Gate
+	reads         api.ReadGates
+}
 
 func newGates(l Limits) gates {
 	return gates{
 		work:    limit.NewGate(l.WorkPlaces, l.Queue, l.QueueTime, apierror.Overloaded("work-places")),
 		lookUps: limit.NewGate(l.LookUpPlaces, 0, 0, apierror.Overloaded("work-places")),
-		reads:   limit.NewGate(l.ReadPlaces, l.Queue, l.QueueTime, apierror.Overloaded("read-places")),
+		reads: api.ReadGates{
+			AccountReads:    limit.NewShares(l.AccountReadPlaces, l.Queue, l.QueueTime, apierror.RateLimited("global-concurrency")),
+			AccountSearches: limit.NewShares(l.AccountSearchPlaces, l.Queue, l.QueueTime, apierror.RateLimited("global-concurrency")),
+			Reads:           limit.NewGate(l.ReadPlaces, l.Queue, l.QueueTime, apierror.Overloaded("read-places")),
+			Searches:        limit.NewGate(l.SearchPlaces, l.Queue, l.QueueTime, apierror.Overloaded("search-places")),
+		},
 	}
 }

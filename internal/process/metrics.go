@@ -27,7 +27,7 @@ func (p *parts) show(client *acquirer.Client) {
 
 // showGates registers how full the gates are, of a process that has callers.
 func (p *parts) showGates() {
-	for name, gate := range map[string]*limit.Gate{"work": p.gates.work, "look_up": p.gates.lookUps, "read": p.gates.reads} {
+	for name, gate := range map[string]*limit.Gate{"work": p.gates.work, "look_up": p.gates.lookUps, "read": p.gates.reads.Reads, "search": p.gates.reads.Searches} {
 		labels := prometheus.Labels{"gate": name}
 		p.telemetry.Gauge("ratchet_gate_places_taken", "Requests that have a slot at the gate.", labels, func() float64 { return float64(gate.Inside()) })
 		p.telemetry.Gauge("ratchet_gate_waiting", "Requests that wait for a slot at the gate.", labels, func() float64 { return float64(gate.Waiting()) })

@@ -312,6 +312,14 @@ func (in CreateChargeParams) captures()`}},
 		pkg:   phaseTest, test: "TestCompleter/nor does what is driven for it already",
 	},
 	{
+		name: "one account's reads may take every slot",
+		edits: []edit{
+			{"internal/process/limits.go", "limit.NewShares(l.AccountReadPlaces,", "limit.NewShares(0,"},
+			{"internal/process/limits.go", "limit.NewShares(l.AccountSearchPlaces,", "limit.NewShares(0,"},
+		},
+		pkg: apiTest, test: "TestOverload/an account that reads slowly, or searches, takes no slot from the others",
+	},
+	{
 		name:  "an intent is changed while it is paid",
 		edits: []edit{{"internal/payment/payment_intent_update.go", "if intent.BusyWith != nil {", "if false {"}},
 		pkg:   paymentsTest, test: "TestAnIntentIsNotChangedWhileItIsPaid",
