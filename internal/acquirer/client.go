@@ -192,6 +192,7 @@ func (c *Client) operation(ctx context.Context, method, key string, asked Reques
 	if err != nil {
 		return Answer{}, err
 	}
+	done.Answer.Replayed = done.Answer.Replayed || method == http.MethodGet
 	return done.Answer, nil
 }
 
@@ -210,7 +211,7 @@ func (c *Client) reverse(ctx context.Context, key string) error {
 // contradiction compares an answer with what was asked. A void that names no
 // amount accepts any held amount.
 func contradiction(key string, asked Request, done Operation) error {
-	if done.Key != key || done.Verb != asked.Verb || done.Order != asked.Order {
+	if done.Key != key || done.Verb != asked.Verb || !done.Order.Same(asked.Order) {
 		return fmt.Errorf("%w: sent %s under %q, received %s under %q", ErrContradiction, asked.Verb, key, done.Verb, done.Key)
 	}
 	answer, order := done.Answer, asked.Order

@@ -42,6 +42,9 @@ type Request struct {
 	Order Order `json:"order"`
 }
 
+// Same says whether two requests ask for the same operation.
+func (r Request) Same(other Request) bool { return r.Verb == other.Verb && r.Order.Same(other.Order) }
+
 // Operation is what was done under a key. Key, Verb and Order repeat the
 // question, so that the client can tell whose answer it holds.
 type Operation struct {

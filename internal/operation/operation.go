@@ -26,6 +26,7 @@ import (
 func Register(ctx context.Context, e *phase.Engine) error {
 	return e.Register(ctx,
 		payment.CreateCharge, payment.CaptureCharge, payment.UpdateCharge,
+		payment.AdoptCharge, payment.AdoptCapture, payment.AdoptRefund,
 		payment.CreateRefund, payment.RefundCharge, payment.RefundWholeCharge, payment.UpdateRefund, payment.UpdateChargeRefund,
 		customer.CreateCustomer, customer.UpdateCustomer, customer.DeleteCustomer,
 		customer.CreateCard, customer.UpdateCard, customer.DeleteCard,

@@ -52,7 +52,7 @@ func recordLapse(ctx context.Context, tx *phase.Tx, in ExpireChargeParams, s *re
 	if charge.Captured || charge.AmountRefunded > 0 || charge.CaptureBefore == nil || charge.CaptureBefore.After(apirequest.AccountNow(tx)) {
 		return phase.Outcome{}, apierror.Invalid("", "Charge %s has not lapsed.", charge.ID)
 	}
-	return recordRefund(ctx, tx, in.Charge, RefundParams{Reason: lapsed()}, s)
+	return recordRefund(ctx, tx, in.Charge, RefundParams{Reason: lapsed()}, s, answerWithCharge)
 }
 
 // lapsed is the reason of a refund that nobody asked for.

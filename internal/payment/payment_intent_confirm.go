@@ -167,7 +167,7 @@ func (s *Attempt) reserve(tx *phase.Tx, intent *PaymentIntent, method *customer.
 	s.Order = acquirer.Order{
 		Merchant: tx.AccountID, Livemode: tx.Livemode,
 		Card: method.Card.Vault, Amount: intent.Amount, Currency: intent.Currency, Capture: intent.CaptureMethod != captureManual,
-		Authenticated: intent.Authenticated, OffSession: offSession, SetUp: method.SetUp,
+		Authenticated: intent.Authenticated, OffSession: offSession, SetUp: method.SetUp, Object: intent.ID,
 	}
 	intent.Status, intent.BusyWith, intent.NextAction, intent.LastPaymentError = IntentProcessing, &tx.RequestID, nil, nil
 }
@@ -220,7 +220,22 @@ func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end 
 		end.known = append(end.known, s.Method.Render())
 		return end, nil
 	}
-	charge := intent.charge(tx, s.Method, s.Answer)
+	if s.Answer.Approved && s.Answer.Replayed {
+		adopted, err := authorizedCharge(ctx, tx, s.Answer.Reference)
+		if err != nil {
+			return end, err
+		}
+		if adopted != nil {
+			end.known, err = s.takeAdopted(tx, intent, adopted)
+			if err == nil && owner != nil {
+				owner.Paid(tx, intent)
+			}
+			return end, err
+		}
+	}
+	charge := intent.pendingCharge(tx, s.Method)
+	charge.insert(tx)
+	charge.heard(s.Answer)
 	intent.LatestCharge = &charge.ID
 	if !s.Answer.Approved {
 		if owner != nil {
@@ -256,9 +271,9 @@ func challengeAt(tx *phase.Tx, challenge string, returnURL *string) *NextAction 
 // ChallengePath comes before the name of a challenge in the address of its page.
 const ChallengePath = "/3d_secure/"
 
-// charge is the attempt as a charge, with what the issuer said of the card.
-func (p *PaymentIntent) charge(tx *phase.Tx, method customer.PaymentMethod, a acquirer.Answer) *Charge {
-	charge := &Charge{
+// pendingCharge is the attempt as a charge, before the issuer's answer is noted.
+func (p *PaymentIntent) pendingCharge(tx *phase.Tx, method customer.PaymentMethod) *Charge {
+	return &Charge{
 		AccountID: tx.AccountID, ID: id.New("ch", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, PaymentIntentID: &p.ID,
 		Amount: p.Amount, Currency: p.Currency, Status: chargePending, CustomerID: p.CustomerID,
 		Card: ChargedCard{Card: method.Card, ID: method.ID, Billing: &method.BillingDetails, Authenticated: p.Authenticated,
@@ -266,9 +281,6 @@ func (p *PaymentIntent) charge(tx *phase.Tx, method customer.PaymentMethod, a ac
 		Description: p.Description, Metadata: p.Metadata, ReceiptEmail: p.ReceiptEmail, Shipping: p.Shipping, FraudDetails: map[string]string{},
 		StatementDescriptor: p.StatementDescriptor, StatementDescriptorSuffix: p.StatementDescriptorSuffix, CreatedAt: tx.Now(),
 	}
-	charge.insert(tx)
-	charge.heard(a)
-	return charge
 }
 
 // receive notes a charge that was approved: its money is taken, or held. It
