@@ -140,7 +140,7 @@ func connectReconciliation(ctx context.Context, c process.Config) (*pgxpool.Pool
 	return pool, client, func() { client.Close(); pool.Close() }, nil
 }
 
-// reconcileSince lists what was lost since a time, and adopts it if it is told to.
+// reconcileSince lists what was lost since a time, and with adopt books it.
 func reconcileSince(ctx context.Context, out io.Writer, c process.Config, since string, adopt bool) error {
 	from, err := parseSince(since)
 	if err != nil {

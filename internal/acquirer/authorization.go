@@ -50,6 +50,10 @@ const (
 	KindRefund  = "refund"
 )
 
+// AdoptionKey is our idempotency key of the request that adopts what was executed under
+// a key, if the request that ordered it was lost.
+func AdoptionKey(key string) string { return "adopt " + key }
+
 // Authorizations reads the authorizations of which anything was executed in a time.
 func (c *Client) Authorizations(ctx context.Context, from, to time.Time) (all []Authorization, err error) {
 	query := url.Values{"from": {from.UTC().Format(time.RFC3339Nano)}, "to": {to.UTC().Format(time.RFC3339Nano)}}

@@ -192,7 +192,6 @@ func (c *Client) operation(ctx context.Context, method, key string, asked Reques
 	if err != nil {
 		return Answer{}, err
 	}
-	done.Answer.Replayed = done.Answer.Replayed || method == http.MethodGet
 	return done.Answer, nil
 }
 
@@ -275,6 +274,9 @@ func (c *Client) send(ctx context.Context, method, key, suffix string, body []by
 	err = json.Unmarshal(answer, out)
 	if err != nil {
 		return fmt.Errorf("%w: unreadable: %w", errNoAnswer, err)
+	}
+	if done, is := out.(*Operation); is {
+		done.Answer.Replayed = resp.Header.Get(ReplayedHeader) == "true"
 	}
 	return nil
 }

@@ -14,6 +14,10 @@ package acquirer
 // TroubleHeader asks the simulator to misbehave for one request.
 const TroubleHeader = "Acquirer-Trouble"
 
+// ReplayedHeader is "true" in the response to a key that had been used before. The body
+// is the same as the first time.
+const ReplayedHeader = "Acquirer-Replayed"
+
 // OperationsPath comes before the escaped key, ReversePath after it.
 const (
 	OperationsPath = "/operations/"

@@ -85,7 +85,7 @@ func unknownKeys(ctx context.Context, db *pgxpool.Pool, all []acquirer.Authoriza
 	for _, a := range all {
 		for _, e := range a.Executed {
 			merchants, livemodes = append(merchants, a.Merchant), append(livemodes, a.Livemode)
-			keys, adoptions = append(keys, e.Key), append(adoptions, payment.AdoptionKey(e.Key))
+			keys, adoptions = append(keys, e.Key), append(adoptions, acquirer.AdoptionKey(e.Key))
 		}
 	}
 	found, err := resource.QueryWithTimeout[struct{ Key string }](ctx, db, selectUnknown,
@@ -130,15 +130,15 @@ const selectMerchant = `
 
 // flows book the kinds of movements.
 var flows = map[string]*phase.Flow[payment.AdoptParams, struct{}]{
-	acquirer.KindHold: payment.AdoptCharge, acquirer.KindSale: payment.AdoptCharge, acquirer.KindCapture: payment.AdoptCapture,
-	acquirer.KindRefund: payment.AdoptRefund, acquirer.KindRelease: payment.AdoptRefund,
+	acquirer.KindHold: Charge, acquirer.KindSale: Charge, acquirer.KindCapture: Capture,
+	acquirer.KindRefund: Refund, acquirer.KindRelease: Refund,
 }
 
 // patience is how long Adopt waits for another command that adopts the same movement.
 const patience = 10 * time.Second
 
 // Adopt books a movement on behalf of an operator and returns the ID of the object
-// that now stands for it. Adopting it again returns the same. A Refused error says why
+// that it made or changed. Adopting it again returns the same. A Refused error says why
 // it cannot be adopted; any other error may go away.
 func (l Lost) Adopt(ctx context.Context, e *phase.Engine, operator string) (objectID string, err error) {
 	found, err := resource.QueryOne[resource.Task](ctx, e.Pool(), selectMerchant,
@@ -152,7 +152,7 @@ func (l Lost) Adopt(ctx context.Context, e *phase.Engine, operator string) (obje
 	fingerprint := sha256.Sum256([]byte(l.Key))
 	answer, err := flows[l.Kind].Serve(ctx, e, phase.Request{
 		Caller: phase.Caller{
-			AccountID: found.AccountID, Livemode: found.Livemode, RequestID: id.New("req", time.Now()), Key: payment.AdoptionKey(l.Key),
+			AccountID: found.AccountID, Livemode: found.Livemode, RequestID: id.New("req", time.Now()), Key: acquirer.AdoptionKey(l.Key),
 			Caller: apirequest.Context{APIVersion: found.DefaultVersion.OrCurrent(), Merchant: found.Merchant}.By("operator:"+operator, ""),
 		},
 		Method: "COMMAND", Path: "ratchet reconcile --adopt", Fingerprint: fingerprint[:], Wait: patience,

@@ -2,7 +2,6 @@ package payment
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -18,12 +17,11 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
-// Adoption books a movement that the acquirer executed and that this database has lost,
-// after an old backup was restored. Each movement is one request and one transaction.
-// The request's idempotency key names the key of the lost call, so a movement is adopted
-// once, and a retry of the lost request finds what was adopted under its own call key.
-
-// AdoptParams are the movement to adopt, and the authorization that it belongs to.
+// AdoptParams are a movement that the acquirer executed and that a restored backup has
+// lost, and the authorization that it belongs to. Package adoption has the flows.
+//
+// The adoption's idempotency key names the key of the lost call. A retry of the lost
+// request has the same call key, and finds by it what was adopted.
 type AdoptParams struct {
 	Authorization string
 	Card          string
@@ -31,60 +29,15 @@ type AdoptParams struct {
 	Executed      acquirer.Executed
 }
 
-// AdoptionKey is the idempotency key of the adoption of what was executed under a call key.
-func AdoptionKey(callKey string) string { return "adopt " + callKey }
-
-// AdoptCharge, AdoptCapture and AdoptRefund book one movement each, if no request here
-// has called under its key. AdoptRefund also books a void.
-var (
-	AdoptCharge  = adoption("charge.adopt", "charge_adopted", adoptCharge)
-	AdoptCapture = adoption("charge.adopt_capture", "capture_adopted", adoptCapture)
-	AdoptRefund  = adoption("refund.adopt", "refund_adopted", adoptRefund)
-)
-
-type adoptFunc func(ctx context.Context, tx *phase.Tx, in AdoptParams, charge *Charge) (phase.Outcome, error)
-
-const (
-	lockAuthorized = SelectCharges + ` AND acquirer_reference = @reference FOR NO KEY UPDATE`
-
-	// The charge is locked before this statement reads: a request that announced its call
-	// under the same lock is seen.
-	isCalledHere = `
-	SELECT EXISTS (SELECT FROM runs WHERE account_id = @account_id AND @key = ANY (call_keys))
-	    OR EXISTS (SELECT FROM answers WHERE account_id = @account_id AND cardinality(call_keys) > 0 AND call_keys[1] = @key) AS here`
-)
-
-func adoption(name, point string, adopt adoptFunc) *phase.Flow[AdoptParams, struct{}] {
-	return phase.Define(name, 1, phase.Atomic(point, func(ctx context.Context, tx *phase.Tx, in AdoptParams, _ *struct{}) (phase.Outcome, error) {
-		charge, err := authorizedCharge(ctx, tx, in.Authorization)
-		if err != nil {
-			return phase.Outcome{}, err
-		}
-		called, err := resource.QueryOne[struct{ Here bool }](ctx, tx, isCalledHere,
-			pgx.StrictNamedArgs{"account_id": tx.AccountID, "key": in.Executed.Key})
-		switch {
-		case err != nil:
-			return phase.Outcome{}, fmt.Errorf("look for the call: %w", err)
-		case called.Here:
-			return phase.Outcome{}, apierror.Invalid("", "A request here has called the acquirer under %s.", in.Executed.Key)
-		case charge != nil && charge.BusyWith != nil:
-			return phase.Outcome{}, apierror.Locked()
-		}
-		return adopt(ctx, tx, in, charge)
-	}))
-}
-
-// authorizedCharge locks the charge that has an authorization. It returns nil if there is none.
-func authorizedCharge(ctx context.Context, tx *phase.Tx, reference string) (*Charge, error) {
+// Find locks the charge that has the authorization. It returns nil if there is none.
+func (in AdoptParams) Find(ctx context.Context, tx *phase.Tx) (*Charge, error) {
 	args := resource.PrincipalOf(tx.Caller).Args()
-	args["reference"] = reference
-	return resource.QueryOne[Charge](ctx, tx, lockAuthorized, args)
+	args["reference"] = in.Authorization
+	return resource.QueryOne[Charge](ctx, tx, SelectCharges+` AND acquirer_reference = @reference FOR NO KEY UPDATE`, args)
 }
 
-func adoptCharge(_ context.Context, tx *phase.Tx, in AdoptParams, there *Charge) (phase.Outcome, error) {
-	if there != nil {
-		return phase.Outcome{}, apierror.Invalid("", "Charge %s has the authorization %s.", there.ID, in.Authorization)
-	}
+// Charge books a hold or a sale.
+func (in AdoptParams) Charge(tx *phase.Tx) (phase.Outcome, error) {
 	card, known := customer.VaultCard(in.Card, tx.KeyFor(secret.Cards), in.Executed.At)
 	if !known {
 		return phase.Outcome{}, apierror.Invalid("", "The card %s is not known here.", in.Card)
@@ -102,8 +55,7 @@ func adoptCharge(_ context.Context, tx *phase.Tx, in AdoptParams, there *Charge)
 	if in.Executed.Kind == acquirer.KindSale {
 		charge.capture(tx, charge.Amount)
 	} else {
-		lapses := in.Executed.At.Add(authorizationTime)
-		charge.CaptureBefore = &lapses
+		charge.CaptureBefore = new(in.Executed.At.Add(authorizationTime))
 	}
 	charge.settle(tx)
 	event.Emit(tx, "charge.succeeded", charge.ID, charge.Render(), nil)
@@ -118,7 +70,8 @@ func (in AdoptParams) objectID(prefix string) string {
 	return id.New(prefix, in.Executed.At)
 }
 
-func adoptCapture(_ context.Context, tx *phase.Tx, in AdoptParams, charge *Charge) (phase.Outcome, error) {
+// Capture books the capture of a charge's hold.
+func (in AdoptParams) Capture(tx *phase.Tx, charge *Charge) (phase.Outcome, error) {
 	if charge == nil || charge.Captured || charge.AmountRefunded > 0 {
 		return phase.Outcome{}, apierror.Invalid("", "No charge here holds the authorization %s.", in.Authorization)
 	}
@@ -141,7 +94,8 @@ func adoptCapture(_ context.Context, tx *phase.Tx, in AdoptParams, charge *Charg
 	return phase.OK(charge.ID, charge.Render()), nil
 }
 
-func adoptRefund(_ context.Context, tx *phase.Tx, in AdoptParams, charge *Charge) (phase.Outcome, error) {
+// Refund books a refund, or the void of a hold.
+func (in AdoptParams) Refund(tx *phase.Tx, charge *Charge) (phase.Outcome, error) {
 	amount, kind := in.Executed.Amount, refundOfMoney
 	if in.Executed.Kind == acquirer.KindRelease {
 		kind = refundOfHold
@@ -179,26 +133,23 @@ func adoptRefund(_ context.Context, tx *phase.Tx, in AdoptParams, charge *Charge
 	return phase.OK(refund.ID, refund.Render()), nil
 }
 
-const (
-	// The schema lets a pending charge go whose call an adoption has taken over, and no other.
-	deleteSuperseded = `DELETE FROM charges WHERE account_id = @account_id AND id = @id AND status = 'pending'`
-
-	describeAdopted = `
-	UPDATE charges
-	SET payment_intent_id = @payment_intent_id, customer_id = @customer_id, card = @card, description = @description, metadata = @metadata, receipt_email = @receipt_email,
-	    shipping = @shipping, statement_descriptor = @statement_descriptor, statement_descriptor_suffix = @statement_descriptor_suffix
-	WHERE account_id = @account_id AND id = @id`
-)
-
 // supersede ends the retry of a lost request whose charge has been adopted: the
 // retry's own charge, c, goes.
 func (c *Charge) supersede(tx *phase.Tx, adopted *Charge) error {
+	// The schema lets a pending charge go whose call an adoption has taken over, and no other.
+	const deleteSuperseded = `DELETE FROM charges WHERE account_id = @account_id AND id = @id AND status = 'pending'`
 	tx.WriteOne(deleteSuperseded, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": c.ID})
 	return adopted.describeAs(tx, c)
 }
 
 // describeAs gives an adopted charge what only its client knows of it.
 func (c *Charge) describeAs(tx *phase.Tx, retried *Charge) error {
+	const describeAdopted = `
+	UPDATE charges
+	SET payment_intent_id = @payment_intent_id, customer_id = @customer_id, card = @card, description = @description, metadata = @metadata,
+	    receipt_email = @receipt_email, shipping = @shipping, statement_descriptor = @statement_descriptor,
+	    statement_descriptor_suffix = @statement_descriptor_suffix
+	WHERE account_id = @account_id AND id = @id`
 	before := c.object()
 	c.PaymentIntentID, c.CustomerID, c.Card, c.ReceiptEmail = retried.PaymentIntentID, retried.CustomerID, retried.Card, retried.ReceiptEmail
 	c.Description, c.Metadata, c.Shipping = retried.Description, retried.Metadata, retried.Shipping
@@ -233,21 +184,20 @@ func (s *Attempt) takeAdopted(tx *phase.Tx, intent *PaymentIntent, adopted *Char
 		kind = "payment_intent.amount_capturable_updated"
 	}
 	method := s.use(tx, intent)
-	intent.Update(tx)
+	intent.conclude(tx)
 	event.Emit(tx, kind, intent.ID, intent.Render(), nil)
 	return []any{adopted.Render(), method}, nil
 }
 
-const refundOfAdoption = selectRefunds + ` AND charge_id = @charge
-	AND request_id = (SELECT q.id FROM requests q
-	                  WHERE q.account_id = @account_id AND q.livemode = @livemode AND q.key = @key AND q.flow = 'refund.adopt')`
-
 // adoptedRefund finds the refund that was adopted in place of this request's, or nil.
-func adoptedRefund(ctx context.Context, tx *phase.Tx, charge *Charge) (*Refund, error) {
-	if charge.AmountRefunded == 0 {
+func (c *Charge) adoptedRefund(ctx context.Context, tx *phase.Tx) (*Refund, error) {
+	if c.AmountRefunded == 0 {
 		return nil, nil
 	}
+	const refundOfAdoption = selectRefunds + ` AND charge_id = @charge
+		AND request_id = (SELECT q.id FROM requests q
+		                  WHERE q.account_id = @account_id AND q.livemode = @livemode AND q.key = @key AND q.flow = 'refund.adopt')`
 	args := resource.PrincipalOf(tx.Caller).Args()
-	args["charge"], args["key"] = charge.ID, AdoptionKey(tx.CallKey(refundAnswered))
+	args["charge"], args["key"] = c.ID, acquirer.AdoptionKey(tx.CallKey(refundAnswered))
 	return resource.QueryOne[Refund](ctx, tx, refundOfAdoption, args)
 }

@@ -189,7 +189,7 @@ func settleCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *c
 		return failCharge(tx, charge, s.Answer), nil
 	}
 	if s.Answer.Replayed {
-		adopted, err := authorizedCharge(ctx, tx, s.Answer.Reference)
+		adopted, err := AdoptParams{Authorization: s.Answer.Reference}.Find(ctx, tx)
 		if err != nil {
 			return phase.Outcome{}, err
 		}

@@ -34,7 +34,7 @@ type ConfirmPaymentIntentParams struct {
 // Attempt is one try at an intent's money: what its phases tell each other,
 // whichever operation it is part of.
 type Attempt struct {
-	Intent *PaymentIntent // as the attempt has reserved it; nothing else changes it meanwhile
+	Intent   *PaymentIntent // as the attempt has reserved it; nothing else changes it meanwhile
 	Method   customer.PaymentMethod
 	Order    acquirer.Order
 	Answer   acquirer.Answer
@@ -188,7 +188,7 @@ func (s *Attempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	end, err := s.Conclude(tx, owner)
+	end, err := s.Conclude(ctx, tx, owner)
 	switch {
 	case err != nil:
 		return phase.Outcome{}, err
@@ -207,7 +207,7 @@ type conclusion struct {
 
 // Conclude writes down what the acquirer answered and books the money. The caller has
 // locked the intent's owner, if it has one.
-func (s *Attempt) Conclude(tx *phase.Tx, owner Owner) (end conclusion, err error) {
+func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end conclusion, err error) {
 	intent := new(*s.Intent) // a copy: the phase may run again
 	end.Intent, intent.BusyWith = intent, nil
 	if s.Answer.Code == acquirer.CodeAuthenticationNeeded && s.MayAsk {
@@ -217,7 +217,7 @@ func (s *Attempt) Conclude(tx *phase.Tx, owner Owner) (end conclusion, err error
 		return end, nil
 	}
 	if s.Answer.Approved && s.Answer.Replayed {
-		adopted, err := authorizedCharge(ctx, tx, s.Answer.Reference)
+		adopted, err := AdoptParams{Authorization: s.Answer.Reference}.Find(ctx, tx)
 		if err != nil {
 			return end, err
 		}

@@ -44,6 +44,7 @@ type refundState struct {
 	Order  acquirer.Order
 	Answer acquirer.Answer
 
+	Whole        bool              // the answer is the charge
 	FraudDetails map[string]string // of the charge, before the refund says that it was a fraud
 }
 
@@ -64,7 +65,7 @@ const (
 // refund that is finished late is still the one the merchant asked for.
 var CreateRefund = phase.Define("refund.create", 1,
 	phase.Atomic(refundRecorded, func(ctx context.Context, tx *phase.Tx, in CreateRefundParams, s *refundState) (phase.Outcome, error) {
-		return recordRefund(ctx, tx, in.Charge, in.RefundParams, s, answerWithRefund)
+		return recordRefund(ctx, tx, in.Charge, in.RefundParams, s)
 	}),
 	phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateRefundParams, s *refundState) error {
 		return askForRefund(ctx, call, s)
@@ -109,7 +110,7 @@ func (in *CreateRefundParams) findCharge(ctx context.Context, db phase.Reader, v
 }
 
 // RefundCharge is CreateRefund at the charge's own address.
-var RefundCharge = refundAt("charge.refund.create", answerWithRefund, func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
+var RefundCharge = refundAt("charge.refund.create", false, func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
 	_, refund, known, err := settleRefund(ctx, tx, s)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -118,7 +119,7 @@ var RefundCharge = refundAt("charge.refund.create", answerWithRefund, func(ctx c
 })
 
 // RefundWholeCharge is the oldest form, which answers with the charge.
-var RefundWholeCharge = refundAt("charge.refund", answerWithCharge, func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
+var RefundWholeCharge = refundAt("charge.refund", true, func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
 	charge, _, known, err := settleRefund(ctx, tx, s)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -126,10 +127,11 @@ var RefundWholeCharge = refundAt("charge.refund", answerWithCharge, func(ctx con
 	return replyWithCharge(ctx, tx, in.Expand, charge, known...)
 })
 
-func refundAt(name string, answer answerRefund, settle func(context.Context, *phase.Tx, RefundChargeParams, *refundState) (phase.Outcome, error)) *phase.Flow[RefundChargeParams, refundState] {
+func refundAt(name string, whole bool, settle func(context.Context, *phase.Tx, RefundChargeParams, *refundState) (phase.Outcome, error)) *phase.Flow[RefundChargeParams, refundState] {
 	return phase.Define(name, 1,
 		phase.Atomic(refundRecorded, func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
-			return recordRefund(ctx, tx, in.Charge, in.RefundParams, s, answer)
+			s.Whole = whole
+			return recordRefund(ctx, tx, in.Charge, in.RefundParams, s)
 		}),
 		phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ RefundChargeParams, s *refundState) error {
 			return askForRefund(ctx, call, s)
@@ -148,19 +150,8 @@ const reserveRefund = `
 	UPDATE charges SET amount_refunded = amount_refunded + @amount, busy_with = @busy_with, fraud_details = @fraud_details
 	WHERE account_id = @account_id AND id = @id AND busy_with IS NULL`
 
-// answerRefund replies with a refund or with its charge, whichever the operation answers.
-type answerRefund func(ctx context.Context, tx *phase.Tx, in RefundParams, charge *Charge, refund *Refund) (phase.Outcome, error)
-
-func answerWithRefund(ctx context.Context, tx *phase.Tx, in RefundParams, _ *Charge, refund *Refund) (phase.Outcome, error) {
-	return replyWithRefund(ctx, tx, in.Expand, refund)
-}
-
-func answerWithCharge(ctx context.Context, tx *phase.Tx, in RefundParams, charge *Charge, _ *Refund) (phase.Outcome, error) {
-	return replyWithCharge(ctx, tx, in.Expand, charge)
-}
-
-// recordRefund reserves the amount. If the refund was adopted, it answers with that one.
-func recordRefund(ctx context.Context, tx *phase.Tx, chargeID string, in RefundParams, s *refundState, answer answerRefund) (phase.Outcome, error) {
+// recordRefund reserves the amount. A refund that was adopted is the answer.
+func recordRefund(ctx context.Context, tx *phase.Tx, chargeID string, in RefundParams, s *refundState) (phase.Outcome, error) {
 	charge, err := lockedCharge(ctx, tx, chargeID)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -168,12 +159,15 @@ func recordRefund(ctx context.Context, tx *phase.Tx, chargeID string, in RefundP
 	if charge.BusyWith != nil || charge.Status == chargePending {
 		return phase.Outcome{}, apierror.Locked()
 	}
-	adopted, err := adoptedRefund(ctx, tx, charge)
+	adopted, err := charge.adoptedRefund(ctx, tx)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
+	if adopted != nil && s.Whole {
+		return replyWithCharge(ctx, tx, in.Expand, charge)
+	}
 	if adopted != nil {
-		return answer(ctx, tx, in, charge, adopted)
+		return replyWithRefund(ctx, tx, in.Expand, adopted)
 	}
 	amount := charge.refundable()
 	if in.Amount != nil {

@@ -70,6 +70,7 @@ func (c *change) touch() {
 // reply is an operation, a reversal, or the reason why there is neither.
 type reply struct {
 	operation acquirer.Operation
+	replayed  bool // the key had been used before
 	reversed  bool
 	refusal   string
 }
@@ -150,7 +151,7 @@ func (op *operation) reply() reply {
 // replay is the reply to a key that has been used before.
 func (op *operation) replay() reply {
 	r := op.reply()
-	r.operation.Answer.Replayed = r.refusal == ""
+	r.replayed = true
 	return r
 }
 

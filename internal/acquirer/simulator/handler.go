@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
@@ -120,6 +121,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, q *question) {
 		if trouble.wrongAmount {
 			reply.operation.Answer.Amount++
 		}
+		w.Header().Set(acquirer.ReplayedHeader, strconv.FormatBool(reply.replayed))
 		respond(w, http.StatusOK, reply.operation)
 	}
 }
