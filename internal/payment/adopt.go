@@ -136,9 +136,9 @@ func (in AdoptParams) Refund(tx *phase.Tx, charge *Charge) (phase.Outcome, error
 // supersede ends the retry of a lost request whose charge has been adopted: the
 // retry's own charge, c, goes.
 func (c *Charge) supersede(tx *phase.Tx, adopted *Charge) error {
-	// The schema lets a pending charge go whose call an adoption has taken over, and no other.
-	const deleteSuperseded = `DELETE FROM charges WHERE account_id = @account_id AND id = @id AND status = 'pending'`
-	tx.WriteOne(deleteSuperseded, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": c.ID})
+	// The function drops a pending charge whose call an adoption has taken over, and no other.
+	const dropSuperseded = `SELECT drop_superseded_charge(@account_id, @id)`
+	tx.Write(dropSuperseded, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": c.ID})
 	return adopted.describeAs(tx, c)
 }
 

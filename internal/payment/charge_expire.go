@@ -70,10 +70,12 @@ const lapsedCharges = `WITH ` + resource.WithClocks + `
 	  AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = c.account_id AND r.charge_id = c.id)
 	ORDER BY c.capture_before LIMIT @limit`
 
+// lapsesAtOnce bounds how many authorizations one look lets go.
+const lapsesAtOnce = 32
+
 // ExpireLapsed lets go what nobody captured in time. Any number of processes may
 // do so at once.
 func ExpireLapsed(ctx context.Context, e *phase.Engine) (tried int, err error) {
-	const lapsesAtOnce = 32 // bounds how many authorizations one look lets go
 	rows, err := e.Pool().Query(ctx, lapsedCharges, pgx.StrictNamedArgs{"limit": lapsesAtOnce})
 	if err != nil {
 		return 0, err
