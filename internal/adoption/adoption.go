@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
@@ -160,6 +161,9 @@ func (l Lost) Adopt(ctx context.Context, e *phase.Engine, operator string) (obje
 	var refusal *apierror.Error
 	if errors.As(err, &refusal) {
 		return "", &Refused{refusal.Message}
+	}
+	if postgres.IsUniqueViolation(err, "an_authorization_belongs_to_one_charge") || postgres.IsUniqueViolation(err, "the_acquirer_makes_one_refund") {
+		return "", &Refused{"a retry of the lost request is here by now"}
 	}
 	if err != nil {
 		return "", fmt.Errorf("adopt %s: %w", l.Reference, err)

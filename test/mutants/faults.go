@@ -625,4 +625,29 @@ func (in CreateChargeParams) captures()`}},
 		edits: []edit{{"internal/erase/erase.go", "SET evidence = impersonal(evidence, true), metadata", "SET metadata"}},
 		pkg:   "./internal/erase", test: "TestErase/nothing is left of a person, the books still agree, and the chain holds",
 	},
+	{
+		name:  "a retry of a lost charge does not look for the adopted one",
+		edits: []edit{{"internal/payment/charge_create.go", "if s.Answer.Replayed {", "if false {"}},
+		pkg:   sdkTest, test: "TestAdoption/a retry of a lost request is answered with what was adopted, and charges no card",
+	},
+	{
+		name:  "a retry of a lost payment does not look for the adopted charge",
+		edits: []edit{{"internal/payment/payment_intent_confirm.go", "if s.Answer.Approved && s.Answer.Replayed {", "if false {"}},
+		pkg:   sdkTest, test: "TestAdoption/a retry of a lost request is answered with what was adopted, and charges no card",
+	},
+	{
+		name:  "a retry of a lost refund does not look for the adopted one",
+		edits: []edit{{"internal/payment/adopt.go", "if c.AmountRefunded == 0 {", "if true {"}},
+		pkg:   sdkTest, test: "TestAdoption/a retry of a lost request is answered with what was adopted, and charges no card",
+	},
+	{
+		name:  "the acquirer does not say that it replays",
+		edits: []edit{{"internal/acquirer/simulator/book.go", "\tr.replayed = true\n", ""}},
+		pkg:   "./internal/acquirer/simulator", test: "TestAuthorizations/a replay says so, and its body is the same",
+	},
+	{
+		name:  "verify takes an adopted movement for a stranger's",
+		edits: []edit{{"internal/verify/acquirer.go", "FROM requests WHERE flow IN (` + adoptions + `)) k", "FROM requests WHERE false) k"}},
+		pkg:   sdkTest, test: "TestAdoption/every movement is adopted, once",
+	},
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,20 +22,23 @@ import (
 // acquirer goes on.
 type disaster struct {
 	*installation
-	relay       *relay
-	processes   []*os.Process
-	database    string
-	acquirerURL string
+	relay     *relay
+	processes []*os.Process
+	database  string
+	name      string // of the database
 }
 
 func prepareForDisaster(t *testing.T) *disaster {
 	t.Helper()
 	db, journal, r := pgtest.New(t), pgtest.New(t), newRelay(t)
 	d := &disaster{relay: r, database: db.URL, installation: &installation{journal: journal.Pool, db: db.Pool}}
-	d.acquirerURL = start(t, "acquirer", "RATCHET_ACQUIRER_SECRET="+acquirerSecret,
+	config, err := pgx.ParseConfig(db.URL)
+	noError(t, err)
+	d.name = config.Database
+	acquirer := start(t, "acquirer", "RATCHET_ACQUIRER_SECRET="+acquirerSecret,
 		"RATCHET_ACQUIRER_DATABASE_URL="+pgtest.Sparing(journal.URL), "RATCHET_NOTIFICATION_SECRET="+notificationSecret,
 		"RATCHET_ACQUIRER_NOTIFY_URL="+r.server.URL, "RATCHET_ACQUIRER_NOTIFY_DELAY=20ms", "RATCHET_ACQUIRER_SETTLE_EVERY=200ms")
-	d.env = []string{modest, "RATCHET_SECRET=" + rootSecret, "RATCHET_ACQUIRER_URL=http://" + d.acquirerURL,
+	d.env = []string{modest, "RATCHET_SECRET=" + rootSecret, "RATCHET_ACQUIRER_URL=http://" + acquirer,
 		"RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_NOTIFICATION_SECRET=" + notificationSecret,
 		"RATCHET_ACQUIRER_DATABASE_URL=" + pgtest.Sparing(journal.URL), "RATCHET_DATABASE_URL=" + pgtest.Sparing(db.URL)}
 	d.begin(t)
@@ -64,30 +68,39 @@ func (d *disaster) end(t *testing.T) {
 	d.relay.to = ""
 }
 
-// backUp copies the database, and returns the address of the copy. Nothing runs meanwhile.
-func (d *disaster) backUp(t *testing.T) (backup string) {
+// copyOf copies a database that nothing uses, and returns the address of the copy.
+func (d *disaster) copyOf(t *testing.T, address, suffix string) string {
 	t.Helper()
-	d.db.Reset()
-	config, err := pgx.ParseConfig(d.database)
+	config, err := pgx.ParseConfig(address)
 	noError(t, err)
-	name := config.Database + "_backup"
-	_, err = d.journal.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, config.Database)
-	noError(t, err)
+	name := d.name + suffix
 	copying := fmt.Sprintf(`CREATE DATABASE %s TEMPLATE %s`, pgx.Identifier{name}.Sanitize(), pgx.Identifier{config.Database}.Sanitize())
 	untilNoError(t, "copy the database", func() error {
-		_, err := d.journal.Exec(t.Context(), copying)
+		_, err := d.journal.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, config.Database)
+		if err == nil {
+			_, err = d.journal.Exec(t.Context(), copying)
+		}
 		return err
 	})
 	_, err = d.journal.Exec(t.Context(), `REVOKE TEMPORARY ON DATABASE `+pgx.Identifier{name}.Sanitize()+` FROM PUBLIC`)
 	noError(t, err)
-	return strings.Replace(d.database, config.Database, name, 1)
+	return strings.Replace(address, config.Database, name, 1)
 }
 
-// restore goes on with a backup instead of the database.
-func (d *disaster) restore(t *testing.T, backup string) {
+// backUp copies the database, and returns the address of the copy. Nothing runs meanwhile.
+func (d *disaster) backUp(t *testing.T) string {
 	t.Helper()
-	d.env[len(d.env)-1] = "RATCHET_DATABASE_URL=" + pgtest.Sparing(backup)
-	pool, err := pgxpool.New(t.Context(), backup)
+	d.db.Reset()
+	return d.copyOf(t, d.database, "_backup")
+}
+
+// restore ends the processes and goes on with a copy of a backup.
+func (d *disaster) restore(t *testing.T, backup, suffix string) {
+	t.Helper()
+	d.end(t)
+	restored := d.copyOf(t, backup, suffix)
+	d.env[len(d.env)-1] = "RATCHET_DATABASE_URL=" + pgtest.Sparing(restored)
+	pool, err := pgxpool.New(t.Context(), restored)
 	noError(t, err)
 	t.Cleanup(pool.Close)
 	d.db = pool
@@ -191,8 +204,7 @@ func TestAdoption(t *testing.T) {
 	noError(t, err)
 	d.verified(t)
 	charged, refunded := d.cards(t)
-	d.end(t)
-	d.restore(t, backup)
+	d.restore(t, backup, "_restored")
 	connectAgain()
 
 	t.Run("a dry run lists each movement and books none", func(t *testing.T) {
@@ -251,6 +263,27 @@ func TestAdoption(t *testing.T) {
 		equal(t, "refund of the whole", is.whole.ID, was.whole.ID)
 		equal(t, "intent", is.intent.Status, stripe.PaymentIntentStatusSucceeded)
 		equal(t, "charge of the intent", a.retrieveCharge(is.intent.LatestCharge.ID).PaymentIntent.ID, is.intent.ID)
+		againCharged, againRefunded := d.cards(t)
+		equal(t, "cards charged", againCharged, charged)
+		equal(t, "refunds", againRefunded, refunded)
+		d.verified(t)
+	})
+
+	t.Run("retries and two commands at once adopt every movement once, and charge no card", func(t *testing.T) {
+		d.restore(t, backup, "_again")
+		connectAgain()
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() { d.run("reconcile", "--since", since, "--adopt") })
+		}
+		a.doLostWork(before.ID)
+		both.Wait()
+		untilNoError(t, "adopt the rest", func() error {
+			if said, code := d.run("reconcile", "--since", since, "--adopt"); code != 0 {
+				return fmt.Errorf("exit code %d:\n%s", code, said)
+			}
+			return nil
+		})
 		againCharged, againRefunded := d.cards(t)
 		equal(t, "cards charged", againCharged, charged)
 		equal(t, "refunds", againRefunded, refunded)
