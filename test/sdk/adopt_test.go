@@ -3,6 +3,7 @@
 package sdk_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -200,7 +201,9 @@ func TestAdoption(t *testing.T) {
 	connectAgain()
 
 	was := a.doLostWork(before.ID)
-	_, err := a.V1Charges.Capture(t.Context(), held.ID, &stripe.ChargeCaptureParams{Amount: stripe.Int64(1000)})
+	capture := &stripe.ChargeCaptureParams{Amount: stripe.Int64(1000)}
+	capture.SetIdempotencyKey("capture")
+	_, err := a.V1Charges.Capture(t.Context(), held.ID, capture)
 	noError(t, err)
 	d.verified(t)
 	charged, refunded := d.cards(t)
@@ -243,6 +246,15 @@ func TestAdoption(t *testing.T) {
 		equal(t, "captured", a.retrieveCharge(was.held.ID).Captured, false)
 		equal(t, "refunded", a.retrieveCharge(was.partly.ID).AmountRefunded, 4300)
 		equal(t, "captured since the backup", a.retrieveCharge(held.ID).AmountCaptured, 1000)
+		untilNoError(t, "settle what is adopted", func() error {
+			var settled int
+			err := d.db.QueryRow(t.Context(), `SELECT count(*) FROM settlements WHERE charge_id = ANY ($1)`,
+				[]string{was.sale.ID, was.partly.ID, before.ID, held.ID}).Scan(&settled)
+			if err == nil && settled < 6 { // three sales, a capture and two refunds
+				err = fmt.Errorf("%d movements are settled", settled)
+			}
+			return err
+		})
 		equal(t, "events", a.told(was.sale.ID), []string{"charge.succeeded"})
 		var actor string
 		noError(t, d.db.QueryRow(t.Context(),
@@ -261,6 +273,11 @@ func TestAdoption(t *testing.T) {
 		equal(t, "refunded charge", is.partly.ID, was.partly.ID)
 		equal(t, "refund of a part", is.part.ID, was.part.ID)
 		equal(t, "refund of the whole", is.whole.ID, was.whole.ID)
+		var refused *stripe.Error
+		_, err := a.V1Charges.Capture(t.Context(), held.ID, capture)
+		if !errors.As(err, &refused) || refused.Code != stripe.ErrorCodeChargeAlreadyCaptured {
+			t.Errorf("the retry of a capture is answered %v", err)
+		}
 		equal(t, "intent", is.intent.Status, stripe.PaymentIntentStatusSucceeded)
 		equal(t, "charge of the intent", a.retrieveCharge(is.intent.LatestCharge.ID).PaymentIntent.ID, is.intent.ID)
 		againCharged, againRefunded := d.cards(t)
