@@ -12,12 +12,14 @@ BEGIN
     WHERE c.account_id = of_account AND c.id = superseded AND c.status = 'pending' AND EXISTS (
         SELECT FROM (SELECT call_keys FROM runs r WHERE r.account_id = c.account_id AND r.request_id = c.request_id
                      UNION ALL
-                     SELECT call_keys FROM answers a WHERE a.account_id = c.account_id AND a.request_id = c.request_id) made
+                     SELECT call_keys FROM answers a
+                     WHERE a.account_id = c.account_id AND a.request_id = c.request_id) made
         CROSS JOIN LATERAL unnest(made.call_keys) AS call (key)
         JOIN requests q ON q.account_id = c.account_id AND q.livemode = c.livemode
                        AND q.key = 'adopt ' || call.key AND q.flow = 'charge.adopt');
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'charge % was not superseded by an adopted one', superseded USING ERRCODE = 'insufficient_privilege';
+        RAISE EXCEPTION 'charge % was not superseded by an adopted one', superseded
+            USING ERRCODE = 'insufficient_privilege';
     END IF;
 END $$;
 REVOKE EXECUTE ON FUNCTION drop_superseded_charge(text, text) FROM PUBLIC;

@@ -70,7 +70,8 @@ listed. After --adopt: everything is adopted, or what is left is listed.`,
 	}
 	acquirerFlag(cmd, &acquirerURL)
 	cmd.Flags().StringVar(&date, "date", "", "the day in UTC, such as 2026-11-20; the default is yesterday")
-	cmd.Flags().StringVar(&since, "since", "", "list what was lost since this time, such as 2026-11-20 or 2026-11-20T04:00:00Z")
+	cmd.Flags().StringVar(&since, "since", "",
+		"list what was lost since this time, such as 2026-11-20 or 2026-11-20T04:00:00Z")
 	cmd.Flags().BoolVar(&adopt, "adopt", false, "with --since: book what was lost")
 	return cmd
 }
@@ -213,7 +214,8 @@ func adoptLost(ctx context.Context, out io.Writer, c process.Config, since time.
 	if err := p.Acquirer.Resend(ctx, since); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d adopted, %d left; the acquirer sends its notifications since %s again\n", len(lost)-left, left, since.Format(time.RFC3339))
+	fmt.Fprintf(out, "%d adopted, %d left; the acquirer sends its notifications since %s again\n",
+		len(lost)-left, left, since.Format(time.RFC3339))
 	if left > 0 {
 		return &verdict{verify.Violated}
 	}

@@ -74,11 +74,14 @@ func isIntent(object string) bool { return strings.HasPrefix(object, "pi_") }
 // A call is known if a request here made it or an adoption has booked it.
 const selectUnknown = `
 	SELECT m.key
-	FROM unnest(@merchants::text[], @livemodes::boolean[], @keys::text[], @adoptions::text[]) AS m (account_id, livemode, key, adoption)
+	FROM unnest(@merchants::text[], @livemodes::boolean[], @keys::text[], @adoptions::text[])
+		AS m (account_id, livemode, key, adoption)
 	WHERE NOT EXISTS (SELECT FROM runs r WHERE r.account_id = m.account_id AND m.key = ANY (r.call_keys))
-	  AND NOT EXISTS (SELECT FROM answers a WHERE a.account_id = m.account_id AND cardinality(a.call_keys) > 0 AND a.call_keys[1] = m.key)
+	  AND NOT EXISTS (SELECT FROM answers a
+	                  WHERE a.account_id = m.account_id AND cardinality(a.call_keys) > 0 AND a.call_keys[1] = m.key)
 	  AND NOT EXISTS (SELECT FROM foreign_calls f WHERE f.account_id = m.account_id AND f.derived_key = m.key)
-	  AND NOT EXISTS (SELECT FROM requests q WHERE q.account_id = m.account_id AND q.livemode = m.livemode AND q.key = m.adoption)`
+	  AND NOT EXISTS (SELECT FROM requests q
+	                  WHERE q.account_id = m.account_id AND q.livemode = m.livemode AND q.key = m.adoption)`
 
 func unknownKeys(ctx context.Context, db *pgxpool.Pool, all []acquirer.Authorization) (map[string]bool, error) {
 	var merchants, keys, adoptions []string
@@ -126,7 +129,8 @@ func accounts(ctx context.Context, db *pgxpool.Pool, all []acquirer.Authorizatio
 }
 
 const selectMerchant = `
-	SELECT a.id AS account_id, @livemode::boolean AS livemode, ` + resource.MerchantColumns + `, account_ahead(a.id, @livemode) AS ahead
+	SELECT a.id AS account_id, @livemode::boolean AS livemode, ` + resource.MerchantColumns + `,
+	       account_ahead(a.id, @livemode) AS ahead
 	FROM accounts a WHERE a.id = @account_id`
 
 // flows book the kinds of movements.
@@ -150,11 +154,12 @@ func (l Lost) Adopt(ctx context.Context, e *phase.Engine, operator string) (obje
 	if found == nil {
 		return "", &Refused{fmt.Sprintf("account %q is not here", l.Merchant)}
 	}
+	caller := apirequest.Context{APIVersion: found.DefaultVersion.OrCurrent(), Merchant: found.Merchant}
 	fingerprint := sha256.Sum256([]byte(l.Key))
 	answer, err := flows[l.Kind].Serve(ctx, e, phase.Request{
 		Caller: phase.Caller{
-			AccountID: found.AccountID, Livemode: found.Livemode, RequestID: id.New("req", time.Now()), Key: acquirer.AdoptionKey(l.Key),
-			Caller: apirequest.Context{APIVersion: found.DefaultVersion.OrCurrent(), Merchant: found.Merchant}.By("operator:"+operator, ""),
+			AccountID: found.AccountID, Livemode: found.Livemode, RequestID: id.New("req", time.Now()),
+			Key: acquirer.AdoptionKey(l.Key), Caller: caller.By("operator:"+operator, ""),
 		},
 		Method: "COMMAND", Path: "ratchet reconcile --adopt", Fingerprint: fingerprint[:], Wait: patience,
 	}, payment.AdoptParams{Authorization: l.ID, Card: l.Card, Currency: l.Currency, Executed: l.Executed})
@@ -162,7 +167,8 @@ func (l Lost) Adopt(ctx context.Context, e *phase.Engine, operator string) (obje
 	if errors.As(err, &refusal) {
 		return "", &Refused{refusal.Message}
 	}
-	if postgres.IsUniqueViolation(err, "an_authorization_belongs_to_one_charge") || postgres.IsUniqueViolation(err, "the_acquirer_makes_one_refund") {
+	if postgres.IsUniqueViolation(err, "an_authorization_belongs_to_one_charge") ||
+		postgres.IsUniqueViolation(err, "the_acquirer_makes_one_refund") {
 		return "", &Refused{"a retry of the lost request is here by now"}
 	}
 	if err != nil {

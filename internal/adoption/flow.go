@@ -37,11 +37,17 @@ var (
 // an_authorization_belongs_to_one_charge rejects whichever commits later.
 const isCalledHere = `
 	SELECT EXISTS (SELECT FROM runs WHERE account_id = @account_id AND @key = ANY (call_keys))
-	    OR EXISTS (SELECT FROM answers WHERE account_id = @account_id AND cardinality(call_keys) > 0 AND call_keys[1] = @key) AS here`
+	    OR EXISTS (SELECT FROM answers
+	               WHERE account_id = @account_id AND cardinality(call_keys) > 0 AND call_keys[1] = @key) AS here`
 
-func flow(name, point string, book func(*phase.Tx, payment.AdoptParams, *payment.Charge) (phase.Outcome, error)) *phase.Flow[payment.AdoptParams, struct{}] {
-	return phase.Define(name, 1,
-		phase.Atomic(point, func(ctx context.Context, tx *phase.Tx, in payment.AdoptParams, _ *struct{}) (phase.Outcome, error) {
+type (
+	adopted = phase.Flow[payment.AdoptParams, struct{}]
+	booking func(*phase.Tx, payment.AdoptParams, *payment.Charge) (phase.Outcome, error)
+)
+
+func flow(name, point string, book booking) *adopted {
+	return phase.Define(name, 1, phase.Atomic(point,
+		func(ctx context.Context, tx *phase.Tx, in payment.AdoptParams, _ *struct{}) (phase.Outcome, error) {
 			charge, err := in.Find(ctx, tx)
 			if err != nil {
 				return phase.Outcome{}, err

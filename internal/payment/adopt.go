@@ -44,9 +44,10 @@ func (in AdoptParams) Charge(tx *phase.Tx) (phase.Outcome, error) {
 	}
 	charge := &Charge{
 		AccountID: tx.AccountID, ID: in.objectID("ch"), Livemode: tx.Livemode, RequestID: tx.RequestID,
-		Amount: in.Executed.Amount, Currency: in.Currency, Status: chargePending, Metadata: map[string]string{}, FraudDetails: map[string]string{},
-		Card:      ChargedCard{Card: card, ID: id.New("card", in.Executed.At), Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, nil, nil)},
-		CreatedAt: in.Executed.At,
+		Amount: in.Executed.Amount, Currency: in.Currency, Status: chargePending, CreatedAt: in.Executed.At,
+		Metadata: map[string]string{}, FraudDetails: map[string]string{},
+		Card: ChargedCard{Card: card, ID: id.New("card", in.Executed.At),
+			Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, nil, nil)},
 	}
 	charge.insert(tx)
 	answer := in.Executed.Answer
@@ -102,7 +103,8 @@ func (in AdoptParams) Refund(tx *phase.Tx, charge *Charge) (phase.Outcome, error
 	}
 	switch {
 	case charge == nil || charge.Captured != (kind == refundOfMoney) || charge.refundable() < amount:
-		return phase.Outcome{}, apierror.Invalid("", "No charge here has %d left of the authorization %s.", amount, in.Authorization)
+		return phase.Outcome{}, apierror.Invalid("",
+			"No charge here has %d left of the authorization %s.", amount, in.Authorization)
 	case charge.PaymentIntentID != nil && kind == refundOfHold:
 		return phase.Outcome{}, apierror.Invalid("", "Charge %s belongs to %s.", charge.ID, *charge.PaymentIntentID)
 	}
@@ -115,7 +117,8 @@ func (in AdoptParams) Refund(tx *phase.Tx, charge *Charge) (phase.Outcome, error
 	before := charge.object()
 	charge.AmountRefunded += amount
 	tx.WriteOne(reserveRefund, pgx.StrictNamedArgs{
-		"account_id": tx.AccountID, "id": charge.ID, "amount": amount, "busy_with": nil, "fraud_details": charge.FraudDetails})
+		"account_id": tx.AccountID, "id": charge.ID, "amount": amount, "busy_with": nil,
+		"fraud_details": charge.FraudDetails})
 	refund.AcquirerReference = &in.Executed.Reference
 	if kind == refundOfHold || in.Executed.Answer.RefundStatus != refundPending {
 		refund.Status = refundSucceeded
@@ -146,16 +149,18 @@ func (c *Charge) supersede(tx *phase.Tx, adopted *Charge) error {
 func (c *Charge) describeAs(tx *phase.Tx, retried *Charge) error {
 	const describeAdopted = `
 	UPDATE charges
-	SET payment_intent_id = @payment_intent_id, customer_id = @customer_id, card = @card, description = @description, metadata = @metadata,
-	    receipt_email = @receipt_email, shipping = @shipping, statement_descriptor = @statement_descriptor,
+	SET payment_intent_id = @payment_intent_id, customer_id = @customer_id, card = @card, description = @description,
+	    metadata = @metadata, receipt_email = @receipt_email, shipping = @shipping, statement_descriptor = @statement_descriptor,
 	    statement_descriptor_suffix = @statement_descriptor_suffix
 	WHERE account_id = @account_id AND id = @id`
 	before := c.object()
-	c.PaymentIntentID, c.CustomerID, c.Card, c.ReceiptEmail = retried.PaymentIntentID, retried.CustomerID, retried.Card, retried.ReceiptEmail
-	c.Description, c.Metadata, c.Shipping = retried.Description, retried.Metadata, retried.Shipping
+	c.PaymentIntentID, c.CustomerID, c.Card = retried.PaymentIntentID, retried.CustomerID, retried.Card
+	c.Description, c.Metadata = retried.Description, retried.Metadata
+	c.ReceiptEmail, c.Shipping = retried.ReceiptEmail, retried.Shipping
 	c.StatementDescriptor, c.StatementDescriptorSuffix = retried.StatementDescriptor, retried.StatementDescriptorSuffix
 	tx.WriteOne(describeAdopted, pgx.StrictNamedArgs{
-		"account_id": tx.AccountID, "id": c.ID, "payment_intent_id": c.PaymentIntentID, "customer_id": c.CustomerID, "card": c.Card,
+		"account_id": tx.AccountID, "id": c.ID, "payment_intent_id": c.PaymentIntentID, "customer_id": c.CustomerID,
+		"card":        c.Card,
 		"description": c.Description, "metadata": c.Metadata, "receipt_email": c.ReceiptEmail, "shipping": c.Shipping,
 		"statement_descriptor": c.StatementDescriptor, "statement_descriptor_suffix": c.StatementDescriptorSuffix,
 	})
@@ -196,7 +201,8 @@ func (c *Charge) adoptedRefund(ctx context.Context, tx *phase.Tx) (*Refund, erro
 	}
 	const refundOfAdoption = selectRefunds + ` AND charge_id = @charge
 		AND request_id = (SELECT q.id FROM requests q
-		                  WHERE q.account_id = @account_id AND q.livemode = @livemode AND q.key = @key AND q.flow = 'refund.adopt')`
+		                  WHERE q.account_id = @account_id AND q.livemode = @livemode AND q.key = @key
+		                    AND q.flow = 'refund.adopt')`
 	args := resource.PrincipalOf(tx.Caller).Args()
 	args["charge"], args["key"] = c.ID, acquirer.AdoptionKey(tx.CallKey(refundAnswered))
 	return resource.QueryOne[Refund](ctx, tx, refundOfAdoption, args)

@@ -38,7 +38,8 @@ func prepareForDisaster(t *testing.T) *disaster {
 	d.name = config.Database
 	acquirer := start(t, "acquirer", "RATCHET_ACQUIRER_SECRET="+acquirerSecret,
 		"RATCHET_ACQUIRER_DATABASE_URL="+pgtest.Sparing(journal.URL), "RATCHET_NOTIFICATION_SECRET="+notificationSecret,
-		"RATCHET_ACQUIRER_NOTIFY_URL="+r.server.URL, "RATCHET_ACQUIRER_NOTIFY_DELAY=20ms", "RATCHET_ACQUIRER_SETTLE_EVERY=200ms")
+		"RATCHET_ACQUIRER_NOTIFY_URL="+r.server.URL, "RATCHET_ACQUIRER_NOTIFY_DELAY=20ms",
+		"RATCHET_ACQUIRER_SETTLE_EVERY=200ms")
 	d.env = []string{modest, "RATCHET_SECRET=" + rootSecret, "RATCHET_ACQUIRER_URL=http://" + acquirer,
 		"RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_NOTIFICATION_SECRET=" + notificationSecret,
 		"RATCHET_ACQUIRER_DATABASE_URL=" + pgtest.Sparing(journal.URL), "RATCHET_DATABASE_URL=" + pgtest.Sparing(db.URL)}
@@ -75,9 +76,11 @@ func (d *disaster) copyOf(t *testing.T, address, suffix string) string {
 	config, err := pgx.ParseConfig(address)
 	noError(t, err)
 	name := d.name + suffix
-	copying := fmt.Sprintf(`CREATE DATABASE %s TEMPLATE %s`, pgx.Identifier{name}.Sanitize(), pgx.Identifier{config.Database}.Sanitize())
+	copying := fmt.Sprintf(`CREATE DATABASE %s TEMPLATE %s`,
+		pgx.Identifier{name}.Sanitize(), pgx.Identifier{config.Database}.Sanitize())
 	untilNoError(t, "copy the database", func() error {
-		_, err := d.journal.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, config.Database)
+		_, err := d.journal.Exec(t.Context(),
+			`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`, config.Database)
 		if err == nil {
 			_, err = d.journal.Exec(t.Context(), copying)
 		}
@@ -170,7 +173,8 @@ func (a *account) doLostWork(before string) (w lostWork) {
 	partly := order(4300, "tok_visa")
 	partly.SetIdempotencyKey("partly")
 	w.partly = a.charge(partly)
-	intent := &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(4400), Currency: stripe.String("usd"), Confirm: stripe.Bool(true),
+	intent := &stripe.PaymentIntentCreateParams{
+		Amount: stripe.Int64(4400), Currency: stripe.String("usd"), Confirm: stripe.Bool(true),
 		PaymentMethod: stripe.String("pm_card_visa"), PaymentMethodTypes: stripe.StringSlice([]string{"card"})}
 	intent.SetIdempotencyKey("intent")
 	var err error
@@ -189,7 +193,8 @@ func TestAdoption(t *testing.T) {
 	t.Parallel()
 	d := prepareForDisaster(t)
 	d.operate(t, "accounts", "create", "--id", "acct_sledges", "--name", "Sledges", "--currency", "usd")
-	a := &account{t: t, in: d.installation, id: "acct_sledges", key: d.operate(t, "keys", "create", "--account", "acct_sledges")}
+	key := d.operate(t, "keys", "create", "--account", "acct_sledges")
+	a := &account{t: t, in: d.installation, id: "acct_sledges", key: key}
 	connectAgain := func() { a.Client, a.backend = connect(t, d.url, a.key) }
 	connectAgain()
 
@@ -213,7 +218,8 @@ func TestAdoption(t *testing.T) {
 	t.Run("a dry run lists each movement and books none", func(t *testing.T) {
 		said, code := d.run("reconcile", "--since", since)
 		equal(t, "exit code", code, 1)
-		for _, named := range []string{was.sale.ID, was.held.ID, was.partly.ID, was.intent.ID, was.part.ID, was.whole.ID, "capture $10.00", "7 lost"} {
+		for _, named := range []string{was.sale.ID, was.held.ID, was.partly.ID, was.intent.ID, was.part.ID, was.whole.ID,
+			"capture $10.00", "7 lost"} {
 			if !strings.Contains(said, named) {
 				t.Errorf("%s is not named in:\n%s", named, said)
 			}

@@ -20,7 +20,8 @@ func order(t *testing.T, sim *acquirertest.Sim, path string, asked any) (body []
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, sim.URL()+acquirer.OperationsPath+path, bytes.NewReader(text))
+	url := sim.URL() + acquirer.OperationsPath + path
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestAuthorizations(t *testing.T) {
 		}
 	})
 
-	t.Run("each lists what moved its money, under the first object's ID, and nothing that was reversed", func(t *testing.T) {
+	t.Run("each lists what moved its money, with the first object's ID, and no reversed sale", func(t *testing.T) {
 		order(t, sim, "reversed_sale", sale)
 		order(t, sim, "reversed_sale"+acquirer.ReversePath, nil)
 		var done acquirer.Operation
@@ -70,16 +71,18 @@ func TestAuthorizations(t *testing.T) {
 			t.Fatalf("%d authorizations, %v: %+v", len(found), err, found)
 		}
 		executed := found[0].Executed
-		if found[0].ID != done.Answer.Reference || found[0].Merchant != "acct_1" || found[0].Card != "visa" || len(executed) != 2 {
-			t.Fatalf("listed %+v", found[0])
+		if a := found[0]; a.ID != done.Answer.Reference || a.Merchant != "acct_1" || a.Card != "visa" || len(executed) != 2 {
+			t.Fatalf("listed %+v", a)
 		}
-		if e := executed[0]; e.Key != "sale" || e.Kind != acquirer.KindSale || e.Object != "ch_first" || e.Answer.AuthorizationCode == "" {
+		e := executed[0]
+		if e.Key != "sale" || e.Kind != acquirer.KindSale || e.Object != "ch_first" || e.Answer.AuthorizationCode == "" {
 			t.Errorf("the sale is %+v", e)
 		}
 		if e := executed[1]; e.Key != "refund" || e.Kind != acquirer.KindRefund || e.Object != "re_1" || e.Amount != 500 {
 			t.Errorf("the refund is %+v", e)
 		}
-		if found, err = sim.Client().Authorizations(t.Context(), time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)); err != nil || len(found) != 0 {
+		found, err = sim.Client().Authorizations(t.Context(), time.Now().Add(time.Hour), time.Now().Add(2*time.Hour))
+		if err != nil || len(found) != 0 {
 			t.Errorf("%d authorizations of the future, %v", len(found), err)
 		}
 	})
