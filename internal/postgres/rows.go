@@ -17,11 +17,11 @@ import (
 //
 //	INSERT INTO t (id, note) SELECT id, note FROM unnest(@id::text[], @note::text[]) AS m (id, note)
 //
-// A row is a struct. If its fields have db tags, each is a name in the statement, and
-// the fields of an embedded struct count as its own. A struct without db tags is an
-// object of the program, whose fields are named like its table's columns; a statement
-// takes those that it names, as InsertRows and UpdateRows write it. unnest takes arrays
-// of arrays apart, so a list inside a row travels as text, and so does JSON.
+// A row is a struct. Its fields are named by their db tags, or else like a column:
+// CustomerID is customer_id. The fields of an embedded struct count as its own. A
+// statement of InsertRows or UpdateRows takes the fields that it names; any other has to
+// name them all. unnest takes arrays of arrays apart, so a list inside a row travels as
+// text, and so does JSON.
 //
 // Rows of two transactions that run the same statement can be joined, so that one
 // statement does both.
@@ -92,10 +92,9 @@ func (r Rows) column(i int) any {
 
 // columns are the fields of a row type and their names.
 type columns struct {
-	of      reflect.Type
-	fields  []reflect.StructField
-	byName  map[string]int // places in fields
-	partial bool           // a statement may name some of them
+	of     reflect.Type
+	fields []reflect.StructField
+	byName map[string]int // places in fields
 }
 
 // parse finds the names in a statement.
@@ -104,7 +103,7 @@ func (c *columns) parse(ctx context.Context, conn *pgx.Conn, sql string) (*state
 	for name := range c.byName {
 		echo[name] = name
 	}
-	if !c.partial {
+	if !isWritten(sql) {
 		return parseNames(ctx, sql, Args(echo))
 	}
 	positional, order, err := echo.RewriteQuery(ctx, conn, sql, nil)
@@ -129,23 +128,16 @@ func columnsOf(of reflect.Type) *columns {
 		return known.(*columns)
 	}
 	c := &columns{of: of, byName: map[string]int{}}
-	tagged := 0
 	for _, field := range reflect.VisibleFields(of) {
 		if field.Anonymous {
 			continue
 		}
-		name, is := field.Tag.Lookup("db")
-		if is {
-			tagged++
-		} else {
+		name, tagged := field.Tag.Lookup("db")
+		if !tagged {
 			name = columnName(field.Name)
 		}
 		c.byName[name] = len(c.fields)
 		c.fields = append(c.fields, field)
-	}
-	c.partial = tagged == 0
-	if !c.partial && tagged < len(c.fields) {
-		panic(fmt.Sprintf("postgres: some fields of %s have a db tag, and some have none", of))
 	}
 	known, _ := columnsByType.LoadOrStore(of, c)
 	return known.(*columns)

@@ -48,24 +48,26 @@ func UpdateRows[T any](table, columns, guard string) string {
 		table, strings.Join(changes, ", "), set.from(), guard, table))
 }
 
-var (
-	writtenMu  sync.Mutex
-	writtenSQL []string
-)
+var writtenSQL sync.Map // the statements that are written here
 
 func written(sql string) string {
-	writtenMu.Lock()
-	defer writtenMu.Unlock()
-	writtenSQL = append(writtenSQL, sql)
+	writtenSQL.Store(sql, true)
 	return sql
+}
+
+func isWritten(sql string) bool {
+	_, is := writtenSQL.Load(sql)
+	return is
 }
 
 // Written returns the statements of InsertRows and UpdateRows. The others are constants
 // in the source; tests have PostgreSQL check them all.
-func Written() []string {
-	writtenMu.Lock()
-	defer writtenMu.Unlock()
-	return slices.Clone(writtenSQL)
+func Written() (all []string) {
+	for sql := range writtenSQL.Range {
+		all = append(all, sql.(string))
+	}
+	slices.Sort(all)
+	return all
 }
 
 var fieldOfM = regexp.MustCompile(`\bm\.([a-z0-9_]+)`)
@@ -139,9 +141,9 @@ func sqlType(of reflect.Type) (parameter, cast string) {
 	panic(fmt.Sprintf("postgres: no column takes a %s", of))
 }
 
-// isJSON says whether a field travels as JSON: structs and maps do.
+// isJSON says whether a field travels as JSON: structs, lists of them and maps do.
 func isJSON(of reflect.Type) bool {
-	if of.Kind() == reflect.Pointer {
+	if of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice && of.Elem().Kind() == reflect.Struct {
 		of = of.Elem()
 	}
 	return of == jsonType || of.Kind() == reflect.Map || of.Kind() == reflect.Struct && of != timeType
