@@ -63,6 +63,28 @@ COMMENT ON COLUMN charges.settling IS
 COMMENT ON COLUMN charges.busy_with IS
     'The request that is capturing or voiding this authorization right now. Another one has to wait.';
 
+-- After an old backup was restored, an operator adopts a charge that only the acquirer has. If the client then retries
+-- the lost request, the retry records a pending charge, and the acquirer replays the authorization of the adopted one.
+-- The client is answered with the adopted charge, and the pending one is deleted. No role may delete a charge: this
+-- function does, and only such a charge.
+CREATE FUNCTION drop_superseded_charge(of_account text, superseded text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    DELETE FROM charges c
+    WHERE c.account_id = of_account AND c.id = superseded AND c.status = 'pending' AND EXISTS (
+        SELECT FROM (SELECT call_keys FROM runs r WHERE r.account_id = c.account_id AND r.request_id = c.request_id
+                     UNION ALL
+                     SELECT call_keys FROM answers a
+                     WHERE a.account_id = c.account_id AND a.request_id = c.request_id) made
+        CROSS JOIN LATERAL unnest(made.call_keys) AS call (key)
+        JOIN requests q ON q.account_id = c.account_id AND q.livemode = c.livemode
+                       AND q.key = 'adopt ' || call.key AND q.flow = 'charge.adopt');
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'charge % was not superseded by an adopted one', superseded
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+END $$;
+
 CREATE TABLE refunds (
     account_id                  text COLLATE "C" NOT NULL,
     id                          text COLLATE "C" NOT NULL,

@@ -66,6 +66,7 @@ GRANT INSERT ON audit_blocks TO ratchet_worker;
 
 -- PostgreSQL lets every role execute a new function. These run as their owner, or are for the owner only.
 REVOKE EXECUTE ON FUNCTION
+    drop_superseded_charge(text, text),
     ledger_close_period(bigint, timestamptz, integer),
     ledger_pay_out(bigint, text, text, bigint, text),
     ledger_try_pay_out(bigint, text, text, bigint, text),
@@ -74,6 +75,7 @@ REVOKE EXECUTE ON FUNCTION
     detach_audit_month(date)
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
+    drop_superseded_charge(text, text),
     ledger_pay_out(bigint, text, text, bigint, text),
     ledger_try_pay_out(bigint, text, text, bigint, text)
     TO ratchet_api, ratchet_worker;

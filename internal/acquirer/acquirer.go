@@ -89,6 +89,16 @@ type Order struct {
 	Dispute string `json:"dispute,omitempty"`
 	// Evidence is what the merchant says to it: a JSON object of texts.
 	Evidence string `json:"evidence,omitempty"`
+	// Object is our id of what the order is for, such as "ch_1". The acquirer keeps the
+	// first one that came with a key and reports it in an Authorization, so that an object
+	// that we lost can come back under its own id. A retry may carry another one.
+	Object string `json:"object,omitempty"`
+}
+
+// Same says whether two orders ask for the same. Object may differ.
+func (o Order) Same(other Order) bool {
+	o.Object = other.Object
+	return o == other
 }
 
 // Answer is what the acquirer decided. The fields up to SellerMessage are what
@@ -130,6 +140,10 @@ type Answer struct {
 	// different from it when the simulator will change its mind later.
 	RefundStatus  string `json:"refund_status,omitempty"`
 	RefundBecomes string `json:"refund_becomes,omitempty"`
+
+	// Replayed says that the key had been used before this call, or may have been: an
+	// adapter that cannot tell sets it always.
+	Replayed bool `json:"replayed,omitempty"`
 }
 
 // Codes of refusals that are not about the card but about what was done with the

@@ -210,7 +210,7 @@ func (c *Client) reverse(ctx context.Context, key string) error {
 // contradiction compares an answer with what was asked. A void that names no
 // amount accepts any held amount.
 func contradiction(key string, asked Request, done Operation) error {
-	if done.Key != key || done.Verb != asked.Verb || done.Order != asked.Order {
+	if done.Key != key || done.Verb != asked.Verb || !done.Order.Same(asked.Order) {
 		return fmt.Errorf("%w: sent %s under %q, received %s under %q", ErrContradiction, asked.Verb, key, done.Verb, done.Key)
 	}
 	answer, order := done.Answer, asked.Order
@@ -274,6 +274,9 @@ func (c *Client) send(ctx context.Context, method, key, suffix string, body []by
 	err = json.Unmarshal(answer, out)
 	if err != nil {
 		return fmt.Errorf("%w: unreadable: %w", errNoAnswer, err)
+	}
+	if done, is := out.(*Operation); is {
+		done.Answer.Replayed = resp.Header.Get(ReplayedHeader) == "true"
 	}
 	return nil
 }

@@ -14,6 +14,10 @@ package acquirer
 // TroubleHeader asks the simulator to misbehave for one request.
 const TroubleHeader = "Acquirer-Trouble"
 
+// ReplayedHeader is "true" in the response to a key that had been used before. The body
+// is the same as the first time.
+const ReplayedHeader = "Acquirer-Replayed"
+
 // OperationsPath comes before the escaped key, ReversePath after it.
 const (
 	OperationsPath = "/operations/"
@@ -41,6 +45,9 @@ type Request struct {
 	Verb  Verb  `json:"verb"`
 	Order Order `json:"order"`
 }
+
+// Same says whether two requests ask for the same operation.
+func (r Request) Same(other Request) bool { return r.Verb == other.Verb && r.Order.Same(other.Order) }
 
 // Operation is what was done under a key. Key, Verb and Order repeat the
 // question, so that the client can tell whose answer it holds.

@@ -79,6 +79,16 @@ func fromTestCard(c testcard.Card, fingerprintKey []byte) Card {
 	}
 }
 
+// VaultCard is a card of which only its name in the acquirer's vault is known, as it
+// was at a time. Its expiry is the one that the test card of that name shows.
+func VaultCard(vault string, fingerprintKey []byte, at time.Time) (card Card, known bool) {
+	found, known := testcard.ByName(vault)
+	card = fromTestCard(found, fingerprintKey)
+	card.Vault = vault
+	card.ExpMonth, card.ExpYear = testcard.Expiry(at)
+	return card, known
+}
+
 // magicCard finds the test card that an id such as tok_visa or pm_card_visa refers
 // to. Live mode declines it as it declines the card itself.
 func magicCard(name string, livemode bool) (card testcard.Card, is bool, err error) {

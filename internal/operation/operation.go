@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/adoption"
 	"github.com/ratchet-pay/ratchet/internal/catalog"
 	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/dispute"
@@ -26,6 +27,7 @@ import (
 func Register(ctx context.Context, e *phase.Engine) error {
 	return e.Register(ctx,
 		payment.CreateCharge, payment.CaptureCharge, payment.UpdateCharge,
+		adoption.Charge, adoption.Capture, adoption.Refund,
 		payment.CreateRefund, payment.RefundCharge, payment.RefundWholeCharge, payment.UpdateRefund, payment.UpdateChargeRefund,
 		customer.CreateCustomer, customer.UpdateCustomer, customer.DeleteCustomer,
 		customer.CreateCard, customer.UpdateCard, customer.DeleteCard,

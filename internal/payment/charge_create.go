@@ -171,7 +171,7 @@ func pendingCharge(tx *phase.Tx, in CreateChargeParams, s *chargeState) (Charge,
 func askAcquirer(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], in CreateChargeParams, s *chargeState) (err error) {
 	s.Answer, err = call.To().Authorize(ctx, call.Permit, acquirer.Order{
 		Merchant: s.Merchant, Livemode: s.Livemode,
-		Card: in.Found.Card.Vault, Amount: in.Amount, Currency: in.Currency, Capture: in.captures(),
+		Card: in.Found.Card.Vault, Amount: in.Amount, Currency: in.Currency, Capture: in.captures(), Object: s.ID,
 	})
 	return err
 }
@@ -187,6 +187,18 @@ func settleCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *c
 	charge.heard(s.Answer)
 	if !s.Answer.Approved {
 		return failCharge(tx, charge, s.Answer), nil
+	}
+	if s.Answer.Replayed {
+		adopted, err := AdoptParams{Authorization: s.Answer.Reference}.Find(ctx, tx)
+		if err != nil {
+			return phase.Outcome{}, err
+		}
+		if adopted != nil {
+			if err := charge.supersede(tx, adopted); err != nil {
+				return phase.Outcome{}, err
+			}
+			return replyWithCharge(ctx, tx, in.Expand, adopted)
+		}
 	}
 	known := []any{}
 	if in.captures() {

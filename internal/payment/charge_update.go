@@ -29,8 +29,6 @@ type UpdateChargeParams struct {
 	Expand        form.Expand `form:"expand"`
 }
 
-const chargeUpdated = "charge_updated"
-
 const updateCharge = `
 	UPDATE charges
 	SET customer_id = @customer_id, description = @description, metadata = @metadata, receipt_email = @receipt_email,
@@ -39,7 +37,7 @@ const updateCharge = `
 
 // UpdateCharge changes what a merchant may change of a charge: nothing about money.
 var UpdateCharge = phase.Define("charge.update", 1,
-	phase.Atomic(chargeUpdated, changeCharge),
+	phase.Atomic("charge_updated", changeCharge),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateChargeParams) error {
 	if err := resource.CheckEmail("receipt_email", in.ReceiptEmail); err != nil {
 		return err

@@ -34,7 +34,7 @@ type ConfirmPaymentIntentParams struct {
 // Attempt is one try at an intent's money: what its phases tell each other,
 // whichever operation it is part of.
 type Attempt struct {
-	Intent *PaymentIntent // as the attempt has reserved it; nothing else changes it meanwhile
+	Intent   *PaymentIntent // as the attempt has reserved it; nothing else changes it meanwhile
 	Method   customer.PaymentMethod
 	Order    acquirer.Order
 	Answer   acquirer.Answer
@@ -166,7 +166,7 @@ func (s *Attempt) reserve(tx *phase.Tx, intent *PaymentIntent, method *customer.
 	s.Order = acquirer.Order{
 		Merchant: tx.AccountID, Livemode: tx.Livemode,
 		Card: method.Card.Vault, Amount: intent.Amount, Currency: intent.Currency, Capture: intent.CaptureMethod != captureManual,
-		Authenticated: intent.Authenticated, OffSession: offSession, SetUp: method.SetUp,
+		Authenticated: intent.Authenticated, OffSession: offSession, SetUp: method.SetUp, Object: intent.ID,
 	}
 	intent.Status, intent.BusyWith, intent.NextAction, intent.LastPaymentError = IntentProcessing, &tx.RequestID, nil, nil
 }
@@ -188,7 +188,7 @@ func (s *Attempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	end, err := s.Conclude(tx, owner)
+	end, err := s.Conclude(ctx, tx, owner)
 	switch {
 	case err != nil:
 		return phase.Outcome{}, err
@@ -207,7 +207,7 @@ type conclusion struct {
 
 // Conclude writes down what the acquirer answered and books the money. The caller has
 // locked the intent's owner, if it has one.
-func (s *Attempt) Conclude(tx *phase.Tx, owner Owner) (end conclusion, err error) {
+func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end conclusion, err error) {
 	intent := new(*s.Intent) // a copy: the phase may run again
 	end.Intent, intent.BusyWith = intent, nil
 	if s.Answer.Code == acquirer.CodeAuthenticationNeeded && s.MayAsk {
@@ -216,7 +216,22 @@ func (s *Attempt) Conclude(tx *phase.Tx, owner Owner) (end conclusion, err error
 		end.known = append(end.known, s.Method.Render())
 		return end, nil
 	}
-	charge := intent.charge(tx, s.Method, s.Answer)
+	if s.Answer.Approved && s.Answer.Replayed {
+		adopted, err := AdoptParams{Authorization: s.Answer.Reference}.Find(ctx, tx)
+		if err != nil {
+			return end, err
+		}
+		if adopted != nil {
+			end.known, err = s.takeAdopted(tx, intent, adopted)
+			if err == nil && owner != nil {
+				owner.Paid(tx, intent)
+			}
+			return end, err
+		}
+	}
+	charge := intent.pendingCharge(tx, s.Method)
+	charge.insert(tx)
+	charge.heard(s.Answer)
 	intent.LatestCharge = &charge.ID
 	if !s.Answer.Approved {
 		if owner != nil {
@@ -252,9 +267,9 @@ func challengeAt(tx *phase.Tx, challenge string, returnURL *string) *NextAction 
 // ChallengePath comes before the name of a challenge in the address of its page.
 const ChallengePath = "/3d_secure/"
 
-// charge is the attempt as a charge, with what the issuer said of the card.
-func (p *PaymentIntent) charge(tx *phase.Tx, method customer.PaymentMethod, a acquirer.Answer) *Charge {
-	charge := &Charge{
+// pendingCharge is the attempt as a charge, before the issuer's answer is noted.
+func (p *PaymentIntent) pendingCharge(tx *phase.Tx, method customer.PaymentMethod) *Charge {
+	return &Charge{
 		AccountID: tx.AccountID, ID: id.New("ch", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, PaymentIntentID: &p.ID,
 		Amount: p.Amount, Currency: p.Currency, Status: chargePending, CustomerID: p.CustomerID,
 		Card: ChargedCard{Card: method.Card, ID: method.ID, Billing: &method.BillingDetails, Authenticated: p.Authenticated,
@@ -262,9 +277,6 @@ func (p *PaymentIntent) charge(tx *phase.Tx, method customer.PaymentMethod, a ac
 		Description: p.Description, Metadata: p.Metadata, ReceiptEmail: p.ReceiptEmail, Shipping: p.Shipping, FraudDetails: map[string]string{},
 		StatementDescriptor: p.StatementDescriptor, StatementDescriptorSuffix: p.StatementDescriptorSuffix, CreatedAt: tx.Now(),
 	}
-	charge.insert(tx)
-	charge.heard(a)
-	return charge
 }
 
 // receive notes a charge that was approved: its money is taken, or held. It

@@ -44,6 +44,7 @@ type refundState struct {
 	Order  acquirer.Order
 	Answer acquirer.Answer
 
+	Whole        bool              // the answer is the charge
 	FraudDetails map[string]string // of the charge, before the refund says that it was a fraud
 }
 
@@ -109,7 +110,7 @@ func (in *CreateRefundParams) findCharge(ctx context.Context, db phase.Reader, v
 }
 
 // RefundCharge is CreateRefund at the charge's own address.
-var RefundCharge = refundAt("charge.refund.create", func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
+var RefundCharge = refundAt("charge.refund.create", false, func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
 	_, refund, known, err := settleRefund(ctx, tx, s)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -118,7 +119,7 @@ var RefundCharge = refundAt("charge.refund.create", func(ctx context.Context, tx
 })
 
 // RefundWholeCharge is the oldest form, which answers with the charge.
-var RefundWholeCharge = refundAt("charge.refund", func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
+var RefundWholeCharge = refundAt("charge.refund", true, func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
 	charge, _, known, err := settleRefund(ctx, tx, s)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -126,9 +127,10 @@ var RefundWholeCharge = refundAt("charge.refund", func(ctx context.Context, tx *
 	return replyWithCharge(ctx, tx, in.Expand, charge, known...)
 })
 
-func refundAt(name string, settle func(context.Context, *phase.Tx, RefundChargeParams, *refundState) (phase.Outcome, error)) *phase.Flow[RefundChargeParams, refundState] {
+func refundAt(name string, whole bool, settle func(context.Context, *phase.Tx, RefundChargeParams, *refundState) (phase.Outcome, error)) *phase.Flow[RefundChargeParams, refundState] {
 	return phase.Define(name, 1,
 		phase.Atomic(refundRecorded, func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
+			s.Whole = whole
 			return recordRefund(ctx, tx, in.Charge, in.RefundParams, s)
 		}),
 		phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ RefundChargeParams, s *refundState) error {
@@ -148,6 +150,7 @@ const reserveRefund = `
 	UPDATE charges SET amount_refunded = amount_refunded + @amount, busy_with = @busy_with, fraud_details = @fraud_details
 	WHERE account_id = @account_id AND id = @id AND busy_with IS NULL`
 
+// recordRefund reserves the amount. A refund that was adopted is the answer.
 func recordRefund(ctx context.Context, tx *phase.Tx, chargeID string, in RefundParams, s *refundState) (phase.Outcome, error) {
 	charge, err := lockedCharge(ctx, tx, chargeID)
 	if err != nil {
@@ -155,6 +158,16 @@ func recordRefund(ctx context.Context, tx *phase.Tx, chargeID string, in RefundP
 	}
 	if charge.BusyWith != nil || charge.Status == chargePending {
 		return phase.Outcome{}, apierror.Locked()
+	}
+	adopted, err := charge.adoptedRefund(ctx, tx)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if adopted != nil && s.Whole {
+		return replyWithCharge(ctx, tx, in.Expand, charge)
+	}
+	if adopted != nil {
+		return replyWithRefund(ctx, tx, in.Expand, adopted)
 	}
 	amount := charge.refundable()
 	if in.Amount != nil {
@@ -171,7 +184,7 @@ func recordRefund(ctx context.Context, tx *phase.Tx, chargeID string, in RefundP
 		AccountID: tx.AccountID, ID: id.New("re", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, ChargeID: charge.ID,
 		PaymentIntentID: charge.PaymentIntentID, Amount: amount, Currency: charge.Currency, Status: refundPending, Reason: in.Reason, Kind: refundOfMoney, Metadata: metadata, CreatedAt: tx.Now(),
 	}
-	s.Order = acquirer.Order{Authorization: *charge.AcquirerReference, Amount: amount, Currency: charge.Currency}
+	s.Order = acquirer.Order{Authorization: *charge.AcquirerReference, Amount: amount, Currency: charge.Currency, Object: s.Refund.ID}
 	var busyWith *string
 	if !charge.Captured {
 		s.Refund.Kind, busyWith = refundOfHold, &tx.RequestID // nobody may capture what is being let go

@@ -108,7 +108,7 @@ const maxRetries = 5
 var errNotCommitted = errors.New("the transaction did not happen")
 
 func (x *execution) begin() *Tx {
-	tx := &Tx{Caller: x.caller(), pool: x.engine.writes, committer: x.engine.committer, root: x.engine.root, now: x.databaseTime()}
+	tx := &Tx{Caller: x.caller(), pool: x.engine.writes, committer: x.engine.committer, root: x.engine.root, now: x.databaseTime(), callKey: x.callKey}
 	if x.claimed {
 		fence := idempotency.Fence(x.request)
 		tx.fence = &fence
@@ -174,9 +174,14 @@ func (x *execution) announce(from int) []idempotency.ForeignCall {
 	for i := from; x.definition.isForeign(i); i++ {
 		name := x.definition.points[i].name
 		calls = append(calls, idempotency.ForeignCall{Phase: name, Generation: 1, AskedAt: x.databaseTime(),
-			Key: idempotency.DeriveKey(x.engine.secret, x.request, name, 1)})
+			Key: x.callKey(name)})
 	}
 	return calls
+}
+
+// callKey is the key under which a foreign phase of this request is called first.
+func (x *execution) callKey(name string) string {
+	return idempotency.DeriveKey(x.engine.secret, x.request, name, 1)
 }
 
 // store commits a step. The first one claims the key, the others are fenced.

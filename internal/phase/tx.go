@@ -33,6 +33,7 @@ type Tx struct {
 	root      secret.Root
 	now       time.Time
 	fence     *idempotency.Statement // nil while the key is being claimed
+	callKey   func(name string) string
 
 	conn  *pgxpool.Conn // held from the first read on
 	open  pgx.BatchResults
@@ -70,6 +71,10 @@ func (tx *Tx) NewID(prefix string) string {
 	tx.ids++
 	return id.Ordered(prefix, tx.now, tx.ids-1)
 }
+
+// CallKey is the derived key under which the named foreign phase of this request is
+// called first. A retry of a request that this database has lost has the same one.
+func (tx *Tx) CallKey(name string) string { return tx.callKey(name) }
 
 // Write queues a statement. args is one value that names the statement's
 // arguments strictly: pgx.StrictNamedArgs or pgx.StrictStructArgs.

@@ -29,7 +29,7 @@ type Limits struct {
 	AccountReadPlaces   int // of the reads, those of one account; 0: any number
 	AccountSearchPlaces int // of the searches, those of one account; 0: any number
 
-	MemoryMiB    int           // what serve's garbage collector aims to stay within
+	MemoryMiB int // what serve's garbage collector aims to stay within
 
 	AcquirerTimeout time.Duration // for one answer of the acquirer; the engine itself waits no longer than 8 seconds
 

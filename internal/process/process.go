@@ -303,3 +303,23 @@ func Work(ctx context.Context, c Config) error {
 	return worker.Run(ctx, worker.Config{Pool: p.pool, Engine: p.engine, Acquirer: p.acquirer, Inbox: p.inbox, Owner: p.liveness.ID, Telemetry: p.telemetry, Log: c.Log,
 		Webhooks: c.Webhooks, WebhookKey: c.Secret.For(secret.Webhooks), AuditKey: c.Secret.For(secret.AuditChain)})
 }
+
+// Operator is a process that makes requests for an operator's command.
+type Operator struct {
+	*parts
+	Engine   *phase.Engine
+	Pool     *pgxpool.Pool
+	Acquirer *acquirer.Client
+}
+
+// NewOperator connects everything, with the worker's rights. Close it at the end.
+func NewOperator(ctx context.Context, c Config) (*Operator, error) {
+	p, err := assemble(ctx, c, "operator", workerRole)
+	if err != nil {
+		return nil, err
+	}
+	return &Operator{p, p.engine, p.pool, p.acquirer}, nil
+}
+
+// Close ends the process's liveness, then its connections.
+func (o *Operator) Close() { o.close() }

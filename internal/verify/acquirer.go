@@ -46,7 +46,12 @@ type derived struct {
 	Open bool
 }
 
-const selectDerived = `WITH ` + keys + ` SELECT key, open FROM keys`
+// The call of an adopted movement was made by a request that a restored backup has lost.
+const selectDerived = `WITH ` + keys + `
+	SELECT key, bool_or(open) AS open
+	FROM (SELECT key, open FROM keys
+	      UNION ALL SELECT substr(key, length('adopt ') + 1), false FROM requests WHERE flow IN (` + adoptions + `)) k
+	GROUP BY key`
 
 // moved is what the journal says of one authorization.
 type moved struct {

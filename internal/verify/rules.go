@@ -38,12 +38,39 @@ const asked = `(
 	LEFT JOIN runs u ON u.account_id = q.account_id AND u.request_id = q.id
 	LEFT JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id)`
 
+// adoptions are the flows that book what the acquirer executed for a request that a
+// restored backup has lost.
+const adoptions = `'charge.adopt', 'charge.adopt_capture', 'refund.adopt'`
+
+// retried is every retry of a lost request that was answered with an adopted charge: it
+// called under the key that the adoption names.
+const retried = `(
+	SELECT w.account_id, w.request_id, a.object_id, a.request_id AS adopted_by
+	FROM requests q
+	JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id
+	JOIN answers w ON w.account_id = q.account_id AND cardinality(w.call_keys) > 0 AND w.call_keys[1] = substr(q.key, length('adopt ') + 1)
+	WHERE q.flow = 'charge.adopt')`
+
+// refunded is every refund with the request that was answered with it: the one that made
+// it, or a retry of a lost request that found it adopted.
+const refunded = `(
+	SELECT account_id, id, charge_id, request_id, status, acquirer_reference FROM refunds
+	UNION ALL
+	SELECT DISTINCT ON (w.account_id, w.id) f.account_id, f.id, f.charge_id, w.id, f.status, f.acquirer_reference
+	FROM requests q
+	JOIN refunds f ON f.account_id = q.account_id AND f.request_id = q.id
+	JOIN ` + asked + ` w ON w.account_id = f.account_id AND w.status = 200 AND NOT EXISTS (
+	       SELECT FROM refunds own WHERE own.account_id = w.account_id AND own.request_id = w.id)
+	  AND (w.flow IN ('refund.create', 'charge.refund.create') AND w.object_id = f.id OR w.flow = 'charge.refund' AND w.object_id = f.charge_id)
+	WHERE q.flow = 'refund.adopt')`
+
 // told is every change there must be an event of, and whether an amount belongs
 // to it: from the objects where they remember the request that made them, from
 // the requests where they do not.
 const told = `told (account_id, request_id, type, object_id, amount) AS (
 	SELECT account_id, request_id, 'charge.' || status, id, amount FROM charges WHERE status <> 'pending'
-	UNION ALL SELECT account_id, id, 'charge.captured', object_id, NULL FROM ` + asked + ` q WHERE flow = 'charge.capture' AND status = 200
+	UNION ALL SELECT account_id, id, 'charge.captured', object_id, NULL FROM ` + asked + ` q
+	          WHERE flow IN ('charge.capture', 'charge.adopt_capture') AND status = 200
 	UNION ALL SELECT account_id, request_id, 'refund.created', id, amount FROM refunds WHERE status <> 'pending' OR acquirer_reference IS NOT NULL
 	UNION ALL SELECT account_id, request_id, 'refund.failed', id, amount FROM refunds WHERE status = 'failed' AND acquirer_reference IS NULL
 	UNION ALL SELECT account_id, id, 'refund.failed', object_id, NULL FROM ` + asked + ` q WHERE flow = 'acquirer.refund.failed' AND status = 200
@@ -60,8 +87,10 @@ const told = `told (account_id, request_id, type, object_id, amount) AS (
 		FROM ` + asked + ` r JOIN payment_intents p ON p.account_id = r.account_id AND p.id = r.object_id WHERE r.flow = 'payment_intent.capture' AND r.status = 200
 	UNION ALL SELECT account_id, request_id, 'payment_intent.created', id, NULL FROM payment_intents
 	UNION ALL SELECT r.account_id, r.id, 'payment_intent.canceled', r.object_id, NULL FROM ` + asked + ` r WHERE r.flow = 'payment_intent.cancel' AND r.status = 200
-	UNION ALL SELECT account_id, request_id, 'payment_intent.succeeded', payment_intent_id, NULL FROM charges
-		WHERE payment_intent_id IS NOT NULL AND captured AND request_id NOT IN (SELECT request_id FROM events WHERE type = 'payment_intent.amount_capturable_updated')
+	UNION ALL SELECT c.account_id, coalesce(t.request_id, c.request_id), 'payment_intent.succeeded', c.payment_intent_id, NULL
+		FROM charges c LEFT JOIN ` + retried + ` t ON t.account_id = c.account_id AND t.adopted_by = c.request_id
+		WHERE c.payment_intent_id IS NOT NULL AND c.captured
+		  AND coalesce(t.request_id, c.request_id) NOT IN (SELECT request_id FROM events WHERE type = 'payment_intent.amount_capturable_updated')
 	UNION ALL SELECT account_id, id, 'payment_intent.succeeded', object_id, NULL FROM ` + asked + ` q WHERE flow = 'payment_intent.capture' AND status = 200
 	UNION ALL SELECT account_id, request_id, 'payment_intent.payment_failed', payment_intent_id, NULL FROM charges
 		WHERE payment_intent_id IS NOT NULL AND status = 'failed'
@@ -487,7 +516,7 @@ var rules = []rule{
 			FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
 			LEFT JOIN charges paid ON paid.account_id = b.account_id AND paid.id = p.source
 			LEFT JOIN ` + asked + ` r ON r.account_id = b.account_id AND r.id = p.request_id
-			  AND (r.flow = 'charge.capture' AND r.object_id = p.source OR r.flow = 'payment_intent.capture' AND r.object_id = paid.payment_intent_id)
+			  AND (r.flow IN ('charge.capture', 'charge.adopt_capture') AND r.object_id = p.source OR r.flow = 'payment_intent.capture' AND r.object_id = paid.payment_intent_id)
 			LEFT JOIN charges c ON c.account_id = b.account_id AND c.id = p.source AND c.request_id = p.request_id
 			LEFT JOIN refunds f ON f.account_id = b.account_id AND f.id = p.source AND f.request_id = p.request_id
 			LEFT JOIN ` + asked + ` n ON n.account_id = b.account_id AND n.id = p.request_id AND n.object_id = p.source AND n.flow = CASE p.kind
@@ -502,14 +531,19 @@ var rules = []rule{
 		count: `SELECT count(*) FROM answers`,
 		sql: `
 			SELECT r.id, r.flow || ' answered ' || r.status || ' and made ' || count(c.id) || ' charges'
-			FROM ` + asked + ` r LEFT JOIN charges c ON c.account_id = r.account_id AND c.request_id = r.id
-			WHERE r.flow = 'charge.create' AND r.status IS NOT NULL
+			FROM ` + asked + ` r
+			LEFT JOIN (SELECT account_id, id, request_id, status FROM charges
+			           UNION ALL
+			           SELECT c.account_id, c.id, t.request_id, c.status
+			           FROM charges c JOIN ` + retried + ` t ON t.account_id = c.account_id AND t.adopted_by = c.request_id) c
+			  ON c.account_id = r.account_id AND c.request_id = r.id
+			WHERE r.flow IN ('charge.create', 'charge.adopt') AND r.status IS NOT NULL
 			GROUP BY r.account_id, r.id, r.flow, r.status, r.object_id
 			HAVING count(c.id) <> 1 OR bool_or(c.status = 'pending') OR bool_or((c.status = 'succeeded') <> (r.status = 200)) OR min(c.id) IS DISTINCT FROM r.object_id
 			UNION ALL
 			SELECT r.id, r.flow || ' answered ' || r.status || ' and made ' || count(f.id) || ' refunds'
-			FROM ` + asked + ` r LEFT JOIN refunds f ON f.account_id = r.account_id AND f.request_id = r.id
-			WHERE r.flow IN ('refund.create', 'charge.refund', 'charge.refund.create') AND r.status IS NOT NULL
+			FROM ` + asked + ` r LEFT JOIN ` + refunded + ` f ON f.account_id = r.account_id AND f.request_id = r.id
+			WHERE r.flow IN ('refund.create', 'charge.refund', 'charge.refund.create', 'refund.adopt') AND r.status IS NOT NULL
 			GROUP BY r.account_id, r.id, r.flow, r.status, r.object_id
 			HAVING count(f.id) <> CASE r.status WHEN 200 THEN 1 ELSE 0 END OR bool_or(f.status = 'pending' AND f.acquirer_reference IS NULL)
 			    OR r.status = 200 AND r.object_id IS DISTINCT FROM CASE r.flow WHEN 'charge.refund' THEN min(f.charge_id) ELSE min(f.id) END
@@ -517,7 +551,7 @@ var rules = []rule{
 			SELECT r.id, r.flow || ' answered ' || r.status || ' and captured ' || count(p.id) || ' times'
 			FROM ` + asked + ` r LEFT JOIN (ledger_postings p JOIN ledger_books b ON b.id = p.book_id)
 			  ON b.account_id = r.account_id AND p.request_id = r.id AND p.kind = 'charge' AND p.source = r.object_id
-			WHERE r.flow = 'charge.capture' AND r.status IS NOT NULL
+			WHERE r.flow IN ('charge.capture', 'charge.adopt_capture') AND r.status IS NOT NULL
 			GROUP BY r.account_id, r.id, r.flow, r.status HAVING count(p.id) <> CASE r.status WHEN 200 THEN 1 ELSE 0 END
 			UNION ALL
 			SELECT r.id, r.flow || ' of ' || coalesce(r.object_id, 'nothing') || ', which it has not made'

@@ -47,7 +47,7 @@ var evidenceRules = []rule{
 			WHERE e.details IS NULL
 			  AND NOT EXISTS (SELECT FROM erased x WHERE x.account_id = e.account_id AND x.request_id = e.request_id)
 			  AND date_trunc('month', a.redacted_at AT TIME ZONE 'UTC')::date NOT IN (SELECT month FROM audit_detachments)
-			   OR e.details IS NULL AND (e.actor LIKE 'operator:%' OR a.redacted_at IS NULL)
+			   OR e.details IS NULL AND (e.actor LIKE 'operator:%' AND e.answer_digest IS NULL OR a.redacted_at IS NULL)
 			UNION ALL
 			SELECT a.request_id, 'its answer was redacted, and no erasure names it'
 			FROM answers a

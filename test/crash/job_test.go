@@ -25,6 +25,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	acquirers "github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/adoption"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/crashpoint"
 	"github.com/ratchet-pay/ratchet/internal/customer"
@@ -52,6 +53,7 @@ type job struct {
 	prepare func(s stage)
 	do      func(ctx context.Context, h *hand) error
 	leaves  []string // in the books, when a worker has come by
+	command bool     // an operator does it and, if it dies, does it again
 }
 
 // hand is the process that does a job: what the parts of a worker are given.
@@ -207,6 +209,22 @@ var jobs = []job{
 			"3 × request finished", "1 × call executed"}, sold...),
 	},
 	{
+		name: "adoption of what a restored backup has lost", flows: []string{"charge.adopt", "charge.adopt_capture", "refund.adopt"},
+		prepare: func(s stage) {
+			held := s.execute("hold", acquirers.Request{Verb: acquirers.VerbAuthorize, Order: acquirers.Order{
+				Merchant: s.merchant.account, Card: "visa", Amount: s.amount, Currency: "usd", Object: "ch_lost"}})
+			order := acquirers.Order{Authorization: held.Reference, Amount: s.amount, Currency: "usd"}
+			s.execute("capture", acquirers.Request{Verb: acquirers.VerbCapture, Order: order})
+			s.execute("refund", acquirers.Request{Verb: acquirers.VerbRefund, Order: order})
+		},
+		do:      adoptAll,
+		command: true,
+		leaves: []string{"1 × the card saw: hold", "1 × the card saw: capture", "1 × the card saw: refund",
+			"1 × charge succeeded and captured", "1 × refund succeeded", "1 × posted: charge", "1 × posted: refund",
+			"1 × event charge.succeeded", "1 × event charge.captured", "1 × event refund.created", "1 × event charge.refunded",
+			"1 × audited: charge.adopt", "1 × audited: charge.adopt_capture", "1 × audited: refund.adopt", "3 × request finished"},
+	},
+	{
 		name: "archiving of an answer",
 		prepare: func(s stage) {
 			s.new("/v1/customers")
@@ -241,6 +259,51 @@ var jobs = []job{
 		},
 		leaves: []string{"1 × endpoint enabled", "1 × customer", "1 × delivery succeeded", "1 × event customer.created", "1 × audited: webhook_endpoint.create", "1 × audited: customer.create", "2 × request finished"},
 	},
+}
+
+// execute has the acquirer execute an order that no request here made.
+func (s stage) execute(name string, order acquirers.Request) acquirers.Answer {
+	s.Helper()
+	body, err := json.Marshal(order)
+	if err != nil {
+		s.Fatal(err)
+	}
+	url := "http://" + s.in.acquirer.addr + acquirers.OperationsPath + name + "_of_" + s.merchant.account
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+acquirerSecret)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer response.Body.Close()
+	var done acquirers.Operation
+	if err := json.NewDecoder(response.Body).Decode(&done); err != nil || !done.Answer.Approved {
+		s.Fatalf("%s: status %d, %+v, %v", name, response.StatusCode, done, err)
+	}
+	return done.Answer
+}
+
+// adoptAll is what "ratchet reconcile --adopt" does. The acquirer also works for other
+// installations, whose accounts are not here.
+func adoptAll(ctx context.Context, h *hand) error {
+	client := acquirers.NewClient(acquirers.Config{URL: os.Getenv("RATCHET_ACQUIRER_URL"), Secret: acquirerSecret})
+	defer client.Close()
+	lost, err := adoption.Find(ctx, h.pool, client, time.Now().Add(-time.Hour))
+	if err != nil {
+		return err
+	}
+	for _, l := range lost {
+		if l.Why != "" {
+			continue
+		}
+		if _, err := l.Adopt(ctx, h.engine, "tester"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settlement is the acquirer's notification about the stage's one charge, whose
@@ -353,6 +416,13 @@ func (j job) die(t *testing.T, a *acquirer, at int, record string) {
 		ran, err := lines(t.Context(), i.db, "SELECT operation FROM audit_events ORDER BY at OFFSET @before", postgres.Args{"before": before})
 		if err != nil || !slices.Equal(ran, j.flows) {
 			t.Errorf("the flows that ran are %q, not %q (%v)", ran, j.flows, err)
+		}
+	}
+	if at > 0 && j.command {
+		again := exec.Command(os.Args[0])
+		again.Env = append(append(os.Environ(), i.env...), crashpoint.Enable+"=1", jobVar+"="+j.name, jobAtVar+"=0")
+		if out, err := again.CombinedOutput(); err != nil {
+			t.Fatalf("done again: %v\n%s", err, out)
 		}
 	}
 	i.work(t)

@@ -35,6 +35,7 @@ var floors = map[string]int{
 
 	// The objects of the API. An object's package may show what lies below it.
 	"internal/operation": 58,
+	"internal/adoption":  57,
 	"internal/session":   57, "internal/dispute": 57, "internal/payout": 57, "internal/endpoint": 57,
 	"internal/payment":  56,
 	"internal/catalog":  55,

@@ -41,6 +41,11 @@ var chargePromises = []promise{
 		anotherCharge("ch_1", `"acquirer_reference": "auth_1"`), unique, "an_authorization_belongs_to_one_charge"},
 	{"two charges with one id", "",
 		copyOf("charges", "ch_1", `{"request_id": "req_new", "acquirer_reference": "auth_new"}`), unique, "charges_pkey"},
+	{"a settled charge dropped as superseded", "",
+		`SELECT drop_superseded_charge('acct_1', 'ch_1')`, privilege, ""},
+	{"a pending charge dropped as superseded that no adoption has superseded",
+		anotherCharge("ch_failed", `"status": "pending", "failure_code": null`),
+		`SELECT drop_superseded_charge('acct_1', 'ch_new')`, privilege, ""},
 }
 
 var refundPromises = []promise{

@@ -70,6 +70,7 @@ func (c *change) touch() {
 // reply is an operation, a reversal, or the reason why there is neither.
 type reply struct {
 	operation acquirer.Operation
+	replayed  bool // the key had been used before
 	reversed  bool
 	refusal   string
 }
@@ -78,10 +79,10 @@ type reply struct {
 func (b *book) ask(key string, asked acquirer.Request) reply {
 	known, ok := b.operations[key]
 	if ok {
-		if known.state == done && known.asked != asked {
+		if known.state == done && !known.asked.Same(asked) {
 			return reply{refusal: acquirer.ReasonKeyReused}
 		}
-		return known.reply()
+		return known.replay()
 	}
 	op := &operation{key: key, state: done, asked: asked, change: inserted}
 	b.operations[key] = op
@@ -114,7 +115,7 @@ func (b *book) lookUp(key string) reply {
 	if !ok {
 		return reply{refusal: acquirer.ReasonNeverHappened}
 	}
-	return known.reply()
+	return known.replay()
 }
 
 // forget loses the memory of a key. The journal and the card do not forget.
@@ -145,6 +146,13 @@ func (op *operation) reply() reply {
 			Key: op.key, Verb: op.asked.Verb, Order: op.asked.Order, Answer: op.answer,
 		}}
 	}
+}
+
+// replay is the reply to a key that has been used before.
+func (op *operation) replay() reply {
+	r := op.reply()
+	r.replayed = true
+	return r
 }
 
 func (b *book) authorize(op *operation) {

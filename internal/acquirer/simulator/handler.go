@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
@@ -21,6 +22,8 @@ const maxBodyBytes = 384 << 10
 //
 //	GET  /journal?card=&key=   movements as JSON lines, oldest first
 //	GET  /settlement?from=&to= the settlement file, see acquirer.SettlementLine
+//	GET  /authorizations?from=&to=  what moved a card, see acquirer.Authorization
+//	POST /notifications/resend?from=  send the notifications since then again
 //	GET  /journal/summary      how often cards were charged, and how often twice under a key
 //	GET  /trouble              what goes wrong at the moment
 //	POST /trouble              what goes wrong from now on: "drop_after_acting=0.2", or nothing
@@ -33,6 +36,8 @@ func (s *Simulator) Handler() http.Handler {
 	protected.HandleFunc("GET "+acquirer.JournalPath, s.getJournal)
 	protected.HandleFunc("GET "+acquirer.SummaryPath, s.getSummary)
 	protected.HandleFunc("GET "+acquirer.SettlementPath, s.getSettlement)
+	protected.HandleFunc("GET "+acquirer.AuthorizationsPath, s.getAuthorizations)
+	protected.HandleFunc("POST "+acquirer.ResendPath, s.postResend)
 	protected.HandleFunc("GET /trouble", s.getTrouble)
 	protected.HandleFunc("POST /trouble", s.postTrouble)
 
@@ -116,6 +121,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, q *question) {
 		if trouble.wrongAmount {
 			reply.operation.Answer.Amount++
 		}
+		w.Header().Set(acquirer.ReplayedHeader, strconv.FormatBool(reply.replayed))
 		respond(w, http.StatusOK, reply.operation)
 	}
 }
@@ -249,7 +255,7 @@ func validate(asked acquirer.Request) error {
 	if order.Amount < 0 || (order.Amount == 0 && asked.Verb != acquirer.VerbVoid && asked.Verb != acquirer.VerbVerify) {
 		return errors.New("the amount must be positive")
 	}
-	if !isName(order.Card+order.Destination+order.Authorization+order.Dispute) || looksLikeNumber(order.Card) {
+	if !isName(order.Card+order.Destination+order.Authorization+order.Dispute+order.Object) || looksLikeNumber(order.Card) {
 		return errors.New("a card or authorization must be a name of 1 to 255 printable ASCII characters, never a number")
 	}
 	if !isCurrency(order.Currency) {
