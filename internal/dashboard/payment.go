@@ -160,13 +160,8 @@ func (s *Server) payment(w http.ResponseWriter, r *http.Request) {
 
 // showPayment fills the rest of the page in.
 func (s *Server) showPayment(w http.ResponseWriter, r *http.Request, status int, page paymentPage) {
-	found, err := s.findPayment(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	if found == nil {
-		s.notFound(w, r)
+	found, ok := lookUp(s, w, r, s.findPayment)
+	if !ok {
 		return
 	}
 	if found.ID != r.PathValue("id") && r.Method == http.MethodGet { // a charge is shown with its intent
