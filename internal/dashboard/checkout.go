@@ -18,6 +18,12 @@ type session struct {
 	Status        string
 	PaymentStatus string
 	Amount        *int64 // nil: nothing is paid, a card is set up
+	Subtotal      *int64
+	Discount      int64
+	CouponID      *string
+	CouponName    *string
+	Shipping      int64
+	ShippingName  *string // of the rate that the customer chose; nil: nothing is shipped
 	Currency      string
 	Email         *string
 	CustomerID    *string
@@ -34,9 +40,13 @@ type session struct {
 
 const sessionColumns = `
 	SELECT v.account_id, v.id, v.livemode, v.mode, v.status, v.payment_status, v.amount_total AS amount, coalesce(v.currency, '') AS currency,
+	       v.amount_subtotal AS subtotal, v.amount_discount AS discount, v.coupon_id, c.name AS coupon_name,
+	       v.amount_shipping AS shipping, h.display_name AS shipping_name,
 	       coalesce(v.customer_details->>'email', v.customer_email) AS email, v.customer_id, v.payment_intent_id AS intent_id, v.setup_intent_id AS setup_id,
 	       v.client_reference_id AS reference, v.success_url, v.cancel_url, v.url, v.expires_at, v.request_id, v.created_at
-	FROM checkout_sessions v`
+	FROM checkout_sessions v
+	LEFT JOIN coupons c ON c.account_id = v.account_id AND c.id = v.coupon_id
+	LEFT JOIN shipping_rates h ON h.account_id = v.account_id AND h.id = v.shipping_rate_id`
 
 const selectSessions = sessionColumns + `
 	WHERE v.account_id = @account_id AND v.livemode = @livemode AND (@state = '' OR v.status = @state)`
