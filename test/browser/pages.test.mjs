@@ -46,7 +46,7 @@ const everyPage = () => ({
   delivery: `/dashboard/webhooks/${made.endpoint.id}/${event}`, delivery_broken: `/dashboard/webhooks/${made.broken.id}/${told}`, clock: "/dashboard/clock",
   customers: "/dashboard/customers", customer: `/dashboard/customers/${made.customer.id}`,
   balance: "/dashboard/balance", ledger: "/dashboard/ledger", ledger_account: "/dashboard/ledger?account=merchant_balance", posting: `/dashboard/ledger/${posting}`,
-  requests: "/dashboard/requests", inspector: `/dashboard/requests/${request}`,
+  requests: "/dashboard/requests", requests_filtered: "/dashboard/requests?path=/v1/charges&key=order-6027", inspector: `/dashboard/requests/${request}`,
   idempotency: "/dashboard/idempotency", idempotency_finished: "/dashboard/idempotency?state=finished",
   idempotency_review: "/dashboard/idempotency?state=needs_review", request_undecided: `/dashboard/requests/${undecided}`,
   events: "/dashboard/events", event: `/dashboard/events/${event}`, event_longest: `/dashboard/events/${longest}`, keys: "/dashboard/keys", workers: "/dashboard/workers",
