@@ -2,7 +2,6 @@ package customer
 
 import (
 	"context"
-	"maps"
 
 	"github.com/jackc/pgx/v5"
 
@@ -51,18 +50,14 @@ const insertTestCard = `
 	RETURNING account_id, id, livemode, request_id, customer_id, card, billing_details, metadata, allow_redisplay, set_up, spent_by, created_at`
 
 func keepTestCard(ctx context.Context, tx *phase.Tx, in RetrieveTestCardParams, _ *struct{}) (phase.Outcome, error) {
-	row := maps.Clone(in.Method.row())
-	row["retrieved_as"] = in.ID
-	method, err := resource.QueryOne[PaymentMethod](ctx, tx, insertTestCard, row)
+	m := in.Method
+	method, err := resource.QueryOne[PaymentMethod](ctx, tx, insertTestCard, pgx.StrictNamedArgs{
+		"account_id": m.AccountID, "id": m.ID, "livemode": m.Livemode, "request_id": m.RequestID, "customer_id": m.CustomerID, "card": m.Card,
+		"billing_details": m.BillingDetails, "metadata": m.Metadata, "allow_redisplay": m.AllowRedisplay, "set_up": m.SetUp,
+		"created_at": m.CreatedAt, "retrieved_as": in.ID,
+	})
 	if err != nil {
 		return phase.Outcome{}, err
 	}
 	return replyWithMethod(ctx, tx, in.Expand, method)
-}
-
-func (m *PaymentMethod) row() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{
-		"account_id": m.AccountID, "id": m.ID, "livemode": m.Livemode, "request_id": m.RequestID, "customer_id": m.CustomerID, "card": m.Card,
-		"billing_details": m.BillingDetails, "metadata": m.Metadata, "allow_redisplay": m.AllowRedisplay, "set_up": m.SetUp, "created_at": m.CreatedAt,
-	}
 }
