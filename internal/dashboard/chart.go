@@ -1,8 +1,12 @@
 package dashboard
 
 import (
-	"context"
+	"cmp"
 	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/id"
@@ -10,60 +14,129 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// chart is the last days' payments as bars, drawn by the server.
+// chart is a bar for each day, drawn by the server: the gross volume in one currency.
+// The drawing is stretched to the page's width, so its labels are no part of it.
 type chart struct {
-	Bars     []bar
-	Total    int64 // captured
-	Tried    int64 // charges that were answered
-	Approved int64
-	Width    int
+	Days       int
+	Periods    []chip
+	Currencies []chip // empty if there is no choice
+	Currency   string
+	Bars       []bar
+	Top        int64 // what a bar of the full height stands for
+	Total      int64
+	Tried      int64 // charges in all currencies that were answered
+	Approved   int64
+	Width      int
 }
 
 // Rate is how many of a hundred charges were approved.
 func (c chart) Rate() int64 { return (100*c.Approved + c.Tried/2) / max(c.Tried, 1) }
 
-// bar is a day. Sizes are pixels of the drawing.
+// Half is the value of the middle line.
+func (c chart) Half() int64 { return c.Top / 2 }
+
+// Middle is the bar in the middle, whose day is on the axis.
+func (c chart) Middle() bar { return c.Bars[len(c.Bars)/2] }
+
+// Last is the bar of today.
+func (c chart) Last() bar { return c.Bars[len(c.Bars)-1] }
+
+// Default tells whether the chart has its default period: only that is read again
+// whenever something is paid.
+func (c chart) Default() bool { return c.Days == periods[0] }
+
+// bar is a day. Sizes are units of the drawing.
 type bar struct {
-	Day        string
-	Count      int64
-	Sums       string   // for readers and listeners: "3 payments"
-	Taken      []string // by currency
-	Tried      int64
-	X, Y, W, H int
+	Day     string
+	Count   int64
+	Amount  int64
+	X, Y, H int
 }
 
-const (
-	chartDays, chartHeight = 14, 72
-	barWidth, barStep      = 22, 30
-)
+const chartHeight, barWidth, barStep = 100, 8, 10
 
-func (s *Server) chart(ctx context.Context, of scope) (chart, error) {
-	today := time.Now().UTC().Truncate(24 * time.Hour)
-	first := today.AddDate(0, 0, 1-chartDays)
-	found, err := read[volume](ctx, s, selectVolume, of.args(postgres.Args{"first": "ch_" + id.EncodeTime(first)}))
+// periods are the choices, in days. The first is the default.
+var periods = []int{7, 30, 90}
+
+func (s *Server) chart(r *http.Request, of scope) (chart, error) {
+	c := chart{Days: periods[0]}
+	asked, err := strconv.Atoi(r.FormValue("days"))
+	if err == nil && slices.Contains(periods, asked) {
+		c.Days = asked
+	}
+	for _, days := range periods {
+		c.Periods = append(c.Periods, chip{fmt.Sprintf("%d days", days), with(r.URL, "days", strconv.Itoa(days)), days == c.Days})
+	}
+	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-c.Days)
+	found, err := read[volume](r.Context(), s, selectVolume, of.args(postgres.Args{"first": "ch_" + id.EncodeTime(first)}))
 	if err != nil {
 		return chart{}, err
 	}
-	counts, tried, taken := map[string]int64{}, map[string]int64{}, map[string][]string{}
-	most, c := int64(1), chart{Width: chartDays * barStep}
-	for _, v := range found {
-		day := v.Day.Format(time.DateOnly)
-		counts[day] += v.Count
-		tried[day] += v.Tried
-		c.Total, c.Tried, c.Approved = c.Total+v.Count, c.Tried+v.Tried, c.Approved+v.Approved
-		if v.Amount > 0 {
-			taken[day] = append(taken[day], money.Format(v.Amount, v.Currency))
-		}
-		most = max(most, counts[day])
-	}
-	for i := range chartDays {
-		day, shown := first.AddDate(0, 0, i).Format(time.DateOnly), first.AddDate(0, 0, i).Format("Jan 2")
-		n := counts[day]
-		height := int(n * chartHeight / most)
-		if n > 0 {
-			height = max(height, 3)
-		}
-		c.Bars = append(c.Bars, bar{Day: shown, Count: n, Sums: fmt.Sprintf("%s: %d payments", shown, n), Taken: taken[day], Tried: tried[day], X: i * barStep, Y: chartHeight - height, W: barWidth, H: height})
-	}
+	c.choose(r, found)
+	c.draw(first, found)
 	return c, nil
+}
+
+// choose takes the currency that was asked for, or else the one with most payments.
+func (c *chart) choose(r *http.Request, found []volume) {
+	counts := map[string]int64{}
+	for _, v := range found {
+		counts[v.Currency] += v.Count
+		c.Tried, c.Approved = c.Tried+v.Tried, c.Approved+v.Approved
+	}
+	all := sorted(counts)
+	c.Currency = r.FormValue("currency")
+	if _, known := counts[c.Currency]; !known {
+		c.Currency = "usd" // of a period without payments
+		if len(all) > 0 {
+			c.Currency = slices.MaxFunc(all, func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })
+		}
+	}
+	for _, code := range all {
+		if len(all) > 1 {
+			c.Currencies = append(c.Currencies, chip{strings.ToUpper(code), with(r.URL, "currency", code), code == c.Currency})
+		}
+	}
+}
+
+// draw makes the bars of the days since the first.
+func (c *chart) draw(first time.Time, found []volume) {
+	amounts, counts, most := map[string]int64{}, map[string]int64{}, int64(0)
+	for _, v := range found {
+		if v.Currency != c.Currency {
+			continue
+		}
+		day := v.Day.Format(time.DateOnly)
+		amounts[day], counts[day] = v.Amount, v.Count
+		c.Total += v.Amount
+		most = max(most, v.Amount)
+	}
+	c.Top, c.Width = roundUp(most, money.Exponent(c.Currency)), c.Days*barStep
+	for i := range c.Days {
+		at := first.AddDate(0, 0, i)
+		amount := amounts[at.Format(time.DateOnly)]
+		height := int(amount * chartHeight / c.Top)
+		if amount > 0 {
+			height = max(height, 1)
+		}
+		c.Bars = append(c.Bars, bar{Day: at.Format("Jan 2"), Count: counts[at.Format(time.DateOnly)], Amount: amount,
+			X: i*barStep + (barStep-barWidth)/2, Y: chartHeight - height, H: height})
+	}
+}
+
+// roundUp is the next of 2, 4, 10, 20, 40, 100, … whole units of a currency with so many
+// digits behind the point: its half is round, too.
+func roundUp(amount int64, exponent int) int64 {
+	unit := int64(1)
+	for range exponent {
+		unit *= 10
+	}
+	for {
+		for _, step := range []int64{2, 4, 10} {
+			if step*unit >= amount {
+				return step * unit
+			}
+		}
+		unit *= 10
+	}
 }

@@ -18,6 +18,12 @@ type session struct {
 	Status        string
 	PaymentStatus string
 	Amount        *int64 // nil: nothing is paid, a card is set up
+	Subtotal      *int64
+	Discount      int64
+	CouponID      *string
+	CouponName    *string
+	Shipping      int64
+	ShippingName  *string // of the rate that the customer chose; nil: nothing is shipped
 	Currency      string
 	Email         *string
 	CustomerID    *string
@@ -34,9 +40,13 @@ type session struct {
 
 const sessionColumns = `
 	SELECT v.account_id, v.id, v.livemode, v.mode, v.status, v.payment_status, v.amount_total AS amount, coalesce(v.currency, '') AS currency,
+	       v.amount_subtotal AS subtotal, v.amount_discount AS discount, v.coupon_id, c.name AS coupon_name,
+	       v.amount_shipping AS shipping, h.display_name AS shipping_name,
 	       coalesce(v.customer_details->>'email', v.customer_email) AS email, v.customer_id, v.payment_intent_id AS intent_id, v.setup_intent_id AS setup_id,
 	       v.client_reference_id AS reference, v.success_url, v.cancel_url, v.url, v.expires_at, v.request_id, v.created_at
-	FROM checkout_sessions v`
+	FROM checkout_sessions v
+	LEFT JOIN coupons c ON c.account_id = v.account_id AND c.id = v.coupon_id
+	LEFT JOIN shipping_rates h ON h.account_id = v.account_id AND h.id = v.shipping_rate_id`
 
 const selectSessions = sessionColumns + `
 	WHERE v.account_id = @account_id AND v.livemode = @livemode AND (@state = '' OR v.status = @state)`
@@ -47,29 +57,12 @@ const (
 	selectSession = sessionColumns + ` JOIN accounts a ON a.id = v.account_id WHERE v.id = @id`
 )
 
-var sessions = lister[session]{sessionsDown, sessionsUp, func(v session) string { return v.ID }}
-
-type sessionsPage struct {
-	Sessions []session
-	States   []chip
-	Filtered bool
-	Pager    pager
-}
-
-func (s *Server) sessions(w http.ResponseWriter, r *http.Request) {
-	of, err := s.scope(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	page := sessionsPage{Filtered: r.FormValue("state") != ""}
-	page.Sessions, page.Pager, err = sessions.page(s, r, of.args(postgres.Args{"state": r.FormValue("state")}))
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{"open", "Open"}, [2]string{"complete", "Complete"}, [2]string{"expired", "Expired"})
-	s.list(w, r, of, "dashboard/sessions", "checkout", "Checkout sessions", page)
+var sessions = stateList[session]{
+	lister:   lister[session]{sessionsDown, sessionsUp, func(v session) string { return v.ID }},
+	template: "dashboard/sessions", here: "checkout", title: "Checkout sessions",
+	states: [][2]string{
+		{"", "All"}, {"open", "Open"}, {"complete", "Complete"}, {"expired", "Expired"},
+	},
 }
 
 // item is a line of what a session is for.
@@ -93,46 +86,32 @@ type sessionPage struct {
 }
 
 func (s *Server) findSession(r *http.Request) (*session, error) {
-	found, err := read[session](r.Context(), s, selectSession, postgres.Args{"id": r.PathValue("id")})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
+	return readOne[session](r, s, selectSession, postgres.Args{"id": r.PathValue("id")})
 }
 
 func (s *Server) session(w http.ResponseWriter, r *http.Request) {
-	found, err := s.findSession(r)
+	found, ok := lookUp(s, w, r, s.findSession)
+	if !ok {
+		return
+	}
+	items, err := read[item](r.Context(), s, selectItems, postgres.Args{"id": found.ID, "account_id": found.AccountID})
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	if found == nil {
-		s.notFound(w, r)
-		return
-	}
-	page := sessionPage{session: *found, Key: newKey("session")}
-	page.Items, err = read[item](r.Context(), s, selectItems, postgres.Args{"id": page.ID, "account_id": page.AccountID})
+	story, err := s.story(r, inspect.Subject{Kind: "checkout_session", AccountID: found.AccountID, ID: found.ID})
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	page.story, err = s.story(r, inspect.Subject{Kind: "checkout_session", AccountID: page.AccountID, ID: page.ID})
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
+	page := sessionPage{session: *found, story: story, Items: items, Key: newKey("session")}
 	s.render(w, r, http.StatusOK, "dashboard/session", web.Page{Title: "Checkout session " + page.ID, Here: "checkout", Desk: true, Data: page})
 }
 
 // postSessionExpire ends a session in which nothing was paid.
 func (s *Server) postSessionExpire(w http.ResponseWriter, r *http.Request) {
-	v, err := s.findSession(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	if v == nil {
-		s.notFound(w, r)
+	v, ok := lookUp(s, w, r, s.findSession)
+	if !ok {
 		return
 	}
 	a, err := s.ask(r, v.AccountID, v.Livemode, http.MethodPost, "/v1/checkout/sessions/"+v.ID+"/expire", r.PostFormValue("key"), nil)

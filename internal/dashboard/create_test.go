@@ -103,3 +103,36 @@ func TestCreatingThings(t *testing.T) {
 		}
 	})
 }
+
+func TestSessionWithDiscountAndShipping(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "")
+	s.api(t, "/v1/coupons", "id", "WINTER", "name", "Winter sale", "percent_off", "25", "duration", "once")
+	const rate = "shipping_options[0][shipping_rate_data]"
+	id := s.api(t, "/v1/checkout/sessions", "mode", "payment", "success_url", "https://shop.example/thanks",
+		"line_items[0][quantity]", "1", "line_items[0][price_data][currency]", "usd",
+		"line_items[0][price_data][unit_amount]", "4000", "line_items[0][price_data][product_data][name]", "Sledge",
+		"discounts[0][coupon]", "WINTER", rate+"[display_name]", "Ground shipping", rate+"[type]", "fixed_amount",
+		rate+"[fixed_amount][amount]", "500", rate+"[fixed_amount][currency]", "usd")
+	requireWords(t, s.get(t, "/dashboard/checkout/"+id), "Subtotal", "$40.00", "Winter sale, coupon", "WINTER", "−$10.00",
+		"Ground shipping", "$5.00", "Total", "$35.00")
+
+	s.api(t, "/v1/payment_pages/"+id+"/confirm", "payment_method", "pm_card_visa")
+	var intent string
+	err := s.db.Pool.QueryRow(t.Context(), `SELECT payment_intent_id FROM checkout_sessions WHERE id = $1`, id).Scan(&intent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireWords(t, s.get(t, "/dashboard/payments/"+intent), "Discount", "$10.00", "WINTER", "Shipping", "$5.00",
+		"/dashboard/checkout/"+id)
+}
+
+// requireWords fails the test if the page lacks one of the words.
+func requireWords(t *testing.T, p page, words ...string) {
+	t.Helper()
+	for _, want := range words {
+		if !strings.Contains(p.body, want) {
+			t.Errorf("%s does not show %q", p.path, want)
+		}
+	}
+}

@@ -92,35 +92,26 @@ type customerPage struct {
 }
 
 func (s *Server) findCustomer(r *http.Request) (*customer, error) {
-	found, err := read[customer](r.Context(), s, selectCustomer, postgres.Args{"id": r.PathValue("id")})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
+	return readOne[customer](r, s, selectCustomer, postgres.Args{"id": r.PathValue("id")})
 }
 
 func (s *Server) customer(w http.ResponseWriter, r *http.Request) {
-	found, err := s.findCustomer(r)
+	found, ok := lookUp(s, w, r, s.findCustomer)
+	if !ok {
+		return
+	}
+	methods, err := read[method](r.Context(), s, selectMethods, postgres.Args{"id": found.ID, "account_id": found.AccountID})
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	if found == nil {
-		s.notFound(w, r)
-		return
-	}
-	page := customerPage{Customer: *found, Key: newKey("customer")}
-	page.Methods, err = read[method](r.Context(), s, selectMethods, postgres.Args{"id": page.Customer.ID, "account_id": page.Customer.AccountID})
+	of := scope{AccountID: found.AccountID, Livemode: found.Livemode}
+	latest, err := payments.latest(s, r, paymentFilter{Customer: found.ID}.args(of), pageSize)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	of := scope{AccountID: page.Customer.AccountID, Livemode: page.Customer.Livemode}
-	page.Payments, err = payments.latest(s, r, paymentFilter{Customer: page.Customer.ID}.args(of), pageSize)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
+	page := customerPage{Customer: *found, Methods: methods, Payments: latest, Key: newKey("customer")}
 	s.render(w, r, http.StatusOK, "dashboard/customer", web.Page{Title: "Customer " + page.Customer.ID, Here: "customers", Desk: true, Data: page})
 }
 

@@ -70,30 +70,13 @@ const (
 	selectDispute    = disputeColumns + ` JOIN accounts a ON a.id = d.account_id WHERE d.id = @id`
 )
 
-var disputes = lister[dispute]{disputesDown, disputesUp, func(d dispute) string { return d.ID }}
-
-type disputesPage struct {
-	Disputes []dispute
-	States   []chip
-	Filtered bool
-	Pager    pager
-}
-
-func (s *Server) disputes(w http.ResponseWriter, r *http.Request) {
-	of, err := s.scope(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	page := disputesPage{Filtered: r.FormValue("state") != ""}
-	page.Disputes, page.Pager, err = disputes.page(s, r, of.args(postgres.Args{"state": r.FormValue("state")}))
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{"waits", "Needs response"}, [2]string{"review", "Under review"},
-		[2]string{"won", "Won"}, [2]string{"lost", "Lost"})
-	s.list(w, r, of, "dashboard/disputes", "disputes", "Disputes", page)
+var disputes = stateList[dispute]{
+	lister:   lister[dispute]{disputesDown, disputesUp, func(d dispute) string { return d.ID }},
+	template: "dashboard/disputes", here: "disputes", title: "Disputes",
+	states: [][2]string{
+		{"", "All"}, {"waits", "Needs response"}, {"review", "Under review"}, {"won", "Won"},
+		{"lost", "Lost"},
+	},
 }
 
 type disputePage struct {
@@ -103,28 +86,19 @@ type disputePage struct {
 }
 
 func (s *Server) findDispute(r *http.Request) (*dispute, error) {
-	found, err := read[dispute](r.Context(), s, selectDispute, postgres.Args{"id": r.PathValue("id")})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
+	return readOne[dispute](r, s, selectDispute, postgres.Args{"id": r.PathValue("id")})
 }
 
 func (s *Server) dispute(w http.ResponseWriter, r *http.Request) {
-	found, err := s.findDispute(r)
+	found, ok := lookUp(s, w, r, s.findDispute)
+	if !ok {
+		return
+	}
+	story, err := s.story(r, inspect.Subject{Kind: "dispute", AccountID: found.AccountID, ID: found.ID})
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	if found == nil {
-		s.notFound(w, r)
-		return
-	}
-	page := disputePage{dispute: *found, Key: newKey("dispute")}
-	page.story, err = s.story(r, inspect.Subject{Kind: "dispute", AccountID: page.AccountID, ID: page.ID})
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
+	page := disputePage{dispute: *found, story: story, Key: newKey("dispute")}
 	s.render(w, r, http.StatusOK, "dashboard/dispute", web.Page{Title: "Dispute " + page.ID, Here: "disputes", Desk: true, Data: page})
 }

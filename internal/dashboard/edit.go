@@ -31,13 +31,8 @@ func edited(r *http.Request, was json.RawMessage, texts ...string) url.Values {
 
 // postPaymentEdit changes what a payment is described as.
 func (s *Server) postPaymentEdit(w http.ResponseWriter, r *http.Request) {
-	p, err := s.findPayment(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	if p == nil {
-		s.notFound(w, r)
+	p, ok := lookUp(s, w, r, s.findPayment)
+	if !ok {
 		return
 	}
 	path := "/v1/charges/" + p.ID
@@ -90,13 +85,8 @@ func (p disputePage) Fields() (all []formField) {
 
 // postDispute saves or submits evidence, or accepts the dispute.
 func (s *Server) postDispute(w http.ResponseWriter, r *http.Request) {
-	d, err := s.findDispute(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	if d == nil {
-		s.notFound(w, r)
+	d, ok := lookUp(s, w, r, s.findDispute)
+	if !ok {
 		return
 	}
 	path, params, done := "/v1/disputes/"+d.ID, url.Values{}, "Dispute accepted."

@@ -102,7 +102,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page.Wanting = wanting[0]
-	if page.Chart, err = s.chart(r.Context(), of); err != nil {
+	if page.Chart, err = s.chart(r, of); err != nil {
 		s.fail(w, r, err)
 		return
 	}

@@ -42,6 +42,9 @@ type paymentDetail struct {
 	CaptureBefore     *time.Time
 	CheckoutSession   *string
 	SessionOpen       bool // the session decides about its intent
+	CouponID          *string
+	Discount          int64
+	Shipping          *int64 // nil: nothing is shipped
 	CreatedAt         time.Time
 }
 
@@ -71,7 +74,8 @@ const selectPlainPayment = `
 	SELECT c.account_id, c.id, c.payment_intent_id AS intent_id, c.id AS charge_id, c.livemode, p.state, c.status, c.disputed, c.amount, c.amount_captured,
 	       c.amount_refunded, c.amount_charged_back, c.currency, c.description, c.metadata, c.customer_id, ` + ofCharge + `,
 	       c.failure_code, c.failure_message, c.acquirer_reference, c.request_id, c.balance_transaction AS balance_tx, c.capture_before,
-	       NULL::text AS checkout_session, false AS session_open, c.created_at
+	       NULL::text AS checkout_session, false AS session_open, NULL::text AS coupon_id, 0::bigint AS discount,
+	       NULL::bigint AS shipping, c.created_at
 	FROM accounts a
 	JOIN charges c ON c.account_id = a.id AND c.id = @id
 	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state) p`
@@ -84,7 +88,8 @@ const selectIntentPayment = `
 	       coalesce(c.country, m.country, '') AS country,
 	       coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code, coalesce(c.failure_message, i.last_payment_error->>'message') AS failure_message,
 	       c.acquirer_reference, i.request_id, c.balance_transaction AS balance_tx, c.capture_before, i.checkout_session,
-	       coalesce(v.status = 'open', false) AS session_open, i.created_at
+	       coalesce(v.status = 'open', false) AS session_open, v.coupon_id, coalesce(v.amount_discount, 0) AS discount,
+	       CASE WHEN v.shipping_rate_id IS NOT NULL THEN v.amount_shipping END AS shipping, i.created_at
 	FROM accounts a
 	JOIN payment_intents i ON i.account_id = a.id AND i.id = @id
 	LEFT JOIN LATERAL (SELECT c.*, ` + ofCharge + ` FROM charges c WHERE c.account_id = i.account_id AND c.id = i.latest_charge) c ON true
@@ -160,13 +165,8 @@ func (s *Server) payment(w http.ResponseWriter, r *http.Request) {
 
 // showPayment fills the rest of the page in.
 func (s *Server) showPayment(w http.ResponseWriter, r *http.Request, status int, page paymentPage) {
-	found, err := s.findPayment(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	if found == nil {
-		s.notFound(w, r)
+	found, ok := lookUp(s, w, r, s.findPayment)
+	if !ok {
 		return
 	}
 	if found.ID != r.PathValue("id") && r.Method == http.MethodGet { // a charge is shown with its intent

@@ -45,13 +45,8 @@ func deedOf(p *paymentDetail, name, reason string, amount int64) (deed, bool) {
 // drawn, so that a form that is sent twice, or again after a crash, is one request.
 func (s *Server) postPayment(w http.ResponseWriter, r *http.Request) {
 	key, typed := r.PostFormValue("key"), r.PostFormValue("amount")
-	p, err := s.findPayment(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	if p == nil {
-		s.notFound(w, r)
+	p, ok := lookUp(s, w, r, s.findPayment)
+	if !ok {
 		return
 	}
 	again := paymentPage{Key: key, Typed: typed}

@@ -56,31 +56,13 @@ const (
 	selectPayout = payoutColumns + ` JOIN accounts a ON a.id = o.account_id WHERE o.id = @id`
 )
 
-var payouts = lister[payout]{payoutsDown, payoutsUp, func(p payout) string { return p.ID }}
-
-type payoutsPage struct {
-	Payouts  []payout
-	Balances []balance
-	States   []chip
-	Filtered bool
-	Pager    pager
-}
-
-func (s *Server) payouts(w http.ResponseWriter, r *http.Request) {
-	of, err := s.scope(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	page := payoutsPage{Filtered: r.FormValue("state") != ""}
-	page.Payouts, page.Pager, err = payouts.page(s, r, of.args(postgres.Args{"state": r.FormValue("state")}))
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{"pending", "Pending"}, [2]string{"in_transit", "In transit"}, [2]string{"paid", "Paid"},
-		[2]string{"failed", "Failed"}, [2]string{"canceled", "Canceled"})
-	s.list(w, r, of, "dashboard/payouts", "payouts", "Payouts", page)
+var payouts = stateList[payout]{
+	lister:   lister[payout]{payoutsDown, payoutsUp, func(p payout) string { return p.ID }},
+	template: "dashboard/payouts", here: "payouts", title: "Payouts",
+	states: [][2]string{
+		{"", "All"}, {"pending", "Pending"}, {"in_transit", "In transit"}, {"paid", "Paid"},
+		{"failed", "Failed"}, {"canceled", "Canceled"},
+	},
 }
 
 type payoutPage struct {
@@ -90,41 +72,27 @@ type payoutPage struct {
 }
 
 func (s *Server) findPayout(r *http.Request) (*payout, error) {
-	found, err := read[payout](r.Context(), s, selectPayout, postgres.Args{"id": r.PathValue("id")})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
+	return readOne[payout](r, s, selectPayout, postgres.Args{"id": r.PathValue("id")})
 }
 
 func (s *Server) payout(w http.ResponseWriter, r *http.Request) {
-	found, err := s.findPayout(r)
+	found, ok := lookUp(s, w, r, s.findPayout)
+	if !ok {
+		return
+	}
+	story, err := s.story(r, inspect.Subject{Kind: "payout", AccountID: found.AccountID, ID: found.ID})
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	if found == nil {
-		s.notFound(w, r)
-		return
-	}
-	page := payoutPage{payout: *found, Key: newKey("payout")}
-	page.story, err = s.story(r, inspect.Subject{Kind: "payout", AccountID: page.AccountID, ID: page.ID})
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
+	page := payoutPage{payout: *found, story: story, Key: newKey("payout")}
 	s.render(w, r, http.StatusOK, "dashboard/payout", web.Page{Title: "Payout " + page.ID, Here: "payouts", Desk: true, Data: page})
 }
 
 // postPayoutCancel takes a payout back before it leaves.
 func (s *Server) postPayoutCancel(w http.ResponseWriter, r *http.Request) {
-	p, err := s.findPayout(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	if p == nil {
-		s.notFound(w, r)
+	p, ok := lookUp(s, w, r, s.findPayout)
+	if !ok {
 		return
 	}
 	a, err := s.ask(r, p.AccountID, p.Livemode, http.MethodPost, "/v1/payouts/"+p.ID+"/cancel", r.PostFormValue("key"), nil)

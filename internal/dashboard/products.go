@@ -53,29 +53,12 @@ const (
 	selectProduct = productColumns + ` JOIN accounts a ON a.id = o.account_id WHERE o.id = @id AND o.deleted_at IS NULL ORDER BY o.account_id = @account_id DESC LIMIT 1`
 )
 
-var products = lister[product]{productsDown, productsUp, func(p product) string { return p.ID }}
-
-type productsPage struct {
-	Products []product
-	States   []chip
-	Filtered bool
-	Pager    pager
-}
-
-func (s *Server) products(w http.ResponseWriter, r *http.Request) {
-	of, err := s.scope(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	page := productsPage{Filtered: r.FormValue("state") != ""}
-	page.Products, page.Pager, err = products.page(s, r, of.args(postgres.Args{"state": r.FormValue("state")}))
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{"active", "Active"}, [2]string{"archived", "Archived"})
-	s.list(w, r, of, "dashboard/products", "products", "Products", page)
+var products = stateList[product]{
+	lister:   lister[product]{productsDown, productsUp, func(p product) string { return p.ID }},
+	template: "dashboard/products", here: "products", title: "Products",
+	states: [][2]string{
+		{"", "All"}, {"active", "Active"}, {"archived", "Archived"},
+	},
 }
 
 type price struct {
@@ -107,27 +90,19 @@ func (s *Server) findProduct(r *http.Request) (*product, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := read[product](r.Context(), s, selectProduct, postgres.Args{"id": r.PathValue("id"), "account_id": of.AccountID})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
+	return readOne[product](r, s, selectProduct, postgres.Args{"id": r.PathValue("id"), "account_id": of.AccountID})
 }
 
 func (s *Server) product(w http.ResponseWriter, r *http.Request) {
-	found, err := s.findProduct(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	if found == nil {
-		s.notFound(w, r)
+	found, ok := lookUp(s, w, r, s.findProduct)
+	if !ok {
 		return
 	}
 	page := productPage{product: *found, Currencies: currencyOptions(), Now: "usd", Key: newKey("product")}
 	if found.Currency != nil {
 		page.Now = *found.Currency
 	}
+	var err error
 	page.List, err = read[price](r.Context(), s, selectPrices, postgres.Args{"id": page.ID, "account_id": page.AccountID})
 	if err != nil {
 		s.fail(w, r, err)
@@ -138,13 +113,8 @@ func (s *Server) product(w http.ResponseWriter, r *http.Request) {
 
 // postProduct adds a price, or archives or activates the product.
 func (s *Server) postProduct(w http.ResponseWriter, r *http.Request) {
-	p, err := s.findProduct(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	if p == nil {
-		s.notFound(w, r)
+	p, ok := lookUp(s, w, r, s.findProduct)
+	if !ok {
 		return
 	}
 	path, params, done := "/v1/products/"+url.PathEscape(p.ID), url.Values{}, ""

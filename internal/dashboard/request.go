@@ -6,6 +6,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -15,7 +16,8 @@ type requestPage struct {
 	Rail    rail
 	Writes  []write
 	Lines   []told
-	State   string // as the badge says it: a running request whose driver is dead is not running
+	Sent    *inspect.Sent // nil: no client sent it
+	State   string        // as the badge says it: a running request whose driver is dead is not running
 }
 
 // write is what the transaction of one recovery point wrote.
@@ -42,6 +44,11 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := requestPage{Request: shown, Rail: draw(shown), Writes: writes(shown), Lines: tell(inspect.Timeline(shown), shown.ID), State: standing(shown.Standing)}
+	page.Sent, err = inspect.ReadSent(r.Context(), s.Pool, s.Secret.For(secret.Idempotency), shown.Standing)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
 	s.render(w, r, http.StatusOK, "dashboard/request", web.Page{Title: "Request " + shown.ID, Here: "requests", Desk: true, Data: page})
 }
 

@@ -40,7 +40,8 @@ const selectLogged = `
 	       extract(epoch FROM r.finished_at - r.created_at)::float8 * 1000 AS took_ms
 	FROM request_status r
 	LEFT JOIN workers w ON w.id = r.owner
-	WHERE r.account_id = @account_id AND r.livemode = @livemode
+	WHERE r.account_id = @account_id AND r.livemode = @livemode AND r.id BETWEEN @least AND @most
+	  AND starts_with(r.path, @path)
 	  AND (@flow = '' OR r.flow = @flow)
 	  AND (@status = '' OR @status = 'ok' AND r.status < 400 OR @status = 'error' AND r.status >= 400 OR @status = 'none' AND r.status IS NULL)
 	  AND (NOT @again::boolean OR r.epoch > 1)
@@ -60,6 +61,8 @@ type requestsPage struct {
 	Results  []chip
 	Flows    []string
 	Flow     string
+	Path     string // what the path begins with
+	Key      string // the idempotency key
 	Again    bool
 	Status   string
 	By       string // byClients, byMachine, byAnybody
@@ -76,6 +79,46 @@ const (
 	byAnybody = "all"
 )
 
+// pathOver is how many of an account's newest requests are searched by their path. No
+// index knows it, and what few requests have would otherwise be looked for in all.
+const pathOver = 10_000
+
+// PathOver is pathOver for the page, which says it.
+func (requestsPage) PathOver() int { return pathOver }
+
+// span is a range of request IDs. Every ID sorts between firstID and lastID.
+type span struct{ Least, Most string }
+
+const firstID, lastID = "", "~"
+
+const selectKeyed = `SELECT id AS least, id AS most FROM requests WHERE key = @key AND account_id = @account_id AND livemode = @livemode`
+
+const selectPathSpan = `
+	SELECT coalesce(min(id), '') AS least, '~' AS most
+	FROM (SELECT id FROM requests WHERE account_id = @account_id AND (@before = '' OR id < @before)
+	      ORDER BY id DESC LIMIT @over) newest`
+
+// span is where the requests of a page can be: a key finds its one request, and a path
+// is looked for among the newest ones.
+func (s *Server) span(r *http.Request, of scope, page requestsPage) (span, error) {
+	k, found := keysetOf(r), &span{firstID, lastID}
+	var err error
+	switch {
+	case page.Key != "":
+		found, err = readOne[span](r, s, selectKeyed, of.args(postgres.Args{"key": page.Key}))
+	case page.Path != "" && !k.backwards():
+		args := postgres.Args{"account_id": of.AccountID, "before": k.Before, "over": pathOver}
+		found, err = readOne[span](r, s, selectPathSpan, args)
+	}
+	if err != nil {
+		return span{}, err
+	}
+	if found == nil { // no request has the key: nothing is between the last ID and the first
+		return span{lastID, firstID}, nil
+	}
+	return *found, nil
+}
+
 // flows are few, and each is there once for each of its versions.
 const selectFlows = `SELECT DISTINCT flow FROM flows ORDER BY flow`
 
@@ -85,8 +128,9 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page := requestsPage{Flow: r.FormValue("flow"), Status: r.FormValue("status"), Again: r.FormValue("again") == "yes", By: r.FormValue("by")}
-	page.Filtered = page.Flow != "" || page.Status != "" || page.Again || page.By != byClients
+	page := requestsPage{Flow: r.FormValue("flow"), Status: r.FormValue("status"), Again: r.FormValue("again") == "yes", By: r.FormValue("by"),
+		Path: strings.TrimSpace(r.FormValue("path")), Key: strings.TrimSpace(r.FormValue("key"))}
+	page.Filtered = page.Path != "" || page.Key != "" || page.Flow != "" || page.Status != "" || page.Again || page.By != byClients
 	flows, err := read[struct{ Flow string }](r.Context(), s, selectFlows, nil)
 	if err != nil {
 		s.fail(w, r, err)
@@ -101,14 +145,18 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page.Results = chips(r, "status", [2]string{"", "All"}, [2]string{"ok", "Succeeded"}, [2]string{"error", "Failed"}, [2]string{"none", "Open"})
-	s.list(w, r, of, "dashboard/requests", "requests", "Requests", page)
+	s.list(w, r, of, "dashboard/requests", "requests", "Logs", page)
 }
 
 func (s *Server) logged(r *http.Request, of scope, page requestsPage, states []string) ([]logged, pager, error) {
 	if states == nil {
 		states = []string{}
 	}
-	args := of.args(postgres.Args{"flow": page.Flow, "status": page.Status, "again": page.Again, "by": page.By, "keyed": page.keyed, "states": states})
+	within, err := s.span(r, of, page)
+	if err != nil {
+		return nil, pager{}, err
+	}
+	args := of.args(postgres.Args{"least": within.Least, "most": within.Most, "path": page.Path, "flow": page.Flow, "status": page.Status, "again": page.Again, "by": page.By, "keyed": page.keyed, "states": states})
 	return requestLog.page(s, r, args)
 }
 

@@ -208,11 +208,7 @@ func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, id string, 
 }
 
 func (s *Server) findEndpoint(r *http.Request, id string) (*endpoint, error) {
-	found, err := read[endpoint](r.Context(), s, endpointByID, postgres.Args{"id": id})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
+	return readOne[endpoint](r, s, endpointByID, postgres.Args{"id": id})
 }
 
 // attempt is one try to tell an endpoint of an event.

@@ -74,6 +74,7 @@ export async function furnish(demo) {
   made.held = await demo.post("/v1/charges", { amount: 4200, currency: "usd", source: "tok_visa", capture: "false", description: "Held for a week" });
   await demo.post("/v1/charges", { amount: 4200, currency: "usd", source: "tok_chargeDeclined" });
   Object.assign(made, await furnishIntents(demo, made.customer));
+  Object.assign(made, await furnishCatalog(demo));
   const heard = demo.heard();
   const broken = demo.post("/v1/charges", { amount: 9900, currency: "usd", source: "tok_visa", description: "Survivor" }, "survivor", "slow:2500").catch(() => {});
   await fetchUntil(`${demo.base}/dashboard/idempotency?state=running`, "survivor");
@@ -132,6 +133,20 @@ async function furnishIntents(demo, customer) {
   made.clock = await demo.post("/v1/test_helpers/test_clocks", { frozen_time: Math.floor(Date.now() / 1000), name: "For the payout" });
   made.clock = await demo.post(`/v1/test_helpers/test_clocks/${made.clock.id}/advance`, { frozen_time: made.clock.frozen_time + 5 * 24 * 3600 });
   return made;
+}
+
+// furnishCatalog makes a product, and sells it with a coupon and shipping.
+async function furnishCatalog(demo) {
+  const product = await demo.post("/v1/products", { name: "Sledge", "default_price_data[currency]": "usd", "default_price_data[unit_amount]": 4000 });
+  const coupon = await demo.post("/v1/coupons", { id: "WINTER", name: "Winter sale", percent_off: 25, duration: "once" });
+  const rate = "shipping_options[0][shipping_rate_data]";
+  const session = await demo.post("/v1/checkout/sessions", {
+    mode: "payment", success_url: "http://127.0.0.1/paid", "line_items[0][price]": product.default_price, "line_items[0][quantity]": 1,
+    "discounts[0][coupon]": coupon.id, [`${rate}[display_name]`]: "Ground shipping", [`${rate}[type]`]: "fixed_amount",
+    [`${rate}[fixed_amount][amount]`]: 500, [`${rate}[fixed_amount][currency]`]: "usd",
+  });
+  await demo.post(`/v1/payment_pages/${session.id}/confirm`, { payment_method: "pm_card_visa" });
+  return { product, reduced: await demo.get(`/v1/checkout/sessions/${session.id}`) };
 }
 
 export const fetchUntil = (address, text) => until(async () => {

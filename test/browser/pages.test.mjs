@@ -7,7 +7,7 @@ import { buying } from "./buyer.mjs";
 import { fetchUntil, furnish, startDemo, until } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
-let demo, made, browser, request, event, longest, posting, told, firstPid;
+let demo, made, browser, request, undecided, event, longest, posting, told, firstPid;
 
 before(async () => {
   demo = await startDemo();
@@ -16,6 +16,8 @@ before(async () => {
   browser = await launch();
   const list = await fetchUntil(`${demo.base}/dashboard/requests?again=yes`, "req_");
   request = list.match(/req_\w+/)[0];
+  await demo.post("/v1/charges", { amount: 1234, currency: "usd", source: "tok_visa" }, "undecided", "spent_key");
+  undecided = (await fetchUntil(`${demo.base}/dashboard/idempotency?state=needs_review`, "undecided")).match(/req_\w+/)[0];
   event = (await demo.get("/v1/events?limit=1")).data[0].id;
   longest = (await demo.get("/v1/events?limit=100")).data.reduce((a, b) => (b.type.length > a.type.length ? b : a)).id; // type: a page's title
   posting = made.survivor.balance_transaction;
@@ -28,20 +30,25 @@ after(async () => {
 });
 
 const everyPage = () => ({
-  front: "/", overview: "/dashboard", payments: "/dashboard/payments", payments_none: "/dashboard/payments?state=pending",
+  front: "/", overview: "/dashboard", overview_month: "/dashboard?days=30&currency=usd", payments: "/dashboard/payments", payments_none: "/dashboard/payments?state=pending",
   payments_filtered: "/dashboard/payments?state=succeeded&min=45&max=nonsense&brand=visa",
   payment: `/dashboard/payments/${made.survivor.id}`, payment_held: `/dashboard/payments/${made.held.id}`,
   intent: `/dashboard/payments/${made.intent.id}`, intent_incomplete: `/dashboard/payments/${made.incomplete.id}`,
   intent_held: `/dashboard/payments/${made.intentHeld.id}`, intent_declined: `/dashboard/payments/${made.declined.id}`,
   checkout: "/dashboard/checkout", checkout_none: "/dashboard/checkout?state=expired", session: `/dashboard/checkout/${made.session.id}`,
+  session_reduced: `/dashboard/checkout/${made.reduced.id}`, payment_reduced: `/dashboard/payments/${made.reduced.payment_intent}`,
+  new: "/dashboard/new", new_payment: "/dashboard/new/payment", new_link: "/dashboard/new/link", new_customer: "/dashboard/new/customer",
+  new_product: "/dashboard/new/product", new_payout: "/dashboard/new/payout",
+  products: "/dashboard/products", products_archived: "/dashboard/products?state=archived", product: `/dashboard/products/${made.product.id}`,
   disputes: "/dashboard/disputes", disputes_none: "/dashboard/disputes?state=won", dispute: `/dashboard/disputes/${made.dispute.id}`,
   payouts: "/dashboard/payouts", payouts_none: "/dashboard/payouts?state=failed", payout: `/dashboard/payouts/${made.payout.id}`,
   webhooks: "/dashboard/webhooks", webhook: `/dashboard/webhooks/${made.endpoint.id}`, webhook_broken: `/dashboard/webhooks/${made.broken.id}`,
   delivery: `/dashboard/webhooks/${made.endpoint.id}/${event}`, delivery_broken: `/dashboard/webhooks/${made.broken.id}/${told}`, clock: "/dashboard/clock",
   customers: "/dashboard/customers", customer: `/dashboard/customers/${made.customer.id}`,
   balance: "/dashboard/balance", ledger: "/dashboard/ledger", ledger_account: "/dashboard/ledger?account=merchant_balance", posting: `/dashboard/ledger/${posting}`,
-  requests: "/dashboard/requests", inspector: `/dashboard/requests/${request}`,
+  requests: "/dashboard/requests", requests_filtered: "/dashboard/requests?path=/v1/charges&key=order-6027", inspector: `/dashboard/requests/${request}`,
   idempotency: "/dashboard/idempotency", idempotency_finished: "/dashboard/idempotency?state=finished",
+  idempotency_review: "/dashboard/idempotency?state=needs_review", request_undecided: `/dashboard/requests/${undecided}`,
   events: "/dashboard/events", event: `/dashboard/events/${event}`, event_longest: `/dashboard/events/${longest}`, keys: "/dashboard/keys", workers: "/dashboard/workers",
   search: "/dashboard/search?q=nothing", missing: "/dashboard/no-such-page", nowhere: "/no-such-page",
   lab: "/lab", lab_matrix: "/lab/matrix", lab_run: "/lab/runs/ratchet/stopped",
@@ -67,6 +74,8 @@ for (const width of [1280, 360]) {
           assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join(" | ")}`), []);
         }
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
+        const wide = await page.evaluate(() => [...document.querySelectorAll(".desk .table-wrap")].filter((it) => it.scrollWidth > it.clientWidth + 1).map((it) => it.getAttribute("aria-label")));
+        assert.deepEqual(wide, [], "tables are wider than the page");
         assert.deepEqual(page.complaints.filter((c) => !(none && c.includes("404"))), []);
       });
     }
@@ -145,9 +154,9 @@ for (const width of [1280, 360]) {
 }
 
 test("every link of the dashboard leads somewhere", async () => {
-  const seen = new Set(), todo = ["/", "/dashboard", "/docs/api"];
+  const { missing, nowhere, ...pages } = everyPage(), seen = new Set(), todo = ["/docs/api", ...Object.values(pages)];
   while (todo.length > 0 && seen.size < 400) {
-    const path = todo.pop();
+    const path = todo.shift();
     if (seen.has(path)) continue;
     seen.add(path);
     const answer = await fetch(demo.base + path, { headers: { accept: "text/html" } });
@@ -158,6 +167,7 @@ test("every link of the dashboard leads somewhere", async () => {
       if (next.startsWith("/")) todo.push(next);
     }
   }
+  assert.deepEqual(Object.values(pages).filter((path) => !seen.has(path)), [], "pages that were not reached");
   assert.ok(seen.size > 60, `only ${seen.size} pages were found`);
 });
 
@@ -191,6 +201,29 @@ test("on a phone the drawing of a request stands upright and fits", async () => 
   });
   assert.equal(scrolls, false);
   assert.deepEqual(cut, []);
+});
+
+test("on a phone a row of a table is a card that names its columns, and one menu leads everywhere, without JavaScript", async () => {
+  const context = await browser.newContext({ viewport: { width: 360, height: 740 }, javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(`${demo.base}/dashboard/payments`);
+  const row = page.locator("tbody tr").first(), labels = [];
+  for (const cell of await row.locator("td[data-label]:not(.states)").all()) {
+    labels.push(await cell.evaluate((it) => getComputedStyle(it, "::before").content));
+    const { x, width } = await cell.boundingBox();
+    assert.ok(x >= 0 && x + width <= 360);
+  }
+  assert.deepEqual(labels, ['"Card"', '"Description"', '"Created"', '"Payment"']);
+  const menu = page.getByRole("navigation", { name: "Dashboard" });
+  assert.equal(await menu.isVisible(), false);
+  await page.getByRole("button", { name: "Menu", exact: true }).click();
+  assert.equal(await menu.getByRole("link", { name: "Payments" }).getAttribute("aria-current"), "page");
+  await page.keyboard.press("Escape");
+  assert.equal(await menu.isVisible(), false);
+  await page.getByRole("button", { name: "Menu", exact: true }).click();
+  await menu.getByRole("link", { name: "Webhooks" }).click();
+  await page.waitForURL("**/dashboard/webhooks");
+  await context.close();
 });
 
 test("the figures of a row stand at one height, however long what they are called is", async () => {

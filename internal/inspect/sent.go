@@ -1,0 +1,248 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+)
+
+// Sent is what a client sent: the parameters, rebuilt from what the operation stored
+// of them, and who sent it.
+type Sent struct {
+	Params     []Param
+	Actor      string // the API key's ID
+	Address    string
+	APIVersion string
+	Exact      bool   // the fingerprint confirms the parameters
+	Curl       string // the command that sends it again; "" if there is none
+}
+
+type sentRow struct {
+	Params      json.RawMessage
+	Fingerprint []byte
+	Actor       string
+	Address     string
+	APIVersion  string
+	Publishable bool   // a browser sent it: its key is kept under another name
+	BaseURL     string `db:"base_url"`
+}
+
+const selectSent = `
+	SELECT params, fingerprint, coalesce(context->>'actor', '') AS actor, coalesce(context->>'address', '') AS address,
+	       coalesce(context->'application'->>'api_version', '') AS api_version,
+	       coalesce((context->'application'->>'publishable')::boolean, false) AS publishable,
+	       coalesce(context->'application'->>'base_url', '') AS base_url
+	FROM requests WHERE account_id = @account_id AND id = @id`
+
+// Param is a parameter as a form has it: metadata[order]=6001.
+type Param struct{ Name, Value string }
+
+// ReadSent reads what a client of the API sent, or nil if another source sent the request.
+// The key is the one that fingerprints are made with.
+func ReadSent(ctx context.Context, db *pgxpool.Pool, key []byte, of idempotency.Standing) (*Sent, error) {
+	if !strings.HasPrefix(of.Path, "/v1/") {
+		return nil, nil
+	}
+	rows, err := db.Query(ctx, selectSent, postgres.Args{"account_id": of.AccountID, "id": of.ID})
+	if err != nil {
+		return nil, fmt.Errorf("read parameters of %s: %w", of.ID, err)
+	}
+	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[sentRow])
+	if err != nil {
+		return nil, fmt.Errorf("read parameters of %s: %w", of.ID, err)
+	}
+	sent := &Sent{Actor: row.Actor, Address: row.Address, APIVersion: row.APIVersion}
+	for _, guess := range guesses {
+		params, err := guess.rebuild(row.Params)
+		if err != nil {
+			return nil, fmt.Errorf("rebuild parameters of %s: %w", of.ID, err)
+		}
+		if sent.Params == nil {
+			sent.Params = params
+		}
+		if confirmed(key, of, params, row.Fingerprint) {
+			sent.Params, sent.Exact = params, true
+			break
+		}
+	}
+	if sent.Exact && !row.Publishable {
+		sent.Curl = curl(of, sent.Params, row)
+	}
+	return sent, nil
+}
+
+// confirmed tells whether these are the parameters that the request's fingerprint was
+// made of.
+func confirmed(key []byte, of idempotency.Standing, params []Param, fingerprint []byte) bool {
+	values, err := form.Parse(encode(params))
+	if err != nil {
+		return false
+	}
+	return bytes.Equal(idempotency.Fingerprint(key, of.Method, of.Path, form.Canonical(values)), fingerprint)
+}
+
+func encode(params []Param) string {
+	all := make([]string, len(params))
+	for i, p := range params {
+		all[i] = url.QueryEscape(p.Name) + "=" + url.QueryEscape(p.Value)
+	}
+	return strings.Join(all, "&")
+}
+
+// guess is a way to rebuild parameters. What an operation stores does not say whether
+// false was sent or left out, whether its ID came in the path or as a parameter, and
+// whether the items of a list were sent as name[] or as name[0].
+type guess struct{ no, id, indexed bool }
+
+var guesses = []guess{
+	{}, {no: true}, {id: true}, {no: true, id: true},
+	{indexed: true}, {no: true, indexed: true}, {id: true, indexed: true}, {no: true, id: true, indexed: true},
+}
+
+// derived are fields in which operations store what parameters stand for, such as the
+// card of a token.
+var derived = map[string]bool{"Found": true, "FoundRates": true, "FoundCoupon": true, "New": true, "KeptWith": true}
+
+// cardReference is the field of a stored card that names it to the acquirer.
+const cardReference = "vault"
+
+// rebuild makes parameters of the stored fields, in their order.
+func (g guess) rebuild(stored json.RawMessage) ([]Param, error) {
+	fields, err := members(stored)
+	if err != nil {
+		return nil, err
+	}
+	params := []Param{}
+	for _, f := range fields {
+		if derived[f.name] || f.name == "ID" && !g.id {
+			continue
+		}
+		if params, err = g.flatten(params, parameter(f.name), f.value); err != nil {
+			return nil, err
+		}
+	}
+	return params, nil
+}
+
+// flatten appends a value under its name: a hash as name[key], a list as name[].
+func (g guess) flatten(params []Param, name string, value json.RawMessage) ([]Param, error) {
+	switch {
+	case len(value) == 0 || bytes.Equal(value, []byte("null")) || !g.no && bytes.Equal(value, []byte("false")):
+		return params, nil
+	case name == "metadata" || strings.HasSuffix(name, "[metadata]"):
+		return metadata(params, name, value)
+	case value[0] == '{':
+		fields, err := members(value)
+		for _, f := range fields {
+			if f.name == cardReference { // what a card stands for, which nobody sent
+				return params, nil
+			}
+			if err == nil {
+				params, err = g.flatten(params, name+"["+parameter(f.name)+"]", f.value)
+			}
+		}
+		return params, err
+	case value[0] == '[':
+		var items []json.RawMessage
+		err := json.Unmarshal(value, &items)
+		for i, item := range items {
+			at := name + "[]"
+			if g.indexed || bytes.HasPrefix(item, []byte("{")) {
+				at = fmt.Sprintf("%s[%d]", name, i)
+			}
+			if err == nil {
+				params, err = g.flatten(params, at, item)
+			}
+		}
+		return params, err
+	case value[0] == '"':
+		var text string
+		if err := json.Unmarshal(value, &text); err != nil || text == "" {
+			return params, err
+		}
+		return append(params, Param{Name: name, Value: text}), nil
+	default: // a number or true
+		return append(params, Param{Name: name, Value: string(value)}), nil
+	}
+}
+
+func metadata(params []Param, name string, value json.RawMessage) ([]Param, error) {
+	var m form.Metadata
+	if err := json.Unmarshal(value, &m); err != nil {
+		return params, fmt.Errorf("metadata: %w", err)
+	}
+	if m.Clear {
+		params = append(params, Param{Name: name})
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Set)) {
+		params = append(params, Param{Name: name + "[" + key + "]", Value: m.Set[key]})
+	}
+	for _, key := range m.Unset {
+		params = append(params, Param{Name: name + "[" + key + "]"})
+	}
+	return params, nil
+}
+
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// members are an object's members in their order.
+func members(object json.RawMessage) (all []member, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	if _, err := decoder.Token(); err != nil {
+		return nil, fmt.Errorf("read an object: %w", err)
+	}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return nil, fmt.Errorf("read a name: %w", err)
+		}
+		m := member{name: fmt.Sprint(name)}
+		if err := decoder.Decode(&m.value); err != nil {
+			return nil, fmt.Errorf("read %s: %w", m.name, err)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// wordStart is where a new word begins in the name of a field.
+var wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
+
+// parameter is the API's name of a field: receipt_email for ReceiptEmail.
+func parameter(field string) string {
+	return strings.ToLower(wordStart.ReplaceAllString(field, "${1}${3}_${2}${4}"))
+}
+
+// curl writes the command that sends the request again under its key.
+func curl(of idempotency.Standing, params []Param, row sentRow) string {
+	lines := []string{"curl -X " + of.Method + " " + shellWord(row.BaseURL+of.Path), `-u "$SECRET_KEY:"`}
+	if row.APIVersion != "" {
+		lines = append(lines, "-H "+shellWord("Stripe-Version: "+row.APIVersion))
+	}
+	if !of.Keyless {
+		lines = append(lines, "-H "+shellWord("Idempotency-Key: "+of.Key))
+	}
+	for _, p := range params {
+		lines = append(lines, "--data-urlencode "+shellWord(p.Name+"="+p.Value))
+	}
+	return strings.Join(lines, " \\\n  ")
+}
+
+// shellWord writes a text as one word of a shell.
+func shellWord(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
