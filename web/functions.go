@@ -58,8 +58,8 @@ func soft(name string) template.HTML {
 	return template.HTML(strings.NewReplacer(".", ".<wbr>", "_", "_<wbr>", "/", "/<wbr>").Replace(template.HTMLEscapeString(name)))
 }
 
-// took writes how long something lasted. What began and ended in one transaction
-// bears one time: how long that took, nobody has written down.
+// took formats a duration. If something began and ended in one transaction, both times
+// are the transaction's, and its duration is unknown.
 func took(ms any) string {
 	var n float64
 	switch ms := ms.(type) {
@@ -77,8 +77,8 @@ func took(ms any) string {
 	return fmt.Sprintf("%.0f ms", n)
 }
 
-// plainly says what stands in the way of a connection; the program's own words
-// for it begin with what only a programmer asks.
+// plainly says in plain words why a connection failed. The program's own message
+// begins with the system call.
 func plainly(fault string) string {
 	for _, known := range [][2]string{{"connection refused", "Connection refused"}, {"no such host", "Host not found"},
 		{"deadline exceeded", "Timed out"}, {"Client.Timeout", "Timed out"}, {"connection reset", "Connection reset"}} {
@@ -151,7 +151,7 @@ var pagesOf = map[string]string{
 	"evt": "/dashboard/events/", "we": "/dashboard/webhooks/", "req": "/dashboard/requests/", "txn": "/dashboard/ledger/",
 }
 
-// Href is the page of whatever an id names, or "" where it has none.
+// Href is the page of the object that an id names, or "" if it has none.
 func Href(id string) string {
 	prefix, _, _ := strings.Cut(id, "_")
 	page, known := pagesOf[prefix]

@@ -1,6 +1,6 @@
-// Package web is what a browser is given: templates, styles, modules, icons, and
-// the few rules that hold for every page. It has no build step: what stands in
-// static and templates is what is sent.
+// Package web is what a browser receives: templates, styles, modules, icons, and the few
+// rules that hold for every page. It has no build step: the server sends the files in
+// static and templates as they are.
 //
 // A page is a file under templates. It defines "content", and may use everything
 // that templates/*.html define; its handler calls Site.Render with its name.
@@ -39,7 +39,7 @@ type Site struct {
 	pages   map[string]*template.Template
 	assets  map[string][]byte // by name
 	zipped  map[string][]byte // the same, as every browser takes them
-	version string            // of all assets together: it is part of their address, so they can be kept for ever
+	version string            // of all assets together: it is part of their address, so they can be cached forever
 	demo    bool
 	shop    bool
 }
@@ -105,7 +105,7 @@ func must[T any](v T, err error) T {
 // struct of its handler's, never a map.
 type Page struct {
 	Title  string
-	Layout string // the frame it is drawn in: "" is the site's, "buyer" what somebody sees who pays
+	Layout string // the frame it is rendered in: "" is the site's, "buyer" the paying customer's
 	Here   string // the entry of the navigation that the page belongs to
 	Desk   bool   // one of the dashboard's: with its side
 	Flash  string // something that was just done
@@ -195,15 +195,15 @@ func (s *Site) Assets(w http.ResponseWriter, r *http.Request) {
 // Policy is what a page may do that others may not.
 type Policy struct {
 	Framed bool   // pages of ours may show it in a frame
-	Leads  bool   // what it sends may be answered with a way to somebody else's page
+	Leads  bool   // the response to its forms may redirect to another site's page
 	App    string // the scheme of that page's address, if it may be an application's own; "" for none
 }
 
 // scheme is what RFC 3986 allows as one, in lower case. Nothing else enters the policy.
 var scheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
 
-// Harden puts the headers on every answer that keep a page to itself: nothing
-// is loaded from elsewhere, nothing inline runs, nobody frames it.
+// Harden adds the security headers to every response: a page loads nothing from other
+// origins, runs nothing inline, and cannot be framed.
 func Harden(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		Policy{}.Apply(w.Header())

@@ -111,7 +111,7 @@ func TestCommandLine(t *testing.T) {
 		"an erasure without --yes":       {args: []string{"erase", "cus_1", "--because", "a letter"}, says: "pass --yes"},
 		"a state that does not exist":    {args: []string{"requests", "list", "--state", "lost"}, says: `not "lost"`},
 		"a list of nothing":              {args: []string{"requests", "list", "--limit", "0"}, says: "--limit must be at least 1"},
-		"a key for nobody":               {args: []string{"keys", "create"}, says: "--account is required"},
+		"a key without an account":       {args: []string{"keys", "create"}, says: "--account is required"},
 		"a key both restricted and not":  {args: []string{"keys", "create", "--account", "a", "--restricted", "--publishable"}, says: "exclude each other"},
 		"a restricted key for nothing":   {args: []string{"keys", "create", "--account", "a", "--restricted"}, says: "--allow is required"},
 		"permissions of a whole key":     {args: []string{"keys", "create", "--account", "a", "--allow", "charges=read"}, says: "--restricted"},

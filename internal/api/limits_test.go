@@ -143,7 +143,7 @@ func TestOverload(t *testing.T) {
 		}
 	})
 
-	t.Run("who waits for the acquirer takes nobody's place", func(t *testing.T) {
+	t.Run("a request that waits for the acquirer takes no place", func(t *testing.T) {
 		t.Parallel()
 		s := newStand(t, narrow)
 		first, goOn := s.start(t, sent{target: "/v1/charges", body: mug})

@@ -28,7 +28,7 @@ func group(title string, cards ...[2]string) (g cardGroup) {
 	return g
 }
 
-// grouped writes a number as it stands on the card.
+// grouped writes a number in groups, as it is printed on the card.
 func grouped(number string) (text string) {
 	gaps := []int{4, 8, 12}
 	if len(number) < 16 {

@@ -10,8 +10,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
-// typed is what somebody typed. What is drawn again is Kept; the number and the
-// security code are never in a page of ours.
+// typed is what the customer typed. A page that is rendered again shows Kept; it never
+// shows the number or the security code.
 type typed struct {
 	Kept
 	number, cvc string

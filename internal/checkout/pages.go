@@ -20,7 +20,7 @@ type formPage struct {
 	Countries []country
 	Cards     []cardGroup
 	Troubles  []trouble
-	PID       int // of this process; 0 where that is nobody's business
+	PID       int // of this process, in a demo; otherwise 0
 }
 
 // input is a field as it is drawn.
@@ -59,7 +59,7 @@ func (p formPage) Field(name string) input {
 // Fault is what is wrong with a field, "" for nothing.
 func (p formPage) Fault(field string) string { return p.Faults[field] }
 
-// show is the page of a session, as it stands.
+// show renders the page of a session in its present state.
 func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	found, err := s.find(r)
 	if err != nil {
@@ -99,9 +99,9 @@ func (s *Server) wait(w http.ResponseWriter, r *http.Request, found *paymentPage
 	s.render(w, r, http.StatusOK, "checkout/wait", web.Page{Title: "Confirming your payment", Reload: 2, Data: found})
 }
 
-// done is where somebody arrives who has paid, or who comes from his bank: on the
-// way to the shop, if he has paid. He is sent on by a page of ours: a form must not
-// be answered with somebody else's address, which the page's policy does not know.
+// done is the page to which customers come after they have paid, or from their bank. If they
+// have paid, it sends them on to the shop. A page does that, because the content security
+// policy forbids that the response to a form redirects to another origin.
 func (s *Server) done(w http.ResponseWriter, r *http.Request) {
 	found, err := s.find(r)
 	if err != nil {
@@ -151,5 +151,5 @@ func wantsJSON(r *http.Request) bool {
 // answer sends JSON, always as a success: that a card was declined is no fault of the page.
 func answer(w http.ResponseWriter, t turn) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(t) // who is gone hears nothing
+	_ = json.NewEncoder(w).Encode(t) // fails only if the client is gone
 }

@@ -15,7 +15,7 @@ type Attempt struct {
 	Until *time.Time // nil while it lasts
 	Stood string     // the recovery point it began at; "" for the first
 	End   End
-	Host  *string // nil where nobody wrote it down: an undisturbed request leaves no name
+	Host  *string // nil if it was not recorded: an undisturbed request leaves no name
 	PID   *int32
 	Kind  *string // of the process: serve, work; nil as soon as its row among the workers is gone
 }
@@ -26,7 +26,7 @@ type End string
 const (
 	Ended   End = "finished" // with an outcome
 	Died    End = "died"     // its process stopped renewing its liveness
-	Yielded End = "parked"   // without an outcome; somebody tries again later
+	Yielded End = "parked"   // without an outcome; a worker tries again later
 	Driving End = "driving"  // it has not ended
 	Waiting End = "held"     // a person has to decide
 )
@@ -61,8 +61,8 @@ func attempts(ctx context.Context, db idempotency.Reader, of idempotency.Standin
 	return lanes(of, taken), nil
 }
 
-// lastHeard is when a lost driver last renewed its liveness: the closest there is
-// to the moment of its death, which nobody saw. It cannot have died before it began.
+// lastHeard is when a lost driver last renewed its liveness. The moment of its crash is
+// unknown, and this is the best estimate. It cannot have crashed before it began.
 func lastHeard(began time.Time, t takeover) *time.Time {
 	if t.HeardUntil == nil {
 		return &t.At
@@ -77,8 +77,8 @@ func lastHeard(began time.Time, t takeover) *time.Time {
 	return &heard
 }
 
-// outliveDeeds lets nobody die before what he is known to have done: the last
-// sign of life may be older than that.
+// outliveDeeds moves the end of an attempt behind everything the process is known to have
+// done: its last heartbeat may be older than that.
 func (r *Request) outliveDeeds() {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]

@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
-// Subject is what a name stands for: an object of some account, or a request.
+// Subject is what a name refers to: an object of some account, or a request.
 type Subject struct {
 	Kind      string // charge, payout, event, … as the API calls it; posting; request
 	AccountID string
@@ -153,7 +153,7 @@ func Story(ctx context.Context, db idempotency.Reader, books Books, of Subject) 
 		}
 		for _, standing := range found {
 			if standing.AccountID != of.AccountID || standing.ID != name {
-				continue // somebody used another one's id as a key
+				continue // a client used another request's id as its key
 			}
 			r, err := Show(ctx, db, books, standing)
 			if err != nil {

@@ -1,6 +1,6 @@
-// Package inspect reads what is known of a request, for a page and for a
-// terminal: where it stands, who drove it, who died, what each transaction
-// wrote, and what the other side says. It changes nothing.
+// Package inspect reads everything that is known about a request, for the dashboard and
+// the terminal: its recovery point, which processes drove it, which of them crashed, what
+// each transaction wrote, and what the acquirer's books say. It changes nothing.
 package inspect
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// Books are the other side's. nil where nobody knows how to ask.
+// Books are the acquirer's. They are nil if the adapter cannot read them.
 type Books interface {
 	Statement(ctx context.Context, key string) ([]acquirer.Movement, error)
 }
 
-// Request is all that is known of one.
+// Request is everything that is known about a request.
 type Request struct {
 	idempotency.Standing
 	Stations []Station
@@ -42,11 +42,11 @@ type Station struct {
 	ReachedAt *time.Time // nil: not yet, or passed by
 }
 
-// Call is something asked of the other side, and what it has in its books about it.
+// Call is a call to the acquirer, and the movements that its books show for it.
 type Call struct {
 	idempotency.CallLine
 	Movements []acquirer.Movement
-	Unread    string // why the other side's books could not be read
+	Unread    string // why the acquirer's books could not be read
 }
 
 // Posting is a balanced set of entries that the request made.
@@ -181,7 +181,7 @@ const acts = `
 	ORDER BY at
 	LIMIT 50`
 
-// Show reads everything about a request that somebody has found.
+// Show reads everything about a request that has been found.
 func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotency.Standing) (*Request, error) {
 	r := &Request{Standing: of}
 	mine := postgres.Args{"account_id": of.AccountID, "id": of.ID}

@@ -8,8 +8,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/money"
 )
 
-// InWords tells in a few sentences what the drawing of a request shows: who drove
-// it and how far, what the other side has of it, and what the same key is told.
+// InWords says in a few sentences what the drawing of a request shows: which processes
+// drove it and how far, what the acquirer has recorded, and what a retry with its key gets.
 func (r *Request) InWords() (all []string) {
 	for i := 0; i < len(r.Attempts); i++ {
 		if n := r.parkedInARow(i); n > 1 {
@@ -106,7 +106,7 @@ func pointOr(name string) string {
 	return name
 }
 
-// Lasted writes a time span for people. What is none began and ended in one
+// Lasted formats a time span for people. The span is zero if both ends are in one
 // transaction, which has one time.
 func Lasted(d time.Duration) string {
 	switch {

@@ -141,7 +141,7 @@ const insertIntent = `
 		@setup_future_usage, @description, @metadata, @receipt_email, @shipping, @statement_descriptor, @statement_descriptor_suffix, @latest_charge,
 		@last_payment_error, @challenge, @next_action, @return_url, @authenticated, @canceled_at, @cancellation_reason, @checkout_session, @created_at)`
 
-// What is finished stays as it is, whatever the code above believes.
+// A finished intent stays as it is, no matter what the caller asks for.
 const updateIntent = `
 	UPDATE payment_intents
 	SET amount = @amount, amount_capturable = @amount_capturable, amount_received = @amount_received, currency = @currency, status = @status,

@@ -18,7 +18,7 @@ func (s *Server) postPay(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/shop/cart", http.StatusSeeOther)
 		return
 	}
-	ctx := context.WithoutCancel(r.Context()) // whoever leaves finds it done when he comes back
+	ctx := context.WithoutCancel(r.Context()) // a customer who leaves finds the order placed when they return
 	o, err := s.place(ctx, c, s.origin(r))
 	if err == nil && o.State == expired { // that visit is over: the same things again are another order
 		c = c.again()

@@ -97,7 +97,7 @@ func (c *client) once(ctx context.Context, method, path, key string, params url.
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return true, err // nobody there, or the answer is lost: it may have been done
+		return true, err // no connection, or the response is lost: the API may have acted
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, largestAnswer))
@@ -127,8 +127,8 @@ func repeatable(answer *http.Response) bool {
 
 type hostKey struct{}
 
-// underName asks the API under the name by which the customer's browser knows it:
-// the session's address then leads back to where he is.
+// underName calls the API under the host name that the customer's browser uses, so that
+// the session's URL has the same host.
 func underName(ctx context.Context, host string) context.Context {
 	return context.WithValue(ctx, hostKey{}, host)
 }

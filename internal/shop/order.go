@@ -18,7 +18,7 @@ const (
 	expired = "expired" // its session ended, and nothing was paid
 )
 
-// order is what somebody wants to buy.
+// order is what a customer wants to buy.
 type order struct {
 	ID         string
 	Number     int64

@@ -63,7 +63,7 @@ func (a *api) answer(r *http.Request, n int) string {
 	return fmt.Sprintf(`{"id": "cs_%d", "object": "checkout.session", "url": "http://pay.example/c/pay/cs_%d"}`, n, n)
 }
 
-// stand is a shop with a database of its own, and a customer's browser.
+// stand is a shop with its own database, and a customer's browser.
 type stand struct {
 	t       *testing.T
 	api     *api

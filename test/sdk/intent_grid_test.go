@@ -182,7 +182,7 @@ var operations = []struct {
 		"requires_action":         {plain: true, message: "This PaymentIntent (%s) does not have a successful charge to refund."},
 		"processing":              {plain: true, message: "This PaymentIntent (%s) does not have a successful charge to refund."},
 		"requires_capture": {plain: true, message: "This PaymentIntent (%s) has been authorized and not captured: there is nothing to refund yet. " +
-			"Cancel the PaymentIntent to let go of the $20.00 it holds."},
+			"Cancel the PaymentIntent to release the $20.00 it holds."},
 		"succeeded": {state: ok},
 		"canceled":  {plain: true, message: "This PaymentIntent (%s) does not have a successful charge to refund."},
 	}},

@@ -52,7 +52,7 @@ type drawing struct {
 	last int         // the process that spoke last
 }
 
-// x is where an event stands.
+// x is the horizontal position of an event.
 func (f *drawing) x(event int) int {
 	return leftEdge + 12 + event*(figureWidth-leftEdge-40)/max(1, len(f.run.Events)-1)
 }

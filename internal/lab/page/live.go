@@ -27,7 +27,7 @@ type Ran struct {
 // maxRun is far above any trace.
 const maxRun = 1 << 20
 
-// Remote is the lab of a demo, a process of its own.
+// Remote is the lab of a demo, which runs in a separate process.
 type Remote struct{ At *url.URL }
 
 var _ Live = Remote{}

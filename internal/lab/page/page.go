@@ -218,7 +218,7 @@ type designPage struct {
 	Page   string // the address of the document about it, without the first slash
 	Source string
 	Alone  bool       // there are no pages of runs
-	Same   lab.Design // the design on whose page the same code stands, if it is not this one
+	Same   lab.Design // the design on whose page the same code is shown, if it is not this one
 	Lanes  []Lane
 }
 
