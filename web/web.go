@@ -28,7 +28,8 @@ var files embed.FS
 // sheets are what styles are sent as: the files of each, in this order. Each file
 // puts its rules into a layer. Who buys something loads nothing of the dashboard.
 var sheets = map[string][]string{
-	"app.css":      {"tokens.css", "base.css", "layout.css", "components.css", "dashboard.css", "site.css", "shop.css", "lab.css", "print.css"},
+	"app.css": {"tokens.css", "base.css", "layout.css", "components.css", "dashboard.css", "site.css", "shop.css",
+		"lab.css", "print.css"},
 	"lab-site.css": {"tokens.css", "base.css", "layout.css", "components.css", "lab.css"},
 	"checkout.css": {"tokens.css", "base.css", "components.css", "buyer.css", "print.css"},
 }
@@ -86,7 +87,8 @@ func zip(content []byte) []byte {
 }
 
 func (s *Site) parse() {
-	common := template.Must(template.New("common").Option("missingkey=error").Funcs(s.functions()).ParseFS(files, "templates/*.html"))
+	common := template.Must(template.New("common").Option("missingkey=error").Funcs(s.functions()).
+		ParseFS(files, "templates/*.html"))
 	s.pages = map[string]*template.Template{}
 	for _, file := range must(fs.Glob(files, "templates/*/*.html")) {
 		name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
@@ -168,7 +170,11 @@ func (s *Site) asset(name string) (string, error) {
 	return "/assets/" + s.version + "/" + name, nil
 }
 
-var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+var contentTypes = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
 
 // Assets serves /assets/{version}/{name}. An address with another version is
 // answered too, with what there is now: a page that was open while the server
@@ -223,8 +229,9 @@ func (p Policy) Apply(h http.Header) {
 			forms += " " + p.App + ":"
 		}
 	}
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
-		"form-action "+forms+"; base-uri 'none'; frame-ancestors "+ancestors+"; frame-src 'self'")
+	h.Set("Content-Security-Policy",
+		"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
+			"form-action "+forms+"; base-uri 'none'; frame-ancestors "+ancestors+"; frame-src 'self'")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -13,9 +13,16 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "price", Prefix: "price", Table: "prices", Load: resource.LoadWith[Price](PricesByID), Search: &searchablePrices, Fields: map[string][]string{
-		"product": {"product"}, "currency_options": nil, "tiers": nil,
-	}})
+	resource.Register(resource.Kind{
+		Object: "price",
+		Prefix: "price",
+		Table:  "prices",
+		Load:   resource.LoadWith[Price](PricesByID),
+		Search: &searchablePrices,
+		Fields: map[string][]string{
+			"product": {"product"}, "currency_options": nil, "tiers": nil,
+		},
+	})
 }
 
 // Price is what one of a product costs, in minor units. What it costs never changes: a
@@ -74,9 +81,22 @@ func (p *Price) Render() any { return p.Object() }
 
 func (p *Price) Object() PriceObject {
 	return PriceObject{
-		ID: p.ID, Object: "price", Active: p.Active, BillingScheme: "per_unit", Created: resource.Unix(p.CreatedAt), Currency: p.Currency,
-		Livemode: p.Livemode, LookupKey: p.LookupKey, Metadata: p.Metadata, Nickname: p.Nickname, Product: p.ProductID,
-		Recurring: p.Recurring, TaxBehavior: p.TaxBehavior, Type: p.kind(), UnitAmount: p.UnitAmount, UnitAmountDecimal: strconv.FormatInt(p.UnitAmount, 10),
+		ID:                p.ID,
+		Object:            "price",
+		Active:            p.Active,
+		BillingScheme:     "per_unit",
+		Created:           resource.Unix(p.CreatedAt),
+		Currency:          p.Currency,
+		Livemode:          p.Livemode,
+		LookupKey:         p.LookupKey,
+		Metadata:          p.Metadata,
+		Nickname:          p.Nickname,
+		Product:           p.ProductID,
+		Recurring:         p.Recurring,
+		TaxBehavior:       p.TaxBehavior,
+		Type:              p.kind(),
+		UnitAmount:        p.UnitAmount,
+		UnitAmountDecimal: strconv.FormatInt(p.UnitAmount, 10),
 	}
 }
 
@@ -89,24 +109,36 @@ func (p *Price) kind() string {
 
 const priceKind = `CASE WHEN recurring IS NULL THEN 'one_time' ELSE 'recurring' END`
 
-const priceColumns = `account_id, id, livemode, request_id, product_id, active, currency, unit_amount, lookup_key, metadata, nickname,
-	recurring, tax_behavior, created_at`
+const priceColumns = `account_id, id, livemode, request_id, product_id, active, currency, unit_amount, lookup_key,
+	metadata, nickname, recurring, tax_behavior, created_at`
 
 const insertPrice = `
 	INSERT INTO prices (` + priceColumns + `)
-	VALUES (@account_id, @id, @livemode, @request_id, @product_id, @active, @currency, @unit_amount, @lookup_key, @metadata, @nickname,
-		@recurring, @tax_behavior, @created_at)`
+	VALUES (@account_id, @id, @livemode, @request_id, @product_id, @active, @currency, @unit_amount, @lookup_key,
+		@metadata, @nickname, @recurring, @tax_behavior, @created_at)`
 
 func (p *Price) insert(tx *phase.Tx) {
 	tx.Write(insertPrice, pgx.StrictNamedArgs{
-		"account_id": p.AccountID, "id": p.ID, "livemode": p.Livemode, "request_id": p.RequestID, "product_id": p.ProductID,
-		"active": p.Active, "currency": p.Currency, "unit_amount": p.UnitAmount, "lookup_key": p.LookupKey, "metadata": p.Metadata,
-		"nickname": p.Nickname, "recurring": p.Recurring, "tax_behavior": p.TaxBehavior, "created_at": p.CreatedAt,
+		"account_id":   p.AccountID,
+		"id":           p.ID,
+		"livemode":     p.Livemode,
+		"request_id":   p.RequestID,
+		"product_id":   p.ProductID,
+		"active":       p.Active,
+		"currency":     p.Currency,
+		"unit_amount":  p.UnitAmount,
+		"lookup_key":   p.LookupKey,
+		"metadata":     p.Metadata,
+		"nickname":     p.Nickname,
+		"recurring":    p.Recurring,
+		"tax_behavior": p.TaxBehavior,
+		"created_at":   p.CreatedAt,
 	})
 }
 
 const updatePrice = `
-	UPDATE prices SET active = @active, lookup_key = @lookup_key, metadata = @metadata, nickname = @nickname, tax_behavior = @tax_behavior
+	UPDATE prices SET active = @active, lookup_key = @lookup_key, metadata = @metadata, nickname = @nickname,
+	    tax_behavior = @tax_behavior
 	WHERE account_id = @account_id AND id = @id`
 
 func (p *Price) update(tx *phase.Tx) {
@@ -127,8 +159,10 @@ const (
 	priceByLookupKey = selectPrices + ` AND lookup_key = @id`
 	lockPrice        = priceByID + ` FOR NO KEY UPDATE`
 
-	priceFilters = ` AND (@active::boolean IS NULL OR active = @active) AND (@currency::text IS NULL OR currency = @currency)
-	AND (@product_id::text IS NULL OR product_id = @product_id) AND (@lookup_keys::text[] IS NULL OR lookup_key = ANY (@lookup_keys))
+	priceFilters = `
+		 AND (@active::boolean IS NULL OR active = @active) AND (@currency::text IS NULL OR currency = @currency)
+	AND (@product_id::text IS NULL OR product_id = @product_id)
+	AND (@lookup_keys::text[] IS NULL OR lookup_key = ANY (@lookup_keys))
 	AND (@type::text IS NULL OR ` + priceKind + ` = @type)`
 	listPrices          = selectPrices + priceFilters + resource.NewestFirst
 	listPricesBackwards = selectPrices + priceFilters + resource.OldestFirst
@@ -166,7 +200,13 @@ type ListPricesParams struct {
 func ListPrices(ctx context.Context, db phase.Reader, v resource.Principal, in ListPricesParams) (any, error) {
 	return resource.ListPage[Price](ctx, db, v, in.List, resource.Listing{
 		URL: "/v1/prices", Object: "price", Newest: listPrices, Oldest: listPricesBackwards, ByID: priceByID,
-		Filters: pgx.StrictNamedArgs{"active": in.Active, "currency": resource.LowerCase(in.Currency), "lookup_keys": in.LookupKeys, "product_id": in.Product, "type": in.Type},
+		Filters: pgx.StrictNamedArgs{
+			"active":      in.Active,
+			"currency":    resource.LowerCase(in.Currency),
+			"lookup_keys": in.LookupKeys,
+			"product_id":  in.Product,
+			"type":        in.Type,
+		},
 	})
 }
 

@@ -14,7 +14,11 @@ import (
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "product", Prefix: "prod", Table: "products", Load: resource.LoadWith[Product](ProductsByID), Search: &searchableProducts,
+		Object: "product",
+		Prefix: "prod",
+		Table:  "products",
+		Load:   resource.LoadWith[Product](ProductsByID),
+		Search: &searchableProducts,
 		Fields: map[string][]string{"default_price": {"price"}, "tax_code": nil},
 	})
 }
@@ -72,37 +76,67 @@ type ProductObject struct {
 
 func (p *Product) Render() any {
 	return ProductObject{
-		ID: p.ID, Object: "product", Active: p.Active, Created: resource.Unix(p.CreatedAt), DefaultPrice: p.DefaultPriceID, Description: p.Description,
-		Images: p.Images, Livemode: p.Livemode, MarketingFeatures: p.MarketingFeatures, Metadata: p.Metadata, Name: p.Name,
-		PackageDimensions: p.PackageDimensions, Shippable: p.Shippable, StatementDescriptor: p.StatementDescriptor, TaxCode: p.TaxCode,
-		UnitLabel: p.UnitLabel, Updated: resource.Unix(p.UpdatedAt), URL: p.URL,
+		ID:                  p.ID,
+		Object:              "product",
+		Active:              p.Active,
+		Created:             resource.Unix(p.CreatedAt),
+		DefaultPrice:        p.DefaultPriceID,
+		Description:         p.Description,
+		Images:              p.Images,
+		Livemode:            p.Livemode,
+		MarketingFeatures:   p.MarketingFeatures,
+		Metadata:            p.Metadata,
+		Name:                p.Name,
+		PackageDimensions:   p.PackageDimensions,
+		Shippable:           p.Shippable,
+		StatementDescriptor: p.StatementDescriptor,
+		TaxCode:             p.TaxCode,
+		UnitLabel:           p.UnitLabel,
+		Updated:             resource.Unix(p.UpdatedAt),
+		URL:                 p.URL,
 	}
 }
 
-const productColumns = `account_id, id, livemode, request_id, name, active, description, default_price_id, images, marketing_features,
-	metadata, package_dimensions, shippable, statement_descriptor, tax_code, unit_label, url, created_at, updated_at`
+const productColumns = `account_id, id, livemode, request_id, name, active, description, default_price_id, images,
+	marketing_features, metadata, package_dimensions, shippable, statement_descriptor, tax_code, unit_label, url,
+	created_at, updated_at`
 
 const insertProduct = `
 	INSERT INTO products (` + productColumns + `)
-	VALUES (@account_id, @id, @livemode, @request_id, @name, @active, @description, @default_price_id, @images, @marketing_features,
-		@metadata, @package_dimensions, @shippable, @statement_descriptor, @tax_code, @unit_label, @url, @created_at, @updated_at)`
+	VALUES (@account_id, @id, @livemode, @request_id, @name, @active, @description, @default_price_id, @images,
+		@marketing_features, @metadata, @package_dimensions, @shippable, @statement_descriptor, @tax_code, @unit_label,
+		@url, @created_at, @updated_at)`
 
 const updateProduct = `
 	UPDATE products
-	SET name = @name, active = @active, description = @description, default_price_id = @default_price_id, images = @images,
-	    marketing_features = @marketing_features, metadata = @metadata, package_dimensions = @package_dimensions, shippable = @shippable,
-	    statement_descriptor = @statement_descriptor, tax_code = @tax_code, unit_label = @unit_label, url = @url, updated_at = @updated_at
+	SET name = @name, active = @active, description = @description, default_price_id = @default_price_id,
+	    images = @images, marketing_features = @marketing_features, metadata = @metadata,
+	    package_dimensions = @package_dimensions, shippable = @shippable, statement_descriptor = @statement_descriptor,
+	    tax_code = @tax_code, unit_label = @unit_label, url = @url, updated_at = @updated_at
 	WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
 
-const deleteProduct = `UPDATE products SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
+const deleteProduct = `
+	UPDATE products SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
 
 // columns are the product's values as both INSERT and UPDATE name them.
 func (p *Product) columns() pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{
-		"account_id": p.AccountID, "id": p.ID, "name": p.Name, "active": p.Active, "description": p.Description,
-		"default_price_id": p.DefaultPriceID, "images": p.Images, "marketing_features": p.MarketingFeatures, "metadata": p.Metadata,
-		"package_dimensions": p.PackageDimensions, "shippable": p.Shippable, "statement_descriptor": p.StatementDescriptor,
-		"tax_code": p.TaxCode, "unit_label": p.UnitLabel, "url": p.URL, "updated_at": p.UpdatedAt,
+		"account_id":           p.AccountID,
+		"id":                   p.ID,
+		"name":                 p.Name,
+		"active":               p.Active,
+		"description":          p.Description,
+		"default_price_id":     p.DefaultPriceID,
+		"images":               p.Images,
+		"marketing_features":   p.MarketingFeatures,
+		"metadata":             p.Metadata,
+		"package_dimensions":   p.PackageDimensions,
+		"shippable":            p.Shippable,
+		"statement_descriptor": p.StatementDescriptor,
+		"tax_code":             p.TaxCode,
+		"unit_label":           p.UnitLabel,
+		"url":                  p.URL,
+		"updated_at":           p.UpdatedAt,
 	}
 }
 

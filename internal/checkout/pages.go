@@ -34,13 +34,42 @@ type input struct {
 }
 
 var inputs = map[string]input{
-	"email":                     {Label: "Email", Type: "email", Mode: "email", Autocomplete: "email", Required: true},
-	"cardNumber":                {Label: "Card number", Type: "text", Mode: "numeric", Autocomplete: "cc-number", Placeholder: "1234 1234 1234 1234", Aria: "Card number", Required: true},
-	"cardExpiry":                {Label: "Expiry", Type: "text", Mode: "numeric", Autocomplete: "cc-exp", Placeholder: "MM / YY", Aria: "Expiry, month and year", Required: true},
-	"cardCvc":                   {Label: "Security code", Type: "text", Mode: "numeric", Autocomplete: "cc-csc", Placeholder: "CVC", Aria: "CVC", Required: true},
-	"billingName":               {Label: "Name on card", Type: "text", Autocomplete: "cc-name", Required: true},
-	"billingPostalCode":         {Label: "ZIP or postal code", Type: "text", Autocomplete: "billing postal-code"},
-	"billingAddressLine1":       {Label: "Street address", Type: "text", Autocomplete: "billing address-line1", Required: true},
+	"email": {Label: "Email", Type: "email", Mode: "email", Autocomplete: "email", Required: true},
+	"cardNumber": {
+		Label:        "Card number",
+		Type:         "text",
+		Mode:         "numeric",
+		Autocomplete: "cc-number",
+		Placeholder:  "1234 1234 1234 1234",
+		Aria:         "Card number",
+		Required:     true,
+	},
+	"cardExpiry": {
+		Label:        "Expiry",
+		Type:         "text",
+		Mode:         "numeric",
+		Autocomplete: "cc-exp",
+		Placeholder:  "MM / YY",
+		Aria:         "Expiry, month and year",
+		Required:     true,
+	},
+	"cardCvc": {
+		Label:        "Security code",
+		Type:         "text",
+		Mode:         "numeric",
+		Autocomplete: "cc-csc",
+		Placeholder:  "CVC",
+		Aria:         "CVC",
+		Required:     true,
+	},
+	"billingName":       {Label: "Name on card", Type: "text", Autocomplete: "cc-name", Required: true},
+	"billingPostalCode": {Label: "ZIP or postal code", Type: "text", Autocomplete: "billing postal-code"},
+	"billingAddressLine1": {
+		Label:        "Street address",
+		Type:         "text",
+		Autocomplete: "billing address-line1",
+		Required:     true,
+	},
 	"billingAddressLine2":       {Label: "Apartment or suite", Type: "text", Autocomplete: "billing address-line2"},
 	"billingLocality":           {Label: "City", Type: "text", Autocomplete: "billing address-level2", Required: true},
 	"billingAdministrativeArea": {Label: "State or province", Type: "text", Autocomplete: "billing address-level1"},
@@ -51,8 +80,17 @@ var inputs = map[string]input{
 func (p formPage) Field(name string) input {
 	in := inputs[name]
 	in.Name, in.Fault, in.Fixed = name, p.Faults[name], name == "email" && p.CustomerEmail != ""
-	in.Value = map[string]string{"email": p.Email, "cardExpiry": p.Expiry, "billingName": p.Name, "billingPostalCode": p.PostalCode, "phoneNumber": p.Phone,
-		"billingAddressLine1": p.Line1, "billingAddressLine2": p.Line2, "billingLocality": p.City, "billingAdministrativeArea": p.Region}[name]
+	in.Value = map[string]string{
+		"email":                     p.Email,
+		"cardExpiry":                p.Expiry,
+		"billingName":               p.Name,
+		"billingPostalCode":         p.PostalCode,
+		"phoneNumber":               p.Phone,
+		"billingAddressLine1":       p.Line1,
+		"billingAddressLine2":       p.Line2,
+		"billingLocality":           p.City,
+		"billingAdministrativeArea": p.Region,
+	}[name]
 	return in
 }
 
@@ -68,7 +106,8 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	}
 	switch found.State() {
 	case open:
-		s.form(w, r, http.StatusOK, found, formPage{Kept: Kept{Email: found.CustomerEmail, Country: "US"}, Message: found.Failure()})
+		s.form(w, r, http.StatusOK, found,
+			formPage{Kept: Kept{Email: found.CustomerEmail, Country: "US"}, Message: found.Failure()})
 	case processing:
 		s.wait(w, r, found)
 	case challenged:
@@ -123,7 +162,8 @@ func (s *Server) frame(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.Site.Render(w, r, http.StatusOK, "checkout/frame", web.Page{Title: "Confirm with your bank", Layout: "framed", Data: found})
+	s.Site.Render(w, r, http.StatusOK, "checkout/frame",
+		web.Page{Title: "Confirm with your bank", Layout: "framed", Data: found})
 }
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {

@@ -77,7 +77,8 @@ func (s *Server) pay(w http.ResponseWriter, r *http.Request) {
 	case t.Unknown && t.State != open:
 		s.wait(w, r, found)
 	case t.State == open:
-		s.form(w, r, t.status, found, formPage{Kept: entered.Kept, Faults: t.Faults, Message: t.Message, Unknown: t.Unknown})
+		s.form(w, r, t.status, found,
+			formPage{Kept: entered.Kept, Faults: t.Faults, Message: t.Message, Unknown: t.Unknown})
 	case t.State == complete:
 		http.Redirect(w, r, found.Path()+"/done", http.StatusSeeOther)
 	default:
@@ -107,8 +108,13 @@ func (s *Server) attempt(r *http.Request, found *paymentPage, entered typed) (tu
 	if err != nil || number < 0 || number > found.Attempts {
 		number = found.Attempts
 	}
-	a, err := s.ask(r, found, api.Inside{Method: http.MethodPost, Path: "/v1/payment_pages/" + found.ID + "/confirm", Key: found.key(number),
-		Form: entered.form(found, s.back(r, found)), Header: s.extras(r)})
+	a, err := s.ask(r, found, api.Inside{
+		Method: http.MethodPost,
+		Path:   "/v1/payment_pages/" + found.ID + "/confirm",
+		Key:    found.key(number),
+		Form:   entered.form(found, s.back(r, found)),
+		Header: s.extras(r),
+	})
 	if err != nil {
 		return s.unknown(found, err), found
 	}
@@ -137,7 +143,9 @@ func (s *Server) outcome(now *paymentPage, a *api.Answer) turn {
 	case refusal.Type == apierror.TypeIdempotency && t.State != open:
 		t.Unknown, t.status, t.Message = true, http.StatusConflict, "This order is being paid in another tab."
 	case refusal.Type == apierror.TypeIdempotency:
-		t.Message, t.status = "A payment attempt in another tab failed. Click the button again to pay with this card.", http.StatusConflict
+		t.Message = "A payment attempt in another tab failed. Click the button again to pay with this " +
+			"card."
+		t.status = http.StatusConflict
 	default:
 		t.Message, t.status = forBuyers(refusal.Code, refusal.Message), a.Status
 		if field := fieldOf(refusal.Param); field != "" {

@@ -145,7 +145,8 @@ func (s *paymentPage) Failure() string {
 // forBuyers says in a buyer's words what the API says in a programmer's.
 func forBuyers(code, message string) string {
 	if strings.HasSuffix(code, "_authentication_failure") {
-		return "We are unable to authenticate your payment method. Please choose a different payment method and try again."
+		return "We are unable to authenticate your payment method. Please choose a different payment method and try " +
+			"again."
 	}
 	return message
 }
@@ -245,6 +246,12 @@ func (s *Server) read(r *http.Request, known *paymentPage) (*paymentPage, error)
 
 // ask sends a request to the API with a customer's rights: those of a publishable key.
 func (s *Server) ask(r *http.Request, of *paymentPage, in api.Inside) (*api.Answer, error) {
-	in.Holder = &apikey.Holder{KeyID: actor, AccountID: of.visit.AccountID, Livemode: of.visit.Livemode, Kind: apikey.Publishable, Merchant: of.visit.Merchant}
+	in.Holder = &apikey.Holder{
+		KeyID:     actor,
+		AccountID: of.visit.AccountID,
+		Livemode:  of.visit.Livemode,
+		Kind:      apikey.Publishable,
+		Merchant:  of.visit.Merchant,
+	}
 	return in.Ask(s.API, r)
 }

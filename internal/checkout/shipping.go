@@ -87,8 +87,11 @@ func (s *paymentPage) Choices() (all []choice) {
 		with := *s
 		with.choose(option.ShippingRate)
 		all = append(all, choice{
-			shippingOption: option, Chosen: option.ShippingRate == s.ShippingRate, Cost: money.Format(option.Amount, s.Currency),
-			Total: with.Total(), Verb: with.Verb(),
+			shippingOption: option,
+			Chosen:         option.ShippingRate == s.ShippingRate,
+			Cost:           money.Format(option.Amount, s.Currency),
+			Total:          with.Total(),
+			Verb:           with.Verb(),
 		})
 	}
 	return all

@@ -15,10 +15,21 @@ import (
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "customer", Prefix: "cus", Table: "customers", Load: resource.LoadWith[Customer](customersByID), Search: &searchableCustomers,
+		Object: "customer",
+		Prefix: "cus",
+		Table:  "customers",
+		Load:   resource.LoadWith[Customer](customersByID),
+		Search: &searchableCustomers,
 		Fields: map[string][]string{
-			"default_source": {"card"}, "invoice_settings": {"invoice_settings"}, "sources": {"card"},
-			"subscriptions": nil, "tax": nil, "tax_ids": nil, "cash_balance": nil, "test_clock": {"test_helpers.test_clock"}, "invoice_credit_balance": nil,
+			"default_source":         {"card"},
+			"invoice_settings":       {"invoice_settings"},
+			"sources":                {"card"},
+			"subscriptions":          nil,
+			"tax":                    nil,
+			"tax_ids":                nil,
+			"cash_balance":           nil,
+			"test_clock":             {"test_helpers.test_clock"},
+			"invoice_credit_balance": nil,
 		},
 		Lists: map[string]resource.Lister{"sources": cardsOfCustomers},
 	}, resource.Kind{
@@ -115,32 +126,51 @@ func (c *Customer) Render() any {
 
 func (c *Customer) object() CustomerObject {
 	return CustomerObject{
-		ID: c.ID, Object: "customer", Address: c.Address, Balance: c.Balance, Created: resource.Unix(c.CreatedAt), DefaultSource: c.DefaultSource,
-		Description: c.Description, Email: c.Email, InvoicePrefix: c.InvoicePrefix, InvoiceSettings: c.InvoiceSettings, Livemode: c.Livemode,
-		Metadata: c.Metadata, Name: c.Name, NextInvoiceSequence: c.NextInvoiceSequence, Phone: c.Phone,
-		PreferredLocales: c.PreferredLocales, Shipping: c.Shipping, TaxExempt: c.TaxExempt, TestClock: c.TestClock,
+		ID:                  c.ID,
+		Object:              "customer",
+		Address:             c.Address,
+		Balance:             c.Balance,
+		Created:             resource.Unix(c.CreatedAt),
+		DefaultSource:       c.DefaultSource,
+		Description:         c.Description,
+		Email:               c.Email,
+		InvoicePrefix:       c.InvoicePrefix,
+		InvoiceSettings:     c.InvoiceSettings,
+		Livemode:            c.Livemode,
+		Metadata:            c.Metadata,
+		Name:                c.Name,
+		NextInvoiceSequence: c.NextInvoiceSequence,
+		Phone:               c.Phone,
+		PreferredLocales:    c.PreferredLocales,
+		Shipping:            c.Shipping,
+		TaxExempt:           c.TaxExempt,
+		TestClock:           c.TestClock,
 	}
 }
 
 const insertCustomer = `
-	INSERT INTO customers (account_id, id, livemode, request_id, name, email, phone, description, address, shipping, metadata,
-		balance, default_source, invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt, test_clock, created_at)
-	VALUES (@account_id, @id, @livemode, @request_id, @name, @email, @phone, @description, @address, @shipping, @metadata,
-		@balance, @default_source, @invoice_prefix, @next_invoice_sequence, @invoice_settings, @preferred_locales, @tax_exempt, @test_clock, @created_at)`
+	INSERT INTO customers (account_id, id, livemode, request_id, name, email, phone, description, address, shipping,
+		metadata, balance, default_source, invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales,
+		tax_exempt, test_clock, created_at)
+	VALUES (@account_id, @id, @livemode, @request_id, @name, @email, @phone, @description, @address, @shipping,
+		@metadata, @balance, @default_source, @invoice_prefix, @next_invoice_sequence, @invoice_settings,
+		@preferred_locales, @tax_exempt, @test_clock, @created_at)`
 
 const updateCustomer = `
 	UPDATE customers
-	SET name = @name, email = @email, phone = @phone, description = @description, address = @address, shipping = @shipping,
-	    metadata = @metadata, balance = @balance, default_source = @default_source, invoice_prefix = @invoice_prefix,
-	    next_invoice_sequence = @next_invoice_sequence, invoice_settings = @invoice_settings,
-	    preferred_locales = @preferred_locales, tax_exempt = @tax_exempt
+	SET name = @name, email = @email, phone = @phone, description = @description, address = @address,
+	    shipping = @shipping, metadata = @metadata, balance = @balance, default_source = @default_source,
+	    invoice_prefix = @invoice_prefix, next_invoice_sequence = @next_invoice_sequence,
+	    invoice_settings = @invoice_settings, preferred_locales = @preferred_locales, tax_exempt = @tax_exempt
 	WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
 
-const deleteCustomer = `UPDATE customers SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
+const deleteCustomer = `
+	UPDATE customers SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
 
 const selectCustomers = `
-	SELECT account_id, id, livemode, request_id, name, email, phone, description, address, shipping, metadata, balance, default_source,
-	       invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt, test_clock, created_at, deleted_at
+	SELECT account_id, id, livemode, request_id, name, email, phone, description, address, shipping, metadata, balance,
+	       default_source, invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt,
+	       test_clock, created_at, deleted_at
 	FROM customers
 	WHERE account_id = @account_id AND livemode = @livemode`
 
@@ -164,17 +194,31 @@ const (
 // columns are the customer's values as both INSERT and UPDATE name them.
 func (c *Customer) columns() pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{
-		"account_id": c.AccountID, "id": c.ID,
-		"name": c.Name, "email": c.Email, "phone": c.Phone, "description": c.Description, "address": c.Address, "shipping": c.Shipping,
-		"metadata": c.Metadata, "balance": c.Balance, "default_source": c.DefaultSource, "invoice_prefix": c.InvoicePrefix,
-		"next_invoice_sequence": c.NextInvoiceSequence, "invoice_settings": c.InvoiceSettings,
-		"preferred_locales": c.PreferredLocales, "tax_exempt": c.TaxExempt,
+		"account_id":            c.AccountID,
+		"id":                    c.ID,
+		"name":                  c.Name,
+		"email":                 c.Email,
+		"phone":                 c.Phone,
+		"description":           c.Description,
+		"address":               c.Address,
+		"shipping":              c.Shipping,
+		"metadata":              c.Metadata,
+		"balance":               c.Balance,
+		"default_source":        c.DefaultSource,
+		"invoice_prefix":        c.InvoicePrefix,
+		"next_invoice_sequence": c.NextInvoiceSequence,
+		"invoice_settings":      c.InvoiceSettings,
+		"preferred_locales":     c.PreferredLocales,
+		"tax_exempt":            c.TaxExempt,
 	}
 }
 
 func (c *Customer) Insert(tx *phase.Tx) {
 	args := c.columns()
-	args["livemode"], args["request_id"], args["created_at"], args["test_clock"] = c.Livemode, c.RequestID, c.CreatedAt, c.TestClock
+	args["livemode"] = c.Livemode
+	args["request_id"] = c.RequestID
+	args["created_at"] = c.CreatedAt
+	args["test_clock"] = c.TestClock
 	tx.Write(insertCustomer, args)
 }
 
@@ -215,7 +259,11 @@ type ListCustomersParams struct {
 // ListCustomers answers GET /v1/customers.
 func ListCustomers(ctx context.Context, db phase.Reader, v resource.Principal, in ListCustomersParams) (any, error) {
 	return resource.ListPage[Customer](ctx, db, v, in.List, resource.Listing{
-		URL: "/v1/customers", Object: "customer", Newest: listCustomers, Oldest: listCustomersBackwards, ByID: CustomerByID,
+		URL:     "/v1/customers",
+		Object:  "customer",
+		Newest:  listCustomers,
+		Oldest:  listCustomersBackwards,
+		ByID:    CustomerByID,
 		Filters: pgx.StrictNamedArgs{"email": in.Email, "test_clock": in.TestClock},
 	})
 }
@@ -226,7 +274,11 @@ func ListCards(ctx context.Context, db phase.Reader, v resource.Principal, in Li
 		return nil, err
 	}
 	return resource.ListPage[CustomerCard](ctx, db, v, in.List, resource.Listing{
-		URL: "/v1/customers/" + in.Customer + "/sources", Object: "source", Newest: listCards, Oldest: listCardsBackwards, ByID: CardByID,
+		URL:     "/v1/customers/" + in.Customer + "/sources",
+		Object:  "source",
+		Newest:  listCards,
+		Oldest:  listCardsBackwards,
+		ByID:    CardByID,
 		Filters: pgx.StrictNamedArgs{"customer_id": in.Customer},
 	})
 }
@@ -274,13 +326,17 @@ func NamedCustomer(id *string) resource.Reference {
 	return resource.Reference{Param: "customer", Id: id, Object: "customer", ByID: CustomerByID}
 }
 
-var searchableCustomers = resource.Searchable{Plural: "customers", Rows: selectCustomers + ` AND deleted_at IS NULL`, Metadata: "metadata",
+var searchableCustomers = resource.Searchable{
+	Plural:   "customers",
+	Rows:     selectCustomers + ` AND deleted_at IS NULL`,
+	Metadata: "metadata",
 	Fields: map[string]resource.SearchField{
 		"created": {Kind: resource.SearchNumber, SQL: resource.CreatedSeconds},
 		"email":   {Kind: resource.SearchText, SQL: "email"},
 		"name":    {Kind: resource.SearchText, SQL: "name"},
 		"phone":   {Kind: resource.SearchText, SQL: "phone"},
-	}}
+	},
+}
 
 // SearchCustomers answers GET /v1/customers/search.
 func SearchCustomers(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Search) (any, error) {

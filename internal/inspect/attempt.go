@@ -46,7 +46,8 @@ type takeover struct {
 }
 
 const takeovers = `
-	SELECT t.epoch, t.at, t.was, t.point, t.lost_by_host, t.lost_by_pid, l.kind AS lost_by_kind, t.heard_until, t.owner_host, t.owner_pid, o.kind AS owner_kind
+	SELECT t.epoch, t.at, t.was, t.point, t.lost_by_host, t.lost_by_pid, l.kind AS lost_by_kind, t.heard_until,
+	       t.owner_host, t.owner_pid, o.kind AS owner_kind
 	FROM takeovers t
 	LEFT JOIN workers l ON l.id = t.lost_by
 	LEFT JOIN workers o ON o.id = t.owner
@@ -114,7 +115,8 @@ func lanes(of idempotency.Standing, taken []takeover) []Attempt {
 			last.End, last.Host, last.PID, last.Kind = Died, t.LostByHost, t.LostByPID, t.LostByKind
 			last.Until = lastHeard(last.From, t)
 		}
-		all = append(all, Attempt{Epoch: t.Epoch, From: t.At, Stood: t.Point, Host: t.OwnerHost, PID: t.OwnerPID, Kind: t.OwnerKind})
+		all = append(all,
+			Attempt{Epoch: t.Epoch, From: t.At, Stood: t.Point, Host: t.OwnerHost, PID: t.OwnerPID, Kind: t.OwnerKind})
 	}
 	last := &all[len(all)-1]
 	switch of.State {

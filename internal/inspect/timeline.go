@@ -61,7 +61,8 @@ func (r *Request) timeline() (lines []Line) {
 	r.work(add)
 	r.driven(add) // after the work: a process does nothing after its crash
 	if r.FinishedAt != nil {
-		add(r.written(*r.FinishedAt), Answered, r.ID, fmt.Sprintf("response %d stored", *r.Status), "a retry with this key gets the same bytes")
+		add(r.written(*r.FinishedAt), Answered, r.ID, fmt.Sprintf("response %d stored", *r.Status),
+			"a retry with this key gets the same bytes")
 	}
 	return lines
 }
@@ -74,10 +75,12 @@ func (r *Request) driven(add func(at time.Time, kind Kind, ref, text, detail str
 			if role != "" {
 				role += ", "
 			}
-			add(a.From, TookOver, r.ID, a.Driver()+" took over the request", role+"attempt "+fmt.Sprint(a.Epoch)+", from "+said(a.Stood))
+			add(a.From, TookOver, r.ID, a.Driver()+" took over the request",
+				role+"attempt "+fmt.Sprint(a.Epoch)+", from "+said(a.Stood))
 		}
 		if a.End == Died && a.Until != nil {
-			add(*a.Until, Death, r.ID, a.Driver()+" stopped responding", "last heartbeat; recovery point: "+said(r.stoodAfter(i)))
+			add(*a.Until, Death, r.ID, a.Driver()+" stopped responding",
+				"last heartbeat; recovery point: "+said(r.stoodAfter(i)))
 		}
 		if a.End == Yielded && a.Until != nil {
 			add(*a.Until, Passed, r.ID, "the previous attempt had no outcome", "paused for a retry")
@@ -90,7 +93,8 @@ func (r *Request) work(add func(at time.Time, kind Kind, ref, text, detail strin
 	for _, c := range r.Calls {
 		add(c.AskedAt, Called, c.DerivedKey, "call to the acquirer recorded", said(c.Phase)+", "+sent(c.Sends))
 		for _, m := range c.Movements {
-			add(m.At, Moved, m.Reference, "acquirer: "+said(m.Verb)+" "+money.Format(m.Amount, m.Currency)+", "+said(m.Result), happened(m.Kind))
+			add(m.At, Moved, m.Reference,
+				"acquirer: "+said(m.Verb)+" "+money.Format(m.Amount, m.Currency)+", "+said(m.Result), happened(m.Kind))
 		}
 	}
 	for _, s := range r.Stations {
@@ -100,7 +104,8 @@ func (r *Request) work(add func(at time.Time, kind Kind, ref, text, detail strin
 	}
 	for _, p := range r.Postings {
 		for _, l := range p.Legs {
-			add(r.written(p.CreatedAt), Booked, p.ID, fmt.Sprintf("%s: %s", said(l.Purpose), money.Format(l.Amount, p.Currency)),
+			add(r.written(p.CreatedAt), Booked, p.ID,
+				fmt.Sprintf("%s: %s", said(l.Purpose), money.Format(l.Amount, p.Currency)),
 				"debit "+said(l.Debit)+", credit "+said(l.Credit))
 		}
 	}

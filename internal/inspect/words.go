@@ -25,7 +25,8 @@ func (r *Request) InWords() (all []string) {
 		}
 	}
 	if r.Status != nil {
-		all = append(all, fmt.Sprintf("The %d response is stored. A retry with this key gets the same bytes.", *r.Status))
+		all = append(all,
+			fmt.Sprintf("The %d response is stored. A retry with this key gets the same bytes.", *r.Status))
 	}
 	return all
 }
@@ -85,7 +86,8 @@ func (r *Request) callInWords(c Call) string {
 	}
 	for _, m := range c.Movements {
 		if m.Kind != "none" {
-			return fmt.Sprintf("%s Its records show one %s of %s.", asked, said(m.Kind), money.Format(m.Amount, m.Currency))
+			return fmt.Sprintf("%s Its records show one %s of %s.", asked, said(m.Kind),
+				money.Format(m.Amount, m.Currency))
 		}
 	}
 	if len(c.Movements) > 0 {

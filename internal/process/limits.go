@@ -39,12 +39,23 @@ type Limits struct {
 // Postgres with its default of 100 connections, and clients that mean well.
 func DefaultLimits() Limits {
 	return Limits{
-		API:         api.DefaultLimits(),
-		Connections: 4096, HeaderTime: 5 * time.Second, BodyTime: 15 * time.Second, WriteTime: 40 * time.Second, IdleTime: time.Minute,
-		WorkPlaces: 64, LookUpPlaces: 1, ReadPlaces: 16, Queue: 128, QueueTime: 100 * time.Millisecond, MemoryMiB: 120,
+		API:             api.DefaultLimits(),
+		Connections:     4096,
+		HeaderTime:      5 * time.Second,
+		BodyTime:        15 * time.Second,
+		WriteTime:       40 * time.Second,
+		IdleTime:        time.Minute,
+		WorkPlaces:      64,
+		LookUpPlaces:    1,
+		ReadPlaces:      16,
+		Queue:           128,
+		QueueTime:       100 * time.Millisecond,
+		MemoryMiB:       120,
 		AcquirerTimeout: 8 * time.Second,
-		BreakerFailures: 20, BreakerPause: time.Second,
-		DrainGrace: time.Second, DrainTime: 30 * time.Second,
+		BreakerFailures: 20,
+		BreakerPause:    time.Second,
+		DrainGrace:      time.Second,
+		DrainTime:       30 * time.Second,
 	}
 }
 

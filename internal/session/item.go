@@ -12,7 +12,10 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "item", Fields: map[string][]string{"price": {"price"}, "discounts": nil, "taxes": nil}})
+	resource.Register(resource.Kind{
+		Object: "item",
+		Fields: map[string][]string{"price": {"price"}, "discounts": nil, "taxes": nil},
+	})
 }
 
 // CheckoutItem is one line of what a session is to pay for, with its price.
@@ -58,34 +61,62 @@ type ItemObject struct {
 
 func (i *CheckoutItem) Render() any {
 	price := catalog.Price{
-		ID: i.PriceID, Livemode: i.Livemode, ProductID: i.ProductID, Active: i.PriceActive, Currency: i.Currency, UnitAmount: i.UnitAmount,
-		LookupKey: i.LookupKey, Metadata: i.PriceMetadata, Nickname: i.Nickname, TaxBehavior: i.TaxBehavior, CreatedAt: i.PriceCreatedAt,
+		ID:          i.PriceID,
+		Livemode:    i.Livemode,
+		ProductID:   i.ProductID,
+		Active:      i.PriceActive,
+		Currency:    i.Currency,
+		UnitAmount:  i.UnitAmount,
+		LookupKey:   i.LookupKey,
+		Metadata:    i.PriceMetadata,
+		Nickname:    i.Nickname,
+		TaxBehavior: i.TaxBehavior,
+		CreatedAt:   i.PriceCreatedAt,
 	}
 	return ItemObject{
-		ID: i.ID, Object: "item", AmountDiscount: i.Discount, AmountSubtotal: i.Amount, AmountTotal: i.Amount - i.Discount,
-		Currency: i.Currency, Description: i.Description,
-		Metadata: i.Metadata, Price: price.Object(), Quantity: i.Quantity,
+		ID:             i.ID,
+		Object:         "item",
+		AmountDiscount: i.Discount,
+		AmountSubtotal: i.Amount,
+		AmountTotal:    i.Amount - i.Discount,
+		Currency:       i.Currency,
+		Description:    i.Description,
+		Metadata:       i.Metadata,
+		Price:          price.Object(),
+		Quantity:       i.Quantity,
 	}
 }
 
 const insertItem = `
-	INSERT INTO checkout_items (account_id, id, session_id, livemode, price_id, description, quantity, amount, discount, metadata, created_at)
-	VALUES (@account_id, @id, @session_id, @livemode, @price_id, @description, @quantity, @amount, @discount, @metadata, @created_at)`
+	INSERT INTO checkout_items (account_id, id, session_id, livemode, price_id, description, quantity, amount, discount,
+		metadata, created_at)
+	VALUES (@account_id, @id, @session_id, @livemode, @price_id, @description, @quantity, @amount, @discount, @metadata,
+		@created_at)`
 
 func (i *CheckoutItem) insert(tx *phase.Tx) {
 	tx.Write(insertItem, pgx.StrictNamedArgs{
-		"account_id": i.AccountID, "id": i.ID, "session_id": i.SessionID, "livemode": i.Livemode, "price_id": i.PriceID,
-		"description": i.Description, "quantity": i.Quantity, "amount": i.Amount, "discount": i.Discount, "metadata": i.Metadata, "created_at": i.CreatedAt,
+		"account_id":  i.AccountID,
+		"id":          i.ID,
+		"session_id":  i.SessionID,
+		"livemode":    i.Livemode,
+		"price_id":    i.PriceID,
+		"description": i.Description,
+		"quantity":    i.Quantity,
+		"amount":      i.Amount,
+		"discount":    i.Discount,
+		"metadata":    i.Metadata,
+		"created_at":  i.CreatedAt,
 	})
 }
 
 const selectItems = `
-	SELECT account_id, id, session_id, livemode, description, quantity, amount, discount, metadata, created_at, price_id, product_id, price_active,
-	       currency, unit_amount, lookup_key, price_metadata, nickname, tax_behavior, price_created_at
+	SELECT account_id, id, session_id, livemode, description, quantity, amount, discount, metadata, created_at,
+	       price_id, product_id, price_active, currency, unit_amount, lookup_key, price_metadata, nickname,
+	       tax_behavior, price_created_at
 	FROM (
-		SELECT i.account_id, i.id, i.session_id, i.livemode, i.description, i.quantity, i.amount, i.discount, i.metadata, i.created_at, i.price_id,
-		       p.product_id, p.active AS price_active, p.currency, p.unit_amount, p.lookup_key, p.metadata AS price_metadata, p.nickname,
-		       p.tax_behavior, p.created_at AS price_created_at
+		SELECT i.account_id, i.id, i.session_id, i.livemode, i.description, i.quantity, i.amount, i.discount,
+		       i.metadata, i.created_at, i.price_id, p.product_id, p.active AS price_active, p.currency, p.unit_amount,
+		       p.lookup_key, p.metadata AS price_metadata, p.nickname, p.tax_behavior, p.created_at AS price_created_at
 		FROM checkout_items i JOIN prices p ON p.account_id = i.account_id AND p.id = i.price_id
 	) AS item
 	WHERE account_id = @account_id AND livemode = @livemode`
@@ -107,7 +138,9 @@ type ListCheckoutItemsParams struct {
 
 // ListCheckoutItems answers GET /v1/checkout/sessions/{session}/line_items, in the
 // order in which the items were given.
-func ListCheckoutItems(ctx context.Context, db phase.Reader, v resource.Principal, in ListCheckoutItemsParams) (any, error) {
+func ListCheckoutItems(
+	ctx context.Context, db phase.Reader, v resource.Principal, in ListCheckoutItemsParams,
+) (any, error) {
 	if _, err := readSession(ctx, db, v, in.Session); err != nil {
 		return nil, err
 	}
@@ -120,13 +153,21 @@ func ListCheckoutItems(ctx context.Context, db phase.Reader, v resource.Principa
 func itemsURL(session string) string { return "/v1/checkout/sessions/" + session + "/line_items" }
 
 // itemsOfSessions are the lists that sessions show when they are asked for.
-func itemsOfSessions(ctx context.Context, db phase.Reader, v resource.Principal, sessions []string) (map[string]resource.ListObject, error) {
-	return resource.ListInside(ctx, db, firstItemsOf, v, sessions, func(i *CheckoutItem) string { return i.SessionID }, itemsURL)
+func itemsOfSessions(
+	ctx context.Context, db phase.Reader, v resource.Principal, sessions []string,
+) (map[string]resource.ListObject, error) {
+	return resource.ListInside(ctx, db, firstItemsOf, v, sessions, func(i *CheckoutItem) string { return i.SessionID },
+		itemsURL)
 }
 
 // firstItems is the same list of items that were made just now.
 func firstItems(session string, items []CheckoutItem) *resource.ListObject {
-	list := resource.ListObject{Object: "list", Data: []any{}, URL: itemsURL(session), HasMore: len(items) > resource.FirstPage}
+	list := resource.ListObject{
+		Object:  "list",
+		Data:    []any{},
+		URL:     itemsURL(session),
+		HasMore: len(items) > resource.FirstPage,
+	}
 	for i := range items[:min(len(items), resource.FirstPage)] {
 		list.Data = append(list.Data, items[i].Render())
 	}

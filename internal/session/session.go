@@ -17,11 +17,21 @@ import (
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "checkout.session", Prefix: "cs", Table: "checkout_sessions", Load: resource.LoadWith[CheckoutSession](sessionsByID),
+		Object: "checkout.session",
+		Prefix: "cs",
+		Table:  "checkout_sessions",
+		Load:   resource.LoadWith[CheckoutSession](sessionsByID),
 		Fields: map[string][]string{
-			"customer": {"customer"}, "line_items": {"item"}, "payment_intent": {"payment_intent"}, "setup_intent": {"setup_intent"},
-			"discounts": {"checkout.session.discount"}, "shipping_cost": {"checkout.session.shipping"},
-			"shipping_options": {"checkout.session.shipping"}, "invoice": nil, "payment_link": nil, "subscription": nil,
+			"customer":         {"customer"},
+			"line_items":       {"item"},
+			"payment_intent":   {"payment_intent"},
+			"setup_intent":     {"setup_intent"},
+			"discounts":        {"checkout.session.discount"},
+			"shipping_cost":    {"checkout.session.shipping"},
+			"shipping_options": {"checkout.session.shipping"},
+			"invoice":          nil,
+			"payment_link":     nil,
+			"subscription":     nil,
 		},
 		Lists: map[string]resource.Lister{"line_items": itemsOfSessions},
 	})
@@ -119,22 +129,33 @@ func (s *CheckoutSession) Success() string {
 	return strings.ReplaceAll(s.SuccessURL, sessionIDPlaceholder, s.ID)
 }
 
-const sessionColumns = `account_id, id, livemode, request_id, mode, status, payment_status, amount_subtotal, amount_total,
-	amount_discount, amount_shipping, currency, coupon_id, coupon_reserved, shipping_rate_id, shipping_options, customer_id, customer_creation, customer_email, customer_details, client_reference_id, metadata, options, success_url, cancel_url, url,
-	attempts, payment_intent_id, setup_intent_id, expires_at, created_at`
+const sessionColumns = `account_id, id, livemode, request_id, mode, status, payment_status, amount_subtotal,
+	amount_total, amount_discount, amount_shipping, currency, coupon_id, coupon_reserved, shipping_rate_id,
+	shipping_options, customer_id, customer_creation, customer_email, customer_details, client_reference_id, metadata,
+	options, success_url, cancel_url, url, attempts, payment_intent_id, setup_intent_id, expires_at, created_at`
 
 const insertSession = `
 	INSERT INTO checkout_sessions (` + sessionColumns + `)
 	VALUES (@account_id, @id, @livemode, @request_id, @mode, @status, @payment_status, @amount_subtotal, @amount_total,
-		@amount_discount, @amount_shipping, @currency, @coupon_id, @coupon_reserved, @shipping_rate_id, @shipping_options, @customer_id, @customer_creation, @customer_email, @customer_details, @client_reference_id, @metadata, @options, @success_url, @cancel_url, @url,
-		@attempts, @payment_intent_id, @setup_intent_id, @expires_at, @created_at)`
+		@amount_discount, @amount_shipping, @currency, @coupon_id, @coupon_reserved, @shipping_rate_id,
+		@shipping_options, @customer_id, @customer_creation, @customer_email, @customer_details, @client_reference_id,
+		@metadata, @options, @success_url, @cancel_url, @url, @attempts, @payment_intent_id, @setup_intent_id,
+		@expires_at, @created_at)`
 
 func (s *CheckoutSession) insert(tx *phase.Tx) {
 	args := s.columns()
-	args["livemode"], args["request_id"], args["created_at"], args["expires_at"] = s.Livemode, s.RequestID, s.CreatedAt, s.ExpiresAt
-	args["mode"], args["amount_subtotal"], args["amount_discount"], args["currency"] = s.Mode, s.AmountSubtotal, s.AmountDiscount, s.Currency
+	args["livemode"] = s.Livemode
+	args["request_id"] = s.RequestID
+	args["created_at"] = s.CreatedAt
+	args["expires_at"] = s.ExpiresAt
+	args["mode"] = s.Mode
+	args["amount_subtotal"] = s.AmountSubtotal
+	args["amount_discount"] = s.AmountDiscount
+	args["currency"] = s.Currency
 	args["coupon_id"], args["shipping_options"] = s.CouponID, s.ShippingOptions
-	args["customer_creation"], args["customer_email"], args["client_reference_id"] = s.CustomerCreation, s.CustomerEmail, s.ClientReferenceID
+	args["customer_creation"] = s.CustomerCreation
+	args["customer_email"] = s.CustomerEmail
+	args["client_reference_id"] = s.ClientReferenceID
 	args["options"], args["success_url"], args["cancel_url"], args["url"] = s.Options, s.SuccessURL, s.CancelURL, s.URL
 	tx.Write(insertSession, args)
 }
@@ -142,18 +163,29 @@ func (s *CheckoutSession) insert(tx *phase.Tx) {
 // What is over stays as it is; only a hold can still be captured.
 const updateSession = `
 	UPDATE checkout_sessions
-	SET status = @status, payment_status = @payment_status, customer_id = @customer_id, customer_details = @customer_details, metadata = @metadata,
-	    amount_total = @amount_total, amount_shipping = @amount_shipping, shipping_rate_id = @shipping_rate_id,
-	    coupon_reserved = @coupon_reserved, attempts = @attempts, payment_intent_id = @payment_intent_id, setup_intent_id = @setup_intent_id
+	SET status = @status, payment_status = @payment_status, customer_id = @customer_id,
+	    customer_details = @customer_details, metadata = @metadata, amount_total = @amount_total,
+	    amount_shipping = @amount_shipping, shipping_rate_id = @shipping_rate_id, coupon_reserved = @coupon_reserved,
+	    attempts = @attempts, payment_intent_id = @payment_intent_id, setup_intent_id = @setup_intent_id
 	WHERE account_id = @account_id AND id = @id AND (status = 'open' OR status = @status)`
 
 // columns are the session's values as UPDATE names them.
 func (s *CheckoutSession) columns() pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{
-		"account_id": s.AccountID, "id": s.ID, "status": s.Status, "payment_status": s.PaymentStatus, "customer_id": s.CustomerID,
-		"customer_details": s.CustomerDetails, "metadata": s.Metadata, "attempts": s.Attempts, "amount_total": s.AmountTotal,
-		"amount_shipping": s.AmountShipping, "shipping_rate_id": s.ShippingRateID, "coupon_reserved": s.CouponReserved,
-		"payment_intent_id": s.PaymentIntentID, "setup_intent_id": s.SetupIntentID,
+		"account_id":        s.AccountID,
+		"id":                s.ID,
+		"status":            s.Status,
+		"payment_status":    s.PaymentStatus,
+		"customer_id":       s.CustomerID,
+		"customer_details":  s.CustomerDetails,
+		"metadata":          s.Metadata,
+		"attempts":          s.Attempts,
+		"amount_total":      s.AmountTotal,
+		"amount_shipping":   s.AmountShipping,
+		"shipping_rate_id":  s.ShippingRateID,
+		"coupon_reserved":   s.CouponReserved,
+		"payment_intent_id": s.PaymentIntentID,
+		"setup_intent_id":   s.SetupIntentID,
 	}
 }
 
@@ -169,7 +201,8 @@ const (
 	sessionsByID = selectSessions + ` AND id = ANY (@ids::text[])`
 	lockSession  = sessionByID + ` FOR NO KEY UPDATE`
 
-	sessionFilters = ` AND (@customer_id::text IS NULL OR customer_id = @customer_id) AND (@status::text IS NULL OR status = @status)
+	sessionFilters = `
+		 AND (@customer_id::text IS NULL OR customer_id = @customer_id) AND (@status::text IS NULL OR status = @status)
 	AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)
 	AND (@email::text IS NULL OR status = 'complete' AND customer_details ->> 'email' = @email)`
 	listSessions          = selectSessions + sessionFilters + resource.NewestFirst
@@ -197,7 +230,9 @@ func readSession(ctx context.Context, db phase.Reader, v resource.Principal, id 
 func noSuchSession(id string) error { return apierror.NotFound("checkout.session", "session", id) }
 
 // RetrieveCheckoutSession answers GET /v1/checkout/sessions/{session}.
-func RetrieveCheckoutSession(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
+func RetrieveCheckoutSession(
+	ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve,
+) (any, error) {
 	session, err := readSession(ctx, db, v, in.ID)
 	if err != nil {
 		return nil, err
@@ -217,21 +252,34 @@ type ListCheckoutSessionsParams struct {
 }
 
 // ListCheckoutSessions answers GET /v1/checkout/sessions.
-func ListCheckoutSessions(ctx context.Context, db phase.Reader, v resource.Principal, in ListCheckoutSessionsParams) (any, error) {
+func ListCheckoutSessions(
+	ctx context.Context, db phase.Reader, v resource.Principal, in ListCheckoutSessionsParams,
+) (any, error) {
 	var email *string
 	if in.CustomerDetails != nil {
 		email = &in.CustomerDetails.Email
 	}
 	return resource.ListPage[CheckoutSession](ctx, db, v, in.List, resource.Listing{
-		URL: "/v1/checkout/sessions", Object: "checkout.session", Newest: listSessions, Oldest: listSessionsBackwards, ByID: sessionByID,
-		Filters: pgx.StrictNamedArgs{"customer_id": in.Customer, "email": email, "payment_intent": in.PaymentIntent, "status": in.Status},
-		Named:   []resource.Reference{customer.NamedCustomer(in.Customer), payment.NamedIntent(in.PaymentIntent)},
+		URL:    "/v1/checkout/sessions",
+		Object: "checkout.session",
+		Newest: listSessions,
+		Oldest: listSessionsBackwards,
+		ByID:   sessionByID,
+		Filters: pgx.StrictNamedArgs{
+			"customer_id":    in.Customer,
+			"email":          email,
+			"payment_intent": in.PaymentIntent,
+			"status":         in.Status,
+		},
+		Named: []resource.Reference{customer.NamedCustomer(in.Customer), payment.NamedIntent(in.PaymentIntent)},
 	})
 }
 
 // replyWithSession answers with a session. items are those the transaction under
 // way has made, nil if it has not: the database does not show them yet.
-func replyWithSession(ctx context.Context, tx *phase.Tx, paths []string, session *CheckoutSession, items []CheckoutItem, known ...any) (phase.Outcome, error) {
+func replyWithSession(
+	ctx context.Context, tx *phase.Tx, paths []string, session *CheckoutSession, items []CheckoutItem, known ...any,
+) (phase.Outcome, error) {
 	object := session.object()
 	for _, path := range paths {
 		if items != nil && (path == "line_items" || strings.HasPrefix(path, "line_items.")) {

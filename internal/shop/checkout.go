@@ -62,7 +62,8 @@ func (s *Server) session(ctx context.Context, o *order) (address string, err err
 	if err != nil {
 		return "", fmt.Errorf("create a session: %w", err)
 	}
-	_, err = s.pool.Exec(ctx, keepSession, postgres.Args{"id": o.ID, "session_id": session.ID, "session_url": session.URL})
+	_, err = s.pool.Exec(ctx, keepSession,
+		postgres.Args{"id": o.ID, "session_id": session.ID, "session_url": session.URL})
 	if err != nil {
 		return "", fmt.Errorf("keep the session: %w", err)
 	}

@@ -79,7 +79,9 @@ func (c *client) ask(ctx context.Context, method, path, key string, params url.V
 // largestAnswer is far above what the shop asks for.
 const largestAnswer = 1 << 20
 
-func (c *client) once(ctx context.Context, method, path, key string, params url.Values, into any) (again bool, err error) {
+func (c *client) once(
+	ctx context.Context, method, path, key string, params url.Values, into any,
+) (again bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.api+path, strings.NewReader(params.Encode()))
 	if err != nil {
 		return false, err
@@ -122,7 +124,8 @@ func repeatable(answer *http.Response) bool {
 	case "false":
 		return false
 	}
-	return answer.StatusCode == http.StatusConflict || answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= http.StatusInternalServerError
+	return answer.StatusCode == http.StatusConflict || answer.StatusCode == http.StatusTooManyRequests ||
+		answer.StatusCode >= http.StatusInternalServerError
 }
 
 type hostKey struct{}

@@ -119,7 +119,8 @@ func (s *Server) checkEndpoint(ctx context.Context, known *endpoint) error {
 		return fmt.Errorf("look for the endpoint: %w", err)
 	}
 	if now.URL != s.WebhookURL || now.Status != "enabled" {
-		err := s.client.post(ctx, "/v1/webhook_endpoints/"+*known.ID, "", url.Values{"url": {s.WebhookURL}, "disabled": {"false"}}, &now)
+		err := s.client.post(ctx, "/v1/webhook_endpoints/"+*known.ID, "",
+			url.Values{"url": {s.WebhookURL}, "disabled": {"false"}}, &now)
 		if err != nil {
 			return fmt.Errorf("move the endpoint: %w", err)
 		}

@@ -106,7 +106,8 @@ type delivery struct {
 	At        time.Time
 }
 
-const selectProcessed = `SELECT id, type, did, reason, request_id, payment_intent, processed_at FROM shop.events WHERE id = @id`
+const selectProcessed = `
+	SELECT id, type, did, reason, request_id, payment_intent, processed_at FROM shop.events WHERE id = @id`
 
 const selectDeliveries = `SELECT processed, at FROM shop.deliveries WHERE event_id = @event_id ORDER BY id LIMIT 100`
 
@@ -163,7 +164,8 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, status int, hea
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.Log.Error("shop", "path", r.URL.Path, "error", err)
-	s.problem(w, r, http.StatusServiceUnavailable, "The shop is unavailable right now", "Its database didn’t respond. Nothing changed. Reload to try again.")
+	s.problem(w, r, http.StatusServiceUnavailable, "The shop is unavailable right now",
+		"Its database didn’t respond. Nothing changed. Reload to try again.")
 }
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {

@@ -68,7 +68,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil || api.Host == "" {
 		return nil, fmt.Errorf("%q is no address of an API", c.API)
 	}
-	pool, err := postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: 4, ApplicationName: "shop"})
+	pool, err := postgres.Open(ctx,
+		postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: 4, ApplicationName: "shop"})
 	if err != nil {
 		return nil, err
 	}

@@ -138,9 +138,19 @@ func (s *Server) process(ctx context.Context, event *notification) (said string,
 	return said, nil
 }
 
-func (s *Server) apply(ctx context.Context, tx pgx.Tx, event *notification, session *checkoutSession, o *order) (said string, err error) {
+func (s *Server) apply(
+	ctx context.Context, tx pgx.Tx, event *notification, session *checkoutSession, o *order,
+) (said string, err error) {
 	v := judge(event.Type, session, o)
-	args := postgres.Args{"id": event.ID, "type": event.Type, "order_id": o.ID, "did": v.did, "reason": v.reason, "request_id": "", "payment_intent": session.PaymentIntent}
+	args := postgres.Args{
+		"id":             event.ID,
+		"type":           event.Type,
+		"order_id":       o.ID,
+		"did":            v.did,
+		"reason":         v.reason,
+		"request_id":     "",
+		"payment_intent": session.PaymentIntent,
+	}
 	if event.Request != nil {
 		args["request_id"] = event.Request.ID
 	}

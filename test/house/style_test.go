@@ -102,7 +102,8 @@ func ticsInDocument(t *testing.T, page string) (found []string) {
 func ticsInGo(t *testing.T, dir string) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || path == filepath.Join(root, "test/house/style_test.go") {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" ||
+			path == filepath.Join(root, "test/house/style_test.go") {
 			return err
 		}
 		files := token.NewFileSet()
@@ -127,7 +128,9 @@ func ticsInGo(t *testing.T, dir string) (found []string) {
 			for _, comment := range group.List {
 				text := quoted.ReplaceAllString(comment.Text, "")
 				first, rest, _ := strings.Cut(strings.TrimPrefix(text, "// "), " ")
-				if slices.ContainsFunc(names, func(name string) bool { return name[strings.LastIndex(name, ".")+1:] == first }) {
+				if slices.ContainsFunc(names, func(name string) bool {
+					return name[strings.LastIndex(name, ".")+1:] == first
+				}) {
 					text = rest // a doc comment starts with the name it documents
 				}
 				add(comment.Pos(), text)

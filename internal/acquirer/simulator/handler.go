@@ -250,7 +250,8 @@ func validate(asked acquirer.Request) error {
 		return errors.New("the amount must be positive")
 	}
 	if !isName(order.Card+order.Destination+order.Authorization+order.Dispute) || looksLikeNumber(order.Card) {
-		return errors.New("a card or authorization must be a name of 1 to 255 printable ASCII characters, never a number")
+		return errors.New("a card or authorization must be a name of 1 to 255 printable ASCII characters, never a " +
+			"number")
 	}
 	if !isCurrency(order.Currency) {
 		return errors.New("the currency must be three lower-case letters")

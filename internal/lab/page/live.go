@@ -63,7 +63,8 @@ func (l Remote) Find(ctx context.Context, id string) (lab.Run, error) {
 }
 
 func (l Remote) ask(ctx context.Context, method, path string, form url.Values) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, l.At.JoinPath(path).String(), strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(ctx, method, l.At.JoinPath(path).String(),
+		strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, err
 	}
