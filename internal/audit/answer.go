@@ -3,12 +3,11 @@ package audit
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"hash"
 	"strconv"
 
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // AnswerDigest is SHA-256 over a request and its answer as they are stored: who
@@ -22,20 +21,11 @@ func AnswerDigest(r *idempotency.Request, answer *idempotency.StoredResponse) []
 	d := digest{sha256.New()}
 	d.text(r.AccountID, r.ID, strconv.FormatBool(r.Livemode), r.Key, strconv.FormatBool(r.Keyless), r.Method, r.Path)
 	d.bytes(r.Fingerprint)
-	d.text(strconv.Itoa(int(r.FingerprintVersion)), string(r.Params), stored(r.Caller), r.Flow, strconv.Itoa(int(r.Version)))
-	d.text(strconv.Itoa(answer.Status), stored(answer.Headers))
+	d.text(strconv.Itoa(int(r.FingerprintVersion)), string(r.Params), postgres.JSONText(r.Caller), r.Flow, strconv.Itoa(int(r.Version)))
+	d.text(strconv.Itoa(answer.Status), postgres.JSONText(answer.Headers))
 	d.bytes(answer.Body)
 	d.text(answer.ObjectID)
 	return d.Sum(nil)
-}
-
-// stored is a value as the engine writes it to a column of JSON.
-func stored(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(fmt.Sprintf("audit: %v", err)) // texts and numbers always marshal
-	}
-	return string(text)
 }
 
 // digest hashes values so that no two lists of them run together into the same bytes.

@@ -111,11 +111,7 @@ func (c *Coupon) RefuseRedemption(param string) *apierror.Error {
 const couponColumns = `account_id, id, livemode, request_id, name, percent_off, amount_off, currency, duration,
 	duration_in_months, max_redemptions, redeem_by, metadata, times_redeemed, times_reserved, created_at, deleted_at`
 
-const insertCoupon = `
-	INSERT INTO coupons (` + couponColumns + `)
-	VALUES (@account_id, @id, @livemode, @request_id, @name, @percent_off, @amount_off, @currency, @duration,
-		@duration_in_months, @max_redemptions, @redeem_by, @metadata, @times_redeemed, @times_reserved, @created_at,
-		@deleted_at)`
+var insertCoupons = postgres.InsertRows[Coupon]("coupons", couponColumns)
 
 const updateCoupon = `
 	UPDATE coupons SET name = @name, metadata = @metadata
@@ -246,7 +242,7 @@ func createCoupon(ctx context.Context, tx *phase.Tx, in CreateCouponParams, _ *s
 		end := time.Unix(*in.RedeemBy, 0)
 		coupon.RedeemBy = &end
 	}
-	tx.Write(insertCoupon, postgres.Row(coupon))
+	tx.Write(insertCoupons, postgres.RowsOf(*coupon))
 	event.Emit(tx, "coupon.created", coupon.ID, coupon.Render(), nil)
 	return resource.Reply(ctx, tx, in.Expand, coupon.ID, coupon.Render())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
@@ -112,41 +113,14 @@ const priceKind = `CASE WHEN recurring IS NULL THEN 'one_time' ELSE 'recurring' 
 const priceColumns = `account_id, id, livemode, request_id, product_id, active, currency, unit_amount, lookup_key,
 	metadata, nickname, recurring, tax_behavior, created_at`
 
-const insertPrice = `
-	INSERT INTO prices (` + priceColumns + `)
-	VALUES (@account_id, @id, @livemode, @request_id, @product_id, @active, @currency, @unit_amount, @lookup_key,
-		@metadata, @nickname, @recurring, @tax_behavior, @created_at)`
+var (
+	insertPrices = postgres.InsertRows[Price]("prices", priceColumns)
+	updatePrices = postgres.UpdateRows[Price]("prices", `active, lookup_key, metadata, nickname, tax_behavior`, `true`)
+)
 
-func (p *Price) insert(tx *phase.Tx) {
-	tx.Write(insertPrice, pgx.StrictNamedArgs{
-		"account_id":   p.AccountID,
-		"id":           p.ID,
-		"livemode":     p.Livemode,
-		"request_id":   p.RequestID,
-		"product_id":   p.ProductID,
-		"active":       p.Active,
-		"currency":     p.Currency,
-		"unit_amount":  p.UnitAmount,
-		"lookup_key":   p.LookupKey,
-		"metadata":     p.Metadata,
-		"nickname":     p.Nickname,
-		"recurring":    p.Recurring,
-		"tax_behavior": p.TaxBehavior,
-		"created_at":   p.CreatedAt,
-	})
-}
+func (p *Price) insert(tx *phase.Tx) { tx.Write(insertPrices, postgres.RowsOf(*p)) }
 
-const updatePrice = `
-	UPDATE prices SET active = @active, lookup_key = @lookup_key, metadata = @metadata, nickname = @nickname,
-	    tax_behavior = @tax_behavior
-	WHERE account_id = @account_id AND id = @id`
-
-func (p *Price) update(tx *phase.Tx) {
-	tx.WriteOne(updatePrice, pgx.StrictNamedArgs{
-		"account_id": p.AccountID, "id": p.ID, "active": p.Active, "lookup_key": p.LookupKey, "metadata": p.Metadata,
-		"nickname": p.Nickname, "tax_behavior": p.TaxBehavior,
-	})
-}
+func (p *Price) update(tx *phase.Tx) { tx.Write(updatePrices, postgres.RowsOf(*p)) }
 
 const selectPrices = `
 	SELECT ` + priceColumns + `

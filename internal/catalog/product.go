@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
@@ -101,52 +102,19 @@ const productColumns = `account_id, id, livemode, request_id, name, active, desc
 	marketing_features, metadata, package_dimensions, shippable, statement_descriptor, tax_code, unit_label, url,
 	created_at, updated_at`
 
-const insertProduct = `
-	INSERT INTO products (` + productColumns + `)
-	VALUES (@account_id, @id, @livemode, @request_id, @name, @active, @description, @default_price_id, @images,
-		@marketing_features, @metadata, @package_dimensions, @shippable, @statement_descriptor, @tax_code, @unit_label,
-		@url, @created_at, @updated_at)`
-
-const updateProduct = `
-	UPDATE products
-	SET name = @name, active = @active, description = @description, default_price_id = @default_price_id,
-	    images = @images, marketing_features = @marketing_features, metadata = @metadata,
-	    package_dimensions = @package_dimensions, shippable = @shippable, statement_descriptor = @statement_descriptor,
-	    tax_code = @tax_code, unit_label = @unit_label, url = @url, updated_at = @updated_at
-	WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
+var (
+	insertProducts = postgres.InsertRows[Product]("products", productColumns)
+	updateProducts = postgres.UpdateRows[Product]("products", `name, active, description, default_price_id, images, marketing_features, metadata,
+		package_dimensions, shippable, statement_descriptor, tax_code, unit_label, url, updated_at`,
+		`t.deleted_at IS NULL`)
+)
 
 const deleteProduct = `
 	UPDATE products SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
 
-// columns are the product's values as both INSERT and UPDATE name them.
-func (p *Product) columns() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{
-		"account_id":           p.AccountID,
-		"id":                   p.ID,
-		"name":                 p.Name,
-		"active":               p.Active,
-		"description":          p.Description,
-		"default_price_id":     p.DefaultPriceID,
-		"images":               p.Images,
-		"marketing_features":   p.MarketingFeatures,
-		"metadata":             p.Metadata,
-		"package_dimensions":   p.PackageDimensions,
-		"shippable":            p.Shippable,
-		"statement_descriptor": p.StatementDescriptor,
-		"tax_code":             p.TaxCode,
-		"unit_label":           p.UnitLabel,
-		"url":                  p.URL,
-		"updated_at":           p.UpdatedAt,
-	}
-}
+func (p *Product) insert(tx *phase.Tx) { tx.Write(insertProducts, postgres.RowsOf(*p)) }
 
-func (p *Product) insert(tx *phase.Tx) {
-	args := p.columns()
-	args["livemode"], args["request_id"], args["created_at"] = p.Livemode, p.RequestID, p.CreatedAt
-	tx.Write(insertProduct, args)
-}
-
-func (p *Product) update(tx *phase.Tx) { tx.WriteOne(updateProduct, p.columns()) }
+func (p *Product) update(tx *phase.Tx) { tx.Write(updateProducts, postgres.RowsOf(*p)) }
 
 const allProducts = `
 	SELECT ` + productColumns + `, deleted_at

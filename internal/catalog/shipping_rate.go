@@ -92,14 +92,10 @@ func (r *ShippingRate) Render() any {
 const shippingRateColumns = `account_id, id, livemode, request_id, active, display_name, amount, currency,
 	delivery_estimate, metadata, tax_behavior, tax_code, created_at`
 
-const insertShippingRate = `
-	INSERT INTO shipping_rates (` + shippingRateColumns + `)
-	VALUES (@account_id, @id, @livemode, @request_id, @active, @display_name, @amount, @currency,
-		@delivery_estimate, @metadata, @tax_behavior, @tax_code, @created_at)`
-
-const updateShippingRate = `
-	UPDATE shipping_rates SET active = @active, metadata = @metadata, tax_behavior = @tax_behavior
-	WHERE account_id = @account_id AND id = @id`
+var (
+	insertShippingRates = postgres.InsertRows[ShippingRate]("shipping_rates", shippingRateColumns)
+	updateShippingRates = postgres.UpdateRows[ShippingRate]("shipping_rates", `active, metadata, tax_behavior`, `true`)
+)
 
 const selectShippingRates = `
 	SELECT ` + shippingRateColumns + `
@@ -191,7 +187,7 @@ func (d *ShippingRateData) Create(tx *phase.Tx) (*ShippingRate, error) {
 	if d.TaxBehavior != "" {
 		rate.TaxBehavior = d.TaxBehavior
 	}
-	tx.Write(insertShippingRate, postgres.Row(rate))
+	tx.Write(insertShippingRates, postgres.RowsOf(*rate))
 	return rate, nil
 }
 
@@ -269,8 +265,6 @@ func changeShippingRate(
 	if rate.Metadata, err = in.Metadata.Apply(rate.Metadata); err != nil {
 		return phase.Outcome{}, err
 	}
-	tx.WriteOne(updateShippingRate, pgx.StrictNamedArgs{
-		"account_id": rate.AccountID, "id": rate.ID, "active": rate.Active, "metadata": rate.Metadata,
-		"tax_behavior": rate.TaxBehavior})
+	tx.Write(updateShippingRates, postgres.RowsOf(*rate))
 	return resource.Reply(ctx, tx, in.Expand, rate.ID, rate.Render())
 }

@@ -5,11 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
@@ -176,9 +175,8 @@ type CustomerCard struct {
 
 func (c *CustomerCard) Render() any { return c.Card.Render(c.ID, &c.CustomerID, c.Metadata) }
 
-const insertCard = `
-	INSERT INTO cards (account_id, id, livemode, request_id, customer_id, card, metadata, created_at)
-	VALUES (@account_id, @id, @livemode, @request_id, @customer_id, @card, @metadata, @created_at)`
+var insertCards = postgres.InsertRows[CustomerCard]("cards", `account_id, id, livemode, request_id, customer_id, card,
+	metadata, created_at`)
 
 const selectCards = `
 	SELECT account_id, id, livemode, request_id, customer_id, card, metadata, created_at, deleted_at
@@ -195,18 +193,7 @@ const (
 		selectCards + ` AND customer_id = parent.id ORDER BY id DESC LIMIT @limit) AS c ORDER BY c.id DESC`
 )
 
-func insertCustomerCard(tx *phase.Tx, c CustomerCard) {
-	tx.Write(insertCard, pgx.StrictNamedArgs{
-		"account_id":  c.AccountID,
-		"id":          c.ID,
-		"livemode":    c.Livemode,
-		"request_id":  c.RequestID,
-		"customer_id": c.CustomerID,
-		"card":        c.Card,
-		"metadata":    c.Metadata,
-		"created_at":  c.CreatedAt,
-	})
-}
+func insertCustomerCard(tx *phase.Tx, c CustomerCard) { tx.Write(insertCards, postgres.RowsOf(c)) }
 
 // cardsOfCustomers are the lists that customers show when they are asked for.
 func cardsOfCustomers(

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
@@ -148,21 +149,15 @@ func (c *Customer) object() CustomerObject {
 	}
 }
 
-const insertCustomer = `
-	INSERT INTO customers (account_id, id, livemode, request_id, name, email, phone, description, address, shipping,
-		metadata, balance, default_source, invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales,
-		tax_exempt, test_clock, created_at)
-	VALUES (@account_id, @id, @livemode, @request_id, @name, @email, @phone, @description, @address, @shipping,
-		@metadata, @balance, @default_source, @invoice_prefix, @next_invoice_sequence, @invoice_settings,
-		@preferred_locales, @tax_exempt, @test_clock, @created_at)`
+var (
+	insertCustomers = postgres.InsertRows[Customer]("customers", `account_id, id, livemode, request_id, name, email,
+		phone, description, address, shipping, metadata, balance, default_source, invoice_prefix, next_invoice_sequence,
+		invoice_settings, preferred_locales, tax_exempt, test_clock, created_at`)
 
-const updateCustomer = `
-	UPDATE customers
-	SET name = @name, email = @email, phone = @phone, description = @description, address = @address,
-	    shipping = @shipping, metadata = @metadata, balance = @balance, default_source = @default_source,
-	    invoice_prefix = @invoice_prefix, next_invoice_sequence = @next_invoice_sequence,
-	    invoice_settings = @invoice_settings, preferred_locales = @preferred_locales, tax_exempt = @tax_exempt
-	WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
+	updateCustomers = postgres.UpdateRows[Customer]("customers", `name, email, phone, description, address, shipping, metadata, balance,
+		default_source, invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt`,
+		`t.deleted_at IS NULL`)
+)
 
 const deleteCustomer = `
 	UPDATE customers SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
@@ -191,38 +186,9 @@ const (
 	listCustomersBackwards = selectCustomers + customerFilters + resource.OldestFirst
 )
 
-// columns are the customer's values as both INSERT and UPDATE name them.
-func (c *Customer) columns() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{
-		"account_id":            c.AccountID,
-		"id":                    c.ID,
-		"name":                  c.Name,
-		"email":                 c.Email,
-		"phone":                 c.Phone,
-		"description":           c.Description,
-		"address":               c.Address,
-		"shipping":              c.Shipping,
-		"metadata":              c.Metadata,
-		"balance":               c.Balance,
-		"default_source":        c.DefaultSource,
-		"invoice_prefix":        c.InvoicePrefix,
-		"next_invoice_sequence": c.NextInvoiceSequence,
-		"invoice_settings":      c.InvoiceSettings,
-		"preferred_locales":     c.PreferredLocales,
-		"tax_exempt":            c.TaxExempt,
-	}
-}
+func (c *Customer) Insert(tx *phase.Tx) { tx.Write(insertCustomers, postgres.RowsOf(*c)) }
 
-func (c *Customer) Insert(tx *phase.Tx) {
-	args := c.columns()
-	args["livemode"] = c.Livemode
-	args["request_id"] = c.RequestID
-	args["created_at"] = c.CreatedAt
-	args["test_clock"] = c.TestClock
-	tx.Write(insertCustomer, args)
-}
-
-func (c *Customer) update(tx *phase.Tx) { tx.WriteOne(updateCustomer, c.columns()) }
+func (c *Customer) update(tx *phase.Tx) { tx.Write(updateCustomers, postgres.RowsOf(*c)) }
 
 // lockedCustomer reads a customer for a change. A deleted one is not found.
 func lockedCustomer(ctx context.Context, tx *phase.Tx, id string) (*Customer, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
@@ -175,35 +176,17 @@ func (m *PaymentMethod) Checks() CardChecks {
 // Supports3DS says whether the card's issuer can be asked to authenticate.
 func (c Card) Supports3DS() bool { return c.Vault != "amex_threeDSecureNotSupported" }
 
-const insertMethod = `
-	INSERT INTO payment_methods (account_id, id, livemode, request_id, customer_id, card, billing_details, metadata,
-		allow_redisplay, set_up, created_at)
-	VALUES (@account_id, @id, @livemode, @request_id, @customer_id, @card, @billing_details, @metadata,
-		@allow_redisplay, @set_up, @created_at)`
+var (
+	insertMethods = postgres.InsertRows[PaymentMethod]("payment_methods", `account_id, id, livemode, request_id,
+		customer_id, card, billing_details, metadata, allow_redisplay, set_up, created_at`)
 
-func (m *PaymentMethod) insert(tx *phase.Tx) {
-	tx.Write(insertMethod, m.row())
-}
+	updateMethods = postgres.UpdateRows[PaymentMethod]("payment_methods", `customer_id, card, billing_details, metadata, allow_redisplay, set_up,
+		spent_by`, `true`)
+)
 
-const updateMethod = `
-	UPDATE payment_methods
-	SET customer_id = @customer_id, card = @card, billing_details = @billing_details, metadata = @metadata,
-	    allow_redisplay = @allow_redisplay, set_up = @set_up, spent_by = @spent_by
-	WHERE account_id = @account_id AND id = @id`
+func (m *PaymentMethod) insert(tx *phase.Tx) { tx.Write(insertMethods, postgres.RowsOf(*m)) }
 
-func (m *PaymentMethod) Update(tx *phase.Tx) {
-	tx.WriteOne(updateMethod, pgx.StrictNamedArgs{
-		"account_id":      m.AccountID,
-		"id":              m.ID,
-		"customer_id":     m.CustomerID,
-		"card":            m.Card,
-		"billing_details": m.BillingDetails,
-		"metadata":        m.Metadata,
-		"allow_redisplay": m.AllowRedisplay,
-		"set_up":          m.SetUp,
-		"spent_by":        m.SpentBy,
-	})
-}
+func (m *PaymentMethod) Update(tx *phase.Tx) { tx.Write(updateMethods, postgres.RowsOf(*m)) }
 
 const selectMethods = `
 	SELECT account_id, id, livemode, request_id, customer_id, card, billing_details, metadata, allow_redisplay, set_up,

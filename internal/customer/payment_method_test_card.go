@@ -2,7 +2,6 @@ package customer
 
 import (
 	"context"
-	"maps"
 
 	"github.com/jackc/pgx/v5"
 
@@ -52,17 +51,8 @@ const insertTestCard = `
 	set_up, spent_by, created_at`
 
 func keepTestCard(ctx context.Context, tx *phase.Tx, in RetrieveTestCardParams, _ *struct{}) (phase.Outcome, error) {
-	row := maps.Clone(in.Method.row())
-	row["retrieved_as"] = in.ID
-	method, err := resource.QueryOne[PaymentMethod](ctx, tx, insertTestCard, row)
-	if err != nil {
-		return phase.Outcome{}, err
-	}
-	return replyWithMethod(ctx, tx, in.Expand, method)
-}
-
-func (m *PaymentMethod) row() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{
+	m := in.Method
+	method, err := resource.QueryOne[PaymentMethod](ctx, tx, insertTestCard, pgx.StrictNamedArgs{
 		"account_id":      m.AccountID,
 		"id":              m.ID,
 		"livemode":        m.Livemode,
@@ -74,5 +64,10 @@ func (m *PaymentMethod) row() pgx.StrictNamedArgs {
 		"allow_redisplay": m.AllowRedisplay,
 		"set_up":          m.SetUp,
 		"created_at":      m.CreatedAt,
+		"retrieved_as":    in.ID,
+	})
+	if err != nil {
+		return phase.Outcome{}, err
 	}
+	return replyWithMethod(ctx, tx, in.Expand, method)
 }

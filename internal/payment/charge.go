@@ -116,87 +116,18 @@ const chargeColumns = `account_id, id, livemode, request_id, amount, amount_capt
 	customer_id, payment_intent_id, card, description, metadata, receipt_email, shipping, fraud_details, statement_descriptor, statement_descriptor_suffix,
 	acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settling, busy_with, disputed, amount_charged_back, created_at`
 
-const insertCharges = `
-	INSERT INTO charges (account_id, id, livemode, request_id, amount, currency, status, customer_id, payment_intent_id, card, description, metadata,
-		receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, created_at)
-	SELECT account_id, id, livemode, request_id, amount, currency, status, customer_id, payment_intent_id, card::json, description, metadata::json,
-		receipt_email, shipping::json, statement_descriptor, statement_descriptor_suffix, created_at
-	FROM unnest(@account_id::text[], @id::text[], @livemode::boolean[], @request_id::text[], @amount::bigint[], @currency::text[], @status::text[],
-		@customer_id::text[], @payment_intent_id::text[], @card::text[], @description::text[], @metadata::text[],
-		@receipt_email::text[], @shipping::text[], @statement_descriptor::text[], @statement_descriptor_suffix::text[], @created_at::timestamptz[])
-		AS m (account_id, id, livemode, request_id, amount, currency, status,
-		customer_id, payment_intent_id, card, description, metadata,
-		receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, created_at)`
+var (
+	insertCharges = postgres.InsertRows[Charge]("charges", `account_id, id, livemode, request_id, amount, currency, status, customer_id,
+		payment_intent_id, card, description, metadata, receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, created_at`)
 
-func (c *Charge) insert(tx *phase.Tx) {
-	type row struct {
-		AccountID                 string    `db:"account_id"`
-		ID                        string    `db:"id"`
-		Livemode                  bool      `db:"livemode"`
-		RequestID                 string    `db:"request_id"`
-		Amount                    int64     `db:"amount"`
-		Currency                  string    `db:"currency"`
-		Status                    string    `db:"status"`
-		CustomerID                *string   `db:"customer_id"`
-		PaymentIntentID           *string   `db:"payment_intent_id"`
-		Card                      string    `db:"card"`
-		Description               *string   `db:"description"`
-		Metadata                  string    `db:"metadata"`
-		ReceiptEmail              *string   `db:"receipt_email"`
-		Shipping                  *string   `db:"shipping"`
-		StatementDescriptor       *string   `db:"statement_descriptor"`
-		StatementDescriptorSuffix *string   `db:"statement_descriptor_suffix"`
-		CreatedAt                 time.Time `db:"created_at"`
-	}
-	tx.Write(insertCharges, postgres.RowsOf(row{
-		AccountID: c.AccountID, ID: c.ID, Livemode: c.Livemode, RequestID: c.RequestID, Amount: c.Amount, Currency: c.Currency,
-		Status: c.Status, CustomerID: c.CustomerID, PaymentIntentID: c.PaymentIntentID, Card: postgres.JSONText(c.Card),
-		Description: c.Description, Metadata: postgres.JSONText(c.Metadata), ReceiptEmail: c.ReceiptEmail,
-		Shipping: postgres.JSONTextOrNull(c.Shipping), StatementDescriptor: c.StatementDescriptor,
-		StatementDescriptorSuffix: c.StatementDescriptorSuffix, CreatedAt: c.CreatedAt,
-	}))
-}
+	// The acquirer's answer is written once: only a pending charge takes it.
+	settleCharges = postgres.UpdateRows[Charge]("charges", `status, captured, amount_captured, capture_before, card, acquirer_reference, outcome,
+		failure_code, failure_message, balance_transaction, settling`, `t.status = 'pending'`)
+)
 
-// The acquirer's answer is written once: only a pending charge takes it.
-const settleCharges = `
-	WITH settled AS (
-		UPDATE charges c
-		SET status = m.status, captured = m.captured, amount_captured = m.amount_captured, capture_before = m.capture_before, card = m.card::json,
-		    acquirer_reference = m.acquirer_reference, outcome = m.outcome::json, failure_code = m.failure_code, failure_message = m.failure_message,
-		    balance_transaction = m.balance_transaction, settling = m.settling
-		FROM unnest(@account_id::text[], @id::text[], @status::text[], @captured::boolean[], @amount_captured::bigint[], @capture_before::timestamptz[],
-			@card::text[], @acquirer_reference::text[], @outcome::text[], @failure_code::text[], @failure_message::text[],
-			@balance_transaction::text[], @settling::boolean[])
-			AS m (account_id, id, status, captured, amount_captured, capture_before,
-			card, acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settling)
-		WHERE c.account_id = m.account_id AND c.id = m.id AND c.status = 'pending'
-		RETURNING 1
-	)
-	SELECT CASE count(*) WHEN cardinality(@id::text[]) THEN 1 ELSE exactly(cardinality(@id::text[]), count(*), 'settled charges') END FROM settled`
+func (c *Charge) insert(tx *phase.Tx) { tx.Write(insertCharges, postgres.RowsOf(*c)) }
 
-func (c *Charge) settle(tx *phase.Tx) {
-	type row struct {
-		AccountID          string     `db:"account_id"`
-		ID                 string     `db:"id"`
-		Status             string     `db:"status"`
-		Captured           bool       `db:"captured"`
-		AmountCaptured     int64      `db:"amount_captured"`
-		CaptureBefore      *time.Time `db:"capture_before"`
-		Card               string     `db:"card"`
-		AcquirerReference  *string    `db:"acquirer_reference"`
-		Outcome            *string    `db:"outcome"`
-		FailureCode        *string    `db:"failure_code"`
-		FailureMessage     *string    `db:"failure_message"`
-		BalanceTransaction *string    `db:"balance_transaction"`
-		Settling           bool       `db:"settling"`
-	}
-	tx.Write(settleCharges, postgres.RowsOf(row{
-		AccountID: c.AccountID, ID: c.ID, Status: c.Status, Captured: c.Captured, AmountCaptured: c.AmountCaptured,
-		CaptureBefore: c.CaptureBefore, Card: postgres.JSONText(c.Card), AcquirerReference: c.AcquirerReference,
-		Outcome: postgres.JSONTextOrNull(c.Outcome), FailureCode: c.FailureCode, FailureMessage: c.FailureMessage,
-		BalanceTransaction: c.BalanceTransaction, Settling: c.Settling,
-	}))
-}
+func (c *Charge) settle(tx *phase.Tx) { tx.Write(settleCharges, postgres.RowsOf(*c)) }
 
 const SelectCharges = `
 	SELECT ` + chargeColumns + `

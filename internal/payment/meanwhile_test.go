@@ -67,6 +67,28 @@ func TestWhatIsWrittenMeanwhileIsInTheAnswer(t *testing.T) {
 	}
 }
 
+// An attempt ends with the intent as it began: what it writes then does not undo a
+// change, because there was none.
+func TestAnIntentIsNotChangedWhileItIsPaid(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	var id string
+	paid := s.meanwhile(t, "/v1/payment_intents", "amount=2000&currency=usd&payment_method=pm_card_visa&confirm=true&return_url=https://shop.example/", func() {
+		id = s.text(t, `SELECT id FROM payment_intents`)
+		refused := s.post(t, "/v1/payment_intents/"+id, "metadata[note]=late")
+		if refused.status != http.StatusTooManyRequests || refused.Error.Code != "lock_timeout" {
+			t.Errorf("a change meanwhile is answered %+v", refused)
+		}
+	})
+	if paid.status != http.StatusOK || paid.Status != "succeeded" {
+		t.Errorf("the attempt is answered %+v", paid)
+	}
+	noted := s.post(t, "/v1/payment_intents/"+id, "metadata[note]=late")
+	if noted.status != http.StatusOK || noted.Metadata["note"] != "late" || noted.Status != "succeeded" {
+		t.Errorf("a change afterwards is answered %+v", noted)
+	}
+}
+
 func (s *shop) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
 	if _, err := s.db.Pool.Exec(t.Context(), sql, args...); err != nil {

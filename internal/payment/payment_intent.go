@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
@@ -134,48 +135,32 @@ const intentColumns = `account_id, id, livemode, request_id, amount, amount_capt
 	setup_future_usage, description, metadata, receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, latest_charge,
 	last_payment_error, challenge, next_action, return_url, authenticated, canceled_at, cancellation_reason, checkout_session, created_at`
 
-const insertIntent = `
-	INSERT INTO payment_intents (` + intentColumns + `)
-	VALUES (@account_id, @id, @livemode, @request_id, @amount, @amount_capturable, @amount_received, @currency, @status, @busy_with, @client_secret,
-		@capture_method, @confirmation_method, @automatic_payment_methods, @payment_method_types, @payment_method_options, @customer_id, @payment_method_id,
-		@setup_future_usage, @description, @metadata, @receipt_email, @shipping, @statement_descriptor, @statement_descriptor_suffix, @latest_charge,
-		@last_payment_error, @challenge, @next_action, @return_url, @authenticated, @canceled_at, @cancellation_reason, @checkout_session, @created_at)`
+var (
+	insertIntents = postgres.InsertRows[PaymentIntent]("payment_intents", intentColumns)
 
-// A finished intent stays as it is, no matter what the caller asks for.
-const updateIntent = `
-	UPDATE payment_intents
-	SET amount = @amount, amount_capturable = @amount_capturable, amount_received = @amount_received, currency = @currency, status = @status,
-	    busy_with = @busy_with, capture_method = @capture_method, payment_method_types = @payment_method_types,
-	    payment_method_options = @payment_method_options, customer_id = @customer_id, payment_method_id = @payment_method_id,
-	    setup_future_usage = @setup_future_usage, description = @description, metadata = @metadata, receipt_email = @receipt_email,
-	    shipping = @shipping, statement_descriptor = @statement_descriptor, statement_descriptor_suffix = @statement_descriptor_suffix,
-	    latest_charge = @latest_charge, last_payment_error = @last_payment_error, challenge = @challenge, next_action = @next_action, return_url = @return_url,
-	    authenticated = @authenticated, canceled_at = @canceled_at, cancellation_reason = @cancellation_reason
-	WHERE account_id = @account_id AND id = @id AND (status NOT IN ('succeeded', 'canceled') OR status = @status)`
+	// A finished intent stays as it is, no matter what the caller asks for.
+	updateIntents = postgres.UpdateRows[PaymentIntent]("payment_intents", `amount, amount_capturable, amount_received, currency, status, busy_with,
+		capture_method, payment_method_types, payment_method_options, customer_id, payment_method_id, setup_future_usage, description, metadata,
+		receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, latest_charge, last_payment_error, challenge, next_action,
+		return_url, authenticated, canceled_at, cancellation_reason`,
+		`t.status NOT IN ('succeeded', 'canceled') OR t.status = m.status`)
 
-// columns are the intent's values as UPDATE names them.
-func (p *PaymentIntent) columns() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{
-		"account_id": p.AccountID, "id": p.ID, "amount": p.Amount, "amount_capturable": p.AmountCapturable, "amount_received": p.AmountReceived,
-		"currency": p.Currency, "status": p.Status, "busy_with": p.BusyWith, "capture_method": p.CaptureMethod,
-		"payment_method_types": p.PaymentMethodTypes, "payment_method_options": p.PaymentMethodOptions, "customer_id": p.CustomerID,
-		"payment_method_id": p.PaymentMethodID, "setup_future_usage": p.SetupFutureUsage, "description": p.Description, "metadata": p.Metadata,
-		"receipt_email": p.ReceiptEmail, "shipping": p.Shipping, "statement_descriptor": p.StatementDescriptor,
-		"statement_descriptor_suffix": p.StatementDescriptorSuffix, "latest_charge": p.LatestCharge, "last_payment_error": p.LastPaymentError,
-		"challenge": p.Challenge, "next_action": p.NextAction, "return_url": p.ReturnURL, "authenticated": p.Authenticated, "canceled_at": p.CanceledAt,
-		"cancellation_reason": p.CancellationReason,
-	}
+	// An attempt writes its outcome without reading the intent again: while busy_with
+	// names the attempt's request, no other request changes the intent.
+	concludeIntents = postgres.UpdateRows[PaymentIntent]("payment_intents", `amount_capturable, amount_received, status, busy_with = NULL,
+		payment_method_id, latest_charge, last_payment_error, challenge, next_action, authenticated`, `t.busy_with = m.busy_with`)
+)
+
+// conclude writes what the attempt of tx has come to.
+func (p *PaymentIntent) conclude(tx *phase.Tx) {
+	row := *p
+	row.BusyWith = &tx.RequestID
+	tx.Write(concludeIntents, postgres.RowsOf(row))
 }
 
-func (p *PaymentIntent) Insert(tx *phase.Tx) {
-	args := p.columns()
-	args["livemode"], args["request_id"], args["created_at"], args["client_secret"] = p.Livemode, p.RequestID, p.CreatedAt, p.ClientSecret
-	args["confirmation_method"], args["automatic_payment_methods"] = p.ConfirmationMethod, p.AutomaticPaymentMethods
-	args["checkout_session"] = p.CheckoutSession
-	tx.Write(insertIntent, args)
-}
+func (p *PaymentIntent) Insert(tx *phase.Tx) { tx.Write(insertIntents, postgres.RowsOf(*p)) }
 
-func (p *PaymentIntent) Update(tx *phase.Tx) { tx.WriteOne(updateIntent, p.columns()) }
+func (p *PaymentIntent) Update(tx *phase.Tx) { tx.Write(updateIntents, postgres.RowsOf(*p)) }
 
 const selectIntents = `
 	SELECT ` + intentColumns + `

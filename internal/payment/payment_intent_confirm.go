@@ -34,8 +34,7 @@ type ConfirmPaymentIntentParams struct {
 // Attempt is one try at an intent's money: what its phases tell each other,
 // whichever operation it is part of.
 type Attempt struct {
-	IntentID string
-	Session  *string // the checkout session it is part of
+	Intent *PaymentIntent // as the attempt has reserved it; nothing else changes it meanwhile
 	Method   customer.PaymentMethod
 	Order    acquirer.Order
 	Answer   acquirer.Answer
@@ -163,7 +162,7 @@ func (s *Attempt) next(ctx context.Context, tx *phase.Tx, intent *PaymentIntent,
 
 // reserve makes the intent this attempt's until the acquirer has answered.
 func (s *Attempt) reserve(tx *phase.Tx, intent *PaymentIntent, method *customer.PaymentMethod, offSession bool) {
-	s.IntentID, s.Method, s.Session = intent.ID, *method, intent.CheckoutSession
+	s.Intent, s.Method = intent, *method
 	s.Order = acquirer.Order{
 		Merchant: tx.AccountID, Livemode: tx.Livemode,
 		Card: method.Card.Vault, Amount: intent.Amount, Currency: intent.Currency, Capture: intent.CaptureMethod != captureManual,
@@ -185,11 +184,11 @@ func (s *Attempt) Ask(ctx context.Context, call phase.ForeignCall[acquirer.Acqui
 
 // settle writes down what the acquirer answered, books the money, and answers.
 func (s *Attempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
-	owner, err := lockOwner(ctx, tx, s.Session)
+	owner, err := lockOwner(ctx, tx, s.Intent.CheckoutSession)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	end, err := s.Conclude(ctx, tx, owner)
+	end, err := s.Conclude(tx, owner)
 	switch {
 	case err != nil:
 		return phase.Outcome{}, err
@@ -208,15 +207,12 @@ type conclusion struct {
 
 // Conclude writes down what the acquirer answered and books the money. The caller has
 // locked the intent's owner, if it has one.
-func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end conclusion, err error) {
-	intent, err := LockIntent(ctx, tx, s.IntentID)
-	if err != nil {
-		return end, err
-	}
+func (s *Attempt) Conclude(tx *phase.Tx, owner Owner) (end conclusion, err error) {
+	intent := new(*s.Intent) // a copy: the phase may run again
 	end.Intent, intent.BusyWith = intent, nil
 	if s.Answer.Code == acquirer.CodeAuthenticationNeeded && s.MayAsk {
 		intent.require(tx)
-		intent.Update(tx)
+		intent.conclude(tx)
 		end.known = append(end.known, s.Method.Render())
 		return end, nil
 	}
@@ -230,7 +226,7 @@ func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end 
 		return end, err
 	}
 	end.known = append(intent.receive(tx, charge), charge.Render(), s.use(tx, intent))
-	intent.Update(tx)
+	intent.conclude(tx)
 	if owner != nil {
 		owner.Paid(tx, intent)
 	}
@@ -320,7 +316,9 @@ func (s *Attempt) fail(tx *phase.Tx, intent *PaymentIntent, charge *Charge) (*ap
 
 	declined := customer.CardError(s.Answer)
 	if s.NoAction && s.Answer.Code == acquirer.CodeAuthenticationNeeded {
-		declined.DeclineCode, declined.Message = "authentication_not_handled", actionNotHandled
+		declined.DeclineCode = "authentication_not_handled"
+		declined.Message = "This payment required an authentication action to complete, but `error_on_requires_action` was set. When you're " +
+			"ready, you can upgrade your integration to handle actions at https://stripe.com/docs/payments/payment-intents/upgrade-to-handle-actions."
 	}
 	declined.Charge, declined.PaymentMethod = charge.ID, s.Method.Render()
 	remembered, err := json.Marshal(declined)
@@ -328,14 +326,10 @@ func (s *Attempt) fail(tx *phase.Tx, intent *PaymentIntent, charge *Charge) (*ap
 		return nil, fmt.Errorf("encode last_payment_error: %w", err)
 	}
 	intent.Status, intent.PaymentMethodID, intent.LastPaymentError, intent.Authenticated = intentNeedsMethod, nil, remembered, false
-	intent.Update(tx)
+	intent.conclude(tx)
 	event.Emit(tx, "payment_intent.payment_failed", intent.ID, intent.Render(), nil)
 	return intent.ShowTo(tx.Caller, declined), nil
 }
-
-// actionNotHandled tells a merchant that the cardholder would have had to authenticate.
-const actionNotHandled = "This payment required an authentication action to complete, but `error_on_requires_action` was set. When you're ready, " +
-	"you can upgrade your integration to handle actions at https://stripe.com/docs/payments/payment-intents/upgrade-to-handle-actions."
 
 // ShowTo makes an error show the intent, as far as the caller may see it.
 func (p *PaymentIntent) ShowTo(caller phase.Caller, e *apierror.Error) *apierror.Error {

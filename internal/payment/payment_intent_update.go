@@ -55,6 +55,9 @@ func changeIntent(ctx context.Context, tx *phase.Tx, in UpdatePaymentIntentParam
 	if refusal := in.refuse(intent); refusal != nil {
 		return phase.Outcome{}, refusal
 	}
+	if intent.BusyWith != nil {
+		return phase.Outcome{}, apierror.Locked()
+	}
 	if in.Amount != nil {
 		intent.Amount = *in.Amount
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
@@ -108,30 +109,18 @@ func (r *Refund) object() RefundObject {
 	return o
 }
 
-const insertRefund = `
-	INSERT INTO refunds (account_id, id, livemode, request_id, charge_id, payment_intent_id, amount, currency, status, reason, kind, metadata, created_at)
-	VALUES (@account_id, @id, @livemode, @request_id, @charge_id, @payment_intent_id, @amount, @currency, @status, @reason, @kind, @metadata, @created_at)`
+var (
+	insertRefunds = postgres.InsertRows[Refund]("refunds", `account_id, id, livemode, request_id, charge_id, payment_intent_id, amount, currency,
+		status, reason, kind, metadata, created_at`)
 
-func (r *Refund) insert(tx *phase.Tx) {
-	tx.Write(insertRefund, pgx.StrictNamedArgs{
-		"account_id": r.AccountID, "id": r.ID, "livemode": r.Livemode, "request_id": r.RequestID, "charge_id": r.ChargeID,
-		"payment_intent_id": r.PaymentIntentID, "amount": r.Amount,
-		"currency": r.Currency, "status": r.Status, "reason": r.Reason, "kind": r.Kind, "metadata": r.Metadata, "created_at": r.CreatedAt,
-	})
-}
+	// A refund's answer is written once: only a pending refund takes it.
+	settleRefunds = postgres.UpdateRows[Refund]("refunds", `status, acquirer_reference, failure_reason, balance_transaction`,
+		`t.status = 'pending'`)
+)
 
-// A refund's answer is written once: only a pending refund takes it.
-const settleRefundRow = `
-	UPDATE refunds
-	SET status = @status, acquirer_reference = @acquirer_reference, failure_reason = @failure_reason, balance_transaction = @balance_transaction
-	WHERE account_id = @account_id AND id = @id AND status = 'pending'`
+func (r *Refund) insert(tx *phase.Tx) { tx.Write(insertRefunds, postgres.RowsOf(*r)) }
 
-func (r *Refund) settle(tx *phase.Tx) {
-	tx.WriteOne(settleRefundRow, pgx.StrictNamedArgs{
-		"account_id": r.AccountID, "id": r.ID, "status": r.Status, "acquirer_reference": r.AcquirerReference,
-		"failure_reason": r.FailureReason, "balance_transaction": r.BalanceTransaction,
-	})
-}
+func (r *Refund) settle(tx *phase.Tx) { tx.Write(settleRefunds, postgres.RowsOf(*r)) }
 
 const selectRefunds = `
 	SELECT account_id, id, livemode, request_id, charge_id, payment_intent_id, amount, currency, status, reason, kind, metadata,

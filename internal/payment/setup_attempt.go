@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
@@ -112,10 +113,7 @@ func (a *SetupAttempt) Render() any {
 const setupAttemptColumns = `account_id, id, livemode, request_id, setup_intent_id, status, customer_id, payment_method_id, payment_method_details,
 	setup_error, usage, created_at`
 
-const insertSetupAttempt = `
-	INSERT INTO setup_attempts (` + setupAttemptColumns + `)
-	VALUES (@account_id, @id, @livemode, @request_id, @setup_intent_id, @status, @customer_id, @payment_method_id, @payment_method_details,
-		@setup_error, @usage, @created_at)`
+var insertSetupAttempts = postgres.InsertRows[SetupAttempt]("setup_attempts", setupAttemptColumns)
 
 const (
 	openSetupAttempt = ` WHERE account_id = @account_id AND id = @id AND status = 'requires_action'`
@@ -140,11 +138,7 @@ func (s *SetupIntent) tried(tx *phase.Tx, method customer.PaymentMethod, status 
 		return a
 	}
 	s.LatestAttempt = &a.ID
-	tx.Write(insertSetupAttempt, pgx.StrictNamedArgs{
-		"account_id": a.AccountID, "id": a.ID, "livemode": a.Livemode, "request_id": a.RequestID, "setup_intent_id": a.SetupIntentID, "status": a.Status,
-		"customer_id": a.CustomerID, "payment_method_id": a.PaymentMethodID, "payment_method_details": a.PaymentMethodDetails,
-		"setup_error": a.SetupError, "usage": a.Usage, "created_at": a.CreatedAt,
-	})
+	tx.Write(insertSetupAttempts, postgres.RowsOf(*a))
 	return a
 }
 

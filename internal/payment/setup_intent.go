@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
@@ -115,39 +116,17 @@ const setupColumns = `account_id, id, livemode, request_id, status, busy_with, c
 	payment_method_options, customer_id, payment_method_id, description, metadata, last_setup_error, challenge, next_action, return_url,
 	cancellation_reason, checkout_session, latest_attempt, created_at`
 
-const insertSetup = `
-	INSERT INTO setup_intents (` + setupColumns + `)
-	VALUES (@account_id, @id, @livemode, @request_id, @status, @busy_with, @client_secret, @usage, @automatic_payment_methods, @payment_method_types,
-		@payment_method_options, @customer_id, @payment_method_id, @description, @metadata, @last_setup_error, @challenge, @next_action, @return_url,
-		@cancellation_reason, @checkout_session, @latest_attempt, @created_at)`
+var (
+	insertSetups = postgres.InsertRows[SetupIntent]("setup_intents", setupColumns)
 
-const updateSetup = `
-	UPDATE setup_intents
-	SET status = @status, busy_with = @busy_with, customer_id = @customer_id, payment_method_id = @payment_method_id, description = @description,
-	    payment_method_options = @payment_method_options, payment_method_types = @payment_method_types, metadata = @metadata,
-	    last_setup_error = @last_setup_error, challenge = @challenge, next_action = @next_action, return_url = @return_url,
-	    cancellation_reason = @cancellation_reason, latest_attempt = @latest_attempt
-	WHERE account_id = @account_id AND id = @id AND (status NOT IN ('succeeded', 'canceled') OR status = @status)`
+	updateSetups = postgres.UpdateRows[SetupIntent]("setup_intents", `status, busy_with, customer_id, payment_method_id, description,
+		payment_method_options, payment_method_types, metadata, last_setup_error, challenge, next_action, return_url, cancellation_reason,
+		latest_attempt`, `t.status NOT IN ('succeeded', 'canceled') OR t.status = m.status`)
+)
 
-// columns are the setup's values as UPDATE names them.
-func (s *SetupIntent) columns() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{
-		"account_id": s.AccountID, "id": s.ID, "status": s.Status, "busy_with": s.BusyWith, "customer_id": s.CustomerID,
-		"payment_method_id": s.PaymentMethodID, "description": s.Description, "payment_method_options": s.PaymentMethodOptions,
-		"payment_method_types": s.PaymentMethodTypes, "metadata": s.Metadata, "last_setup_error": s.LastSetupError, "challenge": s.Challenge,
-		"next_action": s.NextAction, "return_url": s.ReturnURL, "cancellation_reason": s.CancellationReason,
-		"latest_attempt": s.LatestAttempt,
-	}
-}
+func (s *SetupIntent) Insert(tx *phase.Tx) { tx.Write(insertSetups, postgres.RowsOf(*s)) }
 
-func (s *SetupIntent) Insert(tx *phase.Tx) {
-	args := s.columns()
-	args["livemode"], args["request_id"], args["created_at"], args["client_secret"] = s.Livemode, s.RequestID, s.CreatedAt, s.ClientSecret
-	args["usage"], args["automatic_payment_methods"], args["checkout_session"] = s.Usage, s.AutomaticPaymentMethods, s.CheckoutSession
-	tx.Write(insertSetup, args)
-}
-
-func (s *SetupIntent) Update(tx *phase.Tx) { tx.WriteOne(updateSetup, s.columns()) }
+func (s *SetupIntent) Update(tx *phase.Tx) { tx.Write(updateSetups, postgres.RowsOf(*s)) }
 
 const selectSetups = `
 	SELECT ` + setupColumns + `

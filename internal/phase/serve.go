@@ -294,8 +294,11 @@ func (x *execution) replayWinner(ctx context.Context) (*idempotency.StoredRespon
 			return nil, err
 		case found != nil && found.State == idempotency.Finished:
 			response, err := x.engine.replicated(ctx, x.key(), found)
+			if err != nil {
+				return nil, err
+			}
 			x.replayed = true
-			return &response, err
+			return &response, nil
 		case found == nil || !found.OwnerAlive || !x.clientWaiting:
 			return nil, idempotency.ErrOvertaken
 		}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -16,9 +17,11 @@ import (
 //
 //	INSERT INTO t (id, note) SELECT id, note FROM unnest(@id::text[], @note::text[]) AS m (id, note)
 //
-// A row is a struct; its fields are named by their db tags, and those of an embedded
-// struct count as its own. unnest takes arrays of arrays apart, so a list inside a row
-// travels as text (TextArray), and so does JSON (JSONText).
+// A row is a struct. Its fields are named by their db tags, or else like a column:
+// CustomerID is customer_id. The fields of an embedded struct count as its own. A
+// statement of InsertRows or UpdateRows takes the fields that it names; any other has to
+// name them all. unnest takes arrays of arrays apart, so a list inside a row travels as
+// text, and so does JSON.
 //
 // Rows of two transactions that run the same statement can be joined, so that one
 // statement does both.
@@ -36,9 +39,6 @@ func RowsOf[T any](rows ...T) Rows {
 	return r
 }
 
-// Len returns the number of rows.
-func (r Rows) Len() int { return len(r.rows) }
-
 // Join returns the rows of all sets, which are of one type, in their order.
 func Join(sets ...Rows) Rows {
 	all := Rows{columns: sets[0].columns}
@@ -52,17 +52,37 @@ func Join(sets ...Rows) Rows {
 }
 
 // RewriteQuery replaces the names by positions. pgx calls it.
-func (r Rows) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, args []any) (string, []any, error) {
-	named := make(Args, len(r.columns.names))
-	for i, name := range r.columns.names {
-		named[name] = r.column(i)
+func (r Rows) RewriteQuery(ctx context.Context, conn *pgx.Conn, sql string, _ []any) (string, []any, error) {
+	parsed, known := knownStatement(sql)
+	if !known {
+		var err error
+		parsed, err = r.columns.parse(ctx, conn, sql)
+		if err != nil {
+			return "", nil, err
+		}
+		keepStatement(sql, parsed)
 	}
-	return named.RewriteQuery(ctx, conn, sql, args)
+	values := make([]any, len(parsed.names))
+	for i, name := range parsed.names {
+		field, is := r.columns.byName[name]
+		if !is {
+			return "", nil, fmt.Errorf("%s has no field for @%s", r.columns.of, name)
+		}
+		values[i] = r.column(field)
+	}
+	return parsed.sql, values, nil
 }
 
 // column is one field of every row. It is never nil: a set without rows is empty arrays.
 func (r Rows) column(i int) any {
 	field := r.columns.fields[i]
+	if field.Type == listType || isJSON(field.Type) {
+		texts := make([]*string, len(r.rows))
+		for n, row := range r.rows {
+			texts[n] = textOf(row.FieldByIndex(field.Index))
+		}
+		return texts
+	}
 	values := reflect.MakeSlice(reflect.SliceOf(field.Type), len(r.rows), len(r.rows))
 	for n, row := range r.rows {
 		values.Index(n).Set(row.FieldByIndex(field.Index))
@@ -73,8 +93,32 @@ func (r Rows) column(i int) any {
 // columns are the fields of a row type and their names.
 type columns struct {
 	of     reflect.Type
-	names  []string
 	fields []reflect.StructField
+	byName map[string]int // places in fields
+}
+
+// parse finds the names in a statement.
+func (c *columns) parse(ctx context.Context, conn *pgx.Conn, sql string) (*statement, error) {
+	echo := make(pgx.NamedArgs, len(c.byName))
+	for name := range c.byName {
+		echo[name] = name
+	}
+	if !isWritten(sql) {
+		return parseNames(ctx, sql, Args(echo))
+	}
+	positional, order, err := echo.RewriteQuery(ctx, conn, sql, nil)
+	if err != nil {
+		return nil, err
+	}
+	parsed := &statement{sql: positional, names: make([]string, len(order))}
+	for i, name := range order {
+		known, is := name.(string)
+		if !is {
+			return nil, fmt.Errorf("%s has no field for argument %d of the statement", c.of, i+1)
+		}
+		parsed.names[i] = known
+	}
+	return parsed, nil
 }
 
 var columnsByType sync.Map // *columns by reflect.Type
@@ -83,19 +127,33 @@ func columnsOf(of reflect.Type) *columns {
 	if known, is := columnsByType.Load(of); is {
 		return known.(*columns)
 	}
-	c := &columns{of: of}
+	c := &columns{of: of, byName: map[string]int{}}
 	for _, field := range reflect.VisibleFields(of) {
 		if field.Anonymous {
 			continue
 		}
 		name, tagged := field.Tag.Lookup("db")
 		if !tagged {
-			panic(fmt.Sprintf("postgres: field %s of %s has no db tag", field.Name, of))
+			name = columnName(field.Name)
 		}
-		c.names, c.fields = append(c.names, name), append(c.fields, field)
+		c.byName[name] = len(c.fields)
+		c.fields = append(c.fields, field)
 	}
 	known, _ := columnsByType.LoadOrStore(of, c)
 	return known.(*columns)
+}
+
+// columnName is how a field is called in its table: CustomerID is customer_id.
+func columnName(field string) string {
+	var name strings.Builder
+	for i, letter := range field {
+		upper := unicode.IsUpper(letter)
+		if upper && i > 0 && (!unicode.IsUpper(rune(field[i-1])) || i+1 < len(field) && unicode.IsLower(rune(field[i+1]))) {
+			name.WriteByte('_')
+		}
+		name.WriteRune(unicode.ToLower(letter))
+	}
+	return name.String()
 }
 
 // TextArray is a list as the text of a PostgreSQL array.
@@ -124,13 +182,4 @@ func JSONText(value any) string {
 		panic("postgres: " + err.Error())
 	}
 	return string(text)
-}
-
-// JSONTextOrNull is JSONText of what value points to, or nil for a nil pointer.
-func JSONTextOrNull[T any](value *T) *string {
-	if value == nil {
-		return nil
-	}
-	text := JSONText(value)
-	return &text
 }

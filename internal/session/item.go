@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/catalog"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
@@ -87,27 +88,10 @@ func (i *CheckoutItem) Render() any {
 	}
 }
 
-const insertItem = `
-	INSERT INTO checkout_items (account_id, id, session_id, livemode, price_id, description, quantity, amount, discount,
-		metadata, created_at)
-	VALUES (@account_id, @id, @session_id, @livemode, @price_id, @description, @quantity, @amount, @discount, @metadata,
-		@created_at)`
+var insertItems = postgres.InsertRows[CheckoutItem]("checkout_items",
+	`account_id, id, session_id, livemode, price_id, description, quantity, amount, discount, metadata, created_at`)
 
-func (i *CheckoutItem) insert(tx *phase.Tx) {
-	tx.Write(insertItem, pgx.StrictNamedArgs{
-		"account_id":  i.AccountID,
-		"id":          i.ID,
-		"session_id":  i.SessionID,
-		"livemode":    i.Livemode,
-		"price_id":    i.PriceID,
-		"description": i.Description,
-		"quantity":    i.Quantity,
-		"amount":      i.Amount,
-		"discount":    i.Discount,
-		"metadata":    i.Metadata,
-		"created_at":  i.CreatedAt,
-	})
-}
+func (i *CheckoutItem) insert(tx *phase.Tx) { tx.Write(insertItems, postgres.RowsOf(*i)) }
 
 const selectItems = `
 	SELECT account_id, id, session_id, livemode, description, quantity, amount, discount, metadata, created_at,

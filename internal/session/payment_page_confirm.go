@@ -311,7 +311,7 @@ func settlePage(ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, 
 		}
 		return replyWithPage(ctx, tx, session, nil, end.Setup)
 	}
-	end, err := s.Payment.Conclude(ctx, tx, session)
+	end, err := s.Payment.Conclude(tx, session)
 	switch {
 	case err != nil:
 		return phase.Outcome{}, err

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
@@ -134,62 +135,18 @@ const sessionColumns = `account_id, id, livemode, request_id, mode, status, paym
 	shipping_options, customer_id, customer_creation, customer_email, customer_details, client_reference_id, metadata,
 	options, success_url, cancel_url, url, attempts, payment_intent_id, setup_intent_id, expires_at, created_at`
 
-const insertSession = `
-	INSERT INTO checkout_sessions (` + sessionColumns + `)
-	VALUES (@account_id, @id, @livemode, @request_id, @mode, @status, @payment_status, @amount_subtotal, @amount_total,
-		@amount_discount, @amount_shipping, @currency, @coupon_id, @coupon_reserved, @shipping_rate_id,
-		@shipping_options, @customer_id, @customer_creation, @customer_email, @customer_details, @client_reference_id,
-		@metadata, @options, @success_url, @cancel_url, @url, @attempts, @payment_intent_id, @setup_intent_id,
-		@expires_at, @created_at)`
+var (
+	insertSessions = postgres.InsertRows[CheckoutSession]("checkout_sessions", sessionColumns)
 
-func (s *CheckoutSession) insert(tx *phase.Tx) {
-	args := s.columns()
-	args["livemode"] = s.Livemode
-	args["request_id"] = s.RequestID
-	args["created_at"] = s.CreatedAt
-	args["expires_at"] = s.ExpiresAt
-	args["mode"] = s.Mode
-	args["amount_subtotal"] = s.AmountSubtotal
-	args["amount_discount"] = s.AmountDiscount
-	args["currency"] = s.Currency
-	args["coupon_id"], args["shipping_options"] = s.CouponID, s.ShippingOptions
-	args["customer_creation"] = s.CustomerCreation
-	args["customer_email"] = s.CustomerEmail
-	args["client_reference_id"] = s.ClientReferenceID
-	args["options"], args["success_url"], args["cancel_url"], args["url"] = s.Options, s.SuccessURL, s.CancelURL, s.URL
-	tx.Write(insertSession, args)
-}
+	// What is over stays as it is; only a hold can still be captured.
+	updateSessions = postgres.UpdateRows[CheckoutSession]("checkout_sessions", `status, payment_status, customer_id, customer_details, metadata,
+		amount_total, amount_shipping, shipping_rate_id, coupon_reserved, attempts, payment_intent_id, setup_intent_id`,
+		`t.status = 'open' OR t.status = m.status`)
+)
 
-// What is over stays as it is; only a hold can still be captured.
-const updateSession = `
-	UPDATE checkout_sessions
-	SET status = @status, payment_status = @payment_status, customer_id = @customer_id,
-	    customer_details = @customer_details, metadata = @metadata, amount_total = @amount_total,
-	    amount_shipping = @amount_shipping, shipping_rate_id = @shipping_rate_id, coupon_reserved = @coupon_reserved,
-	    attempts = @attempts, payment_intent_id = @payment_intent_id, setup_intent_id = @setup_intent_id
-	WHERE account_id = @account_id AND id = @id AND (status = 'open' OR status = @status)`
+func (s *CheckoutSession) insert(tx *phase.Tx) { tx.Write(insertSessions, postgres.RowsOf(*s)) }
 
-// columns are the session's values as UPDATE names them.
-func (s *CheckoutSession) columns() pgx.StrictNamedArgs {
-	return pgx.StrictNamedArgs{
-		"account_id":        s.AccountID,
-		"id":                s.ID,
-		"status":            s.Status,
-		"payment_status":    s.PaymentStatus,
-		"customer_id":       s.CustomerID,
-		"customer_details":  s.CustomerDetails,
-		"metadata":          s.Metadata,
-		"attempts":          s.Attempts,
-		"amount_total":      s.AmountTotal,
-		"amount_shipping":   s.AmountShipping,
-		"shipping_rate_id":  s.ShippingRateID,
-		"coupon_reserved":   s.CouponReserved,
-		"payment_intent_id": s.PaymentIntentID,
-		"setup_intent_id":   s.SetupIntentID,
-	}
-}
-
-func (s *CheckoutSession) update(tx *phase.Tx) { tx.WriteOne(updateSession, s.columns()) }
+func (s *CheckoutSession) update(tx *phase.Tx) { tx.Write(updateSessions, postgres.RowsOf(*s)) }
 
 const selectSessions = `
 	SELECT ` + sessionColumns + `

@@ -1,5 +1,6 @@
-// Package statements finds the SQL in the program's source: every constant that
-// is a statement, folded as the compiler folds it.
+// Package statements finds the program's SQL: every constant in the source that is a
+// statement, folded as the compiler folds it, and the statements that package postgres
+// writes for a table.
 package statements
 
 import (
@@ -13,9 +14,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	_ "github.com/ratchet-pay/ratchet/internal/api" // and with it all packages that have statements written
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// Statement is one constant.
+// Statement is one of them.
 type Statement struct {
 	Name string // file:constant, or file:line of one that is written down in a call
 	At   string // file:line:column
@@ -26,9 +30,10 @@ type Statement struct {
 // at once. They are recognized by how they begin.
 var fragments = []string{
 	"SELECT pg_advisory_xact_lock(hashtext('acquirer'));", // several statements
-	"WITH (FORCE)",      // of DROP DATABASE
-	"WITH IS_TEMPLATE",  // of ALTER DATABASE
-	"WITH touched AS (", // around what is given to Tx.WriteOne, which is found separately
+	"INSERT INTO %s (%s)", // of any table; what it becomes is found separately
+	"WITH (FORCE)",        // of DROP DATABASE
+	"WITH IS_TEMPLATE",    // of ALTER DATABASE
+	"WITH touched AS (",   // around what is given to Tx.WriteOne, which is found separately
 	"INSERT INTO schema_migrations (version, dirty) VALUES (%d", // a migration's end
 	"SELECT object, wrong FROM (",                               // around a rule of verify, which is found separately
 	"SELECT coalesce(string_agg(t::text, E'\\n'), '') FROM %s",  // of every table; run by tests
@@ -58,7 +63,19 @@ func Find(root, dir string) ([]Statement, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", dir, err)
 	}
-	return collect(files, parsed), nil
+	return append(collect(files, parsed), written()...), nil
+}
+
+// written are the statements that package postgres writes, named by how they begin.
+func written() (all []Statement) {
+	for _, sql := range postgres.Written() {
+		name := strings.Join(strings.Fields(sql)[:3], " ")
+		if table := regexp.MustCompile(`UPDATE \w+`).FindString(sql); table != "" {
+			name = table
+		}
+		all = append(all, Statement{Name: "rows:" + name, At: "internal/postgres/table.go", SQL: sql})
+	}
+	return all
 }
 
 func collect(files *token.FileSet, parsed map[string]*ast.File) (all []Statement) {
