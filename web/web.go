@@ -1,6 +1,6 @@
-// Package web is what a browser is given: templates, styles, modules, icons, and
-// the few rules that hold for every page. It has no build step: what stands in
-// static and templates is what is sent.
+// Package web is what a browser receives: templates, styles, modules, icons, and the few
+// rules that hold for every page. It has no build step: the server sends the files in
+// static and templates as they are.
 //
 // A page is a file under templates. It defines "content", and may use everything
 // that templates/*.html define; its handler calls Site.Render with its name.
@@ -28,7 +28,8 @@ var files embed.FS
 // sheets are what styles are sent as: the files of each, in this order. Each file
 // puts its rules into a layer. Who buys something loads nothing of the dashboard.
 var sheets = map[string][]string{
-	"app.css":      {"tokens.css", "base.css", "layout.css", "components.css", "dashboard.css", "site.css", "shop.css", "lab.css", "print.css"},
+	"app.css": {"tokens.css", "base.css", "layout.css", "components.css", "dashboard.css", "site.css", "shop.css",
+		"lab.css", "print.css"},
 	"lab-site.css": {"tokens.css", "base.css", "layout.css", "components.css", "lab.css"},
 	"checkout.css": {"tokens.css", "base.css", "components.css", "buyer.css", "print.css"},
 }
@@ -39,7 +40,7 @@ type Site struct {
 	pages   map[string]*template.Template
 	assets  map[string][]byte // by name
 	zipped  map[string][]byte // the same, as every browser takes them
-	version string            // of all assets together: it is part of their address, so they can be kept for ever
+	version string            // of all assets together: it is part of their address, so they can be cached forever
 	demo    bool
 	shop    bool
 }
@@ -86,7 +87,8 @@ func zip(content []byte) []byte {
 }
 
 func (s *Site) parse() {
-	common := template.Must(template.New("common").Option("missingkey=error").Funcs(s.functions()).ParseFS(files, "templates/*.html"))
+	common := template.Must(template.New("common").Option("missingkey=error").Funcs(s.functions()).
+		ParseFS(files, "templates/*.html"))
 	s.pages = map[string]*template.Template{}
 	for _, file := range must(fs.Glob(files, "templates/*/*.html")) {
 		name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
@@ -105,7 +107,7 @@ func must[T any](v T, err error) T {
 // struct of its handler's, never a map.
 type Page struct {
 	Title  string
-	Layout string // the frame it is drawn in: "" is the site's, "buyer" what somebody sees who pays
+	Layout string // the frame it is rendered in: "" is the site's, "buyer" the paying customer's
 	Here   string // the entry of the navigation that the page belongs to
 	Desk   bool   // one of the dashboard's: with its side
 	Flash  string // something that was just done
@@ -168,7 +170,11 @@ func (s *Site) asset(name string) (string, error) {
 	return "/assets/" + s.version + "/" + name, nil
 }
 
-var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+var contentTypes = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
 
 // Assets serves /assets/{version}/{name}. An address with another version is
 // answered too, with what there is now: a page that was open while the server
@@ -195,15 +201,15 @@ func (s *Site) Assets(w http.ResponseWriter, r *http.Request) {
 // Policy is what a page may do that others may not.
 type Policy struct {
 	Framed bool   // pages of ours may show it in a frame
-	Leads  bool   // what it sends may be answered with a way to somebody else's page
+	Leads  bool   // the response to its forms may redirect to another site's page
 	App    string // the scheme of that page's address, if it may be an application's own; "" for none
 }
 
 // scheme is what RFC 3986 allows as one, in lower case. Nothing else enters the policy.
 var scheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
 
-// Harden puts the headers on every answer that keep a page to itself: nothing
-// is loaded from elsewhere, nothing inline runs, nobody frames it.
+// Harden adds the security headers to every response: a page loads nothing from other
+// origins, runs nothing inline, and cannot be framed.
 func Harden(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		Policy{}.Apply(w.Header())
@@ -223,8 +229,9 @@ func (p Policy) Apply(h http.Header) {
 			forms += " " + p.App + ":"
 		}
 	}
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
-		"form-action "+forms+"; base-uri 'none'; frame-ancestors "+ancestors+"; frame-src 'self'")
+	h.Set("Content-Security-Policy",
+		"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
+			"form-action "+forms+"; base-uri 'none'; frame-ancestors "+ancestors+"; frame-src 'self'")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -42,7 +42,9 @@ func serveDesign(ctx context.Context, name string) error {
 	}
 	config.MaxConns = 4
 	if dial := crash.DialDatabase(); dial != nil {
-		config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) { return dial(ctx, network, addr) }
+		config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return dial(ctx, network, addr)
+		}
 	}
 	db, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -58,7 +60,8 @@ func serveDesign(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	bank := design.NewBank(os.Getenv(stand.AcquirerVariable), os.Getenv(stand.SecretVariable), timeout, design.DialFunc(crash.DialAcquirer()))
+	bank := design.NewBank(os.Getenv(stand.AcquirerVariable), os.Getenv(stand.SecretVariable), timeout,
+		design.DialFunc(crash.DialAcquirer()))
 	keys := redis.NewClient(os.Getenv(stand.RedisVariable), redis.DialFunc(crash.DialRedis()))
 	handler, err := design.New(name, design.Parts{DB: db, Bank: bank, Redis: keys})
 	if err != nil {

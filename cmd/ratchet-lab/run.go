@@ -43,7 +43,13 @@ func openStand(ctx context.Context, standIn bool) (*stand.Stand, func(), error) 
 		_ = server.Stop() // its data is thrown away in any case
 		_ = os.RemoveAll(dir)
 	}
-	s, err := stand.Open(ctx, stand.Config{Ratchet: ratchet, Lab: self, DatabaseURL: server.URL, RedisURL: os.Getenv("REDIS_URL"), StandIn: standIn})
+	s, err := stand.Open(ctx, stand.Config{
+		Ratchet:     ratchet,
+		Lab:         self,
+		DatabaseURL: server.URL,
+		RedisURL:    os.Getenv("REDIS_URL"),
+		StandIn:     standIn,
+	})
 	if err != nil {
 		stop()
 		return nil, nil, err
@@ -64,7 +70,8 @@ func ratchetProgram() (string, error) {
 	}
 	found, err := exec.LookPath("ratchet")
 	if err != nil {
-		return "", fmt.Errorf("program ratchet not found: run the lab as `ratchet lab`, or set %s", binary.RatchetVariable)
+		return "", fmt.Errorf("program ratchet not found: run the lab as `ratchet lab`, or set %s",
+			binary.RatchetVariable)
 	}
 	return found, nil
 }
@@ -102,10 +109,11 @@ func runCommand() *cobra.Command {
 	var at, designs string
 	var asJSON, standIn bool
 	cmd := &cobra.Command{
-		Use:     "run",
-		Short:   "Run designs under one fault",
-		Example: "  ratchet lab run --at 'acquirer: answer read' --design naive,ratchet\n  ratchet lab run --at slow-bank --design all --json",
-		Args:    cobra.NoArgs,
+		Use:   "run",
+		Short: "Run designs under one fault",
+		Example: "  ratchet lab run --at 'acquirer: answer read' --design naive,ratchet\n  ratchet lab run --at " +
+			"slow-bank --design all --json",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ds, err := chosenDesigns(designs)
 			if err != nil {
@@ -130,7 +138,8 @@ func runCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&at, "at", "answer-not-recorded", "the fault, or the I/O boundary at which the process is killed")
+	cmd.Flags().StringVar(&at, "at", "answer-not-recorded",
+		"the fault, or the I/O boundary at which the process is killed")
 	cmd.Flags().StringVar(&designs, "design", "all", "names of designs, separated by commas, or all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print runs and their events as JSON lines")
 	cmd.Flags().BoolVar(&standIn, "stand-in", false, "use the stand-in for Redis even if a real one is available")

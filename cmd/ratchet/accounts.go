@@ -76,7 +76,8 @@ func accountsCreateCommand() *cobra.Command {
 	f.StringVar(&opening.Currency, "currency", "", "default currency (usd)")
 	f.StringVar(&opening.StatementDescriptor, "statement-descriptor", "", "the text on card statements (RATCHET)")
 	f.IntVar(&delay, "payout-delay", 2, "days until a charge's money becomes available")
-	f.StringVar(&opening.APIVersion, "api-version", "", "API version of requests without a version ("+string(apiversion.Current)+")")
+	f.StringVar(&opening.APIVersion, "api-version", "",
+		"API version of requests without a version ("+string(apiversion.Current)+")")
 	return cmd
 }
 
@@ -94,7 +95,8 @@ any version that Stripe has had. Running servers use it within two seconds.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			version, known := apiversion.Parse(name)
 			if accountID == "" || !known {
-				return usagef("--account and --api-version are required; --api-version must be a version that Stripe has had")
+				return usagef("--account and --api-version are required; --api-version must be a version that " +
+					"Stripe has had")
 			}
 			pool, _, err := operate(cmd.Context(), "")
 			if err != nil {
@@ -109,8 +111,13 @@ any version that Stripe has had. Running servers use it within two seconds.`,
 				if !set {
 					return fmt.Errorf("account %s not found", accountID)
 				}
-				return audit.RecordOperator(cmd.Context(), tx, audit.OperatorAct{User: operator(), Operation: "account.api_version",
-					AccountID: accountID, ObjectID: accountID, Details: map[string]string{"api_version": string(version)}})
+				return audit.RecordOperator(cmd.Context(), tx, audit.OperatorAct{
+					User:      operator(),
+					Operation: "account.api_version",
+					AccountID: accountID,
+					ObjectID:  accountID,
+					Details:   map[string]string{"api_version": string(version)},
+				})
 			})
 		},
 	}
@@ -148,7 +155,8 @@ func accountsListCommand() *cobra.Command {
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(table, "ID\tNAME\tCOUNTRY\tCURRENCY\tVERSION\tCREATED")
 			for _, a := range accounts {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", a.ID, a.Name, a.Country, a.DefaultCurrency, a.APIVersion, moment(&a.CreatedAt))
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", a.ID, a.Name, a.Country, a.DefaultCurrency,
+					a.APIVersion, moment(&a.CreatedAt))
 			}
 			return table.Flush()
 		},

@@ -30,8 +30,9 @@ acknowledged: some of them twice, and not always in order.
 --trouble is a list of faults, each with =probability or *times:
 slow:<ms>, drop_before_acting, drop_after_acting, fail_before_acting,
 fail_after_acting, forget_keys, wrong_amount, spent_key.`,
-		Example: "  RATCHET_ACQUIRER_DATABASE_URL=postgres://… RATCHET_ACQUIRER_SECRET=… ratchet acquirer --trouble slow:200,drop_after_acting=0.1",
-		Args:    cobra.NoArgs,
+		Example: "  RATCHET_ACQUIRER_DATABASE_URL=postgres://… RATCHET_ACQUIRER_SECRET=… ratchet acquirer --trouble " +
+			"slow:200,drop_after_acting=0.1",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			url, err := given().require(acquirerDatabaseVariable)
 			if err != nil {
@@ -54,8 +55,16 @@ fail_after_acting, forget_keys, wrong_amount, spent_key.`,
 				defer process.ServeRuntime(metrics, log)()
 			}
 			sim, err := simulator.New(cmd.Context(), simulator.Config{
-				DatabaseURL: url, Secret: secret, AllowTrouble: demonstrating(), Trouble: trouble, NotifyURL: notifyURL, NotifySecret: notifySecret,
-				NotifyDelay: notifyDelay, SettleEvery: settleEvery, Log: log})
+				DatabaseURL:  url,
+				Secret:       secret,
+				AllowTrouble: demonstrating(),
+				Trouble:      trouble,
+				NotifyURL:    notifyURL,
+				NotifySecret: notifySecret,
+				NotifyDelay:  notifyDelay,
+				SettleEvery:  settleEvery,
+				Log:          log,
+			})
 			if err != nil {
 				return err
 			}
@@ -63,12 +72,17 @@ fail_after_acting, forget_keys, wrong_amount, spent_key.`,
 			return sim.Run(cmd.Context(), addr)
 		},
 	}
-	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_ACQUIRER_ADDR", "127.0.0.1:8090"), "address to listen on (RATCHET_ACQUIRER_ADDR)")
+	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_ACQUIRER_ADDR", "127.0.0.1:8090"),
+		"address to listen on (RATCHET_ACQUIRER_ADDR)")
 	metricsFlag(cmd, &metricsAddr)
-	cmd.Flags().StringVar(&trouble, "trouble", env("RATCHET_ACQUIRER_TROUBLE", ""), "faults to inject into every request (RATCHET_ACQUIRER_TROUBLE)")
-	cmd.Flags().StringVar(&notifyURL, "notify-url", env("RATCHET_ACQUIRER_NOTIFY_URL", ""), "URL for notifications; if empty, they are not sent (RATCHET_ACQUIRER_NOTIFY_URL)")
-	cmd.Flags().DurationVar(&notifyDelay, "notify-delay", envDuration("RATCHET_ACQUIRER_NOTIFY_DELAY", time.Second), "delay between a change and its notification (RATCHET_ACQUIRER_NOTIFY_DELAY)")
-	cmd.Flags().DurationVar(&settleEvery, "settle-every", envDuration("RATCHET_ACQUIRER_SETTLE_EVERY", 2*time.Second), "settlement interval, if --notify-url is set; 0: never (RATCHET_ACQUIRER_SETTLE_EVERY)")
+	cmd.Flags().StringVar(&trouble, "trouble", env("RATCHET_ACQUIRER_TROUBLE", ""),
+		"faults to inject into every request (RATCHET_ACQUIRER_TROUBLE)")
+	cmd.Flags().StringVar(&notifyURL, "notify-url", env("RATCHET_ACQUIRER_NOTIFY_URL", ""),
+		"URL for notifications; if empty, they are not sent (RATCHET_ACQUIRER_NOTIFY_URL)")
+	cmd.Flags().DurationVar(&notifyDelay, "notify-delay", envDuration("RATCHET_ACQUIRER_NOTIFY_DELAY", time.Second),
+		"delay between a change and its notification (RATCHET_ACQUIRER_NOTIFY_DELAY)")
+	cmd.Flags().DurationVar(&settleEvery, "settle-every", envDuration("RATCHET_ACQUIRER_SETTLE_EVERY", 2*time.Second),
+		"settlement interval, if --notify-url is set; 0: never (RATCHET_ACQUIRER_SETTLE_EVERY)")
 	cmd.AddCommand(acquirerJournalCommand())
 	return cmd
 }

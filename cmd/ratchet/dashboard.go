@@ -30,7 +30,8 @@ func dashboard(wish string, at net.Addr) (*process.Dashboard, error) {
 		return nil, err
 	}
 	if password == "" && !onLoopback(at) {
-		return nil, usagef("the dashboard at %s is reachable from other machines and needs a password: set %s (or %s_FILE), or listen on 127.0.0.1",
+		return nil, usagef("the dashboard at %s is reachable from other machines and needs a password: set %s (or "+
+			"%s_FILE), or listen on 127.0.0.1",
 			at, dashboardPasswordVariable, dashboardPasswordVariable)
 	}
 	if password != "" && utf8.RuneCountInString(password) < leastPassword {

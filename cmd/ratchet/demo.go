@@ -47,13 +47,15 @@ downloads one, in this order.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Addr, "addr", env("RATCHET_ADDR", "127.0.0.1:8080"), "address of the API (RATCHET_ADDR)")
-	f.StringVar(&c.DataDir, "data-dir", env("RATCHET_DATA_DIR", demo.DefaultDataDir()), "data directory (RATCHET_DATA_DIR)")
+	f.StringVar(&c.DataDir, "data-dir", env("RATCHET_DATA_DIR", demo.DefaultDataDir()),
+		"data directory (RATCHET_DATA_DIR)")
 	f.BoolVar(&c.Fresh, "fresh", false, "delete the data of earlier runs")
 	f.BoolVar(&c.LAN, "lan", false, "listen for other machines; the demo's API keys are public")
 	f.StringVar(&c.PublicURL, "public-url", env("RATCHET_PUBLIC_URL", ""),
 		"URL that browsers use, if not --addr; with --lan, an address of this machine by default (RATCHET_PUBLIC_URL)")
 	f.StringVar(&c.WebhookPorts, loopbackPortsFlag, env("RATCHET_WEBHOOK_LOOPBACK_PORTS", ""),
-		"ports of this machine that webhooks may use in addition to the shop's, such as 3000,4242, or any (RATCHET_WEBHOOK_LOOPBACK_PORTS)")
+		"ports of this machine that webhooks may use in addition to the shop's, such as 3000,4242, or any "+
+			"(RATCHET_WEBHOOK_LOOPBACK_PORTS)")
 	return cmd
 }
 

@@ -164,7 +164,8 @@ type reply struct {
 // charge charges a card; an error is a connection that broke.
 func (d *running) charge(key, trouble string) (reply, error) {
 	form := url.Values{"amount": {"2000"}, "currency": {"usd"}, "source": {"tok_visa"}}
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, d.base+"/v1/charges", strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, d.base+"/v1/charges",
+		strings.NewReader(form.Encode()))
 	if err != nil {
 		return reply{}, err
 	}
@@ -265,7 +266,7 @@ func TestDemo(t *testing.T) {
 		}
 	})
 
-	t.Run("a server that is killed in the middle of a payment comes back, and the card is charged once", func(t *testing.T) {
+	t.Run("a server killed during a payment comes back, and the card is charged once", func(t *testing.T) {
 		t.Parallel()
 		d := startDemo(t, dataDir(t), nil)
 		// The acquirer is stopped meanwhile, and reads what reaches it afterwards.
@@ -352,7 +353,8 @@ func TestDemo(t *testing.T) {
 		defer l.Close()
 		dir := dataDir(t)
 		stdout, stderr, code := ratchet(t, nil, "demo", "--addr", l.Addr().String(), "--data-dir", dir)
-		if code != exitFailed || !strings.Contains(stderr, "is already in use") || strings.Count(stderr, "\n") != 1 || stdout != "" {
+		if code != exitFailed || !strings.Contains(stderr, "is already in use") || strings.Count(stderr, "\n") != 1 ||
+			stdout != "" {
 			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 		}
 		if _, err := os.Stat(dir + "/postgres"); err == nil {
@@ -387,7 +389,8 @@ func TestDemo(t *testing.T) {
 
 	t.Run("a database that is not its own is not emptied", func(t *testing.T) {
 		t.Parallel()
-		_, stderr, code := ratchet(t, []string{"DATABASE_URL=postgres://127.0.0.1:1/x"}, "demo", "--fresh", "--data-dir", dataDir(t))
+		_, stderr, code := ratchet(t, []string{"DATABASE_URL=postgres://127.0.0.1:1/x"}, "demo", "--fresh",
+			"--data-dir", dataDir(t))
 		if code != exitUsage || !strings.Contains(stderr, "--fresh is not allowed while DATABASE_URL is set") {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
@@ -420,7 +423,8 @@ func TestDemo(t *testing.T) {
 	t.Run("a data directory that cannot be written is one sentence", func(t *testing.T) {
 		t.Parallel()
 		_, stderr, code := ratchet(t, nil, "demo", "--addr", "127.0.0.1:0", "--data-dir", "/proc/ratchet")
-		if code != exitFailed || !strings.Contains(stderr, "choose another one with --data-dir") || strings.Count(stderr, "\n") != 1 {
+		if code != exitFailed || !strings.Contains(stderr, "choose another one with --data-dir") ||
+			strings.Count(stderr, "\n") != 1 {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
 	})

@@ -69,7 +69,8 @@ func printMessages(cmd *cobra.Command, found []inbox.Kept) error {
 		if m.Contradictions > 0 {
 			why = fmt.Sprintf("contradicted by %d others; %s", m.Contradictions, why)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", m.EventID, m.Source, m.Kind, m.State, age(m.Now.Sub(m.ReceivedAt)), m.Attempts, orDash(m.RequestID), why)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", m.EventID, m.Source, m.Kind, m.State,
+			age(m.Now.Sub(m.ReceivedAt)), m.Attempts, orDash(m.RequestID), why)
 	}
 	return table.Flush()
 }
@@ -93,7 +94,12 @@ applied once, however often it is retried. A worker does it.`,
 				if err := inbox.Retry(ctx, tx, args[0]); err != nil {
 					return err
 				}
-				return audit.RecordOperator(ctx, tx, audit.OperatorAct{User: operator(), Operation: "inbox.retry", ObjectID: args[0], Details: map[string]any{"message": args[0]}})
+				return audit.RecordOperator(ctx, tx, audit.OperatorAct{
+					User:      operator(),
+					Operation: "inbox.retry",
+					ObjectID:  args[0],
+					Details:   map[string]any{"message": args[0]},
+				})
 			})
 			if errors.Is(err, inbox.ErrNothingToRetry) {
 				return fmt.Errorf("message %q not found among those that are waiting or set aside", args[0])
@@ -117,7 +123,7 @@ func inboxAcknowledgeCommand() *cobra.Command {
 The reason goes into the audit trail with your name. Nothing else changes: the first
 message stays applied, and the other is kept and never applied. If a third one comes
 under the same id, verify names it again.`,
-		Example: `  ratchet inbox acknowledge note_0VbTq1s3Zk… --because "the acquirer's incident 4711: sent by mistake"`,
+		Example: `  ratchet inbox acknowledge note_0VbTq1s3Zk… --because "acquirer's incident 4711: sent by mistake"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if because == "" {
@@ -135,8 +141,12 @@ under the same id, verify names it again.`,
 				if err != nil {
 					return err
 				}
-				return audit.RecordOperator(ctx, tx, audit.OperatorAct{User: operator(), Operation: "inbox.acknowledge", ObjectID: args[0],
-					Details: map[string]any{"message": args[0], "digests": digests, "because": because}})
+				return audit.RecordOperator(ctx, tx, audit.OperatorAct{
+					User:      operator(),
+					Operation: "inbox.acknowledge",
+					ObjectID:  args[0],
+					Details:   map[string]any{"message": args[0], "digests": digests, "because": because},
+				})
 			})
 			if err != nil {
 				return err

@@ -58,7 +58,8 @@ func keysListCommand() *cobra.Command {
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(table, "ID\tACCOUNT\tMODE\tKIND\tKEY\tCREATED\tEXPIRES\tLAST USED\t")
 			for _, k := range keys {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.AccountID, mode(k.Livemode), k.Kind, k.Display,
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.AccountID, mode(k.Livemode), k.Kind,
+					k.Display,
 					moment(&k.CreatedAt), moment(k.ExpiresAt), moment(k.LastUsedAt), note(k))
 			}
 			return table.Flush()
@@ -115,7 +116,9 @@ func keysRollCommand() *cobra.Command {
 	return cmd
 }
 
-func roll(ctx context.Context, pool *pgxpool.Pool, hashKey []byte, oldID string, grace time.Duration) (newID, key string, err error) {
+func roll(
+	ctx context.Context, pool *pgxpool.Pool, hashKey []byte, oldID string, grace time.Duration,
+) (newID, key string, err error) {
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) (err error) {
 		_, newID, key, err = apikey.Roll(ctx, tx, hashKey, oldID, grace)
 		return err

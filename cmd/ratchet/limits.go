@@ -19,8 +19,10 @@ func limitFlags(cmd *cobra.Command, c *process.Config) {
 	c.Limits, c.MaxConns = process.DefaultLimits(), process.DefaultMaxConns
 	f, l := cmd.Flags(), &c.Limits
 	f.Int32Var(&c.MaxConns, "database-connections", c.MaxConns, "maximum database connections, plus two for liveness")
-	f.DurationVar(&l.AcquirerTimeout, "acquirer-timeout", l.AcquirerTimeout, "timeout of one call to the acquirer; after it the outcome is unknown and the call is retried")
-	f.IntVar(&l.BreakerFailures, "breaker-failures", l.BreakerFailures, "consecutive calls without an answer that open the breaker")
+	f.DurationVar(&l.AcquirerTimeout, "acquirer-timeout", l.AcquirerTimeout,
+		"timeout of one call to the acquirer; after it the outcome is unknown and the call is retried")
+	f.IntVar(&l.BreakerFailures, "breaker-failures", l.BreakerFailures,
+		"consecutive calls without an answer that open the breaker")
 	f.DurationVar(&l.BreakerPause, "breaker-pause", l.BreakerPause, "how long the breaker stays open")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return limitsFromEnvironment(cmd.Flags()) }
 }
@@ -29,7 +31,8 @@ func limitFlags(cmd *cobra.Command, c *process.Config) {
 func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 	f := cmd.Flags()
 	f.IntVar(&l.API.BodyBytes, "max-body-bytes", l.API.BodyBytes, "maximum size of a request's body")
-	f.IntVar(&l.API.HeaderBytes, "max-header-bytes", l.API.HeaderBytes, "maximum size of a request's headers, names and values")
+	f.IntVar(&l.API.HeaderBytes, "max-header-bytes", l.API.HeaderBytes,
+		"maximum size of a request's headers, names and values")
 	f.IntVar(&l.API.URLBytes, "max-url-bytes", l.API.URLBytes, "maximum length of a request's path and query")
 	f.IntVar(&l.API.Form.Pairs, "max-parameters", l.API.Form.Pairs, "maximum number of parameters")
 	f.IntVar(&l.API.Form.Depth, "max-parameter-depth", l.API.Form.Depth, "maximum nesting of a parameter's name")
@@ -42,12 +45,15 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 	f.DurationVar(&l.WriteTime, "write-timeout", l.WriteTime, "time to process a request and send its response")
 	f.DurationVar(&l.IdleTime, "idle-timeout", l.IdleTime, "how long a connection may stay idle")
 
-	f.IntVar(&l.API.KeyRate, "key-rate", l.API.KeyRate, "requests per second with one API key, with bursts of twice as many; 0: no limit")
-	f.IntVar(&l.API.AccountConcurrency, "account-concurrency", l.API.AccountConcurrency, "concurrent requests of one account; 0: no limit")
+	f.IntVar(&l.API.KeyRate, "key-rate", l.API.KeyRate,
+		"requests per second with one API key, with bursts of twice as many; 0: no limit")
+	f.IntVar(&l.API.AccountConcurrency, "account-concurrency", l.API.AccountConcurrency,
+		"concurrent requests of one account; 0: no limit")
 	f.IntVar(&l.API.AuthFailureRate, "auth-failure-rate", l.API.AuthFailureRate,
 		"requests per second with an unknown API key from one peer, with bursts of twice as many; 0: no limit")
 	f.IntVar(&l.WorkPlaces, "work-places", l.WorkPlaces, "concurrent new requests that use the database; 0: no limit")
-	f.IntVar(&l.LookUpPlaces, "look-up-places", l.LookUpPlaces, "concurrent key lookups of requests without a slot for new work; 0: no limit")
+	f.IntVar(&l.LookUpPlaces, "look-up-places", l.LookUpPlaces,
+		"concurrent key lookups of requests without a slot for new work; 0: no limit")
 	f.IntVar(&l.ReadPlaces, "read-places", l.ReadPlaces, "concurrent reads; 0: no limit")
 	f.IntVar(&l.AccountReadPlaces, "account-read-places", l.AccountReadPlaces, "concurrent reads of one account; 0: no limit")
 	f.IntVar(&l.SearchPlaces, "search-places", l.SearchPlaces, "concurrent reads that search; 0: no limit")
@@ -56,7 +62,8 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 	f.DurationVar(&l.QueueTime, "queue-time", l.QueueTime, "maximum wait for a slot")
 	f.IntVar(&l.MemoryMiB, "memory-mib", l.MemoryMiB, "soft memory limit of the garbage collector; 0: no limit")
 
-	f.DurationVar(&l.DrainGrace, "drain-grace", l.DrainGrace, "after SIGTERM, how long to keep serving while /readyz fails")
+	f.DurationVar(&l.DrainGrace, "drain-grace", l.DrainGrace,
+		"after SIGTERM, how long to keep serving while /readyz fails")
 	f.DurationVar(&l.DrainTime, "drain-timeout", l.DrainTime, "after that, time for running requests to finish")
 }
 
@@ -70,7 +77,8 @@ func aimAtMemory(mib int) {
 
 // notLimits are flags that say where, and not how much. They have their variables
 // from env.
-var notLimits = []string{"dashboard", "webhook-allow-loopback", "webhook-loopback-ports", "webhook-schedule", "webhook-disable-after", "addr", "public-url", "metrics-addr", "acquirer-url", "help"}
+var notLimits = []string{"dashboard", "webhook-allow-loopback", "webhook-loopback-ports", "webhook-schedule",
+	"webhook-disable-after", "addr", "public-url", "metrics-addr", "acquirer-url", "help"}
 
 // variable is where a limit is read from when its flag is not given.
 func variable(flag string) string {

@@ -36,7 +36,8 @@ func TestEveryLimitIsDocumented(t *testing.T) {
 			case !is:
 				t.Errorf("docs/limits.md has no row for --%s of %s", f.Name, cmd.Name())
 			case row[0] != variable(f.Name) || row[1] != f.DefValue:
-				t.Errorf("docs/limits.md: --%s is %s, %s by default, and not %s, %s", f.Name, variable(f.Name), f.DefValue, row[0], row[1])
+				t.Errorf("docs/limits.md: --%s is %s, %s by default, and not %s, %s", f.Name, variable(f.Name),
+					f.DefValue, row[0], row[1])
 			}
 		})
 	}

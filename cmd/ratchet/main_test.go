@@ -81,7 +81,8 @@ func TestCommandLine(t *testing.T) {
 
 	t.Run("no flag takes a secret", func(t *testing.T) {
 		t.Parallel()
-		for _, args := range [][]string{{"serve"}, {"work"}, {"acquirer"}, {"migrate", "up"}, {"keys", "create"}, {"requests", "list"}} {
+		for _, args := range [][]string{{"serve"}, {"work"}, {"acquirer"}, {"migrate", "up"}, {"keys", "create"},
+			{"requests", "list"}} {
 			help := mustDo(t, nil, append(args, "--help")...)
 			for _, flag := range []string{"--secret", "--database-url", "--password"} {
 				if strings.Contains(help, flag) {
@@ -96,48 +97,112 @@ func TestCommandLine(t *testing.T) {
 		env  []string
 		says string
 	}{
-		"an unknown command":             {args: []string{"serv"}, says: `unknown command "serv"`},
-		"an unknown subcommand":          {args: []string{"migrate", "sideways"}, says: `unknown command "sideways"`},
-		"an unknown flag":                {args: []string{"serve", "--port", "1"}, says: "unknown flag: --port"},
-		"an argument too many":           {args: []string{"serve", "now"}, says: `unknown command "now"`},
-		"an argument too few":            {args: []string{"requests", "show"}, says: "accepts 1 arg(s), received 0"},
-		"no database":                    {args: []string{"serve"}, says: "RATCHET_DATABASE_URL is not set"},
-		"no secret":                      {args: []string{"serve"}, env: []string{"RATCHET_DATABASE_URL=postgres://x"}, says: "RATCHET_SECRET is not set"},
-		"a secret given twice":           {args: []string{"migrate", "up"}, env: []string{"RATCHET_DATABASE_URL=a", "RATCHET_DATABASE_URL_FILE=b"}, says: "use one"},
-		"a migration down":               {args: []string{"migrate", "down"}, env: []string{"RATCHET_DATABASE_URL=postgres://x"}, says: `unknown command "down"`},
-		"a release without a decision":   {args: []string{"requests", "release", "req_1"}, says: "--as is required: not-executed"},
-		"a release without evidence":     {args: []string{"requests", "release", "req_1", "--as", "not-executed"}, says: "--evidence is required"},
-		"an erasure without grounds":     {args: []string{"erase", "cus_1", "--yes"}, says: "--because is required"},
-		"an erasure without --yes":       {args: []string{"erase", "cus_1", "--because", "a letter"}, says: "pass --yes"},
-		"a state that does not exist":    {args: []string{"requests", "list", "--state", "lost"}, says: `not "lost"`},
-		"a list of nothing":              {args: []string{"requests", "list", "--limit", "0"}, says: "--limit must be at least 1"},
-		"a key for nobody":               {args: []string{"keys", "create"}, says: "--account is required"},
-		"a key both restricted and not":  {args: []string{"keys", "create", "--account", "a", "--restricted", "--publishable"}, says: "exclude each other"},
-		"a restricted key for nothing":   {args: []string{"keys", "create", "--account", "a", "--restricted"}, says: "--allow is required"},
-		"permissions of a whole key":     {args: []string{"keys", "create", "--account", "a", "--allow", "charges=read"}, says: "--restricted"},
-		"a resource that does not exist": {args: []string{"keys", "create", "--account", "a", "--restricted", "--allow", "cheques=read"}, says: `unknown resource "cheques"`},
-		"a level that does not exist":    {args: []string{"keys", "create", "--account", "a", "--restricted", "--allow", "charges=forge"}, says: `not "forge"`},
-		"a grace before now":             {args: []string{"keys", "roll", "key_1", "--grace", "-1h"}, says: "--grace must not be negative"},
-		"a version Stripe never had":     {args: []string{"accounts", "version", "--account", "acct_1", "--api-version", "2020-08-28"}, says: "that Stripe has had"},
-		"an account without a name":      {args: []string{"accounts", "create"}, says: "--name is required"},
-		"a limit that is no number":      {args: []string{"serve"}, env: []string{"RATCHET_KEY_RATE=many"}, says: "RATCHET_KEY_RATE=many"},
-		"a limit below nothing":          {args: []string{"work", "--breaker-pause", "-1s"}, says: "--breaker-pause must not be negative"},
-		"an acquirer without http://":    {args: []string{"work", "--acquirer-url", "acquirer:8090"}, says: "is not a URL such as http://127.0.0.1:8090"},
-		"a dashboard open to the network": {args: []string{"serve", "--addr", "0.0.0.0:0", "--dashboard", "on"}, says: "RATCHET_DASHBOARD_PASSWORD",
-			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x"}},
-		"a password that is too short": {args: []string{"serve", "--addr", "127.0.0.1:0", "--dashboard", "on"}, says: "at least 12 characters",
-			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x", "RATCHET_DASHBOARD_PASSWORD=elevenchars"}},
+		"an unknown command":    {args: []string{"serv"}, says: `unknown command "serv"`},
+		"an unknown subcommand": {args: []string{"migrate", "sideways"}, says: `unknown command "sideways"`},
+		"an unknown flag":       {args: []string{"serve", "--port", "1"}, says: "unknown flag: --port"},
+		"an argument too many":  {args: []string{"serve", "now"}, says: `unknown command "now"`},
+		"an argument too few":   {args: []string{"requests", "show"}, says: "accepts 1 arg(s), received 0"},
+		"no database":           {args: []string{"serve"}, says: "RATCHET_DATABASE_URL is not set"},
+		"no secret": {
+			args: []string{"serve"},
+			env:  []string{"RATCHET_DATABASE_URL=postgres://x"},
+			says: "RATCHET_SECRET is not set",
+		},
+		"a secret given twice": {
+			args: []string{"migrate", "up"},
+			env:  []string{"RATCHET_DATABASE_URL=a", "RATCHET_DATABASE_URL_FILE=b"},
+			says: "use one",
+		},
+		"a migration down": {
+			args: []string{"migrate", "down"},
+			env:  []string{"RATCHET_DATABASE_URL=postgres://x"},
+			says: `unknown command "down"`,
+		},
+		"a release without a decision": {
+			args: []string{"requests", "release", "req_1"},
+			says: "--as is required: not-executed",
+		},
+		"a release without evidence": {
+			args: []string{"requests", "release", "req_1", "--as", "not-executed"},
+			says: "--evidence is required",
+		},
+		"an erasure without grounds": {args: []string{"erase", "cus_1", "--yes"}, says: "--because is required"},
+		"an erasure without --yes": {
+			args: []string{"erase", "cus_1", "--because", "a letter"},
+			says: "pass --yes",
+		},
+		"a state that does not exist": {args: []string{"requests", "list", "--state", "lost"}, says: `not "lost"`},
+		"a list of nothing": {
+			args: []string{"requests", "list", "--limit", "0"},
+			says: "--limit must be at least 1",
+		},
+		"a key without an account": {args: []string{"keys", "create"}, says: "--account is required"},
+		"a key both restricted and not": {args: []string{"keys", "create", "--account", "a", "--restricted",
+			"--publishable"}, says: "exclude each other"},
+		"a restricted key for nothing": {
+			args: []string{"keys", "create", "--account", "a", "--restricted"},
+			says: "--allow is required",
+		},
+		"permissions of a whole key": {args: []string{"keys", "create", "--account", "a", "--allow",
+			"charges=read"}, says: "--restricted"},
+		"a resource that does not exist": {args: []string{"keys", "create", "--account", "a", "--restricted",
+			"--allow", "cheques=read"}, says: `unknown resource "cheques"`},
+		"a level that does not exist": {args: []string{"keys", "create", "--account", "a", "--restricted", "--allow",
+			"charges=forge"}, says: `not "forge"`},
+		"a grace before now": {
+			args: []string{"keys", "roll", "key_1", "--grace", "-1h"},
+			says: "--grace must not be negative",
+		},
+		"a version Stripe never had": {args: []string{"accounts", "version", "--account", "acct_1", "--api-version",
+			"2020-08-28"}, says: "that Stripe has had"},
+		"an account without a name": {args: []string{"accounts", "create"}, says: "--name is required"},
+		"a limit that is no number": {
+			args: []string{"serve"},
+			env:  []string{"RATCHET_KEY_RATE=many"},
+			says: "RATCHET_KEY_RATE=many",
+		},
+		"a limit below nothing": {
+			args: []string{"work", "--breaker-pause", "-1s"},
+			says: "--breaker-pause must not be negative",
+		},
+		"an acquirer without http://": {
+			args: []string{"work", "--acquirer-url", "acquirer:8090"},
+			says: "is not a URL such as http://127.0.0.1:8090",
+		},
+		"a dashboard open to the network": {
+			args: []string{"serve", "--addr", "0.0.0.0:0", "--dashboard", "on"},
+			says: "RATCHET_DASHBOARD_PASSWORD",
+			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32),
+				"RATCHET_ACQUIRER_SECRET=x"},
+		},
+		"a password that is too short": {
+			args: []string{"serve", "--addr", "127.0.0.1:0", "--dashboard", "on"},
+			says: "at least 12 characters",
+			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32),
+				"RATCHET_ACQUIRER_SECRET=x", "RATCHET_DASHBOARD_PASSWORD=elevenchars"},
+		},
 		"links without an address": {args: []string{"serve", "--addr", "0.0.0.0:0"}, says: "set --public-url",
-			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x"}},
-		"a public URL without a scheme": {args: []string{"serve", "--addr", "127.0.0.1:0", "--public-url", "pay.example.com"}, says: "is not a URL such as https://",
-			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x"}},
-		"crash hooks open to the network": {args: []string{"serve", "--addr", "0.0.0.0:0", "--public-url", "https://pay.example.com"}, says: "lets requests crash the server",
-			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32), "RATCHET_ACQUIRER_SECRET=x", "RATCHET_CRASH_TESTING=1"}},
-		"a contradiction without a reason": {args: []string{"inbox", "acknowledge", "note_1"}, says: "why is it in order?"},
-		"a demo that the network reaches":  {args: []string{"demo", "--addr", "0.0.0.0:0"}, says: "--lan"},
-		"a port that is no number":         {args: []string{"demo", "--webhook-loopback-ports", "3000,http"}, says: "list of ports"},
-		"a port below the first":           {args: []string{"demo", "--webhook-loopback-ports", "0"}, says: "list of ports"},
-		"a demo on any address":            {args: []string{"demo", "--addr", ":0"}, says: "--lan"},
+			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32),
+				"RATCHET_ACQUIRER_SECRET=x"}},
+		"a public URL without a scheme": {args: []string{"serve", "--addr", "127.0.0.1:0", "--public-url",
+			"pay.example.com"}, says: "is not a URL such as https://",
+			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32),
+				"RATCHET_ACQUIRER_SECRET=x"}},
+		"crash hooks open to the network": {args: []string{"serve", "--addr", "0.0.0.0:0", "--public-url",
+			"https://pay.example.com"}, says: "lets requests crash the server",
+			env: []string{"RATCHET_DATABASE_URL=postgres://x", "RATCHET_SECRET=" + strings.Repeat("x", 32),
+				"RATCHET_ACQUIRER_SECRET=x", "RATCHET_CRASH_TESTING=1"}},
+		"a contradiction without a reason": {
+			args: []string{"inbox", "acknowledge", "note_1"},
+			says: "why is it in order?",
+		},
+		"a demo that the network reaches": {args: []string{"demo", "--addr", "0.0.0.0:0"}, says: "--lan"},
+		"a port that is no number": {
+			args: []string{"demo", "--webhook-loopback-ports", "3000,http"},
+			says: "list of ports",
+		},
+		"a port below the first": {args: []string{"demo", "--webhook-loopback-ports", "0"}, says: "list of ports"},
+		"a demo on any address":  {args: []string{"demo", "--addr", ":0"}, says: "--lan"},
 	} {
 		t.Run(mistake+" is a mistake in the call", func(t *testing.T) {
 			t.Parallel()
@@ -153,7 +218,8 @@ func TestCommandLine(t *testing.T) {
 
 	t.Run("a database that does not answer is a failure, and its password is not printed", func(t *testing.T) {
 		t.Parallel()
-		_, stderr, code := ratchet(t, []string{"RATCHET_DATABASE_URL=postgres://me:hidden@127.0.0.1:1/x"}, "migrate", "status")
+		_, stderr, code := ratchet(t, []string{"RATCHET_DATABASE_URL=postgres://me:hidden@127.0.0.1:1/x"}, "migrate",
+			"status")
 		if code != exitFailed || strings.Contains(stderr, "hidden") {
 			t.Errorf("exit code %d, want %d: %s", code, exitFailed, stderr)
 		}

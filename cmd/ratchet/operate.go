@@ -25,7 +25,8 @@ func operate(ctx context.Context, role string) (*pgxpool.Pool, settings, error) 
 	if err != nil {
 		return nil, settings{}, err
 	}
-	pool, err := postgres.Open(ctx, postgres.Config{URL: url, Role: role, ApplicationName: "ratchet operator", MaxConns: 1})
+	pool, err := postgres.Open(ctx,
+		postgres.Config{URL: url, Role: role, ApplicationName: "ratchet operator", MaxConns: 1})
 	if err != nil {
 		return nil, settings{}, err
 	}

@@ -28,7 +28,9 @@ func (d *running) hold(t *testing.T, key string) {
 		t.Fatalf("the charge was not laid aside: %+v, %v", got, err)
 	}
 	ours := d.connect(t, "RATCHET_DATABASE_URL")
-	tag, err := ours.Exec(t.Context(), `UPDATE runs SET state = 'needs_review', reason = 'for the test', due_at = NULL WHERE request_id = (SELECT id FROM requests WHERE key = $1) AND state = 'parked'`, key)
+	tag, err := ours.Exec(t.Context(), `
+		UPDATE runs SET state = 'needs_review', reason = 'for the test', due_at = NULL
+		WHERE request_id = (SELECT id FROM requests WHERE key = $1) AND state = 'parked'`, key)
 	if err != nil || tag.RowsAffected() != 1 {
 		t.Fatalf("hold: %v, %v", tag, err)
 	}
@@ -79,7 +81,8 @@ func TestOperating(t *testing.T) {
 	t.Run("a held request that is released asks under a new key, and the card is charged once", func(t *testing.T) {
 		before := d.sales(t)
 		d.hold(t, "released")
-		said := mustDo(t, atDemo, "requests", "release", "released", "--as", "not-executed", "--evidence", "they never saw it")
+		said := mustDo(t, atDemo, "requests", "release", "released", "--as", "not-executed", "--evidence",
+			"they never saw it")
 		if charge := d.mustCharge(t, "released"); charge.status != http.StatusOK {
 			t.Errorf("answered %+v", charge)
 		}
@@ -89,7 +92,8 @@ func TestOperating(t *testing.T) {
 			t.Errorf("charged %d times, last under %s; said %s", n, last.Key, said)
 		}
 		shown := mustDo(t, atDemo, "requests", "show", "released")
-		if !strings.Contains(shown, "not_executed") || !strings.Contains(shown, "they never saw it") || !strings.Contains(shown, last.Key) {
+		if !strings.Contains(shown, "not_executed") || !strings.Contains(shown, "they never saw it") ||
+			!strings.Contains(shown, last.Key) {
 			t.Errorf("the proof is not shown:\n%s", shown)
 		}
 		actor, details := d.audited(t, "request.release")
@@ -100,7 +104,8 @@ func TestOperating(t *testing.T) {
 
 	t.Run("a message nobody understands is listed, and tried again when somebody says so", func(t *testing.T) {
 		d.notify(t, `{"id":"note_poison","kind":"moon.risen"}`)
-		if listed := mustDo(t, atDemo, "inbox", "list"); !strings.Contains(listed, "note_poison") || !strings.Contains(listed, "set_aside") {
+		if listed := mustDo(t, atDemo, "inbox", "list"); !strings.Contains(listed, "note_poison") ||
+			!strings.Contains(listed, "set_aside") {
 			t.Errorf("the list is %s", listed)
 		}
 		mustDo(t, atDemo, "inbox", "retry", "note_poison")
@@ -117,7 +122,7 @@ func TestOperating(t *testing.T) {
 		}
 	})
 
-	t.Run("a message that contradicts another is listed until somebody acknowledges it, with a reason", func(t *testing.T) {
+	t.Run("a message that contradicts another is listed until an operator acknowledges it", func(t *testing.T) {
 		d.notify(t, `{"id":"note_twice","kind":"moon.risen"}`)
 		if status := d.tell(t, `{"id":"note_twice","kind":"sun.risen"}`); status != http.StatusConflict {
 			t.Errorf("the contradiction is answered %d", status)
@@ -160,16 +165,19 @@ func TestOperating(t *testing.T) {
 		d.mustCharge(t, "forgotten")
 		shown := mustDo(t, atDemo, "requests", "show", "forgotten")
 		request := strings.Fields(shown)[1]
-		if said := mustDo(t, atDemo, "erase", request, "--because", "a letter", "--yes"); !strings.Contains(said, "charges") {
+		said := mustDo(t, atDemo, "erase", request, "--because", "a letter", "--yes")
+		if !strings.Contains(said, "charges") {
 			t.Errorf("said %s", said)
 		}
 		if got, err := d.charge("forgotten", ""); err != nil || got.status != http.StatusBadRequest {
 			t.Errorf("answered %+v, %v", got, err)
 		}
-		if actor, details := d.audited(t, "data.erase"); actor != "operator:"+me.Username || !strings.Contains(details, "a letter") {
+		actor, details := d.audited(t, "data.erase")
+		if actor != "operator:"+me.Username || !strings.Contains(details, "a letter") {
 			t.Errorf("the audit trail says %s: %s", actor, details)
 		}
-		if _, stderr, code := ratchet(t, atDemo, "erase", "cus_nobody", "--because", "a letter", "--yes"); code != exitFailed || !strings.Contains(stderr, "cus_nobody") {
+		_, stderr, code := ratchet(t, atDemo, "erase", "cus_nobody", "--because", "a letter", "--yes")
+		if code != exitFailed || !strings.Contains(stderr, "cus_nobody") {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
 	})
@@ -224,7 +232,8 @@ func TestOperating(t *testing.T) {
 		if code != exitFailed || !strings.Contains(stderr, "--create-account") {
 			t.Errorf("a key for an account that does not exist: exit code %d: %s", code, stderr)
 		}
-		key := strings.TrimSpace(mustDo(t, atDemo, "keys", "create", "--account", "acct_new", "--create-account", "New Shop"))
+		key := strings.TrimSpace(
+			mustDo(t, atDemo, "keys", "create", "--account", "acct_new", "--create-account", "New Shop"))
 		if got := status(key); got != http.StatusOK {
 			t.Fatalf("a new key is answered %d", got)
 		}
@@ -239,7 +248,8 @@ func TestOperating(t *testing.T) {
 		if got := status(next); got != http.StatusOK {
 			t.Errorf("the successor is answered %d", got)
 		}
-		if _, stderr, code := ratchet(t, atDemo, "keys", "roll", id); code != exitFailed || !strings.Contains(stderr, "has already expired") {
+		_, stderr, code = ratchet(t, atDemo, "keys", "roll", id)
+		if code != exitFailed || !strings.Contains(stderr, "has already expired") {
 			t.Errorf("a revoked key is rolled: exit code %d: %s", code, stderr)
 		}
 		for _, operation := range []string{"account.create", "key.roll", "key.revoke"} {
@@ -250,28 +260,40 @@ func TestOperating(t *testing.T) {
 	})
 
 	t.Run("a restricted key does what it is allowed, and so does its successor", func(t *testing.T) {
-		mustDo(t, atDemo, "accounts", "create", "--id", "acct_kites", "--name", "Kites", "--country", "DE", "--currency", "EUR")
-		if listed := mustDo(t, atDemo, "accounts", "list"); !strings.Contains(listed, "acct_kites  Kites") || !strings.Contains(listed, "eur") {
+		mustDo(t, atDemo, "accounts", "create", "--id", "acct_kites", "--name", "Kites", "--country", "DE",
+			"--currency", "EUR")
+		if listed := mustDo(t, atDemo, "accounts", "list"); !strings.Contains(listed, "acct_kites  Kites") ||
+			!strings.Contains(listed, "eur") {
 			t.Errorf("the account is not listed:\n%s", listed)
 		}
 		mustDo(t, atDemo, "accounts", "version", "--account", "acct_kites", "--api-version", "2020-08-27")
 		if listed := mustDo(t, atDemo, "accounts", "list"); !strings.Contains(listed, "2020-08-27") {
 			t.Errorf("the version was not set: %s", listed)
 		}
-		if _, stderr, code := ratchet(t, atDemo, "accounts", "version", "--account", "acct_nobody", "--api-version", "2020-08-27"); code != exitFailed ||
+		_, stderr, code := ratchet(t, atDemo, "accounts", "version", "--account", "acct_nobody", "--api-version",
+			"2020-08-27")
+		if code != exitFailed ||
 			!strings.Contains(stderr, "account acct_nobody not found") {
 			t.Errorf("an account that is not there: %d %s", code, stderr)
 		}
-		if _, stderr, code := ratchet(t, atDemo, "accounts", "create", "--id", "acct_kites", "--name", "Again"); code != exitFailed || !strings.Contains(stderr, "already") {
+		_, stderr, code = ratchet(t, atDemo, "accounts", "create", "--id", "acct_kites", "--name", "Again")
+		if code != exitFailed || !strings.Contains(stderr, "already") {
 			t.Errorf("an account is opened twice: exit code %d: %s", code, stderr)
 		}
-		key := strings.TrimSpace(mustDo(t, atDemo, "keys", "create", "--account", "acct_kites", "--restricted", "--allow", "charges=write,customers=read,refunds=none"))
+		key := strings.TrimSpace(
+			mustDo(t, atDemo, "keys", "create", "--account", "acct_kites", "--restricted", "--allow",
+				"charges=write,customers=read,refunds=none"))
 		listed := strings.Split(mustDo(t, atDemo, "keys", "list", "--account", "acct_kites"), "\n")[1]
-		if !strings.HasPrefix(key, "rk_test_") || !strings.Contains(listed, "charges=write,customers=read") || strings.Contains(listed, key) {
+		if !strings.HasPrefix(key, "rk_test_") || !strings.Contains(listed, "charges=write,customers=read") ||
+			strings.Contains(listed, key) {
 			t.Errorf("the key %.8s… is listed as %s", key, listed)
 		}
 		next := strings.TrimSpace(mustDo(t, atDemo, "keys", "roll", strings.Fields(listed)[0]))
-		for path, want := range map[string]int{"/v1/charges": http.StatusOK, "/v1/customers": http.StatusOK, "/v1/refunds": http.StatusForbidden} {
+		for path, want := range map[string]int{
+			"/v1/charges":   http.StatusOK,
+			"/v1/customers": http.StatusOK,
+			"/v1/refunds":   http.StatusForbidden,
+		} {
 			if got, after := status(key, path), status(next, path); got != want || after != want {
 				t.Errorf("%s is answered %d, and %d to its successor; want %d", path, got, after, want)
 			}
@@ -288,14 +310,16 @@ func TestOperating(t *testing.T) {
 		}
 		exec(`ALTER TABLE audit_events ADD CONSTRAINT speechless CHECK (operation NOT LIKE 'key.%') NOT VALID`)
 		id := strings.Fields(strings.Split(listed, "\n")[2])[0]
-		for _, args := range [][]string{{"create", "--account", "acct_kites"}, {"create", "--account", "acct_mute", "--create-account", "Mute"}, {"roll", id}, {"revoke", id}} {
+		for _, args := range [][]string{{"create", "--account", "acct_kites"},
+			{"create", "--account", "acct_mute", "--create-account", "Mute"}, {"roll", id}, {"revoke", id}} {
 			stdout, stderr, code := ratchet(t, atDemo, append([]string{"keys"}, args...)...)
 			if code != exitFailed || stdout != "" || !strings.Contains(stderr, "speechless") {
 				t.Errorf("keys %v: exit code %d, %q, %s", args, code, stdout, stderr)
 			}
 		}
 		exec(`ALTER TABLE audit_events DROP CONSTRAINT speechless`)
-		if now := mustDo(t, atDemo, "keys", "list", "--account", "acct_kites"); now != listed || strings.Contains(mustDo(t, atDemo, "accounts", "list"), "acct_mute") {
+		now := mustDo(t, atDemo, "keys", "list", "--account", "acct_kites")
+		if now != listed || strings.Contains(mustDo(t, atDemo, "accounts", "list"), "acct_mute") {
 			t.Errorf("something was done all the same:\n%s\nbefore:\n%s", now, listed)
 		}
 	})
@@ -348,11 +372,13 @@ func (d *running) tell(t *testing.T, body string) (status int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.base+acquirer.NotificationsPath, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.base+acquirer.NotificationsPath,
+		strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set(acquirer.SignatureHeader, acquirer.Sign(settings[notificationSecretVariable], []byte(body), time.Now()))
+	request.Header.Set(acquirer.SignatureHeader,
+		acquirer.Sign(settings[notificationSecretVariable], []byte(body), time.Now()))
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)

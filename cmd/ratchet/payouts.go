@@ -40,8 +40,13 @@ and mode. With "manual" the merchant creates payouts.`,
 				if tag.RowsAffected() == 0 {
 					return fmt.Errorf("account %s not found", account)
 				}
-				return audit.RecordOperator(cmd.Context(), tx, audit.OperatorAct{User: operator(), Operation: "payouts.schedule",
-					AccountID: account, ObjectID: account, Details: map[string]string{"schedule": schedule}})
+				return audit.RecordOperator(cmd.Context(), tx, audit.OperatorAct{
+					User:      operator(),
+					Operation: "payouts.schedule",
+					AccountID: account,
+					ObjectID:  account,
+					Details:   map[string]string{"schedule": schedule},
+				})
 			})
 		},
 	}

@@ -18,7 +18,8 @@ func publicURL(given string, at net.Addr) (string, error) {
 		return "", nil
 	}
 	u, err := url.Parse(given)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+		u.RawQuery != "" || u.Fragment != "" {
 		return "", usagef("--public-url %s is not a URL such as https://pay.example.com", given)
 	}
 	return strings.TrimRight(given, "/"), nil

@@ -37,17 +37,19 @@ RATCHET_DATABASE_URL, or a running demo.`,
 	return cmd
 }
 
-var states = []string{idempotency.Running, idempotency.Parked, idempotency.Held, idempotency.Finished, idempotency.Archived}
+var states = []string{idempotency.Running, idempotency.Parked, idempotency.Held, idempotency.Finished,
+	idempotency.Archived}
 
 func requestsListCommand() *cobra.Command {
 	var wanted []string
 	var account string
 	var limit int
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List requests, oldest first; by default only unfinished ones",
-		Example: "  ratchet requests list\n  ratchet requests list --state needs_review,parked\n  ratchet requests list --state finished --account acct_shop --limit 20",
-		Args:    cobra.NoArgs,
+		Use:   "list",
+		Short: "List requests, oldest first; by default only unfinished ones",
+		Example: "  ratchet requests list\n  ratchet requests list --state needs_review,parked\n  ratchet requests " +
+			"list --state finished --account acct_shop --limit 20",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, state := range wanted {
 				if !slices.Contains(states, state) {
@@ -70,7 +72,8 @@ func requestsListCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&wanted, "state", idempotency.Unfinished(), "only requests in these states: "+strings.Join(states, ", "))
+	f.StringSliceVar(&wanted, "state", idempotency.Unfinished(),
+		"only requests in these states: "+strings.Join(states, ", "))
 	f.StringVar(&account, "account", "", "only requests of this account")
 	f.IntVar(&limit, "limit", 100, "maximum number of requests")
 	return cmd
@@ -84,7 +87,8 @@ func printRequests(cmd *cobra.Command, found []idempotency.Standing) error {
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "REQUEST\tACCOUNT\tOPERATION\tSTATE\tAGE\tPOINT\tTRIES\tWHY")
 	for _, r := range found {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.AccountID, r.Flow, r.State, age(r.Now.Sub(r.CreatedAt)), r.Point, r.Attempts, why(r))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.AccountID, r.Flow, r.State,
+			age(r.Now.Sub(r.CreatedAt)), r.Point, r.Attempts, why(r))
 	}
 	return table.Flush()
 }
@@ -158,10 +162,13 @@ func printRequest(ctx context.Context, out io.Writer, pool *pgxpool.Pool, r idem
 		key += "  (generated: the client sent none)"
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "request\t%s\naccount\t%s, %s mode\nasked\t%s %s\nkey\t%s\n", r.ID, r.AccountID, mode(r.Livemode), r.Method, r.Path, key)
+	fmt.Fprintf(table, "request\t%s\naccount\t%s, %s mode\nasked\t%s %s\nkey\t%s\n", r.ID, r.AccountID,
+		mode(r.Livemode), r.Method, r.Path, key)
 	fmt.Fprintf(table, "operation\t%s, version %d\n", r.Flow, r.Version)
-	fmt.Fprintf(table, "state\t%s: %s\nepoch\t%d\nattempts\t%d without an outcome\n", r.State, why(r), r.Epoch, r.Attempts)
-	fmt.Fprintf(table, "created\t%s, %s ago\nfinished\t%s\n", moment(&r.CreatedAt), age(r.Now.Sub(r.CreatedAt)), moment(r.FinishedAt))
+	fmt.Fprintf(table, "state\t%s: %s\nepoch\t%d\nattempts\t%d without an outcome\n", r.State, why(r), r.Epoch,
+		r.Attempts)
+	fmt.Fprintf(table, "created\t%s, %s ago\nfinished\t%s\n", moment(&r.CreatedAt), age(r.Now.Sub(r.CreatedAt)),
+		moment(r.FinishedAt))
 	fmt.Fprintln(table, "\npassed\tAT\tEPOCH")
 	for _, line := range journal {
 		fmt.Fprintf(table, "%s\t%s\t%d\n", line.Point, moment(&line.At), line.Epoch)
@@ -170,7 +177,8 @@ func printRequest(ctx context.Context, out io.Writer, pool *pgxpool.Pool, r idem
 		fmt.Fprintln(table, "\nasked others\tAT\tKEY\tTIMES\tVERDICT\tEVIDENCE")
 	}
 	for _, c := range calls {
-		fmt.Fprintf(table, "%s %d\t%s\t%s\t%d\t%s\t%s\n", c.Phase, c.Generation, moment(&c.AskedAt), c.DerivedKey, c.Sends, c.Verdict, orDash(c.Evidence))
+		fmt.Fprintf(table, "%s %d\t%s\t%s\t%d\t%s\t%s\n", c.Phase, c.Generation, moment(&c.AskedAt), c.DerivedKey,
+			c.Sends, c.Verdict, orDash(c.Evidence))
 	}
 	err = table.Flush()
 	if err != nil || r.Status == nil {
@@ -201,7 +209,8 @@ func one(ctx context.Context, pool *pgxpool.Pool, name string) (idempotency.Stan
 		return idempotency.Standing{}, fmt.Errorf("request not found: no ID or idempotency key is %q", name)
 	}
 	if len(found) > 1 {
-		return idempotency.Standing{}, fmt.Errorf("%d requests have the idempotency key %q: pass a request ID", len(found), name)
+		return idempotency.Standing{},
+			fmt.Errorf("%d requests have the idempotency key %q: pass a request ID", len(found), name)
 	}
 	return found[0], nil
 }
@@ -243,7 +252,8 @@ charge is made.`,
 				if err != nil {
 					return err
 				}
-				return audit.RecordOperator(ctx, tx, act(r, "request.resume", map[string]any{"was": r.State, "because": r.HeldReason}))
+				return audit.RecordOperator(ctx, tx,
+					act(r, "request.resume", map[string]any{"was": r.State, "because": r.HeldReason}))
 			})
 			if errors.Is(err, idempotency.ErrNotYours) {
 				return fmt.Errorf("%s is %s: only parked or held requests can be resumed", r.ID, r.State)
@@ -251,7 +261,8 @@ charge is made.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s was %s and is due now; the completer will run it%s\n", r.ID, r.State, under(calls))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s was %s and is due now; the completer will run it%s\n", r.ID, r.State,
+				under(calls))
 			return nil
 		},
 	}
@@ -266,7 +277,8 @@ func under(calls []idempotency.CallLine) string {
 	for phase, c := range last {
 		switch c.Verdict {
 		case "not_executed":
-			return fmt.Sprintf(".\nIts %d keys for %s are proved unused, so the next call uses a new key", c.Generation, phase)
+			return fmt.Sprintf(".\nIts %d keys for %s are proved unused, so the next call uses a new key",
+				c.Generation, phase)
 		case "unknown":
 			return ", under " + c.DerivedKey
 		}
@@ -275,7 +287,14 @@ func under(calls []idempotency.CallLine) string {
 }
 
 func act(r idempotency.Standing, operation string, details any) audit.OperatorAct {
-	a := audit.OperatorAct{User: operator(), Operation: operation, AccountID: r.AccountID, Livemode: r.Livemode, RequestID: r.ID, Details: details}
+	a := audit.OperatorAct{
+		User:      operator(),
+		Operation: operation,
+		AccountID: r.AccountID,
+		Livemode:  r.Livemode,
+		RequestID: r.ID,
+		Details:   details,
+	}
 	if !r.Keyless {
 		a.Key = r.Key
 	}
@@ -297,7 +316,7 @@ A request is held if Ratchet cannot prove whether the acquirer acted. Ask the
 acquirer about the key that "ratchet requests show" prints. If it acted, do not
 release. If it did not and never will, release: the next call uses a new key. If you
 are wrong, the customer is charged twice. The audit trail records your name.`,
-		Example: `  ratchet requests release req_0VbTq1s3Zk… --as not-executed --evidence "acquirer's ticket 4711: no such key"`,
+		Example: `  ratchet requests release req_0VbTq1s3Zk… --as not-executed --evidence "ticket 4711: no such key"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if as != notExecuted {
@@ -333,12 +352,19 @@ func release(cmd *cobra.Command, name, phase, evidence string) error {
 	}
 	var spent, next idempotency.ForeignCall
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) (err error) {
-		spent, next, err = idempotency.Release(ctx, tx, root.For(secret.Idempotency), r.AccountID, r.ID, phase, "operator "+operator()+": "+evidence)
+		spent, next, err = idempotency.Release(ctx, tx, root.For(secret.Idempotency), r.AccountID, r.ID, phase,
+			"operator "+operator()+": "+evidence)
 		if err != nil {
 			return err
 		}
 		return audit.RecordOperator(ctx, tx, act(r, "request.release", map[string]any{
-			"decision": notExecuted, "evidence": evidence, "held": r.HeldReason, "phase": spent.Phase, "spent": spent.Key, "next": next.Key}))
+			"decision": notExecuted,
+			"evidence": evidence,
+			"held":     r.HeldReason,
+			"phase":    spent.Phase,
+			"spent":    spent.Key,
+			"next":     next.Key,
+		}))
 	})
 	if errors.Is(err, idempotency.ErrNotYours) {
 		return fmt.Errorf("%s is %s: only held requests can be released", r.ID, r.State)
@@ -346,6 +372,7 @@ func release(cmd *cobra.Command, name, phase, evidence string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is recorded as unused; the next call uses %s and is due now\n", r.ID, spent.Key, next.Key)
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is recorded as unused; the next call uses %s and is due now\n", r.ID,
+		spent.Key, next.Key)
 	return nil
 }

@@ -42,8 +42,9 @@ outside of /v1. Except in a demo, they need a password if another machine or a p
 can reach the port:
 
   RATCHET_DASHBOARD_PASSWORD  12 characters or more`,
-		Example: "  RATCHET_DATABASE_URL=postgres://… RATCHET_SECRET=… RATCHET_ACQUIRER_SECRET=… ratchet serve --addr :8080 --public-url https://pay.example.com",
-		Args:    cobra.NoArgs,
+		Example: "  RATCHET_DATABASE_URL=postgres://… RATCHET_SECRET=… RATCHET_ACQUIRER_SECRET=… ratchet serve " +
+			"--addr :8080 --public-url https://pay.example.com",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log := logger()
 			err := join(&config, acquirerURL, log)
@@ -85,7 +86,8 @@ can reach the port:
 	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_ADDR", "127.0.0.1:8080"), "address to listen on (RATCHET_ADDR)")
 	cmd.Flags().StringVar(&config.PublicURL, "public-url", env("RATCHET_PUBLIC_URL", ""),
 		"URL that browsers use, such as https://pay.example.com; optional on a loopback address (RATCHET_PUBLIC_URL)")
-	cmd.Flags().StringVar(&pages, "dashboard", env("RATCHET_DASHBOARD", "off"), "serve the dashboard: on or off (RATCHET_DASHBOARD)")
+	cmd.Flags().StringVar(&pages, "dashboard", env("RATCHET_DASHBOARD", "off"),
+		"serve the dashboard: on or off (RATCHET_DASHBOARD)")
 	metricsFlag(cmd, &metricsAddr)
 	limitFlags(cmd, &config)
 	clientLimitFlags(cmd, &config.Limits)
@@ -97,7 +99,8 @@ can reach the port:
 func crashPoints(at net.Addr) (*crashpoint.Points, error) {
 	points := crashpoint.FromEnvironment()
 	if points != nil && !onLoopback(at) {
-		return nil, usagef("%s=1 lets requests crash the server, and other machines reach %s: unset it", crashpoint.Enable, at)
+		return nil,
+			usagef("%s=1 lets requests crash the server, and other machines reach %s: unset it", crashpoint.Enable, at)
 	}
 	return points, nil
 }
@@ -142,7 +145,8 @@ On SIGTERM it finishes running deliveries.`,
 
 func metricsFlag(cmd *cobra.Command, addr *string) {
 	cmd.Flags().StringVar(addr, "metrics-addr", env("RATCHET_METRICS_ADDR", ""),
-		"address that serves /metrics and /debug/pprof/, and /healthz and /readyz of serve and work; keep it private; \"\" disables it (RATCHET_METRICS_ADDR)")
+		"address that serves /metrics and /debug/pprof/, and /healthz and /readyz of serve and work; keep it "+
+			"private; \"\" disables it (RATCHET_METRICS_ADDR)")
 }
 
 // metricsListener is nil where no metrics are wanted.
@@ -158,7 +162,8 @@ func metricsListener(addr string) (net.Listener, error) {
 }
 
 func acquirerFlag(cmd *cobra.Command, url *string) {
-	cmd.Flags().StringVar(url, "acquirer-url", env("RATCHET_ACQUIRER_URL", "http://127.0.0.1:8090"), "URL of the acquirer (RATCHET_ACQUIRER_URL)")
+	cmd.Flags().StringVar(url, "acquirer-url", env("RATCHET_ACQUIRER_URL", "http://127.0.0.1:8090"),
+		"URL of the acquirer (RATCHET_ACQUIRER_URL)")
 }
 
 // join fills in what all processes of an installation share.
@@ -195,7 +200,8 @@ func retention() (time.Duration, error) {
 	}
 	long, err := time.ParseDuration(text)
 	if err != nil || long < idempotency.LeastRetention {
-		return 0, fmt.Errorf("RATCHET_ANSWER_RETENTION must be a duration such as 720h, at least %[2]s, not %[1]q", text, idempotency.LeastRetention)
+		return 0, fmt.Errorf("RATCHET_ANSWER_RETENTION must be a duration such as 720h, at least %[2]s, not %[1]q",
+			text, idempotency.LeastRetention)
 	}
 	return long, nil
 }

@@ -54,7 +54,8 @@ address.
 			return server.Serve(cmd.Context(), l)
 		},
 	}
-	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_SHOP_ADDR", "127.0.0.1:8070"), "address to listen on (RATCHET_SHOP_ADDR)")
+	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_SHOP_ADDR", "127.0.0.1:8070"),
+		"address to listen on (RATCHET_SHOP_ADDR)")
 	cmd.Flags().StringVar(&api, "url", env("RATCHET_URL", "http://127.0.0.1:8080"), "URL of the API (RATCHET_URL)")
 	return cmd
 }

@@ -58,7 +58,8 @@ func TestShow(t *testing.T) {
 	t.Run("a webhook goes to the ports of this machine that the demo was told, and to no other", func(t *testing.T) {
 		d.make(t, "/v1/webhook_endpoints", "url", "http://127.0.0.1:1/told", "enabled_events[]", "*")
 		other := url.Values{"url": {"http://127.0.0.1:2/"}, "enabled_events[]": {"*"}}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.base+"/v1/webhook_endpoints", strings.NewReader(other.Encode()))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.base+"/v1/webhook_endpoints",
+			strings.NewReader(other.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,8 @@ func TestShow(t *testing.T) {
 		}
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
-		if err != nil || response.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "--webhook-loopback-ports") {
+		if err != nil || response.StatusCode != http.StatusBadRequest ||
+			!strings.Contains(string(body), "--webhook-loopback-ports") {
 			t.Errorf("another port was answered %d, %v: %s", response.StatusCode, err, body)
 		}
 	})
@@ -83,7 +85,8 @@ func TestShow(t *testing.T) {
 		charge := d.make(t, "/v1/charges", "amount", "5000", "currency", "usd", "source", "tok_bypassPending")
 		disputed := d.make(t, "/v1/charges", "amount", "2000", "currency", "usd", "source", "tok_createDispute")
 		visa, _ := testcard.ByToken("tok_visa")
-		token := d.make(t, "/v1/tokens", "card[number]", visa.Number(), "card[exp_month]", "12", "card[exp_year]", "2040")
+		token := d.make(t, "/v1/tokens", "card[number]", visa.Number(), "card[exp_month]", "12", "card[exp_year]",
+			"2040")
 		spent := d.make(t, "/v1/charges", "amount", "700", "currency", "usd", "source", token)
 		price := d.make(t, "/v1/prices", "currency", "usd", "unit_amount", "1500", "product_data[name]", "A mug")
 		var dispute string
@@ -93,34 +96,43 @@ func TestShow(t *testing.T) {
 			}
 			return dispute != ""
 		})
-		tried := d.make(t, "/v1/setup_intents", "payment_method_types[]", "card", "confirm", "true", "payment_method", "pm_card_visa")
+		tried := d.make(t, "/v1/setup_intents", "payment_method_types[]", "card", "confirm", "true", "payment_method",
+			"pm_card_visa")
 		attempt := d.ask(t, http.MethodGet, "", "/v1/setup_intents/"+tried)["latest_attempt"].(string)
 		posting := d.ask(t, http.MethodGet, "", "/v1/charges/"+charge)["balance_transaction"].(string)
 		event := d.ask(t, http.MethodGet, "", "/v1/events?limit=1")["data"].([]any)[0].(map[string]any)["id"].(string)
 		for kind, c := range map[string]struct{ id, told string }{
-			"charge":           {charge, "POST /v1/charges"},
-			"refund":           {d.make(t, "/v1/refunds", "charge", charge, "amount", "100"), "POST /v1/refunds"},
-			"payment_intent":   {d.make(t, "/v1/payment_intents", "amount", "900", "currency", "usd", "payment_method_types[]", "card"), "payment_intent.created"},
-			"setup_intent":     {d.make(t, "/v1/setup_intents", "payment_method_types[]", "card"), "setup_intent.created"},
-			"setup_attempt":    {attempt, "setup_intent.succeeded"},
-			"payment_method":   {method, "POST /v1/payment_methods"},
-			"card":             {card, "sources"},
-			"customer":         {customer, "customer.created"},
-			"token":            {token, "POST /v1/charges  finished: response 200 " + spent},
-			"price":            {price, "price.created"},
-			"product":          {d.ask(t, http.MethodGet, "", "/v1/prices/"+price)["product"].(string), "product.created"},
-			"checkout_session": {d.make(t, "/v1/checkout/sessions", "mode", "payment", "success_url", "https://shop.example/", "line_items[0][price]", price, "line_items[0][quantity]", "1"), "POST /v1/checkout/sessions"},
-			"coupon":           {d.make(t, "/v1/coupons", "id", "WELCOME", "percent_off", "10"), "coupon.created"},
-			"shipping_rate":    {d.make(t, "/v1/shipping_rates", "display_name", "Standard", "fixed_amount[amount]", "500", "fixed_amount[currency]", "usd"), "POST /v1/shipping_rates"},
+			"charge": {charge, "POST /v1/charges"},
+			"refund": {d.make(t, "/v1/refunds", "charge", charge, "amount", "100"), "POST /v1/refunds"},
+			"payment_intent": {d.make(t, "/v1/payment_intents", "amount", "900", "currency", "usd",
+				"payment_method_types[]", "card"), "payment_intent.created"},
+			"setup_intent": {d.make(t, "/v1/setup_intents", "payment_method_types[]", "card"),
+				"setup_intent.created"},
+			"setup_attempt":  {attempt, "setup_intent.succeeded"},
+			"payment_method": {method, "POST /v1/payment_methods"},
+			"card":           {card, "sources"},
+			"customer":       {customer, "customer.created"},
+			"token":          {token, "POST /v1/charges  finished: response 200 " + spent},
+			"price":          {price, "price.created"},
+			"product": {d.ask(t, http.MethodGet, "", "/v1/prices/"+price)["product"].(string),
+				"product.created"},
+			"checkout_session": {d.make(t, "/v1/checkout/sessions", "mode", "payment", "success_url",
+				"https://shop.example/", "line_items[0][price]", price, "line_items[0][quantity]", "1"),
+				"POST /v1/checkout/sessions"},
+			"coupon": {d.make(t, "/v1/coupons", "id", "WELCOME", "percent_off", "10"), "coupon.created"},
+			"shipping_rate": {d.make(t, "/v1/shipping_rates", "display_name", "Standard", "fixed_amount[amount]",
+				"500", "fixed_amount[currency]", "usd"), "POST /v1/shipping_rates"},
 			"dispute":          {dispute, "charge.dispute.created"},
 			"payout":           {d.make(t, "/v1/payouts", "amount", "1000", "currency", "usd"), "payout.created"},
 			"webhook_endpoint": {endpoint, "POST /v1/webhook_endpoints"},
-			"test_clock":       {d.make(t, "/v1/test_helpers/test_clocks", "frozen_time", fmt.Sprint(time.Now().Unix())), "test_helpers.test_clock.created"},
-			"event":            {event, ""},
-			"posting":          {posting, "gross: $50.00"},
+			"test_clock": {d.make(t, "/v1/test_helpers/test_clocks", "frozen_time",
+				fmt.Sprint(time.Now().Unix())), "test_helpers.test_clock.created"},
+			"event":   {event, ""},
+			"posting": {posting, "gross: $50.00"},
 		} {
 			told := mustDo(t, atDemo, "show", c.id)
-			if want := fmt.Sprintf("%s %s, account acct_demo\n", kind, c.id); !strings.HasPrefix(told, want) || !strings.Contains(told, c.told) {
+			want := fmt.Sprintf("%s %s, account acct_demo\n", kind, c.id)
+			if !strings.HasPrefix(told, want) || !strings.Contains(told, c.told) {
 				t.Errorf("show %s begins without %q, or does not tell of %q:\n%s", c.id, want, c.told, told)
 			}
 			if strings.Count(told, "\n") < 4 {
@@ -138,7 +150,9 @@ func TestShow(t *testing.T) {
 		ours := d.connect(t, "RATCHET_DATABASE_URL")
 		await(t, "the call to be announced", func() bool {
 			var n int
-			err := ours.QueryRow(t.Context(), "SELECT count(*) FROM request_calls c JOIN requests r ON r.id = c.request_id WHERE r.key = 'killed over'").Scan(&n)
+			err := ours.QueryRow(t.Context(), `
+				SELECT count(*) FROM request_calls c JOIN requests r ON r.id = c.request_id
+				WHERE r.key = 'killed over'`).Scan(&n)
 			return err == nil && n == 1
 		})
 		if err := syscall.Kill(d.pid["serve"], syscall.SIGKILL); err != nil {
@@ -152,7 +166,8 @@ func TestShow(t *testing.T) {
 		d.mustCharge(t, "killed over")
 		told := mustDo(t, atDemo, "show", "killed over")
 		at := 0
-		for _, want := range []string{"POST /v1/charges", fmt.Sprintf("process %d stopped responding", d.pid["serve"]), "took over the request", "charge.succeeded", "response 200 stored"} {
+		for _, want := range []string{"POST /v1/charges", fmt.Sprintf("process %d stopped responding", d.pid["serve"]),
+			"took over the request", "charge.succeeded", "response 200 stored"} {
 			next := strings.Index(told[at:], want)
 			if next < 0 {
 				t.Fatalf("%q does not follow in\n%s", want, told)
@@ -169,9 +184,11 @@ func TestShow(t *testing.T) {
 	})
 
 	t.Run("a key of two accounts is told as two stories", func(t *testing.T) {
-		key := strings.TrimSpace(mustDo(t, atDemo, "keys", "create", "--account", "acct_other", "--create-account", "Another"))
+		key := strings.TrimSpace(
+			mustDo(t, atDemo, "keys", "create", "--account", "acct_other", "--create-account", "Another"))
 		lines := strings.Split(key, "\n")
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.base+"/v1/customers", strings.NewReader("name=Other"))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.base+"/v1/customers",
+			strings.NewReader("name=Other"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +206,8 @@ func TestShow(t *testing.T) {
 		d.ask(t, http.MethodPost, "shared", "/v1/customers", "name", "Mine")
 		told := mustDo(t, atDemo, "show", "shared")
 		mine, others, _ := strings.Cut(told, "\n\nrequest ")
-		if strings.Count(told, "account acct_demo") != 1 || strings.Count(told, "account acct_other") != 1 || others == "" ||
+		if strings.Count(told, "account acct_demo") != 1 || strings.Count(told, "account acct_other") != 1 ||
+			others == "" ||
 			strings.Contains(mine, "acct_demo") == strings.Contains(mine, "acct_other") {
 			t.Errorf("it is told as\n%s", told)
 		}

@@ -53,7 +53,8 @@ proves that nothing sealed before it has changed.`,
 			if err != nil {
 				return err
 			}
-			pool, err := postgres.Open(cmd.Context(), postgres.Config{URL: url, MaxConns: 1, ApplicationName: "ratchet verify"})
+			pool, err := postgres.Open(cmd.Context(),
+				postgres.Config{URL: url, MaxConns: 1, ApplicationName: "ratchet verify"})
 			if err != nil {
 				return err
 			}
@@ -69,7 +70,8 @@ proves that nothing sealed before it has changed.`,
 			if err != nil {
 				return err
 			}
-			report, err := verify.Run(cmd.Context(), verify.Config{Pool: pool, Acquirer: acquirer, AuditKey: key, Head: head, AllowEmpty: allowEmpty})
+			report, err := verify.Run(cmd.Context(),
+				verify.Config{Pool: pool, Acquirer: acquirer, AuditKey: key, Head: head, AllowEmpty: allowEmpty})
 			if err != nil {
 				return err
 			}
@@ -84,7 +86,8 @@ proves that nothing sealed before it has changed.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "an unused installation is correct")
-	cmd.Flags().StringVar(&head, "head", "", "the audit trail must hold this block, as it was printed or logged before: NUMBER:DIGEST")
+	cmd.Flags().StringVar(&head, "head", "",
+		"the audit trail must hold this block, as it was printed or logged before: NUMBER:DIGEST")
 	return cmd
 }
 

@@ -21,7 +21,8 @@ type webhookFlags struct {
 
 func (f *webhookFlags) addLoopback(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.allowLoopback, "webhook-allow-loopback", os.Getenv("RATCHET_WEBHOOK_ALLOW_LOOPBACK") == "1",
-		"allow webhooks to this machine, also over plain HTTP; set it for serve and work (RATCHET_WEBHOOK_ALLOW_LOOPBACK=1)")
+		"allow webhooks to this machine, also over plain HTTP; set it for serve and work "+
+			"(RATCHET_WEBHOOK_ALLOW_LOOPBACK=1)")
 	cmd.Flags().StringVar(&f.loopbackPorts, loopbackPortsFlag, env("RATCHET_WEBHOOK_LOOPBACK_PORTS", ""),
 		"and only to these ports, such as 3000,4242; the default, or any: all ports (RATCHET_WEBHOOK_LOOPBACK_PORTS)")
 }
@@ -36,7 +37,9 @@ func ports(list string) (all []uint16, err error) {
 	for _, text := range strings.Split(list, ",") {
 		port, err := strconv.ParseUint(strings.TrimSpace(text), 10, 16)
 		if err != nil || port == 0 {
-			return nil, usagef("--%s must be a list of ports such as 3000,4242, or %s, not %q", loopbackPortsFlag, demo.AnyPort, list)
+			return nil,
+				usagef("--%s must be a list of ports such as 3000,4242, or %s, not %q", loopbackPortsFlag,
+					demo.AnyPort, list)
 		}
 		all = append(all, uint16(port))
 	}
@@ -45,8 +48,10 @@ func ports(list string) (all []uint16, err error) {
 
 func (f *webhookFlags) addDelivery(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.schedule, "webhook-schedule", env("RATCHET_WEBHOOK_SCHEDULE", ""),
-		"pauses between delivery attempts, such as 10s,1m,5m,1h; by default twelve attempts over three days (RATCHET_WEBHOOK_SCHEDULE)")
-	cmd.Flags().StringVar(&f.disableAfter, "webhook-disable-after", env("RATCHET_WEBHOOK_DISABLE_AFTER", webhook.DefaultDisableAfter.String()),
+		"pauses between delivery attempts, such as 10s,1m,5m,1h; by default twelve attempts over three days "+
+			"(RATCHET_WEBHOOK_SCHEDULE)")
+	cmd.Flags().StringVar(&f.disableAfter, "webhook-disable-after",
+		env("RATCHET_WEBHOOK_DISABLE_AFTER", webhook.DefaultDisableAfter.String()),
 		"disable an endpoint that has only failed for this long; 0: never (RATCHET_WEBHOOK_DISABLE_AFTER)")
 }
 

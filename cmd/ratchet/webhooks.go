@@ -67,7 +67,8 @@ func printAttempts(cmd *cobra.Command, attempts []webhook.Attempt) error {
 		if a.DurationMs != nil {
 			took = fmt.Sprintf("%d ms", *a.DurationMs)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.EndpointID, a.URL, a.State, moment(a.DueAt), number, moment(a.StartedAt), took, answered(a))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.EndpointID, a.URL, a.State, moment(a.DueAt), number,
+			moment(a.StartedAt), took, answered(a))
 	}
 	return table.Flush()
 }
@@ -90,10 +91,11 @@ func answered(a webhook.Attempt) string {
 func webhooksResendCommand() *cobra.Command {
 	var endpoint string
 	cmd := &cobra.Command{
-		Use:     "resend EVENT",
-		Short:   "Resend an event to its endpoints, or to one endpoint",
-		Example: "  ratchet webhooks resend evt_0VbTq1s3Zk…\n  ratchet webhooks resend evt_0VbTq1s3Zk… --endpoint we_0VbTq1s3Zk…",
-		Args:    cobra.ExactArgs(1),
+		Use:   "resend EVENT",
+		Short: "Resend an event to its endpoints, or to one endpoint",
+		Example: "  ratchet webhooks resend evt_0VbTq1s3Zk…\n  ratchet webhooks resend evt_0VbTq1s3Zk… --endpoint " +
+			"we_0VbTq1s3Zk…",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pool, _, err := operate(cmd.Context(), workerRole)
 			if err != nil {
@@ -152,7 +154,8 @@ needs RATCHET_SECRET.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s; the secret will not be shown again, and the old one stays valid for %s:\n", args[0], overlap)
+			fmt.Fprintf(cmd.ErrOrStderr(),
+				"%s; the secret will not be shown again, and the old one stays valid for %s:\n", args[0], overlap)
 			fmt.Fprintln(cmd.OutOrStdout(), rolled)
 			return nil
 		},

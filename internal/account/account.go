@@ -67,8 +67,16 @@ type businessProfile struct {
 
 func (a *Account) Render() any {
 	return AccountObject{
-		ID: a.ID, Object: "account", BusinessProfile: businessProfile{Name: a.Name}, ChargesEnabled: true, Country: a.Country,
-		Created: resource.Unix(a.CreatedAt), DefaultCurrency: a.DefaultCurrency, DetailsSubmitted: true, PayoutsEnabled: true, Type: "standard",
+		ID:               a.ID,
+		Object:           "account",
+		BusinessProfile:  businessProfile{Name: a.Name},
+		ChargesEnabled:   true,
+		Country:          a.Country,
+		Created:          resource.Unix(a.CreatedAt),
+		DefaultCurrency:  a.DefaultCurrency,
+		DetailsSubmitted: true,
+		PayoutsEnabled:   true,
+		Type:             "standard",
 	}
 }
 
@@ -78,7 +86,9 @@ type RetrieveAccountParams struct {
 }
 
 // RetrieveAccount answers GET /v1/account: the one whose key was used.
-func RetrieveAccount(ctx context.Context, db phase.Reader, v resource.Principal, in RetrieveAccountParams) (any, error) {
+func RetrieveAccount(
+	ctx context.Context, db phase.Reader, v resource.Principal, in RetrieveAccountParams,
+) (any, error) {
 	account, err := resource.QueryOne[Account](ctx, db, AccountByID, pgx.StrictNamedArgs{"id": v.AccountID})
 	if err != nil {
 		return nil, err
@@ -88,7 +98,9 @@ func RetrieveAccount(ctx context.Context, db phase.Reader, v resource.Principal,
 
 // RetrieveAccountByID answers GET /v1/accounts/{account}: a key has no access to
 // any account but its own.
-func RetrieveAccountByID(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
+func RetrieveAccountByID(
+	ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve,
+) (any, error) {
 	if in.ID != v.AccountID {
 		return nil, apierror.NoAccess(v.Key, in.ID)
 	}

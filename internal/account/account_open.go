@@ -19,11 +19,12 @@ import (
 // NewAccount is an account that an operator opens. What is empty becomes what
 // the schema says, and an account without an id gets one from the caller.
 type NewAccount struct {
-	ID                  string `json:"id"`
-	Name                string `json:"name"`
-	Country             string `json:"country,omitempty"`              // two letters; "US" if empty
-	Currency            string `json:"currency,omitempty"`             // "usd" if empty
-	StatementDescriptor string `json:"statement_descriptor,omitempty"` // what cards' statements show; "RATCHET" if empty
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Country  string `json:"country,omitempty"`  // two letters; "US" if empty
+	Currency string `json:"currency,omitempty"` // "usd" if empty
+	// what cards' statements show; "RATCHET" if empty
+	StatementDescriptor string `json:"statement_descriptor,omitempty"`
 	PayoutDelayDays     *int   `json:"payout_delay_days,omitempty"`
 	APIVersion          string `json:"api_version,omitempty"` // of requests that name none; the current one if empty
 }
@@ -96,7 +97,9 @@ const setAPIVersion = `UPDATE accounts SET api_version = @api_version WHERE id =
 
 // SetAPIVersion chooses the version of an account's requests that name none, and of
 // the events that happen from now on. known is false if there is no such account.
-func SetAPIVersion(ctx context.Context, tx pgx.Tx, accountID string, version apiversion.Version) (known bool, err error) {
+func SetAPIVersion(
+	ctx context.Context, tx pgx.Tx, accountID string, version apiversion.Version,
+) (known bool, err error) {
 	done, err := tx.Exec(ctx, setAPIVersion, pgx.StrictNamedArgs{"id": accountID, "api_version": version})
 	if err != nil {
 		return false, fmt.Errorf("set the API version of %s: %w", accountID, err)

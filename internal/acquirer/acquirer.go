@@ -117,8 +117,9 @@ type Answer struct {
 	Message     string `json:"message,omitempty"`      // for the cardholder
 
 	// How it was decided, for an Authorize that was approved or declined.
-	NetworkStatus     string `json:"network_status,omitempty"` // approved_by_network, declined_by_network, not_sent_to_network
-	Outcome           string `json:"outcome,omitempty"`        // authorized, manual_review, issuer_declined, blocked
+	// approved_by_network, declined_by_network, not_sent_to_network
+	NetworkStatus     string `json:"network_status,omitempty"`
+	Outcome           string `json:"outcome,omitempty"` // authorized, manual_review, issuer_declined, blocked
 	Reason            string `json:"reason,omitempty"`
 	RiskLevel         string `json:"risk_level,omitempty"` // normal, elevated, highest
 	RiskScore         int    `json:"risk_score,omitempty"` // 0 to 100

@@ -211,7 +211,8 @@ func (c *Client) reverse(ctx context.Context, key string) error {
 // amount accepts any held amount.
 func contradiction(key string, asked Request, done Operation) error {
 	if done.Key != key || done.Verb != asked.Verb || !done.Order.Same(asked.Order) {
-		return fmt.Errorf("%w: sent %s under %q, received %s under %q", ErrContradiction, asked.Verb, key, done.Verb, done.Key)
+		return fmt.Errorf("%w: sent %s under %q, received %s under %q", ErrContradiction, asked.Verb, key, done.Verb,
+			done.Key)
 	}
 	answer, order := done.Answer, asked.Order
 	wholeHold := asked.Verb == VerbVoid && order.Amount == 0
@@ -284,7 +285,8 @@ func (c *Client) send(ctx context.Context, method, key, suffix string, body []by
 // newRequest puts the key into the path and not into an Idempotency-Key header:
 // that header would allow net/http to send a POST a second time on its own.
 func (c *Client) newRequest(ctx context.Context, method, key, suffix string, body []byte) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.url+OperationsPath+url.PathEscape(key)+suffix, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, c.url+OperationsPath+url.PathEscape(key)+suffix,
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,13 @@ var sale = acquirer.Request{
 func honest() acquirer.Operation {
 	return acquirer.Operation{
 		Key: "key", Verb: sale.Verb, Order: sale.Order,
-		Answer: acquirer.Answer{Approved: true, Reference: "auth_1", Amount: 2000, Currency: "usd", CapturedAmount: 2000},
+		Answer: acquirer.Answer{
+			Approved:       true,
+			Reference:      "auth_1",
+			Amount:         2000,
+			Currency:       "usd",
+			CapturedAmount: 2000,
+		},
 	}
 }
 
@@ -105,12 +111,18 @@ func TestWhatAnAnswerProves(t *testing.T) {
 		want   knowledge
 	}{
 		{"an answer to what was asked is believed", 200, honest(), answered},
-		{"another key's answer is not believed", 200, altered(func(o *acquirer.Operation) { o.Key = "other" }), unknown},
-		{"another amount is not believed", 200, altered(func(o *acquirer.Operation) { o.Answer.Amount = 2001 }), unknown},
-		{"another currency is not believed", 200, altered(func(o *acquirer.Operation) { o.Answer.Currency = "eur" }), unknown},
+		{"another key's answer is not believed", 200, altered(func(o *acquirer.Operation) { o.Key = "other" }),
+			unknown},
+		{"another amount is not believed", 200, altered(func(o *acquirer.Operation) { o.Answer.Amount = 2001 }),
+			unknown},
+		{"another currency is not believed", 200, altered(func(o *acquirer.Operation) { o.Answer.Currency = "eur" }),
+			unknown},
 		{"another order is not believed", 200, altered(func(o *acquirer.Operation) { o.Order.Card = "amex" }), unknown},
-		{"another verb is not believed", 200, altered(func(o *acquirer.Operation) { o.Verb = acquirer.VerbRefund }), unknown},
-		{"an approval without a reference is not believed", 200, altered(func(o *acquirer.Operation) { o.Answer.Reference = "" }), unknown},
+		{"another verb is not believed", 200, altered(func(o *acquirer.Operation) {
+			o.Verb = acquirer.VerbRefund
+		}), unknown},
+		{"an approval without a reference is not believed", 200,
+			altered(func(o *acquirer.Operation) { o.Answer.Reference = "" }), unknown},
 		{"a body that is no JSON tells nothing", 200, "<html>welcome</html>", unknown},
 		{"an empty body tells nothing", 200, "", unknown},
 		{"an endless body tells nothing", 200, strings.Repeat(" ", 1<<20) + "{}", unknown},
@@ -119,7 +131,8 @@ func TestWhatAnAnswerProves(t *testing.T) {
 		{"a 503 tells nothing", 503, refusal("key", acquirer.ReasonUnavailable), unknown},
 		{"a reused key tells nothing", 409, refusal("key", acquirer.ReasonKeyReused), unknown},
 		{"a wrong secret tells nothing", 401, refusal("", acquirer.ReasonUnauthorized), unknown},
-		{"a 404 with its reason proves that nothing happened", 404, refusal("key", acquirer.ReasonNeverHappened), neverHappened},
+		{"a 404 with its reason proves that nothing happened", 404, refusal("key", acquirer.ReasonNeverHappened),
+			neverHappened},
 		{"a 404 of a proxy tells nothing", 404, "404 page not found", unknown},
 		{"a 404 about another key tells nothing", 404, refusal("other", acquirer.ReasonNeverHappened), unknown},
 		{"a tombstone proves that nothing stands", 410, refusal("key", acquirer.ReasonReversed), reversed},
@@ -150,11 +163,13 @@ func TestWhatAnAnswerProves(t *testing.T) {
 
 	t.Run("a reversal is believed for its own key only", func(t *testing.T) {
 		t.Parallel()
-		_, err := answering(t, 200, acquirer.Reversal{Key: "key", Reversed: true}).Do(t.Context(), "key", phase.Reverse, sale)
+		_, err := answering(t, 200, acquirer.Reversal{Key: "key", Reversed: true}).
+			Do(t.Context(), "key", phase.Reverse, sale)
 		if knownFrom(err) != reversed {
 			t.Errorf("reversing: %v", err)
 		}
-		_, err = answering(t, 200, acquirer.Reversal{Key: "other", Reversed: true}).Do(t.Context(), "key", phase.Reverse, sale)
+		_, err = answering(t, 200, acquirer.Reversal{Key: "other", Reversed: true}).
+			Do(t.Context(), "key", phase.Reverse, sale)
 		if knownFrom(err) != unknown {
 			t.Errorf("a reversal of another key: %v", err)
 		}
@@ -226,7 +241,8 @@ func TestWhatALostConnectionProves(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 		t.Cleanup(server.Close)
 		t.Cleanup(func() { close(release) })
-		client := acquirer.NewClient(acquirer.Config{URL: server.URL, Timeout: time.Second}) // connecting is within it, too
+		// connecting is within it, too
+		client := acquirer.NewClient(acquirer.Config{URL: server.URL, Timeout: time.Second})
 		_, err := client.Do(t.Context(), "key", phase.Send, sale)
 		if knownFrom(err) != unknown {
 			t.Errorf("error %v, want unknown", err)

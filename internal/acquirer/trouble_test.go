@@ -137,9 +137,12 @@ func TestClientMovesMoney(t *testing.T) {
 	t.Run("hold, capture a part, refund a part", func(t *testing.T) {
 		t.Parallel()
 		held := do(t, "hold", acquirer.VerbAuthorize, visa)
-		captured := do(t, "capture", acquirer.VerbCapture, acquirer.Order{Authorization: held.Reference, Amount: 700, Currency: "usd"})
-		refunded := do(t, "refund", acquirer.VerbRefund, acquirer.Order{Authorization: held.Reference, Amount: 200, Currency: "usd"})
-		if held.CapturedAmount != 0 || captured.CapturedAmount != 700 || refunded.Amount != 200 || refunded.RefundStatus != "succeeded" {
+		captured := do(t, "capture", acquirer.VerbCapture,
+			acquirer.Order{Authorization: held.Reference, Amount: 700, Currency: "usd"})
+		refunded := do(t, "refund", acquirer.VerbRefund,
+			acquirer.Order{Authorization: held.Reference, Amount: 200, Currency: "usd"})
+		if held.CapturedAmount != 0 || captured.CapturedAmount != 700 || refunded.Amount != 200 ||
+			refunded.RefundStatus != "succeeded" {
 			t.Errorf("held %+v\ncaptured %+v\nrefunded %+v", held, captured, refunded)
 		}
 	})
@@ -156,7 +159,8 @@ func TestClientMovesMoney(t *testing.T) {
 	t.Run("a decline is an answer", func(t *testing.T) {
 		t.Parallel()
 		order := acquirer.Order{Card: "visa_chargeDeclinedStolenCard", Amount: 1000, Currency: "usd"}
-		answer, err := client.Do(t.Context(), "declined", phase.Send, acquirer.Request{Verb: acquirer.VerbAuthorize, Order: order})
+		answer, err := client.Do(t.Context(), "declined", phase.Send,
+			acquirer.Request{Verb: acquirer.VerbAuthorize, Order: order})
 		if err != nil || answer.Approved || answer.DeclineCode != "stolen_card" {
 			t.Errorf("answered %+v, %v", answer, err)
 		}
@@ -164,7 +168,11 @@ func TestClientMovesMoney(t *testing.T) {
 
 	t.Run("a charge that arrives after our time-out is found by looking it up", func(t *testing.T) {
 		t.Parallel()
-		hasty := acquirer.NewClient(acquirer.Config{URL: sim.URL(), Secret: sim.Secret(), Timeout: 500 * time.Millisecond})
+		hasty := acquirer.NewClient(acquirer.Config{
+			URL:     sim.URL(),
+			Secret:  sim.Secret(),
+			Timeout: 500 * time.Millisecond,
+		})
 		t.Cleanup(hasty.Close)
 		_, err := hasty.Do(acquirer.WithTrouble(t.Context(), "slow:1500"), "late", phase.Send, sale)
 		if knownFrom(err) != unknown {

@@ -21,7 +21,8 @@ func TestOddButRight(t *testing.T) {
 	})
 
 	t.Run("text of any script, and line breaks, come back byte for byte", func(t *testing.T) {
-		for _, text := range []string{"🛷 x", "e\u0301 é", "\u202eevil", "<script>&'\"", "a\r\nSet-Cookie: b", strings.Repeat("ä", 5000), "\u2028"} {
+		for _, text := range []string{"🛷 x", "e\u0301 é", "\u202eevil", "<script>&'\"", "a\r\nSet-Cookie: b",
+			strings.Repeat("ä", 5000), "\u2028"} {
 			a := s.ask(t, sent{target: "/v1/customers", body: "description=" + url.QueryEscape(text)})
 			if a.status != http.StatusOK || a.object["description"] != text {
 				t.Errorf("%.40q: answered %d %.100s", text, a.status, a.body)
@@ -34,8 +35,11 @@ func TestOddButRight(t *testing.T) {
 
 	t.Run("an old stripe-python writes True, and a retry that writes true is the same request", func(t *testing.T) {
 		ask := func(capture string) answer {
-			return s.ask(t, sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa&capture=" + capture,
-				header: header("Idempotency-Key", "python")})
+			return s.ask(t, sent{
+				target: "/v1/charges",
+				body:   "amount=1000&currency=usd&source=tok_visa&capture=" + capture,
+				header: header("Idempotency-Key", "python"),
+			})
 		}
 		first, again := ask("False"), ask("false")
 		if first.status != http.StatusOK || first.object["captured"] != false {
@@ -54,21 +58,30 @@ func TestOddButRight(t *testing.T) {
 	})
 
 	t.Run("a forged address or host changes nothing", func(t *testing.T) {
-		a := s.ask(t, sent{target: "/v1/tokens", body: "card[number]=" + number(t, "visa") + "&card[exp_month]=12&card[exp_year]=2040",
-			header: header("X-Forwarded-For", "203.0.113.9", "X-Real-Ip", "203.0.113.9", "X-Forwarded-Host", "elsewhere.example", "Forwarded", "for=203.0.113.9")})
-		if a.status != http.StatusOK || strings.Contains(string(a.body), "203.0.113.9") || strings.Contains(string(a.body), "elsewhere") {
+		a := s.ask(t, sent{
+			target: "/v1/tokens",
+			body:   "card[number]=" + number(t, "visa") + "&card[exp_month]=12&card[exp_year]=2040",
+			header: header("X-Forwarded-For", "203.0.113.9", "X-Real-Ip", "203.0.113.9", "X-Forwarded-Host",
+				"elsewhere.example", "Forwarded", "for=203.0.113.9"),
+		})
+		if a.status != http.StatusOK || strings.Contains(string(a.body), "203.0.113.9") ||
+			strings.Contains(string(a.body), "elsewhere") {
 			t.Errorf("answered %d %s", a.status, a.body)
 		}
 	})
 
-	t.Run("objects that are made together and lead to each other are shown as deep as was asked, in an answer that ends", func(t *testing.T) {
-		const intent = "amount=1000&currency=usd&payment_method=pm_card_visa&payment_method_types[]=card&confirm=true&expand[]="
+	t.Run("objects that refer to each other are expanded as deep as the request says", func(t *testing.T) {
+		const intent = "amount=1000&currency=usd&payment_method=pm_card_visa&payment_method_types[]=card" +
+			"&confirm=true&expand[]="
 		for _, row := range []struct{ target, body, path string }{
 			{"/v1/customers", "source=tok_visa&expand[]=", "default_source.customer.default_source.customer"},
 			{"/v1/customers", "source=tok_visa&expand[]=", "sources.data.customer.default_source"},
-			{"/v1/charges", "amount=1000&currency=usd&source=tok_visa&expand[]=", "balance_transaction.source.balance_transaction.source"},
+			{"/v1/charges", "amount=1000&currency=usd&source=tok_visa&expand[]=",
+				"balance_transaction.source.balance_transaction.source"},
 			{"/v1/payment_intents", intent, "latest_charge.payment_intent.latest_charge.payment_intent"},
-			{"/v1/products", "name=Toboggan&default_price_data[currency]=usd&default_price_data[unit_amount]=1000&expand[]=", "default_price.product.default_price.product"},
+			{"/v1/products",
+				"name=Toboggan&default_price_data[currency]=usd&default_price_data[unit_amount]=1000&expand[]=",
+				"default_price.product.default_price.product"},
 		} {
 			a := s.ask(t, sent{target: row.target, body: row.body + row.path})
 			names := strings.Split(row.path, ".")
@@ -87,35 +100,48 @@ func TestOddButRight(t *testing.T) {
 				t.Errorf("%s %s: answered %d %.200s", row.target, row.path, a.status, a.body)
 			}
 			if next, whole := at[names[0]].(map[string]any); whole {
-				t.Errorf("%s %s: below the last %s there is more than was asked for: %v", row.target, row.path, last, next["id"])
+				t.Errorf("%s %s: below the last %s there is more than was asked for: %v", row.target, row.path, last,
+					next["id"])
 			}
 		}
 	})
 
 	t.Run("what the request itself has changed is shown as it is now, however it was come by", func(t *testing.T) {
-		a := s.ask(t, sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa&expand[]=balance_transaction.source"})
+		a := s.ask(t, sent{
+			target: "/v1/charges",
+			body:   "amount=1000&currency=usd&source=tok_visa&expand[]=balance_transaction.source",
+		})
 		posting, _ := a.object["balance_transaction"].(map[string]any)
 		charge, _ := posting["source"].(map[string]any)
 		if charge["status"] != "succeeded" || charge["balance_transaction"] != posting["id"] {
 			t.Errorf("the charge of its own balance transaction: %v", charge)
 		}
-		a = s.ask(t, sent{target: "/v1/customers/" + s.make(t, "", "/v1/customers", "") + "/sources", body: "source=tok_visa&expand[]=customer"})
+		a = s.ask(t, sent{
+			target: "/v1/customers/" + s.make(t, "", "/v1/customers", "") + "/sources",
+			body:   "source=tok_visa&expand[]=customer",
+		})
 		customer, _ := a.object["customer"].(map[string]any)
 		if customer["default_source"] != a.object["id"] {
 			t.Errorf("the customer of its first card: %v", customer)
 		}
-		a = s.ask(t, sent{target: "/v1/customers/" + customer["id"].(string) + "/sources", body: "source=tok_mastercard&expand[]=customer"})
+		a = s.ask(t, sent{
+			target: "/v1/customers/" + customer["id"].(string) + "/sources",
+			body:   "source=tok_mastercard&expand[]=customer",
+		})
 		if again, _ := a.object["customer"].(map[string]any); again["default_source"] != customer["default_source"] {
 			t.Errorf("the customer of its second card: %v", again)
 		}
 		paid := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa")
 		a = s.ask(t, sent{target: "/v1/refunds", body: "amount=300&charge=" + paid + "&expand[]=charge.refunds"})
 		charge, _ = a.object["charge"].(map[string]any)
-		if refund := first(charge["refunds"]); refund["status"] != "succeeded" || refund["balance_transaction"] != a.object["balance_transaction"] {
+		refund := first(charge["refunds"])
+		if refund["status"] != "succeeded" || refund["balance_transaction"] != a.object["balance_transaction"] {
 			t.Errorf("the refund among those of its charge: %v", refund)
 		}
-		a = s.ask(t, sent{target: "/v1/checkout/sessions", body: "mode=payment&success_url=https://shop.example&line_items[0][quantity]=1&line_items[0][price_data][currency]=usd" +
-			"&line_items[0][price_data][unit_amount]=900&line_items[0][price_data][product_data][name]=Kite&expand[]=line_items.data.price.product"})
+		a = s.ask(t, sent{target: "/v1/checkout/sessions", body: "mode=payment&success_url=https://shop.example" +
+			"&line_items[0][quantity]=1&line_items[0][price_data][currency]=usd" +
+			"&line_items[0][price_data][unit_amount]=900&line_items[0][price_data][product_data][name]=Kite" +
+			"&expand[]=line_items.data.price.product"})
 		price, _ := first(a.object["line_items"])["price"].(map[string]any)
 		if product, _ := price["product"].(map[string]any); product["name"] != "Kite" {
 			t.Errorf("the product that is made for a session: %v", price)
@@ -125,7 +151,8 @@ func TestOddButRight(t *testing.T) {
 	t.Run("a customer's sources are his cards, also in the answer to what he pays", func(t *testing.T) {
 		customer := s.make(t, "", "/v1/customers", "source=tok_visa")
 		for _, target := range []string{"/v1/payment_intents", "/v1/setup_intents"} {
-			body := "payment_method_types[]=card&confirm=true&payment_method=pm_card_visa&expand[]=customer.sources&customer=" + customer
+			body := "payment_method_types[]=card&confirm=true&payment_method=pm_card_visa&expand[]=customer.sources" +
+				"&customer=" + customer
 			if target == "/v1/payment_intents" {
 				body += "&amount=1000&currency=usd"
 			}
@@ -149,7 +176,8 @@ func TestOddButRight(t *testing.T) {
 		key := header("Idempotency-Key", "reused")
 		for range 2 {
 			a := s.ask(t, sent{method: http.MethodGet, target: "/v1/customers", header: key})
-			if a.status != http.StatusOK || a.header.Get("Idempotency-Key") != "" || a.header.Get("Idempotent-Replayed") != "" {
+			if a.status != http.StatusOK || a.header.Get("Idempotency-Key") != "" ||
+				a.header.Get("Idempotent-Replayed") != "" {
 				t.Errorf("GET answered %d %v", a.status, a.header)
 			}
 			gone := s.make(t, "", "/v1/customers", "")
@@ -189,21 +217,32 @@ func TestRefusalsThatAreKept(t *testing.T) {
 	s.exec(t, `UPDATE charges SET capture_before = now() - interval '1 second' WHERE id = $1`, lapsed)
 
 	for _, row := range []refused{
-		{"a decline", sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_chargeDeclined"}, 402, fault{Type: cardError, Code: "card_declined"}},
-		{"an expired card", sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_chargeDeclinedExpiredCard"}, 402, fault{Type: cardError, Code: "expired_card", Param: "exp_month"}},
-		{"a capture of what is taken", sent{target: "/v1/charges/" + taken + "/capture"}, 400, fault{Type: invalid, Code: "charge_already_captured"}},
-		{"a capture of what is given back", sent{target: "/v1/charges/" + returned + "/capture"}, 400, fault{Type: invalid, Code: "charge_already_captured"}},
-		{"a capture that is late", sent{target: "/v1/charges/" + lapsed + "/capture"}, 400, fault{Type: invalid, Code: "charge_expired_for_capture"}},
-		{"a capture of more than is held", sent{target: "/v1/charges/" + held + "/capture", body: "amount=1001"}, 400, fault{Type: invalid, Param: "amount"}},
-		{"a refund of more than was taken", sent{target: "/v1/refunds", body: "charge=" + taken + "&amount=1001"}, 400, fault{Type: invalid, Param: "amount"}},
-		{"a refund of what is given back", sent{target: "/v1/refunds", body: "charge=" + returned}, 400, fault{Type: invalid, Code: "charge_already_refunded"}},
-		{"a refund of part of what is held", sent{target: "/v1/refunds", body: "charge=" + held + "&amount=1"}, 400, fault{Type: invalid, Param: "amount"}},
+		{"a decline", sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_chargeDeclined"}, 402,
+			fault{Type: cardError, Code: "card_declined"}},
+		{"an expired card",
+			sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_chargeDeclinedExpiredCard"}, 402,
+			fault{Type: cardError, Code: "expired_card", Param: "exp_month"}},
+		{"a capture of what is taken", sent{target: "/v1/charges/" + taken + "/capture"}, 400,
+			fault{Type: invalid, Code: "charge_already_captured"}},
+		{"a capture of what is given back", sent{target: "/v1/charges/" + returned + "/capture"}, 400,
+			fault{Type: invalid, Code: "charge_already_captured"}},
+		{"a capture that is late", sent{target: "/v1/charges/" + lapsed + "/capture"}, 400,
+			fault{Type: invalid, Code: "charge_expired_for_capture"}},
+		{"a capture of more than is held", sent{target: "/v1/charges/" + held + "/capture", body: "amount=1001"}, 400,
+			fault{Type: invalid, Param: "amount"}},
+		{"a refund of more than was taken", sent{target: "/v1/refunds", body: "charge=" + taken + "&amount=1001"}, 400,
+			fault{Type: invalid, Param: "amount"}},
+		{"a refund of what is given back", sent{target: "/v1/refunds", body: "charge=" + returned}, 400,
+			fault{Type: invalid, Code: "charge_already_refunded"}},
+		{"a refund of part of what is held", sent{target: "/v1/refunds", body: "charge=" + held + "&amount=1"}, 400,
+			fault{Type: invalid, Param: "amount"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.sent.header = header("Idempotency-Key", row.name)
 			first, again := s.ask(t, row.sent), s.ask(t, row.sent)
 			requireRefusal(t, first, row)
-			if again.status != first.status || string(again.body) != string(first.body) || again.header.Get("Idempotent-Replayed") != "true" {
+			if again.status != first.status || string(again.body) != string(first.body) ||
+				again.header.Get("Idempotent-Replayed") != "true" {
 				t.Errorf("the same key then heard %d %v %s", again.status, again.header, again.body)
 			}
 		})
@@ -215,7 +254,8 @@ func TestRefusalsThatAreKept(t *testing.T) {
 			t.Fatalf("answered %d %s", a.status, a.body)
 		}
 		before := s.requests(t)
-		for _, other := range []sent{{target: "/v1/customers", body: "name=Jim"}, {target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa"}} {
+		for _, other := range []sent{{target: "/v1/customers", body: "name=Jim"},
+			{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa"}} {
 			other.header = first.header
 			requireRefusal(t, s.ask(t, other), refused{status: 400, want: fault{Type: idempotency}})
 		}
@@ -224,8 +264,12 @@ func TestRefusalsThatAreKept(t *testing.T) {
 		}
 	})
 
-	t.Run("a key whose first request is under way is asked to wait, and hears the same answer later", func(t *testing.T) {
-		r := sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa", header: header("Idempotency-Key", "under way")}
+	t.Run("a retry during the first request gets a 409, and later the same response", func(t *testing.T) {
+		r := sent{
+			target: "/v1/charges",
+			body:   "amount=1000&currency=usd&source=tok_visa",
+			header: header("Idempotency-Key", "under way"),
+		}
 		first, goOn := s.start(t, r)
 		early := s.ask(t, r)
 		goOn()
@@ -241,10 +285,12 @@ func TestRefusalsThatAreKept(t *testing.T) {
 
 	t.Run("a key whose request was wrong is free for a better one", func(t *testing.T) {
 		key := header("Idempotency-Key", "second thoughts")
-		if a := s.ask(t, sent{target: "/v1/customers", body: "email=nobody", header: key}); a.status != http.StatusBadRequest {
+		a := s.ask(t, sent{target: "/v1/customers", body: "email=nobody", header: key})
+		if a.status != http.StatusBadRequest {
 			t.Fatalf("answered %d", a.status)
 		}
-		if a := s.ask(t, sent{target: "/v1/customers", body: "email=jenny@example.com", header: key}); a.status != http.StatusOK || a.header.Get("Idempotent-Replayed") != "" {
+		a = s.ask(t, sent{target: "/v1/customers", body: "email=jenny@example.com", header: key})
+		if a.status != http.StatusOK || a.header.Get("Idempotent-Replayed") != "" {
 			t.Errorf("answered %d %s", a.status, a.body)
 		}
 	})

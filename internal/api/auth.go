@@ -55,8 +55,9 @@ func (s *Server) authenticate(h *http.Request, rt *route, browserKey string) (*a
 		return nil, err
 	}
 	if holder.Kind == apikey.Publishable && !rt.publishable {
-		return nil, unauthorized("This API call cannot be made with a publishable API key. Please use a secret API key. " +
-			"You can find a list of your API keys at https://dashboard.stripe.com/account/apikeys.").WithCode("secret_key_required")
+		return nil, unauthorized("This API call cannot be made with a publishable API key. Please use a secret API " +
+			"key. You can find a list of your API keys at https://dashboard.stripe.com/account/apikeys.").
+			WithCode("secret_key_required")
 	}
 	if other := h.Header.Get("Stripe-Account"); other != "" && other != holder.AccountID {
 		return nil, apierror.NoAccess(apikey.Display(key), other)
@@ -85,9 +86,9 @@ func (s *Server) browserKey(c echo.Context, rt *route) (string, form.Values) {
 func credential(header http.Header) (string, error) {
 	values := header.Values("Authorization")
 	if len(values) == 0 {
-		return "", unauthorized("You did not provide an API key. You need to provide your API key in the Authorization header, " +
-			"using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY'). See https://stripe.com/docs/api#authentication for details, " +
-			"or we can help at https://support.stripe.com/.")
+		return "", unauthorized("You did not provide an API key. You need to provide your API key in the " +
+			"Authorization header, using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY'). See " +
+			"https://stripe.com/docs/api#authentication for details, or we can help at https://support.stripe.com/.")
 	}
 	scheme, rest, _ := strings.Cut(values[0], " ")
 	key := strings.TrimSpace(rest)
@@ -102,7 +103,8 @@ func credential(header http.Header) (string, error) {
 		key = ""
 	}
 	if len(values) > 1 || key == "" || !printable(key) {
-		return "", unauthorized("Invalid authorization header. Send one key, as 'Authorization: Bearer YOUR_SECRET_KEY' or with HTTP Basic auth as the user name.")
+		return "", unauthorized("Invalid authorization header. Send one key, as 'Authorization: Bearer " +
+			"YOUR_SECRET_KEY' or with HTTP Basic auth as the user name.")
 	}
 	return key, nil
 }

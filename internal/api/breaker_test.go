@@ -24,7 +24,8 @@ func TestOpenBreaker(t *testing.T) {
 	attempts := func(t *testing.T, key string) (count, sends, epoch int) {
 		t.Helper()
 		err := s.db.Pool.QueryRow(t.Context(), `
-			SELECT r.attempts, sum(c.attempts), r.epoch FROM request_status r JOIN request_calls c ON c.account_id = r.account_id AND c.request_id = r.id
+			SELECT r.attempts, sum(c.attempts), r.epoch FROM request_status r
+			JOIN request_calls c ON c.account_id = r.account_id AND c.request_id = r.id
 			WHERE r.key = $1 GROUP BY r.attempts, r.epoch`, key).Scan(&count, &sends, &epoch)
 		if err != nil {
 			t.Fatal(err)

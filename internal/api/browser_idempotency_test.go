@@ -18,12 +18,17 @@ func TestBrowsersHaveIdempotencyKeysOfTheirOwn(t *testing.T) {
 	)
 	intent := func(t *testing.T) (id, confirmation string) {
 		t.Helper()
-		made := s.ask(t, sent{target: "/v1/payment_intents", body: "amount=1000&currency=usd&payment_method_types[]=card&metadata[margin]=40"})
-		return made.object["id"].(string), "payment_method=pm_card_visa&client_secret=" + made.object["client_secret"].(string)
+		made := s.ask(t, sent{
+			target: "/v1/payment_intents",
+			body:   "amount=1000&currency=usd&payment_method_types[]=card&metadata[margin]=40",
+		})
+		return made.object["id"].(string),
+			"payment_method=pm_card_visa&client_secret=" + made.object["client_secret"].(string)
 	}
 
 	t.Run("a key that a browser took is free for the merchant's server", func(t *testing.T) {
-		if a := s.ask(t, sent{as: browser, target: "/v1/tokens", body: card, header: under("order-1")}); a.status != http.StatusOK {
+		if a := s.ask(t,
+			sent{as: browser, target: "/v1/tokens", body: card, header: under("order-1")}); a.status != http.StatusOK {
 			t.Fatalf("%d %s", a.status, a.body)
 		}
 		a := s.ask(t, sent{target: "/v1/charges", body: charge, header: under("order-1")})
@@ -34,17 +39,28 @@ func TestBrowsersHaveIdempotencyKeysOfTheirOwn(t *testing.T) {
 
 	t.Run("a browser learns nothing of what the merchant used a key for", func(t *testing.T) {
 		made := s.ask(t, sent{target: "/v1/charges", body: charge})
-		s.ask(t, sent{target: "/v1/charges/" + made.object["id"].(string) + "/refunds", body: "amount=1", header: under("refund-77")})
-		if a := s.ask(t, sent{as: browser, target: "/v1/tokens", body: card, header: under("refund-77")}); a.status != http.StatusOK {
+		s.ask(t, sent{
+			target: "/v1/charges/" + made.object["id"].(string) + "/refunds",
+			body:   "amount=1",
+			header: under("refund-77"),
+		})
+		a := s.ask(t, sent{as: browser, target: "/v1/tokens", body: card, header: under("refund-77")})
+		if a.status != http.StatusOK {
 			t.Errorf("%d %s", a.status, a.body)
 		}
 	})
 
 	t.Run("nor of what another browser did", func(t *testing.T) {
 		id, confirmation := intent(t)
-		s.ask(t, sent{as: browser, target: "/v1/payment_intents/" + id + "/confirm", body: confirmation, header: under("confirm-1")})
+		s.ask(t, sent{
+			as:     browser,
+			target: "/v1/payment_intents/" + id + "/confirm",
+			body:   confirmation,
+			header: under("confirm-1"),
+		})
 		a := s.ask(t, sent{as: browser, target: "/v1/tokens", body: card, header: under("confirm-1")})
-		if a.status != http.StatusBadRequest || strings.Contains(string(a.body), id) || strings.Contains(string(a.body), "publishable:") {
+		if a.status != http.StatusBadRequest || strings.Contains(string(a.body), id) ||
+			strings.Contains(string(a.body), "publishable:") {
 			t.Errorf("%d %s", a.status, a.body)
 		}
 	})
@@ -66,9 +82,15 @@ func TestBrowsersHaveIdempotencyKeysOfTheirOwn(t *testing.T) {
 
 	t.Run("its own retry is replayed under the key that it sent", func(t *testing.T) {
 		id, confirmation := intent(t)
-		again := sent{as: browser, target: "/v1/payment_intents/" + id + "/confirm", body: confirmation, header: under("confirm-3")}
+		again := sent{
+			as:     browser,
+			target: "/v1/payment_intents/" + id + "/confirm",
+			body:   confirmation,
+			header: under("confirm-3"),
+		}
 		first, second := s.ask(t, again), s.ask(t, again)
-		if first.status != http.StatusOK || string(first.body) != string(second.body) || second.header.Get("Idempotent-Replayed") != "true" {
+		if first.status != http.StatusOK || string(first.body) != string(second.body) ||
+			second.header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("%d %s, then %d %s", first.status, first.body, second.status, second.body)
 		}
 		if key := second.header.Get("Idempotency-Key"); key != "confirm-3" {
@@ -86,7 +108,8 @@ func TestBrowsersHaveIdempotencyKeysOfTheirOwn(t *testing.T) {
 	t.Run("a browser's key is at most as long as the database takes", func(t *testing.T) {
 		longest := strings.Repeat("k", 255-len("publishable:"))
 		for key, want := range map[string]int{longest: http.StatusOK, longest + "k": http.StatusBadRequest} {
-			if a := s.ask(t, sent{as: browser, target: "/v1/tokens", body: card, header: under(key)}); a.status != want {
+			a := s.ask(t, sent{as: browser, target: "/v1/tokens", body: card, header: under(key)})
+			if a.status != want {
 				t.Errorf("a key of %d characters is answered %d %s", len(key), a.status, a.body)
 			}
 		}

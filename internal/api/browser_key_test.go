@@ -15,7 +15,8 @@ func TestPublishableKeyAsParameter(t *testing.T) {
 	card := "card[number]=" + number(t, "visa") + "&card[exp_month]=12&card[exp_year]=2040&card[cvc]=123"
 
 	t.Run("in the body it makes a token", func(t *testing.T) {
-		if a := s.ask(t, sent{target: "/v1/tokens", body: card + "&" + publishable, header: withoutHeader}); a.status != http.StatusOK {
+		a := s.ask(t, sent{target: "/v1/tokens", body: card + "&" + publishable, header: withoutHeader})
+		if a.status != http.StatusOK {
 			t.Errorf("%d %s", a.status, a.body)
 		}
 	})
@@ -24,21 +25,30 @@ func TestPublishableKeyAsParameter(t *testing.T) {
 		made := s.ask(t, sent{target: "/v1/payment_intents", body: "amount=1000&currency=usd"})
 		id, clientSecret := made.object["id"].(string), made.object["client_secret"].(string)
 		target := "/v1/payment_intents/" + id + "?client_secret=" + url.QueryEscape(clientSecret) + "&" + publishable
-		if a := s.ask(t, sent{method: http.MethodGet, target: target, header: withoutHeader}); a.status != http.StatusOK || a.object["id"] != id {
+		a := s.ask(t, sent{method: http.MethodGet, target: target, header: withoutHeader})
+		if a.status != http.StatusOK || a.object["id"] != id {
 			t.Errorf("%d %s", a.status, a.body)
 		}
 	})
 
 	before := s.requests(t)
 	for _, row := range []refused{
-		{"a secret key in the body", sent{target: "/v1/tokens", body: card + "&" + secret, header: withoutHeader}, 401, fault{Type: invalid}},
-		{"a secret key in the query", sent{target: "/v1/tokens?" + secret, body: card, header: withoutHeader}, 401, fault{Type: invalid}},
-		{"an unknown key", sent{target: "/v1/tokens", body: card + "&key=pk_test_unknown", header: withoutHeader}, 401, fault{Type: invalid}},
-		{"a key in a hash", sent{target: "/v1/tokens", body: card + "&key[a]=pk_test_a", header: withoutHeader}, 401, fault{Type: invalid}},
-		{"two keys", sent{target: "/v1/tokens?" + publishable, body: card + "&" + publishable, header: withoutHeader}, 401, fault{Type: invalid}},
-		{"a body that is no form", sent{target: "/v1/tokens", body: "%zz&" + publishable, header: withoutHeader}, 401, fault{Type: invalid}},
-		{"a key where a secret one is needed", sent{target: "/v1/customers", body: publishable, header: withoutHeader}, 401, fault{Type: invalid}},
-		{"a key beside a header", sent{target: "/v1/tokens", body: card + "&" + publishable}, 400, fault{Type: invalid, Code: badName, Param: "key"}},
+		{"a secret key in the body", sent{target: "/v1/tokens", body: card + "&" + secret, header: withoutHeader}, 401,
+			fault{Type: invalid}},
+		{"a secret key in the query", sent{target: "/v1/tokens?" + secret, body: card, header: withoutHeader}, 401,
+			fault{Type: invalid}},
+		{"an unknown key", sent{target: "/v1/tokens", body: card + "&key=pk_test_unknown", header: withoutHeader}, 401,
+			fault{Type: invalid}},
+		{"a key in a hash", sent{target: "/v1/tokens", body: card + "&key[a]=pk_test_a", header: withoutHeader}, 401,
+			fault{Type: invalid}},
+		{"two keys", sent{target: "/v1/tokens?" + publishable, body: card + "&" + publishable, header: withoutHeader},
+			401, fault{Type: invalid}},
+		{"a body that is no form", sent{target: "/v1/tokens", body: "%zz&" + publishable, header: withoutHeader}, 401,
+			fault{Type: invalid}},
+		{"a key where a secret one is needed", sent{target: "/v1/customers", body: publishable, header: withoutHeader},
+			401, fault{Type: invalid}},
+		{"a key beside a header", sent{target: "/v1/tokens", body: card + "&" + publishable}, 400,
+			fault{Type: invalid, Code: badName, Param: "key"}},
 	} {
 		t.Run(row.name+" is refused", func(t *testing.T) { requireRefusal(t, s.ask(t, row.sent), row) })
 	}

@@ -16,10 +16,14 @@ func TestABusyDatabaseIsNotAFault(t *testing.T) {
 	requests := func(customer string) map[string]sent {
 		keyed := header("Idempotency-Key", key)
 		return map[string]sent{
-			"a read":           {method: http.MethodGet, target: "/v1/customers/" + customer},
-			"a list":           {method: http.MethodGet, target: "/v1/customers"},
-			"a search":         {method: http.MethodGet, target: "/v1/customers/search?query=name:'Jenny'"},
-			"a flow's check":   {target: "/v1/payment_intents", body: "amount=2000&currency=usd&customer=" + customer, header: keyed},
+			"a read":   {method: http.MethodGet, target: "/v1/customers/" + customer},
+			"a list":   {method: http.MethodGet, target: "/v1/customers"},
+			"a search": {method: http.MethodGet, target: "/v1/customers/search?query=name:'Jenny'"},
+			"a flow's check": {
+				target: "/v1/payment_intents",
+				body:   "amount=2000&currency=usd&customer=" + customer,
+				header: keyed,
+			},
 			"a flow's write":   {target: "/v1/customers", body: "name=Jim", header: keyed},
 			"a flow's removal": {method: http.MethodDelete, target: "/v1/customers/" + customer},
 		}
@@ -77,7 +81,8 @@ func TestABusyDatabaseIsNotAFault(t *testing.T) {
 					var canceled bool
 					err := s.db.Pool.QueryRow(t.Context(), `
 						SELECT coalesce(bool_or(pg_cancel_backend(pid)), false)
-						FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&canceled)
+						FROM pg_stat_activity WHERE datname = current_database()
+						    AND wait_event_type = 'Lock'`).Scan(&canceled)
 					return err == nil && canceled
 				})
 			})

@@ -108,7 +108,8 @@ func (s *Server) decideChallenge(c echo.Context) error {
 	x.line.Add(slog.String("account", found.AccountID))
 	c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, int64(s.limits.BodyBytes))
 	passed := c.FormValue("result") == "pass"
-	answer, err := found.Decide(s.context(c.Request()), s.engine, name, x.id, s.baseURL(c.Request()), s.hearsNews(), passed)
+	answer, err := found.Decide(s.context(c.Request()), s.engine, name, x.id, s.baseURL(c.Request()), s.hearsNews(),
+		passed)
 	x.refused(err)
 	status := answer.Status
 	if err != nil {

@@ -15,7 +15,8 @@ func TestReturnAddressStaysOutOfThePolicy(t *testing.T) {
 	intent := s.make(t, "toboggans", "/v1/payment_intents", "amount=1000&currency=usd&confirm=true"+
 		"&payment_method=pm_card_authenticationRequired&return_url=sledges%3A%2F%2Fpaid")
 	var challenge string
-	err := s.db.Pool.QueryRow(t.Context(), `SELECT challenge FROM payment_intents WHERE id = $1`, intent).Scan(&challenge)
+	err := s.db.Pool.QueryRow(t.Context(), `SELECT challenge FROM payment_intents WHERE id = $1`, intent).
+		Scan(&challenge)
 	if err != nil {
 		t.Fatal(err)
 	}

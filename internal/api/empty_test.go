@@ -15,9 +15,13 @@ func TestEmptyLists(t *testing.T) {
 
 	for _, path := range contract.EmptyLists() {
 		t.Run(path+" is an empty list", func(t *testing.T) {
-			a := s.ask(t, sent{method: http.MethodGet, target: path + "?limit=100&status=all&created[gte]=1&expand[]=data.customer"})
+			a := s.ask(t, sent{
+				method: http.MethodGet,
+				target: path + "?limit=100&status=all&created[gte]=1&expand[]=data.customer",
+			})
 			data, isList := a.object["data"].([]any)
-			if a.status != http.StatusOK || a.object["object"] != "list" || !isList || len(data) != 0 || a.object["has_more"] != false ||
+			if a.status != http.StatusOK || a.object["object"] != "list" || !isList || len(data) != 0 ||
+				a.object["has_more"] != false ||
 				a.object["url"] != path {
 				t.Errorf("%d %s", a.status, a.body)
 			}
@@ -32,8 +36,10 @@ func TestEmptyLists(t *testing.T) {
 	})
 
 	for _, row := range []refused{
-		{"a publishable key", sent{as: "toboggans publishable", method: "GET", target: "/v1/plans"}, 401, fault{Type: invalid, Code: "secret_key_required"}},
-		{"no key", sent{method: "GET", target: "/v1/plans", header: http.Header{"Authorization": nil}}, 401, fault{Type: invalid}},
+		{"a publishable key", sent{as: "toboggans publishable", method: "GET", target: "/v1/plans"}, 401,
+			fault{Type: invalid, Code: "secret_key_required"}},
+		{"no key", sent{method: "GET", target: "/v1/plans", header: http.Header{"Authorization": nil}}, 401,
+			fault{Type: invalid}},
 		{"one that is created", sent{target: "/v1/plans", body: "currency=usd"}, 404, unknownURL},
 		{"one that is retrieved", sent{method: "GET", target: "/v1/plans/plan_1"}, 404, unknownURL},
 		{"one that is deleted", sent{method: "DELETE", target: "/v1/subscriptions/sub_1"}, 404, unknownURL},

@@ -29,7 +29,8 @@ const unknownRoute = "unknown"
 // begin starts an exchange. What is done for the request is done in its context.
 func (s *Server) begin(c echo.Context, route string) *exchange {
 	x := &exchange{id: newRequestID(), line: logline.Begin("request")}
-	x.line.Add(slog.String("request", x.id), slog.String("method", form.Quote(c.Request().Method)), slog.String("route", route))
+	x.line.Add(slog.String("request", x.id), slog.String("method", form.Quote(c.Request().Method)),
+		slog.String("route", route))
 	h := c.Request().WithContext(logline.With(c.Request().Context(), x.line))
 	ctx, end := s.telemetry.Request(h, route)
 	x.end = end

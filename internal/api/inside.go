@@ -34,14 +34,26 @@ func (in Inside) Ask(h http.Handler, r *http.Request) (*Answer, error) {
 		return nil, fmt.Errorf("call the API: %w", err)
 	}
 	body := in.Form.Encode()
-	asked := (&http.Request{Method: in.Method, URL: target, Proto: r.Proto, ProtoMajor: r.ProtoMajor, ProtoMinor: r.ProtoMinor, Header: http.Header{},
-		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Host: r.Host, RemoteAddr: r.RemoteAddr, RequestURI: in.Path}).
+	asked := (&http.Request{
+		Method:        in.Method,
+		URL:           target,
+		Proto:         r.Proto,
+		ProtoMajor:    r.ProtoMajor,
+		ProtoMinor:    r.ProtoMinor,
+		Header:        http.Header{},
+		Body:          io.NopCloser(strings.NewReader(body)),
+		ContentLength: int64(len(body)),
+		Host:          r.Host,
+		RemoteAddr:    r.RemoteAddr,
+		RequestURI:    in.Path,
+	}).
 		WithContext(As(context.WithoutCancel(r.Context()), in.Holder))
 	for name, values := range in.Header {
 		asked.Header[name] = values
 	}
 	asked.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	asked.Header.Set("Stripe-Version", string(apiversion.Current)) // the pages read these shapes, regardless of the account's version
+	// the pages read these shapes, regardless of the account's version
+	asked.Header.Set("Stripe-Version", string(apiversion.Current))
 	if in.Key != "" {
 		asked.Header.Set("Idempotency-Key", in.Key)
 	}
@@ -85,5 +97,6 @@ func (a *Answer) Refusal() *apierror.Error {
 // Open tells whether the fate of the request is not known yet: then only the same
 // key may be tried again.
 func (a *Answer) Open() bool {
-	return a.Status == http.StatusConflict || a.Status == http.StatusTooManyRequests || a.Status >= http.StatusInternalServerError
+	return a.Status == http.StatusConflict || a.Status == http.StatusTooManyRequests ||
+		a.Status >= http.StatusInternalServerError
 }

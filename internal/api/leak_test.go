@@ -18,9 +18,11 @@ func TestNoCardNumberIsKept(t *testing.T) {
 	s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source="+token)
 
 	spaced := url.QueryEscape(pan[:4] + " " + pan[4:10] + " " + pan[10:])
-	wrong := []sent{{method: http.MethodGet, target: "/v1/" + pan}, {method: http.MethodGet, target: "/v1/charges/" + pan},
-		{method: http.MethodGet, target: "/v1/charges?starting_after=" + pan}, {method: http.MethodGet, target: "/v1/charges?" + pan + "=1"},
-		{target: "/v1/charges/" + pan + "/refunds"}, {target: "/v1/refunds", body: "charge=" + pan},
+	wrong := []sent{{method: http.MethodGet, target: "/v1/" + pan},
+		{method: http.MethodGet, target: "/v1/charges/" + pan},
+		{method: http.MethodGet, target: "/v1/charges?starting_after=" + pan},
+		{method: http.MethodGet, target: "/v1/charges?" + pan + "=1"}, {target: "/v1/charges/" + pan + "/refunds"},
+		{target: "/v1/refunds", body: "charge=" + pan},
 		{target: "/v1/customers", header: http.Header{"Stripe-Version": {pan}}},
 		{target: "/v1/customers", header: http.Header{"Stripe-Account": {pan}}},
 		{target: "/v1/customers", header: http.Header{"Authorization": {"Bearer " + pan}}},
@@ -29,21 +31,29 @@ func TestNoCardNumberIsKept(t *testing.T) {
 		{target: "/v1/tokens", body: "card[number]=" + pan + "&card[cvc]=" + pan + expiry},
 		{target: "/v1/tokens", body: "card[number]=" + pan + "&card[number]=" + pan + expiry},
 		{target: "/v1/tokens", body: "card=" + pan}, {target: "/v1/tokens", body: "card[number][" + pan + "]=1"},
-		{target: "/v1/tokens", body: "card[" + pan + "]=1"}, {target: "/v1/tokens?card[number]=" + pan, body: "card[exp_month]=13&card[exp_year]=2040"},
+		{target: "/v1/tokens", body: "card[" + pan + "]=1"},
+		{target: "/v1/tokens?card[number]=" + pan, body: "card[exp_month]=13&card[exp_year]=2040"},
 		{target: "/v1/tokens", body: "card[number]=" + pan + "&card[exp_month]=" + pan + "&card[exp_year]=" + pan},
 	}
 	for _, target := range []string{"/v1/customers", "/v1/charges"} {
-		for _, card := range []string{"source[number]=" + pan, "source[object]=" + pan, "source[object]=card&source[name]=" + pan + "&source[number]=" + pan} {
-			wrong = append(wrong, sent{target: target, body: "amount=1000&currency=usd&" + card + "&source[exp_month]=12&source[exp_year]=2040"})
+		for _, card := range []string{"source[number]=" + pan, "source[object]=" + pan,
+			"source[object]=card&source[name]=" + pan + "&source[number]=" + pan} {
+			wrong = append(wrong, sent{
+				target: target,
+				body:   "amount=1000&currency=usd&" + card + "&source[exp_month]=12&source[exp_year]=2040",
+			})
 		}
 	}
-	for _, name := range []string{"amount", "currency", "source", "customer", "capture", "receipt_email", "metadata", "expand[]", "shipping", "statement_descriptor", "unknown", pan} {
+	for _, name := range []string{"amount", "currency", "source", "customer", "capture", "receipt_email", "metadata",
+		"expand[]", "shipping", "statement_descriptor", "unknown", pan} {
 		for _, value := range []string{pan, spaced} {
-			wrong = append(wrong, sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa&" + name + "=" + value})
+			wrong = append(wrong,
+				sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa&" + name + "=" + value})
 			wrong = append(wrong, sent{target: "/v1/charges", body: name + "=" + value})
 		}
 	}
-	for _, whole := range []string{"limit=x" + pan, "limit=" + pan + pan, "created[gt]=" + pan + "&limit=0", "limit=." + pan} {
+	for _, whole := range []string{"limit=x" + pan, "limit=" + pan + pan, "created[gt]=" + pan + "&limit=0",
+		"limit=." + pan} {
 		wrong = append(wrong, sent{method: http.MethodGet, target: "/v1/charges?" + whole})
 	}
 	for _, r := range wrong {
@@ -57,7 +67,12 @@ func TestNoCardNumberIsKept(t *testing.T) {
 
 	// What a merchant writes about a charge is their own. Only the log is ours.
 	t.Run("what a merchant writes is kept as it is, but not in the log", func(t *testing.T) {
-		a := s.ask(t, sent{target: "/v1/customers", body: "description=" + pan, header: http.Header{"Idempotency-Key": {pan}}, repeats: true})
+		a := s.ask(t, sent{
+			target:  "/v1/customers",
+			body:    "description=" + pan,
+			header:  http.Header{"Idempotency-Key": {pan}},
+			repeats: true,
+		})
 		if a.status != http.StatusOK || a.object["description"] != pan {
 			t.Errorf("answered %d", a.status)
 		}

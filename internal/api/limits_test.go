@@ -108,10 +108,13 @@ func TestOverload(t *testing.T) {
 		go func() { inside <- s.ask(t, sent{target: "/v1/customers", body: "name=Jim"}) }()
 		await(t, "the first waits for the table", func() bool {
 			var waits bool
-			err := s.db.Pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'requests'::regclass)`).Scan(&waits)
+			err := s.db.Pool.QueryRow(t.Context(), `
+				SELECT EXISTS (SELECT FROM pg_locks
+				       WHERE NOT granted AND relation = 'requests'::regclass)`).Scan(&waits)
 			return err == nil && waits
 		})
-		shed := []answer{s.ask(t, sent{target: "/v1/customers", header: header("Idempotency-Key", "new")}), s.ask(t, sent{target: "/v1/customers"})}
+		shed := []answer{s.ask(t, sent{target: "/v1/customers", header: header("Idempotency-Key", "new")}),
+			s.ask(t, sent{target: "/v1/customers"})}
 		again := s.ask(t, sent{target: "/v1/customers", body: "name=Jenny", header: key})
 		list := s.ask(t, sent{method: http.MethodGet, target: "/v1/customers"})
 		if err := tx.Rollback(t.Context()); err != nil {
@@ -140,12 +143,13 @@ func TestOverload(t *testing.T) {
 		if n := s.requests(t); n != stored {
 			t.Errorf("%d requests are stored, want %d", n, stored)
 		}
-		if a := s.ask(t, sent{target: "/v1/customers", header: header("Idempotency-Key", "new")}); a.status != http.StatusOK {
+		a = s.ask(t, sent{target: "/v1/customers", header: header("Idempotency-Key", "new")})
+		if a.status != http.StatusOK {
 			t.Errorf("who was turned away and comes back is answered %d %s", a.status, a.body)
 		}
 	})
 
-	t.Run("who waits for the acquirer takes nobody's place", func(t *testing.T) {
+	t.Run("a request that waits for the acquirer takes no place", func(t *testing.T) {
 		t.Parallel()
 		s := newStand(t, narrow)
 		first, goOn := s.start(t, sent{target: "/v1/charges", body: mug})
@@ -189,10 +193,12 @@ func TestOverload(t *testing.T) {
 		go func() { inside <- s.ask(t, list) }()
 		await(t, "the first list waits for the table", func() bool {
 			var waits bool
-			err := s.db.Pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'refunds'::regclass)`).Scan(&waits)
+			err := s.db.Pool.QueryRow(t.Context(), `
+				SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'refunds'::regclass)`).Scan(&waits)
 			return err == nil && waits
 		})
-		requireRefusal(t, s.ask(t, list), refused{status: http.StatusServiceUnavailable, want: fault{Type: "api_error"}})
+		requireRefusal(t, s.ask(t, list),
+			refused{status: http.StatusServiceUnavailable, want: fault{Type: "api_error"}})
 		if a := s.ask(t, sent{target: "/v1/customers"}); a.status != http.StatusOK {
 			t.Errorf("a customer was answered %d %s", a.status, a.body)
 		}

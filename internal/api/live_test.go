@@ -30,12 +30,14 @@ func TestLiveModeTakesNoCard(t *testing.T) {
 	} {
 		r.as = "toboggans live"
 		a := s.ask(t, r)
-		if a.status != http.StatusPaymentRequired || a.fault.Code != "card_declined" || !strings.Contains(string(a.body), `"live_mode_test_card"`) {
+		if a.status != http.StatusPaymentRequired || a.fault.Code != "card_declined" ||
+			!strings.Contains(string(a.body), `"live_mode_test_card"`) {
 			t.Errorf("POST %s: %d %s", r.target, a.status, a.body)
 		}
 	}
 	for _, target := range []string{"/v1/tokens/tok_visa", "/v1/payment_methods/pm_card_visa"} {
-		if a := s.ask(t, sent{as: "toboggans live", method: http.MethodGet, target: target}); a.fault.Code != "resource_missing" {
+		a := s.ask(t, sent{as: "toboggans live", method: http.MethodGet, target: target})
+		if a.fault.Code != "resource_missing" {
 			t.Errorf("GET %s: %d %s", target, a.status, a.body)
 		}
 	}

@@ -18,7 +18,8 @@ func (s *Server) missing(c echo.Context) {
 		return
 	}
 	web.Policy{}.Apply(c.Response().Header())
-	s.site.Render(c.Response(), c.Request(), http.StatusNotFound, "site/missing", web.Page{Title: "Not found", Data: c.Request().URL.Path})
+	s.site.Render(c.Response(), c.Request(), http.StatusNotFound, "site/missing",
+		web.Page{Title: "Not found", Data: c.Request().URL.Path})
 	x.finish(c.Request().Context(), s.log, http.StatusNotFound, false)
 }
 
@@ -26,5 +27,6 @@ func (s *Server) missing(c echo.Context) {
 // client of the API accepts anything and gets the API's error, and so does every
 // other request under /v1.
 func (s *Server) forPeople(h *http.Request) bool {
-	return s.pages && !strings.HasPrefix(path.Clean(h.URL.Path)+"/", "/v1/") && strings.Contains(h.Header.Get("Accept"), "text/html")
+	return s.pages && !strings.HasPrefix(path.Clean(h.URL.Path)+"/", "/v1/") &&
+		strings.Contains(h.Header.Get("Accept"), "text/html")
 }

@@ -16,7 +16,8 @@ func TestADatabaseThatTakesNothingMoreIsUnavailable(t *testing.T) {
 	for name, state := range map[string]string{"disk full": "53100", "out of memory": "53200", "read only": "25006"} {
 		s.exec(t, fmt.Sprintf(`CREATE OR REPLACE FUNCTION takes_nothing() RETURNS trigger LANGUAGE plpgsql AS $$
 			BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '%s'; END $$`, state))
-		s.exec(t, `CREATE TRIGGER takes_nothing BEFORE INSERT ON customers FOR EACH ROW EXECUTE FUNCTION takes_nothing()`)
+		s.exec(t, `
+			CREATE TRIGGER takes_nothing BEFORE INSERT ON customers FOR EACH ROW EXECUTE FUNCTION takes_nothing()`)
 		a := s.ask(t, sent{target: "/v1/customers", header: key})
 		s.exec(t, `DROP TRIGGER takes_nothing ON customers`)
 		requireRefusal(t, a, refused{status: http.StatusServiceUnavailable, want: fault{Type: "api_error"}})

@@ -53,12 +53,18 @@ func (s *Server) receive(c echo.Context) error {
 		return errors.Join(unauthorized("The notification's signature is missing, invalid or too old."), err)
 	}
 	var named struct{ ID, Kind string }
-	if json.Unmarshal(body, &named) != nil || named.ID == "" || len(named.ID) > maxKey || !printable(named.ID) || !printable(named.Kind) {
+	if json.Unmarshal(body, &named) != nil || named.ID == "" || len(named.ID) > maxKey || !printable(named.ID) ||
+		!printable(named.Kind) {
 		return apierror.Invalid("id", "A notification must be a JSON object with an id and a kind.")
 	}
 	err = s.inbox.Receive(h.Context(), inbox.New(acquirer.NotificationSource, named.ID, named.Kind, body))
 	if errors.Is(err, inbox.ErrContradiction) {
-		return &apierror.Error{Status: http.StatusConflict, Type: apierror.TypeInvalidRequest, Param: "id", Message: "Another notification has this ID. Nothing was done."}
+		return &apierror.Error{
+			Status:  http.StatusConflict,
+			Type:    apierror.TypeInvalidRequest,
+			Param:   "id",
+			Message: "Another notification has this ID. Nothing was done.",
+		}
 	}
 	if err != nil {
 		return errors.Join(apierror.Unavailable(), err)

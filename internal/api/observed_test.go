@@ -88,7 +88,8 @@ func TestMetrics(t *testing.T) {
 			`ratchet_request_events_total{event="parked",flow="charge.create"} 1`,
 			`ratchet_foreign_call_duration_seconds_count{mode="send",port="acquirer",verdict="answered"} 2`,
 			`ratchet_foreign_call_duration_seconds_count{mode="send",port="acquirer",verdict="unknown"} 2`,
-			`ratchet_database_connections_max 8`, `ratchet_acquirer_breaker_open 0`, `ratchet_gate_places_taken{gate="work"} 0`, `go_goroutines `,
+			`ratchet_database_connections_max 8`, `ratchet_acquirer_breaker_open 0`,
+			`ratchet_gate_places_taken{gate="work"} 0`, `go_goroutines `,
 		} {
 			if status != http.StatusOK || !strings.Contains(text, want) {
 				t.Errorf("%d: there is no %s", status, want)
@@ -100,7 +101,8 @@ func TestMetrics(t *testing.T) {
 		l, get := shown(t)
 		s.exec(t, `UPDATE runs SET due_at = now() + interval '5 minutes' WHERE state = 'parked'`)
 		s.exec(t, `INSERT INTO settlement_differences (account_id, day, reference, wrong, found_at)
-			VALUES ('', now(), 'auth_strange', 'the acquirer reports it twice', now()), ('', now(), 'auth_old', 'it did once', now() - interval '8 days')`)
+			VALUES ('', now(), 'auth_strange', 'the acquirer reports it twice', now()),
+				('', now(), 'auth_old', 'it did once', now() - interval '8 days')`)
 		s.work(t, l)
 		for _, want := range []string{
 			`ratchet_unfinished_requests{state="parked"} 1`, `ratchet_unfinished_requests{state="needs_review"} 0`,
@@ -110,7 +112,10 @@ func TestMetrics(t *testing.T) {
 			`ratchet_inbox_messages{state="waiting"} 0`, `ratchet_inbox_messages{state="set_aside"} 0`,
 			`ratchet_settled_movements{state="waiting"} 0`, `ratchet_settled_movements{state="set_aside"} 0`,
 		} {
-			await(t, "the worker shows "+want, func() bool { _, text := get("/metrics"); return strings.Contains(text, want) })
+			await(t, "the worker shows "+want, func() bool {
+				_, text := get("/metrics")
+				return strings.Contains(text, want)
+			})
 		}
 		if status, text := get("/readyz"); status != http.StatusOK {
 			t.Errorf("the worker is not ready: %d %s", status, text)
@@ -201,7 +206,8 @@ func TestOneLineForEachRequest(t *testing.T) {
 		t.Fatalf("there are %d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
 	for i, want := range [][]string{
-		{"level=INFO", "request=" + a.header.Get("Request-Id"), "method=POST", "route=/v1/charges ", "account=acct_toboggans", "key=mug-1", "status=200", "replayed=false",
+		{"level=INFO", "request=" + a.header.Get("Request-Id"), "method=POST", "route=/v1/charges ",
+			"account=acct_toboggans", "key=mug-1", "status=200", "replayed=false",
 			`points="[charge_recorded acquirer_answered charge_settled]"`, "commits=2", "acquirer_ms=", " ms="},
 		{"key=mug-1", "status=200", "replayed=true"},
 	} {
@@ -223,7 +229,8 @@ func TestOneLineForEachRequest(t *testing.T) {
 		line = regexp.MustCompile(`(?m)^.* msg="took over" .*$`).FindString(s.log.String())
 		return line != ""
 	})
-	for _, part := range []string{"request=" + a.header.Get("Request-Id"), "flow=charge.create", "account=acct_toboggans", "key=mug-2", "point=charge_recorded", "epoch=2",
+	for _, part := range []string{"request=" + a.header.Get("Request-Id"), "flow=charge.create",
+		"account=acct_toboggans", "key=mug-2", "point=charge_recorded", "epoch=2",
 		"left=finished", `points="[acquirer_answered charge_settled]"`, "commits=1", "acquirer_ms=", " ms="} {
 		if !strings.Contains(line, part) {
 			t.Errorf("%q is not in the line %s", part, line)
@@ -265,12 +272,18 @@ func TestOneLineForEachJob(t *testing.T) {
 			}
 		}
 	}
-	find("the first attempt to deliver is told of", "msg=delivery .*attempt=1", "endpoint=we_", "event=evt_", "status=418", "state=pending", "endpoint_ms=")
+	find("the first attempt to deliver is told of", "msg=delivery .*attempt=1", "endpoint=we_", "event=evt_",
+		"status=418", "state=pending", "endpoint_ms=")
 	find("and the second", "msg=delivery .*attempt=2", "status=200", "state=succeeded")
-	find("so is the day's payout", "msg=job .*flow=payout.daily", "request=req_", `key="payout of usd on `, "status=200",
+	find("so is the day's payout", "msg=job .*flow=payout.daily", "request=req_", `key="payout of usd on `,
+		"status=200",
 		`points="[payout_recorded bank_answered payout_settled]"`, "commits=2", "acquirer_ms=")
-	for _, want := range []string{`ratchet_webhook_delivery_duration_seconds_count{outcome="refused"} 1`, `ratchet_webhook_delivery_duration_seconds_count{outcome="acknowledged"} 1`} {
-		await(t, "the worker shows "+want, func() bool { _, text := get("/metrics"); return strings.Contains(text, want) })
+	for _, want := range []string{`ratchet_webhook_delivery_duration_seconds_count{outcome="refused"} 1`,
+		`ratchet_webhook_delivery_duration_seconds_count{outcome="acknowledged"} 1`} {
+		await(t, "the worker shows "+want, func() bool {
+			_, text := get("/metrics")
+			return strings.Contains(text, want)
+		})
 	}
 }
 
@@ -351,7 +364,10 @@ func TestServeRuntime(t *testing.T) {
 	t.Cleanup(process.ServeRuntime(l, slog.New(slog.DiscardHandler)))
 
 	t.Run("a process of another kind, such as the acquirer, shows its numbers and profiles", func(t *testing.T) {
-		for path, want := range map[string]string{"/metrics": "go_goroutines ", "/debug/pprof/goroutine?debug=1": "goroutine profile"} {
+		for path, want := range map[string]string{
+			"/metrics":                       "go_goroutines ",
+			"/debug/pprof/goroutine?debug=1": "goroutine profile",
+		} {
 			if status, text := get(path); status != http.StatusOK || !strings.Contains(text, want) {
 				t.Errorf("%s answered %d: %s", path, status, text)
 			}

@@ -76,8 +76,9 @@ func (s *Server) Guard(next http.Handler) http.Handler {
 }
 
 func misdirected(host string) *apierror.Error {
-	e := apierror.Invalid("", "This server does not serve the host '%s'. It serves 127.0.0.1, localhost, and the host of "+
-		"its --public-url. Nothing was done.", form.Quote(host))
+	e := apierror.Invalid("",
+		"This server does not serve the host '%s'. It serves 127.0.0.1, localhost, and the host of "+
+			"its --public-url. Nothing was done.", form.Quote(host))
 	e.Status = http.StatusMisdirectedRequest
 	return e
 }
@@ -88,8 +89,10 @@ func (s *Server) refuseForeignPage(h *http.Request, holder *apikey.Holder) error
 	if holder.Kind == apikey.Publishable || !s.sentByForeignPage(h) {
 		return nil
 	}
-	e := apierror.Invalid("", "This request was sent by a web browser for a page of another site. Secret and restricted API keys are "+
-		"accepted from servers only, so that no web page can act with them. Use a publishable key in a browser. Nothing was done.")
+	e := apierror.Invalid("",
+		"This request was sent by a web browser for a page of another site. Secret and restricted API keys are "+
+			"accepted from servers only, so that no web page can act with them. Use a publishable key in a browser. "+
+			"Nothing was done.")
 	e.Status = http.StatusForbidden
 	return e
 }

@@ -23,17 +23,43 @@ func TestAPageOfAnotherSiteCannotUseASecretKey(t *testing.T) {
 		refused bool
 	}{
 		{name: "a form of another site", target: charge, refused: true,
-			header: header("Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate")},
-		{name: "a form of an older browser", target: charge, header: header("Origin", "http://evil.example"), refused: true},
+			header: header("Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode",
+				"navigate")},
+		{
+			name:    "a form of an older browser",
+			target:  charge,
+			header:  header("Origin", "http://evil.example"),
+			refused: true,
+		},
 		{name: "a page that hides its origin", target: charge, header: header("Origin", "null"), refused: true},
-		{name: "another port of this machine", target: charge, header: header("Origin", "http://127.0.0.1:1"), refused: true},
-		{name: "another port, by a current browser", target: charge, header: header("Sec-Fetch-Site", "same-site"), refused: true},
+		{
+			name:    "another port of this machine",
+			target:  charge,
+			header:  header("Origin", "http://127.0.0.1:1"),
+			refused: true,
+		},
+		{
+			name:    "another port, by a current browser",
+			target:  charge,
+			header:  header("Sec-Fetch-Site", "same-site"),
+			refused: true,
+		},
 		{name: "an address with a key, typed or linked", target: charge, refused: true,
 			header: header("Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate")},
-		{name: "a live key", as: "toboggans live", target: charge, header: header("Sec-Fetch-Site", "cross-site"), refused: true},
+		{
+			name:    "a live key",
+			as:      "toboggans live",
+			target:  charge,
+			header:  header("Sec-Fetch-Site", "cross-site"),
+			refused: true,
+		},
 		{name: "a server", target: charge},
 		{name: "Node.js, whose fetch names a mode", target: charge, header: header("Sec-Fetch-Mode", "cors")},
-		{name: "a page of ours", target: charge, header: header("Origin", us, "Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors")},
+		{
+			name:   "a page of ours",
+			target: charge,
+			header: header("Origin", us, "Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors"),
+		},
 		{name: "a page of ours in an older browser", target: charge, header: header("Origin", us)},
 		{name: "a page of ours behind a proxy", target: charge, header: header("Origin", "https://pay.example.com")},
 		{name: "a publishable key in a shop's page", as: "toboggans publishable", target: token,
@@ -52,7 +78,8 @@ func TestAPageOfAnotherSiteCannotUseASecretKey(t *testing.T) {
 				}
 				return
 			}
-			if a.status != http.StatusForbidden || a.fault.Type != "invalid_request_error" || !strings.Contains(a.fault.Message, "another site") {
+			if a.status != http.StatusForbidden || a.fault.Type != "invalid_request_error" ||
+				!strings.Contains(a.fault.Message, "another site") {
 				t.Errorf("answered %d %s", a.status, a.body)
 			}
 			if n := s.requests(t); n != before {
@@ -73,11 +100,24 @@ func TestHosts(t *testing.T) {
 		accepts   map[string]bool
 	}{
 		{"without a public URL only this machine's names are accepted", "", false,
-			map[string]bool{"127.0.0.1:8080": true, "localhost": true, "[::1]:80": true, other: false, other + ":8080": false, "192.0.2.1": false}},
+			map[string]bool{
+				"127.0.0.1:8080": true,
+				"localhost":      true,
+				"[::1]:80":       true,
+				other:            false,
+				other + ":8080":  false,
+				"192.0.2.1":      false,
+			}},
 		{"with one a load balancer may use any name", "https://" + public, false,
 			map[string]bool{"127.0.0.1": true, public: true, "serve-a:8080": true}},
 		{"a demo accepts its own names only", "http://" + public + ":8080", true,
-			map[string]bool{"127.0.0.1": true, public + ":8080": true, "PAY.example.com:8080": true, other: false, "evil." + public: false}},
+			map[string]bool{
+				"127.0.0.1":            true,
+				public + ":8080":       true,
+				"PAY.example.com:8080": true,
+				other:                  false,
+				"evil." + public:       false,
+			}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +133,8 @@ func TestHosts(t *testing.T) {
 						t.Errorf("%s under the host %s is answered %d", path, host, w.Code)
 					}
 					if w.Code == http.StatusMisdirectedRequest && strings.Contains(path, "/v1/") {
-						if a := readAnswer(t, w.Result()); a.fault.Type != "invalid_request_error" || !strings.Contains(a.fault.Message, host) {
+						a := readAnswer(t, w.Result())
+						if a.fault.Type != "invalid_request_error" || !strings.Contains(a.fault.Message, host) {
 							t.Errorf("%s", a.body)
 						}
 					}

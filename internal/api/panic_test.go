@@ -20,10 +20,19 @@ func TestAHandlerThatPanicsAnswers500AndTellsOnlyTheLog(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	// A server without keys: to look one up panics.
-	s, e := &Server{log: slog.New(slog.NewTextHandler(&log, nil)), limits: DefaultLimits(), telemetry: telemetry.New(noop.NewTracerProvider().Tracer(""))}, echo.New()
-	e.GET("/v1/account", s.handler(route{method: http.MethodGet, path: "/v1/account", answer: func(context.Context, *Server, *request) (phase.Response, any, error) {
-		return phase.Response{}, nil, nil
-	}}))
+	s := &Server{
+		log:       slog.New(slog.NewTextHandler(&log, nil)),
+		limits:    DefaultLimits(),
+		telemetry: telemetry.New(noop.NewTracerProvider().Tracer("")),
+	}
+	e := echo.New()
+	e.GET("/v1/account", s.handler(route{
+		method: http.MethodGet,
+		path:   "/v1/account",
+		answer: func(context.Context, *Server, *request) (phase.Response, any, error) {
+			return phase.Response{}, nil, nil
+		},
+	}))
 	request := httptest.NewRequest(http.MethodGet, "/v1/account", nil)
 	request.Header.Set("Authorization", "Bearer sk_test_x")
 	answer := httptest.NewRecorder()
@@ -33,14 +42,19 @@ func TestAHandlerThatPanicsAnswers500AndTellsOnlyTheLog(t *testing.T) {
 		t.Errorf("answered %d %s", answer.Code, answer.Body)
 	}
 	for _, v := range apitest.Check(apitest.Answer{
-		Method: http.MethodGet, Path: "/v1/account", Status: answer.Code, Header: answer.Header(), Body: answer.Body.Bytes(),
+		Method: http.MethodGet,
+		Path:   "/v1/account",
+		Status: answer.Code,
+		Header: answer.Header(),
+		Body:   answer.Body.Bytes(),
 	}) {
 		t.Error(v)
 	}
 	if strings.Contains(answer.Body.String(), "nil pointer") {
 		t.Errorf("the answer tells of our insides: %s", answer.Body)
 	}
-	if !strings.Contains(log.String(), "nil pointer") || !strings.Contains(log.String(), answer.Header().Get("Request-Id")) {
+	if !strings.Contains(log.String(), "nil pointer") ||
+		!strings.Contains(log.String(), answer.Header().Get("Request-Id")) {
 		t.Errorf("the log does not tell what happened to which request: %s", log.String())
 	}
 }

@@ -24,7 +24,9 @@ func resources(all []route) (found []string) {
 
 // words are what an address consists of, but for the version and the variables.
 func words(path string) []string {
-	return slices.DeleteFunc(strings.Split(path, "/")[2:], func(word string) bool { return strings.HasPrefix(word, "{") })
+	return slices.DeleteFunc(strings.Split(path, "/")[2:], func(word string) bool {
+		return strings.HasPrefix(word, "{")
+	})
 }
 
 // resourceOf is the last resource that an address names: money that goes back by
@@ -79,8 +81,10 @@ func (p permissions) check(h *apikey.Holder, rt *route, shown []string) error {
 }
 
 func notPermitted(h *apikey.Holder, resource string, need apikey.Level) error {
-	e := apierror.Invalid("", "The provided key '%s' does not have the required permissions for this endpoint on account '%s'. "+
-		"Having the 'rak_%s_%s' permission would allow this request to continue.", h.Display, h.AccountID, strings.TrimSuffix(resource, "s"), need)
+	e := apierror.Invalid("",
+		"The provided key '%s' does not have the required permissions for this endpoint on account '%s'. "+
+			"Having the 'rak_%s_%s' permission would allow this request to continue.", h.Display, h.AccountID,
+		strings.TrimSuffix(resource, "s"), need)
 	e.Status = http.StatusForbidden
 	return e
 }

@@ -14,7 +14,8 @@ import (
 // restrict makes a key of the toboggans, by the name of its permissions.
 func (s *stand) restrict(t *testing.T, name string, allowed apikey.Permissions) {
 	t.Helper()
-	_, key, err := apikey.CreateRestricted(t.Context(), s.db.Pool, s.root.For(secret.APIKeys), "acct_toboggans", allowed, false)
+	_, key, err := apikey.CreateRestricted(t.Context(), s.db.Pool, s.root.For(secret.APIKeys), "acct_toboggans",
+		allowed, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,13 +67,16 @@ func TestRestrictedKeys(t *testing.T) {
 			if needs[o.ID] != "" {
 				named++
 			}
-			if a.status != http.StatusForbidden || a.fault.Type != invalid || a.fault.Code != "" || !strings.Contains(a.fault.Message, says) ||
-				!strings.Contains(a.fault.Message, "on account 'acct_toboggans'") || !strings.Contains(a.fault.Message, "'rk_test_") {
+			if a.status != http.StatusForbidden || a.fault.Type != invalid || a.fault.Code != "" ||
+				!strings.Contains(a.fault.Message, says) ||
+				!strings.Contains(a.fault.Message, "on account 'acct_toboggans'") ||
+				!strings.Contains(a.fault.Message, "'rk_test_") {
 				t.Errorf("%s: %d %s, want 403 and %s", o.ID, a.status, a.body, says)
 			}
 		}
 		if named != len(needs) || s.requests(t) != before {
-			t.Errorf("%d of %d permissions were needed, %d requests were stored", named, len(needs), s.requests(t)-before)
+			t.Errorf("%d of %d permissions were needed, %d requests were stored", named, len(needs),
+				s.requests(t)-before)
 		}
 	})
 
@@ -80,13 +84,15 @@ func TestRestrictedKeys(t *testing.T) {
 		const pay = "amount=1000&currency=usd&source=tok_visa"
 		charge := s.make(t, "writes charges", "/v1/charges", pay)
 		for _, as := range []string{"reads charges", "writes charges", "reads everything"} {
-			for _, target := range []string{"/v1/charges", "/v1/charges/" + charge, "/v1/charges/search?query=amount:1000"} {
+			for _, target := range []string{"/v1/charges", "/v1/charges/" + charge,
+				"/v1/charges/search?query=amount:1000"} {
 				if a := s.ask(t, sent{as: as, method: http.MethodGet, target: target}); a.status != http.StatusOK {
 					t.Errorf("a key that %s gets %d from %s: %s", as, a.status, target, a.body)
 				}
 			}
 		}
-		if a := s.ask(t, sent{as: "reads charges", target: "/v1/charges", body: pay}); a.status != http.StatusForbidden {
+		a := s.ask(t, sent{as: "reads charges", target: "/v1/charges", body: pay})
+		if a.status != http.StatusForbidden {
 			t.Errorf("a key that reads charges made one: %d %s", a.status, a.body)
 		}
 	})
@@ -106,7 +112,11 @@ func TestRestrictedKeys(t *testing.T) {
 				}
 			}
 		}
-		if a := s.ask(t, sent{as: "writes charges", target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_visa&expand[]=balance_transaction"}); a.status != http.StatusForbidden {
+		if a := s.ask(t, sent{
+			as:     "writes charges",
+			target: "/v1/charges",
+			body:   "amount=1000&currency=usd&source=tok_visa&expand[]=balance_transaction",
+		}); a.status != http.StatusForbidden {
 			t.Errorf("what the key cannot read was charged: %d %s", a.status, a.body)
 		}
 		if now := s.requests(t); now != before {

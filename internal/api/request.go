@@ -46,7 +46,15 @@ type request struct {
 // read checks everything about a request that does not depend on what it asks for.
 func (s *Server) read(c echo.Context, rt *route, id string) (*request, error) {
 	h := c.Request()
-	r := &request{http: h, id: id, route: rt, names: c.ParamNames(), params: c.ParamValues(), cardKey: s.cardKey, permissions: s.permissions}
+	r := &request{
+		http:        h,
+		id:          id,
+		route:       rt,
+		names:       c.ParamNames(),
+		params:      c.ParamValues(),
+		cardKey:     s.cardKey,
+		permissions: s.permissions,
+	}
 	if err := s.limits.checkSize(h); err != nil {
 		return nil, err
 	}
@@ -99,11 +107,14 @@ func (l *Limits) checkSize(h *http.Request) error {
 	}
 	switch {
 	case size > l.HeaderBytes:
-		return tooLarge(http.StatusRequestHeaderFieldsTooLarge, "The request's headers are too large: %d bytes, at most %d are accepted.", size, l.HeaderBytes)
+		return tooLarge(http.StatusRequestHeaderFieldsTooLarge,
+			"The request's headers are too large: %d bytes, at most %d are accepted.", size, l.HeaderBytes)
 	case len(h.RequestURI) > l.URLBytes:
-		return tooLarge(http.StatusRequestURITooLong, "The request's URL is too long: at most %d bytes are accepted.", l.URLBytes)
+		return tooLarge(http.StatusRequestURITooLong, "The request's URL is too long: at most %d bytes are accepted.",
+			l.URLBytes)
 	case h.ContentLength > int64(l.BodyBytes):
-		return tooLarge(http.StatusRequestEntityTooLarge, "The request's body is too large: at most %d bytes are accepted.", l.BodyBytes)
+		return tooLarge(http.StatusRequestEntityTooLarge,
+			"The request's body is too large: at most %d bytes are accepted.", l.BodyBytes)
 	}
 	return nil
 }
@@ -164,9 +175,11 @@ func idempotencyKey(h *http.Request, publishable bool) (string, error) {
 	case key == "":
 		return "", apierror.Idempotency("Idempotency Key must be a non-empty string.")
 	case utf8.RuneCountInString(key) > longest:
-		return "", apierror.Idempotency("Idempotency Key must be at most %d characters long, but is %d.", longest, utf8.RuneCountInString(key))
+		return "", apierror.Idempotency("Idempotency Key must be at most %d characters long, but is %d.", longest,
+			utf8.RuneCountInString(key))
 	case !publishable && strings.HasPrefix(key, apirequest.BrowserKeys):
-		return "", apierror.Idempotency("Idempotency Keys that begin with '%s' are kept for requests with a publishable key.", apirequest.BrowserKeys)
+		return "", apierror.Idempotency("Idempotency Keys that begin with '%s' are kept for requests with a "+
+			"publishable key.", apirequest.BrowserKeys)
 	case !printable(key):
 		return "", apierror.Idempotency("Idempotency Key must be UTF-8 text without control characters.")
 	}
@@ -187,7 +200,8 @@ func (s *Server) body(c echo.Context) (string, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(c.Response(), h.Body, int64(s.limits.BodyBytes)))
 	var over *http.MaxBytesError
 	if errors.As(err, &over) {
-		return "", tooLarge(http.StatusRequestEntityTooLarge, "The request's body is too large: at most %d bytes are accepted.", s.limits.BodyBytes)
+		return "", tooLarge(http.StatusRequestEntityTooLarge,
+			"The request's body is too large: at most %d bytes are accepted.", s.limits.BodyBytes)
 	}
 	if err != nil {
 		return "", apierror.Invalid("", "The request's body could not be read.")
@@ -197,8 +211,9 @@ func (s *Server) body(c echo.Context) (string, error) {
 	}
 	mediaType, _, err := mime.ParseMediaType(h.Header.Get("Content-Type"))
 	if err != nil || mediaType != "application/x-www-form-urlencoded" {
-		return "", apierror.Invalid("", "Invalid request (check that your POST content type is application/x-www-form-urlencoded). "+
-			"If you have any questions, we can help at https://support.stripe.com/.")
+		return "", apierror.Invalid("",
+			"Invalid request (check that your POST content type is application/x-www-form-urlencoded). "+
+				"If you have any questions, we can help at https://support.stripe.com/.")
 	}
 	return string(raw), nil
 }
@@ -214,8 +229,14 @@ func (r *request) pathParam(name string) string {
 }
 
 func (r *request) viewer() resource.Principal {
-	return resource.Principal{AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, CardKey: r.cardKey, Publishable: r.publishable(), Key: r.holder.Display,
-		Version: r.version}
+	return resource.Principal{
+		AccountID:   r.holder.AccountID,
+		Livemode:    r.holder.Livemode,
+		CardKey:     r.cardKey,
+		Publishable: r.publishable(),
+		Key:         r.holder.Display,
+		Version:     r.version,
+	}
 }
 
 func (r *request) publishable() bool { return r.holder.Kind == apikey.Publishable }
@@ -238,8 +259,9 @@ func (r *request) call(s *Server) phase.Request {
 				News: s.hearsNews(), Merchant: r.holder.Merchant}.By(r.holder.KeyID, r.address()),
 		},
 		Method: r.http.Method, Path: r.http.URL.Path,
-		Fingerprint: idempotency.Fingerprint(s.idempotencyKey, r.http.Method, r.http.URL.Path, form.Canonical(r.values)),
-		Wait:        prefer(r.http.Header),
+		Fingerprint: idempotency.Fingerprint(s.idempotencyKey, r.http.Method, r.http.URL.Path,
+			form.Canonical(r.values)),
+		Wait: prefer(r.http.Header),
 	}
 }
 

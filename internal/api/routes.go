@@ -62,7 +62,8 @@ func routes() []route {
 		post("/v1/customers/{customer}", customer.UpdateCustomer, "customer"),
 		del("/v1/customers/{customer}", customer.DeleteCustomer),
 		get("/v1/customers/{customer}/payment_methods", customer.ListCustomerPaymentMethods, "list:payment_method"),
-		get("/v1/customers/{customer}/payment_methods/{payment_method}", customer.RetrieveCustomerPaymentMethod, "payment_method"),
+		get("/v1/customers/{customer}/payment_methods/{payment_method}", customer.RetrieveCustomerPaymentMethod,
+			"payment_method"),
 		post("/v1/customers/{customer}/sources", customer.CreateCard, "card"),
 		get("/v1/customers/{customer}/sources", customer.ListCards, "list:card"),
 		get("/v1/customers/{customer}/sources/{id}", customer.RetrieveCard, "card"),
@@ -97,7 +98,8 @@ func routes() []route {
 		post("/v1/payment_intents/{intent}", payment.UpdatePaymentIntent, "payment_intent"),
 		post("/v1/payment_intents/{intent}/cancel", payment.CancelPaymentIntent, "payment_intent"),
 		post("/v1/payment_intents/{intent}/capture", payment.CapturePaymentIntent, "payment_intent"),
-		post("/v1/payment_intents/{intent}/confirm", payment.ConfirmPaymentIntent, "payment_intent").openToPublishableKeys(),
+		post("/v1/payment_intents/{intent}/confirm", payment.ConfirmPaymentIntent, "payment_intent").
+			openToPublishableKeys(),
 		post("/v1/payment_intents/{intent}/increment_authorization", payment.IncrementAuthorization, "payment_intent"),
 
 		post("/v1/payment_methods", customer.CreatePaymentMethod, "payment_method").openToPublishableKeys(),

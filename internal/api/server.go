@@ -79,12 +79,23 @@ type Server struct {
 // New makes a server of all routes.
 func New(c Config) *Server {
 	s := &Server{
-		engine: c.Engine, keys: apikey.NewRing(c.Engine.Pool(), c.Secret.For(secret.APIKeys), c.Demo), demo: c.Demo, loopback: c.LoopbackWebhooks, log: c.Log, publicURL: strings.TrimRight(c.PublicURL, "/"),
-		limits: c.Limits, telemetry: c.Telemetry,
+		engine:    c.Engine,
+		keys:      apikey.NewRing(c.Engine.Pool(), c.Secret.For(secret.APIKeys), c.Demo),
+		demo:      c.Demo,
+		loopback:  c.LoopbackWebhooks,
+		log:       c.Log,
+		publicURL: strings.TrimRight(c.PublicURL, "/"),
+		limits:    c.Limits,
+		telemetry: c.Telemetry,
 		limiters: limiters{limit.NewRates(c.Limits.KeyRate), limit.NewConcurrency(c.Limits.AccountConcurrency),
 			limit.NewRates(c.Limits.AuthFailureRate), c.Reads},
-		idempotencyKey: c.Secret.For(secret.Idempotency), cardKey: c.Secret.For(secret.Cards), echo: echo.New(),
-		inbox: c.Inbox, site: c.Site, pages: c.Pages, notificationSecret: c.NotificationSecret,
+		idempotencyKey:     c.Secret.For(secret.Idempotency),
+		cardKey:            c.Secret.For(secret.Cards),
+		echo:               echo.New(),
+		inbox:              c.Inbox,
+		site:               c.Site,
+		pages:              c.Pages,
+		notificationSecret: c.NotificationSecret,
 	}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	// The peer's own address: a header that any client can send is no evidence.
@@ -269,9 +280,11 @@ func (s *Server) write(c echo.Context, x *exchange, status int, body []byte, rep
 }
 
 func unknownURL(h *http.Request) *apierror.Error {
-	e := apierror.Invalid("", "Unrecognized request URL (%s: %s). If you are trying to list objects, remove the trailing slash. "+
-		"If you are trying to retrieve an object, make sure you passed a valid (non-empty) identifier in your code. "+
-		"Please see https://stripe.com/docs or we can help at https://support.stripe.com/.", form.Quote(h.Method), form.Quote(h.URL.Path))
+	e := apierror.Invalid("",
+		"Unrecognized request URL (%s: %s). If you are trying to list objects, remove the trailing slash. "+
+			"If you are trying to retrieve an object, make sure you passed a valid (non-empty) identifier in your "+
+			"code. Please see https://stripe.com/docs or we can help at https://support.stripe.com/.",
+		form.Quote(h.Method), form.Quote(h.URL.Path))
 	e.Status = http.StatusNotFound
 	return e
 }

@@ -83,8 +83,10 @@ func TestTwoLengths(t *testing.T) {
 		first   string
 		answers int
 	}{
-		"a length and chunks":  {post + "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nname=x\r\n0\r\n\r\n", 1},
-		"chunks and a length":  {post + "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n6\r\nname=x\r\n0\r\n\r\n", 1},
+		"a length and chunks": {post +
+			"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nname=x\r\n0\r\n\r\n", 1},
+		"chunks and a length": {post +
+			"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n6\r\nname=x\r\n0\r\n\r\n", 1},
 		"nothing but a length": {post + "Content-Length: 6\r\n\r\nname=x", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +111,9 @@ func TestOnlySoManyConnections(t *testing.T) {
 	dial := s.serve(t)
 	say(t, dial(t), "GET /v1/charges HTTP/1.1\r\nHost: 127.0.0.1\r\n") // and no more
 	conn := dial(t)
-	say(t, conn, "GET /v1/charges HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer "+s.keys["toboggans"]+"\r\n\r\n")
+	say(t, conn,
+		"GET /v1/charges HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer "+
+			s.keys["toboggans"]+"\r\n\r\n")
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +140,9 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	dial := s.serve(t)
 	ask := func(t *testing.T, path string) net.Conn {
 		conn := dial(t)
-		say(t, conn, "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer "+s.keys["toboggans"]+"\r\n\r\n")
+		say(t, conn,
+			"GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer "+
+				s.keys["toboggans"]+"\r\n\r\n")
 		return conn
 	}
 	for name, take := range map[string]func(net.Conn){

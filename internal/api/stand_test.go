@@ -47,8 +47,14 @@ func newStand(t *testing.T, otherwise ...func(*process.Config)) *stand {
 	}
 	s := &stand{db: db, sim: sim, log: &lines{}, root: root, keys: map[string]string{}}
 	s.config = process.Config{
-		DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), NotificationSecret: sim.Secret(), MaxConns: 8, Limits: process.DefaultLimits(),
-		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		DatabaseURL:        db.URL,
+		Secret:             root,
+		AcquirerURL:        sim.URL(),
+		AcquirerSecret:     sim.Secret(),
+		NotificationSecret: sim.Secret(),
+		MaxConns:           8,
+		Limits:             process.DefaultLimits(),
+		Log:                slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, change := range otherwise {
 		change(&s.config)
@@ -59,7 +65,8 @@ func newStand(t *testing.T, otherwise ...func(*process.Config)) *stand {
 	}
 	t.Cleanup(p.Close)
 	s.process = p
-	_, err = db.Pool.Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ('acct_toboggans', 'Toboggans'), ('acct_kites', 'Kites')`)
+	_, err = db.Pool.Exec(t.Context(), `
+		INSERT INTO accounts (id, name) VALUES ('acct_toboggans', 'Toboggans'), ('acct_kites', 'Kites')`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +75,8 @@ func newStand(t *testing.T, otherwise ...func(*process.Config)) *stand {
 	s.keys["toboggans publishable"] = s.newKey(t, "acct_toboggans", apikey.Publishable, false)
 	s.keys["toboggans revoked"] = s.newKey(t, "acct_toboggans", apikey.Secret, false)
 	s.keys["kites"] = s.newKey(t, "acct_kites", apikey.Secret, false)
-	s.exec(t, `UPDATE api_keys SET expires_at = now() WHERE right(display, 4) = right($1, 4)`, s.keys["toboggans revoked"])
+	s.exec(t, `
+		UPDATE api_keys SET expires_at = now() WHERE right(display, 4) = right($1, 4)`, s.keys["toboggans revoked"])
 	s.server = httptest.NewServer(p.Handler)
 	t.Cleanup(s.server.Close)
 	return s
@@ -107,7 +115,9 @@ func (s *stand) rows(t *testing.T) map[string]int64 {
 	t.Helper()
 	const everyTable = `
 		SELECT n.nspname || '.' || t.relname,
-		       (xpath('/row/count/text()', query_to_xml(format('SELECT count(*) FROM %I.%I', n.nspname, t.relname), false, true, '')))[1]::text::bigint
+		       (xpath('/row/count/text()',
+		           query_to_xml(format('SELECT count(*) FROM %I.%I', n.nspname, t.relname), false, true,
+		               '')))[1]::text::bigint
 		FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
 		WHERE n.nspname IN ('public', 'river') AND t.relkind IN ('r', 'p') AND NOT t.relispartition
 		  AND t.relname NOT IN ('workers', 'river_client', 'river_client_queue', 'river_leader', 'river_queue')`

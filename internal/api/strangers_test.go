@@ -34,25 +34,28 @@ func (s *stand) belongings(t *testing.T) belongings {
 	setup := s.make(t, "", "/v1/setup_intents", "")
 	b := belongings{
 		byVariable: map[string]string{
-			"{account}":          "acct_toboggans",
-			"{charge}":           charge,
-			"{refund}":           s.make(t, "", "/v1/refunds", "charge="+charge+"&amount=100"),
-			"{customer}":         customer,
-			"{intent}":           s.make(t, "", "/v1/payment_intents", "amount=1000&currency=usd"),
-			"{payment_method}":   s.make(t, "", "/v1/payment_methods/pm_card_visa/attach", "customer="+customer),
-			"{token}":            s.make(t, "", "/v1/tokens", "card[number]="+number(t, "visa")+"&card[exp_month]=12&card[exp_year]=2040"),
-			"{webhook_endpoint}": s.make(t, "", "/v1/webhook_endpoints", "url=https://example.com/hook&enabled_events[]=*"),
-			"{session}":          s.make(t, "", "/v1/checkout/sessions", sledge),
-			"{price}":            s.make(t, "", "/v1/prices", "currency=usd&unit_amount=1000&product_data[name]=Sledge"),
-			"{coupon}":           s.make(t, "", "/v1/coupons", "percent_off=10"),
+			"{account}":        "acct_toboggans",
+			"{charge}":         charge,
+			"{refund}":         s.make(t, "", "/v1/refunds", "charge="+charge+"&amount=100"),
+			"{customer}":       customer,
+			"{intent}":         s.make(t, "", "/v1/payment_intents", "amount=1000&currency=usd"),
+			"{payment_method}": s.make(t, "", "/v1/payment_methods/pm_card_visa/attach", "customer="+customer),
+			"{token}": s.make(t, "", "/v1/tokens",
+				"card[number]="+number(t, "visa")+"&card[exp_month]=12&card[exp_year]=2040"),
+			"{webhook_endpoint}": s.make(t, "", "/v1/webhook_endpoints",
+				"url=https://example.com/hook&enabled_events[]=*"),
+			"{session}": s.make(t, "", "/v1/checkout/sessions", sledge),
+			"{price}":   s.make(t, "", "/v1/prices", "currency=usd&unit_amount=1000&product_data[name]=Sledge"),
+			"{coupon}":  s.make(t, "", "/v1/coupons", "percent_off=10"),
 			"{shipping_rate_token}": s.make(t, "", "/v1/shipping_rates",
 				"display_name=Standard&fixed_amount[amount]=500&fixed_amount[currency]=usd"),
 			"{payout}":     s.make(t, "", "/v1/payouts", "amount=100&currency=usd"),
 			"{test_clock}": s.make(t, "", "/v1/test_helpers/test_clocks", "frozen_time=1"),
 		},
 		byPath: map[string]string{
-			"/v1/customers/{customer}/sources/{id}": s.make(t, "", "/v1/customers/"+customer+"/sources", "source=tok_visa"),
-			"/v1/products/{id}":                     s.make(t, "", "/v1/products", "name=Sledge"),
+			"/v1/customers/{customer}/sources/{id}": s.make(t, "", "/v1/customers/"+customer+"/sources",
+				"source=tok_visa"),
+			"/v1/products/{id}": s.make(t, "", "/v1/products", "name=Sledge"),
 		},
 	}
 	for _, o := range apitest.Operations() {
@@ -63,7 +66,10 @@ func (s *stand) belongings(t *testing.T) belongings {
 	s.sim.WaitUntilTold(t, s.server.URL)
 	disputes := s.ask(t, sent{method: http.MethodGet, target: "/v1/disputes"})
 	b.byVariable["{dispute}"], _ = disputes.object["data"].([]any)[0].(map[string]any)["id"].(string)
-	for path, list := range map[string]string{"/v1/events/{id}": "/v1/events?limit=1", "/v1/balance_transactions/{id}": "/v1/balance_transactions?limit=1"} {
+	for path, list := range map[string]string{
+		"/v1/events/{id}":               "/v1/events?limit=1",
+		"/v1/balance_transactions/{id}": "/v1/balance_transactions?limit=1",
+	} {
 		page := s.ask(t, sent{method: http.MethodGet, target: list})
 		b.byPath[path], _ = page.object["data"].([]any)[0].(map[string]any)["id"].(string)
 	}
@@ -132,8 +138,10 @@ func TestStrangers(t *testing.T) {
 				for _, value := range given {
 					body = bytes.ReplaceAll(body, []byte(value), []byte(madeUp(value)))
 				}
-				if stranger.status != nobody.status || stranger.status == http.StatusOK || !bytes.Equal(body, nobody.body) {
-					t.Errorf("%s: another's object answers\n%d %s, one that never was\n%d %s", as, stranger.status, stranger.body, nobody.status, nobody.body)
+				if stranger.status != nobody.status || stranger.status == http.StatusOK ||
+					!bytes.Equal(body, nobody.body) {
+					t.Errorf("%s: another's object answers\n%d %s, one that never was\n%d %s", as, stranger.status,
+						stranger.body, nobody.status, nobody.body)
 				}
 			}
 		})
@@ -181,8 +189,10 @@ func TestStrangersLists(t *testing.T) {
 			for _, cursor := range []string{"starting_after=", "ending_before="} {
 				at := s.ask(t, sent{as: as, method: http.MethodGet, target: target + "?" + cursor + first})
 				never := s.ask(t, sent{as: as, method: http.MethodGet, target: target + "?" + cursor + madeUp(first)})
-				if at.status != http.StatusBadRequest || !bytes.Equal(bytes.ReplaceAll(at.body, []byte(first), []byte(madeUp(first))), never.body) {
-					t.Errorf("%s goes on from another's object at %s: %d %s, and from none: %s", as, o.Path, at.status, at.body, never.body)
+				if at.status != http.StatusBadRequest ||
+					!bytes.Equal(bytes.ReplaceAll(at.body, []byte(first), []byte(madeUp(first))), never.body) {
+					t.Errorf("%s goes on from another's object at %s: %d %s, and from none: %s", as, o.Path, at.status,
+						at.body, never.body)
 				}
 			}
 		}
@@ -219,7 +229,10 @@ func TestStrangersParameters(t *testing.T) {
 			{target: "/v1/setup_intents", body: "customer={customer}"},
 			{target: "/v1/setup_intents", body: "payment_method={payment_method}"},
 			{target: "/v1/checkout/sessions", body: sledge + "&discounts[0][coupon]={coupon}"},
-			{target: "/v1/checkout/sessions", body: sledge + "&shipping_options[0][shipping_rate]={shipping_rate_token}"},
+			{
+				target: "/v1/checkout/sessions",
+				body:   sledge + "&shipping_options[0][shipping_rate]={shipping_rate_token}",
+			},
 		} {
 			real, never := sent{as: as, method: r.method}, sent{as: as, method: r.method}
 			var inTarget, inBody []string
@@ -228,7 +241,8 @@ func TestStrangersParameters(t *testing.T) {
 			never.target, never.body = real.target, real.body
 			given := append(inTarget, inBody...)
 			for _, value := range given {
-				never.target, never.body = strings.ReplaceAll(never.target, value, madeUp(value)), strings.ReplaceAll(never.body, value, madeUp(value))
+				never.target = strings.ReplaceAll(never.target, value, madeUp(value))
+				never.body = strings.ReplaceAll(never.body, value, madeUp(value))
 			}
 			stranger, nobody := s.ask(t, real), s.ask(t, never)
 			body := stranger.body
@@ -238,7 +252,8 @@ func TestStrangersParameters(t *testing.T) {
 			rows, _ := stranger.object["data"].([]any)
 			done := stranger.status == http.StatusOK && r.method != http.MethodGet
 			if stranger.status != nobody.status || !bytes.Equal(body, nobody.body) || done || len(rows) > 0 {
-				t.Errorf("%s: %s %s is answered\n%d %s, and where there is nothing\n%d %s", as, r.target, r.body, stranger.status, stranger.body, nobody.status, nobody.body)
+				t.Errorf("%s: %s %s is answered\n%d %s, and where there is nothing\n%d %s", as, r.target, r.body,
+					stranger.status, stranger.body, nobody.status, nobody.body)
 			}
 		}
 		if now := s.requests(t); now != before {

@@ -19,8 +19,10 @@ func TestUnsupportedParameters(t *testing.T) {
 			"This installation does not support the parameter of Stripe's API: subscription"},
 		{"in an item of a list", "POST", "/v1/checkout/sessions", "mode=payment&line_items[0][tax_rates][]=txr_1",
 			"This installation does not support the parameter of Stripe's API: line_items[0][tax_rates]"},
-		{"of another operation", "POST", "/v1/customers", "on_behalf_of=acct_1", "Received unknown parameter: on_behalf_of"},
-		{"beside one that nobody knows", "POST", "/v1/charges", "on_behalf_of=acct_1&tip=1", "Received unknown parameter: tip"},
+		{"of another operation", "POST", "/v1/customers", "on_behalf_of=acct_1",
+			"Received unknown parameter: on_behalf_of"},
+		{"beside one that nobody knows", "POST", "/v1/charges", "on_behalf_of=acct_1&tip=1",
+			"Received unknown parameter: tip"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

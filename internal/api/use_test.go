@@ -22,7 +22,11 @@ func TestLastUse(t *testing.T) {
 	s.server = httptest.NewServer(p.Handler)
 	defer s.server.Close()
 
-	used := map[string]int{"toboggans": http.StatusOK, "kites": http.StatusOK, "toboggans revoked": http.StatusUnauthorized}
+	used := map[string]int{
+		"toboggans":         http.StatusOK,
+		"kites":             http.StatusOK,
+		"toboggans revoked": http.StatusUnauthorized,
+	}
 	for as, want := range used {
 		for range 2 { // the second time it is remembered
 			if a := s.ask(t, sent{as: as, method: http.MethodGet, target: "/v1/account"}); a.status != want {
@@ -50,7 +54,8 @@ func TestLastUse(t *testing.T) {
 
 func (s *stand) lastUsed(t *testing.T, as string) (at *time.Time) {
 	t.Helper()
-	err := s.db.Pool.QueryRow(t.Context(), `SELECT last_used_at FROM api_keys WHERE right(display, 4) = right($1, 4)`, s.keys[as]).Scan(&at)
+	err := s.db.Pool.QueryRow(t.Context(), `
+		SELECT last_used_at FROM api_keys WHERE right(display, 4) = right($1, 4)`, s.keys[as]).Scan(&at)
 	if err != nil {
 		t.Fatal(err)
 	}

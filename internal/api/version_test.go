@@ -43,7 +43,8 @@ func TestVersions(t *testing.T) {
 		if intent["status"] != "succeeded" || intent["automatic_payment_methods"] != nil {
 			t.Errorf("the intent is %v with %v", intent["status"], intent["automatic_payment_methods"])
 		}
-		setup := ok(t, ask(t, "2022-11-15", http.MethodPost, "/v1/setup_intents", "payment_method=pm_card_visa&confirm=true"))
+		setup := ok(t,
+			ask(t, "2022-11-15", http.MethodPost, "/v1/setup_intents", "payment_method=pm_card_visa&confirm=true"))
 		if setup["status"] != "succeeded" || setup["automatic_payment_methods"] != nil {
 			t.Errorf("the setup is %v with %v", setup["status"], setup["automatic_payment_methods"])
 		}
@@ -68,18 +69,23 @@ func TestVersions(t *testing.T) {
 		if got := within(session, "payment_intent", "capture_method"); got != "automatic" {
 			t.Errorf("the session's intent is captured with %v", got)
 		}
-		ok(t, ask(t, before, http.MethodPost, "/v1/checkout/sessions", "mode=setup&success_url=https://shop.example.com/&currency=usd"))
+		ok(t, ask(t, before, http.MethodPost, "/v1/checkout/sessions",
+			"mode=setup&success_url=https://shop.example.com/&currency=usd"))
 	})
 
-	t.Run("before 2022-11-15 an intent shows its charges, and a charge its refunds, also in lists, expansions and other objects", func(t *testing.T) {
+	t.Run("before 2022-11-15 an intent shows its charges, and a charge its refunds, everywhere", func(t *testing.T) {
 		const version = "2022-08-01"
-		intent := ok(t, ask(t, version, http.MethodPost, "/v1/payment_intents", paid+"&expand[]=charges.data.balance_transaction"))
+		intent := ok(t,
+			ask(t, version, http.MethodPost, "/v1/payment_intents", paid+"&expand[]=charges.data.balance_transaction"))
 		charge := firstOf(t, within(intent, "charges"))
-		if charge["id"] != intent["latest_charge"] || within(charge, "balance_transaction", "object") != "balance_transaction" {
-			t.Errorf("the intent's first charge is %v, its balance transaction %v", charge["id"], charge["balance_transaction"])
+		if charge["id"] != intent["latest_charge"] ||
+			within(charge, "balance_transaction", "object") != "balance_transaction" {
+			t.Errorf("the intent's first charge is %v, its balance transaction %v", charge["id"],
+				charge["balance_transaction"])
 		}
 		ok(t, ask(t, version, http.MethodPost, "/v1/refunds", "amount=100&charge="+charge["id"].(string)))
-		for _, target := range []string{"/v1/payment_intents?limit=1", "/v1/payment_intents/" + intent["id"].(string), "/v1/payment_intents/search?limit=1&query=amount:1000"} {
+		for _, target := range []string{"/v1/payment_intents?limit=1", "/v1/payment_intents/" + intent["id"].(string),
+			"/v1/payment_intents/search?limit=1&query=amount:1000"} {
 			object := ok(t, ask(t, version, http.MethodGet, target, ""))
 			if object["data"] != nil {
 				object = firstOf(t, object)
@@ -89,12 +95,15 @@ func TestVersions(t *testing.T) {
 				t.Errorf("%s: the refund is %v", target, refund)
 			}
 		}
-		expanded := ok(t, ask(t, version, http.MethodGet, "/v1/charges/"+charge["id"].(string)+"?expand[]=payment_intent", ""))
+		expanded := ok(t,
+			ask(t, version, http.MethodGet, "/v1/charges/"+charge["id"].(string)+"?expand[]=payment_intent", ""))
 		if got := firstOf(t, within(expanded, "payment_intent", "charges")); got["id"] != charge["id"] {
 			t.Errorf("the charge's intent shows the charge %v", got["id"])
 		}
 		for _, version := range []string{"2022-11-15", string(apiversion.Current)} {
-			now := ok(t, ask(t, version, http.MethodGet, "/v1/payment_intents/"+intent["id"].(string)+"?expand[]=latest_charge", ""))
+			now := ok(t,
+				ask(t, version, http.MethodGet, "/v1/payment_intents/"+intent["id"].(string)+"?expand[]=latest_charge",
+					""))
 			if now["charges"] != nil || within(now, "latest_charge", "refunds") != nil {
 				t.Errorf("%s shows charges %v", version, now["charges"])
 			}
@@ -106,12 +115,14 @@ func TestVersions(t *testing.T) {
 	})
 
 	t.Run("before 2022-08-01 a session has its intent from the beginning, and is paid with it", func(t *testing.T) {
-		session := ok(t, ask(t, "2020-08-27", http.MethodPost, "/v1/checkout/sessions", aSession+"&customer_creation=always"))
+		session := ok(t,
+			ask(t, "2020-08-27", http.MethodPost, "/v1/checkout/sessions", aSession+"&customer_creation=always"))
 		intent, _ := session["payment_intent"].(string)
 		if !strings.HasPrefix(intent, "pi_") {
 			t.Fatalf("the session's intent is %v", session["payment_intent"])
 		}
-		ok(t, ask(t, "2020-08-27", http.MethodPost, "/v1/payment_pages/"+session["id"].(string)+"/confirm", "payment_method=pm_card_visa"))
+		ok(t, ask(t, "2020-08-27", http.MethodPost, "/v1/payment_pages/"+session["id"].(string)+"/confirm",
+			"payment_method=pm_card_visa"))
 		paid := ok(t, ask(t, "2020-08-27", http.MethodGet, "/v1/payment_intents/"+intent, ""))
 		if paid["status"] != "succeeded" || paid["customer"] == nil {
 			t.Errorf("the intent is %v, of the customer %v", paid["status"], paid["customer"])
@@ -123,7 +134,8 @@ func TestVersions(t *testing.T) {
 	})
 
 	t.Run("before 2026-03-25 the hosted page is called hosted", func(t *testing.T) {
-		session := ok(t, ask(t, "2026-02-25.clover", http.MethodPost, "/v1/checkout/sessions", aSession+"&ui_mode=hosted"))
+		session := ok(t,
+			ask(t, "2026-02-25.clover", http.MethodPost, "/v1/checkout/sessions", aSession+"&ui_mode=hosted"))
 		if session["ui_mode"] != "hosted" {
 			t.Errorf("ui_mode is %v", session["ui_mode"])
 		}
@@ -131,13 +143,16 @@ func TestVersions(t *testing.T) {
 		if now["ui_mode"] != "hosted_page" {
 			t.Errorf("dahlia: ui_mode is %v", now["ui_mode"])
 		}
-		if a := ask(t, "2026-03-25.dahlia", http.MethodPost, "/v1/checkout/sessions", aSession+"&ui_mode=hosted"); a.status != http.StatusBadRequest {
+		a := ask(t, "2026-03-25.dahlia", http.MethodPost, "/v1/checkout/sessions", aSession+"&ui_mode=hosted")
+		if a.status != http.StatusBadRequest {
 			t.Errorf("dahlia: answered %d", a.status)
 		}
 	})
 
-	t.Run("before 2020-08-27 a customer shows sources, subscriptions and tax ids, whatever his metadata say", func(t *testing.T) {
-		customer := ok(t, ask(t, "2020-03-02", http.MethodPost, "/v1/customers", "source=tok_visa&metadata[object]=customer&metadata[id]=cus_1"))
+	t.Run("before 2020-08-27 a customer shows sources, subscriptions and tax ids", func(t *testing.T) {
+		customer := ok(t,
+			ask(t, "2020-03-02", http.MethodPost, "/v1/customers",
+				"source=tok_visa&metadata[object]=customer&metadata[id]=cus_1"))
 		if card := firstOf(t, within(customer, "sources")); card["id"] != customer["default_source"] {
 			t.Errorf("the customer's first source is %v", card["id"])
 		}
@@ -156,9 +171,13 @@ func TestVersions(t *testing.T) {
 		}
 	})
 
-	t.Run("a stored answer is replayed in the version it was stored in, whatever the retry asks for", func(t *testing.T) {
+	t.Run("a stored answer is replayed in its first version, no matter what the retry asks for", func(t *testing.T) {
 		retry := func(version string) answer {
-			return s.ask(t, sent{target: "/v1/payment_intents", body: paid, header: header("Stripe-Version", version, "Idempotency-Key", "versions")})
+			return s.ask(t, sent{
+				target: "/v1/payment_intents",
+				body:   paid,
+				header: header("Stripe-Version", version, "Idempotency-Key", "versions"),
+			})
 		}
 		then, now := retry("2022-08-01"), retry(string(apiversion.Current))
 		if ok(t, then); string(now.body) != string(then.body) || now.header.Get("Stripe-Version") != "2022-08-01" {
@@ -173,9 +192,13 @@ func TestVersions(t *testing.T) {
 		if ok(t, a); a.header.Get("Stripe-Version") != "2020-08-27" || a.object["charges"] == nil {
 			t.Errorf("answered in %q: %s", a.header.Get("Stripe-Version"), a.body)
 		}
-		for _, target := range []string{"/v1/events?type=payment_intent.succeeded", "/v1/events?type=payment_intent.succeeded&expand[]=data"} {
-			event := firstOf(t, ok(t, s.ask(t, sent{as: "old", method: http.MethodGet, target: target, header: header("Stripe-Version", before)})))
-			if event["api_version"] != "2020-08-27" || firstOf(t, within(event, "data", "object", "charges"))["id"] != a.object["latest_charge"] {
+		for _, target := range []string{"/v1/events?type=payment_intent.succeeded",
+			"/v1/events?type=payment_intent.succeeded&expand[]=data"} {
+			event := firstOf(t,
+				ok(t, s.ask(t,
+					sent{as: "old", method: http.MethodGet, target: target, header: header("Stripe-Version", before)})))
+			if event["api_version"] != "2020-08-27" ||
+				firstOf(t, within(event, "data", "object", "charges"))["id"] != a.object["latest_charge"] {
 				t.Errorf("the event is in %v: %v", event["api_version"], event)
 			}
 		}
@@ -184,7 +207,8 @@ func TestVersions(t *testing.T) {
 
 // aSession is a checkout session of one payment.
 const aSession = "mode=payment&success_url=https://shop.example.com/&line_items[0][quantity]=1" +
-	"&line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=1000&line_items[0][price_data][product_data][name]=Toboggan"
+	"&line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=1000" +
+	"&line_items[0][price_data][product_data][name]=Toboggan"
 
 // within is what is at the end of a path, or nil.
 func within(object map[string]any, path ...string) any {

@@ -27,16 +27,28 @@ func TestWire(t *testing.T) {
 		Type   string // of the error; "" where the HTTP library answers or there is no body
 	}{
 		{"two keys", "GET /v1/charges HTTP/1.1\r\n" + key + key, "", 401, invalid},
-		{"two idempotency keys", "POST /v1/customers HTTP/1.1\r\n" + key + "Idempotency-Key: a\r\nIdempotency-Key: a\r\nContent-Length: 0\r\n", "", 400, idempotency},
-		{"a tab in an idempotency key", "POST /v1/customers HTTP/1.1\r\n" + key + "Idempotency-Key: a\tb\r\nContent-Length: 0\r\n", "", 400, idempotency},
-		{"a body with two lengths", "POST /v1/customers HTTP/1.1\r\n" + key + formType + "Content-Length: 6\r\nContent-Length: 7\r\n", "name=x", 400, ""},
-		{"a length that is none", "POST /v1/customers HTTP/1.1\r\n" + key + formType + "Content-Length: x\r\n", "name=x", 400, ""},
-		{"40 KiB of headers in small pieces", "GET /v1/charges HTTP/1.1\r\n" + key + strings.Repeat("X-Padding: "+strings.Repeat("x", 90)+"\r\n", 410), "", 431, invalid},
-		{"a body that is cut into pieces and too long", "POST /v1/charges HTTP/1.1\r\n" + key + formType + "Transfer-Encoding: chunked\r\n",
+		{"two idempotency keys",
+			"POST /v1/customers HTTP/1.1\r\n" + key +
+				"Idempotency-Key: a\r\nIdempotency-Key: a\r\nContent-Length: 0\r\n", "", 400, idempotency},
+		{"a tab in an idempotency key",
+			"POST /v1/customers HTTP/1.1\r\n" + key + "Idempotency-Key: a\tb\r\nContent-Length: 0\r\n", "", 400,
+			idempotency},
+		{"a body with two lengths",
+			"POST /v1/customers HTTP/1.1\r\n" + key + formType + "Content-Length: 6\r\nContent-Length: 7\r\n",
+			"name=x", 400, ""},
+		{"a length that is none", "POST /v1/customers HTTP/1.1\r\n" + key + formType + "Content-Length: x\r\n",
+			"name=x", 400, ""},
+		{"40 KiB of headers in small pieces",
+			"GET /v1/charges HTTP/1.1\r\n" + key + strings.Repeat("X-Padding: "+strings.Repeat("x", 90)+"\r\n", 410),
+			"", 431, invalid},
+		{"a body that is cut into pieces and too long",
+			"POST /v1/charges HTTP/1.1\r\n" + key + formType + "Transfer-Encoding: chunked\r\n",
 			"4b000\r\n" + strings.Repeat("x", 0x4b000) + "\r\n0\r\n\r\n", 413, invalid},
 		{"no space for a method", "/v1/charges\r\n", "", 400, ""},
-		{"a line break in a header", "GET /v1/charges HTTP/1.1\r\n" + key + "Stripe-Version: 2020-08-27\n injected\r\n", "", 400, ""},
-		{"an absolute address of another host", "GET http://elsewhere.example/v1/nothing HTTP/1.1\r\n" + key, "", 404, invalid},
+		{"a line break in a header",
+			"GET /v1/charges HTTP/1.1\r\n" + key + "Stripe-Version: 2020-08-27\n injected\r\n", "", 400, ""},
+		{"an absolute address of another host", "GET http://elsewhere.example/v1/nothing HTTP/1.1\r\n" + key, "", 404,
+			invalid},
 		{"dots that lead out", "GET /v1/charges/../nothing HTTP/1.1\r\n" + key, "", 404, invalid},
 		{"a method nobody knows", "FROB /v1/charges HTTP/1.1\r\n" + key, "", 404, invalid},
 		{"HEAD", "HEAD /v1/charges HTTP/1.1\r\n" + key, "", 404, ""},
@@ -48,7 +60,9 @@ func TestWire(t *testing.T) {
 			if response.StatusCode != row.status {
 				t.Errorf("status = %d, want %d: %s", response.StatusCode, row.status, rest)
 			}
-			if row.Type != "" && (!strings.Contains(rest, `"type": "`+row.Type+`"`) || response.Header.Get("Content-Type") != "application/json") {
+			if row.Type != "" &&
+				(!strings.Contains(rest, `"type": "`+row.Type+`"`) ||
+					response.Header.Get("Content-Type") != "application/json") {
 				t.Errorf("want an %s in JSON, got %s", row.Type, rest)
 			}
 			if now := s.requests(t); now != before {
@@ -59,7 +73,8 @@ func TestWire(t *testing.T) {
 
 	t.Run("OPTIONS of an address says what can be asked there, and allows no other origin", func(t *testing.T) {
 		response, rest := s.speak(t, "OPTIONS /v1/charges HTTP/1.1\r\nOrigin: https://elsewhere.example\r\n", "")
-		if response.StatusCode != http.StatusNoContent || rest != "" || response.Header.Get("Access-Control-Allow-Origin") != "" {
+		if response.StatusCode != http.StatusNoContent || rest != "" ||
+			response.Header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("answered %d %v %q", response.StatusCode, response.Header, rest)
 		}
 	})
@@ -69,7 +84,9 @@ func TestWire(t *testing.T) {
 	t.Run("a body with a length and in pieces ends the connection, and nothing is smuggled in it", func(t *testing.T) {
 		before := s.requests(t)
 		smuggled := "POST /v1/customers HTTP/1.1\r\nHost: x\r\n" + key + "Content-Length: 0\r\n\r\n"
-		_, rest := s.speak(t, "POST /v1/nothing HTTP/1.1\r\n"+key+formType+"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"+smuggled)
+		_, rest := s.speak(t,
+			"POST /v1/nothing HTTP/1.1\r\n"+key+formType+"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+			"0\r\n\r\n"+smuggled)
 		if strings.Contains(rest, "HTTP/1.1 ") {
 			t.Errorf("a second request was answered: %s", rest)
 		}

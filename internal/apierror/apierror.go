@@ -120,7 +120,8 @@ func Conflict(key string) *Error {
 		Status: http.StatusConflict,
 		Type:   TypeIdempotency,
 		Message: "There is currently another in-progress request using this Idempotent Key (that probably means you " +
-			"submitted twice, and the other request is still going through): " + Excerpt(key) + ". Please try again later.",
+			"submitted twice, and the other request is still going through): " + Excerpt(key) +
+			". Please try again later.",
 		Retry:      "true",
 		RetryAfter: 1,
 	}
@@ -129,7 +130,12 @@ func Conflict(key string) *Error {
 
 // Idempotency is the 400 for a key that was used for something else.
 func Idempotency(format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Type: TypeIdempotency, Message: fmt.Sprintf(format, args...), Retry: "false"}
+	return &Error{
+		Status:  http.StatusBadRequest,
+		Type:    TypeIdempotency,
+		Message: fmt.Sprintf(format, args...),
+		Retry:   "false",
+	}
 }
 
 // Locked is the 429 for an object another request is working on. Nothing was done; a retry helps.
@@ -137,9 +143,10 @@ func Locked() *Error {
 	e := &Error{
 		Status: http.StatusTooManyRequests,
 		Type:   TypeInvalidRequest,
-		Message: "This object cannot be accessed right now because another API request or Stripe process is currently " +
-			"accessing it. If you see this error intermittently, retry the request. If you see this error frequently and " +
-			"are making multiple concurrent requests to a single object, make your requests serially or at a lower rate.",
+		Message: "This object cannot be accessed right now because another API request or Stripe process is " +
+			"currently accessing it. If you see this error intermittently, retry the request. If you see this error " +
+			"frequently and are making multiple concurrent requests to a single object, make your requests serially " +
+			"or at a lower rate.",
 		Retry:      "true",
 		RetryAfter: 1,
 	}
@@ -150,9 +157,10 @@ func Locked() *Error {
 // done; in a moment there is room again. reason is one of Stripe's, such as "global-rate".
 func RateLimited(reason string) *Error {
 	e := &Error{
-		Status:     http.StatusTooManyRequests,
-		Type:       TypeInvalidRequest,
-		Message:    "Request rate limit exceeded. Learn more about rate limits here https://stripe.com/docs/rate-limits.",
+		Status: http.StatusTooManyRequests,
+		Type:   TypeInvalidRequest,
+		Message: "Request rate limit exceeded. Learn more about rate limits here " +
+			"https://stripe.com/docs/rate-limits.",
 		Retry:      "true",
 		RetryAfter: 1,
 		Limit:      reason,
@@ -165,9 +173,10 @@ func RateLimited(reason string) *Error {
 // the end, gets the one answer there is.
 func Unfinished() *Error {
 	return &Error{
-		Status:     http.StatusServiceUnavailable,
-		Type:       TypeAPI,
-		Message:    "The request is being processed but its outcome is not known yet. Retry with the same idempotency key; nothing will be done twice.",
+		Status: http.StatusServiceUnavailable,
+		Type:   TypeAPI,
+		Message: "The request is being processed but its outcome is not known yet. Retry with the same " +
+			"idempotency key; nothing will be done twice.",
 		Retry:      "true",
 		RetryAfter: 1,
 	}

@@ -71,7 +71,13 @@ type remembered struct {
 // NewRing makes a ring. hashKey is secret.Root.For(secret.APIKeys); demo admits
 // the demo accounts' well-known keys.
 func NewRing(pool *pgxpool.Pool, hashKey []byte, demo bool) *Ring {
-	return &Ring{pool: pool, key: hashKey, demo: demo, known: map[[sha256.Size]byte]remembered{}, used: map[string]time.Time{}}
+	return &Ring{
+		pool:  pool,
+		key:   hashKey,
+		demo:  demo,
+		known: map[[sha256.Size]byte]remembered{},
+		used:  map[string]time.Time{},
+	}
 }
 
 const findKey = `

@@ -38,16 +38,22 @@ const keyDigits = 32
 
 // Create makes a secret or publishable key for an account and returns it: the
 // only time it can be read.
-func Create(ctx context.Context, db DB, hashKey []byte, accountID, kind string, livemode bool) (keyID, key string, err error) {
+func Create(
+	ctx context.Context, db DB, hashKey []byte, accountID, kind string, livemode bool,
+) (keyID, key string, err error) {
 	return create(ctx, db, hashKey, accountID, kind, nil, livemode)
 }
 
 // CreateRestricted makes a key that may do what its permissions say and no more.
-func CreateRestricted(ctx context.Context, db DB, hashKey []byte, accountID string, allowed Permissions, livemode bool) (keyID, key string, err error) {
+func CreateRestricted(
+	ctx context.Context, db DB, hashKey []byte, accountID string, allowed Permissions, livemode bool,
+) (keyID, key string, err error) {
 	return create(ctx, db, hashKey, accountID, Restricted, allowed, livemode)
 }
 
-func create(ctx context.Context, db DB, hashKey []byte, accountID, kind string, allowed Permissions, livemode bool) (keyID, key string, err error) {
+func create(
+	ctx context.Context, db DB, hashKey []byte, accountID, kind string, allowed Permissions, livemode bool,
+) (keyID, key string, err error) {
 	prefix := map[string]string{Secret: "sk", Publishable: "pk", Restricted: "rk"}[kind]
 	if prefix == "" {
 		return "", "", fmt.Errorf("a key must be %s, %s or %s, not %q", Secret, Publishable, Restricted, kind)
@@ -62,21 +68,40 @@ func create(ctx context.Context, db DB, hashKey []byte, accountID, kind string, 
 }
 
 // Put stores the hash of a given key. Only the demo chooses its keys.
-func Put(ctx context.Context, db DB, hashKey []byte, accountID, kind string, livemode bool, key string, demo bool) (string, error) {
+func Put(
+	ctx context.Context, db DB, hashKey []byte, accountID, kind string, livemode bool, key string, demo bool,
+) (string, error) {
 	return put(ctx, db, hashKey, accountID, kind, nil, livemode, key, demo)
 }
 
-func put(ctx context.Context, db DB, hashKey []byte, accountID, kind string, allowed Permissions, livemode bool, key string, demo bool) (string, error) {
+func put(
+	ctx context.Context, db DB, hashKey []byte, accountID, kind string, allowed Permissions, livemode bool, key string,
+	demo bool,
+) (string, error) {
 	hash := Hash(hashKey, key)
 	keyID := id.New("key", time.Now())
 	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, insertKey, postgres.Args{"id": keyID, "account_id": accountID, "livemode": livemode, "kind": kind,
-			"permissions": allowed, "hash": hash[:], "display": Display(key), "demo": demo})
+		tag, err := tx.Exec(ctx, insertKey, postgres.Args{
+			"id":          keyID,
+			"account_id":  accountID,
+			"livemode":    livemode,
+			"kind":        kind,
+			"permissions": allowed,
+			"hash":        hash[:],
+			"display":     Display(key),
+			"demo":        demo,
+		})
 		if err != nil || tag.RowsAffected() == 0 {
 			return err // or it is there already
 		}
-		return audit.RecordOperator(ctx, tx, audit.OperatorAct{User: audit.Operator(), Operation: "key.create", AccountID: accountID, Livemode: livemode,
-			ObjectID: keyID, Details: made{kind, allowed, hex.EncodeToString(hash[:]), demo}})
+		return audit.RecordOperator(ctx, tx, audit.OperatorAct{
+			User:      audit.Operator(),
+			Operation: "key.create",
+			AccountID: accountID,
+			Livemode:  livemode,
+			ObjectID:  keyID,
+			Details:   made{kind, allowed, hex.EncodeToString(hash[:]), demo},
+		})
 	})
 	if err != nil {
 		return "", fmt.Errorf("store API key: %w", err)

@@ -37,8 +37,14 @@ func Revoke(ctx context.Context, tx pgx.Tx, keyID string, grace time.Duration) (
 }
 
 func (k *Key) record(ctx context.Context, tx pgx.Tx, operation string, details ending) error {
-	return audit.RecordOperator(ctx, tx, audit.OperatorAct{User: audit.Operator(), Operation: operation, AccountID: k.AccountID, Livemode: k.Livemode,
-		ObjectID: k.ID, Details: details})
+	return audit.RecordOperator(ctx, tx, audit.OperatorAct{
+		User:      audit.Operator(),
+		Operation: operation,
+		AccountID: k.AccountID,
+		Livemode:  k.Livemode,
+		ObjectID:  k.ID,
+		Details:   details,
+	})
 }
 
 func end(ctx context.Context, tx pgx.Tx, keyID string, grace time.Duration) (key *Key, endsAt time.Time, err error) {
@@ -62,7 +68,9 @@ func end(ctx context.Context, tx pgx.Tx, keyID string, grace time.Duration) (key
 
 // Roll makes a successor that may do the same, and ends the key after grace. A
 // key that has ended has no successor: it was ended on purpose.
-func Roll(ctx context.Context, tx pgx.Tx, hashKey []byte, keyID string, grace time.Duration) (old *Key, newID, key string, err error) {
+func Roll(
+	ctx context.Context, tx pgx.Tx, hashKey []byte, keyID string, grace time.Duration,
+) (old *Key, newID, key string, err error) {
 	old, endsAt, err := end(ctx, tx, keyID, grace)
 	if err != nil {
 		return nil, "", "", err
@@ -74,5 +82,6 @@ func Roll(ctx context.Context, tx pgx.Tx, hashKey []byte, keyID string, grace ti
 	if err != nil {
 		return nil, "", "", err
 	}
-	return old, newID, key, old.record(ctx, tx, "key.roll", ending{Grace: grace.String(), EndsAt: endsAt.UTC(), Successor: newID})
+	return old, newID, key,
+		old.record(ctx, tx, "key.roll", ending{Grace: grace.String(), EndsAt: endsAt.UTC(), Successor: newID})
 }

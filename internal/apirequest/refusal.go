@@ -19,15 +19,18 @@ func Refuse(r *phase.Refusal) error {
 	switch r.Reason {
 	case phase.DifferentEndpoint:
 		if browser {
-			return apierror.Idempotency("Keys for idempotent requests can only be used for the same endpoint they were "+
-				"first used for. Try using a key other than '%s' if you meant to execute a different request.", apierror.Excerpt(key))
+			return apierror.Idempotency("Keys for idempotent requests can only be used for the same endpoint they "+
+				"were first used for. Try using a key other than '%s' if you meant to execute a different request.",
+				apierror.Excerpt(key))
 		}
 		return apierror.Idempotency("Keys for idempotent requests can only be used for the same endpoint they were "+
-			"first used for ('%s' vs '%s'). Try using a key other than '%s' if you meant to execute a different request.",
+			"first used for ('%s' vs '%s'). Try using a key other than '%s' if you meant to execute a different "+
+			"request.",
 			apierror.Excerpt(r.RefusedPath), apierror.Excerpt(r.Path), apierror.Excerpt(key))
 	case phase.DifferentParameters:
 		return apierror.Idempotency("Keys for idempotent requests can only be used with the same parameters they were "+
-			"first used with. Try using a key other than '%s' if you meant to execute a different request.", apierror.Excerpt(key))
+			"first used with. Try using a key other than '%s' if you meant to execute a different request.",
+			apierror.Excerpt(key))
 	case phase.ResponseArchived:
 		return noReplay(r, "is no longer kept")
 	case phase.ResponseRedacted:

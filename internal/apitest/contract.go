@@ -68,11 +68,14 @@ func Check(a Answer) []Violation {
 	case !known && a.Method == http.MethodGet && slices.Contains(api.EmptyLists(), a.Path):
 		return append(found, checkEmptyList(a, body)...)
 	case !known && a.Status != http.StatusNotFound:
-		return append(found, Violation{RuleContract, "", fmt.Sprintf("there is no %s %s, and yet it answers %d", a.Method, a.Path, a.Status)})
+		return append(found,
+			Violation{RuleContract, "",
+				fmt.Sprintf("there is no %s %s, and yet it answers %d", a.Method, a.Path, a.Status)})
 	case !known:
 		return append(found, route.checkError(body)...)
 	}
-	if v, known := apiversion.Parse(a.Header.Get("Stripe-Version")); known && a.Status == http.StatusOK && v.ChangesAnswers() {
+	v, known := apiversion.Parse(a.Header.Get("Stripe-Version"))
+	if known && a.Status == http.StatusOK && v.ChangesAnswers() {
 		return found // the contract describes the current version
 	}
 	found = append(found, route.checkContract(a, body)...)
@@ -100,9 +103,11 @@ func checkErrorKey(status int, body map[string]any) []Violation {
 	_, failed := body["error"]
 	switch {
 	case failed && status == http.StatusOK:
-		return []Violation{{RuleTransport, "/error", "a client takes an answer with this key for a failure, regardless of its status"}}
+		return []Violation{{RuleTransport, "/error",
+			"a client takes an answer with this key for a failure, regardless of its status"}}
 	case !failed && status != http.StatusOK:
-		return []Violation{{RuleTransport, "/error", fmt.Sprintf("an answer with status %d has to have this key", status)}}
+		return []Violation{{RuleTransport, "/error",
+			fmt.Sprintf("an answer with status %d has to have this key", status)}}
 	}
 	return nil
 }

@@ -51,19 +51,22 @@ func CompareParameters(o Operation, params reflect.Type) (differences []string) 
 	for name, p := range coded {
 		d, is := declared[name]
 		if !is {
-			differences = append(differences, fmt.Sprintf("%s: %s is in %s but not in openapi.yaml", o.ID, name, params))
+			differences = append(differences,
+				fmt.Sprintf("%s: %s is in %s but not in openapi.yaml", o.ID, name, params))
 			continue
 		}
 		if p.Type == "" { // it reads itself: a tag says no more of it than this
 			d = Parameter{Name: d.Name, Required: d.Required}
 		}
 		if !reflect.DeepEqual(p, d) {
-			differences = append(differences, fmt.Sprintf("%s: %s is %s in %s but %s in openapi.yaml", o.ID, name, p.traits(), params, d.traits()))
+			differences = append(differences,
+				fmt.Sprintf("%s: %s is %s in %s but %s in openapi.yaml", o.ID, name, p.traits(), params, d.traits()))
 		}
 	}
 	for name := range declared {
 		if _, is := coded[name]; !is {
-			differences = append(differences, fmt.Sprintf("%s: %s is in openapi.yaml but not in %s", o.ID, name, params))
+			differences = append(differences,
+				fmt.Sprintf("%s: %s is in openapi.yaml but not in %s", o.ID, name, params))
 		}
 	}
 	slices.Sort(differences)
@@ -80,8 +83,13 @@ func byName(all []Parameter) map[string]Parameter {
 
 func (p Parameter) traits() string {
 	traits := []string{p.Type}
-	for trait, has := range map[string]bool{"required": p.Required, "unset": p.Unset, "min " + p.Min: p.Min != "", "max " + p.Max: p.Max != "",
-		"one of " + strings.Join(p.Enum, ", "): p.Enum != nil} {
+	for trait, has := range map[string]bool{
+		"required":                             p.Required,
+		"unset":                                p.Unset,
+		"min " + p.Min:                         p.Min != "",
+		"max " + p.Max:                         p.Max != "",
+		"one of " + strings.Join(p.Enum, ", "): p.Enum != nil,
+	} {
 		if has {
 			traits = append(traits, trait)
 		}
@@ -112,8 +120,11 @@ func readFields(hash string, t reflect.Type, into map[string]Parameter) {
 func readField(hash string, field reflect.StructField, into map[string]Parameter) {
 	options := strings.Split(field.Tag.Get("form"), ",")
 	p := Parameter{
-		Name: nested(hash, options[0]), Required: slices.Contains(options, "required"), Unset: slices.Contains(options, "unset"),
-		Min: field.Tag.Get("min"), Max: field.Tag.Get("max"),
+		Name:     nested(hash, options[0]),
+		Required: slices.Contains(options, "required"),
+		Unset:    slices.Contains(options, "unset"),
+		Min:      field.Tag.Get("min"),
+		Max:      field.Tag.Get("max"),
 	}
 	if enum := field.Tag.Get("enum"); enum != "" {
 		p.Enum = strings.Split(enum, ",")
@@ -123,7 +134,8 @@ func readField(hash string, field reflect.StructField, into map[string]Parameter
 
 // readSelf are the types that read themselves, and of which a tag says nothing.
 var readSelf = []reflect.Type{
-	reflect.TypeFor[form.Created](), reflect.TypeFor[form.Expand](), reflect.TypeFor[form.Limit](), reflect.TypeFor[form.Metadata](),
+	reflect.TypeFor[form.Created](), reflect.TypeFor[form.Expand](), reflect.TypeFor[form.Limit](),
+	reflect.TypeFor[form.Metadata](),
 }
 
 func readType(p Parameter, t reflect.Type, into map[string]Parameter) {

@@ -15,9 +15,10 @@ import (
 // neverEmpty are the lists of which an empty one would be wrong: Stripe fills them
 // for accounts that have made nothing there, or they show payments by another name.
 var neverEmpty = []string{
-	"/v1/balance/history", "/v1/billing/feedback_options", "/v1/climate/products", "/v1/climate/suppliers", "/v1/country_specs",
-	"/v1/exchange_rates", "/v1/issuing/physical_bundles", "/v1/payment_method_configurations", "/v1/payment_records",
-	"/v1/radar/value_lists", "/v1/reporting/report_types", "/v1/tax_codes", "/v1/terminal/configurations",
+	"/v1/balance/history", "/v1/billing/feedback_options", "/v1/climate/products", "/v1/climate/suppliers",
+	"/v1/country_specs", "/v1/exchange_rates", "/v1/issuing/physical_bundles", "/v1/payment_method_configurations",
+	"/v1/payment_records", "/v1/radar/value_lists", "/v1/reporting/report_types", "/v1/tax_codes",
+	"/v1/terminal/configurations",
 }
 
 // TestEmptyListsAreStripesOtherLists compares api/empty_lists.txt with what Stripe
@@ -44,7 +45,8 @@ func TestEmptyListsAreStripesOtherLists(t *testing.T) {
 		object := get.Responses["200"].Content["application/json"].Schema.Properties["object"].Enum
 		required := slices.ContainsFunc(get.Parameters, func(p struct{ Required bool }) bool { return p.Required })
 		_, served := findRoute(http.MethodGet, path)
-		if reads && slices.Equal(object, []string{"list"}) && !required && !served && !slices.Contains(neverEmpty, path) {
+		if reads && slices.Equal(object, []string{"list"}) && !required && !served &&
+			!slices.Contains(neverEmpty, path) {
 			want = append(want, path)
 		}
 	}

@@ -45,8 +45,13 @@ func startServer(t *testing.T) apitest.Sender {
 		t.Fatal(err)
 	}
 	p, err := process.NewAPI(t.Context(), process.Config{
-		DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), NotificationSecret: sim.Secret(),
-		Log: slog.New(slog.DiscardHandler), MaxConns: 8,
+		DatabaseURL:        db.URL,
+		Secret:             root,
+		AcquirerURL:        sim.URL(),
+		AcquirerSecret:     sim.Secret(),
+		NotificationSecret: sim.Secret(),
+		Log:                slog.New(slog.DiscardHandler),
+		MaxConns:           8,
 	})
 	if err != nil {
 		t.Fatal(err)

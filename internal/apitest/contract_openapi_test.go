@@ -36,9 +36,12 @@ func TestOpenAPI(t *testing.T) {
 
 	t.Run("every operation has an example that succeeds", func(t *testing.T) {
 		t.Parallel()
-		never := []string{"refund.cancel", "refund.expire", "payment_intent.increment_authorization"} // of a card's refund, of an account that may not
+		// of a card's refund, of an account that may not
+		never := []string{"refund.cancel", "refund.expire", "payment_intent.increment_authorization"}
 		for _, o := range Operations() {
-			if !slices.Contains(never, o.ID) && !slices.ContainsFunc(o.Examples, func(e Example) bool { return e.Status == http.StatusOK }) {
+			if !slices.Contains(never, o.ID) && !slices.ContainsFunc(o.Examples, func(e Example) bool {
+				return e.Status == http.StatusOK
+			}) {
 				t.Errorf("%s has none", o.ID)
 			}
 		}
@@ -161,7 +164,8 @@ func checkClosed(t *testing.T, name string, ref *openapi3.SchemaRef) {
 	}
 	schema := ref.Value
 	if schema.Type.Is(openapi3.TypeObject) && schema.AdditionalProperties.Schema == nil &&
-		(schema.AdditionalProperties.Has == nil || *schema.AdditionalProperties.Has) && !strings.HasSuffix(name, "/previous_attributes") {
+		(schema.AdditionalProperties.Has == nil || *schema.AdditionalProperties.Has) &&
+		!strings.HasSuffix(name, "/previous_attributes") {
 		t.Errorf("%s is open", name)
 	}
 	for inner, property := range schema.Properties {

@@ -136,7 +136,8 @@ func (o Operation) sendAt(t testing.TB, send Sender, e Example, depth int) map[s
 	}
 	target, body := e.target(o, o.values(t, send, e, depth))
 	status, written := send(t, o.Method, target, body)
-	for wait := time.Now().Add(longestUntil); status == http.StatusOK && !e.there(written); status, written = send(t, o.Method, target, body) {
+	for wait := time.Now().Add(longestUntil); status == http.StatusOK &&
+		!e.there(written); status, written = send(t, o.Method, target, body) {
 		if time.Now().After(wait) {
 			t.Fatalf("%s/%s: %s has not come: %s", o.ID, e.Name, e.Until, written)
 		}

@@ -40,7 +40,8 @@ func TestOperations(t *testing.T) {
 			case "/v1/customers/cus_1/sources":
 				return http.StatusOK, []byte(`{"id":"card_1","customer":"cus_1"}`)
 			default:
-				return http.StatusPaymentRequired, []byte(`{"error":{"code":"invalid_expiry_month","param":"exp_month"}}`)
+				return http.StatusPaymentRequired,
+					[]byte(`{"error":{"code":"invalid_expiry_month","param":"exp_month"}}`)
 			}
 		}
 		o, _ := OperationByID("card.update")
@@ -115,7 +116,8 @@ func TestCompareRoutes(t *testing.T) {
 		t.Parallel()
 		some := slices.DeleteFunc(slices.Clone(all), func(r string) bool { return r == "GET /v1/balance" })
 		got := CompareRoutes(append(some, "PUT /v1/charges/:id"))
-		want := []string{"GET /v1/balance is in openapi.yaml but not routed", "PUT /v1/charges/{} is routed but not in openapi.yaml"}
+		want := []string{"GET /v1/balance is in openapi.yaml but not routed",
+			"PUT /v1/charges/{} is routed but not in openapi.yaml"}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -153,7 +155,8 @@ func TestCompareParameters(t *testing.T) {
 		}
 		requireDifferences(t, "refund.create", reflect.TypeFor[params](),
 			"amount is (integer; required)", "charge is (string; max 255)", "expand is in openapi.yaml but not in",
-			"note is in apitest.params but not in", "payment_intent is in openapi.yaml but not in", "reason is (string; one of duplicate; unset)")
+			"note is in apitest.params but not in", "payment_intent is in openapi.yaml but not in",
+			"reason is (string; one of duplicate; unset)")
 	})
 
 	t.Run("what is inside hashes and lists is compared too", func(t *testing.T) {

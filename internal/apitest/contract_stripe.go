@@ -27,7 +27,8 @@ var notInEveryAnswer = map[string][]string{
 // undocumented are the addresses that Stripe has and does not publish: its command
 // line pays for a checkout session there, and has events sent again. Only our own
 // contract speaks of them.
-var undocumented = []string{"get /v1/payment_pages/{session}", "post /v1/payment_pages/{session}/confirm", "post /v1/events/{id}/retry"}
+var undocumented = []string{"get /v1/payment_pages/{session}", "post /v1/payment_pages/{session}/confirm",
+	"post /v1/events/{id}/retry"}
 
 // stripe is what Stripe publishes about the operations we have.
 type stripe struct {
@@ -102,7 +103,8 @@ func (o stripeOperation) params() (names []string) {
 			names = append(names, p.Name)
 		}
 	}
-	return slices.AppendSeq(names, maps.Keys(o.RequestBody.Content["application/x-www-form-urlencoded"].Schema.Properties))
+	return slices.AppendSeq(names,
+		maps.Keys(o.RequestBody.Content["application/x-www-form-urlencoded"].Schema.Properties))
 }
 
 func (o stripeOperation) answer() any { return o.Responses["200"].Content["application/json"].Schema }
@@ -151,7 +153,10 @@ func (k *reachable) follow(part any) {
 func addSource(schemas map[string]any) {
 	for _, kind := range []string{"charge", "payment_intent"} {
 		properties := schemas[kind].(map[string]any)["properties"].(map[string]any)
-		properties["source"] = map[string]any{"nullable": true, "anyOf": []any{map[string]any{"$ref": "#/components/schemas/card"}}}
+		properties["source"] = map[string]any{
+			"nullable": true,
+			"anyOf":    []any{map[string]any{"$ref": "#/components/schemas/card"}},
+		}
 	}
 }
 

@@ -32,7 +32,12 @@ func TestAgainstStripe(t *testing.T) {
 	t.Run("every parameter of ours is one of Stripe's", func(t *testing.T) {
 		t.Parallel()
 		// A filter that costs nothing, and that the other lists have too; and a parameter of older versions.
-		beyond := map[string]string{"card.list": "created", "charge.refund.list": "created", "test_clock.list": "created", "product.create": "type"}
+		beyond := map[string]string{
+			"card.list":          "created",
+			"charge.refund.list": "created",
+			"test_clock.list":    "created",
+			"product.create":     "type",
+		}
 		for _, r := range routes() {
 			if slices.Contains(undocumented, r.stripeName()) {
 				continue
@@ -49,8 +54,8 @@ func TestAgainstStripe(t *testing.T) {
 	t.Run("every object has all fields of Stripe's, and charge.source", func(t *testing.T) {
 		t.Parallel()
 		for _, object := range []string{
-			"account", "address", "balance", "balance_transaction", "billing_details", "card", "charge", "charge_outcome", "customer",
-			"deleted_card", "deleted_customer", "event", "refund", "shipping", "token",
+			"account", "address", "balance", "balance_transaction", "billing_details", "card", "charge",
+			"charge_outcome", "customer", "deleted_card", "deleted_customer", "event", "refund", "shipping", "token",
 		} {
 			ours := slices.Sorted(maps.Keys(document().Components.Schemas[object].Value.Properties))
 			stripes := slices.Sorted(maps.Keys(stripes().schemas[object].Value.Properties))
@@ -58,7 +63,8 @@ func TestAgainstStripe(t *testing.T) {
 				t.Errorf("%s:\n ours     %v\n Stripe's %v", object, ours, stripes)
 			}
 		}
-		ours := slices.Sorted(maps.Keys(document().Components.Schemas["error"].Value.Properties["error"].Value.Properties))
+		ours := slices.Sorted(
+			maps.Keys(document().Components.Schemas["error"].Value.Properties["error"].Value.Properties))
 		stripes := slices.Sorted(maps.Keys(stripes().schemas["api_errors"].Value.Properties))
 		if !slices.Equal(ours, stripes) {
 			t.Errorf("error:\n ours     %v\n Stripe's %v", ours, stripes)
@@ -70,7 +76,8 @@ func TestAgainstStripe(t *testing.T) {
 		var samples struct{ Resources map[string]map[string]any }
 		mustDecode("Stripe's samples", embedded.OpenAPIFixtures, &samples)
 		delete(samples.Resources["charge"], "source") // of a kind that only other countries have
-		for _, object := range []string{"balance", "balance_transaction", "card", "charge", "customer", "event", "refund", "token"} {
+		for _, object := range []string{"balance", "balance_transaction", "card", "charge", "customer", "event",
+			"refund", "token"} {
 			for _, v := range visit(RuleStripe, "", stripes().schemas[object].Value, samples.Resources[object]) {
 				t.Errorf("%s: %s", object, v)
 			}
@@ -103,7 +110,8 @@ func TestOnlyTestsImportTheChecker(t *testing.T) {
 		}
 		for _, spec := range file.Imports {
 			imported := strings.Trim(spec.Path.Value, `"`)
-			if strings.HasPrefix(imported, "github.com/stripe/stripe-mock") || strings.HasSuffix(imported, "internal/apitest") {
+			if strings.HasPrefix(imported, "github.com/stripe/stripe-mock") ||
+				strings.HasSuffix(imported, "internal/apitest") {
 				t.Errorf("%s imports %s", path, imported)
 			}
 		}

@@ -63,8 +63,15 @@ func TestCheckAccepts(t *testing.T) {
 	t.Parallel()
 
 	for object, path := range map[string]string{
-		"account": "/v1/account", "balance": "/v1/balance", "balance_transaction": "/v1/balance_transactions/txn_1", "card": aSource,
-		"charge": aCharge, "customer": aCustomer, "event": "/v1/events/evt_1", "refund": "/v1/refunds/re_1", "token": "/v1/tokens/tok_1",
+		"account":             "/v1/account",
+		"balance":             "/v1/balance",
+		"balance_transaction": "/v1/balance_transactions/txn_1",
+		"card":                aSource,
+		"charge":              aCharge,
+		"customer":            aCustomer,
+		"event":               "/v1/events/evt_1",
+		"refund":              "/v1/refunds/re_1",
+		"token":               "/v1/tokens/tok_1",
 	} {
 		t.Run("the documented "+object, func(t *testing.T) {
 			t.Parallel()
@@ -73,12 +80,17 @@ func TestCheckAccepts(t *testing.T) {
 	}
 
 	for object, path := range map[string]string{
-		"balance_transaction": "/v1/balance_transactions", "card": "/v1/customers/cus_1/sources", "charge": "/v1/charges",
-		"customer": "/v1/customers", "event": "/v1/events", "refund": "/v1/charges/ch_1/refunds",
+		"balance_transaction": "/v1/balance_transactions",
+		"card":                "/v1/customers/cus_1/sources",
+		"charge":              "/v1/charges",
+		"customer":            "/v1/customers",
+		"event":               "/v1/events",
+		"refund":              "/v1/charges/ch_1/refunds",
 	} {
 		t.Run("a list of documented objects: "+object, func(t *testing.T) {
 			t.Parallel()
-			requireNone(t, answer(t, http.MethodGet, path, http.StatusOK, listOf(path, sample(t, object), sample(t, object))))
+			requireNone(t,
+				answer(t, http.MethodGet, path, http.StatusOK, listOf(path, sample(t, object), sample(t, object))))
 		})
 	}
 
@@ -102,11 +114,15 @@ func TestCheckAccepts(t *testing.T) {
 
 	t.Run("errors", func(t *testing.T) {
 		t.Parallel()
-		requireNone(t, answer(t, http.MethodPost, "/v1/charges", http.StatusBadRequest, fault(map[string]any{"param": "amount", "code": "parameter_missing"})))
+		requireNone(t,
+			answer(t, http.MethodPost, "/v1/charges", http.StatusBadRequest,
+				fault(map[string]any{"param": "amount", "code": "parameter_missing"})))
 		requireNone(t, answer(t, http.MethodGet, "/v1/toboggans", http.StatusNotFound, fault(nil)))
 		requireNone(t, answer(t, http.MethodPut, aCharge, http.StatusNotFound, fault(nil)))
 		requireNone(t, answer(t, http.MethodPost, "/v1/charges", http.StatusRequestEntityTooLarge, fault(nil)))
-		requireNone(t, answer(t, http.MethodGet, aCharge, http.StatusUnauthorized, fault(map[string]any{"message": "Invalid API Key provided: sk_test_****************1234"})))
+		requireNone(t,
+			answer(t, http.MethodGet, aCharge, http.StatusUnauthorized,
+				fault(map[string]any{"message": "Invalid API Key provided: sk_test_****************1234"})))
 	})
 
 	t.Run("a replay", func(t *testing.T) {
@@ -143,8 +159,10 @@ func TestCheckFinds(t *testing.T) {
 		faults []planted
 	}{
 		"charge": {aCharge, []planted{
-			{"a key that Stripe requires is missing", without("amount"), []string{RuleContract, RuleStripe, RuleSample}, "/amount"},
-			{"a key that Stripe always sends is missing", without("receipt_url"), []string{RuleContract, RuleSample}, "/receipt_url"},
+			{"a key that Stripe requires is missing", without("amount"),
+				[]string{RuleContract, RuleStripe, RuleSample}, "/amount"},
+			{"a key that Stripe always sends is missing", without("receipt_url"), []string{RuleContract, RuleSample},
+				"/receipt_url"},
 			{"a key nobody knows", with("amount_authorised", 1), anywhere, "/amount_authorised"},
 			{"a product we do not have", with("transfer", "tr_1"), []string{RuleContract}, "/transfer"},
 			{"a text for a number", with("amount", "2000"), anywhere, "/amount"},
@@ -153,10 +171,14 @@ func TestCheckFinds(t *testing.T) {
 			{"a number in metadata", with("metadata", map[string]any{"order": 6735}), anywhere, "/metadata/order"},
 			{"a state nobody knows", with("status", "paid"), anywhere, "/status"},
 			{"upper case", with("currency", "USD"), []string{RuleContract}, "/currency"},
-			{"another object's id", with("balance_transaction", "ch_1"), []string{RuleContract}, "/balance_transaction"},
-			{"a misspelt key far down", inside("payment_method_details", "card", with("last_4", "4242")), anywhere, "/payment_method_details/card/last_4"},
-			{"a missing key far down", inside("payment_method_details", "card", without("wallet")), []string{RuleContract}, "/payment_method_details/card/wallet"},
-			{"a bad object where an id is expanded", with("customer", map[string]any{"id": "cus_1", "object": "customer"}),
+			{"another object's id", with("balance_transaction", "ch_1"), []string{RuleContract},
+				"/balance_transaction"},
+			{"a misspelt key far down", inside("payment_method_details", "card", with("last_4", "4242")), anywhere,
+				"/payment_method_details/card/last_4"},
+			{"a missing key far down", inside("payment_method_details", "card", without("wallet")),
+				[]string{RuleContract}, "/payment_method_details/card/wallet"},
+			{"a bad object where an id is expanded",
+				with("customer", map[string]any{"id": "cus_1", "object": "customer"}),
 				[]string{RuleContract, RuleStripe, RuleSample}, "/customer/created"},
 			{"the source of an intent", with("source", map[string]any{"object": "source"}), anywhere, "/source"},
 		}},
@@ -172,8 +194,10 @@ func TestCheckFinds(t *testing.T) {
 		}},
 		"event": {"/v1/events/evt_1", []planted{
 			{"a type nobody knows", with("type", "charge.exploded"), []string{RuleContract}, "/type"},
-			{"a broken object in the data", inside("data", "object", without("last4")), []string{RuleContract, RuleStripe, RuleSample}, "/data/object/last4"},
-			{"an object nobody knows in the data", inside("data", "object", with("object", "sledge")), anywhere, "/data/object"},
+			{"a broken object in the data", inside("data", "object", without("last4")),
+				[]string{RuleContract, RuleStripe, RuleSample}, "/data/object/last4"},
+			{"an object nobody knows in the data", inside("data", "object", with("object", "sledge")), anywhere,
+				"/data/object"},
 		}},
 		"balance": {"/v1/balance", []planted{
 			{"no currency at all", with("available", []any{}), []string{RuleContract}, "/available"},
@@ -194,14 +218,16 @@ func TestCheckFinds(t *testing.T) {
 		bad := sample(t, "charge")
 		delete(bad, "paid")
 		list := listOf("/v1/charges", sample(t, "charge"), bad)
-		requireAt(t, answer(t, http.MethodGet, "/v1/charges", http.StatusOK, list), "/data/1/paid", RuleContract, RuleStripe, RuleSample)
+		requireAt(t, answer(t, http.MethodGet, "/v1/charges", http.StatusOK, list), "/data/1/paid", RuleContract,
+			RuleStripe, RuleSample)
 	})
 
 	t.Run("a list that is not quite one", func(t *testing.T) {
 		t.Parallel()
 		list := listOf("/v1/charges?limit=3")
 		list["total_count"] = 0
-		requireAt(t, answer(t, http.MethodGet, "/v1/charges", http.StatusOK, list), "/total_count", RuleContract, RuleStripe)
+		requireAt(t, answer(t, http.MethodGet, "/v1/charges", http.StatusOK, list), "/total_count", RuleContract,
+			RuleStripe)
 		requireAt(t, answer(t, http.MethodGet, "/v1/charges", http.StatusOK, list), "/url", RuleContract)
 	})
 
@@ -250,7 +276,8 @@ func TestReport(t *testing.T) {
 		body["amount"] = "2000"
 		a := answer(t, http.MethodGet, aCharge, http.StatusOK, body)
 		got := Report(a, Check(a))
-		for _, part := range []string{"GET /v1/charges/ch_1 answered 200", `openapi.yaml: /amount: value must be an integer (it is "2000")`} {
+		for _, part := range []string{"GET /v1/charges/ch_1 answered 200",
+			`openapi.yaml: /amount: value must be an integer (it is "2000")`} {
 			if !strings.Contains(got, part) {
 				t.Errorf("the report lacks %q:\n%s", part, got)
 			}

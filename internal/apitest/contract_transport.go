@@ -20,7 +20,8 @@ func checkTransport(a Answer) (found []Violation) {
 	}
 	media, _, err := mime.ParseMediaType(a.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
-		broken("Content-Type", "is %q, want application/json: clients retry or misread anything else", a.Header.Get("Content-Type"))
+		broken("Content-Type", "is %q, want application/json: clients retry or misread anything else",
+			a.Header.Get("Content-Type"))
 	}
 	id := a.Header.Get("Request-Id")
 	if !requestID.MatchString(id) {
@@ -37,11 +38,13 @@ func checkTransport(a Answer) (found []Violation) {
 		broken("Idempotency-Key", "is missing: a POST that was done names the key it is kept under")
 	}
 	var written bytes.Buffer
-	if json.Indent(&written, bytes.TrimRight(a.Body, "\n"), "", "  ") == nil && written.String()+"\n" != string(a.Body) {
+	if json.Indent(&written, bytes.TrimRight(a.Body, "\n"), "", "  ") == nil &&
+		written.String()+"\n" != string(a.Body) {
 		broken("", "the body is not indented by two spaces, or has no line break at its end")
 	}
 	for _, kind := range secretsIn(a.Body) {
-		if kind == signingSecret && a.Method == http.MethodPost && a.Path == "/v1/webhook_endpoints" && a.Status == http.StatusOK {
+		if kind == signingSecret && a.Method == http.MethodPost && a.Path == "/v1/webhook_endpoints" &&
+			a.Status == http.StatusOK {
 			continue // the one answer that shows it
 		}
 		broken("", "the body has %s in it", kind)
@@ -124,10 +127,18 @@ func (c *checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return response, nil
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
-	answer := Answer{Method: r.Method, Path: r.URL.EscapedPath(), Status: response.StatusCode, Header: response.Header, Body: body}
+	answer := Answer{
+		Method: r.Method,
+		Path:   r.URL.EscapedPath(),
+		Status: response.StatusCode,
+		Header: response.Header,
+		Body:   body,
+	}
 	found := Check(answer)
-	if sent, got := r.Header.Get("Idempotency-Key"), response.Header.Get("Idempotency-Key"); r.Method == http.MethodPost && got != "" && sent != "" && got != sent {
-		found = append(found, Violation{RuleTransport, "Idempotency-Key", fmt.Sprintf("is %q, but %q was sent", got, sent)})
+	sent, got := r.Header.Get("Idempotency-Key"), response.Header.Get("Idempotency-Key")
+	if r.Method == http.MethodPost && got != "" && sent != "" && got != sent {
+		found = append(found,
+			Violation{RuleTransport, "Idempotency-Key", fmt.Sprintf("is %q, but %q was sent", got, sent)})
 	}
 	if len(found) > 0 {
 		c.t.Helper()

@@ -22,24 +22,47 @@ func TestCheckTransport(t *testing.T) {
 		spoil func(*Answer)
 		at    string
 	}{
-		"an answer that is not called JSON":      {func(a *Answer) { a.Header.Set("Content-Type", "text/plain") }, "Content-Type"},
-		"an answer without a request id":         {func(a *Answer) { a.Header.Del("Request-Id") }, "Request-Id"},
-		"a POST that does not name its key":      {func(a *Answer) { a.Header.Del("Idempotency-Key") }, "Idempotency-Key"},
-		"a replay that names no original":        {func(a *Answer) { a.Header.Set("Idempotent-Replayed", "true"); a.Header.Del("Original-Request") }, "Original-Request"},
-		"a replay under the original's id":       {func(a *Answer) { a.Header.Set("Idempotent-Replayed", "true") }, "Request-Id"},
-		"an answer that is not JSON":             {func(a *Answer) { a.Body = []byte("<html>") }, ""},
-		"an answer on a single line":             {func(a *Answer) { a.Body = compact(a.Body) }, ""},
-		"an answer without a last line break":    {func(a *Answer) { a.Body = bytes.TrimSuffix(a.Body, []byte("\n")) }, ""},
-		"an answer that is a list":               {func(a *Answer) { a.Body = []byte("[]") }, ""},
-		"a failure without an error":             {func(a *Answer) { a.Status = http.StatusInternalServerError }, "/error"},
-		"a success with an error":                {func(a *Answer) { a.Body = bytes.Replace(a.Body, []byte("{"), []byte(`{"error":null,`), 1) }, "/error"},
-		"a card number":                          {func(a *Answer) { a.Body = insert(a.Body, visaNumber()) }, ""},
-		"a card number in groups":                {func(a *Answer) { a.Body = insert(a.Body, "3782 822463 10005") }, ""},
-		"a secret key":                           {func(a *Answer) { a.Body = insert(a.Body, "sk_test_51MzS0aBcDeFgHiJkLmNo") }, ""},
-		"a webhook's secret":                     {func(a *Answer) { a.Body = insert(a.Body, "whsec_51MzS0aBcDeFgHiJkLmNo") }, ""},
-		"a header that is not what it should be": {func(a *Answer) { a.Header.Set("Stripe-Version", "latest") }, "Stripe-Version"},
-		"a status of another API":                {func(a *Answer) { a.Status = http.StatusUnprocessableEntity }, ""},
-		"a path that should not be there":        {func(a *Answer) { a.Path = "/v1/toboggans" }, ""},
+		"an answer that is not called JSON": {func(a *Answer) {
+			a.Header.Set("Content-Type", "text/plain")
+		}, "Content-Type"},
+		"an answer without a request id": {func(a *Answer) { a.Header.Del("Request-Id") }, "Request-Id"},
+		"a POST that does not name its key": {func(a *Answer) {
+			a.Header.Del("Idempotency-Key")
+		}, "Idempotency-Key"},
+		"a replay that names no original": {func(a *Answer) {
+			a.Header.Set("Idempotent-Replayed", "true")
+			a.Header.Del("Original-Request")
+		}, "Original-Request"},
+		"a replay under the original's id": {func(a *Answer) {
+			a.Header.Set("Idempotent-Replayed", "true")
+		}, "Request-Id"},
+		"an answer that is not JSON": {func(a *Answer) { a.Body = []byte("<html>") }, ""},
+		"an answer on a single line": {func(a *Answer) { a.Body = compact(a.Body) }, ""},
+		"an answer without a last line break": {func(a *Answer) {
+			a.Body = bytes.TrimSuffix(a.Body, []byte("\n"))
+		}, ""},
+		"an answer that is a list": {func(a *Answer) { a.Body = []byte("[]") }, ""},
+		"a failure without an error": {func(a *Answer) {
+			a.Status = http.StatusInternalServerError
+		}, "/error"},
+		"a success with an error": {func(a *Answer) {
+			a.Body = bytes.Replace(a.Body, []byte("{"), []byte(`{"error":null,`), 1)
+		}, "/error"},
+		"a card number": {func(a *Answer) { a.Body = insert(a.Body, visaNumber()) }, ""},
+		"a card number in groups": {func(a *Answer) {
+			a.Body = insert(a.Body, "3782 822463 10005")
+		}, ""},
+		"a secret key": {func(a *Answer) {
+			a.Body = insert(a.Body, "sk_test_51MzS0aBcDeFgHiJkLmNo")
+		}, ""},
+		"a webhook's secret": {func(a *Answer) {
+			a.Body = insert(a.Body, "whsec_51MzS0aBcDeFgHiJkLmNo")
+		}, ""},
+		"a header that is not what it should be": {func(a *Answer) {
+			a.Header.Set("Stripe-Version", "latest")
+		}, "Stripe-Version"},
+		"a status of another API":         {func(a *Answer) { a.Status = http.StatusUnprocessableEntity }, ""},
+		"a path that should not be there": {func(a *Answer) { a.Path = "/v1/toboggans" }, ""},
 	} {
 		t.Run("it finds "+name, func(t *testing.T) {
 			t.Parallel()
@@ -171,7 +194,8 @@ func TestChecked(t *testing.T) {
 
 	t.Run("pages are not the API's", func(t *testing.T) {
 		t.Parallel()
-		r, _, _ := get(t, Answer{Method: http.MethodGet, Path: "/pay/cs_1", Status: http.StatusOK, Body: []byte("<html>")}, "")
+		r, _, _ := get(t,
+			Answer{Method: http.MethodGet, Path: "/pay/cs_1", Status: http.StatusOK, Body: []byte("<html>")}, "")
 		if len(r.failures) > 0 {
 			t.Error(r.failures)
 		}

@@ -25,32 +25,39 @@ type Gate struct {
 // a request in the opposite one.
 var gates = []Gate{
 	{
-		Day:     "2026-03-25",
-		Change:  "A checkout session's `ui_mode` is hosted_page, embedded_page or elements instead of hosted, embedded or custom.",
+		Day: "2026-03-25",
+		Change: "A checkout session's `ui_mode` is hosted_page, embedded_page or elements instead of hosted, " +
+			"embedded or custom.",
 		Request: map[string]func(form.Values) form.Values{"checkout_session.create": newUIMode},
 		Answer:  map[string]func(map[string]any){"checkout.session": oldUIMode},
 	},
 	{
-		Day:    "2024-04-10",
-		Change: "A payment is captured with `automatic_async` unless the request says otherwise; before, with `automatic`.",
+		Day: "2024-04-10",
+		Change: "A payment is captured with `automatic_async` unless the request says otherwise; before, with " +
+			"`automatic`.",
 		Request: map[string]func(form.Values) form.Values{
 			"payment_intent.create": captureAtOnce, "checkout_session.create": captureSessionAtOnce,
 		},
 	},
 	{
 		Day: "2023-08-16",
-		Change: "An intent takes every suitable payment method unless the request names the types; before, cards only. " +
-			"Such an intent is confirmed with a `return_url`.",
-		Request: map[string]func(form.Values) form.Values{"payment_intent.create": cardsOnly, "setup_intent.create": cardsOnly},
+		Change: "An intent takes every suitable payment method unless the request names the types; before, cards " +
+			"only. Such an intent is confirmed with a `return_url`.",
+		Request: map[string]func(form.Values) form.Values{
+			"payment_intent.create": cardsOnly,
+			"setup_intent.create":   cardsOnly,
+		},
 	},
 	{
-		Day:    "2022-11-15",
-		Change: "A payment intent has `latest_charge` and no `charges`; a charge shows its `refunds` only if they are expanded.",
-		Lists:  map[string][]string{"payment_intent": {"charges"}, "charge": {"refunds"}},
+		Day: "2022-11-15",
+		Change: "A payment intent has `latest_charge` and no `charges`; a charge shows its `refunds` only if they " +
+			"are expanded.",
+		Lists: map[string][]string{"payment_intent": {"charges"}, "charge": {"refunds"}},
 	},
 	{
-		Day:    sessionsMakeIntentsLater,
-		Change: "A checkout session makes its payment intent when the customer pays; before, when the session was made.",
+		Day: sessionsMakeIntentsLater,
+		Change: "A checkout session makes its payment intent when the customer pays; before, when the session was " +
+			"made.",
 	},
 	{
 		Day:    "2020-08-27",
@@ -158,6 +165,11 @@ func listNothing(customer map[string]any) {
 	}
 	id, _ := customer["id"].(string)
 	for _, name := range []string{"subscriptions", "tax_ids"} {
-		customer[name] = map[string]any{"object": "list", "data": []any{}, "has_more": false, "url": "/v1/customers/" + id + "/" + name}
+		customer[name] = map[string]any{
+			"object":   "list",
+			"data":     []any{},
+			"has_more": false,
+			"url":      "/v1/customers/" + id + "/" + name,
+		}
 	}
 }

@@ -28,9 +28,21 @@ func TestParse(t *testing.T) {
 	})
 
 	for name, want := range map[string]bool{
-		"2020-08-27": true, "2023-08-16": true, "2025-03-31.basil": true, "2026-10-28.endive": true, "2026-08-26.preview": true,
-		"": false, "latest": false, "2020-08-28": false, "2026-08-26": false, "2026-08-26.clover": false, "2020-08-27.dahlia": false,
-		"2020-08-27.preview": false, ".preview": false, "2011-01-01 ": false, "2011-01-01\n2011-06-21": false,
+		"2020-08-27":             true,
+		"2023-08-16":             true,
+		"2025-03-31.basil":       true,
+		"2026-10-28.endive":      true,
+		"2026-08-26.preview":     true,
+		"":                       false,
+		"latest":                 false,
+		"2020-08-28":             false,
+		"2026-08-26":             false,
+		"2026-08-26.clover":      false,
+		"2020-08-27.dahlia":      false,
+		"2020-08-27.preview":     false,
+		".preview":               false,
+		"2011-01-01 ":            false,
+		"2011-01-01\n2011-06-21": false,
 	} {
 		t.Run("a name is a version only if Stripe has had it: "+name, func(t *testing.T) {
 			t.Parallel()

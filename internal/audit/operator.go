@@ -22,7 +22,7 @@ type OperatorAct struct {
 	Operation string // such as "request.release"
 	AccountID string
 	Livemode  bool
-	RequestID string // the request it was done to; empty: the act gets an id of its own
+	RequestID string // the request the operator acted on; if empty, the act gets a new id
 	Key       string // idempotency key of that request
 	ObjectID  string // what it made or changed
 	Address   string // of the person's machine, if that is known
@@ -48,13 +48,13 @@ func RecordOperator(ctx context.Context, tx pgx.Tx, act OperatorAct) error {
 // ActorInbox is who raises an alarm in the trail.
 const ActorInbox = "inbox"
 
-// RecordAlarm writes the audit row of something nobody did here and a person
-// should know of. User is not used.
+// RecordAlarm writes an audit row for an event that no user caused and that an
+// operator should know about. It ignores User.
 func RecordAlarm(ctx context.Context, tx pgx.Tx, alarm OperatorAct) error {
 	return recordUnasked(ctx, tx, ActorInbox, alarm)
 }
 
-// recordUnasked writes a row that no request stands behind.
+// recordUnasked writes a row that belongs to no request.
 func recordUnasked(ctx context.Context, tx pgx.Tx, actor string, act OperatorAct) error {
 	details, err := json.Marshal(act.Details)
 	if err != nil {

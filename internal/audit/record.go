@@ -45,7 +45,7 @@ type eventRow struct {
 	Commitment     []byte    `db:"commitment"`
 	Salt           []byte    `db:"salt"`
 	Details        string    `db:"details"`
-	AnswerDigest   []byte    `db:"answer_digest"` // nil where no request stands behind the row
+	AnswerDigest   []byte    `db:"answer_digest"` // nil if the row belongs to no request
 }
 
 // event is when something happened, and to what it belongs.

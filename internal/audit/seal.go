@@ -24,10 +24,10 @@ import (
 // Transaction ids belong to a cluster, and so does a block. After a dump is
 // restored into another cluster, what the old one had not sealed comes first: all
 // of it has been committed, or it would not be in the dump. Then the new one begins
-// with a block of its own, which may be empty, chained to the last one like any other.
+// with a new block, which may be empty, chained to the last one like any other.
 
-// Format numbers the rule by which a block is hashed. Blocks of format 1 have no
-// key: whoever could write to the table could compute them again.
+// Format is the version of the rule by which a block is hashed. Blocks of format 1 are
+// hashed without a key, so an attacker with write access to the table could recompute them.
 const Format = 2
 
 // sealAtOnce bounds a block, so that sealing a backlog does not hold a snapshot long.
@@ -74,8 +74,8 @@ const insertBlock = `
 	VALUES (@no, @cluster, @from_xid, @to_xid, @rows, @previous, @digest, @format)
 	ON CONFLICT DO NOTHING`
 
-// Row is what the chain covers of an audit row: all but the details, for which
-// their commitment stands.
+// Row is the part of an audit row that the chain covers: everything but the details,
+// which the commitment represents.
 type Row struct {
 	Cluster        int64
 	XID            int64
@@ -109,8 +109,8 @@ type Span struct {
 }
 
 // Sealer adds blocks to the chain. Its key is secret.Root.For(secret.AuditChain),
-// which is in no table: whoever can only write to the database cannot compute a block
-// again. Each new head of the chain goes to the log, which is kept elsewhere.
+// which is in no table, so an attacker with access to the database alone cannot recompute
+// a block. The sealer logs each new head of the chain, and the log is kept elsewhere.
 type Sealer struct {
 	Pool *pgxpool.Pool
 	Key  []byte

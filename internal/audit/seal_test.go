@@ -12,9 +12,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// A backlog is what a cluster that is gone has not sealed: so many rows, each in a
-// transaction of its own, and behind them one transaction with more rows than a
-// block has room for.
+// A backlog is what an earlier cluster has not sealed: this many rows, each in its own
+// transaction, and after them one transaction with more rows than a block has room for.
 const (
 	rowsOfTheirOwn = 2 * sealAtOnce
 	rowsTogether   = sealAtOnce + 50

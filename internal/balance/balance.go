@@ -20,7 +20,9 @@ import (
 
 func init() {
 	resource.Register(resource.Kind{Object: "balance"}, resource.Kind{
-		Object: "balance_transaction", Prefix: "txn", Load: resource.LoadWith[BalanceTransaction](balanceTransactionsByID),
+		Object: "balance_transaction",
+		Prefix: "txn",
+		Load:   resource.LoadWith[BalanceTransaction](balanceTransactionsByID),
 		Fields: map[string][]string{"source": {"charge", "dispute", "payout", "refund"}},
 	})
 }
@@ -69,16 +71,29 @@ type feeDetail struct {
 
 func (b *BalanceTransaction) Render() any {
 	o := BalanceTransactionObject{
-		ID: b.ID, Object: "balance_transaction", Amount: b.Amount, AvailableOn: resource.Unix(b.AvailableOn), BalanceType: "payments",
-		Created: resource.Unix(b.CreatedAt), Currency: b.Currency, Description: b.Description, Fee: b.Fee, FeeDetails: []feeDetail{},
-		Net: b.Amount - b.Fee, ReportingCategory: reportingCategory(b.Kind), Source: b.Source, Status: "pending", Type: b.Kind,
+		ID:                b.ID,
+		Object:            "balance_transaction",
+		Amount:            b.Amount,
+		AvailableOn:       resource.Unix(b.AvailableOn),
+		BalanceType:       "payments",
+		Created:           resource.Unix(b.CreatedAt),
+		Currency:          b.Currency,
+		Description:       b.Description,
+		Fee:               b.Fee,
+		FeeDetails:        []feeDetail{},
+		Net:               b.Amount - b.Fee,
+		ReportingCategory: reportingCategory(b.Kind),
+		Source:            b.Source,
+		Status:            "pending",
+		Type:              b.Kind,
 	}
 	feeFor := "Stripe processing fees"
 	if b.Kind == "dispute" || b.Kind == "dispute_reversal" {
 		o.Type, feeFor = "adjustment", "Dispute fee"
 	}
 	if b.Fee != 0 {
-		o.FeeDetails = append(o.FeeDetails, feeDetail{Amount: b.Fee, Currency: b.Currency, Description: feeFor, Type: "stripe_fee"})
+		o.FeeDetails = append(o.FeeDetails,
+			feeDetail{Amount: b.Fee, Currency: b.Currency, Description: feeFor, Type: "stripe_fee"})
 	}
 	if b.Available {
 		o.Status = "available"
@@ -97,13 +112,22 @@ func reportingCategory(kind string) string {
 // BalanceTransactionOf is how a posting will look that tx has just queued.
 func BalanceTransactionOf(tx *phase.Tx, p ledger.Posting) *BalanceTransaction {
 	return &BalanceTransaction{
-		ID: p.ID, Currency: p.Currency, Source: p.Source, Kind: p.Kind, Description: p.Description, AvailableOn: p.AvailableOn,
-		CreatedAt: tx.Now(), Amount: p.Gross(), Fee: p.Fee(), Available: !p.AvailableOn.After(apirequest.AccountNow(tx)),
+		ID:          p.ID,
+		Currency:    p.Currency,
+		Source:      p.Source,
+		Kind:        p.Kind,
+		Description: p.Description,
+		AvailableOn: p.AvailableOn,
+		CreatedAt:   tx.Now(),
+		Amount:      p.Gross(),
+		Fee:         p.Fee(),
+		Available:   !p.AvailableOn.After(apirequest.AccountNow(tx)),
 	}
 }
 
 const selectBalanceTransactions = `
-	SELECT id, currency, source, kind, description, available_on, created_at, amount, fee, available_on <= account_time(account_id, livemode) AS available
+	SELECT id, currency, source, kind, description, available_on, created_at, amount, fee,
+	       available_on <= account_time(account_id, livemode) AS available
 	FROM balance_transactions
 	WHERE account_id = @account_id AND livemode = @livemode`
 
@@ -111,15 +135,21 @@ const (
 	balanceTransactionByID  = selectBalanceTransactions + ` AND id = @id`
 	balanceTransactionsByID = selectBalanceTransactions + ` AND id = ANY (@ids::text[])`
 
-	balanceTransactionFilters = ` AND (@type::text IS NULL OR CASE WHEN kind IN ('dispute', 'dispute_reversal') THEN 'adjustment' ELSE kind END = @type)
+	balanceTransactionFilters = `
+		 AND (@type::text IS NULL OR CASE WHEN kind IN ('dispute', 'dispute_reversal') THEN 'adjustment' ELSE kind
+		     END = @type)
 		AND (@source::text IS NULL OR source = @source) AND (@currency::text IS NULL OR currency = @currency)
 		AND (@payout::text IS NULL OR EXISTS (
-			SELECT FROM ledger_swept s WHERE s.payout = @payout AND s.book_id = balance_transactions.book_id AND s.posting_id = balance_transactions.id))`
+			SELECT FROM ledger_swept s
+			WHERE s.payout = @payout AND s.book_id = balance_transactions.book_id
+			  AND s.posting_id = balance_transactions.id))`
 	// A page is taken of each book, whose index has its order, and then of those: a
 	// view of all books at once is sorted whole before the first row is known.
-	listBalanceTransactions = `SELECT t.* FROM ` + ofEachBook + selectBalanceTransactions + ` AND book_id = k.id` + balanceTransactionFilters + resource.NewestFirst +
+	listBalanceTransactions = `SELECT t.* FROM ` + ofEachBook + selectBalanceTransactions + ` AND book_id = k.id` +
+		balanceTransactionFilters + resource.NewestFirst +
 		ofTheirAccount + ` ORDER BY id DESC LIMIT @limit`
-	listBalanceTransactionsBackwards = `SELECT t.* FROM ` + ofEachBook + selectBalanceTransactions + ` AND book_id = k.id` + balanceTransactionFilters + resource.OldestFirst +
+	listBalanceTransactionsBackwards = `SELECT t.* FROM ` + ofEachBook +
+		selectBalanceTransactions + ` AND book_id = k.id` + balanceTransactionFilters + resource.OldestFirst +
 		ofTheirAccount + ` ORDER BY id LIMIT @limit`
 
 	ofEachBook     = `ledger_books k CROSS JOIN LATERAL (`
@@ -127,7 +157,9 @@ const (
 )
 
 // RetrieveBalanceTransaction answers GET /v1/balance_transactions/{id}.
-func RetrieveBalanceTransaction(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
+func RetrieveBalanceTransaction(
+	ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve,
+) (any, error) {
 	found, err := resource.Get[BalanceTransaction](ctx, db, balanceTransactionByID, v, in.ID)
 	if err != nil {
 		return nil, err
@@ -157,7 +189,9 @@ const payoutOfFilter = `
 
 // ListBalanceTransactions answers GET /v1/balance_transactions. Only an automatic
 // payout consists of certain movements; one that was asked for is just an amount.
-func ListBalanceTransactions(ctx context.Context, db phase.Reader, v resource.Principal, in ListBalanceTransactionsParams) (any, error) {
+func ListBalanceTransactions(
+	ctx context.Context, db phase.Reader, v resource.Principal, in ListBalanceTransactionsParams,
+) (any, error) {
 	if in.Payout != nil {
 		payout, err := resource.Get[filteredPayout](ctx, db, payoutOfFilter, v, *in.Payout)
 		switch {
@@ -166,13 +200,20 @@ func ListBalanceTransactions(ctx context.Context, db phase.Reader, v resource.Pr
 		case payout == nil:
 			return nil, apierror.NoSuch("payout", "payout", *in.Payout)
 		case !payout.Automatic:
-			return nil, apierror.Invalid("payout", "Balance transaction history can only be filtered on automatic transfers, not manual.")
+			return nil,
+				apierror.Invalid("payout",
+					"Balance transaction history can only be filtered on automatic transfers, not manual.")
 		}
 	}
 	return resource.ListPage[BalanceTransaction](ctx, db, v, in.List, resource.Listing{
 		URL: "/v1/balance_transactions", Object: "balance transaction", ByID: balanceTransactionByID,
 		Newest: listBalanceTransactions, Oldest: listBalanceTransactionsBackwards,
-		Filters: pgx.StrictNamedArgs{"type": in.Type, "source": in.Source, "currency": resource.LowerCase(in.Currency), "payout": in.Payout},
+		Filters: pgx.StrictNamedArgs{
+			"type":     in.Type,
+			"source":   in.Source,
+			"currency": resource.LowerCase(in.Currency),
+			"payout":   in.Payout,
+		},
 	})
 }
 
@@ -210,7 +251,9 @@ type RetrieveBalanceParams struct {
 
 // RetrieveBalance answers GET /v1/balance: what the merchant can have paid out
 // now, and what is still pending, per currency.
-func RetrieveBalance(ctx context.Context, db phase.Reader, v resource.Principal, in RetrieveBalanceParams) (any, error) {
+func RetrieveBalance(
+	ctx context.Context, db phase.Reader, v resource.Principal, in RetrieveBalanceParams,
+) (any, error) {
 	rows, err := db.Query(ctx, selectBalance, v.Args())
 	if err != nil {
 		return nil, fmt.Errorf("read balance: %w", err)
@@ -224,7 +267,8 @@ func RetrieveBalance(ctx context.Context, db phase.Reader, v resource.Principal,
 		return nil, fmt.Errorf("read balance: %w", err)
 	}
 	if len(books) == 0 {
-		account, err := resource.QueryOne[account.Account](ctx, db, account.AccountByID, pgx.StrictNamedArgs{"id": v.AccountID})
+		account, err := resource.QueryOne[account.Account](ctx, db, account.AccountByID,
+			pgx.StrictNamedArgs{"id": v.AccountID})
 		if err != nil {
 			return nil, err
 		}

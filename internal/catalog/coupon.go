@@ -70,10 +70,21 @@ type CouponObject struct {
 
 func (c *Coupon) Render() any {
 	return CouponObject{
-		ID: c.ID, Object: "coupon", AmountOff: c.AmountOff, Created: resource.Unix(c.CreatedAt), Currency: c.Currency,
-		Duration: c.Duration, DurationInMonths: c.DurationInMonths, Livemode: c.Livemode, MaxRedemptions: c.MaxRedemptions,
-		Metadata: c.Metadata, Name: c.Name, PercentOff: c.PercentOff, RedeemBy: resource.UnixOrNil(c.RedeemBy),
-		TimesRedeemed: c.TimesRedeemed, Valid: c.DeletedAt == nil && !c.Expired && !c.usedUp(c.TimesRedeemed),
+		ID:               c.ID,
+		Object:           "coupon",
+		AmountOff:        c.AmountOff,
+		Created:          resource.Unix(c.CreatedAt),
+		Currency:         c.Currency,
+		Duration:         c.Duration,
+		DurationInMonths: c.DurationInMonths,
+		Livemode:         c.Livemode,
+		MaxRedemptions:   c.MaxRedemptions,
+		Metadata:         c.Metadata,
+		Name:             c.Name,
+		PercentOff:       c.PercentOff,
+		RedeemBy:         resource.UnixOrNil(c.RedeemBy),
+		TimesRedeemed:    c.TimesRedeemed,
+		Valid:            c.DeletedAt == nil && !c.Expired && !c.usedUp(c.TimesRedeemed),
 	}
 }
 
@@ -167,7 +178,8 @@ func checkCoupon(ctx context.Context, db phase.Reader, caller phase.Check, in *C
 	case in.Duration == "repeating" && in.DurationInMonths == nil:
 		return apierror.Missing("duration_in_months")
 	case in.Duration != "repeating" && in.DurationInMonths != nil:
-		return apierror.Invalid("duration_in_months", "You can only pass `duration_in_months` if `duration` is `repeating`.")
+		return apierror.Invalid("duration_in_months",
+			"You can only pass `duration_in_months` if `duration` is `repeating`.")
 	case in.RedeemBy != nil && !time.Unix(*in.RedeemBy, 0).After(caller.At):
 		return apierror.Invalid("redeem_by", "Invalid timestamp: must be in the future.")
 	case in.ID == "":
@@ -204,9 +216,18 @@ func createCoupon(ctx context.Context, tx *phase.Tx, in CreateCouponParams, _ *s
 		return phase.Outcome{}, err
 	}
 	coupon := &Coupon{
-		AccountID: tx.AccountID, ID: in.ID, Livemode: tx.Livemode, RequestID: tx.RequestID, Name: in.Name,
-		PercentOff: in.PercentOff, AmountOff: in.AmountOff, Duration: in.Duration, DurationInMonths: in.DurationInMonths,
-		MaxRedemptions: in.MaxRedemptions, Metadata: metadata, CreatedAt: tx.Now(),
+		AccountID:        tx.AccountID,
+		ID:               in.ID,
+		Livemode:         tx.Livemode,
+		RequestID:        tx.RequestID,
+		Name:             in.Name,
+		PercentOff:       in.PercentOff,
+		AmountOff:        in.AmountOff,
+		Duration:         in.Duration,
+		DurationInMonths: in.DurationInMonths,
+		MaxRedemptions:   in.MaxRedemptions,
+		Metadata:         metadata,
+		CreatedAt:        tx.Now(),
 	}
 	if in.ID == "" {
 		coupon.ID = id.New("coupon", tx.Now())

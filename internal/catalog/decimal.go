@@ -30,7 +30,8 @@ var decimalShape = regexp.MustCompile(`^([0-9]{1,15})(?:\.([0-9]{1,2})0*)?$`)
 func (d *Decimal) UnmarshalText(text []byte) error {
 	parts := decimalShape.FindSubmatch(text)
 	if parts == nil {
-		return apierror.Invalid("", "Invalid decimal: %s. It must be a non-negative number with at most two decimal places.",
+		return apierror.Invalid("",
+			"Invalid decimal: %s. It must be a non-negative number with at most two decimal places.",
 			form.Quote(string(text)))
 	}
 	hundredths, err := strconv.ParseInt(string(parts[1])+(string(parts[2]) + "00")[:2], 10, 64)

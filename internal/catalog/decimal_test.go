@@ -45,8 +45,14 @@ func TestPackageDimensions(t *testing.T) {
 	}
 
 	for name, sent := range map[string]string{
-		"three decimal places": "2.235", "a negative number": "-1", "an exponent": "1e3", "a word": "tall", "a point alone": ".",
-		"no digit after the point": "2.", "more digits than are kept": "1234567890123456", "a comma": "2,5",
+		"three decimal places":      "2.235",
+		"a negative number":         "-1",
+		"an exponent":               "1e3",
+		"a word":                    "tall",
+		"a point alone":             ".",
+		"no digit after the point":  "2.",
+		"more digits than are kept": "1234567890123456",
+		"a comma":                   "2,5",
 	} {
 		t.Run(name+" is refused by its name", func(t *testing.T) {
 			t.Parallel()

@@ -14,9 +14,16 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "price", Prefix: "price", Table: "prices", Load: resource.LoadWith[Price](PricesByID), Search: &searchablePrices, Fields: map[string][]string{
-		"product": {"product"}, "currency_options": nil, "tiers": nil,
-	}})
+	resource.Register(resource.Kind{
+		Object: "price",
+		Prefix: "price",
+		Table:  "prices",
+		Load:   resource.LoadWith[Price](PricesByID),
+		Search: &searchablePrices,
+		Fields: map[string][]string{
+			"product": {"product"}, "currency_options": nil, "tiers": nil,
+		},
+	})
 }
 
 // Price is what one of a product costs, in minor units. What it costs never changes: a
@@ -75,9 +82,22 @@ func (p *Price) Render() any { return p.Object() }
 
 func (p *Price) Object() PriceObject {
 	return PriceObject{
-		ID: p.ID, Object: "price", Active: p.Active, BillingScheme: "per_unit", Created: resource.Unix(p.CreatedAt), Currency: p.Currency,
-		Livemode: p.Livemode, LookupKey: p.LookupKey, Metadata: p.Metadata, Nickname: p.Nickname, Product: p.ProductID,
-		Recurring: p.Recurring, TaxBehavior: p.TaxBehavior, Type: p.kind(), UnitAmount: p.UnitAmount, UnitAmountDecimal: strconv.FormatInt(p.UnitAmount, 10),
+		ID:                p.ID,
+		Object:            "price",
+		Active:            p.Active,
+		BillingScheme:     "per_unit",
+		Created:           resource.Unix(p.CreatedAt),
+		Currency:          p.Currency,
+		Livemode:          p.Livemode,
+		LookupKey:         p.LookupKey,
+		Metadata:          p.Metadata,
+		Nickname:          p.Nickname,
+		Product:           p.ProductID,
+		Recurring:         p.Recurring,
+		TaxBehavior:       p.TaxBehavior,
+		Type:              p.kind(),
+		UnitAmount:        p.UnitAmount,
+		UnitAmountDecimal: strconv.FormatInt(p.UnitAmount, 10),
 	}
 }
 
@@ -90,8 +110,8 @@ func (p *Price) kind() string {
 
 const priceKind = `CASE WHEN recurring IS NULL THEN 'one_time' ELSE 'recurring' END`
 
-const priceColumns = `account_id, id, livemode, request_id, product_id, active, currency, unit_amount, lookup_key, metadata, nickname,
-	recurring, tax_behavior, created_at`
+const priceColumns = `account_id, id, livemode, request_id, product_id, active, currency, unit_amount, lookup_key,
+	metadata, nickname, recurring, tax_behavior, created_at`
 
 var (
 	insertPrices = postgres.InsertRows[Price]("prices", priceColumns)
@@ -113,8 +133,10 @@ const (
 	priceByLookupKey = selectPrices + ` AND lookup_key = @id`
 	lockPrice        = priceByID + ` FOR NO KEY UPDATE`
 
-	priceFilters = ` AND (@active::boolean IS NULL OR active = @active) AND (@currency::text IS NULL OR currency = @currency)
-	AND (@product_id::text IS NULL OR product_id = @product_id) AND (@lookup_keys::text[] IS NULL OR lookup_key = ANY (@lookup_keys))
+	priceFilters = `
+		 AND (@active::boolean IS NULL OR active = @active) AND (@currency::text IS NULL OR currency = @currency)
+	AND (@product_id::text IS NULL OR product_id = @product_id)
+	AND (@lookup_keys::text[] IS NULL OR lookup_key = ANY (@lookup_keys))
 	AND (@type::text IS NULL OR ` + priceKind + ` = @type)`
 	listPrices          = selectPrices + priceFilters + resource.NewestFirst
 	listPricesBackwards = selectPrices + priceFilters + resource.OldestFirst
@@ -152,7 +174,13 @@ type ListPricesParams struct {
 func ListPrices(ctx context.Context, db phase.Reader, v resource.Principal, in ListPricesParams) (any, error) {
 	return resource.ListPage[Price](ctx, db, v, in.List, resource.Listing{
 		URL: "/v1/prices", Object: "price", Newest: listPrices, Oldest: listPricesBackwards, ByID: priceByID,
-		Filters: pgx.StrictNamedArgs{"active": in.Active, "currency": resource.LowerCase(in.Currency), "lookup_keys": in.LookupKeys, "product_id": in.Product, "type": in.Type},
+		Filters: pgx.StrictNamedArgs{
+			"active":      in.Active,
+			"currency":    resource.LowerCase(in.Currency),
+			"lookup_keys": in.LookupKeys,
+			"product_id":  in.Product,
+			"type":        in.Type,
+		},
 	})
 }
 

@@ -37,7 +37,8 @@ func (r *Recurring) check(at string) error {
 	if r == nil || r.IntervalCount == nil || *r.IntervalCount <= longest[r.Interval] {
 		return nil
 	}
-	return apierror.Invalid(resource.NestedParam(at, "recurring[interval_count]"), "A price can be paid every %d %ss at most.", longest[r.Interval], r.Interval)
+	return apierror.Invalid(resource.NestedParam(at, "recurring[interval_count]"),
+		"A price can be paid every %d %ss at most.", longest[r.Interval], r.Interval)
 }
 
 func (r *Recurring) recurrence() *Recurrence {
@@ -92,7 +93,8 @@ var CreatePrice = phase.Define("price.create", 1,
 
 func checkPrice(ctx context.Context, db phase.Reader, caller phase.Check, in *CreatePriceParams) error {
 	if in.BillingScheme == "tiered" || in.TiersMode != "" {
-		return apierror.Invalid("billing_scheme", "This installation has no tiered prices. Use a `billing_scheme` of `per_unit`.")
+		return apierror.Invalid("billing_scheme",
+			"This installation has no tiered prices. Use a `billing_scheme` of `per_unit`.")
 	}
 	if err := in.Cost.Check(""); err != nil {
 		return err
@@ -102,9 +104,11 @@ func checkPrice(ctx context.Context, db phase.Reader, caller phase.Check, in *Cr
 	}
 	switch {
 	case in.Product != "" && in.ProductData != nil:
-		return apierror.Invalid("", "You may only specify one of these parameters: product, product_data.").WithCode("parameters_exclusive")
+		return apierror.Invalid("", "You may only specify one of these parameters: product, product_data.").
+			WithCode("parameters_exclusive")
 	case in.Product != "":
-		if err := resource.AsParam(productExists(ctx, db, resource.ViewerOf(caller), in.Product), "product"); err != nil {
+		err := resource.AsParam(productExists(ctx, db, resource.ViewerOf(caller), in.Product), "product")
+		if err != nil {
 			return err
 		}
 	case in.ProductData == nil:
@@ -136,12 +140,15 @@ func (c *Cost) Check(at string) (err error) {
 	}
 	switch {
 	case c.UnitAmount != nil && c.UnitAmountDecimal != nil:
-		return apierror.Invalid("", "You may only specify one of these parameters: unit_amount, unit_amount_decimal.").WithCode("parameters_exclusive")
+		return apierror.Invalid("", "You may only specify one of these parameters: unit_amount, unit_amount_decimal.").
+			WithCode("parameters_exclusive")
 	case c.UnitAmountDecimal != nil:
 		integer, fraction, _ := strings.Cut(*c.UnitAmountDecimal, ".") // Stripe's SDKs send 19 as "19.0000"
 		whole, err := strconv.ParseInt(integer, 10, 64)
 		if err != nil || whole < 0 || strings.Trim(fraction, "0") != "" {
-			return apierror.Invalid(resource.NestedParam(at, "unit_amount_decimal"), "Invalid decimal: %s. This installation takes whole minor units only.", form.Quote(*c.UnitAmountDecimal)).
+			return apierror.Invalid(resource.NestedParam(at, "unit_amount_decimal"),
+				"Invalid decimal: %s. This installation takes whole minor units only.",
+				form.Quote(*c.UnitAmountDecimal)).
 				WithCode("parameter_invalid_integer")
 		}
 		c.UnitAmount, c.UnitAmountDecimal = &whole, nil
@@ -162,7 +169,8 @@ func checkLookupKey(ctx context.Context, db phase.Reader, v resource.Principal, 
 		return err
 	}
 	if price != nil && price.ID != own && !transfer {
-		return apierror.Invalid("lookup_key", "A price (`%s`) already uses that lookup key.", price.ID).WithCode("resource_already_exists")
+		return apierror.Invalid("lookup_key", "A price (`%s`) already uses that lookup key.", price.ID).
+			WithCode("resource_already_exists")
 	}
 	return nil
 }
@@ -204,7 +212,12 @@ func (d *ProductData) product(tx *phase.Tx) (*Product, error) {
 		product.ID = d.ID
 	}
 	return product, product.Apply(ProductParams{
-		Active: d.Active, Metadata: d.Metadata, StatementDescriptor: d.StatementDescriptor, TaxCode: d.TaxCode, UnitLabel: d.UnitLabel})
+		Active:              d.Active,
+		Metadata:            d.Metadata,
+		StatementDescriptor: d.StatementDescriptor,
+		TaxCode:             d.TaxCode,
+		UnitLabel:           d.UnitLabel,
+	})
 }
 
 // freeLookupKey takes a key from the price that has it.
@@ -229,9 +242,18 @@ func NewPrice(tx *phase.Tx, product string, cost Cost, metadata form.Metadata) (
 		return nil, err
 	}
 	price := &Price{
-		AccountID: tx.AccountID, ID: id.New("price", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, ProductID: product,
-		Active: true, Currency: cost.Currency, UnitAmount: *cost.UnitAmount, Metadata: kept, Recurring: cost.Recurring.recurrence(),
-		TaxBehavior: "unspecified", CreatedAt: tx.Now(),
+		AccountID:   tx.AccountID,
+		ID:          id.New("price", tx.Now()),
+		Livemode:    tx.Livemode,
+		RequestID:   tx.RequestID,
+		ProductID:   product,
+		Active:      true,
+		Currency:    cost.Currency,
+		UnitAmount:  *cost.UnitAmount,
+		Metadata:    kept,
+		Recurring:   cost.Recurring.recurrence(),
+		TaxBehavior: "unspecified",
+		CreatedAt:   tx.Now(),
 	}
 	if cost.TaxBehavior != "" {
 		price.TaxBehavior = cost.TaxBehavior
@@ -245,7 +267,9 @@ func (p *Price) Create(tx *phase.Tx) {
 	event.Emit(tx, "price.created", p.ID, p.Render(), nil)
 }
 
-func replyWithPrice(ctx context.Context, tx *phase.Tx, paths form.Expand, price *Price, known ...any) (phase.Outcome, error) {
+func replyWithPrice(
+	ctx context.Context, tx *phase.Tx, paths form.Expand, price *Price, known ...any,
+) (phase.Outcome, error) {
 	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, price.Render(), known...)
 	if err != nil {
 		return phase.Outcome{}, err

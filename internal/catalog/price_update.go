@@ -35,7 +35,8 @@ var UpdatePrice = phase.Define("price.update", 1,
 	if in.TaxBehavior != "" && in.TaxBehavior != price.TaxBehavior && price.TaxBehavior != "unspecified" {
 		return apierror.Invalid("tax_behavior", "The tax behavior of a price cannot be changed once it is specified.")
 	}
-	return checkLookupKey(ctx, db, resource.ViewerOf(caller), resource.Deref(in.LookupKey), price.ID, in.TransferLookupKey)
+	return checkLookupKey(ctx, db, resource.ViewerOf(caller), resource.Deref(in.LookupKey), price.ID,
+		in.TransferLookupKey)
 })
 
 func changePrice(ctx context.Context, tx *phase.Tx, in UpdatePriceParams, _ *struct{}) (phase.Outcome, error) {
@@ -53,7 +54,8 @@ func changePrice(ctx context.Context, tx *phase.Tx, in UpdatePriceParams, _ *str
 	if in.TaxBehavior != "" {
 		price.TaxBehavior = in.TaxBehavior
 	}
-	price.Nickname, price.LookupKey = resource.Patch(in.Nickname, price.Nickname), resource.Patch(in.LookupKey, price.LookupKey)
+	price.Nickname = resource.Patch(in.Nickname, price.Nickname)
+	price.LookupKey = resource.Patch(in.LookupKey, price.LookupKey)
 	if price.Metadata, err = in.Metadata.Apply(price.Metadata); err != nil {
 		return phase.Outcome{}, err
 	}

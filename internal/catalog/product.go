@@ -15,7 +15,11 @@ import (
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "product", Prefix: "prod", Table: "products", Load: resource.LoadWith[Product](ProductsByID), Search: &searchableProducts,
+		Object: "product",
+		Prefix: "prod",
+		Table:  "products",
+		Load:   resource.LoadWith[Product](ProductsByID),
+		Search: &searchableProducts,
 		Fields: map[string][]string{"default_price": {"price"}, "tax_code": nil},
 	})
 }
@@ -73,23 +77,40 @@ type ProductObject struct {
 
 func (p *Product) Render() any {
 	return ProductObject{
-		ID: p.ID, Object: "product", Active: p.Active, Created: resource.Unix(p.CreatedAt), DefaultPrice: p.DefaultPriceID, Description: p.Description,
-		Images: p.Images, Livemode: p.Livemode, MarketingFeatures: p.MarketingFeatures, Metadata: p.Metadata, Name: p.Name,
-		PackageDimensions: p.PackageDimensions, Shippable: p.Shippable, StatementDescriptor: p.StatementDescriptor, TaxCode: p.TaxCode,
-		UnitLabel: p.UnitLabel, Updated: resource.Unix(p.UpdatedAt), URL: p.URL,
+		ID:                  p.ID,
+		Object:              "product",
+		Active:              p.Active,
+		Created:             resource.Unix(p.CreatedAt),
+		DefaultPrice:        p.DefaultPriceID,
+		Description:         p.Description,
+		Images:              p.Images,
+		Livemode:            p.Livemode,
+		MarketingFeatures:   p.MarketingFeatures,
+		Metadata:            p.Metadata,
+		Name:                p.Name,
+		PackageDimensions:   p.PackageDimensions,
+		Shippable:           p.Shippable,
+		StatementDescriptor: p.StatementDescriptor,
+		TaxCode:             p.TaxCode,
+		UnitLabel:           p.UnitLabel,
+		Updated:             resource.Unix(p.UpdatedAt),
+		URL:                 p.URL,
 	}
 }
 
-const productColumns = `account_id, id, livemode, request_id, name, active, description, default_price_id, images, marketing_features,
-	metadata, package_dimensions, shippable, statement_descriptor, tax_code, unit_label, url, created_at, updated_at`
+const productColumns = `account_id, id, livemode, request_id, name, active, description, default_price_id, images,
+	marketing_features, metadata, package_dimensions, shippable, statement_descriptor, tax_code, unit_label, url,
+	created_at, updated_at`
 
 var (
 	insertProducts = postgres.InsertRows[Product]("products", productColumns)
 	updateProducts = postgres.UpdateRows[Product]("products", `name, active, description, default_price_id, images, marketing_features, metadata,
-		package_dimensions, shippable, statement_descriptor, tax_code, unit_label, url, updated_at`, `t.deleted_at IS NULL`)
+		package_dimensions, shippable, statement_descriptor, tax_code, unit_label, url, updated_at`,
+		`t.deleted_at IS NULL`)
 )
 
-const deleteProduct = `UPDATE products SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
+const deleteProduct = `
+	UPDATE products SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
 
 func (p *Product) insert(tx *phase.Tx) { tx.Write(insertProducts, postgres.RowsOf(*p)) }
 

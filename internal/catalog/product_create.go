@@ -80,7 +80,8 @@ var ownIDShape = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
 // already has: taken is the statement that finds it, and exists the message.
 func checkOwnID(ctx context.Context, db phase.Reader, v resource.Principal, object, taken, id, exists string) error {
 	if !ownIDShape.MatchString(id) || testcard.IsNumber(id) {
-		return apierror.Invalid("id", "Invalid %s id: %s. It may have letters, digits, dots, colons, dashes and underscores.",
+		return apierror.Invalid("id",
+			"Invalid %s id: %s. It may have letters, digits, dots, colons, dashes and underscores.",
 			object, form.Quote(id))
 	}
 	type row struct{ ID string }
@@ -133,8 +134,16 @@ func createProduct(ctx context.Context, tx *phase.Tx, in CreateProductParams, _ 
 
 func NewProduct(tx *phase.Tx, name string) *Product {
 	return &Product{
-		AccountID: tx.AccountID, ID: id.New("prod", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, Name: name, Active: true,
-		Images: []string{}, MarketingFeatures: []MarketingFeature{}, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
+		AccountID:         tx.AccountID,
+		ID:                id.New("prod", tx.Now()),
+		Livemode:          tx.Livemode,
+		RequestID:         tx.RequestID,
+		Name:              name,
+		Active:            true,
+		Images:            []string{},
+		MarketingFeatures: []MarketingFeature{},
+		CreatedAt:         tx.Now(),
+		UpdatedAt:         tx.Now(),
 	}
 }
 
@@ -144,7 +153,9 @@ func (p *Product) Create(tx *phase.Tx) {
 	event.Emit(tx, "product.created", p.ID, p.Render(), nil)
 }
 
-func replyWithProduct(ctx context.Context, tx *phase.Tx, paths form.Expand, product *Product, known ...any) (phase.Outcome, error) {
+func replyWithProduct(
+	ctx context.Context, tx *phase.Tx, paths form.Expand, product *Product, known ...any,
+) (phase.Outcome, error) {
 	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, product.Render(), known...)
 	if err != nil {
 		return phase.Outcome{}, err

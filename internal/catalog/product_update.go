@@ -41,7 +41,8 @@ var UpdateProduct = phase.Define("product.update", 1,
 		return apierror.NoSuch("price", "default_price", in.DefaultPrice)
 	}
 	if price.ProductID != in.ID {
-		return apierror.Invalid("default_price", "The price %s is of the product %s, not of %s.", price.ID, form.Quote(price.ProductID), form.Quote(in.ID))
+		return apierror.Invalid("default_price", "The price %s is of the product %s, not of %s.", price.ID,
+			form.Quote(price.ProductID), form.Quote(in.ID))
 	}
 	return nil
 })
@@ -99,9 +100,11 @@ func removeProduct(ctx context.Context, tx *phase.Tx, in DeleteProductParams, _ 
 		return phase.Outcome{}, err
 	}
 	if price != nil {
-		return phase.Outcome{}, apierror.Invalid("", "This product cannot be deleted because it has one or more user-created prices.")
+		return phase.Outcome{},
+			apierror.Invalid("", "This product cannot be deleted because it has one or more user-created prices.")
 	}
-	tx.WriteOne(deleteProduct, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": product.ID, "deleted_at": tx.Now()})
+	tx.WriteOne(deleteProduct,
+		pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": product.ID, "deleted_at": tx.Now()})
 	event.Emit(tx, "product.deleted", product.ID, product.Render(), nil)
 	return phase.OK(product.ID, customer.Deleted{ID: product.ID, Object: "product", Deleted: true}), nil
 }

@@ -74,9 +74,18 @@ type fixedAmount struct {
 
 func (r *ShippingRate) Render() any {
 	return ShippingRateObject{
-		ID: r.ID, Object: "shipping_rate", Active: r.Active, Created: resource.Unix(r.CreatedAt),
-		DeliveryEstimate: r.DeliveryEstimate, DisplayName: r.DisplayName, FixedAmount: fixedAmount{r.Amount, r.Currency},
-		Livemode: r.Livemode, Metadata: r.Metadata, TaxBehavior: r.TaxBehavior, TaxCode: r.TaxCode, Type: "fixed_amount",
+		ID:               r.ID,
+		Object:           "shipping_rate",
+		Active:           r.Active,
+		Created:          resource.Unix(r.CreatedAt),
+		DeliveryEstimate: r.DeliveryEstimate,
+		DisplayName:      r.DisplayName,
+		FixedAmount:      fixedAmount{r.Amount, r.Currency},
+		Livemode:         r.Livemode,
+		Metadata:         r.Metadata,
+		TaxBehavior:      r.TaxBehavior,
+		TaxCode:          r.TaxCode,
+		Type:             "fixed_amount",
 	}
 }
 
@@ -161,9 +170,19 @@ func (d *ShippingRateData) Create(tx *phase.Tx) (*ShippingRate, error) {
 		return nil, err
 	}
 	rate := &ShippingRate{
-		AccountID: tx.AccountID, ID: id.New("shr", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, Active: true,
-		DisplayName: d.DisplayName, Amount: d.FixedAmount.Amount, Currency: d.FixedAmount.Currency,
-		DeliveryEstimate: d.DeliveryEstimate, Metadata: metadata, TaxBehavior: "unspecified", TaxCode: d.TaxCode, CreatedAt: tx.Now(),
+		AccountID:        tx.AccountID,
+		ID:               id.New("shr", tx.Now()),
+		Livemode:         tx.Livemode,
+		RequestID:        tx.RequestID,
+		Active:           true,
+		DisplayName:      d.DisplayName,
+		Amount:           d.FixedAmount.Amount,
+		Currency:         d.FixedAmount.Currency,
+		DeliveryEstimate: d.DeliveryEstimate,
+		Metadata:         metadata,
+		TaxBehavior:      "unspecified",
+		TaxCode:          d.TaxCode,
+		CreatedAt:        tx.Now(),
 	}
 	if d.TaxBehavior != "" {
 		rate.TaxBehavior = d.TaxBehavior
@@ -224,7 +243,8 @@ var UpdateShippingRate = phase.Define("shipping_rate.update", 1,
 		return err
 	}
 	if in.TaxBehavior != "" && in.TaxBehavior != rate.TaxBehavior && rate.TaxBehavior != "unspecified" {
-		return apierror.Invalid("tax_behavior", "The tax behavior of a shipping rate cannot be changed once it is specified.")
+		return apierror.Invalid("tax_behavior",
+			"The tax behavior of a shipping rate cannot be changed once it is specified.")
 	}
 	return nil
 })

@@ -1,10 +1,10 @@
-// Package checkout is the page on which somebody pays: /c/pay/{session}. It needs
-// no login, for who has a session's id is its customer, and it is a client of the
-// API like any other: what it may know is what GET /v1/payment_pages/{session}
-// says, and Pay is POST …/confirm under an idempotency key of the page's own.
+// Package checkout is the page on which a customer pays: /c/pay/{session}. It needs no
+// login, because a customer is identified by the session's id. The page is a client of the
+// API like any other: it reads GET /v1/payment_pages/{session}, and Pay sends POST
+// …/confirm under the page's idempotency key.
 //
 // A card's number is in the body of one POST to our own address and goes from
-// there to the API. It is in no URL, no log, no table and no answer of ours.
+// there to the API. No URL, log, table or response contains it.
 package checkout
 
 import (
@@ -53,8 +53,8 @@ func New(c Config) *Server {
 	return s
 }
 
-// ServeHTTP answers one request. The mux would clean a path that is none of its
-// own, too, so it sees only what is.
+// ServeHTTP answers one request. The mux gets only paths that it has a pattern for: it
+// would redirect any other path to its cleaned form.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := s.mux.Handler(r); pattern == "/" || pattern == "" {
 		s.Rest.ServeHTTP(w, r)

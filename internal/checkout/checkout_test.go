@@ -59,8 +59,14 @@ func newStand(t *testing.T) *stand {
 		t.Fatal(err)
 	}
 	s := &stand{db: db, log: &log{}}
-	p, err := process.NewAPI(t.Context(), process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(),
-		Log: slog.New(slog.NewTextHandler(s.log, nil)), MaxConns: 8})
+	p, err := process.NewAPI(t.Context(), process.Config{
+		DatabaseURL:    db.URL,
+		Secret:         root,
+		AcquirerURL:    sim.URL(),
+		AcquirerSecret: sim.Secret(),
+		Log:            slog.New(slog.NewTextHandler(s.log, nil)),
+		MaxConns:       8,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +75,8 @@ func newStand(t *testing.T) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, s.key, err = apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false); err != nil {
+	_, s.key, err = apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false)
+	if err != nil {
 		t.Fatal(err)
 	}
 	s.server = httptest.NewServer(p.Handler)
@@ -111,15 +118,21 @@ func (s *stand) do(t *testing.T, method, path string, form url.Values, header ..
 // session makes one, and returns the path of its page.
 func (s *stand) session(t *testing.T, more ...url.Values) string {
 	t.Helper()
-	params := url.Values{"mode": {"payment"}, "success_url": {"https://shop.example/thanks?s={CHECKOUT_SESSION_ID}"},
-		"line_items[0][quantity]": {"1"}, "line_items[0][price_data][currency]": {"usd"}, "line_items[0][price_data][unit_amount]": {"1500"},
-		"line_items[0][price_data][product_data][name]": {"Sledge"}}
+	params := url.Values{
+		"mode":                                          {"payment"},
+		"success_url":                                   {"https://shop.example/thanks?s={CHECKOUT_SESSION_ID}"},
+		"line_items[0][quantity]":                       {"1"},
+		"line_items[0][price_data][currency]":           {"usd"},
+		"line_items[0][price_data][unit_amount]":        {"1500"},
+		"line_items[0][price_data][product_data][name]": {"Sledge"},
+	}
 	for _, m := range more {
 		maps.Copy(params, m)
 	}
 	made := s.do(t, http.MethodPost, "/v1/checkout/sessions", params, "Authorization", "Bearer "+s.key)
 	var session struct{ ID, URL string }
-	if err := json.Unmarshal([]byte(made.body), &session); err != nil || session.URL != s.server.URL+"/c/pay/"+session.ID+"#checkout" {
+	err := json.Unmarshal([]byte(made.body), &session)
+	if err != nil || session.URL != s.server.URL+"/c/pay/"+session.ID+"#checkout" {
 		t.Fatalf("answered %d %s", made.status, made.body)
 	}
 	return "/c/pay/" + session.ID
@@ -135,8 +148,16 @@ func card(t *testing.T, name string) string {
 }
 
 func form(number string) url.Values {
-	return url.Values{"attempt": {"0"}, "email": {"jenny@example.com"}, "cardNumber": {number}, "cardExpiry": {"12 / 40"}, "cardCvc": {"987"},
-		"billingName": {"Jenny Rosen"}, "billingCountry": {"US"}, "billingPostalCode": {"94107"}}
+	return url.Values{
+		"attempt":           {"0"},
+		"email":             {"jenny@example.com"},
+		"cardNumber":        {number},
+		"cardExpiry":        {"12 / 40"},
+		"cardCvc":           {"987"},
+		"billingName":       {"Jenny Rosen"},
+		"billingCountry":    {"US"},
+		"billingPostalCode": {"94107"},
+	}
 }
 
 func TestPage(t *testing.T) {
@@ -146,8 +167,10 @@ func TestPage(t *testing.T) {
 
 	t.Run("it keeps itself to itself, and needs no dashboard", func(t *testing.T) {
 		shown := s.do(t, http.MethodGet, path, nil)
-		if shown.status != http.StatusOK || !strings.Contains(shown.body, "Pay $15.00") || shown.header.Get("Cache-Control") != "no-store" ||
-			!strings.Contains(shown.header.Get("Content-Security-Policy"), "frame-ancestors 'none'") || strings.Contains(shown.body, "shop.example/thanks") {
+		if shown.status != http.StatusOK || !strings.Contains(shown.body, "Pay $15.00") ||
+			shown.header.Get("Cache-Control") != "no-store" ||
+			!strings.Contains(shown.header.Get("Content-Security-Policy"), "frame-ancestors 'none'") ||
+			strings.Contains(shown.body, "shop.example/thanks") {
 			t.Errorf("answered %d %v", shown.status, shown.header)
 		}
 		if strings.Contains(shown.body, "kill -9") {
@@ -203,22 +226,27 @@ func TestOneKeyIsOneAttempt(t *testing.T) {
 	}
 	declined, visa := card(t, "visa_chargeDeclined"), card(t, "visa")
 	first := state(pay(declined, "0"))
-	if again := state(pay(declined, "0")); again != first || first.State != "open" || !strings.HasSuffix(first.Key, "-2") || s.requests(t) != 1 {
+	again := state(pay(declined, "0"))
+	if again != first || first.State != "open" || !strings.HasSuffix(first.Key, "-2") || s.requests(t) != 1 {
 		t.Errorf("told %+v, then %+v, after %d requests", first, again, s.requests(t))
 	}
-	if other := state(pay(visa, "0")); other.State != "open" || !strings.Contains(other.Message, "another tab") || s.requests(t) != 1 {
+	other := state(pay(visa, "0"))
+	if other.State != "open" || !strings.Contains(other.Message, "another tab") || s.requests(t) != 1 {
 		t.Errorf("the old key with another card: told %+v, after %d requests", other, s.requests(t))
 	}
 	if ahead := state(pay(declined, "7")); ahead.State != "open" || !strings.HasSuffix(ahead.Key, "-3") {
 		t.Errorf("a number that nobody was given: told %+v", ahead)
 	}
 	for range 2 {
-		if paid := state(pay(visa, "2")); paid.State != "complete" || paid.Next != "https://shop.example/thanks?s="+strings.TrimPrefix(path, "/c/pay/") {
+		paid := state(pay(visa, "2"))
+		if paid.State != "complete" ||
+			paid.Next != "https://shop.example/thanks?s="+strings.TrimPrefix(path, "/c/pay/") {
 			t.Errorf("told %+v", paid)
 		}
 	}
 	var charged int
-	if err := s.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM charges WHERE status = 'succeeded'`).Scan(&charged); err != nil || charged != 1 || s.requests(t) != 3 {
+	err := s.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM charges WHERE status = 'succeeded'`).Scan(&charged)
+	if err != nil || charged != 1 || s.requests(t) != 3 {
 		t.Errorf("%d charges after %d requests, %v", charged, s.requests(t), err)
 	}
 }
@@ -230,7 +258,8 @@ func TestNoCardIsRepeatedOrKept(t *testing.T) {
 	grouped := number[:4] + " " + number[4:8] + " " + number[8:12] + " " + number[12:]
 	holds := func(text string) bool { return strings.Contains(strings.ReplaceAll(text, " ", ""), number) }
 	attempts := []url.Values{form(number), form(grouped), form(number[:15] + "1")}
-	for _, slipped := range []string{"billingName", "email", "cardExpiry", "cardCvc", "billingPostalCode", "phoneNumber", "attempt", "trouble"} {
+	for _, slipped := range []string{"billingName", "email", "cardExpiry", "cardCvc", "billingPostalCode",
+		"phoneNumber", "attempt", "trouble"} {
 		f := form(number)
 		f.Set(slipped, grouped)
 		attempts = append(attempts, f)
@@ -238,7 +267,8 @@ func TestNoCardIsRepeatedOrKept(t *testing.T) {
 	for i, f := range attempts {
 		for _, accept := range []string{"text/html", "application/json"} {
 			got := s.do(t, http.MethodPost, path, f, "Accept", accept)
-			if holds(got.body) || strings.Contains(got.body, `"987"`) || got.status >= http.StatusInternalServerError || got.status == http.StatusSeeOther {
+			if holds(got.body) || strings.Contains(got.body, `"987"`) ||
+				got.status >= http.StatusInternalServerError || got.status == http.StatusSeeOther {
 				t.Errorf("form %d as %s: answered %d, with the number: %t", i, accept, got.status, holds(got.body))
 			}
 		}

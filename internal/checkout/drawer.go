@@ -28,7 +28,7 @@ func group(title string, cards ...[2]string) (g cardGroup) {
 	return g
 }
 
-// grouped writes a number as it stands on the card.
+// grouped writes a number in groups, as it is printed on the card.
 func grouped(number string) (text string) {
 	gaps := []int{4, 8, 12}
 	if len(number) < 16 {
@@ -44,10 +44,14 @@ func grouped(number string) (text string) {
 }
 
 var cardGroups = []cardGroup{
-	group("Succeeds", [2]string{"Visa", "visa"}, [2]string{"Mastercard", "mastercard"}, [2]string{"American Express", "amex"}),
-	group("Requires authentication", [2]string{"3-D Secure", "threeDSecure2Required"}, [2]string{"3-D Secure, then declined", "threeDSecureRequiredChargeDeclined"}),
-	group("Declined", [2]string{"Declined", "visa_chargeDeclined"}, [2]string{"Insufficient funds", "visa_chargeDeclinedInsufficientFunds"},
-		[2]string{"Wrong security code", "chargeDeclinedIncorrectCvc"}, [2]string{"Expired", "chargeDeclinedExpiredCard"}),
+	group("Succeeds", [2]string{"Visa", "visa"}, [2]string{"Mastercard", "mastercard"},
+		[2]string{"American Express", "amex"}),
+	group("Requires authentication", [2]string{"3-D Secure", "threeDSecure2Required"},
+		[2]string{"3-D Secure, then declined", "threeDSecureRequiredChargeDeclined"}),
+	group("Declined", [2]string{"Declined", "visa_chargeDeclined"},
+		[2]string{"Insufficient funds", "visa_chargeDeclinedInsufficientFunds"},
+		[2]string{"Wrong security code", "chargeDeclinedIncorrectCvc"},
+		[2]string{"Expired", "chargeDeclinedExpiredCard"}),
 }
 
 // trouble is what a demo can ask of the acquirer: how it is asked, and what a

@@ -10,8 +10,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
-// typed is what somebody typed. What is drawn again is Kept; the number and the
-// security code are never in a page of ours.
+// typed is what the customer typed. A page that is rendered again shows Kept; it never
+// shows the number or the security code.
 type typed struct {
 	Kept
 	number, cvc string
@@ -36,9 +36,19 @@ func read(r *http.Request) typed {
 		return text
 	}
 	return typed{
-		Kept: Kept{Rate: field("shipping"), Email: field("email"), Expiry: field("cardExpiry"), Name: field("billingName"), Country: field("billingCountry"),
-			PostalCode: field("billingPostalCode"), Phone: field("phoneNumber"), Line1: field("billingAddressLine1"), Line2: field("billingAddressLine2"),
-			City: field("billingLocality"), Region: field("billingAdministrativeArea")},
+		Kept: Kept{
+			Rate:       field("shipping"),
+			Email:      field("email"),
+			Expiry:     field("cardExpiry"),
+			Name:       field("billingName"),
+			Country:    field("billingCountry"),
+			PostalCode: field("billingPostalCode"),
+			Phone:      field("phoneNumber"),
+			Line1:      field("billingAddressLine1"),
+			Line2:      field("billingAddressLine2"),
+			City:       field("billingLocality"),
+			Region:     field("billingAdministrativeArea"),
+		},
 		number: field("cardNumber"), cvc: field("cardCvc"),
 	}
 }
@@ -52,7 +62,8 @@ func (t *typed) check(s *paymentPage, now time.Time) Faults {
 			faults[name] = fault
 		}
 	}
-	if name, host, _ := strings.Cut(t.Email, "@"); s.CustomerEmail == "" && (name == "" || host == "" || strings.ContainsAny(t.Email, " <>")) {
+	if name, host, _ := strings.Cut(t.Email, "@"); s.CustomerEmail == "" &&
+		(name == "" || host == "" || strings.ContainsAny(t.Email, " <>")) {
 		faults["email"] = "Your email is incomplete."
 	}
 	digits := strings.NewReplacer(" ", "", "-", "").Replace(t.number)
@@ -137,8 +148,17 @@ func (t *typed) form(s *paymentPage, back string) url.Values {
 
 // fieldOf is the field of the page that a parameter of the API comes from, "" for none.
 func fieldOf(param string) string {
-	for ending, field := range map[string]string{"number": "cardNumber", "exp_month": "cardExpiry", "exp_year": "cardExpiry", "cvc": "cardCvc",
-		"email": "email", "name": "billingName", "phone": "phoneNumber", "country": "billingCountry", "postal_code": "billingPostalCode"} {
+	for ending, field := range map[string]string{
+		"number":      "cardNumber",
+		"exp_month":   "cardExpiry",
+		"exp_year":    "cardExpiry",
+		"cvc":         "cardCvc",
+		"email":       "email",
+		"name":        "billingName",
+		"phone":       "phoneNumber",
+		"country":     "billingCountry",
+		"postal_code": "billingPostalCode",
+	} {
 		if param == ending || strings.HasSuffix(param, "["+ending+"]") {
 			return field
 		}

@@ -20,7 +20,7 @@ type formPage struct {
 	Countries []country
 	Cards     []cardGroup
 	Troubles  []trouble
-	PID       int // of this process; 0 where that is nobody's business
+	PID       int // of this process, in a demo; otherwise 0
 }
 
 // input is a field as it is drawn.
@@ -34,13 +34,42 @@ type input struct {
 }
 
 var inputs = map[string]input{
-	"email":                     {Label: "Email", Type: "email", Mode: "email", Autocomplete: "email", Required: true},
-	"cardNumber":                {Label: "Card number", Type: "text", Mode: "numeric", Autocomplete: "cc-number", Placeholder: "1234 1234 1234 1234", Aria: "Card number", Required: true},
-	"cardExpiry":                {Label: "Expiry", Type: "text", Mode: "numeric", Autocomplete: "cc-exp", Placeholder: "MM / YY", Aria: "Expiry, month and year", Required: true},
-	"cardCvc":                   {Label: "Security code", Type: "text", Mode: "numeric", Autocomplete: "cc-csc", Placeholder: "CVC", Aria: "CVC", Required: true},
-	"billingName":               {Label: "Name on card", Type: "text", Autocomplete: "cc-name", Required: true},
-	"billingPostalCode":         {Label: "ZIP or postal code", Type: "text", Autocomplete: "billing postal-code"},
-	"billingAddressLine1":       {Label: "Street address", Type: "text", Autocomplete: "billing address-line1", Required: true},
+	"email": {Label: "Email", Type: "email", Mode: "email", Autocomplete: "email", Required: true},
+	"cardNumber": {
+		Label:        "Card number",
+		Type:         "text",
+		Mode:         "numeric",
+		Autocomplete: "cc-number",
+		Placeholder:  "1234 1234 1234 1234",
+		Aria:         "Card number",
+		Required:     true,
+	},
+	"cardExpiry": {
+		Label:        "Expiry",
+		Type:         "text",
+		Mode:         "numeric",
+		Autocomplete: "cc-exp",
+		Placeholder:  "MM / YY",
+		Aria:         "Expiry, month and year",
+		Required:     true,
+	},
+	"cardCvc": {
+		Label:        "Security code",
+		Type:         "text",
+		Mode:         "numeric",
+		Autocomplete: "cc-csc",
+		Placeholder:  "CVC",
+		Aria:         "CVC",
+		Required:     true,
+	},
+	"billingName":       {Label: "Name on card", Type: "text", Autocomplete: "cc-name", Required: true},
+	"billingPostalCode": {Label: "ZIP or postal code", Type: "text", Autocomplete: "billing postal-code"},
+	"billingAddressLine1": {
+		Label:        "Street address",
+		Type:         "text",
+		Autocomplete: "billing address-line1",
+		Required:     true,
+	},
 	"billingAddressLine2":       {Label: "Apartment or suite", Type: "text", Autocomplete: "billing address-line2"},
 	"billingLocality":           {Label: "City", Type: "text", Autocomplete: "billing address-level2", Required: true},
 	"billingAdministrativeArea": {Label: "State or province", Type: "text", Autocomplete: "billing address-level1"},
@@ -51,15 +80,24 @@ var inputs = map[string]input{
 func (p formPage) Field(name string) input {
 	in := inputs[name]
 	in.Name, in.Fault, in.Fixed = name, p.Faults[name], name == "email" && p.CustomerEmail != ""
-	in.Value = map[string]string{"email": p.Email, "cardExpiry": p.Expiry, "billingName": p.Name, "billingPostalCode": p.PostalCode, "phoneNumber": p.Phone,
-		"billingAddressLine1": p.Line1, "billingAddressLine2": p.Line2, "billingLocality": p.City, "billingAdministrativeArea": p.Region}[name]
+	in.Value = map[string]string{
+		"email":                     p.Email,
+		"cardExpiry":                p.Expiry,
+		"billingName":               p.Name,
+		"billingPostalCode":         p.PostalCode,
+		"phoneNumber":               p.Phone,
+		"billingAddressLine1":       p.Line1,
+		"billingAddressLine2":       p.Line2,
+		"billingLocality":           p.City,
+		"billingAdministrativeArea": p.Region,
+	}[name]
 	return in
 }
 
 // Fault is what is wrong with a field, "" for nothing.
 func (p formPage) Fault(field string) string { return p.Faults[field] }
 
-// show is the page of a session, as it stands.
+// show renders the page of a session in its present state.
 func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	found, err := s.find(r)
 	if err != nil {
@@ -68,7 +106,8 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	}
 	switch found.State() {
 	case open:
-		s.form(w, r, http.StatusOK, found, formPage{Kept: Kept{Email: found.CustomerEmail, Country: "US"}, Message: found.Failure()})
+		s.form(w, r, http.StatusOK, found,
+			formPage{Kept: Kept{Email: found.CustomerEmail, Country: "US"}, Message: found.Failure()})
 	case processing:
 		s.wait(w, r, found)
 	case challenged:
@@ -99,9 +138,9 @@ func (s *Server) wait(w http.ResponseWriter, r *http.Request, found *paymentPage
 	s.render(w, r, http.StatusOK, "checkout/wait", web.Page{Title: "Confirming your payment", Reload: 2, Data: found})
 }
 
-// done is where somebody arrives who has paid, or who comes from his bank: on the
-// way to the shop, if he has paid. He is sent on by a page of ours: a form must not
-// be answered with somebody else's address, which the page's policy does not know.
+// done is the page to which customers come after they have paid, or from their bank. If they
+// have paid, it sends them on to the shop. A page does that, because the content security
+// policy forbids that the response to a form redirects to another origin.
 func (s *Server) done(w http.ResponseWriter, r *http.Request) {
 	found, err := s.find(r)
 	if err != nil {
@@ -123,7 +162,8 @@ func (s *Server) frame(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.Site.Render(w, r, http.StatusOK, "checkout/frame", web.Page{Title: "Confirm with your bank", Layout: "framed", Data: found})
+	s.Site.Render(w, r, http.StatusOK, "checkout/frame",
+		web.Page{Title: "Confirm with your bank", Layout: "framed", Data: found})
 }
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -151,5 +191,5 @@ func wantsJSON(r *http.Request) bool {
 // answer sends JSON, always as a success: that a card was declined is no fault of the page.
 func answer(w http.ResponseWriter, t turn) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(t) // who is gone hears nothing
+	_ = json.NewEncoder(w).Encode(t) // fails only if the client is gone
 }

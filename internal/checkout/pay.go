@@ -18,8 +18,8 @@ const bodyBytes = 32 << 10
 // patience is how long one try of Pay waits for another one under the same key.
 const patience = "wait=10"
 
-// turn is how a press of Pay ended, or how the session stands: what a page with
-// JavaScript is told.
+// turn is the result of a press of Pay, or the state of the session, as the page's
+// JavaScript gets it.
 type turn struct {
 	State   string `json:"state"`
 	Unknown bool   `json:"unknown,omitempty"` // ask again, with the same key
@@ -77,7 +77,8 @@ func (s *Server) pay(w http.ResponseWriter, r *http.Request) {
 	case t.Unknown && t.State != open:
 		s.wait(w, r, found)
 	case t.State == open:
-		s.form(w, r, t.status, found, formPage{Kept: entered.Kept, Faults: t.Faults, Message: t.Message, Unknown: t.Unknown})
+		s.form(w, r, t.status, found,
+			formPage{Kept: entered.Kept, Faults: t.Faults, Message: t.Message, Unknown: t.Unknown})
 	case t.State == complete:
 		http.Redirect(w, r, found.Path()+"/done", http.StatusSeeOther)
 	default:
@@ -107,8 +108,13 @@ func (s *Server) attempt(r *http.Request, found *paymentPage, entered typed) (tu
 	if err != nil || number < 0 || number > found.Attempts {
 		number = found.Attempts
 	}
-	a, err := s.ask(r, found, api.Inside{Method: http.MethodPost, Path: "/v1/payment_pages/" + found.ID + "/confirm", Key: found.key(number),
-		Form: entered.form(found, s.back(r, found)), Header: s.extras(r)})
+	a, err := s.ask(r, found, api.Inside{
+		Method: http.MethodPost,
+		Path:   "/v1/payment_pages/" + found.ID + "/confirm",
+		Key:    found.key(number),
+		Form:   entered.form(found, s.back(r, found)),
+		Header: s.extras(r),
+	})
 	if err != nil {
 		return s.unknown(found, err), found
 	}
@@ -123,8 +129,8 @@ func (s *Server) attempt(r *http.Request, found *paymentPage, entered typed) (tu
 	return t, now
 }
 
-// outcome reads an answer of the API together with how the session stands after
-// it: an answer may be a replayed one, of before the bank's page.
+// outcome combines a response of the API with the state of the session after it: the
+// response may be a replay from before the customer saw the bank's page.
 func (s *Server) outcome(now *paymentPage, a *api.Answer) turn {
 	t, refusal := turnOf(now), a.Refusal()
 	switch {
@@ -137,7 +143,9 @@ func (s *Server) outcome(now *paymentPage, a *api.Answer) turn {
 	case refusal.Type == apierror.TypeIdempotency && t.State != open:
 		t.Unknown, t.status, t.Message = true, http.StatusConflict, "This order is being paid in another tab."
 	case refusal.Type == apierror.TypeIdempotency:
-		t.Message, t.status = "A payment attempt in another tab failed. Click the button again to pay with this card.", http.StatusConflict
+		t.Message = "A payment attempt in another tab failed. Click the button again to pay with this " +
+			"card."
+		t.status = http.StatusConflict
 	default:
 		t.Message, t.status = forBuyers(refusal.Code, refusal.Message), a.Status
 		if field := fieldOf(refusal.Param); field != "" {
@@ -147,7 +155,7 @@ func (s *Server) outcome(now *paymentPage, a *api.Answer) turn {
 	return t
 }
 
-// unknown is what is said while nobody knows: the same key has to be sent again.
+// unknown is the result while the outcome is unknown: the page must send the same key again.
 func (s *Server) unknown(found *paymentPage, err error) turn {
 	s.Log.Error("checkout", "session", found.ID, "error", err)
 	t := turnOf(found)
@@ -173,7 +181,7 @@ func (s *Server) extras(r *http.Request) http.Header {
 	return h
 }
 
-// tell says how a session stands, to a page that waits for it.
+// tell sends the state of a session to a page that waits for it.
 func (s *Server) tell(w http.ResponseWriter, r *http.Request) {
 	found, err := s.find(r)
 	switch {

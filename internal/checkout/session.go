@@ -52,7 +52,7 @@ type paymentPage struct {
 }
 
 type item struct {
-	AmountSubtotal int64 `json:"amount_subtotal"` // the discount has a line of its own
+	AmountSubtotal int64 `json:"amount_subtotal"` // without the discount, which the page shows on a separate line
 	Currency       string
 	Description    string
 	Quantity       int64
@@ -81,7 +81,7 @@ type failure struct{ Code, Message string }
 // The states of the page.
 const (
 	open       = "open"       // the form
-	processing = "processing" // an attempt is under way: nobody can begin another
+	processing = "processing" // an attempt is under way, and no other can begin
 	challenged = "challenge"  // the bank wants to see the cardholder
 	complete   = "complete"
 	expired    = "expired"
@@ -145,7 +145,8 @@ func (s *paymentPage) Failure() string {
 // forBuyers says in a buyer's words what the API says in a programmer's.
 func forBuyers(code, message string) string {
 	if strings.HasSuffix(code, "_authentication_failure") {
-		return "We are unable to authenticate your payment method. Please choose a different payment method and try again."
+		return "We are unable to authenticate your payment method. Please choose a different payment method and try " +
+			"again."
 	}
 	return message
 }
@@ -189,7 +190,7 @@ func (s *paymentPage) onward() string {
 // shownItems is how many lines are shown before the rest is folded away.
 const shownItems = 4
 
-// Shown are the lines that everybody sees, Folded those that one can unfold.
+// Shown are the lines that are always visible, Folded those that the customer can unfold.
 func (s *paymentPage) Shown() []item  { return s.LineItems[:min(len(s.LineItems), shownItems)] }
 func (s *paymentPage) Folded() []item { return s.LineItems[min(len(s.LineItems), shownItems):] }
 
@@ -227,7 +228,7 @@ func (s *Server) find(r *http.Request) (*paymentPage, error) {
 	return s.read(r, &paymentPage{ID: r.PathValue("session"), visit: visit})
 }
 
-// read asks the API how a session stands now.
+// read asks the API for the present state of a session.
 func (s *Server) read(r *http.Request, known *paymentPage) (*paymentPage, error) {
 	a, err := s.ask(r, known, api.Inside{Method: http.MethodGet, Path: "/v1/payment_pages/" + url.PathEscape(known.ID)})
 	if err != nil {
@@ -245,6 +246,12 @@ func (s *Server) read(r *http.Request, known *paymentPage) (*paymentPage, error)
 
 // ask sends a request to the API with a customer's rights: those of a publishable key.
 func (s *Server) ask(r *http.Request, of *paymentPage, in api.Inside) (*api.Answer, error) {
-	in.Holder = &apikey.Holder{KeyID: actor, AccountID: of.visit.AccountID, Livemode: of.visit.Livemode, Kind: apikey.Publishable, Merchant: of.visit.Merchant}
+	in.Holder = &apikey.Holder{
+		KeyID:     actor,
+		AccountID: of.visit.AccountID,
+		Livemode:  of.visit.Livemode,
+		Kind:      apikey.Publishable,
+		Merchant:  of.visit.Merchant,
+	}
 	return in.Ask(s.API, r)
 }

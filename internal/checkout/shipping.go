@@ -61,8 +61,8 @@ func (s *paymentPage) Shipping() *shippingOption {
 	return nil
 }
 
-// choose makes the page show what the order costs when it is shipped at a rate. Nothing is
-// stored: the API hears of the choice with the press of Pay.
+// choose makes the page show what the order costs when it is shipped at a rate. It stores
+// nothing: the page sends the choice to the API with the press of Pay.
 func (s *paymentPage) choose(rate string) {
 	for _, option := range s.ShippingOptions {
 		if option.ShippingRate == rate {
@@ -87,8 +87,11 @@ func (s *paymentPage) Choices() (all []choice) {
 		with := *s
 		with.choose(option.ShippingRate)
 		all = append(all, choice{
-			shippingOption: option, Chosen: option.ShippingRate == s.ShippingRate, Cost: money.Format(option.Amount, s.Currency),
-			Total: with.Total(), Verb: with.Verb(),
+			shippingOption: option,
+			Chosen:         option.ShippingRate == s.ShippingRate,
+			Cost:           money.Format(option.Amount, s.Currency),
+			Total:          with.Total(),
+			Verb:           with.Verb(),
 		})
 	}
 	return all

@@ -13,12 +13,18 @@ func TestShippingWithoutJavaScript(t *testing.T) {
 	s := newStand(t)
 	option := func(i, name, amount string) url.Values {
 		at := "shipping_options[" + i + "][shipping_rate_data]"
-		return url.Values{at + "[display_name]": {name}, at + "[fixed_amount][amount]": {amount}, at + "[fixed_amount][currency]": {"usd"},
-			at + "[delivery_estimate][maximum][unit]": {"business_day"}, at + "[delivery_estimate][maximum][value]": {"5"}}
+		return url.Values{
+			at + "[display_name]":                      {name},
+			at + "[fixed_amount][amount]":              {amount},
+			at + "[fixed_amount][currency]":            {"usd"},
+			at + "[delivery_estimate][maximum][unit]":  {"business_day"},
+			at + "[delivery_estimate][maximum][value]": {"5"},
+		}
 	}
 	path := s.session(t, option("0", "Standard", "500"), option("1", "Express", "1500"))
 	shown := s.do(t, http.MethodGet, path, nil).body
-	for _, text := range []string{"Pay $20.00", "Standard", "$5.00", "At most 5 business days", "Express", "Update the total", `name="total" value="2000"`} {
+	for _, text := range []string{"Pay $20.00", "Standard", "$5.00", "At most 5 business days", "Express",
+		"Update the total", `name="total" value="2000"`} {
 		if !strings.Contains(shown, text) {
 			t.Errorf("the page does not show %q", text)
 		}
@@ -37,7 +43,8 @@ func TestShippingWithoutJavaScript(t *testing.T) {
 			update[name] = values
 		}
 		got := s.do(t, http.MethodPost, path, update)
-		if got.status != http.StatusOK || !strings.Contains(got.body, "Pay $30.00") || !strings.Contains(got.body, `name="total" value="3000"`) ||
+		if got.status != http.StatusOK || !strings.Contains(got.body, "Pay $30.00") ||
+			!strings.Contains(got.body, `name="total" value="3000"`) ||
 			!strings.Contains(got.body, "jenny@example.com") || s.requests(t) != 0 {
 			t.Errorf("answered %d after %d requests: %s", got.status, s.requests(t), got.body)
 		}
@@ -45,7 +52,8 @@ func TestShippingWithoutJavaScript(t *testing.T) {
 
 	t.Run("a total that the page did not show is not charged", func(t *testing.T) {
 		got := s.do(t, http.MethodPost, path, chosen)
-		if got.status != http.StatusConflict || !strings.Contains(got.body, "The total is now $30.00.") || s.requests(t) != 0 {
+		if got.status != http.StatusConflict || !strings.Contains(got.body, "The total is now $30.00.") ||
+			s.requests(t) != 0 {
 			t.Errorf("answered %d after %d requests: %s", got.status, s.requests(t), got.body)
 		}
 	})
@@ -60,7 +68,9 @@ func TestShippingWithoutJavaScript(t *testing.T) {
 			t.Errorf("the receipt is %s", receipt)
 		}
 		var charged int64
-		if err := s.db.Pool.QueryRow(t.Context(), `SELECT sum(amount) FROM charges WHERE status = 'succeeded'`).Scan(&charged); err != nil || charged != 3000 {
+		err := s.db.Pool.QueryRow(t.Context(), `SELECT sum(amount) FROM charges WHERE status = 'succeeded'`).
+			Scan(&charged)
+		if err != nil || charged != 3000 {
 			t.Errorf("charged %d, %v", charged, err)
 		}
 	})

@@ -149,7 +149,8 @@ func boundary(wish string) (at int, names []string, err error) {
 	}
 	for name := range strings.SplitSeq(wish, Then) {
 		if !slices.ContainsFunc(sides, func(side string) bool { return strings.HasPrefix(name, side) }) {
-			return 0, nil, fmt.Errorf("%s: %q is neither the number of a boundary nor how the name of one begins", AtHeader, name)
+			return 0, nil,
+				fmt.Errorf("%s: %q is neither the number of a boundary nor how the name of one begins", AtHeader, name)
 		}
 		names = append(names, name)
 	}
@@ -157,7 +158,8 @@ func boundary(wish string) (at int, names []string, err error) {
 }
 
 // pass is called at every boundary, with the statements of a packet that has just
-// been written to the database, or the command that is about to be sent to Redis. It does not return from the fatal one.
+// been written to the database, or the command that is about to be sent to Redis. It
+// does not return from the fatal one.
 func (p *Points) pass(boundary string, sent ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,7 +171,8 @@ func (p *Points) pass(boundary string, sent ...string) {
 		fmt.Fprintln(p.record, boundary)
 	}
 	if p.trace != nil {
-		_ = json.NewEncoder(p.trace).Encode(Passed{time.Now(), os.Getpid(), boundary, sent}) // a trace that ends early is one
+		// a trace that ends early is one
+		_ = json.NewEncoder(p.trace).Encode(Passed{time.Now(), os.Getpid(), boundary, sent})
 	}
 	if p.passed == p.at || p.named(boundary, sent) {
 		p.end()
@@ -188,7 +191,8 @@ func (p *Points) named(boundary string, sent []string) bool {
 	}
 	statement, ofPacket := strings.CutPrefix(p.names[0], "database: sent")
 	begins := func(s string) bool { return strings.HasPrefix(s, strings.TrimSpace(statement)) }
-	if ofPacket && !(strings.HasPrefix(boundary, "database: ") && slices.ContainsFunc(sent, begins)) || !ofPacket && !strings.HasPrefix(boundary, p.names[0]) {
+	if ofPacket && !(strings.HasPrefix(boundary, "database: ") && slices.ContainsFunc(sent, begins)) ||
+		!ofPacket && !strings.HasPrefix(boundary, p.names[0]) {
 		return false
 	}
 	p.names = p.names[1:]

@@ -132,7 +132,8 @@ func wantTrace(t *testing.T, file string) {
 			told = append(told, passed.Boundary+": "+strings.Join(passed.Sent, "; "))
 		}
 	}
-	want := []string{"database: after sync: SELECT a, b FROM c", "redis: before writing: GET k", "database: after sync: SELECT a, b FROM c"}
+	want := []string{"database: after sync: SELECT a, b FROM c", "redis: before writing: GET k",
+		"database: after sync: SELECT a, b FROM c"}
 	if !slices.Equal(told, want) {
 		t.Errorf("the trace tells\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
 	}

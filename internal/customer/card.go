@@ -14,9 +14,15 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "card", Prefix: "card", Table: "cards", Load: resource.LoadWith[CustomerCard](cardsByID), Fields: map[string][]string{
-		"customer": {"customer"}, "account": nil,
-	}})
+	resource.Register(resource.Kind{
+		Object: "card",
+		Prefix: "card",
+		Table:  "cards",
+		Load:   resource.LoadWith[CustomerCard](cardsByID),
+		Fields: map[string][]string{
+			"customer": {"customer"}, "account": nil,
+		},
+	})
 }
 
 // Card is what is kept of a card: what may be shown, and the name under which
@@ -50,10 +56,13 @@ type CardHolder struct {
 // changed returns the holder with the fields that were sent.
 func (h CardHolder) changed(sent CardHolder) CardHolder {
 	return CardHolder{
-		Name:        resource.Patch(sent.Name, h.Name),
-		AddressCity: resource.Patch(sent.AddressCity, h.AddressCity), AddressCountry: resource.Patch(sent.AddressCountry, h.AddressCountry),
-		AddressLine1: resource.Patch(sent.AddressLine1, h.AddressLine1), AddressLine2: resource.Patch(sent.AddressLine2, h.AddressLine2),
-		AddressState: resource.Patch(sent.AddressState, h.AddressState), AddressZip: resource.Patch(sent.AddressZip, h.AddressZip),
+		Name:           resource.Patch(sent.Name, h.Name),
+		AddressCity:    resource.Patch(sent.AddressCity, h.AddressCity),
+		AddressCountry: resource.Patch(sent.AddressCountry, h.AddressCountry),
+		AddressLine1:   resource.Patch(sent.AddressLine1, h.AddressLine1),
+		AddressLine2:   resource.Patch(sent.AddressLine2, h.AddressLine2),
+		AddressState:   resource.Patch(sent.AddressState, h.AddressState),
+		AddressZip:     resource.Patch(sent.AddressZip, h.AddressZip),
 	}
 }
 
@@ -61,8 +70,13 @@ func (h CardHolder) changed(sent CardHolder) CardHolder {
 // be kept and shown.
 func (h CardHolder) check(prefix, suffix string) error {
 	for name, text := range map[string]*string{
-		"name": h.Name, "address_city": h.AddressCity, "address_country": h.AddressCountry, "address_line1": h.AddressLine1,
-		"address_line2": h.AddressLine2, "address_state": h.AddressState, "address_zip": h.AddressZip,
+		"name":            h.Name,
+		"address_city":    h.AddressCity,
+		"address_country": h.AddressCountry,
+		"address_line1":   h.AddressLine1,
+		"address_line2":   h.AddressLine2,
+		"address_state":   h.AddressState,
+		"address_zip":     h.AddressZip,
 	} {
 		if text != nil && testcard.IsNumber(*text) {
 			return apierror.Invalid(prefix+name+suffix, "A card number does not belong in this field.")
@@ -171,7 +185,8 @@ type CustomerCard struct {
 
 func (c *CustomerCard) Render() any { return c.Card.Render(c.ID, &c.CustomerID, c.Metadata) }
 
-var insertCards = postgres.InsertRows[CustomerCard]("cards", `account_id, id, livemode, request_id, customer_id, card, metadata, created_at`)
+var insertCards = postgres.InsertRows[CustomerCard]("cards", `account_id, id, livemode, request_id, customer_id, card,
+	metadata, created_at`)
 
 const selectCards = `
 	SELECT account_id, id, livemode, request_id, customer_id, card, metadata, created_at, deleted_at
@@ -191,7 +206,9 @@ const (
 func insertCustomerCard(tx *phase.Tx, c CustomerCard) { tx.Write(insertCards, postgres.RowsOf(c)) }
 
 // cardsOfCustomers are the lists that customers show when they are asked for.
-func cardsOfCustomers(ctx context.Context, db phase.Reader, v resource.Principal, customers []string) (map[string]resource.ListObject, error) {
+func cardsOfCustomers(
+	ctx context.Context, db phase.Reader, v resource.Principal, customers []string,
+) (map[string]resource.ListObject, error) {
 	return resource.ListInside(ctx, db, cardsOf, v, customers, func(c *CustomerCard) string { return c.CustomerID },
 		func(customer string) string { return "/v1/customers/" + customer + "/sources" })
 }

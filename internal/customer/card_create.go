@@ -59,7 +59,9 @@ func keepCard(ctx context.Context, tx *phase.Tx, in CreateCardParams, _ *struct{
 	return replyWithCard(ctx, tx, in.Expand, &card, customer.Render())
 }
 
-func replyWithCard(ctx context.Context, tx *phase.Tx, paths form.Expand, card *CustomerCard, known ...any) (phase.Outcome, error) {
+func replyWithCard(
+	ctx context.Context, tx *phase.Tx, paths form.Expand, card *CustomerCard, known ...any,
+) (phase.Outcome, error) {
 	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, card.Render(), known...)
 	if err != nil {
 		return phase.Outcome{}, err

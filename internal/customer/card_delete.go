@@ -18,7 +18,8 @@ type DeleteCardParams struct {
 
 const cardRemoved = "card_removed"
 
-const deleteCard = `UPDATE cards SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
+const deleteCard = `
+	UPDATE cards SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
 
 // DeleteCard takes a card away from a customer. If it was the default, the
 // newest of the others takes its place.

@@ -25,7 +25,9 @@ type UpdateCardParams struct {
 
 const cardUpdated = "card_updated"
 
-const updateCard = `UPDATE cards SET card = @card, metadata = @metadata WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
+const updateCard = `
+	UPDATE cards SET card = @card, metadata = @metadata
+	WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
 
 // UpdateCard changes what is written on a customer's card.
 var UpdateCard = phase.Define("card.update", 1,
@@ -55,7 +57,8 @@ func changeCard(ctx context.Context, tx *phase.Tx, in UpdateCardParams, _ *struc
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	tx.WriteOne(updateCard, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": card.ID, "card": card.Card, "metadata": card.Metadata})
+	tx.WriteOne(updateCard,
+		pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": card.ID, "card": card.Card, "metadata": card.Metadata})
 	if len(previous) > 0 {
 		event.Emit(tx, "customer.source.updated", card.ID, card.Render(), previous)
 	}

@@ -16,10 +16,21 @@ import (
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "customer", Prefix: "cus", Table: "customers", Load: resource.LoadWith[Customer](customersByID), Search: &searchableCustomers,
+		Object: "customer",
+		Prefix: "cus",
+		Table:  "customers",
+		Load:   resource.LoadWith[Customer](customersByID),
+		Search: &searchableCustomers,
 		Fields: map[string][]string{
-			"default_source": {"card"}, "invoice_settings": {"invoice_settings"}, "sources": {"card"},
-			"subscriptions": nil, "tax": nil, "tax_ids": nil, "cash_balance": nil, "test_clock": {"test_helpers.test_clock"}, "invoice_credit_balance": nil,
+			"default_source":         {"card"},
+			"invoice_settings":       {"invoice_settings"},
+			"sources":                {"card"},
+			"subscriptions":          nil,
+			"tax":                    nil,
+			"tax_ids":                nil,
+			"cash_balance":           nil,
+			"test_clock":             {"test_helpers.test_clock"},
+			"invoice_credit_balance": nil,
 		},
 		Lists: map[string]resource.Lister{"sources": cardsOfCustomers},
 	}, resource.Kind{
@@ -116,27 +127,45 @@ func (c *Customer) Render() any {
 
 func (c *Customer) object() CustomerObject {
 	return CustomerObject{
-		ID: c.ID, Object: "customer", Address: c.Address, Balance: c.Balance, Created: resource.Unix(c.CreatedAt), DefaultSource: c.DefaultSource,
-		Description: c.Description, Email: c.Email, InvoicePrefix: c.InvoicePrefix, InvoiceSettings: c.InvoiceSettings, Livemode: c.Livemode,
-		Metadata: c.Metadata, Name: c.Name, NextInvoiceSequence: c.NextInvoiceSequence, Phone: c.Phone,
-		PreferredLocales: c.PreferredLocales, Shipping: c.Shipping, TaxExempt: c.TaxExempt, TestClock: c.TestClock,
+		ID:                  c.ID,
+		Object:              "customer",
+		Address:             c.Address,
+		Balance:             c.Balance,
+		Created:             resource.Unix(c.CreatedAt),
+		DefaultSource:       c.DefaultSource,
+		Description:         c.Description,
+		Email:               c.Email,
+		InvoicePrefix:       c.InvoicePrefix,
+		InvoiceSettings:     c.InvoiceSettings,
+		Livemode:            c.Livemode,
+		Metadata:            c.Metadata,
+		Name:                c.Name,
+		NextInvoiceSequence: c.NextInvoiceSequence,
+		Phone:               c.Phone,
+		PreferredLocales:    c.PreferredLocales,
+		Shipping:            c.Shipping,
+		TaxExempt:           c.TaxExempt,
+		TestClock:           c.TestClock,
 	}
 }
 
 var (
-	insertCustomers = postgres.InsertRows[Customer]("customers", `account_id, id, livemode, request_id, name, email, phone, description, address,
-		shipping, metadata, balance, default_source, invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt,
-		test_clock, created_at`)
+	insertCustomers = postgres.InsertRows[Customer]("customers", `account_id, id, livemode, request_id, name, email,
+		phone, description, address, shipping, metadata, balance, default_source, invoice_prefix, next_invoice_sequence,
+		invoice_settings, preferred_locales, tax_exempt, test_clock, created_at`)
 
 	updateCustomers = postgres.UpdateRows[Customer]("customers", `name, email, phone, description, address, shipping, metadata, balance,
-		default_source, invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt`, `t.deleted_at IS NULL`)
+		default_source, invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt`,
+		`t.deleted_at IS NULL`)
 )
 
-const deleteCustomer = `UPDATE customers SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
+const deleteCustomer = `
+	UPDATE customers SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
 
 const selectCustomers = `
-	SELECT account_id, id, livemode, request_id, name, email, phone, description, address, shipping, metadata, balance, default_source,
-	       invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt, test_clock, created_at, deleted_at
+	SELECT account_id, id, livemode, request_id, name, email, phone, description, address, shipping, metadata, balance,
+	       default_source, invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt,
+	       test_clock, created_at, deleted_at
 	FROM customers
 	WHERE account_id = @account_id AND livemode = @livemode`
 
@@ -196,7 +225,11 @@ type ListCustomersParams struct {
 // ListCustomers answers GET /v1/customers.
 func ListCustomers(ctx context.Context, db phase.Reader, v resource.Principal, in ListCustomersParams) (any, error) {
 	return resource.ListPage[Customer](ctx, db, v, in.List, resource.Listing{
-		URL: "/v1/customers", Object: "customer", Newest: listCustomers, Oldest: listCustomersBackwards, ByID: CustomerByID,
+		URL:     "/v1/customers",
+		Object:  "customer",
+		Newest:  listCustomers,
+		Oldest:  listCustomersBackwards,
+		ByID:    CustomerByID,
 		Filters: pgx.StrictNamedArgs{"email": in.Email, "test_clock": in.TestClock},
 	})
 }
@@ -207,7 +240,11 @@ func ListCards(ctx context.Context, db phase.Reader, v resource.Principal, in Li
 		return nil, err
 	}
 	return resource.ListPage[CustomerCard](ctx, db, v, in.List, resource.Listing{
-		URL: "/v1/customers/" + in.Customer + "/sources", Object: "source", Newest: listCards, Oldest: listCardsBackwards, ByID: CardByID,
+		URL:     "/v1/customers/" + in.Customer + "/sources",
+		Object:  "source",
+		Newest:  listCards,
+		Oldest:  listCardsBackwards,
+		ByID:    CardByID,
 		Filters: pgx.StrictNamedArgs{"customer_id": in.Customer},
 	})
 }
@@ -255,13 +292,17 @@ func NamedCustomer(id *string) resource.Reference {
 	return resource.Reference{Param: "customer", Id: id, Object: "customer", ByID: CustomerByID}
 }
 
-var searchableCustomers = resource.Searchable{Plural: "customers", Rows: selectCustomers + ` AND deleted_at IS NULL`, Metadata: "metadata",
+var searchableCustomers = resource.Searchable{
+	Plural:   "customers",
+	Rows:     selectCustomers + ` AND deleted_at IS NULL`,
+	Metadata: "metadata",
 	Fields: map[string]resource.SearchField{
 		"created": {Kind: resource.SearchNumber, SQL: resource.CreatedSeconds},
 		"email":   {Kind: resource.SearchText, SQL: "email"},
 		"name":    {Kind: resource.SearchText, SQL: "name"},
 		"phone":   {Kind: resource.SearchText, SQL: "phone"},
-	}}
+	},
+}
 
 // SearchCustomers answers GET /v1/customers/search.
 func SearchCustomers(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Search) (any, error) {

@@ -66,7 +66,9 @@ const (
 //	      without a method
 var CreateCustomer = phase.Define("customer.create", 1,
 	phase.Atomic(customerCreated, createCustomer),
-	phase.Foreign(methodVerified, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateCustomerParams, s *attachState) (err error) {
+	phase.Foreign(methodVerified, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateCustomerParams, s *attachState,
+	) (err error) {
 		s.Answer, err = call.To().Verify(ctx, call.Permit, s.order())
 		return err
 	}),
@@ -88,7 +90,8 @@ func checkCustomer(ctx context.Context, db phase.Reader, caller phase.Check, in 
 		if err := in.Method.find(ctx, db, caller); err != nil {
 			return resource.AsParam(err, "payment_method")
 		}
-		if settings := in.InvoiceSettings; settings != nil && resource.Deref(settings.DefaultPaymentMethod) == in.PaymentMethod {
+		settings := in.InvoiceSettings
+		if settings != nil && resource.Deref(settings.DefaultPaymentMethod) == in.PaymentMethod {
 			settings.DefaultPaymentMethod = &in.Method.ID
 		}
 	}
@@ -97,7 +100,9 @@ func checkCustomer(ctx context.Context, db phase.Reader, caller phase.Check, in 
 
 // check verifies what a customer is given, and finds the card it names. customer
 // is "" for one that does not exist yet, brings the method it will have.
-func (in *CustomerParams) check(ctx context.Context, db phase.Reader, caller phase.Check, customer string, brings *AttachPaymentMethodParams) (err error) {
+func (in *CustomerParams) check(
+	ctx context.Context, db phase.Reader, caller phase.Check, customer string, brings *AttachPaymentMethodParams,
+) (err error) {
 	if err := resource.CheckEmail("email", in.Email); err != nil {
 		return err
 	}
@@ -114,7 +119,9 @@ func (in *CustomerParams) check(ctx context.Context, db phase.Reader, caller pha
 }
 
 // checkDefaultMethod refuses a default that is not attached to the customer.
-func (in *CustomerParams) checkDefaultMethod(ctx context.Context, db phase.Reader, v resource.Principal, customer string, brings *AttachPaymentMethodParams) error {
+func (in *CustomerParams) checkDefaultMethod(
+	ctx context.Context, db phase.Reader, v resource.Principal, customer string, brings *AttachPaymentMethodParams,
+) error {
 	if in.InvoiceSettings == nil || resource.Deref(in.InvoiceSettings.DefaultPaymentMethod) == "" {
 		return nil
 	}
@@ -127,8 +134,9 @@ func (in *CustomerParams) checkDefaultMethod(ctx context.Context, db phase.Reade
 		return err
 	}
 	if method == nil || customer == "" || resource.Deref(method.CustomerID) != customer {
-		return apierror.Invalid("invoice_settings[default_payment_method]", "The customer does not have a payment method with the ID %s. "+
-			"The payment method must be attached to the customer.", form.Quote(name))
+		return apierror.Invalid("invoice_settings[default_payment_method]",
+			"The customer does not have a payment method with the ID %s. "+
+				"The payment method must be attached to the customer.", form.Quote(name))
 	}
 	return nil
 }
@@ -144,7 +152,9 @@ func createCustomer(ctx context.Context, tx *phase.Tx, in CreateCustomerParams, 
 	return replyWithCustomer(ctx, tx, in.Expand, customer, cards)
 }
 
-func createCustomerWithMethod(ctx context.Context, tx *phase.Tx, in CreateCustomerParams, s *attachState) (phase.Outcome, error) {
+func createCustomerWithMethod(
+	ctx context.Context, tx *phase.Tx, in CreateCustomerParams, s *attachState,
+) (phase.Outcome, error) {
 	method, refused, err := s.verified(ctx, tx, "")
 	switch {
 	case err != nil:
@@ -168,8 +178,16 @@ func (in CreateCustomerParams) insert(ctx context.Context, tx *phase.Tx) (*Custo
 		}
 	}
 	customer := &Customer{
-		AccountID: tx.AccountID, ID: id.New("cus", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, TestClock: in.TestClock,
-		InvoicePrefix: InvoicePrefix(), NextInvoiceSequence: 1, PreferredLocales: []string{}, TaxExempt: "none", CreatedAt: tx.Now(),
+		AccountID:           tx.AccountID,
+		ID:                  id.New("cus", tx.Now()),
+		Livemode:            tx.Livemode,
+		RequestID:           tx.RequestID,
+		TestClock:           in.TestClock,
+		InvoicePrefix:       InvoicePrefix(),
+		NextInvoiceSequence: 1,
+		PreferredLocales:    []string{},
+		TaxExempt:           "none",
+		CreatedAt:           tx.Now(),
 	}
 	cards, err := customer.apply(ctx, tx, in.CustomerParams)
 	if err != nil {
@@ -184,7 +202,9 @@ func (in CreateCustomerParams) insert(ctx context.Context, tx *phase.Tx) (*Custo
 	return customer, cards, nil
 }
 
-func replyWithCustomer(ctx context.Context, tx *phase.Tx, paths form.Expand, customer *Customer, cards []CustomerCard, known ...any) (phase.Outcome, error) {
+func replyWithCustomer(
+	ctx context.Context, tx *phase.Tx, paths form.Expand, customer *Customer, cards []CustomerCard, known ...any,
+) (phase.Outcome, error) {
 	for _, card := range cards {
 		known = append(known, card.Render())
 	}

@@ -11,11 +11,13 @@ func (m *PaymentMethod) RefuseUse(customer string) *apierror.Error {
 	case m.SpentBy != nil:
 		return methodSpent()
 	case m.CustomerID != nil && customer == "":
-		return apierror.Invalid("payment_method", "The payment method %s belongs to the Customer %s. Please include the Customer in the `customer` parameter "+
-			"on the PaymentIntent.", m.ID, *m.CustomerID)
+		return apierror.Invalid("payment_method",
+			"The payment method %s belongs to the Customer %s. Please include the Customer in the `customer` "+
+				"parameter on the PaymentIntent.", m.ID, *m.CustomerID)
 	case m.CustomerID != nil && *m.CustomerID != customer:
-		return apierror.Invalid("payment_method", "The payment method %s does not belong to the Customer you supplied, %s. Please use this payment method "+
-			"with the Customer that it belongs to instead.", m.ID, form.Quote(customer))
+		return apierror.Invalid("payment_method",
+			"The payment method %s does not belong to the Customer you supplied, %s. Please use this payment method "+
+				"with the Customer that it belongs to instead.", m.ID, form.Quote(customer))
 	}
 	return nil
 }

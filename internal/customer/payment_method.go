@@ -16,9 +16,15 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "payment_method", Prefix: "pm", Table: "payment_methods", Load: resource.LoadWith[PaymentMethod](methodsByID), Fields: map[string][]string{
-		"customer": {"customer"},
-	}})
+	resource.Register(resource.Kind{
+		Object: "payment_method",
+		Prefix: "pm",
+		Table:  "payment_methods",
+		Load:   resource.LoadWith[PaymentMethod](methodsByID),
+		Fields: map[string][]string{
+			"customer": {"customer"},
+		},
+	})
 }
 
 // PaymentMethod is a card that can be charged: once, or, kept with a customer,
@@ -80,7 +86,8 @@ func (b *BillingDetailsParams) check(prefix string) error {
 		return nil
 	}
 	if b.Email != nil && *b.Email != "" && !resource.LooksLikeEmail(*b.Email) {
-		return apierror.Invalid(prefix+"[email]", "Invalid email address: %s", form.Quote(*b.Email)).WithCode("email_invalid")
+		return apierror.Invalid(prefix+"[email]", "Invalid email address: %s", form.Quote(*b.Email)).
+			WithCode("email_invalid")
 	}
 	for name, text := range map[string]*string{"name": b.Name, "phone": b.Phone, "tax_id": b.TaxID} {
 		if text != nil && testcard.IsNumber(*text) {
@@ -135,12 +142,28 @@ type threeDSecureUsage struct {
 func (m *PaymentMethod) Render() any {
 	card := m.Card
 	return PaymentMethodObject{
-		ID: m.ID, Object: "payment_method", AllowRedisplay: m.AllowRedisplay, BillingDetails: m.BillingDetails, Created: resource.Unix(m.CreatedAt),
-		Customer: m.CustomerID, Livemode: m.Livemode, Metadata: m.Metadata, Type: "card",
+		ID:             m.ID,
+		Object:         "payment_method",
+		AllowRedisplay: m.AllowRedisplay,
+		BillingDetails: m.BillingDetails,
+		Created:        resource.Unix(m.CreatedAt),
+		Customer:       m.CustomerID,
+		Livemode:       m.Livemode,
+		Metadata:       m.Metadata,
+		Type:           "card",
 		Card: methodCard{
-			Brand: card.Brand, Country: card.Country, DisplayBrand: card.Brand, ExpMonth: card.ExpMonth, ExpYear: card.ExpYear,
-			Checks: m.Checks(), Fingerprint: card.Fingerprint, Funding: card.Funding, Last4: card.Last4, Networks: methodNetworks{Available: []string{card.Brand}},
-			RegulatedStatus: "unregulated", ThreeDSecureUsage: threeDSecureUsage{card.Supports3DS()},
+			Brand:             card.Brand,
+			Country:           card.Country,
+			DisplayBrand:      card.Brand,
+			ExpMonth:          card.ExpMonth,
+			ExpYear:           card.ExpYear,
+			Checks:            m.Checks(),
+			Fingerprint:       card.Fingerprint,
+			Funding:           card.Funding,
+			Last4:             card.Last4,
+			Networks:          methodNetworks{Available: []string{card.Brand}},
+			RegulatedStatus:   "unregulated",
+			ThreeDSecureUsage: threeDSecureUsage{card.Supports3DS()},
 		},
 	}
 }
@@ -154,8 +177,8 @@ func (m *PaymentMethod) Checks() CardChecks {
 func (c Card) Supports3DS() bool { return c.Vault != "amex_threeDSecureNotSupported" }
 
 var (
-	insertMethods = postgres.InsertRows[PaymentMethod]("payment_methods", `account_id, id, livemode, request_id, customer_id, card,
-		billing_details, metadata, allow_redisplay, set_up, created_at`)
+	insertMethods = postgres.InsertRows[PaymentMethod]("payment_methods", `account_id, id, livemode, request_id,
+		customer_id, card, billing_details, metadata, allow_redisplay, set_up, created_at`)
 
 	updateMethods = postgres.UpdateRows[PaymentMethod]("payment_methods", `customer_id, card, billing_details, metadata, allow_redisplay, set_up,
 		spent_by`, `true`)
@@ -166,7 +189,8 @@ func (m *PaymentMethod) insert(tx *phase.Tx) { tx.Write(insertMethods, postgres.
 func (m *PaymentMethod) Update(tx *phase.Tx) { tx.Write(updateMethods, postgres.RowsOf(*m)) }
 
 const selectMethods = `
-	SELECT account_id, id, livemode, request_id, customer_id, card, billing_details, metadata, allow_redisplay, set_up, spent_by, created_at
+	SELECT account_id, id, livemode, request_id, customer_id, card, billing_details, metadata, allow_redisplay, set_up,
+	       spent_by, created_at
 	FROM payment_methods
 	WHERE account_id = @account_id AND livemode = @livemode`
 
@@ -184,8 +208,9 @@ const (
 
 func NoSuchMethod(status func(object, param, id string) *apierror.Error, id string) *apierror.Error {
 	e := status("PaymentMethod", "payment_method", id)
-	e.Message += "; It's possible this PaymentMethod exists on one of your connected accounts, in which case you should retry this " +
-		"request on that connected account. Learn more at https://stripe.com/docs/connect/authentication"
+	e.Message += "; It's possible this PaymentMethod exists on one of your connected accounts, in which case you " +
+		"should retry this request on that connected account. Learn more at " +
+		"https://stripe.com/docs/connect/authentication"
 	return e
 }
 
@@ -227,14 +252,22 @@ func MagicMethod(name string, caller phase.Caller, cardKey []byte, at time.Time)
 
 func newMethod(caller phase.Caller, card Card, at time.Time) *PaymentMethod {
 	return &PaymentMethod{
-		AccountID: caller.AccountID, ID: id.New("pm", at), Livemode: caller.Livemode, RequestID: caller.RequestID, Card: card,
-		Metadata: map[string]string{}, AllowRedisplay: "unspecified", CreatedAt: at,
+		AccountID:      caller.AccountID,
+		ID:             id.New("pm", at),
+		Livemode:       caller.Livemode,
+		RequestID:      caller.RequestID,
+		Card:           card,
+		Metadata:       map[string]string{},
+		AllowRedisplay: "unspecified",
+		CreatedAt:      at,
 	}
 }
 
 // RetrievePaymentMethod answers GET /v1/payment_methods/{payment_method}, except for a
 // magic id: RetrieveTestCard.
-func RetrievePaymentMethod(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
+func RetrievePaymentMethod(
+	ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve,
+) (any, error) {
 	method, err := resource.Get[PaymentMethod](ctx, db, MethodByID, v, in.ID)
 	if err != nil {
 		return nil, err
@@ -254,13 +287,16 @@ type ListPaymentMethodsParams struct {
 }
 
 // ListPaymentMethods answers GET /v1/payment_methods: what customers have left here.
-func ListPaymentMethods(ctx context.Context, db phase.Reader, v resource.Principal, in ListPaymentMethodsParams) (any, error) {
+func ListPaymentMethods(
+	ctx context.Context, db phase.Reader, v resource.Principal, in ListPaymentMethodsParams,
+) (any, error) {
 	if in.Customer != nil {
 		if err := CustomerExists(ctx, db, v, *in.Customer); err != nil {
 			return nil, resource.AsParam(err, "customer")
 		}
 	}
-	return resource.ListPage[PaymentMethod](ctx, db, v, in.List(), methodListing("/v1/payment_methods", in.Customer, in.AllowRedisplay))
+	return resource.ListPage[PaymentMethod](ctx, db, v, in.List(),
+		methodListing("/v1/payment_methods", in.Customer, in.AllowRedisplay))
 }
 
 func methodListing(url string, customer, allowRedisplay *string) resource.Listing {
@@ -279,7 +315,9 @@ type ListCustomerPaymentMethodsParams struct {
 }
 
 // ListCustomerPaymentMethods answers GET /v1/customers/{customer}/payment_methods.
-func ListCustomerPaymentMethods(ctx context.Context, db phase.Reader, v resource.Principal, in ListCustomerPaymentMethodsParams) (any, error) {
+func ListCustomerPaymentMethods(
+	ctx context.Context, db phase.Reader, v resource.Principal, in ListCustomerPaymentMethodsParams,
+) (any, error) {
 	if err := CustomerExists(ctx, db, v, in.Customer); err != nil {
 		return nil, err
 	}
@@ -294,7 +332,9 @@ type RetrieveCustomerPaymentMethodParams struct {
 }
 
 // RetrieveCustomerPaymentMethod answers GET /v1/customers/{customer}/payment_methods/{payment_method}.
-func RetrieveCustomerPaymentMethod(ctx context.Context, db phase.Reader, v resource.Principal, in RetrieveCustomerPaymentMethodParams) (any, error) {
+func RetrieveCustomerPaymentMethod(
+	ctx context.Context, db phase.Reader, v resource.Principal, in RetrieveCustomerPaymentMethodParams,
+) (any, error) {
 	if err := CustomerExists(ctx, db, v, in.Customer); err != nil {
 		return nil, err
 	}

@@ -67,7 +67,9 @@ func (in *AttachPaymentMethodParams) find(ctx context.Context, db phase.Reader, 
 	return methodExists(ctx, db, resource.ViewerOf(caller), in.ID)
 }
 
-func findMethodToAttach(ctx context.Context, tx *phase.Tx, in AttachPaymentMethodParams, s *attachState) (phase.Outcome, error) {
+func findMethodToAttach(
+	ctx context.Context, tx *phase.Tx, in AttachPaymentMethodParams, s *attachState,
+) (phase.Outcome, error) {
 	return in.begin(ctx, tx, s)
 }
 
@@ -95,8 +97,9 @@ func (in AttachPaymentMethodParams) begin(ctx context.Context, tx *phase.Tx, s *
 func (m *PaymentMethod) refuseAttach(customer string) *apierror.Error {
 	switch {
 	case m.SpentBy != nil:
-		return apierror.Invalid("", "This PaymentMethod was previously used without being attached to a Customer or was detached from a Customer, "+
-			"and may not be used again.")
+		return apierror.Invalid("",
+			"This PaymentMethod was previously used without being attached to a Customer or was detached from a "+
+				"Customer, and may not be used again.")
 	case m.CustomerID != nil && *m.CustomerID != customer:
 		return apierror.Invalid("", "The payment method you provided has already been attached to a customer.")
 	}
@@ -104,13 +107,16 @@ func (m *PaymentMethod) refuseAttach(customer string) *apierror.Error {
 }
 
 func methodSpent() *apierror.Error {
-	return apierror.Invalid("payment_method", "The provided PaymentMethod was previously used with a PaymentIntent without Customer attachment, "+
-		"shared with a connected account without Customer attachment, or was detached from a Customer. It may not be used again. "+
-		"To use a PaymentMethod multiple times, you must attach it to a Customer first.")
+	return apierror.Invalid("payment_method",
+		"The provided PaymentMethod was previously used with a PaymentIntent without Customer attachment, "+
+			"shared with a connected account without Customer attachment, or was detached from a Customer. It may "+
+			"not be used again. To use a PaymentMethod multiple times, you must attach it to a Customer first.")
 }
 
 // verifyMethod asks the issuer of the card, of no amount.
-func verifyMethod(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AttachPaymentMethodParams, s *attachState) (err error) {
+func verifyMethod(
+	ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AttachPaymentMethodParams, s *attachState,
+) (err error) {
 	s.Answer, err = call.To().Verify(ctx, call.Permit, s.order())
 	return err
 }
@@ -122,7 +128,9 @@ func (s *attachState) order() acquirer.Order {
 // VerificationCurrency is that of an amount of nothing.
 const VerificationCurrency = "usd"
 
-func attachMethod(ctx context.Context, tx *phase.Tx, in AttachPaymentMethodParams, s *attachState) (phase.Outcome, error) {
+func attachMethod(
+	ctx context.Context, tx *phase.Tx, in AttachPaymentMethodParams, s *attachState,
+) (phase.Outcome, error) {
 	method, refused, err := s.verified(ctx, tx, in.Customer)
 	switch {
 	case err != nil:
@@ -136,7 +144,9 @@ func attachMethod(ctx context.Context, tx *phase.Tx, in AttachPaymentMethodParam
 
 // verified is the method, locked, with what its issuer said of it; or why it
 // cannot become the customer's.
-func (s *attachState) verified(ctx context.Context, tx *phase.Tx, customer string) (*PaymentMethod, *apierror.Error, error) {
+func (s *attachState) verified(
+	ctx context.Context, tx *phase.Tx, customer string,
+) (*PaymentMethod, *apierror.Error, error) {
 	if !s.Answer.Approved {
 		declined := CardError(s.Answer)
 		declined.PaymentMethod = s.Method.Render()
@@ -189,7 +199,9 @@ func detachMethod(ctx context.Context, tx *phase.Tx, in DetachPaymentMethodParam
 		return phase.Outcome{}, err
 	}
 	if method.CustomerID == nil {
-		return phase.Outcome{}, apierror.Invalid("", "The payment method you provided is not attached to a customer so detachment is impossible.")
+		return phase.Outcome{},
+			apierror.Invalid("",
+				"The payment method you provided is not attached to a customer so detachment is impossible.")
 	}
 	forgetDefault(tx, *method.CustomerID, method.ID)
 	method.detach(tx)

@@ -39,7 +39,9 @@ type NewMethod struct {
 
 // Recognize finds out what card the data describe. Beyond it no number goes. at
 // is where the data stand among the parameters: "payment_method_data", or "".
-func (d *PaymentMethodData) Recognize(ctx context.Context, db phase.Reader, caller phase.Check, at string) (*NewMethod, error) {
+func (d *PaymentMethodData) Recognize(
+	ctx context.Context, db phase.Reader, caller phase.Check, at string,
+) (*NewMethod, error) {
 	if d.Card == nil {
 		return nil, apierror.Missing(resource.NestedParam(at, "card"))
 	}
@@ -62,10 +64,14 @@ func (d *PaymentMethodData) Recognize(ctx context.Context, db phase.Reader, call
 	return &NewMethod{*method, source}, nil
 }
 
-func (c *MethodCard) recognize(ctx context.Context, db phase.Reader, caller phase.Check, at string) (Card, *PaymentSource, error) {
+func (c *MethodCard) recognize(
+	ctx context.Context, db phase.Reader, caller phase.Check, at string,
+) (Card, *PaymentSource, error) {
 	if c.Token != "" {
 		if c.Number != nil || c.ExpMonth != nil || c.ExpYear != nil || c.CVC != nil {
-			return Card{}, nil, apierror.Invalid("", "You may only specify one of these parameters: %s[token], %s[number].", at, at).WithCode("parameters_exclusive")
+			return Card{}, nil,
+				apierror.Invalid("", "You may only specify one of these parameters: %s[token], %s[number].", at, at).
+					WithCode("parameters_exclusive")
 		}
 		source, err := SourceFromToken(ctx, db, resource.ViewerOf(caller), at+"[token]", c.Token)
 		if err != nil {
@@ -120,7 +126,9 @@ const methodCreated = "payment_method_created"
 //	(nothing) ──▶ payment_method_created
 //	      claim + insert + answer
 var CreatePaymentMethod = phase.Define("payment_method.create", 1,
-	phase.Atomic(methodCreated, func(ctx context.Context, tx *phase.Tx, in CreatePaymentMethodParams, _ *struct{}) (phase.Outcome, error) {
+	phase.Atomic(methodCreated, func(
+		ctx context.Context, tx *phase.Tx, in CreatePaymentMethodParams, _ *struct{},
+	) (phase.Outcome, error) {
 		if err := in.New.Insert(ctx, tx); err != nil {
 			return phase.Outcome{}, err
 		}
@@ -131,7 +139,9 @@ var CreatePaymentMethod = phase.Define("payment_method.create", 1,
 	return err
 })
 
-func replyWithMethod(ctx context.Context, tx *phase.Tx, paths form.Expand, method *PaymentMethod) (phase.Outcome, error) {
+func replyWithMethod(
+	ctx context.Context, tx *phase.Tx, paths form.Expand, method *PaymentMethod,
+) (phase.Outcome, error) {
 	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, method.Render())
 	if err != nil {
 		return phase.Outcome{}, err

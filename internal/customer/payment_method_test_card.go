@@ -41,20 +41,30 @@ var RetrieveTestCard = phase.Define("payment_method.retrieve_test_card", 1,
 
 // The update changes nothing. It makes the statement return, and lock, the row that is there.
 const insertTestCard = `
-	INSERT INTO payment_methods (account_id, id, livemode, request_id, customer_id, card, billing_details, metadata, allow_redisplay,
-		set_up, created_at, retrieved_as)
-	VALUES (@account_id, @id, @livemode, @request_id, @customer_id, @card, @billing_details, @metadata, @allow_redisplay,
-		@set_up, @created_at, @retrieved_as)
+	INSERT INTO payment_methods (account_id, id, livemode, request_id, customer_id, card, billing_details, metadata,
+		allow_redisplay, set_up, created_at, retrieved_as)
+	VALUES (@account_id, @id, @livemode, @request_id, @customer_id, @card, @billing_details, @metadata,
+		@allow_redisplay, @set_up, @created_at, @retrieved_as)
 	ON CONFLICT (account_id, retrieved_as) WHERE retrieved_as IS NOT NULL AND customer_id IS NULL AND spent_by IS NULL
 	DO UPDATE SET retrieved_as = EXCLUDED.retrieved_as
-	RETURNING account_id, id, livemode, request_id, customer_id, card, billing_details, metadata, allow_redisplay, set_up, spent_by, created_at`
+	RETURNING account_id, id, livemode, request_id, customer_id, card, billing_details, metadata, allow_redisplay,
+	set_up, spent_by, created_at`
 
 func keepTestCard(ctx context.Context, tx *phase.Tx, in RetrieveTestCardParams, _ *struct{}) (phase.Outcome, error) {
 	m := in.Method
 	method, err := resource.QueryOne[PaymentMethod](ctx, tx, insertTestCard, pgx.StrictNamedArgs{
-		"account_id": m.AccountID, "id": m.ID, "livemode": m.Livemode, "request_id": m.RequestID, "customer_id": m.CustomerID, "card": m.Card,
-		"billing_details": m.BillingDetails, "metadata": m.Metadata, "allow_redisplay": m.AllowRedisplay, "set_up": m.SetUp,
-		"created_at": m.CreatedAt, "retrieved_as": in.ID,
+		"account_id":      m.AccountID,
+		"id":              m.ID,
+		"livemode":        m.Livemode,
+		"request_id":      m.RequestID,
+		"customer_id":     m.CustomerID,
+		"card":            m.Card,
+		"billing_details": m.BillingDetails,
+		"metadata":        m.Metadata,
+		"allow_redisplay": m.AllowRedisplay,
+		"set_up":          m.SetUp,
+		"created_at":      m.CreatedAt,
+		"retrieved_as":    in.ID,
 	})
 	if err != nil {
 		return phase.Outcome{}, err

@@ -39,7 +39,8 @@ func changeMethod(ctx context.Context, tx *phase.Tx, in UpdatePaymentMethodParam
 		return phase.Outcome{}, err
 	}
 	if method.CustomerID == nil {
-		return phase.Outcome{}, apierror.Invalid("", "You must save this PaymentMethod to a customer before you can update it.")
+		return phase.Outcome{},
+			apierror.Invalid("", "You must save this PaymentMethod to a customer before you can update it.")
 	}
 	before := method.Render()
 	method.BillingDetails = method.BillingDetails.changed(in.BillingDetails)

@@ -19,7 +19,8 @@ func filled(t *testing.T) *pgtest.DB {
 	_, err := db.Pool.Exec(t.Context(), `
 		INSERT INTO accounts (id, name) VALUES ('acct_1', 'Toboggans');
 		INSERT INTO customers (account_id, id, livemode, request_id, invoice_prefix, created_at)
-		SELECT 'acct_1', 'cus_' || to_char(n, 'FM00000000'), false, 'req_c' || n, 'P' || n, now() FROM generate_series(1, 20000) n;
+		SELECT 'acct_1', 'cus_' || to_char(n, 'FM00000000'), false, 'req_c' || n, 'P' || n, now()
+		FROM generate_series(1, 20000) n;
 		ANALYZE customers, accounts`)
 	if err != nil {
 		t.Fatal(err)
@@ -35,8 +36,16 @@ func TestPlans(t *testing.T) {
 		t.Parallel()
 		for name, sql := range map[string]string{"forwards": listCustomers, "backwards": listCustomersBackwards} {
 			plan := db.Plan(t, sql, pgx.StrictNamedArgs{
-				"account_id": "acct_1", "livemode": false, "email": (*string)(nil), "test_clock": (*string)(nil),
-				"before": resource.LastID, "after": resource.FirstID, "from": resource.FirstTime, "to": resource.LastTime, "limit": 101})
+				"account_id": "acct_1",
+				"livemode":   false,
+				"email":      (*string)(nil),
+				"test_clock": (*string)(nil),
+				"before":     resource.LastID,
+				"after":      resource.FirstID,
+				"from":       resource.FirstTime,
+				"to":         resource.LastTime,
+				"limit":      101,
+			})
 			if strings.Contains(plan, "Sort") || !strings.Contains(plan, "using customers_pkey") {
 				t.Errorf("%s, more than a page is read:\n%s", name, plan)
 			}

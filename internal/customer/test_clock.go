@@ -15,7 +15,12 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "test_helpers.test_clock", Prefix: "clock", Table: "test_clocks", Load: resource.LoadWith[TestClock](testClocksByID)})
+	resource.Register(resource.Kind{
+		Object: "test_helpers.test_clock",
+		Prefix: "clock",
+		Table:  "test_clocks",
+		Load:   resource.LoadWith[TestClock](testClocksByID),
+	})
 }
 
 // TestClock moves an account's test mode ahead in time: by FrozenTime less
@@ -70,8 +75,14 @@ func (c *TestClock) Render() any { return c.object() }
 
 func (c *TestClock) object() TestClockObject {
 	o := TestClockObject{
-		ID: c.ID, Object: "test_helpers.test_clock", Created: resource.Unix(c.CreatedAt), DeletesAfter: resource.Unix(c.CreatedAt.Add(clocksLiveFor)),
-		FrozenTime: resource.Unix(c.FrozenTime), Livemode: c.Livemode, Name: c.Name, Status: c.Status,
+		ID:           c.ID,
+		Object:       "test_helpers.test_clock",
+		Created:      resource.Unix(c.CreatedAt),
+		DeletesAfter: resource.Unix(c.CreatedAt.Add(clocksLiveFor)),
+		FrozenTime:   resource.Unix(c.FrozenTime),
+		Livemode:     c.Livemode,
+		Name:         c.Name,
+		Status:       c.Status,
 	}
 	if c.Status == clockAdvancing {
 		o.StatusDetails.Advancing = &advancingDetails{resource.Unix(c.FrozenTime)}
@@ -80,7 +91,8 @@ func (c *TestClock) object() TestClockObject {
 }
 
 const selectTestClocks = `
-	SELECT account_id, id, livemode, request_id, name, started_at, frozen_time, status, advanced_at, created_at, deleted_at
+	SELECT account_id, id, livemode, request_id, name, started_at, frozen_time, status, advanced_at, created_at,
+	       deleted_at
 	FROM test_clocks
 	WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL`
 
@@ -92,7 +104,9 @@ const (
 	listTestClocksBackwards = selectTestClocks + resource.OldestFirst
 )
 
-func findTestClock(ctx context.Context, db phase.Reader, sql string, v resource.Principal, id string) (*TestClock, error) {
+func findTestClock(
+	ctx context.Context, db phase.Reader, sql string, v resource.Principal, id string,
+) (*TestClock, error) {
 	clock, err := resource.Get[TestClock](ctx, db, sql, v, id)
 	if err == nil && clock == nil {
 		return nil, apierror.NotFound("test clock", "test_clock", id)
@@ -115,7 +129,11 @@ type ListTestClocksParams struct{ resource.List }
 // ListTestClocks answers GET /v1/test_helpers/test_clocks.
 func ListTestClocks(ctx context.Context, db phase.Reader, v resource.Principal, in ListTestClocksParams) (any, error) {
 	return resource.ListPage[TestClock](ctx, db, v, in.List, resource.Listing{
-		URL: "/v1/test_helpers/test_clocks", Object: "test clock", Newest: listTestClocks, Oldest: listTestClocksBackwards, ByID: testClockByID,
+		URL:    "/v1/test_helpers/test_clocks",
+		Object: "test clock",
+		Newest: listTestClocks,
+		Oldest: listTestClocksBackwards,
+		ByID:   testClockByID,
 	})
 }
 
@@ -129,7 +147,8 @@ type CreateTestClockParams struct {
 const testClockCreated = "test_clock_created"
 
 const insertTestClock = `
-	INSERT INTO test_clocks (account_id, id, livemode, request_id, name, started_at, frozen_time, advanced_at, created_at)
+	INSERT INTO test_clocks (account_id, id, livemode, request_id, name, started_at, frozen_time, advanced_at,
+		created_at)
 	VALUES (@account_id, @id, @livemode, @request_id, @name, @started_at, @started_at, @created_at, @created_at)`
 
 // CreateTestClock makes a clock. It moves nothing before it is advanced.
@@ -153,8 +172,13 @@ func makeTestClock(ctx context.Context, tx *phase.Tx, in CreateTestClockParams, 
 		StartedAt: at, FrozenTime: at, Status: clockReady, AdvancedAt: tx.Now(), CreatedAt: tx.Now(),
 	}
 	tx.Write(insertTestClock, pgx.StrictNamedArgs{
-		"account_id": clock.AccountID, "id": clock.ID, "livemode": clock.Livemode, "request_id": clock.RequestID, "name": clock.Name,
-		"started_at": clock.StartedAt, "created_at": clock.CreatedAt,
+		"account_id": clock.AccountID,
+		"id":         clock.ID,
+		"livemode":   clock.Livemode,
+		"request_id": clock.RequestID,
+		"name":       clock.Name,
+		"started_at": clock.StartedAt,
+		"created_at": clock.CreatedAt,
 	})
 	event.Emit(tx, "test_helpers.test_clock.created", clock.ID, clock.Render(), nil)
 	return replyWithTestClock(ctx, tx, in.Expand, &clock)

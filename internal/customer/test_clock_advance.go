@@ -23,9 +23,11 @@ const clocksToSetReady = `WITH ` + resource.WithClocks + `
 	JOIN clocks k ON k.account_id = c.account_id
 	JOIN accounts a ON a.id = c.account_id
 	WHERE c.status = 'advancing' AND c.advanced_at < clock_timestamp() - interval '3 seconds'
-	  AND NOT EXISTS (SELECT FROM payouts p WHERE p.account_id = c.account_id AND p.livemode = c.livemode AND p.status IN ('pending', 'in_transit')
+	  AND NOT EXISTS (SELECT FROM payouts p
+	      WHERE p.account_id = c.account_id AND p.livemode = c.livemode AND p.status IN ('pending', 'in_transit')
 	        AND CASE p.status WHEN 'pending' THEN p.departs_at ELSE p.arrives_at END <= clock_timestamp() + k.ahead)
-	  AND NOT EXISTS (SELECT FROM charges h WHERE h.account_id = c.account_id AND h.livemode = c.livemode AND NOT h.captured AND h.amount_refunded = 0
+	  AND NOT EXISTS (SELECT FROM charges h
+	      WHERE h.account_id = c.account_id AND h.livemode = c.livemode AND NOT h.captured AND h.amount_refunded = 0
 	        AND h.capture_before <= clock_timestamp() + k.ahead
 	        AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = h.account_id AND r.charge_id = h.id))
 	  AND money_to_tell_of(c.account_id, c.livemode) IS NULL
@@ -68,7 +70,13 @@ const turnTestClock = `
 
 func (c *TestClock) turn(tx *phase.Tx) {
 	tx.WriteOne(turnTestClock, pgx.StrictNamedArgs{
-		"account_id": c.AccountID, "id": c.ID, "frozen_time": c.FrozenTime, "status": c.Status, "now": tx.Now(), "deleted_at": c.DeletedAt})
+		"account_id":  c.AccountID,
+		"id":          c.ID,
+		"frozen_time": c.FrozenTime,
+		"status":      c.Status,
+		"now":         tx.Now(),
+		"deleted_at":  c.DeletedAt,
+	})
 }
 
 // AdvanceTestClock moves the account's test mode ahead. Money becomes available
@@ -84,7 +92,9 @@ var AdvanceTestClock = phase.Define("test_clock.advance", 1,
 // carry an account out of the calendar: as far as two yearly subscriptions.
 const furthestAdvance = 2 * 366 * 24 * time.Hour
 
-func advanceTestClock(ctx context.Context, tx *phase.Tx, in AdvanceTestClockParams, _ *struct{}) (phase.Outcome, error) {
+func advanceTestClock(
+	ctx context.Context, tx *phase.Tx, in AdvanceTestClockParams, _ *struct{},
+) (phase.Outcome, error) {
 	clock, err := findTestClock(ctx, tx, lockTestClock, resource.PrincipalOf(tx.Caller), in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -92,11 +102,15 @@ func advanceTestClock(ctx context.Context, tx *phase.Tx, in AdvanceTestClockPara
 	to := time.Unix(in.FrozenTime, 0).UTC()
 	switch {
 	case clock.Status != clockReady:
-		return phase.Refuse(clock.ID, apierror.Invalid("", "Test clock %s is still advancing. Wait until its status is ready.", clock.ID)), nil
+		return phase.Refuse(clock.ID,
+			apierror.Invalid("", "Test clock %s is still advancing. Wait until its status is ready.", clock.ID)), nil
 	case !to.After(clock.FrozenTime):
-		return phase.Refuse(clock.ID, apierror.Invalid("frozen_time", "The new time must be later than the clock's current time, %d.", resource.Unix(clock.FrozenTime))), nil
+		return phase.Refuse(clock.ID,
+			apierror.Invalid("frozen_time", "The new time must be later than the clock's current time, %d.",
+				resource.Unix(clock.FrozenTime))), nil
 	case to.Sub(clock.FrozenTime) > furthestAdvance:
-		return phase.Refuse(clock.ID, apierror.Invalid("frozen_time", "A test clock can be advanced by two years at most.")), nil
+		return phase.Refuse(clock.ID,
+			apierror.Invalid("frozen_time", "A test clock can be advanced by two years at most.")), nil
 	}
 	clock.FrozenTime, clock.Status = to, clockAdvancing
 	clock.turn(tx)
@@ -139,7 +153,8 @@ func deleteTestClock(ctx context.Context, tx *phase.Tx, in DeleteTestClockParams
 	return phase.OK(clock.ID, Deleted{clock.ID, "test_helpers.test_clock", true}), nil
 }
 
-const lockCustomersOfClock = selectCustomers + ` AND deleted_at IS NULL AND test_clock = @test_clock ORDER BY id FOR NO KEY UPDATE`
+const lockCustomersOfClock = selectCustomers + ` AND deleted_at IS NULL AND test_clock = @test_clock ORDER BY id
+	FOR NO KEY UPDATE`
 
 func customersOf(ctx context.Context, tx *phase.Tx, clock string) ([]*Customer, error) {
 	args := resource.PrincipalOf(tx.Caller).Args()
@@ -155,7 +170,9 @@ type clockID struct{ ID string }
 
 // SetTestClockReady ends an advance.
 var SetTestClockReady = phase.Define("test_clock.ready", 1,
-	phase.Atomic(testClockReady, func(ctx context.Context, tx *phase.Tx, in clockID, _ *struct{}) (phase.Outcome, error) {
+	phase.Atomic(testClockReady, func(
+		ctx context.Context, tx *phase.Tx, in clockID, _ *struct{},
+	) (phase.Outcome, error) {
 		clock, err := findTestClock(ctx, tx, lockTestClock, resource.PrincipalOf(tx.Caller), in.ID)
 		if err != nil {
 			return phase.Outcome{}, err

@@ -62,7 +62,8 @@ const selectTokens = `
 const (
 	tokenByID  = selectTokens + ` AND id = @id`
 	lockToken  = tokenByID + ` FOR NO KEY UPDATE`
-	spendToken = `UPDATE tokens SET used_by = @request_id WHERE account_id = @account_id AND id = @id AND used_by IS NULL`
+	spendToken = `
+		UPDATE tokens SET used_by = @request_id WHERE account_id = @account_id AND id = @id AND used_by IS NULL`
 )
 
 // magicToken returns the token that Stripe's test mode knows by name, such as
@@ -127,7 +128,9 @@ func SourceFrom(ctx context.Context, db phase.Reader, caller phase.Check, sent *
 
 // SourceFromToken finds the card of a token. param names the parameter
 // in errors.
-func SourceFromToken(ctx context.Context, db phase.Reader, v resource.Principal, param, name string) (*PaymentSource, error) {
+func SourceFromToken(
+	ctx context.Context, db phase.Reader, v resource.Principal, param, name string,
+) (*PaymentSource, error) {
 	now := time.Now() // of a card that has no row: only the year of its expiry depends on it
 	magic, err := magicToken(name, v, now)
 	if err != nil {
@@ -167,5 +170,6 @@ func (s *PaymentSource) Spend(ctx context.Context, tx *phase.Tx) error {
 }
 
 func tokenUsed(name string) *apierror.Error {
-	return apierror.Invalid("", "You cannot use a Stripe token more than once: %s.", form.Quote(name)).WithCode("token_already_used")
+	return apierror.Invalid("", "You cannot use a Stripe token more than once: %s.", form.Quote(name)).
+		WithCode("token_already_used")
 }

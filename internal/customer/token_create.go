@@ -43,7 +43,8 @@ var CreateToken = phase.Define("token.create", 1,
 // test cards, or the request is refused.
 func recognizeCard(_ context.Context, _ phase.Reader, caller phase.Check, in *CreateTokenParams) (err error) {
 	if in.Card == nil {
-		return apierror.Invalid("", "You must supply either a card, customer, bank account, or PII to create a token.").WithCode("parameter_missing")
+		return apierror.Invalid("", "You must supply either a card, customer, bank account, or PII to create a token.").
+			WithCode("parameter_missing")
 	}
 	in.Shown, err = in.Card.recognize(caller, "card")
 	in.Card = nil

@@ -22,7 +22,7 @@ type chart struct {
 	Currencies []chip // empty if there is no choice
 	Currency   string
 	Bars       []bar
-	Top        int64 // what a bar of the full height stands for
+	Top        int64 // the amount of a bar of full height
 	Total      int64
 	Tried      int64 // charges in all currencies that were answered
 	Approved   int64

@@ -1,7 +1,7 @@
-// Package dashboard is what people see: the front page and the dashboard with the
-// inspector. It reads the database through a pool of its
-// own, and changes nothing by itself: a refund that is made here goes through the
-// API's own handler, with a key that was made when its form was drawn.
+// Package dashboard serves the front page and the dashboard with the inspector. It reads
+// the database through its own pool, and changes objects only through the API: a refund
+// that an operator makes here goes through the API's handler, with an idempotency key
+// that was made when the form was rendered.
 package dashboard
 
 import (
@@ -23,9 +23,9 @@ import (
 type Config struct {
 	Pool     *pgxpool.Pool
 	API      http.Handler     // answers /v1 and what else is not the dashboard's
-	Acquirer *acquirer.Client // whose books are shown beside ours; nil if there are none to see
+	Acquirer *acquirer.Client // whose books are shown beside ours; nil if they cannot be read
 	Secret   secret.Root
-	Password string // "" lets everybody in who reaches us: only for an address that only this machine reaches
+	Password string // "" needs no login: only for an address that only this machine reaches
 	Site     *web.Site
 	Demo     bool
 	HTTPS    bool     // browsers reach the pages over HTTPS
@@ -46,7 +46,7 @@ type Server struct {
 	mux   *http.ServeMux
 }
 
-// New makes a server. Nothing runs until somebody opens a page.
+// New makes a server. Nothing runs until a browser opens a page.
 func New(c Config) *Server {
 	s := &Server{Config: c, site: c.Site, guard: newGuard(c), tries: newTries(), mux: http.NewServeMux()}
 	s.watch = newWatcher(c.Pool, c.Log)
@@ -135,8 +135,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// StopStreams ends the streams that pages keep open, which a server that is told
-// to stop would otherwise wait for. Call it once.
+// StopStreams ends the streams that pages keep open, for which a server that shuts down
+// would otherwise wait. Call it once.
 func (s *Server) StopStreams() { close(s.watch.over) }
 
 // render sends a page, with what every page carries along.

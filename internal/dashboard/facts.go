@@ -14,8 +14,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// proof is what the installation can say for itself. All of it is measured: by
-// us where it is ours, by the other side where it is theirs.
+// proof holds the figures of the front page. All of them are measured: ours in our
+// database, the acquirer's in its books.
 type proof struct {
 	Today      int64 // payments taken since midnight, UTC
 	Survived   int64 // requests taken over from a process that died
@@ -36,8 +36,8 @@ const selectProof = `
 	       (SELECT coalesce(sum(t.debit - t.credit), 0)::bigint FROM ledger_totals t) AS difference,
 	       (SELECT count(*) FROM ledger_books) AS currencies`
 
-// A second key of a call is only made when the first is proven unused and retired.
-// Whether that was so, the other side knows.
+// The engine makes a second key for a call only after the first is proven unused and
+// retired. The acquirer's books show whether it was unused.
 const selectRenewed = `
 	WITH retired AS (
 		SELECT account_id, request_id, phase, array_agg(derived_key) AS keys FROM foreign_calls
@@ -87,8 +87,8 @@ func (f *facts) get(ctx context.Context) (proof, error) {
 	return found, nil
 }
 
-// theirs asks the other side. Where it does not answer, the page says so
-// instead of showing a zero.
+// theirs asks the acquirer. If it does not answer, the page says so instead of showing a
+// zero.
 func (f *facts) theirs(ctx context.Context, p *proof) {
 	summary, err := f.acquirer.Summary(ctx)
 	if err != nil {

@@ -23,12 +23,12 @@ import (
 // guard decides who may see and do what.
 //
 // Without a password, the server listens on this machine alone. Then the danger
-// is a page from elsewhere in the same browser: it may not send forms (forgery),
-// and may not pretend, with a name of its own that leads here, to be us (host).
+// is a page of another site in the same browser: it may not send forms (forgery), and may
+// not reach us under a host name that it controls (DNS rebinding).
 type guard struct {
 	key      []byte // of this installation and this password: a new password ends all sessions
 	password string
-	demo     bool // everybody knows its keys anyway
+	demo     bool // its keys are public anyway
 	secure   bool // browsers reach the pages over HTTPS
 	across   *http.CrossOriginProtection
 }

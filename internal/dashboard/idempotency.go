@@ -46,7 +46,7 @@ func (s *Server) showKeys(w http.ResponseWriter, r *http.Request, wrong string) 
 	case "":
 		states = idempotency.Unfinished()
 	case idempotency.Finished, idempotency.Archived:
-		which = requestsPage{By: byClients, keyed: true} // nobody can do anything about the others any more
+		which = requestsPage{By: byClients, keyed: true} // the others need no action
 	}
 	page.Requests, page.Pager, err = s.logged(r, of, which, states)
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *Server) postResume(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// postRelease decides that a held request's call did nothing. If that is wrong,
-// money moves twice: it asks how somebody knows.
+// postRelease records an operator's decision that a held request's call did nothing. If
+// that is wrong, money moves twice, so it requires evidence.
 func (s *Server) postRelease(w http.ResponseWriter, r *http.Request) {
 	evidence := strings.TrimSpace(r.PostFormValue("evidence"))
 	if evidence == "" || r.PostFormValue("sure") != "yes" {

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// triesPerMinute is what one address may try. Somebody who has forgotten the password
-	// tries less; a program that guesses is kept to 14,400 a day.
+	// triesPerMinute is how often one address may try. A person who has forgotten the
+	// password tries less often; a program that guesses gets 14,400 tries a day.
 	triesPerMinute = 10
 	// triesOfAllPerMinute bounds guessing from many addresses. It is larger, so that one
-	// address alone cannot keep everybody else from logging in.
+	// address cannot lock out all the others.
 	triesOfAllPerMinute = 60
 )
 
@@ -66,7 +66,7 @@ func (s *Server) postLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.recordLogin(r.Context(), loginDone, address, http.StatusOK); err != nil {
-		s.fail(w, r, err) // nobody acts here without a row that says so
+		s.fail(w, r, err) // every login has a row in the audit trail
 		return
 	}
 	s.Log.Info("dashboard login", "outcome", "done", "peer", address)

@@ -100,7 +100,7 @@ func TestLogin(t *testing.T) {
 	})
 }
 
-// only is the cookie that an answer sets, as a browser sends it back. It has to be Secure and nobody else's.
+// only is the cookie that a response sets, as a browser sends it back. It must be Secure and limited to this host.
 func only(t *testing.T, p page, name string) string {
 	t.Helper()
 	for _, line := range p.header.Values("Set-Cookie") {

@@ -54,7 +54,7 @@ type overviewPage struct {
 	AccountID string
 }
 
-// stuck is a request that waits for somebody.
+// stuck is a request that waits for an operator.
 type stuck struct {
 	State string
 	Count int64

@@ -17,7 +17,7 @@ type paymentDetail struct {
 	AccountID         string
 	ID                string // of the intent, or of the charge that has none
 	IntentID          *string
-	ChargeID          *string // nil: nobody has tried to pay yet
+	ChargeID          *string // nil before the first attempt to pay
 	Livemode          bool
 	State             string
 	Status            string // the API's own word
@@ -56,10 +56,10 @@ func (p paymentDetail) CanRefund() bool {
 	return (p.State == "succeeded" || p.State == "partly_refunded") && p.Refundable() > 0
 }
 
-// CanCapture also stands for letting the hold go.
+// CanCapture reports whether the authorization can be captured or voided.
 func (p paymentDetail) CanCapture() bool { return p.State == "uncaptured" }
 
-// CanCancel is of an intent that nobody has paid.
+// CanCancel reports whether an unpaid intent can be canceled.
 func (p paymentDetail) CanCancel() bool {
 	return p.IntentID != nil && (p.State == "incomplete" || p.State == "failed") && !p.SessionOpen
 }

@@ -30,23 +30,23 @@ type payment struct {
 	CreatedAt      time.Time
 }
 
-// chargeState is a charge's state in a word. What a partial capture let go
-// counts among the refunded, but was never taken.
+// chargeState is a charge's state in a word. The part that a partial capture released
+// is in amount_refunded, but was never captured.
 const chargeState = `CASE
 	WHEN c.status = 'failed' THEN 'failed' WHEN c.status = 'pending' THEN 'pending'
 	WHEN NOT c.captured AND c.amount_refunded >= c.amount THEN 'released' WHEN NOT c.captured THEN 'uncaptured'
 	WHEN c.amount_refunded >= c.amount THEN 'refunded' WHEN c.amount_refunded > c.amount - c.amount_captured THEN 'partly_refunded'
 	ELSE 'succeeded' END`
 
-// intentState is an intent's. Once it is paid, its charge has the word. Nobody has
-// paid an incomplete one yet; somebody has tried a failed one.
+// intentState is an intent's state. Once it is paid, the state is its charge's. An
+// incomplete intent had no attempt to pay yet; a failed one had.
 const intentState = `CASE i.status
 	WHEN 'succeeded' THEN ` + chargeState + ` WHEN 'requires_capture' THEN 'uncaptured' WHEN 'processing' THEN 'pending' WHEN 'canceled' THEN 'canceled'
 	WHEN 'requires_payment_method' THEN CASE WHEN i.last_payment_error IS NULL AND i.latest_charge IS NULL THEN 'incomplete' ELSE 'failed' END
 	ELSE 'incomplete' END`
 
-// Both halves of the list are filtered, sorted and cut by themselves, along their
-// primary keys, and then merged. What follows the prefix of an id says its time.
+// Both halves of the list are filtered, sorted and cut separately, along their primary
+// keys, and then merged. The part of an id after the prefix encodes its time.
 const (
 	intentPayments = `
 	SELECT i.id, p.state, coalesce(c.disputed, false) AS disputed, i.amount, coalesce(c.amount_refunded, 0) AS amount_refunded, i.currency, i.description,
@@ -71,7 +71,7 @@ const (
 	  AND (NOT @crashed::boolean OR EXISTS (
 	      SELECT FROM takeovers t WHERE t.account_id = c.account_id AND t.request_id = c.request_id AND t.was = 'running'))`
 
-	// An amount is given in units of its own currency, and kept in the smallest.
+	// The filter has amounts in units of their currency; the database stores minor units.
 	paymentFilters = `
 	  AND (@state = '' OR p.state = @state)
 	  AND (@customer = '' OR p.customer_id = @customer)
@@ -113,7 +113,7 @@ func paymentFilterOf(r *http.Request) paymentFilter {
 // Any tells whether something is filtered away.
 func (f paymentFilter) Any() bool { return f != paymentFilter{} }
 
-// Narrowed tells whether that is so by more than the state, which has chips of its own.
+// Narrowed reports whether more than the state is filtered, which has separate chips.
 func (f paymentFilter) Narrowed() bool { return f != paymentFilter{State: f.State} }
 
 // Wrong says what in the filter cannot be read; it filters nothing.
@@ -198,7 +198,7 @@ func (s *Server) payments(w http.ResponseWriter, r *http.Request) {
 	s.list(w, r, of, "dashboard/payments", "payments", "Payments", page)
 }
 
-// csvLimit bounds a download: whoever needs more asks by date.
+// csvLimit bounds a download: for more, an operator filters by date.
 const csvLimit = 50_000
 
 // paymentsCSV is the same list as a file, all pages of it.

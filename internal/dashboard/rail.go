@@ -7,7 +7,7 @@ import (
 )
 
 // rail is the drawing of a request: recovery points are stations, left to right;
-// every attempt is a lane, top to bottom; the other side is the ground below.
+// every attempt is a lane, top to bottom; the acquirer is the ground below.
 // Positions are pixels of the drawing.
 type rail struct {
 	Width, Height int
@@ -15,7 +15,7 @@ type rail struct {
 	Stations      []railStation
 	Lanes         []railLane
 	Calls         []railCall
-	Ground        int // of the other side; 0 where it was not asked
+	Ground        int // of the acquirer; 0 if it was not called
 	GroundX       int
 	GroundW       int
 	Alt           string
@@ -127,7 +127,7 @@ func lane(a inspect.Attempt, all []inspect.Station, places map[string]int, y int
 	return l
 }
 
-// ask draws the calls: from the lanes that made them down to the other side.
+// ask draws the calls: from the lanes that made them down to the acquirer.
 func (p *rail) ask(r *inspect.Request, all []inspect.Station, places map[string]int) {
 	if len(r.Calls) == 0 {
 		return

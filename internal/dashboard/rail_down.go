@@ -3,8 +3,8 @@ package dashboard
 import "github.com/ratchet-pay/ratchet/internal/inspect"
 
 // railDown is the same drawing for a narrow page: recovery points are stations,
-// top to bottom; every attempt is a lane, left to right; the other side stands at
-// the right. It is as wide as a phone, however many attempts there are.
+// top to bottom; every attempt is a lane, left to right; the acquirer is at the right.
+// It is as wide as a phone, no matter how many attempts there are.
 type railDown struct {
 	Height   int
 	Stations []railStation // X is how far down
@@ -32,7 +32,7 @@ type railCallDown struct {
 
 const (
 	downTop, downStep   = 66, 68
-	downLeft, downRight = 136, 236 // of the lanes; the other side is right of them
+	downLeft, downRight = 136, 236 // of the lanes; the acquirer is right of them
 	downLane            = 52       // between two of them, at most
 )
 
@@ -67,5 +67,5 @@ func turned(p rail) railDown {
 	return d
 }
 
-// downNamed is how many characters the column of the other side has room for.
+// downNamed is how many characters the acquirer's column has room for.
 const downNamed = 9

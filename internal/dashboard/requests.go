@@ -71,8 +71,8 @@ type requestsPage struct {
 	Filtered bool
 }
 
-// Who sent a request. What the machine does by itself, and what the acquirer
-// reports, is far more than what clients ask for, and hides it.
+// Who sent a request. Background jobs and the acquirer's notifications are far more
+// numerous than clients' requests, and would hide them.
 const (
 	byClients = ""
 	byMachine = "machine"
@@ -160,7 +160,7 @@ func (s *Server) logged(r *http.Request, of scope, page requestsPage, states []s
 	return requestLog.page(s, r, args)
 }
 
-// anID is an id in a path: what it is of, and what nobody reads.
+// anID is an id in a path: its prefix, and the long tail that people do not read.
 var anID = regexp.MustCompile(`\b([a-z]+(?:_test|_live)?_)[0-9A-Za-z]{12,}`)
 
 // Brief is the path without the ids' long tails.

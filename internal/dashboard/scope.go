@@ -12,7 +12,7 @@ import (
 )
 
 // scope is whose lists are shown: one account in one mode. An operator sees all
-// accounts and chooses; what has an id of its own is shown whoever it belongs to.
+// accounts and chooses one; an object's page is shown no matter whose object it is.
 type scope struct {
 	AccountID string
 	Livemode  bool

@@ -43,7 +43,7 @@ const selectTexts = `
 	 FROM (SELECT id, name, description FROM products WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL ORDER BY id DESC LIMIT @over) newest
 	 WHERE concat_ws(' ', name, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)`
 
-// literally is a text as a pattern that stands for itself.
+// literally escapes a text, so that as a pattern it matches only itself.
 var literally = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 func (s *Server) searchTexts(r *http.Request, words string) (all []hit, err error) {
@@ -63,8 +63,8 @@ func (s *Server) searchTexts(r *http.Request, words string) (all []hit, err erro
 	return all, nil
 }
 
-// search opens what a name stands for, or lists what it may stand for: an id or a
-// key first, and where there is none, what people wrote.
+// search opens the object that a name refers to, or lists the candidates: it looks for ids
+// and keys first, and then in names and descriptions.
 func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	page := searchPage{Query: strings.TrimSpace(r.FormValue("q"))}
 	if len(page.Query) == 4 && strings.Trim(page.Query, "0123456789") == "" {
@@ -100,7 +100,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	s.render(w, r, http.StatusOK, "dashboard/search", web.Page{Title: "Search", Here: "search", Desk: true, Data: page})
 }
 
-// Some objects without a page of their own are shown with what they belong to: a refund
+// Some objects have no page and are shown with the object they belong to: a refund
 // with its payment, a kept card with its customer, a spent token with what it paid for.
 const selectPageOf = `
 	SELECT charge_id AS id FROM refunds WHERE account_id = @account_id AND id = @id

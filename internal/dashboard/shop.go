@@ -7,8 +7,8 @@ import (
 	"github.com/ratchet-pay/ratchet/web"
 )
 
-// shop hands requests on to the demo's shop, a process of its own, so that a
-// visitor has one address to remember. What it answers is not touched.
+// shop forwards requests to the demo's shop, which is a separate process, so that a
+// visitor has one address to remember. It does not change the responses.
 func (s *Server) shop() http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

@@ -49,9 +49,9 @@ const (
 	watchFailing = time.Second
 )
 
-// watcher asks the database what has changed, once for all who look, and not at
-// all while nobody does. It never listens to the money's transactions: a NOTIFY
-// in one of them would make all of them commit one after the other.
+// watcher asks the database what has changed, once for all open pages, and not at all
+// while no page is open. It never listens to the money's transactions: a NOTIFY in one
+// of them would make all of them commit one after the other.
 type watcher struct {
 	pool *pgxpool.Pool
 	log  *slog.Logger
@@ -67,7 +67,7 @@ func newWatcher(pool *pgxpool.Pool, log *slog.Logger) *watcher {
 	return &watcher{pool: pool, log: log, clients: map[chan versions]struct{}{}, over: make(chan struct{})}
 }
 
-// join is told what there is now, and then of every change.
+// join sends the client the present versions now, and again after every change.
 func (w *watcher) join(client chan versions) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

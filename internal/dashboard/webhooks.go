@@ -13,7 +13,7 @@ import (
 	"github.com/ratchet-pay/ratchet/web"
 )
 
-// endpoint is somebody who wants to be told of events.
+// endpoint is a webhook endpoint.
 type endpoint struct {
 	AccountID           string
 	ID                  string
@@ -138,7 +138,7 @@ type delivery struct {
 	DurationMS *int32 `db:"duration_ms"`
 }
 
-// soon is when a delivery's page is worth another look by itself.
+// soon is how near the next attempt must be for a delivery's page to reload automatically.
 const soon = 15 * time.Second
 
 // Soon tells whether something is about to become of it.

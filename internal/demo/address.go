@@ -21,8 +21,8 @@ func resolve(addr string, lan bool) (*net.TCPAddr, error) {
 		return nil, &Refusal{fmt.Sprintf("--addr %s is not a listen address such as 127.0.0.1:8080: %v", addr, err)}
 	}
 	if !lan && !address.IP.IsLoopback() {
-		return nil, &Refusal{fmt.Sprintf("--addr %s is reachable from other machines, and the demo's API keys are public: "+
-			"use 127.0.0.1, or pass --lan to confirm", addr)}
+		return nil, &Refusal{fmt.Sprintf("--addr %s is reachable from other machines, and the demo's API keys are "+
+			"public: use 127.0.0.1, or pass --lan to confirm", addr)}
 	}
 	return address, nil
 }
@@ -35,7 +35,8 @@ func claimPort(address *net.TCPAddr) (addr string, err error) {
 	}
 	listener, err := net.ListenTCP("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return "", fmt.Errorf("%s is already in use; choose another port with --addr 127.0.0.1:%d", address, address.Port+1)
+		return "", fmt.Errorf("%s is already in use; choose another port with --addr 127.0.0.1:%d", address,
+			address.Port+1)
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot listen on %s: %w", address, err)

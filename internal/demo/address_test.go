@@ -7,7 +7,11 @@ import (
 
 func TestPublicURL(t *testing.T) {
 	t.Parallel()
-	for addr, want := range map[string]string{"127.0.0.1:8080": "", "[::1]:8080": "", "192.0.2.7:8080": "http://192.0.2.7:8080"} {
+	for addr, want := range map[string]string{
+		"127.0.0.1:8080": "",
+		"[::1]:8080":     "",
+		"192.0.2.7:8080": "http://192.0.2.7:8080",
+	} {
 		d := &demo{Config: Config{Addr: addr}, base: baseURL(addr)}
 		if got := d.publicURL(); got != want {
 			t.Errorf("at %s it is %q, want %q", addr, got, want)

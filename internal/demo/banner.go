@@ -42,7 +42,8 @@ func (d *demo) banner() {
 		p("    %-9s  %-22s %-22s  %s", label, m.secret, m.publishable, m.name)
 	}
 	p("    database   %s  (PostgreSQL %s)", public(d.books.ratchet), d.server.Version)
-	p("    metrics    http://%s/metrics  (of serve; of work: http://%s/metrics)", d.metricsAddrs["serve"], d.metricsAddrs["work"])
+	p("    metrics    http://%s/metrics  (of serve; of work: http://%s/metrics)", d.metricsAddrs["serve"],
+		d.metricsAddrs["work"])
 	p("    data       %s  (logs in %s)", d.dir.path, d.dir.logs())
 	p("")
 	p("    pid        process")
@@ -56,7 +57,8 @@ func (d *demo) banner() {
 	p("    Kill any of them; it comes back, and nothing is charged twice or lost.")
 	p("")
 	p("  Buy a mug at %s/shop with card 4242 4242 4242 4242, any future expiry, any CVC.", d.base)
-	p("  While the card is charged: kill -9 %d. The order is paid once, and shows how it recovered.", d.serve.pid.Load())
+	p("  While the card is charged: kill -9 %d. The order is paid once, and shows how it recovered.",
+		d.serve.pid.Load())
 	p("")
 	p("  Three things to try in another terminal:")
 	p("")

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// A part that lives shorter than this did not die of being killed by a person:
-	// starting it again at once would only fill the screen.
+	// A part that exits sooner than this after its start was probably not killed by the
+	// user. Restarting it without a pause would only fill the screen.
 	atOnce = 2 * time.Second
 
-	// The pause doubles with every death at once, from nothing to longestPause.
+	// The pause doubles with every exit at once, from zero to longestPause.
 	firstPause, longestPause = 250 * time.Millisecond, 4 * time.Second
 
 	// stopPatience is longer than a request may take (package process would let one
@@ -29,7 +29,7 @@ const (
 	stopPatience = 12 * time.Second
 )
 
-// child is a part of the demo: a process that is started again whenever it dies.
+// child is a part of the demo: a process that the demo restarts whenever it exits.
 type child struct {
 	name    string
 	program string
@@ -38,7 +38,7 @@ type child struct {
 	console *console
 
 	pid    atomic.Int64
-	failed chan error // the first death at once, for who waits for the part to answer
+	failed chan error // the first exit, for the caller that waits for the part to answer
 	cease  chan struct{}
 	ended  chan struct{}
 	once   sync.Once
@@ -62,9 +62,9 @@ func startChild(out *console, name, program, log string, environ []string) (*chi
 	return c, nil
 }
 
-// inherited is our own environment without settings that would contradict the
-// demo's. What goes wrong on purpose is the user's to say: what the acquirer does,
-// and whether a request may end the process that serves it.
+// inherited is our environment without settings that would contradict the demo's. It
+// keeps the user's settings for fault injection: the acquirer's faults, and whether a
+// request may end the process that serves it.
 func inherited() []string {
 	onPurpose := []string{"RATCHET_ACQUIRER_TROUBLE", crashpoint.Enable, crashpoint.Record}
 	return slices.DeleteFunc(os.Environ(), func(setting string) bool {
@@ -77,15 +77,15 @@ func inherited() []string {
 // running is one life of a child.
 type running struct {
 	cmd    *exec.Cmd
-	said   int64 // where its words begin in the log
+	said   int64 // where its output begins in the log
 	began  time.Time
 	exited chan struct{}
 }
 
-// launch forks on a thread that lives as long as the process: the signal that
-// ends it with us (endWithParent) is sent when the forking thread ends, and Go
-// ends threads as it likes. Output goes to a file, because a pipe would fill up
-// and stop the part while we are stopped, by Ctrl-Z for example.
+// launch forks on a thread that lives as long as the process: the kernel sends the
+// signal that ends it with us (endWithParent) when the forking thread ends, and Go ends
+// threads at any time. Output goes to a file, because a pipe would fill up and block the
+// part while we are stopped, by Ctrl-Z for example.
 func (c *child) launch() (*running, error) {
 	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -117,10 +117,10 @@ func (c *child) launch() (*running, error) {
 	return p, nil
 }
 
-// keepAlive starts the part again whenever it dies, until stop.
+// keepAlive restarts the part whenever it exits, until stop.
 func (c *child) keepAlive(p *running) {
 	defer close(c.ended)
-	for deaths := 0; ; {
+	for exits := 0; ; {
 		select {
 		case <-c.cease:
 			c.end(p)
@@ -128,11 +128,11 @@ func (c *child) keepAlive(p *running) {
 		case <-p.exited:
 		}
 		if time.Since(p.began) >= atOnce {
-			deaths = 0
+			exits = 0
 		}
-		pause := pauseAfter(deaths)
-		deaths++
-		c.mourn(p, pause)
+		pause := pauseAfter(exits)
+		exits++
+		c.reportExit(p, pause)
 		select {
 		case <-c.cease:
 			return
@@ -140,8 +140,8 @@ func (c *child) keepAlive(p *running) {
 		}
 		next, err := c.launch()
 		if err != nil {
-			// Out of processes or memory, perhaps for a moment only: p is as dead as
-			// before, and the loop comes back here after a pause.
+			// Out of processes or memory, perhaps for a moment only. p has still exited, so
+			// the loop comes back here after a pause.
 			c.console.sayf("cannot start %s: %v", c.name, err)
 			continue
 		}
@@ -150,16 +150,17 @@ func (c *child) keepAlive(p *running) {
 	}
 }
 
-// pauseAfter is how long a part that has died so often in a row stays down.
-func pauseAfter(deaths int) time.Duration {
-	if deaths == 0 {
+// pauseAfter is how long the demo waits before it restarts a part that has already exited
+// this many times in a row.
+func pauseAfter(exits int) time.Duration {
+	if exits == 0 {
 		return 0
 	}
-	return min(firstPause<<min(deaths-1, 10), longestPause)
+	return min(firstPause<<min(exits-1, 10), longestPause)
 }
 
-// mourn reports that a process ended and, unless it was killed, the end of its log.
-func (c *child) mourn(p *running, pause time.Duration) {
+// reportExit reports that a process ended and, unless it was killed, the end of its log.
+func (c *child) reportExit(p *running, pause time.Duration) {
 	again := ""
 	if pause > 0 {
 		again = fmt.Sprintf("; again in %v", pause)
@@ -170,7 +171,7 @@ func (c *child) mourn(p *running, pause time.Duration) {
 	}
 	c.console.sayf("%s", message)
 	select {
-	case c.failed <- fmt.Errorf("%s keeps crashing; its log is %s", c.name, c.log):
+	case c.failed <- fmt.Errorf("%s exited before it answered (%s); its log is %s", c.name, p.cmd.ProcessState, c.log):
 	default:
 	}
 }
@@ -180,7 +181,7 @@ func killed(state *os.ProcessState) bool {
 	return is && status.Signaled()
 }
 
-// stop ends the part in an orderly way, or after stopPatience in the other one.
+// stop asks the part to end, and kills it after stopPatience.
 func (c *child) stop() {
 	c.once.Do(func() { close(c.cease) })
 	<-c.ended

@@ -162,7 +162,7 @@ type entry struct {
 func forPeople(part, line string, requests bool) string {
 	var e entry
 	if json.Unmarshal([]byte(line), &e) != nil {
-		return "" // not from our logger: a stack trace, which mourn shows the end of
+		return "" // not from our logger: a stack trace, which reportExit shows the end of
 	}
 	switch {
 	case e.Msg == "request" && requests:

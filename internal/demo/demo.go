@@ -115,7 +115,8 @@ func Run(ctx context.Context, c Config) (err error) {
 // it is certain that the demo may run here.
 func (d *demo) prepare(ctx context.Context) error {
 	if d.Fresh && d.DatabaseURL != "" {
-		return &Refusal{"--fresh is not allowed while DATABASE_URL is set: delete the data of your own database yourself"}
+		return &Refusal{"--fresh is not allowed while DATABASE_URL is set: delete the data of your own database " +
+			"yourself"}
 	}
 	address, err := resolve(d.Addr, d.LAN)
 	if err != nil {
@@ -134,7 +135,12 @@ func (d *demo) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.acquirerAddr, d.metricsAddrs = inner[0], map[string]string{"serve": inner[1], "work": inner[2], "acquirer": inner[4]}
+	d.acquirerAddr = inner[0]
+	d.metricsAddrs = map[string]string{
+		"serve":    inner[1],
+		"work":     inner[2],
+		"acquirer": inner[4],
+	}
 	d.shopAddr, d.labAddr, d.labProcessAddr = inner[3], inner[5], inner[6]
 	d.secret, err = d.dir.secret("secret")
 	if err != nil {
@@ -312,7 +318,8 @@ func (d *demo) restartPostgres(ctx context.Context) error {
 		server, err := local.Start(ctx, local.Options{StateDir: d.dir.path})
 		switch {
 		case err == nil && server.URL != url:
-			return errors.Join(errors.New("postgres restarted, but its port is in use: restart the demo"), server.Stop())
+			return errors.Join(errors.New("postgres restarted, but its port is in use: restart the demo"),
+				server.Stop())
 		case err == nil:
 			d.server = server
 			d.console.sayf("postgres is back as %d", server.PID())

@@ -11,17 +11,26 @@ import (
 func TestForPeople(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct{ line, want string }{
-		"an answer": {`{"level":"INFO","msg":"request","request":"req_1","method":"POST","route":"/v1/charges","status":200,"ms":12.3,"key":"secret"}`,
+		"an answer": {`{"level":"INFO","msg":"request","request":"req_1","method":"POST","route":"/v1/charges",` +
+			`"status":200,"ms":12.3,"key":"secret"}`,
 			"POST   /v1/charges 200  req_1  12 ms"},
-		"a replay": {`{"level":"INFO","msg":"request","request":"req_1","method":"POST","route":"/v1/charges","status":200,"replayed":true,"ms":1}`,
+		"a replay": {`{"level":"INFO","msg":"request","request":"req_1","method":"POST","route":"/v1/charges",` +
+			`"status":200,"replayed":true,"ms":1}`,
 			"POST   /v1/charges 200  req_1  1 ms  replayed"},
-		"a refusal, whose reason the caller has": {`{"level":"INFO","msg":"request","request":"req_1","method":"POST","route":"/v1/charges","status":400,"ms":1,"error":"no"}`,
+		"a refusal, whose reason the caller has": {
+			`{"level":"INFO","msg":"request","request":"req_1","method":"POST","route":"/v1/charges",` +
+				`"status":400,"ms":1,"error":"no"}`,
 			"POST   /v1/charges 400  req_1  1 ms"},
-		"a failure, with its reason": {`{"level":"ERROR","msg":"request","request":"req_1","method":"GET","route":"/v1/charges","status":500,"ms":1,"error":"broken\n  pipe"}`,
+		"a failure, with its reason": {
+			`{"level":"ERROR","msg":"request","request":"req_1","method":"GET","route":"/v1/charges",` +
+				`"status":500,"ms":1,"error":"broken\n  pipe"}`,
 			"GET    /v1/charges 500  req_1  1 ms  broken pipe"},
-		"a take-over":                      {`{"level":"INFO","msg":"took over","request":"req_1","flow":"charge.create","point":"x","left":"finished"}`, "part took over req_1 (charge.create, at x): finished"},
-		"what the shop hears of":           {`{"level":"INFO","msg":"webhook","event":"evt_1","said":"order 1001: paid"}`, "part received evt_1: order 1001: paid"},
-		"a warning":                        {`{"level":"WARN","msg":"request is parked","request":"req_1","cause":"lost"}`, "part: request is parked req_1: lost"},
+		"a take-over": {`{"level":"INFO","msg":"took over","request":"req_1","flow":"charge.create",` +
+			`"point":"x","left":"finished"}`, "part took over req_1 (charge.create, at x): finished"},
+		"what the shop receives": {`{"level":"INFO","msg":"webhook","event":"evt_1","said":"order 1001: paid"}`,
+			"part received evt_1: order 1001: paid"},
+		"a warning": {`{"level":"WARN","msg":"request is parked","request":"req_1","cause":"lost"}`,
+			"part: request is parked req_1: lost"},
 		"a warning without a reason":       {`{"level":"WARN","msg":"beware"}`, "part: beware"},
 		"what only a log needs":            {`{"level":"INFO","msg":"serving","addr":"x"}`, ""},
 		"what is not of our logger at all": {`goroutine 1 [running]:`, ""},
@@ -51,7 +60,8 @@ func TestConsole(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer log.Close()
-		for _, text := range []string{`{"level":"WARN","ms`, `g":"one"}` + "\n", `{"level":"WARN","msg":"one"}` + "\n", `{"level":"WARN","msg":"two"}` + "\n"} {
+		for _, text := range []string{`{"level":"WARN","ms`, `g":"one"}` + "\n", `{"level":"WARN","msg":"one"}` + "\n",
+			`{"level":"WARN","msg":"two"}` + "\n"} {
 			if _, err := log.WriteString(text); err != nil {
 				t.Fatal(err)
 			}
@@ -90,8 +100,16 @@ func TestPauseAfter(t *testing.T) {
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	for addr, allowed := range map[string]bool{
-		"127.0.0.1:1": true, "127.9.9.9:1": true, "[::1]:1": true, "localhost:1": true,
-		":1": false, "0.0.0.0:1": false, "[::]:1": false, "192.0.2.1:1": false, "nonsense": false, "127.0.0.1:port": false,
+		"127.0.0.1:1":    true,
+		"127.9.9.9:1":    true,
+		"[::1]:1":        true,
+		"localhost:1":    true,
+		":1":             false,
+		"0.0.0.0:1":      false,
+		"[::]:1":         false,
+		"192.0.2.1:1":    false,
+		"nonsense":       false,
+		"127.0.0.1:port": false,
 	} {
 		t.Run(addr, func(t *testing.T) {
 			t.Parallel()

@@ -38,13 +38,16 @@ func (d *demo) startLab(ctx context.Context) error {
 	}
 	l := &laboratory{demo: d, addr: d.labProcessAddr}
 	l.proxy = httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: l.addr})
-	l.server = &http.Server{ReadHeaderTimeout: 5 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := l.ready(context.WithoutCancel(ctx)); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		l.proxy.ServeHTTP(w, r)
-	})}
+	l.server = &http.Server{
+		ReadHeaderTimeout: 5 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := l.ready(context.WithoutCancel(ctx)); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			l.proxy.ServeHTTP(w, r)
+		}),
+	}
 	go func() { _ = l.server.Serve(listener) }() // ends with stop
 	d.lab = l
 	return nil

@@ -19,9 +19,15 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "dispute", Prefix: "du", Table: "disputes", Load: resource.LoadWith[Dispute](disputesByID), Fields: map[string][]string{
-		"charge": {"charge"}, "payment_intent": {"payment_intent"},
-	}})
+	resource.Register(resource.Kind{
+		Object: "dispute",
+		Prefix: "du",
+		Table:  "disputes",
+		Load:   resource.LoadWith[Dispute](disputesByID),
+		Fields: map[string][]string{
+			"charge": {"charge"}, "payment_intent": {"payment_intent"},
+		},
+	})
 }
 
 // Dispute is a cardholder's complaint about a charge.
@@ -76,13 +82,15 @@ func (d *Dispute) needsResponse() bool {
 
 // withdraw takes the money of a dispute, and the fee, from the merchant.
 func (d *Dispute) withdraw(tx *phase.Tx) {
-	posting := ledger.Withdraw(id.New("txn", tx.Now()), d.ID, d.Currency, d.Amount, money.DisputeFee(d.Currency), tx.Now())
+	posting := ledger.Withdraw(id.New("txn", tx.Now()), d.ID, d.Currency, d.Amount, money.DisputeFee(d.Currency),
+		tx.Now())
 	d.Withdrawal = d.post(tx, posting, "Chargeback withdrawal for "+d.ChargeID)
 }
 
 // reinstate gives both back.
 func (d *Dispute) reinstate(tx *phase.Tx) {
-	posting := ledger.Reinstate(id.New("txn", tx.Now()), d.ID, d.Currency, d.Amount, money.DisputeFee(d.Currency), tx.Now())
+	posting := ledger.Reinstate(id.New("txn", tx.Now()), d.ID, d.Currency, d.Amount, money.DisputeFee(d.Currency),
+		tx.Now())
 	d.Reinstatement = d.post(tx, posting, "Chargeback reversal for "+d.ChargeID)
 }
 
@@ -94,17 +102,29 @@ func (d *Dispute) post(tx *phase.Tx, posting ledger.Posting, description string)
 }
 
 const insertDispute = `
-	INSERT INTO disputes (account_id, id, livemode, request_id, charge_id, acquirer_reference, amount, currency, case_type, reason,
-		network_code, eligibility, status, respond_by, withdrawal, created_at)
-	VALUES (@account_id, @id, @livemode, @request_id, @charge_id, @acquirer_reference, @amount, @currency, @case_type, @reason,
-		@network_code, @eligibility, @status, @respond_by, @withdrawal, @created_at)`
+	INSERT INTO disputes (account_id, id, livemode, request_id, charge_id, acquirer_reference, amount, currency,
+		case_type, reason, network_code, eligibility, status, respond_by, withdrawal, created_at)
+	VALUES (@account_id, @id, @livemode, @request_id, @charge_id, @acquirer_reference, @amount, @currency, @case_type,
+		@reason, @network_code, @eligibility, @status, @respond_by, @withdrawal, @created_at)`
 
 func (d *Dispute) insert(tx *phase.Tx) {
 	tx.Write(insertDispute, pgx.StrictNamedArgs{
-		"account_id": d.AccountID, "id": d.ID, "livemode": d.Livemode, "request_id": d.RequestID, "charge_id": d.ChargeID,
-		"acquirer_reference": d.AcquirerReference, "amount": d.Amount, "currency": d.Currency, "case_type": d.CaseType, "reason": d.Reason,
-		"network_code": d.NetworkCode, "eligibility": d.Eligibility, "status": d.Status, "respond_by": d.RespondBy,
-		"withdrawal": d.Withdrawal, "created_at": d.CreatedAt,
+		"account_id":         d.AccountID,
+		"id":                 d.ID,
+		"livemode":           d.Livemode,
+		"request_id":         d.RequestID,
+		"charge_id":          d.ChargeID,
+		"acquirer_reference": d.AcquirerReference,
+		"amount":             d.Amount,
+		"currency":           d.Currency,
+		"case_type":          d.CaseType,
+		"reason":             d.Reason,
+		"network_code":       d.NetworkCode,
+		"eligibility":        d.Eligibility,
+		"status":             d.Status,
+		"respond_by":         d.RespondBy,
+		"withdrawal":         d.Withdrawal,
+		"created_at":         d.CreatedAt,
 	})
 }
 
@@ -112,39 +132,53 @@ func (d *Dispute) insert(tx *phase.Tx) {
 // it was read ends the transaction.
 const updateDisputeRow = `
 	UPDATE disputes
-	SET status = @status, case_type = @case_type, evidence = @evidence, submissions = @submissions, metadata = @metadata,
-	    withdrawal = @withdrawal, reinstatement = @reinstatement, busy_with = @busy_with
+	SET status = @status, case_type = @case_type, evidence = @evidence, submissions = @submissions,
+	    metadata = @metadata, withdrawal = @withdrawal, reinstatement = @reinstatement, busy_with = @busy_with
 	WHERE account_id = @account_id AND id = @id AND status = @before`
 
 // change writes a dispute that was in the state before.
 func (d *Dispute) change(tx *phase.Tx, before string) {
 	tx.WriteOne(updateDisputeRow, pgx.StrictNamedArgs{
-		"account_id": d.AccountID, "id": d.ID, "before": before, "status": d.Status, "case_type": d.CaseType, "evidence": d.Evidence,
-		"submissions": d.Submissions, "metadata": d.Metadata, "withdrawal": d.Withdrawal, "reinstatement": d.Reinstatement, "busy_with": d.BusyWith,
+		"account_id":    d.AccountID,
+		"id":            d.ID,
+		"before":        before,
+		"status":        d.Status,
+		"case_type":     d.CaseType,
+		"evidence":      d.Evidence,
+		"submissions":   d.Submissions,
+		"metadata":      d.Metadata,
+		"withdrawal":    d.Withdrawal,
+		"reinstatement": d.Reinstatement,
+		"busy_with":     d.BusyWith,
 	})
 }
 
 // Its balance transactions are shown whole, so they are read along, under the
 // names of BalanceTransaction's fields.
 const selectDisputes = `
-	SELECT d.account_id, d.id, d.livemode, d.request_id, d.charge_id, d.acquirer_reference, d.amount, d.currency, d.case_type, d.reason,
-	       d.network_code, d.eligibility, d.status, d.evidence, d.submissions, d.respond_by, d.metadata, d.withdrawal, d.reinstatement, d.busy_with,
-	       d.created_at,
+	SELECT d.account_id, d.id, d.livemode, d.request_id, d.charge_id, d.acquirer_reference, d.amount, d.currency,
+	       d.case_type, d.reason, d.network_code, d.eligibility, d.status, d.evidence, d.submissions, d.respond_by,
+	       d.metadata, d.withdrawal, d.reinstatement, d.busy_with, d.created_at,
 	       c.brand, c.payment_intent_id,
-	       (SELECT coalesce(json_agg(json_build_object('ID', b.id, 'Currency', b.currency, 'Source', b.source, 'Kind', b.kind, 'Description', b.description,
-	               'AvailableOn', b.available_on, 'CreatedAt', b.created_at, 'Amount', b.amount, 'Fee', b.fee, 'Available', b.available_on <= now()) ORDER BY b.created_at), '[]')
-	        FROM balance_transactions b WHERE b.account_id = d.account_id AND b.livemode = d.livemode AND b.source = d.id) AS postings
+	       (SELECT coalesce(json_agg(json_build_object('ID', b.id, 'Currency', b.currency, 'Source', b.source, 'Kind',
+	               b.kind, 'Description', b.description, 'AvailableOn', b.available_on, 'CreatedAt', b.created_at,
+	               'Amount', b.amount, 'Fee', b.fee, 'Available', b.available_on <= now()) ORDER BY b.created_at), '[]')
+	        FROM balance_transactions b
+	        WHERE b.account_id = d.account_id AND b.livemode = d.livemode AND b.source = d.id) AS postings
 	FROM disputes d JOIN LATERAL (
-		SELECT c.card->>'brand' AS brand, c.payment_intent_id FROM charges c WHERE c.account_id = d.account_id AND c.id = d.charge_id) c ON true
+		SELECT c.card->>'brand' AS brand, c.payment_intent_id FROM charges c
+		WHERE c.account_id = d.account_id AND c.id = d.charge_id) c ON true
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	disputeByID        = selectDisputes + ` AND id = @id`
-	disputesByID       = selectDisputes + ` AND id = ANY (@ids::text[])`
-	lockDispute        = disputeByID + ` FOR NO KEY UPDATE OF d`
-	lockDisputeByName  = selectDisputes + ` AND acquirer_reference = @reference FOR NO KEY UPDATE OF d`
-	newestOfCharge     = selectDisputes + ` AND charge_id = @id ORDER BY id DESC LIMIT 1`
-	disputeFilters     = ` AND (@charge_id::text IS NULL OR charge_id = @charge_id) AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)`
+	disputeByID       = selectDisputes + ` AND id = @id`
+	disputesByID      = selectDisputes + ` AND id = ANY (@ids::text[])`
+	lockDispute       = disputeByID + ` FOR NO KEY UPDATE OF d`
+	lockDisputeByName = selectDisputes + ` AND acquirer_reference = @reference FOR NO KEY UPDATE OF d`
+	newestOfCharge    = selectDisputes + ` AND charge_id = @id ORDER BY id DESC LIMIT 1`
+	disputeFilters    = `
+		 AND (@charge_id::text IS NULL OR charge_id = @charge_id)
+		 AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)`
 	listDisputes       = selectDisputes + disputeFilters + resource.NewestFirst
 	listDisputesOldest = selectDisputes + disputeFilters + resource.OldestFirst
 )
@@ -172,7 +206,9 @@ func RetrieveDispute(ctx context.Context, db phase.Reader, v resource.Principal,
 }
 
 // RetrieveChargeDispute answers GET /v1/charges/{charge}/dispute, with the latest.
-func RetrieveChargeDispute(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
+func RetrieveChargeDispute(
+	ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve,
+) (any, error) {
 	dispute, err := disputeOfCharge(ctx, db, v, in.ID)
 	if err != nil {
 		return nil, err

@@ -39,13 +39,19 @@ const (
 //
 // The money was withdrawn when the dispute was opened, so nothing is posted.
 var CloseDispute = phase.Define("dispute.close", 1,
-	phase.Atomic(closeRecorded, func(ctx context.Context, tx *phase.Tx, in CloseDisputeParams, s *disputeState) (phase.Outcome, error) {
+	phase.Atomic(closeRecorded, func(
+		ctx context.Context, tx *phase.Tx, in CloseDisputeParams, s *disputeState,
+	) (phase.Outcome, error) {
 		return recordClose(ctx, tx, in.ID, s)
 	}),
-	phase.Foreign(closeAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CloseDisputeParams, s *disputeState) error {
+	phase.Foreign(closeAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CloseDisputeParams, s *disputeState,
+	) error {
 		return acceptDispute(ctx, call, s)
 	}),
-	phase.Atomic(disputeIsClosed, func(ctx context.Context, tx *phase.Tx, in CloseDisputeParams, s *disputeState) (phase.Outcome, error) {
+	phase.Atomic(disputeIsClosed, func(
+		ctx context.Context, tx *phase.Tx, in CloseDisputeParams, s *disputeState,
+	) (phase.Outcome, error) {
 		return closeDispute(ctx, tx, in.Expand, s)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CloseDisputeParams) error {
@@ -55,13 +61,19 @@ var CloseDispute = phase.Define("dispute.close", 1,
 
 // CloseChargeDispute is CloseDispute at the charge's own address.
 var CloseChargeDispute = phase.Define("charge.dispute.close", 1,
-	phase.Atomic(closeRecorded, func(ctx context.Context, tx *phase.Tx, in CloseChargeDisputeParams, s *disputeState) (phase.Outcome, error) {
+	phase.Atomic(closeRecorded, func(
+		ctx context.Context, tx *phase.Tx, in CloseChargeDisputeParams, s *disputeState,
+	) (phase.Outcome, error) {
 		return recordClose(ctx, tx, in.Found, s)
 	}),
-	phase.Foreign(closeAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CloseChargeDisputeParams, s *disputeState) error {
+	phase.Foreign(closeAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CloseChargeDisputeParams, s *disputeState,
+	) error {
 		return acceptDispute(ctx, call, s)
 	}),
-	phase.Atomic(disputeIsClosed, func(ctx context.Context, tx *phase.Tx, in CloseChargeDisputeParams, s *disputeState) (phase.Outcome, error) {
+	phase.Atomic(disputeIsClosed, func(
+		ctx context.Context, tx *phase.Tx, in CloseChargeDisputeParams, s *disputeState,
+	) (phase.Outcome, error) {
 		return closeDispute(ctx, tx, in.Expand, s)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CloseChargeDisputeParams) error {
@@ -81,7 +93,8 @@ func recordClose(ctx context.Context, tx *phase.Tx, id string, s *disputeState) 
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if !dispute.needsResponse() {
-		return phase.Refuse(dispute.ID, apierror.Invalid("", "Dispute %s is %s and cannot be closed.", dispute.ID, dispute.Status)), nil
+		return phase.Refuse(dispute.ID,
+			apierror.Invalid("", "Dispute %s is %s and cannot be closed.", dispute.ID, dispute.Status)), nil
 	}
 	s.ID = dispute.ID
 	s.Order = acquirer.Order{Dispute: dispute.AcquirerReference, Amount: dispute.Amount, Currency: dispute.Currency}
@@ -106,7 +119,8 @@ func closeDispute(ctx context.Context, tx *phase.Tx, paths form.Expand, s *dispu
 	dispute.BusyWith = nil
 	if !s.Answer.Approved {
 		dispute.change(tx, status)
-		return phase.Refuse(dispute.ID, apierror.Invalid("", "Dispute %s could not be closed: %s", dispute.ID, s.Answer.Message)), nil
+		return phase.Refuse(dispute.ID,
+			apierror.Invalid("", "Dispute %s could not be closed: %s", dispute.ID, s.Answer.Message)), nil
 	}
 	if dispute.isClosed() {
 		dispute.change(tx, status)

@@ -11,7 +11,9 @@ import (
 )
 
 // EscalateDispute turns an inquiry into a chargeback: now the money is gone.
-var EscalateDispute = payment.NotificationFlow(acquirer.DisputeEscalated, "dispute_escalated", func(ctx context.Context, tx *phase.Tx, in payment.NotificationParams, charge *payment.Charge) (phase.Outcome, error) {
+var EscalateDispute = payment.NotificationFlow(acquirer.DisputeEscalated, "dispute_escalated", func(
+	ctx context.Context, tx *phase.Tx, in payment.NotificationParams, charge *payment.Charge,
+) (phase.Outcome, error) {
 	dispute, err := openDisputeNamed(ctx, tx, in)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -35,7 +37,9 @@ var EscalateDispute = payment.NotificationFlow(acquirer.DisputeEscalated, "dispu
 })
 
 // DecideDispute writes down how the cardholder's bank has decided.
-var DecideDispute = payment.NotificationFlow(acquirer.DisputeClosed, "dispute_decided", func(ctx context.Context, tx *phase.Tx, in payment.NotificationParams, charge *payment.Charge) (phase.Outcome, error) {
+var DecideDispute = payment.NotificationFlow(acquirer.DisputeClosed, "dispute_decided", func(
+	ctx context.Context, tx *phase.Tx, in payment.NotificationParams, charge *payment.Charge,
+) (phase.Outcome, error) {
 	dispute, err := openDisputeNamed(ctx, tx, in)
 	if err != nil {
 		return phase.Outcome{}, err

@@ -14,7 +14,9 @@ import (
 
 // OpenDispute writes down that a cardholder complains. Of a chargeback the money
 // is gone already; an inquiry only asks.
-var OpenDispute = payment.NotificationFlow(acquirer.DisputeOpened, "dispute_opened", func(ctx context.Context, tx *phase.Tx, in payment.NotificationParams, charge *payment.Charge) (phase.Outcome, error) {
+var OpenDispute = payment.NotificationFlow(acquirer.DisputeOpened, "dispute_opened", func(
+	ctx context.Context, tx *phase.Tx, in payment.NotificationParams, charge *payment.Charge,
+) (phase.Outcome, error) {
 	news := in.News
 	known, err := disputeNamed(ctx, tx, news.Reference)
 	switch {
@@ -26,10 +28,24 @@ var OpenDispute = payment.NotificationFlow(acquirer.DisputeOpened, "dispute_open
 		return phase.Outcome{}, inbox.NotYet("charge %s is not captured", charge.ID)
 	}
 	dispute := Dispute{
-		AccountID: tx.AccountID, ID: id.New("du", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, ChargeID: charge.ID,
-		AcquirerReference: news.Reference, Amount: news.Amount, Currency: news.Currency, CaseType: news.Case, Reason: news.Reason,
-		NetworkCode: news.NetworkCode, Eligibility: news.Eligibility, Status: disputeNeedsResponse, RespondBy: news.RespondBy,
-		Metadata: map[string]string{}, Brand: charge.Card.Brand, PaymentIntentID: charge.PaymentIntentID, CreatedAt: tx.Now(),
+		AccountID:         tx.AccountID,
+		ID:                id.New("du", tx.Now()),
+		Livemode:          tx.Livemode,
+		RequestID:         tx.RequestID,
+		ChargeID:          charge.ID,
+		AcquirerReference: news.Reference,
+		Amount:            news.Amount,
+		Currency:          news.Currency,
+		CaseType:          news.Case,
+		Reason:            news.Reason,
+		NetworkCode:       news.NetworkCode,
+		Eligibility:       news.Eligibility,
+		Status:            disputeNeedsResponse,
+		RespondBy:         news.RespondBy,
+		Metadata:          map[string]string{},
+		Brand:             charge.Card.Brand,
+		PaymentIntentID:   charge.PaymentIntentID,
+		CreatedAt:         tx.Now(),
 	}
 	if dispute.Eligibility == nil {
 		dispute.Eligibility = []string{}

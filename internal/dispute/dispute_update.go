@@ -65,13 +65,19 @@ const (
 //
 // It has no way back: evidence that arrives late is better than none.
 var UpdateDispute = phase.Define("dispute.update", 1,
-	phase.Atomic(evidenceRecorded, func(ctx context.Context, tx *phase.Tx, in UpdateDisputeParams, s *disputeState) (phase.Outcome, error) {
+	phase.Atomic(evidenceRecorded, func(
+		ctx context.Context, tx *phase.Tx, in UpdateDisputeParams, s *disputeState,
+	) (phase.Outcome, error) {
 		return recordEvidence(ctx, tx, in.ID, in.DisputeParams, s)
 	}),
-	phase.Foreign(evidenceAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ UpdateDisputeParams, s *disputeState) error {
+	phase.Foreign(evidenceAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ UpdateDisputeParams, s *disputeState,
+	) error {
 		return sendEvidence(ctx, call, s)
 	}),
-	phase.Atomic(evidenceSubmitted, func(ctx context.Context, tx *phase.Tx, in UpdateDisputeParams, s *disputeState) (phase.Outcome, error) {
+	phase.Atomic(evidenceSubmitted, func(
+		ctx context.Context, tx *phase.Tx, in UpdateDisputeParams, s *disputeState,
+	) (phase.Outcome, error) {
 		return submitEvidence(ctx, tx, in.DisputeParams, s)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateDisputeParams) error {
@@ -84,13 +90,19 @@ var UpdateDispute = phase.Define("dispute.update", 1,
 
 // UpdateChargeDispute is UpdateDispute at the charge's own address.
 var UpdateChargeDispute = phase.Define("charge.dispute.update", 1,
-	phase.Atomic(evidenceRecorded, func(ctx context.Context, tx *phase.Tx, in UpdateChargeDisputeParams, s *disputeState) (phase.Outcome, error) {
+	phase.Atomic(evidenceRecorded, func(
+		ctx context.Context, tx *phase.Tx, in UpdateChargeDisputeParams, s *disputeState,
+	) (phase.Outcome, error) {
 		return recordEvidence(ctx, tx, in.Found, in.DisputeParams, s)
 	}),
-	phase.Foreign(evidenceAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ UpdateChargeDisputeParams, s *disputeState) error {
+	phase.Foreign(evidenceAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ UpdateChargeDisputeParams, s *disputeState,
+	) error {
 		return sendEvidence(ctx, call, s)
 	}),
-	phase.Atomic(evidenceSubmitted, func(ctx context.Context, tx *phase.Tx, in UpdateChargeDisputeParams, s *disputeState) (phase.Outcome, error) {
+	phase.Atomic(evidenceSubmitted, func(
+		ctx context.Context, tx *phase.Tx, in UpdateChargeDisputeParams, s *disputeState,
+	) (phase.Outcome, error) {
 		return submitEvidence(ctx, tx, in.DisputeParams, s)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateChargeDisputeParams) error {
@@ -114,7 +126,9 @@ func (in DisputeParams) check() error {
 	return in.Evidence.check()
 }
 
-func recordEvidence(ctx context.Context, tx *phase.Tx, id string, in DisputeParams, s *disputeState) (phase.Outcome, error) {
+func recordEvidence(
+	ctx context.Context, tx *phase.Tx, id string, in DisputeParams, s *disputeState,
+) (phase.Outcome, error) {
 	dispute, err := lockedDispute(ctx, tx, id)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -123,7 +137,8 @@ func recordEvidence(ctx context.Context, tx *phase.Tx, id string, in DisputePara
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if (in.Evidence != nil || in.submits()) && !dispute.needsResponse() {
-		return phase.Refuse(dispute.ID, apierror.Invalid("", "Dispute %s is %s: it takes no more evidence.", dispute.ID, dispute.Status)), nil
+		return phase.Refuse(dispute.ID,
+			apierror.Invalid("", "Dispute %s is %s: it takes no more evidence.", dispute.ID, dispute.Status)), nil
 	}
 	before := dispute.object()
 	dispute.Metadata, err = in.Metadata.Apply(dispute.Metadata)
@@ -142,7 +157,12 @@ func recordEvidence(ctx context.Context, tx *phase.Tx, id string, in DisputePara
 		return phase.Outcome{}, err
 	}
 	s.ID = dispute.ID
-	s.Order = acquirer.Order{Dispute: dispute.AcquirerReference, Amount: dispute.Amount, Currency: dispute.Currency, Evidence: string(evidence)}
+	s.Order = acquirer.Order{
+		Dispute:  dispute.AcquirerReference,
+		Amount:   dispute.Amount,
+		Currency: dispute.Currency,
+		Evidence: string(evidence),
+	}
 	if s.Before, err = json.Marshal(before); err != nil {
 		return phase.Outcome{}, err
 	}
@@ -167,7 +187,8 @@ func submitEvidence(ctx context.Context, tx *phase.Tx, in DisputeParams, s *disp
 	dispute.BusyWith = nil
 	if !s.Answer.Approved {
 		dispute.change(tx, status)
-		return phase.Refuse(dispute.ID, apierror.Invalid("", "The evidence for dispute %s was not accepted: %s", dispute.ID, s.Answer.Message)), nil
+		return phase.Refuse(dispute.ID,
+			apierror.Invalid("", "The evidence for dispute %s was not accepted: %s", dispute.ID, s.Answer.Message)), nil
 	}
 	dispute.Submissions++
 	switch {

@@ -85,15 +85,31 @@ func (d *Dispute) Render() any { return d.object() }
 func (d *Dispute) object() DisputeObject {
 	due := resource.Unix(d.RespondBy)
 	o := DisputeObject{
-		ID: d.ID, Object: "dispute", Amount: d.Amount, BalanceTransactions: []any{}, Charge: d.ChargeID, Created: resource.Unix(d.CreatedAt),
-		Currency: d.Currency, EnhancedEligibilityTypes: d.Eligibility, Evidence: d.Evidence,
+		ID:                       d.ID,
+		Object:                   "dispute",
+		Amount:                   d.Amount,
+		BalanceTransactions:      []any{},
+		Charge:                   d.ChargeID,
+		Created:                  resource.Unix(d.CreatedAt),
+		Currency:                 d.Currency,
+		EnhancedEligibilityTypes: d.Eligibility,
+		Evidence:                 d.Evidence,
 		EvidenceDetails: evidenceDetails{
-			DueBy: &due, EnhancedEligibility: eligibility(d.Eligibility), HasEvidence: !d.Evidence.isEmpty(), SubmissionCount: d.Submissions,
+			DueBy:               &due,
+			EnhancedEligibility: eligibility(d.Eligibility),
+			HasEvidence:         !d.Evidence.isEmpty(),
+			SubmissionCount:     d.Submissions,
 		},
-		IsChargeRefundable: d.isInquiry() && !d.isClosed(), Livemode: d.Livemode, Metadata: d.Metadata,
-		PaymentIntent:        d.PaymentIntentID,
-		PaymentMethodDetails: disputedPaymentDetails{Type: "card", Card: disputedCard{d.Brand, d.CaseType, d.Brand, d.NetworkCode}},
-		Reason:               d.Reason, Status: d.Status,
+		IsChargeRefundable: d.isInquiry() && !d.isClosed(),
+		Livemode:           d.Livemode,
+		Metadata:           d.Metadata,
+		PaymentIntent:      d.PaymentIntentID,
+		PaymentMethodDetails: disputedPaymentDetails{
+			Type: "card",
+			Card: disputedCard{d.Brand, d.CaseType, d.Brand, d.NetworkCode},
+		},
+		Reason: d.Reason,
+		Status: d.Status,
 	}
 	if o.EnhancedEligibilityTypes == nil {
 		o.EnhancedEligibilityTypes = []string{}
@@ -110,7 +126,10 @@ func eligibility(programmes []string) map[string]any {
 	for _, p := range programmes {
 		switch p {
 		case "visa_compelling_evidence_3":
-			details[p] = map[string]any{"required_actions": []string{"missing_customer_identifiers"}, "status": "requires_action"}
+			details[p] = map[string]any{
+				"required_actions": []string{"missing_customer_identifiers"},
+				"status":           "requires_action",
+			}
 		case "visa_compliance":
 			details[p] = map[string]any{"status": "requires_fee_acknowledgement"}
 		}

@@ -38,7 +38,8 @@ type section struct {
 	Documents []document
 }
 
-var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM),
+	goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
 // library renders all documents once, at the first request for one of them.
 var library = sync.OnceValues(func() (map[string]document, error) {
@@ -58,7 +59,8 @@ var library = sync.OnceValues(func() (map[string]document, error) {
 		if err := markdown.Convert(text, &out); err != nil {
 			return err
 		}
-		d.Body = template.HTML(focusable(leadHome(out.String(), path.Dir(name)))) // goldmark leaves raw HTML out: this is our own markup
+		// goldmark leaves raw HTML out: this is our own markup
+		d.Body = template.HTML(focusable(leadHome(out.String(), path.Dir(name))))
 		all[d.Address] = d
 		return nil
 	})
@@ -78,7 +80,8 @@ func leadHome(html, dir string) string {
 // focusable lets what is wider than the page be moved with the keyboard.
 func focusable(html string) string {
 	html = strings.ReplaceAll(html, "<pre>", `<pre tabindex="0">`)
-	html = strings.ReplaceAll(html, "<table>", `<div class="card table-wrap" role="group" aria-label="Table" tabindex="0"><table class="table">`)
+	html = strings.ReplaceAll(html, "<table>",
+		`<div class="card table-wrap" role="group" aria-label="Table" tabindex="0"><table class="table">`)
 	return strings.ReplaceAll(html, "</table>", "</table></div>")
 }
 
@@ -121,7 +124,8 @@ func (p *Pages) docs(w http.ResponseWriter, r *http.Request) {
 	found, known := all[address]
 	if !known {
 		p.Render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "docs",
-			Data: missing{"Page not found", "Check the address, or open the table of contents.", "/docs", "Table of contents"}})
+			Data: missing{"Page not found", "Check the address, or open the table of contents.", "/docs",
+				"Table of contents"}})
 		return
 	}
 	page.document = found

@@ -51,8 +51,13 @@ var theErrors = sync.OnceValues(func() (*errorsPage, error) {
 	page := &errorsPage{Statuses: statusesOf(c)}
 	known := c.Components.Schemas["past_error"].Properties["code"].Codes
 	for _, name := range sorted(known) {
-		page.Codes = append(page.Codes, errorCode{Name: name, Status: known[name].Status, Means: prose(known[name].Means), Do: prose(known[name].Do),
-			Happen: happenings(ref, name)})
+		page.Codes = append(page.Codes, errorCode{
+			Name:   name,
+			Status: known[name].Status,
+			Means:  prose(known[name].Means),
+			Do:     prose(known[name].Do),
+			Happen: happenings(ref, name),
+		})
 	}
 	return page, nil
 })
@@ -65,7 +70,8 @@ func happenings(ref *reference, code string) (all []happening) {
 		for _, o := range r.Operations {
 			at := slices.IndexFunc(o.Examples, func(e example) bool { return e.Code == code })
 			if at >= 0 && len(all) < mostHappenings {
-				all = append(all, happening{o.ID, o.Method, o.Path, o.Examples[at].Name, "/docs/api/" + r.Slug + "#" + o.ID})
+				all = append(all,
+					happening{o.ID, o.Method, o.Path, o.Examples[at].Name, "/docs/api/" + r.Slug + "#" + o.ID})
 			}
 		}
 	}
@@ -94,7 +100,9 @@ func statusesOf(c *contract) (all []errorStatus) {
 			under[name] = response.Statuses
 		}
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(under), func(a, b string) int { return slices.Min(under[a]) - slices.Min(under[b]) }) {
+	for _, name := range slices.SortedFunc(maps.Keys(under), func(a, b string) int {
+		return slices.Min(under[a]) - slices.Min(under[b])
+	}) {
 		response := c.Components.Responses[name]
 		if response == nil {
 			continue

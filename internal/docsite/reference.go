@@ -83,7 +83,11 @@ var theReference = sync.OnceValues(func() (*reference, error) {
 	}
 	ref := &reference{Intro: prose(c.Info.Description)}
 	for _, tag := range c.Tags {
-		ref.Resources = append(ref.Resources, resource{Name: tag.Name, Slug: strings.ReplaceAll(strings.ToLower(tag.Name), " ", "-"), About: prose(tag.Description)})
+		ref.Resources = append(ref.Resources, resource{
+			Name:  tag.Name,
+			Slug:  strings.ReplaceAll(strings.ToLower(tag.Name), " ", "-"),
+			About: prose(tag.Description),
+		})
 	}
 	for _, path := range sorted(c.Paths) {
 		ref.add(http.MethodPost, path, c, c.Paths[path].Post)
@@ -115,8 +119,16 @@ func prose(text string) template.HTML {
 }
 
 func operationOf(method, path string, c *contract, op *operationSpec) operation {
-	o := operation{ID: op.ID, Method: method, Path: path, Summary: op.Summary, Description: prose(op.Description), Deprecated: op.Deprecated,
-		Flow: op.Flow, Examples: op.Examples}
+	o := operation{
+		ID:          op.ID,
+		Method:      method,
+		Path:        path,
+		Summary:     op.Summary,
+		Description: prose(op.Description),
+		Deprecated:  op.Deprecated,
+		Flow:        op.Flow,
+		Examples:    op.Examples,
+	}
 	for _, given := range op.Parameters {
 		p := c.parameter(given)
 		if p.In == "header" {
@@ -128,7 +140,8 @@ func operationOf(method, path string, c *contract, op *operationSpec) operation 
 		schema := c.schema(media.Schema)
 		for _, name := range sorted(schema.Properties) {
 			p := c.schema(schema.Properties[name])
-			o.Params = append(o.Params, param{name, p.Type, "form", slices.Contains(schema.Required, name), prose(p.Description)})
+			o.Params = append(o.Params,
+				param{name, p.Type, "form", slices.Contains(schema.Required, name), prose(p.Description)})
 		}
 	}
 	slices.SortStableFunc(o.Params, func(a, b param) int {
@@ -165,7 +178,8 @@ func (p *Pages) reference(w http.ResponseWriter, r *http.Request) {
 	at := slices.IndexFunc(ref.Resources, func(r resource) bool { return r.Slug == slug })
 	if at < 0 {
 		p.Render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "api",
-			Data: missing{"Page not found", "Check the address, or open the API reference.", "/docs/api", "API reference"}})
+			Data: missing{"Page not found", "Check the address, or open the API reference.", "/docs/api",
+				"API reference"}})
 		return
 	}
 	page.Here = ref.Resources[at]
@@ -177,7 +191,10 @@ func (p *Pages) reference(w http.ResponseWriter, r *http.Request) {
 	p.Render(w, r, http.StatusOK, "site/resource", web.Page{Title: page.Here.Name, Here: "api", Data: page})
 }
 
-const selectPhases = `SELECT name FROM recovery_points WHERE flow = @flow AND version = (SELECT max(version) FROM flows WHERE flow = @flow) AND kind <> 'abandoned' ORDER BY position`
+const selectPhases = `
+	SELECT name FROM recovery_points
+	WHERE flow = @flow AND version = (SELECT max(version) FROM flows WHERE flow = @flow) AND kind <> 'abandoned'
+	ORDER BY position`
 
 // samples completes operations with what the installation knows: its address, and
 // the recovery points they pass here.
@@ -186,7 +203,8 @@ func (p *Pages) samples(r *http.Request, of []operation) (_ []operation, err err
 	base := "http://" + r.Host
 	for i := range of {
 		if of[i].Flow != "" {
-			points, err := read[struct{ Name string }](r.Context(), p.Pool, selectPhases, postgres.Args{"flow": of[i].Flow})
+			points, err := read[struct{ Name string }](r.Context(), p.Pool, selectPhases,
+				postgres.Args{"flow": of[i].Flow})
 			if err != nil {
 				return nil, err
 			}

@@ -71,7 +71,10 @@ func (p *Pages) run(r *http.Request, account, id, name string) (*ran, error) {
 			return nil, fmt.Errorf("run %s: %w", id, err)
 		}
 		answers[step.Answer] = a.Body.String()
-		page.Path, page.Status, page.RequestID, page.Body = step.Path.with(answers), a.Status, a.RequestID(), a.Body.String()
+		page.Path = step.Path.with(answers)
+		page.Status = a.Status
+		page.RequestID = a.RequestID()
+		page.Body = a.Body.String()
 	}
 	page.Kept = o.Flow != "" && page.RequestID != "" && page.Status < 500 && p.kept(r, page.RequestID)
 	return page, nil

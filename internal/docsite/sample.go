@@ -56,7 +56,13 @@ func sampleOf(base string, o operation, e example) (sample, error) {
 	if err := c.add(o, e, 0); err != nil {
 		return sample{}, fmt.Errorf("sample of %s: %w", o.ID, err)
 	}
-	return sample{Example: e.Name, Status: e.Status, Curl: inShell(base, c.steps), Go: inGo(base, c.steps), Node: inNode(base, c.steps)}, nil
+	return sample{
+		Example: e.Name,
+		Status:  e.Status,
+		Curl:    inShell(base, c.steps),
+		Go:      inGo(base, c.steps),
+		Node:    inNode(base, c.steps),
+	}, nil
 }
 
 // deepest is how long a chain of examples may be that make things for each other.
@@ -134,7 +140,8 @@ func textOf(written string, values map[string]piece) text {
 	return text{{Plain: written}}
 }
 
-const selectDemoAccount = `SELECT account_id AS id FROM api_keys WHERE demo AND kind = 'secret' ORDER BY account_id LIMIT 1`
+const selectDemoAccount = `
+	SELECT account_id AS id FROM api_keys WHERE demo AND kind = 'secret' ORDER BY account_id LIMIT 1`
 
 func (p *Pages) demoAccount(r *http.Request) (string, error) {
 	found, err := read[struct{ ID string }](r.Context(), p.Pool, selectDemoAccount, postgres.Args{})

@@ -23,7 +23,8 @@ func TestSamplesAreProgramsOfTheirLanguage(t *testing.T) {
 				continue
 			}
 			made++
-			if formatted, err := format.Source([]byte(s.Go)); err != nil || strings.TrimSpace(string(formatted)) != s.Go {
+			formatted, err := format.Source([]byte(s.Go))
+			if err != nil || strings.TrimSpace(string(formatted)) != s.Go {
 				t.Errorf("%s: not as gofmt has it (%v):\n%s", o.ID, err, s.Go)
 			}
 			if said, err := exec.CommandContext(t.Context(), "sh", "-n", "-c", s.Curl).CombinedOutput(); err != nil {

@@ -32,7 +32,8 @@ func inShell(base string, steps []step) string {
 	for _, s := range steps {
 		switch ask := curl(base, s); {
 		case s.Until != "":
-			fmt.Fprintf(&b, "until %[1]s=$(%[2]s)\n  [ \"$(pick \"$%[1]s\" %[3]s)\" ]\ndo sleep 1; done\n\n", s.Answer, ask, last(s.Until))
+			fmt.Fprintf(&b, "until %[1]s=$(%[2]s)\n  [ \"$(pick \"$%[1]s\" %[3]s)\" ]\ndo sleep 1; done\n\n", s.Answer,
+				ask, last(s.Until))
 		case s.Answer != "":
 			fmt.Fprintf(&b, "%s=$(%s)\n\n", s.Answer, ask)
 		default:
@@ -119,7 +120,9 @@ func inNode(base string, steps []step) string {
 		ask := fmt.Sprintf("await ask(%q, %s%s)", s.Method, s.Path.node(), paramsInNode(s.Params))
 		switch {
 		case s.Until != "":
-			fmt.Fprintf(&b, "let %[1]s;\ndo {\n  await new Promise((awake) => setTimeout(awake, 500));\n  %[1]s = %[2]s;\n} while (!%[3]s);\n\n", camel(s.Answer), ask, fieldInNode(s.Answer, s.Until))
+			fmt.Fprintf(&b,
+				"let %[1]s;\ndo {\n  await new Promise((awake) => setTimeout(awake, 500));\n  %[1]s = %[2]s;\n} "+
+					"while (!%[3]s);\n\n", camel(s.Answer), ask, fieldInNode(s.Answer, s.Until))
 		case s.Answer != "":
 			fmt.Fprintf(&b, "const %s = %s;\n\n", camel(s.Answer), ask)
 		default:
@@ -229,7 +232,9 @@ func inGo(base string, steps []step) string {
 		switch {
 		case s.Until != "":
 			packages = append(packages, "time")
-			fmt.Fprintf(&b, "\t%[1]s := \"\"\n\tfor pick(%[1]s, %[2]q) == \"\" {\n\t\ttime.Sleep(time.Second)\n\t\t%[1]s = %[3]s\n\t}\n", camel(s.Answer), last(s.Until), strings.ReplaceAll(ask, "\n", "\n\t"))
+			fmt.Fprintf(&b,
+				"\t%[1]s := \"\"\n\tfor pick(%[1]s, %[2]q) == \"\" {\n\t\ttime.Sleep(time.Second)\n\t\t%[1]s = "+
+					"%[3]s\n\t}\n", camel(s.Answer), last(s.Until), strings.ReplaceAll(ask, "\n", "\n\t"))
 		case s.Answer != "":
 			fmt.Fprintf(&b, "\t%s := %s\n", camel(s.Answer), ask)
 		default:

@@ -69,8 +69,16 @@ func (e *WebhookEndpoint) Render() any { return e.object() }
 
 func (e *WebhookEndpoint) object() WebhookEndpointObject {
 	return WebhookEndpointObject{
-		ID: e.ID, Object: "webhook_endpoint", APIVersion: e.APIVersion, Created: resource.Unix(e.CreatedAt), Description: e.Description,
-		EnabledEvents: e.EnabledEvents, Livemode: e.Livemode, Metadata: e.Metadata, Status: e.Status, URL: e.URL,
+		ID:            e.ID,
+		Object:        "webhook_endpoint",
+		APIVersion:    e.APIVersion,
+		Created:       resource.Unix(e.CreatedAt),
+		Description:   e.Description,
+		EnabledEvents: e.EnabledEvents,
+		Livemode:      e.Livemode,
+		Metadata:      e.Metadata,
+		Status:        e.Status,
+		URL:           e.URL,
 	}
 }
 
@@ -86,9 +94,11 @@ const maxEndpoints = 16
 
 // Who makes endpoints takes turns, so that two at once do not go for one slot. If
 // they did, the unique index would refuse the second.
-const takeTurns = `SELECT pg_advisory_xact_lock(hashtextextended(@account_id || '/' || @livemode::boolean::text, 0))::text`
+const takeTurns = `
+	SELECT pg_advisory_xact_lock(hashtextextended(@account_id || '/' || @livemode::boolean::text, 0))::text`
 
-const selectSlots = `SELECT slot FROM webhook_endpoints WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL`
+const selectSlots = `
+	SELECT slot FROM webhook_endpoints WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL`
 
 // freeSlot finds one, or refuses.
 func freeSlot(ctx context.Context, tx *phase.Tx) (int16, error) {
@@ -120,37 +130,57 @@ func freeSlot(ctx context.Context, tx *phase.Tx) (int16, error) {
 }
 
 const insertEndpoint = `
-	INSERT INTO webhook_endpoints (account_id, id, livemode, request_id, slot, url, description, enabled_events, metadata, api_version,
-		status, secret_generation, created_at, changed_at)
-	VALUES (@account_id, @id, @livemode, @request_id, @slot, @url, @description, @enabled_events, @metadata, @api_version,
-		@status, @secret_generation, @created_at, @created_at)`
+	INSERT INTO webhook_endpoints (account_id, id, livemode, request_id, slot, url, description, enabled_events,
+		metadata, api_version, status, secret_generation, created_at, changed_at)
+	VALUES (@account_id, @id, @livemode, @request_id, @slot, @url, @description, @enabled_events, @metadata,
+		@api_version, @status, @secret_generation, @created_at, @created_at)`
 
 func (e *WebhookEndpoint) insert(tx *phase.Tx, slot int16) {
 	tx.Write(insertEndpoint, pgx.StrictNamedArgs{
-		"account_id": e.AccountID, "id": e.ID, "livemode": e.Livemode, "request_id": e.RequestID, "slot": slot, "url": e.URL,
-		"description": e.Description, "enabled_events": e.EnabledEvents, "metadata": e.Metadata, "api_version": e.APIVersion,
-		"status": e.Status, "secret_generation": e.SecretGeneration, "created_at": e.CreatedAt,
+		"account_id":        e.AccountID,
+		"id":                e.ID,
+		"livemode":          e.Livemode,
+		"request_id":        e.RequestID,
+		"slot":              slot,
+		"url":               e.URL,
+		"description":       e.Description,
+		"enabled_events":    e.EnabledEvents,
+		"metadata":          e.Metadata,
+		"api_version":       e.APIVersion,
+		"status":            e.Status,
+		"secret_generation": e.SecretGeneration,
+		"created_at":        e.CreatedAt,
 	})
 }
 
 // An endpoint that is enabled again gets its time to fail anew.
 const updateEndpoint = `
 	UPDATE webhook_endpoints
-	SET url = @url, description = @description, enabled_events = @enabled_events, metadata = @metadata, changed_at = clock_timestamp(),
-	    failing_since = CASE WHEN @status = 'enabled' AND status = 'disabled' THEN NULL ELSE failing_since END, status = @status
+	SET url = @url, description = @description, enabled_events = @enabled_events, metadata = @metadata,
+	    changed_at = clock_timestamp(),
+	    failing_since = CASE WHEN @status = 'enabled' AND status = 'disabled' THEN NULL ELSE failing_since END,
+	    status = @status
 	WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
 
 func (e *WebhookEndpoint) update(tx *phase.Tx) {
 	tx.WriteOne(updateEndpoint, pgx.StrictNamedArgs{
-		"account_id": e.AccountID, "id": e.ID, "url": e.URL, "description": e.Description, "enabled_events": e.EnabledEvents,
-		"metadata": e.Metadata, "status": e.Status,
+		"account_id":     e.AccountID,
+		"id":             e.ID,
+		"url":            e.URL,
+		"description":    e.Description,
+		"enabled_events": e.EnabledEvents,
+		"metadata":       e.Metadata,
+		"status":         e.Status,
 	})
 }
 
-const deleteEndpoint = `UPDATE webhook_endpoints SET deleted_at = @deleted_at WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
+const deleteEndpoint = `
+	UPDATE webhook_endpoints SET deleted_at = @deleted_at
+	WHERE account_id = @account_id AND id = @id AND deleted_at IS NULL`
 
 const selectEndpoints = `
-	SELECT account_id, id, livemode, request_id, url, description, enabled_events, metadata, api_version, status, secret_generation, created_at
+	SELECT account_id, id, livemode, request_id, url, description, enabled_events, metadata, api_version, status,
+	       secret_generation, created_at
 	FROM webhook_endpoints
 	WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL`
 
@@ -164,7 +194,9 @@ const (
 )
 
 // RetrieveWebhookEndpoint answers GET /v1/webhook_endpoints/{webhook_endpoint}.
-func RetrieveWebhookEndpoint(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
+func RetrieveWebhookEndpoint(
+	ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve,
+) (any, error) {
 	endpoint, err := existingEndpoint(ctx, db, endpointByID, v, in.ID)
 	if err != nil {
 		return nil, err
@@ -181,15 +213,28 @@ type ListWebhookEndpointsParams struct {
 }
 
 // ListWebhookEndpoints answers GET /v1/webhook_endpoints.
-func ListWebhookEndpoints(ctx context.Context, db phase.Reader, v resource.Principal, in ListWebhookEndpointsParams) (any, error) {
-	list := resource.List{Limit: in.Limit, StartingAfter: in.StartingAfter, EndingBefore: in.EndingBefore, Expand: in.Expand}
+func ListWebhookEndpoints(
+	ctx context.Context, db phase.Reader, v resource.Principal, in ListWebhookEndpointsParams,
+) (any, error) {
+	list := resource.List{
+		Limit:         in.Limit,
+		StartingAfter: in.StartingAfter,
+		EndingBefore:  in.EndingBefore,
+		Expand:        in.Expand,
+	}
 	return resource.ListPage[WebhookEndpoint](ctx, db, v, list, resource.Listing{
-		URL: "/v1/webhook_endpoints", Object: "webhook endpoint", Newest: listEndpoints, Oldest: listEndpointsBackwards, ByID: endpointByID,
+		URL:    "/v1/webhook_endpoints",
+		Object: "webhook endpoint",
+		Newest: listEndpoints,
+		Oldest: listEndpointsBackwards,
+		ByID:   endpointByID,
 	})
 }
 
 // existingEndpoint reads an endpoint, or returns "not found". A deleted endpoint is not found.
-func existingEndpoint(ctx context.Context, db phase.Reader, sql string, v resource.Principal, endpointID string) (*WebhookEndpoint, error) {
+func existingEndpoint(
+	ctx context.Context, db phase.Reader, sql string, v resource.Principal, endpointID string,
+) (*WebhookEndpoint, error) {
 	endpoint, err := resource.Get[WebhookEndpoint](ctx, db, sql, v, endpointID)
 	if err != nil {
 		return nil, err
@@ -225,7 +270,8 @@ func checkEndpoint(ctx context.Context, address *string, events []string, metada
 	}
 	for i, event := range events {
 		if !knownEventTypes[event] {
-			return apierror.Invalid("enabled_events["+strconv.Itoa(i)+"]", "Invalid enabled_events[%d]: %s is not an event type.", i, form.Quote(event))
+			return apierror.Invalid("enabled_events["+strconv.Itoa(i)+"]",
+				"Invalid enabled_events[%d]: %s is not an event type.", i, form.Quote(event))
 		}
 	}
 	_, err := metadata.Apply(nil)
@@ -250,14 +296,22 @@ func EndpointDisabled(ctx context.Context, tx pgx.Tx, key webhook.EndpointKey, r
 	if err != nil {
 		return err
 	}
-	disabled := event.Event{ID: id.New("evt", found.Now), Livemode: found.Livemode, Type: endpointWasDisabled, APIVersion: found.DefaultVersion,
-		RequestID: requestID, CreatedAt: found.Now}
-	_, err = tx.Exec(ctx, event.Insert, event.Args(disabled, key.AccountID, key.EndpointID, event.Data{Object: found.Render()}))
+	disabled := event.Event{
+		ID:         id.New("evt", found.Now),
+		Livemode:   found.Livemode,
+		Type:       endpointWasDisabled,
+		APIVersion: found.DefaultVersion,
+		RequestID:  requestID,
+		CreatedAt:  found.Now,
+	}
+	_, err = tx.Exec(ctx, event.Insert,
+		event.Args(disabled, key.AccountID, key.EndpointID, event.Data{Object: found.Render()}))
 	return err
 }
 
 const endpointByKey = `
-	SELECT account_id, id, livemode, request_id, url, description, enabled_events, metadata, api_version, status, secret_generation, created_at,
-	       clock_timestamp() AS now, (SELECT api_version FROM accounts a WHERE a.id = account_id) AS default_version
+	SELECT account_id, id, livemode, request_id, url, description, enabled_events, metadata, api_version, status,
+	       secret_generation, created_at, clock_timestamp() AS now,
+	       (SELECT api_version FROM accounts a WHERE a.id = account_id) AS default_version
 	FROM webhook_endpoints
 	WHERE account_id = @account_id AND id = @id`

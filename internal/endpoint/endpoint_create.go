@@ -34,7 +34,8 @@ var CreateWebhookEndpoint = phase.Define("webhook_endpoint.create", 1,
 	phase.Atomic(endpointCreated, createEndpoint),
 ).Check(func(ctx context.Context, _ phase.Reader, _ phase.Check, in *CreateWebhookEndpointParams) error {
 	if len(in.EnabledEvents) == 0 {
-		return apierror.Invalid("enabled_events", "You must provide at least one event type.").WithCode("parameter_missing")
+		return apierror.Invalid("enabled_events", "You must provide at least one event type.").
+			WithCode("parameter_missing")
 	}
 	if in.APIVersion != nil {
 		if _, known := apiversion.Parse(*in.APIVersion); !known {
@@ -47,7 +48,9 @@ var CreateWebhookEndpoint = phase.Define("webhook_endpoint.create", 1,
 	return checkEndpoint(ctx, &in.URL, in.EnabledEvents, in.Metadata)
 })
 
-func createEndpoint(ctx context.Context, tx *phase.Tx, in CreateWebhookEndpointParams, _ *struct{}) (phase.Outcome, error) {
+func createEndpoint(
+	ctx context.Context, tx *phase.Tx, in CreateWebhookEndpointParams, _ *struct{},
+) (phase.Outcome, error) {
 	slot, err := freeSlot(ctx, tx)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -57,9 +60,18 @@ func createEndpoint(ctx context.Context, tx *phase.Tx, in CreateWebhookEndpointP
 		return phase.Outcome{}, err
 	}
 	endpoint := WebhookEndpoint{
-		AccountID: tx.AccountID, ID: tx.NewID("we"), Livemode: tx.Livemode, RequestID: tx.RequestID, URL: in.URL,
-		Description: resource.Patch(in.Description, nil), EnabledEvents: in.EnabledEvents, Metadata: metadata, APIVersion: in.APIVersion,
-		Status: endpointEnabled, SecretGeneration: 1, CreatedAt: tx.Now(),
+		AccountID:        tx.AccountID,
+		ID:               tx.NewID("we"),
+		Livemode:         tx.Livemode,
+		RequestID:        tx.RequestID,
+		URL:              in.URL,
+		Description:      resource.Patch(in.Description, nil),
+		EnabledEvents:    in.EnabledEvents,
+		Metadata:         metadata,
+		APIVersion:       in.APIVersion,
+		Status:           endpointEnabled,
+		SecretGeneration: 1,
+		CreatedAt:        tx.Now(),
 	}
 	endpoint.insert(tx, slot)
 	object := endpoint.object()

@@ -26,11 +26,14 @@ var DeleteWebhookEndpoint = phase.Define("webhook_endpoint.delete", 1,
 	return err
 })
 
-func removeEndpoint(ctx context.Context, tx *phase.Tx, in DeleteWebhookEndpointParams, _ *struct{}) (phase.Outcome, error) {
+func removeEndpoint(
+	ctx context.Context, tx *phase.Tx, in DeleteWebhookEndpointParams, _ *struct{},
+) (phase.Outcome, error) {
 	endpoint, err := existingEndpoint(ctx, tx, lockEndpoint, resource.PrincipalOf(tx.Caller), in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	tx.WriteOne(deleteEndpoint, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": endpoint.ID, "deleted_at": tx.Now()})
+	tx.WriteOne(deleteEndpoint,
+		pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": endpoint.ID, "deleted_at": tx.Now()})
 	return phase.OK(endpoint.ID, customer.Deleted{ID: endpoint.ID, Object: "webhook_endpoint", Deleted: true}), nil
 }

@@ -31,12 +31,15 @@ var UpdateWebhookEndpoint = phase.Define("webhook_endpoint.update", 1,
 		return err
 	}
 	if in.EnabledEvents != nil && len(in.EnabledEvents) == 0 {
-		return apierror.Invalid("enabled_events", "You must provide at least one event type.").WithCode("parameter_missing")
+		return apierror.Invalid("enabled_events", "You must provide at least one event type.").
+			WithCode("parameter_missing")
 	}
 	return checkEndpoint(ctx, in.URL, in.EnabledEvents, in.Metadata)
 })
 
-func changeEndpoint(ctx context.Context, tx *phase.Tx, in UpdateWebhookEndpointParams, _ *struct{}) (phase.Outcome, error) {
+func changeEndpoint(
+	ctx context.Context, tx *phase.Tx, in UpdateWebhookEndpointParams, _ *struct{},
+) (phase.Outcome, error) {
 	endpoint, err := existingEndpoint(ctx, tx, lockEndpoint, resource.PrincipalOf(tx.Caller), in.ID)
 	if err != nil {
 		return phase.Outcome{}, err

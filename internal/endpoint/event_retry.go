@@ -39,7 +39,8 @@ var RetryEvent = phase.Define("event.retry", 1,
 		return resource.AsParam(err, "webhook_endpoint")
 	}
 	if endpoint.Status != endpointEnabled {
-		return apierror.Invalid("webhook_endpoint", "This webhook endpoint is disabled. Enable it before you have events sent to it.")
+		return apierror.Invalid("webhook_endpoint",
+			"This webhook endpoint is disabled. Enable it before you have events sent to it.")
 	}
 	return nil
 })
@@ -48,7 +49,8 @@ func sendAgain(ctx context.Context, tx *phase.Tx, in RetryEventParams, _ *struct
 	if _, err := webhook.ResendIn(ctx, tx, in.ID, in.WebhookEndpoint); err != nil {
 		return phase.Outcome{}, err
 	}
-	body, err := event.RetrieveEvent(ctx, tx, resource.PrincipalOf(tx.Caller), resource.Retrieve{ID: in.ID, Expand: in.Expand})
+	body, err := event.RetrieveEvent(ctx, tx, resource.PrincipalOf(tx.Caller),
+		resource.Retrieve{ID: in.ID, Expand: in.Expand})
 	if err != nil {
 		return phase.Outcome{}, err
 	}

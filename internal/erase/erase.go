@@ -39,7 +39,8 @@ var (
 )
 
 // Erase does all of it in one transaction, with its audit row, or nothing. The row
-// names the requests: details that are missing elsewhere are damage. It needs the grants of the schema's owner, can be repeated, and cannot be undone.
+// names the requests: details that are missing elsewhere are damage. It needs the
+// grants of the schema's owner, can be repeated, and cannot be undone.
 func Erase(ctx context.Context, tx pgx.Tx, o Order) ([]Count, error) {
 	s, err := find(ctx, tx, o.Subject)
 	if err != nil {
@@ -60,8 +61,14 @@ func Erase(ctx context.Context, tx pgx.Tx, o Order) ([]Count, error) {
 			done[e.table] = n
 		}
 	}
-	return counts, audit.RecordOperator(ctx, tx, audit.OperatorAct{User: o.User, Operation: "data.erase", AccountID: s.accountID, Livemode: s.livemode,
-		ObjectID: o.Subject, Details: map[string]any{"because": o.Because, "rows": done, "requests": s.requests}})
+	return counts, audit.RecordOperator(ctx, tx, audit.OperatorAct{
+		User:      o.User,
+		Operation: "data.erase",
+		AccountID: s.accountID,
+		Livemode:  s.livemode,
+		ObjectID:  o.Subject,
+		Details:   map[string]any{"because": o.Because, "rows": done, "requests": s.requests},
+	})
 }
 
 // erasures name what is personal column by column where a column is a person's,
@@ -71,41 +78,69 @@ var erasures = []struct {
 	table, sql string
 	args       func(*scope) postgres.Args
 }{
-	{"customers", eraseCustomers, (*scope).byObject}, {"cards", eraseCards, (*scope).byObject}, {"tokens", eraseTokens, (*scope).byObject},
-	{"payment_methods", eraseMethods, (*scope).byObject}, {"payment_intents", eraseIntents, (*scope).byObject},
-	{"setup_intents", eraseSetups, (*scope).byObject}, {"setup_attempts", eraseTries, (*scope).byObject}, {"charges", eraseCharges, (*scope).byObject}, {"refunds", eraseRefunds, (*scope).byObject},
-	{"disputes", eraseDisputes, (*scope).byObject}, {"checkout_sessions", eraseSessions, (*scope).byObject}, {"checkout_items", eraseItems, (*scope).byObject},
-	{"ledger_postings", erasePostings, (*scope).byObject}, {"webhook_attempts", eraseAttempts, (*scope).byBoth}, {"events", eraseEvents, (*scope).byBoth},
-	{"answers", eraseAnswers, (*scope).byRequest}, {"requests", eraseRequests, (*scope).byRequest}, {"archived_answers", eraseArchive, (*scope).byRequest}, {"audit_events", eraseTrail, (*scope).byRequest},
+	{"customers", eraseCustomers, (*scope).byObject}, {"cards", eraseCards, (*scope).byObject},
+	{"tokens", eraseTokens, (*scope).byObject}, {"payment_methods", eraseMethods, (*scope).byObject},
+	{"payment_intents", eraseIntents, (*scope).byObject}, {"setup_intents", eraseSetups, (*scope).byObject},
+	{"setup_attempts", eraseTries, (*scope).byObject}, {"charges", eraseCharges, (*scope).byObject},
+	{"refunds", eraseRefunds, (*scope).byObject}, {"disputes", eraseDisputes, (*scope).byObject},
+	{"checkout_sessions", eraseSessions, (*scope).byObject}, {"checkout_items", eraseItems, (*scope).byObject},
+	{"ledger_postings", erasePostings, (*scope).byObject}, {"webhook_attempts", eraseAttempts, (*scope).byBoth},
+	{"events", eraseEvents, (*scope).byBoth}, {"answers", eraseAnswers, (*scope).byRequest},
+	{"requests", eraseRequests, (*scope).byRequest}, {"archived_answers", eraseArchive, (*scope).byRequest},
+	{"audit_events", eraseTrail, (*scope).byRequest},
 }
 
 const (
 	theObjects  = ` WHERE account_id = @account_id AND id = ANY (@objects::text[])`
 	theRequests = ` WHERE account_id = @account_id AND request_id = ANY (@requests::text[])`
-	theEvents   = ` WHERE account_id = @account_id AND (object_id = ANY (@objects::text[]) OR request_id = ANY (@requests::text[]))`
+	theEvents   = `
+		 WHERE account_id = @account_id
+		   AND (object_id = ANY (@objects::text[]) OR request_id = ANY (@requests::text[]))`
 
-	eraseCustomers = `UPDATE customers SET name = NULL, email = NULL, phone = NULL, description = NULL, address = NULL, shipping = NULL,
-		metadata = '{}', invoice_settings = impersonal(invoice_settings), preferred_locales = '{}'` + theObjects
-	eraseCards    = `UPDATE cards SET card = impersonal(card), metadata = '{}'` + theObjects
-	eraseTokens   = `UPDATE tokens SET card = impersonal(card), client_ip = NULL` + theObjects
-	eraseMethods  = `UPDATE payment_methods SET card = impersonal(card), billing_details = impersonal(billing_details), metadata = '{}'` + theObjects
-	eraseIntents  = `UPDATE payment_intents SET description = NULL, metadata = '{}', receipt_email = NULL, shipping = impersonal(shipping), last_payment_error = impersonal(last_payment_error)` + theObjects
-	eraseSetups   = `UPDATE setup_intents SET description = NULL, metadata = '{}', last_setup_error = impersonal(last_setup_error)` + theObjects
-	eraseTries    = `UPDATE setup_attempts SET setup_error = impersonal(setup_error) WHERE account_id = @account_id AND setup_intent_id = ANY (@objects::text[]) AND setup_error IS NOT NULL`
-	eraseCharges  = `UPDATE charges SET card = impersonal(card), description = NULL, metadata = '{}', receipt_email = NULL, shipping = impersonal(shipping)` + theObjects
+	eraseCustomers = `
+		UPDATE customers SET name = NULL, email = NULL, phone = NULL, description = NULL, address = NULL,
+		shipping = NULL, metadata = '{}', invoice_settings = impersonal(invoice_settings),
+		preferred_locales = '{}'` + theObjects
+	eraseCards   = `UPDATE cards SET card = impersonal(card), metadata = '{}'` + theObjects
+	eraseTokens  = `UPDATE tokens SET card = impersonal(card), client_ip = NULL` + theObjects
+	eraseMethods = `
+		UPDATE payment_methods SET card = impersonal(card), billing_details = impersonal(billing_details),
+		    metadata = '{}'` + theObjects
+	eraseIntents = `
+		UPDATE payment_intents SET description = NULL, metadata = '{}', receipt_email = NULL,
+		    shipping = impersonal(shipping), last_payment_error = impersonal(last_payment_error)` + theObjects
+	eraseSetups = `
+		UPDATE setup_intents SET description = NULL, metadata = '{}',
+		    last_setup_error = impersonal(last_setup_error)` + theObjects
+	eraseTries = `
+		UPDATE setup_attempts SET setup_error = impersonal(setup_error)
+		WHERE account_id = @account_id AND setup_intent_id = ANY (@objects::text[]) AND setup_error IS NOT NULL`
+	eraseCharges = `
+		UPDATE charges SET card = impersonal(card), description = NULL, metadata = '{}', receipt_email = NULL,
+		    shipping = impersonal(shipping)` + theObjects
 	eraseRefunds  = `UPDATE refunds SET metadata = '{}'` + theObjects
 	eraseDisputes = `UPDATE disputes SET evidence = impersonal(evidence, true), metadata = '{}'` + theObjects
-	eraseSessions = `UPDATE checkout_sessions SET customer_email = NULL, customer_details = impersonal(customer_details), metadata = '{}',
-		options = impersonal(options)` + theObjects
-	eraseItems    = `UPDATE checkout_items SET metadata = '{}' WHERE account_id = @account_id AND session_id = ANY (@objects::text[]) AND metadata::text <> '{}'`
+	eraseSessions = `
+		UPDATE checkout_sessions SET customer_email = NULL, customer_details = impersonal(customer_details),
+		metadata = '{}', options = impersonal(options)` + theObjects
+	eraseItems = `
+		UPDATE checkout_items SET metadata = '{}'
+		WHERE account_id = @account_id AND session_id = ANY (@objects::text[]) AND metadata::text <> '{}'`
 	erasePostings = `UPDATE ledger_postings p SET description = '[erased]' FROM ledger_books b
-		WHERE b.id = p.book_id AND b.account_id = @account_id AND p.source = ANY (@objects::text[]) AND p.description IS NOT NULL`
+		WHERE b.id = p.book_id AND b.account_id = @account_id AND p.source = ANY (@objects::text[])
+		  AND p.description IS NOT NULL`
 	eraseAttempts = `UPDATE webhook_attempts SET headers = NULL, body = NULL
-		WHERE account_id = @account_id AND (headers IS NOT NULL OR body IS NOT NULL) AND event_id IN (SELECT id FROM events` + theEvents + `)`
+		WHERE account_id = @account_id AND (headers IS NOT NULL OR body IS NOT NULL)
+		  AND event_id IN (SELECT id FROM events` + theEvents + `)`
 	eraseEvents = `UPDATE events SET data = impersonal(data)` + theEvents
 	// The answers first: a request is redacted once its answer is.
-	eraseAnswers  = `UPDATE answers SET body = impersonal(body), redacted_at = coalesce(redacted_at, clock_timestamp())` + theRequests
-	eraseRequests = `UPDATE requests SET params = impersonal(params), context = impersonal(context) WHERE account_id = @account_id AND id = ANY (@requests::text[])`
-	eraseArchive  = `UPDATE archived_answers SET body = impersonal(body)` + theRequests
-	eraseTrail    = `UPDATE audit_events SET details = NULL, salt = NULL` + theRequests + ` AND details IS NOT NULL AND actor NOT LIKE 'operator:%'`
+	eraseAnswers = `
+		UPDATE answers SET body = impersonal(body),
+		    redacted_at = coalesce(redacted_at, clock_timestamp())` + theRequests
+	eraseRequests = `
+		UPDATE requests SET params = impersonal(params), context = impersonal(context)
+		WHERE account_id = @account_id AND id = ANY (@requests::text[])`
+	eraseArchive = `UPDATE archived_answers SET body = impersonal(body)` + theRequests
+	eraseTrail   = `UPDATE audit_events SET details = NULL, salt = NULL` +
+		theRequests + ` AND details IS NOT NULL AND actor NOT LIKE 'operator:%'`
 )

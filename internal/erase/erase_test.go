@@ -44,12 +44,20 @@ func open(t *testing.T) *shop {
 		t.Fatal(err)
 	}
 	p, err := process.NewAPI(t.Context(), process.Config{
-		DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), NotificationSecret: sim.Secret(), Log: slog.New(slog.DiscardHandler), MaxConns: 8})
+		DatabaseURL:        db.URL,
+		Secret:             root,
+		AcquirerURL:        sim.URL(),
+		AcquirerSecret:     sim.Secret(),
+		NotificationSecret: sim.Secret(),
+		Log:                slog.New(slog.DiscardHandler),
+		MaxConns:           8,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	if _, err := db.Pool.Exec(t.Context(), "INSERT INTO accounts (id, name) VALUES ('acct_1', 'The shop')"); err != nil {
+	_, err = db.Pool.Exec(t.Context(), "INSERT INTO accounts (id, name) VALUES ('acct_1', 'The shop')")
+	if err != nil {
 		t.Fatal(err)
 	}
 	_, key, err := apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false)
@@ -131,7 +139,8 @@ func (s *shop) traces(t *testing.T, text string) (tables []string) {
 			columns += " || coalesce(convert_from(body, 'UTF8'), '')" // bytes print as numbers
 		}
 		var found bool
-		err := s.pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM `+table+` r WHERE position($1 IN `+columns+`) > 0)`, text).Scan(&found)
+		err := s.pool.QueryRow(t.Context(),
+			`SELECT EXISTS (SELECT FROM `+table+` r WHERE position($1 IN `+columns+`) > 0)`, text).Scan(&found)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,27 +158,37 @@ const anybody = "Wilhelmina"
 func (s *shop) lives(t *testing.T) (customer string) {
 	t.Helper()
 	const (
-		person   = "name=" + anybody + "&email=" + anybody + "@example.com&phone=" + anybody + "&description=" + anybody + "&metadata[who]=" + anybody
+		person = "name=" + anybody + "&email=" + anybody + "@example.com&phone=" + anybody + "&description=" +
+			anybody + "&metadata[who]=" + anybody
 		address  = "[address][line1]=" + anybody + "&"
 		shipping = "shipping[name]=" + anybody + "&shipping" + address
 	)
 	s.post(t, "/v1/webhook_endpoints", "url=https://erase.example.com/&enabled_events[]=*")
 	customer = s.post(t, "/v1/customers", person+"&address[line1]="+anybody+"&"+shipping+"source=tok_visa")
 	s.post(t, "/v1/customers/"+customer, "description=More+of+"+anybody)
-	charge := s.post(t, "/v1/charges", "amount=900&currency=usd&customer="+customer+"&description="+anybody+"&metadata["+anybody+"]=1&"+shipping+"receipt_email="+anybody+"@example.com")
+	charge := s.post(t, "/v1/charges",
+		"amount=900&currency=usd&customer="+customer+"&description="+anybody+"&metadata["+anybody+"]=1&"+shipping+
+			"receipt_email="+anybody+"@example.com")
 	s.post(t, "/v1/refunds", "charge="+charge+"&amount=100&metadata[who]="+anybody)
-	s.ask(t, http.MethodPost, "/v1/refunds", "charge="+charge+"&amount=9000&metadata[who]="+anybody, "") // refused, and stored as such
+	// refused, and stored as such
+	s.ask(t, http.MethodPost, "/v1/refunds", "charge="+charge+"&amount=9000&metadata[who]="+anybody, "")
 	method := s.post(t, "/v1/payment_methods", "type=card&card[token]=tok_visa&billing_details[name]="+anybody)
 	s.post(t, "/v1/payment_methods/"+method+"/attach", "customer="+customer)
-	const intent = "amount=3000&currency=usd&payment_method_types[]=card&confirm=true&description=" + anybody + "&customer="
+	const intent = "amount=3000&currency=usd&payment_method_types[]=card&confirm=true&description=" + anybody +
+		"&customer="
 	s.post(t, "/v1/payment_intents", intent+customer+"&payment_method="+method)
 	s.ask(t, http.MethodPost, "/v1/payment_intents", intent+customer+"&payment_method=pm_card_chargeDeclined", "")
-	s.ask(t, http.MethodPost, "/v1/payment_intents", intent+customer, "")                               // refused, and the intent stays
-	const nobodys = "amount=3000&currency=usd&payment_method_types[]=card&confirm=true&payment_method=" // so is this, and her card does not become its method
+	// refused, and the intent stays
+	s.ask(t, http.MethodPost, "/v1/payment_intents", intent+customer, "")
+	// so is this, and her card does not become its method
+	const nobodys = "amount=3000&currency=usd&payment_method_types[]=card&confirm=true&payment_method="
 	s.ask(t, http.MethodPost, "/v1/payment_intents", nobodys+method, "")
-	s.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&metadata[who]="+anybody+"&payment_method="+method+"&customer="+customer)
+	s.post(t, "/v1/setup_intents",
+		"payment_method_types[]=card&confirm=true&metadata[who]="+anybody+"&payment_method="+method+"&customer="+
+			customer)
 	s.ask(t, http.MethodPost, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&customer="+customer+
-		"&payment_method_data[type]=card&payment_method_data[card][token]=tok_chargeDeclined&payment_method_data[billing_details][name]="+anybody, "")
+		"&payment_method_data[type]=card&payment_method_data[card][token]=tok_chargeDeclined"+
+		"&payment_method_data[billing_details][name]="+anybody, "")
 	s.checkOut(t, "&payment_intent_data[description]="+anybody+"&customer="+customer)
 	s.dispute(t, "&customer="+customer)
 	return customer
@@ -178,9 +197,13 @@ func (s *shop) lives(t *testing.T) (customer string) {
 // checkOut buys something on the checkout page, and returns the session.
 func (s *shop) checkOut(t *testing.T, more string) (session string) {
 	t.Helper()
-	session = s.post(t, "/v1/checkout/sessions", "mode=payment&success_url=https://erase.example.com/&metadata[who]="+anybody+more+
-		"&line_items[0][quantity]=1&line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=900&line_items[0][price_data][product_data][name]=Sledge")
-	method := s.post(t, "/v1/payment_methods", "type=card&card[token]=tok_visa&billing_details[name]="+anybody+"&billing_details[email]="+anybody+"@example.com")
+	session = s.post(t, "/v1/checkout/sessions",
+		"mode=payment&success_url=https://erase.example.com/&metadata[who]="+anybody+more+
+			"&line_items[0][quantity]=1&line_items[0][price_data][currency]=usd"+
+			"&line_items[0][price_data][unit_amount]=900&line_items[0][price_data][product_data][name]=Sledge")
+	method := s.post(t, "/v1/payment_methods",
+		"type=card&card[token]=tok_visa&billing_details[name]="+anybody+"&billing_details[email]="+anybody+
+			"@example.com")
 	s.post(t, "/v1/payment_pages/"+session+"/confirm", "payment_method="+method)
 	return session
 }
@@ -188,16 +211,20 @@ func (s *shop) checkOut(t *testing.T, more string) (session string) {
 // dispute pays with a card whose holder complains, and answers with evidence.
 func (s *shop) dispute(t *testing.T, more string) (dispute string) {
 	t.Helper()
-	const intent = "amount=2000&currency=usd&payment_method_types[]=card&confirm=true&payment_method=pm_card_createDispute"
+	const intent = "amount=2000&currency=usd&payment_method_types[]=card&confirm=true" +
+		"&payment_method=pm_card_createDispute"
 	payment := s.post(t, "/v1/payment_intents", intent+more)
 	s.sim.WaitUntilTold(t, s.server.URL)
-	err := s.pool.QueryRow(t.Context(), `SELECT d.id FROM disputes d JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id
+	err := s.pool.QueryRow(t.Context(), `
+		SELECT d.id FROM disputes d JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id
 		WHERE c.payment_intent_id = $1`, payment).Scan(&dispute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.post(t, "/v1/disputes/"+dispute, "submit=false&metadata[who]="+anybody+"&evidence[customer_name]="+anybody+"&evidence[customer_email_address]="+anybody+
-		"@example.com&evidence[billing_address]="+anybody+"&evidence[uncategorized_text]=It+was+"+anybody)
+	s.post(t, "/v1/disputes/"+dispute,
+		"submit=false&metadata[who]="+anybody+"&evidence[customer_name]="+anybody+"&evidence[customer_email_address]="+
+			anybody+
+			"@example.com&evidence[billing_address]="+anybody+"&evidence[uncategorized_text]=It+was+"+anybody)
 	return dispute
 }
 
@@ -221,8 +248,9 @@ func TestErase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"customers", "charges", "refunds", "payment_methods", "payment_intents", "setup_intents", "setup_attempts", "cards", "events", "requests", "answers", "audit_events", "ledger_postings",
-			"disputes", "checkout_sessions"} {
+		for _, want := range []string{"customers", "charges", "refunds", "payment_methods", "payment_intents",
+			"setup_intents", "setup_attempts", "cards", "events", "requests", "answers", "audit_events",
+			"ledger_postings", "disputes", "checkout_sessions"} {
 			if !has(counts, want) {
 				t.Errorf("nothing was erased from %s", want)
 			}
@@ -257,11 +285,13 @@ func TestErase(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := s.ask(t, http.MethodPost, "/v1/charges", form, "order-1")
-		if again.status != http.StatusBadRequest || !strings.Contains(again.body, "has been erased") || !strings.Contains(again.body, first.id) {
+		if again.status != http.StatusBadRequest || !strings.Contains(again.body, "has been erased") ||
+			!strings.Contains(again.body, first.id) {
 			t.Errorf("answered %d %s", again.status, again.body)
 		}
 		now := s.ask(t, http.MethodGet, "/v1/charges/"+first.id, "", "")
-		if now.status != http.StatusOK || strings.Contains(now.body, anybody) || !strings.Contains(now.body, `"amount": 900`) {
+		if now.status != http.StatusOK || strings.Contains(now.body, anybody) ||
+			!strings.Contains(now.body, `"amount": 900`) {
 			t.Errorf("the charge is %d %s", now.status, now.body)
 		}
 	})
@@ -277,7 +307,8 @@ func TestErase(t *testing.T) {
 			t.Errorf("after the session: still found in %v", left)
 		}
 		now := s.ask(t, http.MethodGet, "/v1/checkout/sessions/"+session, "", "")
-		if now.status != http.StatusOK || strings.Contains(now.body, anybody) || !strings.Contains(now.body, `"amount_total": 900`) {
+		if now.status != http.StatusOK || strings.Contains(now.body, anybody) ||
+			!strings.Contains(now.body, `"amount_total": 900`) {
 			t.Errorf("the session is %d %s", now.status, now.body)
 		}
 		dispute := s.dispute(t, "")
@@ -288,7 +319,8 @@ func TestErase(t *testing.T) {
 			t.Errorf("after the dispute: still found in %v", left)
 		}
 		now = s.ask(t, http.MethodGet, "/v1/disputes/"+dispute, "", "")
-		if now.status != http.StatusOK || strings.Contains(now.body, anybody) || !strings.Contains(now.body, `"amount": 2000`) {
+		if now.status != http.StatusOK || strings.Contains(now.body, anybody) ||
+			!strings.Contains(now.body, `"amount": 2000`) {
 			t.Errorf("the dispute is %d %s", now.status, now.body)
 		}
 	})
@@ -297,7 +329,9 @@ func TestErase(t *testing.T) {
 		t.Parallel()
 		s := open(t)
 		charge := s.post(t, "/v1/charges", "amount=900&currency=usd&source=tok_visa&description="+anybody)
-		_, err := s.pool.Exec(t.Context(), `ALTER TABLE answers DISABLE TRIGGER answers_are_final; UPDATE answers SET expires_at = now() - interval '1 day';
+		_, err := s.pool.Exec(t.Context(), `
+			ALTER TABLE answers DISABLE TRIGGER answers_are_final;
+			UPDATE answers SET expires_at = now() - interval '1 day';
 			ALTER TABLE answers ENABLE ALWAYS TRIGGER answers_are_final`)
 		if err != nil {
 			t.Fatal(err)
@@ -322,12 +356,16 @@ func TestErase(t *testing.T) {
 		}
 		charge := s.post(t, "/v1/charges", "amount=900&currency=usd&source=tok_visa&description="+anybody)
 		_, err := s.pool.Exec(t.Context(), `WITH asked AS (
-				INSERT INTO requests (account_id, id, livemode, key, key_generated, method, path, fingerprint, fingerprint_version, params, context, flow, version, created_at)
-				SELECT account_id, 'req_open', livemode, 'open', key_generated, method, path, fingerprint, fingerprint_version, json_build_object('Charge', object_id), context,
-					flow, version, now() FROM request_status WHERE object_id = $1
+				INSERT INTO requests (account_id, id, livemode, key, key_generated, method, path, fingerprint,
+					fingerprint_version, params, context, flow, version, created_at)
+				SELECT account_id, 'req_open', livemode, 'open', key_generated, method, path, fingerprint,
+					fingerprint_version, json_build_object('Charge', object_id), context, flow, version, now()
+					FROM request_status WHERE object_id = $1
 				RETURNING account_id, id, flow, version)
-			INSERT INTO runs (account_id, request_id, flow, version, state, recovery_points, reached_at, reached_epochs, state_data, due_at)
-			SELECT account_id, id, flow, version, 'parked', '{charge_recorded}', ARRAY[now()], '{1}', '{}', now() FROM asked`, charge)
+			INSERT INTO runs (account_id, request_id, flow, version, state, recovery_points, reached_at, reached_epochs,
+				state_data, due_at)
+			SELECT account_id, id, flow, version, 'parked', '{charge_recorded}', ARRAY[now()], '{1}', '{}', now()
+			FROM asked`, charge)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -355,7 +393,8 @@ var chainKey = []byte("the key of the chain")
 // another test's neither, may be older than the rows.
 func (s *shop) sealAll(t *testing.T) {
 	t.Helper()
-	const unsealed = `SELECT count(*) FROM audit_events WHERE xid >= coalesce((SELECT max(to_xid) FROM audit_blocks), 0)`
+	const unsealed = `
+		SELECT count(*) FROM audit_events WHERE xid >= coalesce((SELECT max(to_xid) FROM audit_blocks), 0)`
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if _, err := (audit.Sealer{Pool: s.pool, Key: chainKey}).Seal(t.Context()); err != nil {
 			t.Fatal(err)

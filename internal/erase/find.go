@@ -48,10 +48,12 @@ const findSubject = `
 const findObjects = `
 	WITH named AS (
 		SELECT @subject::text AS id
-		UNION SELECT object_id FROM answers WHERE account_id = @account_id AND request_id = @subject AND object_id IS NOT NULL
+		UNION SELECT object_id FROM answers
+		WHERE account_id = @account_id AND request_id = @subject AND object_id IS NOT NULL
 		UNION SELECT object_id FROM events
 		WHERE account_id = @account_id
-		  AND (request_id = @subject OR data->'object'->>'customer' = @subject OR data->'previous_attributes'->>'customer' = @subject)
+		  AND (request_id = @subject OR data->'object'->>'customer' = @subject
+		      OR data->'previous_attributes'->>'customer' = @subject)
 	), intents AS (
 		SELECT id, payment_method_id FROM payment_intents
 		WHERE account_id = @account_id AND (id IN (SELECT id FROM named) OR checkout_session IN (SELECT id FROM named))
@@ -59,14 +61,18 @@ const findObjects = `
 		WHERE account_id = @account_id AND (id IN (SELECT id FROM named) OR checkout_session IN (SELECT id FROM named))
 	), paid AS (
 		SELECT id FROM charges
-		WHERE account_id = @account_id AND (id IN (SELECT id FROM named) OR customer_id = @subject OR payment_intent_id IN (SELECT id FROM intents))
+		WHERE account_id = @account_id
+		  AND (id IN (SELECT id FROM named) OR customer_id = @subject OR payment_intent_id IN (SELECT id FROM intents))
 	)
 	SELECT id FROM named
 	UNION SELECT id FROM intents
 	UNION SELECT id FROM checkout_sessions
-	WHERE account_id = @account_id AND (customer_id = @subject OR payment_intent_id IN (SELECT id FROM intents) OR setup_intent_id IN (SELECT id FROM intents))
+	WHERE account_id = @account_id
+	  AND (customer_id = @subject OR payment_intent_id IN (SELECT id FROM intents)
+	      OR setup_intent_id IN (SELECT id FROM intents))
 	UNION SELECT payment_method_id FROM intents WHERE payment_method_id IS NOT NULL
-	UNION SELECT payment_method_id FROM setup_attempts WHERE account_id = @account_id AND setup_intent_id IN (SELECT id FROM intents)
+	UNION SELECT payment_method_id FROM setup_attempts
+	WHERE account_id = @account_id AND setup_intent_id IN (SELECT id FROM intents)
 	UNION SELECT id FROM paid
 	UNION SELECT id FROM refunds WHERE account_id = @account_id AND charge_id IN (SELECT id FROM paid)
 	UNION SELECT id FROM disputes WHERE account_id = @account_id AND charge_id IN (SELECT id FROM paid)
@@ -79,13 +85,16 @@ const findRequests = `
 	SELECT r.id FROM requests r LEFT JOIN answers a ON a.account_id = r.account_id AND a.request_id = r.id
 	WHERE r.account_id = @account_id
 	  AND (r.id = ANY (@objects::text[]) OR a.object_id = ANY (@objects::text[])
-	    OR EXISTS (SELECT FROM unnest(@objects::text[]) AS object (id) WHERE position(object.id IN r.path || r.params::text) > 0))
-	UNION SELECT request_id FROM events WHERE account_id = @account_id AND object_id = ANY (@objects::text[]) AND request_id LIKE 'req%'`
+	    OR EXISTS (SELECT FROM unnest(@objects::text[]) AS object (id)
+	        WHERE position(object.id IN r.path || r.params::text) > 0))
+	UNION SELECT request_id FROM events
+	WHERE account_id = @account_id AND object_id = ANY (@objects::text[]) AND request_id LIKE 'req%'`
 
 // A token belongs to the customer it was used for.
 const findTokens = `
 	SELECT id, request_id FROM tokens
-	WHERE account_id = @account_id AND (id = ANY (@objects::text[]) OR card_id = ANY (@objects::text[]) OR used_by = ANY (@requests::text[]))`
+	WHERE account_id = @account_id
+	  AND (id = ANY (@objects::text[]) OR card_id = ANY (@objects::text[]) OR used_by = ANY (@requests::text[]))`
 
 func find(ctx context.Context, tx pgx.Tx, subject string) (*scope, error) {
 	s := &scope{}
@@ -96,7 +105,8 @@ func find(ctx context.Context, tx pgx.Tx, subject string) (*scope, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", subject, err)
 	}
-	if s.objects, err = ids(ctx, tx, findObjects, postgres.Args{"account_id": s.accountID, "subject": subject}); err != nil {
+	s.objects, err = ids(ctx, tx, findObjects, postgres.Args{"account_id": s.accountID, "subject": subject})
+	if err != nil {
 		return nil, err
 	}
 	if s.requests, err = ids(ctx, tx, findRequests, s.byObject()); err != nil {
@@ -133,7 +143,8 @@ const findUnended = `
 	SELECT request_id FROM runs WHERE account_id = @account_id AND request_id = ANY (@requests::text[]) LIMIT 1`
 
 const findUnclosed = `
-	SELECT id FROM customers WHERE account_id = @account_id AND id = ANY (@objects::text[]) AND deleted_at IS NULL LIMIT 1`
+	SELECT id FROM customers WHERE account_id = @account_id AND id = ANY (@objects::text[]) AND deleted_at IS NULL
+	LIMIT 1`
 
 // closed makes sure that no unfinished request writes erased data again.
 func (s *scope) closed(ctx context.Context, tx pgx.Tx) error {

@@ -1,4 +1,4 @@
-// Package event writes the events that tell of changes, each in the transaction of
+// Package event writes the events that report changes, each in the transaction of
 // its change, with the webhook deliveries that carry it.
 package event
 
@@ -28,7 +28,7 @@ func init() {
 	resource.Register(resource.Kind{Object: "event"})
 }
 
-// Event tells of one change, in the words of Stripe's event types.
+// Event reports one change. Its type is one of Stripe's.
 type Event struct {
 	ID             string
 	Type           string
@@ -48,7 +48,7 @@ type Data struct {
 	PreviousAttributes map[string]any `json:"previous_attributes,omitempty"`
 }
 
-// An event travels with its deliveries, one to each endpoint that wants to hear of
+// Insert writes an event with its deliveries, one to each endpoint that subscribes to
 // it, and with the jobs that wake a worker for them. A merchant without endpoints
 // pays for one look into an index that is empty for it.
 const Insert = `
@@ -83,8 +83,8 @@ type row struct {
 	CreatedAt      time.Time `db:"created_at"`
 }
 
-// Emit queues an event in the transaction of the change it tells of: there is
-// never the one without the other. previous is nil except for updates.
+// Emit queues an event in the transaction of its change, so that both commit or
+// neither does. previous is nil except for updates.
 func Emit(tx *phase.Tx, kind, objectID string, object any, previous map[string]any) {
 	tx.Write(Insert, Args(Event{
 		ID: tx.NewID("evt"), Livemode: tx.Livemode, Type: kind, APIVersion: apirequest.Of(tx.Caller).DefaultVersion, RequestID: tx.RequestID,
@@ -113,8 +113,8 @@ func Changes(before, after any) (map[string]any, error) {
 	return differences(old, now), nil
 }
 
-// differences are the old values of the fields that differ. Of a hash it is those
-// within that do, of a list all of it; what was not there was null, as at Stripe.
+// differences are the old values of the fields that differ: of a hash only the keys that
+// differ, of a list the entire list. A field that was missing before is null, as at Stripe.
 func differences(old, now map[string]any) map[string]any {
 	previous := map[string]any{}
 	for name, value := range old {
@@ -161,7 +161,7 @@ func (e *Event) Render() any {
 	}
 }
 
-// cause is the request that caused the event, or nil: some happen by themselves.
+// cause is the request that caused the event, or nil if a background job did.
 func (e *Event) cause() *string {
 	if !strings.HasPrefix(e.RequestID, "req_") {
 		return nil

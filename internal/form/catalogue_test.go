@@ -51,15 +51,22 @@ const (
 )
 
 var refusals = []refusal{
-	{"a thousand pairs are enough", repeat(999, func(i int) string { return fmt.Sprintf("metadata[%d]=x", i) }), fault{"", "", "Received too many parameters…"}},
-	{"brackets nested nine deep", "a[b][c][d][e][f][g][h][i][j]=1", fault{"", "a", "Invalid request: parameters can be nested at most 8 levels deep."}},
-	{"five thousand brackets", "a" + strings.Repeat("[b]", 5000) + "=1", fault{"", "a", "Invalid request: parameters can be nested…"}},
-	{"five thousand open brackets", strings.Repeat("[", 5000) + "=1", fault{badName, strings.Repeat("[", 64) + "…", "Received unknown parameter: [[[…"}},
+	{"a thousand pairs are enough", repeat(999, func(i int) string {
+		return fmt.Sprintf("metadata[%d]=x", i)
+	}), fault{"", "", "Received too many parameters…"}},
+	{"brackets nested nine deep", "a[b][c][d][e][f][g][h][i][j]=1",
+		fault{"", "a", "Invalid request: parameters can be nested at most 8 levels deep."}},
+	{"five thousand brackets", "a" + strings.Repeat("[b]", 5000) + "=1",
+		fault{"", "a", "Invalid request: parameters can be nested…"}},
+	{"five thousand open brackets", strings.Repeat("[", 5000) + "=1",
+		fault{badName, strings.Repeat("[", 64) + "…", "Received unknown parameter: [[[…"}},
 	{"an index in the millions", "items[1000000][price]=x", fault{"", "items", "Invalid array"}},
 	{"an index written oddly", "items[01][price]=x", fault{"", "items", "Invalid array"}},
 	{"a name where an index belongs", "items[first][price]=x", fault{"", "items", "Invalid array"}},
-	{"a list too long", repeat(101, func(int) string { return "types[]=card" }), fault{"", "types[]", "Invalid array: a list can have at most 100 items"}},
-	{"a list longer than its own bound", "types[]=card&types[]=card&types[]=card&types[]=card", fault{"", "types", "Invalid array: a list can have at most 3 items"}},
+	{"a list too long", repeat(101, func(int) string { return "types[]=card" }),
+		fault{"", "types[]", "Invalid array: a list can have at most 100 items"}},
+	{"a list longer than its own bound", "types[]=card&types[]=card&types[]=card&types[]=card",
+		fault{"", "types", "Invalid array: a list can have at most 3 items"}},
 	{"a list of lists", "types[][]=card", fault{"", "types[][]", "Invalid array"}},
 
 	{"one name as text and hash", "a=1&a[b]=2", fault{"", "a[b]", "Invalid hash"}},
@@ -73,21 +80,28 @@ var refusals = []refusal{
 	{"a list for a text", "description[]=x", fault{"", "description", "Invalid string: […]"}},
 
 	{"a bracket left open", "metadata[a=1", fault{badName, "metadata[a", "Received unknown parameter: metadata[a"}},
-	{"a bracket inside a bracket", "metadata[a[b]]=1", fault{badName, "metadata[a[b]]", "Received unknown parameter: metadata[a[b]]"}},
-	{"text after a bracket", "metadata[a]b=1", fault{badName, "metadata[a]b", "Received unknown parameter: metadata[a]b"}},
+	{"a bracket inside a bracket", "metadata[a[b]]=1",
+		fault{badName, "metadata[a[b]]", "Received unknown parameter: metadata[a[b]]"}},
+	{"text after a bracket", "metadata[a]b=1",
+		fault{badName, "metadata[a]b", "Received unknown parameter: metadata[a]b"}},
 	{"only a closing bracket", "]=", fault{badName, "]", "Received unknown parameter: ]"}},
 	{"brackets without a name", "[]=", fault{badName, "[]", "Received unknown parameter: []"}},
 	{"no name", "=1", fault{badName, "", "Received unknown parameter: "}},
 	{"an unknown name", "foo=1", fault{badName, "foo", "Received unknown parameter: foo"}},
-	{"unknown names, the first sent first", "zoo=1&bar=2&shipping[foo]=3", fault{badName, "zoo", "Received unknown parameters: zoo, bar, shipping[foo]"}},
-	{"an unknown name in a hash", "shipping[foo]=1&shipping[name]=x", fault{badName, "shipping[foo]", "Received unknown parameter: shipping[foo]"}},
-	{"an unknown name in a list of hashes", "items[0][price]=1&items[1][foo]=x", fault{badName, "items[1][foo]", "Received unknown parameter: items[1][foo]"}},
-	{"an unknown bound of a time", "created[foo]=1", fault{badName, "created[foo]", "Received unknown parameter: created[foo]"}},
+	{"unknown names, the first sent first", "zoo=1&bar=2&shipping[foo]=3",
+		fault{badName, "zoo", "Received unknown parameters: zoo, bar, shipping[foo]"}},
+	{"an unknown name in a hash", "shipping[foo]=1&shipping[name]=x",
+		fault{badName, "shipping[foo]", "Received unknown parameter: shipping[foo]"}},
+	{"an unknown name in a list of hashes", "items[0][price]=1&items[1][foo]=x",
+		fault{badName, "items[1][foo]", "Received unknown parameter: items[1][foo]"}},
+	{"an unknown bound of a time", "created[foo]=1",
+		fault{badName, "created[foo]", "Received unknown parameter: created[foo]"}},
 	{"names are case-sensitive", "Capture=true", fault{badName, "Capture", "Received unknown parameter: Capture"}},
 
 	{"a text twice", "capture=true&capture=true", fault{"", "capture", "Received the same parameter more than once."}},
 	{"an amount twice", "amount=2", fault{"", "amount", "Received the same parameter more than once."}},
-	{"the same index twice", "expand[0]=a&expand[0]=b", fault{"", "expand[0]", "Received the same parameter more than once."}},
+	{"the same index twice", "expand[0]=a&expand[0]=b",
+		fault{"", "expand[0]", "Received the same parameter more than once."}},
 
 	{"an escape that is none", "description=%zz", fault{"", "description", "Invalid percent-encoding: %zz"}},
 	{"a percent sign at the end", "description=50%", fault{"", "description", "Invalid percent-encoding: %"}},
@@ -100,7 +114,11 @@ var refusals = []refusal{
 	{"half a surrogate pair", "description=%ED%A0%80", fault{badText, "description", "Invalid characters…"}},
 	{"a letter cut short", "description=\xe2\x82", fault{badText, "description", "Invalid characters…"}},
 
-	{"nothing for an integer", "fee=", fault{badEmpty, "fee", "You passed an empty string for 'fee'. We assume empty values are an attempt to unset a parameter; however 'fee' cannot be unset. You should remove 'fee' from your request or supply a non-empty value."}},
+	{"nothing for an integer", "fee=",
+		fault{badEmpty, "fee",
+			"You passed an empty string for 'fee'. We assume empty values are an attempt to unset a parameter; " +
+				"however 'fee' cannot be unset. You should remove 'fee' from your request or supply a non-empty " +
+				"value."}},
 	{"nothing for a boolean", "capture=", fault{badEmpty, "capture", "You passed an empty string…"}},
 	{"nothing for a text that has to be something", "email=", fault{badEmpty, "email", "You passed an empty string…"}},
 	{"nothing for a hash that can not be unset", "billing=", fault{badEmpty, "billing", "You passed an empty string…"}},
@@ -116,36 +134,59 @@ var refusals = []refusal{
 	{"a space after the number", "fee=5%20", fault{badInteger, "fee", "Invalid integer: 5 "}},
 	{"an underscore between digits", "fee=1_000", fault{badInteger, "fee", "Invalid integer: 1_000"}},
 	{"digits that are not ASCII", "fee=٣", fault{badInteger, "fee", "Invalid integer: ٣"}},
-	{"one more than an integer holds", "fee=9223372036854775808", fault{badInteger, "fee", "Invalid integer: [digits hidden]"}},
+	{"one more than an integer holds", "fee=9223372036854775808",
+		fault{badInteger, "fee", "Invalid integer: [digits hidden]"}},
 	{"less than nothing", "fee=-1", fault{badInteger, "fee", "Invalid non-negative integer"}},
-	{"nothing of an item", "items[0][price]=x&items[0][quantity]=0", fault{badInteger, "items[0][quantity]", "Invalid positive integer"}},
-	{"too much of an item", "items[0][price]=x&items[0][quantity]=1000", fault{badInteger, "items[0][quantity]", "This value must be less than or equal to 999 (it currently is 1000)."}},
-	{"less than the least", "month=1", fault{badInteger, "month", "This value must be greater than or equal to 2 (it currently is 1)."}},
+	{"nothing of an item", "items[0][price]=x&items[0][quantity]=0",
+		fault{badInteger, "items[0][quantity]", "Invalid positive integer"}},
+	{"too much of an item", "items[0][price]=x&items[0][quantity]=1000",
+		fault{badInteger, "items[0][quantity]",
+			"This value must be less than or equal to 999 (it currently is 1000)."}},
+	{"less than the least", "month=1",
+		fault{badInteger, "month", "This value must be greater than or equal to 2 (it currently is 1)."}},
 	{"a hash for an integer", "fee[a]=1", fault{"", "fee", "Invalid integer: {…}"}},
 	{"a word for a boolean", "capture=yes", fault{"", "capture", "Invalid boolean: yes"}},
 	{"a boolean all in capital letters", "capture=TRUE", fault{"", "capture", "Invalid boolean: TRUE"}},
 	{"a digit for a boolean", "capture=1", fault{"", "capture", "Invalid boolean: 1"}},
 
-	{"a text too long", "description=12345678901", fault{"", "description", "Invalid string: 12345678901…; must be at most 10 characters"}},
-	{"not one of three", "reason=bored", fault{"", "reason", "Invalid reason: must be one of duplicate, fraudulent, or requested_by_customer"}},
+	{"a text too long", "description=12345678901",
+		fault{"", "description", "Invalid string: 12345678901…; must be at most 10 characters"}},
+	{"not one of three", "reason=bored",
+		fault{"", "reason", "Invalid reason: must be one of duplicate, fraudulent, or requested_by_customer"}},
 	{"not one of two", "usage=x", fault{"", "usage", "Invalid usage: must be one of on_session or off_session"}},
-	{"not one of two, in a list", "types[]=card&types[]=cash", fault{"", "types[1]", "Invalid types[1]: must be one of card or link"}},
-	{"a part of a hash missing", "shipping[address][city]=x", fault{"parameter_missing", "shipping[name]", "Missing required param: shipping[name]."}},
+	{"not one of two, in a list", "types[]=card&types[]=cash",
+		fault{"", "types[1]", "Invalid types[1]: must be one of card or link"}},
+	{"a part of a hash missing", "shipping[address][city]=x",
+		fault{"parameter_missing", "shipping[name]", "Missing required param: shipping[name]."}},
 	{"a text that its type refuses", "number=bad", fault{"", "number", "Invalid value"}},
 
-	{"too many metadata keys", repeat(51, func(i int) string { return fmt.Sprintf("metadata[%d]=x", i) }), fault{"", "metadata", "You can have up to 50 metadata keys per object…"}},
-	{"a metadata key too long", "metadata[" + strings.Repeat("é", 41) + "]=x", fault{"", "metadata", "Metadata keys can have up to 40 characters, but you passed in a key that is 41 characters. Invalid key: é…"}},
-	{"a metadata value too long", "metadata[k]=" + strings.Repeat("é", 501), fault{"", "metadata", "Metadata values can have up to 500 characters, but you passed in a value that is 501 characters. Invalid value: é…"}},
+	{"too many metadata keys", repeat(51, func(i int) string {
+		return fmt.Sprintf("metadata[%d]=x", i)
+	}), fault{"", "metadata", "You can have up to 50 metadata keys per object…"}},
+	{"a metadata key too long", "metadata[" + strings.Repeat("é", 41) + "]=x",
+		fault{"", "metadata",
+			"Metadata keys can have up to 40 characters, but you passed in a key that is 41 characters. Invalid key: " +
+				"é…"}},
+	{"a metadata value too long", "metadata[k]=" + strings.Repeat("é", 501),
+		fault{"", "metadata",
+			"Metadata values can have up to 500 characters, but you passed in a value that is 501 characters. " +
+				"Invalid value: é…"}},
 	{"a metadata value that is a hash", "metadata[a][b]=1", fault{"", "metadata[a]", "Invalid string: {…}"}},
 	{"metadata as a list", "metadata[]=1", fault{"", "metadata", "Invalid object"}},
 
-	{"an expansion too deep", "expand[]=a.b.c.d.e", fault{"property_expansion_max_depth", "", "You cannot expand more than 4 levels of a property. Property: a.b.c.d.e"}},
-	{"two hundred expansions", repeat(200, func(i int) string { return fmt.Sprintf("expand[%d]=a", i) }), fault{"", "expand", "Invalid array"}},
+	{"an expansion too deep", "expand[]=a.b.c.d.e",
+		fault{"property_expansion_max_depth", "",
+			"You cannot expand more than 4 levels of a property. Property: a.b.c.d.e"}},
+	{"two hundred expansions", repeat(200, func(i int) string {
+		return fmt.Sprintf("expand[%d]=a", i)
+	}), fault{"", "expand", "Invalid array"}},
 	{"an expansion that is a hash", "expand[0][a]=x", fault{"", "expand[0]", "Invalid string: {…}"}},
 	{"a page of letters", "limit=x", fault{badInteger, "limit", "Invalid integer: x"}},
 	{"a time that is none", "created[gte]=abc", fault{badInteger, "created[gte]", "Invalid integer: abc"}},
-	{"a time after everything", "created=1" + strings.Repeat("0", 30), fault{badInteger, "created", "Invalid integer: [digits hidden]"}},
-	{"a time no calendar has", "created[lt]=253402300800", fault{badInteger, "created[lt]", "This value must be less than or equal to 253402300799…"}},
+	{"a time after everything", "created=1" + strings.Repeat("0", 30),
+		fault{badInteger, "created", "Invalid integer: [digits hidden]"}},
+	{"a time no calendar has", "created[lt]=253402300800",
+		fault{badInteger, "created[lt]", "This value must be less than or equal to 253402300799…"}},
 	{"a time before time", "created=-1", fault{badInteger, "created", "Invalid non-negative integer"}},
 }
 
@@ -173,11 +214,13 @@ func TestBadInputIsRefused(t *testing.T) {
 func TestMessagesRepeatLittleAndNoCardNumbers(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 100_000)
-	for _, number := range []string{"123456789012", "1234567890123456", "1234567890123456789", "1234-5678-9012-3456", "1234 5678 9012 3456", "1234%205678%209012%203456"} {
+	for _, number := range []string{"123456789012", "1234567890123456", "1234567890123456789", "1234-5678-9012-3456",
+		"1234 5678 9012 3456", "1234%205678%209012%203456"} {
 		for _, raw := range []string{
-			number + "=1", number + "[=1", "amount=" + number + "x", "capture=" + number, "description=" + number, "usage=" + number,
-			"a=" + number + ";b", "metadata[k]=" + number + long, "metadata[" + number + long + "]=1", "expand[]=a.b.c.d." + number,
-			"shipping[" + number + "]=1", "limit=" + number, "created=-" + number, number + "=%ff", "x" + number + "=1&x" + number + "[a]=1",
+			number + "=1", number + "[=1", "amount=" + number + "x", "capture=" + number, "description=" + number,
+			"usage=" + number, "a=" + number + ";b", "metadata[k]=" + number + long,
+			"metadata[" + number + long + "]=1", "expand[]=a.b.c.d." + number, "shipping[" + number + "]=1",
+			"limit=" + number, "created=-" + number, number + "=%ff", "x" + number + "=1&x" + number + "[a]=1",
 		} {
 			_, err := decode(t, raw)
 			if err == nil {

@@ -126,8 +126,10 @@ func (d *decoder) refuseEmpty() {
 }
 
 func cannotUnset(name string) *apierror.Error {
-	return apierror.Invalid(name, "You passed an empty string for '%s'. We assume empty values are an attempt to unset a parameter; "+
-		"however '%s' cannot be unset. You should remove '%s' from your request or supply a non-empty value.", name, name, name).
+	return apierror.Invalid(name,
+		"You passed an empty string for '%s'. We assume empty values are an attempt to unset a parameter; "+
+			"however '%s' cannot be unset. You should remove '%s' from your request or supply a non-empty value.",
+		name, name, name).
 		WithCode("parameter_invalid_empty")
 }
 
@@ -163,7 +165,8 @@ func refuseNames(message string, names []string) *apierror.Error {
 	if len(names) > 1 {
 		what = "parameters"
 	}
-	return apierror.Invalid(Quote(names[0]), message, what, Quote(strings.Join(names, ", "))).WithCode("parameter_unknown")
+	return apierror.Invalid(Quote(names[0]), message, what, Quote(strings.Join(names, ", "))).
+		WithCode("parameter_unknown")
 }
 
 // hash fills a struct. A member that no field has is an unknown name.

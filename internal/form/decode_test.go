@@ -106,18 +106,31 @@ func TestDecode(t *testing.T) {
 
 	t.Run("every kind of field takes what was sent", func(t *testing.T) {
 		t.Parallel()
-		got, err := decode(t, "amount=2000&currency=usd&fee=0&month=12&capture=false&confirm=true&description=tea+%26+cake"+
-			"&reason=duplicate&usage=off_session&types[]=card&types[]=link&items[0][price]=price_1&items[0][quantity]=3"+
-			"&shipping[name]=Ada&shipping[address][city]=London&billing[city]=Bath&number=12&metadata[k]=v&limit=7")
+		got, err := decode(t,
+			"amount=2000&currency=usd&fee=0&month=12&capture=false&confirm=true&description=tea+%26+cake"+
+				"&reason=duplicate&usage=off_session&types[]=card&types[]=link&items[0][price]=price_1"+
+				"&items[0][quantity]=3&shipping[name]=Ada&shipping[address][city]=London&billing[city]=Bath"+
+				"&number=12&metadata[k]=v&limit=7")
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := params{
-			Amount: 2000, Currency: "usd", Fee: pointer(int64(0)), Month: 12, Capture: pointer(false), Confirm: true,
-			Description: pointer("tea & cake"), Reason: "duplicate", Usage: "off_session", Types: []string{"card", "link"},
-			Items:    []item{{Price: "price_1", Quantity: 3}},
-			Shipping: &shipping{Name: "Ada", Address: &address{City: "London"}}, Billing: address{City: "Bath"},
-			Number: &hidden{"12"}, Metadata: form.Metadata{Set: map[string]string{"k": "v"}}, paging: paging{Limit: 7},
+			Amount:      2000,
+			Currency:    "usd",
+			Fee:         pointer(int64(0)),
+			Month:       12,
+			Capture:     pointer(false),
+			Confirm:     true,
+			Description: pointer("tea & cake"),
+			Reason:      "duplicate",
+			Usage:       "off_session",
+			Types:       []string{"card", "link"},
+			Items:       []item{{Price: "price_1", Quantity: 3}},
+			Shipping:    &shipping{Name: "Ada", Address: &address{City: "London"}},
+			Billing:     address{City: "Bath"},
+			Number:      &hidden{"12"},
+			Metadata:    form.Metadata{Set: map[string]string{"k": "v"}},
+			paging:      paging{Limit: 7},
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("got  %+v\nwant %+v", got, want)
@@ -126,7 +139,14 @@ func TestDecode(t *testing.T) {
 
 	t.Run("a limit is cut to a page", func(t *testing.T) {
 		t.Parallel()
-		for sent, want := range map[string]form.Limit{"-1": 1, "0": 1, "1": 1, "100": 100, "101": 100, "9223372036854775807": 100} {
+		for sent, want := range map[string]form.Limit{
+			"-1":                  1,
+			"0":                   1,
+			"1":                   1,
+			"100":                 100,
+			"101":                 100,
+			"9223372036854775807": 100,
+		} {
 			if got := mustDecode(t, "limit="+sent).Limit; got != want {
 				t.Errorf("limit=%s: got %d, want %d", sent, got, want)
 			}
@@ -179,7 +199,8 @@ func TestDecode(t *testing.T) {
 				t.Errorf("%s: got %+v", raw, got.Items)
 			}
 		}
-		for _, raw := range []string{"expand[]=a&expand[]=b", "expand[0]=a&expand[1]=b", "expand[10]=b&expand[2]=a", "expand%5B%5D=a&expand%5B%5D=b"} {
+		for _, raw := range []string{"expand[]=a&expand[]=b", "expand[0]=a&expand[1]=b", "expand[10]=b&expand[2]=a",
+			"expand%5B%5D=a&expand%5B%5D=b"} {
 			if got := mustDecode(t, raw); !reflect.DeepEqual(got.Expand, form.Expand{"a", "b"}) {
 				t.Errorf("%s: got %v", raw, got.Expand)
 			}
@@ -189,7 +210,8 @@ func TestDecode(t *testing.T) {
 	t.Run("what was decoded survives JSON", func(t *testing.T) {
 		t.Parallel()
 		for _, raw := range []string{
-			"", "description=&shipping=&types=&metadata=", "metadata[a]=1&metadata[b]=", "created=5", "created[gt]=5&created[lte]=9",
+			"", "description=&shipping=&types=&metadata=", "metadata[a]=1&metadata[b]=", "created=5",
+			"created[gt]=5&created[lte]=9",
 			"capture=false&fee=0&expand[]=a&expand[]=b&limit=3&shipping[name]=x&shipping[address][line1]=",
 			"items[][price]=a&items[][price]=b&types[]=card&number=1&billing[city]=%F0%9F%8D%B5",
 		} {
@@ -214,7 +236,8 @@ func TestDecode(t *testing.T) {
 		_, err := decode(t, "amount=abc&foo=1")
 		requireFault(t, err, fault{code: "parameter_unknown", param: "foo", message: "Received unknown parameter: foo"})
 		_, err = decode(t, "amount=abc")
-		requireFault(t, err, fault{code: "parameter_missing", param: "currency", message: "Missing required param: currency."})
+		requireFault(t, err,
+			fault{code: "parameter_missing", param: "currency", message: "Missing required param: currency."})
 		_, err = decode(t, "amount=abc&currency=usd")
 		requireFault(t, err, fault{code: "parameter_invalid_integer", param: "amount", message: "Invalid integer: abc"})
 	})
@@ -234,7 +257,8 @@ func TestDecode(t *testing.T) {
 			message: "This installation does not support the parameter of Stripe's API: tip"})
 		requireFault(t, decode("tip=1&items[0][tax]=2"), fault{code: "parameter_unknown", param: "tip",
 			message: "This installation does not support the parameters of Stripe's API: tip, items[0][tax]"})
-		requireFault(t, decode("tip=1&foo=1"), fault{code: "parameter_unknown", param: "foo", message: "Received unknown parameter: foo"})
+		requireFault(t, decode("tip=1&foo=1"),
+			fault{code: "parameter_unknown", param: "foo", message: "Received unknown parameter: foo"})
 	})
 
 	t.Run("a struct that can not be decoded into is our mistake, not the caller's", func(t *testing.T) {
@@ -298,7 +322,8 @@ func TestMetadata(t *testing.T) {
 	t.Run("a request sets and removes keys and leaves the others", func(t *testing.T) {
 		t.Parallel()
 		old := map[string]string{"keep": "1", "change": "1", "remove": "1"}
-		got, err := mustDecode(t, "metadata[change]=2&metadata[remove]=&metadata[new]=3&metadata[0]=zero").Metadata.Apply(old)
+		got, err := mustDecode(t,
+			"metadata[change]=2&metadata[remove]=&metadata[new]=3&metadata[0]=zero").Metadata.Apply(old)
 		want := map[string]string{"keep": "1", "change": "2", "new": "3", "0": "zero"}
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %v, %v; want %v", got, err, want)
@@ -318,7 +343,9 @@ func TestMetadata(t *testing.T) {
 
 	t.Run("names that mean something elsewhere, and any script, are plain keys and values", func(t *testing.T) {
 		t.Parallel()
-		got := mustDecode(t, "metadata[__proto__]=1&metadata[constructor]=2&metadata[a.b]=3&metadata[tea]="+url.QueryEscape("🍵 e\u0301 \u202eabc\r\n"))
+		got := mustDecode(t,
+			"metadata[__proto__]=1&metadata[constructor]=2&metadata[a.b]=3&metadata[tea]="+
+				url.QueryEscape("🍵 e\u0301 \u202eabc\r\n"))
 		want := map[string]string{"__proto__": "1", "constructor": "2", "a.b": "3", "tea": "🍵 e\u0301 \u202eabc\r\n"}
 		if !reflect.DeepEqual(got.Metadata.Set, want) {
 			t.Errorf("got %q", got.Metadata.Set)
@@ -336,7 +363,10 @@ func TestMetadata(t *testing.T) {
 			t.Errorf("one key less and one more: %v", err)
 		}
 		_, err = mustDecode(t, "metadata[new]=1").Metadata.Apply(old)
-		requireFault(t, err, fault{param: "metadata", message: "You can have up to 50 metadata keys per object, but this request makes it 51."})
+		requireFault(t, err, fault{
+			param:   "metadata",
+			message: "You can have up to 50 metadata keys per object, but this request makes it 51.",
+		})
 	})
 
 	t.Run("lengths are counted in characters", func(t *testing.T) {

@@ -75,7 +75,8 @@ func (m *Metadata) decodeKeys(d *decoder, h *hash) {
 	for _, pair := range h.members {
 		key, value := pair.name, pair.value.text
 		if n := utf8.RuneCountInString(key); n > maxMetadataKey {
-			d.invalidf("Metadata keys can have up to %d characters, but you passed in a key that is %d characters. Invalid key: %s",
+			d.invalidf("Metadata keys can have up to %d characters, but you passed in a key that is %d characters. "+
+				"Invalid key: %s",
 				maxMetadataKey, n, Quote(key))
 			return
 		}
@@ -86,7 +87,8 @@ func (m *Metadata) decodeKeys(d *decoder, h *hash) {
 			return
 		}
 		if n := utf8.RuneCountInString(value); n > maxMetadataValue {
-			d.invalidf("Metadata values can have up to %d characters, but you passed in a value that is %d characters. Invalid value: %s",
+			d.invalidf("Metadata values can have up to %d characters, but you passed in a value that is %d "+
+				"characters. Invalid value: %s",
 				maxMetadataValue, n, Quote(value))
 			return
 		}

@@ -69,7 +69,8 @@ func (p *parser) pair(pair string) *apierror.Error {
 		return err.WithParam(Quote(name))
 	}
 	if !storable(name) || !storable(value) {
-		return apierror.Invalid(Quote(name), "Invalid characters: text must be UTF-8 and must not contain the NUL character.").
+		return apierror.Invalid(Quote(name),
+			"Invalid characters: text must be UTF-8 and must not contain the NUL character.").
 			WithCode("invalid_characters")
 	}
 	var room [MaxDepth + 1]string
@@ -143,7 +144,9 @@ func split(name string, steps []string, deepest int) ([]string, *apierror.Error)
 			return nil, unknown([]string{name})
 		}
 		if len(steps) > deepest {
-			return nil, apierror.Invalid(Quote(base), "Invalid request: parameters can be nested at most %d levels deep.", deepest)
+			return nil,
+				apierror.Invalid(Quote(base), "Invalid request: parameters can be nested at most %d levels deep.",
+					deepest)
 		}
 		steps = append(steps, rest[1:closing])
 		rest = rest[closing+1:]

@@ -44,10 +44,13 @@ func TestParse(t *testing.T) {
 		{"an escaped semicolon is text", "a=1%3B2", hash{"a": "1;2"}},
 		{"items keep their order", "a[]=2&a[]=1", hash{"a": list{"2", "1"}}},
 		{"an index is a name until someone wants a list", "a[0]=x", hash{"a": hash{"0": "x"}}},
-		{"hashes in a list end where a name comes again", "a[][x]=1&a[][y]=2&a[][x]=3", hash{"a": list{hash{"x": "1", "y": "2"}, hash{"x": "3"}}}},
-		{"deep names come again too", "a[][x][p]=1&a[][x][q]=2&a[][x][p]=3", hash{"a": list{hash{"x": hash{"p": "1", "q": "2"}}, hash{"x": hash{"p": "3"}}}}},
+		{"hashes in a list end where a name comes again", "a[][x]=1&a[][y]=2&a[][x]=3",
+			hash{"a": list{hash{"x": "1", "y": "2"}, hash{"x": "3"}}}},
+		{"deep names come again too", "a[][x][p]=1&a[][x][q]=2&a[][x][p]=3",
+			hash{"a": list{hash{"x": hash{"p": "1", "q": "2"}}, hash{"x": hash{"p": "3"}}}}},
 		{"a list inside a hash of a list goes on", "a[][x][]=1&a[][x][]=2", hash{"a": list{hash{"x": list{"1", "2"}}}}},
-		{"eight levels are fine", "a[b][c][d][e][f][g][h][i]=1", hash{"a": hash{"b": hash{"c": hash{"d": hash{"e": hash{"f": hash{"g": hash{"h": hash{"i": "1"}}}}}}}}}},
+		{"eight levels are fine", "a[b][c][d][e][f][g][h][i]=1",
+			hash{"a": hash{"b": hash{"c": hash{"d": hash{"e": hash{"f": hash{"g": hash{"h": hash{"i": "1"}}}}}}}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +77,9 @@ func TestTheWorstRequestIsNoSlowerThanItsSize(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20
 	for name, raw := range map[string]string{
-		"a thousand names":       repeat(1000, func(i int) string { return "a[" + strings.Repeat("x", size/1000) + strconv.Itoa(i) + "]=1" }),
+		"a thousand names": repeat(1000, func(i int) string {
+			return "a[" + strings.Repeat("x", size/1000) + strconv.Itoa(i) + "]=1"
+		}),
 		"nothing but ampersands": strings.Repeat("&", size),
 		"nothing but brackets":   strings.Repeat("[", size),
 		"one long name":          "a" + strings.Repeat("[]", size/2),
@@ -109,8 +114,8 @@ func TestCanonical(t *testing.T) {
 		t.Parallel()
 		seen := map[string]string{}
 		for _, raw := range []string{
-			"", "a", "a=b", "a=&b=", "a=%26b", "a[]=b", "a[b]=", "a[0]=b", "a[]=b&a[]=c", "a[]=c&a[]=b", "a=bt1:c", "a=b&c=d", "a=b%26c%3Dd",
-			"a[][x]=1&a[][y]=2", "a[][x]=1&a[][x]=2", "a[x]=1&a[y]=2", "A=b", "a=B", "a=+b",
+			"", "a", "a=b", "a=&b=", "a=%26b", "a[]=b", "a[b]=", "a[0]=b", "a[]=b&a[]=c", "a[]=c&a[]=b", "a=bt1:c",
+			"a=b&c=d", "a=b%26c%3Dd", "a[][x]=1&a[][y]=2", "a[][x]=1&a[][x]=2", "a[x]=1&a[y]=2", "A=b", "a=B", "a=+b",
 		} {
 			encoded := string(form.Canonical(parse(t, raw)))
 			if other, taken := seen[encoded]; taken {
@@ -145,7 +150,8 @@ func FuzzParse(f *testing.F) {
 	for _, r := range refusals {
 		f.Add("amount=1&currency=usd&"+r.raw, uint64(1))
 	}
-	f.Add("items[][price]=a&items[][quantity]=1&items[][price]=b&metadata[a]=1&expand[1]=x&expand[0]=y&shipping=&created[gt]=1", uint64(2))
+	f.Add("items[][price]=a&items[][quantity]=1&items[][price]=b&metadata[a]=1&expand[1]=x&expand[0]=y&shipping="+
+		"&created[gt]=1", uint64(2))
 	f.Fuzz(func(t *testing.T, raw string, seed uint64) {
 		values, err := form.Parse(raw)
 		shuffled, shuffledErr := form.Parse(shuffle(raw, seed))

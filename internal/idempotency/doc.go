@@ -1,6 +1,5 @@
-// Package idempotency keeps the rows of requests: what was asked (requests), where
-// it stands and which process executes it while it is unfinished (runs), and what
-// was answered (answers).
+// Package idempotency stores requests in three tables: what the client asked (requests),
+// the progress and the owner of an unfinished request (runs), and its response (answers).
 //
 // # States
 //
@@ -16,8 +15,8 @@
 // The first three are states of the run: running has an owner and a lease, parked a
 // due time, needs_review (held) a reason. Constraints tie each to its columns, and
 // a trigger rejects every step backwards. Claiming a key inserts the request and its
-// run. Finishing deletes the run and inserts the answer, if the run still stands
-// where the process left it: this compare-and-delete is the fence. A request with
+// run. Finishing deletes the run and inserts the answer, if the run is still as the
+// process left it: this compare-and-delete is the fence. A request with
 // neither run nor answer is damaged (ErrDamaged); triggers reject one.
 //
 // # Ownership

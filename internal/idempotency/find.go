@@ -17,7 +17,7 @@ type Reader interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// Found is what a key stands for now.
+// Found is the present state of a key.
 type Found struct {
 	ID                 string
 	Method             string
@@ -27,7 +27,7 @@ type Found struct {
 	FingerprintVersion int16
 	State              string
 	Epoch              int32
-	OwnerAlive         bool // somebody drives it: leave it alone
+	OwnerAlive         bool // a live process drives it: leave it alone
 	Response           StoredResponse
 	CreatedAt          time.Time
 	ExpiresAt          time.Time
@@ -53,7 +53,7 @@ const Due = `(r.state = 'parked' AND is_due(r.due_at, '5 min'))`
 const stateOf = `CASE WHEN r.request_id IS NOT NULL THEN r.state WHEN a.archived_at IS NOT NULL THEN 'archived'
 	WHEN a.request_id IS NOT NULL THEN 'finished' ELSE 'damaged' END`
 
-// epochOf and pointOf are where it stands, or where it ended.
+// epochOf and pointOf are its present epoch and recovery point, or its last ones.
 const (
 	epochOf = `coalesce(r.epoch, a.reached_epochs[cardinality(a.reached_epochs)])`
 	pointOf = `coalesce(r.recovery_points[cardinality(r.recovery_points)], a.recovery_points[cardinality(a.recovery_points)])`
@@ -87,7 +87,7 @@ type Finding struct {
 // commit.
 //
 // Where commits wait for a synchronous standby, a read may show what only this server
-// has, if somebody canceled that wait. FindReplicated does not.
+// has, if a client canceled that wait. FindReplicated does not.
 func FindAll(ctx context.Context, db Reader, keys ...Key) ([]Finding, error) {
 	rows, err := db.Query(ctx, findRequests, postgres.RowsOf(keys...))
 	if err != nil {
@@ -181,7 +181,7 @@ const (
 	WHERE q.account_id = @account_id AND q.livemode = @livemode AND q.key = @key`
 )
 
-// Whereabouts is where a request really stands, established by writing.
+// Whereabouts is the committed state of a request, established by writing.
 type Whereabouts struct {
 	ID    string
 	Epoch int32
@@ -190,7 +190,7 @@ type Whereabouts struct {
 }
 
 // Establish finds out what became of a commit whose acknowledgment was lost, in one
-// transaction that waits for whoever still holds the run, writes, and then reads. A
+// transaction that waits for the holder of the run's lock, writes, and then reads. A
 // read alone could show a commit that a fail-over is about to undo; here the commit of
 // the write covers the earlier one. It returns nil if there is no row.
 //

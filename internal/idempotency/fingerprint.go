@@ -19,10 +19,10 @@ func Fingerprint(secret []byte, method, path string, canonicalParams []byte) []b
 	return keyedHash(secret, "fingerprint/1", method, path, string(canonicalParams))
 }
 
-// DeriveKey names one foreign call for ever. It is made of what the caller
-// repeats on a retry, never of a row's id, an epoch or a time: after a fail-over
-// that lost the last milliseconds, the same retry reaches the other side under
-// the same key. The hash hides the merchant's own key from the other side.
+// DeriveKey names one foreign call forever. It is derived from what the caller
+// repeats on a retry, never from a row's id, an epoch or a time: after a failover
+// that lost the last milliseconds, the same retry reaches the acquirer under
+// the same key. The hash hides the merchant's key from the acquirer.
 func DeriveKey(secret []byte, r *Request, phase string, generation int16) string {
 	mode := "test"
 	if r.Livemode {

@@ -26,8 +26,8 @@ const renewWorker = `
 
 const forgetWorkers = `DELETE FROM workers WHERE id = @id OR alive_until < clock_timestamp() - interval '1 hour'`
 
-// Liveness is this process's row among the workers. While it is renewed, the
-// process's requests are left alone; a second after it stops, they are anybody's.
+// Liveness is this process's row in workers. While the process renews it, others leave its
+// requests alone. A second after it stops, any process may take them over.
 type Liveness struct {
 	ID   string // the owner of every request this process drives
 	kind string

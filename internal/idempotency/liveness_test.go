@@ -97,7 +97,7 @@ func TestLiveness(t *testing.T) {
 	})
 }
 
-// living is a process that has said that it lives, over a pool of its own.
+// living is a process that has announced itself, with its own pool.
 func living(t *testing.T, c postgres.Config) (*pgxpool.Pool, *idempotency.Liveness) {
 	t.Helper()
 	pool, err := postgres.Open(t.Context(), c)

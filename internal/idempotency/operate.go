@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// What a person may do with a request: look at it, have it tried again now, and,
-// where the machine cannot know whether the other side acted, decide that it did
-// not. None of it touches a request that somebody drives.
+// What an operator may do with a request: look at it, have it retried now, and, if
+// Ratchet cannot know whether the acquirer acted, decide that it did not. None of these
+// changes a request that a live process drives.
 
 // Standing is all that the rows of a request say, for an operator.
 type Standing struct {
@@ -177,9 +177,9 @@ func Calls(ctx context.Context, db Reader, accountID, id string) ([]CallLine, er
 // do with it: finished, or driven by a live process.
 var ErrNotYours = errors.New("the request is not in a state for this")
 
-// A request that needed review gets all its attempts back: a person has looked at
-// what used them up. Others keep counting. One whose process is dead is free already,
-// and this says so whatever its times say.
+// A request that needed review gets all its attempts back, because an operator has looked
+// at what used them up. Others keep their count. A request whose process has crashed is
+// free already, and this records it, no matter what its lease says.
 const parkNow = `
 	UPDATE runs r
 	SET state = 'parked', owner = NULL, lease_until = NULL, due_at = clock_timestamp(), reason = NULL,
@@ -211,7 +211,7 @@ const lockHeld = `
 	WHERE r.account_id = @account_id AND r.request_id = @id AND r.state = 'needs_review'
 	FOR NO KEY UPDATE OF r`
 
-// Release records a person's finding that the other side did nothing under a
+// Release records an operator's finding that the acquirer did nothing under a
 // held request's open key, and will not, announces the next key and makes the
 // request due. If the finding is wrong, money moves twice: this is the one place
 // where it can. secret keys the derived keys. phase chooses among several open

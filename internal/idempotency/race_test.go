@@ -14,9 +14,9 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 )
 
-// TestRaces has two transactions at one request at a time: the first has done its
-// part and not committed when the second begins. Whatever they are, the request has a
-// run or an answer in the end, not both and not neither.
+// TestRaces runs two transactions on one request: the first has done its part and not
+// committed when the second begins. For every pair, the request has either a run or an
+// answer in the end.
 func TestRaces(t *testing.T) {
 	t.Parallel()
 	ok := &idempotency.StoredResponse{Status: 200, Headers: map[string]string{}, Body: []byte("{}\n"), ObjectID: "or_1"}

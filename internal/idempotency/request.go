@@ -48,14 +48,14 @@ type Key struct {
 	Key       string `db:"key"`
 }
 
-// Caller is who made a request, besides its account and mode, which are columns
-// of their own. It is kept with the request: the completer and a retry act on
-// behalf of the same caller.
+// Caller is who made a request, besides its account and mode, which are separate
+// columns. It is stored with the request: the completer and a retry act on behalf of
+// the same caller.
 type Caller struct {
 	Actor   string `json:"actor"`             // id of the API key
 	Address string `json:"address,omitempty"` // of the client
-	// Application is whatever else the application wants to know of the caller
-	// in a later phase, as a JSON object. This package only stores it.
+	// Application is what else the application needs to know about the caller in a
+	// later phase, as a JSON object. This package only stores it.
 	Application json.RawMessage `json:"application,omitempty"`
 }
 

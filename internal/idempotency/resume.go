@@ -12,9 +12,9 @@ const requestColumns = `q.account_id, q.id, q.livemode, q.key, q.key_generated A
 	q.params, q.context, q.flow, q.version, r.recovery_points[cardinality(r.recovery_points)] AS point, r.state_data AS memo, r.epoch, r.attempts,
 	q.created_at, clock_timestamp() AS resumed_at`
 
-// takeOver raises the epoch, so that whoever drove the request before can no
-// longer commit. Taking over from a dead process counts as an attempt: work
-// that kills whoever touches it ends up held, not in an endless loop.
+// takeOver raises the epoch, so that the process that drove the request before can no
+// longer commit. Taking over from a crashed process counts as an attempt: a request that
+// crashes every process ends up in review, not in an endless loop.
 const takeOver = `epoch = r.epoch + 1, state = 'running', owner = @owner, lease_until = clock_timestamp() + @lease::interval,
 	due_at = NULL, attempts = r.attempts + CASE WHEN r.state = 'running' THEN 1 ELSE 0 END`
 
@@ -27,7 +27,7 @@ const resumeRequest = `
 	RETURNING ` + requestColumns
 
 // Resume takes a parked request, or one whose driver is dead, over for a retry
-// by its client. It returns nil if somebody else was quicker.
+// by its client. It returns nil if another process was quicker.
 func Resume(ctx context.Context, db Reader, accountID, id string, epoch int32, owner string) (*Request, error) {
 	rows, err := db.Query(ctx, resumeRequest, pgx.StrictNamedArgs{
 		"account_id": accountID, "id": id, "epoch": epoch, "owner": owner, "lease": LeaseTime})
@@ -50,9 +50,9 @@ type FlowVersion struct {
 	Version int16
 }
 
-// What the caller drives for an account counts as its earlier turns: the places that
-// become free go round among the accounts, and not to the one with the most work. Of
-// those whose turn it is, who has waited longest is first: nobody waits for ever.
+// What the caller already drives for an account counts as that account's earlier turns, so
+// free slots rotate among the accounts and do not all go to the one with the most work. Among
+// accounts whose turn it is, the longest waiting request is first, so that none starves.
 const resumeUnfinished = `
 	WITH ours AS (
 		SELECT r.account_id, count(*) AS turns FROM runs r WHERE r.state = 'running' AND r.owner = @owner GROUP BY r.account_id

@@ -311,7 +311,7 @@ const (
 )
 
 // Advance moves a claimed request on, or finishes it. It is the fence as well: if
-// the run no longer stands where the driver left it, under the driver's epoch, the
+// the run is no longer as the driver left it, under the driver's epoch, the
 // whole transaction fails.
 func Advance(r *Request, s *Step, now time.Time) Statement {
 	m := member{r, s, now}
@@ -381,7 +381,7 @@ const parkRun = `
 	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'fence') END FROM parked`
 
 // Park lays a request aside until wait has passed, which is LongestWait at most.
-// sent says whether the other side was reached, counted whether that burns one of
+// sent says whether the call reached the acquirer, counted whether that uses up one of
 // the request's attempts.
 func Park(r *Request, wait time.Duration, sent, counted bool) Statement {
 	return Statement{parkRun, pgx.StrictNamedArgs{

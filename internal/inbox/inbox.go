@@ -131,12 +131,15 @@ const (
 
 const keepMessage = `
 	INSERT INTO inbox (source, event_id, kind, digest, body, state, reason, due_at)
-	VALUES (@source, @event_id, @kind, @digest, @body, @state, @reason, CASE WHEN @state = 'waiting' THEN clock_timestamp() + @first::interval END)
+	VALUES (@source, @event_id, @kind, @digest, @body, @state, @reason,
+		CASE WHEN @state = 'waiting' THEN clock_timestamp() + @first::interval END)
 	ON CONFLICT (source, event_id) DO UPDATE
 	SET attempts = inbox.attempts + 1, reason = excluded.reason,
-	    state = CASE WHEN inbox.received_at < clock_timestamp() - @patience::interval THEN 'set_aside' ELSE excluded.state END,
-	    due_at = CASE WHEN excluded.state = 'waiting' AND inbox.received_at >= clock_timestamp() - @patience::interval
-	                  THEN clock_timestamp() + least(@first::interval * 2 ^ least(inbox.attempts, 16), @longest::interval) END
+	    state = CASE WHEN inbox.received_at < clock_timestamp() - @patience::interval THEN 'set_aside'
+	    ELSE excluded.state END, due_at = CASE WHEN excluded.state = 'waiting'
+	        AND inbox.received_at >= clock_timestamp() - @patience::interval
+	                  THEN clock_timestamp() + least(@first::interval * 2 ^ least(inbox.attempts, 16),
+	                      @longest::interval) END
 	WHERE inbox.state <> 'applied' AND inbox.digest = excluded.digest`
 
 // keep stores a message that could not be applied, with the reason.
@@ -147,9 +150,11 @@ func (b *Inbox) keep(ctx context.Context, m Message, cause error) error {
 	switch {
 	case errors.As(cause, &never):
 		state = SetAside
-		b.log.ErrorContext(ctx, "a message is set aside", "source", m.Source, "event", m.EventID, "kind", m.Kind, "reason", cause)
+		b.log.ErrorContext(ctx, "a message is set aside", "source", m.Source, "event", m.EventID, "kind", m.Kind,
+			"reason", cause)
 	case !errors.As(cause, &early):
-		b.log.ErrorContext(ctx, "a message could not be applied", "source", m.Source, "event", m.EventID, "kind", m.Kind, "error", cause)
+		b.log.ErrorContext(ctx, "a message could not be applied", "source", m.Source, "event", m.EventID, "kind",
+			m.Kind, "error", cause)
 	}
 	_, err := b.pool.Exec(ctx, keepMessage, postgres.Args{
 		"source": m.Source, "event_id": m.EventID, "kind": m.Kind, "digest": m.Digest, "body": m.Body, "state": state,
@@ -166,7 +171,8 @@ const takeMessage = `
 	INSERT INTO inbox (source, event_id, kind, digest, body, state, account_id, request_id, applied_at)
 	VALUES (@source, @event_id, @kind, @digest, @body, 'applied', @account_id, @request_id, clock_timestamp())
 	ON CONFLICT (source, event_id) DO UPDATE
-	SET state = 'applied', reason = NULL, due_at = NULL, account_id = excluded.account_id, request_id = excluded.request_id, applied_at = excluded.applied_at
+	SET state = 'applied', reason = NULL, due_at = NULL, account_id = excluded.account_id,
+	    request_id = excluded.request_id, applied_at = excluded.applied_at
 	WHERE inbox.state <> 'applied' AND inbox.digest = excluded.digest`
 
 // Take writes down that a message is applied by this transaction, and ends the
@@ -186,7 +192,8 @@ const noteContradiction = `
 // alarm writes a contradiction down, once however often it is repeated, with a
 // line in the audit trail and one in the log.
 func (b *Inbox) alarm(ctx context.Context, m Message, known *Kept) error {
-	b.log.ErrorContext(ctx, "a message contradicts an earlier one of the same id", "source", m.Source, "event", m.EventID)
+	b.log.ErrorContext(ctx, "a message contradicts an earlier one of the same id", "source", m.Source, "event",
+		m.EventID)
 	err := pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 		var first int
 		err := tx.QueryRow(ctx, noteContradiction, postgres.Args{

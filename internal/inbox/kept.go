@@ -20,19 +20,20 @@ const (
 
 // Kept is a message as the inbox has it.
 type Kept struct {
-	Source         string
-	EventID        string
-	Kind           string
-	Digest         []byte
-	Body           []byte
-	State          string
-	Reason         *string
-	Attempts       int32
-	DueAt          *time.Time
-	AccountID      *string
-	RequestID      *string // of the request that did what it says
-	ReceivedAt     time.Time
-	Contradictions int64 // messages that came under its id and say something else, and that no operator has acknowledged
+	Source     string
+	EventID    string
+	Kind       string
+	Digest     []byte
+	Body       []byte
+	State      string
+	Reason     *string
+	Attempts   int32
+	DueAt      *time.Time
+	AccountID  *string
+	RequestID  *string // of the request that did what it says
+	ReceivedAt time.Time
+	// messages that came under its id and say something else, and that no operator has acknowledged
+	Contradictions int64
 	Now            time.Time
 }
 
@@ -48,11 +49,14 @@ func (k *Kept) account() string {
 	return *k.AccountID
 }
 
-const unacknowledged = `NOT EXISTS (SELECT FROM inbox_acknowledgments k WHERE k.source = c.source AND k.event_id = c.event_id AND k.digest = c.digest)`
+const unacknowledged = `NOT EXISTS (SELECT FROM inbox_acknowledgments k
+	WHERE k.source = c.source AND k.event_id = c.event_id AND k.digest = c.digest)`
 
 const selectKept = `
-	SELECT m.source, m.event_id, m.kind, m.digest, m.body, m.state, m.reason, m.attempts, m.due_at, m.account_id, m.request_id, m.received_at,
-	       (SELECT count(*) FROM inbox_contradictions c WHERE c.source = m.source AND c.event_id = m.event_id AND ` + unacknowledged + `) AS contradictions,
+	SELECT m.source, m.event_id, m.kind, m.digest, m.body, m.state, m.reason, m.attempts, m.due_at, m.account_id,
+	       m.request_id, m.received_at,
+	       (SELECT count(*) FROM inbox_contradictions c
+	           WHERE c.source = m.source AND c.event_id = m.event_id AND ` + unacknowledged + `) AS contradictions,
 	       clock_timestamp() AS now
 	FROM inbox m`
 
@@ -63,11 +67,13 @@ const (
 	// condition on a message, they would cost reading all that were ever applied.
 	listKept = selectKept + `
 	JOIN (SELECT source, event_id FROM inbox WHERE state <> 'applied'
-	      UNION SELECT source, event_id FROM inbox_contradictions c WHERE ` + unacknowledged + `) wanted USING (source, event_id)` + inOrder
+	      UNION SELECT source, event_id FROM inbox_contradictions c
+	      WHERE ` + unacknowledged + `) wanted USING (source, event_id)` + inOrder
 	listAll = selectKept + inOrder
 	inOrder = ` ORDER BY m.received_at LIMIT @limit`
 
-	dueKept = selectKept + ` WHERE m.state = 'waiting' AND m.due_at <= statement_timestamp() ORDER BY m.due_at LIMIT @limit`
+	dueKept = selectKept + ` WHERE m.state = 'waiting' AND m.due_at <= statement_timestamp() ORDER BY m.due_at
+		LIMIT @limit`
 )
 
 func (b *Inbox) find(ctx context.Context, m Message) (*Kept, error) {
@@ -149,7 +155,8 @@ const acknowledgeContradictions = `
 // comes later and says something else again is a new contradiction. It belongs into a
 // transaction with its audit row.
 func Acknowledge(ctx context.Context, db Querier, eventID, by, because string) (digests []string, err error) {
-	rows, err := db.Query(ctx, acknowledgeContradictions, postgres.Args{"event_id": eventID, "by": by, "because": because})
+	rows, err := db.Query(ctx, acknowledgeContradictions,
+		postgres.Args{"event_id": eventID, "by": by, "because": because})
 	if err != nil {
 		return nil, fmt.Errorf("acknowledge a contradiction: %w", err)
 	}

@@ -18,7 +18,8 @@ func TestDueMessagesAreFoundByTheirTime(t *testing.T) {
 	db := pgtest.New(t)
 	_, err := db.Pool.Exec(t.Context(), `
 		INSERT INTO inbox (source, event_id, kind, digest, body, state, reason, due_at)
-		SELECT 'acquirer', 'ev_' || n, 'batch.settled', sha256('{}'), '{}', 'waiting', 'no such charge', now() + n * interval '1 minute'
+		SELECT 'acquirer', 'ev_' || n, 'batch.settled', sha256('{}'), '{}', 'waiting', 'no such charge',
+		       now() + n * interval '1 minute'
 		FROM generate_series(1, 20000) n;
 		ANALYZE inbox`)
 	if err != nil {
@@ -33,20 +34,24 @@ func TestDueMessagesAreFoundByTheirTime(t *testing.T) {
 func TestAMessageThatWaitsIsDueWhenTheClockFallsBack(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t).Pool
-	applies := Open(pool, func(context.Context, Message) error { return NotYet("no such charge") }, slog.New(slog.DiscardHandler))
+	applies := Open(pool, func(context.Context, Message) error {
+		return NotYet("no such charge")
+	}, slog.New(slog.DiscardHandler))
 	for _, waits := range []struct {
 		ahead string
 		want  int
 	}{{"4 minutes", 0}, {"1 hour", 1}} {
 		_, err := pool.Exec(t.Context(), `
 			INSERT INTO inbox (source, event_id, kind, digest, body, state, reason, due_at)
-			VALUES ('acquirer', $1, 'movement.settled', sha256('{}'), '{}', 'waiting', 'no such charge', now() + $1::text::interval)`, waits.ahead)
+			VALUES ('acquirer', $1, 'movement.settled', sha256('{}'), '{}', 'waiting', 'no such charge',
+				now() + $1::text::interval)`, waits.ahead)
 		if err != nil {
 			t.Fatal(err)
 		}
 		tried, err := applies.ApplyDue(t.Context())
 		if err != nil || tried != waits.want {
-			t.Errorf("%d messages were tried when one was due in %s and none waits longer than five minutes, want %d; error %v", tried, waits.ahead, waits.want, err)
+			t.Errorf("%d messages were tried when one was due in %s and none waits longer than five minutes, want "+
+				"%d; error %v", tried, waits.ahead, waits.want, err)
 		}
 	}
 }

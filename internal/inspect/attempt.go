@@ -15,7 +15,7 @@ type Attempt struct {
 	Until *time.Time // nil while it lasts
 	Stood string     // the recovery point it began at; "" for the first
 	End   End
-	Host  *string // nil where nobody wrote it down: an undisturbed request leaves no name
+	Host  *string // nil if it was not recorded: an undisturbed request leaves no name
 	PID   *int32
 	Kind  *string // of the process: serve, work; nil as soon as its row among the workers is gone
 }
@@ -26,7 +26,7 @@ type End string
 const (
 	Ended   End = "finished" // with an outcome
 	Died    End = "died"     // its process stopped renewing its liveness
-	Yielded End = "parked"   // without an outcome; somebody tries again later
+	Yielded End = "parked"   // without an outcome; a worker tries again later
 	Driving End = "driving"  // it has not ended
 	Waiting End = "held"     // a person has to decide
 )
@@ -46,7 +46,8 @@ type takeover struct {
 }
 
 const takeovers = `
-	SELECT t.epoch, t.at, t.was, t.point, t.lost_by_host, t.lost_by_pid, l.kind AS lost_by_kind, t.heard_until, t.owner_host, t.owner_pid, o.kind AS owner_kind
+	SELECT t.epoch, t.at, t.was, t.point, t.lost_by_host, t.lost_by_pid, l.kind AS lost_by_kind, t.heard_until,
+	       t.owner_host, t.owner_pid, o.kind AS owner_kind
 	FROM takeovers t
 	LEFT JOIN workers l ON l.id = t.lost_by
 	LEFT JOIN workers o ON o.id = t.owner
@@ -61,8 +62,8 @@ func attempts(ctx context.Context, db idempotency.Reader, of idempotency.Standin
 	return lanes(of, taken), nil
 }
 
-// lastHeard is when a lost driver last renewed its liveness: the closest there is
-// to the moment of its death, which nobody saw. It cannot have died before it began.
+// lastHeard is when a lost driver last renewed its liveness. The moment of its crash is
+// unknown, and this is the best estimate. It cannot have crashed before it began.
 func lastHeard(began time.Time, t takeover) *time.Time {
 	if t.HeardUntil == nil {
 		return &t.At
@@ -77,8 +78,8 @@ func lastHeard(began time.Time, t takeover) *time.Time {
 	return &heard
 }
 
-// outliveDeeds lets nobody die before what he is known to have done: the last
-// sign of life may be older than that.
+// outliveDeeds moves the end of an attempt behind everything the process is known to have
+// done: its last heartbeat may be older than that.
 func (r *Request) outliveDeeds() {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
@@ -114,7 +115,8 @@ func lanes(of idempotency.Standing, taken []takeover) []Attempt {
 			last.End, last.Host, last.PID, last.Kind = Died, t.LostByHost, t.LostByPID, t.LostByKind
 			last.Until = lastHeard(last.From, t)
 		}
-		all = append(all, Attempt{Epoch: t.Epoch, From: t.At, Stood: t.Point, Host: t.OwnerHost, PID: t.OwnerPID, Kind: t.OwnerKind})
+		all = append(all,
+			Attempt{Epoch: t.Epoch, From: t.At, Stood: t.Point, Host: t.OwnerHost, PID: t.OwnerPID, Kind: t.OwnerKind})
 	}
 	last := &all[len(all)-1]
 	switch of.State {

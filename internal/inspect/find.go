@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
-// Subject is what a name stands for: an object of some account, or a request.
+// Subject is what a name refers to: an object of some account, or a request.
 type Subject struct {
 	Kind      string // charge, payout, event, … as the API calls it; posting; request
 	AccountID string
@@ -29,13 +29,17 @@ const (
 
 	otherSubjects = `
 	SELECT 'event' AS kind, o.account_id, o.id FROM accounts a JOIN events o ON o.account_id = a.id AND o.id = @name
-	UNION ALL SELECT 'settlement', o.account_id, o.id FROM accounts a JOIN settlement_parts o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'settlement', o.account_id, o.id FROM accounts a
+	JOIN settlement_parts o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'settlement', o.account_id, o.id FROM settlement_parts o WHERE o.batch = @name
-	UNION ALL SELECT 'posting', b.account_id, o.id FROM ledger_books b JOIN ledger_postings o ON o.book_id = b.id AND o.id = @name
-	UNION ALL SELECT 'request', o.account_id, o.id FROM accounts a JOIN requests o ON o.account_id = a.id AND o.id = @name
+	UNION ALL SELECT 'posting', b.account_id, o.id FROM ledger_books b
+	JOIN ledger_postings o ON o.book_id = b.id AND o.id = @name
+	UNION ALL SELECT 'request', o.account_id, o.id FROM accounts a
+	JOIN requests o ON o.account_id = a.id AND o.id = @name
 	UNION ALL SELECT 'request', o.account_id, o.id FROM requests o WHERE o.key = @name
 	UNION ALL SELECT 'request', o.account_id, o.request_id FROM runs o WHERE @name = ANY (o.call_keys)
-	UNION ALL SELECT 'request', o.account_id, o.request_id FROM answers o WHERE o.call_keys[1] = @name AND cardinality(o.call_keys) > 0
+	UNION ALL SELECT 'request', o.account_id, o.request_id FROM answers o
+	WHERE o.call_keys[1] = @name AND cardinality(o.call_keys) > 0
 	UNION ALL SELECT 'request', o.account_id, o.request_id FROM foreign_calls o WHERE o.derived_key = @name
 	UNION ALL SELECT 'customer', o.account_id, o.id FROM customers o WHERE o.email = @name AND o.deleted_at IS NULL`
 )
@@ -77,19 +81,24 @@ const family = `
 		UNION SELECT setup_intent_id FROM setup_attempts WHERE account_id = @account_id AND id = @id
 	), intents AS (
 		SELECT id FROM named
-		UNION SELECT c.payment_intent_id FROM charges c JOIN named n ON n.id = c.id WHERE c.account_id = @account_id AND c.payment_intent_id IS NOT NULL
-		UNION SELECT payment_intent_id FROM checkout_sessions WHERE account_id = @account_id AND id = @id AND payment_intent_id IS NOT NULL
-		UNION SELECT setup_intent_id FROM checkout_sessions WHERE account_id = @account_id AND id = @id AND setup_intent_id IS NOT NULL
+		UNION SELECT c.payment_intent_id FROM charges c JOIN named n ON n.id = c.id
+		WHERE c.account_id = @account_id AND c.payment_intent_id IS NOT NULL
+		UNION SELECT payment_intent_id FROM checkout_sessions
+		WHERE account_id = @account_id AND id = @id AND payment_intent_id IS NOT NULL
+		UNION SELECT setup_intent_id FROM checkout_sessions
+		WHERE account_id = @account_id AND id = @id AND setup_intent_id IS NOT NULL
 	), charged AS (
 		SELECT c.id FROM charges c JOIN intents i ON c.payment_intent_id = i.id WHERE c.account_id = @account_id
 		UNION SELECT id FROM named
 	)
 	SELECT id FROM intents
 	UNION SELECT id FROM charged
-	UNION SELECT checkout_session FROM payment_intents p JOIN intents i ON i.id = p.id WHERE p.account_id = @account_id AND checkout_session IS NOT NULL
+	UNION SELECT checkout_session FROM payment_intents p JOIN intents i ON i.id = p.id
+	WHERE p.account_id = @account_id AND checkout_session IS NOT NULL
 	UNION SELECT r.id FROM refunds r JOIN charged c ON r.charge_id = c.id WHERE r.account_id = @account_id
 	UNION SELECT d.id FROM disputes d JOIN charged c ON d.charge_id = c.id WHERE d.account_id = @account_id
-	UNION SELECT original_payout FROM payouts WHERE account_id = @account_id AND id = @id AND original_payout IS NOT NULL
+	UNION SELECT original_payout FROM payouts
+	WHERE account_id = @account_id AND id = @id AND original_payout IS NOT NULL
 	UNION SELECT reversed_by FROM payouts WHERE account_id = @account_id AND id = @id AND reversed_by IS NOT NULL`
 
 // requestsOf are the requests that made and changed some objects. Events are only
@@ -105,7 +114,8 @@ const (
 	UNION SELECT p.request_id FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
 		WHERE b.account_id = @account_id AND (p.source = ANY (@ids::text[]) OR p.id = ANY (@ids::text[]))
 	UNION SELECT later.request_id FROM (
-		SELECT request_id, object_id FROM events WHERE account_id = @account_id AND id >= @since ORDER BY id LIMIT 5000) later
+		SELECT request_id, object_id FROM events WHERE account_id = @account_id AND id >= @since ORDER BY id
+		LIMIT 5000) later
 		WHERE later.object_id = ANY (@ids::text[])`
 )
 
@@ -153,7 +163,7 @@ func Story(ctx context.Context, db idempotency.Reader, books Books, of Subject) 
 		}
 		for _, standing := range found {
 			if standing.AccountID != of.AccountID || standing.ID != name {
-				continue // somebody used another one's id as a key
+				continue // a client used another request's id as its key
 			}
 			r, err := Show(ctx, db, books, standing)
 			if err != nil {
@@ -171,7 +181,8 @@ func requestsAbout(ctx context.Context, db idempotency.Reader, of Subject) ([]st
 	if err != nil {
 		return nil, err
 	}
-	return texts(ctx, db, requestsOf(), postgres.Args{"account_id": of.AccountID, "ids": ids, "since": "evt_" + earliest(ids)})
+	return texts(ctx, db, requestsOf(),
+		postgres.Args{"account_id": of.AccountID, "ids": ids, "since": "evt_" + earliest(ids)})
 }
 
 // earliest is the part of ids that says when the first of them was made. An id

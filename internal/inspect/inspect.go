@@ -1,6 +1,6 @@
-// Package inspect reads what is known of a request, for a page and for a
-// terminal: where it stands, who drove it, who died, what each transaction
-// wrote, and what the other side says. It changes nothing.
+// Package inspect reads everything that is known about a request, for the dashboard and
+// the terminal: its recovery point, which processes drove it, which of them crashed, what
+// each transaction wrote, and what the acquirer's books say. It changes nothing.
 package inspect
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// Books are the other side's. nil where nobody knows how to ask.
+// Books are the acquirer's. They are nil if the adapter cannot read them.
 type Books interface {
 	Statement(ctx context.Context, key string) ([]acquirer.Movement, error)
 }
 
-// Request is all that is known of one.
+// Request is everything that is known about a request.
 type Request struct {
 	idempotency.Standing
 	Stations []Station
@@ -42,11 +42,11 @@ type Station struct {
 	ReachedAt *time.Time // nil: not yet, or passed by
 }
 
-// Call is something asked of the other side, and what it has in its books about it.
+// Call is a call to the acquirer, and the movements that its books show for it.
 type Call struct {
 	idempotency.CallLine
 	Movements []acquirer.Movement
-	Unread    string // why the other side's books could not be read
+	Unread    string // why the acquirer's books could not be read
 }
 
 // Posting is a balanced set of entries that the request made.
@@ -110,11 +110,13 @@ const postings = `
 		SELECT object_id AS id FROM answers WHERE account_id = @account_id AND request_id = @id
 		UNION SELECT id FROM charges WHERE request_id = @id AND account_id = @account_id
 		UNION SELECT id FROM refunds WHERE request_id = @id AND account_id = @account_id
-		UNION SELECT c.id FROM answers a JOIN charges c ON c.payment_intent_id = a.object_id AND c.account_id = a.account_id
+		UNION SELECT c.id FROM answers a
+		JOIN charges c ON c.payment_intent_id = a.object_id AND c.account_id = a.account_id
 			WHERE a.account_id = @account_id AND a.request_id = @id
 	)
 	SELECT p.id, p.source, p.kind, b.currency, p.available_on, p.created_at,
-	       (SELECT json_agg(json_build_object('purpose', l.purpose, 'debit', l.debit, 'credit', l.credit, 'amount', l.amount) ORDER BY l.leg)
+	       (SELECT json_agg(json_build_object('purpose', l.purpose, 'debit', l.debit, 'credit', l.credit, 'amount',
+	           l.amount) ORDER BY l.leg)
 	          FROM ledger_legs l WHERE l.book_id = p.book_id AND l.posting_id = p.id) AS legs
 	FROM sources s
 	JOIN ledger_postings p ON p.source = s.id
@@ -161,7 +163,8 @@ type Settled struct {
 }
 
 const settlements = `
-	SELECT s.acquirer_reference AS reference, s.movement, s.amount, s.currency, s.batch, s.part, s.created_at AS booked_at
+	SELECT s.acquirer_reference AS reference, s.movement, s.amount, s.currency, s.batch, s.part,
+	       s.created_at AS booked_at
 	FROM charges c JOIN settlements s ON s.charge_id = c.id AND s.account_id = c.account_id
 	WHERE c.request_id = @id AND c.account_id = @account_id
 	ORDER BY s.created_at, s.acquirer_reference, s.movement
@@ -181,7 +184,7 @@ const acts = `
 	ORDER BY at
 	LIMIT 50`
 
-// Show reads everything about a request that somebody has found.
+// Show reads everything about a request that has been found.
 func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotency.Standing) (*Request, error) {
 	r := &Request{Standing: of}
 	mine := postgres.Args{"account_id": of.AccountID, "id": of.ID}
@@ -196,7 +199,8 @@ func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotenc
 		}
 	}
 	read(func() (err error) {
-		r.Stations, err = rows[Station](ctx, db, stations, postgres.Args{"account_id": of.AccountID, "id": of.ID, "flow": of.Flow, "version": of.Version})
+		r.Stations, err = rows[Station](ctx, db, stations,
+			postgres.Args{"account_id": of.AccountID, "id": of.ID, "flow": of.Flow, "version": of.Version})
 		return err
 	})
 	read(func() (err error) { r.Attempts, err = attempts(ctx, db, of); return err })
@@ -207,7 +211,8 @@ func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotenc
 	read(func() (err error) { r.Settled, err = rows[Settled](ctx, db, settlements, mine); return err })
 	read(func() (err error) { r.Siblings, err = rows[Sibling](ctx, db, siblings, mine); return err })
 	read(func() (err error) {
-		r.Acts, err = rows[Act](ctx, db, acts, postgres.Args{"account_id": of.AccountID, "id": of.ID, "begin": of.CreatedAt, "end": end})
+		r.Acts, err = rows[Act](ctx, db, acts,
+			postgres.Args{"account_id": of.AccountID, "id": of.ID, "begin": of.CreatedAt, "end": end})
 		return err
 	})
 	if err != nil {

@@ -37,8 +37,15 @@ func newStand(t *testing.T) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := process.NewAPI(t.Context(), process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(),
-		Demo: true, Log: slog.New(slog.DiscardHandler), MaxConns: 8})
+	p, err := process.NewAPI(t.Context(), process.Config{
+		DatabaseURL:    db.URL,
+		Secret:         root,
+		AcquirerURL:    sim.URL(),
+		AcquirerSecret: sim.Secret(),
+		Demo:           true,
+		Log:            slog.New(slog.DiscardHandler),
+		MaxConns:       8,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +57,8 @@ func newStand(t *testing.T) *stand {
 		if _, err := db.Pool.Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ($1, $1)`, account); err != nil {
 			t.Fatal(err)
 		}
-		_, s.keys[account], err = apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), account, apikey.Secret, false)
+		_, s.keys[account], err = apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), account, apikey.Secret,
+			false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,17 +122,23 @@ func TestFind(t *testing.T) {
 	charge := s.post(t, "acct_1", "/v1/charges", "sledge", sledge)
 	refund := s.post(t, "acct_1", "/v1/refunds", "back", "amount=500&charge="+charge)
 	customer := s.post(t, "acct_1", "/v1/customers", "jenny", "email=jenny@example.com&source=tok_visa")
-	intent := s.post(t, "acct_1", "/v1/payment_intents", "intent", "amount=900&currency=usd&payment_method_types[]=card&confirm=true&payment_method=pm_card_visa")
+	intent := s.post(t, "acct_1", "/v1/payment_intents", "intent",
+		"amount=900&currency=usd&payment_method_types[]=card&confirm=true&payment_method=pm_card_visa")
 	foreign := s.post(t, "acct_2", "/v1/charges", "sledge", sledge)
 
 	t.Run("whatever has a name is found by it, with whose it is", func(t *testing.T) {
 		request := s.one(t, `SELECT request_id FROM charges WHERE id = $1`, charge)
 		for name, want := range map[string]inspect.Subject{
-			charge: {Kind: "charge", AccountID: "acct_1", ID: charge}, foreign: {Kind: "charge", AccountID: "acct_2", ID: foreign},
-			refund: {Kind: "refund", AccountID: "acct_1", ID: refund}, intent: {Kind: "payment_intent", AccountID: "acct_1", ID: intent},
-			customer: {Kind: "customer", AccountID: "acct_1", ID: customer}, "jenny@example.com": {Kind: "customer", AccountID: "acct_1", ID: customer},
-			request: {Kind: "request", AccountID: "acct_1", ID: request},
-			s.one(t, `SELECT derived_key FROM request_calls WHERE request_id = $1`, request): {Kind: "request", AccountID: "acct_1", ID: request},
+			charge:              {Kind: "charge", AccountID: "acct_1", ID: charge},
+			foreign:             {Kind: "charge", AccountID: "acct_2", ID: foreign},
+			refund:              {Kind: "refund", AccountID: "acct_1", ID: refund},
+			intent:              {Kind: "payment_intent", AccountID: "acct_1", ID: intent},
+			customer:            {Kind: "customer", AccountID: "acct_1", ID: customer},
+			"jenny@example.com": {Kind: "customer", AccountID: "acct_1", ID: customer},
+			request:             {Kind: "request", AccountID: "acct_1", ID: request},
+			s.one(t, `
+				SELECT derived_key FROM request_calls
+				WHERE request_id = $1`, request): {Kind: "request", AccountID: "acct_1", ID: request},
 		} {
 			if found := s.find(t, name); !slices.Equal(found, []inspect.Subject{want}) {
 				t.Errorf("%s is found as %v", name, found)
@@ -153,7 +167,8 @@ func TestFind(t *testing.T) {
 				t.Errorf("%v has the siblings %v", subject, siblings)
 			}
 			for _, line := range inspect.Timeline(story...) {
-				if other := map[string]string{"acct_1": foreign, "acct_2": charge}[subject.AccountID]; line.Ref == other {
+				other := map[string]string{"acct_1": foreign, "acct_2": charge}[subject.AccountID]
+				if line.Ref == other {
 					t.Errorf("the story of %v names %s", subject, other)
 				}
 			}
@@ -161,7 +176,8 @@ func TestFind(t *testing.T) {
 	})
 
 	t.Run("what nobody has is not found, whatever it looks like", func(t *testing.T) {
-		for _, name := range []string{"ch_nobody", "", "%", "' OR true --", "nobody@example.com", strings.Repeat("x", 5000)} {
+		for _, name := range []string{"ch_nobody", "", "%", "' OR true --", "nobody@example.com",
+			strings.Repeat("x", 5000)} {
 			if found := s.find(t, name); len(found) != 0 {
 				t.Errorf("%.20q is found as %v", name, found)
 			}
@@ -211,8 +227,10 @@ func TestStory(t *testing.T) {
 	})
 
 	t.Run("an intent's story has every try, whichever of the payment's names is asked", func(t *testing.T) {
-		intent := s.post(t, "acct_1", "/v1/payment_intents", "tried", "amount=900&currency=usd&payment_method_types[]=card")
-		s.post(t, "acct_1", "/v1/payment_intents/"+intent+"/confirm", "first", "payment_method=pm_card_visa_chargeDeclined")
+		intent := s.post(t, "acct_1", "/v1/payment_intents", "tried",
+			"amount=900&currency=usd&payment_method_types[]=card")
+		s.post(t, "acct_1", "/v1/payment_intents/"+intent+"/confirm", "first",
+			"payment_method=pm_card_visa_chargeDeclined")
 		s.post(t, "acct_1", "/v1/payment_intents/"+intent+"/confirm", "second", "payment_method=pm_card_visa")
 		charge := s.one(t, `SELECT latest_charge FROM payment_intents WHERE id = $1`, intent)
 		refund := s.post(t, "acct_1", "/v1/refunds", "again", "payment_intent="+intent)

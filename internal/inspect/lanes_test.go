@@ -24,7 +24,15 @@ func TestLanes(t *testing.T) {
 	t.Run("who died, who parked it and who finished it are three attempts", func(t *testing.T) {
 		t.Parallel()
 		got := lanes(begun, []takeover{
-			{Epoch: 2, At: *after(10), Was: idempotency.Running, Point: "charge_recorded", LostByPID: pid(1), HeardUntil: after(6), OwnerPID: pid(2)},
+			{
+				Epoch:      2,
+				At:         *after(10),
+				Was:        idempotency.Running,
+				Point:      "charge_recorded",
+				LostByPID:  pid(1),
+				HeardUntil: after(6),
+				OwnerPID:   pid(2),
+			},
 			{Epoch: 3, At: *after(20), Was: idempotency.Parked, Point: "charge_recorded", OwnerPID: pid(3)},
 		})
 		want := []struct {
@@ -32,12 +40,14 @@ func TestLanes(t *testing.T) {
 			pid   int32
 			until time.Time
 			stood string
-		}{{Died, 1, after(6).Add(-idempotency.AliveFor), ""}, {Yielded, 2, *after(20), "charge_recorded"}, {Ended, 3, *after(30), "charge_recorded"}}
+		}{{Died, 1, after(6).Add(-idempotency.AliveFor), ""}, {Yielded, 2, *after(20), "charge_recorded"},
+			{Ended, 3, *after(30), "charge_recorded"}}
 		if len(got) != len(want) {
 			t.Fatalf("%d attempts", len(got))
 		}
 		for i, w := range want {
-			if a := got[i]; a.End != w.end || *a.PID != w.pid || !a.Until.Equal(w.until) || a.Stood != w.stood || a.Epoch != int32(i+1) {
+			if a := got[i]; a.End != w.end || *a.PID != w.pid || !a.Until.Equal(w.until) || a.Stood != w.stood ||
+				a.Epoch != int32(i+1) {
 				t.Errorf("attempt %d is %+v, want %+v", i+1, a, w)
 			}
 		}
@@ -46,7 +56,8 @@ func TestLanes(t *testing.T) {
 	t.Run("nobody dies before he began, or after he was buried", func(t *testing.T) {
 		t.Parallel()
 		for _, heard := range []*time.Time{after(-100), after(100), nil} {
-			first := lanes(begun, []takeover{{Epoch: 2, At: *after(10), Was: idempotency.Running, HeardUntil: heard}})[0]
+			first := lanes(begun,
+				[]takeover{{Epoch: 2, At: *after(10), Was: idempotency.Running, HeardUntil: heard}})[0]
 			if first.Until.Before(noon) || first.Until.After(*after(10)) {
 				t.Errorf("heard until %v, it died at %v", heard, first.Until)
 			}
@@ -59,7 +70,8 @@ func TestLanes(t *testing.T) {
 			state  string
 			driven bool
 			want   End
-		}{{idempotency.Running, true, Driving}, {idempotency.Running, false, Died}, {idempotency.Parked, false, Yielded}, {idempotency.Held, false, Waiting},
+		}{{idempotency.Running, true, Driving}, {idempotency.Running, false, Died},
+			{idempotency.Parked, false, Yielded}, {idempotency.Held, false, Waiting},
 			{idempotency.Finished, false, Ended}, {idempotency.Archived, false, Ended}} {
 			got := lanes(idempotency.Standing{State: c.state, Driven: c.driven, CreatedAt: noon}, nil)
 			if len(got) != 1 || got[0].End != c.want {
@@ -92,12 +104,28 @@ func TestTellingADeath(t *testing.T) {
 	serve, work := "serve", "work"
 	status := int16(200)
 	r := &Request{
-		Standing: idempotency.Standing{ID: "req_1", State: idempotency.Finished, Point: "charge_settled", CreatedAt: noon, FinishedAt: after(30), Status: &status},
+		Standing: idempotency.Standing{
+			ID:         "req_1",
+			State:      idempotency.Finished,
+			Point:      "charge_settled",
+			CreatedAt:  noon,
+			FinishedAt: after(30),
+			Status:     &status,
+		},
 		Attempts: []Attempt{
 			{Epoch: 1, From: noon, Until: after(6), End: Died, PID: pid(1), Kind: &serve},
-			{Epoch: 2, From: *after(10), Until: after(30), Stood: "charge_recorded", End: Ended, PID: pid(2), Kind: &work},
+			{
+				Epoch: 2,
+				From:  *after(10),
+				Until: after(30),
+				Stood: "charge_recorded",
+				End:   Ended,
+				PID:   pid(2),
+				Kind:  &work,
+			},
 		},
-		Stations: []Station{{Name: "charge_recorded", Kind: "atomic", Epoch: 1, ReachedAt: after(6)}, {Name: "acquirer_answered", Kind: "foreign", Epoch: 2, ReachedAt: after(20)},
+		Stations: []Station{{Name: "charge_recorded", Kind: "atomic", Epoch: 1, ReachedAt: after(6)},
+			{Name: "acquirer_answered", Kind: "foreign", Epoch: 2, ReachedAt: after(20)},
 			{Name: "charge_settled", Kind: "atomic", Epoch: 2, ReachedAt: after(30)}},
 	}
 

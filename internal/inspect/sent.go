@@ -147,7 +147,7 @@ func (g guess) flatten(params []Param, name string, value json.RawMessage) ([]Pa
 	case value[0] == '{':
 		fields, err := members(value)
 		for _, f := range fields {
-			if f.name == cardReference { // what a card stands for, which nobody sent
+			if f.name == cardReference { // the server adds the details of a card
 				return params, nil
 			}
 			if err == nil {

@@ -38,8 +38,8 @@ const (
 	Operated Kind = "operator"
 )
 
-// Timeline merges what several requests did into one story, oldest first. What
-// happened at one moment is told in the order in which it has to happen.
+// Timeline merges what several requests did into one list, oldest first. Lines with the
+// same time come in the order in which they must have happened.
 func Timeline(requests ...*Request) []Line {
 	var all []Line
 	for _, r := range requests {
@@ -59,9 +59,10 @@ func (r *Request) timeline() (lines []Line) {
 	}
 	add(r.CreatedAt, Asked, r.ID, r.Method+" "+r.Path, key)
 	r.work(add)
-	r.driven(add) // behind the work: nobody did anything after he had died
+	r.driven(add) // after the work: a process does nothing after its crash
 	if r.FinishedAt != nil {
-		add(r.written(*r.FinishedAt), Answered, r.ID, fmt.Sprintf("response %d stored", *r.Status), "a retry with this key gets the same bytes")
+		add(r.written(*r.FinishedAt), Answered, r.ID, fmt.Sprintf("response %d stored", *r.Status),
+			"a retry with this key gets the same bytes")
 	}
 	return lines
 }
@@ -74,10 +75,12 @@ func (r *Request) driven(add func(at time.Time, kind Kind, ref, text, detail str
 			if role != "" {
 				role += ", "
 			}
-			add(a.From, TookOver, r.ID, a.Driver()+" took over the request", role+"attempt "+fmt.Sprint(a.Epoch)+", from "+said(a.Stood))
+			add(a.From, TookOver, r.ID, a.Driver()+" took over the request",
+				role+"attempt "+fmt.Sprint(a.Epoch)+", from "+said(a.Stood))
 		}
 		if a.End == Died && a.Until != nil {
-			add(*a.Until, Death, r.ID, a.Driver()+" stopped responding", "last heartbeat; recovery point: "+said(r.stoodAfter(i)))
+			add(*a.Until, Death, r.ID, a.Driver()+" stopped responding",
+				"last heartbeat; recovery point: "+said(r.stoodAfter(i)))
 		}
 		if a.End == Yielded && a.Until != nil {
 			add(*a.Until, Passed, r.ID, "the previous attempt had no outcome", "paused for a retry")
@@ -90,7 +93,8 @@ func (r *Request) work(add func(at time.Time, kind Kind, ref, text, detail strin
 	for _, c := range r.Calls {
 		add(c.AskedAt, Called, c.DerivedKey, "call to the acquirer recorded", said(c.Phase)+", "+sent(c.Sends))
 		for _, m := range c.Movements {
-			add(m.At, Moved, m.Reference, "acquirer: "+said(m.Verb)+" "+money.Format(m.Amount, m.Currency)+", "+said(m.Result), happened(m.Kind))
+			add(m.At, Moved, m.Reference,
+				"acquirer: "+said(m.Verb)+" "+money.Format(m.Amount, m.Currency)+", "+said(m.Result), happened(m.Kind))
 		}
 	}
 	for _, s := range r.Stations {
@@ -100,7 +104,8 @@ func (r *Request) work(add func(at time.Time, kind Kind, ref, text, detail strin
 	}
 	for _, p := range r.Postings {
 		for _, l := range p.Legs {
-			add(r.written(p.CreatedAt), Booked, p.ID, fmt.Sprintf("%s: %s", said(l.Purpose), money.Format(l.Amount, p.Currency)),
+			add(r.written(p.CreatedAt), Booked, p.ID,
+				fmt.Sprintf("%s: %s", said(l.Purpose), money.Format(l.Amount, p.Currency)),
 				"debit "+said(l.Debit)+", credit "+said(l.Credit))
 		}
 	}
@@ -121,9 +126,9 @@ func (r *Request) work(add func(at time.Time, kind Kind, ref, text, detail strin
 	}
 }
 
-// Wrote is the station whose transaction committed what bears a time, or nil:
-// the transactions note when they began, the stations when they ended, and only
-// an atomic phase writes anything of its own.
+// Wrote is the station whose transaction committed a row with this time, or nil. Rows have
+// the time at which their transaction began, stations the time at which it ended, and only
+// atomic phases write rows.
 func (r *Request) Wrote(at time.Time) *Station {
 	for i, s := range r.Stations {
 		if s.Kind == "atomic" && s.ReachedAt != nil && !s.ReachedAt.Before(at) {
@@ -159,7 +164,7 @@ func (d Delivery) outcome() string {
 	return number + "no response yet"
 }
 
-// Driver names who made an attempt, as far as anybody knows.
+// Driver names the process that made an attempt, if it is known.
 func (a Attempt) Driver() string {
 	if a.PID == nil {
 		return "a process"
@@ -167,7 +172,7 @@ func (a Attempt) Driver() string {
 	return fmt.Sprintf("process %d", *a.PID)
 }
 
-// Role names what kind of process made an attempt, or nothing where nobody knows.
+// Role is the kind of process that made an attempt, or "" if it is unknown.
 func (a Attempt) Role() string {
 	if a.Kind == nil {
 		return ""
@@ -191,7 +196,7 @@ func (r *Request) Crashes() (n int) {
 	return n
 }
 
-// Abandoned tells whether nobody alive drives a request that says it is driven.
+// Abandoned reports whether a request is marked as running and no live process drives it.
 func Abandoned(s idempotency.Standing) bool { return s.State == idempotency.Running && !s.Driven }
 
 func said(name string) string {

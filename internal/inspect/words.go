@@ -8,8 +8,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/money"
 )
 
-// InWords tells in a few sentences what the drawing of a request shows: who drove
-// it and how far, what the other side has of it, and what the same key is told.
+// InWords says in a few sentences what the drawing of a request shows: which processes
+// drove it and how far, what the acquirer has recorded, and what a retry with its key gets.
 func (r *Request) InWords() (all []string) {
 	for i := 0; i < len(r.Attempts); i++ {
 		if n := r.parkedInARow(i); n > 1 {
@@ -25,7 +25,8 @@ func (r *Request) InWords() (all []string) {
 		}
 	}
 	if r.Status != nil {
-		all = append(all, fmt.Sprintf("The %d response is stored. A retry with this key gets the same bytes.", *r.Status))
+		all = append(all,
+			fmt.Sprintf("The %d response is stored. A retry with this key gets the same bytes.", *r.Status))
 	}
 	return all
 }
@@ -85,7 +86,8 @@ func (r *Request) callInWords(c Call) string {
 	}
 	for _, m := range c.Movements {
 		if m.Kind != "none" {
-			return fmt.Sprintf("%s Its records show one %s of %s.", asked, said(m.Kind), money.Format(m.Amount, m.Currency))
+			return fmt.Sprintf("%s Its records show one %s of %s.", asked, said(m.Kind),
+				money.Format(m.Amount, m.Currency))
 		}
 	}
 	if len(c.Movements) > 0 {
@@ -106,7 +108,7 @@ func pointOr(name string) string {
 	return name
 }
 
-// Lasted writes a time span for people. What is none began and ended in one
+// Lasted formats a time span for people. The span is zero if both ends are in one
 // transaction, which has one time.
 func Lasted(d time.Duration) string {
 	switch {

@@ -172,7 +172,8 @@ func FindFault(name string) (Fault, bool) {
 	i := slices.IndexFunc(Faults, func(f Fault) bool { return f.Name == name })
 	if i < 0 {
 		i = slices.IndexFunc(Faults, func(f Fault) bool {
-			return !f.Stop && !f.LosesStore && name != "" && strings.HasPrefix(f.Boundary(Designs[len(Designs)-1]), name)
+			return !f.Stop && !f.LosesStore && name != "" &&
+				strings.HasPrefix(f.Boundary(Designs[len(Designs)-1]), name)
 		})
 	}
 	if i < 0 {

@@ -80,8 +80,13 @@ func TestEverySentenceIsWritten(t *testing.T) {
 
 func TestFindFault(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{"slow-bank": "slow-bank", "acquirer: answer read": "answer-not-recorded", "acquirer: before": "before-bank", "database: before": "before-first-write",
-		"client: before writing": "answer-not-sent"} {
+	for name, want := range map[string]string{
+		"slow-bank":              "slow-bank",
+		"acquirer: answer read":  "answer-not-recorded",
+		"acquirer: before":       "before-bank",
+		"database: before":       "before-first-write",
+		"client: before writing": "answer-not-sent",
+	} {
 		if f, known := lab.FindFault(name); !known || f.Name != want {
 			t.Errorf("%q is %q, want %q", name, f.Name, want)
 		}

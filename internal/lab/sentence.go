@@ -13,7 +13,8 @@ func (r Run) Sentence(e Event) string {
 		if e.N == 1 {
 			return fmt.Sprintf("The customer presses Pay: the client sends order %s to process %d.", r.money(), e.PID)
 		}
-		return fmt.Sprintf("The client retries with the same key: attempt %d of %d, to process %d.", e.N, Attempts, e.PID)
+		return fmt.Sprintf("The client retries with the same key: attempt %d of %d, to process %d.", e.N, Attempts,
+			e.PID)
 	case Hears:
 		return fmt.Sprintf("The client receives %s%s.", e.What, meaning(e.What))
 	case HangsUp:
@@ -45,7 +46,8 @@ func (r Run) Sentence(e Event) string {
 	case StoreLost:
 		return "Redis restarts without its file: its keys are gone."
 	case FencedOff:
-		return fmt.Sprintf("The fence rejects the commit of process %d: another process has taken the request over.", e.PID)
+		return fmt.Sprintf("The fence rejects the commit of process %d: another process has taken the request over.",
+			e.PID)
 	case Concludes:
 		return r.Title() + " " + verdictSentences[r.Verdict()]
 	}

@@ -36,8 +36,8 @@ type horizon struct {
 // NewCloser returns a closer that works in pool, as the worker.
 func NewCloser(pool *pgxpool.Pool) *Closer { return &Closer{pool: pool} }
 
-// The id is one of our own, and later than now(): a snapshot's xmax will not do, for
-// it leaves out whoever writes while nobody later has ended.
+// The id is that of this transaction, and later than now(). A snapshot's xmax will not
+// do: it is the id after the latest transaction that has ended, and others may write above it.
 const selectHorizon = `
 	SELECT now() AS at, pg_current_xact_id()::text::bigint AS xid, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest`
 
@@ -60,8 +60,8 @@ const booksToClose = `
 
 const closePeriod = `SELECT ledger_close_period(@book, @before, @size)`
 
-// Close closes every period that is full, and returns how many those were. Each is a
-// transaction of its own: what a crash leaves undone is done by the next call.
+// Close closes every period that is full, and returns how many it closed. Each has its own
+// transaction: the next call does what a crash left undone.
 func (c *Closer) Close(ctx context.Context) (closed int, err error) {
 	before, err := c.ended(ctx)
 	if err != nil || before.IsZero() {
@@ -93,7 +93,7 @@ func (c *Closer) closeBook(ctx context.Context, book int64, before time.Time) (c
 			break
 		}
 	}
-	return closed, nil // or we are told to stop, and the rest is for the next call
+	return closed, nil // if the context was canceled, the next call closes the rest
 }
 
 // ended is the time up to which no posting can come any more: zero while

@@ -1,7 +1,7 @@
 // Package ledger books money: double entry, append-only, integers in minor
 // units. It knows accounts, postings and entries and nothing of Stripe.
 //
-// It is the second line of defence. Whatever the code above believes, the schema
+// It is the second line of defense. No matter what its callers ask for, the schema
 // refuses to book the same source twice, to commit a posting that does not
 // balance, to mix merchants or currencies, to refund more than was taken, and to
 // change anything that has been booked. A mistake is corrected by a reversal.
@@ -24,7 +24,7 @@ const (
 	MerchantBalance     Account = "merchant_balance"     // what we owe the merchant
 	ProcessorReceivable Account = "processor_receivable" // what the acquirer owes us
 	FeeRevenue          Account = "fee_revenue"          // what we earned
-	PayoutsInTransit    Account = "payouts_in_transit"   // what we owe the merchant and has left for his bank
+	PayoutsInTransit    Account = "payouts_in_transit"   // what we owe the merchant and have sent to their bank
 	DisputeFeeRevenue   Account = "dispute_fee_revenue"  // what disputes cost those who had them
 	BankCash            Account = "bank_cash"            // what we have: the acquirer has paid it
 )
@@ -102,8 +102,8 @@ func Reinstate(id, source, currency string, amount, fee int64, now time.Time) Po
 }
 
 // Settle books a part of a settlement batch: what the acquirer paid of what it
-// owed, and what it took of what it was owed. Each is a leg of its own, because
-// their difference may be nothing; at least one of them is positive.
+// owed, and what it deducted. Each is a separate leg, because their difference may
+// be zero; at least one of them is positive.
 func Settle(id, source, currency string, paid, taken int64, now time.Time) Posting {
 	p := Posting{ID: id, Currency: currency, Source: source, Kind: "settlement", AvailableOn: now}
 	if paid > 0 {

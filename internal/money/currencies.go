@@ -56,6 +56,23 @@ var minimums = map[string]int64{
 // symbols stand before an amount; a currency without one puts its code after it.
 // Of the many dollars only the American one is called just that.
 var symbols = map[string]string{
-	"usd": "$", "aud": "A$", "cad": "CA$", "nzd": "NZ$", "hkd": "HK$", "sgd": "S$", "twd": "NT$", "mxn": "MX$", "brl": "R$",
-	"eur": "€", "gbp": "£", "jpy": "¥", "cny": "CN¥", "inr": "₹", "krw": "₩", "ils": "₪", "vnd": "₫", "php": "₱", "ngn": "₦",
+	"usd": "$",
+	"aud": "A$",
+	"cad": "CA$",
+	"nzd": "NZ$",
+	"hkd": "HK$",
+	"sgd": "S$",
+	"twd": "NT$",
+	"mxn": "MX$",
+	"brl": "R$",
+	"eur": "€",
+	"gbp": "£",
+	"jpy": "¥",
+	"cny": "CN¥",
+	"inr": "₹",
+	"krw": "₩",
+	"ils": "₪",
+	"vnd": "₫",
+	"php": "₱",
+	"ngn": "₦",
 }

@@ -115,11 +115,15 @@ func Check(amount int64, code string) error {
 	case amount < 1:
 		return apierror.Invalid("amount", "Invalid positive integer").WithCode("parameter_invalid_integer")
 	case amount > c.maximum:
-		return apierror.Invalid("amount", "Amount must be no more than %s", Format(c.maximum, code)).WithCode("amount_too_large")
+		return apierror.Invalid("amount", "Amount must be no more than %s", Format(c.maximum, code)).
+			WithCode("amount_too_large")
 	case amount < c.minimum:
-		return apierror.Invalid("amount", "Amount must be at least %s%s %s", c.symbol, c.digits(c.minimum), code).WithCode("amount_too_small")
+		return apierror.Invalid("amount", "Amount must be at least %s%s %s", c.symbol, c.digits(c.minimum), code).
+			WithCode("amount_too_small")
 	case amount%c.step != 0:
-		return apierror.Invalid("amount", "Invalid amount: an amount in %s must be a multiple of %d, its smallest part that can be charged.", code, c.step)
+		return apierror.Invalid("amount",
+			"Invalid amount: an amount in %s must be a multiple of %d, its smallest part that can be charged.", code,
+			c.step)
 	}
 	return nil
 }
@@ -129,7 +133,8 @@ func Check(amount int64, code string) error {
 func CheckMost(amount int64, code, param string) error {
 	c := particulars(code)
 	if amount > c.maximum {
-		return apierror.Invalid(param, "Amount must be no more than %s", Format(c.maximum, code)).WithCode("amount_too_large")
+		return apierror.Invalid(param, "Amount must be no more than %s", Format(c.maximum, code)).
+			WithCode("amount_too_large")
 	}
 	return nil
 }

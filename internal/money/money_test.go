@@ -38,10 +38,16 @@ func TestParse(t *testing.T) {
 		t.Parallel()
 		list := strings.Join(money.Currencies(), ", ")
 		for sent, shown := range map[string]string{
-			"xyz": "xyz", "US D": "us d", "": "", "us": "us", "1234567890123456": "", strings.Repeat("x", 100): strings.Repeat("x", 64) + "…",
+			"xyz":                    "xyz",
+			"US D":                   "us d",
+			"":                       "",
+			"us":                     "us",
+			"1234567890123456":       "",
+			strings.Repeat("x", 100): strings.Repeat("x", 64) + "…",
 		} {
 			_, err := money.Parse(sent)
-			requireFault(t, err, "", "currency", "Invalid currency: "+shown+". Stripe currently supports these currencies: "+list)
+			requireFault(t, err, "", "currency",
+				"Invalid currency: "+shown+". Stripe currently supports these currencies: "+list)
 		}
 		if !strings.HasPrefix(list, "usd, aed, afn, all, amd") {
 			t.Errorf("the list begins %.30s", list)
@@ -80,12 +86,17 @@ func TestCheck(t *testing.T) {
 		{"too few yen", 49, "jpy", "amount_too_small", "amount", "Amount must be at least ¥50 jpy"},
 		{"too few francs", 49, "chf", "amount_too_small", "amount", "Amount must be at least 0.50 chf"},
 		{"too little of a dinar", 490, "kwd", "amount_too_small", "amount", "Amount must be at least 0.500 kwd"},
-		{"a cent too much", 100_000_000, "usd", "amount_too_large", "amount", "Amount must be no more than $999,999.99"},
-		{"the most there is", math.MaxInt64, "eur", "amount_too_large", "amount", "Amount must be no more than €999,999.99"},
+		{"a cent too much", 100_000_000, "usd", "amount_too_large", "amount",
+			"Amount must be no more than $999,999.99"},
+		{"the most there is", math.MaxInt64, "eur", "amount_too_large", "amount",
+			"Amount must be no more than €999,999.99"},
 		{"too many yen", 100_000_000, "jpy", "amount_too_large", "amount", "Amount must be no more than ¥99,999,999"},
-		{"too many rupiah", 1_000_000_000_000, "idr", "amount_too_large", "amount", "Amount must be no more than 9,999,999,999.99 IDR"},
-		{"a dinar with three decimals", 5124, "kwd", "", "amount", "Invalid amount: an amount in kwd must be a multiple of 10, its smallest part that can be charged."},
-		{"a part of a krona", 550, "isk", "", "amount", "Invalid amount: an amount in isk must be a multiple of 100, its smallest part that can be charged."},
+		{"too many rupiah", 1_000_000_000_000, "idr", "amount_too_large", "amount",
+			"Amount must be no more than 9,999,999,999.99 IDR"},
+		{"a dinar with three decimals", 5124, "kwd", "", "amount",
+			"Invalid amount: an amount in kwd must be a multiple of 10, its smallest part that can be charged."},
+		{"a part of a krona", 550, "isk", "", "amount",
+			"Invalid amount: an amount in isk must be a multiple of 100, its smallest part that can be charged."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -32,11 +32,12 @@ func TestExpandTakesOneQueryPerKindAndLevel(t *testing.T) {
 	_, err := db.Pool.Exec(t.Context(), `
 		INSERT INTO accounts (id, name) VALUES ('acct_1', 'Toboggans');
 		INSERT INTO customers (account_id, id, livemode, request_id, invoice_prefix, created_at)
-		SELECT 'acct_1', 'cus_' || to_char(n, 'FM000'), false, 'req_c' || n, 'P' || n, now() FROM generate_series(1, 100) n;
+		SELECT 'acct_1', 'cus_' || to_char(n, 'FM000'), false, 'req_c' || n, 'P' || n, now()
+		FROM generate_series(1, 100) n;
 		INSERT INTO charges (account_id, id, livemode, request_id, amount, currency, status, customer_id, card,
 		                     acquirer_reference, created_at)
-		SELECT 'acct_1', 'ch_' || to_char(n, 'FM000'), false, 'req_h' || n, 2000, 'usd', 'succeeded', 'cus_' || to_char(n, 'FM000'),
-		       '{}', 'auth_' || n, now()
+		SELECT 'acct_1', 'ch_' || to_char(n, 'FM000'), false, 'req_h' || n, 2000, 'usd', 'succeeded',
+		       'cus_' || to_char(n, 'FM000'), '{}', 'auth_' || n, now()
 		FROM generate_series(1, 100) n`)
 	if err != nil {
 		t.Fatal(err)

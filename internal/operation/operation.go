@@ -28,24 +28,33 @@ func Register(ctx context.Context, e *phase.Engine) error {
 	return e.Register(ctx,
 		payment.CreateCharge, payment.CaptureCharge, payment.UpdateCharge,
 		adoption.Charge, adoption.Capture, adoption.Refund,
-		payment.CreateRefund, payment.RefundCharge, payment.RefundWholeCharge, payment.UpdateRefund, payment.UpdateChargeRefund,
+		payment.CreateRefund, payment.RefundCharge, payment.RefundWholeCharge, payment.UpdateRefund,
+		payment.UpdateChargeRefund,
 		customer.CreateCustomer, customer.UpdateCustomer, customer.DeleteCustomer,
 		customer.CreateCard, customer.UpdateCard, customer.DeleteCard,
 		customer.CreateToken,
-		customer.CreatePaymentMethod, customer.UpdatePaymentMethod, customer.AttachPaymentMethod, customer.DetachPaymentMethod,
+		customer.CreatePaymentMethod, customer.UpdatePaymentMethod, customer.AttachPaymentMethod,
+		customer.DetachPaymentMethod,
 		customer.RetrieveTestCard,
-		payment.CreatePaymentIntent, payment.ConfirmPaymentIntent, payment.AuthenticatePayment, payment.UpdatePaymentIntent, payment.CapturePaymentIntent, payment.CancelPaymentIntent,
+		payment.CreatePaymentIntent, payment.ConfirmPaymentIntent, payment.AuthenticatePayment,
+		payment.UpdatePaymentIntent, payment.CapturePaymentIntent, payment.CancelPaymentIntent,
 		payment.IncrementAuthorization,
-		payout.CreatePayout, payout.UpdatePayout, payout.CancelPayout, payout.ReversePayout, payout.PayOutDaily, payout.DepartPayout, payout.ArrivePayout, payout.TellBalance,
+		payout.CreatePayout, payout.UpdatePayout, payout.CancelPayout, payout.ReversePayout, payout.PayOutDaily,
+		payout.DepartPayout, payout.ArrivePayout, payout.TellBalance,
 		customer.CreateTestClock, customer.AdvanceTestClock, customer.SetTestClockReady, customer.DeleteTestClock,
 		catalog.CreateProduct, catalog.UpdateProduct, catalog.DeleteProduct, catalog.CreatePrice, catalog.UpdatePrice,
-		catalog.CreateCoupon, catalog.UpdateCoupon, catalog.DeleteCoupon, catalog.CreateShippingRate, catalog.UpdateShippingRate,
-		session.CreateCheckoutSession, session.UpdateCheckoutSession, session.ExpireCheckoutSession, session.ConfirmPaymentPage,
-		payment.CreateSetupIntent, payment.ConfirmSetupIntent, payment.AuthenticateSetup, payment.UpdateSetupIntent, payment.CancelSetupIntent,
-		endpoint.CreateWebhookEndpoint, endpoint.UpdateWebhookEndpoint, endpoint.DeleteWebhookEndpoint, endpoint.RetryEvent,
+		catalog.CreateCoupon, catalog.UpdateCoupon, catalog.DeleteCoupon, catalog.CreateShippingRate,
+		catalog.UpdateShippingRate,
+		session.CreateCheckoutSession, session.UpdateCheckoutSession, session.ExpireCheckoutSession,
+		session.ConfirmPaymentPage,
+		payment.CreateSetupIntent, payment.ConfirmSetupIntent, payment.AuthenticateSetup, payment.UpdateSetupIntent,
+		payment.CancelSetupIntent,
+		endpoint.CreateWebhookEndpoint, endpoint.UpdateWebhookEndpoint, endpoint.DeleteWebhookEndpoint,
+		endpoint.RetryEvent,
 		dispute.UpdateDispute, dispute.UpdateChargeDispute, dispute.CloseDispute, dispute.CloseChargeDispute,
 		payment.CancelRefund, payment.ExpireRefund, payment.ExpireCharge,
-		dispute.OpenDispute, dispute.EscalateDispute, dispute.DecideDispute, payment.CompleteRefund, payment.FailRefund, payout.SettlePart, payout.SettleLate, payout.ShowSettled,
+		dispute.OpenDispute, dispute.EscalateDispute, dispute.DecideDispute, payment.CompleteRefund,
+		payment.FailRefund, payout.SettlePart, payout.SettleLate, payout.ShowSettled,
 	)
 }
 
@@ -76,7 +85,8 @@ func ApplyNotification(e *phase.Engine) inbox.Apply {
 		if news.Authorization == "" || news.Reference == "" || news.Amount <= 0 {
 			return inbox.Refused("it does not say what it is about")
 		}
-		rows, err := e.Pool().Query(ctx, payment.ChargeOfAuthorization, pgx.StrictNamedArgs{"authorization": news.Authorization})
+		rows, err := e.Pool().Query(ctx, payment.ChargeOfAuthorization,
+			pgx.StrictNamedArgs{"authorization": news.Authorization})
 		if err != nil {
 			return err
 		}
@@ -89,7 +99,8 @@ func ApplyNotification(e *phase.Engine) inbox.Apply {
 		case len(found) > 1:
 			return inbox.Refused("charges of several accounts have the authorization %s", news.Authorization)
 		}
-		_, err = flow.Serve(ctx, e, found[0].Call(m), payment.NotificationParams{Message: m, News: news, Charge: found[0].Charge})
+		_, err = flow.Serve(ctx, e, found[0].Call(m),
+			payment.NotificationParams{Message: m, News: news, Charge: found[0].Charge})
 		return err
 	}
 }

@@ -22,11 +22,15 @@ func TestEverySearchableFieldFitsTheSchema(t *testing.T) {
 		queries := []string{`metadata["k"]:"v"`, `metadata["k"]~"val"`, `-metadata["k"]:null`}
 		for name, field := range kind.Search.Fields {
 			queries = append(queries, map[resource.SearchKind]string{
-				resource.SearchText: name + `~"abc"`, resource.SearchToken: name + `:"abc"`, resource.SearchNumber: name + `>=5`,
-				resource.SearchBool: name + `:true`}[field.Kind], "-"+name+":null")
+				resource.SearchText:   name + `~"abc"`,
+				resource.SearchToken:  name + `:"abc"`,
+				resource.SearchNumber: name + `>=5`,
+				resource.SearchBool:   name + `:true`,
+			}[field.Kind], "-"+name+":null")
 		}
 		for _, query := range queries {
-			found, err := resource.CountMatches(t.Context(), db.Pool, resource.Principal{AccountID: "acct_1"}, *kind.Search, query)
+			found, err := resource.CountMatches(t.Context(), db.Pool, resource.Principal{AccountID: "acct_1"},
+				*kind.Search, query)
 			if err != nil || found != 0 {
 				t.Errorf("%s %s found %d: %v", kind.Search.Plural, query, found, err)
 			}

@@ -63,7 +63,7 @@ func (in AdoptParams) Charge(tx *phase.Tx) (phase.Outcome, error) {
 	return phase.OK(charge.ID, charge.Render()), nil
 }
 
-// objectID is the ID of the lost object, if the acquirer was told it.
+// objectID is the ID of the lost object, if the acquirer knows it.
 func (in AdoptParams) objectID(prefix string) string {
 	if strings.HasPrefix(in.Executed.Object, prefix+"_") {
 		return in.Executed.Object

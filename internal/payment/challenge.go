@@ -18,9 +18,9 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
-// Challenge is the page on which a cardholder authenticates himself to his bank
-// (3-D Secure). Its name is all that somebody needs to open it, so it says
-// nothing but what the cardholder sees anyway.
+// Challenge is the page on which cardholders authenticate themselves to their bank
+// (3-D Secure). Anyone who has its name can open it, so it shows nothing that the
+// cardholder does not see anyway.
 type Challenge struct {
 	AccountID    string
 	Livemode     bool
@@ -61,15 +61,15 @@ func FindChallenge(ctx context.Context, db phase.Reader, name string) (*Challeng
 // Open says that the cardholder has not decided yet.
 func (c *Challenge) Open() bool { return c.Status == intentNeedsAction }
 
-// Undecided says that he has, and that what came of it is not known yet.
+// Undecided reports that the cardholder has decided and the outcome is not known yet.
 func (c *Challenge) Undecided() bool { return c.Status == IntentProcessing }
 
 // Failed says that the cardholder was not authenticated, or not charged after it.
 func (c *Challenge) Failed() bool { return c.Status == intentNeedsMethod }
 
-// Return is where the cardholder's browser goes when he has decided, with what
-// an integration reads there; "" if it named no place. A checkout page asks for
-// what it wants to know, and no secret goes into its address.
+// Return is the URL to which the cardholder's browser goes after the decision, with the
+// parameters that an integration reads there; "" if the intent has no return URL. A checkout
+// page reads the outcome from the API, so its URL gets no secret.
 func (c *Challenge) Return() string {
 	if c.ReturnURL == nil {
 		return ""
@@ -112,13 +112,13 @@ type AuthenticateParams struct {
 const authenticationRecorded = "authentication_recorded"
 
 // AuthenticatePayment moves an intent on after its cardholder has passed or
-// failed his challenge. Passed, the payment is made at once; with
+// failed the challenge. Passed, the payment is made at once; with
 // confirmation_method=manual it waits for the merchant's server.
 //
 //	(nothing) ──▶ authentication_recorded ──▶ payment_answered ──▶ payment_settled
 //
-// The challenge's name is its idempotency key: whatever is clicked how often, in
-// however many tabs, the first decision counts.
+// The challenge's name is its idempotency key: no matter how often and in how many tabs the
+// cardholder clicks, the first decision counts.
 var AuthenticatePayment = phase.Define("payment_intent.authenticate", 1,
 	phase.Atomic(authenticationRecorded, recordAuthentication),
 	phase.Foreign(PaymentAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AuthenticateParams, s *Attempt) error {
@@ -181,9 +181,9 @@ func authenticationFailed(code string, method *customer.PaymentMethod) (json.Raw
 	return remembered, nil
 }
 
-// Decide records what the cardholder decided, and carries it out. baseURL is
-// where the installation's own pages are, news whether it hears from its acquirer;
-// requestID names the decision.
+// Decide records the cardholder's decision and carries it out. baseURL is the address of
+// the installation's pages, news says whether it receives the acquirer's notifications,
+// and requestID names the decision.
 func (c *Challenge) Decide(ctx context.Context, e *phase.Engine, name, requestID, baseURL string, news, passed bool) (phase.Response, error) {
 	call := phase.Request{
 		Caller: phase.Caller{

@@ -1,7 +1,7 @@
 // Package payment moves money: charges, refunds, payment intents, and setup intents,
 // which keep a card for later. These objects refer to each other, so they share a package.
 //
-// An operation with a foreign phase has a file of its own, such as charge_create.go. A
+// Each operation with a foreign phase has its own file, such as charge_create.go. A
 // charge is followed from the route to the ledger in four files: internal/api/routes.go,
 // charge_create.go, charge.go and internal/ledger/posting.go.
 package payment
@@ -45,9 +45,9 @@ type Charge struct {
 	Currency                  string
 	Status                    string
 	Captured                  bool
-	CaptureBefore             *time.Time // an authorization nobody captures lapses then
+	CaptureBefore             *time.Time // an authorization that is not captured expires then
 	CustomerID                *string
-	PaymentIntentID           *string // nil for a charge made by itself
+	PaymentIntentID           *string // nil for a charge without an intent
 	Card                      ChargedCard
 	Description               *string
 	Metadata                  map[string]string
@@ -205,12 +205,12 @@ func ListCharges(ctx context.Context, db phase.Reader, v resource.Principal, in 
 	})
 }
 
-// refundable is what has not been asked back yet. What a partial capture let go
-// counts as refunded, except where the charge belongs to an intent.
+// refundable is the amount that has not been refunded yet. The part that a partial capture
+// released counts as refunded, unless the charge belongs to an intent.
 func (c *Charge) refundable() int64 { return c.taken() - c.AmountRefunded }
 
-// released is what a partial capture of an intent let go. Unlike that of a charge by
-// itself it leaves no refund, but the charge shows it in the same way.
+// released is the amount that a partial capture of an intent released. Unlike that of a
+// charge without an intent it creates no refund, but the charge shows it in the same way.
 func (c *Charge) released() int64 { return c.Amount - c.taken() }
 
 func (c *Charge) taken() int64 {

@@ -37,7 +37,7 @@ const (
 	chargeIsCaptured = "charge_captured"
 )
 
-// CaptureCharge takes what a charge holds, or part of it; the rest is let go.
+// CaptureCharge captures an authorized charge, or part of it, and releases the rest.
 //
 //	(nothing) ──▶ capture_recorded ──▶ capture_answered ──▶ charge_captured
 //	   claim + reserve the charge    ask, no tx open     post to the ledger, answer

@@ -37,7 +37,7 @@ type CreateChargeParams struct {
 	TransferGroup             *string              `form:"transfer_group"` // taken and not kept: there are no transfers
 	Expand                    form.Expand          `form:"expand"`
 
-	Found    customer.PaymentSource // the card that Source or Customer stands for
+	Found    customer.PaymentSource // the card that Source or Customer names
 	KeptWith *string                // the customer it is kept with, if it is
 }
 
@@ -234,7 +234,7 @@ func (c *Charge) heard(a acquirer.Answer) {
 func (c *Charge) capture(tx *phase.Tx, amount int64) any {
 	available := apirequest.AccountNow(tx).AddDate(0, 0, apirequest.Of(tx.Caller).PayoutDelayDays)
 	if bypassesPending(c.Card.Vault) {
-		available = apirequest.AccountNow(tx) // by the clock that the worker tells of available money by
+		available = apirequest.AccountNow(tx) // by the clock that the worker uses for balance.available
 	}
 	sale := ledger.Sale(id.New("txn", tx.Now()), c.ID, c.Currency, amount, money.Fee(amount, c.Currency), available)
 	sale.Description = c.Description
@@ -263,7 +263,7 @@ func failCharge(tx *phase.Tx, charge Charge, a acquirer.Answer) phase.Outcome {
 	return phase.Refuse(charge.ID, declined)
 }
 
-// NeverSent stands for the answer that nobody was asked for.
+// NeverSent replaces the answer of an acquirer that was never called.
 var NeverSent = acquirer.Answer{
 	Code: "processing_error", DeclineCode: "processing_error", AdviceCode: "try_again_later", Outcome: "invalid",
 	NetworkStatus: "not_sent_to_network", Message: "An error occurred while processing your card. Try again in a little bit.",

@@ -19,7 +19,7 @@ import (
 // ExpireChargeParams are what the worker asks for.
 type ExpireChargeParams struct{ Charge string }
 
-// ExpireCharge lets an authorization go that nobody captured in time, by the
+// ExpireCharge voids an authorization that the merchant did not capture in time, by the
 // account's clock. To the merchant it looks like a refund, with a reason that no
 // request can give.
 //
@@ -42,8 +42,8 @@ var ExpireCharge = phase.Define("charge.expire", 1,
 	}),
 )
 
-// recordLapse looks again, under the charge's lock: of two workers that found the
-// same charge one is told that there is nothing to do, and stores nothing.
+// recordLapse looks again, under the charge's lock: if two workers found the same charge,
+// one of them gets an error that there is nothing to do, and stores nothing.
 func recordLapse(ctx context.Context, tx *phase.Tx, in ExpireChargeParams, s *refundState) (phase.Outcome, error) {
 	charge, err := lockedCharge(ctx, tx, in.Charge)
 	if err != nil {
@@ -55,11 +55,11 @@ func recordLapse(ctx context.Context, tx *phase.Tx, in ExpireChargeParams, s *re
 	return recordRefund(ctx, tx, in.Charge, RefundParams{Reason: lapsed()}, s)
 }
 
-// lapsed is the reason of a refund that nobody asked for.
+// lapsed is the reason of the refund of an expired authorization.
 func lapsed() *string { return new("expired_uncaptured_charge") }
 
 // The first bound is for the index: no account is further ahead than the furthest clock.
-// One that could not be let go has a failed refund, and is left to a person.
+// One that could not be voided has a failed refund, and is left to an operator.
 const lapsedCharges = `WITH ` + resource.WithClocks + `
 	SELECT c.id AS charge, c.payment_intent_id, c.account_id, c.livemode, ` + resource.MerchantColumns + `, coalesce(k.ahead, interval '0') AS ahead
 	FROM charges c
@@ -70,11 +70,11 @@ const lapsedCharges = `WITH ` + resource.WithClocks + `
 	  AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = c.account_id AND r.charge_id = c.id)
 	ORDER BY c.capture_before LIMIT @limit`
 
-// lapsesAtOnce bounds how many authorizations one look lets go.
+// lapsesAtOnce bounds how many authorizations one run voids.
 const lapsesAtOnce = 32
 
-// ExpireLapsed lets go what nobody captured in time. Any number of processes may
-// do so at once.
+// ExpireLapsed voids the authorizations that were not captured in time. Any number of
+// processes may do so at once.
 func ExpireLapsed(ctx context.Context, e *phase.Engine) (tried int, err error) {
 	rows, err := e.Pool().Query(ctx, lapsedCharges, pgx.StrictNamedArgs{"limit": lapsesAtOnce})
 	if err != nil {
@@ -86,7 +86,7 @@ func ExpireLapsed(ctx context.Context, e *phase.Engine) (tried int, err error) {
 	}
 	return resource.ForEach(ctx, lapsed, func(w ChargeOwner) error {
 		err := w.expire(ctx, e)
-		var elsewhere *apierror.Error // somebody else does it, or the engine goes on with it later
+		var elsewhere *apierror.Error // another process does it, or the engine continues it later
 		if errors.As(err, &elsewhere) {
 			return nil
 		}
@@ -98,7 +98,7 @@ func ExpireLapsed(ctx context.Context, e *phase.Engine) (tried int, err error) {
 // request can give it.
 const canceledByTime = "automatic"
 
-// expire lets one go: by itself, or with the intent that it was made for.
+// expire voids one: alone, or with the intent that it was made for.
 func (w ChargeOwner) expire(ctx context.Context, e *phase.Engine) error {
 	if w.PaymentIntentID == nil {
 		return resource.ServeJob(ctx, e, ExpireCharge, w.expiry(), ExpireChargeParams{w.Charge})

@@ -142,8 +142,8 @@ func (c *Charge) billing() customer.BillingDetails {
 	}}
 }
 
-// source is the card of a charge that was made by itself. An intent's charge has
-// a payment method instead.
+// source is the card of a charge without an intent. An intent's charge has a payment
+// method instead.
 func (c *Charge) source() *customer.CardObject {
 	if c.PaymentIntentID != nil {
 		return nil

@@ -31,8 +31,8 @@ func (s *shop) text(t *testing.T, sql string, args ...any) (text string) {
 	return text
 }
 
-// Whatever is written to a thing while a call about it is under way is in the
-// answer, and in the event that tells of it.
+// A change to an object while a call about it is under way is in the response, and in the
+// event that reports it.
 func TestWhatIsWrittenMeanwhileIsInTheAnswer(t *testing.T) {
 	t.Parallel()
 	const metadataTold = `SELECT count(*) FROM events WHERE object_id = $1 AND type = $2 AND data::jsonb #>> '{object,metadata,note}' = 'late'`
@@ -118,8 +118,8 @@ func (s *shop) notify(t *testing.T, news acquirer.Notification) {
 	}
 }
 
-// An acquirer that decides a dispute while it is asked to close it contradicts
-// itself. What it told first stands, and is told and booked once.
+// An acquirer that decides a dispute while it is asked to close it contradicts itself. Its
+// first notification counts, and is reported and booked once.
 func TestADisputeThatIsDecidedWhileItIsClosed(t *testing.T) {
 	t.Parallel()
 	for _, outcome := range []string{acquirer.OutcomeWon, acquirer.OutcomeLost} {

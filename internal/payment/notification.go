@@ -20,8 +20,7 @@ type NotificationParams struct {
 }
 
 // NotificationFlow is a flow that applies one kind of notification: one transaction, which
-// the message's row in the inbox guards. Nobody is there to answer a call, so it
-// has none.
+// the message's row in the inbox guards. It makes no foreign call.
 func NotificationFlow(kind, point string, apply func(ctx context.Context, tx *phase.Tx, in NotificationParams, charge *Charge) (phase.Outcome, error)) *phase.Flow[NotificationParams, struct{}] {
 	return phase.Define("acquirer."+kind, 1,
 		phase.Atomic(point, func(ctx context.Context, tx *phase.Tx, in NotificationParams, _ *struct{}) (phase.Outcome, error) {

@@ -138,7 +138,7 @@ const intentColumns = `account_id, id, livemode, request_id, amount, amount_capt
 var (
 	insertIntents = postgres.InsertRows[PaymentIntent]("payment_intents", intentColumns)
 
-	// What is finished stays as it is, whatever the code above believes.
+	// A finished intent stays as it is, no matter what the caller asks for.
 	updateIntents = postgres.UpdateRows[PaymentIntent]("payment_intents", `amount, amount_capturable, amount_received, currency, status, busy_with,
 		capture_method, payment_method_types, payment_method_options, customer_id, payment_method_id, setup_future_usage, description, metadata,
 		receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, latest_charge, last_payment_error, challenge, next_action,

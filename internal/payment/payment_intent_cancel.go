@@ -26,7 +26,7 @@ type cancelState struct {
 	Answer acquirer.Answer
 }
 
-// The recovery points of a cancellation that has a hold to let go. Any other
+// The recovery points of a cancellation that has an authorization to void. Any other
 // ends with the first.
 const (
 	cancellationRecorded = "cancellation_recorded"
@@ -34,8 +34,8 @@ const (
 	intentIsCanceled     = "payment_intent_canceled"
 )
 
-// CancelPaymentIntent ends an intent that has not been paid. What it holds on a
-// card is let go.
+// CancelPaymentIntent ends an intent that has not been paid, and voids its
+// authorization.
 //
 //	(nothing) ──▶ cancellation_recorded ──▶ cancellation_answered ──▶ payment_intent_canceled
 //	  claim, and the end where        ask, no tx open            release the hold, answer
@@ -133,8 +133,8 @@ func (c *Charge) letGoAll(tx *phase.Tx, reference string, reason *string) Refund
 	return refund
 }
 
-// staysHeld records that a hold which has lapsed could not be released, as
-// ExpireCharge does: the failed refund keeps the worker from trying for ever.
+// staysHeld records that an expired authorization could not be voided, as ExpireCharge
+// does: the failed refund keeps the worker from trying forever.
 func (c *Charge) staysHeld(tx *phase.Tx, reason *string) {
 	refund := c.releaseOfHold(tx, reason)
 	refund.insert(tx)
@@ -144,7 +144,7 @@ func (c *Charge) staysHeld(tx *phase.Tx, reason *string) {
 	event.Emit(tx, "refund.failed", refund.ID, refund.Render(), nil)
 }
 
-// releaseOfHold is the refund that stands for letting all of a hold go.
+// releaseOfHold is the refund that represents the void of an authorization.
 func (c *Charge) releaseOfHold(tx *phase.Tx, reason *string) Refund {
 	return Refund{
 		AccountID: tx.AccountID, ID: id.New("re", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, ChargeID: c.ID,

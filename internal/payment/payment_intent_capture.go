@@ -23,12 +23,12 @@ type CapturePaymentIntentParams struct {
 	Expand                    form.Expand   `form:"expand"`
 }
 
-// CapturePaymentIntent takes what an intent holds, or part of it; the rest is let go.
+// CapturePaymentIntent captures an authorized intent, or part of it, and releases the rest.
 //
 //	(nothing) ──▶ capture_recorded ──▶ capture_answered ──▶ payment_captured
 //	  claim + reserve the intent    ask, no tx open     post to the ledger, answer
 //
-// As with a charge by itself, there is no way back.
+// As with a charge without an intent, there is no compensation.
 var CapturePaymentIntent = phase.Define("payment_intent.capture", 1,
 	phase.Atomic(captureRecorded, recordIntentCapture),
 	phase.Foreign(captureAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CapturePaymentIntentParams, s *captureState) (err error) {

@@ -38,8 +38,8 @@ type Attempt struct {
 	Method   customer.PaymentMethod
 	Order    acquirer.Order
 	Answer   acquirer.Answer
-	MayAsk   bool // the cardholder is there and can be sent to his bank's page
-	NoAction bool // the merchant wants an error instead of sending him there
+	MayAsk   bool // the cardholder is present and can be sent to their bank's page
+	NoAction bool // the merchant wants an error instead of sending them there
 }
 
 // The recovery points of an attempt.
@@ -54,8 +54,8 @@ const (
 //	(nothing) ──▶ confirmation_recorded ──▶ payment_answered ──▶ payment_settled
 //	  claim + reserve the intent       ask, no tx open       post to the ledger, answer
 //
-// The intent is "processing" while the acquirer is asked, and whoever else wants
-// to change it is told to wait (429).
+// The intent is "processing" during the call to the acquirer, and other requests that
+// would change it get a 429.
 var ConfirmPaymentIntent = phase.Define("payment_intent.confirm", 1,
 	phase.Atomic(confirmationRecorded, recordConfirmation),
 	phase.Foreign(PaymentAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmPaymentIntentParams, s *Attempt) error {
@@ -137,9 +137,9 @@ func recordConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPaymentInte
 	return s.next(ctx, tx, intent, in.Method(), in.Expand)
 }
 
-// Begin reserves the intent for this attempt and says what will be asked, or
-// sends the cardholder to his bank first. The caller has asked RefuseConfirm, and
-// writes the intent.
+// Begin reserves the intent for this attempt and prepares the call, or sends the
+// cardholder to their bank first. The caller has called RefuseConfirm, and writes the
+// intent.
 func (s *Attempt) Begin(tx *phase.Tx, intent *PaymentIntent, method *customer.PaymentMethod, in ConfirmParams) {
 	intent.ReturnURL = resource.NilIfEmpty(in.ReturnURL)
 	s.MayAsk, s.NoAction = !in.offSession() && !in.ErrorOnRequiresAction, in.ErrorOnRequiresAction
@@ -171,8 +171,8 @@ func (s *Attempt) reserve(tx *phase.Tx, intent *PaymentIntent, method *customer.
 	intent.Status, intent.BusyWith, intent.NextAction, intent.LastPaymentError = IntentProcessing, &tx.RequestID, nil, nil
 }
 
-// wantsAuthentication says that the merchant wants the cardholder authenticated
-// though his bank may not.
+// wantsAuthentication says that the merchant wants the cardholder authenticated even if
+// the cardholder's bank does not.
 func (p *PaymentIntent) wantsAuthentication(card customer.Card) bool {
 	return !p.Authenticated && p.PaymentMethodOptions.Card.RequestThreeDSecure != "automatic" && card.Supports3DS()
 }
@@ -198,7 +198,7 @@ func (s *Attempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (
 	return replyWithIntent(ctx, tx, paths, end.Intent, end.known...)
 }
 
-// conclusion is how an attempt ended, for whoever answers.
+// conclusion is how an attempt ended, for the function that responds.
 type conclusion struct {
 	Intent   *PaymentIntent
 	known    []any // what the attempt has made and changed
@@ -248,14 +248,14 @@ func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end 
 	return end, nil
 }
 
-// require sends the cardholder to his bank's page.
+// require sends the cardholder to their bank's page.
 func (p *PaymentIntent) require(tx *phase.Tx) {
 	challenge := id.New("3ds", tx.Now())
 	p.Status, p.Challenge, p.NextAction = intentNeedsAction, &challenge, challengeAt(tx, challenge, p.ReturnURL)
 	event.Emit(tx, "payment_intent.requires_action", p.ID, p.Render(), nil)
 }
 
-// challengeAt is the bank's page as an integration is told of it.
+// challengeAt is the next action that points an integration to the bank's page.
 func challengeAt(tx *phase.Tx, challenge string, returnURL *string) *NextAction {
 	url := apirequest.Of(tx.Caller).BaseURL + ChallengePath + challenge
 	if returnURL == nil {
@@ -300,8 +300,8 @@ func (p *PaymentIntent) receive(tx *phase.Tx, charge *Charge) (known []any) {
 	return known
 }
 
-// use notes that the method has paid: it becomes the customer's if the merchant
-// wants to use it again, and is spent if it is nobody's. It returns the method.
+// use records that the method has paid: it is attached to the customer if the merchant
+// wants to use it again, and is spent if it has no customer. It returns the method.
 func (s *Attempt) use(tx *phase.Tx, intent *PaymentIntent) any {
 	method := s.Method
 	before := method

@@ -180,7 +180,7 @@ func (in *ConfirmParams) Check(kind string, confirm bool) error {
 	return nil
 }
 
-// offSession says that the cardholder is not there to be asked.
+// offSession says that the cardholder is not present.
 func (in *ConfirmParams) offSession() bool { return in.OffSession != "" && in.OffSession != "false" }
 
 // Find resolves the method that is named or described. A magic id makes a new
@@ -213,9 +213,9 @@ func (in *MethodParams) Find(ctx context.Context, db phase.Reader, caller phase.
 	return nil
 }
 
-// CheckUse refuses a method that cannot pay for customer, "" for nobody.
+// CheckUse refuses a method that cannot pay for customer, which is "" for a payment without one.
 func (in *MethodParams) CheckUse(customer string) error {
-	if in.Found == nil { // a new one belongs to nobody
+	if in.Found == nil { // a new one has no customer yet
 		return nil
 	}
 	if refusal := in.Found.RefuseUse(customer); refusal != nil {

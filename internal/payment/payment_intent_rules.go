@@ -123,7 +123,7 @@ func (p *PaymentIntent) refuseRefund() *apierror.Error {
 		return nil
 	case intentNeedsCapture:
 		return apierror.Invalid("", "This PaymentIntent (%s) has been authorized and not captured: there is nothing to refund yet. "+
-			"Cancel the PaymentIntent to let go of the %s it holds.", p.ID, money.Format(p.AmountCapturable, p.Currency))
+			"Cancel the PaymentIntent to release the %s it holds.", p.ID, money.Format(p.AmountCapturable, p.Currency))
 	}
 	return apierror.Invalid("", "This PaymentIntent (%s) does not have a successful charge to refund.", p.ID)
 }

@@ -80,7 +80,7 @@ func changeIntent(ctx context.Context, tx *phase.Tx, in UpdatePaymentIntentParam
 	if err := in.Insert(ctx, tx); err != nil {
 		return phase.Outcome{}, err
 	}
-	intent.LastPaymentError = nil // as at Stripe, whatever was changed; the failed charge tells of it still
+	intent.LastPaymentError = nil // as at Stripe, after any change; the failed charge still shows it
 	intent.Update(tx)
 	return replyWithIntent(ctx, tx, in.Expand, intent, in.known()...)
 }

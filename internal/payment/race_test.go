@@ -98,9 +98,9 @@ func (s *shop) ask(t *testing.T, path, form, key string) (a answer) {
 	return a
 }
 
-// atOnce lets clients do the same thing at the same time, each under a key of its
-// own until it is told something else than to come back: the object is busy, or on
-// a slow machine an answer is not known yet.
+// atOnce lets clients do the same thing at the same time, each under its own key. A client
+// repeats its request while the object is locked or, on a slow machine, the outcome is not
+// known yet.
 func (s *shop) atOnce(t *testing.T, clients int, path, form string) (answers []answer) {
 	t.Helper()
 	var mu sync.Mutex

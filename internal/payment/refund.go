@@ -48,11 +48,11 @@ const (
 	refundFailed    = "failed"
 )
 
-// What a refund gives back.
+// The kinds of refunds.
 const (
 	refundOfMoney     = "refund"    // captured money
-	refundOfHold      = "void"      // an authorization nobody captured
-	refundOfRemainder = "remainder" // what a partial capture let go
+	refundOfHold      = "void"      // an authorization that was not captured
+	refundOfRemainder = "remainder" // the part that a partial capture released
 )
 
 // RefundObject is a refund on the wire.

@@ -55,7 +55,7 @@ const (
 	refundSettled  = "refund_settled"
 )
 
-// CreateRefund gives back what a charge took, or lets go what it holds.
+// CreateRefund refunds a captured charge, or voids one that was only authorized.
 //
 //	(nothing) ──▶ refund_recorded ──▶ refund_answered ──▶ refund_settled
 //	 claim + reserve the amount     ask, no tx open     post to the ledger, answer
@@ -187,7 +187,7 @@ func recordRefund(ctx context.Context, tx *phase.Tx, chargeID string, in RefundP
 	s.Order = acquirer.Order{Authorization: *charge.AcquirerReference, Amount: amount, Currency: charge.Currency, Object: s.Refund.ID}
 	var busyWith *string
 	if !charge.Captured {
-		s.Refund.Kind, busyWith = refundOfHold, &tx.RequestID // nobody may capture what is being let go
+		s.Refund.Kind, busyWith = refundOfHold, &tx.RequestID // an authorization cannot be captured while it is voided
 	}
 	if in.Reason != nil && *in.Reason == "fraudulent" {
 		s.FraudDetails = charge.FraudDetails
@@ -205,7 +205,7 @@ func (c *Charge) refuseRefund(amount int64) *apierror.Error {
 	case c.Status == chargeFailed:
 		return apierror.Invalid("", "Charge %s failed and cannot be refunded.", c.ID)
 	case c.PaymentIntentID != nil && !c.Captured && c.AmountRefunded == 0:
-		return apierror.Invalid("", "Charge %s has been authorized and not captured: cancel its PaymentIntent, %s, to let go of what it holds.", c.ID, *c.PaymentIntentID)
+		return apierror.Invalid("", "Charge %s has been authorized and not captured: cancel its PaymentIntent, %s, to release what it holds.", c.ID, *c.PaymentIntentID)
 	case c.AmountChargedBack > 0:
 		return apierror.Invalid("", "Charge %s has been charged back; cannot issue a refund.", c.ID).WithCode("charge_disputed")
 	case c.refundable() == 0:

@@ -95,7 +95,7 @@ type attemptSecure struct {
 	Version            string  `json:"version"`
 }
 
-// secured is what came of it, by whether he has passed.
+// secured is the outcome of the authentication.
 func secured(passed bool) *attemptSecure {
 	if passed {
 		return &attemptSecure{AuthenticationFlow: "challenge", ElectronicCommerce: resource.NilIfEmpty("05"), Result: "authenticated", Version: "2.2.0"}
@@ -123,9 +123,9 @@ const (
 	abandonSetupAttempt = `UPDATE setup_attempts SET status = @status` + openSetupAttempt
 )
 
-// tried notes what came of an attempt at the setup: of a new one, or, if its
-// cardholder was asked, of the one that has waited for him. The caller writes the
-// setup afterwards, which names it.
+// tried records the outcome of an attempt at the setup: of a new one or, if the cardholder
+// had to authenticate, of the one that waited for them. The caller writes the setup
+// afterwards, with the attempt's id.
 func (s *SetupIntent) tried(tx *phase.Tx, method customer.PaymentMethod, status string, asked *attemptSecure) *SetupAttempt {
 	a := &SetupAttempt{
 		AccountID: s.AccountID, ID: id.New("setatt", tx.Now()), Livemode: s.Livemode, RequestID: tx.RequestID, SetupIntentID: s.ID, Status: status,
@@ -142,8 +142,8 @@ func (s *SetupIntent) tried(tx *phase.Tx, method customer.PaymentMethod, status 
 	return a
 }
 
-// abandonAttempt ends the attempt that waits for its cardholder, if one does: his
-// answer would come too late.
+// abandonAttempt ends the attempt that waits for its cardholder, if one does: the
+// cardholder's answer would come too late.
 func (s *SetupIntent) abandonAttempt(tx *phase.Tx) {
 	if s.LatestAttempt != nil {
 		tx.Write(abandonSetupAttempt, pgx.StrictNamedArgs{"account_id": s.AccountID, "id": s.LatestAttempt, "status": attemptAbandoned})

@@ -32,7 +32,7 @@ type SetupTry struct {
 	IntentID string
 	Session  *string // the checkout session it is part of
 	Method   customer.PaymentMethod
-	Passed   bool // the cardholder has authenticated himself
+	Passed   bool // the cardholder has passed the authentication
 	Answer   acquirer.Answer
 }
 
@@ -151,7 +151,7 @@ func (s *SetupTry) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) 
 	return replyWithSetup(ctx, tx, paths, end.Setup, end.known...)
 }
 
-// setupConclusion is how an attempt at a setup ended, for whoever answers.
+// setupConclusion is how an attempt at a setup ended, for the function that responds.
 type setupConclusion struct {
 	Setup    *SetupIntent
 	known    []any
@@ -198,7 +198,7 @@ func (s *SetupTry) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end
 	return end, nil
 }
 
-// asked is what came of asking the cardholder, nil if he was not.
+// asked is the outcome of the authentication, nil if there was none.
 func (s *SetupTry) asked() *attemptSecure {
 	if !s.Passed {
 		return nil
@@ -231,8 +231,8 @@ func (s *SetupIntent) ShowTo(caller phase.Caller, e *apierror.Error) *apierror.E
 	return e
 }
 
-// AuthenticateSetup moves a setup on after its cardholder has passed or failed
-// his challenge, as AuthenticatePayment does an intent.
+// AuthenticateSetup moves a setup on after its cardholder has passed or failed the
+// challenge, as AuthenticatePayment does an intent.
 var AuthenticateSetup = phase.Define("setup_intent.authenticate", 1,
 	phase.Atomic(authenticationRecorded, recordSetupAuthentication),
 	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AuthenticateParams, s *SetupTry) error {

@@ -26,7 +26,8 @@ type ToldBalance struct {
 // moves: a charge's money becomes available by time alone.
 var TellBalance = phase.Define("balance.tell", 1,
 	phase.Atomic(balanceTold, func(ctx context.Context, tx *phase.Tx, _ struct{}, _ *struct{}) (phase.Outcome, error) {
-		balance, err := balance.RetrieveBalance(ctx, tx, resource.PrincipalOf(tx.Caller), balance.RetrieveBalanceParams{})
+		balance, err := balance.RetrieveBalance(ctx, tx, resource.PrincipalOf(tx.Caller),
+			balance.RetrieveBalanceParams{})
 		if err != nil {
 			return phase.Outcome{}, err
 		}
@@ -48,7 +49,8 @@ const balancesToTell = `WITH ` + resource.WithClocks + `, t AS MATERIALIZED (
 		FROM t CROSS JOIN ledger_books b
 		LEFT JOIN clocks k ON k.account_id = b.account_id AND NOT b.livemode
 		CROSS JOIN LATERAL (SELECT max(p.available_on) AS at FROM ledger_postings p
-		                    WHERE p.book_id = b.id AND p.kind = 'charge' AND p.available_on <= t.now + coalesce(k.ahead, interval '0')) latest
+		                    WHERE p.book_id = b.id AND p.kind = 'charge'
+		                      AND p.available_on <= t.now + coalesce(k.ahead, interval '0')) latest
 		WHERE latest.at > t.now + coalesce(k.ahead, interval '0') - @window::interval
 		   OR NOT b.livemode AND b.account_id IN (SELECT account_id FROM test_clocks WHERE status = 'advancing')
 	)
@@ -79,11 +81,14 @@ func (t *Teller) Tell(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (d
 	if all {
 		t.looked = time.Time{}
 	}
-	found, err := resource.QueryWithTimeout[untold](ctx, db, balancesToTell, pgx.StrictNamedArgs{"window": began.Sub(t.looked), "limit": resource.BatchSize})
+	found, err := resource.QueryWithTimeout[untold](ctx, db, balancesToTell,
+		pgx.StrictNamedArgs{"window": began.Sub(t.looked), "limit": resource.BatchSize})
 	if err != nil {
 		return 0, fmt.Errorf("look for money that has become available: %w", err)
 	}
-	done, err = resource.ForEach(ctx, found, func(d untold) error { return resource.RunJob(ctx, e, TellBalance, d.Task, d.Key, struct{}{}) })
+	done, err = resource.ForEach(ctx, found, func(d untold) error {
+		return resource.RunJob(ctx, e, TellBalance, d.Task, d.Key, struct{}{})
+	})
 	if err != nil || done == resource.BatchSize {
 		return done, err // the next look begins where this one did
 	}

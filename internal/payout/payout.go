@@ -16,10 +16,20 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "payout", Prefix: "po", Table: "payouts", Load: resource.LoadWith[Payout](payoutsByID), Fields: map[string][]string{
-		"balance_transaction": {"balance_transaction"}, "failure_balance_transaction": {"balance_transaction"}, "original_payout": {"payout"},
-		"reversed_by": {"payout"}, "application_fee": nil, "destination": {},
-	}})
+	resource.Register(resource.Kind{
+		Object: "payout",
+		Prefix: "po",
+		Table:  "payouts",
+		Load:   resource.LoadWith[Payout](payoutsByID),
+		Fields: map[string][]string{
+			"balance_transaction":         {"balance_transaction"},
+			"failure_balance_transaction": {"balance_transaction"},
+			"original_payout":             {"payout"},
+			"reversed_by":                 {"payout"},
+			"application_fee":             nil,
+			"destination":                 {},
+		},
+	})
 }
 
 // Payout is money on its way to a merchant's bank account. A negative amount is
@@ -102,11 +112,29 @@ func (p *Payout) Render() any { return p.object() }
 
 func (p *Payout) object() PayoutObject {
 	o := PayoutObject{
-		ID: p.ID, Object: "payout", Amount: p.Amount, ArrivalDate: resource.Unix(p.ArrivesAt), Automatic: p.AutomaticOn != nil,
-		BalanceTransaction: p.BalanceTransaction, Created: resource.Unix(p.CreatedAt), Currency: p.Currency, Description: p.Description, Destination: p.Destination,
-		FailureBalanceTransaction: p.FailureBalanceTransaction, FailureCode: p.FailureCode, FailureMessage: p.FailureMessage, Livemode: p.Livemode,
-		Metadata: p.Metadata, Method: p.Method, OriginalPayout: p.OriginalPayout, ReconciliationStatus: "not_applicable", ReversedBy: p.ReversedBy,
-		SourceType: "card", StatementDescriptor: p.StatementDescriptor, Status: p.Status, Type: "bank_account",
+		ID:                        p.ID,
+		Object:                    "payout",
+		Amount:                    p.Amount,
+		ArrivalDate:               resource.Unix(p.ArrivesAt),
+		Automatic:                 p.AutomaticOn != nil,
+		BalanceTransaction:        p.BalanceTransaction,
+		Created:                   resource.Unix(p.CreatedAt),
+		Currency:                  p.Currency,
+		Description:               p.Description,
+		Destination:               p.Destination,
+		FailureBalanceTransaction: p.FailureBalanceTransaction,
+		FailureCode:               p.FailureCode,
+		FailureMessage:            p.FailureMessage,
+		Livemode:                  p.Livemode,
+		Metadata:                  p.Metadata,
+		Method:                    p.Method,
+		OriginalPayout:            p.OriginalPayout,
+		ReconciliationStatus:      "not_applicable",
+		ReversedBy:                p.ReversedBy,
+		SourceType:                "card",
+		StatementDescriptor:       p.StatementDescriptor,
+		Status:                    p.Status,
+		Type:                      "bank_account",
 	}
 	if p.Status == payoutNew {
 		o.Status = payoutPending
@@ -121,17 +149,32 @@ func (p *Payout) object() PayoutObject {
 func bankAccountOf(accountID string) string { return "ba_" + strings.TrimPrefix(accountID, "acct_") }
 
 const insertPayout = `
-	INSERT INTO payouts (account_id, id, livemode, request_id, amount, currency, status, automatic_on, method, destination, description,
-		statement_descriptor, metadata, balance_transaction, original_payout, departs_at, arrives_at, created_at)
-	VALUES (@account_id, @id, @livemode, @request_id, @amount, @currency, 'new', @automatic_on, @method, @destination, @description,
-		@statement_descriptor, @metadata, @balance_transaction, @original_payout, @departs_at, @arrives_at, @created_at)`
+	INSERT INTO payouts (account_id, id, livemode, request_id, amount, currency, status, automatic_on, method,
+		destination, description, statement_descriptor, metadata, balance_transaction, original_payout, departs_at,
+		arrives_at, created_at)
+	VALUES (@account_id, @id, @livemode, @request_id, @amount, @currency, 'new', @automatic_on, @method, @destination,
+		@description, @statement_descriptor, @metadata, @balance_transaction, @original_payout, @departs_at,
+		@arrives_at, @created_at)`
 
 func (p *Payout) insert(tx *phase.Tx) {
 	tx.Write(insertPayout, pgx.StrictNamedArgs{
-		"account_id": p.AccountID, "id": p.ID, "livemode": p.Livemode, "request_id": p.RequestID, "amount": p.Amount, "currency": p.Currency,
-		"automatic_on": p.AutomaticOn, "method": p.Method, "destination": p.Destination, "description": p.Description,
-		"statement_descriptor": p.StatementDescriptor, "metadata": p.Metadata, "balance_transaction": p.BalanceTransaction,
-		"original_payout": p.OriginalPayout, "departs_at": p.DepartsAt, "arrives_at": p.ArrivesAt, "created_at": p.CreatedAt,
+		"account_id":           p.AccountID,
+		"id":                   p.ID,
+		"livemode":             p.Livemode,
+		"request_id":           p.RequestID,
+		"amount":               p.Amount,
+		"currency":             p.Currency,
+		"automatic_on":         p.AutomaticOn,
+		"method":               p.Method,
+		"destination":          p.Destination,
+		"description":          p.Description,
+		"statement_descriptor": p.StatementDescriptor,
+		"metadata":             p.Metadata,
+		"balance_transaction":  p.BalanceTransaction,
+		"original_payout":      p.OriginalPayout,
+		"departs_at":           p.DepartsAt,
+		"arrives_at":           p.ArrivesAt,
+		"created_at":           p.CreatedAt,
 	})
 }
 
@@ -145,15 +188,23 @@ const movePayout = `
 
 func (p *Payout) move(tx *phase.Tx, from string) {
 	tx.WriteOne(movePayout, pgx.StrictNamedArgs{
-		"account_id": p.AccountID, "id": p.ID, "request_id": tx.RequestID, "from": from, "status": p.Status, "bank_reference": p.BankReference,
-		"failure_balance_transaction": p.FailureBalanceTransaction, "failure_code": p.FailureCode, "failure_message": p.FailureMessage,
+		"account_id":                  p.AccountID,
+		"id":                          p.ID,
+		"request_id":                  tx.RequestID,
+		"from":                        from,
+		"status":                      p.Status,
+		"bank_reference":              p.BankReference,
+		"failure_balance_transaction": p.FailureBalanceTransaction,
+		"failure_code":                p.FailureCode,
+		"failure_message":             p.FailureMessage,
 	})
 }
 
 const selectPayouts = `
-	SELECT account_id, id, livemode, request_id, amount, currency, status, automatic_on, method, destination, description, statement_descriptor,
-	       metadata, bank_reference, balance_transaction, failure_balance_transaction, failure_code, failure_message, original_payout,
-	       reversed_by, busy_with, departs_at, arrives_at, created_at
+	SELECT account_id, id, livemode, request_id, amount, currency, status, automatic_on, method, destination,
+	       description, statement_descriptor, metadata, bank_reference, balance_transaction,
+	       failure_balance_transaction, failure_code, failure_message, original_payout, reversed_by, busy_with,
+	       departs_at, arrives_at, created_at
 	FROM payouts
 	WHERE account_id = @account_id AND livemode = @livemode`
 
@@ -217,11 +268,18 @@ func ListPayouts(ctx context.Context, db phase.Reader, v resource.Principal, in 
 	}
 	return resource.ListPage[Payout](ctx, db, v, in.List, resource.Listing{
 		URL: "/v1/payouts", Object: "payout", Newest: listPayouts, Oldest: listPayoutsBackwards, ByID: payoutByID,
-		Filters: pgx.StrictNamedArgs{"status": in.Status, "destination": in.Destination, "arrives_from": *from, "arrives_to": *to},
+		Filters: pgx.StrictNamedArgs{
+			"status":       in.Status,
+			"destination":  in.Destination,
+			"arrives_from": *from,
+			"arrives_to":   *to,
+		},
 	})
 }
 
-func replyWithPayout(ctx context.Context, tx *phase.Tx, paths form.Expand, payout *Payout, known ...any) (phase.Outcome, error) {
+func replyWithPayout(
+	ctx context.Context, tx *phase.Tx, paths form.Expand, payout *Payout, known ...any,
+) (phase.Outcome, error) {
 	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, payout.Render(), known...)
 	if err != nil {
 		return phase.Outcome{}, err

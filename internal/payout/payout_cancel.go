@@ -30,7 +30,9 @@ const (
 // the bank is asked, so that it does not leave meanwhile.
 var CancelPayout = phase.Define("payout.cancel", 1,
 	phase.Atomic(recallRecorded, recordCancel),
-	phase.Foreign(recallAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CancelPayoutParams, s *payoutState) error {
+	phase.Foreign(recallAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CancelPayoutParams, s *payoutState,
+	) error {
 		return askBankBack(ctx, call, s.Payout, s)
 	}),
 	phase.Atomic(recallSettled, settleCancel),
@@ -38,16 +40,24 @@ var CancelPayout = phase.Define("payout.cancel", 1,
 	return payoutExists(ctx, db, resource.ViewerOf(caller), in.ID)
 })
 
-const reservePayout = `UPDATE payouts SET busy_with = @request_id WHERE account_id = @account_id AND id = @id AND busy_with IS NULL`
+const reservePayout = `
+	UPDATE payouts SET busy_with = @request_id WHERE account_id = @account_id AND id = @id AND busy_with IS NULL`
 
 func (p *Payout) reserve(tx *phase.Tx) {
 	tx.WriteOne(reservePayout, pgx.StrictNamedArgs{"account_id": p.AccountID, "id": p.ID, "request_id": tx.RequestID})
 }
 
-const releasePayout = `UPDATE payouts SET busy_with = NULL, reversed_by = @reversed_by WHERE account_id = @account_id AND id = @id AND busy_with = @request_id`
+const releasePayout = `
+	UPDATE payouts SET busy_with = NULL, reversed_by = @reversed_by
+	WHERE account_id = @account_id AND id = @id AND busy_with = @request_id`
 
 func (p *Payout) release(tx *phase.Tx) {
-	tx.WriteOne(releasePayout, pgx.StrictNamedArgs{"account_id": p.AccountID, "id": p.ID, "request_id": tx.RequestID, "reversed_by": p.ReversedBy})
+	tx.WriteOne(releasePayout, pgx.StrictNamedArgs{
+		"account_id":  p.AccountID,
+		"id":          p.ID,
+		"request_id":  tx.RequestID,
+		"reversed_by": p.ReversedBy,
+	})
 }
 
 func recordCancel(ctx context.Context, tx *phase.Tx, in CancelPayoutParams, s *payoutState) (phase.Outcome, error) {
@@ -59,9 +69,12 @@ func recordCancel(ctx context.Context, tx *phase.Tx, in CancelPayoutParams, s *p
 	case payout.BusyWith != nil || payout.Status == payoutNew:
 		return phase.Outcome{}, apierror.Locked()
 	case payout.AutomaticOn != nil:
-		return phase.Refuse(payout.ID, apierror.Invalid("", "Payout %s was made automatically and cannot be canceled.", payout.ID)), nil
+		return phase.Refuse(payout.ID,
+			apierror.Invalid("", "Payout %s was made automatically and cannot be canceled.", payout.ID)), nil
 	case payout.Status != payoutPending || payout.OriginalPayout != nil:
-		return phase.Refuse(payout.ID, apierror.Invalid("", "Payout %s cannot be canceled: its status is %s, and only a pending payout can be.", payout.ID, payout.Status)), nil
+		return phase.Refuse(payout.ID,
+			apierror.Invalid("", "Payout %s cannot be canceled: its status is %s, and only a pending payout can be.",
+				payout.ID, payout.Status)), nil
 	}
 	payout.reserve(tx)
 	s.Payout = *payout
@@ -69,8 +82,11 @@ func recordCancel(ctx context.Context, tx *phase.Tx, in CancelPayoutParams, s *p
 }
 
 // askBankBack asks for all that a payout sent.
-func askBankBack(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], sent Payout, s *payoutState) (err error) {
-	s.Answer, err = call.To().Recall(ctx, call.Permit, acquirer.Order{Authorization: *sent.BankReference, Amount: sent.Amount, Currency: sent.Currency})
+func askBankBack(
+	ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], sent Payout, s *payoutState,
+) (err error) {
+	s.Answer, err = call.To().Recall(ctx, call.Permit,
+		acquirer.Order{Authorization: *sent.BankReference, Amount: sent.Amount, Currency: sent.Currency})
 	return err
 }
 
@@ -81,7 +97,8 @@ func settleCancel(ctx context.Context, tx *phase.Tx, in CancelPayoutParams, s *p
 	}
 	if !s.Answer.Approved {
 		payout.release(tx)
-		return phase.Refuse(payout.ID, apierror.Invalid("", "Payout %s could not be canceled: %s", payout.ID, s.Answer.Message)), nil
+		return phase.Refuse(payout.ID,
+			apierror.Invalid("", "Payout %s could not be canceled: %s", payout.ID, s.Answer.Message)), nil
 	}
 	back := payout.comesBack(tx, payoutCanceled)
 	payout.move(tx, payoutPending)

@@ -54,10 +54,14 @@ const (
 // no way back: a payout that is finished late is still the one that was asked for.
 var CreatePayout = phase.Define("payout.create", 1,
 	phase.Atomic(payoutRecorded, recordPayout),
-	phase.Foreign(bankAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreatePayoutParams, s *payoutState) error {
+	phase.Foreign(bankAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreatePayoutParams, s *payoutState,
+	) error {
 		return askBank(ctx, call, s)
 	}),
-	phase.Atomic(payoutSettled, func(ctx context.Context, tx *phase.Tx, in CreatePayoutParams, s *payoutState) (phase.Outcome, error) {
+	phase.Atomic(payoutSettled, func(
+		ctx context.Context, tx *phase.Tx, in CreatePayoutParams, s *payoutState,
+	) (phase.Outcome, error) {
 		return settlePayout(ctx, tx, in.Expand, s)
 	}),
 ).Check(checkPayout)
@@ -65,7 +69,8 @@ var CreatePayout = phase.Define("payout.create", 1,
 // returnedAccounts are the test bank accounts that no payout reaches: the
 // simulated bank says why.
 var returnedAccounts = []string{
-	"ba_us_accountClosed", "ba_us_debitNotAuthorized", "ba_us_insufficientFunds", "ba_us_invalidCurrency", "ba_us_noAccount"}
+	"ba_us_accountClosed", "ba_us_debitNotAuthorized", "ba_us_insufficientFunds", "ba_us_invalidCurrency",
+	"ba_us_noAccount"}
 
 func checkPayout(_ context.Context, _ phase.Reader, caller phase.Check, in *CreatePayoutParams) (err error) {
 	in.Currency, err = money.Parse(in.Currency)
@@ -99,7 +104,10 @@ func recordPayout(ctx context.Context, tx *phase.Tx, in CreatePayoutParams, s *p
 		return phase.Outcome{}, err
 	}
 	s.Payout = newPayout(tx, in.Method)
-	s.Payout.Amount, s.Payout.Currency, s.Payout.Destination, s.Payout.Metadata = in.Amount, in.Currency, in.Destination, metadata
+	s.Payout.Amount = in.Amount
+	s.Payout.Currency = in.Currency
+	s.Payout.Destination = in.Destination
+	s.Payout.Metadata = metadata
 	s.Payout.Description, s.Payout.StatementDescriptor = resource.Patch(in.Description, nil), in.StatementDescriptor
 	enough := in.SourceType == "" || in.SourceType == "card" // all money here comes from cards
 	if enough {
@@ -117,8 +125,10 @@ func recordPayout(ctx context.Context, tx *phase.Tx, in CreatePayoutParams, s *p
 
 // insufficient is Stripe's refusal, two spaces and all.
 func insufficient() *apierror.Error {
-	return apierror.Invalid("amount", "You have insufficient funds in your Stripe account for this transfer. Your card balance is too low.  "+
-		"You can use the /v1/balance endpoint to view your Stripe balance (for more details, see stripe.com/docs/api#balance).").WithCode("balance_insufficient")
+	return apierror.Invalid("amount",
+		"You have insufficient funds in your Stripe account for this transfer. Your card balance is too low.  "+
+			"You can use the /v1/balance endpoint to view your Stripe balance (for more details, see "+
+			"stripe.com/docs/api#balance).").WithCode("balance_insufficient")
 }
 
 // departsAfter is how long a payout can be canceled. Stripe hands its payouts to
@@ -130,9 +140,18 @@ const departsAfter = time.Hour
 func newPayout(tx *phase.Tx, method string) Payout {
 	now := apirequest.AccountNow(tx)
 	p := Payout{
-		AccountID: tx.AccountID, ID: id.New("po", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, Status: payoutNew, Method: method,
-		Metadata: map[string]string{}, BalanceTransaction: id.New("txn", tx.Now()), DepartsAt: now, ArrivesAt: now, CreatedAt: tx.Now(),
-		Destination: bankAccountOf(tx.AccountID),
+		AccountID:          tx.AccountID,
+		ID:                 id.New("po", tx.Now()),
+		Livemode:           tx.Livemode,
+		RequestID:          tx.RequestID,
+		Status:             payoutNew,
+		Method:             method,
+		Metadata:           map[string]string{},
+		BalanceTransaction: id.New("txn", tx.Now()),
+		DepartsAt:          now,
+		ArrivesAt:          now,
+		CreatedAt:          tx.Now(),
+		Destination:        bankAccountOf(tx.AccountID),
 	}
 	if method == payoutStandard {
 		p.DepartsAt = now.Add(departsAfter)
@@ -143,7 +162,8 @@ func newPayout(tx *phase.Tx, method string) Payout {
 
 // askBank asks for the money to be sent. An account that is closed is an answer.
 func askBank(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *payoutState) (err error) {
-	s.Answer, err = call.To().PayOut(ctx, call.Permit, acquirer.Order{Destination: s.Payout.Destination, Amount: s.Payout.Amount, Currency: s.Payout.Currency})
+	s.Answer, err = call.To().PayOut(ctx, call.Permit,
+		acquirer.Order{Destination: s.Payout.Destination, Amount: s.Payout.Amount, Currency: s.Payout.Currency})
 	return err
 }
 

@@ -26,9 +26,12 @@ const dailyPayoutsDue = `
 			SELECT x.ahead, ((clock_timestamp() + x.ahead) AT TIME ZONE 'UTC')::date AS day
 			FROM (SELECT account_ahead(b.account_id, b.livemode) AS ahead) x) t
 		WHERE a.payout_schedule = 'daily'
-		  AND NOT EXISTS (SELECT FROM payouts p WHERE p.account_id = b.account_id AND p.livemode = b.livemode AND p.currency = b.currency AND p.automatic_on = t.day)
+		  AND NOT EXISTS (SELECT FROM payouts p
+		      WHERE p.account_id = b.account_id AND p.livemode = b.livemode AND p.currency = b.currency
+		        AND p.automatic_on = t.day)
 	)
-	SELECT account_id, livemode, country, default_currency, statement_descriptor, payout_delay_days, default_version, ahead, currency, day
+	SELECT account_id, livemode, country, default_currency, statement_descriptor, payout_delay_days, default_version,
+	       ahead, currency, day
 	FROM unpaid
 	WHERE ledger_available(book) > 0
 	LIMIT @limit`
@@ -60,23 +63,33 @@ type dailyPayout struct {
 // PayOutDaily pays out all that is available in a currency. It is CreatePayout
 // but for the amount, which is what the sweep finds under the lock of the book.
 var PayOutDaily = phase.Define("payout.daily", 1,
-	phase.Atomic(payoutRecorded, func(ctx context.Context, tx *phase.Tx, in dailyPayout, s *payoutState) (phase.Outcome, error) {
+	phase.Atomic(payoutRecorded, func(
+		ctx context.Context, tx *phase.Tx, in dailyPayout, s *payoutState,
+	) (phase.Outcome, error) {
 		s.Payout = newPayout(tx, payoutStandard)
 		amount, err := ledger.Sweep(ctx, tx, s.Payout.BalanceTransaction, s.Payout.ID, in.Currency)
 		if err != nil {
 			return phase.Outcome{}, err
 		}
 		if amount == 0 {
-			return phase.Outcome{}, apierror.Locked() // another worker was faster; nothing is stored, and the day is still free
+			// another worker was faster; nothing is stored, and the day is still free
+			return phase.Outcome{}, apierror.Locked()
 		}
-		s.Payout.Amount, s.Payout.Currency, s.Payout.AutomaticOn, s.Payout.Description = amount, in.Currency, &in.Day, resource.NilIfEmpty("STRIPE PAYOUT")
+		s.Payout.Amount = amount
+		s.Payout.Currency = in.Currency
+		s.Payout.AutomaticOn = &in.Day
+		s.Payout.Description = resource.NilIfEmpty("STRIPE PAYOUT")
 		s.Payout.insert(tx)
 		return phase.Next, nil
 	}),
-	phase.Foreign(bankAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ dailyPayout, s *payoutState) error {
+	phase.Foreign(bankAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ dailyPayout, s *payoutState,
+	) error {
 		return askBank(ctx, call, s)
 	}),
-	phase.Atomic(payoutSettled, func(ctx context.Context, tx *phase.Tx, _ dailyPayout, s *payoutState) (phase.Outcome, error) {
+	phase.Atomic(payoutSettled, func(
+		ctx context.Context, tx *phase.Tx, _ dailyPayout, s *payoutState,
+	) (phase.Outcome, error) {
 		return settlePayout(ctx, tx, nil, s)
 	}),
 )

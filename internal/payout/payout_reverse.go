@@ -29,7 +29,9 @@ type reversalState struct {
 // separate payout with a negative amount; its money is pending until it arrives.
 var ReversePayout = phase.Define("payout.reverse", 1,
 	phase.Atomic(recallRecorded, recordReversal),
-	phase.Foreign(recallAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ReversePayoutParams, s *reversalState) error {
+	phase.Foreign(recallAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ReversePayoutParams, s *reversalState,
+	) error {
 		return askBankBack(ctx, call, s.Original, &s.payoutState)
 	}),
 	phase.Atomic(recallSettled, settleReversal),
@@ -40,7 +42,9 @@ var ReversePayout = phase.Define("payout.reverse", 1,
 	return payoutExists(ctx, db, resource.ViewerOf(caller), in.ID)
 })
 
-func recordReversal(ctx context.Context, tx *phase.Tx, in ReversePayoutParams, s *reversalState) (phase.Outcome, error) {
+func recordReversal(
+	ctx context.Context, tx *phase.Tx, in ReversePayoutParams, s *reversalState,
+) (phase.Outcome, error) {
 	original, err := lockedPayout(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -72,19 +76,23 @@ func (p *Payout) refuseReversal() *apierror.Error {
 	case p.Status == payoutPending:
 		return apierror.Invalid("", "Payout %s is still pending: cancel it instead of reversing it.", p.ID)
 	case p.Status != payoutPaid:
-		return apierror.Invalid("", "Payout %s cannot be reversed: its status is %s, and only a paid payout can be.", p.ID, p.Status)
+		return apierror.Invalid("", "Payout %s cannot be reversed: its status is %s, and only a paid payout can be.",
+			p.ID, p.Status)
 	}
 	return nil
 }
 
-func settleReversal(ctx context.Context, tx *phase.Tx, in ReversePayoutParams, s *reversalState) (phase.Outcome, error) {
+func settleReversal(
+	ctx context.Context, tx *phase.Tx, in ReversePayoutParams, s *reversalState,
+) (phase.Outcome, error) {
 	original, err := lockedPayout(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
 	if !s.Answer.Approved {
 		original.release(tx)
-		return phase.Refuse(original.ID, apierror.Invalid("", "Payout %s could not be reversed: %s", original.ID, s.Answer.Message)), nil
+		return phase.Refuse(original.ID,
+			apierror.Invalid("", "Payout %s could not be reversed: %s", original.ID, s.Answer.Message)), nil
 	}
 	before := original.object()
 	original.ReversedBy = &s.Payout.ID
@@ -97,10 +105,12 @@ func settleReversal(ctx context.Context, tx *phase.Tx, in ReversePayoutParams, s
 
 	reversal := s.Payout
 	reversal.insert(tx)
-	fetch := ledger.Fetch(reversal.BalanceTransaction, reversal.ID, reversal.Currency, -reversal.Amount, reversal.ArrivesAt)
+	fetch := ledger.Fetch(reversal.BalanceTransaction, reversal.ID, reversal.Currency, -reversal.Amount,
+		reversal.ArrivesAt)
 	ledger.Post(tx, fetch)
 	reversal.Status, reversal.BankReference = payoutPending, &s.Answer.Reference
 	reversal.move(tx, payoutNew)
 	event.Emit(tx, "payout.created", reversal.ID, reversal.Render(), nil)
-	return replyWithPayout(ctx, tx, in.Expand, &reversal, original.Render(), balance.BalanceTransactionOf(tx, fetch).Render())
+	return replyWithPayout(ctx, tx, in.Expand, &reversal, original.Render(),
+		balance.BalanceTransactionOf(tx, fetch).Render())
 }

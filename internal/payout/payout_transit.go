@@ -10,12 +10,14 @@ import (
 )
 
 const payoutsDue = `WITH ` + resource.WithClocks + `
-	SELECT p.account_id, p.livemode, ` + resource.MerchantColumns + `, coalesce(k.ahead, interval '0') AS ahead, p.id, p.status
+	SELECT p.account_id, p.livemode, ` + resource.MerchantColumns + `, coalesce(k.ahead, interval '0') AS ahead, p.id,
+	       p.status
 	FROM payouts p
 	JOIN accounts a ON a.id = p.account_id
 	LEFT JOIN clocks k ON k.account_id = p.account_id AND NOT p.livemode
 	WHERE p.busy_with IS NULL AND p.status IN ('pending', 'in_transit')
-	  AND CASE p.status WHEN 'pending' THEN p.departs_at ELSE p.arrives_at END <= clock_timestamp() + coalesce(k.ahead, interval '0')
+	  AND CASE p.status WHEN 'pending' THEN p.departs_at ELSE p.arrives_at END <= clock_timestamp() + coalesce(k.ahead,
+	      interval '0')
 	LIMIT @limit`
 
 // MovePayouts takes every payout whose time has come a step on: into transit, or

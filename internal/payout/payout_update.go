@@ -43,7 +43,8 @@ func changePayout(ctx context.Context, tx *phase.Tx, in UpdatePayoutParams, _ *s
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	tx.WriteOne(updatePayout, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": payout.ID, "metadata": payout.Metadata})
+	tx.WriteOne(updatePayout,
+		pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": payout.ID, "metadata": payout.Metadata})
 	if len(previous) > 0 {
 		event.Emit(tx, "payout.updated", payout.ID, payout.Render(), previous)
 	}

@@ -24,7 +24,9 @@ const (
 // DepartPayout puts a payout into transit when its time has come: from now on it
 // cannot be canceled.
 var DepartPayout = phase.Define("payout.depart", 1,
-	phase.Atomic(payoutDeparted, func(ctx context.Context, tx *phase.Tx, in payoutID, _ *struct{}) (phase.Outcome, error) {
+	phase.Atomic(payoutDeparted, func(
+		ctx context.Context, tx *phase.Tx, in payoutID, _ *struct{},
+	) (phase.Outcome, error) {
 		payout, err := payoutAt(ctx, tx, in.ID, payoutPending)
 		if err != nil {
 			return phase.Outcome{}, err
@@ -38,7 +40,9 @@ var DepartPayout = phase.Define("payout.depart", 1,
 
 // ArrivePayout ends a payout on the day of its arrival and books the money as gone.
 var ArrivePayout = phase.Define("payout.arrive", 1,
-	phase.Atomic(payoutArrived, func(ctx context.Context, tx *phase.Tx, in payoutID, _ *struct{}) (phase.Outcome, error) {
+	phase.Atomic(payoutArrived, func(
+		ctx context.Context, tx *phase.Tx, in payoutID, _ *struct{},
+	) (phase.Outcome, error) {
 		payout, err := payoutAt(ctx, tx, in.ID, payoutInTransit)
 		if err != nil {
 			return phase.Outcome{}, err

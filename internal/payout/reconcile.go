@@ -30,10 +30,16 @@ const besideDay = time.Hour
 // the file has, or by its posting: either is a step into an index. All there is would
 // be every charge ever made.
 const (
-	bookedCharges = `SELECT account_id, id, 'charge' AS kind, acquirer_reference AS reference, amount_captured AS amount, currency FROM charges WHERE captured`
-	bookedRefunds = `SELECT account_id, id, 'refund', acquirer_reference, amount, currency FROM refunds WHERE kind = 'refund' AND status = 'succeeded'`
+	bookedCharges = `
+		SELECT account_id, id, 'charge' AS kind, acquirer_reference AS reference, amount_captured AS amount, currency
+		FROM charges WHERE captured`
+	bookedRefunds = `
+		SELECT account_id, id, 'refund', acquirer_reference, amount, currency FROM refunds
+		WHERE kind = 'refund' AND status = 'succeeded'`
 	bookedPayouts = `SELECT account_id, id, 'payout', bank_reference, amount, currency FROM payouts WHERE amount > 0`
-	bookedRecalls = `SELECT account_id, id, 'recall', bank_reference, amount, currency FROM payouts WHERE amount > 0 AND (status = 'canceled' OR reversed_by IS NOT NULL)`
+	bookedRecalls = `
+		SELECT account_id, id, 'recall', bank_reference, amount, currency FROM payouts
+		WHERE amount > 0 AND (status = 'canceled' OR reversed_by IS NOT NULL)`
 
 	bookedOfLine = `(` + bookedCharges + ` AND m.ours = 'charge' AND acquirer_reference = m.name
 		UNION ALL ` + bookedRefunds + ` AND m.ours = 'refund' AND acquirer_reference = m.name
@@ -51,7 +57,8 @@ const (
 // posting's id begins with its time, so a book's day is one piece of its index.
 const compareSettlement = `
 	WITH line AS (
-		SELECT * FROM unnest(@ats::timestamptz[], @keys::text[], @refs::text[], @auths::text[], @kinds::text[], @amounts::bigint[], @currencies::text[])
+		SELECT * FROM unnest(@ats::timestamptz[], @keys::text[], @refs::text[], @auths::text[], @kinds::text[],
+		       @amounts::bigint[], @currencies::text[])
 			AS l (at, key, reference, auth, kind, amount, currency)
 	), matched AS (
 		SELECT l.*, CASE WHEN l.kind IN ('sale', 'capture') THEN 'charge' ELSE l.kind END AS ours,
@@ -59,19 +66,25 @@ const compareSettlement = `
 		FROM line l
 	)
 	SELECT coalesce(b.account_id, a.account_id, f.account_id, '') AS account_id, m.reference,
-	       CASE WHEN b.id IS NULL THEN 'the acquirer reports a ' || m.kind || ' of ' || m.amount || ' ' || m.currency || ' under ' || m.key || ', and nothing here says so'
-	            ELSE 'the acquirer reports a ' || m.kind || ' of ' || m.amount || ' ' || m.currency || ', and ' || b.id || ' says ' || b.amount || ' ' || b.currency END AS wrong
+	       CASE WHEN b.id IS NULL THEN 'the acquirer reports a ' || m.kind || ' of ' || m.amount || ' ' || m.currency
+	           || ' under ' || m.key || ', and nothing here says so'
+	            ELSE 'the acquirer reports a ' || m.kind || ' of ' || m.amount || ' ' || m.currency || ', and ' || b.id
+	            || ' says ' || b.amount || ' ' || b.currency END AS wrong
 	FROM matched m
 	LEFT JOIN LATERAL ` + bookedOfLine + ` b ON true
 	LEFT JOIN (SELECT account_id, call_keys[1] AS key FROM answers WHERE cardinality(call_keys) > 0) a ON a.key = m.key
 	LEFT JOIN foreign_calls f ON f.derived_key = m.key
 	WHERE m.at >= @from AND m.at < @to
-	  AND NOT EXISTS (SELECT FROM runs r WHERE m.key = ANY (r.call_keys) AND r.call_phases[array_position(r.call_keys, m.key)] <> ALL (r.recovery_points))
+	  AND NOT EXISTS (SELECT FROM runs r
+	      WHERE m.key = ANY (r.call_keys)
+	        AND r.call_phases[array_position(r.call_keys, m.key)] <> ALL (r.recovery_points))
 	  AND (b.id IS NULL OR (b.amount, b.currency) IS DISTINCT FROM (m.amount, m.currency))
 	UNION ALL
-	SELECT b.account_id, b.id, 'here is a ' || b.kind || ' of ' || b.amount || ' ' || b.currency || ', and the acquirer does not report it'
+	SELECT b.account_id, b.id,
+	       'here is a ' || b.kind || ' of ' || b.amount || ' ' || b.currency || ', and the acquirer does not report it'
 	FROM ledger_books k
-	JOIN ledger_postings p ON p.book_id = k.id AND p.id >= @first_id AND p.id < @last_id AND p.created_at >= @from AND p.created_at < @to
+	JOIN ledger_postings p ON p.book_id = k.id AND p.id >= @first_id AND p.id < @last_id AND p.created_at >= @from
+	    AND p.created_at < @to
 	CROSS JOIN LATERAL ` + bookedOfPosting + ` b
 	WHERE NOT EXISTS (SELECT FROM matched m WHERE m.ours = b.kind AND m.name = b.reference)
 	UNION ALL
@@ -99,7 +112,8 @@ func Reconcile(ctx context.Context, db *pgxpool.Pool, client *acquirer.Client, d
 	}
 	batch := &pgx.Batch{}
 	for _, d := range found {
-		batch.Queue(insertDifference, pgx.StrictNamedArgs{"account_id": d.AccountID, "day": from, "reference": d.Reference, "wrong": d.Wrong})
+		batch.Queue(insertDifference,
+			pgx.StrictNamedArgs{"account_id": d.AccountID, "day": from, "reference": d.Reference, "wrong": d.Wrong})
 	}
 	if err := db.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("write down differences: %w", err)
@@ -110,13 +124,28 @@ func Reconcile(ctx context.Context, db *pgxpool.Pool, client *acquirer.Client, d
 func settlementArgs(file []acquirer.SettlementLine, from, to time.Time) pgx.StrictNamedArgs {
 	n := len(file)
 	ats, amounts := make([]time.Time, n), make([]int64, n)
-	keys, refs, auths, kinds, currencies := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	keys := make([]string, n)
+	refs := make([]string, n)
+	auths := make([]string, n)
+	kinds := make([]string, n)
+	currencies := make([]string, n)
 	for i, l := range file {
 		ats[i], amounts[i] = l.At, l.Amount
 		keys[i], refs[i], auths[i], kinds[i], currencies[i] = l.Key, l.Reference, l.Authorization, l.Kind, l.Currency
 	}
-	return pgx.StrictNamedArgs{"ats": ats, "keys": keys, "refs": refs, "auths": auths, "kinds": kinds, "amounts": amounts, "currencies": currencies,
-		"from": from, "to": to, "first_id": postingAt(from.Add(-besideDay)), "last_id": postingAt(to.Add(besideDay))}
+	return pgx.StrictNamedArgs{
+		"ats":        ats,
+		"keys":       keys,
+		"refs":       refs,
+		"auths":      auths,
+		"kinds":      kinds,
+		"amounts":    amounts,
+		"currencies": currencies,
+		"from":       from,
+		"to":         to,
+		"first_id":   postingAt(from.Add(-besideDay)),
+		"last_id":    postingAt(to.Add(besideDay)),
+	}
 }
 
 // postingAt is less than the ids of all postings made at that time or later.
@@ -124,7 +153,8 @@ func postingAt(at time.Time) string { return "txn_" + id.EncodeTime(at) }
 
 // ReconcileYesterday is Reconcile for the last day whose file is complete.
 func ReconcileYesterday(ctx context.Context, db *pgxpool.Pool, client *acquirer.Client) ([]Difference, error) {
-	now, err := resource.QueryOne[struct{ Now time.Time }](ctx, db, `SELECT clock_timestamp() AS now`, pgx.StrictNamedArgs{})
+	now, err := resource.QueryOne[struct{ Now time.Time }](ctx, db, `SELECT clock_timestamp() AS now`,
+		pgx.StrictNamedArgs{})
 	if err != nil {
 		return nil, err
 	}

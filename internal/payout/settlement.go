@@ -62,24 +62,39 @@ type SettlementObject struct {
 
 // SettlePart books one part of a settlement batch.
 var SettlePart = phase.Define("acquirer."+acquirer.BatchSettled, 1,
-	phase.Atomic("part_settled", func(ctx context.Context, tx *phase.Tx, in settledPart, _ *struct{}) (phase.Outcome, error) {
+	phase.Atomic("part_settled", func(
+		ctx context.Context, tx *phase.Tx, in settledPart, _ *struct{},
+	) (phase.Outcome, error) {
 		part := in.Report
 		inbox.Take(tx, in.Message)
-		settled, err := bookMovements(ctx, tx, settledMovements{part.Batch, part.Part, part.Currency, part.At, part.Movements})
+		settled, err := bookMovements(ctx, tx,
+			settledMovements{part.Batch, part.Part, part.Currency, part.At, part.Movements})
 		if err != nil {
 			return phase.Outcome{}, fmt.Errorf("book part %d of %s: %w", part.Part, part.Batch, err)
 		}
 		tx.Write(insertSettlementPart, pgx.StrictNamedArgs{
-			"account_id": tx.AccountID, "id": settled.ID, "livemode": tx.Livemode, "request_id": tx.RequestID,
-			"batch": part.Batch, "part": part.Part, "parts": part.Parts, "currency": part.Currency,
-			"movements": part.Count, "paid": part.Paid, "taken": part.Taken, "settled_at": part.At, "created_at": tx.Now(),
+			"account_id": tx.AccountID,
+			"id":         settled.ID,
+			"livemode":   tx.Livemode,
+			"request_id": tx.RequestID,
+			"batch":      part.Batch,
+			"part":       part.Part,
+			"parts":      part.Parts,
+			"currency":   part.Currency,
+			"movements":  part.Count,
+			"paid":       part.Paid,
+			"taken":      part.Taken,
+			"settled_at": part.At,
+			"created_at": tx.Now(),
 		})
 		return phase.OK(settled.ID, settled), nil
 	}))
 
 const insertSettlementPart = `
-	INSERT INTO settlement_parts (account_id, id, livemode, request_id, batch, part, parts, currency, movements, paid, taken, settled_at, created_at)
-	VALUES (@account_id, @id, @livemode, @request_id, @batch, @part, @parts, @currency, @movements, @paid, @taken, @settled_at, @created_at)`
+	INSERT INTO settlement_parts (account_id, id, livemode, request_id, batch, part, parts, currency, movements, paid,
+		taken, settled_at, created_at)
+	VALUES (@account_id, @id, @livemode, @request_id, @batch, @part, @parts, @currency, @movements, @paid, @taken,
+		@settled_at, @created_at)`
 
 // One statement, so that one snapshot decides which charges are here. Rows are
 // inserted in the order of their key: two requests that settle the same movements
@@ -92,32 +107,40 @@ const insertMovements = `
 			AS t (kind, authorization_id, reference, amount)
 	), judged AS (
 		SELECT t.*, c.id AS charge_id, c.settling, CASE
-		       WHEN t.kind <> ALL (@paid::text[]) AND t.kind <> ALL (@taken::text[]) THEN 'nothing is known of settling a ' || t.kind
+		       WHEN t.kind <> ALL (@paid::text[])
+		           AND t.kind <> ALL (@taken::text[]) THEN 'nothing is known of settling a ' || t.kind
 		       WHEN t.amount <= 0 THEN 'it is of nothing'
 		       WHEN (c.currency, c.livemode) IS DISTINCT FROM (@currency, @livemode) AND c.id IS NOT NULL
-		       THEN 'charge ' || c.id || ' is in ' || c.currency || CASE WHEN c.livemode THEN ', live' ELSE ', test' END || ' mode'
+		       THEN 'charge ' || c.id || ' is in ' || c.currency || CASE WHEN c.livemode THEN ', live' ELSE ', test' END
+		       || ' mode'
 		       END AS wrong
 		FROM told t LEFT JOIN charges c ON c.account_id = @account_id AND c.acquirer_reference = t.authorization_id
 	), booked AS (
-		INSERT INTO settlements (account_id, acquirer_reference, movement, livemode, request_id, charge_id, batch, part, amount, currency, posting_id, settled_at, created_at)
-		SELECT @account_id, reference, kind, @livemode, @request_id, charge_id, @batch, @part, amount, @currency, @posting_id, @settled_at, @now
+		INSERT INTO settlements (account_id, acquirer_reference, movement, livemode, request_id, charge_id, batch, part,
+			amount, currency, posting_id, settled_at, created_at)
+		SELECT @account_id, reference, kind, @livemode, @request_id, charge_id, @batch, @part, amount, @currency,
+		       @posting_id, @settled_at, @now
 		FROM judged WHERE wrong IS NULL AND charge_id IS NOT NULL ORDER BY reference COLLATE "C", kind
 		ON CONFLICT ON CONSTRAINT a_movement_is_settled_once DO NOTHING
 		RETURNING acquirer_reference AS reference, movement AS kind
 	), kept AS (
-		INSERT INTO movements_waiting (account_id, acquirer_reference, movement, livemode, authorization_id, batch, part, amount, currency, settled_at, received_at, due_at)
-		SELECT @account_id, reference, kind, @livemode, authorization_id, @batch, @part, amount, @currency, @settled_at, @now, @now
+		INSERT INTO movements_waiting (account_id, acquirer_reference, movement, livemode, authorization_id, batch,
+			part, amount, currency, settled_at, received_at, due_at)
+		SELECT @account_id, reference, kind, @livemode, authorization_id, @batch, @part, amount, @currency, @settled_at,
+		       @now, @now
 		FROM judged WHERE wrong IS NULL AND charge_id IS NULL ORDER BY reference COLLATE "C", kind
 		ON CONFLICT ON CONSTRAINT a_movement_waits_once DO NOTHING
 		RETURNING acquirer_reference AS reference, movement AS kind
 	), shown AS (
 		INSERT INTO charges_to_show (account_id, charge_id, livemode, created_at)
 		SELECT @account_id, charge_id, @livemode, @now
-		FROM judged WHERE settling AND kind = 'sale' AND ((reference, kind) IN (SELECT reference, kind FROM booked)) IS TRUE ORDER BY charge_id
+		FROM judged WHERE settling AND kind = 'sale'
+		    AND ((reference, kind) IN (SELECT reference, kind FROM booked)) IS TRUE ORDER BY charge_id
 		ON CONFLICT ON CONSTRAINT a_charge_is_shown_once DO NOTHING
 	)
 	SELECT kind, authorization_id AS authorization, reference, amount, coalesce(wrong, '') AS wrong,
-	       (reference, kind) IN (SELECT reference, kind FROM booked) AS booked, (reference, kind) IN (SELECT reference, kind FROM kept) AS waits
+	       (reference, kind) IN (SELECT reference, kind FROM booked) AS booked,
+	       (reference, kind) IN (SELECT reference, kind FROM kept) AS waits
 	FROM judged`
 
 // judgment is what becomes of a movement. Where it is neither booked, nor waits,
@@ -133,16 +156,21 @@ type judgment struct {
 // committed after insertMovements began.
 const compareMovements = `
 	SELECT t.kind, t.reference, CASE
-	       WHEN (s.amount, s.currency, s.livemode, c.acquirer_reference) IS DISTINCT FROM (t.amount, @currency, @livemode, t.authorization_id) AND s.amount IS NOT NULL
-	       THEN 'it was settled before in ' || s.batch || ', as ' || s.amount || ' ' || s.currency || ' of ' || c.acquirer_reference
-	       WHEN (w.amount, w.currency, w.livemode, w.authorization_id) IS DISTINCT FROM (t.amount, @currency, @livemode, t.authorization_id) AND s.amount IS NULL AND w.amount IS NOT NULL
+	       WHEN (s.amount, s.currency, s.livemode, c.acquirer_reference)
+	       IS DISTINCT FROM (t.amount, @currency, @livemode, t.authorization_id) AND s.amount IS NOT NULL
+	       THEN 'it was settled before in ' || s.batch || ', as ' || s.amount || ' ' || s.currency || ' of '
+	       || c.acquirer_reference
+	       WHEN (w.amount, w.currency, w.livemode, w.authorization_id)
+	       IS DISTINCT FROM (t.amount, @currency, @livemode, t.authorization_id) AND s.amount IS NULL
+	           AND w.amount IS NOT NULL
 	       THEN 'it waits since ' || w.batch || ', as ' || w.amount || ' ' || w.currency || ' of ' || w.authorization_id
 	       ELSE '' END AS wrong, s.amount IS NULL AND w.amount IS NOT NULL AS waits
 	FROM unnest(@kinds::text[], @authorizations::text[], @references::text[], @amounts::bigint[])
 		AS t (kind, authorization_id, reference, amount)
 	LEFT JOIN settlements s ON s.account_id = @account_id AND s.acquirer_reference = t.reference AND s.movement = t.kind
 	LEFT JOIN charges c ON c.account_id = s.account_id AND c.id = s.charge_id
-	LEFT JOIN movements_waiting w ON w.account_id = @account_id AND w.acquirer_reference = t.reference AND w.movement = t.kind`
+	LEFT JOIN movements_waiting w ON w.account_id = @account_id AND w.acquirer_reference = t.reference
+	    AND w.movement = t.kind`
 
 // comparison says how a movement differs from what was here before.
 type comparison struct {
@@ -187,9 +215,17 @@ func bookMovements(ctx context.Context, tx *phase.Tx, of settledMovements) (Sett
 func judge(ctx context.Context, tx *phase.Tx, of settledMovements, posting string) ([]judgment, error) {
 	args := movementArgs(of.Movements)
 	for name, value := range map[string]any{
-		"account_id": tx.AccountID, "livemode": tx.Livemode, "request_id": tx.RequestID, "batch": of.Batch, "part": of.Part,
-		"currency": of.Currency, "posting_id": posting, "settled_at": of.At, "now": tx.Now(),
-		"paid": acquirer.PaidKinds, "taken": acquirer.TakenKinds,
+		"account_id": tx.AccountID,
+		"livemode":   tx.Livemode,
+		"request_id": tx.RequestID,
+		"batch":      of.Batch,
+		"part":       of.Part,
+		"currency":   of.Currency,
+		"posting_id": posting,
+		"settled_at": of.At,
+		"now":        tx.Now(),
+		"paid":       acquirer.PaidKinds,
+		"taken":      acquirer.TakenKinds,
 	} {
 		args[name] = value
 	}
@@ -214,7 +250,9 @@ func judge(ctx context.Context, tx *phase.Tx, of settledMovements, posting strin
 }
 
 // compare completes the judgment of movements that were here before.
-func compare(ctx context.Context, tx *phase.Tx, of settledMovements, known []acquirer.SettledMovement, judged []judgment) error {
+func compare(
+	ctx context.Context, tx *phase.Tx, of settledMovements, known []acquirer.SettledMovement, judged []judgment,
+) error {
 	args := movementArgs(known)
 	args["account_id"], args["livemode"], args["currency"] = tx.AccountID, tx.Livemode, of.Currency
 	rows, err := tx.Query(ctx, compareMovements, args)
@@ -240,25 +278,43 @@ func compare(ctx context.Context, tx *phase.Tx, of settledMovements, known []acq
 
 func movementArgs(movements []acquirer.SettledMovement) pgx.StrictNamedArgs {
 	n := len(movements)
-	kinds, authorizations, references, amounts := make([]string, n), make([]string, n), make([]string, n), make([]int64, n)
+	kinds := make([]string, n)
+	authorizations := make([]string, n)
+	references := make([]string, n)
+	amounts := make([]int64, n)
 	for i, m := range movements {
 		kinds[i], authorizations[i], references[i], amounts[i] = m.Kind, m.Authorization, m.Reference, m.Amount
 	}
-	return pgx.StrictNamedArgs{"kinds": kinds, "authorizations": authorizations, "references": references, "amounts": amounts}
+	return pgx.StrictNamedArgs{
+		"kinds":          kinds,
+		"authorizations": authorizations,
+		"references":     references,
+		"amounts":        amounts,
+	}
 }
 
 const insertSetAside = `
-	INSERT INTO movements_set_aside (account_id, acquirer_reference, movement, livemode, request_id, authorization_id, batch, part, amount, currency, reason, created_at)
-	SELECT @account_id, reference, kind, @livemode, @request_id, authorization_id, @batch, @part, amount, @currency, reason, @now
+	INSERT INTO movements_set_aside (account_id, acquirer_reference, movement, livemode, request_id, authorization_id,
+		batch, part, amount, currency, reason, created_at)
+	SELECT @account_id, reference, kind, @livemode, @request_id, authorization_id, @batch, @part, amount, @currency,
+	       reason, @now
 	FROM unnest(@kinds::text[], @authorizations::text[], @references::text[], @amounts::bigint[], @reasons::text[])
 		AS t (kind, authorization_id, reference, amount, reason)`
 
 // setAside keeps movements that nothing is booked for, with an alarm in the audit trail.
-func setAside(tx *phase.Tx, of settledMovements, settlement string, movements []acquirer.SettledMovement, reasons []string) {
+func setAside(
+	tx *phase.Tx, of settledMovements, settlement string, movements []acquirer.SettledMovement, reasons []string,
+) {
 	args := movementArgs(movements)
 	for name, value := range map[string]any{
-		"account_id": tx.AccountID, "livemode": tx.Livemode, "request_id": tx.RequestID, "batch": of.Batch, "part": of.Part,
-		"currency": of.Currency, "reasons": reasons, "now": tx.Now(),
+		"account_id": tx.AccountID,
+		"livemode":   tx.Livemode,
+		"request_id": tx.RequestID,
+		"batch":      of.Batch,
+		"part":       of.Part,
+		"currency":   of.Currency,
+		"reasons":    reasons,
+		"now":        tx.Now(),
 	} {
 		args[name] = value
 	}
@@ -268,7 +324,8 @@ func setAside(tx *phase.Tx, of settledMovements, settlement string, movements []
 }
 
 const merchantNamed = `
-	SELECT a.id AS account_id, @livemode::boolean AS livemode, ` + resource.MerchantColumns + `, account_ahead(a.id, @livemode) AS ahead
+	SELECT a.id AS account_id,
+	       @livemode::boolean AS livemode, ` + resource.MerchantColumns + `, account_ahead(a.id, @livemode) AS ahead
 	FROM accounts a WHERE a.id = @account_id`
 
 // ApplyPart has a message applied that reports a part of a batch.
@@ -280,7 +337,8 @@ func ApplyPart(ctx context.Context, e *phase.Engine, m inbox.Message) error {
 	if err := part.Check(); err != nil {
 		return inbox.Refused("%v", err)
 	}
-	found, err := resource.QueryOne[resource.Task](ctx, e.Pool(), merchantNamed, pgx.StrictNamedArgs{"account_id": part.Merchant, "livemode": part.Livemode})
+	found, err := resource.QueryOne[resource.Task](ctx, e.Pool(), merchantNamed,
+		pgx.StrictNamedArgs{"account_id": part.Merchant, "livemode": part.Livemode})
 	if err != nil {
 		return err
 	}
@@ -289,7 +347,10 @@ func ApplyPart(ctx context.Context, e *phase.Engine, m inbox.Message) error {
 	}
 	answer, err := SettlePart.Serve(ctx, e, phase.Request{
 		Caller: phase.Caller{AccountID: found.AccountID, Livemode: found.Livemode, RequestID: id.New("req", time.Now()),
-			Caller: apirequest.Context{APIVersion: found.DefaultVersion.OrCurrent(), Merchant: found.Merchant}.By(payment.ActorAcquirer, "")},
+			Caller: apirequest.Context{
+				APIVersion: found.DefaultVersion.OrCurrent(),
+				Merchant:   found.Merchant,
+			}.By(payment.ActorAcquirer, "")},
 		Method: "POST", Path: acquirer.NotificationsPath, Fingerprint: m.Digest,
 	}, settledPart{m, part.Batch, part.Part, part})
 	if err != nil {

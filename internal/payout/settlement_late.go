@@ -23,7 +23,8 @@ type lateMovements struct {
 
 // Two workers that try the same part take different rows.
 const lockWaiting = `
-	SELECT w.movement AS kind, w.authorization_id AS authorization, w.acquirer_reference AS reference, w.amount, w.currency, w.settled_at
+	SELECT w.movement AS kind, w.authorization_id AS authorization, w.acquirer_reference AS reference, w.amount,
+	       w.currency, w.settled_at
 	FROM movements_waiting w
 	JOIN charges c ON c.account_id = w.account_id AND c.acquirer_reference = w.authorization_id
 	WHERE w.account_id = @account_id AND w.livemode = @livemode AND w.batch = @batch AND w.part = @part
@@ -50,9 +51,16 @@ const deleteWaiting = `
 // SettleLate books movements of a part that came before their charges, with a
 // separate posting.
 var SettleLate = phase.Define("settlement.late", 1,
-	phase.Atomic("late_settled", func(ctx context.Context, tx *phase.Tx, in lateMovements, _ *struct{}) (phase.Outcome, error) {
+	phase.Atomic("late_settled", func(
+		ctx context.Context, tx *phase.Tx, in lateMovements, _ *struct{},
+	) (phase.Outcome, error) {
 		rows, err := tx.Query(ctx, lockWaiting, pgx.StrictNamedArgs{
-			"account_id": tx.AccountID, "livemode": tx.Livemode, "batch": in.Batch, "part": in.Part, "limit": acquirer.MaxPartMovements})
+			"account_id": tx.AccountID,
+			"livemode":   tx.Livemode,
+			"batch":      in.Batch,
+			"part":       in.Part,
+			"limit":      acquirer.MaxPartMovements,
+		})
 		if err != nil {
 			return phase.Outcome{}, fmt.Errorf("lock waiting movements: %w", err)
 		}
@@ -67,12 +75,14 @@ var SettleLate = phase.Define("settlement.late", 1,
 		for n, w := range found {
 			movements[n] = w.SettledMovement
 		}
-		settled, err := bookMovements(ctx, tx, settledMovements{in.Batch, in.Part, found[0].Currency, found[0].SettledAt, movements})
+		settled, err := bookMovements(ctx, tx,
+			settledMovements{in.Batch, in.Part, found[0].Currency, found[0].SettledAt, movements})
 		if err != nil {
 			return phase.Outcome{}, fmt.Errorf("book waiting movements of %s: %w", in.Batch, err)
 		}
 		args := movementArgs(movements)
-		tx.Write(deleteWaiting, pgx.StrictNamedArgs{"account_id": tx.AccountID, "kinds": args["kinds"], "references": args["references"]})
+		tx.Write(deleteWaiting,
+			pgx.StrictNamedArgs{"account_id": tx.AccountID, "kinds": args["kinds"], "references": args["references"]})
 		return phase.OK(settled.ID, settled), nil
 	}))
 
@@ -87,22 +97,27 @@ const (
 
 const putOffWaiting = `
 	UPDATE movements_waiting w
-	SET attempts = attempts + 1, due_at = statement_timestamp() + least(@first::interval * 2 ^ least(attempts, 16), @longest::interval)
+	SET attempts = attempts + 1,
+	    due_at = statement_timestamp() + least(@first::interval * 2 ^ least(attempts, 16), @longest::interval)
 	FROM (SELECT account_id, acquirer_reference, movement FROM movements_waiting
 	      WHERE due_at <= statement_timestamp() ORDER BY due_at LIMIT @limit FOR UPDATE SKIP LOCKED) due
 	WHERE w.account_id = due.account_id AND w.acquirer_reference = due.acquirer_reference AND w.movement = due.movement
-	  AND NOT EXISTS (SELECT FROM charges c WHERE c.account_id = w.account_id AND c.acquirer_reference = w.authorization_id)`
+	  AND NOT EXISTS (SELECT FROM charges c
+	      WHERE c.account_id = w.account_id AND c.acquirer_reference = w.authorization_id)`
 
 const lateParts = `
-	SELECT w.account_id, w.livemode, ` + resource.MerchantColumns + `, account_ahead(w.account_id, w.livemode) AS ahead, w.batch, w.part
-	FROM (SELECT DISTINCT account_id, livemode, batch, part FROM movements_waiting WHERE due_at <= statement_timestamp()) w
+	SELECT w.account_id, w.livemode, ` + resource.MerchantColumns + `, account_ahead(w.account_id, w.livemode) AS ahead,
+	       w.batch, w.part
+	FROM (SELECT DISTINCT account_id, livemode, batch, part FROM movements_waiting
+	    WHERE due_at <= statement_timestamp()) w
 	JOIN accounts a ON a.id = w.account_id
 	LIMIT @limit`
 
 // BookWaiting books the waiting movements whose charges have come. Any number of
 // processes may do so at once.
 func BookWaiting(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (done int, err error) {
-	_, err = db.Exec(ctx, putOffWaiting, pgx.StrictNamedArgs{"first": firstRetry, "longest": longestRetry, "limit": retriesAtOnce})
+	_, err = db.Exec(ctx, putOffWaiting,
+		pgx.StrictNamedArgs{"first": firstRetry, "longest": longestRetry, "limit": retriesAtOnce})
 	if err != nil {
 		return 0, fmt.Errorf("put waiting movements off: %w", err)
 	}

@@ -42,7 +42,9 @@ type ShownObject struct {
 // capture_method=automatic_async and are paid now, and tells each. It reads every
 // charge, so it is no part of the request that books a batch.
 var ShowSettled = phase.Define("settlement.show", 1,
-	phase.Atomic("settlement_shown", func(ctx context.Context, tx *phase.Tx, in paidCharges, _ *struct{}) (phase.Outcome, error) {
+	phase.Atomic("settlement_shown", func(
+		ctx context.Context, tx *phase.Tx, in paidCharges, _ *struct{},
+	) (phase.Outcome, error) {
 		args := resource.PrincipalOf(tx.Caller).Args()
 		args["ids"] = in.Charges
 		rows, err := tx.Query(ctx, lockSettling, args)
@@ -76,9 +78,11 @@ const (
 )
 
 const chargesToShow = `
-	SELECT d.account_id, d.livemode, ` + resource.MerchantColumns + `, account_ahead(d.account_id, d.livemode) AS ahead, d.charges
+	SELECT d.account_id, d.livemode, ` + resource.MerchantColumns + `, account_ahead(d.account_id, d.livemode) AS ahead,
+	       d.charges
 	FROM (SELECT account_id, livemode, array_agg(charge_id ORDER BY charge_id) AS charges
-	      FROM (SELECT account_id, livemode, charge_id, (row_number() OVER (PARTITION BY account_id, livemode ORDER BY charge_id) - 1) / @size::bigint AS slice
+	      FROM (SELECT account_id, livemode, charge_id,
+	          (row_number() OVER (PARTITION BY account_id, livemode ORDER BY charge_id) - 1) / @size::bigint AS slice
 	            FROM (SELECT account_id, livemode, charge_id FROM charges_to_show LIMIT @rows) pending) numbered
 	      GROUP BY account_id, livemode, slice) d
 	JOIN accounts a ON a.id = d.account_id
@@ -91,7 +95,8 @@ func ShowPaid(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (done int,
 		resource.Task
 		paidCharges
 	}
-	rows, err := db.Query(ctx, chargesToShow, pgx.StrictNamedArgs{"size": shownAtOnce, "rows": chargesPerLook, "limit": resource.BatchSize})
+	rows, err := db.Query(ctx, chargesToShow,
+		pgx.StrictNamedArgs{"size": shownAtOnce, "rows": chargesPerLook, "limit": resource.BatchSize})
 	if err != nil {
 		return 0, fmt.Errorf("look for charges to show: %w", err)
 	}

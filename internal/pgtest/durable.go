@@ -104,7 +104,8 @@ func (d *DurableServer) start() {
 
 func (d *DurableServer) end() {
 	if d.server != nil && d.t.Failed() && Keeping() {
-		d.t.Logf("pgtest: kept the server of this failed test:\n\tpsql '%s'\n\t(it runs until kill -INT %d; its files are in %s)",
+		d.t.Logf("pgtest: kept the server of this failed test:\n\tpsql '%s'\n\t(it runs until kill -INT %d; its "+
+			"files are in %s)",
 			d.URL, d.server.PID(), d.stateDir)
 		return
 	}

@@ -28,7 +28,8 @@ func TestNew(t *testing.T) {
 			t.Run(fmt.Sprint("clone ", i), func(t *testing.T) {
 				t.Parallel()
 				db := pgtest.New(t)
-				_, err := db.Pool.Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ('acct_same', 'the same everywhere')`)
+				_, err := db.Pool.Exec(t.Context(), `
+					INSERT INTO accounts (id, name) VALUES ('acct_same', 'the same everywhere')`)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -58,7 +59,8 @@ func TestNew(t *testing.T) {
 	t.Run("a pool for a role has that role's grants", func(t *testing.T) {
 		t.Parallel()
 		db := pgtest.New(t)
-		_, err := db.PoolAs(t, "ratchet_auditor").Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ('acct_1', 'x')`)
+		_, err := db.PoolAs(t, "ratchet_auditor").
+			Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ('acct_1', 'x')`)
 		if postgres.Code(err) != "42501" { // insufficient_privilege
 			t.Errorf("an auditor could write: %v", err)
 		}
@@ -159,7 +161,8 @@ func TestAFailedTest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = server.Pool.Exec(t.Context(), `DROP DATABASE `+pgx.Identifier{strings.TrimPrefix(u.Path, "/")}.Sanitize())
+		_, err = server.Pool.Exec(t.Context(),
+			`DROP DATABASE `+pgx.Identifier{strings.TrimPrefix(u.Path, "/")}.Sanitize())
 		if err != nil {
 			t.Errorf("the database was not there: %v", err)
 		}
@@ -174,7 +177,8 @@ func TestTestserver(t *testing.T) {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	// Two runs of a package's tests on the one server, then our own code.
-	script := fmt.Sprintf(`'%[1]s' -test.run='^TestNew$' && '%[1]s' -test.run='^TestNew$' && echo "$TEST_DATABASE_URL" && exit 7`, os.Args[0])
+	const twice = `'%[1]s' -test.run='^TestNew$' && '%[1]s' -test.run='^TestNew$' && echo "$TEST_DATABASE_URL" && exit 7`
+	script := fmt.Sprintf(twice, os.Args[0])
 	cmd := exec.Command(binary, "--", "sh", "-c", script)
 	cmd.Env = append(os.Environ(), "TEST_DATABASE_URL=", "TEST_DATABASE_ENDS=", "KEEP_DB=")
 	out, _ = cmd.CombinedOutput()

@@ -22,7 +22,8 @@ func (db *DB) Text(t testing.TB) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := conn.Query(t.Context(), `SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = 'public'`)
+	rows, err := conn.Query(t.Context(), `
+		SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname = 'public'`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,8 @@ func (db *DB) Text(t testing.TB) map[string]string {
 	kept := map[string]string{}
 	for _, table := range tables {
 		var text string
-		err := conn.QueryRow(t.Context(), fmt.Sprintf(`SELECT coalesce(string_agg(t::text, E'\n'), '') FROM %s t`, table)).Scan(&text)
+		err := conn.QueryRow(t.Context(),
+			fmt.Sprintf(`SELECT coalesce(string_agg(t::text, E'\n'), '') FROM %s t`, table)).Scan(&text)
 		if err != nil {
 			t.Fatal(err)
 		}

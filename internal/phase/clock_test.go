@@ -23,7 +23,7 @@ const aheadOfUs = `
 func TestClock(t *testing.T) {
 	t.Parallel()
 
-	t.Run("every time that is stored is the database's, whatever this machine believes", func(t *testing.T) {
+	t.Run("every stored time is the database's, no matter what this machine's clock says", func(t *testing.T) {
 		t.Parallel()
 		db := pgtest.New(t)
 		if _, err := db.Pool.Exec(t.Context(), aheadOfUs); err != nil {

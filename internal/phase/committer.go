@@ -19,14 +19,14 @@ import (
 
 // Committer commits the transactions of several requests as one. A transaction that
 // reads nothing is handed to it; those that are waiting when a connection becomes
-// free, and that run the same statements, go together, and nobody waits for company.
+// free, and that run the same statements, go together. No transaction waits for others to join it.
 // A statement of a group is sent once, with the rows of all its members, so that a
 // group costs little more than one of its members would.
 //
-// For its members a group is what a transaction of their own would be. All of it
-// happens or nothing. If nothing does, because the database refuses one member, the
-// group is halved until that member is alone and receives the error. If the
-// acknowledgment is lost, each member finds out for itself what became of it.
+// For its members a group behaves like their own transactions. All of it commits or
+// none of it. If the database refuses one member, none of it commits, and the group is
+// halved until that member is alone and receives the error. If the acknowledgment is
+// lost, each member finds out for itself whether it committed.
 type Committer struct {
 	pool *pgxpool.Pool
 	free chan struct{} // one for each connection that is not in use
@@ -38,7 +38,7 @@ type Committer struct {
 }
 
 // line holds the members that wait to run the same statements. One group of a line is
-// under way at a time: whoever comes meanwhile goes with the next.
+// under way at a time: members that arrive meanwhile go with the next.
 type line struct {
 	waiting []*member
 	moving  bool
@@ -92,7 +92,7 @@ func NewCommitter(pool *pgxpool.Pool) *Committer {
 var (
 	// errQueued means that a transaction was not sent, because others took too long.
 	errQueued = errors.New("the database is too slow to commit")
-	// errAlone means that a transaction did not happen, and has to run by itself.
+	// errAlone means that a transaction did not commit, and has to run alone.
 	errAlone = errors.New("the transaction has to run alone")
 )
 
@@ -126,7 +126,7 @@ func (c *Committer) commit(ctx context.Context, patience time.Duration, m *membe
 }
 
 // shape names what a transaction does: transactions of one shape can be a group. One
-// with a statement that does not take rows has to run by itself.
+// with a statement that does not take rows has to run alone.
 func shape(statements []idempotency.Statement) (name string, together bool) {
 	var b strings.Builder
 	for _, s := range statements {
@@ -167,7 +167,7 @@ func (c *Committer) withdraw(l *line, m *member) bool {
 	return true
 }
 
-// move commits the groups of a line until nobody is waiting in it.
+// move commits the groups of a line until it is empty.
 func (c *Committer) move(l *line) {
 	for {
 		<-c.free
@@ -301,7 +301,7 @@ func (c *Committer) find(ctx context.Context, key idempotency.Key) (*idempotency
 	}
 }
 
-// lookUp looks keys up until nobody is waiting.
+// lookUp looks keys up until no caller waits.
 func (c *Committer) lookUp() {
 	for {
 		c.mu.Lock()

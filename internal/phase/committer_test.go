@@ -40,7 +40,7 @@ func TestCommitter(t *testing.T) {
 		s.bank.wantMoved(t, 8)
 	})
 
-	t.Run("a member that the database refuses fails by itself", func(t *testing.T) {
+	t.Run("a member that the database refuses fails alone", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
 		s.exec("ALTER TABLE orders ADD CONSTRAINT orders_amount_is_positive CHECK (amount > 0)")

@@ -395,7 +395,7 @@ func TestOvertaken(t *testing.T) {
 	})
 }
 
-// untilRefused waits until the fence has refused somebody, or somebody got past it.
+// untilRefused waits until the fence has refused a process, or a process got past it.
 func (s *stand) untilRefused(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {

@@ -22,7 +22,7 @@ const (
 	// secondCallWithin is how far into an attempt the engine calls again at once
 	// after an unknown outcome. Later than that the client has waited long enough.
 	secondCallWithin = 5 * time.Second
-	// executionTimeout bounds a whole attempt, whatever the client's connection does.
+	// executionTimeout bounds a whole attempt, even if the client disconnects.
 	executionTimeout = 25 * time.Second
 	// maxAttempts is when an unknown outcome needs an operator: with the waits of
 	// backoff, after about three hours.

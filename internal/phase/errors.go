@@ -14,8 +14,8 @@ var (
 	// well: something may have been done under the next one.
 	ErrNotExecuted = errors.New("nothing was done under this key")
 
-	// ErrReversed is the answer to a call whose mode is Reverse: whatever had been
-	// done is undone, and nothing more can be done under its key.
+	// ErrReversed is the answer to a call whose mode is Reverse: everything that was
+	// done under its key is undone, and nothing more can be done under it.
 	ErrReversed = errors.New("reversed: nothing can be done under this key any more")
 )
 

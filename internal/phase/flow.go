@@ -84,7 +84,7 @@ type definition struct {
 // promises: one that starts with a foreign phase (its key would not be durable)
 // or ends with one (its answer would not be stored), or that reaches one point
 // twice. Raise the version whenever the points change; both versions stay
-// registered until no request stands on the old one.
+// registered until no request uses the old one.
 func Define[P, S any](name string, version int16, phases ...Phase[P, S]) *Flow[P, S] {
 	if len(phases) == 0 || phases[0].kind == foreignPoint || phases[len(phases)-1].kind == foreignPoint {
 		panic(fmt.Sprintf("phase: %s must begin and end with an atomic phase", name))

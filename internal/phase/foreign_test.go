@@ -241,7 +241,7 @@ func TestDerivedKey(t *testing.T) {
 		s.bank.wantMoved(t, 1)
 	})
 
-	t.Run("the other side cannot read the caller's key in it", func(t *testing.T) {
+	t.Run("the acquirer cannot read the caller's key in it", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
 		s.process().answers("an order number", http.StatusOK)
@@ -254,7 +254,7 @@ func TestDerivedKey(t *testing.T) {
 func TestMemoryWindow(t *testing.T) {
 	t.Parallel()
 
-	t.Run("a call the other side may have forgotten is looked up and never sent again", func(t *testing.T) {
+	t.Run("a call whose key the acquirer may have forgotten is looked up and never sent again", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
 		s.bank.has(silent, silentAfterActing)
@@ -290,7 +290,7 @@ func TestReversed(t *testing.T) {
 	t.Parallel()
 	reversed := func(context.Context, func() (string, error)) (string, error) { return "", phase.ErrReversed }
 
-	t.Run("what the other side reversed ends as abandoned, and that is final", func(t *testing.T) {
+	t.Run("a call that the acquirer reversed ends as abandoned, and that is final", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
 		s.shop.limit = time.Hour

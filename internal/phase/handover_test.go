@@ -68,7 +68,7 @@ func (s *stand) cuttable() (*process, *link) {
 // it up, after the last fault. Its lease would keep it for 30 seconds.
 const handedOverWithin = 3 * time.Second
 
-// untilHandedOver waits until the request is in nobody's hands.
+// untilHandedOver waits until no process drives the request.
 func (s *stand) untilHandedOver(key string) {
 	s.t.Helper()
 	for deadline := time.Now().Add(handedOverWithin); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {

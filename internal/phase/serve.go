@@ -140,8 +140,8 @@ func (in *incoming) decide(ctx, patience context.Context) (*execution, Response,
 	return x, Response{}, err
 }
 
-// misused says why a key cannot be used for this request: it stands for another
-// one, or its response is no longer there. It returns "" if it can.
+// misused says why a key cannot be used for this request: it belongs to another request,
+// or its response has been deleted. It returns "" if it can.
 func (in *incoming) misused(found *idempotency.Found) Reason {
 	switch {
 	case found.Method != in.Method || found.Path != in.Path:
@@ -333,7 +333,7 @@ func (e *Engine) refuse(r Refusal) error {
 }
 
 // unfinished is the refusal of a request that may be stored and has no response
-// yet. Whatever was committed stays; the same key asks again.
+// yet. What was committed stays; the client may retry with the same key.
 func (e *Engine) unfinished(key string, cause error) error {
 	return e.refuse(Refusal{Reason: Unfinished, Key: key, cause: cause})
 }

@@ -204,7 +204,7 @@ func TestKey(t *testing.T) {
 		t.Parallel()
 		s := setup(t)
 		const rivals = 4
-		var meet sync.WaitGroup // everybody has found the key unused before anybody claims it
+		var meet sync.WaitGroup // all rivals have found the key unused before one of them claims it
 		var once sync.Map
 		meet.Add(rivals)
 		p := s.process()

@@ -85,7 +85,7 @@ func (s *stand) want(what string, want int, sql string, args ...any) {
 	}
 }
 
-// state is where the request of a key stands.
+// state is the state of a key's request.
 func (s *stand) state(key string) (state string) {
 	s.t.Helper()
 	err := s.pool.QueryRow(s.t.Context(), "SELECT state FROM request_status WHERE key = $1", key).Scan(&state)
@@ -166,7 +166,7 @@ func (s *stand) process() *process {
 	return s.processOn(s.pool)
 }
 
-// processOn starts a process with connections of its own.
+// processOn starts a process with its own connections.
 func (s *stand) processOn(pool *pgxpool.Pool) *process {
 	s.t.Helper()
 	p := &process{stand: s, owner: id.New("wk", time.Now()), buy: s.shop.buy()}
@@ -336,14 +336,14 @@ type order struct {
 type purchase struct{ Receipt string }
 
 // delivery is the answer. Its fields are not in alphabetical order, so that an
-// answer that was decoded and encoded again can be told from the original.
+// answer that was decoded and encoded again differs from the original.
 type delivery struct {
 	Receipt string `json:"receipt"`
 	Amount  int64  `json:"amount"`
 	HTML    string `json:"html"`
 }
 
-// shop is what the operation of these tests can be told to do.
+// shop configures the operation of these tests.
 type shop struct {
 	check   func() error                                          // before the key is claimed
 	record  func(tx *phase.Tx, in order) error                    // in the first transaction

@@ -159,7 +159,7 @@ func unsuspended(round []suspension) (left []suspension) {
 }
 
 // tryAgain says whether a suspension is still needed. Once the lease has run out,
-// other processes take the request over by themselves.
+// other processes take the request over anyway.
 func (s suspension) tryAgain(err error) bool {
 	age := time.Since(s.since)
 	if errors.Is(err, idempotency.ErrOvertaken) {

@@ -20,7 +20,7 @@ const (
 	uniqueViolation = "23505"
 )
 
-// read makes the transaction an explicit one, which ends with a COMMIT of its own.
+// read makes the transaction an explicit one, which ends with its own COMMIT.
 func read(ctx context.Context, tx *phase.Tx) error {
 	rows, err := tx.Query(ctx, "SELECT 1")
 	if err != nil {

@@ -63,7 +63,7 @@ func TestWaiting(t *testing.T) {
 		close(held.release)
 		asking.Wait()
 		// The first caller looks once, each of the others when it comes and when it is woken;
-		// twice that leaves room for a slow machine. Asking by themselves, they would look 150 times.
+		// twice that leaves room for a slow machine. If each polled alone, they would look 150 times.
 		if most := int32(1 + 4*callers); counted.find.Load() > most {
 			t.Errorf("%d callers looked %d times for their key, want at most %d", callers+1, counted.find.Load(), most)
 		}

@@ -114,10 +114,12 @@ func IsTransient(err error) bool {
 		case adminShutdown, crashShutdown, cannotConnectNow, readOnly, queryCanceled, lockNotAvailable:
 			return true
 		}
-		return IsRetryable(err) || strings.HasPrefix(code, connectionProblemClass) || strings.HasPrefix(code, noRoomClass)
+		return IsRetryable(err) || strings.HasPrefix(code, connectionProblemClass) ||
+			strings.HasPrefix(code, noRoomClass)
 	}
 	var dialled *pgconn.ConnectError
 	var network net.Error
-	return errors.As(err, &dialled) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return errors.As(err, &dialled) || errors.As(err, &network) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -53,7 +53,8 @@ func TestErrorsOfARealServer(t *testing.T) {
 	db := pgtest.New(t)
 
 	_, err := db.Pool.Exec(t.Context(), `
-		CREATE TABLE seats (number int CONSTRAINT a_seat_is_sold_once UNIQUE, row_label text CONSTRAINT a_label_is_unique UNIQUE);
+		CREATE TABLE seats (number int CONSTRAINT a_seat_is_sold_once UNIQUE,
+		    row_label text CONSTRAINT a_label_is_unique UNIQUE);
 		INSERT INTO seats VALUES (1, 'A')`)
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,8 @@ func migrateRiver(ctx context.Context, url string) error {
 		return fmt.Errorf("migrate river: %w", err)
 	}
 	defer pool.Close()
-	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: RiverSchema, Logger: slog.New(slog.DiscardHandler)})
+	migrator, err := rivermigrate.New(riverpgxv5.New(pool),
+		&rivermigrate.Config{Schema: RiverSchema, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return fmt.Errorf("migrate river: %w", err)
 	}

@@ -102,9 +102,14 @@ func TestMigrate(t *testing.T) {
 		server := pgtest.New(t)
 		role := "role_" + unique(t, server, "role")
 		t.Cleanup(func() {
-			_, _ = server.Pool.Exec(context.Background(), `DROP ROLE IF EXISTS `+role) // runs after the databases are gone
+			// runs after the databases are gone
+			_, _ = server.Pool.Exec(context.Background(), `DROP ROLE IF EXISTS `+role)
 		})
-		return &bundle{server: server, url: emptyDatabase(t, server, "m_"+unique(t, server, "one")), chapters: chapters(role)}
+		return &bundle{
+			server:   server,
+			url:      emptyDatabase(t, server, "m_"+unique(t, server, "one")),
+			chapters: chapters(role),
+		}
 	}
 
 	t.Run("up, and there is nothing more to do", func(t *testing.T) {

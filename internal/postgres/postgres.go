@@ -103,7 +103,8 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 	session["idle_in_transaction_session_timeout"] = idleInTransactionTimeout
 	session["default_transaction_isolation"] = isolation
 	session["timezone"] = timeZone
-	session["jit"] = "off" // statements here are short; where the planner takes one for long, compiling it takes far longer than running it
+	// statements here are short; where the planner takes one for long, compiling it takes far longer than running it
+	session["jit"] = "off"
 	session["tcp_keepalives_idle"] = keepaliveIdle
 	session["tcp_keepalives_interval"] = keepaliveInterval
 	session["tcp_keepalives_count"] = keepaliveCount

@@ -44,13 +44,26 @@ type Limits struct {
 // Postgres with its default of 100 connections, and clients that mean well.
 func DefaultLimits() Limits {
 	return Limits{
-		API:         api.DefaultLimits(),
-		Connections: 4096, HeaderTime: 5 * time.Second, BodyTime: 15 * time.Second, WriteTime: 40 * time.Second, IdleTime: time.Minute,
-		WorkPlaces: 64, LookUpPlaces: 1, ReadPlaces: 16, SearchPlaces: 6, AccountReadPlaces: 4, AccountSearchPlaces: 2,
-		Queue: 128, QueueTime: 100 * time.Millisecond, MemoryMiB: 120,
-		AcquirerTimeout: 8 * time.Second,
-		BreakerFailures: 20, BreakerPause: time.Second,
-		DrainGrace: time.Second, DrainTime: 30 * time.Second,
+		API:                 api.DefaultLimits(),
+		Connections:         4096,
+		HeaderTime:          5 * time.Second,
+		BodyTime:            15 * time.Second,
+		WriteTime:           40 * time.Second,
+		IdleTime:            time.Minute,
+		WorkPlaces:          64,
+		LookUpPlaces:        1,
+		ReadPlaces:          16,
+		SearchPlaces:        6,
+		AccountReadPlaces:   4,
+		AccountSearchPlaces: 2,
+		Queue:               128,
+		QueueTime:           100 * time.Millisecond,
+		MemoryMiB:           120,
+		AcquirerTimeout:     8 * time.Second,
+		BreakerFailures:     20,
+		BreakerPause:        time.Second,
+		DrainGrace:          time.Second,
+		DrainTime:           30 * time.Second,
 	}
 }
 
@@ -65,10 +78,12 @@ func newGates(l Limits) gates {
 		work:    limit.NewGate(l.WorkPlaces, l.Queue, l.QueueTime, apierror.Overloaded("work-places")),
 		lookUps: limit.NewGate(l.LookUpPlaces, 0, 0, apierror.Overloaded("work-places")),
 		reads: api.ReadGates{
-			AccountReads:    limit.NewShares(l.AccountReadPlaces, l.Queue, l.QueueTime, apierror.RateLimited("global-concurrency")),
-			AccountSearches: limit.NewShares(l.AccountSearchPlaces, l.Queue, l.QueueTime, apierror.RateLimited("global-concurrency")),
-			Reads:           limit.NewGate(l.ReadPlaces, l.Queue, l.QueueTime, apierror.Overloaded("read-places")),
-			Searches:        limit.NewGate(l.SearchPlaces, l.Queue, l.QueueTime, apierror.Overloaded("search-places")),
+			AccountReads: limit.NewShares(l.AccountReadPlaces, l.Queue, l.QueueTime,
+				apierror.RateLimited("global-concurrency")),
+			AccountSearches: limit.NewShares(l.AccountSearchPlaces, l.Queue, l.QueueTime,
+				apierror.RateLimited("global-concurrency")),
+			Reads:    limit.NewGate(l.ReadPlaces, l.Queue, l.QueueTime, apierror.Overloaded("read-places")),
+			Searches: limit.NewGate(l.SearchPlaces, l.Queue, l.QueueTime, apierror.Overloaded("search-places")),
 		},
 	}
 }

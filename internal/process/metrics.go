@@ -17,7 +17,8 @@ import (
 // show registers the numbers of the parts that do not count themselves.
 func (p *parts) show(client *acquirer.Client) {
 	p.telemetry.Pools(p.pool, p.writes)
-	p.telemetry.Gauge("ratchet_acquirer_breaker_open", "1 while the circuit breaker is open because the acquirer did not answer.", nil, func() float64 {
+	const breakerHelp = "1 while the circuit breaker is open because the acquirer did not answer."
+	p.telemetry.Gauge("ratchet_acquirer_breaker_open", breakerHelp, nil, func() float64 {
 		if client.BreakerOpen() {
 			return 1
 		}
@@ -27,10 +28,20 @@ func (p *parts) show(client *acquirer.Client) {
 
 // showGates registers how full the gates are, of a process that has callers.
 func (p *parts) showGates() {
-	for name, gate := range map[string]*limit.Gate{"work": p.gates.work, "look_up": p.gates.lookUps, "read": p.gates.reads.Reads, "search": p.gates.reads.Searches} {
+	for name, gate := range map[string]*limit.Gate{
+		"work":    p.gates.work,
+		"look_up": p.gates.lookUps,
+		"read":    p.gates.reads.Reads,
+		"search":  p.gates.reads.Searches,
+	} {
+		const takenHelp = "Requests that have a slot at the gate."
 		labels := prometheus.Labels{"gate": name}
-		p.telemetry.Gauge("ratchet_gate_places_taken", "Requests that have a slot at the gate.", labels, func() float64 { return float64(gate.Inside()) })
-		p.telemetry.Gauge("ratchet_gate_waiting", "Requests that wait for a slot at the gate.", labels, func() float64 { return float64(gate.Waiting()) })
+		p.telemetry.Gauge("ratchet_gate_places_taken", takenHelp, labels, func() float64 {
+			return float64(gate.Inside())
+		})
+		p.telemetry.Gauge("ratchet_gate_waiting", "Requests that wait for a slot at the gate.", labels, func() float64 {
+			return float64(gate.Waiting())
+		})
 	}
 }
 

@@ -25,12 +25,23 @@ const pagesConns = 4
 type pages struct{ *dashboard.Server }
 
 func openPages(ctx context.Context, c Config, p *parts, api http.Handler, site *web.Site) (*pages, error) {
-	pool, err := postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, Role: apiRole, MaxConns: pagesConns, ApplicationName: "ratchet dashboard"})
+	pool, err := postgres.Open(ctx,
+		postgres.Config{URL: c.DatabaseURL, Role: apiRole, MaxConns: pagesConns, ApplicationName: "ratchet dashboard"})
 	if err != nil {
 		return nil, err
 	}
 	p.atEnd(pool.Close)
 	return &pages{dashboard.New(dashboard.Config{
-		Pool: pool, API: api, Acquirer: p.acquirer, Secret: c.Secret, Password: c.Dashboard.Password, Site: site, Shop: c.Dashboard.Shop,
-		Lab: c.Dashboard.Lab, Demo: c.Demo, HTTPS: strings.HasPrefix(c.PublicURL, "https://"), Log: c.Log})}, nil
+		Pool:     pool,
+		API:      api,
+		Acquirer: p.acquirer,
+		Secret:   c.Secret,
+		Password: c.Dashboard.Password,
+		Site:     site,
+		Shop:     c.Dashboard.Shop,
+		Lab:      c.Dashboard.Lab,
+		Demo:     c.Demo,
+		HTTPS:    strings.HasPrefix(c.PublicURL, "https://"),
+		Log:      c.Log,
+	})}, nil
 }

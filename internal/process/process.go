@@ -46,8 +46,9 @@ type Config struct {
 	// NotificationSecret verifies the acquirer's notifications; without it the API rejects them.
 	NotificationSecret string
 
-	Demo      bool          // accept the demo accounts' keys, and trouble that is asked for
-	PublicURL string        // where a browser finds the API's own pages; "": at this machine, which every Host must name then
+	Demo bool // accept the demo accounts' keys, and trouble that is asked for
+	// where a browser finds the API's own pages; "": at this machine, which every Host must name then
+	PublicURL string
 	Retain    time.Duration // how long an answer is replayed; 0: idempotency.AnswerRetention
 	Webhooks  webhook.Config
 	MaxConns  int32        // 0: DefaultMaxConns
@@ -110,8 +111,14 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 	if err != nil {
 		return p, err
 	}
-	p.writes, err = p.open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: c.MaxConns - c.MaxConns/2,
-		ApplicationName: "ratchet " + kind + " writes", Session: phase.TransactionSession, DialFunc: c.Crash.DialDatabase()})
+	p.writes, err = p.open(ctx, postgres.Config{
+		URL:             c.DatabaseURL,
+		Role:            role,
+		MaxConns:        c.MaxConns - c.MaxConns/2,
+		ApplicationName: "ratchet " + kind + " writes",
+		Session:         phase.TransactionSession,
+		DialFunc:        c.Crash.DialDatabase(),
+	})
 	if err != nil {
 		return p, err
 	}
@@ -125,12 +132,30 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 		return p, err
 	}
 	p.engine = phase.NewEngine(phase.Config{
-		Pool: p.pool, Writes: p.writes, Committer: phase.NewCommitter(commits), Secret: c.Secret.For(secret.Idempotency), Root: c.Secret, Owner: p.liveness.ID, Record: audit.Record, Retain: c.Retain, Log: c.Log,
-		Observer: p.telemetry, Work: p.gates.work, Lookups: p.gates.lookUps,
-		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse})
+		Pool:      p.pool,
+		Writes:    p.writes,
+		Committer: phase.NewCommitter(commits),
+		Secret:    c.Secret.For(secret.Idempotency),
+		Root:      c.Secret,
+		Owner:     p.liveness.ID,
+		Record:    audit.Record,
+		Retain:    c.Retain,
+		Log:       c.Log,
+		Observer:  p.telemetry,
+		Work:      p.gates.work,
+		Lookups:   p.gates.lookUps,
+		Encode:    wire.Encode,
+		Headers:   apirequest.Headers,
+		Refuse:    apirequest.Refuse,
+	})
 	p.acquirer = acquirer.NewClient(acquirer.Config{
-		URL: c.AcquirerURL, Secret: c.AcquirerSecret, DialContext: c.Crash.DialAcquirer(), Timeout: c.Limits.AcquirerTimeout,
-		BreakerLimit: c.Limits.BreakerFailures, BreakerPause: c.Limits.BreakerPause})
+		URL:          c.AcquirerURL,
+		Secret:       c.AcquirerSecret,
+		DialContext:  c.Crash.DialAcquirer(),
+		Timeout:      c.Limits.AcquirerTimeout,
+		BreakerLimit: c.Limits.BreakerFailures,
+		BreakerPause: c.Limits.BreakerPause,
+	})
 	phase.Connect[acquirer.Acquirer](p.engine, acquirer.Port, p.acquirer)
 	p.inbox = inbox.Open(p.pool, operation.ApplyNotification(p.engine), c.Log)
 	p.show(p.acquirer)
@@ -152,7 +177,8 @@ func (p *parts) open(ctx context.Context, c postgres.Config) (*pgxpool.Pool, err
 // live begins to renew the process's liveness row, on separate connections: a
 // process whose others are all busy is still alive.
 func (p *parts) live(ctx context.Context, c Config, kind, role string) error {
-	heart, err := postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: 2, ApplicationName: "ratchet liveness"})
+	heart, err := postgres.Open(ctx,
+		postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: 2, ApplicationName: "ratchet liveness"})
 	if err != nil {
 		return err
 	}
@@ -203,8 +229,21 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 	}
 	p.showGates()
 	site := web.New(web.Config{Demo: c.Demo, Shop: c.Dashboard != nil && c.Dashboard.Shop != nil, Log: c.Log})
-	server := api.New(api.Config{Engine: p.engine, Site: site, Pages: c.Dashboard != nil, Secret: c.Secret, Inbox: p.inbox, NotificationSecret: c.NotificationSecret, Demo: c.Demo, LoopbackWebhooks: c.Webhooks.Loopback(), Limits: p.limits.API, Reads: p.gates.reads,
-		Telemetry: p.telemetry, Log: c.Log, PublicURL: c.PublicURL})
+	server := api.New(api.Config{
+		Engine:             p.engine,
+		Site:               site,
+		Pages:              c.Dashboard != nil,
+		Secret:             c.Secret,
+		Inbox:              p.inbox,
+		NotificationSecret: c.NotificationSecret,
+		Demo:               c.Demo,
+		LoopbackWebhooks:   c.Webhooks.Loopback(),
+		Limits:             p.limits.API,
+		Reads:              p.gates.reads,
+		Telemetry:          p.telemetry,
+		Log:                c.Log,
+		PublicURL:          c.PublicURL,
+	})
 	p.background(ctx, server.RecordUses)
 	var handler http.Handler = server
 	a := &API{parts: p, crash: c.Crash}
@@ -237,9 +276,13 @@ func (a *API) Serve(ctx context.Context, l net.Listener, log *slog.Logger) error
 		debug.SetGCPercent(gcPercent)
 	}
 	server := &http.Server{
-		Handler: endChunked(a.crash.Handler(a.Handler)), ReadHeaderTimeout: a.limits.HeaderTime, ReadTimeout: a.limits.BodyTime,
-		WriteTimeout: a.limits.WriteTime, IdleTimeout: a.limits.IdleTime, MaxHeaderBytes: headroom * a.limits.API.HeaderBytes,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler:           endChunked(a.crash.Handler(a.Handler)),
+		ReadHeaderTimeout: a.limits.HeaderTime,
+		ReadTimeout:       a.limits.BodyTime,
+		WriteTimeout:      a.limits.WriteTime,
+		IdleTimeout:       a.limits.IdleTime,
+		MaxHeaderBytes:    headroom * a.limits.API.HeaderBytes,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	if a.limits.Connections > 0 {
 		l = netutil.LimitListener(l, a.limits.Connections)
@@ -300,8 +343,18 @@ func Work(ctx context.Context, c Config) error {
 	}
 	defer p.close()
 	context.AfterFunc(ctx, func() { p.health.draining.Store(true) })
-	return worker.Run(ctx, worker.Config{Pool: p.pool, Engine: p.engine, Acquirer: p.acquirer, Inbox: p.inbox, Owner: p.liveness.ID, Telemetry: p.telemetry, Log: c.Log,
-		Webhooks: c.Webhooks, WebhookKey: c.Secret.For(secret.Webhooks), AuditKey: c.Secret.For(secret.AuditChain)})
+	return worker.Run(ctx, worker.Config{
+		Pool:       p.pool,
+		Engine:     p.engine,
+		Acquirer:   p.acquirer,
+		Inbox:      p.inbox,
+		Owner:      p.liveness.ID,
+		Telemetry:  p.telemetry,
+		Log:        c.Log,
+		Webhooks:   c.Webhooks,
+		WebhookKey: c.Secret.For(secret.Webhooks),
+		AuditKey:   c.Secret.For(secret.AuditChain),
+	})
 }
 
 // Operator is a process that makes requests for an operator's command.

@@ -102,7 +102,10 @@ func CheckExpand(version apiversion.Version, object string, paths form.Expand) (
 		}
 		if isList {
 			if names[0] != "data" {
-				return nil, apierror.Invalid("", "This property cannot be expanded (%s). You may want to try expanding 'data.%s' instead.", form.Quote(path), form.Quote(path))
+				return nil,
+					apierror.Invalid("",
+						"This property cannot be expanded (%s). You may want to try expanding 'data.%s' instead.",
+						form.Quote(path), form.Quote(path))
 			}
 			at, names = []string{items}, names[1:]
 		}
@@ -145,7 +148,9 @@ func targets(version apiversion.Version, of []string, name string) []string {
 // paths level by level, and reads all that a level needs of one kind with one query.
 // fresh are the objects that the transaction under way has made or changed besides
 // this one: the database does not show them yet.
-func Expand(ctx context.Context, db phase.Reader, v Principal, paths form.Expand, object any, fresh ...any) (any, error) {
+func Expand(
+	ctx context.Context, db phase.Reader, v Principal, paths form.Expand, object any, fresh ...any,
+) (any, error) {
 	if len(paths) == 0 && !v.Version.ChangesAnswers() {
 		return object, nil
 	}
@@ -184,7 +189,9 @@ type ordered map[string]any
 
 // MarshalJSON writes the object and, in the same order, every object in it.
 func (o ordered) MarshalJSON() ([]byte, error) {
-	names := slices.SortedFunc(maps.Keys(o), func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(o), func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+	})
 	out := []byte{'{'}
 	for i, name := range names {
 		if i > 0 {
@@ -255,7 +262,9 @@ type expander struct {
 }
 
 // InVersion turns an object of the current version into one of another version.
-func InVersion(ctx context.Context, db phase.Reader, v Principal, version apiversion.Version, object map[string]any) error {
+func InVersion(
+	ctx context.Context, db phase.Reader, v Principal, version apiversion.Version, object map[string]any,
+) error {
 	x := expander{db: db, viewer: v}
 	return x.asOf(ctx, version, object)
 }

@@ -34,7 +34,8 @@ type Task struct {
 	apirequest.Merchant
 }
 
-const MerchantColumns = `a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days, a.api_version AS default_version`
+const MerchantColumns = `a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
+	a.api_version AS default_version`
 
 // RunJob makes the request. It is not an error if another worker is making it or has made it.
 func RunJob[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, S], t Task, key string, in P) error {
@@ -42,7 +43,8 @@ func RunJob[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P, 
 	err := ServeJob(ctx, e, flow, phase.Request{
 		Caller: phase.Caller{
 			AccountID: t.AccountID, Livemode: t.Livemode, RequestID: id.New("req", time.Now()), Key: key,
-			Caller: apirequest.Context{APIVersion: t.DefaultVersion.OrCurrent(), Merchant: t.Merchant}.By(WorkerActor, ""),
+			Caller: apirequest.Context{APIVersion: t.DefaultVersion.OrCurrent(), Merchant: t.Merchant}.By(WorkerActor,
+				""),
 		},
 		Method: "JOB", Path: flow.Name(), Fingerprint: name[:],
 	}, in)
@@ -76,7 +78,8 @@ func ServeJob[P, S any](ctx context.Context, e *phase.Engine, flow *phase.Flow[P
 // someoneElseIsAtIt recognizes a key or a row that another worker holds.
 func someoneElseIsAtIt(err error) bool {
 	var refusal *apierror.Error
-	return errors.As(err, &refusal) && (refusal.Status == http.StatusConflict || refusal.Status == http.StatusTooManyRequests)
+	return errors.As(err, &refusal) &&
+		(refusal.Status == http.StatusConflict || refusal.Status == http.StatusTooManyRequests)
 }
 
 // BatchSize bounds how much of a kind one round does; the next round does more.
@@ -86,7 +89,8 @@ const BatchSize = 100
 // clocks is account_ahead for all accounts at once. Asked for every row, the function would
 // cost more than all else, and one account's clock would make the job that all accounts
 // share exceed the statement timeout. Live mode has no clock.
-const WithClocks = `clocks AS MATERIALIZED (SELECT account_id, max(frozen_time - started_at) AS ahead FROM test_clocks GROUP BY account_id)`
+const WithClocks = `clocks AS MATERIALIZED (SELECT account_id, max(frozen_time - started_at) AS ahead FROM test_clocks
+	GROUP BY account_id)`
 
 // ForEach does one thing after the other, and says how many it has begun. One that
 // fails does not keep the others. When ctx ends, the one under way is finished, and
@@ -116,7 +120,9 @@ func QueryDue[T any](ctx context.Context, db *pgxpool.Pool, sql string) ([]T, er
 // bePatient lets a statement that may have much to read come to its end.
 const bePatient = `SET LOCAL statement_timeout = '60s'`
 
-func QueryWithTimeout[T any](ctx context.Context, db *pgxpool.Pool, sql string, args pgx.StrictNamedArgs) (found []T, err error) {
+func QueryWithTimeout[T any](
+	ctx context.Context, db *pgxpool.Pool, sql string, args pgx.StrictNamedArgs,
+) (found []T, err error) {
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, bePatient); err != nil {
 			return err

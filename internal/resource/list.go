@@ -99,7 +99,9 @@ type wired[Row any] interface {
 }
 
 // ListPage reads one page of a list.
-func ListPage[Row any, R wired[Row]](ctx context.Context, db phase.Reader, v Principal, in List, l Listing) (any, error) {
+func ListPage[Row any, R wired[Row]](
+	ctx context.Context, db phase.Reader, v Principal, in List, l Listing,
+) (any, error) {
 	for _, n := range l.Named {
 		if err := n.check(ctx, db, v); err != nil {
 			return nil, err
@@ -112,7 +114,11 @@ func ListPage[Row any, R wired[Row]](ctx context.Context, db phase.Reader, v Pri
 	for name, value := range l.Filters {
 		args[name] = value
 	}
-	args["limit"], args["before"], args["after"], args["from"], args["to"] = int64(in.Limit)+1, LastID, FirstID, FirstTime, LastTime
+	args["limit"] = int64(in.Limit) + 1
+	args["before"] = LastID
+	args["after"] = FirstID
+	args["from"] = FirstTime
+	args["to"] = LastTime
 	if in.StartingAfter != "" {
 		args["before"] = in.StartingAfter
 	}
@@ -134,7 +140,12 @@ func ListPage[Row any, R wired[Row]](ctx context.Context, db phase.Reader, v Pri
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", l.URL, err)
 	}
-	list := ListObject{Object: "list", Data: make([]any, 0, len(found)), URL: l.URL, HasMore: len(found) > int(in.Limit)}
+	list := ListObject{
+		Object:  "list",
+		Data:    make([]any, 0, len(found)),
+		URL:     l.URL,
+		HasMore: len(found) > int(in.Limit),
+	}
 	if list.HasMore {
 		found = found[:in.Limit]
 	}
@@ -182,7 +193,8 @@ func (n Reference) check(ctx context.Context, db phase.Reader, v Principal) erro
 
 // checkCursors refuses a cursor that is not an object of this list and account.
 func (l Listing) checkCursors(ctx context.Context, db phase.Reader, v Principal, in List) error {
-	for _, c := range [...]struct{ param, cursor string }{{"starting_after", in.StartingAfter}, {"ending_before", in.EndingBefore}} {
+	for _, c := range [...]struct{ param, cursor string }{{"starting_after", in.StartingAfter},
+		{"ending_before", in.EndingBefore}} {
 		if c.cursor == "" {
 			continue
 		}
@@ -191,7 +203,8 @@ func (l Listing) checkCursors(ctx context.Context, db phase.Reader, v Principal,
 		}
 	}
 	if in.StartingAfter != "" && in.EndingBefore != "" {
-		return apierror.Invalid("", "Received both starting_after and ending_before parameters. Please pass in only one.")
+		return apierror.Invalid("",
+			"Received both starting_after and ending_before parameters. Please pass in only one.")
 	}
 	return nil
 }

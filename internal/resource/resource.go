@@ -31,7 +31,8 @@ func CheckDescriptors(descriptors ...*string) error {
 		switch {
 		case d == nil:
 		case strings.ContainsAny(*d, `<>\'"*`):
-			return apierror.Invalid(param, "The statement descriptor cannot contain the characters: <, >, \\, ', \", *.")
+			return apierror.Invalid(param,
+				"The statement descriptor cannot contain the characters: <, >, \\, ', \", *.")
 		case i == 0 && len(*d) < 5:
 			return apierror.Invalid(param, "The statement descriptor must be at least 5 characters.")
 		case !strings.ContainsFunc(*d, isLetter):
@@ -65,7 +66,12 @@ type Principal struct {
 
 func PrincipalOf(c phase.Caller) Principal {
 	known := apirequest.Of(c)
-	return Principal{AccountID: c.AccountID, Livemode: c.Livemode, Publishable: known.Publishable, Version: known.APIVersion}
+	return Principal{
+		AccountID:   c.AccountID,
+		Livemode:    c.Livemode,
+		Publishable: known.Publishable,
+		Version:     known.APIVersion,
+	}
 }
 
 // ViewerOf is the viewer of a check, which knows the test cards.

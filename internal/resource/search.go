@@ -65,7 +65,9 @@ const CreatedSeconds = `floor(extract(epoch FROM created_at))::bigint`
 
 // RunSearch reads one page of what a query finds, from the tables themselves: an
 // object is found as soon as it is answered.
-func RunSearch[Row any, R wired[Row]](ctx context.Context, db phase.Reader, v Principal, in Search, s Searchable) (any, error) {
+func RunSearch[Row any, R wired[Row]](
+	ctx context.Context, db phase.Reader, v Principal, in Search, s Searchable,
+) (any, error) {
 	query, err := parseSearch(in.Query)
 	if err != nil {
 		return nil, err
@@ -89,7 +91,8 @@ func RunSearch[Row any, R wired[Row]](ctx context.Context, db phase.Reader, v Pr
 	}
 	args["before"], args["limit"] = before, int64(in.Limit)+1
 	// Queries come in too many shapes to keep each of them prepared.
-	rows, err := db.Query(ctx, s.Rows+condition+` AND id < @before ORDER BY id DESC LIMIT @limit`, pgx.QueryExecModeExec, args)
+	rows, err := db.Query(ctx, s.Rows+condition+` AND id < @before ORDER BY id DESC LIMIT @limit`,
+		pgx.QueryExecModeExec, args)
 	if err != nil {
 		return nil, fmt.Errorf("search %s: %w", s.Plural, err)
 	}
@@ -163,7 +166,8 @@ func (s Searchable) clause(c searchClause, n string, args pgx.StrictNamedArgs) (
 	}
 	if !known {
 		return "", apierror.Invalid("query", "Field `%s` is an unsupported search field for resource `%s`. "+
-			"See http://stripe.com/docs/search#query-fields-for-%s for a list of supported fields.", apierror.Quote(c.field), s.Plural, strings.ReplaceAll(s.Plural, "_", "-"))
+			"See http://stripe.com/docs/search#query-fields-for-%s for a list of supported fields.",
+			apierror.Quote(c.field), s.Plural, strings.ReplaceAll(s.Plural, "_", "-"))
 	}
 	if c.isNull() && c.op == ":" {
 		return field.SQL + " IS NULL", nil
@@ -217,8 +221,10 @@ func afterPage(in Search) (string, error) {
 		return LastID, nil
 	}
 	token, err := base64.RawURLEncoding.DecodeString(in.Page)
-	if err != nil || len(token) < 6 || pageToken(in.Query, string(token[6:])) != in.Page || !utf8.Valid(token[6:]) || strings.ContainsRune(string(token[6:]), 0) {
-		return "", apierror.Invalid("page", "This page token does not belong to this search. Pass next_page as it was returned, with the same query.")
+	if err != nil || len(token) < 6 || pageToken(in.Query, string(token[6:])) != in.Page || !utf8.Valid(token[6:]) ||
+		strings.ContainsRune(string(token[6:]), 0) {
+		return "", apierror.Invalid("page",
+			"This page token does not belong to this search. Pass next_page as it was returned, with the same query.")
 	}
 	return string(token[6:]), nil
 }

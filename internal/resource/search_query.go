@@ -48,7 +48,8 @@ func parseSearch(text string) (searchQuery, error) {
 		}
 		q.clauses = append(q.clauses, clause)
 		if len(q.clauses) > maxSearchClauses {
-			return searchQuery{}, apierror.Invalid("query", "A search query can have at most %d clauses.", maxSearchClauses)
+			return searchQuery{},
+				apierror.Invalid("query", "A search query can have at most %d clauses.", maxSearchClauses)
 		}
 		next, more := s.joint()
 		if !more {

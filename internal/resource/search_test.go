@@ -14,12 +14,34 @@ import (
 func TestASearchQueryMeansWhatItSays(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]searchQuery{
-		`email:"a@b.c"`:                {clauses: []searchClause{{field: "email", op: ":", value: "a@b.c", quoted: true}}},
-		` -metadata["a b"]~'it\'s' `:   {clauses: []searchClause{{field: "metadata", key: "a b", op: "~", value: "it's", quoted: true, negated: true}}},
-		`amount>=10 and created<20`:    {clauses: []searchClause{{field: "amount", op: ">=", value: "10"}, {field: "created", op: "<", value: "20"}}},
-		`amount:1 status:"x"`:          {clauses: []searchClause{{field: "amount", op: ":", value: "1"}, {field: "status", op: ":", value: "x", quoted: true}}},
-		"amount:1\nOR\tstatus:\"x\"":   {any: true, clauses: []searchClause{{field: "amount", op: ":", value: "1"}, {field: "status", op: ":", value: "x", quoted: true}}},
-		`name:"a OR b" OR -phone:null`: {any: true, clauses: []searchClause{{field: "name", op: ":", value: "a OR b", quoted: true}, {field: "phone", op: ":", value: "null", negated: true}}},
+		`email:"a@b.c"`: {clauses: []searchClause{{
+			field:  "email",
+			op:     ":",
+			value:  "a@b.c",
+			quoted: true,
+		}}},
+		` -metadata["a b"]~'it\'s' `: {clauses: []searchClause{{
+			field:   "metadata",
+			key:     "a b",
+			op:      "~",
+			value:   "it's",
+			quoted:  true,
+			negated: true,
+		}}},
+		`amount>=10 and created<20`: {clauses: []searchClause{{field: "amount", op: ">=", value: "10"},
+			{field: "created", op: "<", value: "20"}}},
+		`amount:1 status:"x"`: {clauses: []searchClause{{field: "amount", op: ":", value: "1"},
+			{field: "status", op: ":", value: "x", quoted: true}}},
+		"amount:1\nOR\tstatus:\"x\"": {
+			any: true,
+			clauses: []searchClause{{field: "amount", op: ":", value: "1"},
+				{field: "status", op: ":", value: "x", quoted: true}},
+		},
+		`name:"a OR b" OR -phone:null`: {
+			any: true,
+			clauses: []searchClause{{field: "name", op: ":", value: "a OR b", quoted: true},
+				{field: "phone", op: ":", value: "null", negated: true}},
+		},
 	} {
 		got, err := parseSearch(text)
 		if err != nil || got.any != want.any || !slices.Equal(got.clauses, want.clauses) {
@@ -27,8 +49,9 @@ func TestASearchQueryMeansWhatItSays(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		``, ` `, `email`, `email:`, `email:"a`, `:"a"`, `metadata[k]:"v"`, `metadata["k":"v"`, `email:"a" AND`, `AND email:"a"`, `email:"a"name:"b"`,
-		`(email:"a")`, `email:"a" AND name:"b" OR phone:"c"`, `email:"a"; DROP TABLE customers`, strings.Repeat(`amount>1 `, maxSearchClauses+1),
+		``, ` `, `email`, `email:`, `email:"a`, `:"a"`, `metadata[k]:"v"`, `metadata["k":"v"`, `email:"a" AND`,
+		`AND email:"a"`, `email:"a"name:"b"`, `(email:"a")`, `email:"a" AND name:"b" OR phone:"c"`,
+		`email:"a"; DROP TABLE customers`, strings.Repeat(`amount>1 `, maxSearchClauses+1),
 	} {
 		if got, err := parseSearch(text); err == nil {
 			t.Errorf("%s is read as %+v, want a refusal", text, got)

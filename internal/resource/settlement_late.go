@@ -15,7 +15,8 @@ func (t Task) Unkeyed(what string) phase.Request {
 	name := sha256.Sum256([]byte(what))
 	return phase.Request{
 		Caller: phase.Caller{AccountID: t.AccountID, Livemode: t.Livemode, RequestID: id.New("req", time.Now()),
-			Caller: apirequest.Context{APIVersion: t.DefaultVersion.OrCurrent(), Merchant: t.Merchant}.By(WorkerActor, "")},
+			Caller: apirequest.Context{APIVersion: t.DefaultVersion.OrCurrent(), Merchant: t.Merchant}.By(WorkerActor,
+				"")},
 		Method: "JOB", Path: "/worker/settlements", Fingerprint: name[:],
 	}
 }

@@ -13,7 +13,10 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "item", Fields: map[string][]string{"price": {"price"}, "discounts": nil, "taxes": nil}})
+	resource.Register(resource.Kind{
+		Object: "item",
+		Fields: map[string][]string{"price": {"price"}, "discounts": nil, "taxes": nil},
+	})
 }
 
 // CheckoutItem is one line of what a session is to pay for, with its price.
@@ -59,13 +62,29 @@ type ItemObject struct {
 
 func (i *CheckoutItem) Render() any {
 	price := catalog.Price{
-		ID: i.PriceID, Livemode: i.Livemode, ProductID: i.ProductID, Active: i.PriceActive, Currency: i.Currency, UnitAmount: i.UnitAmount,
-		LookupKey: i.LookupKey, Metadata: i.PriceMetadata, Nickname: i.Nickname, TaxBehavior: i.TaxBehavior, CreatedAt: i.PriceCreatedAt,
+		ID:          i.PriceID,
+		Livemode:    i.Livemode,
+		ProductID:   i.ProductID,
+		Active:      i.PriceActive,
+		Currency:    i.Currency,
+		UnitAmount:  i.UnitAmount,
+		LookupKey:   i.LookupKey,
+		Metadata:    i.PriceMetadata,
+		Nickname:    i.Nickname,
+		TaxBehavior: i.TaxBehavior,
+		CreatedAt:   i.PriceCreatedAt,
 	}
 	return ItemObject{
-		ID: i.ID, Object: "item", AmountDiscount: i.Discount, AmountSubtotal: i.Amount, AmountTotal: i.Amount - i.Discount,
-		Currency: i.Currency, Description: i.Description,
-		Metadata: i.Metadata, Price: price.Object(), Quantity: i.Quantity,
+		ID:             i.ID,
+		Object:         "item",
+		AmountDiscount: i.Discount,
+		AmountSubtotal: i.Amount,
+		AmountTotal:    i.Amount - i.Discount,
+		Currency:       i.Currency,
+		Description:    i.Description,
+		Metadata:       i.Metadata,
+		Price:          price.Object(),
+		Quantity:       i.Quantity,
 	}
 }
 
@@ -75,12 +94,13 @@ var insertItems = postgres.InsertRows[CheckoutItem]("checkout_items",
 func (i *CheckoutItem) insert(tx *phase.Tx) { tx.Write(insertItems, postgres.RowsOf(*i)) }
 
 const selectItems = `
-	SELECT account_id, id, session_id, livemode, description, quantity, amount, discount, metadata, created_at, price_id, product_id, price_active,
-	       currency, unit_amount, lookup_key, price_metadata, nickname, tax_behavior, price_created_at
+	SELECT account_id, id, session_id, livemode, description, quantity, amount, discount, metadata, created_at,
+	       price_id, product_id, price_active, currency, unit_amount, lookup_key, price_metadata, nickname,
+	       tax_behavior, price_created_at
 	FROM (
-		SELECT i.account_id, i.id, i.session_id, i.livemode, i.description, i.quantity, i.amount, i.discount, i.metadata, i.created_at, i.price_id,
-		       p.product_id, p.active AS price_active, p.currency, p.unit_amount, p.lookup_key, p.metadata AS price_metadata, p.nickname,
-		       p.tax_behavior, p.created_at AS price_created_at
+		SELECT i.account_id, i.id, i.session_id, i.livemode, i.description, i.quantity, i.amount, i.discount,
+		       i.metadata, i.created_at, i.price_id, p.product_id, p.active AS price_active, p.currency, p.unit_amount,
+		       p.lookup_key, p.metadata AS price_metadata, p.nickname, p.tax_behavior, p.created_at AS price_created_at
 		FROM checkout_items i JOIN prices p ON p.account_id = i.account_id AND p.id = i.price_id
 	) AS item
 	WHERE account_id = @account_id AND livemode = @livemode`
@@ -102,7 +122,9 @@ type ListCheckoutItemsParams struct {
 
 // ListCheckoutItems answers GET /v1/checkout/sessions/{session}/line_items, in the
 // order in which the items were given.
-func ListCheckoutItems(ctx context.Context, db phase.Reader, v resource.Principal, in ListCheckoutItemsParams) (any, error) {
+func ListCheckoutItems(
+	ctx context.Context, db phase.Reader, v resource.Principal, in ListCheckoutItemsParams,
+) (any, error) {
 	if _, err := readSession(ctx, db, v, in.Session); err != nil {
 		return nil, err
 	}
@@ -115,13 +137,21 @@ func ListCheckoutItems(ctx context.Context, db phase.Reader, v resource.Principa
 func itemsURL(session string) string { return "/v1/checkout/sessions/" + session + "/line_items" }
 
 // itemsOfSessions are the lists that sessions show when they are asked for.
-func itemsOfSessions(ctx context.Context, db phase.Reader, v resource.Principal, sessions []string) (map[string]resource.ListObject, error) {
-	return resource.ListInside(ctx, db, firstItemsOf, v, sessions, func(i *CheckoutItem) string { return i.SessionID }, itemsURL)
+func itemsOfSessions(
+	ctx context.Context, db phase.Reader, v resource.Principal, sessions []string,
+) (map[string]resource.ListObject, error) {
+	return resource.ListInside(ctx, db, firstItemsOf, v, sessions, func(i *CheckoutItem) string { return i.SessionID },
+		itemsURL)
 }
 
 // firstItems is the same list of items that were made just now.
 func firstItems(session string, items []CheckoutItem) *resource.ListObject {
-	list := resource.ListObject{Object: "list", Data: []any{}, URL: itemsURL(session), HasMore: len(items) > resource.FirstPage}
+	list := resource.ListObject{
+		Object:  "list",
+		Data:    []any{},
+		URL:     itemsURL(session),
+		HasMore: len(items) > resource.FirstPage,
+	}
 	for i := range items[:min(len(items), resource.FirstPage)] {
 		list.Data = append(list.Data, items[i].Render())
 	}

@@ -74,13 +74,32 @@ const (
 
 // page shows a session to its customer. intent and setup are what the transaction
 // under way has made of them; nil lets them be read.
-func (s *CheckoutSession) page(ctx context.Context, db phase.Reader, v resource.Principal, intent *payment.PaymentIntent, setup *payment.SetupIntent) (any, error) {
+func (s *CheckoutSession) page(
+	ctx context.Context, db phase.Reader, v resource.Principal, intent *payment.PaymentIntent,
+	setup *payment.SetupIntent,
+) (any, error) {
 	o := PaymentPageObject{
-		ID: s.ID, Object: "payment_page", AmountSubtotal: s.AmountSubtotal, AmountTotal: s.AmountTotal, Attempts: s.Attempts, BillingAddressCollection: s.Options.BillingAddressCollection,
-		CancelURL: s.CancelURL, Currency: s.Currency, CustomerEmail: s.CustomerEmail, ExpiresAt: resource.Unix(s.ExpiresAt), LineItems: []any{},
-		Livemode: s.Livemode, Locale: s.Options.Locale, Mode: s.Mode, PaymentMethodTypes: []string{"card"}, PaymentStatus: s.PaymentStatus,
-		PhoneNumberCollection: enabled{s.Options.CollectPhoneNumber}, Status: s.Status, SubmitType: s.Options.SubmitType,
-		ShippingOptions: []pageShipping{}, ShippingRate: s.ShippingRateID,
+		ID:                       s.ID,
+		Object:                   "payment_page",
+		AmountSubtotal:           s.AmountSubtotal,
+		AmountTotal:              s.AmountTotal,
+		Attempts:                 s.Attempts,
+		BillingAddressCollection: s.Options.BillingAddressCollection,
+		CancelURL:                s.CancelURL,
+		Currency:                 s.Currency,
+		CustomerEmail:            s.CustomerEmail,
+		ExpiresAt:                resource.Unix(s.ExpiresAt),
+		LineItems:                []any{},
+		Livemode:                 s.Livemode,
+		Locale:                   s.Options.Locale,
+		Mode:                     s.Mode,
+		PaymentMethodTypes:       []string{"card"},
+		PaymentStatus:            s.PaymentStatus,
+		PhoneNumberCollection:    enabled{s.Options.CollectPhoneNumber},
+		Status:                   s.Status,
+		SubmitType:               s.Options.SubmitType,
+		ShippingOptions:          []pageShipping{},
+		ShippingRate:             s.ShippingRateID,
 	}
 	switch s.Status {
 	case sessionOpen:
@@ -123,7 +142,9 @@ type paidCard struct {
 }
 
 // describe adds what is sold, by whom, and to whom.
-func (s *CheckoutSession) describe(ctx context.Context, db phase.Reader, v resource.Principal, o *PaymentPageObject) error {
+func (s *CheckoutSession) describe(
+	ctx context.Context, db phase.Reader, v resource.Principal, o *PaymentPageObject,
+) error {
 	args := v.Args()
 	args["session_id"] = s.ID
 	rows, err := db.Query(ctx, itemsOfPage, args)
@@ -136,7 +157,10 @@ func (s *CheckoutSession) describe(ctx context.Context, db phase.Reader, v resou
 	}
 	for _, item := range items {
 		// The customer must not see the merchant's internal notes.
-		item.Metadata, item.PriceMetadata, item.LookupKey, item.Nickname = map[string]string{}, map[string]string{}, nil, nil
+		item.Metadata = map[string]string{}
+		item.PriceMetadata = map[string]string{}
+		item.LookupKey = nil
+		item.Nickname = nil
 		o.LineItems = append(o.LineItems, item.Render())
 	}
 	if err := s.describeTotal(ctx, db, v, o); err != nil {
@@ -152,7 +176,8 @@ func (s *CheckoutSession) describe(ctx context.Context, db phase.Reader, v resou
 		return nil
 	}
 	type customer struct{ Email *string }
-	known, err := resource.QueryOne[customer](ctx, db, emailOfCustomer, pgx.StrictNamedArgs{"account_id": s.AccountID, "id": *s.CustomerID})
+	known, err := resource.QueryOne[customer](ctx, db, emailOfCustomer,
+		pgx.StrictNamedArgs{"account_id": s.AccountID, "id": *s.CustomerID})
 	if known != nil {
 		o.CustomerEmail = known.Email
 	}
@@ -216,7 +241,9 @@ func FindVisit(ctx context.Context, db phase.Reader, session string) (*Visit, er
 
 // RetrievePaymentPage answers GET /v1/payment_pages/{session}. A publishable key
 // will do: who has the session's id is its customer.
-func RetrievePaymentPage(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
+func RetrievePaymentPage(
+	ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve,
+) (any, error) {
 	session, err := readSession(ctx, db, v, in.ID)
 	if err != nil {
 		return nil, err

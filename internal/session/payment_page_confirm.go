@@ -48,20 +48,26 @@ const pageConfirmed = "payment_page_confirmed"
 // the cardholder has passed: AuthenticatePayment then completes it.
 var ConfirmPaymentPage = phase.Define("payment_page.confirm", 1,
 	phase.Atomic(pageConfirmed, recordPageConfirmation),
-	phase.Foreign(payment.PaymentAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmPaymentPageParams, s *pageAttempt) error {
+	phase.Foreign(payment.PaymentAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmPaymentPageParams, s *pageAttempt,
+	) error {
 		if s.Setup {
 			return s.Card.Ask(ctx, call)
 		}
 		return s.Payment.Ask(ctx, call)
 	}),
 	phase.Atomic(payment.PaymentSettled, settlePage),
-).Check(checkPageConfirmation).AbandonUnsentAfter(payment.AbandonChargeAfter, func(ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt) (phase.Outcome, error) {
+).Check(checkPageConfirmation).AbandonUnsentAfter(payment.AbandonChargeAfter, func(
+	ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt,
+) (phase.Outcome, error) {
 	s.Payment.Answer, s.Card.Answer = payment.NeverSent, payment.NeverSent
 	return settlePage(ctx, tx, in, s)
 })
 
 // checkPageConfirmation finds the method, and that the customer saw the right amount.
-func checkPageConfirmation(ctx context.Context, db phase.Reader, caller phase.Check, in *ConfirmPaymentPageParams) error {
+func checkPageConfirmation(
+	ctx context.Context, db phase.Reader, caller phase.Check, in *ConfirmPaymentPageParams,
+) error {
 	session, err := readSession(ctx, db, resource.ViewerOf(caller), in.ID)
 	if err != nil {
 		return err
@@ -119,11 +125,14 @@ func (s *CheckoutSession) refuseConfirm() *apierror.Error {
 	if s.Status == sessionOpen {
 		return nil
 	}
-	return apierror.Invalid("", "This Checkout Session has a status of %s. Only one with a status of open can be paid.", s.Status).
+	return apierror.Invalid("",
+		"This Checkout Session has a status of %s. Only one with a status of open can be paid.", s.Status).
 		WithCode("checkout_session_unexpected_state")
 }
 
-func recordPageConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt) (phase.Outcome, error) {
+func recordPageConfirmation(
+	ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt,
+) (phase.Outcome, error) {
 	session, err := lockedSession(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -153,8 +162,14 @@ func recordPageConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPayment
 // meet records who is paying, and creates a customer if the merchant wants one.
 func (s *CheckoutSession) meet(tx *phase.Tx, in ConfirmPaymentPageParams) {
 	billing := in.Method().BillingDetails
-	s.CustomerDetails = &CustomerDetails{Address: billing.Address.NilIfEmpty(), Email: billing.Email, Name: billing.Name, Phone: billing.Phone,
-		TaxExempt: "none", TaxIDs: []string{}}
+	s.CustomerDetails = &CustomerDetails{
+		Address:   billing.Address.NilIfEmpty(),
+		Email:     billing.Email,
+		Name:      billing.Name,
+		Phone:     billing.Phone,
+		TaxExempt: "none",
+		TaxIDs:    []string{},
+	}
 	for _, email := range []*string{in.Email, s.CustomerEmail} { // the merchant knows best
 		s.CustomerDetails.Email = resource.Patch(email, s.CustomerDetails.Email)
 	}
@@ -162,9 +177,20 @@ func (s *CheckoutSession) meet(tx *phase.Tx, in ConfirmPaymentPageParams) {
 		return
 	}
 	customer := customer.Customer{
-		AccountID: tx.AccountID, ID: id.New("cus", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, Email: s.CustomerDetails.Email,
-		Name: billing.Name, Phone: billing.Phone, Address: billing.Address.NilIfEmpty(), Metadata: map[string]string{},
-		InvoicePrefix: customer.InvoicePrefix(), NextInvoiceSequence: 1, PreferredLocales: []string{}, TaxExempt: "none", CreatedAt: tx.Now(),
+		AccountID:           tx.AccountID,
+		ID:                  id.New("cus", tx.Now()),
+		Livemode:            tx.Livemode,
+		RequestID:           tx.RequestID,
+		Email:               s.CustomerDetails.Email,
+		Name:                billing.Name,
+		Phone:               billing.Phone,
+		Address:             billing.Address.NilIfEmpty(),
+		Metadata:            map[string]string{},
+		InvoicePrefix:       customer.InvoicePrefix(),
+		NextInvoiceSequence: 1,
+		PreferredLocales:    []string{},
+		TaxExempt:           "none",
+		CreatedAt:           tx.Now(),
 	}
 	customer.Insert(tx)
 	event.Emit(tx, "customer.created", customer.ID, customer.Render(), nil)
@@ -180,7 +206,9 @@ func (s *CheckoutSession) wantsCustomer() bool {
 
 // beginPayment reserves the session's intent for this attempt, and makes it first
 // if there is none yet.
-func (s *pageAttempt) beginPayment(ctx context.Context, tx *phase.Tx, session *CheckoutSession, in ConfirmPaymentPageParams) (phase.Outcome, error) {
+func (s *pageAttempt) beginPayment(
+	ctx context.Context, tx *phase.Tx, session *CheckoutSession, in ConfirmPaymentPageParams,
+) (phase.Outcome, error) {
 	intent, err := session.intent(ctx, tx)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -238,7 +266,9 @@ func (s *CheckoutSession) intent(ctx context.Context, tx *phase.Tx) (*payment.Pa
 }
 
 // beginSetup reserves the session's setup for this attempt.
-func (s *pageAttempt) beginSetup(ctx context.Context, tx *phase.Tx, session *CheckoutSession, in ConfirmPaymentPageParams) (phase.Outcome, error) {
+func (s *pageAttempt) beginSetup(
+	ctx context.Context, tx *phase.Tx, session *CheckoutSession, in ConfirmPaymentPageParams,
+) (phase.Outcome, error) {
 	setup, err := payment.LockSetup(ctx, tx, *session.SetupIntentID)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -246,7 +276,11 @@ func (s *pageAttempt) beginSetup(ctx context.Context, tx *phase.Tx, session *Che
 	if setup.BusyWith != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
-	if err := setup.Apply(payment.SetupIntentParams{Customer: resource.Deref(session.CustomerID), MethodParams: in.MethodParams}); err != nil {
+	err = setup.Apply(payment.SetupIntentParams{
+		Customer:     resource.Deref(session.CustomerID),
+		MethodParams: in.MethodParams,
+	})
+	if err != nil {
 		return phase.Outcome{}, err
 	}
 	if err := in.Insert(ctx, tx); err != nil {
@@ -287,7 +321,10 @@ func settlePage(ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, 
 	return replyWithPage(ctx, tx, session, end.Intent, nil)
 }
 
-func replyWithPage(ctx context.Context, tx *phase.Tx, session *CheckoutSession, intent *payment.PaymentIntent, setup *payment.SetupIntent) (phase.Outcome, error) {
+func replyWithPage(
+	ctx context.Context, tx *phase.Tx, session *CheckoutSession, intent *payment.PaymentIntent,
+	setup *payment.SetupIntent,
+) (phase.Outcome, error) {
 	body, err := session.page(ctx, tx, resource.PrincipalOf(tx.Caller), intent, setup)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -333,6 +370,7 @@ func (s *CheckoutSession) complete(tx *phase.Tx) {
 	if s.CouponID != nil {
 		catalog.RedeemCoupon(tx, *s.CouponID)
 	}
-	tx.WriteOne(completeSession, pgx.StrictNamedArgs{"account_id": s.AccountID, "id": s.ID, "payment_status": s.PaymentStatus})
+	tx.WriteOne(completeSession,
+		pgx.StrictNamedArgs{"account_id": s.AccountID, "id": s.ID, "payment_status": s.PaymentStatus})
 	event.Emit(tx, "checkout.session.completed", s.ID, s.Render(), nil)
 }

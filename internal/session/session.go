@@ -18,11 +18,21 @@ import (
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "checkout.session", Prefix: "cs", Table: "checkout_sessions", Load: resource.LoadWith[CheckoutSession](sessionsByID),
+		Object: "checkout.session",
+		Prefix: "cs",
+		Table:  "checkout_sessions",
+		Load:   resource.LoadWith[CheckoutSession](sessionsByID),
 		Fields: map[string][]string{
-			"customer": {"customer"}, "line_items": {"item"}, "payment_intent": {"payment_intent"}, "setup_intent": {"setup_intent"},
-			"discounts": {"checkout.session.discount"}, "shipping_cost": {"checkout.session.shipping"},
-			"shipping_options": {"checkout.session.shipping"}, "invoice": nil, "payment_link": nil, "subscription": nil,
+			"customer":         {"customer"},
+			"line_items":       {"item"},
+			"payment_intent":   {"payment_intent"},
+			"setup_intent":     {"setup_intent"},
+			"discounts":        {"checkout.session.discount"},
+			"shipping_cost":    {"checkout.session.shipping"},
+			"shipping_options": {"checkout.session.shipping"},
+			"invoice":          nil,
+			"payment_link":     nil,
+			"subscription":     nil,
 		},
 		Lists: map[string]resource.Lister{"line_items": itemsOfSessions},
 	})
@@ -120,9 +130,10 @@ func (s *CheckoutSession) Success() string {
 	return strings.ReplaceAll(s.SuccessURL, sessionIDPlaceholder, s.ID)
 }
 
-const sessionColumns = `account_id, id, livemode, request_id, mode, status, payment_status, amount_subtotal, amount_total,
-	amount_discount, amount_shipping, currency, coupon_id, coupon_reserved, shipping_rate_id, shipping_options, customer_id, customer_creation, customer_email, customer_details, client_reference_id, metadata, options, success_url, cancel_url, url,
-	attempts, payment_intent_id, setup_intent_id, expires_at, created_at`
+const sessionColumns = `account_id, id, livemode, request_id, mode, status, payment_status, amount_subtotal,
+	amount_total, amount_discount, amount_shipping, currency, coupon_id, coupon_reserved, shipping_rate_id,
+	shipping_options, customer_id, customer_creation, customer_email, customer_details, client_reference_id, metadata,
+	options, success_url, cancel_url, url, attempts, payment_intent_id, setup_intent_id, expires_at, created_at`
 
 var (
 	insertSessions = postgres.InsertRows[CheckoutSession]("checkout_sessions", sessionColumns)
@@ -147,7 +158,8 @@ const (
 	sessionsByID = selectSessions + ` AND id = ANY (@ids::text[])`
 	lockSession  = sessionByID + ` FOR NO KEY UPDATE`
 
-	sessionFilters = ` AND (@customer_id::text IS NULL OR customer_id = @customer_id) AND (@status::text IS NULL OR status = @status)
+	sessionFilters = `
+		 AND (@customer_id::text IS NULL OR customer_id = @customer_id) AND (@status::text IS NULL OR status = @status)
 	AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)
 	AND (@email::text IS NULL OR status = 'complete' AND customer_details ->> 'email' = @email)`
 	listSessions          = selectSessions + sessionFilters + resource.NewestFirst
@@ -175,7 +187,9 @@ func readSession(ctx context.Context, db phase.Reader, v resource.Principal, id 
 func noSuchSession(id string) error { return apierror.NotFound("checkout.session", "session", id) }
 
 // RetrieveCheckoutSession answers GET /v1/checkout/sessions/{session}.
-func RetrieveCheckoutSession(ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve) (any, error) {
+func RetrieveCheckoutSession(
+	ctx context.Context, db phase.Reader, v resource.Principal, in resource.Retrieve,
+) (any, error) {
 	session, err := readSession(ctx, db, v, in.ID)
 	if err != nil {
 		return nil, err
@@ -195,21 +209,34 @@ type ListCheckoutSessionsParams struct {
 }
 
 // ListCheckoutSessions answers GET /v1/checkout/sessions.
-func ListCheckoutSessions(ctx context.Context, db phase.Reader, v resource.Principal, in ListCheckoutSessionsParams) (any, error) {
+func ListCheckoutSessions(
+	ctx context.Context, db phase.Reader, v resource.Principal, in ListCheckoutSessionsParams,
+) (any, error) {
 	var email *string
 	if in.CustomerDetails != nil {
 		email = &in.CustomerDetails.Email
 	}
 	return resource.ListPage[CheckoutSession](ctx, db, v, in.List, resource.Listing{
-		URL: "/v1/checkout/sessions", Object: "checkout.session", Newest: listSessions, Oldest: listSessionsBackwards, ByID: sessionByID,
-		Filters: pgx.StrictNamedArgs{"customer_id": in.Customer, "email": email, "payment_intent": in.PaymentIntent, "status": in.Status},
-		Named:   []resource.Reference{customer.NamedCustomer(in.Customer), payment.NamedIntent(in.PaymentIntent)},
+		URL:    "/v1/checkout/sessions",
+		Object: "checkout.session",
+		Newest: listSessions,
+		Oldest: listSessionsBackwards,
+		ByID:   sessionByID,
+		Filters: pgx.StrictNamedArgs{
+			"customer_id":    in.Customer,
+			"email":          email,
+			"payment_intent": in.PaymentIntent,
+			"status":         in.Status,
+		},
+		Named: []resource.Reference{customer.NamedCustomer(in.Customer), payment.NamedIntent(in.PaymentIntent)},
 	})
 }
 
 // replyWithSession answers with a session. items are those the transaction under
 // way has made, nil if it has not: the database does not show them yet.
-func replyWithSession(ctx context.Context, tx *phase.Tx, paths []string, session *CheckoutSession, items []CheckoutItem, known ...any) (phase.Outcome, error) {
+func replyWithSession(
+	ctx context.Context, tx *phase.Tx, paths []string, session *CheckoutSession, items []CheckoutItem, known ...any,
+) (phase.Outcome, error) {
 	object := session.object()
 	for _, path := range paths {
 		if items != nil && (path == "line_items" || strings.HasPrefix(path, "line_items.")) {

@@ -121,7 +121,8 @@ func (in *CreateCheckoutSessionParams) refuseUnknownKinds() error {
 	case in.Mode == "subscription":
 		return apierror.Invalid("mode", "This installation has no subscriptions. Use a `mode` of `payment` or `setup`.")
 	case in.UIMode != "" && in.UIMode != "hosted_page":
-		return apierror.Invalid("ui_mode", "This installation has only the hosted page. Use a `ui_mode` of `hosted_page`.")
+		return apierror.Invalid("ui_mode",
+			"This installation has only the hosted page. Use a `ui_mode` of `hosted_page`.")
 	case in.AutomaticTax != nil && in.AutomaticTax.Enabled:
 		return apierror.Invalid("automatic_tax[enabled]", "This installation does not compute taxes.")
 	case in.Mode == modeSetup && in.LineItems != nil:
@@ -148,7 +149,10 @@ func (in *CreateCheckoutSessionParams) checkAddresses() error {
 	if in.SuccessURL == "" {
 		return apierror.Missing("success_url")
 	}
-	for param, address := range map[string]string{"success_url": in.SuccessURL, "cancel_url": resource.Deref(in.CancelURL)} {
+	for param, address := range map[string]string{
+		"success_url": in.SuccessURL,
+		"cancel_url":  resource.Deref(in.CancelURL),
+	} {
 		if address != "" && !resource.IsWebAddress(address) {
 			return apierror.Invalid(param, "Not a valid URL").WithCode("url_invalid")
 		}
@@ -169,9 +173,11 @@ func (in *CreateCheckoutSessionParams) checkExpiry(now time.Time) error {
 	}
 	switch left := time.Unix(*in.ExpiresAt, 0).Sub(now); {
 	case left < shortestSession-clockTolerance:
-		return apierror.Invalid("expires_at", "The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation.")
+		return apierror.Invalid("expires_at",
+			"The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation.")
 	case left > longestSession+clockTolerance:
-		return apierror.Invalid("expires_at", "The `expires_at` timestamp must be less than 24 hours from Checkout Session creation.")
+		return apierror.Invalid("expires_at",
+			"The `expires_at` timestamp must be less than 24 hours from Checkout Session creation.")
 	}
 	return nil
 }
@@ -181,10 +187,12 @@ func (in *CreateCheckoutSessionParams) checkCustomer(ctx context.Context, db pha
 		return err
 	}
 	if in.CustomerEmail != nil {
-		return apierror.Invalid("", "You may only specify one of these parameters: customer, customer_email.").WithCode("parameters_exclusive")
+		return apierror.Invalid("", "You may only specify one of these parameters: customer, customer_email.").
+			WithCode("parameters_exclusive")
 	}
 	if in.CustomerCreation != "" {
-		return apierror.Invalid("", "You may only specify one of these parameters: customer, customer_creation.").WithCode("parameters_exclusive")
+		return apierror.Invalid("", "You may only specify one of these parameters: customer, customer_creation.").
+			WithCode("parameters_exclusive")
 	}
 	return resource.AsParam(customer.CustomerExists(ctx, db, v, in.Customer), "customer")
 }
@@ -204,12 +212,18 @@ func (d *PaymentIntentData) check(ctx context.Context, db phase.Reader, caller p
 // params are the same, as the creation of an intent takes them.
 func (d *PaymentIntentData) params() payment.PaymentIntentParams {
 	return payment.PaymentIntentParams{
-		Description: d.Description, ReceiptEmail: d.ReceiptEmail, SetupFutureUsage: d.SetupFutureUsage, Shipping: d.Shipping,
-		StatementDescriptor: d.StatementDescriptor, StatementDescriptorSuffix: d.StatementDescriptorSuffix,
+		Description:               d.Description,
+		ReceiptEmail:              d.ReceiptEmail,
+		SetupFutureUsage:          d.SetupFutureUsage,
+		Shipping:                  d.Shipping,
+		StatementDescriptor:       d.StatementDescriptor,
+		StatementDescriptorSuffix: d.StatementDescriptorSuffix,
 	}
 }
 
-func createSession(ctx context.Context, tx *phase.Tx, in CreateCheckoutSessionParams, _ *struct{}) (phase.Outcome, error) {
+func createSession(
+	ctx context.Context, tx *phase.Tx, in CreateCheckoutSessionParams, _ *struct{},
+) (phase.Outcome, error) {
 	session, err := in.session(tx)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -258,22 +272,41 @@ func (in *CreateCheckoutSessionParams) session(tx *phase.Tx) (*CheckoutSession, 
 		prefix = "cs_live"
 	}
 	s := &CheckoutSession{
-		AccountID: tx.AccountID, ID: id.New(prefix, tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, Mode: in.Mode,
-		Status: sessionOpen, PaymentStatus: sessionUnpaid, CustomerID: resource.NilIfEmpty(in.Customer), CustomerEmail: in.CustomerEmail,
-		ClientReferenceID: in.ClientReferenceID, Metadata: metadata, SuccessURL: in.SuccessURL, CancelURL: in.CancelURL,
-		ExpiresAt: tx.Now().Add(longestSession), CreatedAt: tx.Now(), ShippingOptions: []ShippingOption{},
+		AccountID:         tx.AccountID,
+		ID:                id.New(prefix, tx.Now()),
+		Livemode:          tx.Livemode,
+		RequestID:         tx.RequestID,
+		Mode:              in.Mode,
+		Status:            sessionOpen,
+		PaymentStatus:     sessionUnpaid,
+		CustomerID:        resource.NilIfEmpty(in.Customer),
+		CustomerEmail:     in.CustomerEmail,
+		ClientReferenceID: in.ClientReferenceID,
+		Metadata:          metadata,
+		SuccessURL:        in.SuccessURL,
+		CancelURL:         in.CancelURL,
+		ExpiresAt:         tx.Now().Add(longestSession),
+		CreatedAt:         tx.Now(),
+		ShippingOptions:   []ShippingOption{},
 		Options: CheckoutOptions{
-			AllowPromotionCodes: in.AllowPromotionCodes, BillingAddressCollection: in.BillingAddressCollection,
-			CollectPhoneNumber: in.PhoneNumberCollection != nil && in.PhoneNumberCollection.Enabled, Locale: in.Locale, SubmitType: in.SubmitType,
-			RequestThreeDSecure: "automatic", PaymentIntent: in.PaymentIntentData, SetupIntent: in.SetupIntentData,
-			IntentFromStart: in.Mode == modePayment && apirequest.Of(tx.Caller).APIVersion.SessionsMakeIntents(),
+			AllowPromotionCodes:      in.AllowPromotionCodes,
+			BillingAddressCollection: in.BillingAddressCollection,
+			CollectPhoneNumber:       in.PhoneNumberCollection != nil && in.PhoneNumberCollection.Enabled,
+			Locale:                   in.Locale,
+			SubmitType:               in.SubmitType,
+			RequestThreeDSecure:      "automatic",
+			PaymentIntent:            in.PaymentIntentData,
+			SetupIntent:              in.SetupIntentData,
+			IntentFromStart: in.Mode == modePayment &&
+				apirequest.Of(tx.Caller).APIVersion.SessionsMakeIntents(),
 		},
 	}
 	s.URL = apirequest.Of(tx.Caller).BaseURL + CheckoutPath + s.ID + pageFragment
 	if in.ExpiresAt != nil {
 		s.ExpiresAt = time.Unix(*in.ExpiresAt, 0)
 	}
-	if in.PaymentMethodOptions != nil && in.PaymentMethodOptions.Card != nil && in.PaymentMethodOptions.Card.RequestThreeDSecure != "" {
+	if in.PaymentMethodOptions != nil && in.PaymentMethodOptions.Card != nil &&
+		in.PaymentMethodOptions.Card.RequestThreeDSecure != "" {
 		s.Options.RequestThreeDSecure = in.PaymentMethodOptions.Card.RequestThreeDSecure
 	}
 	s.CustomerCreation = resource.NilIfEmpty(in.CustomerCreation)
@@ -287,7 +320,12 @@ func (in *CreateCheckoutSessionParams) session(tx *phase.Tx) (*CheckoutSession, 
 
 // newSetup makes the setup that the session's customer will confirm.
 func (s *CheckoutSession) newSetup(tx *phase.Tx) (*payment.SetupIntent, error) {
-	in := payment.CreateSetupIntentParams{SetupIntentParams: payment.SetupIntentParams{Customer: resource.Deref(s.CustomerID), PaymentMethodTypes: []string{"card"}}}
+	in := payment.CreateSetupIntentParams{
+		SetupIntentParams: payment.SetupIntentParams{
+			Customer:           resource.Deref(s.CustomerID),
+			PaymentMethodTypes: []string{"card"},
+		},
+	}
 	if data := s.Options.SetupIntent; data != nil {
 		in.Description, in.Metadata = data.Description, data.Metadata
 	}

@@ -36,13 +36,18 @@ var ExpireCheckoutSession = phase.Define("checkout_session.expire", 1,
 	return err
 })
 
-func expireSession(ctx context.Context, tx *phase.Tx, in ExpireCheckoutSessionParams, _ *struct{}) (phase.Outcome, error) {
+func expireSession(
+	ctx context.Context, tx *phase.Tx, in ExpireCheckoutSessionParams, _ *struct{},
+) (phase.Outcome, error) {
 	session, err := lockedSession(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
 	if session.Status != sessionOpen {
-		return phase.Outcome{}, apierror.Invalid("", "This Checkout Session has a status of %s. Only one with a status of open can be expired.", session.Status)
+		return phase.Outcome{},
+			apierror.Invalid("",
+				"This Checkout Session has a status of %s. Only one with a status of open can be expired.",
+				session.Status)
 	}
 	if err := session.cancelIntent(ctx, tx); err != nil {
 		return phase.Outcome{}, err
@@ -94,8 +99,10 @@ const dueSessions = `
 	       account_ahead(s.account_id, s.livemode) AS ahead
 	FROM checkout_sessions s JOIN accounts a ON a.id = s.account_id
 	WHERE s.status = 'open' AND s.expires_at <= now()
-	  AND NOT EXISTS (SELECT FROM payment_intents p WHERE p.account_id = s.account_id AND p.id = s.payment_intent_id AND p.busy_with IS NOT NULL)
-	  AND NOT EXISTS (SELECT FROM setup_intents i WHERE i.account_id = s.account_id AND i.id = s.setup_intent_id AND i.busy_with IS NOT NULL)
+	  AND NOT EXISTS (SELECT FROM payment_intents p
+	      WHERE p.account_id = s.account_id AND p.id = s.payment_intent_id AND p.busy_with IS NOT NULL)
+	  AND NOT EXISTS (SELECT FROM setup_intents i
+	      WHERE i.account_id = s.account_id AND i.id = s.setup_intent_id AND i.busy_with IS NOT NULL)
 	ORDER BY s.expires_at LIMIT @limit`
 
 // ExpireDueSessions expires the sessions whose time is over, at most limit of

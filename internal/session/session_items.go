@@ -69,7 +69,9 @@ func (in *CreateCheckoutSessionParams) findItems(ctx context.Context, db phase.R
 			in.Currency = found.Cost.Currency
 		}
 		if found.Cost.Currency != in.Currency {
-			return apierror.Invalid(at, "All line items of a Checkout Session must have the same currency: this one is in %s, the session in %s.",
+			return apierror.Invalid(at,
+				"All line items of a Checkout Session must have the same currency: this one is in %s, the session "+
+					"in %s.",
 				found.Cost.Currency, apierror.Excerpt(in.Currency))
 		}
 		found.Amount = *found.Cost.UnitAmount * found.Quantity
@@ -97,7 +99,9 @@ func asOneOf(err error, param string) error {
 }
 
 // readGoods reads all prices and products the items name.
-func (in *CreateCheckoutSessionParams) readGoods(ctx context.Context, db phase.Reader, v resource.Principal) (prices map[string]*catalog.Price, products map[string]*catalog.Product, err error) {
+func (in *CreateCheckoutSessionParams) readGoods(
+	ctx context.Context, db phase.Reader, v resource.Principal,
+) (prices map[string]*catalog.Price, products map[string]*catalog.Product, err error) {
 	var named []string
 	for _, item := range in.LineItems {
 		named = append(named, item.Price)
@@ -123,7 +127,9 @@ func (in *CreateCheckoutSessionParams) readGoods(ctx context.Context, db phase.R
 	return prices, products, err
 }
 
-func allByID[Row any](ctx context.Context, db phase.Reader, sql string, v resource.Principal, ids []string) ([]*Row, error) {
+func allByID[Row any](
+	ctx context.Context, db phase.Reader, sql string, v resource.Principal, ids []string,
+) ([]*Row, error) {
 	args := v.Args()
 	args["ids"] = ids
 	rows, err := db.Query(ctx, sql, args)
@@ -134,7 +140,9 @@ func allByID[Row any](ctx context.Context, db phase.Reader, sql string, v resour
 }
 
 // find finds the price and product of one item.
-func (l *LineItem) find(at string, prices map[string]*catalog.Price, products map[string]*catalog.Product) (*FoundItem, error) {
+func (l *LineItem) find(
+	at string, prices map[string]*catalog.Price, products map[string]*catalog.Product,
+) (*FoundItem, error) {
 	found := &FoundItem{Quantity: 1}
 	if l.Quantity == nil {
 		return nil, apierror.Missing(at + "[quantity]")
@@ -146,9 +154,11 @@ func (l *LineItem) find(at string, prices map[string]*catalog.Price, products ma
 	}
 	switch {
 	case l.Price != "" && l.PriceData != nil:
-		return nil, apierror.Invalid("", "You may only specify one of these parameters: price, price_data.").WithCode("parameters_exclusive")
+		return nil, apierror.Invalid("", "You may only specify one of these parameters: price, price_data.").
+			WithCode("parameters_exclusive")
 	case l.Price == "" && l.PriceData == nil:
-		return nil, apierror.Invalid(at, "One of `price` and `price_data` has to be there.").WithCode("parameter_missing")
+		return nil, apierror.Invalid(at, "One of `price` and `price_data` has to be there.").
+			WithCode("parameter_missing")
 	case l.PriceData != nil:
 		return found, l.PriceData.find(found, at+"[price_data]", products)
 	}
@@ -157,7 +167,8 @@ func (l *LineItem) find(at string, prices map[string]*catalog.Price, products ma
 		return nil, apierror.NoSuch("price", at+"[price]", l.Price)
 	}
 	if !price.Active {
-		return nil, apierror.Invalid(at+"[price]", "The price %s is inactive. Only active prices can be paid.", price.ID)
+		return nil,
+			apierror.Invalid(at+"[price]", "The price %s is inactive. Only active prices can be paid.", price.ID)
 	}
 	if price.Recurring != nil {
 		return nil, refuseRecurring(at + "[price]")
@@ -175,7 +186,8 @@ func refuseRecurring(param string) *apierror.Error {
 func (d *PriceData) find(found *FoundItem, at string, products map[string]*catalog.Product) error {
 	switch {
 	case d.Product != "" && d.ProductData != nil:
-		return apierror.Invalid("", "You may only specify one of these parameters: product, product_data.").WithCode("parameters_exclusive")
+		return apierror.Invalid("", "You may only specify one of these parameters: product, product_data.").
+			WithCode("parameters_exclusive")
 	case d.Product != "" && products[d.Product] == nil:
 		return apierror.NoSuch("product", at+"[product]", d.Product)
 	case d.Product == "" && d.ProductData == nil:
@@ -209,10 +221,24 @@ func (s *CheckoutSession) sell(tx *phase.Tx, found []FoundItem) (items []Checkou
 		}
 		products = append(products, product.Render())
 		items = append(items, CheckoutItem{
-			AccountID: tx.AccountID, SessionID: s.ID, Livemode: tx.Livemode, Description: product.Name,
-			Quantity: f.Quantity, Amount: f.Amount, Discount: f.Discount, Metadata: f.Metadata, CreatedAt: tx.Now(),
-			PriceID: price.ID, ProductID: price.ProductID, PriceActive: price.Active, Currency: price.Currency, UnitAmount: price.UnitAmount,
-			LookupKey: price.LookupKey, PriceMetadata: price.Metadata, Nickname: price.Nickname, TaxBehavior: price.TaxBehavior,
+			AccountID:      tx.AccountID,
+			SessionID:      s.ID,
+			Livemode:       tx.Livemode,
+			Description:    product.Name,
+			Quantity:       f.Quantity,
+			Amount:         f.Amount,
+			Discount:       f.Discount,
+			Metadata:       f.Metadata,
+			CreatedAt:      tx.Now(),
+			PriceID:        price.ID,
+			ProductID:      price.ProductID,
+			PriceActive:    price.Active,
+			Currency:       price.Currency,
+			UnitAmount:     price.UnitAmount,
+			LookupKey:      price.LookupKey,
+			PriceMetadata:  price.Metadata,
+			Nickname:       price.Nickname,
+			TaxBehavior:    price.TaxBehavior,
 			PriceCreatedAt: price.CreatedAt,
 		})
 	}
@@ -234,8 +260,14 @@ func (f *FoundItem) price(tx *phase.Tx) (price *catalog.Price, product *catalog.
 	if f.New != nil {
 		product = catalog.NewProduct(tx, f.New.Name)
 		inactive := false
-		err := product.Apply(catalog.ProductParams{Active: &inactive, Description: f.New.Description, Images: f.New.Images, Metadata: f.New.Metadata,
-			TaxCode: f.New.TaxCode, UnitLabel: f.New.UnitLabel})
+		err := product.Apply(catalog.ProductParams{
+			Active:      &inactive,
+			Description: f.New.Description,
+			Images:      f.New.Images,
+			Metadata:    f.New.Metadata,
+			TaxCode:     f.New.TaxCode,
+			UnitLabel:   f.New.UnitLabel,
+		})
 		if err != nil {
 			return nil, nil, err
 		}

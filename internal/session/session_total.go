@@ -139,7 +139,8 @@ func (in *CreateCheckoutSessionParams) findRates(ctx context.Context, db phase.R
 		}
 		if _, currency := found.cost(); currency != in.Currency {
 			return apierror.Invalid(fmt.Sprintf("shipping_options[%d]", i),
-				"All shipping options must have the currency of the Checkout Session: this one is in %s, the session in %s.",
+				"All shipping options must have the currency of the Checkout Session: this one is in %s, the "+
+					"session in %s.",
 				currency, in.Currency)
 		}
 		in.FoundRates = append(in.FoundRates, found)
@@ -150,7 +151,8 @@ func (in *CreateCheckoutSessionParams) findRates(ctx context.Context, db phase.R
 func (o *ShippingOptionParam) find(at string, rates []*catalog.ShippingRate) (FoundRate, error) {
 	switch {
 	case o.ShippingRate != "" && o.ShippingRateData != nil:
-		return FoundRate{}, apierror.Invalid("", "You may only specify one of these parameters: shipping_rate, shipping_rate_data.").
+		return FoundRate{}, apierror.Invalid("",
+			"You may only specify one of these parameters: shipping_rate, shipping_rate_data.").
 			WithCode("parameters_exclusive")
 	case o.ShippingRate == "" && o.ShippingRateData == nil:
 		return FoundRate{}, apierror.Missing(at + "[shipping_rate]")
@@ -163,7 +165,9 @@ func (o *ShippingOptionParam) find(at string, rates []*catalog.ShippingRate) (Fo
 		return FoundRate{}, apierror.NoSuch("shipping rate", at, o.ShippingRate)
 	}
 	if !rates[i].Active {
-		return FoundRate{}, apierror.Invalid(at, "The shipping rate %s is inactive. Only active shipping rates can be used.", rates[i].ID)
+		return FoundRate{},
+			apierror.Invalid(at, "The shipping rate %s is inactive. Only active shipping rates can be used.",
+				rates[i].ID)
 	}
 	return FoundRate{Rate: rates[i]}, nil
 }

@@ -19,7 +19,9 @@ const sessionUpdated = "checkout_session_updated"
 
 // UpdateCheckoutSession changes a session's metadata.
 var UpdateCheckoutSession = phase.Define("checkout_session.update", 1,
-	phase.Atomic(sessionUpdated, func(ctx context.Context, tx *phase.Tx, in UpdateCheckoutSessionParams, _ *struct{}) (phase.Outcome, error) {
+	phase.Atomic(sessionUpdated, func(
+		ctx context.Context, tx *phase.Tx, in UpdateCheckoutSessionParams, _ *struct{},
+	) (phase.Outcome, error) {
 		session, err := lockedSession(ctx, tx, in.ID)
 		if err != nil {
 			return phase.Outcome{}, err

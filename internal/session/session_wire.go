@@ -143,21 +143,47 @@ func (s *CheckoutSession) Render() any { return s.object() }
 
 func (s *CheckoutSession) object() CheckoutSessionObject {
 	o := CheckoutSessionObject{
-		ID: s.ID, Object: "checkout.session", AllowPromotionCodes: s.Options.AllowPromotionCodes, AmountSubtotal: s.AmountSubtotal,
-		AmountTotal: s.AmountTotal, BillingAddressCollection: s.Options.BillingAddressCollection, CancelURL: s.CancelURL,
-		ClientReferenceID: s.ClientReferenceID, Created: resource.Unix(s.CreatedAt), Currency: s.Currency, CustomFields: []string{}, Customer: s.CustomerID,
-		CustomerCreation: s.CustomerCreation, CustomerEmail: s.CustomerEmail, Discounts: s.discounts(), ExpiresAt: resource.Unix(s.ExpiresAt),
-		Livemode: s.Livemode, Locale: s.Options.Locale, Metadata: s.Metadata, Mode: s.Mode, PaymentMethodCollection: "always",
-		PaymentMethodOptions: checkoutMethodOptions{checkoutCardOptions{s.Options.RequestThreeDSecure}}, PaymentMethodTypes: []string{"card"},
-		PaymentStatus: s.PaymentStatus, PhoneNumberCollection: enabled{s.Options.CollectPhoneNumber}, ShippingOptions: s.ShippingOptions,
-		Status: s.Status, SubmitType: s.Options.SubmitType, SuccessURL: s.SuccessURL, UIMode: "hosted_page",
+		ID:                       s.ID,
+		Object:                   "checkout.session",
+		AllowPromotionCodes:      s.Options.AllowPromotionCodes,
+		AmountSubtotal:           s.AmountSubtotal,
+		AmountTotal:              s.AmountTotal,
+		BillingAddressCollection: s.Options.BillingAddressCollection,
+		CancelURL:                s.CancelURL,
+		ClientReferenceID:        s.ClientReferenceID,
+		Created:                  resource.Unix(s.CreatedAt),
+		Currency:                 s.Currency,
+		CustomFields:             []string{},
+		Customer:                 s.CustomerID,
+		CustomerCreation:         s.CustomerCreation,
+		CustomerEmail:            s.CustomerEmail,
+		Discounts:                s.discounts(),
+		ExpiresAt:                resource.Unix(s.ExpiresAt),
+		Livemode:                 s.Livemode,
+		Locale:                   s.Options.Locale,
+		Metadata:                 s.Metadata,
+		Mode:                     s.Mode,
+		PaymentMethodCollection:  "always",
+		PaymentMethodOptions:     checkoutMethodOptions{checkoutCardOptions{s.Options.RequestThreeDSecure}},
+		PaymentMethodTypes:       []string{"card"},
+		PaymentStatus:            s.PaymentStatus,
+		PhoneNumberCollection:    enabled{s.Options.CollectPhoneNumber},
+		ShippingOptions:          s.ShippingOptions,
+		Status:                   s.Status,
+		SubmitType:               s.Options.SubmitType,
+		SuccessURL:               s.SuccessURL,
+		UIMode:                   "hosted_page",
 	}
 	if s.Mode == modePayment {
 		o.AdaptivePricing, o.PaymentMethodCollection, o.TotalDetails = &enabled{}, "if_required", s.totalDetails()
 		o.InvoiceCreation = &invoiceCreation{Data: invoiceData{Metadata: map[string]string{}}}
 	}
 	if s.ShippingRateID != nil {
-		o.ShippingCost = &shippingCost{AmountSubtotal: s.AmountShipping, AmountTotal: s.AmountShipping, ShippingRate: *s.ShippingRateID}
+		o.ShippingCost = &shippingCost{
+			AmountSubtotal: s.AmountShipping,
+			AmountTotal:    s.AmountShipping,
+			ShippingRate:   *s.ShippingRateID,
+		}
 	}
 	switch s.Status {
 	case sessionOpen:

@@ -57,7 +57,8 @@ func (s *Server) deliverAgain(ctx context.Context, event, key string, wanted int
 	if err != nil {
 		return err
 	}
-	err = s.client.post(ctx, "/v1/events/"+event+"/retry", key, url.Values{"webhook_endpoint": {*known.ID}}, &notification{})
+	err = s.client.post(ctx, "/v1/events/"+event+"/retry", key, url.Values{"webhook_endpoint": {*known.ID}},
+		&notification{})
 	if err != nil {
 		return fmt.Errorf("ask for it: %w", err)
 	}

@@ -110,7 +110,7 @@ func parseCart(text string) cart {
 // double click, from two tabs or after a crash, is one order.
 func (s *Server) orderID(c cart) string {
 	text := new(big.Int).SetBytes(s.mac("order", c.text())).Text(62)
-	const digits = 22 // 131 bits: nobody guesses another customer's order
+	const digits = 22 // 131 bits: another customer's order cannot be guessed
 	return "order_" + strings.Repeat("0", max(0, digits-len(text))) + text[max(0, len(text)-digits):]
 }
 

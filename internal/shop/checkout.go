@@ -18,7 +18,7 @@ func (s *Server) postPay(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/shop/cart", http.StatusSeeOther)
 		return
 	}
-	ctx := context.WithoutCancel(r.Context()) // whoever leaves finds it done when he comes back
+	ctx := context.WithoutCancel(r.Context()) // a customer who leaves finds the order placed when they return
 	o, err := s.place(ctx, c, s.origin(r))
 	if err == nil && o.State == expired { // that visit is over: the same things again are another order
 		c = c.again()
@@ -62,7 +62,8 @@ func (s *Server) session(ctx context.Context, o *order) (address string, err err
 	if err != nil {
 		return "", fmt.Errorf("create a session: %w", err)
 	}
-	_, err = s.pool.Exec(ctx, keepSession, postgres.Args{"id": o.ID, "session_id": session.ID, "session_url": session.URL})
+	_, err = s.pool.Exec(ctx, keepSession,
+		postgres.Args{"id": o.ID, "session_id": session.ID, "session_url": session.URL})
 	if err != nil {
 		return "", fmt.Errorf("keep the session: %w", err)
 	}

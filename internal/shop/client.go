@@ -79,7 +79,9 @@ func (c *client) ask(ctx context.Context, method, path, key string, params url.V
 // largestAnswer is far above what the shop asks for.
 const largestAnswer = 1 << 20
 
-func (c *client) once(ctx context.Context, method, path, key string, params url.Values, into any) (again bool, err error) {
+func (c *client) once(
+	ctx context.Context, method, path, key string, params url.Values, into any,
+) (again bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.api+path, strings.NewReader(params.Encode()))
 	if err != nil {
 		return false, err
@@ -97,7 +99,7 @@ func (c *client) once(ctx context.Context, method, path, key string, params url.
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return true, err // nobody there, or the answer is lost: it may have been done
+		return true, err // no connection, or the response is lost: the API may have acted
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, largestAnswer))
@@ -122,13 +124,14 @@ func repeatable(answer *http.Response) bool {
 	case "false":
 		return false
 	}
-	return answer.StatusCode == http.StatusConflict || answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= http.StatusInternalServerError
+	return answer.StatusCode == http.StatusConflict || answer.StatusCode == http.StatusTooManyRequests ||
+		answer.StatusCode >= http.StatusInternalServerError
 }
 
 type hostKey struct{}
 
-// underName asks the API under the name by which the customer's browser knows it:
-// the session's address then leads back to where he is.
+// underName calls the API under the host name that the customer's browser uses, so that
+// the session's URL has the same host.
 func underName(ctx context.Context, host string) context.Context {
 	return context.WithValue(ctx, hostKey{}, host)
 }

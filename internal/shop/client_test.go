@@ -45,7 +45,8 @@ func TestARefusalIsRepeatedWhereThatCanHelp(t *testing.T) {
 			}))
 			defer there.Close()
 			var session checkoutSession
-			err := newClient(there.URL, "sk_test_shop").post(t.Context(), "/v1/checkout/sessions", "order_1", url.Values{"mode": {"payment"}}, &session)
+			err := newClient(there.URL, "sk_test_shop").
+				post(t.Context(), "/v1/checkout/sessions", "order_1", url.Values{"mode": {"payment"}}, &session)
 			if len(asked) != c.times || asked[0] != "order_1 mode=payment" || asked[len(asked)-1] != asked[0] {
 				t.Errorf("it asked %q", asked)
 			}
@@ -68,8 +69,16 @@ func TestASignatureHoldsWhileTheSecretIsRolled(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	body := []byte(`{"id": "evt_1"}`)
-	older := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: body, Secret: "whsec_older", Timestamp: now})
-	newer := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: body, Secret: "whsec_newer", Timestamp: now})
+	older := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{
+		Payload:   body,
+		Secret:    "whsec_older",
+		Timestamp: now,
+	})
+	newer := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{
+		Payload:   body,
+		Secret:    "whsec_newer",
+		Timestamp: now,
+	})
 	both := newer.Header + older.Header[len("t=")+10:]
 	for _, secret := range []string{"whsec_older", "whsec_newer"} {
 		if err := verify(body, both, secret, now); err != nil {

@@ -24,8 +24,8 @@ type endpoint struct {
 }
 
 const (
-	// The wish is written down before it is told to the API. If the shop dies over
-	// it, the next one repeats it under the same key, and is shown the same secret.
+	// The shop stores its request for an endpoint before it sends it to the API. If the shop
+	// crashes in between, the next one repeats it under the same key and gets the same secret.
 	insertWish     = `INSERT INTO shop.endpoint (key, url) VALUES (@key, @url) ON CONFLICT (one) DO NOTHING`
 	selectEndpoint = `SELECT key, url, id, secret FROM shop.endpoint`
 	keepEndpoint   = `UPDATE shop.endpoint SET id = @id, secret = @secret WHERE key = @key`
@@ -105,8 +105,8 @@ func (s *Server) createEndpoint(ctx context.Context, wish *endpoint) (*endpoint,
 	return &endpoint{Key: wish.Key, URL: wish.URL, ID: &created.ID, Secret: &sealed}, nil
 }
 
-// checkEndpoint moves the endpoint to where the shop is today. One that somebody
-// has deleted is forgotten, and made again at the next attempt.
+// checkEndpoint sets the endpoint's URL to the shop's present address. If a user has
+// deleted the endpoint, the shop forgets it and creates it again at the next attempt.
 func (s *Server) checkEndpoint(ctx context.Context, known *endpoint) error {
 	var now webhookEndpoint
 	err := s.client.get(ctx, "/v1/webhook_endpoints/"+*known.ID, &now)
@@ -119,7 +119,8 @@ func (s *Server) checkEndpoint(ctx context.Context, known *endpoint) error {
 		return fmt.Errorf("look for the endpoint: %w", err)
 	}
 	if now.URL != s.WebhookURL || now.Status != "enabled" {
-		err := s.client.post(ctx, "/v1/webhook_endpoints/"+*known.ID, "", url.Values{"url": {s.WebhookURL}, "disabled": {"false"}}, &now)
+		err := s.client.post(ctx, "/v1/webhook_endpoints/"+*known.ID, "",
+			url.Values{"url": {s.WebhookURL}, "disabled": {"false"}}, &now)
 		if err != nil {
 			return fmt.Errorf("move the endpoint: %w", err)
 		}

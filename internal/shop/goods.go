@@ -13,7 +13,7 @@ type product struct {
 
 var goods = []product{
 	{"mug", "Mug", "Holds one coffee. Filled twice, it is still one mug.", 1800},
-	{"spanner", "Ratchet spanner", "Turns one way only, whatever happens to the handle.", 2400},
+	{"spanner", "Ratchet spanner", "Turns one way only, no matter what happens to the handle.", 2400},
 	{"ledger", "Ledger", "192 pages, each ruled in two columns that agree.", 1400},
 	{"stamp", "Rubber stamp", "Says PAID. Stamping harder does not pay more.", 950},
 	{"bookends", "Bookends", "A debit and a credit. Not sold separately.", 3200},

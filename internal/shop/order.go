@@ -18,7 +18,7 @@ const (
 	expired = "expired" // its session ended, and nothing was paid
 )
 
-// order is what somebody wants to buy.
+// order is what a customer wants to buy.
 type order struct {
 	ID         string
 	Number     int64
@@ -51,7 +51,8 @@ const insertOrder = `
 		RETURNING id
 	)
 	INSERT INTO shop.lines (order_id, product, name, quantity, unit_amount)
-	SELECT placed.id, l.* FROM placed, unnest(@products::text[], @names::text[], @quantities::integer[], @prices::bigint[]) AS l`
+	SELECT placed.id, l.* FROM placed,
+	       unnest(@products::text[], @names::text[], @quantities::integer[], @prices::bigint[]) AS l`
 
 // place writes the order of a cart down, or finds it where it was placed before.
 func (s *Server) place(ctx context.Context, c cart, origin string) (*order, error) {

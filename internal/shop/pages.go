@@ -14,8 +14,8 @@ import (
 	"github.com/ratchet-pay/ratchet/web"
 )
 
-// origin is under which address the customer's browser sees the shop: what the
-// server in front of us was called, or the API's, before which it stands.
+// origin is the address under which the customer's browser sees the shop: the host that
+// the browser asked the proxy for, or the API's address if no proxy names one.
 func (s *Server) origin(r *http.Request) string {
 	host := r.Header.Get("X-Forwarded-Host")
 	if host == "" {
@@ -57,7 +57,7 @@ type cartPage struct {
 	Currency string
 	Count    int
 	Most     int
-	Left     *order // whose page the visitor has just turned his back on
+	Left     *order // whose payment page the visitor has just left
 }
 
 func (s *Server) getCart(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +69,7 @@ func (s *Server) getCart(w http.ResponseWriter, r *http.Request) {
 			s.fail(w, r, err)
 			return
 		}
-		if o != nil && o.State == paid { // he went back in a browser that had paid
+		if o != nil && o.State == paid { // the customer has paid and pressed Back
 			http.Redirect(w, r, o.path(), http.StatusSeeOther)
 			return
 		}
@@ -87,7 +87,7 @@ type orderPage struct {
 	Page       string // this drawing of the page: what is asked for from it is asked for once
 }
 
-// Asking tells whether the page asks by itself, again and again, how it stands.
+// Asking reports whether the page polls for the state of the order.
 func (p orderPage) Asking() bool { return p.State == waiting }
 
 // processed is a row of the table that keeps an event from being processed twice.
@@ -106,11 +106,12 @@ type delivery struct {
 	At        time.Time
 }
 
-const selectProcessed = `SELECT id, type, did, reason, request_id, payment_intent, processed_at FROM shop.events WHERE id = @id`
+const selectProcessed = `
+	SELECT id, type, did, reason, request_id, payment_intent, processed_at FROM shop.events WHERE id = @id`
 
 const selectDeliveries = `SELECT processed, at FROM shop.deliveries WHERE event_id = @event_id ORDER BY id LIMIT 100`
 
-// getOrder shows an order to whoever has its address.
+// getOrder shows an order to anyone who has its address.
 func (s *Server) getOrder(w http.ResponseWriter, r *http.Request) {
 	o, err := s.orderByID(r.Context(), r.PathValue("order"))
 	if err != nil {
@@ -163,7 +164,8 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, status int, hea
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.Log.Error("shop", "path", r.URL.Path, "error", err)
-	s.problem(w, r, http.StatusServiceUnavailable, "The shop is unavailable right now", "Its database didn’t respond. Nothing changed. Reload to try again.")
+	s.problem(w, r, http.StatusServiceUnavailable, "The shop is unavailable right now",
+		"Its database didn’t respond. Nothing changed. Reload to try again.")
 }
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {

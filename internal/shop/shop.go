@@ -1,20 +1,20 @@
-// Package shop is a merchant: a small shop that takes its money through the API,
-// as anybody's would. It is a process of its own, and knows nothing of Ratchet but
-// an address and a secret key.
+// Package shop is a merchant: a small shop that takes payments through the API, as any
+// merchant's would. It runs in a separate process, and all it knows about Ratchet is an
+// address and a secret key.
 //
 //	shelf ──▶ cart (a signed cookie) ──Pay──▶ order ──▶ checkout session ──▶ the hosted page
 //	                                            │                                 │
 //	                                           paid ◀── signed webhook ◀──────────┘
 //
-// Three rules keep it right, whatever dies:
+// Three rules keep it correct, no matter which process crashes:
 //
-//  1. The order is committed before anything is asked for, and what is asked for
-//     is derived from its row alone, under the order's id as the idempotency key.
-//     Asked again, by anybody, it is the same session.
-//  2. An order is paid when the webhook that says so was processed, and by
-//     nothing else: that a browser has come back proves nothing.
-//  3. An event is processed in the transaction that writes down its id. However
-//     often it comes, it is processed once.
+//  1. The shop commits the order before it calls the API. It derives the request from the
+//     order's row alone and sends it with the order's id as the idempotency key, so every
+//     retry gets the same session.
+//  2. An order is paid when the shop has processed the webhook that says so. That a
+//     browser returns to the shop proves nothing.
+//  3. The shop processes an event in the transaction that stores the event's id, so it
+//     processes an event once, no matter how often the event is delivered.
 //
 // It is part of the demo and of nothing else.
 package shop
@@ -38,7 +38,7 @@ import (
 
 // Config is what the shop needs.
 type Config struct {
-	DatabaseURL string      // where its schema is; it works there under a role of its own
+	DatabaseURL string      // where its schema is; the shop works there under its own role
 	Secret      secret.Root // the shop's, not the installation's
 	API         string      // the API's address, such as http://127.0.0.1:8080
 	Key         string      // the merchant's secret key
@@ -46,7 +46,7 @@ type Config struct {
 	Log         *slog.Logger
 }
 
-// WebhookPath is where the shop is told of events.
+// WebhookPath is where the shop receives events.
 const WebhookPath = "/shop/webhook"
 
 // role sees the schema shop, and nothing else.
@@ -68,7 +68,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil || api.Host == "" {
 		return nil, fmt.Errorf("%q is no address of an API", c.API)
 	}
-	pool, err := postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: 4, ApplicationName: "shop"})
+	pool, err := postgres.Open(ctx,
+		postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: 4, ApplicationName: "shop"})
 	if err != nil {
 		return nil, err
 	}

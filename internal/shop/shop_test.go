@@ -58,12 +58,13 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (a *api) answer(r *http.Request, n int) string {
 	if strings.HasPrefix(r.URL.Path, "/v1/webhook_endpoints") {
-		return fmt.Sprintf(`{"id": "we_1", "object": "webhook_endpoint", "status": "enabled", "url": "http://127.0.0.1:1/shop/webhook", "secret": %q}`, signingSecret)
+		return fmt.Sprintf(`{"id": "we_1", "object": "webhook_endpoint", "status": "enabled",
+			"url": "http://127.0.0.1:1/shop/webhook", "secret": %q}`, signingSecret)
 	}
 	return fmt.Sprintf(`{"id": "cs_%d", "object": "checkout.session", "url": "http://pay.example/c/pay/cs_%d"}`, n, n)
 }
 
-// stand is a shop with a database of its own, and a customer's browser.
+// stand is a shop with its own database, and a customer's browser.
 type stand struct {
 	t       *testing.T
 	api     *api
@@ -83,8 +84,14 @@ func open(t *testing.T) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.shop, err = New(t.Context(), Config{DatabaseURL: db.URL, Secret: root, API: there.URL, Key: "sk_test_shop", WebhookURL: "http://127.0.0.1:1" + WebhookPath,
-		Log: slog.New(slog.DiscardHandler)})
+	s.shop, err = New(t.Context(), Config{
+		DatabaseURL: db.URL,
+		Secret:      root,
+		API:         there.URL,
+		Key:         "sk_test_shop",
+		WebhookURL:  "http://127.0.0.1:1" + WebhookPath,
+		Log:         slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +103,9 @@ func open(t *testing.T) *stand {
 	t.Cleanup(here.Close)
 	s.base = here.URL
 	jar, _ := cookiejar.New(nil)
-	s.browser = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	s.browser = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	return s
 }
 
@@ -124,7 +133,8 @@ func (s *stand) order() *order {
 func (s *stand) only() *order {
 	s.t.Helper()
 	var id string
-	if err := s.pool.QueryRow(s.t.Context(), `SELECT id FROM shop.orders ORDER BY number DESC LIMIT 1`).Scan(&id); err != nil {
+	err := s.pool.QueryRow(s.t.Context(), `SELECT id FROM shop.orders ORDER BY number DESC LIMIT 1`).Scan(&id)
+	if err != nil {
 		s.t.Fatal(err)
 	}
 	o, err := s.shop.orderByID(s.t.Context(), id)
@@ -136,13 +146,27 @@ func (s *stand) only() *order {
 
 // event tells that an order's session is complete, changed by change.
 func event(o *order, id string, change func(session map[string]any)) []byte {
-	session := map[string]any{"id": *o.SessionID, "object": "checkout.session", "client_reference_id": o.ID, "payment_status": "paid",
-		"amount_total": o.Amount, "currency": o.Currency, "payment_intent": "pi_1"}
+	session := map[string]any{
+		"id":                  *o.SessionID,
+		"object":              "checkout.session",
+		"client_reference_id": o.ID,
+		"payment_status":      "paid",
+		"amount_total":        o.Amount,
+		"currency":            o.Currency,
+		"payment_intent":      "pi_1",
+	}
 	if change != nil {
 		change(session)
 	}
-	body, _ := json.Marshal(map[string]any{"id": id, "object": "event", "type": "checkout.session.completed", "api_version": stripe.APIVersion,
-		"created": 1, "data": map[string]any{"object": session}, "request": map[string]any{"id": "req_1", "idempotency_key": "k"}})
+	body, _ := json.Marshal(map[string]any{
+		"id":          id,
+		"object":      "event",
+		"type":        "checkout.session.completed",
+		"api_version": stripe.APIVersion,
+		"created":     1,
+		"data":        map[string]any{"object": session},
+		"request":     map[string]any{"id": "req_1", "idempotency_key": "k"},
+	})
 	return body
 }
 
@@ -175,12 +199,14 @@ func (s *stand) send(body []byte, signature string) (status int, said string) {
 func (s *stand) stands(state string, events, deliveries int) {
 	s.t.Helper()
 	var e, d int
-	err := s.pool.QueryRow(s.t.Context(), `SELECT (SELECT count(*) FROM shop.events), (SELECT count(*) FROM shop.deliveries)`).Scan(&e, &d)
+	err := s.pool.QueryRow(s.t.Context(), `
+		SELECT (SELECT count(*) FROM shop.events), (SELECT count(*) FROM shop.deliveries)`).Scan(&e, &d)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	if o := s.only(); o.State != state || e != events || d != deliveries {
-		s.t.Errorf("the order is %s, with %d events and %d deliveries; want %s, %d, %d", o.State, e, d, state, events, deliveries)
+		s.t.Errorf("the order is %s, with %d events and %d deliveries; want %s, %d, %d", o.State, e, d, state, events,
+			deliveries)
 	}
 }
 
@@ -215,7 +241,8 @@ func TestTheSameEventAtOnceIsProcessedOnce(t *testing.T) {
 	all.Wait()
 	s.stands(paid, 1, many)
 	var processed int
-	if err := s.pool.QueryRow(t.Context(), `SELECT count(*) FROM shop.deliveries WHERE processed`).Scan(&processed); err != nil || processed != 1 {
+	err := s.pool.QueryRow(t.Context(), `SELECT count(*) FROM shop.deliveries WHERE processed`).Scan(&processed)
+	if err != nil || processed != 1 {
 		t.Errorf("it was processed %d times (%v)", processed, err)
 	}
 }
@@ -226,7 +253,9 @@ func TestWhatIsNotSignedIsNotHeard(t *testing.T) {
 	body := event(s.order(), "evt_1", nil)
 	for what, send := range map[string]func() (int, string){
 		"with another secret": func() (int, string) { return s.tell(body, "whsec_of_somebody_else", time.Now()) },
-		"ten minutes ago":     func() (int, string) { return s.tell(body, signingSecret, time.Now().Add(-10*time.Minute)) },
+		"ten minutes ago": func() (int, string) {
+			return s.tell(body, signingSecret, time.Now().Add(-10*time.Minute))
+		},
 		"without a signature": func() (int, string) { return s.send(body, "") },
 		"of another body": func() (int, string) {
 			signed := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: body, Secret: signingSecret})
@@ -255,7 +284,8 @@ func TestWhatDoesNotFitTheOrderDoesNotPayIt(t *testing.T) {
 			t.Parallel()
 			s := open(t)
 			o := s.order()
-			if status, said := s.tell(event(o, "evt_1", change), signingSecret, time.Now()); status != http.StatusOK || !strings.Contains(said, "nothing") {
+			status, said := s.tell(event(o, "evt_1", change), signingSecret, time.Now())
+			if status != http.StatusOK || !strings.Contains(said, "nothing") {
 				t.Errorf("%d %s", status, said)
 			}
 			s.stands(waiting, 1, 1)
@@ -268,8 +298,11 @@ func TestWhatDoesNotFitTheOrderDoesNotPayIt(t *testing.T) {
 	t.Run("an order the shop does not know", func(t *testing.T) {
 		t.Parallel()
 		s := open(t)
-		body := event(s.order(), "evt_1", func(session map[string]any) { session["client_reference_id"] = "order_of_another_shop" })
-		if status, said := s.tell(body, signingSecret, time.Now()); status != http.StatusOK || said != "no order of this shop" {
+		body := event(s.order(), "evt_1", func(session map[string]any) {
+			session["client_reference_id"] = "order_of_another_shop"
+		})
+		status, said := s.tell(body, signingSecret, time.Now())
+		if status != http.StatusOK || said != "no order of this shop" {
 			t.Errorf("%d %s", status, said)
 		}
 		s.stands(waiting, 0, 0)
@@ -279,7 +312,8 @@ func TestWhatDoesNotFitTheOrderDoesNotPayIt(t *testing.T) {
 		s := open(t)
 		o := s.order()
 		s.tell(event(o, "evt_1", nil), signingSecret, time.Now())
-		if _, said := s.tell(event(o, "evt_2", nil), signingSecret, time.Now()); !strings.Contains(said, "paid already") {
+		_, said := s.tell(event(o, "evt_2", nil), signingSecret, time.Now())
+		if !strings.Contains(said, "paid already") {
 			t.Error(said)
 		}
 		if paidBy := *s.only().PaidBy; paidBy != "evt_1" {
@@ -294,7 +328,8 @@ func TestPayPressedAgainIsTheSameOrderUnderTheSameKey(t *testing.T) {
 	s.api.lose = 2 // the API dies over its first two answers
 	o := s.order()
 	first := s.post("/shop/pay", nil).Header.Get("Location")
-	_, err := s.pool.Exec(t.Context(), `UPDATE shop.orders SET session_id = NULL, session_url = NULL`) // as if we had died before it was stored
+	// as if we had died before it was stored
+	_, err := s.pool.Exec(t.Context(), `UPDATE shop.orders SET session_id = NULL, session_url = NULL`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +348,8 @@ func TestPayPressedAgainIsTheSameOrderUnderTheSameKey(t *testing.T) {
 func TestTheEndpointIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	_, err := s.pool.Exec(t.Context(), `UPDATE shop.endpoint SET id = NULL, secret = NULL`) // as if we had died before it was stored
+	// as if we had died before it was stored
+	_, err := s.pool.Exec(t.Context(), `UPDATE shop.endpoint SET id = NULL, secret = NULL`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +369,8 @@ func TestTheEndpointIsMadeOnce(t *testing.T) {
 		t.Errorf("it was asked for under %d keys", made)
 	}
 	var kept string
-	if err := s.pool.QueryRow(t.Context(), `SELECT secret FROM shop.endpoint`).Scan(&kept); err != nil || strings.Contains(kept, "whsec") {
+	err = s.pool.QueryRow(t.Context(), `SELECT secret FROM shop.endpoint`).Scan(&kept)
+	if err != nil || strings.Contains(kept, "whsec") {
 		t.Errorf("the table holds %q (%v)", kept, err)
 	}
 }
@@ -342,7 +379,8 @@ func TestAnExpiredOrderIsOrderedAgain(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	o := s.order()
-	body := bytes.Replace(event(o, "evt_1", nil), []byte("checkout.session.completed"), []byte("checkout.session.expired"), 1)
+	body := bytes.Replace(event(o, "evt_1", nil), []byte("checkout.session.completed"),
+		[]byte("checkout.session.expired"), 1)
 	s.tell(body, signingSecret, time.Now())
 	s.stands(expired, 1, 1)
 	s.post("/shop/pay", nil)

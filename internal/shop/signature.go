@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// oldest is how long ago an event may have been signed: what somebody has recorded
-// cannot be played to us for ever. Each delivery is signed anew.
+// oldest is how long ago an event may have been signed, so that an attacker cannot replay
+// a recorded delivery later. Each delivery gets a new signature.
 const oldest = 5 * time.Minute
 
 var (

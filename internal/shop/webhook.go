@@ -17,7 +17,7 @@ import (
 
 const largestEvent = 256 << 10
 
-// wanted are the events the shop asks to be told of.
+// wanted are the events that the shop subscribes to.
 var wanted = []string{sessionCompleted, sessionExpired}
 
 const (
@@ -29,12 +29,12 @@ const (
 type notification struct {
 	ID      string
 	Type    string
-	Request *struct{ ID string } // that caused it; none if the API did by itself
+	Request *struct{ ID string } // that caused it; nil if a background job did
 	Data    struct{ Object json.RawMessage }
 }
 
-// postWebhook is told of an event. It answers 200 once what the event means is
-// committed, or if it means nothing to the shop; until then the API tells it again.
+// postWebhook receives an event. It answers 200 once the event's effect is committed, or
+// if the event has none for the shop; until then the API delivers the event again.
 func (s *Server) postWebhook(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, largestEvent))
 	if err != nil {
@@ -75,11 +75,11 @@ type verdict struct {
 
 const nothing = "nothing"
 
-// judge compares what the event tells of with what was ordered.
+// judge compares the event with the order.
 func judge(kind string, session *checkoutSession, o *order) verdict {
 	switch {
 	case o.SessionID == nil || *o.SessionID != session.ID:
-		return verdict{nothing, "it tells of another session"}
+		return verdict{nothing, "the event is for another session"}
 	case o.State == paid:
 		return verdict{nothing, "the order was paid already"}
 	case kind == sessionExpired:
@@ -87,12 +87,13 @@ func judge(kind string, session *checkoutSession, o *order) verdict {
 	case session.PaymentStatus != "paid":
 		return verdict{nothing, "the session is not paid"}
 	case session.AmountTotal != o.Amount || session.Currency != o.Currency:
-		return verdict{nothing, fmt.Sprintf("it tells of %d %s, and the order is of %d %s", session.AmountTotal, session.Currency, o.Amount, o.Currency)}
+		return verdict{nothing, fmt.Sprintf("the session's total is %d %s, and the order's is %d %s",
+			session.AmountTotal, session.Currency, o.Amount, o.Currency)}
 	}
 	return verdict{did: paid}
 }
 
-// Whoever comes at the same time with the same order waits here.
+// Concurrent deliveries for the same order wait here.
 const lockOrder = selectOrder + ` FOR UPDATE`
 
 // insertEvent finds a row in the way if the event was processed before.
@@ -137,9 +138,19 @@ func (s *Server) process(ctx context.Context, event *notification) (said string,
 	return said, nil
 }
 
-func (s *Server) apply(ctx context.Context, tx pgx.Tx, event *notification, session *checkoutSession, o *order) (said string, err error) {
+func (s *Server) apply(
+	ctx context.Context, tx pgx.Tx, event *notification, session *checkoutSession, o *order,
+) (said string, err error) {
 	v := judge(event.Type, session, o)
-	args := postgres.Args{"id": event.ID, "type": event.Type, "order_id": o.ID, "did": v.did, "reason": v.reason, "request_id": "", "payment_intent": session.PaymentIntent}
+	args := postgres.Args{
+		"id":             event.ID,
+		"type":           event.Type,
+		"order_id":       o.ID,
+		"did":            v.did,
+		"reason":         v.reason,
+		"request_id":     "",
+		"payment_intent": session.PaymentIntent,
+	}
 	if event.Request != nil {
 		args["request_id"] = event.Request.ID
 	}

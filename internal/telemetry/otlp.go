@@ -51,7 +51,9 @@ func newExporter() (*exporter, error) {
 	}
 	for _, name := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"} {
 		if setting(name) != "" {
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_%s is not understood here; the system's certificates, and SSL_CERT_FILE, are", name)
+			return nil,
+				fmt.Errorf("OTEL_EXPORTER_OTLP_%s is not understood here; the system's certificates, and "+
+					"SSL_CERT_FILE, are", name)
 		}
 	}
 	if protocol := setting("PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
@@ -73,7 +75,12 @@ func newExporter() (*exporter, error) {
 		}
 		patience = time.Duration(ms) * time.Millisecond
 	}
-	return &exporter{address: address, header: header, gzip: compression == "gzip", client: &http.Client{Timeout: patience}}, nil
+	return &exporter{
+		address: address,
+		header:  header,
+		gzip:    compression == "gzip",
+		client:  &http.Client{Timeout: patience},
+	}, nil
 }
 
 // setting is a variable of OTLP's exporters; what is said for traces alone goes first.
@@ -96,7 +103,8 @@ func collectorAddress() (string, error) {
 	}
 	at, err := url.Parse(address)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
-		return "", errors.New("OTEL_EXPORTER_OTLP_ENDPOINT, or that of traces, is not an address that begins with http:// or https://")
+		return "", errors.New("OTEL_EXPORTER_OTLP_ENDPOINT, or that of traces, is not an address that begins with " +
+			"http:// or https://")
 	}
 	return at.JoinPath(path).String(), nil
 }
@@ -172,7 +180,8 @@ func (e *exporter) send(ctx context.Context, body []byte) (again time.Duration, 
 		return -1, refused(answer)
 	}
 	err = fmt.Errorf("send spans: the collector answered %s", response.Status)
-	transient := []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+	transient := []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout}
 	if !slices.Contains(transient, response.StatusCode) {
 		return -1, err
 	}
@@ -186,7 +195,8 @@ func refused(answer []byte) error {
 	if proto.Unmarshal(answer, &said) != nil || said.GetPartialSuccess().GetRejectedSpans() == 0 {
 		return nil
 	}
-	return fmt.Errorf("send spans: the collector refused %d: %s", said.GetPartialSuccess().GetRejectedSpans(), said.GetPartialSuccess().GetErrorMessage())
+	return fmt.Errorf("send spans: the collector refused %d: %s", said.GetPartialSuccess().GetRejectedSpans(),
+		said.GetPartialSuccess().GetErrorMessage())
 }
 
 func zipped(body []byte) []byte {

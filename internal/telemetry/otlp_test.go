@@ -71,22 +71,66 @@ func newCollector(t *testing.T, statuses ...int) *collectorOf {
 func everySpan() tracetest.SpanStubs {
 	state, _ := trace.ParseTraceState("shop=7")
 	ids := func(span byte, remote bool) trace.SpanContext {
-		return trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{9, 15: 1}, SpanID: trace.SpanID{span}, TraceFlags: trace.FlagsSampled, TraceState: state, Remote: remote})
+		return trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID:    trace.TraceID{9, 15: 1},
+			SpanID:     trace.SpanID{span},
+			TraceFlags: trace.FlagsSampled,
+			TraceState: state,
+			Remote:     remote,
+		})
 	}
 	start := time.Unix(1_700_000_000, 123)
-	described := resource.NewWithAttributes("https://example.com/schema", attribute.String("service.name", "ratchet serve"))
+	described := resource.NewWithAttributes("https://example.com/schema",
+		attribute.String("service.name", "ratchet serve"))
 	ours := instrumentation.Scope{Name: scope, Version: "1"}
 	return tracetest.SpanStubs{
-		{Name: "POST /v1/charges", SpanContext: ids(1, false), Parent: ids(2, true), SpanKind: trace.SpanKindServer, StartTime: start, EndTime: start.Add(time.Second),
-			Attributes: []attribute.KeyValue{attribute.String("route", "/v1/charges"), attribute.Int("status", 402), attribute.Bool("replayed", true), attribute.Float64("share", 0.5)},
-			Events:     []sdk.Event{{Name: "taken over", Time: start, Attributes: []attribute.KeyValue{attribute.Int("epoch", 2)}, DroppedAttributeCount: 1}},
-			Links:      []sdk.Link{{SpanContext: ids(3, true), Attributes: []attribute.KeyValue{attribute.String("why", "repeated")}, DroppedAttributeCount: 2}},
-			Status:     sdk.Status{Code: codes.Error, Description: "declined"}, DroppedAttributes: 3, DroppedEvents: 4, DroppedLinks: 5,
-			Resource: described, InstrumentationScope: ours},
-		{Name: "alone", SpanContext: ids(4, false), SpanKind: trace.SpanKindClient, StartTime: start, EndTime: start, Status: sdk.Status{Code: codes.Ok},
-			Resource: described, InstrumentationScope: ours},
-		{Name: "inside", SpanContext: ids(5, false), Parent: ids(4, false), SpanKind: trace.SpanKindInternal, StartTime: start, EndTime: start,
-			Resource: described, InstrumentationScope: instrumentation.Scope{Name: "somebody else's"}},
+		{
+			Name:        "POST /v1/charges",
+			SpanContext: ids(1, false),
+			Parent:      ids(2, true),
+			SpanKind:    trace.SpanKindServer,
+			StartTime:   start,
+			EndTime:     start.Add(time.Second),
+			Attributes: []attribute.KeyValue{attribute.String("route", "/v1/charges"),
+				attribute.Int("status", 402), attribute.Bool("replayed", true), attribute.Float64("share", 0.5)},
+			Events: []sdk.Event{{
+				Name:                  "taken over",
+				Time:                  start,
+				Attributes:            []attribute.KeyValue{attribute.Int("epoch", 2)},
+				DroppedAttributeCount: 1,
+			}},
+			Links: []sdk.Link{{
+				SpanContext:           ids(3, true),
+				Attributes:            []attribute.KeyValue{attribute.String("why", "repeated")},
+				DroppedAttributeCount: 2,
+			}},
+			Status:               sdk.Status{Code: codes.Error, Description: "declined"},
+			DroppedAttributes:    3,
+			DroppedEvents:        4,
+			DroppedLinks:         5,
+			Resource:             described,
+			InstrumentationScope: ours,
+		},
+		{
+			Name:                 "alone",
+			SpanContext:          ids(4, false),
+			SpanKind:             trace.SpanKindClient,
+			StartTime:            start,
+			EndTime:              start,
+			Status:               sdk.Status{Code: codes.Ok},
+			Resource:             described,
+			InstrumentationScope: ours,
+		},
+		{
+			Name:                 "inside",
+			SpanContext:          ids(5, false),
+			Parent:               ids(4, false),
+			SpanKind:             trace.SpanKindInternal,
+			StartTime:            start,
+			EndTime:              start,
+			Resource:             described,
+			InstrumentationScope: instrumentation.Scope{Name: "somebody else's"},
+		},
 	}
 }
 
@@ -132,7 +176,9 @@ func TestSpansAreWrittenAsOpenTelemetryDoes(t *testing.T) {
 }
 
 func TestACollectorThatRefuses(t *testing.T) {
-	partly, _ := proto.Marshal(&official.ExportTraceServiceResponse{PartialSuccess: &official.ExportTracePartialSuccess{RejectedSpans: 2, ErrorMessage: "too old"}})
+	partly, _ := proto.Marshal(&official.ExportTraceServiceResponse{
+		PartialSuccess: &official.ExportTracePartialSuccess{RejectedSpans: 2, ErrorMessage: "too old"},
+	})
 	for _, c := range []struct {
 		name     string
 		statuses []int

@@ -31,7 +31,8 @@ func (t *Telemetry) Pools(pools ...*pgxpool.Pool) {
 
 // Gauge shows a number of another part, which is read on every scrape.
 func (t *Telemetry) Gauge(name, help string, labels prometheus.Labels, value func() float64) {
-	t.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value))
+	t.Registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value))
 }
 
 func (t *Telemetry) counter(name, help string, value func() float64) {

@@ -17,7 +17,10 @@ import (
 // spans come from few scopes.
 func resourceSpans(spans []sdk.ReadOnlySpan) []*wire.ResourceSpans {
 	described := spans[0].Resource()
-	all := &wire.ResourceSpans{Resource: &resource.Resource{Attributes: attributes(described.Attributes())}, SchemaUrl: described.SchemaURL()}
+	all := &wire.ResourceSpans{
+		Resource:  &resource.Resource{Attributes: attributes(described.Attributes())},
+		SchemaUrl: described.SchemaURL(),
+	}
 	scopes := map[instrumentation.Scope]*wire.ScopeSpans{}
 	for _, span := range spans {
 		scope := span.InstrumentationScope()
@@ -52,8 +55,13 @@ func spanOf(s sdk.ReadOnlySpan) *wire.Span {
 	}
 	for _, l := range s.Links() {
 		traceID, spanID := l.SpanContext.TraceID(), l.SpanContext.SpanID()
-		span.Links = append(span.Links, &wire.Span_Link{TraceId: traceID[:], SpanId: spanID[:], Flags: flags(l.SpanContext, l.SpanContext),
-			Attributes: attributes(l.Attributes), DroppedAttributesCount: uint32(l.DroppedAttributeCount)})
+		span.Links = append(span.Links, &wire.Span_Link{
+			TraceId:                traceID[:],
+			SpanId:                 spanID[:],
+			Flags:                  flags(l.SpanContext, l.SpanContext),
+			Attributes:             attributes(l.Attributes),
+			DroppedAttributesCount: uint32(l.DroppedAttributeCount),
+		})
 	}
 	return span
 }

@@ -43,7 +43,8 @@ func New(tracer trace.Tracer) *Telemetry {
 }
 
 func registerRuntime(registry *prometheus.Registry) {
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
 // Runtime shows the numbers that any Go process has, for one that counts nothing itself.
@@ -102,7 +103,8 @@ func (t *Telemetry) AuthFailed(reason AuthFailure) {
 // known is a method as a label: callers can make up any number of others.
 func known(method string) string {
 	switch method {
-	case http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodOptions:
+	case http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodHead, http.MethodPut, http.MethodPatch,
+		http.MethodOptions:
 		return method
 	}
 	return "other"
@@ -129,7 +131,8 @@ func (t *Telemetry) Begin(ctx context.Context, s phase.Step) (context.Context, f
 	}
 	ctx, span := t.tracer.Start(ctx, s.Flow+" "+s.Point, trace.WithSpanKind(kind))
 	if span.IsRecording() {
-		span.SetAttributes(attribute.String("ratchet.flow", s.Flow), attribute.String("ratchet.request", s.RequestID), attribute.String("ratchet.point", s.Point))
+		span.SetAttributes(attribute.String("ratchet.flow", s.Flow), attribute.String("ratchet.request", s.RequestID),
+			attribute.String("ratchet.point", s.Point))
 	}
 	if span.IsRecording() && s.Port != "" {
 		span.SetAttributes(attribute.String("peer.service", s.Port), attribute.String("ratchet.mode", s.Mode.String()))

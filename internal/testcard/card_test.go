@@ -109,7 +109,8 @@ func TestFingerprint(t *testing.T) {
 	key, other := []byte("a key"), []byte("another key")
 	visa := byName(t, "visa")
 	shape := regexp.MustCompile(`^[0-9A-Za-z]{16}$`)
-	if made := visa.Fingerprint(key); !shape.MatchString(made) || made != testcard.Fingerprint(testcard.NewPAN(visa.Number()), key) {
+	if made := visa.Fingerprint(key); !shape.MatchString(made) ||
+		made != testcard.Fingerprint(testcard.NewPAN(visa.Number()), key) {
 		t.Errorf("%s is not the fingerprint of the number", made)
 	}
 	if visa.Fingerprint(key) == visa.Fingerprint(other) {
@@ -133,7 +134,8 @@ func TestNumbersStandInTheTableAlone(t *testing.T) {
 	number := regexp.MustCompile(`[0-9]{14,16}`)
 	read := 0
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, filepath.Join("testcard", "table.go")) {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" ||
+			strings.HasSuffix(path, filepath.Join("testcard", "table.go")) {
 			return err
 		}
 		source, err := os.ReadFile(path)
@@ -158,8 +160,14 @@ func TestIsNumber(t *testing.T) {
 	visa, _ := testcard.ByName("visa")
 	number := visa.Number()
 	for text, want := range map[string]bool{
-		number: true, number[:4] + " " + number[4:8] + " " + number[8:12] + " " + number[12:]: true, number[:8] + "-" + number[8:]: true,
-		"": false, "Jenny Rosen": false, "94107": false, number[:15] + "3": false, number + " " + number: false,
+		number: true,
+		number[:4] + " " + number[4:8] + " " + number[8:12] + " " + number[12:]: true,
+		number[:8] + "-" + number[8:]:                                           true,
+		"":                                                                      false,
+		"Jenny Rosen":                                                           false,
+		"94107":                                                                 false,
+		number[:15] + "3":                                                       false,
+		number + " " + number:                                                   false,
 	} {
 		if got := testcard.IsNumber(text); got != want {
 			t.Errorf("a text of %d characters is a card number: %t, want %t", len(text), got, want)

@@ -30,7 +30,8 @@ func TestNothingPrintsACardNumberOrSecurityCode(t *testing.T) {
 
 	requireHidden := func(t *testing.T, how, printed string) {
 		t.Helper()
-		if strings.Contains(printed, digits[:6]) || strings.Contains(printed, digits[10:]) || strings.Contains(printed, code) ||
+		if strings.Contains(printed, digits[:6]) || strings.Contains(printed, digits[10:]) ||
+			strings.Contains(printed, code) ||
 			strings.Contains(printed, fmt.Sprintf("%x", digits)) {
 			t.Errorf("%s gives %s", how, printed)
 		}
@@ -39,7 +40,8 @@ func TestNothingPrintsACardNumberOrSecurityCode(t *testing.T) {
 	t.Run("in any verb of fmt, however deep it lies", func(t *testing.T) {
 		t.Parallel()
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x", "%X", "%o", "%t", "%U", "%10.3s"} {
-			for _, value := range []any{number, &number, typed, &typed, []testcard.PAN{number}, fmt.Errorf("wrapped: %v", number)} {
+			for _, value := range []any{number, &number, typed, &typed, []testcard.PAN{number},
+				fmt.Errorf("wrapped: %v", number)} {
 				requireHidden(t, fmt.Sprintf("%s of %T", verb, value), fmt.Sprintf(verb, value))
 			}
 			// A buried code is a pointer, printed as an address, which may by chance have any digits.
@@ -48,7 +50,8 @@ func TestNothingPrintsACardNumberOrSecurityCode(t *testing.T) {
 				t.Errorf("%s of a buried number gives %s", verb, printed)
 			}
 		}
-		for _, shown := range []string{number.String(), number.GoString(), fmt.Sprint(number), fmt.Sprintf("%d", number)} {
+		for _, shown := range []string{number.String(), number.GoString(), fmt.Sprint(number),
+			fmt.Sprintf("%d", number)} {
 			if shown != "[card number]" {
 				t.Errorf("a number shows as %s", shown)
 			}

@@ -52,7 +52,8 @@ var table = []row{
 	{"4000000000000069", "chargeDeclinedExpiredCard visa_chargeDeclinedExpiredCard", visa, credit, "US"},
 	{"4000000000000127", "chargeDeclinedIncorrectCvc visa_chargeDeclinedIncorrectCvc", visa, credit, "US"},
 	{"4000000000000119", "chargeDeclinedProcessingError visa_chargeDeclinedProcessingError", visa, credit, "US"},
-	{"4000000000006975", "visa_chargeDeclinedVelocityLimitExceeded chargeDeclinedVelocityLimitExceeded", visa, credit, "US"},
+	{"4000000000006975", "visa_chargeDeclinedVelocityLimitExceeded chargeDeclinedVelocityLimitExceeded", visa, credit,
+		"US"},
 	{"4000000000000341", "chargeCustomerFail", visa, credit, "US"}, // can be attached; every charge fails
 
 	// Fraud prevention has an opinion on these.

@@ -80,10 +80,13 @@ func Validate(t Typed, now time.Time, livemode bool) (Card, error) {
 	case livemode && known:
 		return Card{}, DeclineInLiveMode()
 	case livemode:
-		return Card{}, declined("card_not_supported", "Your card was declined. No acquirer that takes real cards is connected here.")
+		return Card{},
+			declined("card_not_supported",
+				"Your card was declined. No acquirer that takes real cards is connected here.")
 	case !known:
-		return Card{}, declined("test_mode_live_card", "Your card was declined. Your request was in test mode, but used a non test card. "+
-			"For a list of valid test cards, visit: https://stripe.com/docs/testing.")
+		return Card{}, declined("test_mode_live_card",
+			"Your card was declined. Your request was in test mode, but used a non test card. "+
+				"For a list of valid test cards, visit: https://stripe.com/docs/testing.")
 	}
 	if t.CVC != nil && (len(t.CVC.text()) != card.CVCLength || !onlyDigits(t.CVC.text())) {
 		return Card{}, invalid("invalid_cvc", "cvc", "Your card's security code is invalid.")
@@ -114,11 +117,17 @@ func invalid(code, param, message string) *apierror.Error {
 // DeclineInLiveMode is the answer to a test card, or the magic id of one, that is
 // used with a live key.
 func DeclineInLiveMode() *apierror.Error {
-	return declined("live_mode_test_card", "Your card was declined. Your request was in live mode, but used a known test card.")
+	return declined("live_mode_test_card",
+		"Your card was declined. Your request was in live mode, but used a known test card.")
 }
 
 func declined(declineCode, message string) *apierror.Error {
-	e := &apierror.Error{Status: http.StatusPaymentRequired, Type: apierror.TypeCard, DeclineCode: declineCode, Message: message}
+	e := &apierror.Error{
+		Status:      http.StatusPaymentRequired,
+		Type:        apierror.TypeCard,
+		DeclineCode: declineCode,
+		Message:     message,
+	}
 	return e.WithCode("card_declined")
 }
 

@@ -34,30 +34,56 @@ func TestValidate(t *testing.T) {
 		want              fault
 	}{
 		{name: "a card that is good", number: visa, cvc: "123", expMonth: 12, expYear: 2030},
-		{name: "spaces and dashes do not matter", number: visa[:4] + " " + visa[4:8] + "-" + visa[8:], cvc: "123", expMonth: 12, expYear: 2030},
+		{
+			name:     "spaces and dashes do not matter",
+			number:   visa[:4] + " " + visa[4:8] + "-" + visa[8:],
+			cvc:      "123",
+			expMonth: 12,
+			expYear:  2030,
+		},
 		{name: "a year without its century", number: visa, cvc: "123", expMonth: 12, expYear: 30},
 		{name: "this month is still good", number: visa, cvc: "123", expMonth: 6, expYear: 2026},
 		{name: "American Express has four digits", number: amex, cvc: "1234", expMonth: 1, expYear: 2027},
 		{name: "a code need not be typed", number: visa, expMonth: 1, expYear: 2027},
 
-		{"a slip of the finger", slipped, "123", 12, 2030, fault{"incorrect_number", "", "number", "Your card number is incorrect."}},
-		{"letters", "4242 abcd 4242 4242", "123", 12, 2030, fault{"invalid_number", "", "number", "The card number is not a valid credit card number."}},
-		{"digits that are not ASCII", strings.Repeat("٤٢", 8), "123", 12, 2030, fault{"invalid_number", "", "number", "The card number is not a valid credit card number."}},
-		{"eleven digits", visa[:11], "123", 12, 2030, fault{"invalid_number", "", "number", "The card number is not a valid credit card number."}},
-		{"twenty digits", visa + "0000", "123", 12, 2030, fault{"invalid_number", "", "number", "The card number is not a valid credit card number."}},
-		{"no number", "", "123", 12, 2030, fault{"invalid_number", "", "number", "The card number is not a valid credit card number."}},
-		{"a well-formed number that may be someone's", stranger, "123", 12, 2030, fault{"card_declined", "test_mode_live_card", "", "Your card was declined. Your request was in test mode, but used a non test card. For a list of valid test cards, visit: https://stripe.com/docs/testing."}},
-		{"month 13", visa, "123", 13, 2030, fault{"invalid_expiry_month", "", "exp_month", "Your card's expiration month is invalid."}},
-		{"month 0", visa, "123", 0, 2030, fault{"invalid_expiry_month", "", "exp_month", "Your card's expiration month is invalid."}},
-		{"last month", visa, "123", 5, 2026, fault{"invalid_expiry_month", "", "exp_month", "Your card's expiration month is invalid."}},
-		{"last year", visa, "123", 12, 2025, fault{"invalid_expiry_year", "", "exp_year", "Your card's expiration year is invalid."}},
-		{"last year, in short", visa, "123", 12, 25, fault{"invalid_expiry_year", "", "exp_year", "Your card's expiration year is invalid."}},
-		{"a year before years", visa, "123", 12, -1, fault{"invalid_expiry_year", "", "exp_year", "Your card's expiration year is invalid."}},
-		{"a year nobody lives to see", visa, "123", 12, 2077, fault{"invalid_expiry_year", "", "exp_year", "Your card's expiration year is invalid."}},
-		{"a code of two digits", visa, "12", 12, 2030, fault{"invalid_cvc", "", "cvc", "Your card's security code is invalid."}},
-		{"a code of letters", visa, "abc", 12, 2030, fault{"invalid_cvc", "", "cvc", "Your card's security code is invalid."}},
-		{"four digits on a Visa", visa, "1234", 12, 2030, fault{"invalid_cvc", "", "cvc", "Your card's security code is invalid."}},
-		{"three digits on an American Express", amex, "123", 12, 2030, fault{"invalid_cvc", "", "cvc", "Your card's security code is invalid."}},
+		{"a slip of the finger", slipped, "123", 12, 2030,
+			fault{"incorrect_number", "", "number", "Your card number is incorrect."}},
+		{"letters", "4242 abcd 4242 4242", "123", 12, 2030,
+			fault{"invalid_number", "", "number", "The card number is not a valid credit card number."}},
+		{"digits that are not ASCII", strings.Repeat("٤٢", 8), "123", 12, 2030,
+			fault{"invalid_number", "", "number", "The card number is not a valid credit card number."}},
+		{"eleven digits", visa[:11], "123", 12, 2030,
+			fault{"invalid_number", "", "number", "The card number is not a valid credit card number."}},
+		{"twenty digits", visa + "0000", "123", 12, 2030,
+			fault{"invalid_number", "", "number", "The card number is not a valid credit card number."}},
+		{"no number", "", "123", 12, 2030,
+			fault{"invalid_number", "", "number", "The card number is not a valid credit card number."}},
+		{"a well-formed number that may be someone's", stranger, "123", 12, 2030,
+			fault{"card_declined", "test_mode_live_card", "",
+				"Your card was declined. Your request was in test mode, but used a non test card. For a list of " +
+					"valid test cards, visit: https://stripe.com/docs/testing."}},
+		{"month 13", visa, "123", 13, 2030,
+			fault{"invalid_expiry_month", "", "exp_month", "Your card's expiration month is invalid."}},
+		{"month 0", visa, "123", 0, 2030,
+			fault{"invalid_expiry_month", "", "exp_month", "Your card's expiration month is invalid."}},
+		{"last month", visa, "123", 5, 2026,
+			fault{"invalid_expiry_month", "", "exp_month", "Your card's expiration month is invalid."}},
+		{"last year", visa, "123", 12, 2025,
+			fault{"invalid_expiry_year", "", "exp_year", "Your card's expiration year is invalid."}},
+		{"last year, in short", visa, "123", 12, 25,
+			fault{"invalid_expiry_year", "", "exp_year", "Your card's expiration year is invalid."}},
+		{"a year before years", visa, "123", 12, -1,
+			fault{"invalid_expiry_year", "", "exp_year", "Your card's expiration year is invalid."}},
+		{"a year nobody lives to see", visa, "123", 12, 2077,
+			fault{"invalid_expiry_year", "", "exp_year", "Your card's expiration year is invalid."}},
+		{"a code of two digits", visa, "12", 12, 2030,
+			fault{"invalid_cvc", "", "cvc", "Your card's security code is invalid."}},
+		{"a code of letters", visa, "abc", 12, 2030,
+			fault{"invalid_cvc", "", "cvc", "Your card's security code is invalid."}},
+		{"four digits on a Visa", visa, "1234", 12, 2030,
+			fault{"invalid_cvc", "", "cvc", "Your card's security code is invalid."}},
+		{"three digits on an American Express", amex, "123", 12, 2030,
+			fault{"invalid_cvc", "", "cvc", "Your card's security code is invalid."}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -92,11 +118,15 @@ func TestLiveModeTakesNoCard(t *testing.T) {
 	t.Parallel()
 	visa := byName(t, "visa").Number()
 	for number, want := range map[string]string{
-		visa: "card_declined live_mode_test_card", withCheckDigit("453201511283036"): "card_declined card_not_supported", visa[:15] + "1": "incorrect_number ",
+		visa:                              "card_declined live_mode_test_card",
+		withCheckDigit("453201511283036"): "card_declined card_not_supported",
+		visa[:15] + "1":                   "incorrect_number ",
 	} {
-		card, err := testcard.Validate(testcard.Typed{Number: testcard.NewPAN(number), ExpMonth: 12, ExpYear: 2030}, now, true)
+		card, err := testcard.Validate(testcard.Typed{Number: testcard.NewPAN(number), ExpMonth: 12, ExpYear: 2030},
+			now, true)
 		var spoken *apierror.Error
-		if !errors.As(err, &spoken) || spoken.Status != 402 || spoken.Code+" "+spoken.DeclineCode != want || card != (testcard.Card{}) {
+		if !errors.As(err, &spoken) || spoken.Status != 402 || spoken.Code+" "+spoken.DeclineCode != want ||
+			card != (testcard.Card{}) {
 			t.Errorf("got %+v, %v; want %s", card, err, want)
 		}
 	}

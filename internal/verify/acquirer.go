@@ -59,7 +59,7 @@ type moved struct {
 	held, taken, back int64
 	chargedBack       int64 // by the cardholder
 	released, open    bool
-	strange           string   // a key nobody here derived
+	strange           string   // a key that no request here derived
 	currencies, cards []string // each of them once; more than one is never in order
 }
 
@@ -100,7 +100,7 @@ func readBefore(ctx context.Context, db simulator.Queryer) otherSide {
 }
 
 func (o otherSide) check(ctx context.Context, db reader) Check {
-	c := Check{Rule: "the acquirer's journal and our books tell the same", Counted: "lines of the journal", Count: int64(len(o.before))}
+	c := Check{Rule: "our books agree with the acquirer's journal", Counted: "lines of the journal", Count: int64(len(o.before))}
 	err := o.err
 	if err == nil {
 		c.Violations, err = o.compare(ctx, db)
@@ -139,8 +139,8 @@ func (o otherSide) compare(ctx context.Context, db reader) ([]Violation, error) 
 		ours[c.Reference] = true
 	}
 	for _, reference := range append(append(untold, o.untold...), references(waiting)...) {
-		// What is still to be heard excuses how a charge of ours differs. It does not
-		// excuse that there is none: that is what a lost charge looks like.
+		// A notification that has not arrived yet explains why a charge of ours differs. It
+		// does not explain a missing charge: that is what a lost charge looks like.
 		if m, there := theirs[reference]; there && ours[reference] {
 			m.open = true
 		}
@@ -151,7 +151,7 @@ func (o otherSide) compare(ctx context.Context, db reader) ([]Violation, error) 
 		delete(theirs, c.Reference)
 		switch {
 		case !there:
-			found = append(found, Violation{c.ID, "the acquirer has never heard of its authorization " + c.Reference})
+			found = append(found, Violation{c.ID, "the acquirer's journal has no authorization " + c.Reference})
 		case !m.open:
 			found = append(found, c.compare(m)...)
 		}
@@ -245,11 +245,11 @@ func (c charged) compare(m *moved) []Violation {
 	differ("amount taken", c.Captured, m.taken)
 	differ("amount given back", c.Refunded, m.back)
 	differ("amount charged back", c.Withdrawn, m.chargedBack)
-	differ("hold let go", c.Voided, m.released)
+	differ("authorization voided", c.Voided, m.released)
 	differ("currency", c.Currency, strings.Join(m.currencies, " and "))
 	differ("card or bank account", c.Card, strings.Join(m.cards, " and "))
 	if m.strange != "" {
-		found = append(found, Violation{c.ID, "its card was moved under a key nobody here derived: " + m.strange})
+		found = append(found, Violation{c.ID, "the acquirer moved its money under a key that no request derived: " + m.strange})
 	}
 	return found
 }
@@ -263,7 +263,7 @@ func (m *moved) unexplained(reference string) []Violation {
 	case m.taken == 0 && !m.released:
 		return []Violation{{reference, fmt.Sprintf("the acquirer holds %d on a card, and no charge here says so", m.held)}}
 	case m.strange != "":
-		return []Violation{{reference, "a card was moved under a key nobody here derived: " + m.strange}}
+		return []Violation{{reference, "the acquirer moved money under a key that no request derived: " + m.strange}}
 	}
 	return nil
 }

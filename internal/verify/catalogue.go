@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// guards lists what makes up the second line of defence, one guard a line, as
+// guards lists what makes up the second line of defense, one guard a line, as
 // selectGuards reads it from a database that was just migrated. It is checked in
 // so that a change of it is read like a change of code; after a migration,
 // UPDATE_GUARDS=1 go test ./internal/verify writes it anew.
@@ -23,7 +23,8 @@ var guards string
 const selectGuards = `
 	WITH ours AS (
 		SELECT oid, relname, relpersistence, relrowsecurity, relowner, relacl FROM pg_class
-		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'schema_version'
+		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+		  AND relname <> 'schema_version'
 	), views AS (
 		SELECT oid, relname, relowner, relacl FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('v', 'm')
 	), places AS (
@@ -109,13 +110,13 @@ const selectSleepers = `
 	WHERE r.rolsuper OR r.rolreplication OR r.rolcreaterole OR r.rolbypassrls
 	ORDER BY 1, 2`
 
-// onlyPublic makes the catalogue print names the same way for whoever asks.
+// onlyPublic makes the catalog print names in the same way for every role.
 const onlyPublic = `SELECT set_config('search_path', 'public', true)`
 
 // guard is one of them.
 type guard struct {
 	Kind       string
-	Place      string // the table or function it stands at
+	Place      string // the table or function it belongs to
 	Name       string
 	Definition string
 }
@@ -124,7 +125,7 @@ func (g guard) String() string {
 	return strings.Join([]string{g.Kind, g.Place, g.Name, g.Definition}, "\t")
 }
 
-// id is what the guard is, whatever it says.
+// id identifies the guard without its definition.
 func (g guard) id() guard { return guard{Kind: g.Kind, Place: g.Place, Name: g.Name} }
 
 func (g guard) object() string {
@@ -135,7 +136,7 @@ func (g guard) object() string {
 // still there and still say the same. A restore, a hurried fix or a replica that
 // was promoted can lose them, and nothing else would notice until they are needed.
 func secondLine(ctx context.Context, db reader) Check {
-	c := Check{Rule: "the second line of defence is in place", Counted: "guards"}
+	c := Check{Rule: "the schema's guards are in place", Counted: "guards"}
 	expected := expectedGuards()
 	c.Count = int64(len(expected))
 	found, err := readGuards(ctx, db)
@@ -168,8 +169,8 @@ func expectedGuards() (expected []guard) {
 }
 
 // compareGuards says what is missing, what has changed, and what has been added
-// that could undo the rest: a trigger, a rule or a grant. A constraint more is a
-// fork's own business, and so is a table more with all that stands at it.
+// that could undo the rest: a trigger, a rule or a grant. A fork may add constraints,
+// and tables with everything that belongs to them.
 func compareGuards(expected, found []guard) (wrong []Violation) {
 	there, places := map[guard]string{}, map[string]bool{}
 	for _, g := range found {
@@ -195,8 +196,9 @@ func compareGuards(expected, found []guard) (wrong []Violation) {
 	return wrong
 }
 
-// withoutAccount are the tables whose keys may do without an account: nothing in
-// them is money. A message comes before it is known whose it is. A book's number is made for one account and is what stands for it.
+// withoutAccount are the tables whose keys may lack an account, because they hold no
+// money. A message arrives before its account is known. A book's number belongs to one
+// account and identifies it.
 const withoutAccount = `'accounts', 'api_keys', 'flows', 'recovery_points', 'workers', 'ledger_books', 'inbox', 'inbox_contradictions', 'inbox_acknowledgments', 'audit_events', 'audit_blocks', 'audit_detachments', 'schema_version'`
 
 // constraintsCarryTheAccount: when the data is spread over several databases by

@@ -49,10 +49,10 @@ const (
 	keyed   = 2 // HMAC-SHA-256, over the digests of answers, too
 )
 
-// chain recomputes the audit trail's chain from its documented format, in code
-// of its own: a changed, added, removed or moved row shows in its block's digest.
-// Without the key nobody can compute a block again, and with a head that was noted
-// elsewhere even the holder of the key cannot replace what lies before it.
+// chain recomputes the audit trail's chain from its documented format, in code that the
+// sealer does not share. A changed, added, removed or moved row shows in its block's
+// digest. A block cannot be recomputed without the key; and if a head of the chain is kept
+// elsewhere, even the holder of the key cannot replace the blocks before it unnoticed.
 func (t trail) chain(ctx context.Context, db reader) (c Check) {
 	c = Check{Rule: "the audit trail's chain is unbroken", Counted: "blocks"}
 	rows, err := db.Query(ctx, selectBlocks)
@@ -82,7 +82,7 @@ func (t trail) chain(ctx context.Context, db reader) (c Check) {
 		c.Violations = append(c.Violations, Violation{"block " + strconv.FormatInt(no, 10), fmt.Sprintf(format, args...)})
 	}
 	if blocks[len(blocks)-1].Format == unkeyed {
-		wrong(int64(len(blocks)), "is the last one and has no key, so anybody could have computed it")
+		wrong(int64(len(blocks)), "is the last one and has no key, so any program could have computed it")
 	}
 	previous, end, format := make([]byte, sha256.Size), map[int64]int64{}, int16(unkeyed)
 	for i, b := range blocks {
@@ -105,7 +105,7 @@ func (t trail) chain(ctx context.Context, db reader) (c Check) {
 		case b.Format != unkeyed && b.Format != keyed:
 			wrong(b.No, "has format %d, which this program does not know", b.Format)
 		case b.Detached > 0 && counts[i]+b.Detached == b.Rows:
-			detached++ // whoever has the month can prove it
+			detached++ // provable with the detached month's rows
 		case counts[i] != b.Rows:
 			wrong(b.No, "was sealed over %d rows, there are %d", b.Rows, counts[i])
 		case b.Format == keyed && len(t.key) == 0:

@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// unnoticed lists the columns that can be changed without a rule noticing, one a line,
-// each with the reason why that is in order. UPDATE_UNNOTICED=1 adds those that are
-// missing, without a reason, which fails until somebody has written one.
+// unnoticed lists the columns that can be changed without a rule noticing, one per line,
+// each with the reason why that is in order. UPDATE_UNNOTICED=1 adds the missing ones
+// without a reason; the test fails until you have written one.
 //
 //go:embed unnoticed.txt
 var unnoticed string
@@ -164,7 +164,7 @@ type proof struct {
 	sql   string
 }
 
-// views are those that rules read: whatever table is changed, a view may show it.
+// views are those that rules read. Each may show a changed table.
 var views = []string{"ledger_entries", "ledger_totals", "balance_transactions", "request_status", "request_checkpoints", "request_calls"}
 
 // about are the proofs that read a table. The others cannot notice, and would take minutes.

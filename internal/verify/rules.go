@@ -149,7 +149,7 @@ var rules = []rule{
 			WHERE (b.amount, b.entries) IS DISTINCT FROM (v.amount, v.entries) OR (b.amount, b.entries) IS DISTINCT FROM (t.amount::numeric, t.entries)`,
 	},
 	{
-		name: "what merchants are shown is what was posted", counted: "postings",
+		name: "the balance transactions shown to merchants match the postings", counted: "postings",
 		count: `SELECT count(*) FROM ledger_postings`,
 		sql: `
 			WITH ` + posted + `, moving AS (
@@ -161,7 +161,7 @@ var rules = []rule{
 			      IS DISTINCT FROM (p.gross::bigint, p.fee::bigint, (p.gross - p.fee)::bigint, p.account_id, p.livemode, p.currency, p.source, p.kind)`,
 	},
 	{
-		name: "a posting has all of its legs, and no other", counted: "postings",
+		name: "every posting has exactly its legs", counted: "postings",
 		count: `SELECT count(*) FROM ledger_postings`,
 		sql: `
 			SELECT p.id, 'has ' || coalesce(cardinality(p.amounts), 0) || ' amounts, ' || coalesce(cardinality(p.purposes), 0) || ' purposes, '
@@ -174,18 +174,18 @@ var rules = []rule{
 			FROM ledger_postings p CROSS JOIN LATERAL ` + legsOf + `
 			WHERE num_nulls(l.purpose, l.debit, l.credit, l.amount) > 0 OR l.amount <= 0 OR l.debit = l.credit
 			UNION ALL
-			SELECT p.id, 'is in book ' || p.book_id || ', which is not there'
+			SELECT p.id, 'is in book ' || p.book_id || ', which does not exist'
 			FROM ledger_postings p LEFT JOIN ledger_books b ON b.id = p.book_id WHERE b.id IS NULL
 			UNION ALL
-			SELECT k.refund, 'is chained in book ' || k.book_id || ', which is not there'
+			SELECT k.refund, 'is chained in book ' || k.book_id || ', which does not exist'
 			FROM ledger_refund_chain k LEFT JOIN ledger_books b ON b.id = k.book_id WHERE b.id IS NULL
 			UNION ALL
-			SELECT p.id, 'reverses ' || p.reverses || ', which is not there'
+			SELECT p.id, 'reverses ' || p.reverses || ', which does not exist'
 			FROM ledger_postings p LEFT JOIN ledger_postings r ON r.book_id = p.book_id AND r.id = p.reverses
 			WHERE p.reverses IS NOT NULL AND r.id IS NULL`,
 	},
 	{
-		name: "closed periods hold what was posted in them", counted: "periods",
+		name: "every closed period matches its postings", counted: "periods",
 		count: `SELECT count(*) FROM ledger_periods`,
 		sql: `
 			WITH posting AS MATERIALIZED (
@@ -222,7 +222,7 @@ var rules = []rule{
 			WHERE c.since > '-infinity' AND before.until IS NULL`,
 	},
 	{
-		name: "every leg goes where its kind of posting sends it", counted: "legs",
+		name: "every leg has the accounts of its kind of posting", counted: "legs",
 		count: `SELECT coalesce(sum(cardinality(amounts)), 0)::bigint FROM ledger_postings`,
 		sql: `
 			SELECT p.id, concat(p.kind, ' with a leg ', l.purpose, ' from ', l.credit, ' to ', l.debit)
@@ -255,7 +255,7 @@ var rules = []rule{
 			WHERE p.kind = 'reversal' AND (p.purposes, p.debits, p.credits, p.amounts) IS DISTINCT FROM (r.purposes, r.credits, r.debits, r.amounts)`,
 	},
 	{
-		name: "what was captured is posted once, and equal", counted: "captured charges",
+		name: "every capture is posted once, with its amount", counted: "captured charges",
 		count: `SELECT count(*) FROM charges WHERE captured`,
 		sql: `
 			WITH ` + posted + `
@@ -267,7 +267,7 @@ var rules = []rule{
 			       IS DISTINCT FROM (c.amount_captured::numeric, c.currency, c.account_id, c.livemode, c.balance_transaction)`,
 	},
 	{
-		name: "what was refunded is posted once, and equal", counted: "refunds of money",
+		name: "every refund is posted once, with its amount", counted: "refunds of money",
 		count: `SELECT count(*) FROM refunds WHERE balance_transaction IS NOT NULL`,
 		sql: `
 			WITH ` + posted + `
@@ -286,7 +286,7 @@ var rules = []rule{
 			       IS DISTINCT FROM (r.amount::numeric, r.currency, r.account_id, r.livemode, r.failure_balance_transaction)`,
 	},
 	{
-		name: "every posting has its source", counted: "postings",
+		name: "every posting has a source", counted: "postings",
 		count: `SELECT count(*) FROM ledger_postings`,
 		sql: `
 			SELECT p.id, 'charge of ' || p.source || ', which was not captured'
@@ -317,7 +317,7 @@ var rules = []rule{
 			FROM ledger_postings p WHERE p.kind NOT IN ('charge', 'refund', 'refund_failure', 'dispute', 'dispute_reversal', 'settlement', 'reversal') AND p.kind NOT LIKE 'payout%'`,
 	},
 	{
-		name: "a charge's totals agree with its refunds", counted: "charges",
+		name: "every charge's totals agree with its refunds", counted: "charges",
 		count: `SELECT count(*) FROM charges`,
 		sql: `
 			SELECT c.id, 'says ' || c.amount_refunded || ' of ' || c.amount || ' is refunded, its refunds say ' || coalesce(sum(r.amount), 0)
@@ -360,7 +360,7 @@ var rules = []rule{
 			WHERE r.id IS NULL`,
 	},
 	{
-		name: "every dispute has its postings, and no other", counted: "disputes",
+		name: "every dispute has exactly its postings", counted: "disputes",
 		count: `SELECT count(*) FROM disputes`,
 		sql: `
 			WITH ` + posted + `
@@ -384,7 +384,7 @@ var rules = []rule{
 			WHERE d.currency <> c.currency OR d.livemode <> c.livemode`,
 	},
 	{
-		name: "every settlement is posted once, and equal", counted: "settlements",
+		name: "every settlement is posted once, with its amounts", counted: "settlements",
 		count: `SELECT count(*) FROM settlements`,
 		sql: `
 			WITH booked AS (
@@ -406,13 +406,13 @@ var rules = []rule{
 			LEFT JOIN charges_to_show d ON d.account_id = c.account_id AND d.charge_id = c.id AND d.created_at > now() - interval '10 minutes'
 			WHERE c.settling AND d.charge_id IS NULL
 			UNION ALL
-			SELECT d.charge_id, 'is to be shown as paid, and ' || CASE WHEN c.id IS NULL THEN 'is not there' ELSE 'hides nothing' END
+			SELECT d.charge_id, 'is to be shown as paid, and ' || CASE WHEN c.id IS NULL THEN 'does not exist' ELSE 'hides nothing' END
 			FROM charges_to_show d LEFT JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id
 			WHERE c.settling IS NOT TRUE`,
 	},
 	{
 		// What the acquirer said is read from the messages themselves, as they were signed.
-		name: "every movement that the acquirer settled is booked, waits or is set aside", counted: "parts of batches",
+		name: "every movement that the acquirer settled is booked, waiting or set aside", counted: "parts of batches",
 		count: `SELECT count(*) FROM settlement_parts`,
 		sql: `
 			WITH said AS MATERIALIZED (
@@ -462,10 +462,10 @@ var rules = []rule{
 			FROM movements_set_aside a`,
 	},
 	{
-		name: "every message took effect once, and none contradicts another", counted: "messages",
+		name: "every inbox message took effect once, and no two conflict", counted: "messages",
 		count: `SELECT count(*) FROM inbox`,
 		sql: `
-			SELECT m.event_id, 'applied by ' || m.request_id || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'did something else' END
+			SELECT m.event_id, 'applied by ' || m.request_id || ', which ' || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'did something else' END
 			FROM inbox m LEFT JOIN ` + asked + ` r ON r.account_id = m.account_id AND r.id = m.request_id
 			WHERE m.state = 'applied' AND (r.id IS NULL OR r.status IS DISTINCT FROM 200 OR r.flow <> m.source || '.' || m.kind OR r.fingerprint <> m.digest)
 			UNION ALL
@@ -476,17 +476,17 @@ var rules = []rule{
 			UNION ALL
 			SELECT event_id, 'does not say what it said when it came' FROM inbox WHERE sha256(body) <> digest
 			UNION ALL
-			SELECT event_id, 'stands for two messages that differ, and nobody has acknowledged it' FROM inbox_contradictions c
+			SELECT event_id, 'was sent with two different bodies, and no operator has acknowledged that' FROM inbox_contradictions c
 			WHERE NOT EXISTS (SELECT FROM inbox_acknowledgments k WHERE k.source = c.source AND k.event_id = c.event_id AND k.digest = c.digest)
 			UNION ALL
 			SELECT event_id, 'is set aside: ' || reason FROM inbox WHERE state = 'set_aside'`,
 	},
 	{
-		name: "everything was asked for, by its own account and in its own mode", counted: "objects and postings",
+		name: "every object was created by a request of its account and mode", counted: "objects and postings",
 		count: `SELECT (SELECT count(*) FROM charges) + (SELECT count(*) FROM refunds) + (SELECT count(*) FROM ledger_postings)
 			+ (SELECT count(*) FROM disputes) + (SELECT count(*) FROM settlements) + (SELECT count(*) FROM customers) + (SELECT count(*) FROM cards) + (SELECT count(*) FROM tokens) + (SELECT count(*) FROM events)`,
 		sql: `
-			SELECT m.id, 'its request ' || m.request_id || CASE WHEN r.id IS NULL THEN ' is not there' ELSE ' was made in the other mode' END
+			SELECT m.id, 'its request ' || m.request_id || CASE WHEN r.id IS NULL THEN ' does not exist' ELSE ' was made in the other mode' END
 			FROM (SELECT account_id, id, request_id, livemode FROM charges
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM refunds
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM disputes
@@ -527,7 +527,7 @@ var rules = []rule{
 			   OR p.kind = 'dispute' AND coalesce(n.flow, '') NOT IN ('acquirer.dispute.opened', 'acquirer.dispute.escalated')`,
 	},
 	{
-		name: "every finished request has its effect, once", counted: "finished requests",
+		name: "every finished request took effect once", counted: "finished requests",
 		count: `SELECT count(*) FROM answers`,
 		sql: `
 			SELECT r.id, r.flow || ' answered ' || r.status || ' and made ' || count(c.id) || ' charges'
@@ -571,16 +571,16 @@ var rules = []rule{
 			WHERE r.flow IN ('customer.delete', 'card.delete') AND r.status = 200 AND gone.id IS NULL`,
 	},
 	{
-		name: "every request stands somewhere or has its answer", counted: "requests",
+		name: "every request has either a run or an answer", counted: "requests",
 		count: `SELECT count(*) FROM requests`,
 		sql: `
 			SELECT r.id, CASE WHEN r.has_run THEN 'has an answer, and its run goes on' ELSE 'has neither a run nor an answer' END
 			FROM ` + asked + ` r WHERE r.has_run = r.has_answer
 			UNION ALL
-			SELECT u.request_id, 'a run of a request that is not there'
+			SELECT u.request_id, 'a run of a request that does not exist'
 			FROM runs u WHERE NOT EXISTS (SELECT FROM requests q WHERE q.account_id = u.account_id AND q.id = u.request_id AND q.flow = u.flow AND q.version = u.version)
 			UNION ALL
-			SELECT a.request_id, 'an answer to a request that is not there'
+			SELECT a.request_id, 'an answer to a request that does not exist'
 			FROM answers a WHERE NOT EXISTS (SELECT FROM requests q WHERE q.account_id = a.account_id AND q.id = a.request_id)`,
 	},
 	{
@@ -598,7 +598,7 @@ var rules = []rule{
 			WHERE r.request_id IS NULL`,
 	},
 	{
-		name: "a finished request has passed every recovery point", counted: "recovery points passed",
+		name: "every finished request has passed its recovery points", counted: "recovery points passed",
 		count: `SELECT (SELECT coalesce(sum(cardinality(recovery_points)), 0) FROM answers) + (SELECT coalesce(sum(cardinality(recovery_points)), 0) FROM runs)`,
 		sql: `
 			WITH journey AS (
@@ -635,7 +635,7 @@ var rules = []rule{
 			FROM passed WHERE kind = 'foreign' AND name <> ALL (calls)`,
 	},
 	{
-		name: "nothing is left open", counted: "calls to others",
+		name: "no request, call or lock is left open", counted: "calls to others",
 		count: `SELECT (SELECT coalesce(sum(cardinality(call_phases)), 0) FROM answers) + (SELECT coalesce(sum(cardinality(call_phases)), 0) FROM runs) + (SELECT count(*) FROM foreign_calls)`,
 		sql: `
 			WITH ` + keys + `
@@ -653,21 +653,21 @@ var rules = []rule{
 			SELECT r.id, r.state || ' for ' || date_trunc('second', now() - r.created_at)
 			FROM ` + asked + ` r WHERE r.state IN ('running', 'parked') AND r.created_at < now() - interval '10 minutes'
 			UNION ALL
-			SELECT c.id, 'is kept busy by ' || c.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'has finished' END
+			SELECT c.id, 'is kept busy by ' || c.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'has finished' END
 			FROM charges c LEFT JOIN ` + asked + ` r ON r.account_id = c.account_id AND r.id = c.busy_with
 			WHERE c.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
 			UNION ALL
-			SELECT d.id, 'is kept busy by ' || d.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'has finished' END
+			SELECT d.id, 'is kept busy by ' || d.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'has finished' END
 			FROM disputes d LEFT JOIN ` + asked + ` r ON r.account_id = d.account_id AND r.id = d.busy_with
 			WHERE d.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
 			UNION ALL
-			SELECT p.id, 'is kept busy by ' || p.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'has finished' END
+			SELECT p.id, 'is kept busy by ' || p.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'has finished' END
 			FROM (SELECT account_id, id, busy_with FROM payment_intents UNION ALL SELECT account_id, id, busy_with FROM setup_intents) p
 			LEFT JOIN ` + asked + ` r ON r.account_id = p.account_id AND r.id = p.busy_with
 			WHERE p.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)`,
 	},
 	{
-		name: "people are shown the paths and calls that are kept", counted: "views",
+		name: "the views of requests match the tables", counted: "views",
 		count: `SELECT 3`,
 		sql: `
 			WITH ` + keys + `, shown (view, rows) AS (
@@ -689,7 +689,7 @@ var rules = []rule{
 			SELECT shown.view, 'shows something else than the tables' FROM shown JOIN kept USING (view) WHERE shown.rows IS DISTINCT FROM kept.rows`,
 	},
 	{
-		name: "an intent is what its charges have made it", counted: "payment intents",
+		name: "every payment intent agrees with its charges", counted: "payment intents",
 		count: `SELECT count(*) FROM payment_intents`,
 		sql: `
 			SELECT p.id, p.status || ' with ' || p.amount_received || ' received and ' || p.amount_capturable || ' held, and its charges took '
@@ -702,15 +702,15 @@ var rules = []rule{
 			    OR bool_or(c.currency <> p.currency AND c.status <> 'failed' OR c.livemode <> p.livemode)
 			    OR max(c.id) IS DISTINCT FROM p.latest_charge
 			UNION ALL
-			SELECT c.id, 'was made for ' || c.payment_intent_id || ', which is not there'
+			SELECT c.id, 'was made for ' || c.payment_intent_id || ', which does not exist'
 			FROM charges c LEFT JOIN payment_intents p ON p.account_id = c.account_id AND p.id = c.payment_intent_id
 			WHERE c.payment_intent_id IS NOT NULL AND p.id IS NULL`,
 	},
 	{
-		name: "a setup is what its latest attempt has made it", counted: "attempts at setups",
+		name: "every setup intent agrees with its latest attempt", counted: "attempts at setups",
 		count: `SELECT count(*) FROM setup_attempts`,
 		sql: `
-			SELECT s.id, 'is ' || s.status || ', and its latest attempt ' || coalesce('is ' || a.status, 'is not there')
+			SELECT s.id, 'is ' || s.status || ', and its latest attempt ' || coalesce('is ' || a.status, 'does not exist')
 			FROM setup_intents s LEFT JOIN setup_attempts a ON a.account_id = s.account_id AND a.id = s.latest_attempt AND a.setup_intent_id = s.id AND a.livemode = s.livemode
 			WHERE s.latest_attempt IS NOT NULL AND (a.id IS NULL OR (s.status = 'succeeded') <> (a.status = 'succeeded')
 			   OR a.status = 'requires_action' AND s.status NOT IN ('requires_action', 'processing') OR a.status <> 'requires_action' AND s.status = 'requires_action')
@@ -723,7 +723,7 @@ var rules = []rule{
 			FROM setup_intents s WHERE s.latest_attempt IS NULL AND EXISTS (SELECT FROM setup_attempts a WHERE a.account_id = s.account_id AND a.setup_intent_id = s.id)`,
 	},
 	{
-		name: "a checkout session is paid once, by its intent, for what it sold", counted: "checkout sessions",
+		name: "every checkout session is paid once, by its intent, for its total", counted: "checkout sessions",
 		count: `SELECT count(*) FROM checkout_sessions`,
 		sql: `
 			SELECT s.id, 'is ' || s.status || ' and ' || s.payment_status || ' for ' || s.amount_total || ' ' || s.currency || ', and ' || count(c.id)
@@ -764,7 +764,7 @@ var rules = []rule{
 			FROM checkout_sessions s LEFT JOIN setup_intents i ON i.account_id = s.account_id AND i.id = s.setup_intent_id AND i.checkout_session = s.id
 			WHERE s.mode = 'setup' AND (i.id IS NULL OR (s.status = 'complete') <> (i.status = 'succeeded'))
 			UNION ALL
-			SELECT p.id, 'was made for ' || p.checkout_session || ', which is not there'
+			SELECT p.id, 'was made for ' || p.checkout_session || ', which does not exist'
 			FROM payment_intents p LEFT JOIN checkout_sessions s ON s.account_id = p.account_id AND s.id = p.checkout_session
 			WHERE p.checkout_session IS NOT NULL AND s.id IS NULL
 			UNION ALL
@@ -774,7 +774,7 @@ var rules = []rule{
 			HAVING count(e.id) <> CASE s.status WHEN 'complete' THEN 1 ELSE 0 END`,
 	},
 	{
-		name: "a coupon is redeemed once by each session that was paid with it", counted: "coupons",
+		name: "every coupon is redeemed once per session that was paid with it", counted: "coupons",
 		count: `SELECT count(*) FROM coupons`,
 		sql: `
 			SELECT c.id, 'was redeemed ' || c.times_redeemed || ' times and is reserved ' || c.times_reserved || ' times, and '
@@ -787,7 +787,7 @@ var rules = []rule{
 			    OR c.times_redeemed + c.times_reserved > c.max_redemptions`,
 	},
 	{
-		name: "every change has told its event, and no event tells of another", counted: "events",
+		name: "every change has its event, and every event has its change", counted: "events",
 		count: `SELECT count(*) FROM events`,
 		sql: `
 			WITH ` + told + `, tellable AS (SELECT DISTINCT type FROM (VALUES ('charge.succeeded'), ('charge.failed'), ('charge.captured'), ('refund.created'), ('refund.failed'),
@@ -807,7 +807,7 @@ var rules = []rule{
 			   OR t.amount IS NOT NULL AND e.data->'object'->>'amount' IS DISTINCT FROM t.amount::text`,
 	},
 	{
-		name: "every event is on its way to each endpoint that wants it", counted: "deliveries",
+		name: "every event has a delivery to each subscribed endpoint", counted: "deliveries",
 		count: `SELECT count(*) FROM webhook_deliveries`,
 		sql: `
 			SELECT e.id, 'has no delivery to ' || w.id
@@ -829,16 +829,16 @@ var rules = []rule{
 			HAVING count(a.attempt) <> d.attempts OR d.state = 'succeeded' AND count(*) FILTER (WHERE a.status BETWEEN 200 AND 299) = 0`,
 	},
 	{
-		name: "what was known of a person who was erased is gone", counted: "erased requests",
+		name: "erased requests hold no personal data", counted: "erased requests",
 		count: `SELECT count(*) FROM answers WHERE redacted_at IS NOT NULL`,
 		sql: `
 			WITH erased AS (SELECT account_id, request_id AS id FROM answers WHERE redacted_at IS NOT NULL)
-			SELECT r.id, 'was erased, and its parameters or its answer still tell of a person'
+			SELECT r.id, 'was erased, and its parameters or its answer still contain personal data'
 			FROM ` + asked + ` r LEFT JOIN archived_answers c ON c.account_id = r.account_id AND c.request_id = r.id
 			WHERE r.redacted_at IS NOT NULL AND (r.params::text <> impersonal(r.params)::text OR r.context::text <> impersonal(r.context)::text
 			   OR coalesce(r.body, c.body) <> impersonal(coalesce(r.body, c.body)))
 			UNION ALL
-			SELECT e.id, 'tells of a person, and its request was erased'
+			SELECT e.id, 'contains personal data, and its request was erased'
 			FROM events e JOIN erased r ON r.account_id = e.account_id AND r.id = e.request_id
 			WHERE e.data::text <> impersonal(e.data)::text
 			UNION ALL
@@ -862,7 +862,7 @@ var rules = []rule{
 			    OR count(a.id) = 1 AND (min(a.status), min(a.object_id), bool_and(a.livemode), min(a.idempotency_key))
 			       IS DISTINCT FROM (r.status, r.object_id, r.livemode, CASE WHEN NOT r.key_generated THEN r.key END)
 			UNION ALL
-			SELECT a.id, 'of a request that is not there'
+			SELECT a.id, 'of a request that does not exist'
 			FROM audit_events a LEFT JOIN ` + asked + ` r ON r.account_id = a.account_id AND r.id = a.request_id
 			WHERE a.actor NOT LIKE 'operator:%' AND a.actor <> 'inbox' AND r.status IS NULL
 			UNION ALL

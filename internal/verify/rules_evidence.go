@@ -24,7 +24,7 @@ const erased = `erased AS (
 // trail says of it, which its chain protects.
 var evidenceRules = []rule{
 	{
-		name: "every answer is the one that the audit trail vouches for", counted: "answers",
+		name: "every stored answer matches the audit trail", counted: "answers",
 		count: `SELECT count(*) FROM answers`,
 		sql: `
 			SELECT q.id, 'its request or its answer is not what it was when it was answered'
@@ -38,7 +38,7 @@ var evidenceRules = []rule{
 			FROM answers a WHERE a.expires_at < a.finished_at + interval '24 hours'`,
 	},
 	{
-		name: "details are missing only where an erasure names them", counted: "erased requests",
+		name: "audit details are missing only where an erasure names them", counted: "erased requests",
 		count: `WITH ` + erased + ` SELECT count(*) FROM erased`,
 		sql: `
 			WITH ` + erased + `
@@ -57,7 +57,7 @@ var evidenceRules = []rule{
 	},
 	{
 		// The last thing that its merchant was answered about an endpoint says where it is.
-		name: "an endpoint is where its merchant put it", counted: "endpoints",
+		name: "every webhook endpoint has the URL that its merchant set", counted: "endpoints",
 		count: `SELECT count(*) FROM webhook_endpoints`,
 		sql: `
 			WITH said AS (
@@ -67,7 +67,7 @@ var evidenceRules = []rule{
 				LEFT JOIN archived_answers c ON c.account_id = q.account_id AND c.request_id = q.id
 				WHERE q.flow IN ('webhook_endpoint.create', 'webhook_endpoint.update') AND a.status = 200
 				ORDER BY a.account_id, a.object_id, a.finished_at DESC)
-			SELECT w.id, 'is told at ' || w.url || ', and its merchant was answered ' || coalesce(s.endpoint->>'url', 'nothing')
+			SELECT w.id, 'has the URL ' || w.url || ', and the response to its merchant said ' || coalesce(s.endpoint->>'url', 'nothing')
 			FROM webhook_endpoints w LEFT JOIN said s ON s.account_id = w.account_id AND s.id = w.id
 			WHERE w.deleted_at IS NULL AND s.endpoint->>'url' IS DISTINCT FROM w.url
 			UNION ALL
@@ -77,8 +77,8 @@ var evidenceRules = []rule{
 			  AND NOT EXISTS (SELECT FROM audit_events e WHERE e.operation = 'webhook_endpoint.disable' AND e.account_id = w.account_id AND e.object_id = w.id)`,
 	},
 	{
-		// A key that was made in a month that is detached by now has nobody left to vouch for it.
-		name: "every API key is as the audit trail says", counted: "API keys",
+		// For a key made in a month that has been detached since, the audit trail has no row.
+		name: "every API key matches the audit trail", counted: "API keys",
 		count: `SELECT count(*) FROM api_keys`,
 		sql: `
 			WITH act AS (
@@ -92,7 +92,7 @@ var evidenceRules = []rule{
 			SELECT k.id, 'opens ' || k.account_id || ', and the audit trail does not say who made it'
 			FROM known k WHERE k.id NOT IN (SELECT id FROM made)
 			UNION ALL
-			SELECT coalesce(k.id, m.id), CASE WHEN k.id IS NULL THEN 'was made, and is not there' ELSE 'is not as it was made' END
+			SELECT coalesce(k.id, m.id), CASE WHEN k.id IS NULL THEN 'was made, and no longer exists' ELSE 'is not as it was made' END
 			FROM made m LEFT JOIN api_keys k ON k.id = m.id
 			WHERE k.id IS NULL OR (k.account_id, k.livemode) IS DISTINCT FROM (m.account_id, m.livemode)
 			   OR m.says ? 'hash' AND (k.kind, coalesce(k.permissions, 'null'), encode(k.hash, 'hex'), k.demo)

@@ -3,7 +3,7 @@ package verify
 // payoutRules are what has to hold of money that leaves for the merchants' banks.
 var payoutRules = []rule{
 	{
-		name: "a payout has exactly its postings", counted: "payouts",
+		name: "every payout has exactly its postings", counted: "payouts",
 		count: `SELECT count(*) FROM payouts`,
 		sql: `
 			WITH wanted AS (
@@ -45,7 +45,7 @@ var payoutRules = []rule{
 			HAVING coalesce(sum(p.gross - p.fee) FILTER (WHERE (p.kind LIKE 'payout%' AND (p.gross < 0 OR t.available_on <= n.now)) OR (p.gross > p.fee AND t.available_on <= n.now)), 0) < 0`,
 	},
 	{
-		name: "a payout and what it is part of agree", counted: "payouts",
+		name: "every automatic payout agrees with the movements in it", counted: "payouts",
 		count: `SELECT count(*) FROM payouts`,
 		sql: `
 			WITH ` + posted + `
@@ -58,11 +58,11 @@ var payoutRules = []rule{
 			LEFT JOIN ledger_swept s ON s.book_id = b.id AND s.payout = p.id AND s.posting_id = p.balance_transaction
 			WHERE (p.automatic_on IS NULL) <> (s.payout IS NULL)
 			UNION ALL
-			SELECT p.id, 'is reversed by ' || p.reversed_by || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'fetches ' || r.amount || ' back' END
+			SELECT p.id, 'is reversed by ' || p.reversed_by || ', which ' || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'fetches ' || r.amount || ' back' END
 			FROM payouts p LEFT JOIN payouts r ON r.account_id = p.account_id AND r.id = p.reversed_by AND r.original_payout = p.id
 			WHERE p.reversed_by IS NOT NULL AND (r.id IS NULL OR r.amount <> -p.amount OR r.currency <> p.currency OR r.livemode <> p.livemode)
 			UNION ALL
-			SELECT p.id, 'is kept busy by ' || p.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'is not there' ELSE 'has finished' END
+			SELECT p.id, 'is kept busy by ' || p.busy_with || ', which ' || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'has finished' END
 			FROM payouts p LEFT JOIN ` + asked + ` r ON r.account_id = p.account_id AND r.id = p.busy_with
 			WHERE p.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
 			UNION ALL

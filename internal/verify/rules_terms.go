@@ -8,7 +8,7 @@ const exponents = `CASE WHEN b.currency IN ('bif', 'clp', 'djf', 'gnf', 'jpy', '
 // balance with any fee, so nothing else notices a wrong one.
 var termRules = []rule{
 	{
-		name: "every fee is the one that the terms say", counted: "fees",
+		name: "every fee follows the account's terms", counted: "fees",
 		count: `SELECT count(*) FROM ledger_postings WHERE 'stripe_fee' = ANY (purposes)`,
 		sql: `
 			WITH ` + posted + `, terms AS (
@@ -25,7 +25,7 @@ var termRules = []rule{
 	{
 		// The days and the test clock of a payment are those that its request was made with.
 		// An hour is left for a change to or from summer time among the days.
-		name: "money becomes available when the terms say", counted: "postings",
+		name: "money becomes available when the account's terms say", counted: "postings",
 		count: `SELECT count(*) FROM ledger_postings`,
 		sql: `
 			WITH due AS (
@@ -43,7 +43,7 @@ var termRules = []rule{
 			FROM due WHERE available_on NOT BETWEEN wanted - interval '61 minutes' AND wanted + interval '61 minutes'`,
 	},
 	{
-		name: "a hold lapses in time", counted: "charges that were not captured",
+		name: "every uncaptured authorization expires in time", counted: "charges that were not captured",
 		count: `SELECT count(*) FROM charges WHERE NOT captured`,
 		sql: `
 			SELECT c.id, 'can be captured until ' || coalesce(c.capture_before::text, 'the end of time')
@@ -53,8 +53,8 @@ var termRules = []rule{
 			       + interval '1 microsecond' * (coalesce((q.context->'application'->>'ahead')::bigint, 0) / 1000))`,
 	},
 	{
-		// Pauses between attempts are a setting; none that anybody would choose is longer than a month.
-		name: "a delivery ends with an attempt, or with its endpoint", counted: "deliveries",
+		// Pauses between attempts are a setting. A sensible one is shorter than a month.
+		name: "every delivery ends with an attempt, or with its endpoint", counted: "deliveries",
 		count: `SELECT count(*) FROM webhook_deliveries`,
 		sql: `
 			SELECT d.event_id, CASE d.state

@@ -20,10 +20,10 @@ import (
 // Config says what to prove, and against what.
 type Config struct {
 	Pool       *pgxpool.Pool // of a login that may read everything
-	Acquirer   *pgxpool.Pool // of the acquirer's database; nil leaves the other side out, and says so
-	AuditKey   []byte        // of the audit trail's chain; without it that cannot be checked
+	Acquirer   *pgxpool.Pool // of the acquirer's database; if nil, its journal is reported as unchecked
+	AuditKey   []byte        // of the audit trail's chain, which cannot be checked without it
 	Head       string        // of the chain, as it was printed or logged before; "" where none was kept
-	AllowEmpty bool          // an installation nobody has used yet is in order
+	AllowEmpty bool          // an installation without any request is in order
 }
 
 // Violation is one thing that does not hold.

@@ -190,7 +190,7 @@ func (b *books) dispute(t *testing.T, sim *acquirertest.Sim) {
 	}
 }
 
-// forget erases whoever made a payment.
+// forget erases the person who made a payment.
 func (b *books) forget(t *testing.T, subject string) {
 	t.Helper()
 	err := pgx.BeginFunc(t.Context(), b.ours, func(tx pgx.Tx) error {
@@ -324,7 +324,7 @@ func TestNothingProvesNothing(t *testing.T) {
 	}
 }
 
-// A contradiction is named until somebody says why it is in order, and the next one again.
+// verify names a contradiction until an operator acknowledges it, and then names the next one.
 func TestAnAcknowledgedContradictionIsInOrder(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
@@ -430,47 +430,47 @@ const insertAuditRow = `INSERT INTO audit_events (at, id, account_id, livemode, 
 
 const (
 	balanced   = "the books balance, per currency and mode"
-	legs       = "a posting has all of its legs, and no other"
-	ways       = "every leg goes where its kind of posting sends it"
-	periods    = "closed periods hold what was posted in them"
-	captures   = "what was captured is posted once, and equal"
-	refunds    = "what was refunded is posted once, and equal"
-	sources    = "every posting has its source"
-	paidOut    = "a payout has exactly its postings"
+	legs       = "every posting has exactly its legs"
+	ways       = "every leg has the accounts of its kind of posting"
+	periods    = "every closed period matches its postings"
+	captures   = "every capture is posted once, with its amount"
+	refunds    = "every refund is posted once, with its amount"
+	sources    = "every posting has a source"
+	paidOut    = "every payout has exactly its postings"
 	covered    = "no book has paid out more than ever became available"
-	parts      = "a payout and what it is part of agree"
-	intents    = "an intent is what its charges have made it"
-	setups     = "a setup is what its latest attempt has made it"
-	checkout   = "a checkout session is paid once, by its intent, for what it sold"
-	totals     = "a charge's totals agree with its refunds"
+	parts      = "every automatic payout agrees with the movements in it"
+	intents    = "every payment intent agrees with its charges"
+	setups     = "every setup intent agrees with its latest attempt"
+	checkout   = "every checkout session is paid once, by its intent, for its total"
+	totals     = "every charge's totals agree with its refunds"
 	chained    = "refunds are chained end to end within what was captured"
-	askedFor   = "everything was asked for, by its own account and in its own mode"
-	effects    = "every finished request has its effect, once"
-	points     = "a finished request has passed every recovery point"
-	open       = "nothing is left open"
-	stands     = "every request stands somewhere or has its answer"
-	shown      = "people are shown the paths and calls that are kept"
-	redeemed   = "a coupon is redeemed once by each session that was paid with it"
-	events     = "every change has told its event, and no event tells of another"
-	deliveries = "every event is on its way to each endpoint that wants it"
-	forgotten  = "what was known of a person who was erased is gone"
+	askedFor   = "every object was created by a request of its account and mode"
+	effects    = "every finished request took effect once"
+	points     = "every finished request has passed its recovery points"
+	open       = "no request, call or lock is left open"
+	stands     = "every request has either a run or an answer"
+	shown      = "the views of requests match the tables"
+	redeemed   = "every coupon is redeemed once per session that was paid with it"
+	events     = "every change has its event, and every event has its change"
+	deliveries = "every event has a delivery to each subscribed endpoint"
+	forgotten  = "erased requests hold no personal data"
 	audited    = "every finished request is in the audit trail, once"
 	chainRule  = "the audit trail's chain is unbroken"
-	secondRule = "the second line of defence is in place"
-	disputes   = "every dispute has its postings, and no other"
-	settled    = "every settlement is posted once, and equal"
-	settledAll = "every movement that the acquirer settled is booked, waits or is set aside"
-	messages   = "every message took effect once, and none contradicts another"
+	secondRule = "the schema's guards are in place"
+	disputes   = "every dispute has exactly its postings"
+	settled    = "every settlement is posted once, with its amounts"
+	settledAll = "every movement that the acquirer settled is booked, waiting or set aside"
+	messages   = "every inbox message took effect once, and no two conflict"
 	accounts   = "every unique constraint on money contains its account or book"
-	fees       = "every fee is the one that the terms say"
-	available  = "money becomes available when the terms say"
-	holds      = "a hold lapses in time"
-	vouched    = "every answer is the one that the audit trail vouches for"
-	missing    = "details are missing only where an erasure names them"
-	endpoints  = "an endpoint is where its merchant put it"
-	apiKeys    = "every API key is as the audit trail says"
-	ended      = "a delivery ends with an attempt, or with its endpoint"
-	acquirers  = "the acquirer's journal and our books tell the same"
+	fees       = "every fee follows the account's terms"
+	available  = "money becomes available when the account's terms say"
+	holds      = "every uncaptured authorization expires in time"
+	vouched    = "every stored answer matches the audit trail"
+	missing    = "audit details are missing only where an erasure names them"
+	endpoints  = "every webhook endpoint has the URL that its merchant set"
+	apiKeys    = "every API key matches the audit trail"
+	ended      = "every delivery ends with an attempt, or with its endpoint"
+	acquirers  = "our books agree with the acquirer's journal"
 )
 
 var damages = []damage{
@@ -728,8 +728,8 @@ func TestEveryDamageIsSeen(t *testing.T) {
 	}
 }
 
-// TestTheChainIsKeyed changes a row and seals the trail again, as somebody can who
-// may write to the database.
+// TestTheChainIsKeyed changes a row and seals the trail again, as an attacker with write
+// access to the database can.
 func TestTheChainIsKeyed(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)

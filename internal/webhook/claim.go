@@ -51,8 +51,9 @@ type endpoint struct {
 // One worker at a time looks for work of an endpoint, so that the lanes can be
 // counted. A second worker leaves: the first continues until nothing is due.
 const lockEndpoint = `
-	SELECT url, livemode, api_version, status = 'enabled' AND deleted_at IS NULL AS enabled, failing_since, secret_generation,
-	       coalesce(previous_secret_until > clock_timestamp(), false) AS previous_is_valid
+	SELECT url, livemode, api_version, status = 'enabled'
+	       AND deleted_at IS NULL AS enabled, failing_since, secret_generation,
+	           coalesce(previous_secret_until > clock_timestamp(), false) AS previous_is_valid
 	FROM webhook_endpoints
 	WHERE account_id = @account_id AND id = @endpoint_id
 	FOR NO KEY UPDATE SKIP LOCKED`
@@ -62,7 +63,8 @@ const claimDelivery = `
 	WITH next AS (
 		SELECT account_id, event_id, endpoint_id
 		FROM webhook_deliveries
-		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= statement_timestamp()
+		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL
+		  AND due_at <= statement_timestamp()
 		  AND @lanes > (SELECT count(*) FROM webhook_deliveries
 		                WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND claimed_by IS NOT NULL)
 		ORDER BY due_at
@@ -84,7 +86,8 @@ const cancelDue = `
 	SET state = 'canceled', due_at = NULL, ended_at = clock_timestamp()
 	WHERE (account_id, event_id, endpoint_id) IN (
 		SELECT account_id, event_id, endpoint_id FROM webhook_deliveries
-		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL AND due_at <= statement_timestamp()
+		WHERE account_id = @account_id AND endpoint_id = @endpoint_id AND state = 'pending' AND claimed_by IS NULL
+		  AND due_at <= statement_timestamp()
 		ORDER BY due_at LIMIT @limit FOR NO KEY UPDATE SKIP LOCKED)`
 
 // A claim that a crash of the database forgets has sent nothing that is not sent again.
@@ -102,7 +105,8 @@ func (d *Deliverer) claim(ctx context.Context, key EndpointKey) (c *claimed, err
 			return err
 		}
 		if !to.Enabled {
-			_, err := tx.Exec(ctx, cancelDue, postgres.Args{"account_id": key.AccountID, "endpoint_id": key.EndpointID, "limit": cancelAtOnce})
+			_, err := tx.Exec(ctx, cancelDue,
+				postgres.Args{"account_id": key.AccountID, "endpoint_id": key.EndpointID, "limit": cancelAtOnce})
 			return err
 		}
 		c, err = d.claimFor(ctx, tx, key, to)
@@ -131,12 +135,22 @@ func (d *Deliverer) claimFor(ctx context.Context, tx pgx.Tx, key EndpointKey, to
 	if to.FailingSince != nil {
 		limit = failingLanes
 	}
-	c := &claimed{EndpointKey: key, Livemode: to.Livemode, APIVersion: to.APIVersion, URL: to.URL, Secrets: []string{Secret(d.key, key, to.SecretGeneration)}}
+	c := &claimed{
+		EndpointKey: key,
+		Livemode:    to.Livemode,
+		APIVersion:  to.APIVersion,
+		URL:         to.URL,
+		Secrets:     []string{Secret(d.key, key, to.SecretGeneration)},
+	}
 	if to.PreviousIsValid {
 		c.Secrets = append(c.Secrets, Secret(d.key, key, to.SecretGeneration-1))
 	}
 	err := tx.QueryRow(ctx, claimDelivery, postgres.Args{
-		"account_id": key.AccountID, "endpoint_id": key.EndpointID, "lanes": limit, "owner": d.owner, "claim_time": claimTime,
+		"account_id":  key.AccountID,
+		"endpoint_id": key.EndpointID,
+		"lanes":       limit,
+		"owner":       d.owner,
+		"claim_time":  claimTime,
 	}).Scan(&c.EventID, &c.Attempt, &c.SignedAt)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil

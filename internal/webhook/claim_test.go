@@ -19,15 +19,19 @@ var shop = EndpointKey{AccountID: "acct_1", EndpointID: "we_1"}
 
 const (
 	makeEndpoint = `
-		INSERT INTO webhook_endpoints (account_id, id, livemode, request_id, slot, url, enabled_events, created_at, changed_at)
+		INSERT INTO webhook_endpoints (account_id, id, livemode, request_id, slot, url, enabled_events, created_at,
+			changed_at)
 		VALUES ('acct_1', 'we_1', false, 'req_1', 1, 'https://shop.example.com/', '{*}', now(), now())`
 	makeEvents = `
 		INSERT INTO events (account_id, id, livemode, type, object_id, data, api_version, request_id, created_at)
-		SELECT 'acct_1', 'evt_' || n, false, 'charge.succeeded', 'ch_' || n, '{}', '', 'req_' || n, now() FROM generate_series(1, $1) n`
+		SELECT 'acct_1', 'evt_' || n, false, 'charge.succeeded', 'ch_' || n, '{}', '', 'req_' || n, now()
+		FROM generate_series(1, $1) n`
 	makeDeliveries = `
-		INSERT INTO webhook_deliveries (account_id, event_id, endpoint_id, due_at, created_at) SELECT 'acct_1', id, 'we_1', now(), now() FROM events`
+		INSERT INTO webhook_deliveries (account_id, event_id, endpoint_id, due_at, created_at)
+		SELECT 'acct_1', id, 'we_1', now(), now() FROM events`
 	setAlive = `
-		INSERT INTO workers (id, kind, host, pid, started_at, alive_until) VALUES ($1, 'work', '', 1, now(), $2::timestamptz)
+		INSERT INTO workers (id, kind, host, pid, started_at, alive_until)
+		VALUES ($1, 'work', '', 1, now(), $2::timestamptz)
 		ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until`
 )
 
@@ -100,7 +104,8 @@ func TestWhoWasOvertaken(t *testing.T) {
 	db, one, other := waiting(t, 1)
 	state := func() (state string, failures int) {
 		t.Helper()
-		if err := db.QueryRow(t.Context(), `SELECT state, failures FROM webhook_deliveries`).Scan(&state, &failures); err != nil {
+		err := db.QueryRow(t.Context(), `SELECT state, failures FROM webhook_deliveries`).Scan(&state, &failures)
+		if err != nil {
 			t.Fatal(err)
 		}
 		return state, failures
@@ -142,7 +147,8 @@ func TestAnAcknowledgementCountsWhoeverHearsIt(t *testing.T) {
 	one.mustRecord(t, slow, Result{Status: 200})
 	other.mustRecord(t, quick, Result{Error: "no answer"})
 	var state string
-	if err := db.QueryRow(t.Context(), `SELECT state FROM webhook_deliveries`).Scan(&state); err != nil || state != Succeeded {
+	err := db.QueryRow(t.Context(), `SELECT state FROM webhook_deliveries`).Scan(&state)
+	if err != nil || state != Succeeded {
 		t.Errorf("the delivery is %s, %v", state, err)
 	}
 }
@@ -160,11 +166,18 @@ func TestAnEndpointIsWokenOnce(t *testing.T) {
 			}
 		}
 		var jobs int
-		if err := db.QueryRow(t.Context(), `SELECT count(*) FROM river.river_job`).Scan(&jobs); err != nil || jobs != want {
+		err := db.QueryRow(t.Context(), `SELECT count(*) FROM river.river_job`).Scan(&jobs)
+		if err != nil || jobs != want {
 			t.Errorf("there are %d jobs %s, %v; want %d", jobs, why, err, want)
 		}
 	}
-	do(t, db, wakeLater, postgres.Args{"kind": Wake{}.Kind(), "queue": Queue, "account_id": shop.AccountID, "endpoint_id": shop.EndpointID, "at": time.Now().Add(time.Hour)})
+	do(t, db, wakeLater, postgres.Args{
+		"kind":        Wake{}.Kind(),
+		"queue":       Queue,
+		"account_id":  shop.AccountID,
+		"endpoint_id": shop.EndpointID,
+		"at":          time.Now().Add(time.Hour),
+	})
 	sweeps(1, "before anything is overdue")
 	do(t, db, `UPDATE webhook_deliveries SET due_at = due_at - interval '1 minute'`)
 	sweeps(2, "when all is overdue, and one is for later")

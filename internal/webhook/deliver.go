@@ -26,7 +26,9 @@ type Deliverer struct {
 
 // Render makes the body that tells an endpoint of an event. version is the API
 // version that the endpoint was made with; nil is the account's.
-type Render func(ctx context.Context, pool *pgxpool.Pool, to EndpointKey, livemode bool, version *string, eventID string) ([]byte, error)
+type Render func(
+	ctx context.Context, pool *pgxpool.Pool, to EndpointKey, livemode bool, version *string, eventID string,
+) ([]byte, error)
 
 // Disabled tells the merchant, in the same transaction, that an endpoint has been disabled.
 type Disabled func(ctx context.Context, tx pgx.Tx, endpoint EndpointKey, requestID string) error
@@ -86,13 +88,15 @@ func (d *Deliverer) Deliver(ctx context.Context, key EndpointKey) (more bool, er
 // in the log.
 func (d *Deliverer) attempt(ctx context.Context, c *claimed) (err error) {
 	line := logline.Begin("delivery")
-	line.Add(slog.String("account", c.AccountID), slog.String("endpoint", c.EndpointID), slog.String("event", c.EventID), slog.Int("attempt", int(c.Attempt)))
+	line.Add(slog.String("account", c.AccountID), slog.String("endpoint", c.EndpointID),
+		slog.String("event", c.EventID), slog.Int("attempt", int(c.Attempt)))
 	result := d.send(ctx, c)
 	ctx, cancel := context.WithTimeout(ctx, recordWithin)
 	defer cancel()
 	state, err := d.record(ctx, c, result)
 	d.observe(result)
-	line.Add(slog.Int("status", result.Status), slog.String("state", state), slog.Int64("endpoint_ms", result.Duration.Milliseconds()))
+	line.Add(slog.Int("status", result.Status), slog.String("state", state),
+		slog.Int64("endpoint_ms", result.Duration.Milliseconds()))
 	line.Fail(err)
 	if result.Error != "" {
 		line.Add(slog.String("reason", result.Error))

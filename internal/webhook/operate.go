@@ -28,7 +28,9 @@ const rollSecret = `
 // Roll gives an endpoint a new signing secret and returns it: the only time it is
 // shown. Deliveries are signed with the old one, too, until overlap has passed.
 // The operator's audit row is written in the same transaction.
-func Roll(ctx context.Context, pool *pgxpool.Pool, key []byte, user, endpointID string, overlap time.Duration) (secret string, err error) {
+func Roll(
+	ctx context.Context, pool *pgxpool.Pool, key []byte, user, endpointID string, overlap time.Duration,
+) (secret string, err error) {
 	if overlap < 0 || overlap > LongestOverlap {
 		return "", fmt.Errorf("the old secret can stay valid for %s at most, not %s", LongestOverlap, overlap)
 	}
@@ -47,8 +49,12 @@ func Roll(ctx context.Context, pool *pgxpool.Pool, key []byte, user, endpointID 
 		endpoint.EndpointID = endpointID
 		secret = Secret(key, endpoint, generation)
 		return audit.RecordOperator(ctx, tx, audit.OperatorAct{
-			User: user, Operation: "webhook_endpoint.roll", AccountID: endpoint.AccountID, Livemode: livemode, ObjectID: endpointID,
-			Details: map[string]any{"generation": generation, "overlap": overlap.String()},
+			User:      user,
+			Operation: "webhook_endpoint.roll",
+			AccountID: endpoint.AccountID,
+			Livemode:  livemode,
+			ObjectID:  endpointID,
+			Details:   map[string]any{"generation": generation, "overlap": overlap.String()},
 		})
 	})
 	if err != nil {
@@ -63,16 +69,19 @@ const resendEvent = `
 	WITH target AS (
 		SELECT e.account_id, e.id AS event_id, w.id AS endpoint_id
 		FROM events e
-		JOIN webhook_endpoints w ON w.account_id = e.account_id AND w.livemode = e.livemode AND w.status = 'enabled' AND w.deleted_at IS NULL
+		JOIN webhook_endpoints w ON w.account_id = e.account_id AND w.livemode = e.livemode AND w.status = 'enabled'
+		    AND w.deleted_at IS NULL
 		WHERE e.id = @event_id
 		  AND CASE WHEN @endpoint_id = '' THEN EXISTS (
-		        SELECT FROM webhook_deliveries d WHERE d.account_id = e.account_id AND d.event_id = e.id AND d.endpoint_id = w.id)
+		        SELECT FROM webhook_deliveries d
+		        WHERE d.account_id = e.account_id AND d.event_id = e.id AND d.endpoint_id = w.id)
 		      ELSE w.id = @endpoint_id END
 	), sent AS (
 		INSERT INTO webhook_deliveries AS d (account_id, event_id, endpoint_id, due_at, created_at)
 		SELECT account_id, event_id, endpoint_id, clock_timestamp(), clock_timestamp() FROM target
 		ON CONFLICT (account_id, event_id, endpoint_id) DO UPDATE
-		SET state = 'pending', failures = 0, due_at = excluded.due_at, ended_at = NULL, resent = d.claimed_by IS NOT NULL
+		SET state = 'pending', failures = 0, due_at = excluded.due_at, ended_at = NULL,
+		    resent = d.claimed_by IS NOT NULL
 		RETURNING d.account_id, d.endpoint_id
 	), woken AS (
 		INSERT INTO river.river_job (kind, args, queue, max_attempts)
@@ -142,10 +151,12 @@ type Attempt struct {
 }
 
 const selectAttempts = `
-	SELECT d.endpoint_id, w.url, d.state, d.due_at, a.attempt, a.started_at, a.ended_at, a.status, a.duration_ms, a.error, a.body
+	SELECT d.endpoint_id, w.url, d.state, d.due_at, a.attempt, a.started_at, a.ended_at, a.status, a.duration_ms,
+	       a.error, a.body
 	FROM webhook_deliveries d
 	JOIN webhook_endpoints w ON w.account_id = d.account_id AND w.id = d.endpoint_id
-	LEFT JOIN webhook_attempts a ON a.account_id = d.account_id AND a.event_id = d.event_id AND a.endpoint_id = d.endpoint_id
+	LEFT JOIN webhook_attempts a ON a.account_id = d.account_id AND a.event_id = d.event_id
+	    AND a.endpoint_id = d.endpoint_id
 	WHERE d.event_id = @event_id
 	ORDER BY d.endpoint_id, a.attempt`
 

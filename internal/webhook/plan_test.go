@@ -27,10 +27,13 @@ func TestDueDeliveriesAreFoundByTheirTime(t *testing.T) {
 		args  pgx.StrictNamedArgs
 		bound string
 	}{
-		"to claim one": {claimDelivery, endpoint(pgx.StrictNamedArgs{"lanes": lanes, "owner": "wk_1", "claim_time": claimTime}),
+		"to claim one": {claimDelivery,
+			endpoint(pgx.StrictNamedArgs{"lanes": lanes, "owner": "wk_1", "claim_time": claimTime}),
 			"(due_at <= statement_timestamp())"},
-		"to cancel them": {cancelDue, endpoint(pgx.StrictNamedArgs{"limit": cancelAtOnce}), "(due_at <= statement_timestamp())"},
-		"to wake a worker": {wakeOverdue, pgx.StrictNamedArgs{"kind": Wake{}.Kind(), "queue": Queue, "overdue_after": overdueAfter},
+		"to cancel them": {cancelDue, endpoint(pgx.StrictNamedArgs{"limit": cancelAtOnce}),
+			"(due_at <= statement_timestamp())"},
+		"to wake a worker": {wakeOverdue,
+			pgx.StrictNamedArgs{"kind": Wake{}.Kind(), "queue": Queue, "overdue_after": overdueAfter},
 			"(due_at < (statement_timestamp() - "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,8 +16,10 @@ import (
 
 const endAttempt = `
 	UPDATE webhook_attempts
-	SET ended_at = clock_timestamp(), status = @status, headers = @headers, body = @body, error = @error, duration_ms = @duration_ms
-	WHERE account_id = @account_id AND event_id = @event_id AND endpoint_id = @endpoint_id AND attempt = @attempt AND ended_at IS NULL`
+	SET ended_at = clock_timestamp(), status = @status, headers = @headers, body = @body, error = @error,
+	    duration_ms = @duration_ms
+	WHERE account_id = @account_id AND event_id = @event_id AND endpoint_id = @endpoint_id AND attempt = @attempt
+	  AND ended_at IS NULL`
 
 // The number of the attempt is the fence: if the sweep took the claim away and
 // another worker has claimed it, that worker's outcome decides. An acknowledgment
@@ -37,7 +39,8 @@ const endDelivery = `
 const overtaken = "overtaken"
 
 const failuresSoFar = `
-	SELECT failures FROM webhook_deliveries WHERE account_id = @account_id AND event_id = @event_id AND endpoint_id = @endpoint_id`
+	SELECT failures FROM webhook_deliveries
+	WHERE account_id = @account_id AND event_id = @event_id AND endpoint_id = @endpoint_id`
 
 const answersAgain = `
 	UPDATE webhook_endpoints SET failing_since = NULL
@@ -56,7 +59,8 @@ const disableDead = `
 // wakeLater is a job that River starts when its time comes.
 const wakeLater = `
 	INSERT INTO river.river_job (kind, args, queue, max_attempts, scheduled_at)
-	VALUES (@kind, jsonb_build_object('account_id', @account_id::text, 'endpoint_id', @endpoint_id::text), @queue, 3, @at)`
+	VALUES (@kind, jsonb_build_object('account_id', @account_id::text, 'endpoint_id', @endpoint_id::text), @queue, 3,
+		@at)`
 
 // record writes down how an attempt ended and what follows from it, in one
 // transaction: the delivery's end or its next time, the job for then, and the
@@ -163,10 +167,16 @@ func (d *Deliverer) disable(ctx context.Context, tx pgx.Tx, c *claimed) error {
 		return err
 	}
 	since, actID := ended[0].FailingSince, id.New("op", ended[0].Now)
-	d.log.WarnContext(ctx, "webhook endpoint disabled: all deliveries failed", "endpoint", c.EndpointID, "account", c.AccountID, "since", since)
+	d.log.WarnContext(ctx, "webhook endpoint disabled: all deliveries failed", "endpoint", c.EndpointID, "account",
+		c.AccountID, "since", since)
 	err = audit.RecordOperator(ctx, tx, audit.OperatorAct{
-		User: "ratchet work", Operation: "webhook_endpoint.disable", AccountID: c.AccountID, Livemode: c.Livemode, RequestID: actID,
-		ObjectID: c.EndpointID, Details: map[string]any{"failing_since": since},
+		User:      "ratchet work",
+		Operation: "webhook_endpoint.disable",
+		AccountID: c.AccountID,
+		Livemode:  c.Livemode,
+		RequestID: actID,
+		ObjectID:  c.EndpointID,
+		Details:   map[string]any{"failing_since": since},
 	})
 	if err != nil {
 		return err

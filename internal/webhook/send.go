@@ -50,9 +50,13 @@ func NewSender(c Config) *Sender {
 		// A redirect could lead anywhere, and a POST would become a GET on the way.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			Proxy:       nil, // a proxy would dial in our place, past the guard
-			DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
-			MaxResponseHeaderBytes: maxHeaders, MaxIdleConnsPerHost: 2, MaxIdleConns: 100, IdleConnTimeout: 30 * time.Second,
+			Proxy:                  nil, // a proxy would dial in our place, past the guard
+			DialContext:            dialer.DialContext,
+			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+			MaxResponseHeaderBytes: maxHeaders,
+			MaxIdleConnsPerHost:    2,
+			MaxIdleConns:           100,
+			IdleConnTimeout:        30 * time.Second,
 		},
 	}}
 }

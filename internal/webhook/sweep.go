@@ -27,7 +27,8 @@ const recallFromAhead = `
 	UPDATE webhook_deliveries d
 	SET due_at = statement_timestamp()
 	FROM waiting
-	WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id AND d.state = 'pending' AND d.claimed_by IS NULL
+	WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id AND d.state = 'pending'
+	  AND d.claimed_by IS NULL
 	  AND d.due_at > statement_timestamp() + @longest::interval * 1.1`
 
 // waitingEndpoints goes from one endpoint that something waits for to the next along
@@ -40,7 +41,8 @@ const waitingEndpoints = `waiting AS (
 		SELECT further.account_id, further.endpoint_id
 		FROM waiting CROSS JOIN LATERAL (
 			SELECT account_id, endpoint_id FROM webhook_deliveries
-			WHERE state = 'pending' AND claimed_by IS NULL AND (account_id, endpoint_id) > (waiting.account_id, waiting.endpoint_id)
+			WHERE state = 'pending' AND claimed_by IS NULL
+			  AND (account_id, endpoint_id) > (waiting.account_id, waiting.endpoint_id)
 			ORDER BY account_id, endpoint_id LIMIT 1) further
 	)`
 
@@ -55,12 +57,16 @@ const wakeOverdue = `
 		SELECT jsonb_build_object('account_id', account_id, 'endpoint_id', endpoint_id) AS args
 		FROM waiting
 		WHERE EXISTS (SELECT FROM webhook_deliveries d
-		              WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id AND d.state = 'pending' AND d.claimed_by IS NULL
+		              WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id
+		                AND d.state = 'pending' AND d.claimed_by IS NULL
 		                AND d.due_at < statement_timestamp() - @overdue_after::interval)
 		  AND NOT EXISTS (SELECT FROM webhook_deliveries d
-		                  WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id AND d.claimed_by IS NOT NULL)
+		                  WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id
+		                    AND d.claimed_by IS NOT NULL)
 		EXCEPT
-		SELECT args FROM river.river_job WHERE state = 'available' AND queue = @queue AND scheduled_at <= statement_timestamp() AND kind = @kind) AS wanting`
+		SELECT args FROM river.river_job
+		WHERE state = 'available' AND queue = @queue AND scheduled_at <= statement_timestamp()
+		  AND kind = @kind) AS wanting`
 
 // Sweep finds deliveries that no job will wake a worker for: those of dead workers,
 // and those whose job was lost. It makes new jobs for them.
@@ -71,7 +77,8 @@ func (d *Deliverer) Sweep(ctx context.Context) error {
 	if _, err := d.pool.Exec(ctx, recallFromAhead, postgres.Args{"longest": d.config.longestPause()}); err != nil {
 		return fmt.Errorf("repair due times after the clock was set back: %w", err)
 	}
-	_, err := d.pool.Exec(ctx, wakeOverdue, postgres.Args{"kind": Wake{}.Kind(), "queue": Queue, "overdue_after": overdueAfter})
+	_, err := d.pool.Exec(ctx, wakeOverdue,
+		postgres.Args{"kind": Wake{}.Kind(), "queue": Queue, "overdue_after": overdueAfter})
 	if err != nil {
 		return fmt.Errorf("wake for overdue deliveries: %w", err)
 	}

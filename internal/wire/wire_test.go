@@ -14,7 +14,8 @@ func TestEncode(t *testing.T) {
 
 	t.Run("an object is indented by two spaces and ends in a line break", func(t *testing.T) {
 		t.Parallel()
-		got, err := wire.Encode(json.RawMessage(`{"id":"cus_1","data":[],"metadata":{},"list":[1,{"a":null}],"text":"a:b,c"}`))
+		got, err := wire.Encode(
+			json.RawMessage(`{"id":"cus_1","data":[],"metadata":{},"list":[1,{"a":null}],"text":"a:b,c"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +49,8 @@ func TestEncode(t *testing.T) {
 // JSON it indents.
 func FuzzEncode(f *testing.F) {
 	f.Add(charge)
-	for _, seed := range []string{`[]`, `{}`, `[{},[[]]]`, `"a\\"`, `{"a\"b":"\\\"","c":[1.5e3,true,null]}`, `{"a":"{[,:]}"}`} {
+	for _, seed := range []string{`[]`, `{}`, `[{},[[]]]`, `"a\\"`, `{"a\"b":"\\\"","c":[1.5e3,true,null]}`,
+		`{"a":"{[,:]}"}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

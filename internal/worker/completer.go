@@ -74,7 +74,8 @@ func (c *completer) leave(places int) {
 // drive brings what was taken over to an end, even during shutdown.
 func (c *completer) drive(ctx context.Context, r *idempotency.Request) {
 	line := logline.Begin("took over")
-	line.Add(slog.String("request", r.ID), slog.String("flow", r.Flow), slog.String("account", r.AccountID), slog.String("key", apierror.Quote(r.Key)),
+	line.Add(slog.String("request", r.ID), slog.String("flow", r.Flow), slog.String("account", r.AccountID),
+		slog.String("key", apierror.Quote(r.Key)),
 		slog.String("point", r.Point), slog.Int("epoch", int(r.Epoch)), slog.Int("attempts", int(r.Attempts)))
 	err := c.Engine.Resume(logline.With(context.WithoutCancel(ctx), line), r)
 	line.Add(slog.String("left", left(err)))

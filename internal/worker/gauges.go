@@ -29,20 +29,34 @@ type gauges struct {
 func newGauges(t *telemetry.Telemetry) *gauges {
 	g := &gauges{
 		unfinished: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "ratchet_unfinished_requests", Help: "Unfinished requests: running, parked until they are due, or held for an operator."}, []string{"state"}),
+			Name: "ratchet_unfinished_requests",
+			Help: "Unfinished requests: running, parked until they are due, or held for an operator.",
+		}, []string{"state"}),
 		oldest: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "ratchet_oldest_unfinished_request_age_seconds", Help: "Age of the oldest unfinished request; 0 if there is none."}, []string{"state"}),
+			Name: "ratchet_oldest_unfinished_request_age_seconds",
+			Help: "Age of the oldest unfinished request; 0 if there is none.",
+		}, []string{"state"}),
 		differences: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "ratchet_ledger_differences", Help: "Differences between the books and the acquirer's settlement files in the last seven days. Anything but 0 is an error."}, nil),
+			Name: "ratchet_ledger_differences",
+			Help: "Differences between the books and the acquirer's settlement files in the last seven days. " +
+				"Anything but 0 is an error.",
+		}, nil),
 	}
 	g.due = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "ratchet_webhook_deliveries_due", Help: "Deliveries that are due and that no worker has claimed."}, nil)
 	g.lag = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ratchet_webhook_queue_lag_seconds", Help: "How long the oldest of them has been due; 0 if there is none."}, nil)
+		Name: "ratchet_webhook_queue_lag_seconds",
+		Help: "How long the oldest of them has been due; 0 if there is none.",
+	}, nil)
 	g.unapplied = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ratchet_inbox_messages", Help: "Messages from outside that wait for their object, or are set aside for an operator."}, []string{"state"})
+		Name: "ratchet_inbox_messages",
+		Help: "Messages from outside that wait for their object, or are set aside for an operator.",
+	}, []string{"state"})
 	g.unbooked = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "ratchet_settled_movements", Help: "Settled movements that wait for their charge, or that contradict our records and are set aside for an operator."}, []string{"state"})
+		Name: "ratchet_settled_movements",
+		Help: "Settled movements that wait for their charge, or that contradict our records and are set aside for " +
+			"an operator.",
+	}, []string{"state"})
 	t.Registry.MustRegister(g.unfinished, g.oldest, g.differences, g.due, g.lag, g.unapplied, g.unbooked)
 	return g
 }
@@ -76,7 +90,8 @@ const countDue = `
 	FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL AND due_at <= statement_timestamp()`
 
 const countUnapplied = `
-	SELECT count(*) FILTER (WHERE state = 'waiting')::float8, count(*) FILTER (WHERE state = 'set_aside')::float8 FROM inbox WHERE state <> 'applied'`
+	SELECT count(*) FILTER (WHERE state = 'waiting')::float8, count(*) FILTER (WHERE state = 'set_aside')::float8
+	FROM inbox WHERE state <> 'applied'`
 
 const countUnbooked = `
 	SELECT (SELECT count(*) FROM movements_waiting)::float8, (SELECT count(*) FROM movements_set_aside)::float8`
@@ -104,7 +119,8 @@ func (g *gauges) countQueues(ctx context.Context, pool *pgxpool.Pool) error {
 
 // That debits and credits are equal needs no gauge: the schema has no way to store
 // anything else. What can differ is what the acquirer says of the same money.
-const countDifferences = `SELECT count(*)::float8 FROM settlement_differences WHERE found_at > clock_timestamp() - interval '7 days'`
+const countDifferences = `
+	SELECT count(*)::float8 FROM settlement_differences WHERE found_at > clock_timestamp() - interval '7 days'`
 
 func (g *gauges) countDifferences(ctx context.Context, pool *pgxpool.Pool) error {
 	var differences float64

@@ -75,11 +75,18 @@ func (c Config) startRiver(ctx context.Context, d *webhook.Deliverer) (stop func
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &waker{deliverer: d, running: ctx})
 	client, err := river.NewClient(riverpgxv5.New(c.Pool), &river.Config{
-		ID: c.Owner, Schema: postgres.RiverSchema, Workers: workers, Logger: quietly(c.Log),
-		Queues:   map[string]river.QueueConfig{webhook.Queue: {MaxWorkers: atOnce}},
-		PollOnly: true, FetchPollInterval: pollEvery, JobTimeout: -1,
-		CompletedJobRetentionPeriod: jobsKept, CancelledJobRetentionPeriod: jobsKept, DiscardedJobRetentionPeriod: jobsKept,
-		ReindexerSchedule: river.NeverSchedule(), // the worker's role does not own the indexes
+		ID:                          c.Owner,
+		Schema:                      postgres.RiverSchema,
+		Workers:                     workers,
+		Logger:                      quietly(c.Log),
+		Queues:                      map[string]river.QueueConfig{webhook.Queue: {MaxWorkers: atOnce}},
+		PollOnly:                    true,
+		FetchPollInterval:           pollEvery,
+		JobTimeout:                  -1,
+		CompletedJobRetentionPeriod: jobsKept,
+		CancelledJobRetentionPeriod: jobsKept,
+		DiscardedJobRetentionPeriod: jobsKept,
+		ReindexerSchedule:           river.NeverSchedule(), // the worker's role does not own the indexes
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create River's client: %w", err)

@@ -96,8 +96,12 @@ func Run(ctx context.Context, c Config) error {
 	every("book waiting movements", waitingEvery, func(ctx context.Context) (int, error) {
 		return payout.BookWaiting(ctx, c.Engine, c.Pool)
 	})
-	every("show settled charges", showEvery, func(ctx context.Context) (int, error) { return payout.ShowPaid(ctx, c.Engine, c.Pool) })
-	every("void expired authorizations", lapseEvery, func(ctx context.Context) (int, error) { return payment.ExpireLapsed(ctx, c.Engine) })
+	every("show settled charges", showEvery, func(ctx context.Context) (int, error) {
+		return payout.ShowPaid(ctx, c.Engine, c.Pool)
+	})
+	every("void expired authorizations", lapseEvery, func(ctx context.Context) (int, error) {
+		return payment.ExpireLapsed(ctx, c.Engine)
+	})
 	every("reap", reapEvery, c.reap)
 	every("seal", sealEvery, audit.Sealer{Pool: c.Pool, Key: c.AuditKey, Log: c.Log}.Seal)
 	every("sweep webhooks", sweepEvery, func(ctx context.Context) (int, error) { return 0, deliverer.Sweep(ctx) })
@@ -105,13 +109,27 @@ func Run(ctx context.Context, c Config) error {
 		return session.ExpireDueSessions(ctx, c.Engine, expireAtOnce)
 	})
 	every("prepare partitions", upkeepEvery, c.preparePartitions)
-	every("count unfinished requests", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countUnfinished(ctx, c.Pool) })
-	every("count waiting work", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countQueues(ctx, c.Pool) })
-	every("count differences", countEvery, func(ctx context.Context) (int, error) { return 0, gauges.countDifferences(ctx, c.Pool) })
-	every("move payouts", payoutsEvery, func(ctx context.Context) (int, error) { return payout.MovePayouts(ctx, c.Engine, c.Pool) })
-	every("make daily payouts", dailyEvery, func(ctx context.Context) (int, error) { return payout.MakeDailyPayouts(ctx, c.Engine, c.Pool) })
-	every("set test clocks ready", clocksEvery, func(ctx context.Context) (int, error) { return customer.ReadyTestClocks(ctx, c.Engine, c.Pool) })
-	every("announce available balances", tellEvery, func(ctx context.Context) (int, error) { return teller.Tell(ctx, c.Engine, c.Pool) })
+	every("count unfinished requests", countEvery, func(ctx context.Context) (int, error) {
+		return 0, gauges.countUnfinished(ctx, c.Pool)
+	})
+	every("count waiting work", countEvery, func(ctx context.Context) (int, error) {
+		return 0, gauges.countQueues(ctx, c.Pool)
+	})
+	every("count differences", countEvery, func(ctx context.Context) (int, error) {
+		return 0, gauges.countDifferences(ctx, c.Pool)
+	})
+	every("move payouts", payoutsEvery, func(ctx context.Context) (int, error) {
+		return payout.MovePayouts(ctx, c.Engine, c.Pool)
+	})
+	every("make daily payouts", dailyEvery, func(ctx context.Context) (int, error) {
+		return payout.MakeDailyPayouts(ctx, c.Engine, c.Pool)
+	})
+	every("set test clocks ready", clocksEvery, func(ctx context.Context) (int, error) {
+		return customer.ReadyTestClocks(ctx, c.Engine, c.Pool)
+	})
+	every("announce available balances", tellEvery, func(ctx context.Context) (int, error) {
+		return teller.Tell(ctx, c.Engine, c.Pool)
+	})
 	every("close periods of books", closeEvery, ledger.NewCloser(c.Pool).Close)
 	every("reconcile", reconcileEvery, c.reconcile)
 	parts.Wait()
@@ -165,7 +183,8 @@ func (c Config) reap(ctx context.Context) (all int, err error) {
 func (c Config) reconcile(ctx context.Context) (int, error) {
 	found, err := payout.ReconcileYesterday(ctx, c.Pool, c.Acquirer)
 	for _, d := range found {
-		c.Log.Error("the acquirer's settlement file differs from the books", "reference", d.Reference, "account", d.AccountID, "wrong", d.Wrong)
+		c.Log.Error("the acquirer's settlement file differs from the books", "reference", d.Reference, "account",
+			d.AccountID, "wrong", d.Wrong)
 	}
 	return len(found), err
 }

@@ -40,8 +40,15 @@ func newStand(t *testing.T) *stand {
 		t.Fatal(err)
 	}
 	s := &stand{db: db, sim: sim}
-	s.config = process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), Demo: true,
-		Log: slog.New(slog.DiscardHandler), MaxConns: 8}
+	s.config = process.Config{
+		DatabaseURL:    db.URL,
+		Secret:         root,
+		AcquirerURL:    sim.URL(),
+		AcquirerSecret: sim.Secret(),
+		Demo:           true,
+		Log:            slog.New(slog.DiscardHandler),
+		MaxConns:       8,
+	}
 	api, err := process.NewAPI(t.Context(), s.config)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +121,8 @@ func (s *stand) make(t *testing.T, path, form string) string {
 // parked leaves the request for a charge behind that is due at once, and returns its amount.
 func (s *stand) parked(t *testing.T, amount int) int {
 	t.Helper()
-	status, _ := s.post(t, "/v1/charges", fmt.Sprintf("amount=%d&currency=usd&source=tok_visa", amount), "Acquirer-Trouble", "drop_before_acting")
+	status, _ := s.post(t, "/v1/charges", fmt.Sprintf("amount=%d&currency=usd&source=tok_visa", amount),
+		"Acquirer-Trouble", "drop_before_acting")
 	if status != http.StatusServiceUnavailable {
 		t.Fatalf("answered %d", status)
 	}
@@ -192,7 +200,8 @@ func TestAWorkerThatIsToldToStop(t *testing.T) {
 		t.Errorf("it left %d requests unfinished", n)
 	}
 	s.work(t)
-	s.eventually(t, "another worker lets the rest go", fmt.Sprintf("SELECT (count(*) = %d)::int FROM refunds WHERE status = 'succeeded'", holds))
+	s.eventually(t, "another worker lets the rest go",
+		fmt.Sprintf("SELECT (count(*) = %d)::int FROM refunds WHERE status = 'succeeded'", holds))
 }
 
 // A round looks at a hundred sessions whose time is over. Those that are being paid
@@ -200,11 +209,13 @@ func TestAWorkerThatIsToldToStop(t *testing.T) {
 func TestSessionsThatArePaidKeepNoOtherFromExpiring(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
-	const session = "mode=payment&success_url=https://example.com&line_items[0][quantity]=1&line_items[0][price_data][currency]=usd" +
-		"&line_items[0][price_data][unit_amount]=2000&line_items[0][price_data][product_data][name]=Sledge"
+	const session = "mode=payment&success_url=https://example.com&line_items[0][quantity]=1" +
+		"&line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=2000" +
+		"&line_items[0][price_data][product_data][name]=Sledge"
 	for range 100 {
 		paid := s.make(t, "/v1/checkout/sessions", session)
-		if status, _ := s.post(t, "/v1/payment_pages/"+paid+"/confirm", "payment_method=pm_card_chargeDeclined"); status != http.StatusPaymentRequired {
+		status, _ := s.post(t, "/v1/payment_pages/"+paid+"/confirm", "payment_method=pm_card_chargeDeclined")
+		if status != http.StatusPaymentRequired {
 			t.Fatalf("answered %d", status)
 		}
 	}
@@ -213,7 +224,8 @@ func TestSessionsThatArePaidKeepNoOtherFromExpiring(t *testing.T) {
 	s.exec(t, "UPDATE checkout_sessions SET expires_at = clock_timestamp() - interval '1 minute' WHERE id <> $1", idle)
 	s.exec(t, "UPDATE checkout_sessions SET expires_at = clock_timestamp() - interval '1 second' WHERE id = $1", idle)
 	s.work(t)
-	s.eventually(t, "the one that nobody pays is expired", "SELECT count(*) FROM checkout_sessions WHERE id = $1 AND status = 'expired'", idle)
+	s.eventually(t, "the one that nobody pays is expired",
+		"SELECT count(*) FROM checkout_sessions WHERE id = $1 AND status = 'expired'", idle)
 	if n := s.number(t, "SELECT count(*) FROM checkout_sessions WHERE status = 'expired'"); n != 1 {
 		t.Errorf("%d are expired, want that one", n)
 	}
@@ -227,7 +239,8 @@ func TestMoneyIsToldOfWheneverItBecomesAvailable(t *testing.T) {
 	s.make(t, "/v1/charges", "amount=2000&currency=eur&source=tok_visa") // not yet
 	s.work(t)
 	for n := range 3 {
-		s.eventually(t, "it is told", "SELECT (count(*) = $1::int)::int FROM events WHERE type = 'balance.available'", n+1)
+		s.eventually(t, "it is told", "SELECT (count(*) = $1::int)::int FROM events WHERE type = 'balance.available'",
+			n+1)
 		s.make(t, "/v1/charges", "amount=2000&currency=eur&source=tok_bypassPending")
 	}
 }

@@ -125,8 +125,9 @@ func always(name, form string) func() (string, string, error) {
 }
 
 const (
-	chargeForm   = "amount=2000&currency=usd&source=tok_visa&description=A+mug&metadata[order]=6735"
-	intentForm   = "amount=2000&currency=usd&payment_method_types[]=card&confirm=true&payment_method=pm_card_visa&description=A+mug&metadata[order]=6735"
+	chargeForm = "amount=2000&currency=usd&source=tok_visa&description=A+mug&metadata[order]=6735"
+	intentForm = "amount=2000&currency=usd&payment_method_types[]=card&confirm=true&payment_method=pm_card_visa" +
+		"&description=A+mug&metadata[order]=6735"
 	customerForm = "name=Jenny+Rosen&email=jenny@example.com&metadata[order]=6735"
 )
 

@@ -24,22 +24,33 @@ const cardMoved = `
 // amount only where the amount is right.
 const booksOf = `
 	WITH money AS (
-		SELECT 'charge ' || status || CASE WHEN captured THEN ' and captured' ELSE '' END AS what, amount FROM charges WHERE account_id = @account_id
+		SELECT 'charge ' || status || CASE WHEN captured THEN ' and captured' ELSE '' END AS what, amount FROM charges
+		WHERE account_id = @account_id
 		UNION ALL SELECT 'intent ' || status, amount FROM payment_intents WHERE account_id = @account_id
 		UNION ALL SELECT 'setup ' || status, @amount FROM setup_intents WHERE account_id = @account_id
 		UNION ALL SELECT 'attempt ' || status, @amount FROM setup_attempts WHERE account_id = @account_id
 		UNION ALL SELECT 'session ' || status, amount_total FROM checkout_sessions WHERE account_id = @account_id
-		UNION ALL SELECT 'customer' || CASE WHEN deleted_at IS NULL THEN '' ELSE ' deleted' END, @amount FROM customers WHERE account_id = @account_id
-		UNION ALL SELECT 'card' || CASE WHEN deleted_at IS NULL THEN '' ELSE ' deleted' END, @amount FROM cards WHERE account_id = @account_id
-		UNION ALL SELECT 'token' || CASE WHEN used_by IS NULL THEN '' ELSE ' spent' END, @amount FROM tokens WHERE account_id = @account_id
-		UNION ALL SELECT 'product' || CASE WHEN deleted_at IS NULL THEN '' ELSE ' deleted' END, @amount FROM products WHERE account_id = @account_id
-		UNION ALL SELECT 'price' || CASE WHEN active THEN '' ELSE ' inactive' END, unit_amount FROM prices WHERE account_id = @account_id
-		UNION ALL SELECT 'coupon redeemed ' || times_redeemed || ' and reserved ' || times_reserved || CASE WHEN deleted_at IS NULL THEN '' ELSE ', deleted' END, @amount
+		UNION ALL SELECT 'customer' || CASE WHEN deleted_at IS NULL THEN '' ELSE ' deleted' END, @amount FROM customers
+		WHERE account_id = @account_id
+		UNION ALL SELECT 'card' || CASE WHEN deleted_at IS NULL THEN '' ELSE ' deleted' END, @amount FROM cards
+		WHERE account_id = @account_id
+		UNION ALL SELECT 'token' || CASE WHEN used_by IS NULL THEN '' ELSE ' spent' END, @amount FROM tokens
+		WHERE account_id = @account_id
+		UNION ALL SELECT 'product' || CASE WHEN deleted_at IS NULL THEN '' ELSE ' deleted' END, @amount FROM products
+		WHERE account_id = @account_id
+		UNION ALL SELECT 'price' || CASE WHEN active THEN '' ELSE ' inactive' END, unit_amount FROM prices
+		WHERE account_id = @account_id
+		UNION ALL SELECT 'coupon redeemed ' || times_redeemed || ' and reserved ' || times_reserved
+		    || CASE WHEN deleted_at IS NULL THEN '' ELSE ', deleted' END, @amount
 		          FROM coupons WHERE account_id = @account_id
-		UNION ALL SELECT 'shipping rate' || CASE WHEN active THEN '' ELSE ' inactive' END, @amount FROM shipping_rates WHERE account_id = @account_id
-		UNION ALL SELECT 'endpoint ' || CASE WHEN deleted_at IS NULL THEN status ELSE 'deleted' END, @amount FROM webhook_endpoints WHERE account_id = @account_id
-		UNION ALL SELECT 'clock ' || CASE WHEN deleted_at IS NULL THEN status ELSE 'deleted' END, @amount FROM test_clocks WHERE account_id = @account_id
-		UNION ALL SELECT 'method attached', @amount FROM payment_methods WHERE account_id = @account_id AND customer_id IS NOT NULL
+		UNION ALL SELECT 'shipping rate' || CASE WHEN active THEN '' ELSE ' inactive' END, @amount FROM shipping_rates
+		WHERE account_id = @account_id
+		UNION ALL SELECT 'endpoint ' || CASE WHEN deleted_at IS NULL THEN status ELSE 'deleted' END, @amount
+		FROM webhook_endpoints WHERE account_id = @account_id
+		UNION ALL SELECT 'clock ' || CASE WHEN deleted_at IS NULL THEN status ELSE 'deleted' END, @amount
+		FROM test_clocks WHERE account_id = @account_id
+		UNION ALL SELECT 'method attached', @amount FROM payment_methods
+		WHERE account_id = @account_id AND customer_id IS NOT NULL
 		UNION ALL SELECT 'refund ' || status, amount FROM refunds WHERE account_id = @account_id
 		UNION ALL SELECT 'dispute ' || status, amount FROM disputes WHERE account_id = @account_id
 		UNION ALL SELECT 'settled: ' || movement, amount FROM settlements WHERE account_id = @account_id
@@ -47,12 +58,15 @@ const booksOf = `
 		UNION ALL SELECT 'payout ' || status, abs(amount) FROM payouts WHERE account_id = @account_id
 		UNION ALL SELECT 'posted: ' || kind, abs(amount) FROM balance_transactions WHERE account_id = @account_id
 		UNION ALL SELECT 'event ' || type, @amount FROM events WHERE account_id = @account_id
-		UNION ALL SELECT 'audited: ' || operation, @amount FROM audit_events WHERE account_id = @account_id AND operation NOT LIKE 'key.%'
-		UNION ALL SELECT 'request ' || state || CASE WHEN flow = 'balance.tell' THEN ': ' || flow ELSE '' END, @amount FROM request_status WHERE account_id = @account_id
+		UNION ALL SELECT 'audited: ' || operation, @amount FROM audit_events
+		WHERE account_id = @account_id AND operation NOT LIKE 'key.%'
+		UNION ALL SELECT 'request ' || state || CASE WHEN flow = 'balance.tell' THEN ': ' || flow ELSE '' END, @amount
+		FROM request_status WHERE account_id = @account_id
 		UNION ALL SELECT 'answer archived', @amount FROM archived_answers WHERE account_id = @account_id
 		UNION ALL SELECT 'call ' || outcome, @amount FROM request_calls WHERE account_id = @account_id
 	)
-	SELECT count(*) || ' × ' || what || CASE WHEN amount = @amount THEN '' ELSE ' of ' || amount END FROM money GROUP BY what, amount`
+	SELECT count(*) || ' × ' || what || CASE WHEN amount = @amount THEN '' ELSE ' of ' || amount END FROM money
+	GROUP BY what, amount`
 
 func lines(ctx context.Context, db *pgxpool.Pool, sql string, args postgres.Args) ([]string, error) {
 	rows, err := db.Query(ctx, sql, args)

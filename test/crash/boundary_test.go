@@ -101,7 +101,8 @@ func (o operation) dieEverywhere(t *testing.T, f *finisher, boundaries []string)
 			deaths.Add(1)
 			t.Cleanup(func() {
 				if t.Failed() {
-					t.Logf("it died at boundary %d, %s; to repeat just this:\n\tRATCHET_CRASH_FULL=1 go test ./test/crash -run '%s'",
+					t.Logf("it died at boundary %d, %s; to repeat just this:\n\tRATCHET_CRASH_FULL=1 go test "+
+						"./test/crash -run '%s'",
 						n, boundaries[n-1], pattern("TestEveryBoundary", o.name, f.name, fmt.Sprintf("%03d ", n)))
 				}
 			})
@@ -158,7 +159,8 @@ func (o *operation) live(t testing.TB, f *finisher) (boundaries []string) {
 func (i *installation) wantFlow(t testing.TB, m merchant, flow string) {
 	t.Helper()
 	var last string
-	err := i.db.QueryRow(t.Context(), "SELECT flow FROM requests WHERE account_id = $1 ORDER BY created_at DESC LIMIT 1", m.account).Scan(&last)
+	err := i.db.QueryRow(t.Context(),
+		"SELECT flow FROM requests WHERE account_id = $1 ORDER BY created_at DESC LIMIT 1", m.account).Scan(&last)
 	if err != nil || last != flow {
 		t.Errorf("the flow that ran is %q, not %q (%v)", last, flow, err)
 	}
@@ -241,7 +243,9 @@ func anotherDeath(t testing.TB, f *finisher, r request, d death) answer {
 	return last
 }
 
-const readAnswer = `SELECT coalesce(status, 0), coalesce(convert_from(body, 'UTF8'), '') FROM request_status WHERE account_id = $1 AND key = $2`
+const readAnswer = `
+	SELECT coalesce(status, 0), coalesce(convert_from(body, 'UTF8'), '') FROM request_status
+	WHERE account_id = $1 AND key = $2`
 
 // theCompleter finishes what was stored, without any client. What was never stored
 // never happened: then the client's next request is its first.

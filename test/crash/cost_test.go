@@ -24,7 +24,12 @@ func TestCost(t *testing.T) {
 	i := install(t, server.URL, server.Pool, startAcquirer(t))
 	m, listening := i.merchant(t), i.merchant(t)
 	p := i.serve(t)
-	made(t, request{merchant: listening, path: "/v1/webhook_endpoints", form: url.Values{"url": {"https://shop.example.com/"}, "enabled_events[]": {"*"}}, key: newKey()}, p)
+	made(t, request{
+		merchant: listening,
+		path:     "/v1/webhook_endpoints",
+		form:     url.Values{"url": {"https://shop.example.com/"}, "enabled_events[]": {"*"}},
+		key:      newKey(),
+	}, p)
 	p.leave() // the operations are registered from now on, which costs commits once
 	const times = 50
 
@@ -43,7 +48,8 @@ func TestCost(t *testing.T) {
 			syncs, commits := cost(t, func(p *process) { do(t, p) })
 			t.Logf("%d requests: %d flushes, %d transactions, reads and signs of life included", times, syncs, commits)
 			if commits < times {
-				t.Fatalf("the statistics know of %d transactions for %d requests: they are not complete", commits, times)
+				t.Fatalf("the statistics know of %d transactions for %d requests: they are not complete", commits,
+					times)
 			}
 			// A process that comes and goes costs a few itself. Now and then the log
 			// writer flushes in the background, or two flushes fall together.
@@ -72,7 +78,9 @@ func TestCost(t *testing.T) {
 		}
 		return charge(m, "tok_visa", newAmount())
 	}))
-	measure("a charge that a webhook tells of is two as well", 2, each(http.StatusOK, func(int) request { return charge(listening, "tok_visa", newAmount()) }))
+	measure("a charge that a webhook tells of is two as well", 2, each(http.StatusOK, func(int) request {
+		return charge(listening, "tok_visa", newAmount())
+	}))
 	measure("a customer is one", 1, each(http.StatusOK, func(int) request {
 		return request{merchant: m, path: "/v1/customers", form: url.Values{"name": {"Jenny Rosen"}}, key: newKey()}
 	}))
@@ -110,7 +118,11 @@ func TestCost(t *testing.T) {
 func quiet(t testing.TB, db *pgxpool.Pool) {
 	t.Helper()
 	for setting, value := range map[string]string{
-		"autovacuum": "off", "checkpoint_timeout": "1h", "max_wal_size": "4GB", "wal_writer_delay": "10s", "wal_writer_flush_after": "1GB",
+		"autovacuum":             "off",
+		"checkpoint_timeout":     "1h",
+		"max_wal_size":           "4GB",
+		"wal_writer_delay":       "10s",
+		"wal_writer_flush_after": "1GB",
 	} {
 		if _, err := db.Exec(t.Context(), "ALTER SYSTEM SET "+setting+" = '"+value+"'"); err != nil {
 			t.Fatal(err)

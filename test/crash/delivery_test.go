@@ -29,7 +29,8 @@ const notificationSecret = "the secret that the acquirer signs with"
 const outbox = `
 	SELECT body FROM acquirer.outbox
 	WHERE kind = $1 AND (convert_from(body, 'UTF8')::jsonb->>'amount' = $2
-	   OR convert_from(body, 'UTF8')::jsonb->'movements' @> jsonb_build_array(jsonb_build_object('amount', $2::text::bigint)))`
+	   OR convert_from(body, 'UTF8')::jsonb->'movements'
+	   @> jsonb_build_array(jsonb_build_object('amount', $2::text::bigint)))`
 
 func told(t testing.TB, journal *pgxpool.Pool, kind string, amount int64) (body []byte) {
 	t.Helper()
@@ -75,13 +76,15 @@ func refundedTo(card string) func(s stage) {
 	return func(s stage) { s.new("/v1/refunds", "charge", s.made(s.charge(card))) }
 }
 
-var sold = []string{"1 × the card saw: sale", "1 × charge succeeded and captured", "1 × posted: charge", "1 × event charge.succeeded", "1 × audited: charge.create"}
+var sold = []string{"1 × the card saw: sale", "1 × charge succeeded and captured", "1 × posted: charge",
+	"1 × event charge.succeeded", "1 × audited: charge.create"}
 
 var deliveries = []delivery{
 	{
 		kind:    acquirers.DisputeOpened,
 		prepare: func(s stage) { s.made(s.charge("tok_createDispute")) },
-		leaves: append([]string{"1 × the card saw: chargeback", "1 × dispute needs_response", "1 × posted: dispute", "1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
+		leaves: append([]string{"1 × the card saw: chargeback", "1 × dispute needs_response", "1 × posted: dispute",
+			"1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
 			"1 × audited: acquirer.dispute.opened", "2 × request finished", "1 × call executed"}, sold...),
 	},
 	{
@@ -90,9 +93,13 @@ var deliveries = []delivery{
 			_, dispute := s.disputed("tok_createDispute")
 			s.new("/v1/disputes/"+dispute, "evidence[uncategorized_text]", "winning_evidence")
 		},
-		leaves: append([]string{"1 × the card saw: chargeback", "1 × the card saw: chargeback_reversal", "1 × the card saw: approved", "1 × dispute won", "1 × posted: dispute", "1 × posted: dispute_reversal",
-			"1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn", "1 × event charge.dispute.updated", "1 × event charge.dispute.closed", "1 × event charge.dispute.funds_reinstated",
-			"1 × audited: acquirer.dispute.opened", "1 × audited: dispute.update", "1 × audited: acquirer.dispute.closed", "4 × request finished", "2 × call executed"}, sold...),
+		leaves: append([]string{"1 × the card saw: chargeback", "1 × the card saw: chargeback_reversal",
+			"1 × the card saw: approved", "1 × dispute won", "1 × posted: dispute", "1 × posted: dispute_reversal",
+			"1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
+			"1 × event charge.dispute.updated", "1 × event charge.dispute.closed",
+			"1 × event charge.dispute.funds_reinstated", "1 × audited: acquirer.dispute.opened",
+			"1 × audited: dispute.update", "1 × audited: acquirer.dispute.closed", "4 × request finished",
+			"2 × call executed"}, sold...),
 	},
 	{
 		kind: acquirers.DisputeEscalated,
@@ -100,26 +107,33 @@ var deliveries = []delivery{
 			_, inquiry := s.disputed("tok_createDisputeInquiry")
 			s.new("/v1/disputes/"+inquiry, "evidence[uncategorized_text]", "escalate_inquiry_evidence")
 		},
-		leaves: append([]string{"1 × the card saw: chargeback", "1 × the card saw: approved", "1 × dispute needs_response", "1 × posted: dispute",
-			"1 × event charge.dispute.created", "2 × event charge.dispute.updated", "1 × event charge.dispute.funds_withdrawn",
-			"1 × audited: acquirer.dispute.opened", "1 × audited: dispute.update", "1 × audited: acquirer.dispute.escalated", "4 × request finished", "2 × call executed"}, sold...),
+		leaves: append([]string{"1 × the card saw: chargeback", "1 × the card saw: approved",
+			"1 × dispute needs_response", "1 × posted: dispute",
+			"1 × event charge.dispute.created", "2 × event charge.dispute.updated",
+			"1 × event charge.dispute.funds_withdrawn", "1 × audited: acquirer.dispute.opened",
+			"1 × audited: dispute.update", "1 × audited: acquirer.dispute.escalated", "4 × request finished",
+			"2 × call executed"}, sold...),
 	},
 	{
 		kind:    acquirers.BatchSettled,
 		prepare: func(s stage) { s.sold() },
-		leaves:  append([]string{"1 × settled: sale", "1 × audited: acquirer.batch.settled", "2 × request finished", "1 × call executed"}, sold...),
+		leaves: append([]string{"1 × settled: sale", "1 × audited: acquirer.batch.settled", "2 × request finished",
+			"1 × call executed"}, sold...),
 	},
 	{
 		kind: acquirers.RefundFailed, prepare: refundedTo("tok_refundFail"),
-		leaves: append([]string{"1 × the card saw: refund", "1 × the card saw: refund_failed", "1 × refund failed", "1 × posted: refund", "1 × posted: refund_failure",
-			"1 × event refund.created", "1 × event charge.refunded", "1 × event refund.failed", "1 × event refund.updated", "1 × event charge.refund.updated",
-			"1 × audited: refund.create", "1 × audited: acquirer.refund.failed", "3 × request finished", "2 × call executed"}, sold...),
+		leaves: append([]string{"1 × the card saw: refund", "1 × the card saw: refund_failed", "1 × refund failed",
+			"1 × posted: refund", "1 × posted: refund_failure",
+			"1 × event refund.created", "1 × event charge.refunded", "1 × event refund.failed",
+			"1 × event refund.updated", "1 × event charge.refund.updated", "1 × audited: refund.create",
+			"1 × audited: acquirer.refund.failed", "3 × request finished", "2 × call executed"}, sold...),
 	},
 	{
 		kind: acquirers.RefundSucceeded, prepare: refundedTo("tok_pendingRefund"),
 		leaves: append([]string{"1 × the card saw: refund", "1 × refund succeeded", "1 × posted: refund",
-			"1 × event refund.created", "1 × event charge.refunded", "1 × event refund.updated", "1 × event charge.refund.updated",
-			"1 × audited: refund.create", "1 × audited: acquirer.refund.succeeded", "3 × request finished", "2 × call executed"}, sold...),
+			"1 × event refund.created", "1 × event charge.refunded", "1 × event refund.updated",
+			"1 × event charge.refund.updated", "1 × audited: refund.create", "1 × audited: acquirer.refund.succeeded",
+			"3 × request finished", "2 × call executed"}, sold...),
 	},
 }
 
@@ -128,7 +142,8 @@ var deliveries = []delivery{
 // acknowledgement: it says it again, here even twice.
 func TestEveryBoundaryOfADelivery(t *testing.T) {
 	t.Parallel()
-	nobody := httptest.NewServer(http.NotFoundHandler()) // an acquirer settles only if its notifications have a receiver
+	// an acquirer settles only if its notifications have a receiver
+	nobody := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(nobody.Close)
 	i := installOnFastServer(t, startAcquirer(t, "--settle-every", "100ms", "--notify-url", nobody.URL))
 	healthy := i.serve(t)
@@ -139,7 +154,8 @@ func TestEveryBoundaryOfADelivery(t *testing.T) {
 			d.prepare(s)
 			record := filepath.Join(t.TempDir(), "boundaries")
 			p := i.victim(t, record)
-			if status, err := notify(p, told(t, i.acquirer.journal, d.kind, s.amount), crashpoint.AtHeader, "0"); status != http.StatusOK {
+			status, err := notify(p, told(t, i.acquirer.journal, d.kind, s.amount), crashpoint.AtHeader, "0")
+			if status != http.StatusOK {
 				t.Fatalf("answered %d, %v", status, err)
 			}
 			p.leave()

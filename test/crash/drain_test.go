@@ -76,7 +76,8 @@ func TestDrain(t *testing.T) {
 		return true
 	})
 	var unfinished, stored int
-	err := i.db.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE state <> 'finished'), count(*) FROM request_status`).Scan(&unfinished, &stored)
+	err := i.db.QueryRow(t.Context(), `
+		SELECT count(*) FILTER (WHERE state <> 'finished'), count(*) FROM request_status`).Scan(&unfinished, &stored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,13 +86,15 @@ func TestDrain(t *testing.T) {
 	}
 	unheard.Range(func(key, err any) bool {
 		var begun bool
-		if scan := i.db.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM requests WHERE key = $1)`, key).Scan(&begun); scan != nil || begun {
+		scan := i.db.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM requests WHERE key = $1)`, key).Scan(&begun)
+		if scan != nil || begun {
 			t.Errorf("%s was begun and its client heard %v (%v)", key, err, scan)
 		}
 		return true
 	})
 	var charged int
-	if err := i.db.QueryRow(t.Context(), `SELECT count(*) FROM charges WHERE status = 'succeeded'`).Scan(&charged); err != nil || int64(charged) != count.Load() {
+	err = i.db.QueryRow(t.Context(), `SELECT count(*) FROM charges WHERE status = 'succeeded'`).Scan(&charged)
+	if err != nil || int64(charged) != count.Load() {
 		t.Errorf("%d charges succeeded, %d were answered (%v)", charged, count.Load(), err)
 	}
 }

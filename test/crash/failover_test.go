@@ -11,7 +11,9 @@ import (
 
 // failover is two servers, one of which follows the other, and an installation
 // that works on whichever takes writes.
-func failover(t testing.TB, synchronous bool) (i *installation, primary, standby *pgtest.DurableServer, serving *crew, merchants []merchant) {
+func failover(
+	t testing.TB, synchronous bool,
+) (i *installation, primary, standby *pgtest.DurableServer, serving *crew, merchants []merchant) {
 	t.Helper()
 	primary = pgtest.Durable(t)
 	standby = primary.Standby(synchronous)
@@ -41,7 +43,8 @@ func TestFailOver(t *testing.T) {
 		eventually(t, "work goes on", func() bool { return t.Failed() || finishedBy(loads) > before+enough })
 		all := stopLoad(loads)
 		eventually(t, "everything is finished", func() bool {
-			return number(t, i.db, "SELECT count(*) FROM request_status WHERE state NOT IN ('finished', 'archived')") == 0
+			return number(t, i.db,
+				"SELECT count(*) FROM request_status WHERE state NOT IN ('finished', 'archived')") == 0
 		})
 		for _, w := range all {
 			w.wantReplay(t, serving.any(), w.answer) // acknowledged before the fail-over, or after it
@@ -68,7 +71,8 @@ func TestFailOver(t *testing.T) {
 				asked <- a
 			}()
 			for done := false; !done; time.Sleep(20 * time.Millisecond) {
-				number(t, primary.Pool, "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+				number(t, primary.Pool,
+					"SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
 				select {
 				case a := <-asked:
 					done = true
@@ -78,7 +82,10 @@ func TestFailOver(t *testing.T) {
 				default:
 				}
 			}
-			shown = shown || number(t, primary.Pool, "SELECT count(*) FROM answers a JOIN requests q ON q.id = a.request_id WHERE q.key = $1", w.key) == 1
+			shown = shown ||
+				number(t, primary.Pool,
+					"SELECT count(*) FROM answers a JOIN requests q ON q.id = a.request_id WHERE q.key = $1",
+					w.key) == 1
 			if shown {
 				break
 			}
@@ -100,14 +107,16 @@ func TestFailOver(t *testing.T) {
 		i.wantClean(t)
 	})
 
-	t.Run("an asynchronous standby forgets the last of it, and the same retries charge nobody twice", func(t *testing.T) {
+	t.Run("an asynchronous standby loses the last commits, and retries charge no card twice", func(t *testing.T) {
 		t.Parallel()
 		i, primary, standby, serving, merchants := failover(t, false)
 		loads := startLoad(t, serving, merchants)
 		eventually(t, "there is something to lose", func() bool { return t.Failed() || finishedBy(loads) > enough })
 		standby.StopFollowing()
 		known := finishedBy(loads)
-		eventually(t, "there is something the standby has missed", func() bool { return t.Failed() || finishedBy(loads) > known+enough })
+		eventually(t, "there is something the standby has missed", func() bool {
+			return t.Failed() || finishedBy(loads) > known+enough
+		})
 		all := stopLoad(loads)
 		primary.Kill()
 		standby.Promote()

@@ -74,7 +74,8 @@ var jobs = []job{
 			_, err := payout.MakeDailyPayouts(ctx, h.engine, h.pool)
 			return err
 		},
-		leaves: append([]string{"1 × payout pending of 970969", "1 × posted: payout of 970969", "1 × event payout.created", "1 × audited: payout.daily",
+		leaves: append([]string{"1 × payout pending of 970969", "1 × posted: payout of 970969",
+			"1 × event payout.created", "1 × audited: payout.daily",
 			"2 × request finished", "2 × call executed"}, earned...),
 	},
 	{
@@ -87,14 +88,18 @@ var jobs = []job{
 			_, err := payout.MovePayouts(ctx, h.engine, h.pool)
 			return err
 		},
-		leaves: append([]string{"1 × the card saw: payout", "1 × payout in_transit", "1 × posted: payout", "1 × event payout.created", "1 × event payout.updated",
-			"1 × audited: payout.create", "1 × audited: payout.depart", "3 × request finished", "2 × call executed"}, earned...),
+		leaves: append([]string{"1 × the card saw: payout", "1 × payout in_transit", "1 × posted: payout",
+			"1 × event payout.created", "1 × event payout.updated",
+			"1 × audited: payout.create", "1 × audited: payout.depart", "3 × request finished", "2 × call executed"},
+			earned...),
 	},
 	{
 		name: "arrival of a payout", flows: []string{"payout.depart", "payout.arrive"},
 		prepare: func(s stage) {
 			s.made(s.payout())
-			s.exec("UPDATE payouts SET departs_at = now() - interval '2 seconds', arrives_at = now() - interval '1 second' WHERE account_id = $1")
+			s.exec(`
+				UPDATE payouts SET departs_at = now() - interval '2 seconds', arrives_at = now() - interval '1 second'
+				WHERE account_id = $1`)
 		},
 		do: func(ctx context.Context, h *hand) error {
 			for range 2 { // it departs, and has arrived
@@ -104,9 +109,10 @@ var jobs = []job{
 			}
 			return nil
 		},
-		leaves: append([]string{"1 × the card saw: payout", "1 × payout paid", "1 × posted: payout", "1 × event payout.created", "1 × event payout.updated",
-			"1 × event payout.paid", "1 × audited: payout.create", "1 × audited: payout.depart", "1 × audited: payout.arrive",
-			"4 × request finished", "2 × call executed"}, earned...),
+		leaves: append([]string{"1 × the card saw: payout", "1 × payout paid", "1 × posted: payout",
+			"1 × event payout.created", "1 × event payout.updated",
+			"1 × event payout.paid", "1 × audited: payout.create", "1 × audited: payout.depart",
+			"1 × audited: payout.arrive", "4 × request finished", "2 × call executed"}, earned...),
 	},
 	{
 		name: "lapse of an authorization", flows: []string{"charge.expire"},
@@ -115,9 +121,11 @@ var jobs = []job{
 			s.exec(lapseNow)
 		},
 		do: func(ctx context.Context, h *hand) error { _, err := payment.ExpireLapsed(ctx, h.engine); return err },
-		leaves: []string{"1 × the card saw: hold", "1 × the card saw: release", "1 × charge succeeded", "1 × refund succeeded",
-			"1 × event charge.succeeded", "1 × event refund.created", "1 × event charge.refunded", "1 × event charge.expired",
-			"1 × audited: charge.create", "1 × audited: charge.expire", "2 × request finished", "2 × call executed"},
+		leaves: []string{"1 × the card saw: hold", "1 × the card saw: release", "1 × charge succeeded",
+			"1 × refund succeeded",
+			"1 × event charge.succeeded", "1 × event refund.created", "1 × event charge.refunded",
+			"1 × event charge.expired", "1 × audited: charge.create", "1 × audited: charge.expire",
+			"2 × request finished", "2 × call executed"},
 	},
 	{
 		name: "lapse of what an intent holds", flows: []string{"payment_intent.cancel"},
@@ -147,7 +155,8 @@ var jobs = []job{
 			_, err := new(payout.Teller).Tell(ctx, h.engine, h.pool)
 			return err
 		},
-		leaves: append([]string{"1 × event balance.available", "1 × audited: balance.tell", "1 × request finished: balance.tell", "1 × request finished", "1 × call executed"}, earned...),
+		leaves: append([]string{"1 × event balance.available", "1 × audited: balance.tell",
+			"1 × request finished: balance.tell", "1 × request finished", "1 × call executed"}, earned...),
 	},
 	{
 		name: "end of a test clock's advance", flows: []string{"test_clock.ready"},
@@ -159,8 +168,10 @@ var jobs = []job{
 			_, err := customer.ReadyTestClocks(ctx, h.engine, h.pool)
 			return err
 		},
-		leaves: []string{"1 × clock ready", "1 × event test_helpers.test_clock.created", "1 × event test_helpers.test_clock.advancing", "1 × event test_helpers.test_clock.ready",
-			"1 × audited: test_clock.create", "1 × audited: test_clock.advance", "1 × audited: test_clock.ready", "3 × request finished"},
+		leaves: []string{"1 × clock ready", "1 × event test_helpers.test_clock.created",
+			"1 × event test_helpers.test_clock.advancing", "1 × event test_helpers.test_clock.ready",
+			"1 × audited: test_clock.create", "1 × audited: test_clock.advance", "1 × audited: test_clock.ready",
+			"3 × request finished"},
 	},
 	{
 		name: "message that came too early", flows: []string{"acquirer.dispute.closed"},
@@ -173,12 +184,16 @@ var jobs = []job{
 			s.script("UPDATE inbox SET due_at = now() - interval '1 second' WHERE state = 'waiting'")
 		},
 		do: func(ctx context.Context, h *hand) error {
-			_, err := inbox.Open(h.pool, registry.ApplyNotification(h.engine), slog.New(slog.DiscardHandler)).ApplyDue(ctx)
+			_, err := inbox.Open(h.pool, registry.ApplyNotification(h.engine), slog.New(slog.DiscardHandler)).
+				ApplyDue(ctx)
 			return err
 		},
-		leaves: append([]string{"1 × the card saw: chargeback", "1 × dispute won", "1 × posted: dispute", "1 × posted: dispute_reversal",
-			"1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn", "1 × event charge.dispute.closed", "1 × event charge.dispute.funds_reinstated",
-			"1 × audited: acquirer.dispute.opened", "1 × audited: acquirer.dispute.closed", "3 × request finished", "1 × call executed"}, sold...),
+		leaves: append([]string{"1 × the card saw: chargeback", "1 × dispute won", "1 × posted: dispute",
+			"1 × posted: dispute_reversal",
+			"1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
+			"1 × event charge.dispute.closed", "1 × event charge.dispute.funds_reinstated",
+			"1 × audited: acquirer.dispute.opened", "1 × audited: acquirer.dispute.closed", "3 × request finished",
+			"1 × call executed"}, sold...),
 	},
 	{
 		name: "settlement that came before its charge", flows: []string{"settlement.late"},
@@ -186,13 +201,16 @@ var jobs = []job{
 			s.made(s.charge("tok_visa"))
 			s.exec("UPDATE charges SET acquirer_reference = 'hidden ' || acquirer_reference WHERE account_id = $1")
 			s.hear(s.settlement("replace(acquirer_reference, 'hidden ', '')"))
-			s.exec("UPDATE charges SET acquirer_reference = replace(acquirer_reference, 'hidden ', '') WHERE account_id = $1")
+			s.exec(`
+				UPDATE charges SET acquirer_reference = replace(acquirer_reference, 'hidden ', '')
+				WHERE account_id = $1`)
 		},
 		do: func(ctx context.Context, h *hand) error {
 			_, err := payout.BookWaiting(ctx, h.engine, h.pool)
 			return err
 		},
-		leaves: append([]string{"1 × settled: sale", "1 × audited: acquirer.batch.settled", "1 × audited: settlement.late", "3 × request finished", "1 × call executed"}, sold...),
+		leaves: append([]string{"1 × settled: sale", "1 × audited: acquirer.batch.settled",
+			"1 × audited: settlement.late", "3 × request finished", "1 × call executed"}, sold...),
 	},
 	{
 		name: "word that a charge was paid", flows: []string{"settlement.show"},
@@ -205,7 +223,8 @@ var jobs = []job{
 			_, err := payout.ShowPaid(ctx, h.engine, h.pool)
 			return err
 		},
-		leaves: append([]string{"1 × settled: sale", "1 × event charge.updated", "1 × audited: acquirer.batch.settled", "1 × audited: settlement.show",
+		leaves: append([]string{"1 × settled: sale", "1 × event charge.updated", "1 × audited: acquirer.batch.settled",
+			"1 × audited: settlement.show",
 			"3 × request finished", "1 × call executed"}, sold...),
 	},
 	{
@@ -236,7 +255,8 @@ var jobs = []job{
 			_, err := idempotency.Reap(ctx, h.pool, 10)
 			return err
 		},
-		leaves: []string{"1 × customer", "1 × event customer.created", "1 × audited: customer.create", "1 × request archived", "1 × answer archived"},
+		leaves: []string{"1 × customer", "1 × event customer.created", "1 × audited: customer.create",
+			"1 × request archived", "1 × answer archived"},
 	},
 	{
 		name: "delivery to a webhook endpoint",
@@ -249,15 +269,26 @@ var jobs = []job{
 		},
 		do: func(ctx context.Context, h *hand) error {
 			var to webhook.EndpointKey
-			if err := h.pool.QueryRow(ctx, "SELECT account_id, id FROM webhook_endpoints").Scan(&to.AccountID, &to.EndpointID); err != nil {
+			err := h.pool.QueryRow(ctx, "SELECT account_id, id FROM webhook_endpoints").
+				Scan(&to.AccountID, &to.EndpointID)
+			if err != nil {
 				return err
 			}
-			deliverer := webhook.NewDeliverer(webhook.Parts{Pool: h.pool, Config: webhook.Config{AllowLoopback: true}, Key: secret.Root(rootSecret).For(secret.Webhooks),
-				Owner: h.owner, Render: event.RenderEvent, Disabled: endpoint.EndpointDisabled, Log: slog.New(slog.DiscardHandler)})
-			_, err := deliverer.Deliver(ctx, to)
+			deliverer := webhook.NewDeliverer(webhook.Parts{
+				Pool:     h.pool,
+				Config:   webhook.Config{AllowLoopback: true},
+				Key:      secret.Root(rootSecret).For(secret.Webhooks),
+				Owner:    h.owner,
+				Render:   event.RenderEvent,
+				Disabled: endpoint.EndpointDisabled,
+				Log:      slog.New(slog.DiscardHandler),
+			})
+			_, err = deliverer.Deliver(ctx, to)
 			return err
 		},
-		leaves: []string{"1 × endpoint enabled", "1 × customer", "1 × delivery succeeded", "1 × event customer.created", "1 × audited: webhook_endpoint.create", "1 × audited: customer.create", "2 × request finished"},
+		leaves: []string{"1 × endpoint enabled", "1 × customer", "1 × delivery succeeded",
+			"1 × event customer.created", "1 × audited: webhook_endpoint.create", "1 × audited: customer.create",
+			"2 × request finished"},
 	},
 }
 
@@ -311,12 +342,29 @@ func adoptAll(ctx context.Context, h *hand) error {
 func (s stage) settlement(reference string) []byte {
 	s.Helper()
 	var authorization string
-	if err := s.in.db.QueryRow(s.Context(), "SELECT "+reference+" FROM charges WHERE account_id = $1", s.merchant.account).Scan(&authorization); err != nil {
+	err := s.in.db.QueryRow(s.Context(), "SELECT "+reference+" FROM charges WHERE account_id = $1", s.merchant.account).
+		Scan(&authorization)
+	if err != nil {
 		s.Fatal(err)
 	}
-	body, err := json.Marshal(acquirers.SettledPart{ID: "note_settled", Kind: acquirers.BatchSettled, At: time.Now(), Merchant: s.merchant.account, Currency: "usd",
-		Batch: "batch_1", Part: 1, Parts: 1, Count: 1, Paid: s.amount,
-		Movements: []acquirers.SettledMovement{{Kind: "sale", Authorization: authorization, Reference: authorization, Amount: s.amount}}})
+	body, err := json.Marshal(acquirers.SettledPart{
+		ID:       "note_settled",
+		Kind:     acquirers.BatchSettled,
+		At:       time.Now(),
+		Merchant: s.merchant.account,
+		Currency: "usd",
+		Batch:    "batch_1",
+		Part:     1,
+		Parts:    1,
+		Count:    1,
+		Paid:     s.amount,
+		Movements: []acquirers.SettledMovement{{
+			Kind:          "sale",
+			Authorization: authorization,
+			Reference:     authorization,
+			Amount:        s.amount,
+		}},
+	})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -406,14 +454,17 @@ func (j job) die(t *testing.T, a *acquirer, at int, record string) {
 	before := number(t, i.db, "SELECT count(*) FROM audit_events")
 
 	victim := exec.Command(os.Args[0])
-	victim.Env = append(append(os.Environ(), i.env...), crashpoint.Enable+"=1", crashpoint.Record+"="+record, jobVar+"="+j.name, jobAtVar+"="+strconv.Itoa(at))
+	victim.Env = append(append(os.Environ(), i.env...), crashpoint.Enable+"=1", crashpoint.Record+"="+record,
+		jobVar+"="+j.name, jobAtVar+"="+strconv.Itoa(at))
 	out, err := victim.CombinedOutput()
 	status, is := victim.ProcessState.Sys().(syscall.WaitStatus)
-	if killed := is && status.Signaled() && status.Signal() == syscall.SIGKILL; killed != (at > 0) || at == 0 && err != nil {
+	killed := is && status.Signaled() && status.Signal() == syscall.SIGKILL
+	if killed != (at > 0) || at == 0 && err != nil {
 		t.Fatalf("killed: %v, %v\n%s", killed, err, out)
 	}
 	if at == 0 {
-		ran, err := lines(t.Context(), i.db, "SELECT operation FROM audit_events ORDER BY at OFFSET @before", postgres.Args{"before": before})
+		ran, err := lines(t.Context(), i.db, "SELECT operation FROM audit_events ORDER BY at OFFSET @before",
+			postgres.Args{"before": before})
 		if err != nil || !slices.Equal(ran, j.flows) {
 			t.Errorf("the flows that ran are %q, not %q (%v)", ran, j.flows, err)
 		}
@@ -427,7 +478,8 @@ func (j job) die(t *testing.T, a *acquirer, at int, record string) {
 	}
 	i.work(t)
 	deadline := time.Now().Add(patience)
-	for got, want := i.books(t, s.merchant, s.amount, j.leaves), sorted(j.leaves); !slices.Equal(got, want); got = i.books(t, s.merchant, s.amount, j.leaves) {
+	for got, want := i.books(t, s.merchant, s.amount, j.leaves), sorted(j.leaves); !slices.Equal(got,
+		want); got = i.books(t, s.merchant, s.amount, j.leaves) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the books are\n%s\nand should be\n%s", list(got), list(want))
 		}
@@ -458,7 +510,8 @@ func doJob(name string) error {
 	}
 	armed := httptest.NewRequest(http.MethodPost, "/", nil)
 	armed.Header.Set(crashpoint.AtHeader, os.Getenv(jobAtVar))
-	points.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { err = jobs[n].do(ctx, h) })).ServeHTTP(httptest.NewRecorder(), armed)
+	points.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { err = jobs[n].do(ctx, h) })).
+		ServeHTTP(httptest.NewRecorder(), armed)
 	return err
 }
 
@@ -466,7 +519,12 @@ func doJob(name string) error {
 func newHand(ctx context.Context, points *crashpoint.Points) (h *hand, err error) {
 	const role = "ratchet_worker"
 	h = &hand{}
-	h.pool, err = postgres.Open(ctx, postgres.Config{URL: os.Getenv("RATCHET_DATABASE_URL"), Role: role, MaxConns: 4, DialFunc: points.DialDatabase()})
+	h.pool, err = postgres.Open(ctx, postgres.Config{
+		URL:      os.Getenv("RATCHET_DATABASE_URL"),
+		Role:     role,
+		MaxConns: 4,
+		DialFunc: points.DialDatabase(),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -481,8 +539,14 @@ func newHand(ctx context.Context, points *crashpoint.Points) (h *hand, err error
 	go liveness.Run(ctx)
 	h.owner = liveness.ID
 	root := secret.Root(rootSecret)
-	h.engine = phase.NewEngine(phase.Config{Pool: h.pool, Secret: root.For(secret.Idempotency), Root: root, Owner: h.owner, Record: audit.Record,
-		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	h.engine = phase.NewEngine(phase.Config{
+		Pool:   h.pool,
+		Secret: root.For(secret.Idempotency),
+		Root:   root,
+		Owner:  h.owner,
+		Record: audit.Record,
+		Log:    slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
 	phase.Connect[acquirers.Acquirer](h.engine, acquirers.Port, acquirers.NewClient(acquirers.Config{
 		URL: os.Getenv("RATCHET_ACQUIRER_URL"), Secret: acquirerSecret, DialContext: points.DialAcquirer()}))
 	return h, registry.Register(ctx, h.engine)

@@ -81,11 +81,17 @@ func (l *load) turn(n int) {
 		l.do(intent(l.merchant, "pm_card_visa", "automatic", amount), amount)
 	case 2:
 		if held := l.do(intent(l.merchant, "pm_card_visa", "manual", amount), amount); held != "" {
-			l.do(request{merchant: l.merchant, path: "/v1/payment_intents/" + held + "/capture", form: url.Values{}, key: newKey()}, amount)
+			l.do(request{
+				merchant: l.merchant,
+				path:     "/v1/payment_intents/" + held + "/capture",
+				form:     url.Values{},
+				key:      newKey(),
+			}, amount)
 		}
 	case 3:
 		if sold := l.do(charge(l.merchant, "tok_visa", amount), amount); sold != "" {
-			l.do(request{merchant: l.merchant, path: "/v1/refunds", form: url.Values{"charge": {sold}}, key: newKey()}, amount)
+			l.do(request{merchant: l.merchant, path: "/v1/refunds", form: url.Values{"charge": {sold}}, key: newKey()},
+				amount)
 		}
 	}
 }
@@ -139,7 +145,8 @@ func (i *installation) wantNoDoubles(t testing.TB, all []work) {
 		keys[w.amount] = w.key
 	}
 	rows, err := i.acquirer.journal.Query(t.Context(), `
-		SELECT amount, kind, count(*) FROM acquirer.movements WHERE kind IN ('sale', 'hold', 'capture', 'refund') GROUP BY amount, kind HAVING count(*) > 1`)
+		SELECT amount, kind, count(*) FROM acquirer.movements WHERE kind IN ('sale', 'hold', 'capture', 'refund')
+		GROUP BY amount, kind HAVING count(*) > 1`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +164,11 @@ func (i *installation) wantNoDoubles(t testing.TB, all []work) {
 // wantClean runs verify over both sides.
 func (i *installation) wantClean(t testing.TB) {
 	t.Helper()
-	report, err := verify.Run(t.Context(), verify.Config{Pool: i.db, Acquirer: i.acquirer.journal, AuditKey: secret.Root(rootSecret).For(secret.AuditChain)})
+	report, err := verify.Run(t.Context(), verify.Config{
+		Pool:     i.db,
+		Acquirer: i.acquirer.journal,
+		AuditKey: secret.Root(rootSecret).For(secret.AuditChain),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,9 @@ func buildAndRun() (code int, err error) {
 	}
 	// Without this log go test keeps no result. It would serve an old one: it does
 	// not see what the program under test is made of.
-	args := slices.DeleteFunc(os.Args[1:], func(arg string) bool { return strings.HasPrefix(arg, "-test.testlogfile=") })
+	args := slices.DeleteFunc(os.Args[1:], func(arg string) bool {
+		return strings.HasPrefix(arg, "-test.testlogfile=")
+	})
 	// Most of a death is waiting for others to notice: many fit beside each other.
 	tests := exec.Command(os.Args[0], append(args, "-test.parallel=12")...)
 	tests.Env = append(os.Environ(), binaryVar+"="+binary)

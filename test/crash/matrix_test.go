@@ -29,7 +29,8 @@ func TestEveryFlowIsKilled(t *testing.T) {
 	}
 	for _, flow := range known {
 		if !slices.Contains(killed, flow) {
-			t.Errorf("nobody is killed in %s: it needs a line in small_test.go, or in operations_test.go if it asks the acquirer", flow)
+			t.Errorf("nobody is killed in %s: it needs a line in small_test.go, or in operations_test.go if it asks "+
+				"the acquirer", flow)
 		}
 	}
 	for _, flow := range killed {

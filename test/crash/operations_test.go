@@ -24,7 +24,8 @@ var operations = []operation{
 	{
 		name: "charge", flow: "charge.create", every: true, status: 200,
 		request: func(s stage) request { return s.charge("tok_visa") },
-		leaves: []string{"1 × the card saw: sale", "1 × charge succeeded and captured", "1 × posted: charge", "1 × event charge.succeeded",
+		leaves: []string{"1 × the card saw: sale", "1 × charge succeeded and captured", "1 × posted: charge",
+			"1 × event charge.succeeded",
 			"1 × audited: charge.create", "1 × request finished", "1 × call executed"},
 	},
 	{
@@ -36,15 +37,17 @@ var operations = []operation{
 	{
 		name: "charge whose answer is lost", flow: "charge.create", trouble: "drop_after_acting", status: 200,
 		request: func(s stage) request { return s.charge("tok_visa") },
-		leaves: []string{"1 × the card saw: sale", "1 × charge succeeded and captured", "1 × posted: charge", "1 × event charge.succeeded",
+		leaves: []string{"1 × the card saw: sale", "1 × charge succeeded and captured", "1 × posted: charge",
+			"1 × event charge.succeeded",
 			"1 × audited: charge.create", "1 × request finished", "1 × call executed"},
 	},
 	{
 		name: "capture", flow: "charge.capture", status: 200,
 		request: func(s stage) request { return s.post("/v1/charges/" + s.made(s.hold()) + "/capture") },
-		leaves: []string{"1 × the card saw: hold", "1 × the card saw: capture", "1 × charge succeeded and captured", "1 × posted: charge",
-			"1 × event charge.succeeded", "1 × event charge.captured", "1 × audited: charge.create", "1 × audited: charge.capture",
-			"2 × request finished", "2 × call executed"},
+		leaves: []string{"1 × the card saw: hold", "1 × the card saw: capture", "1 × charge succeeded and captured",
+			"1 × posted: charge",
+			"1 × event charge.succeeded", "1 × event charge.captured", "1 × audited: charge.create",
+			"1 × audited: charge.capture", "2 × request finished", "2 × call executed"},
 	},
 	{
 		name: "refund", flow: "refund.create", status: 200,
@@ -96,98 +99,126 @@ var operations = []operation{
 	{
 		name: "payment intent", flow: "payment_intent.create", status: 200,
 		request: func(s stage) request { return s.intent("pm_card_visa", "automatic") },
-		leaves: []string{"1 × the card saw: sale", "1 × intent succeeded", "1 × charge succeeded and captured", "1 × posted: charge",
+		leaves: []string{"1 × the card saw: sale", "1 × intent succeeded", "1 × charge succeeded and captured",
+			"1 × posted: charge",
 			"1 × event payment_intent.created", "1 × event charge.succeeded", "1 × event payment_intent.succeeded",
 			"1 × audited: payment_intent.create", "1 × request finished", "1 × call executed"},
 	},
 	{
-		name: "payment intent whose confirmation is refused", flow: "payment_intent.create", status: 400, small: true, inside: true,
+		name:   "payment intent whose confirmation is refused",
+		flow:   "payment_intent.create",
+		status: 400,
+		small:  true,
+		inside: true,
 		request: func(s stage) request {
 			r := s.intent("pm_card_visa", "automatic")
 			r.form.Del("payment_method_types[]") // then it needs a return_url
 			return r
 		},
-		leaves: []string{"1 × intent requires_confirmation", "1 × event payment_intent.created", "1 × audited: payment_intent.create", "1 × request finished"},
+		leaves: []string{"1 × intent requires_confirmation", "1 × event payment_intent.created",
+			"1 × audited: payment_intent.create", "1 × request finished"},
 	},
 	{
 		name: "confirmation that is declined", flow: "payment_intent.confirm", status: 402,
 		request: func(s stage) request {
-			return s.post("/v1/payment_intents/"+s.waiting("pm_card_visa")+"/confirm", "payment_method", "pm_card_chargeDeclined")
+			return s.post("/v1/payment_intents/"+s.waiting("pm_card_visa")+"/confirm", "payment_method",
+				"pm_card_chargeDeclined")
 		},
 		leaves: []string{"1 × the card saw: generic_decline", "1 × intent requires_payment_method", "1 × charge failed",
 			"1 × event payment_intent.created", "1 × event charge.failed", "1 × event payment_intent.payment_failed",
-			"1 × audited: payment_intent.create", "1 × audited: payment_intent.confirm", "2 × request finished", "1 × call executed"},
+			"1 × audited: payment_intent.create", "1 × audited: payment_intent.confirm", "2 × request finished",
+			"1 × call executed"},
 	},
 	{
-		name: "confirmation whose answer is lost", flow: "payment_intent.confirm", trouble: "drop_after_acting", status: 200,
-		request: func(s stage) request { return s.post("/v1/payment_intents/" + s.waiting("pm_card_visa") + "/confirm") },
-		leaves: []string{"1 × the card saw: sale", "1 × intent succeeded", "1 × charge succeeded and captured", "1 × posted: charge",
+		name:    "confirmation whose answer is lost",
+		flow:    "payment_intent.confirm",
+		trouble: "drop_after_acting",
+		status:  200,
+		request: func(s stage) request {
+			return s.post("/v1/payment_intents/" + s.waiting("pm_card_visa") + "/confirm")
+		},
+		leaves: []string{"1 × the card saw: sale", "1 × intent succeeded", "1 × charge succeeded and captured",
+			"1 × posted: charge",
 			"1 × event payment_intent.created", "1 × event charge.succeeded", "1 × event payment_intent.succeeded",
-			"1 × audited: payment_intent.create", "1 × audited: payment_intent.confirm", "2 × request finished", "1 × call executed"},
+			"1 × audited: payment_intent.create", "1 × audited: payment_intent.confirm", "2 × request finished",
+			"1 × call executed"},
 	},
 	{
 		name: "confirmation that asks for the cardholder", flow: "payment_intent.confirm", status: 200,
 		request: func(s stage) request {
 			return s.post("/v1/payment_intents/" + s.waiting("pm_card_authenticationRequired") + "/confirm")
 		},
-		leaves: []string{"1 × the card saw: authentication_required", "1 × intent requires_action", "1 × event payment_intent.created",
-			"1 × event payment_intent.requires_action", "1 × audited: payment_intent.create", "1 × audited: payment_intent.confirm",
-			"2 × request finished", "1 × call executed"},
+		leaves: []string{"1 × the card saw: authentication_required", "1 × intent requires_action",
+			"1 × event payment_intent.created",
+			"1 × event payment_intent.requires_action", "1 × audited: payment_intent.create",
+			"1 × audited: payment_intent.confirm", "2 × request finished", "1 × call executed"},
 	},
 	{
 		name: "capture of an intent", flow: "payment_intent.capture", status: 200,
 		request: func(s stage) request {
 			return s.post("/v1/payment_intents/" + s.made(s.intent("pm_card_visa", "manual")) + "/capture")
 		},
-		leaves: []string{"1 × the card saw: hold", "1 × the card saw: capture", "1 × intent succeeded", "1 × charge succeeded and captured", "1 × posted: charge",
-			"1 × event payment_intent.created", "1 × event charge.succeeded", "1 × event payment_intent.amount_capturable_updated",
-			"1 × event charge.captured", "1 × event payment_intent.succeeded",
-			"1 × audited: payment_intent.create", "1 × audited: payment_intent.capture", "2 × request finished", "2 × call executed"},
+		leaves: []string{"1 × the card saw: hold", "1 × the card saw: capture", "1 × intent succeeded",
+			"1 × charge succeeded and captured", "1 × posted: charge",
+			"1 × event payment_intent.created", "1 × event charge.succeeded",
+			"1 × event payment_intent.amount_capturable_updated", "1 × event charge.captured",
+			"1 × event payment_intent.succeeded", "1 × audited: payment_intent.create",
+			"1 × audited: payment_intent.capture", "2 × request finished", "2 × call executed"},
 	},
 	{
 		name: "cancellation of an intent", flow: "payment_intent.cancel", status: 200,
 		request: func(s stage) request {
 			return s.post("/v1/payment_intents/" + s.made(s.intent("pm_card_visa", "manual")) + "/cancel")
 		},
-		leaves: []string{"1 × the card saw: hold", "1 × the card saw: release", "1 × intent canceled", "1 × charge succeeded", "1 × refund succeeded",
-			"1 × event payment_intent.created", "1 × event charge.succeeded", "1 × event payment_intent.amount_capturable_updated",
-			"1 × event refund.created", "1 × event charge.refunded", "1 × event payment_intent.canceled",
-			"1 × audited: payment_intent.create", "1 × audited: payment_intent.cancel", "2 × request finished", "2 × call executed"},
+		leaves: []string{"1 × the card saw: hold", "1 × the card saw: release", "1 × intent canceled",
+			"1 × charge succeeded", "1 × refund succeeded",
+			"1 × event payment_intent.created", "1 × event charge.succeeded",
+			"1 × event payment_intent.amount_capturable_updated", "1 × event refund.created",
+			"1 × event charge.refunded", "1 × event payment_intent.canceled", "1 × audited: payment_intent.create",
+			"1 × audited: payment_intent.cancel", "2 × request finished", "2 × call executed"},
 	},
 	{
 		name: "a cardholder's authentication", flow: "payment_intent.authenticate", status: 200,
-		request: func(s stage) request { return s.authenticates(s.intent("pm_card_authenticationRequired", "automatic")) },
-		leaves: []string{"1 × the card saw: authentication_required", "1 × the card saw: sale", "1 × intent succeeded", "1 × charge succeeded and captured",
-			"1 × posted: charge", "1 × event payment_intent.created", "1 × event payment_intent.requires_action", "1 × event charge.succeeded",
-			"1 × event payment_intent.succeeded", "1 × audited: payment_intent.create", "1 × audited: payment_intent.authenticate",
-			"2 × request finished", "2 × call executed"},
+		request: func(s stage) request {
+			return s.authenticates(s.intent("pm_card_authenticationRequired", "automatic"))
+		},
+		leaves: []string{"1 × the card saw: authentication_required", "1 × the card saw: sale", "1 × intent succeeded",
+			"1 × charge succeeded and captured",
+			"1 × posted: charge", "1 × event payment_intent.created", "1 × event payment_intent.requires_action",
+			"1 × event charge.succeeded", "1 × event payment_intent.succeeded", "1 × audited: payment_intent.create",
+			"1 × audited: payment_intent.authenticate", "2 × request finished", "2 × call executed"},
 	},
 	{
 		name: "payment of a checkout session", flow: "payment_page.confirm", status: 200,
 		request: func(s stage) request {
 			return s.post("/v1/payment_pages/"+s.made(s.checkout())+"/confirm", "payment_method", "pm_card_visa")
 		},
-		leaves: []string{"1 × the card saw: sale", "1 × session complete", "1 × intent succeeded", "1 × charge succeeded and captured", "1 × posted: charge",
-			"1 × product", "1 × price inactive", "1 × event product.created", "1 × event price.created", "1 × event payment_intent.created", "1 × event charge.succeeded",
-			"1 × event payment_intent.succeeded", "1 × event checkout.session.completed",
-			"1 × audited: checkout_session.create", "1 × audited: payment_page.confirm", "2 × request finished", "1 × call executed"},
+		leaves: []string{"1 × the card saw: sale", "1 × session complete", "1 × intent succeeded",
+			"1 × charge succeeded and captured", "1 × posted: charge",
+			"1 × product", "1 × price inactive", "1 × event product.created", "1 × event price.created",
+			"1 × event payment_intent.created", "1 × event charge.succeeded", "1 × event payment_intent.succeeded",
+			"1 × event checkout.session.completed", "1 × audited: checkout_session.create",
+			"1 × audited: payment_page.confirm", "2 × request finished", "1 × call executed"},
 	},
 	{
 		name: "payment with the last redemption of a coupon", flow: "payment_page.confirm", twin: true, status: 200,
 		request: func(s stage) request {
 			return s.post("/v1/payment_pages/"+s.made(s.discounted())+"/confirm", "payment_method", "pm_card_visa")
 		},
-		leaves: []string{"1 × the card saw: sale", "1 × session complete", "1 × coupon redeemed 1 and reserved 0", "1 × shipping rate",
-			"1 × intent succeeded", "1 × charge succeeded and captured", "1 × posted: charge", "1 × product", "1 × price inactive",
-			"1 × event coupon.created", "1 × event product.created", "1 × event price.created", "1 × event payment_intent.created",
-			"1 × event charge.succeeded", "1 × event payment_intent.succeeded", "1 × event checkout.session.completed",
-			"1 × audited: coupon.create", "1 × audited: checkout_session.create", "1 × audited: payment_page.confirm",
-			"3 × request finished", "1 × call executed"},
+		leaves: []string{"1 × the card saw: sale", "1 × session complete", "1 × coupon redeemed 1 and reserved 0",
+			"1 × shipping rate",
+			"1 × intent succeeded", "1 × charge succeeded and captured", "1 × posted: charge", "1 × product",
+			"1 × price inactive", "1 × event coupon.created", "1 × event product.created", "1 × event price.created",
+			"1 × event payment_intent.created", "1 × event charge.succeeded", "1 × event payment_intent.succeeded",
+			"1 × event checkout.session.completed", "1 × audited: coupon.create",
+			"1 × audited: checkout_session.create", "1 × audited: payment_page.confirm", "3 × request finished",
+			"1 × call executed"},
 	},
 	{
 		name: "expiry of a checkout session", flow: "checkout_session.expire", status: 200, small: true, inside: true,
 		request: func(s stage) request { return s.post("/v1/checkout/sessions/" + s.made(s.checkout()) + "/expire") },
-		leaves: []string{"1 × session expired", "1 × product", "1 × price inactive", "1 × event product.created", "1 × event price.created", "1 × event checkout.session.expired",
+		leaves: []string{"1 × session expired", "1 × product", "1 × price inactive", "1 × event product.created",
+			"1 × event price.created", "1 × event checkout.session.expired",
 			"1 × audited: checkout_session.create", "1 × audited: checkout_session.expire", "2 × request finished"},
 	},
 	{
@@ -195,41 +226,56 @@ var operations = []operation{
 		request: func(s stage) request {
 			return s.post("/v1/setup_intents/"+s.made(s.setup())+"/confirm", "payment_method", "pm_card_visa")
 		},
-		leaves: []string{"1 × setup succeeded", "1 × attempt succeeded", "1 × event setup_intent.created", "1 × event setup_intent.succeeded",
-			"1 × audited: setup_intent.create", "1 × audited: setup_intent.confirm", "2 × request finished", "1 × call executed"},
+		leaves: []string{"1 × setup succeeded", "1 × attempt succeeded", "1 × event setup_intent.created",
+			"1 × event setup_intent.succeeded",
+			"1 × audited: setup_intent.create", "1 × audited: setup_intent.confirm", "2 × request finished",
+			"1 × call executed"},
 	},
 	{
 		name: "setup that is confirmed when it is made", flow: "setup_intent.create", twin: true, status: 200,
 		request: func(s stage) request {
-			return s.post("/v1/setup_intents", "payment_method_types[]", "card", "confirm", "true", "payment_method", "pm_card_visa")
+			return s.post("/v1/setup_intents", "payment_method_types[]", "card", "confirm", "true", "payment_method",
+				"pm_card_visa")
 		},
-		leaves: []string{"1 × setup succeeded", "1 × attempt succeeded", "1 × event setup_intent.created", "1 × event setup_intent.succeeded",
+		leaves: []string{"1 × setup succeeded", "1 × attempt succeeded", "1 × event setup_intent.created",
+			"1 × event setup_intent.succeeded",
 			"1 × audited: setup_intent.create", "1 × request finished", "1 × call executed"},
 	},
 	{
-		name: "setup whose confirmation is refused", flow: "setup_intent.create", status: 400, small: true, inside: true,
+		name:   "setup whose confirmation is refused",
+		flow:   "setup_intent.create",
+		status: 400,
+		small:  true,
+		inside: true,
 		request: func(s stage) request {
 			return s.post("/v1/setup_intents", "confirm", "true", "payment_method", "pm_card_visa")
 		},
-		leaves: []string{"1 × setup requires_confirmation", "1 × event setup_intent.created", "1 × audited: setup_intent.create", "1 × request finished"},
+		leaves: []string{"1 × setup requires_confirmation", "1 × event setup_intent.created",
+			"1 × audited: setup_intent.create", "1 × request finished"},
 	},
 	{
 		name: "a cardholder's authentication for a setup", flow: "setup_intent.authenticate", status: 200,
 		request: func(s stage) request {
-			return s.authenticates(s.post("/v1/setup_intents", "payment_method_types[]", "card", "confirm", "true", "payment_method", "pm_card_authenticationRequired"))
+			return s.authenticates(
+				s.post("/v1/setup_intents", "payment_method_types[]", "card", "confirm", "true", "payment_method",
+					"pm_card_authenticationRequired"))
 		},
-		leaves: []string{"1 × setup succeeded", "1 × attempt succeeded", "1 × event setup_intent.created", "1 × event setup_intent.requires_action", "1 × event setup_intent.succeeded",
-			"1 × audited: setup_intent.create", "1 × audited: setup_intent.authenticate", "2 × request finished", "2 × call executed"},
+		leaves: []string{"1 × setup succeeded", "1 × attempt succeeded", "1 × event setup_intent.created",
+			"1 × event setup_intent.requires_action", "1 × event setup_intent.succeeded",
+			"1 × audited: setup_intent.create", "1 × audited: setup_intent.authenticate", "2 × request finished",
+			"2 × call executed"},
 	},
 	{
 		name: "customer", flow: "customer.create", status: 200, inside: true,
 		request: func(s stage) request { return s.post("/v1/customers", "name", "Jenny Rosen") },
-		leaves:  []string{"1 × customer", "1 × event customer.created", "1 × audited: customer.create", "1 × request finished"},
+		leaves: []string{"1 × customer", "1 × event customer.created", "1 × audited: customer.create",
+			"1 × request finished"},
 	},
 	{
 		name: "customer who brings a payment method", flow: "customer.create", twin: true, status: 200,
 		request: func(s stage) request { return s.post("/v1/customers", "payment_method", "pm_card_visa") },
-		leaves: []string{"1 × customer", "1 × method attached", "1 × event customer.created", "1 × event payment_method.attached",
+		leaves: []string{"1 × customer", "1 × method attached", "1 × event customer.created",
+			"1 × event payment_method.attached",
 			"1 × audited: customer.create", "1 × request finished", "1 × call executed"},
 	},
 	{
@@ -238,7 +284,11 @@ var operations = []operation{
 		leaves:  []string{"1 × audited: customer.create", "1 × request finished", "1 × call executed"},
 	},
 	{
-		name: "webhook endpoint, whose secret is shown once", flow: "webhook_endpoint.create", status: 200, small: true, inside: true,
+		name:   "webhook endpoint, whose secret is shown once",
+		flow:   "webhook_endpoint.create",
+		status: 200,
+		small:  true,
+		inside: true,
 		request: func(s stage) request {
 			return s.post("/v1/webhook_endpoints", "url", "https://shop.example.com/", "enabled_events[]", "*")
 		},
@@ -249,13 +299,16 @@ var operations = []operation{
 		request: func(s stage) request {
 			return s.post("/v1/payment_methods/pm_card_visa/attach", "customer", s.new("/v1/customers"))
 		},
-		leaves: []string{"1 × customer", "1 × method attached", "1 × event customer.created", "1 × event payment_method.attached",
-			"1 × audited: customer.create", "1 × audited: payment_method.attach", "2 × request finished", "1 × call executed"},
+		leaves: []string{"1 × customer", "1 × method attached", "1 × event customer.created",
+			"1 × event payment_method.attached",
+			"1 × audited: customer.create", "1 × audited: payment_method.attach", "2 × request finished",
+			"1 × call executed"},
 	},
 	{
 		name: "payout", flow: "payout.create", status: 200,
 		request: func(s stage) request { return s.payout() },
-		leaves: append([]string{"1 × the card saw: payout", "1 × payout pending", "1 × posted: payout", "1 × event payout.created",
+		leaves: append([]string{"1 × the card saw: payout", "1 × payout pending", "1 × posted: payout",
+			"1 × event payout.created",
 			"1 × audited: payout.create", "2 × request finished", "2 × call executed"}, earned...),
 	},
 	{
@@ -265,37 +318,44 @@ var operations = []operation{
 			paid.form.Set("method", "instant")
 			return s.post("/v1/payouts/" + s.made(paid) + "/reverse")
 		},
-		leaves: append([]string{"1 × the card saw: payout", "1 × the card saw: recall", "1 × payout paid", "1 × payout pending", "2 × posted: payout",
-			"2 × event payout.created", "1 × event payout.paid", "1 × event payout.updated", "1 × audited: payout.create", "1 × audited: payout.reverse",
-			"3 × request finished", "3 × call executed"}, earned...),
+		leaves: append([]string{"1 × the card saw: payout", "1 × the card saw: recall", "1 × payout paid",
+			"1 × payout pending", "2 × posted: payout",
+			"2 × event payout.created", "1 × event payout.paid", "1 × event payout.updated",
+			"1 × audited: payout.create", "1 × audited: payout.reverse", "3 × request finished", "3 × call executed"},
+			earned...),
 	},
 	{
 		name: "payout's cancellation", flow: "payout.cancel", status: 200,
 		request: func(s stage) request { return s.post("/v1/payouts/" + s.made(s.payout()) + "/cancel") },
-		leaves: append([]string{"1 × the card saw: payout", "1 × the card saw: recall", "1 × payout canceled", "1 × posted: payout", "1 × posted: payout_cancel",
-			"1 × event payout.created", "1 × event payout.canceled", "1 × audited: payout.create", "1 × audited: payout.cancel",
-			"3 × request finished", "3 × call executed"}, earned...),
+		leaves: append([]string{"1 × the card saw: payout", "1 × the card saw: recall", "1 × payout canceled",
+			"1 × posted: payout", "1 × posted: payout_cancel",
+			"1 × event payout.created", "1 × event payout.canceled", "1 × audited: payout.create",
+			"1 × audited: payout.cancel", "3 × request finished", "3 × call executed"}, earned...),
 	},
 }
 
 func leavesOfRefund(flow string) []string {
-	return []string{"1 × the card saw: sale", "1 × the card saw: refund", "1 × charge succeeded and captured", "1 × refund succeeded",
-		"1 × posted: charge", "1 × posted: refund", "1 × event charge.succeeded", "1 × event refund.created", "1 × event charge.refunded",
-		"1 × audited: charge.create", "1 × audited: " + flow, "2 × request finished", "2 × call executed"}
+	return []string{"1 × the card saw: sale", "1 × the card saw: refund", "1 × charge succeeded and captured",
+		"1 × refund succeeded",
+		"1 × posted: charge", "1 × posted: refund", "1 × event charge.succeeded", "1 × event refund.created",
+		"1 × event charge.refunded", "1 × audited: charge.create", "1 × audited: " + flow, "2 × request finished",
+		"2 × call executed"}
 }
 
 func leavesOfClosing(flow string) []string {
-	return []string{"1 × the card saw: sale", "1 × the card saw: chargeback", "1 × the card saw: approved", "1 × charge succeeded and captured", "1 × dispute lost",
-		"1 × posted: charge", "1 × posted: dispute", "1 × event charge.succeeded", "1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
-		"1 × event charge.dispute.closed", "1 × audited: charge.create", "1 × audited: acquirer.dispute.opened", "1 × audited: " + flow,
-		"3 × request finished", "2 × call executed"}
+	return []string{"1 × the card saw: sale", "1 × the card saw: chargeback", "1 × the card saw: approved",
+		"1 × charge succeeded and captured", "1 × dispute lost",
+		"1 × posted: charge", "1 × posted: dispute", "1 × event charge.succeeded", "1 × event charge.dispute.created",
+		"1 × event charge.dispute.funds_withdrawn", "1 × event charge.dispute.closed", "1 × audited: charge.create",
+		"1 × audited: acquirer.dispute.opened", "1 × audited: " + flow, "3 × request finished", "2 × call executed"}
 }
 
 func leavesOfEvidence(flow string) []string {
-	return []string{"1 × the card saw: sale", "1 × the card saw: chargeback", "1 × the card saw: approved", "1 × charge succeeded and captured", "1 × dispute under_review",
-		"1 × posted: charge", "1 × posted: dispute", "1 × event charge.succeeded", "1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
-		"1 × event charge.dispute.updated", "1 × audited: charge.create", "1 × audited: acquirer.dispute.opened", "1 × audited: " + flow,
-		"3 × request finished", "2 × call executed"}
+	return []string{"1 × the card saw: sale", "1 × the card saw: chargeback", "1 × the card saw: approved",
+		"1 × charge succeeded and captured", "1 × dispute under_review",
+		"1 × posted: charge", "1 × posted: dispute", "1 × event charge.succeeded", "1 × event charge.dispute.created",
+		"1 × event charge.dispute.funds_withdrawn", "1 × event charge.dispute.updated", "1 × audited: charge.create",
+		"1 × audited: acquirer.dispute.opened", "1 × audited: " + flow, "3 × request finished", "2 × call executed"}
 }
 
 func leavesOf(name string) []string {

@@ -72,23 +72,29 @@ func TestPostgresCrash(t *testing.T) {
 			}
 			c.wantReplay(t, processes[0], c.first)
 			c.wantReplay(t, processes[1], c.first)
-			if moved := number(t, i.acquirer.journal, "SELECT count(*) FROM acquirer.movements WHERE amount = $1", c.amount); moved != 1 {
+			moved := number(t, i.acquirer.journal, "SELECT count(*) FROM acquirer.movements WHERE amount = $1",
+				c.amount)
+			if moved != 1 {
 				t.Errorf("the card of %s was charged %d times", c.key, moved)
 			}
 		}
 		for what, sql := range map[string]string{
-			"charges":           "SELECT count(*) FROM charges WHERE account_id = $1 AND status = 'succeeded' AND captured",
+			"charges": `
+				SELECT count(*) FROM charges WHERE account_id = $1 AND status = 'succeeded' AND captured`,
 			"postings":          "SELECT count(*) FROM balance_transactions WHERE account_id = $1 AND kind = 'charge'",
 			"finished requests": "SELECT count(*) FROM request_status WHERE account_id = $1 AND state = 'finished'",
-			"audit events":      "SELECT count(*) FROM audit_events WHERE account_id = $1 AND operation NOT LIKE 'key.%'",
+			"audit events": "SELECT count(*) FROM audit_events WHERE account_id = $1 AND operation NOT LIKE " +
+				"'key.%'",
 		} {
 			if got := number(t, i.db, sql, merchants[n].account); got != len(client) {
 				t.Errorf("%d %s, want one for each of %d keys", got, what, len(client))
 			}
 		}
 	}
-	if all, open := number(t, i.db, "SELECT count(*) FROM requests"), number(t, i.db, "SELECT count(*) FROM request_status WHERE state <> 'finished'"); open > 0 {
-		t.Errorf("%d of %d requests are unfinished", open, all)
+	asked := number(t, i.db, "SELECT count(*) FROM requests")
+	open := number(t, i.db, "SELECT count(*) FROM request_status WHERE state <> 'finished'")
+	if open > 0 {
+		t.Errorf("%d of %d requests are unfinished", open, asked)
 	}
 	t.Logf("%d charges over %d crashes of the database", finished.Load(), crashes)
 }

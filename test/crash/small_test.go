@@ -12,40 +12,62 @@ import (
 // nothing. What they leave is what the same request leaves without a crash.
 var smallOperations = []operation{
 	small("charge.update", func(s stage) request { return s.post("/v1/charges/"+s.sold(), "description", "Sledge") }),
-	small("refund.update", func(s stage) request { return s.post("/v1/refunds/"+s.refunded(), "metadata[order]", "7") }),
+	small("refund.update", func(s stage) request {
+		return s.post("/v1/refunds/"+s.refunded(), "metadata[order]", "7")
+	}),
 	small("charge.refund.update", func(s stage) request {
 		charge := s.sold()
 		return s.post("/v1/charges/"+charge+"/refunds/"+s.new("/v1/refunds", "charge", charge), "metadata[order]", "7")
 	}),
 	refused("refund.cancel", func(s stage) request { return s.post("/v1/refunds/" + s.refunded() + "/cancel") }),
-	refused("refund.expire", func(s stage) request { return s.post("/v1/test_helpers/refunds/" + s.refunded() + "/expire") }),
+	refused("refund.expire", func(s stage) request {
+		return s.post("/v1/test_helpers/refunds/" + s.refunded() + "/expire")
+	}),
 
-	small("customer.update", func(s stage) request { return s.post("/v1/customers/"+s.new("/v1/customers"), "name", "Jenny Rosen") }),
+	small("customer.update", func(s stage) request {
+		return s.post("/v1/customers/"+s.new("/v1/customers"), "name", "Jenny Rosen")
+	}),
 	small("customer.delete", func(s stage) request { return s.del("/v1/customers/" + s.customer()) }),
-	small("card.create", func(s stage) request { return s.post("/v1/customers/"+s.customer()+"/sources", "source", "tok_visa") }),
+	small("card.create", func(s stage) request {
+		return s.post("/v1/customers/"+s.customer()+"/sources", "source", "tok_visa")
+	}),
 	small("card.update", func(s stage) request { return s.post(s.card(), "exp_year", "2044") }),
 	small("card.delete", func(s stage) request { return s.del(s.card()) }),
 	small("token.create", func(s stage) request { return s.typed("card[cvc]", "123") }),
-	small("payment_method.create", func(s stage) request { return s.post("/v1/payment_methods", "type", "card", "card[token]", s.token()) }),
-	small("payment_method.retrieve_test_card", func(s stage) request { return s.get("/v1/payment_methods/pm_card_visa") }),
-	small("payment_method.update", func(s stage) request { return s.post("/v1/payment_methods/"+s.attached(), "metadata[order]", "7") }),
-	small("payment_method.detach", func(s stage) request { return s.post("/v1/payment_methods/" + s.attached() + "/detach") }),
+	small("payment_method.create", func(s stage) request {
+		return s.post("/v1/payment_methods", "type", "card", "card[token]", s.token())
+	}),
+	small("payment_method.retrieve_test_card", func(s stage) request {
+		return s.get("/v1/payment_methods/pm_card_visa")
+	}),
+	small("payment_method.update", func(s stage) request {
+		return s.post("/v1/payment_methods/"+s.attached(), "metadata[order]", "7")
+	}),
+	small("payment_method.detach", func(s stage) request {
+		return s.post("/v1/payment_methods/" + s.attached() + "/detach")
+	}),
 
-	small("payment_intent.create", func(s stage) request { return s.post("/v1/payment_intents", "amount", s.money(), "currency", "usd") }),
+	small("payment_intent.create", func(s stage) request {
+		return s.post("/v1/payment_intents", "amount", s.money(), "currency", "usd")
+	}),
 	small("payment_intent.update", func(s stage) request {
 		return s.post("/v1/payment_intents/"+s.waiting("pm_card_visa"), "payment_method", "pm_card_mastercard")
 	}),
 	refused("payment_intent.increment_authorization", func(s stage) request {
-		return s.post("/v1/payment_intents/"+s.made(s.intent("pm_card_visa", "manual"))+"/increment_authorization", "amount", "99999")
+		return s.post("/v1/payment_intents/"+s.made(s.intent("pm_card_visa", "manual"))+"/increment_authorization",
+			"amount", "99999")
 	}),
 	small("setup_intent.create", func(s stage) request { return s.setup() }),
 	small("setup_intent.update", func(s stage) request {
 		return s.post("/v1/setup_intents/"+s.made(s.setup()), "payment_method", "pm_card_visa")
 	}),
-	small("setup_intent.cancel", func(s stage) request { return s.post("/v1/setup_intents/" + s.made(s.setup()) + "/cancel") }),
+	small("setup_intent.cancel", func(s stage) request {
+		return s.post("/v1/setup_intents/" + s.made(s.setup()) + "/cancel")
+	}),
 
 	small("product.create", func(s stage) request {
-		return s.post("/v1/products", "name", "Sledge", "default_price_data[currency]", "usd", "default_price_data[unit_amount]", s.money())
+		return s.post("/v1/products", "name", "Sledge", "default_price_data[currency]", "usd",
+			"default_price_data[unit_amount]", s.money())
 	}),
 	small("product.update", func(s stage) request { return s.post("/v1/products/"+s.product(), "name", "Toboggan") }),
 	small("product.delete", func(s stage) request { return s.del("/v1/products/" + s.product()) }),
@@ -53,7 +75,8 @@ var smallOperations = []operation{
 		return s.post("/v1/prices", "currency", "usd", "unit_amount", s.money(), "product_data[name]", "Sledge")
 	}),
 	small("price.update", func(s stage) request {
-		return s.post("/v1/prices/"+s.new("/v1/prices", "currency", "usd", "unit_amount", s.money(), "product", s.product()), "active", "false")
+		return s.post("/v1/prices/"+
+			s.new("/v1/prices", "currency", "usd", "unit_amount", s.money(), "product", s.product()), "active", "false")
 	}),
 	small("coupon.create", func(s stage) request { return s.post("/v1/coupons", "percent_off", "25") }),
 	small("coupon.update", func(s stage) request { return s.post("/v1/coupons/"+s.coupon(), "name", "Summer sale") }),
@@ -71,9 +94,13 @@ var smallOperations = []operation{
 		_, dispute := s.disputed("tok_createDispute")
 		return s.post("/v1/disputes/"+dispute, "evidence[customer_name]", "Jenny Rosen", "submit", "false")
 	}),
-	small("payout.update", func(s stage) request { return s.post("/v1/payouts/"+s.made(s.payout()), "metadata[order]", "7") }),
+	small("payout.update", func(s stage) request {
+		return s.post("/v1/payouts/"+s.made(s.payout()), "metadata[order]", "7")
+	}),
 
-	small("webhook_endpoint.update", func(s stage) request { return s.post("/v1/webhook_endpoints/"+s.endpoint(), "disabled", "true") }),
+	small("webhook_endpoint.update", func(s stage) request {
+		return s.post("/v1/webhook_endpoints/"+s.endpoint(), "disabled", "true")
+	}),
 	small("webhook_endpoint.delete", func(s stage) request { return s.del("/v1/webhook_endpoints/" + s.endpoint()) }),
 	small("event.retry", func(s stage) request {
 		s.new("/v1/customers")
@@ -82,7 +109,9 @@ var smallOperations = []operation{
 		return s.post("/v1/events/"+events.Data[0].ID+"/retry", "webhook_endpoint", s.endpoint())
 	}),
 
-	small("test_clock.create", func(s stage) request { return s.post("/v1/test_helpers/test_clocks", "frozen_time", "1700000000") }),
+	small("test_clock.create", func(s stage) request {
+		return s.post("/v1/test_helpers/test_clocks", "frozen_time", "1700000000")
+	}),
 	small("test_clock.advance", func(s stage) request {
 		return s.post("/v1/test_helpers/test_clocks/"+s.clock()+"/advance", "frozen_time", "1700086400")
 	}).withoutWorker(),
@@ -124,7 +153,8 @@ func (s stage) token() string { return s.made(s.typed()) }
 // typed makes a token of a card's number.
 func (s stage) typed(more ...string) request {
 	visa, _ := testcard.ByName("visa")
-	return s.post("/v1/tokens", append([]string{"card[number]", visa.Number(), "card[exp_month]", "12", "card[exp_year]", "2044"}, more...)...)
+	return s.post("/v1/tokens",
+		append([]string{"card[number]", visa.Number(), "card[exp_month]", "12", "card[exp_year]", "2044"}, more...)...)
 }
 
 // attached is the id of a customer's payment method.
@@ -139,7 +169,8 @@ func (s stage) coupon() string {
 }
 
 func (s stage) shippingRate() request {
-	return s.post("/v1/shipping_rates", "display_name", "Standard", "fixed_amount[amount]", "500", "fixed_amount[currency]", "usd")
+	return s.post("/v1/shipping_rates", "display_name", "Standard", "fixed_amount[amount]", "500",
+		"fixed_amount[currency]", "usd")
 }
 
 func (s stage) endpoint() string {

@@ -147,20 +147,29 @@ func (s stage) authenticates(r request) request {
 		s.Fatalf("%s: %s", r.path, a)
 	}
 	challenge := path.Base(object.NextAction.SDK.Page)
-	return request{merchant: s.merchant, path: "/3d_secure/" + challenge, form: url.Values{"result": {"pass"}}, key: challenge, page: true}
+	return request{
+		merchant: s.merchant,
+		path:     "/3d_secure/" + challenge,
+		form:     url.Values{"result": {"pass"}},
+		key:      challenge,
+		page:     true,
+	}
 }
 
 // checkout is the request for a session of one thing.
 func (s stage) checkout() request {
-	return s.post("/v1/checkout/sessions", "mode", "payment", "success_url", "https://example.com", "line_items[0][quantity]", "1",
-		"line_items[0][price_data][currency]", "usd", "line_items[0][price_data][unit_amount]", s.money(), "line_items[0][price_data][product_data][name]", "Sledge")
+	return s.post("/v1/checkout/sessions", "mode", "payment", "success_url", "https://example.com",
+		"line_items[0][quantity]", "1",
+		"line_items[0][price_data][currency]", "usd", "line_items[0][price_data][unit_amount]", s.money(),
+		"line_items[0][price_data][product_data][name]", "Sledge")
 }
 
 // discounted is the request for a session that costs as much as checkout's: what its coupon
 // takes off, the shipping adds.
 func (s stage) discounted() request {
 	r := s.checkout()
-	r.form.Set("discounts[0][coupon]", s.new("/v1/coupons", "amount_off", "7", "currency", "usd", "max_redemptions", "1"))
+	r.form.Set("discounts[0][coupon]",
+		s.new("/v1/coupons", "amount_off", "7", "currency", "usd", "max_redemptions", "1"))
 	r.form.Set("shipping_options[0][shipping_rate_data][display_name]", "Standard")
 	r.form.Set("shipping_options[0][shipping_rate_data][fixed_amount][amount]", "7")
 	r.form.Set("shipping_options[0][shipping_rate_data][fixed_amount][currency]", "usd")
@@ -189,7 +198,8 @@ func (s stage) hear(message []byte) {
 // is, and never the amount of a payout.
 const earnings = 999_999
 
-var earned = []string{"1 × charge succeeded and captured of 999999", "1 × posted: charge of 999999", "1 × event charge.succeeded", "1 × audited: charge.create"}
+var earned = []string{"1 × charge succeeded and captured of 999999", "1 × posted: charge of 999999",
+	"1 × event charge.succeeded", "1 × audited: charge.create"}
 
 // earn makes money available.
 func (s stage) earn() {

@@ -38,7 +38,9 @@ type acquirer struct {
 func startAcquirer(t testing.TB, args ...string) *acquirer {
 	t.Helper()
 	db := pgtest.New(t)
-	p := start(t, []string{"RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_ACQUIRER_DATABASE_URL=" + db.URL, "RATCHET_NOTIFICATION_SECRET=" + notificationSecret, "RATCHET_DEMO=1"},
+	p := start(t,
+		[]string{"RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_ACQUIRER_DATABASE_URL=" + db.URL,
+			"RATCHET_NOTIFICATION_SECRET=" + notificationSecret, "RATCHET_DEMO=1"},
 		append([]string{"acquirer", "--addr", "127.0.0.1:0"}, args...)...)
 	return &acquirer{p, db.Pool}
 }
@@ -57,9 +59,10 @@ type installation struct {
 
 func install(t testing.TB, databaseURL string, db *pgxpool.Pool, a *acquirer) *installation {
 	return &installation{t, db, a, []string{
-		"RATCHET_SECRET=" + rootSecret, "RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_DEMO=1", "RATCHET_NOTIFICATION_SECRET=" + notificationSecret,
-		"RATCHET_DATABASE_URL=" + databaseURL, "RATCHET_ACQUIRER_URL=http://" + a.addr, modest,
-		"RATCHET_KEY_RATE=0", // every answer of a load is asked for once more, as fast as it goes
+		"RATCHET_SECRET=" + rootSecret, "RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_DEMO=1",
+		"RATCHET_NOTIFICATION_SECRET=" + notificationSecret, "RATCHET_DATABASE_URL=" + databaseURL,
+		// every answer of a load is asked for once more, as fast as it goes
+		"RATCHET_ACQUIRER_URL=http://" + a.addr, modest, "RATCHET_KEY_RATE=0",
 	}}
 }
 
@@ -101,7 +104,8 @@ func (i *installation) merchant(t testing.TB) merchant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, m.apiKey, err = apikey.Create(t.Context(), i.db, secret.Root(rootSecret).For(secret.APIKeys), m.account, apikey.Secret, false)
+	_, m.apiKey, err = apikey.Create(t.Context(), i.db, secret.Root(rootSecret).For(secret.APIKeys), m.account,
+		apikey.Secret, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,14 +135,24 @@ func (r request) replayed() bool { return !r.page && r.method == "" }
 
 // charge is the request for a charge with the card of a token.
 func charge(m merchant, token string, amount int64) request {
-	return request{merchant: m, path: "/v1/charges", form: url.Values{"amount": {strconv.FormatInt(amount, 10)}, "currency": {"usd"}, "source": {token}}, key: newKey()}
+	return request{
+		merchant: m,
+		path:     "/v1/charges",
+		form:     url.Values{"amount": {strconv.FormatInt(amount, 10)}, "currency": {"usd"}, "source": {token}},
+		key:      newKey(),
+	}
 }
 
 // intent is the request for a confirmed payment intent.
 func intent(m merchant, method, capture string, amount int64) request {
 	return request{merchant: m, path: "/v1/payment_intents", key: newKey(), form: url.Values{
-		"amount": {strconv.FormatInt(amount, 10)}, "currency": {"usd"}, "payment_method_types[]": {"card"}, "confirm": {"true"},
-		"capture_method": {capture}, "payment_method": {method}}}
+		"amount":                 {strconv.FormatInt(amount, 10)},
+		"currency":               {"usd"},
+		"payment_method_types[]": {"card"},
+		"confirm":                {"true"},
+		"capture_method":         {capture},
+		"payment_method":         {method},
+	}}
 }
 
 var keys atomic.Int64
@@ -168,7 +182,8 @@ func (a answer) id() string {
 
 // final says whether an answer is one: not "busy", not "I do not know".
 func (a answer) final() bool {
-	return a.status < http.StatusInternalServerError && a.status != http.StatusConflict && a.status != http.StatusTooManyRequests
+	return a.status < http.StatusInternalServerError && a.status != http.StatusConflict &&
+		a.status != http.StatusTooManyRequests
 }
 
 // client opens a connection for each request: the count of boundaries ends with it.
@@ -180,7 +195,8 @@ func (r request) to(p *process, headers ...string) (answer, error) {
 }
 
 func (r request) by(client *http.Client, p *process, headers ...string) (answer, error) {
-	q, err := http.NewRequest(cmp.Or(r.method, http.MethodPost), "http://"+p.addr+r.path, strings.NewReader(r.form.Encode()))
+	q, err := http.NewRequest(cmp.Or(r.method, http.MethodPost), "http://"+p.addr+r.path,
+		strings.NewReader(r.form.Encode()))
 	if err != nil {
 		return answer{}, err
 	}

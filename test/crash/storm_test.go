@@ -55,7 +55,8 @@ func TestStorm(t *testing.T) {
 		if heard[0].same(heard[1]) {
 			t.Errorf("both accounts were shown one charge: %s", heard[0])
 		}
-		if n := number(t, i.acquirer.journal, "SELECT count(*) FROM acquirer.movements WHERE amount = $1::text::bigint", one.form.Get("amount")); n != 2 {
+		if n := number(t, i.acquirer.journal,
+			"SELECT count(*) FROM acquirer.movements WHERE amount = $1::text::bigint", one.form.Get("amount")); n != 2 {
 			t.Errorf("the card was charged %d times, want once for each account", n)
 		}
 	})
@@ -75,7 +76,8 @@ func TestStorm(t *testing.T) {
 		})
 		for _, p := range processes {
 			refused, err := different.to(p)
-			if err != nil || refused.status != http.StatusBadRequest || !strings.Contains(refused.body, `"type": "idempotency_error"`) {
+			if err != nil || refused.status != http.StatusBadRequest ||
+				!strings.Contains(refused.body, `"type": "idempotency_error"`) {
 				t.Errorf("answered %s, %v", refused, err)
 			}
 		}
@@ -84,7 +86,8 @@ func TestStorm(t *testing.T) {
 			t.Fatalf("the first request was answered %s, %v", first, err)
 		}
 		i.wantBooks(t, m, amount, operations[0].leaves...)
-		if n := number(t, i.acquirer.journal, "SELECT count(*) FROM acquirer.movements WHERE amount = $1", other); n != 0 {
+		n := number(t, i.acquirer.journal, "SELECT count(*) FROM acquirer.movements WHERE amount = $1", other)
+		if n != 0 {
 			t.Errorf("the refused request moved money %d times", n)
 		}
 	})

@@ -32,7 +32,8 @@ func TestZombie(t *testing.T) {
 		{"a process stopped before it settles a charge commits nothing afterwards", charge, afterTheAnswer},
 		// Here it sleeps inside a transaction that locks the request. The database
 		// ends that after five seconds (idle_in_transaction_session_timeout).
-		{"a process stopped in the middle of settling a refund commits nothing afterwards", refund, insideTheTransaction},
+		{"a process stopped in the middle of settling a refund commits nothing afterwards", refund,
+			insideTheTransaction},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -105,13 +106,18 @@ func (o operation) halt(t *testing.T, f *finisher, at int) {
 	zombie.signal(syscall.SIGCONT)
 	late := <-heard
 	if late.err != nil || !late.same(first) || !late.replayed {
-		t.Errorf("the process that was stopped answers (marked %v, %v)\n\t%s\nand the answer is\n\t%s", late.replayed, late.err, late.answer, first)
+		t.Errorf("the process that was stopped answers (marked %v, %v)\n\t%s\nand the answer is\n\t%s", late.replayed,
+			late.err, late.answer, first)
 	}
-	eventually(t, "the process that was stopped says that it was overtaken", func() bool { return zombie.said("overtaken") })
+	eventually(t, "the process that was stopped says that it was overtaken", func() bool {
+		return zombie.said("overtaken")
+	})
 	if zombie.said("attempt failed") {
 		t.Error("not the fence refused the commit of the process that was stopped, but a rule behind it")
 	}
-	if epoch := number(t, f.db, "SELECT max(j.epoch) FROM request_checkpoints j JOIN requests r ON r.id = j.request_id WHERE r.account_id = $1 AND r.key = $2", s.account, r.key); epoch < 2 {
+	if epoch := number(t, f.db, `
+		SELECT max(j.epoch) FROM request_checkpoints j JOIN requests r ON r.id = j.request_id
+		WHERE r.account_id = $1 AND r.key = $2`, s.account, r.key); epoch < 2 {
 		t.Errorf("the request was finished under epoch %d: nobody took it over", epoch)
 	}
 	r.wantReplay(t, zombie, first)

@@ -26,7 +26,8 @@ func TestChaptersAreCountedOnce(t *testing.T) {
 			number := fmt.Sprintf("%0*d-", digits, i+1)
 			title := fmt.Sprintf("# %d. ", i+1)
 			if !strings.HasPrefix(filepath.Base(file), number) || !strings.HasPrefix(string(text), title) {
-				t.Errorf("%s is number %d of docs/%s: its name should begin with %q, its text with %q", filepath.Base(file), i+1, dir, number, title)
+				t.Errorf("%s is number %d of docs/%s: its name should begin with %q, its text with %q",
+					filepath.Base(file), i+1, dir, number, title)
 			}
 		}
 	}

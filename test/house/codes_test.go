@@ -16,7 +16,8 @@ import (
 
 // elsewhere are codes of other codes' fields, or of the port to the acquirer,
 // that no answer of the API has.
-var elsewhere = []string{"unknown_authorization", "currency_mismatch", "amount_mismatch", "already_captured", "already_voided", "nothing_captured",
+var elsewhere = []string{"unknown_authorization", "currency_mismatch", "amount_mismatch", "already_captured",
+	"already_voided", "nothing_captured",
 	"unknown_dispute", "dispute_closed"}
 
 // TestEveryErrorCodeIsExplained holds the document to the code: what an answer can
@@ -61,7 +62,8 @@ func TestExamplesTravelUnderTheStatusesOfTheirCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var explained map[string]struct{ Status []int }
-	decode(t, document.Components.Schemas["past_error"].Value.Properties["code"].Value.Extensions["x-codes"], &explained)
+	decode(t, document.Components.Schemas["past_error"].Value.Properties["code"].Value.Extensions["x-codes"],
+		&explained)
 	checked := 0
 	for path, item := range document.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -76,7 +78,8 @@ func TestExamplesTravelUnderTheStatusesOfTheirCodes(t *testing.T) {
 				}
 				checked++
 				if !slices.Contains(explained[e.Code].Status, e.Status) {
-					t.Errorf("%s %s, %s: answered %d, which x-codes does not list for %s", method, path, e.Name, e.Status, e.Code)
+					t.Errorf("%s %s, %s: answered %d, which x-codes does not list for %s", method, path, e.Name,
+						e.Status, e.Code)
 				}
 			}
 		}
@@ -106,7 +109,10 @@ func codesSaid(t *testing.T) (codes []string) {
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if name := called(n); len(n.Args) > 0 && (name == "WithCode" || name == "authenticationFailed" || name == "invalid" && s.dir == "internal/testcard") {
+				name := called(n)
+				if len(n.Args) > 0 &&
+					(name == "WithCode" || name == "authenticationFailed" ||
+						name == "invalid" && s.dir == "internal/testcard") {
 					codes = append(codes, literal(n.Args[0])...)
 				}
 			case *ast.ValueSpec:

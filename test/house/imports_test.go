@@ -15,7 +15,8 @@ const module = "github.com/ratchet-pay/ratchet/"
 // floors is how high each package lives. A package imports only what lives
 // further down, so the ledger cannot learn of charges, nor the engine of money.
 var floors = map[string]int{
-	"cmd/ratchet": 90, "cmd/ratchet-lab": 90,
+	"cmd/ratchet":     90,
+	"cmd/ratchet-lab": 90,
 
 	"internal/lab/stand": 85, // kills the parts of both
 
@@ -25,31 +26,41 @@ var floors = map[string]int{
 
 	"internal/process": 70,
 
-	"internal/dashboard": 62, "internal/docsite": 61, "internal/checkout": 61, // pages: each is a client of the API
+	"internal/dashboard": 62,
+	"internal/docsite":   61,
+	"internal/checkout":  61, // pages: each is a client of the API
 
 	"internal/lab/page": 55,
 
-	"internal/api": 60, "internal/worker": 60, "internal/verify": 60, "internal/erase": 60,
+	"internal/api":    60,
+	"internal/worker": 60,
+	"internal/verify": 60,
+	"internal/erase":  60,
 
 	"internal/inspect": 59,
 
 	// The objects of the API. An object's package may show what lies below it.
 	"internal/operation": 58,
 	"internal/adoption":  57,
-	"internal/session":   57, "internal/dispute": 57, "internal/payout": 57, "internal/endpoint": 57,
-	"internal/payment":  56,
-	"internal/catalog":  55,
-	"internal/customer": 54,
-	"internal/balance":  53,
-	"internal/account":  52,
-	"internal/event":    51,
-	"internal/resource": 50, // what all of them share; it knows none
+	"internal/session":   57,
+	"internal/dispute":   57,
+	"internal/payout":    57,
+	"internal/endpoint":  57,
+	"internal/payment":   56,
+	"internal/catalog":   55,
+	"internal/customer":  54,
+	"internal/balance":   53,
+	"internal/account":   52,
+	"internal/event":     51,
+	"internal/resource":  50, // what all of them share; it knows none
 
 	"internal/webhook": 45,
 	"internal/inbox":   45,
 
 	"internal/acquirer/simulator": 41, // speaks the port's protocol from the acquirer's side
-	"internal/ledger":             40, "internal/audit": 40, "internal/acquirer": 40,
+	"internal/ledger":             40,
+	"internal/audit":              40,
+	"internal/acquirer":           40,
 
 	"internal/lab/design": 45, // knows the acquirer's protocol, and nothing of Ratchet
 
@@ -70,16 +81,30 @@ var floors = map[string]int{
 	"internal/apiversion": 15,
 
 	"internal/postgres/local": 11,
-	"internal/postgres":       10, "internal/form": 10, "internal/money": 10, "internal/testcard": 10, "internal/crashpoint": 10,
-	"internal/limit": 10,
+	"internal/postgres":       10,
+	"internal/form":           10,
+	"internal/money":          10,
+	"internal/testcard":       10,
+	"internal/crashpoint":     10,
+	"internal/limit":          10,
 
-	"internal/lab/redis": 0, "internal/lab/binary": 0,
+	"internal/lab/redis":  0,
+	"internal/lab/binary": 0,
 
-	"internal/apierror": 0, "internal/logline": 0, "internal/id": 0, "internal/secret": 0, "internal/wire": 0, "internal/port": 0, "api": 0, "migrations": 0, "docs": 0,
+	"internal/apierror": 0,
+	"internal/logline":  0,
+	"internal/id":       0,
+	"internal/secret":   0,
+	"internal/wire":     0,
+	"internal/port":     0,
+	"api":               0,
+	"migrations":        0,
+	"docs":              0,
 }
 
 // onlyForTests are packages that no program may import: they are no floor of the house.
-var onlyForTests = []string{"internal/pgtest", "internal/pgtest/cmd/testserver", "internal/apitest", "internal/acquirer/acquirertest"}
+var onlyForTests = []string{"internal/pgtest", "internal/pgtest/cmd/testserver", "internal/apitest",
+	"internal/acquirer/acquirertest"}
 
 func TestImportsPointDown(t *testing.T) {
 	t.Parallel()
@@ -122,7 +147,10 @@ func TestWhoMayUseWhat(t *testing.T) {
 	t.Run("only internal/api and the lab's designs know the web framework", func(t *testing.T) {
 		t.Parallel()
 		for _, s := range all {
-			if s.dir != "internal/api" && s.dir != "internal/lab/design" && slices.ContainsFunc(imports(s.file), func(path string) bool { return strings.HasPrefix(path, "github.com/labstack/echo") }) {
+			if s.dir != "internal/api" &&
+				s.dir != "internal/lab/design" && slices.ContainsFunc(imports(s.file), func(path string) bool {
+				return strings.HasPrefix(path, "github.com/labstack/echo")
+			}) {
 				t.Errorf("%s imports echo", s.path)
 			}
 		}
@@ -133,7 +161,8 @@ func TestWhoMayUseWhat(t *testing.T) {
 		for _, s := range all {
 			top := strings.Join(strings.SplitN(s.dir+"//", "/", 3)[:2], "/")
 			below := []string{"internal/ledger", "internal/phase", "internal/idempotency", "internal/acquirer"}
-			if slices.Contains(below, top) && slices.ContainsFunc(imports(s.file), isObject) && s.dir != "internal/acquirer/acquirertest" {
+			if slices.Contains(below, top) && slices.ContainsFunc(imports(s.file), isObject) &&
+				s.dir != "internal/acquirer/acquirertest" {
 				t.Errorf("%s imports objects of the API", s.path)
 			}
 		}
@@ -186,16 +215,20 @@ func TestWhoMayUseWhat(t *testing.T) {
 
 	t.Run("only packages that have to reach for the network", func(t *testing.T) {
 		t.Parallel()
-		mayDial := []string{"internal/api", "internal/acquirer", "internal/acquirer/simulator", "internal/webhook", "internal/demo", "internal/postgres/local", "internal/pgtest", "internal/apitest", "internal/crashpoint", "internal/shop", "internal/telemetry", "cmd/ratchet",
-			"internal/lab/design", "internal/lab/redis", "internal/lab/stand", "internal/lab/page"}
+		mayDial := []string{"internal/api", "internal/acquirer", "internal/acquirer/simulator", "internal/webhook",
+			"internal/demo", "internal/postgres/local", "internal/pgtest", "internal/apitest", "internal/crashpoint",
+			"internal/shop", "internal/telemetry", "cmd/ratchet", "internal/lab/design", "internal/lab/redis",
+			"internal/lab/stand", "internal/lab/page"}
 		for _, s := range all {
 			if slices.Contains(mayDial, s.dir) {
 				continue
 			}
-			for _, name := range used(s.file, "net/http", "Client", "DefaultClient", "Transport", "DefaultTransport", "Get", "Post", "PostForm", "Head", "NewRequest", "NewRequestWithContext") {
+			for _, name := range used(s.file, "net/http", "Client", "DefaultClient", "Transport", "DefaultTransport",
+				"Get", "Post", "PostForm", "Head", "NewRequest", "NewRequestWithContext") {
 				t.Errorf("%s uses http.%s", s.path, name)
 			}
-			for _, name := range used(s.file, "net", "Dial", "DialTimeout", "Dialer", "DialTCP", "DialUDP", "DialUnix", "DialIP") {
+			for _, name := range used(s.file, "net", "Dial", "DialTimeout", "Dialer", "DialTCP", "DialUDP", "DialUnix",
+				"DialIP") {
 				t.Errorf("%s uses net.%s", s.path, name)
 			}
 		}
@@ -251,7 +284,8 @@ func used(file *ast.File, path string, names ...string) (found []string) {
 // isObject says whether a path is that of a package of API objects.
 func isObject(path string) bool {
 	floor := floors[strings.TrimPrefix(path, module)]
-	return strings.HasPrefix(path, module) && floor >= floors["internal/resource"] && floor <= floors["internal/operation"]
+	return strings.HasPrefix(path, module) && floor >= floors["internal/resource"] &&
+		floor <= floors["internal/operation"]
 }
 
 // largestPackage and mostNames bound a package of product code: beyond them a reader
@@ -285,7 +319,8 @@ func TestPackagesAreSmallEnoughToKnow(t *testing.T) {
 			bound = larger
 		}
 		if lines[dir] > bound.lines || names[dir] > bound.names {
-			t.Errorf("%s has %d lines and %d names at package level, and may have %d and %d", dir, lines[dir], names[dir], bound.lines, bound.names)
+			t.Errorf("%s has %d lines and %d names at package level, and may have %d and %d", dir, lines[dir],
+				names[dir], bound.lines, bound.names)
 		}
 	}
 }

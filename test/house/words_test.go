@@ -18,7 +18,8 @@ var retired = []struct{ pattern, instead string }{
 	// American spelling.
 	{`(?:colou|favou|honou|behaviou|labou)r`, "color, favor, honor, behavior, labor"},
 	{`(?:cancell|labell|travell|modell)(?:ed|ing)`, "one l: canceled, labeled, traveled, modeled"},
-	{`(?:authori|organi|recogni|finali|summari|initiali)s(?:e|ed|es|ing|ation)`, "-ize: authorize, organize, recognize"},
+	{`(?:authori|organi|recogni|finali|summari|initiali)s(?:e|ed|es|ing|ation)`,
+		"-ize: authorize, organize, recognize"},
 	{`(?:centre|catalogue|cheque|licence|grey|whilst|amongst)`, "center, catalog, check, license, gray, while, among"},
 	// A sentence names its actor, and a person is you, we, the customer or anyone.
 	{`(?:whoever|nobody|somebody|anybody|everybody|a person has to)`, "you, we, the customer, the server, anyone"},
@@ -49,7 +50,8 @@ var retired = []struct{ pattern, instead string }{
 	{`there is nothing(?: here)?`, "... not found"},
 	{`waits for (?:you|a person|somebody)`, "needs attention, needs review"},
 	{`(?:twice|two) is once`, "submitting again won’t repeat it"},
-	{`(?:is|was|are|were|been|be) (?:drawn|written down|put down|switched (?:on|off))`, "saved, recorded, enabled, disabled"},
+	{`(?:is|was|are|were|been|be) (?:drawn|written down|put down|switched (?:on|off))`,
+		"saved, recorded, enabled, disabled"},
 	{`as it was`, "unchanged"},
 	{`at once`, "immediately, now"},
 	{`free in`, "available in"},
@@ -60,7 +62,8 @@ var retired = []struct{ pattern, instead string }{
 var mayStay = []string{}
 
 // pagePackages hold strings that a page shows.
-var pagePackages = []string{"internal/dashboard", "internal/docsite", "internal/checkout", "internal/shop", "internal/lab/page", "internal/inspect", "web"}
+var pagePackages = []string{"internal/dashboard", "internal/docsite", "internal/checkout", "internal/shop",
+	"internal/lab/page", "internal/inspect", "web"}
 
 func TestPagesArePlainEnglish(t *testing.T) {
 	t.Parallel()
@@ -84,7 +87,9 @@ func TestPagesArePlainEnglish(t *testing.T) {
 			if found == "" {
 				continue
 			}
-			if at := slices.IndexFunc(mayStay, func(text string) bool { return strings.Contains(p.text, text) }); at >= 0 {
+			if at := slices.IndexFunc(mayStay, func(text string) bool {
+				return strings.Contains(p.text, text)
+			}); at >= 0 {
 				used[mayStay[at]] = true
 				continue
 			}
@@ -111,7 +116,8 @@ func literals(s source) (all []phrase) {
 		case *ast.Field:
 			hidden[n.Tag] = true
 		case *ast.CallExpr: // what goes to a log or into an error is for operators
-			if f, is := n.Fun.(*ast.SelectorExpr); is && slices.Contains([]string{"Errorf", "New", "Info", "Warn", "Error"}, f.Sel.Name) {
+			f, is := n.Fun.(*ast.SelectorExpr)
+			if is && slices.Contains([]string{"Errorf", "New", "Info", "Warn", "Error"}, f.Sel.Name) {
 				if x, is := f.X.(*ast.Ident); !is || x.Name != "http" {
 					return false
 				}

@@ -30,8 +30,12 @@ func build(t *testing.T) string {
 // open starts a lab of the test's own.
 func open(t *testing.T, programs string, standIn bool) *stand.Stand {
 	t.Helper()
-	s, err := stand.Open(t.Context(), stand.Config{Ratchet: filepath.Join(programs, "ratchet"), Lab: filepath.Join(programs, "ratchet-lab"),
-		DatabaseURL: pgtest.New(t).URL, StandIn: standIn})
+	s, err := stand.Open(t.Context(), stand.Config{
+		Ratchet:     filepath.Join(programs, "ratchet"),
+		Lab:         filepath.Join(programs, "ratchet-lab"),
+		DatabaseURL: pgtest.New(t).URL,
+		StandIn:     standIn,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

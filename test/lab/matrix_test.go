@@ -29,7 +29,8 @@ func wantCells(t *testing.T, s *stand.Stand, designs []lab.Design) {
 	t.Helper()
 	var runs lab.Matrix
 	began := time.Now()
-	if err := s.RunAll(t.Context(), designs, lab.Faults, stand.AtOnce, func(r lab.Run) { runs = append(runs, r) }); err != nil {
+	if err := s.RunAll(t.Context(), designs, lab.Faults, stand.AtOnce,
+		func(r lab.Run) { runs = append(runs, r) }); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d runs took %v", len(runs), time.Since(began).Round(time.Second))
@@ -49,7 +50,8 @@ func wantCells(t *testing.T, s *stand.Stand, designs []lab.Design) {
 			t.Fatal(err)
 		}
 		if again.Cell() != was.Cell() {
-			t.Errorf("%s, %s: %q, and by itself %q, recorded is %q\n%s", got.Design, got.Fault, got.Cell(), again.Cell(), was.Cell(), story(again))
+			t.Errorf("%s, %s: %q, and by itself %q, recorded is %q\n%s", got.Design, got.Fault, got.Cell(),
+				again.Cell(), was.Cell(), story(again))
 		}
 	}
 }
@@ -74,7 +76,9 @@ func TestMatrix(t *testing.T) {
 		if stand.RedisServer() == "" {
 			t.Skip("there is no redis-server here: the whole matrix was run with the stand-in")
 		}
-		onRedis := slices.DeleteFunc(slices.Clone(lab.Designs), func(d lab.Design) bool { return !strings.HasPrefix(d.Name, "redis") })
+		onRedis := slices.DeleteFunc(slices.Clone(lab.Designs), func(d lab.Design) bool {
+			return !strings.HasPrefix(d.Name, "redis")
+		})
 		wantCells(t, open(t, programs, true), onRedis)
 	})
 }
@@ -109,7 +113,9 @@ func TestRecordedMatrix(t *testing.T) {
 		t.Parallel()
 		r, _ := m.Find("ratchet", "stopped")
 		continued := slices.IndexFunc(r.Events, func(e lab.Event) bool { return e.Kind == lab.Continued })
-		refused := slices.IndexFunc(r.Events, func(e lab.Event) bool { return e.Kind == lab.FencedOff && e.PID == r.Events[max(0, continued)].PID })
+		refused := slices.IndexFunc(r.Events, func(e lab.Event) bool {
+			return e.Kind == lab.FencedOff && e.PID == r.Events[max(0, continued)].PID
+		})
 		if continued < 0 || refused < continued {
 			t.Errorf("the refusal is not to be seen:\n%s", story(r))
 		}
@@ -121,7 +127,9 @@ func TestRecordedMatrix(t *testing.T) {
 			if r, _ := m.Find(d.Name, "none"); r.Verdict() != lab.Right {
 				t.Errorf("%s: %s", d.Name, r.Cell())
 			}
-			wrong := slices.ContainsFunc(m, func(r lab.Run) bool { return r.Design == d.Name && r.Verdict() != lab.Right })
+			wrong := slices.ContainsFunc(m, func(r lab.Run) bool {
+				return r.Design == d.Name && r.Verdict() != lab.Right
+			})
 			if d.Name != "ratchet" && !wrong {
 				t.Errorf("%s is right in every row", d.Name)
 			}

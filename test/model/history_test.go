@@ -78,11 +78,16 @@ func TestOneAnswer(t *testing.T) {
 		history []porcupine.Operation
 		legal   bool
 	}{
-		{"two answers that agree", []porcupine.Operation{op(1, 2, heard{final, "a"}), op(3, 4, heard{final, "a"})}, true},
-		{"two answers that differ", []porcupine.Operation{op(1, 2, heard{final, "a"}), op(3, 4, heard{final, "b"})}, false},
-		{"in flight while the answer is on its way", []porcupine.Operation{op(1, 4, heard{final, "a"}), op(2, 3, heard{kind: inFlight})}, true},
-		{"in flight after the answer", []porcupine.Operation{op(1, 2, heard{final, "a"}), op(3, 4, heard{kind: inFlight})}, false},
-		{"nothing heard, then the answer", []porcupine.Operation{op(1, 2, heard{kind: nothing}), op(3, 4, heard{final, "a"})}, true},
+		{"two answers that agree", []porcupine.Operation{op(1, 2, heard{final, "a"}), op(3, 4, heard{final, "a"})},
+			true},
+		{"two answers that differ", []porcupine.Operation{op(1, 2, heard{final, "a"}), op(3, 4, heard{final, "b"})},
+			false},
+		{"in flight while the answer is on its way",
+			[]porcupine.Operation{op(1, 4, heard{final, "a"}), op(2, 3, heard{kind: inFlight})}, true},
+		{"in flight after the answer",
+			[]porcupine.Operation{op(1, 2, heard{final, "a"}), op(3, 4, heard{kind: inFlight})}, false},
+		{"nothing heard, then the answer",
+			[]porcupine.Operation{op(1, 2, heard{kind: nothing}), op(3, 4, heard{final, "a"})}, true},
 	} {
 		if legal := porcupine.CheckOperations(oneAnswer, tc.history); legal != tc.legal {
 			t.Errorf("%s: legal %v, want %v", tc.name, legal, tc.legal)
@@ -157,7 +162,8 @@ func TestHistory(t *testing.T) {
 	for _, op := range history {
 		heardOf[op.Output.(heard).kind]++
 	}
-	t.Logf("%d operations: %d final, %d in flight, %d without an answer", len(history), heardOf[final], heardOf[inFlight], heardOf[nothing])
+	t.Logf("%d operations: %d final, %d in flight, %d without an answer", len(history), heardOf[final],
+		heardOf[inFlight], heardOf[nothing])
 	if heardOf[nothing] == 0 || heardOf[final] == 0 {
 		t.Error("a history in which nothing went wrong, or nothing went well, proves nothing")
 	}

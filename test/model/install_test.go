@@ -37,8 +37,14 @@ func install(t *testing.T, servers int) *installation {
 		t.Fatal(err)
 	}
 	in := &installation{pool: db.Pool, acquirer: acquirertest.Start(t, db.URL)}
-	in.config = process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: in.acquirer.URL(), AcquirerSecret: in.acquirer.Secret(),
-		MaxConns: 8, Log: slog.New(slog.DiscardHandler)}
+	in.config = process.Config{
+		DatabaseURL:    db.URL,
+		Secret:         root,
+		AcquirerURL:    in.acquirer.URL(),
+		AcquirerSecret: in.acquirer.Secret(),
+		MaxConns:       8,
+		Log:            slog.New(slog.DiscardHandler),
+	}
 	if _, err := in.pool.Exec(t.Context(), "INSERT INTO accounts (id, name) VALUES ('acct_test', 'Test')"); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +94,8 @@ type reply struct {
 func (in *installation) charge(server int, key, form string, patience time.Duration) reply {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, in.servers[server]+"/v1/charges", strings.NewReader(form))
+	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, in.servers[server]+"/v1/charges",
+		strings.NewReader(form))
 	if err != nil {
 		return reply{}
 	}

@@ -19,7 +19,11 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for name, value := range map[string]string{"rapid.checks": walks, "rapid.steps": steps, "rapid.nofailfile": "true"} {
+	for name, value := range map[string]string{
+		"rapid.checks":     walks,
+		"rapid.steps":      steps,
+		"rapid.nofailfile": "true",
+	} {
 		if given[name] {
 			continue
 		}

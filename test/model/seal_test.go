@@ -41,7 +41,8 @@ func TestSeal(t *testing.T) {
 		// Another test's transaction on this server may be older than the last row,
 		// and then it waits for a later block.
 		sealed := map[string]int{}
-		for deadline := time.Now().Add(time.Minute); sealed["afterwards"] == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); sealed["afterwards"] == 0 &&
+			time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			seal(t, pool)
 			sealed = wholeChain(t, pool)
 		}
@@ -61,8 +62,10 @@ type execer interface {
 
 func leaveTrace(t *testing.T, db execer, id string) {
 	t.Helper()
-	rows, err := db.Query(t.Context(), `INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment)
-		VALUES (clock_timestamp(), $1, 'acct_test', false, 'req_test', 'key_test', 'charge.create', 200, $2)`, id, make([]byte, sha256.Size))
+	rows, err := db.Query(t.Context(), `
+		INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment)
+		VALUES (clock_timestamp(), $1, 'acct_test', false, 'req_test', 'key_test', 'charge.create', 200,
+			$2)`, id, make([]byte, sha256.Size))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +90,8 @@ func wholeChain(t *testing.T, pool *pgxpool.Pool) map[string]int {
 		audit.Span
 		Previous, Digest []byte
 	}
-	found, _ := pool.Query(t.Context(), "SELECT cluster, from_xid, to_xid, previous, digest FROM audit_blocks ORDER BY no")
+	found, _ := pool.Query(t.Context(),
+		"SELECT cluster, from_xid, to_xid, previous, digest FROM audit_blocks ORDER BY no")
 	blocks, err := pgx.CollectRows(found, pgx.RowToStructByName[block])
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,13 @@ func TestWalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &walk{world: newWorld(rt, t.Context(), db.Pool), ctx: t.Context(), answers: map[string]phase.Response{}, lost: map[string]phase.Response{}, rows: map[string]row{}}
+		w := &walk{
+			world:   newWorld(rt, t.Context(), db.Pool),
+			ctx:     t.Context(),
+			answers: map[string]phase.Response{},
+			lost:    map[string]phase.Response{},
+			rows:    map[string]row{},
+		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"":                 w.invariants,
 			"a client asks":    w.ask,
@@ -161,7 +167,8 @@ func (w *walk) answered(t *rapid.T, key string, before row, driven bool, got res
 
 // driven are the keys that a process works on which is not taken for dead.
 func (w *walk) driven(t *rapid.T) map[string]bool {
-	found, _ := w.pool.Query(w.ctx, "SELECT r.key FROM request_status r JOIN workers w ON w.id = r.owner WHERE r.account_id = $1", w.account)
+	found, _ := w.pool.Query(w.ctx, `
+		SELECT r.key FROM request_status r JOIN workers w ON w.id = r.owner WHERE r.account_id = $1`, w.account)
 	names, err := pgx.CollectRows(found, pgx.RowTo[string])
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +186,8 @@ func (w *walk) heard(t *rapid.T, key string, got result) {
 	if got.err == nil {
 		first, is := w.answers[key]
 		if is && (first.Status != got.answer.Status || !bytes.Equal(first.Body, got.answer.Body)) {
-			t.Fatalf("key %s was answered %d %s, and now %d %s", key, first.Status, first.Body, got.answer.Status, got.answer.Body)
+			t.Fatalf("key %s was answered %d %s, and now %d %s", key, first.Status, first.Body, got.answer.Status,
+				got.answer.Body)
 		}
 		if is && !got.answer.Replayed {
 			t.Fatalf("key %s was answered twice, and the second answer does not say that it is a replay", key)
@@ -271,8 +279,10 @@ func (w *walk) wake(t *rapid.T) {
 	othersWork := w.driven(t)[s.key] && *before.Owner != s.owner
 	close(s.release)
 	ended := w.endsOrWaits(t, s, refused)
-	if now := w.read(t)[s.key]; othersWork && (now.State != before.State || now.Point != before.Point || *now.Owner != *before.Owner) {
-		t.Fatalf("key %s was %+v in the hands of a live process; then one that had lost it woke up, and it is %+v", s.key, before, now)
+	now := w.read(t)[s.key]
+	if othersWork && (now.State != before.State || now.Point != before.Point || *now.Owner != *before.Owner) {
+		t.Fatalf("key %s was %+v in the hands of a live process; then one that had lost it woke up, and it is %+v",
+			s.key, before, now)
 	}
 	switch {
 	case ended == nil:
@@ -396,7 +406,8 @@ func (w *walk) reap(t *rapid.T) {
 
 const readRows = `
 	SELECT s.key, s.state, s.owner, s.recovery_point AS point, p.position AS ord, s.epoch, s.attempts, s.status, s.body
-	FROM request_status s JOIN recovery_points p ON p.flow = s.flow AND p.version = s.version AND p.name = s.recovery_point
+	FROM request_status s JOIN recovery_points p ON p.flow = s.flow AND p.version = s.version
+	    AND p.name = s.recovery_point
 	WHERE s.account_id = $1`
 
 func (w *walk) read(t *rapid.T) map[string]row {
@@ -418,9 +429,24 @@ func (w *walk) read(t *rapid.T) map[string]row {
 // turns are the changes of state that a request can make in one step. A step may
 // contain several changes in the database.
 var turns = map[string]map[string]bool{
-	"":                   {idempotency.Running: true, idempotency.Parked: true, idempotency.Held: true, idempotency.Finished: true},
-	idempotency.Running:  {idempotency.Running: true, idempotency.Parked: true, idempotency.Held: true, idempotency.Finished: true},
-	idempotency.Parked:   {idempotency.Running: true, idempotency.Parked: true, idempotency.Held: true, idempotency.Finished: true},
+	"": {
+		idempotency.Running:  true,
+		idempotency.Parked:   true,
+		idempotency.Held:     true,
+		idempotency.Finished: true,
+	},
+	idempotency.Running: {
+		idempotency.Running:  true,
+		idempotency.Parked:   true,
+		idempotency.Held:     true,
+		idempotency.Finished: true,
+	},
+	idempotency.Parked: {
+		idempotency.Running:  true,
+		idempotency.Parked:   true,
+		idempotency.Held:     true,
+		idempotency.Finished: true,
+	},
 	idempotency.Held:     {idempotency.Held: true},
 	idempotency.Finished: {idempotency.Finished: true, idempotency.Archived: true},
 	idempotency.Archived: {idempotency.Archived: true},
@@ -470,19 +496,25 @@ func (w *walk) happenedOnce(t *rapid.T, key string, now row) {
 	if acted > 1 || moved > 1 {
 		t.Fatalf("for key %s the bank acted %d times and money moved %d times", key, acted, moved)
 	}
-	if n := w.count(t, w.ctx, "SELECT count(*) FROM purchases WHERE account_id = $1 AND name = $2", w.account, key); n != 1 {
+	n := w.count(t, w.ctx, "SELECT count(*) FROM purchases WHERE account_id = $1 AND name = $2", w.account, key)
+	if n != 1 {
 		t.Fatalf("key %s has %d purchases", key, n)
 	}
-	journal := w.count(t, w.ctx, `SELECT count(*) FROM request_checkpoints j JOIN requests r ON r.account_id = j.account_id AND r.id = j.request_id
+	journal := w.count(t, w.ctx, `
+		SELECT count(*) FROM request_checkpoints j
+		JOIN requests r ON r.account_id = j.account_id AND r.id = j.request_id
 		WHERE r.account_id = $1 AND r.key = $2`, w.account, key)
-	deliveries := w.count(t, w.ctx, "SELECT count(*) FROM deliveries WHERE account_id = $1 AND name = $2", w.account, key)
-	open := w.count(t, w.ctx, `SELECT count(*) FROM request_calls c JOIN requests r ON r.account_id = c.account_id AND r.id = c.request_id
+	deliveries := w.count(t, w.ctx, "SELECT count(*) FROM deliveries WHERE account_id = $1 AND name = $2", w.account,
+		key)
+	open := w.count(t, w.ctx, `
+		SELECT count(*) FROM request_calls c JOIN requests r ON r.account_id = c.account_id AND r.id = c.request_id
 		WHERE r.account_id = $1 AND r.key = $2 AND c.outcome = 'unknown'`, w.account, key)
 	want := map[string]struct{ journal, deliveries, open int }{
 		"ordered": {1, 0, 1}, "delivered": {3, 1, 0}, "abandoned": {2, 0, 0},
 	}[now.Point]
 	if journal != want.journal || deliveries != want.deliveries || open != want.open {
-		t.Fatalf("key %s stands on %s with %d lines in its journal, %d deliveries and %d open calls; want %+v", key, now.Point, journal, deliveries, open, want)
+		t.Fatalf("key %s stands on %s with %d lines in its journal, %d deliveries and %d open calls; want %+v", key,
+			now.Point, journal, deliveries, open, want)
 	}
 	paid := now.Point == "delivered" && now.Status != nil && *now.Status == http.StatusOK
 	if now.Status != nil && paid != (moved == 1) {

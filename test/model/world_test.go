@@ -126,7 +126,9 @@ func newWorld(t *rapid.T, ctx context.Context, pool *pgxpool.Pool) *world {
 		closed: map[string]bool{}, moved: map[string]int{}, acted: map[string]int{}}
 	w.exec(t, ctx, "INSERT INTO accounts (id, name) VALUES ($1, 'Walk')", w.account)
 	// What an earlier walk that failed has left is none of this one's business.
-	w.exec(t, ctx, `UPDATE runs SET state = 'needs_review', owner = NULL, lease_until = NULL, due_at = NULL, reason = 'left by an earlier walk'
+	w.exec(t, ctx, `
+		UPDATE runs SET state = 'needs_review', owner = NULL, lease_until = NULL, due_at = NULL,
+		    reason = 'left by an earlier walk'
 		WHERE state IN ('running', 'parked')`)
 	w.steady, w.hasty = w.flow("order.steady"), w.flow("order.hasty").AbandonUnsentAfter(time.Nanosecond, abandonOrder)
 	for i := range w.engines {
@@ -139,9 +141,16 @@ func newWorld(t *rapid.T, ctx context.Context, pool *pgxpool.Pool) *world {
 // lapses on its own: dying is an action of the walk, not of a slow machine.
 func (w *world) start(t *rapid.T, ctx context.Context, i int) {
 	w.owners[i] = id.New("wk", time.Now())
-	w.exec(t, ctx, "INSERT INTO workers (id, kind, host, pid, started_at, alive_until) VALUES ($1, 'walk', 'here', 1, now(), 'infinity')", w.owners[i])
-	w.engines[i] = phase.NewEngine(phase.Config{Pool: w.pool, Secret: engineSecret, Owner: w.owners[i], Log: slog.New(fenceCounter{slog.DiscardHandler, &w.fenced}),
-		Refuse: apirequest.Refuse})
+	w.exec(t, ctx, `
+		INSERT INTO workers (id, kind, host, pid, started_at, alive_until)
+		VALUES ($1, 'walk', 'here', 1, now(), 'infinity')`, w.owners[i])
+	w.engines[i] = phase.NewEngine(phase.Config{
+		Pool:   w.pool,
+		Secret: engineSecret,
+		Owner:  w.owners[i],
+		Log:    slog.New(fenceCounter{slog.DiscardHandler, &w.fenced}),
+		Refuse: apirequest.Refuse,
+	})
 	phase.Connect[teller](w.engines[i], bankPort, w)
 	if err := w.engines[i].Register(ctx, w.steady, w.hasty); err != nil {
 		t.Fatal(err)
@@ -189,7 +198,9 @@ func (w *world) count(t *rapid.T, ctx context.Context, sql string, args ...any) 
 func (w *world) flow(name string) *phase.Flow[order, purchase] {
 	return phase.Define(name, 1,
 		phase.Atomic("ordered", w.recordOrder),
-		phase.Foreign("paid", bankPort, func(ctx context.Context, call phase.ForeignCall[teller], in order, s *purchase) (err error) {
+		phase.Foreign("paid", bankPort, func(
+			ctx context.Context, call phase.ForeignCall[teller], in order, s *purchase,
+		) (err error) {
 			*s, err = call.To().Pay(ctx, call.Permit, in)
 			return err
 		}),

@@ -105,7 +105,8 @@ func (lab *laboratory) examine(ctx context.Context, chosen []fault) error {
 			}
 		}
 	}
-	fmt.Printf("%d of %d faults caught in %s\n", len(chosen)-failures, len(chosen), time.Since(began).Round(time.Second))
+	fmt.Printf("%d of %d faults caught in %s\n", len(chosen)-failures, len(chosen),
+		time.Since(began).Round(time.Second))
 	if failures > 0 {
 		return errors.New("some faults were not caught")
 	}

@@ -444,9 +444,13 @@ func unescape(text string) string {
 // A request comes with its run or its answer in one statement, which triggers that
 // always fire insist on. COPY writes one table at a time: they rest meanwhile.
 const (
-	storyApart = `ALTER TABLE requests DISABLE TRIGGER requests_have_a_run_or_an_answer; ALTER TABLE answers DISABLE TRIGGER answers_end_their_run;
+	storyApart = `
+		ALTER TABLE requests DISABLE TRIGGER requests_have_a_run_or_an_answer;
+		ALTER TABLE answers DISABLE TRIGGER answers_end_their_run;
 		ALTER TABLE foreign_calls DISABLE TRIGGER foreign_calls_were_open`
-	storyTogether = `ALTER TABLE requests ENABLE ALWAYS TRIGGER requests_have_a_run_or_an_answer; ALTER TABLE answers ENABLE ALWAYS TRIGGER answers_end_their_run;
+	storyTogether = `
+		ALTER TABLE requests ENABLE ALWAYS TRIGGER requests_have_a_run_or_an_answer;
+		ALTER TABLE answers ENABLE ALWAYS TRIGGER answers_end_their_run;
 		ALTER TABLE foreign_calls ENABLE ALWAYS TRIGGER foreign_calls_were_open`
 )
 
@@ -454,7 +458,8 @@ const (
 func copyAll(ctx context.Context, conn *pgx.Conn, all []table, places []place) error {
 	// Foreign keys are not looked at while rows come table by table: verify and the
 	// constraints of the rows themselves say whether they fit.
-	if _, err := conn.Exec(ctx, "SET session_replication_role = replica; SET timezone = 'UTC'; "+storyApart); err != nil {
+	if _, err := conn.Exec(ctx,
+		"SET session_replication_role = replica; SET timezone = 'UTC'; "+storyApart); err != nil {
 		return err
 	}
 	var out bytes.Buffer

@@ -133,7 +133,8 @@ func TestWalk(t *testing.T) {
 		"a page in that order, of one mode": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000,
 			"(NOT livemode)")}}, false, false},
 		"a page of all times": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000,
-			"((NOT livemode) AND (created_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (created_at < '9999-01-01 00:00:00+00'::timestamp with time zone))")}}, false, false},
+			"((NOT livemode) AND (created_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (created_at "+
+				"< '9999-01-01 00:00:00+00'::timestamp with time zone))")}}, false, false},
 		"a page from long ago": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000,
 			"((NOT livemode) AND (created_at < '2026-01-01 00:00:00+00'::timestamp with time zone))")}}, true, true},
 		"all of a table that does not grow": {node{Type: "Seq Scan", Relation: "points", Total: 10_000},

@@ -40,7 +40,8 @@ const largePart = 0.2
 const severalPages = 50
 
 // passable are the parts of a filter that most rows pass: what they refuse is never much.
-var passable = regexp.MustCompile(`NOT livemode|livemode = false|[a-z_]+ >= '1970-[^']*'::timestamp with time zone|[a-z_]+ < '9999-[^']*'::timestamp with time zone|[() ]|AND`)
+var passable = regexp.MustCompile(`NOT livemode|livemode = false|[a-z_]+ >= '1970-[^']*'::timestamp with time zone|` +
+	`[a-z_]+ < '9999-[^']*'::timestamp with time zone|[() ]|AND`)
 
 // mayRefuseMost says whether a filter may leave few rows.
 func mayRefuseMost(filter string) bool { return passable.ReplaceAllString(filter, "") != "" }

@@ -154,7 +154,8 @@ func (t *story) sellToCustomers() error {
 		}
 		for ; paid < (i+1)*7/5; paid++ {
 			_, err := t.post("/v1/payment_intents",
-				"amount=2500&currency=usd&payment_method_types[]=card&confirm=true&payment_method=pm_card_visa&customer="+customer)
+				"amount=2500&currency=usd&payment_method_types[]=card&confirm=true&payment_method=pm_card_visa"+
+					"&customer="+customer)
 			if err != nil {
 				return err
 			}

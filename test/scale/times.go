@@ -177,7 +177,8 @@ func (i *installation) resident(part string) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-var roundTime = regexp.MustCompile(`(?m)^ratchet_worker_round_duration_seconds_(sum|count)\{outcome="([a-z]+)",part="([^"]+)"\} (\S+)$`)
+var roundTime = regexp.MustCompile(
+	`(?m)^ratchet_worker_round_duration_seconds_(sum|count)\{outcome="([a-z]+)",part="([^"]+)"\} (\S+)$`)
 
 // roundsLast is how long the worker is watched: every part but the hourly ones has
 // had its turn by then.

@@ -50,7 +50,7 @@ func restoredOn(t *testing.T, db, beside *pgtest.DB) *pgxpool.Pool {
 }
 
 // An operator who has restored a dump proves it with "ratchet verify" before anything is started on it.
-func TestARestoredSecondLineOfDefenceIsTheSame(t *testing.T) {
+func TestARestoredSecondLineOfDefenseIsTheSame(t *testing.T) {
 	t.Parallel()
 	report, err := verify.Run(t.Context(), verify.Config{Pool: restored(t, pgtest.New(t)), AllowEmpty: true})
 	if err != nil {

@@ -24,7 +24,8 @@ func TestAccess(t *testing.T) {
 		a := in.account(t)
 		shown, err := a.V1Accounts.Retrieve(t.Context(), nil)
 		noError(t, err)
-		equal(t, "account", []any{shown.ID, shown.BusinessProfile.Name, shown.Country, shown.DefaultCurrency, shown.ChargesEnabled},
+		equal(t, "account",
+			[]any{shown.ID, shown.BusinessProfile.Name, shown.Country, shown.DefaultCurrency, shown.ChargesEnabled},
 			[]any{a.id, "Toboggans", "US", stripe.CurrencyUSD, true})
 	})
 
@@ -36,7 +37,11 @@ func TestAccess(t *testing.T) {
 		noError(t, err)
 		equal(t, "amount that the secret key charged it", a.charge(order(1000, token.ID)).Amount, int64(1000))
 
-		secretOnly := refusal{Status: http.StatusUnauthorized, Type: stripe.ErrorTypeInvalidRequest, Code: "secret_key_required"}
+		secretOnly := refusal{
+			Status: http.StatusUnauthorized,
+			Type:   stripe.ErrorTypeInvalidRequest,
+			Code:   "secret_key_required",
+		}
 		_, err = public.V1Charges.Create(t.Context(), order(1000, "tok_visa"))
 		refused(t, err, secretOnly)
 		_, err = public.V1Tokens.Retrieve(t.Context(), token.ID, nil)
@@ -48,7 +53,8 @@ func TestAccess(t *testing.T) {
 	t.Run("a restricted key does what it may, and is told what it would need", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		clerk, _ := connect(t, in.url, a.newRestrictedKey(apikey.Permissions{"charges": apikey.Write, "customers": apikey.Read}))
+		clerk, _ := connect(t, in.url,
+			a.newRestrictedKey(apikey.Permissions{"charges": apikey.Write, "customers": apikey.Read}))
 		charge, err := clerk.V1Charges.Create(t.Context(), order(1000, "tok_visa"))
 		noError(t, err)
 		_, err = clerk.V1Charges.Retrieve(t.Context(), charge.ID, nil)
@@ -58,7 +64,8 @@ func TestAccess(t *testing.T) {
 		forbidden := refusal{Status: http.StatusForbidden, Type: stripe.ErrorTypeInvalidRequest}
 		_, err = clerk.V1Customers.Create(t.Context(), nil)
 		said := refused(t, err, forbidden)
-		if !strings.HasSuffix(said.Msg, "on account '"+a.id+"'. Having the 'rak_customer_write' permission would allow this request to continue.") {
+		if !strings.HasSuffix(said.Msg,
+			"on account '"+a.id+"'. Having the 'rak_customer_write' permission would allow this request to continue.") {
 			t.Error(said.Msg)
 		}
 		_, err = clerk.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{Charge: &charge.ID})
@@ -83,7 +90,8 @@ func TestAccess(t *testing.T) {
 		equal(t, "account named in the answer", balance.LastResponse.Header.Get("Stripe-Account"), a.id)
 		params.SetStripeAccount(other.id)
 		_, err = a.V1Balance.Retrieve(t.Context(), params)
-		refused(t, err, refusal{Status: http.StatusForbidden, Type: stripe.ErrorTypeInvalidRequest, Code: "account_invalid"})
+		refused(t, err,
+			refusal{Status: http.StatusForbidden, Type: stripe.ErrorTypeInvalidRequest, Code: "account_invalid"})
 	})
 
 	t.Run("an account finds itself by its id, and no other", func(t *testing.T) {
@@ -94,26 +102,39 @@ func TestAccess(t *testing.T) {
 		equal(t, "account", shown.ID, a.id)
 		for _, id := range []string{other.id, "acct_nobody"} {
 			_, err = a.V1Accounts.GetByID(t.Context(), id, nil)
-			refused(t, err, refusal{Status: http.StatusForbidden, Type: stripe.ErrorTypeInvalidRequest, Code: "account_invalid"})
+			refused(t, err,
+				refusal{Status: http.StatusForbidden, Type: stripe.ErrorTypeInvalidRequest, Code: "account_invalid"})
 		}
 	})
 
 	t.Run("live mode and test mode see nothing of each other", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		_, key, err := apikey.Create(t.Context(), in.db, secret.Root(rootSecret).For(secret.APIKeys), a.id, apikey.Secret, true)
+		_, key, err := apikey.Create(t.Context(), in.db, secret.Root(rootSecret).For(secret.APIKeys), a.id,
+			apikey.Secret, true)
 		noError(t, err)
 		live, _ := connect(t, in.url, key)
 		made, err := live.V1Customers.Create(t.Context(), &stripe.CustomerCreateParams{Name: stripe.String("Jenny")})
 		noError(t, err)
 		equal(t, "mode of what a live key makes", made.Livemode, true)
-		equal(t, "mode of what a test key makes", a.customer(&stripe.CustomerCreateParams{Name: stripe.String("Jenny")}).Livemode, false)
+		equal(t, "mode of what a test key makes",
+			a.customer(&stripe.CustomerCreateParams{Name: stripe.String("Jenny")}).Livemode, false)
 		seen := collect(t, live.V1Customers.List(t.Context(), nil))
 		equal(t, "customers in live mode", []any{len(seen), seen[0].ID}, []any{1, made.ID})
 		_, err = a.V1Customers.Retrieve(t.Context(), made.ID, nil)
-		refused(t, err, refusal{Status: http.StatusNotFound, Type: stripe.ErrorTypeInvalidRequest, Code: "resource_missing", Param: "id"})
+		refused(t, err, refusal{
+			Status: http.StatusNotFound,
+			Type:   stripe.ErrorTypeInvalidRequest,
+			Code:   "resource_missing",
+			Param:  "id",
+		})
 		_, err = live.V1Charges.Create(t.Context(), order(1000, "tok_visa"))
-		refused(t, err, refusal{Status: http.StatusPaymentRequired, Type: stripe.ErrorTypeCard, Code: "card_declined", DeclineCode: "live_mode_test_card"})
+		refused(t, err, refusal{
+			Status:      http.StatusPaymentRequired,
+			Type:        stripe.ErrorTypeCard,
+			Code:        "card_declined",
+			DeclineCode: "live_mode_test_card",
+		})
 	})
 
 	t.Run("a key can be the user of Basic authentication", func(t *testing.T) {
@@ -156,7 +177,8 @@ func TestAccountsSeeNothingOfEachOther(t *testing.T) {
 			return err
 		},
 		"charge a customer": func() error {
-			_, err := other.V1Charges.Create(ctx, &stripe.ChargeCreateParams{Amount: stripe.Int64(1000), Currency: stripe.String("usd"), Customer: &c.ID})
+			_, err := other.V1Charges.Create(ctx,
+				&stripe.ChargeCreateParams{Amount: stripe.Int64(1000), Currency: stripe.String("usd"), Customer: &c.ID})
 			return err
 		},
 		"spend a token": func() error { _, err := other.V1Charges.Create(ctx, order(1000, token.ID)); return err },
@@ -180,8 +202,9 @@ func TestAccountsSeeNothingOfEachOther(t *testing.T) {
 		}
 	}
 	equal(t, "lists of the other", []int{
-		len(collect(t, other.V1Customers.List(ctx, nil))), len(collect(t, other.V1Charges.List(ctx, nil))), len(collect(t, other.V1Refunds.List(ctx, nil))),
-		len(collect(t, other.V1Events.List(ctx, nil))), len(collect(t, other.V1BalanceTransactions.List(ctx, nil)))}, []int{0, 0, 0, 0, 0})
+		len(collect(t, other.V1Customers.List(ctx, nil))), len(collect(t, other.V1Charges.List(ctx, nil))),
+		len(collect(t, other.V1Refunds.List(ctx, nil))), len(collect(t, other.V1Events.List(ctx, nil))),
+		len(collect(t, other.V1BalanceTransactions.List(ctx, nil)))}, []int{0, 0, 0, 0, 0})
 	equal(t, "pending balance of the other", other.pending(), int64(0))
 	equal(t, "what was refunded of the charge", mine.retrieveCharge(charge.ID).AmountRefunded, int64(100))
 }

@@ -66,13 +66,18 @@ func TestBalance(t *testing.T) {
 		euros.Currency = stripe.String("eur")
 		a.charge(euros)
 		list := func(params *stripe.BalanceTransactionListParams) []string {
-			return ids(collect(t, a.V1BalanceTransactions.List(t.Context(), params)), func(b *stripe.BalanceTransaction) string { return b.ID })
+			return ids(collect(t, a.V1BalanceTransactions.List(t.Context(), params)),
+				func(b *stripe.BalanceTransaction) string { return b.ID })
 		}
-		equal(t, "of the charge", list(&stripe.BalanceTransactionListParams{Source: &charge.ID}), []string{charge.BalanceTransaction.ID})
-		equal(t, "refunds", list(&stripe.BalanceTransactionListParams{Type: stripe.String("refund")}), []string{refund.BalanceTransaction.ID})
+		equal(t, "of the charge", list(&stripe.BalanceTransactionListParams{Source: &charge.ID}),
+			[]string{charge.BalanceTransaction.ID})
+		equal(t, "refunds", list(&stripe.BalanceTransactionListParams{Type: stripe.String("refund")}),
+			[]string{refund.BalanceTransaction.ID})
 		equal(t, "euros", len(list(&stripe.BalanceTransactionListParams{Currency: stripe.String("eur")})), 1)
-		equal(t, "all, one at a time", len(list(&stripe.BalanceTransactionListParams{ListParams: stripe.ListParams{Limit: stripe.Int64(1)}})), 3)
-		err := a.V1BalanceTransactions.List(t.Context(), &stripe.BalanceTransactionListParams{Payout: stripe.String("po_1")}).Err()
+		equal(t, "all, one at a time",
+			len(list(&stripe.BalanceTransactionListParams{ListParams: stripe.ListParams{Limit: stripe.Int64(1)}})), 3)
+		err := a.V1BalanceTransactions.List(t.Context(),
+			&stripe.BalanceTransactionListParams{Payout: stripe.String("po_1")}).Err()
 		refused(t, err, invalid("resource_missing", "payout", "No such payout: 'po_1'"))
 		_, err = a.V1BalanceTransactions.Retrieve(t.Context(), "txn_nobody", nil)
 		refused(t, err, missing("id", "No such balance transaction: 'txn_nobody'"))

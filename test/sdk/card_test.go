@@ -33,15 +33,18 @@ func TestCardsOfACustomer(t *testing.T) {
 		updated, err := a.V1Customers.Update(t.Context(), c.ID, &stripe.CustomerUpdateParams{DefaultSource: &second.ID})
 		noError(t, err)
 		equal(t, "default", updated.DefaultSource.ID, second.ID)
-		_, err = a.V1Customers.Update(t.Context(), c.ID, &stripe.CustomerUpdateParams{DefaultSource: &other.DefaultSource.ID})
-		refused(t, err, invalid("resource_missing", "default_source", fmt.Sprintf("No such source: '%s'", other.DefaultSource.ID)))
+		_, err = a.V1Customers.Update(t.Context(), c.ID,
+			&stripe.CustomerUpdateParams{DefaultSource: &other.DefaultSource.ID})
+		refused(t, err,
+			invalid("resource_missing", "default_source", fmt.Sprintf("No such source: '%s'", other.DefaultSource.ID)))
 	})
 
 	t.Run("a card given with an update becomes the default at once", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		c := a.customerWith("tok_visa")
-		updated, err := a.V1Customers.Update(t.Context(), c.ID, &stripe.CustomerUpdateParams{Source: stripe.String("tok_amex")})
+		updated, err := a.V1Customers.Update(t.Context(), c.ID,
+			&stripe.CustomerUpdateParams{Source: stripe.String("tok_amex")})
 		noError(t, err)
 		if updated.DefaultSource.ID == c.DefaultSource.ID {
 			t.Error("the default is still the first card")
@@ -57,10 +60,13 @@ func TestCardsOfACustomer(t *testing.T) {
 			Customer: &c.ID, Name: stripe.String("Ada"), ExpMonth: stripe.String("3"), ExpYear: stripe.String(year(4)),
 			AddressZip: stripe.String("0150"), Metadata: map[string]string{"drawer": "top"}})
 		noError(t, err)
-		read, err := a.V1PaymentSources.Retrieve(t.Context(), card.ID, &stripe.PaymentSourceRetrieveParams{Customer: &c.ID})
+		read, err := a.V1PaymentSources.Retrieve(t.Context(), card.ID,
+			&stripe.PaymentSourceRetrieveParams{Customer: &c.ID})
 		noError(t, err)
 		for _, s := range []*stripe.Card{updated.Card, read.Card} {
-			equal(t, "card", []any{s.ID, s.Name, s.ExpMonth, strconv.FormatInt(s.ExpYear, 10), s.AddressZip, s.AddressZipCheck, s.Metadata["drawer"]},
+			equal(t, "card",
+				[]any{s.ID, s.Name, s.ExpMonth, strconv.FormatInt(s.ExpYear, 10), s.AddressZip, s.AddressZipCheck,
+					s.Metadata["drawer"]},
 				[]any{card.ID, "Ada", int64(3), year(4), "0150", stripe.CardAddressZipCheckUnchecked, "top"})
 		}
 	})
@@ -70,10 +76,22 @@ func TestCardsOfACustomer(t *testing.T) {
 		a := in.account(t)
 		c := a.customer(nil)
 		card, method := a.keep(c.ID, "tok_visa"), a.attach("pm_card_visa", c.ID)
-		_, err := a.V1PaymentSources.Update(t.Context(), card.ID, &stripe.PaymentSourceUpdateParams{Customer: &c.ID, ExpMonth: stripe.String("13")})
-		refused(t, err, refusal{Status: http.StatusPaymentRequired, Type: stripe.ErrorTypeCard, Code: "invalid_expiry_month", Param: "exp_month"})
-		_, err = a.V1PaymentMethods.Update(t.Context(), method.ID, &stripe.PaymentMethodUpdateParams{Card: &stripe.PaymentMethodUpdateCardParams{ExpYear: stripe.Int64(2001)}})
-		refused(t, err, refusal{Status: http.StatusPaymentRequired, Type: stripe.ErrorTypeCard, Code: "invalid_expiry_year", Param: "exp_year"})
+		_, err := a.V1PaymentSources.Update(t.Context(), card.ID,
+			&stripe.PaymentSourceUpdateParams{Customer: &c.ID, ExpMonth: stripe.String("13")})
+		refused(t, err, refusal{
+			Status: http.StatusPaymentRequired,
+			Type:   stripe.ErrorTypeCard,
+			Code:   "invalid_expiry_month",
+			Param:  "exp_month",
+		})
+		_, err = a.V1PaymentMethods.Update(t.Context(), method.ID,
+			&stripe.PaymentMethodUpdateParams{Card: &stripe.PaymentMethodUpdateCardParams{ExpYear: stripe.Int64(2001)}})
+		refused(t, err, refusal{
+			Status: http.StatusPaymentRequired,
+			Type:   stripe.ErrorTypeCard,
+			Code:   "invalid_expiry_year",
+			Param:  "exp_year",
+		})
 		renewed, err := a.V1PaymentMethods.Update(t.Context(), method.ID, &stripe.PaymentMethodUpdateParams{
 			Card: &stripe.PaymentMethodUpdateCardParams{ExpMonth: stripe.Int64(5), ExpYear: stripe.Int64(50)}})
 		noError(t, err)
@@ -86,9 +104,11 @@ func TestCardsOfACustomer(t *testing.T) {
 		c, other := a.customerWith("tok_visa"), a.customer(nil)
 		card := c.DefaultSource.ID
 		gone := missing("id", fmt.Sprintf("No such source: '%s'", card))
-		_, err := a.V1PaymentSources.Retrieve(t.Context(), card, &stripe.PaymentSourceRetrieveParams{Customer: &other.ID})
+		_, err := a.V1PaymentSources.Retrieve(t.Context(), card,
+			&stripe.PaymentSourceRetrieveParams{Customer: &other.ID})
 		refused(t, err, gone)
-		_, err = a.V1PaymentSources.Update(t.Context(), card, &stripe.PaymentSourceUpdateParams{Customer: &other.ID, Name: stripe.String("Eve")})
+		_, err = a.V1PaymentSources.Update(t.Context(), card,
+			&stripe.PaymentSourceUpdateParams{Customer: &other.ID, Name: stripe.String("Eve")})
 		refused(t, err, gone)
 		_, err = a.V1PaymentSources.Delete(t.Context(), card, &stripe.PaymentSourceDeleteParams{Customer: &other.ID})
 		refused(t, err, gone)
@@ -114,7 +134,8 @@ func TestCardsOfACustomer(t *testing.T) {
 		c := a.customerWith("tok_visa")
 		second, third := a.keep(c.ID, "tok_mastercard"), a.keep(c.ID, "tok_amex")
 		for _, step := range []struct{ removed, heir string }{{c.DefaultSource.ID, third.ID}, {third.ID, second.ID}} {
-			removed, err := a.V1PaymentSources.Delete(t.Context(), step.removed, &stripe.PaymentSourceDeleteParams{Customer: &c.ID})
+			removed, err := a.V1PaymentSources.Delete(t.Context(), step.removed,
+				&stripe.PaymentSourceDeleteParams{Customer: &c.ID})
 			noError(t, err)
 			equal(t, "deleted", removed.Deleted, true)
 			equal(t, "default", a.retrieveCustomer(c.ID).DefaultSource.ID, step.heir)
@@ -124,7 +145,8 @@ func TestCardsOfACustomer(t *testing.T) {
 		if left := a.retrieveCustomer(c.ID).DefaultSource; left != nil {
 			t.Errorf("a customer without cards has the default %s", left.ID)
 		}
-		_, err = a.V1PaymentSources.Retrieve(t.Context(), second.ID, &stripe.PaymentSourceRetrieveParams{Customer: &c.ID})
+		_, err = a.V1PaymentSources.Retrieve(t.Context(), second.ID,
+			&stripe.PaymentSourceRetrieveParams{Customer: &c.ID})
 		refused(t, err, missing("id", fmt.Sprintf("No such source: '%s'", second.ID)))
 	})
 }

@@ -22,14 +22,24 @@ func TestCharges(t *testing.T) {
 		params.StatementDescriptorSuffix, params.Metadata = stripe.String("SLEDGE"), map[string]string{"order": "6735"}
 		params.Shipping = &stripe.ShippingDetailsParams{
 			Name: stripe.String("Ada"), Carrier: stripe.String("Posten"), TrackingNumber: stripe.String("N1"),
-			Address: &stripe.AddressParams{Line1: stripe.String("Bakken 1"), City: stripe.String("Oslo"), Country: stripe.String("NO")}}
+			Address: &stripe.AddressParams{
+				Line1:   stripe.String("Bakken 1"),
+				City:    stripe.String("Oslo"),
+				Country: stripe.String("NO"),
+			}}
 		c := a.retrieveCharge(a.charge(params).ID)
 		equal(t, "amounts", []int64{c.Amount, c.AmountCaptured, c.AmountRefunded}, []int64{2000, 2000, 0})
-		equal(t, "state", []any{c.Status, c.Paid, c.Captured, c.Refunded, c.Disputed}, []any{stripe.ChargeStatusSucceeded, true, true, false, false})
-		equal(t, "texts", []string{c.Description, c.ReceiptEmail, c.StatementDescriptorSuffix, c.Metadata["order"]}, []string{"One toboggan", "ada@example.com", "SLEDGE", "6735"})
-		equal(t, "shipping", []string{c.Shipping.Name, c.Shipping.Carrier, c.Shipping.TrackingNumber, c.Shipping.Address.City}, []string{"Ada", "Posten", "N1", "Oslo"})
-		equal(t, "outcome", []string{c.Outcome.Type, c.Outcome.NetworkStatus, c.Outcome.RiskLevel}, []string{"authorized", "approved_by_network", "normal"})
-		equal(t, "card", []any{c.PaymentMethodDetails.Card.Brand, c.PaymentMethodDetails.Card.Last4, c.Source.Card.Last4},
+		equal(t, "state", []any{c.Status, c.Paid, c.Captured, c.Refunded, c.Disputed},
+			[]any{stripe.ChargeStatusSucceeded, true, true, false, false})
+		equal(t, "texts", []string{c.Description, c.ReceiptEmail, c.StatementDescriptorSuffix, c.Metadata["order"]},
+			[]string{"One toboggan", "ada@example.com", "SLEDGE", "6735"})
+		equal(t, "shipping",
+			[]string{c.Shipping.Name, c.Shipping.Carrier, c.Shipping.TrackingNumber, c.Shipping.Address.City},
+			[]string{"Ada", "Posten", "N1", "Oslo"})
+		equal(t, "outcome", []string{c.Outcome.Type, c.Outcome.NetworkStatus, c.Outcome.RiskLevel},
+			[]string{"authorized", "approved_by_network", "normal"})
+		equal(t, "card",
+			[]any{c.PaymentMethodDetails.Card.Brand, c.PaymentMethodDetails.Card.Last4, c.Source.Card.Last4},
 			[]any{stripe.PaymentMethodCardBrandVisa, "4242", "4242"})
 	})
 
@@ -43,7 +53,8 @@ func TestCharges(t *testing.T) {
 		noError(t, err)
 		for _, b := range []*stripe.BalanceTransaction{charge.BalanceTransaction, read} {
 			equal(t, "money", []int64{b.Amount, b.Fee, b.Net, b.FeeDetails[0].Amount}, []int64{2000, 88, 1912, 88})
-			equal(t, "kind", []any{b.Type, b.Status, b.Source.ID}, []any{stripe.BalanceTransactionTypeCharge, stripe.BalanceTransactionStatusPending, charge.ID})
+			equal(t, "kind", []any{b.Type, b.Status, b.Source.ID},
+				[]any{stripe.BalanceTransactionTypeCharge, stripe.BalanceTransactionStatusPending, charge.ID})
 		}
 	})
 
@@ -54,7 +65,8 @@ func TestCharges(t *testing.T) {
 		params := &stripe.ChargeCreateParams{Amount: stripe.Int64(900), Currency: stripe.String("usd"), Customer: &c.ID}
 		charge := a.retrieveCharge(a.charge(params).ID, "balance_transaction.source.customer.default_source", "refunds")
 		inner := charge.BalanceTransaction.Source.Charge
-		equal(t, "the charge in its own balance transaction", []any{inner.ID, inner.Amount}, []any{charge.ID, int64(900)})
+		equal(t, "the charge in its own balance transaction", []any{inner.ID, inner.Amount},
+			[]any{charge.ID, int64(900)})
 		equal(t, "its customer", []any{inner.Customer.ID, inner.Customer.Created}, []any{c.ID, c.Created})
 		equal(t, "the customer's card", inner.Customer.DefaultSource.Card.Last4, "4242")
 		equal(t, "refunds", len(charge.Refunds.Data), 0)
@@ -62,7 +74,8 @@ func TestCharges(t *testing.T) {
 		_, err := a.V1Charges.Retrieve(t.Context(), charge.ID, &stripe.ChargeRetrieveParams{
 			Expand: stripe.StringSlice([]string{"balance_transaction.source.balance_transaction.source.customer"})})
 		refused(t, err, invalid("property_expansion_max_depth", "", ""))
-		_, err = a.V1Charges.Retrieve(t.Context(), charge.ID, &stripe.ChargeRetrieveParams{Expand: stripe.StringSlice([]string{"amount"})})
+		_, err = a.V1Charges.Retrieve(t.Context(), charge.ID,
+			&stripe.ChargeRetrieveParams{Expand: stripe.StringSlice([]string{"amount"})})
 		refused(t, err, invalid("", "", "This property cannot be expanded (amount)."))
 	})
 
@@ -71,11 +84,17 @@ func TestCharges(t *testing.T) {
 		a := in.account(t)
 		charge, c := a.sell(1500), a.customer(nil)
 		updated, err := a.V1Charges.Update(t.Context(), charge.ID, &stripe.ChargeUpdateParams{
-			Description: stripe.String("Two"), ReceiptEmail: stripe.String("bob@example.com"), Customer: &c.ID, Metadata: map[string]string{"k": "v"},
-			FraudDetails: &stripe.ChargeUpdateFraudDetailsParams{UserReport: stripe.String("safe")}})
+			Description:  stripe.String("Two"),
+			ReceiptEmail: stripe.String("bob@example.com"),
+			Customer:     &c.ID,
+			Metadata:     map[string]string{"k": "v"},
+			FraudDetails: &stripe.ChargeUpdateFraudDetailsParams{UserReport: stripe.String("safe")},
+		})
 		noError(t, err)
 		for _, u := range []*stripe.Charge{updated, a.retrieveCharge(charge.ID)} {
-			equal(t, "charge", []any{u.Description, u.ReceiptEmail, u.Customer.ID, u.Metadata["k"], u.FraudDetails.UserReport, u.Amount},
+			equal(t, "charge",
+				[]any{u.Description, u.ReceiptEmail, u.Customer.ID, u.Metadata["k"], u.FraudDetails.UserReport,
+					u.Amount},
 				[]any{"Two", "bob@example.com", c.ID, "v", stripe.ChargeFraudUserReportSafe, int64(1500)})
 		}
 		_, err = a.V1Charges.Update(t.Context(), charge.ID, &stripe.ChargeUpdateParams{Customer: &a.customer(nil).ID})
@@ -99,7 +118,12 @@ func TestCharges(t *testing.T) {
 		c := a.customerWith("tok_visa")
 		var oldestFirst []string
 		for amount := range int64(5) {
-			oldestFirst = append(oldestFirst, a.charge(&stripe.ChargeCreateParams{Amount: stripe.Int64(100 + amount), Currency: stripe.String("usd"), Customer: &c.ID}).ID)
+			oldestFirst = append(oldestFirst,
+				a.charge(&stripe.ChargeCreateParams{
+					Amount:   stripe.Int64(100 + amount),
+					Currency: stripe.String("usd"),
+					Customer: &c.ID,
+				}).ID)
 			a.sell(100)
 		}
 		list := func(params *stripe.ChargeListParams) []string {
@@ -112,7 +136,8 @@ func TestCharges(t *testing.T) {
 		equal(t, "backwards", list(&stripe.ChargeListParams{Customer: &c.ID, ListParams: two}), oldestFirst[2:])
 		equal(t, "all", len(list(nil)), 10)
 		paid := a.pay("pm_card_visa", "automatic")
-		equal(t, "of a PaymentIntent", list(&stripe.ChargeListParams{PaymentIntent: &paid.ID}), []string{paid.LatestCharge.ID})
+		equal(t, "of a PaymentIntent", list(&stripe.ChargeListParams{PaymentIntent: &paid.ID}),
+			[]string{paid.LatestCharge.ID})
 		_, err := a.V1Customers.Delete(t.Context(), c.ID, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -126,8 +151,11 @@ func TestCharges(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		err := a.V1Charges.List(t.Context(), &stripe.ChargeListParams{TransferGroup: stripe.String("g")}).Err()
-		refused(t, err, invalid("parameter_unknown", "transfer_group", "This installation does not support the parameter of Stripe's API: transfer_group"))
-		err = a.V1Charges.List(t.Context(), &stripe.ChargeListParams{ListParams: stripe.ListParams{StartingAfter: stripe.String("ch_nobody")}}).Err()
+		refused(t, err,
+			invalid("parameter_unknown", "transfer_group",
+				"This installation does not support the parameter of Stripe's API: transfer_group"))
+		err = a.V1Charges.List(t.Context(),
+			&stripe.ChargeListParams{ListParams: stripe.ListParams{StartingAfter: stripe.String("ch_nobody")}}).Err()
 		refused(t, err, invalid("resource_missing", "starting_after", "No such charge: 'ch_nobody'"))
 	})
 }
@@ -158,8 +186,13 @@ func TestCustomersThatPay(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		_, err := a.V1Charges.Create(t.Context(), of(a.customer(nil), ""))
-		refused(t, err, refusal{Status: http.StatusPaymentRequired, Type: stripe.ErrorTypeCard, Code: "missing", Param: "card",
-			Message: "Cannot charge a customer that has no active card"})
+		refused(t, err, refusal{
+			Status:  http.StatusPaymentRequired,
+			Type:    stripe.ErrorTypeCard,
+			Code:    "missing",
+			Param:   "card",
+			Message: "Cannot charge a customer that has no active card",
+		})
 	})
 
 	t.Run("and not with somebody else's", func(t *testing.T) {
@@ -167,7 +200,9 @@ func TestCustomersThatPay(t *testing.T) {
 		a := in.account(t)
 		c, other := a.customerWith("tok_visa"), a.customerWith("tok_visa")
 		_, err := a.V1Charges.Create(t.Context(), of(c, other.DefaultSource.ID))
-		refused(t, err, invalid("missing", "source", fmt.Sprintf("Customer %s does not have a linked source with ID %s.", c.ID, other.DefaultSource.ID)))
+		refused(t, err,
+			invalid("missing", "source",
+				fmt.Sprintf("Customer %s does not have a linked source with ID %s.", c.ID, other.DefaultSource.ID)))
 	})
 
 	t.Run("nobody pays nothing with nothing", func(t *testing.T) {

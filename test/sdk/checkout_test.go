@@ -23,31 +23,56 @@ func TestCheckout(t *testing.T) {
 	t.Run("what Stripe's command line does for checkout.session.completed ends with that event", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		product, err := a.V1Products.Create(t.Context(), &stripe.ProductCreateParams{Name: stripe.String("myproduct"), Description: stripe.String("made by a fixture")})
+		product, err := a.V1Products.Create(t.Context(), &stripe.ProductCreateParams{
+			Name:        stripe.String("myproduct"),
+			Description: stripe.String("made by a fixture"),
+		})
 		noError(t, err)
-		price, err := a.V1Prices.Create(t.Context(), &stripe.PriceCreateParams{Product: &product.ID, UnitAmount: stripe.Int64(1500), Currency: stripe.String("usd")})
+		price, err := a.V1Prices.Create(t.Context(), &stripe.PriceCreateParams{
+			Product:    &product.ID,
+			UnitAmount: stripe.Int64(1500),
+			Currency:   stripe.String("usd"),
+		})
 		noError(t, err)
 		session := a.session(&stripe.CheckoutSessionCreateParams{
 			LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{Price: &price.ID, Quantity: stripe.Int64(2)}},
-			PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{Shipping: &stripe.ShippingDetailsParams{
-				Name: stripe.String("Jenny Rosen"), Address: &stripe.AddressParams{Line1: stripe.String("510 Townsend St"), Country: stripe.String("US")}}},
+			PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{
+				Shipping: &stripe.ShippingDetailsParams{
+					Name: stripe.String("Jenny Rosen"),
+					Address: &stripe.AddressParams{
+						Line1:   stripe.String("510 Townsend St"),
+						Country: stripe.String("US"),
+					},
+				},
+			},
 		})
 		shown := a.page(http.MethodGet, session.ID, nil)
-		equal(t, "page", []any{shown.ID, shown.AmountTotal, shown.Status, shown.BusinessName, shown.PaymentIntent.ID}, []any{session.ID, int64(3000), "open", "Toboggans", ""})
+		equal(t, "page", []any{shown.ID, shown.AmountTotal, shown.Status, shown.BusinessName, shown.PaymentIntent.ID},
+			[]any{session.ID, int64(3000), "open", "Toboggans", ""})
 		method, err := a.V1PaymentMethods.Create(t.Context(), &stripe.PaymentMethodCreateParams{
 			Type: stripe.String("card"), Card: &stripe.PaymentMethodCreateCardParams{Token: stripe.String("tok_visa")},
-			BillingDetails: &stripe.PaymentMethodCreateBillingDetailsParams{Email: stripe.String("stripe@example.com"), Name: stripe.String("Jenny Rosen")}})
+			BillingDetails: &stripe.PaymentMethodCreateBillingDetailsParams{
+				Email: stripe.String("stripe@example.com"),
+				Name:  stripe.String("Jenny Rosen"),
+			}})
 		noError(t, err)
-		paid := a.page(http.MethodPost, session.ID, url.Values{"payment_method": {method.ID}, "expected_amount": {"3000"}})
+		paid := a.page(http.MethodPost, session.ID,
+			url.Values{"payment_method": {method.ID}, "expected_amount": {"3000"}})
 		equal(t, "page", []any{paid.Status, paid.PaymentStatus, paid.PaymentIntent.Status, paid.SuccessURL},
-			[]any{"complete", "paid", stripe.PaymentIntentStatusSucceeded, "https://example.com/thanks?session=" + session.ID})
+			[]any{"complete", "paid", stripe.PaymentIntentStatusSucceeded,
+				"https://example.com/thanks?session=" + session.ID})
 
 		complete := a.retrieveSession(session.ID, "payment_intent.latest_charge", "line_items.data.price.product")
-		equal(t, "session", []any{complete.Status, complete.PaymentStatus, complete.URL, complete.CustomerDetails.Email, complete.AmountTotal, complete.SuccessURL},
-			[]any{stripe.CheckoutSessionStatusComplete, stripe.CheckoutSessionPaymentStatusPaid, "", "stripe@example.com", int64(3000), "https://example.com/thanks?session={CHECKOUT_SESSION_ID}"})
+		equal(t, "session",
+			[]any{complete.Status, complete.PaymentStatus, complete.URL, complete.CustomerDetails.Email,
+				complete.AmountTotal, complete.SuccessURL},
+			[]any{stripe.CheckoutSessionStatusComplete, stripe.CheckoutSessionPaymentStatusPaid, "",
+				"stripe@example.com", int64(3000), "https://example.com/thanks?session={CHECKOUT_SESSION_ID}"})
 		intent := complete.PaymentIntent
-		equal(t, "intent", []any{intent.AmountReceived, intent.LatestCharge.Captured, intent.Shipping.Name}, []any{int64(3000), true, "Jenny Rosen"})
-		equal(t, "item", []any{complete.LineItems.Data[0].Description, complete.LineItems.Data[0].Price.Product.Name}, []any{"myproduct", "myproduct"})
+		equal(t, "intent", []any{intent.AmountReceived, intent.LatestCharge.Captured, intent.Shipping.Name},
+			[]any{int64(3000), true, "Jenny Rosen"})
+		equal(t, "item", []any{complete.LineItems.Data[0].Description, complete.LineItems.Data[0].Price.Product.Name},
+			[]any{"myproduct", "myproduct"})
 		var told []string
 		for _, e := range collect(t, a.V1Events.List(t.Context(), nil)) {
 			told = append(told, string(e.Type))
@@ -55,8 +80,12 @@ func TestCheckout(t *testing.T) {
 		equal(t, "the last event", told[0], "checkout.session.completed")
 		var then stripe.CheckoutSession
 		noError(t, json.Unmarshal(a.onlyEvent("checkout.session.completed").Data.Raw, &then))
-		equal(t, "what it shows", []any{then.ID, then.Status, then.PaymentIntent.ID}, []any{session.ID, stripe.CheckoutSessionStatusComplete, intent.ID})
-		equal(t, "sessions of the intent", len(collect(t, a.V1CheckoutSessions.List(t.Context(), &stripe.CheckoutSessionListParams{PaymentIntent: &intent.ID}))), 1)
+		equal(t, "what it shows", []any{then.ID, then.Status, then.PaymentIntent.ID},
+			[]any{session.ID, stripe.CheckoutSessionStatusComplete, intent.ID})
+		equal(t, "sessions of the intent",
+			len(collect(t,
+				a.V1CheckoutSessions.List(t.Context(), &stripe.CheckoutSessionListParams{PaymentIntent: &intent.ID}))),
+			1)
 	})
 
 	t.Run("a declined card leaves the session open, and the next one pays with the same intent", func(t *testing.T) {
@@ -64,13 +93,16 @@ func TestCheckout(t *testing.T) {
 		a := in.account(t)
 		session := a.session(nil)
 		refused(t, a.press(session.ID, url.Values{"payment_method": {"pm_card_chargeDeclined"}}, nil),
-			refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline", "try_again_later", "", "Your card was declined."})
+			refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline",
+				"try_again_later", "", "Your card was declined."})
 		open := a.retrieveSession(session.ID)
-		equal(t, "session", []any{open.Status, open.PaymentIntent == nil, open.URL}, []any{stripe.CheckoutSessionStatusOpen, true, in.url + "/c/pay/" + session.ID + "#checkout"})
+		equal(t, "session", []any{open.Status, open.PaymentIntent == nil, open.URL},
+			[]any{stripe.CheckoutSessionStatusOpen, true, in.url + "/c/pay/" + session.ID + "#checkout"})
 		tried := a.page(http.MethodGet, session.ID, nil).PaymentIntent.ID
 		paid := a.page(http.MethodPost, session.ID, url.Values{"payment_method": {"pm_card_visa"}})
 		equal(t, "intent", []any{paid.PaymentIntent.ID, paid.Status}, []any{tried, "complete"})
-		equal(t, "charges", len(collect(t, a.V1Charges.List(t.Context(), &stripe.ChargeListParams{PaymentIntent: &tried}))), 2)
+		equal(t, "charges",
+			len(collect(t, a.V1Charges.List(t.Context(), &stripe.ChargeListParams{PaymentIntent: &tried}))), 2)
 	})
 
 	t.Run("a challenge completes the session when it is passed", func(t *testing.T) {
@@ -78,7 +110,8 @@ func TestCheckout(t *testing.T) {
 		a := in.account(t)
 		session := a.session(nil)
 		asked := a.page(http.MethodPost, session.ID, url.Values{"payment_method": {"pm_card_authenticationRequired"}})
-		equal(t, "page", []any{asked.Status, asked.PaymentIntent.Status}, []any{"open", stripe.PaymentIntentStatusRequiresAction})
+		equal(t, "page", []any{asked.Status, asked.PaymentIntent.Status},
+			[]any{"open", stripe.PaymentIntentStatusRequiresAction})
 		back := visit(t, asked.PaymentIntent.NextAction.RedirectToURL.URL, url.Values{"result": {"pass"}})
 		equal(t, "where the challenge leads", back.location, session.URL)
 		equal(t, "session", a.retrieveSession(session.ID).PaymentStatus, stripe.CheckoutSessionPaymentStatusPaid)
@@ -87,15 +120,23 @@ func TestCheckout(t *testing.T) {
 	t.Run("a hold is paid when it is captured", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		session := a.session(&stripe.CheckoutSessionCreateParams{PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{
-			CaptureMethod: stripe.String("manual"), SetupFutureUsage: stripe.String("off_session"), Metadata: map[string]string{"cart": "7"}}})
-		held := a.page(http.MethodPost, session.ID, url.Values{"payment_method": {"pm_card_visa"}, "email": {"jenny@example.com"}})
+		session := a.session(&stripe.CheckoutSessionCreateParams{
+			PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{
+				CaptureMethod:    stripe.String("manual"),
+				SetupFutureUsage: stripe.String("off_session"),
+				Metadata:         map[string]string{"cart": "7"},
+			},
+		})
+		held := a.page(http.MethodPost, session.ID,
+			url.Values{"payment_method": {"pm_card_visa"}, "email": {"jenny@example.com"}})
 		equal(t, "page", []any{held.Status, held.PaymentStatus}, []any{"complete", "unpaid"})
 		captured, err := a.V1PaymentIntents.Capture(t.Context(), held.PaymentIntent.ID, nil)
 		noError(t, err)
 		complete := a.retrieveSession(session.ID, "customer")
-		equal(t, "session", []any{complete.PaymentStatus, captured.Metadata["cart"], complete.Customer.Email}, []any{stripe.CheckoutSessionPaymentStatusPaid, "7", "jenny@example.com"})
-		kept := collect(t, a.V1PaymentMethods.List(t.Context(), &stripe.PaymentMethodListParams{Customer: &complete.Customer.ID}))
+		equal(t, "session", []any{complete.PaymentStatus, captured.Metadata["cart"], complete.Customer.Email},
+			[]any{stripe.CheckoutSessionPaymentStatusPaid, "7", "jenny@example.com"})
+		kept := collect(t,
+			a.V1PaymentMethods.List(t.Context(), &stripe.PaymentMethodListParams{Customer: &complete.Customer.ID}))
 		equal(t, "cards kept", len(kept), 1)
 	})
 
@@ -104,13 +145,18 @@ func TestCheckout(t *testing.T) {
 		a := in.account(t)
 		customer := a.customer(nil)
 		session, err := a.V1CheckoutSessions.Create(t.Context(), &stripe.CheckoutSessionCreateParams{
-			Mode: stripe.String("setup"), Customer: &customer.ID, SuccessURL: stripe.String("https://example.com/thanks")})
+			Mode:       stripe.String("setup"),
+			Customer:   &customer.ID,
+			SuccessURL: stripe.String("https://example.com/thanks"),
+		})
 		noError(t, err)
-		_, err = a.V1SetupIntents.Confirm(t.Context(), session.SetupIntent.ID, &stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
+		_, err = a.V1SetupIntents.Confirm(t.Context(), session.SetupIntent.ID,
+			&stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
 		refused(t, err, invalid("setup_intent_unexpected_state", "", ""))
 		done := a.page(http.MethodPost, session.ID, url.Values{"payment_method": {"pm_card_visa"}})
 		equal(t, "page", []any{done.Status, done.PaymentStatus}, []any{"complete", "no_payment_required"})
-		kept := collect(t, a.V1PaymentMethods.List(t.Context(), &stripe.PaymentMethodListParams{Customer: &customer.ID}))
+		kept := collect(t,
+			a.V1PaymentMethods.List(t.Context(), &stripe.PaymentMethodListParams{Customer: &customer.ID}))
 		equal(t, "cards kept", len(kept), 1)
 		equal(t, "pending balance", a.pending(), int64(0))
 	})
@@ -119,12 +165,15 @@ func TestCheckout(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		session := a.session(nil)
-		intent := a.page(http.MethodPost, session.ID, url.Values{"payment_method": {"pm_card_authenticationRequired"}}).PaymentIntent.ID
-		_, err := a.V1PaymentIntents.Confirm(t.Context(), intent, &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
+		intent := a.page(http.MethodPost, session.ID,
+			url.Values{"payment_method": {"pm_card_authenticationRequired"}}).PaymentIntent.ID
+		_, err := a.V1PaymentIntents.Confirm(t.Context(), intent,
+			&stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
 		refused(t, err, invalid("payment_intent_unexpected_state", "", ""))
 		_, err = a.V1PaymentIntents.Cancel(t.Context(), intent, nil)
 		refused(t, err, invalid("payment_intent_unexpected_state", "", ""))
-		_, err = a.V1PaymentIntents.Update(t.Context(), intent, &stripe.PaymentIntentUpdateParams{Amount: stripe.Int64(1)})
+		_, err = a.V1PaymentIntents.Update(t.Context(), intent,
+			&stripe.PaymentIntentUpdateParams{Amount: stripe.Int64(1)})
 		refused(t, err, invalid("payment_intent_unexpected_state", "", ""))
 
 		expired, err := a.V1CheckoutSessions.Expire(t.Context(), session.ID, nil)
@@ -132,7 +181,8 @@ func TestCheckout(t *testing.T) {
 		equal(t, "session", []any{expired.Status, expired.URL}, []any{stripe.CheckoutSessionStatusExpired, ""})
 		equal(t, "intent", a.retrieveIntent(intent).Status, stripe.PaymentIntentStatusCanceled)
 		equal(t, "event", a.onlyEvent("checkout.session.expired").GetObjectValue("id"), session.ID)
-		refused(t, a.press(session.ID, url.Values{"payment_method": {"pm_card_visa"}}, nil), invalid("checkout_session_unexpected_state", "", ""))
+		refused(t, a.press(session.ID, url.Values{"payment_method": {"pm_card_visa"}}, nil),
+			invalid("checkout_session_unexpected_state", "", ""))
 		_, err = a.V1CheckoutSessions.Expire(t.Context(), session.ID, nil)
 		refused(t, err, invalid("", "", ""))
 	})
@@ -142,13 +192,17 @@ func TestCheckout(t *testing.T) {
 		a := in.account(t)
 		sledge := item("Sledge", 2000)
 		sledge.Metadata = map[string]string{"margin": "huge"}
-		session := a.session(&stripe.CheckoutSessionCreateParams{Metadata: sledge.Metadata, LineItems: []*stripe.CheckoutSessionCreateLineItemParams{sledge},
-			PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{Metadata: sledge.Metadata}})
+		session := a.session(&stripe.CheckoutSessionCreateParams{
+			Metadata:          sledge.Metadata,
+			LineItems:         []*stripe.CheckoutSessionCreateLineItemParams{sledge},
+			PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{Metadata: sledge.Metadata},
+		})
 		browser := *a
 		browser.key = a.newKey(apikey.Publishable)
 		browser.Client, browser.backend = connect(t, in.url, browser.key)
 		_, err := browser.V1CheckoutSessions.Retrieve(t.Context(), session.ID, nil)
-		refused(t, err, refusal{Status: http.StatusUnauthorized, Type: stripe.ErrorTypeInvalidRequest, Code: "secret_key_required"})
+		refused(t, err,
+			refusal{Status: http.StatusUnauthorized, Type: stripe.ErrorTypeInvalidRequest, Code: "secret_key_required"})
 		equal(t, "page", browser.page(http.MethodGet, session.ID, nil).Status, "open")
 		paid := browser.page(http.MethodPost, session.ID, url.Values{"payment_method": {"pm_card_visa"}})
 		equal(t, "page", paid.Status, "complete")
@@ -161,16 +215,20 @@ func TestCheckout(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		over, open := a.session(nil), a.session(nil)
-		_, err := in.db.Exec(t.Context(), `UPDATE checkout_sessions SET expires_at = now() - interval '1 second' WHERE id = $1`, over.ID)
+		_, err := in.db.Exec(t.Context(), `
+			UPDATE checkout_sessions SET expires_at = now() - interval '1 second' WHERE id = $1`, over.ID)
 		noError(t, err)
-		refused(t, a.press(over.ID, url.Values{"payment_method": {"pm_card_visa"}}, nil), invalid("checkout_session_unexpected_state", "", ""))
+		refused(t, a.press(over.ID, url.Values{"payment_method": {"pm_card_visa"}}, nil),
+			invalid("checkout_session_unexpected_state", "", ""))
 		for range 2 { // two at once expire it once
 			in.work(t)
 		}
-		for deadline := time.Now().Add(patience); a.retrieveSession(over.ID).Status == stripe.CheckoutSessionStatusOpen; time.Sleep(20 * time.Millisecond) {
+		deadline := time.Now().Add(patience)
+		for a.retrieveSession(over.ID).Status == stripe.CheckoutSessionStatusOpen {
 			if time.Now().After(deadline) {
 				t.Fatal("it is still open")
 			}
+			time.Sleep(20 * time.Millisecond)
 		}
 		equal(t, "event", a.onlyEvent("checkout.session.expired").GetObjectValue("id"), over.ID)
 		equal(t, "the other one", a.retrieveSession(open.ID).Status, stripe.CheckoutSessionStatusOpen)
@@ -187,10 +245,14 @@ func TestCheckout(t *testing.T) {
 		}
 		params.AddExpand("line_items")
 		session := a.session(params)
-		equal(t, "first page", []any{len(session.LineItems.Data), session.LineItems.HasMore, session.LineItems.Data[0].Description}, []any{10, true, "a"})
+		equal(t, "first page",
+			[]any{len(session.LineItems.Data), session.LineItems.HasMore, session.LineItems.Data[0].Description},
+			[]any{10, true, "a"})
 		list := &stripe.CheckoutSessionListLineItemsParams{Session: &session.ID}
 		list.Limit = stripe.Int64(5)
-		equal(t, "items", ids(collect(t, a.V1CheckoutSessions.ListLineItems(t.Context(), list)), func(i *stripe.LineItem) string { return i.Description }), given)
+		equal(t, "items",
+			ids(collect(t, a.V1CheckoutSessions.ListLineItems(t.Context(), list)),
+				func(i *stripe.LineItem) string { return i.Description }), given)
 	})
 }
 
@@ -226,7 +288,8 @@ func (a *account) press(session string, send url.Values, into *pageObject) error
 	for name, values := range send {
 		body.Add(name, values[0])
 	}
-	return a.backend.CallRaw(http.MethodPost, "/v1/payment_pages/"+session+"/confirm", a.key, []byte(body.Encode()), &stripe.Params{}, into)
+	return a.backend.CallRaw(http.MethodPost, "/v1/payment_pages/"+session+"/confirm", a.key, []byte(body.Encode()),
+		&stripe.Params{}, into)
 }
 
 // session opens a session, for one T-shirt if nothing else is asked for.
@@ -239,20 +302,28 @@ func (a *account) session(params *stripe.CheckoutSessionCreateParams) *stripe.Ch
 		params.LineItems = []*stripe.CheckoutSessionCreateLineItemParams{item("T-shirt", 2000)}
 	}
 	params.Mode = stripe.String("payment")
-	params.SuccessURL, params.CancelURL = stripe.String("https://example.com/thanks?session={CHECKOUT_SESSION_ID}"), stripe.String("https://example.com/cart")
+	params.SuccessURL = stripe.String("https://example.com/thanks?session={CHECKOUT_SESSION_ID}")
+	params.CancelURL = stripe.String("https://example.com/cart")
 	session, err := a.V1CheckoutSessions.Create(a.t.Context(), params)
 	noError(a.t, err)
 	return session
 }
 
 func item(name string, amount int64) *stripe.CheckoutSessionCreateLineItemParams {
-	return &stripe.CheckoutSessionCreateLineItemParams{Quantity: stripe.Int64(1), PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{
-		Currency: stripe.String("usd"), UnitAmount: &amount, ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{Name: &name}}}
+	return &stripe.CheckoutSessionCreateLineItemParams{
+		Quantity: stripe.Int64(1),
+		PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{
+			Currency:    stripe.String("usd"),
+			UnitAmount:  &amount,
+			ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{Name: &name},
+		},
+	}
 }
 
 func (a *account) retrieveSession(id string, expand ...string) *stripe.CheckoutSession {
 	a.t.Helper()
-	session, err := a.V1CheckoutSessions.Retrieve(a.t.Context(), id, &stripe.CheckoutSessionRetrieveParams{Expand: stripe.StringSlice(expand)})
+	session, err := a.V1CheckoutSessions.Retrieve(a.t.Context(), id,
+		&stripe.CheckoutSessionRetrieveParams{Expand: stripe.StringSlice(expand)})
 	noError(a.t, err)
 	return session
 }

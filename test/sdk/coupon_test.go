@@ -16,7 +16,11 @@ func TestCoupons(t *testing.T) {
 	t.Run("a coupon with an id of the merchant's own lives until it is deleted", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		own := &stripe.CouponCreateParams{ID: stripe.String("WELCOME"), PercentOff: stripe.Float64(33.33), MaxRedemptions: stripe.Int64(10)}
+		own := &stripe.CouponCreateParams{
+			ID:             stripe.String("WELCOME"),
+			PercentOff:     stripe.Float64(33.33),
+			MaxRedemptions: stripe.Int64(10),
+		}
 		made, err := a.V1Coupons.Create(t.Context(), own)
 		noError(t, err)
 		equal(t, "coupon", []any{made.ID, made.PercentOff, made.Duration, made.Valid, made.TimesRedeemed},
@@ -28,7 +32,8 @@ func TestCoupons(t *testing.T) {
 			&stripe.CouponUpdateParams{Name: stripe.String("Welcome"), Metadata: map[string]string{"campaign": "7"}})
 		noError(t, err)
 		changed := a.onlyEvent("coupon.updated").Data.PreviousAttributes
-		equal(t, "what changed", []any{changed["name"], changed["metadata"]}, []any{nil, map[string]any{"campaign": nil}})
+		equal(t, "what changed", []any{changed["name"], changed["metadata"]},
+			[]any{nil, map[string]any{"campaign": nil}})
 
 		gone, err := a.V1Coupons.Delete(t.Context(), "WELCOME", nil)
 		noError(t, err)
@@ -73,7 +78,9 @@ func TestShippingRates(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		standard := a.shippingRate("Standard", 500)
-		equal(t, "rate", []any{standard.Active, standard.DisplayName, standard.FixedAmount.Amount, standard.FixedAmount.Currency, standard.Type},
+		equal(t, "rate",
+			[]any{standard.Active, standard.DisplayName, standard.FixedAmount.Amount, standard.FixedAmount.Currency,
+				standard.Type},
 			[]any{true, "Standard", int64(500), stripe.CurrencyUSD, stripe.ShippingRateTypeFixedAmount})
 		estimate := standard.DeliveryEstimate
 		equal(t, "estimate", []any{estimate.Minimum.Unit, estimate.Minimum.Value, estimate.Maximum == nil},
@@ -87,7 +94,8 @@ func TestShippingRates(t *testing.T) {
 			func(r *stripe.ShippingRate) string { return r.ID }), []string{standard.ID})
 		retired, err := a.V1ShippingRates.Retrieve(t.Context(), express.ID, nil)
 		noError(t, err)
-		equal(t, "retired", []any{retired.Active, retired.Metadata["carrier"], retired.FixedAmount.Amount}, []any{false, "DHL", int64(1500)})
+		equal(t, "retired", []any{retired.Active, retired.Metadata["carrier"], retired.FixedAmount.Amount},
+			[]any{false, "DHL", int64(1500)})
 		_, err = a.V1ShippingRates.Retrieve(t.Context(), "shr_none", nil)
 		refused(t, err, missing("shipping_rate_token", "No such shipping rate: 'shr_none'"))
 	})
@@ -99,7 +107,10 @@ func (a *account) shippingRate(name string, amount int64) *stripe.ShippingRate {
 		DisplayName: &name, Type: stripe.String("fixed_amount"),
 		FixedAmount: &stripe.ShippingRateCreateFixedAmountParams{Amount: &amount, Currency: stripe.String("usd")},
 		DeliveryEstimate: &stripe.ShippingRateCreateDeliveryEstimateParams{
-			Minimum: &stripe.ShippingRateCreateDeliveryEstimateMinimumParams{Unit: stripe.String("business_day"), Value: stripe.Int64(2)}},
+			Minimum: &stripe.ShippingRateCreateDeliveryEstimateMinimumParams{
+				Unit:  stripe.String("business_day"),
+				Value: stripe.Int64(2),
+			}},
 	})
 	noError(a.t, err)
 	return rate

@@ -31,8 +31,11 @@ func TestCustomersThatBringAMethod(t *testing.T) {
 		for _, method := range []string{made.ID, "pm_card_mastercard"} {
 			customer, err := create(a, method, method)
 			noError(t, err)
-			methods := collect(t, a.V1Customers.ListPaymentMethods(t.Context(), &stripe.CustomerListPaymentMethodsParams{Customer: &customer.ID}))
-			equal(t, "methods of the customer", ids(methods, func(m *stripe.PaymentMethod) string { return m.ID }), []string{customer.InvoiceSettings.DefaultPaymentMethod.ID})
+			methods := collect(t,
+				a.V1Customers.ListPaymentMethods(t.Context(),
+					&stripe.CustomerListPaymentMethodsParams{Customer: &customer.ID}))
+			equal(t, "methods of the customer", ids(methods, func(m *stripe.PaymentMethod) string { return m.ID }),
+				[]string{customer.InvoiceSettings.DefaultPaymentMethod.ID})
 			equal(t, "events", a.told(methods[0].ID), []string{"payment_method.attached"})
 			equal(t, "events", a.told(customer.ID), []string{"customer.created"})
 		}
@@ -44,7 +47,9 @@ func TestCustomersThatBringAMethod(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		_, err := create(a, "pm_card_chargeDeclined", "")
-		refused(t, err, refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline", "try_again_later", "", "Your card was declined."})
+		refused(t, err,
+			refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline",
+				"try_again_later", "", "Your card was declined."})
 		_, err = create(a, "pm_nobody", "")
 		refused(t, err, invalid("resource_missing", "payment_method", ""))
 		_, err = create(a, "pm_card_visa", "pm_card_mastercard")
@@ -56,18 +61,21 @@ func TestCustomersThatBringAMethod(t *testing.T) {
 func TestCustomersOfATestClock(t *testing.T) {
 	t.Parallel()
 	a := install(t).account(t)
-	clock, err := a.V1TestHelpersTestClocks.Create(t.Context(), &stripe.TestHelpersTestClockCreateParams{FrozenTime: stripe.Int64(time.Now().Unix())})
+	clock, err := a.V1TestHelpersTestClocks.Create(t.Context(),
+		&stripe.TestHelpersTestClockCreateParams{FrozenTime: stripe.Int64(time.Now().Unix())})
 	noError(t, err)
 	params := &stripe.CustomerCreateParams{TestClock: &clock.ID, PaymentMethod: stripe.String("pm_card_visa")}
 	params.AddExpand("test_clock")
 	customer := a.customer(params)
-	equal(t, "the clock of the customer", []any{customer.TestClock.ID, customer.TestClock.Status}, []any{clock.ID, stripe.TestHelpersTestClockStatusReady})
+	equal(t, "the clock of the customer", []any{customer.TestClock.ID, customer.TestClock.Status},
+		[]any{clock.ID, stripe.TestHelpersTestClockStatusReady})
 	other := a.customer(&stripe.CustomerCreateParams{})
 	if other.TestClock != nil {
 		t.Errorf("a customer of no clock has %s", other.TestClock.ID)
 	}
 	list := func(clock *string) []string {
-		return ids(collect(t, a.V1Customers.List(t.Context(), &stripe.CustomerListParams{TestClock: clock})), func(c *stripe.Customer) string { return c.ID })
+		return ids(collect(t, a.V1Customers.List(t.Context(), &stripe.CustomerListParams{TestClock: clock})),
+			func(c *stripe.Customer) string { return c.ID })
 	}
 	equal(t, "customers", list(nil), []string{other.ID})
 	equal(t, "customers of the clock", list(&clock.ID), []string{customer.ID})
@@ -89,7 +97,8 @@ func TestWhatIsAvailableIsTold(t *testing.T) {
 	in.workTwice(t)
 	a := in.account(t)
 	told := func() (available []any) {
-		for _, e := range collect(t, a.V1Events.List(t.Context(), &stripe.EventListParams{Type: stripe.String("balance.available")})) {
+		for _, e := range collect(t,
+			a.V1Events.List(t.Context(), &stripe.EventListParams{Type: stripe.String("balance.available")})) {
 			equal(t, "its object", e.Data.Object["object"], any("balance"))
 			available = append(available, e.Data.Object["available"].([]any)[0].(map[string]any)["amount"])
 		}

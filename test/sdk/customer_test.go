@@ -18,28 +18,59 @@ func TestCustomers(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		address := &stripe.AddressParams{
-			City: stripe.String("Oslo"), Country: stripe.String("NO"), Line1: stripe.String("Bakken 1"), Line2: stripe.String("2nd floor"),
-			PostalCode: stripe.String("0150"), State: stripe.String("Oslo"),
+			City:       stripe.String("Oslo"),
+			Country:    stripe.String("NO"),
+			Line1:      stripe.String("Bakken 1"),
+			Line2:      stripe.String("2nd floor"),
+			PostalCode: stripe.String("0150"),
+			State:      stripe.String("Oslo"),
 		}
 		made := a.customer(&stripe.CustomerCreateParams{
-			Name: stripe.String("Åse Æriksen"), Email: stripe.String("ase@example.com"), Phone: stripe.String("+47 555 01"),
-			Description: stripe.String("likes sledges"), Balance: stripe.Int64(-250), Address: address,
-			Shipping: &stripe.CustomerCreateShippingParams{Name: stripe.String("The neighbour"), Phone: stripe.String("+47 555 02"), Address: address},
-			Metadata: map[string]string{"crm": "77", "tier": "gold"}, InvoicePrefix: stripe.String("ASE"), NextInvoiceSequence: stripe.Int64(12),
-			PreferredLocales: stripe.StringSlice([]string{"nb", "en"}), TaxExempt: stripe.String("exempt"), Source: stripe.String("tok_visa"),
+			Name:        stripe.String("Åse Æriksen"),
+			Email:       stripe.String("ase@example.com"),
+			Phone:       stripe.String("+47 555 01"),
+			Description: stripe.String("likes sledges"),
+			Balance:     stripe.Int64(-250),
+			Address:     address,
+			Shipping: &stripe.CustomerCreateShippingParams{
+				Name:    stripe.String("The neighbour"),
+				Phone:   stripe.String("+47 555 02"),
+				Address: address,
+			},
+			Metadata:            map[string]string{"crm": "77", "tier": "gold"},
+			InvoicePrefix:       stripe.String("ASE"),
+			NextInvoiceSequence: stripe.Int64(12),
+			PreferredLocales:    stripe.StringSlice([]string{"nb", "en"}),
+			TaxExempt:           stripe.String("exempt"),
+			Source:              stripe.String("tok_visa"),
 			InvoiceSettings: &stripe.CustomerCreateInvoiceSettingsParams{
-				Footer: stripe.String("Takk"), CustomFields: []*stripe.CustomerCreateInvoiceSettingsCustomFieldParams{{Name: stripe.String("VAT"), Value: stripe.String("MVA")}}},
+				Footer: stripe.String("Takk"),
+				CustomFields: []*stripe.CustomerCreateInvoiceSettingsCustomFieldParams{{
+					Name:  stripe.String("VAT"),
+					Value: stripe.String("MVA"),
+				}},
+			},
 		})
 		c := a.retrieveCustomer(made.ID)
-		equal(t, "texts", []string{c.Name, c.Email, c.Phone, c.Description, c.InvoicePrefix}, []string{"Åse Æriksen", "ase@example.com", "+47 555 01", "likes sledges", "ASE"})
+		equal(t, "texts", []string{c.Name, c.Email, c.Phone, c.Description, c.InvoicePrefix},
+			[]string{"Åse Æriksen", "ase@example.com", "+47 555 01", "likes sledges", "ASE"})
 		equal(t, "numbers", []int64{c.Balance, c.NextInvoiceSequence}, []int64{-250, 12})
-		equal(t, "address", *c.Address, stripe.Address{City: "Oslo", Country: "NO", Line1: "Bakken 1", Line2: "2nd floor", PostalCode: "0150", State: "Oslo"})
-		equal(t, "shipping", []string{c.Shipping.Name, c.Shipping.Phone, c.Shipping.Address.City}, []string{"The neighbour", "+47 555 02", "Oslo"})
+		equal(t, "address", *c.Address, stripe.Address{
+			City:       "Oslo",
+			Country:    "NO",
+			Line1:      "Bakken 1",
+			Line2:      "2nd floor",
+			PostalCode: "0150",
+			State:      "Oslo",
+		})
+		equal(t, "shipping", []string{c.Shipping.Name, c.Shipping.Phone, c.Shipping.Address.City},
+			[]string{"The neighbour", "+47 555 02", "Oslo"})
 		equal(t, "metadata", c.Metadata, map[string]string{"crm": "77", "tier": "gold"})
 		equal(t, "locales", c.PreferredLocales, []string{"nb", "en"})
 		equal(t, "tax", c.TaxExempt, stripe.CustomerTaxExemptExempt)
 		equal(t, "footer", c.InvoiceSettings.Footer, "Takk")
-		equal(t, "custom field", *c.InvoiceSettings.CustomFields[0], stripe.CustomerInvoiceSettingsCustomField{Name: "VAT", Value: "MVA"})
+		equal(t, "custom field", *c.InvoiceSettings.CustomFields[0],
+			stripe.CustomerInvoiceSettingsCustomField{Name: "VAT", Value: "MVA"})
 		equal(t, "default card", c.DefaultSource.ID, made.DefaultSource.ID)
 		equal(t, "creation", c.Created, made.Created)
 		equal(t, "livemode", c.Livemode, false)
@@ -49,12 +80,17 @@ func TestCustomers(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		c := a.customer(&stripe.CustomerCreateParams{
-			Name: stripe.String("Ada"), Email: stripe.String("ada@example.com"), Phone: stripe.String("1"), Description: stripe.String("first")})
+			Name:        stripe.String("Ada"),
+			Email:       stripe.String("ada@example.com"),
+			Phone:       stripe.String("1"),
+			Description: stripe.String("first"),
+		})
 		updated, err := a.V1Customers.Update(t.Context(), c.ID, &stripe.CustomerUpdateParams{
 			Name: stripe.String("Ada L."), Phone: stripe.String(""), Description: stripe.String("")})
 		noError(t, err)
 		for _, c := range []*stripe.Customer{updated, a.retrieveCustomer(c.ID)} {
-			equal(t, "texts", []string{c.Name, c.Email, c.Phone, c.Description}, []string{"Ada L.", "ada@example.com", "", ""})
+			equal(t, "texts", []string{c.Name, c.Email, c.Phone, c.Description},
+				[]string{"Ada L.", "ada@example.com", "", ""})
 		}
 		raw := string(updated.LastResponse.RawJSON)
 		if !strings.Contains(raw, `"phone": null`) || !strings.Contains(raw, `"description": null`) {
@@ -66,9 +102,14 @@ func TestCustomers(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		c := a.customer(&stripe.CustomerCreateParams{InvoiceSettings: &stripe.CustomerCreateInvoiceSettingsParams{
-			Footer:           stripe.String("Takk"),
-			CustomFields:     []*stripe.CustomerCreateInvoiceSettingsCustomFieldParams{{Name: stripe.String("VAT"), Value: stripe.String("MVA")}},
-			RenderingOptions: &stripe.CustomerCreateInvoiceSettingsRenderingOptionsParams{AmountTaxDisplay: stripe.String("exclude_tax")}}})
+			Footer: stripe.String("Takk"),
+			CustomFields: []*stripe.CustomerCreateInvoiceSettingsCustomFieldParams{{
+				Name:  stripe.String("VAT"),
+				Value: stripe.String("MVA"),
+			}},
+			RenderingOptions: &stripe.CustomerCreateInvoiceSettingsRenderingOptionsParams{
+				AmountTaxDisplay: stripe.String("exclude_tax"),
+			}}})
 		unset := &stripe.CustomerUpdateParams{}
 		for _, name := range []string{"footer", "custom_fields", "rendering_options"} {
 			unset.AddExtra("invoice_settings["+name+"]", "")
@@ -127,7 +168,8 @@ func TestCustomers(t *testing.T) {
 
 	t.Run("an address that is none is refused", func(t *testing.T) {
 		t.Parallel()
-		_, err := in.account(t).V1Customers.Create(t.Context(), &stripe.CustomerCreateParams{Email: stripe.String("nobody")})
+		_, err := in.account(t).V1Customers.Create(t.Context(),
+			&stripe.CustomerCreateParams{Email: stripe.String("nobody")})
 		refused(t, err, invalid("email_invalid", "email", "Invalid email address: nobody"))
 	})
 
@@ -141,9 +183,13 @@ func TestCustomers(t *testing.T) {
 		newestFirst := sortByAge(oldestFirst)
 		id := func(c *stripe.Customer) string { return c.ID }
 		two := stripe.ListParams{Limit: stripe.Int64(2)}
-		equal(t, "forwards", ids(collect(t, a.V1Customers.List(t.Context(), &stripe.CustomerListParams{ListParams: two})), id), newestFirst)
+		equal(t, "forwards",
+			ids(collect(t, a.V1Customers.List(t.Context(), &stripe.CustomerListParams{ListParams: two})), id),
+			newestFirst)
 		two.EndingBefore = &oldestFirst[0]
-		equal(t, "backwards", ids(collect(t, a.V1Customers.List(t.Context(), &stripe.CustomerListParams{ListParams: two})), id), oldestFirst[1:])
+		equal(t, "backwards",
+			ids(collect(t, a.V1Customers.List(t.Context(), &stripe.CustomerListParams{ListParams: two})), id),
+			oldestFirst[1:])
 	})
 
 	t.Run("a list can be filtered by address and by time", func(t *testing.T) {
@@ -156,8 +202,11 @@ func TestCustomers(t *testing.T) {
 		}
 		equal(t, "of ada", list(&stripe.CustomerListParams{Email: &ada.Email}), 1)
 		equal(t, "of nobody", list(&stripe.CustomerListParams{Email: stripe.String("eve@example.com")}), 0)
-		equal(t, "from then on", list(&stripe.CustomerListParams{CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: ada.Created}}), 2)
-		equal(t, "before then", list(&stripe.CustomerListParams{CreatedRange: &stripe.RangeQueryParams{LesserThan: ada.Created}}), 0)
+		equal(t, "from then on",
+			list(&stripe.CustomerListParams{CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: ada.Created}}),
+			2)
+		equal(t, "before then",
+			list(&stripe.CustomerListParams{CreatedRange: &stripe.RangeQueryParams{LesserThan: ada.Created}}), 0)
 		if list(&stripe.CustomerListParams{Created: &ada.Created}) == 0 {
 			t.Error("nobody was made in that second")
 		}

@@ -15,10 +15,13 @@ func TestDiscountedCheckout(t *testing.T) {
 	t.Parallel()
 	in := install(t)
 
-	t.Run("the session, the charge and the balance have the total with the discount and the shipping", func(t *testing.T) {
+	t.Run("session, charge and balance have the total with discount and shipping", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		coupon := a.coupon(&stripe.CouponCreateParams{PercentOff: stripe.Float64(33.33), Name: stripe.String("Spring sale")})
+		coupon := a.coupon(&stripe.CouponCreateParams{
+			PercentOff: stripe.Float64(33.33),
+			Name:       stripe.String("Spring sale"),
+		})
 		standard, express := a.shippingRate("Standard", 500), a.shippingRate("Express", 1500)
 		params := discounted(coupon.ID, standard.ID, express.ID)
 		params.LineItems = []*stripe.CheckoutSessionCreateLineItemParams{item("Sledge", 1000), item("Kite", 999)}
@@ -28,23 +31,32 @@ func TestDiscountedCheckout(t *testing.T) {
 		params.AddExpand("line_items")
 		session := a.session(params)
 		// 33.33 % of 19.99 is 6.66; 10.00 has 3.33 of it, and 9.99 the rest.
-		equal(t, "session", []any{session.AmountSubtotal, session.AmountTotal, session.TotalDetails.AmountDiscount, session.TotalDetails.AmountShipping},
+		equal(t, "session",
+			[]any{session.AmountSubtotal, session.AmountTotal, session.TotalDetails.AmountDiscount,
+				session.TotalDetails.AmountShipping},
 			[]any{int64(1999), int64(1833), int64(666), int64(500)})
 		equal(t, "discount", session.Discounts[0].Coupon.Name, "Spring sale")
-		equal(t, "shipping", []any{session.ShippingCost.AmountTotal, session.ShippingCost.ShippingRate.DisplayName, len(session.ShippingOptions),
+		equal(t, "shipping", []any{session.ShippingCost.AmountTotal, session.ShippingCost.ShippingRate.DisplayName,
+			len(session.ShippingOptions),
 			session.ShippingOptions[1].ShippingRate.DisplayName, session.ShippingOptions[1].ShippingAmount},
 			[]any{int64(500), "Standard", 2, "Express", int64(1500)})
 		first, second := session.LineItems.Data[0], session.LineItems.Data[1]
 		equal(t, "items", []any{first.AmountDiscount, first.AmountTotal, second.AmountDiscount, second.AmountTotal},
 			[]any{int64(333), int64(667), int64(333), int64(666)})
 
-		choice := url.Values{"payment_method": {"pm_card_visa"}, "shipping_rate": {express.ID}, "expected_amount": {"1833"}}
+		choice := url.Values{
+			"payment_method":  {"pm_card_visa"},
+			"shipping_rate":   {express.ID},
+			"expected_amount": {"1833"},
+		}
 		refused(t, a.press(session.ID, choice, nil), invalid("checkout_amount_mismatch", "expected_amount", ""))
 		choice.Set("expected_amount", "2833")
 		paid := a.page(http.MethodPost, session.ID, choice)
-		equal(t, "page", []any{paid.Status, paid.AmountTotal, paid.PaymentIntent.AmountReceived}, []any{"complete", int64(2833), int64(2833)})
+		equal(t, "page", []any{paid.Status, paid.AmountTotal, paid.PaymentIntent.AmountReceived},
+			[]any{"complete", int64(2833), int64(2833)})
 		complete := a.retrieveSession(session.ID, "payment_intent.latest_charge.balance_transaction")
-		equal(t, "session", []any{complete.AmountTotal, complete.ShippingCost.ShippingRate.ID, complete.TotalDetails.AmountShipping},
+		equal(t, "session",
+			[]any{complete.AmountTotal, complete.ShippingCost.ShippingRate.ID, complete.TotalDetails.AmountShipping},
 			[]any{int64(2833), express.ID, int64(1500)})
 		equal(t, "booked", complete.PaymentIntent.LatestCharge.BalanceTransaction.Amount, int64(2833))
 		a.wantRedeemed(coupon.ID, 1)
@@ -53,17 +65,24 @@ func TestDiscountedCheckout(t *testing.T) {
 	t.Run("a session that is declined can be shipped otherwise and is paid with the same intent", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		coupon := a.coupon(&stripe.CouponCreateParams{AmountOff: stripe.Int64(9999), Currency: stripe.String("usd"), MaxRedemptions: stripe.Int64(1)})
+		coupon := a.coupon(&stripe.CouponCreateParams{
+			AmountOff:      stripe.Int64(9999),
+			Currency:       stripe.String("usd"),
+			MaxRedemptions: stripe.Int64(1),
+		})
 		standard, express := a.shippingRate("Standard", 500), a.shippingRate("Express", 1500)
 		session := a.session(discounted(coupon.ID, standard.ID, express.ID))
 		equal(t, "a coupon takes off the items at most", session.AmountTotal, int64(500))
 		refused(t, a.press(session.ID, url.Values{"payment_method": {"pm_card_chargeDeclined"}}, nil),
-			refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline", "try_again_later", "", "Your card was declined."})
+			refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline",
+				"try_again_later", "", "Your card was declined."})
 		a.wantRedeemed(coupon.ID, 0)
 		a.session(discounted(coupon.ID, standard.ID)) // the last redemption is free again
 		tried := a.page(http.MethodGet, session.ID, nil).PaymentIntent.ID
-		paid := a.page(http.MethodPost, session.ID, url.Values{"payment_method": {"pm_card_visa"}, "shipping_rate": {express.ID}})
-		equal(t, "page", []any{paid.Status, paid.PaymentIntent.ID, paid.PaymentIntent.AmountReceived}, []any{"complete", tried, int64(1500)})
+		paid := a.page(http.MethodPost, session.ID,
+			url.Values{"payment_method": {"pm_card_visa"}, "shipping_rate": {express.ID}})
+		equal(t, "page", []any{paid.Status, paid.PaymentIntent.ID, paid.PaymentIntent.AmountReceived},
+			[]any{"complete", tried, int64(1500)})
 		a.wantRedeemed(coupon.ID, 1)
 	})
 
@@ -104,13 +123,14 @@ func TestDiscountedCheckout(t *testing.T) {
 		refused(t, a.press(second.ID, url.Values{"payment_method": {"pm_card_visa"}}, nil), usedUp)
 		_, err := a.V1CheckoutSessions.Expire(t.Context(), first.ID, nil)
 		noError(t, err)
-		equal(t, "page", a.page(http.MethodPost, second.ID, url.Values{"payment_method": {"pm_card_visa"}}).Status, "complete")
+		equal(t, "page", a.page(http.MethodPost, second.ID, url.Values{"payment_method": {"pm_card_visa"}}).Status,
+			"complete")
 		a.wantRedeemed(coupon.ID, 1)
 		usedUp.Param = "discounts[0][coupon]"
 		refused(t, a.trySession(coupon.ID), usedUp)
 	})
 
-	t.Run("a coupon that has expired or is deleted is refused, when a session is made and when it is paid", func(t *testing.T) {
+	t.Run("an expired or deleted coupon is refused, at creation and at payment", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		old := a.coupon(&stripe.CouponCreateParams{ID: stripe.String("OLD"), PercentOff: stripe.Float64(10)})
@@ -120,9 +140,11 @@ func TestDiscountedCheckout(t *testing.T) {
 		_, err := a.V1Coupons.Delete(t.Context(), gone.ID, nil)
 		noError(t, err)
 		visa := url.Values{"payment_method": {"pm_card_visa"}}
-		refused(t, a.press(unpaid.ID, visa, nil), invalid("coupon_expired", "", "Coupon OLD is expired and cannot be applied."))
+		refused(t, a.press(unpaid.ID, visa, nil),
+			invalid("coupon_expired", "", "Coupon OLD is expired and cannot be applied."))
 		refused(t, a.press(alsoUnpaid.ID, visa, nil), invalid("resource_missing", "", "No such coupon: 'GONE'"))
-		refused(t, a.trySession(old.ID), invalid("coupon_expired", "discounts[0][coupon]", "Coupon OLD is expired and cannot be applied."))
+		refused(t, a.trySession(old.ID),
+			invalid("coupon_expired", "discounts[0][coupon]", "Coupon OLD is expired and cannot be applied."))
 		refused(t, a.trySession(gone.ID), invalid("resource_missing", "discounts[0][coupon]", "No such coupon: 'GONE'"))
 		equal(t, "charges", len(collect(t, a.V1Charges.List(t.Context(), nil))), 0)
 	})
@@ -131,15 +153,19 @@ func TestDiscountedCheckout(t *testing.T) {
 		t.Parallel()
 		a, other := in.account(t), in.account(t)
 		theirs := other.coupon(&stripe.CouponCreateParams{PercentOff: stripe.Float64(10)})
-		refused(t, a.trySession(theirs.ID), invalid("resource_missing", "discounts[0][coupon]", "No such coupon: '"+theirs.ID+"'"))
+		refused(t, a.trySession(theirs.ID),
+			invalid("resource_missing", "discounts[0][coupon]", "No such coupon: '"+theirs.ID+"'"))
 	})
 }
 
 // discounted are the parameters of a session with a coupon, shipped at one of some rates.
 func discounted(coupon string, rates ...string) *stripe.CheckoutSessionCreateParams {
-	params := &stripe.CheckoutSessionCreateParams{Discounts: []*stripe.CheckoutSessionCreateDiscountParams{{Coupon: &coupon}}}
+	params := &stripe.CheckoutSessionCreateParams{
+		Discounts: []*stripe.CheckoutSessionCreateDiscountParams{{Coupon: &coupon}},
+	}
 	for _, rate := range rates {
-		params.ShippingOptions = append(params.ShippingOptions, &stripe.CheckoutSessionCreateShippingOptionParams{ShippingRate: &rate})
+		params.ShippingOptions = append(params.ShippingOptions,
+			&stripe.CheckoutSessionCreateShippingOptionParams{ShippingRate: &rate})
 	}
 	return params
 }

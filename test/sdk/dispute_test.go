@@ -15,7 +15,10 @@ import (
 func (a *account) disputed(card string, amount int64) *stripe.Dispute {
 	a.t.Helper()
 	charge, err := a.V1Charges.Create(a.t.Context(), &stripe.ChargeCreateParams{
-		Amount: &amount, Currency: stripe.String("usd"), Source: &stripe.PaymentSourceSourceParams{Token: stripe.String(card)}})
+		Amount:   &amount,
+		Currency: stripe.String("usd"),
+		Source:   &stripe.PaymentSourceSourceParams{Token: stripe.String(card)},
+	})
 	noError(a.t, err)
 	var found []*stripe.Dispute
 	eventually(a.t, "the charge is disputed", func() bool {
@@ -35,7 +38,8 @@ func (a *account) dispute(id string) *stripe.Dispute {
 // answer submits a text, which is what the bank decides by.
 func (a *account) answer(id, text string) *stripe.Dispute {
 	a.t.Helper()
-	d, err := a.V1Disputes.Update(a.t.Context(), id, &stripe.DisputeUpdateParams{Evidence: &stripe.DisputeUpdateEvidenceParams{UncategorizedText: &text}})
+	d, err := a.V1Disputes.Update(a.t.Context(), id,
+		&stripe.DisputeUpdateParams{Evidence: &stripe.DisputeUpdateEvidenceParams{UncategorizedText: &text}})
 	noError(a.t, err)
 	return d
 }
@@ -43,7 +47,10 @@ func (a *account) answer(id, text string) *stripe.Dispute {
 func (a *account) awaitStatus(id string, want stripe.DisputeStatus) *stripe.Dispute {
 	a.t.Helper()
 	var d *stripe.Dispute
-	eventually(a.t, fmt.Sprintf("dispute %s is %s", id, want), func() bool { d = a.dispute(id); return d.Status == want })
+	eventually(a.t, fmt.Sprintf("dispute %s is %s", id, want), func() bool {
+		d = a.dispute(id)
+		return d.Status == want
+	})
 	return d
 }
 
@@ -63,8 +70,13 @@ func (a *account) told(object string) (types []string) {
 func (a *account) pay(method, capture string) *stripe.PaymentIntent {
 	a.t.Helper()
 	intent, err := a.V1PaymentIntents.Create(a.t.Context(), &stripe.PaymentIntentCreateParams{
-		Amount: stripe.Int64(2000), Currency: stripe.String("usd"), PaymentMethod: &method, Confirm: stripe.Bool(true), CaptureMethod: &capture,
-		PaymentMethodTypes: stripe.StringSlice([]string{"card"})})
+		Amount:             stripe.Int64(2000),
+		Currency:           stripe.String("usd"),
+		PaymentMethod:      &method,
+		Confirm:            stripe.Bool(true),
+		CaptureMethod:      &capture,
+		PaymentMethodTypes: stripe.StringSlice([]string{"card"}),
+	})
 	noError(a.t, err)
 	return intent
 }
@@ -84,22 +96,28 @@ func TestDisputes(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		d := a.disputed("tok_createDispute", 2000)
-		equal(t, "dispute", []any{d.Status, d.Reason, d.Amount, d.IsChargeRefundable}, []any{stripe.DisputeStatusNeedsResponse, stripe.DisputeReasonFraudulent, int64(2000), false})
+		equal(t, "dispute", []any{d.Status, d.Reason, d.Amount, d.IsChargeRefundable},
+			[]any{stripe.DisputeStatusNeedsResponse, stripe.DisputeReasonFraudulent, int64(2000), false})
 		equal(t, "money", moved(d), []int64{-2000, 1500})
 		equal(t, "kind", []any{d.BalanceTransactions[0].Type, d.BalanceTransactions[0].ReportingCategory},
 			[]any{stripe.BalanceTransactionTypeAdjustment, stripe.BalanceTransactionReportingCategoryDispute})
 		equal(t, "charge", a.retrieveCharge(d.Charge.ID).Disputed, true)
 		equal(t, "balance", a.pending()+a.available(), int64(2000-88-2000-1500))
 		_, err := a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{Charge: &d.Charge.ID})
-		refused(t, err, invalid("charge_disputed", "", fmt.Sprintf("Charge %s has been charged back; cannot issue a refund.", d.Charge.ID)))
+		refused(t, err,
+			invalid("charge_disputed", "",
+				fmt.Sprintf("Charge %s has been charged back; cannot issue a refund.", d.Charge.ID)))
 
 		sent := a.answer(d.ID, "winning_evidence")
-		equal(t, "submissions", []any{sent.EvidenceDetails.SubmissionCount, sent.EvidenceDetails.HasEvidence, sent.Evidence.UncategorizedText}, []any{int64(1), true, "winning_evidence"})
+		equal(t, "submissions",
+			[]any{sent.EvidenceDetails.SubmissionCount, sent.EvidenceDetails.HasEvidence,
+				sent.Evidence.UncategorizedText}, []any{int64(1), true, "winning_evidence"})
 		won := a.awaitStatus(d.ID, stripe.DisputeStatusWon)
 		equal(t, "money", moved(won), []int64{-2000, 1500, 2000, -1500})
 		equal(t, "balance", a.pending()+a.available(), int64(2000-88))
-		equal(t, "events", a.told(d.ID), []string{"charge.dispute.created", "charge.dispute.funds_withdrawn", "charge.dispute.updated",
-			"charge.dispute.closed", "charge.dispute.funds_reinstated"})
+		equal(t, "events",
+			a.told(d.ID), []string{"charge.dispute.created", "charge.dispute.funds_withdrawn", "charge.dispute.updated",
+				"charge.dispute.closed", "charge.dispute.funds_reinstated"})
 		a.refund(&stripe.RefundCreateParams{Charge: &d.Charge.ID}) // what is won can be refunded
 	})
 
@@ -115,7 +133,8 @@ func TestDisputes(t *testing.T) {
 		closed, err := a.V1Disputes.Close(t.Context(), given.ID, nil)
 		noError(t, err)
 		equal(t, "status", closed.Status, stripe.DisputeStatusLost)
-		equal(t, "events", a.told(given.ID), []string{"charge.dispute.created", "charge.dispute.funds_withdrawn", "charge.dispute.closed"})
+		equal(t, "events", a.told(given.ID),
+			[]string{"charge.dispute.created", "charge.dispute.funds_withdrawn", "charge.dispute.closed"})
 		_, err = a.V1Disputes.Close(t.Context(), given.ID, nil)
 		refused(t, err, invalid("", "", fmt.Sprintf("Dispute %s is lost and cannot be closed.", given.ID)))
 	})
@@ -124,8 +143,10 @@ func TestDisputes(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		d := a.disputed("tok_createDisputeInquiry", 2000)
-		equal(t, "inquiry", []any{d.Status, d.IsChargeRefundable, len(d.BalanceTransactions), d.PaymentMethodDetails.Card.CaseType},
-			[]any{stripe.DisputeStatusWarningNeedsResponse, true, 0, stripe.DisputePaymentMethodDetailsCardCaseTypeInquiry})
+		equal(t, "inquiry",
+			[]any{d.Status, d.IsChargeRefundable, len(d.BalanceTransactions), d.PaymentMethodDetails.Card.CaseType},
+			[]any{stripe.DisputeStatusWarningNeedsResponse, true, 0,
+				stripe.DisputePaymentMethodDetailsCardCaseTypeInquiry})
 		a.answer(d.ID, "escalate_inquiry_evidence")
 		real := a.awaitStatus(d.ID, stripe.DisputeStatusNeedsResponse)
 		equal(t, "money", moved(real), []int64{-2000, 1500})
@@ -142,11 +163,16 @@ func TestDisputes(t *testing.T) {
 		a := in.account(t)
 		d := a.disputed("tok_createDispute", 2000)
 		_, err := a.V1Disputes.Update(t.Context(), d.ID, &stripe.DisputeUpdateParams{Submit: stripe.Bool(false),
-			Evidence: &stripe.DisputeUpdateEvidenceParams{CustomerName: stripe.String("Jenny"), Receipt: stripe.String("")}})
+			Evidence: &stripe.DisputeUpdateEvidenceParams{
+				CustomerName: stripe.String("Jenny"),
+				Receipt:      stripe.String(""),
+			}})
 		noError(t, err)
-		taken, err := a.V1Disputes.Update(t.Context(), d.ID, &stripe.DisputeUpdateParams{Evidence: &stripe.DisputeUpdateEvidenceParams{CustomerName: stripe.String("")}})
+		taken, err := a.V1Disputes.Update(t.Context(), d.ID,
+			&stripe.DisputeUpdateParams{Evidence: &stripe.DisputeUpdateEvidenceParams{CustomerName: stripe.String("")}})
 		noError(t, err)
-		equal(t, "dispute", []any{taken.Status, taken.Evidence.CustomerName, taken.EvidenceDetails.SubmissionCount}, []any{stripe.DisputeStatusNeedsResponse, "", int64(0)})
+		equal(t, "dispute", []any{taken.Status, taken.Evidence.CustomerName, taken.EvidenceDetails.SubmissionCount},
+			[]any{stripe.DisputeStatusNeedsResponse, "", int64(0)})
 		a.answer(d.ID, "winning_evidence")
 	})
 
@@ -154,14 +180,19 @@ func TestDisputes(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		d := a.disputed("tok_createDispute", 2000)
-		kept, err := a.V1Disputes.Update(t.Context(), d.ID, &stripe.DisputeUpdateParams{Submit: stripe.Bool(false), Metadata: map[string]string{"case": "7"},
-			Evidence: &stripe.DisputeUpdateEvidenceParams{CustomerName: stripe.String("Jenny Rosen")}})
+		kept, err := a.V1Disputes.Update(t.Context(), d.ID, &stripe.DisputeUpdateParams{
+			Submit:   stripe.Bool(false),
+			Metadata: map[string]string{"case": "7"},
+			Evidence: &stripe.DisputeUpdateEvidenceParams{CustomerName: stripe.String("Jenny Rosen")},
+		})
 		noError(t, err)
-		equal(t, "kept", []any{kept.Status, kept.Evidence.CustomerName, kept.EvidenceDetails.SubmissionCount, kept.Metadata["case"]},
+		equal(t, "kept",
+			[]any{kept.Status, kept.Evidence.CustomerName, kept.EvidenceDetails.SubmissionCount, kept.Metadata["case"]},
 			[]any{stripe.DisputeStatusNeedsResponse, "Jenny Rosen", int64(0), "7"})
 		sent, err := a.V1Disputes.Update(t.Context(), d.ID, &stripe.DisputeUpdateParams{Submit: stripe.Bool(true)})
 		noError(t, err)
-		equal(t, "sent", []any{sent.Status, sent.EvidenceDetails.SubmissionCount}, []any{stripe.DisputeStatusUnderReview, int64(1)})
+		equal(t, "sent", []any{sent.Status, sent.EvidenceDetails.SubmissionCount},
+			[]any{stripe.DisputeStatusUnderReview, int64(1)})
 		_, err = a.V1Disputes.Update(t.Context(), d.ID, &stripe.DisputeUpdateParams{Submit: stripe.Bool(true)})
 		refused(t, err, invalid("", "", fmt.Sprintf("Dispute %s is under_review: it takes no more evidence.", d.ID)))
 		_, err = a.V1Disputes.Retrieve(t.Context(), "du_nobody", nil)
@@ -178,7 +209,8 @@ func TestDisputes(t *testing.T) {
 				PaymentIntent: &intent.ID, Expand: stripe.StringSlice([]string{"data.payment_intent"})}))
 			return len(found) == 1
 		})
-		equal(t, "intent", []any{found[0].PaymentIntent.ID, found[0].PaymentIntent.Status}, []any{intent.ID, stripe.PaymentIntentStatusSucceeded})
+		equal(t, "intent", []any{found[0].PaymentIntent.ID, found[0].PaymentIntent.Status},
+			[]any{intent.ID, stripe.PaymentIntentStatusSucceeded})
 	})
 
 	t.Run("a charge can be disputed twice, and the old addresses show the latest", func(t *testing.T) {

@@ -31,11 +31,13 @@ func TestEvents(t *testing.T) {
 		"a card that is kept, changed and removed": {func(t *testing.T, a *account) {
 			c := a.customer(nil)
 			card := a.keep(c.ID, "tok_visa")
-			_, err := a.V1PaymentSources.Update(ctx(), card.ID, &stripe.PaymentSourceUpdateParams{Customer: &c.ID, Name: stripe.String("Ada")})
+			_, err := a.V1PaymentSources.Update(ctx(), card.ID,
+				&stripe.PaymentSourceUpdateParams{Customer: &c.ID, Name: stripe.String("Ada")})
 			noError(t, err)
 			_, err = a.V1PaymentSources.Delete(ctx(), card.ID, &stripe.PaymentSourceDeleteParams{Customer: &c.ID})
 			noError(t, err)
-		}, []string{"customer.created", "customer.source.created", "customer.source.updated", "customer.source.deleted"}},
+		}, []string{"customer.created", "customer.source.created", "customer.source.updated",
+			"customer.source.deleted"}},
 		"a charge that is held, captured, changed and refunded": {func(t *testing.T, a *account) {
 			charge := a.hold(1000)
 			_, err := a.V1Charges.Capture(ctx(), charge.ID, nil)
@@ -43,9 +45,11 @@ func TestEvents(t *testing.T) {
 			_, err = a.V1Charges.Update(ctx(), charge.ID, &stripe.ChargeUpdateParams{Description: stripe.String("x")})
 			noError(t, err)
 			refund := a.refund(&stripe.RefundCreateParams{Charge: &charge.ID})
-			_, err = a.V1Refunds.Update(ctx(), refund.ID, &stripe.RefundUpdateParams{Metadata: map[string]string{"a": "1"}})
+			_, err = a.V1Refunds.Update(ctx(), refund.ID,
+				&stripe.RefundUpdateParams{Metadata: map[string]string{"a": "1"}})
 			noError(t, err)
-		}, []string{"charge.succeeded", "charge.captured", "charge.updated", "refund.created", "charge.refunded", "refund.updated", "charge.refund.updated"}},
+		}, []string{"charge.succeeded", "charge.captured", "charge.updated", "refund.created", "charge.refunded",
+			"refund.updated", "charge.refund.updated"}},
 		"a charge that is declined": {func(t *testing.T, a *account) {
 			_, err := a.V1Charges.Create(ctx(), order(1000, "tok_chargeDeclined"))
 			if err == nil {
@@ -63,7 +67,8 @@ func TestEvents(t *testing.T) {
 			t.Parallel()
 			a := in.account(t)
 			c.change(t, a)
-			told := ids(collect(t, a.V1Events.List(t.Context(), nil)), func(e *stripe.Event) string { return string(e.Type) })
+			told := ids(collect(t, a.V1Events.List(t.Context(), nil)),
+				func(e *stripe.Event) string { return string(e.Type) })
 			equal(t, "events", slices.Sorted(slices.Values(told)), slices.Sorted(slices.Values(c.want)))
 		})
 	}
@@ -71,8 +76,12 @@ func TestEvents(t *testing.T) {
 	t.Run("an event shows the object as it was then, and what had changed", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		c := a.customer(&stripe.CustomerCreateParams{Name: stripe.String("Ada"), Metadata: map[string]string{"k": "old"}})
-		_, err := a.V1Customers.Update(t.Context(), c.ID, &stripe.CustomerUpdateParams{Name: stripe.String("Eve"), Metadata: map[string]string{"k": "new"}})
+		c := a.customer(&stripe.CustomerCreateParams{
+			Name:     stripe.String("Ada"),
+			Metadata: map[string]string{"k": "old"},
+		})
+		_, err := a.V1Customers.Update(t.Context(), c.ID,
+			&stripe.CustomerUpdateParams{Name: stripe.String("Eve"), Metadata: map[string]string{"k": "new"}})
 		noError(t, err)
 		created, updated := a.onlyEvent("customer.created"), a.onlyEvent("customer.updated")
 		var then stripe.Customer
@@ -80,25 +89,35 @@ func TestEvents(t *testing.T) {
 		equal(t, "at first", []any{then.ID, then.Name, then.Metadata["k"]}, []any{c.ID, "Ada", "old"})
 		noError(t, json.Unmarshal(updated.Data.Raw, &then))
 		equal(t, "later", []any{then.Name, then.Metadata["k"]}, []any{"Eve", "new"})
-		equal(t, "before", updated.Data.PreviousAttributes, map[string]any{"name": "Ada", "metadata": map[string]any{"k": "old"}})
+		equal(t, "before", updated.Data.PreviousAttributes,
+			map[string]any{"name": "Ada", "metadata": map[string]any{"k": "old"}})
 		if created.Data.PreviousAttributes != nil {
 			t.Errorf("a customer was something before it was created: %v", created.Data.PreviousAttributes)
 		}
 	})
 
-	t.Run("of a hash only what changed is told, what was not there was null, and what stayed is not named", func(t *testing.T) {
+	t.Run("an update names only the changed keys of a hash, and null for those that are new", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		c := a.customer(&stripe.CustomerCreateParams{Metadata: map[string]string{"stays": "a", "changes": "b", "goes": "c"},
+		c := a.customer(&stripe.CustomerCreateParams{Metadata: map[string]string{
+			"stays":   "a",
+			"changes": "b",
+			"goes":    "c",
+		},
 			Address: &stripe.AddressParams{City: stripe.String("Bern"), Line1: stripe.String("Gasse 1")}})
-		_, err := a.V1Customers.Update(t.Context(), c.ID, &stripe.CustomerUpdateParams{Metadata: map[string]string{"changes": "B", "goes": "", "comes": "d"},
-			Address: &stripe.AddressParams{City: stripe.String("Thun"), Line1: stripe.String("Gasse 1")}})
+		_, err := a.V1Customers.Update(t.Context(), c.ID, &stripe.CustomerUpdateParams{
+			Metadata: map[string]string{"changes": "B", "goes": "", "comes": "d"},
+			Address:  &stripe.AddressParams{City: stripe.String("Thun"), Line1: stripe.String("Gasse 1")},
+		})
 		noError(t, err)
 		equal(t, "customer", a.onlyEvent("customer.updated").Data.PreviousAttributes, map[string]any{
-			"metadata": map[string]any{"changes": "b", "goes": "c", "comes": nil}, "address": map[string]any{"city": "Bern"}})
+			"metadata": map[string]any{"changes": "b", "goes": "c", "comes": nil},
+			"address":  map[string]any{"city": "Bern"},
+		})
 
 		a.refund(&stripe.RefundCreateParams{Charge: &a.sell(1000).ID, Amount: stripe.Int64(400)})
-		equal(t, "a charge that is refunded in part", a.onlyEvent("charge.refunded").Data.PreviousAttributes, map[string]any{"amount_refunded": float64(0)})
+		equal(t, "a charge that is refunded in part", a.onlyEvent("charge.refunded").Data.PreviousAttributes,
+			map[string]any{"amount_refunded": float64(0)})
 	})
 
 	t.Run("what a merchant thinks of a charge is told when it changes", func(t *testing.T) {
@@ -107,7 +126,8 @@ func TestEvents(t *testing.T) {
 		_, err := a.V1Charges.Update(t.Context(), a.sell(1000).ID, &stripe.ChargeUpdateParams{
 			FraudDetails: &stripe.ChargeUpdateFraudDetailsParams{UserReport: stripe.String("safe")}})
 		noError(t, err)
-		equal(t, "before", a.onlyEvent("charge.updated").Data.PreviousAttributes, map[string]any{"fraud_details": map[string]any{"user_report": nil}})
+		equal(t, "before", a.onlyEvent("charge.updated").Data.PreviousAttributes,
+			map[string]any{"fraud_details": map[string]any{"user_report": nil}})
 	})
 
 	t.Run("an event names the request that caused it", func(t *testing.T) {
@@ -117,7 +137,8 @@ func TestEvents(t *testing.T) {
 		params.SetIdempotencyKey("the key of the cause")
 		charge := a.charge(params)
 		event := a.onlyEvent("charge.succeeded")
-		equal(t, "request", *event.Request, stripe.EventRequest{ID: charge.LastResponse.RequestID, IdempotencyKey: "the key of the cause"})
+		equal(t, "request", *event.Request,
+			stripe.EventRequest{ID: charge.LastResponse.RequestID, IdempotencyKey: "the key of the cause"})
 		read, err := a.V1Events.Retrieve(t.Context(), event.ID, nil)
 		noError(t, err)
 		equal(t, "object", read.GetObjectValue("id"), charge.ID)
@@ -129,15 +150,20 @@ func TestEvents(t *testing.T) {
 		a := in.account(t)
 		a.refund(&stripe.RefundCreateParams{Charge: &a.sell(1000).ID})
 		a.customer(nil)
-		count := func(params *stripe.EventListParams) int { return len(collect(t, a.V1Events.List(t.Context(), params))) }
+		count := func(params *stripe.EventListParams) int {
+			return len(collect(t, a.V1Events.List(t.Context(), params)))
+		}
 		equal(t, "one", count(&stripe.EventListParams{Type: stripe.String("charge.succeeded")}), 1)
 		equal(t, "a star", count(&stripe.EventListParams{Type: stripe.String("charge.*")}), 2)
-		equal(t, "several", count(&stripe.EventListParams{Types: stripe.StringSlice([]string{"customer.created", "refund.created"})}), 2)
+		equal(t, "several",
+			count(&stripe.EventListParams{Types: stripe.StringSlice([]string{"customer.created", "refund.created"})}),
+			2)
 		equal(t, "none", count(&stripe.EventListParams{Type: stripe.String("charge")}), 0)
 		equal(t, "all", count(nil), 4)
 		equal(t, "delivered", count(&stripe.EventListParams{DeliverySuccess: stripe.Bool(true)}), 4)
 		equal(t, "not delivered", count(&stripe.EventListParams{DeliverySuccess: stripe.Bool(false)}), 0)
-		err := a.V1Events.List(t.Context(), &stripe.EventListParams{Type: stripe.String("a"), Types: stripe.StringSlice([]string{"b"})}).Err()
+		err := a.V1Events.List(t.Context(),
+			&stripe.EventListParams{Type: stripe.String("a"), Types: stripe.StringSlice([]string{"b"})}).Err()
 		refused(t, err, invalid("parameters_exclusive", "types", ""))
 	})
 }

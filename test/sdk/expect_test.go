@@ -41,12 +41,24 @@ type refusal struct {
 
 // invalid is the refusal of a request that is wrong in itself.
 func invalid(code, param, message string) refusal {
-	return refusal{Status: http.StatusBadRequest, Type: stripe.ErrorTypeInvalidRequest, Code: code, Param: param, Message: message}
+	return refusal{
+		Status:  http.StatusBadRequest,
+		Type:    stripe.ErrorTypeInvalidRequest,
+		Code:    code,
+		Param:   param,
+		Message: message,
+	}
 }
 
 // missing is the refusal of a path to an object that does not exist.
 func missing(param, message string) refusal {
-	return refusal{Status: http.StatusNotFound, Type: stripe.ErrorTypeInvalidRequest, Code: "resource_missing", Param: param, Message: message}
+	return refusal{
+		Status:  http.StatusNotFound,
+		Type:    stripe.ErrorTypeInvalidRequest,
+		Code:    "resource_missing",
+		Param:   param,
+		Message: message,
+	}
 }
 
 // refused requires an error of the API and returns it for a closer look.

@@ -26,7 +26,8 @@ func TestIdempotencyKeys(t *testing.T) {
 		first, again := a.charge(keyed(1000, "one")), a.charge(keyed(1000, "one"))
 		equal(t, "answer", string(again.LastResponse.RawJSON), string(first.LastResponse.RawJSON))
 		header := again.LastResponse.Header
-		equal(t, "replay", []string{header.Get("Idempotent-Replayed"), header.Get("Original-Request")}, []string{"true", first.LastResponse.RequestID})
+		equal(t, "replay", []string{header.Get("Idempotent-Replayed"), header.Get("Original-Request")},
+			[]string{"true", first.LastResponse.RequestID})
 		equal(t, "first answer's replay", first.LastResponse.Header.Get("Idempotent-Replayed"), "")
 		equal(t, "charges", len(collect(t, a.V1Charges.List(t.Context(), nil))), 1)
 	})
@@ -36,7 +37,8 @@ func TestIdempotencyKeys(t *testing.T) {
 		a := in.account(t)
 		params := keyed(1000, "declined")
 		params.Source = source("tok_chargeDeclined")
-		decline := refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline", "try_again_later", "", "Your card was declined."}
+		decline := refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline",
+			"try_again_later", "", "Your card was declined."}
 		_, err := a.V1Charges.Create(t.Context(), params)
 		first := refused(t, err, decline)
 		_, err = a.V1Charges.Create(t.Context(), params)
@@ -52,15 +54,16 @@ func TestIdempotencyKeys(t *testing.T) {
 		a.charge(keyed(1000, "mine"))
 		_, err := a.V1Charges.Create(t.Context(), keyed(1001, "mine"))
 		mismatch := refusal{Status: http.StatusBadRequest, Type: stripe.ErrorTypeIdempotency}
-		mismatch.Message = "Keys for idempotent requests can only be used with the same parameters they were first used with. " +
-			"Try using a key other than 'mine' if you meant to execute a different request."
+		mismatch.Message = "Keys for idempotent requests can only be used with the same parameters they were first " +
+			"used with. Try using a key other than 'mine' if you meant to execute a different request."
 		refused(t, err, mismatch)
 
 		customer := &stripe.CustomerCreateParams{}
 		customer.SetIdempotencyKey("mine")
 		_, err = a.V1Customers.Create(t.Context(), customer)
-		mismatch.Message = "Keys for idempotent requests can only be used for the same endpoint they were first used for " +
-			"('/v1/customers' vs '/v1/charges'). Try using a key other than 'mine' if you meant to execute a different request."
+		mismatch.Message = "Keys for idempotent requests can only be used for the same endpoint they were first " +
+			"used for ('/v1/customers' vs '/v1/charges'). Try using a key other than 'mine' if you meant to execute " +
+			"a different request."
 		refused(t, err, mismatch)
 		equal(t, "charges", len(collect(t, a.V1Charges.List(t.Context(), nil))), 1)
 	})
@@ -97,7 +100,9 @@ func TestAnswersThatGetLost(t *testing.T) {
 		noError(t, err)
 		proxy.lostOnce(t)
 		equal(t, "replay", charge.LastResponse.Header.Get("Idempotent-Replayed"), "true")
-		equal(t, "charges", ids(collect(t, a.V1Charges.List(t.Context(), nil)), func(c *stripe.Charge) string { return c.ID }), []string{charge.ID})
+		equal(t, "charges",
+			ids(collect(t, a.V1Charges.List(t.Context(), nil)), func(c *stripe.Charge) string { return c.ID }),
+			[]string{charge.ID})
 		equal(t, "what the card saw", in.cardSaw(t, 7301), []string{"sale approved"})
 	})
 
@@ -107,10 +112,12 @@ func TestAnswersThatGetLost(t *testing.T) {
 		charge := a.sell(7302)
 		proxy := losing(t, in.url)
 		client, _ := connectWithRetries(t, proxy.url, a.key, 2)
-		refund, err := client.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{Charge: &charge.ID, Amount: stripe.Int64(3001)})
+		refund, err := client.V1Refunds.Create(t.Context(),
+			&stripe.RefundCreateParams{Charge: &charge.ID, Amount: stripe.Int64(3001)})
 		noError(t, err)
 		proxy.lostOnce(t)
-		equal(t, "refund", []any{refund.Amount, a.retrieveCharge(charge.ID).AmountRefunded}, []any{int64(3001), int64(3001)})
+		equal(t, "refund", []any{refund.Amount, a.retrieveCharge(charge.ID).AmountRefunded},
+			[]any{int64(3001), int64(3001)})
 		equal(t, "what the card saw", in.cardSaw(t, 3001), []string{"refund approved"})
 	})
 }
@@ -125,7 +132,8 @@ func keyed(amount int64, key string) *stripe.ChargeCreateParams {
 // cardSaw is what the acquirer did about an amount no other test uses.
 func (in *installation) cardSaw(t *testing.T, amount int64) (saw []string) {
 	t.Helper()
-	rows, err := in.journal.Query(t.Context(), `SELECT kind, result FROM acquirer.movements WHERE amount = $1 ORDER BY number`, amount)
+	rows, err := in.journal.Query(t.Context(), `
+		SELECT kind, result FROM acquirer.movements WHERE amount = $1 ORDER BY number`, amount)
 	noError(t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -164,7 +172,8 @@ func losing(t *testing.T, upstream string) *losingProxy {
 		}
 		return nil
 	}
-	forward.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) } // closes the connection
+	// closes the connection
+	forward.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	server := httptest.NewServer(forward)
 	t.Cleanup(server.Close)
 	p.url = server.URL

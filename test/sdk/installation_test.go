@@ -47,10 +47,11 @@ type installation struct {
 func install(t *testing.T) *installation {
 	t.Helper()
 	db, journal := pgtest.New(t), pgtest.New(t)
-	acquirer := start(t, "acquirer", "RATCHET_ACQUIRER_SECRET="+acquirerSecret, "RATCHET_ACQUIRER_DATABASE_URL="+pgtest.Sparing(journal.URL))
+	acquirer := start(t, "acquirer", "RATCHET_ACQUIRER_SECRET="+acquirerSecret,
+		"RATCHET_ACQUIRER_DATABASE_URL="+pgtest.Sparing(journal.URL))
 	env := []string{"RATCHET_SECRET=" + rootSecret, "RATCHET_DATABASE_URL=" + pgtest.Sparing(db.URL),
-		"RATCHET_ACQUIRER_URL=http://" + acquirer, "RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_WEBHOOK_ALLOW_LOOPBACK=1",
-		modest}
+		"RATCHET_ACQUIRER_URL=http://" + acquirer, "RATCHET_ACQUIRER_SECRET=" + acquirerSecret,
+		"RATCHET_WEBHOOK_ALLOW_LOOPBACK=1", modest}
 	return &installation{"http://" + start(t, "serve", env...), db.Pool, journal.Pool, env}
 }
 
@@ -159,7 +160,8 @@ func (a *account) newKey(kind string) string {
 
 func (a *account) newRestrictedKey(allowed apikey.Permissions) string {
 	a.t.Helper()
-	_, key, err := apikey.CreateRestricted(a.t.Context(), a.in.db, secret.Root(rootSecret).For(secret.APIKeys), a.id, allowed, false)
+	_, key, err := apikey.CreateRestricted(a.t.Context(), a.in.db, secret.Root(rootSecret).For(secret.APIKeys), a.id,
+		allowed, false)
 	noError(a.t, err)
 	return key
 }

@@ -20,7 +20,9 @@ var states = []struct {
 	{"requires_confirmation", func(a *account) *stripe.PaymentIntent {
 		return a.intent(&stripe.PaymentIntentCreateParams{PaymentMethod: stripe.String("pm_card_visa")})
 	}},
-	{"requires_action", func(a *account) *stripe.PaymentIntent { return a.confirmed("pm_card_authenticationRequired", "") }},
+	{"requires_action", func(a *account) *stripe.PaymentIntent {
+		return a.confirmed("pm_card_authenticationRequired", "")
+	}},
 	{"processing", func(a *account) *stripe.PaymentIntent { return a.stuck() }},
 	{"requires_capture", func(a *account) *stripe.PaymentIntent { return a.confirmed("pm_card_visa", "manual") }},
 	{"succeeded", func(a *account) *stripe.PaymentIntent { return a.confirmed("pm_card_visa", "automatic") }},
@@ -37,7 +39,9 @@ func (a *account) intent(params *stripe.PaymentIntentCreateParams) *stripe.Payme
 	if params == nil {
 		params = &stripe.PaymentIntentCreateParams{}
 	}
-	params.Amount, params.Currency, params.PaymentMethodTypes = stripe.Int64(2000), stripe.String("usd"), stripe.StringSlice([]string{"card"})
+	params.Amount = stripe.Int64(2000)
+	params.Currency = stripe.String("usd")
+	params.PaymentMethodTypes = stripe.StringSlice([]string{"card"})
 	intent, err := a.V1PaymentIntents.Create(a.t.Context(), params)
 	noError(a.t, err)
 	return intent
@@ -57,14 +61,16 @@ func (a *account) confirmed(method, capture string) *stripe.PaymentIntent {
 func (a *account) stuck() *stripe.PaymentIntent {
 	a.t.Helper()
 	intent := a.intent(&stripe.PaymentIntentCreateParams{PaymentMethod: stripe.String("pm_card_visa")})
-	_, err := a.in.db.Exec(a.t.Context(), `UPDATE payment_intents SET status = 'processing', busy_with = 'req_asking' WHERE id = $1`, intent.ID)
+	_, err := a.in.db.Exec(a.t.Context(), `
+		UPDATE payment_intents SET status = 'processing', busy_with = 'req_asking' WHERE id = $1`, intent.ID)
 	noError(a.t, err)
 	return intent
 }
 
 func confirmRefusal(state string) string {
 	return fmt.Sprintf("You cannot confirm this PaymentIntent because it has a status of %s. "+
-		"Only a PaymentIntent with one of the following statuses may be confirmed: requires_confirmation, requires_action.", state)
+		"Only a PaymentIntent with one of the following statuses may be confirmed: requires_confirmation, "+
+		"requires_action.", state)
 }
 
 func captureRefusal(state string) string {
@@ -78,13 +84,15 @@ func incrementRefusal(state string) string {
 }
 
 func cancelRefusal(state string) string {
-	return fmt.Sprintf("You cannot cancel this PaymentIntent because it has a status of %s. Only a PaymentIntent with one of the following statuses "+
-		"may be canceled: requires_payment_method, requires_capture, requires_confirmation, requires_action, processing.", state)
+	return fmt.Sprintf("You cannot cancel this PaymentIntent because it has a status of %s. Only a PaymentIntent "+
+		"with one of the following statuses may be canceled: requires_payment_method, requires_capture, "+
+		"requires_confirmation, requires_action, processing.", state)
 }
 
 func changeRefusal(field, state string) string {
-	return fmt.Sprintf("This PaymentIntent's %s could not be updated because it has a status of %s. You may only update the %s of a PaymentIntent "+
-		"with one of the following statuses: requires_payment_method, requires_confirmation, requires_action.", field, state, field)
+	return fmt.Sprintf("This PaymentIntent's %s could not be updated because it has a status of %s. You may only "+
+		"update the %s of a PaymentIntent with one of the following statuses: requires_payment_method, "+
+		"requires_confirmation, requires_action.", field, state, field)
 }
 
 // outcome is what an operation comes to: the state the intent is in afterwards,
@@ -103,86 +111,133 @@ var operations = []struct {
 	in   map[string]outcome
 }{
 	{"update its amount", func(a *account, intent string) error {
-		_, err := a.V1PaymentIntents.Update(a.t.Context(), intent, &stripe.PaymentIntentUpdateParams{Amount: stripe.Int64(2500)})
+		_, err := a.V1PaymentIntents.Update(a.t.Context(), intent,
+			&stripe.PaymentIntentUpdateParams{Amount: stripe.Int64(2500)})
 		return err
 	}, map[string]outcome{
-		"requires_payment_method": {state: ok}, "requires_confirmation": {state: ok}, "requires_action": {state: "requires_confirmation"},
-		"processing": {message: changeRefusal("amount", "processing"), param: "amount"}, "requires_capture": {message: changeRefusal("amount", "requires_capture"), param: "amount"},
-		"succeeded": {message: changeRefusal("amount", "succeeded"), param: "amount"}, "canceled": {message: changeRefusal("amount", "canceled"), param: "amount"},
+		"requires_payment_method": {state: ok},
+		"requires_confirmation":   {state: ok},
+		"requires_action":         {state: "requires_confirmation"},
+		"processing":              {message: changeRefusal("amount", "processing"), param: "amount"},
+		"requires_capture":        {message: changeRefusal("amount", "requires_capture"), param: "amount"},
+		"succeeded":               {message: changeRefusal("amount", "succeeded"), param: "amount"},
+		"canceled":                {message: changeRefusal("amount", "canceled"), param: "amount"},
 	}},
 	{"update its payment method", func(a *account, intent string) error {
-		_, err := a.V1PaymentIntents.Update(a.t.Context(), intent, &stripe.PaymentIntentUpdateParams{PaymentMethod: stripe.String("pm_card_mastercard")})
+		_, err := a.V1PaymentIntents.Update(a.t.Context(), intent,
+			&stripe.PaymentIntentUpdateParams{PaymentMethod: stripe.String("pm_card_mastercard")})
 		return err
 	}, map[string]outcome{
-		"requires_payment_method": {state: "requires_confirmation"}, "requires_confirmation": {state: ok}, "requires_action": {state: "requires_confirmation"},
-		"processing":       {message: changeRefusal("payment_method", "processing"), param: "payment_method"},
-		"requires_capture": {message: changeRefusal("payment_method", "requires_capture"), param: "payment_method"},
-		"succeeded":        {message: changeRefusal("payment_method", "succeeded"), param: "payment_method"},
-		"canceled":         {message: changeRefusal("payment_method", "canceled"), param: "payment_method"},
+		"requires_payment_method": {state: "requires_confirmation"},
+		"requires_confirmation":   {state: ok},
+		"requires_action":         {state: "requires_confirmation"},
+		"processing":              {message: changeRefusal("payment_method", "processing"), param: "payment_method"},
+		"requires_capture": {
+			message: changeRefusal("payment_method", "requires_capture"),
+			param:   "payment_method",
+		},
+		"succeeded": {message: changeRefusal("payment_method", "succeeded"), param: "payment_method"},
+		"canceled":  {message: changeRefusal("payment_method", "canceled"), param: "payment_method"},
 	}},
 	{"update its description", func(a *account, intent string) error {
 		_, err := a.V1PaymentIntents.Update(a.t.Context(), intent, &stripe.PaymentIntentUpdateParams{
 			Description: stripe.String("A sledge"), Metadata: map[string]string{"order": "6735"}})
 		return err
 	}, map[string]outcome{
-		"requires_payment_method": {state: ok}, "requires_confirmation": {state: ok}, "requires_action": {state: ok}, "processing": {state: ok},
-		"requires_capture": {state: ok}, "succeeded": {state: ok}, "canceled": {state: ok},
+		"requires_payment_method": {state: ok},
+		"requires_confirmation":   {state: ok},
+		"requires_action":         {state: ok},
+		"processing":              {state: ok},
+		"requires_capture":        {state: ok},
+		"succeeded":               {state: ok},
+		"canceled":                {state: ok},
 	}},
 	{"confirm it", func(a *account, intent string) error {
 		_, err := a.V1PaymentIntents.Confirm(a.t.Context(), intent, nil)
 		return err
 	}, map[string]outcome{
-		"requires_payment_method": {message: "You cannot confirm this PaymentIntent because it's missing a payment method. You can either update the PaymentIntent " +
-			"with a payment method and then confirm it again, or confirm it again directly with a payment method or ConfirmationToken."},
+		"requires_payment_method": {message: "You cannot confirm this PaymentIntent because it's missing a payment " +
+			"method. You can either update the PaymentIntent with a payment method and then confirm it again, or " +
+			"confirm it again directly with a payment method or ConfirmationToken."},
 		"requires_confirmation": {state: "succeeded"}, "requires_action": {state: ok}, "processing": {locked: true},
 		"requires_capture": {message: confirmRefusal("requires_capture")},
-		"succeeded":        {message: "You cannot confirm this PaymentIntent because it has already succeeded after being previously confirmed."},
-		"canceled":         {message: confirmRefusal("canceled")},
+		"succeeded": {message: "You cannot confirm this PaymentIntent because it has already succeeded after " +
+			"being previously confirmed."},
+		"canceled": {message: confirmRefusal("canceled")},
 	}},
 	{"confirm it with another method", func(a *account, intent string) error {
-		_, err := a.V1PaymentIntents.Confirm(a.t.Context(), intent, &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_mastercard")})
+		_, err := a.V1PaymentIntents.Confirm(a.t.Context(), intent,
+			&stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_mastercard")})
 		return err
 	}, map[string]outcome{
-		"requires_payment_method": {state: "succeeded"}, "requires_confirmation": {state: "succeeded"}, "requires_action": {state: "succeeded"}, "processing": {locked: true},
-		"requires_capture": {message: confirmRefusal("requires_capture")},
-		"succeeded":        {message: "You cannot confirm this PaymentIntent because it has already succeeded after being previously confirmed."},
-		"canceled":         {message: changeRefusal("payment_method", "canceled"), param: "payment_method"},
+		"requires_payment_method": {state: "succeeded"},
+		"requires_confirmation":   {state: "succeeded"},
+		"requires_action":         {state: "succeeded"},
+		"processing":              {locked: true},
+		"requires_capture":        {message: confirmRefusal("requires_capture")},
+		"succeeded": {message: "You cannot confirm this PaymentIntent because it has already " +
+			"succeeded after being previously confirmed."},
+		"canceled": {message: changeRefusal("payment_method", "canceled"), param: "payment_method"},
 	}},
 	{"capture it", func(a *account, intent string) error {
 		_, err := a.V1PaymentIntents.Capture(a.t.Context(), intent, nil)
 		return err
 	}, map[string]outcome{
-		"requires_payment_method": {message: captureRefusal("requires_payment_method")}, "requires_confirmation": {message: captureRefusal("requires_confirmation")},
-		"requires_action": {message: captureRefusal("requires_action")}, "processing": {locked: true}, "requires_capture": {state: "succeeded"},
-		"succeeded": {message: "This PaymentIntent could not be captured because it has already been captured."}, "canceled": {message: captureRefusal("canceled")},
+		"requires_payment_method": {message: captureRefusal("requires_payment_method")},
+		"requires_confirmation":   {message: captureRefusal("requires_confirmation")},
+		"requires_action":         {message: captureRefusal("requires_action")},
+		"processing":              {locked: true},
+		"requires_capture":        {state: "succeeded"},
+		"succeeded": {message: "This PaymentIntent could not be captured because it has already been " +
+			"captured."},
+		"canceled": {message: captureRefusal("canceled")},
 	}},
 	{"hold more", func(a *account, intent string) error {
-		_, err := a.V1PaymentIntents.IncrementAuthorization(a.t.Context(), intent, &stripe.PaymentIntentIncrementAuthorizationParams{Amount: stripe.Int64(2500)})
+		_, err := a.V1PaymentIntents.IncrementAuthorization(a.t.Context(), intent,
+			&stripe.PaymentIntentIncrementAuthorizationParams{Amount: stripe.Int64(2500)})
 		return err
 	}, map[string]outcome{
-		"requires_payment_method": {message: incrementRefusal("requires_payment_method")}, "requires_confirmation": {message: incrementRefusal("requires_confirmation")},
-		"requires_action": {message: incrementRefusal("requires_action")}, "processing": {locked: true},
-		"requires_capture": {plain: true, message: "This PaymentIntent's authorization cannot be incremented: it was not confirmed with " +
-			"`payment_method_options[card][request_incremental_authorization]` set to `if_available`."},
-		"succeeded": {message: incrementRefusal("succeeded")}, "canceled": {message: incrementRefusal("canceled")},
+		"requires_payment_method": {message: incrementRefusal("requires_payment_method")},
+		"requires_confirmation":   {message: incrementRefusal("requires_confirmation")},
+		"requires_action":         {message: incrementRefusal("requires_action")},
+		"processing":              {locked: true},
+		"requires_capture": {plain: true, message: "This PaymentIntent's authorization cannot be incremented: it " +
+			"was not confirmed with `payment_method_options[card][request_incremental_authorization]` set to " +
+			"`if_available`."},
+		"succeeded": {message: incrementRefusal("succeeded")},
+		"canceled":  {message: incrementRefusal("canceled")},
 	}},
 	{"cancel it", func(a *account, intent string) error {
 		_, err := a.V1PaymentIntents.Cancel(a.t.Context(), intent, nil)
 		return err
 	}, map[string]outcome{
-		"requires_payment_method": {state: "canceled"}, "requires_confirmation": {state: "canceled"}, "requires_action": {state: "canceled"}, "processing": {locked: true},
-		"requires_capture": {state: "canceled"}, "succeeded": {message: cancelRefusal("succeeded")}, "canceled": {message: cancelRefusal("canceled")},
+		"requires_payment_method": {state: "canceled"},
+		"requires_confirmation":   {state: "canceled"},
+		"requires_action":         {state: "canceled"},
+		"processing":              {locked: true},
+		"requires_capture":        {state: "canceled"},
+		"succeeded":               {message: cancelRefusal("succeeded")},
+		"canceled":                {message: cancelRefusal("canceled")},
 	}},
 	{"refund it", func(a *account, intent string) error {
 		_, err := a.V1Refunds.Create(a.t.Context(), &stripe.RefundCreateParams{PaymentIntent: &intent})
 		return err
 	}, map[string]outcome{
-		"requires_payment_method": {plain: true, message: "This PaymentIntent (%s) does not have a successful charge to refund."},
-		"requires_confirmation":   {plain: true, message: "This PaymentIntent (%s) does not have a successful charge to refund."},
-		"requires_action":         {plain: true, message: "This PaymentIntent (%s) does not have a successful charge to refund."},
-		"processing":              {plain: true, message: "This PaymentIntent (%s) does not have a successful charge to refund."},
-		"requires_capture": {plain: true, message: "This PaymentIntent (%s) has been authorized and not captured: there is nothing to refund yet. " +
-			"Cancel the PaymentIntent to let go of the $20.00 it holds."},
+		"requires_payment_method": {
+			plain:   true,
+			message: "This PaymentIntent (%s) does not have a successful charge to refund.",
+		},
+		"requires_confirmation": {
+			plain:   true,
+			message: "This PaymentIntent (%s) does not have a successful charge to refund.",
+		},
+		"requires_action": {
+			plain:   true,
+			message: "This PaymentIntent (%s) does not have a successful charge to refund.",
+		},
+		"processing": {plain: true, message: "This PaymentIntent (%s) does not have a successful charge to refund."},
+		"requires_capture": {plain: true, message: "This PaymentIntent (%s) has been authorized and not captured: " +
+			"there is nothing to refund yet. Cancel the PaymentIntent to release the $20.00 it holds."},
 		"succeeded": {state: ok},
 		"canceled":  {plain: true, message: "This PaymentIntent (%s) does not have a successful charge to refund."},
 	}},
@@ -233,7 +288,8 @@ func (o outcome) refusal(intent string) refusal {
 
 func (a *account) retrieveIntent(id string, expand ...string) *stripe.PaymentIntent {
 	a.t.Helper()
-	intent, err := a.V1PaymentIntents.Retrieve(a.t.Context(), id, &stripe.PaymentIntentRetrieveParams{Expand: stripe.StringSlice(expand)})
+	intent, err := a.V1PaymentIntents.Retrieve(a.t.Context(), id,
+		&stripe.PaymentIntentRetrieveParams{Expand: stripe.StringSlice(expand)})
 	noError(a.t, err)
 	return intent
 }

@@ -36,11 +36,15 @@ func TestPaymentIntents(t *testing.T) {
 	t.Run("a confirmed intent takes the money once", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		intent := a.retrieveIntent(a.confirmed("pm_card_visa", "automatic").ID, "latest_charge.balance_transaction", "payment_method")
-		equal(t, "intent", []any{intent.Status, intent.AmountReceived, intent.AmountCapturable}, []any{stripe.PaymentIntentStatusSucceeded, int64(2000), int64(0)})
+		intent := a.retrieveIntent(a.confirmed("pm_card_visa", "automatic").ID, "latest_charge.balance_transaction",
+			"payment_method")
+		equal(t, "intent", []any{intent.Status, intent.AmountReceived, intent.AmountCapturable},
+			[]any{stripe.PaymentIntentStatusSucceeded, int64(2000), int64(0)})
 		charge := intent.LatestCharge
-		equal(t, "charge", []any{charge.Status, charge.Captured, charge.PaymentIntent.ID, charge.PaymentMethod}, []any{stripe.ChargeStatusSucceeded, true, intent.ID, intent.PaymentMethod.ID})
-		equal(t, "money", []int64{charge.BalanceTransaction.Amount, charge.BalanceTransaction.Fee, a.pending()}, []int64{2000, 88, 1912})
+		equal(t, "charge", []any{charge.Status, charge.Captured, charge.PaymentIntent.ID, charge.PaymentMethod},
+			[]any{stripe.ChargeStatusSucceeded, true, intent.ID, intent.PaymentMethod.ID})
+		equal(t, "money", []int64{charge.BalanceTransaction.Amount, charge.BalanceTransaction.Fee, a.pending()},
+			[]int64{2000, 88, 1912})
 		equal(t, "card", intent.PaymentMethod.Card.Last4, "4242")
 	})
 
@@ -48,29 +52,38 @@ func TestPaymentIntents(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		intent := a.intent(nil)
-		_, err := a.V1PaymentIntents.Confirm(t.Context(), intent.ID, &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_chargeDeclined")})
-		e := refused(t, err, refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline", "try_again_later", "", "Your card was declined."})
-		equal(t, "the intent in the error", []any{e.PaymentIntent.ID, e.PaymentIntent.Status, e.PaymentIntent.LastPaymentError.Code},
+		_, err := a.V1PaymentIntents.Confirm(t.Context(), intent.ID,
+			&stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_chargeDeclined")})
+		e := refused(t, err,
+			refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline",
+				"try_again_later", "", "Your card was declined."})
+		equal(t, "the intent in the error",
+			[]any{e.PaymentIntent.ID, e.PaymentIntent.Status, e.PaymentIntent.LastPaymentError.Code},
 			[]any{intent.ID, stripe.PaymentIntentStatusRequiresPaymentMethod, stripe.ErrorCodeCardDeclined})
 		equal(t, "the method in the error", e.PaymentMethod.Card.Last4, "0002")
 		declined := a.retrieveIntent(intent.ID, "latest_charge")
-		equal(t, "the failed charge", []any{declined.LatestCharge.ID, declined.LatestCharge.Status}, []any{e.ChargeID, stripe.ChargeStatusFailed})
+		equal(t, "the failed charge", []any{declined.LatestCharge.ID, declined.LatestCharge.Status},
+			[]any{e.ChargeID, stripe.ChargeStatusFailed})
 		if declined.PaymentMethod != nil {
 			t.Errorf("it still has the method %s", declined.PaymentMethod.ID)
 		}
-		described, err := a.V1PaymentIntents.Update(t.Context(), intent.ID, &stripe.PaymentIntentUpdateParams{Description: stripe.String("a second try")})
+		described, err := a.V1PaymentIntents.Update(t.Context(), intent.ID,
+			&stripe.PaymentIntentUpdateParams{Description: stripe.String("a second try")})
 		noError(t, err)
 		if described.LastPaymentError != nil || described.LatestCharge.ID != e.ChargeID {
-			t.Errorf("an update leaves the error %v and the charge %v", described.LastPaymentError, described.LatestCharge)
+			t.Errorf("an update leaves the error %v and the charge %v", described.LastPaymentError,
+				described.LatestCharge)
 		}
 
-		paid, err := a.V1PaymentIntents.Confirm(t.Context(), intent.ID, &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
+		paid, err := a.V1PaymentIntents.Confirm(t.Context(), intent.ID,
+			&stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
 		noError(t, err)
 		if paid.Status != stripe.PaymentIntentStatusSucceeded || paid.LastPaymentError != nil {
 			t.Errorf("got %s, %v", paid.Status, paid.LastPaymentError)
 		}
 		charges := collect(t, a.V1Charges.List(t.Context(), &stripe.ChargeListParams{PaymentIntent: &intent.ID}))
-		equal(t, "attempts, newest first", ids(charges, func(c *stripe.Charge) string { return c.ID }), []string{paid.LatestCharge.ID, e.ChargeID})
+		equal(t, "attempts, newest first", ids(charges, func(c *stripe.Charge) string { return c.ID }),
+			[]string{paid.LatestCharge.ID, e.ChargeID})
 		equal(t, "pending balance", a.pending(), int64(1912))
 	})
 
@@ -80,25 +93,33 @@ func TestPaymentIntents(t *testing.T) {
 		held := a.confirmed("pm_card_visa", "manual")
 		_, err := a.V1Charges.Capture(t.Context(), held.LatestCharge.ID, nil)
 		refused(t, err, invalid("", "", ""))
-		_, err = a.V1PaymentIntents.Capture(t.Context(), held.ID, &stripe.PaymentIntentCaptureParams{AmountToCapture: stripe.Int64(2001)})
+		_, err = a.V1PaymentIntents.Capture(t.Context(), held.ID,
+			&stripe.PaymentIntentCaptureParams{AmountToCapture: stripe.Int64(2001)})
 		refused(t, err, invalid("amount_too_large", "amount_to_capture", ""))
-		captured, err := a.V1PaymentIntents.Capture(t.Context(), held.ID, &stripe.PaymentIntentCaptureParams{AmountToCapture: stripe.Int64(1500)})
+		captured, err := a.V1PaymentIntents.Capture(t.Context(), held.ID,
+			&stripe.PaymentIntentCaptureParams{AmountToCapture: stripe.Int64(1500)})
 		noError(t, err)
-		equal(t, "intent", []int64{captured.Amount, captured.AmountReceived, captured.AmountCapturable}, []int64{2000, 1500, 0})
+		equal(t, "intent", []int64{captured.Amount, captured.AmountReceived, captured.AmountCapturable},
+			[]int64{2000, 1500, 0})
 		charge := a.retrieveCharge(held.LatestCharge.ID, "refunds")
-		equal(t, "charge", []any{charge.AmountCaptured, charge.AmountRefunded, charge.Refunded, len(charge.Refunds.Data)}, []any{int64(1500), int64(500), false, 0})
+		equal(t, "charge",
+			[]any{charge.AmountCaptured, charge.AmountRefunded, charge.Refunded, len(charge.Refunds.Data)},
+			[]any{int64(1500), int64(500), false, 0})
 		refund, err := a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{PaymentIntent: &held.ID})
 		noError(t, err)
-		equal(t, "refund", []any{refund.Amount, refund.PaymentIntent.ID, a.retrieveCharge(charge.ID).Refunded}, []any{int64(1500), held.ID, true})
+		equal(t, "refund", []any{refund.Amount, refund.PaymentIntent.ID, a.retrieveCharge(charge.ID).Refunded},
+			[]any{int64(1500), held.ID, true})
 	})
 
 	t.Run("canceling a hold lets it go", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		held := a.confirmed("pm_card_visa", "manual")
-		canceled, err := a.V1PaymentIntents.Cancel(t.Context(), held.ID, &stripe.PaymentIntentCancelParams{CancellationReason: stripe.String("duplicate")})
+		canceled, err := a.V1PaymentIntents.Cancel(t.Context(), held.ID,
+			&stripe.PaymentIntentCancelParams{CancellationReason: stripe.String("duplicate")})
 		noError(t, err)
-		equal(t, "intent", []any{canceled.Status, canceled.CancellationReason, canceled.AmountCapturable, canceled.CanceledAt > 0},
+		equal(t, "intent",
+			[]any{canceled.Status, canceled.CancellationReason, canceled.AmountCapturable, canceled.CanceledAt > 0},
 			[]any{stripe.PaymentIntentStatusCanceled, stripe.PaymentIntentCancellationReasonDuplicate, int64(0), true})
 		equal(t, "charge refunded", a.retrieveCharge(held.LatestCharge.ID).Refunded, true)
 		equal(t, "pending balance", a.pending(), int64(0))
@@ -108,24 +129,45 @@ func TestPaymentIntents(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		_, err := a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
-			Amount: stripe.Int64(2000), Currency: stripe.String("usd"), PaymentMethodTypes: stripe.StringSlice([]string{"card"}), Confirm: stripe.Bool(true),
-			OffSession: stripe.Bool(true), PaymentMethod: stripe.String("pm_card_authenticationRequired")})
-		refused(t, err, refusal{Status: http.StatusPaymentRequired, Type: stripe.ErrorTypeCard, Code: "authentication_required", DeclineCode: "authentication_required"})
+			Amount:             stripe.Int64(2000),
+			Currency:           stripe.String("usd"),
+			PaymentMethodTypes: stripe.StringSlice([]string{"card"}),
+			Confirm:            stripe.Bool(true),
+			OffSession:         stripe.Bool(true),
+			PaymentMethod:      stripe.String("pm_card_authenticationRequired"),
+		})
+		refused(t, err, refusal{
+			Status:      http.StatusPaymentRequired,
+			Type:        stripe.ErrorTypeCard,
+			Code:        "authentication_required",
+			DeclineCode: "authentication_required",
+		})
 	})
 
-	t.Run("a merchant who cannot send anybody anywhere is told that the cardholder was wanted", func(t *testing.T) {
+	t.Run("with error_on_requires_action, a required authentication is an error", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		always := &stripe.PaymentIntentCreateParams{PaymentMethodOptions: &stripe.PaymentIntentCreatePaymentMethodOptionsParams{
-			Card: &stripe.PaymentIntentCreatePaymentMethodOptionsCardParams{RequestThreeDSecure: stripe.String("any")}}}
+		always := &stripe.PaymentIntentCreateParams{
+			PaymentMethodOptions: &stripe.PaymentIntentCreatePaymentMethodOptionsParams{
+				Card: &stripe.PaymentIntentCreatePaymentMethodOptionsCardParams{
+					RequestThreeDSecure: stripe.String("any"),
+				}},
+		}
 		for whose, asked := range map[string]struct {
 			create *stripe.PaymentIntentCreateParams
 			card   string
 		}{"by his bank": {nil, "pm_card_authenticationRequired"}, "by the merchant": {always, "pm_card_visa"}} {
-			_, err := a.V1PaymentIntents.Confirm(t.Context(), a.intent(asked.create).ID, &stripe.PaymentIntentConfirmParams{
-				PaymentMethod: stripe.String(asked.card), ErrorOnRequiresAction: stripe.Bool(true)})
-			e := refused(t, err, refusal{Status: http.StatusPaymentRequired, Type: stripe.ErrorTypeCard, Code: "authentication_required", DeclineCode: "authentication_not_handled"})
-			if !strings.HasPrefix(e.Msg, "This payment required an authentication action to complete, but `error_on_requires_action` was set.") {
+			_, err := a.V1PaymentIntents.Confirm(t.Context(),
+				a.intent(asked.create).ID, &stripe.PaymentIntentConfirmParams{
+					PaymentMethod: stripe.String(asked.card), ErrorOnRequiresAction: stripe.Bool(true)})
+			e := refused(t, err, refusal{
+				Status:      http.StatusPaymentRequired,
+				Type:        stripe.ErrorTypeCard,
+				Code:        "authentication_required",
+				DeclineCode: "authentication_not_handled",
+			})
+			if !strings.HasPrefix(e.Msg,
+				"This payment required an authentication action to complete, but `error_on_requires_action` was set.") {
 				t.Errorf("wanted %s, the message is %q", whose, e.Msg)
 			}
 		}
@@ -134,8 +176,12 @@ func TestPaymentIntents(t *testing.T) {
 	t.Run("a card's options that are unset are those of a new intent again", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		asked := a.intent(&stripe.PaymentIntentCreateParams{PaymentMethodOptions: &stripe.PaymentIntentCreatePaymentMethodOptionsParams{
-			Card: &stripe.PaymentIntentCreatePaymentMethodOptionsCardParams{RequestThreeDSecure: stripe.String("any")}}})
+		asked := a.intent(&stripe.PaymentIntentCreateParams{
+			PaymentMethodOptions: &stripe.PaymentIntentCreatePaymentMethodOptionsParams{
+				Card: &stripe.PaymentIntentCreatePaymentMethodOptionsCardParams{
+					RequestThreeDSecure: stripe.String("any"),
+				}},
+		})
 		for _, step := range []struct{ unset, want string }{
 			{"payment_method_options[card][setup_future_usage]", "any"},
 			{"payment_method_options[card]", "automatic"},
@@ -157,7 +203,8 @@ func TestPaymentIntents(t *testing.T) {
 		a := in.account(t)
 		intent := a.intent(&stripe.PaymentIntentCreateParams{Metadata: map[string]string{"margin": "80 %"}})
 		browser, _ := connect(t, in.url, a.newKey(apikey.Publishable))
-		_, err := browser.V1PaymentIntents.Confirm(t.Context(), intent.ID, &stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
+		_, err := browser.V1PaymentIntents.Confirm(t.Context(), intent.ID,
+			&stripe.PaymentIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
 		refused(t, err, missing("intent", "No such payment_intent: '"+intent.ID+"'"))
 		empty := &stripe.PaymentIntentConfirmParams{}
 		empty.AddExtra("client_secret", intent.ClientSecret) // the SDK is for servers
@@ -167,12 +214,16 @@ func TestPaymentIntents(t *testing.T) {
 		confirm.AddExtra("client_secret", intent.ClientSecret)
 		paid, err := browser.V1PaymentIntents.Confirm(t.Context(), intent.ID, confirm)
 		noError(t, err)
-		seen, err := browser.V1PaymentIntents.Retrieve(t.Context(), intent.ID, &stripe.PaymentIntentRetrieveParams{ClientSecret: &intent.ClientSecret})
+		seen, err := browser.V1PaymentIntents.Retrieve(t.Context(), intent.ID,
+			&stripe.PaymentIntentRetrieveParams{ClientSecret: &intent.ClientSecret})
 		noError(t, err)
 		_, err = browser.V1PaymentIntents.Confirm(t.Context(), intent.ID, confirm)
 		again := refused(t, err, invalid("payment_intent_unexpected_state", "", "")).PaymentIntent
-		equal(t, "states", []stripe.PaymentIntentStatus{unpaid.Status, paid.Status, seen.Status, again.Status}, []stripe.PaymentIntentStatus{
-			stripe.PaymentIntentStatusRequiresPaymentMethod, stripe.PaymentIntentStatusSucceeded, stripe.PaymentIntentStatusSucceeded, stripe.PaymentIntentStatusSucceeded})
+		equal(t, "states",
+			[]stripe.PaymentIntentStatus{unpaid.Status, paid.Status, seen.Status,
+				again.Status}, []stripe.PaymentIntentStatus{
+				stripe.PaymentIntentStatusRequiresPaymentMethod, stripe.PaymentIntentStatusSucceeded,
+				stripe.PaymentIntentStatusSucceeded, stripe.PaymentIntentStatusSucceeded})
 		for _, p := range []*stripe.PaymentIntent{unpaid, paid, seen, again} {
 			if len(p.Metadata) > 0 || p.LatestCharge != nil {
 				t.Errorf("it shows %v, %v when it is %s", p.Metadata, p.LatestCharge, p.Status)
@@ -192,10 +243,14 @@ func TestChallenges(t *testing.T) {
 		redirected             string
 		failure                stripe.ErrorCode
 	}{
-		{"passed, the payment is made", "pm_card_authenticationRequired", "pass", "automatic", stripe.PaymentIntentStatusSucceeded, "succeeded", ""},
-		{"failed, another method is wanted", "pm_card_authenticationRequired", "fail", "automatic", stripe.PaymentIntentStatusRequiresPaymentMethod, "failed", "payment_intent_authentication_failure"},
-		{"passed, the issuer may still decline", "pm_card_authenticationRequiredChargeDeclinedInsufficientFunds", "pass", "automatic", stripe.PaymentIntentStatusRequiresPaymentMethod, "failed", "card_declined"},
-		{"passed, a manual confirmation waits for the server", "pm_card_threeDSecure2Required", "pass", "manual", stripe.PaymentIntentStatusRequiresConfirmation, "succeeded", ""},
+		{"passed, the payment is made", "pm_card_authenticationRequired", "pass", "automatic",
+			stripe.PaymentIntentStatusSucceeded, "succeeded", ""},
+		{"failed, another method is wanted", "pm_card_authenticationRequired", "fail", "automatic",
+			stripe.PaymentIntentStatusRequiresPaymentMethod, "failed", "payment_intent_authentication_failure"},
+		{"passed, the issuer may still decline", "pm_card_authenticationRequiredChargeDeclinedInsufficientFunds",
+			"pass", "automatic", stripe.PaymentIntentStatusRequiresPaymentMethod, "failed", "card_declined"},
+		{"passed, a manual confirmation waits for the server", "pm_card_threeDSecure2Required", "pass", "manual",
+			stripe.PaymentIntentStatusRequiresConfirmation, "succeeded", ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
@@ -212,7 +267,9 @@ func TestChallenges(t *testing.T) {
 			equal(t, "where the second click leads", again.location, decided.location)
 			back, err := url.Parse(decided.location)
 			noError(t, err)
-			equal(t, "the way back", []string{back.Host, back.Query().Get("cart"), back.Query().Get("payment_intent"), back.Query().Get("redirect_status")},
+			equal(t, "the way back",
+				[]string{back.Host, back.Query().Get("cart"), back.Query().Get("payment_intent"),
+					back.Query().Get("redirect_status")},
 				[]string{"shop.example", "7", intent.ID, c.redirected})
 
 			after := a.retrieveIntent(intent.ID)
@@ -228,14 +285,15 @@ func TestChallenges(t *testing.T) {
 		})
 	}
 
-	t.Run("the way back may lead to an application by its own scheme, which the page names, and to nothing that a browser runs", func(t *testing.T) {
+	t.Run("the return URL may have an application's scheme, but none that a browser executes", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		confirm := func(back string) (*stripe.PaymentIntent, error) {
 			return a.V1PaymentIntents.Confirm(t.Context(), a.intent(nil).ID, &stripe.PaymentIntentConfirmParams{
 				PaymentMethod: stripe.String("pm_card_authenticationRequired"), ReturnURL: &back})
 		}
-		for _, back := range []string{"javascript://shop.example/%0aalert(1)", "data://x", "file:///etc/hosts", "sledges:back", "//shop.example", "https://",
+		for _, back := range []string{"javascript://shop.example/%0aalert(1)", "data://x", "file:///etc/hosts",
+			"sledges:back", "//shop.example", "https://",
 			"sledges:/x; frame-ancestors *; report-uri https://elsewhere.example/ ://y", "sledges:/x://y",
 			"sledges://paid;v=1", "sledges://paid now", "sledges://paid\u00a0now"} {
 			_, err := confirm(back)
@@ -288,7 +346,9 @@ type seen struct {
 // visit opens a page, or sends a form to it, and follows nothing.
 func visit(t *testing.T, address string, form url.Values) seen {
 	t.Helper()
-	browser := &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	browser := &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	method, body := http.MethodGet, ""
 	if form != nil {
 		method, body = http.MethodPost, form.Encode()
@@ -301,5 +361,6 @@ func visit(t *testing.T, address string, form url.Values) seen {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	noError(t, err)
-	return seen{response.StatusCode, response.Header.Get("Location"), string(text), response.Header.Get("Content-Security-Policy")}
+	return seen{response.StatusCode, response.Header.Get("Location"), string(text),
+		response.Header.Get("Content-Security-Policy")}
 }

@@ -15,31 +15,45 @@ type given struct {
 }
 
 func (a *account) given() given {
-	charge, intent, held := a.sell(7000), a.intent(&stripe.PaymentIntentCreateParams{PaymentMethod: stripe.String("pm_card_visa")}), a.pay("pm_card_visa", "manual")
+	charge := a.sell(7000)
+	intent := a.intent(&stripe.PaymentIntentCreateParams{
+		PaymentMethod: stripe.String("pm_card_visa"),
+	})
+	held := a.pay("pm_card_visa", "manual")
 	a.earn(9000)
 	method, err := a.V1PaymentMethods.Create(a.t.Context(), &stripe.PaymentMethodCreateParams{
 		Type: stripe.String("card"), Card: &stripe.PaymentMethodCreateCardParams{Token: stripe.String("tok_visa")}})
 	noError(a.t, err)
 	session, err := a.V1CheckoutSessions.Create(a.t.Context(), aSession())
 	noError(a.t, err)
-	setup, err := a.V1SetupIntents.Create(a.t.Context(), &stripe.SetupIntentCreateParams{PaymentMethodTypes: stripe.StringSlice([]string{"card"})})
+	setup, err := a.V1SetupIntents.Create(a.t.Context(),
+		&stripe.SetupIntentCreateParams{PaymentMethodTypes: stripe.StringSlice([]string{"card"})})
 	noError(a.t, err)
 	endpoint, err := a.V1WebhookEndpoints.Create(a.t.Context(), anEndpoint())
 	noError(a.t, err)
-	return given{charge.ID, intent.ID, held.ID, method.ID, a.customer(&stripe.CustomerCreateParams{}).ID, session.ID, setup.ID, endpoint.ID}
+	return given{charge.ID, intent.ID, held.ID, method.ID, a.customer(&stripe.CustomerCreateParams{}).ID, session.ID,
+		setup.ID, endpoint.ID}
 }
 
 func aSession() *stripe.CheckoutSessionCreateParams {
 	return &stripe.CheckoutSessionCreateParams{
 		Mode: stripe.String("payment"), SuccessURL: stripe.String("https://shop.example.com/thanks"),
-		LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{Quantity: stripe.Int64(2), PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{
-			Currency: stripe.String("usd"), UnitAmount: stripe.Int64(1250),
-			ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{Name: stripe.String("Sledge")}}}},
+		LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{
+			Quantity: stripe.Int64(2),
+			PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{
+				Currency: stripe.String("usd"), UnitAmount: stripe.Int64(1250),
+				ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{
+					Name: stripe.String("Sledge"),
+				}},
+		}},
 	}
 }
 
 func anEndpoint() *stripe.WebhookEndpointCreateParams {
-	return &stripe.WebhookEndpointCreateParams{URL: stripe.String("http://127.0.0.1:9/hook"), EnabledEvents: stripe.StringSlice([]string{"charge.refunded"})}
+	return &stripe.WebhookEndpointCreateParams{
+		URL:           stripe.String("http://127.0.0.1:9/hook"),
+		EnabledEvents: stripe.StringSlice([]string{"charge.refunded"}),
+	}
 }
 
 // lossy are operations of every kind, with the table each adds one row to.
@@ -49,8 +63,13 @@ var lossy = []struct {
 	do    func(ctx context.Context, c *stripe.Client, g given) error
 }{
 	{"charge an intent at once", "payment_intents", func(ctx context.Context, c *stripe.Client, _ given) error {
-		_, err := c.V1PaymentIntents.Create(ctx, &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(2000), Currency: stripe.String("usd"),
-			PaymentMethodTypes: stripe.StringSlice([]string{"card"}), PaymentMethod: stripe.String("pm_card_visa"), Confirm: stripe.Bool(true)})
+		_, err := c.V1PaymentIntents.Create(ctx, &stripe.PaymentIntentCreateParams{
+			Amount:             stripe.Int64(2000),
+			Currency:           stripe.String("usd"),
+			PaymentMethodTypes: stripe.StringSlice([]string{"card"}),
+			PaymentMethod:      stripe.String("pm_card_visa"),
+			Confirm:            stripe.Bool(true),
+		})
 		return err
 	}},
 	{"confirm an intent", "charges", func(ctx context.Context, c *stripe.Client, g given) error {
@@ -86,7 +105,8 @@ var lossy = []struct {
 		return err
 	}},
 	{"set a card up", "payment_methods", func(ctx context.Context, c *stripe.Client, g given) error {
-		_, err := c.V1SetupIntents.Confirm(ctx, g.setup, &stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
+		_, err := c.V1SetupIntents.Confirm(ctx, g.setup,
+			&stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
 		return err
 	}},
 	{"make a customer with a method", "customers", func(ctx context.Context, c *stripe.Client, _ given) error {
@@ -111,7 +131,8 @@ func TestEveryKindOfAnswerThatGetsLost(t *testing.T) {
 			g := a.given()
 			rows := func() (n int) {
 				if operation.makes != "" {
-					noError(t, in.db.QueryRow(t.Context(), `SELECT count(*) FROM `+operation.makes+` WHERE account_id = $1`, a.id).Scan(&n))
+					noError(t, in.db.QueryRow(t.Context(),
+						`SELECT count(*) FROM `+operation.makes+` WHERE account_id = $1`, a.id).Scan(&n))
 				}
 				return n
 			}
@@ -133,7 +154,8 @@ func TestEveryKindOfAnswerThatGetsLost(t *testing.T) {
 // requests counts what was asked for and has an answer.
 func (a *account) requests() (n int) {
 	a.t.Helper()
-	noError(a.t, a.in.db.QueryRow(a.t.Context(), `SELECT count(*) FROM request_status WHERE account_id = $1 AND status IS NOT NULL`, a.id).Scan(&n))
+	noError(a.t, a.in.db.QueryRow(a.t.Context(), `
+		SELECT count(*) FROM request_status WHERE account_id = $1 AND status IS NOT NULL`, a.id).Scan(&n))
 	return n
 }
 
@@ -142,11 +164,15 @@ func (a *account) requests() (n int) {
 func (a *account) movedTwice() (keys []string) {
 	a.t.Helper()
 	var asked int
-	noError(a.t, a.in.db.QueryRow(a.t.Context(), `SELECT count(*), coalesce(array_agg(derived_key), '{}') FROM request_calls WHERE account_id = $1`, a.id).Scan(&asked, &keys))
+	noError(a.t, a.in.db.QueryRow(a.t.Context(), `
+		SELECT count(*), coalesce(array_agg(derived_key), '{}') FROM request_calls
+		WHERE account_id = $1`, a.id).Scan(&asked, &keys))
 	if asked == 0 {
 		a.t.Error("the acquirer was never asked")
 	}
 	noError(a.t, a.in.journal.QueryRow(a.t.Context(), `
-		SELECT coalesce(array_agg(key), '{}') FROM (SELECT key FROM acquirer.movements WHERE key = ANY ($1) GROUP BY key HAVING count(*) > 1) AS twice`, keys).Scan(&keys))
+		SELECT coalesce(array_agg(key), '{}')
+		FROM (SELECT key FROM acquirer.movements WHERE key = ANY ($1) GROUP BY key
+		    HAVING count(*) > 1) AS twice`, keys).Scan(&keys))
 	return keys
 }

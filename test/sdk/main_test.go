@@ -52,7 +52,9 @@ func buildAndRun() (code int, err error) {
 	}
 	// go test keeps a result by this log, which does not know what the program
 	// under test is made of.
-	args := slices.DeleteFunc(os.Args[1:], func(arg string) bool { return strings.HasPrefix(arg, "-test.testlogfile=") })
+	args := slices.DeleteFunc(os.Args[1:], func(arg string) bool {
+		return strings.HasPrefix(arg, "-test.testlogfile=")
+	})
 	tests := exec.Command(os.Args[0], args...)
 	tests.Env = append(os.Environ(), binaryVar+"="+binary)
 	tests.Stdout, tests.Stderr = os.Stdout, os.Stderr

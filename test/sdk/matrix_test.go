@@ -13,7 +13,8 @@ func TestOtherSDKs(t *testing.T) {
 	t.Parallel()
 	in := install(t)
 	in.work(t)
-	out, err := exec.CommandContext(t.Context(), "go", "run", "./matrix", "-few", "-url", in.url, "-key", in.account(t).key).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "run", "./matrix", "-few", "-url", in.url, "-key",
+		in.account(t).key).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

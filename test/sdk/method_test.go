@@ -12,7 +12,8 @@ import (
 
 func (a *account) attach(method, customer string) *stripe.PaymentMethod {
 	a.t.Helper()
-	attached, err := a.V1PaymentMethods.Attach(a.t.Context(), method, &stripe.PaymentMethodAttachParams{Customer: &customer})
+	attached, err := a.V1PaymentMethods.Attach(a.t.Context(), method,
+		&stripe.PaymentMethodAttachParams{Customer: &customer})
 	noError(a.t, err)
 	return attached
 }
@@ -27,7 +28,12 @@ func TestPaymentMethods(t *testing.T) {
 		customer := a.customer(nil)
 		card := a.attach("pm_card_visa", customer.ID)
 		for range 2 {
-			paid := a.intent(&stripe.PaymentIntentCreateParams{Customer: &customer.ID, PaymentMethod: &card.ID, Confirm: stripe.Bool(true), OffSession: stripe.Bool(true)})
+			paid := a.intent(&stripe.PaymentIntentCreateParams{
+				Customer:      &customer.ID,
+				PaymentMethod: &card.ID,
+				Confirm:       stripe.Bool(true),
+				OffSession:    stripe.Bool(true),
+			})
 			equal(t, "state", paid.Status, stripe.PaymentIntentStatusSucceeded)
 		}
 		detached, err := a.V1PaymentMethods.Detach(t.Context(), card.ID, nil)
@@ -35,7 +41,8 @@ func TestPaymentMethods(t *testing.T) {
 		if detached.Customer != nil {
 			t.Errorf("it still belongs to %s", detached.Customer.ID)
 		}
-		_, err = a.V1PaymentMethods.Attach(t.Context(), card.ID, &stripe.PaymentMethodAttachParams{Customer: &customer.ID})
+		_, err = a.V1PaymentMethods.Attach(t.Context(), card.ID,
+			&stripe.PaymentMethodAttachParams{Customer: &customer.ID})
 		refused(t, err, invalid("", "", ""))
 	})
 
@@ -46,19 +53,32 @@ func TestPaymentMethods(t *testing.T) {
 			Type: stripe.String("card"), Card: &stripe.PaymentMethodCreateCardParams{Token: stripe.String("tok_visa")}})
 		noError(t, err)
 		a.intent(&stripe.PaymentIntentCreateParams{PaymentMethod: &loose.ID, Confirm: stripe.Bool(true)})
-		_, err = a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(2000), Currency: stripe.String("usd"), PaymentMethod: &loose.ID})
+		_, err = a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
+			Amount:        stripe.Int64(2000),
+			Currency:      stripe.String("usd"),
+			PaymentMethod: &loose.ID,
+		})
 		refused(t, err, invalid("", "payment_method", ""))
-		_, err = a.V1PaymentMethods.Attach(t.Context(), loose.ID, &stripe.PaymentMethodAttachParams{Customer: &a.customer(nil).ID})
-		refused(t, err, invalid("", "", "This PaymentMethod was previously used without being attached to a Customer or was detached from a Customer, and may not be used again."))
+		_, err = a.V1PaymentMethods.Attach(t.Context(), loose.ID,
+			&stripe.PaymentMethodAttachParams{Customer: &a.customer(nil).ID})
+		refused(t, err,
+			invalid("", "",
+				"This PaymentMethod was previously used without being attached to a Customer or was detached from a "+
+					"Customer, and may not be used again."))
 	})
 
 	t.Run("a card is kept when the merchant wants to use it again", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		customer := a.customer(nil)
-		a.intent(&stripe.PaymentIntentCreateParams{Customer: &customer.ID, PaymentMethod: stripe.String("pm_card_mastercard"), Confirm: stripe.Bool(true),
-			SetupFutureUsage: stripe.String("off_session")})
-		kept := collect(t, a.V1PaymentMethods.List(t.Context(), &stripe.PaymentMethodListParams{Customer: &customer.ID}))
+		a.intent(&stripe.PaymentIntentCreateParams{
+			Customer:         &customer.ID,
+			PaymentMethod:    stripe.String("pm_card_mastercard"),
+			Confirm:          stripe.Bool(true),
+			SetupFutureUsage: stripe.String("off_session"),
+		})
+		kept := collect(t,
+			a.V1PaymentMethods.List(t.Context(), &stripe.PaymentMethodListParams{Customer: &customer.ID}))
 		equal(t, "cards", ids(kept, func(m *stripe.PaymentMethod) string { return m.Card.Last4 }), []string{"4444"})
 	})
 
@@ -66,21 +86,28 @@ func TestPaymentMethods(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		card := a.attach("pm_card_visa", a.customer(nil).ID)
-		_, err := a.V1PaymentMethods.Update(t.Context(), card.ID, &stripe.PaymentMethodUpdateParams{BillingDetails: &stripe.PaymentMethodUpdateBillingDetailsParams{
-			Name: stripe.String("Ada"), Address: &stripe.AddressParams{City: stripe.String("Bern"), Line1: stripe.String("Gasse 1")}}})
+		_, err := a.V1PaymentMethods.Update(t.Context(),
+			card.ID, &stripe.PaymentMethodUpdateParams{BillingDetails: &stripe.PaymentMethodUpdateBillingDetailsParams{
+				Name:    stripe.String("Ada"),
+				Address: &stripe.AddressParams{City: stripe.String("Bern"), Line1: stripe.String("Gasse 1")},
+			}})
 		noError(t, err)
 		unset := &stripe.PaymentMethodUpdateParams{}
 		unset.AddExtra("billing_details[address]", "")
 		updated, err := a.V1PaymentMethods.Update(t.Context(), card.ID, unset)
 		noError(t, err)
-		equal(t, "billing details", []any{updated.BillingDetails.Name, *updated.BillingDetails.Address}, []any{"Ada", stripe.Address{}})
+		equal(t, "billing details", []any{updated.BillingDetails.Name, *updated.BillingDetails.Address},
+			[]any{"Ada", stripe.Address{}})
 	})
 
 	t.Run("a card is a token or a number, not both", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		both := &stripe.PaymentMethodCreateParams{Type: stripe.String("card"), Card: &stripe.PaymentMethodCreateCardParams{
-			Token: stripe.String("tok_visa"), ExpMonth: stripe.Int64(12)}}
+		both := &stripe.PaymentMethodCreateParams{
+			Type: stripe.String("card"),
+			Card: &stripe.PaymentMethodCreateCardParams{
+				Token: stripe.String("tok_visa"), ExpMonth: stripe.Int64(12)},
+		}
 		_, err := a.V1PaymentMethods.Create(t.Context(), both)
 		refused(t, err, invalid("parameters_exclusive", "", ""))
 	})
@@ -92,7 +119,11 @@ func TestPaymentMethods(t *testing.T) {
 		card := a.attach("pm_card_visa", ann.ID)
 		for _, customer := range []*string{nil, &bob.ID} {
 			_, err := a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
-				Amount: stripe.Int64(2000), Currency: stripe.String("usd"), PaymentMethod: &card.ID, Customer: customer})
+				Amount:        stripe.Int64(2000),
+				Currency:      stripe.String("usd"),
+				PaymentMethod: &card.ID,
+				Customer:      customer,
+			})
 			refused(t, err, invalid("", "payment_method", ""))
 		}
 		_, err := a.V1PaymentMethods.Attach(t.Context(), card.ID, &stripe.PaymentMethodAttachParams{Customer: &bob.ID})
@@ -112,13 +143,17 @@ func TestPaymentMethods(t *testing.T) {
 		equal(t, "retrieved again", retrieve().ID, first.ID)
 		shopper, err := a.V1Customers.Create(t.Context(), nil)
 		noError(t, err)
-		attached, err := a.V1PaymentMethods.Attach(t.Context(), first.ID, &stripe.PaymentMethodAttachParams{Customer: &shopper.ID})
+		attached, err := a.V1PaymentMethods.Attach(t.Context(), first.ID,
+			&stripe.PaymentMethodAttachParams{Customer: &shopper.ID})
 		noError(t, err)
 		equal(t, "customer", attached.Customer.ID, shopper.ID)
 		second := retrieve()
 		equal(t, "another one once the first is used", second.ID != first.ID && second.Customer == nil, true)
 		paid, err := a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
-			Amount: stripe.Int64(2000), Currency: stripe.String("usd"), Confirm: stripe.Bool(true), PaymentMethod: &second.ID,
+			Amount:             stripe.Int64(2000),
+			Currency:           stripe.String("usd"),
+			Confirm:            stripe.Bool(true),
+			PaymentMethod:      &second.ID,
 			PaymentMethodTypes: stripe.StringSlice([]string{"card"}),
 		})
 		noError(t, err)
@@ -161,8 +196,11 @@ func TestPaymentMethods(t *testing.T) {
 	t.Run("a card its issuer refuses is not kept", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		_, err := a.V1PaymentMethods.Attach(t.Context(), "pm_card_chargeDeclined", &stripe.PaymentMethodAttachParams{Customer: &a.customer(nil).ID})
-		refused(t, err, refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline", "try_again_later", "", "Your card was declined."})
+		_, err := a.V1PaymentMethods.Attach(t.Context(), "pm_card_chargeDeclined",
+			&stripe.PaymentMethodAttachParams{Customer: &a.customer(nil).ID})
+		refused(t, err,
+			refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline",
+				"try_again_later", "", "Your card was declined."})
 	})
 }
 
@@ -172,35 +210,55 @@ func TestSetupIntents(t *testing.T) {
 
 	t.Run("what belongs to a confirmation is refused without one", func(t *testing.T) {
 		t.Parallel()
-		_, err := in.account(t).V1SetupIntents.Create(t.Context(), &stripe.SetupIntentCreateParams{ReturnURL: stripe.String("https://shop.example")})
-		refused(t, err, invalid("", "return_url", "The parameter `return_url` cannot be passed when creating a SetupIntent unless `confirm` is set to true."))
+		_, err := in.account(t).V1SetupIntents.Create(t.Context(),
+			&stripe.SetupIntentCreateParams{ReturnURL: stripe.String("https://shop.example")})
+		refused(t, err,
+			invalid("", "return_url",
+				"The parameter `return_url` cannot be passed when creating a SetupIntent unless `confirm` is set to "+
+					"true."))
 	})
 
 	t.Run("a card that is set up can be charged when its holder is not there", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		customer := a.customer(nil)
-		setup, err := a.V1SetupIntents.Create(t.Context(), &stripe.SetupIntentCreateParams{Customer: &customer.ID, Confirm: stripe.Bool(true),
-			PaymentMethod: stripe.String("pm_card_authenticationRequiredOnSetup"), PaymentMethodTypes: stripe.StringSlice([]string{"card"}), ReturnURL: stripe.String("https://shop.example")})
+		setup, err := a.V1SetupIntents.Create(t.Context(), &stripe.SetupIntentCreateParams{
+			Customer:           &customer.ID,
+			Confirm:            stripe.Bool(true),
+			PaymentMethod:      stripe.String("pm_card_authenticationRequiredOnSetup"),
+			PaymentMethodTypes: stripe.StringSlice([]string{"card"}),
+			ReturnURL:          stripe.String("https://shop.example"),
+		})
 		noError(t, err)
 		equal(t, "state", setup.Status, stripe.SetupIntentStatusRequiresAction)
 		visit(t, setup.NextAction.RedirectToURL.URL, url.Values{"result": {"pass"}})
 		setup, err = a.V1SetupIntents.Retrieve(t.Context(), setup.ID, nil)
 		noError(t, err)
 		equal(t, "state", setup.Status, stripe.SetupIntentStatusSucceeded)
-		paid := a.intent(&stripe.PaymentIntentCreateParams{Customer: &customer.ID, PaymentMethod: &setup.PaymentMethod.ID, Confirm: stripe.Bool(true), OffSession: stripe.Bool(true)})
+		paid := a.intent(&stripe.PaymentIntentCreateParams{
+			Customer:      &customer.ID,
+			PaymentMethod: &setup.PaymentMethod.ID,
+			Confirm:       stripe.Bool(true),
+			OffSession:    stripe.Bool(true),
+		})
 		equal(t, "state of the payment", paid.Status, stripe.PaymentIntentStatusSucceeded)
 	})
 
 	t.Run("a setup that is declined or failed can be tried again", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		setup, err := a.V1SetupIntents.Create(t.Context(), &stripe.SetupIntentCreateParams{PaymentMethodTypes: stripe.StringSlice([]string{"card"})})
+		setup, err := a.V1SetupIntents.Create(t.Context(),
+			&stripe.SetupIntentCreateParams{PaymentMethodTypes: stripe.StringSlice([]string{"card"})})
 		noError(t, err)
-		_, err = a.V1SetupIntents.Confirm(t.Context(), setup.ID, &stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_chargeDeclined")})
-		e := refused(t, err, refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline", "try_again_later", "", "Your card was declined."})
-		equal(t, "the setup in the error", []any{e.SetupIntent.ID, e.SetupIntent.Status}, []any{setup.ID, stripe.SetupIntentStatusRequiresPaymentMethod})
-		done, err := a.V1SetupIntents.Confirm(t.Context(), setup.ID, &stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
+		_, err = a.V1SetupIntents.Confirm(t.Context(), setup.ID,
+			&stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_chargeDeclined")})
+		e := refused(t, err,
+			refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline",
+				"try_again_later", "", "Your card was declined."})
+		equal(t, "the setup in the error", []any{e.SetupIntent.ID, e.SetupIntent.Status},
+			[]any{setup.ID, stripe.SetupIntentStatusRequiresPaymentMethod})
+		done, err := a.V1SetupIntents.Confirm(t.Context(), setup.ID,
+			&stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
 		noError(t, err)
 		equal(t, "state", done.Status, stripe.SetupIntentStatusSucceeded)
 		_, err = a.V1SetupIntents.Cancel(t.Context(), setup.ID, nil)

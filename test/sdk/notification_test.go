@@ -18,7 +18,10 @@ import (
 func (a *account) sellWith(card string, amount int64) *stripe.Charge {
 	a.t.Helper()
 	charge, err := a.V1Charges.Create(a.t.Context(), &stripe.ChargeCreateParams{
-		Amount: &amount, Currency: stripe.String("usd"), Source: &stripe.PaymentSourceSourceParams{Token: stripe.String(card)}})
+		Amount:   &amount,
+		Currency: stripe.String("usd"),
+		Source:   &stripe.PaymentSourceSourceParams{Token: stripe.String(card)},
+	})
 	noError(a.t, err)
 	return charge
 }
@@ -27,7 +30,8 @@ func (a *account) awaitRefund(id string, want stripe.RefundStatus) (r *stripe.Re
 	a.t.Helper()
 	eventually(a.t, "the refund is "+string(want), func() bool {
 		var err error
-		r, err = a.V1Refunds.Retrieve(a.t.Context(), id, &stripe.RefundRetrieveParams{Expand: stripe.StringSlice([]string{"failure_balance_transaction"})})
+		r, err = a.V1Refunds.Retrieve(a.t.Context(), id,
+			&stripe.RefundRetrieveParams{Expand: stripe.StringSlice([]string{"failure_balance_transaction"})})
 		noError(a.t, err)
 		return r.Status == want
 	})
@@ -42,7 +46,8 @@ func TestRefundsThatEndLater(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		refund := a.refund(&stripe.RefundCreateParams{Charge: &a.sellWith("tok_pendingRefund", 2000).ID})
-		equal(t, "refund", []any{refund.Status, refund.PendingReason, refund.BalanceTransaction == nil}, []any{stripe.RefundStatusPending, stripe.RefundPendingReasonProcessing, true})
+		equal(t, "refund", []any{refund.Status, refund.PendingReason, refund.BalanceTransaction == nil},
+			[]any{stripe.RefundStatusPending, stripe.RefundPendingReasonProcessing, true})
 		done := a.awaitRefund(refund.ID, stripe.RefundStatusSucceeded)
 		equal(t, "booked", done.BalanceTransaction != nil, true)
 		equal(t, "balance", a.pending()+a.available(), int64(-88))
@@ -56,12 +61,15 @@ func TestRefundsThatEndLater(t *testing.T) {
 		refund := a.refund(&stripe.RefundCreateParams{Charge: &charge.ID})
 		equal(t, "refund", refund.Status, stripe.RefundStatusSucceeded)
 		failed := a.awaitRefund(refund.ID, stripe.RefundStatusFailed)
-		equal(t, "failed", []any{failed.FailureReason, failed.FailureBalanceTransaction.Amount, failed.FailureBalanceTransaction.Type},
-			[]any{stripe.RefundFailureReasonExpiredOrCanceledCard, int64(2000), stripe.BalanceTransactionTypeRefundFailure})
+		equal(t, "failed",
+			[]any{failed.FailureReason, failed.FailureBalanceTransaction.Amount, failed.FailureBalanceTransaction.Type},
+			[]any{stripe.RefundFailureReasonExpiredOrCanceledCard, int64(2000),
+				stripe.BalanceTransactionTypeRefundFailure})
 		equal(t, "balance", a.pending()+a.available(), int64(2000-88))
 		again := a.retrieveCharge(charge.ID)
 		equal(t, "charge", []any{again.AmountRefunded, again.Refunded}, []any{int64(0), false})
-		equal(t, "events", a.told(refund.ID), []string{"refund.created", "refund.failed", "refund.updated", "charge.refund.updated"})
+		equal(t, "events", a.told(refund.ID),
+			[]string{"refund.created", "refund.failed", "refund.updated", "charge.refund.updated"})
 		a.awaitRefund(a.refund(&stripe.RefundCreateParams{Charge: &charge.ID}).ID, stripe.RefundStatusFailed)
 	})
 
@@ -80,15 +88,18 @@ func TestRefundsThatEndLater(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		charge := a.hold(1000)
-		_, err := in.db.Exec(t.Context(), `UPDATE charges SET capture_before = now() - interval '1 second' WHERE id = $1`, charge.ID)
+		_, err := in.db.Exec(t.Context(), `
+			UPDATE charges SET capture_before = now() - interval '1 second' WHERE id = $1`, charge.ID)
 		noError(t, err)
 		eventually(t, "it is let go", func() bool { return slices.Contains(a.told(charge.ID), "charge.expired") })
 		lapsed := a.retrieveCharge(charge.ID, "refunds")
-		equal(t, "refund", []any{len(lapsed.Refunds.Data), lapsed.Refunds.Data[0].Reason}, []any{1, stripe.RefundReasonExpiredUncapturedCharge})
+		equal(t, "refund", []any{len(lapsed.Refunds.Data), lapsed.Refunds.Data[0].Reason},
+			[]any{1, stripe.RefundReasonExpiredUncapturedCharge})
 		_, err = a.V1Charges.Capture(t.Context(), charge.ID, nil)
 		refused(t, err, invalid("charge_already_refunded", "", "Charge "+charge.ID+" has already been refunded."))
 		var released int
-		noError(t, in.journal.QueryRow(t.Context(), `SELECT count(*) FROM acquirer.movements WHERE kind = 'release' AND amount = 1000`).Scan(&released))
+		noError(t, in.journal.QueryRow(t.Context(), `
+			SELECT count(*) FROM acquirer.movements WHERE kind = 'release' AND amount = 1000`).Scan(&released))
 		equal(t, "released at the acquirer", released, 1)
 	})
 
@@ -96,7 +107,8 @@ func TestRefundsThatEndLater(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		intent := a.pay("pm_card_visa", "manual")
-		_, err := in.db.Exec(t.Context(), `UPDATE charges SET capture_before = now() - interval '1 second' WHERE payment_intent_id = $1`, intent.ID)
+		_, err := in.db.Exec(t.Context(), `
+			UPDATE charges SET capture_before = now() - interval '1 second' WHERE payment_intent_id = $1`, intent.ID)
 		noError(t, err)
 		eventually(t, "it is canceled", func() bool {
 			intent, err = a.V1PaymentIntents.Retrieve(t.Context(), intent.ID, nil)
@@ -104,7 +116,8 @@ func TestRefundsThatEndLater(t *testing.T) {
 			return intent.Status == stripe.PaymentIntentStatusCanceled
 		})
 		equal(t, "reason", intent.CancellationReason, stripe.PaymentIntentCancellationReasonAutomatic)
-		equal(t, "the events of its charge", a.told(intent.LatestCharge.ID), []string{"charge.succeeded", "charge.refunded", "charge.expired"})
+		equal(t, "the events of its charge", a.told(intent.LatestCharge.ID),
+			[]string{"charge.succeeded", "charge.refunded", "charge.expired"})
 	})
 
 	t.Run("what cannot be let go is tried once, and left to a person", func(t *testing.T) {
@@ -112,7 +125,9 @@ func TestRefundsThatEndLater(t *testing.T) {
 		a := in.account(t)
 		charge, intent := a.hold(1000), a.pay("pm_card_visa", "manual")
 		for _, held := range []string{charge.ID, intent.LatestCharge.ID} {
-			_, err := in.db.Exec(t.Context(), `UPDATE charges SET acquirer_reference = 'unheard of ' || id, capture_before = now() - interval '1 second' WHERE id = $1`, held)
+			_, err := in.db.Exec(t.Context(), `
+				UPDATE charges SET acquirer_reference = 'unheard of ' || id,
+				    capture_before = now() - interval '1 second' WHERE id = $1`, held)
 			noError(t, err)
 			var failed *stripe.Refund
 			eventually(t, "it is tried", func() bool {
@@ -126,7 +141,9 @@ func TestRefundsThatEndLater(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second) // two more looks of the worker
 		var tries int
-		noError(t, in.db.QueryRow(t.Context(), `SELECT count(*) FROM request_calls calls JOIN requests r ON (r.account_id, r.id) = (calls.account_id, request_id)
+		noError(t, in.db.QueryRow(t.Context(), `
+			SELECT count(*) FROM request_calls calls
+			JOIN requests r ON (r.account_id, r.id) = (calls.account_id, request_id)
 			WHERE r.account_id = $1 AND r.flow IN ('charge.expire', 'payment_intent.cancel')`, a.id).Scan(&tries))
 		equal(t, "tries", tries, 2)
 		equal(t, "the intent", a.retrieveIntent(intent.ID).Status, stripe.PaymentIntentStatusRequiresCapture)
@@ -140,8 +157,10 @@ func TestRefundsThatEndLater(t *testing.T) {
 		var owed, paid int64
 		eventually(t, "all is settled", func() bool {
 			noError(t, in.db.QueryRow(t.Context(), `
-				SELECT coalesce(sum(amount) FILTER (WHERE account = 'processor_receivable'), 0), coalesce(sum(amount) FILTER (WHERE account = 'bank_cash'), 0)
-				FROM ledger_entries e JOIN ledger_books b ON b.id = e.book_id WHERE b.account_id = $1`, a.id).Scan(&owed, &paid))
+				SELECT coalesce(sum(amount) FILTER (WHERE account = 'processor_receivable'), 0),
+				       coalesce(sum(amount) FILTER (WHERE account = 'bank_cash'), 0)
+				FROM ledger_entries e JOIN ledger_books b ON b.id = e.book_id
+				WHERE b.account_id = $1`, a.id).Scan(&owed, &paid))
 			return paid == 1500
 		})
 		equal(t, "owed", owed, int64(0))
@@ -168,7 +187,8 @@ func TestNotificationsInAnyOrder(t *testing.T) {
 	early := bytes.Replace(opened.body, []byte(acquirer.DisputeOpened), []byte(acquirer.DisputeClosed), 1)
 	early = bytes.Replace(early, []byte(`"id":"`), []byte(`"outcome":"won","id":"early_`), 1)
 	state := func(event string) (state string) {
-		noError(t, in.db.QueryRow(t.Context(), `SELECT coalesce((SELECT state FROM inbox WHERE event_id LIKE $1), 'unknown')`, event).Scan(&state))
+		noError(t, in.db.QueryRow(t.Context(), `
+			SELECT coalesce((SELECT state FROM inbox WHERE event_id LIKE $1), 'unknown')`, event).Scan(&state))
 		return state
 	}
 	sign := func(body []byte) letter { return letter{body, acquirer.Sign(notificationSecret, body, time.Now())} }
@@ -181,7 +201,8 @@ func TestNotificationsInAnyOrder(t *testing.T) {
 	}
 	equal(t, "the same message three times", answers, []int{200, 200, 200})
 	contradiction := bytes.Replace(opened.body, []byte(`"amount":2000`), []byte(`"amount":1`), 1)
-	equal(t, "another message with its id", []int{r.deliver(sign(contradiction)), r.deliver(sign(contradiction))}, []int{http.StatusConflict, http.StatusConflict})
+	equal(t, "another message with its id", []int{r.deliver(sign(contradiction)), r.deliver(sign(contradiction))},
+		[]int{http.StatusConflict, http.StatusConflict})
 
 	var d *stripe.Dispute
 	eventually(t, "the early decision takes effect", func() bool {
@@ -195,7 +216,10 @@ func TestNotificationsInAnyOrder(t *testing.T) {
 	equal(t, "money", moved(d), []int64{-2000, 1500, 2000, -1500})
 	equal(t, "balance", a.pending()+a.available(), int64(2000-88))
 	var contradictions, alarms int
-	noError(t, in.db.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM inbox_contradictions), (SELECT count(*) FROM audit_events WHERE operation = 'inbox.contradiction')`).Scan(&contradictions, &alarms))
+	noError(t, in.db.QueryRow(t.Context(), `
+		SELECT (SELECT count(*) FROM inbox_contradictions),
+		       (SELECT count(*) FROM audit_events
+		           WHERE operation = 'inbox.contradiction')`).Scan(&contradictions, &alarms))
 	equal(t, "kept and raised once", []int{contradictions, alarms}, []int{1, 1})
 
 	poison := []byte(`{"id":"note_poison","kind":"moon.risen","authorization":"x"}`)
@@ -204,7 +228,8 @@ func TestNotificationsInAnyOrder(t *testing.T) {
 	for flag, others := range map[string]bool{"--all=false": false, "--all": true} {
 		listed := in.operate(t, "inbox", "list", flag)
 		equal(t, "the contradicted, the set aside and those that were applied are listed with "+flag,
-			[]bool{strings.Contains(listed, "contradicted by 1 others"), strings.Contains(listed, "note_poison"), strings.Contains(listed, "early_")}, []bool{true, true, others})
+			[]bool{strings.Contains(listed, "contradicted by 1 others"), strings.Contains(listed, "note_poison"),
+				strings.Contains(listed, "early_")}, []bool{true, true, others})
 	}
 
 	for name, l := range map[string]letter{

@@ -68,10 +68,12 @@ func wait(t *testing.T, what string, come func() bool) {
 func (a *account) advance(by time.Duration) *stripe.TestHelpersTestClock {
 	a.t.Helper()
 	start := time.Now().Unix()
-	clock, err := a.V1TestHelpersTestClocks.Create(a.t.Context(), &stripe.TestHelpersTestClockCreateParams{FrozenTime: &start, Name: stripe.String("later")})
+	clock, err := a.V1TestHelpersTestClocks.Create(a.t.Context(),
+		&stripe.TestHelpersTestClockCreateParams{FrozenTime: &start, Name: stripe.String("later")})
 	noError(a.t, err)
 	then := start + int64(by.Seconds())
-	clock, err = a.V1TestHelpersTestClocks.Advance(a.t.Context(), clock.ID, &stripe.TestHelpersTestClockAdvanceParams{FrozenTime: &then})
+	clock, err = a.V1TestHelpersTestClocks.Advance(a.t.Context(), clock.ID,
+		&stripe.TestHelpersTestClockAdvanceParams{FrozenTime: &then})
 	noError(a.t, err)
 	equal(a.t, "status of a clock that moves", clock.Status, stripe.TestHelpersTestClockStatusAdvancing)
 	wait(a.t, "the clock is ready", func() bool {
@@ -84,8 +86,10 @@ func (a *account) advance(by time.Duration) *stripe.TestHelpersTestClock {
 
 const twoDays = 48 * time.Hour
 
-var tooMuch = invalid("balance_insufficient", "amount", "You have insufficient funds in your Stripe account for this transfer. "+
-	"Your card balance is too low.  You can use the /v1/balance endpoint to view your Stripe balance (for more details, see stripe.com/docs/api#balance).")
+var tooMuch = invalid("balance_insufficient", "amount",
+	"You have insufficient funds in your Stripe account for this transfer. "+
+		"Your card balance is too low.  You can use the /v1/balance endpoint to view your Stripe balance (for more "+
+		"details, see stripe.com/docs/api#balance).")
 
 func TestPayout(t *testing.T) {
 	t.Parallel()
@@ -138,7 +142,8 @@ func TestPayout(t *testing.T) {
 		equal(t, "status", payout.Status, stripe.PayoutStatusFailed)
 		equal(t, "why", payout.FailureCode, stripe.PayoutFailureCodeAccountClosed)
 		equal(t, "what came back", payout.FailureBalanceTransaction.Net, had)
-		equal(t, "as", payout.FailureBalanceTransaction.ReportingCategory, stripe.BalanceTransactionReportingCategoryPayoutReversal)
+		equal(t, "as", payout.FailureBalanceTransaction.ReportingCategory,
+			stripe.BalanceTransactionReportingCategoryPayoutReversal)
 		equal(t, "available", a.available(), had)
 		equal(t, "events", a.eventTypes(payout.ID), []string{"payout.created", "payout.failed"})
 	})
@@ -161,7 +166,8 @@ func TestPayout(t *testing.T) {
 		a.sell(1000)
 		equal(t, "pending of a sale after that", a.pending(), int64(1000-59))
 
-		reversal, err := a.V1Payouts.Reverse(t.Context(), payout.ID, &stripe.PayoutReverseParams{Metadata: map[string]string{"why": "mistake"}})
+		reversal, err := a.V1Payouts.Reverse(t.Context(), payout.ID,
+			&stripe.PayoutReverseParams{Metadata: map[string]string{"why": "mistake"}})
 		noError(t, err)
 		equal(t, "what is fetched back", reversal.Amount, int64(-1000))
 		equal(t, "from", reversal.OriginalPayout.ID, payout.ID)
@@ -182,18 +188,20 @@ func TestPayout(t *testing.T) {
 		a.charge(order(2000, "tok_bypassPending"))
 		equal(t, "available", a.available(), int64(1912))
 		wait(t, "balance.available is told", func() bool {
-			return len(collect(t, a.V1Events.List(t.Context(), &stripe.EventListParams{Type: stripe.String("balance.available")}))) > 0
+			return len(collect(t,
+				a.V1Events.List(t.Context(), &stripe.EventListParams{Type: stripe.String("balance.available")}))) > 0
 		})
 	})
 
-	t.Run("what is held longer than seven days by the test clock is let go before the clock is ready", func(t *testing.T) {
+	t.Run("an authorization older than seven days is voided before the test clock is ready", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		hold, intent := a.hold(2000), a.pay("pm_card_visa", "manual")
 		a.advance(7*24*time.Hour + time.Minute)
 
 		lapsed := a.retrieveCharge(hold.ID, "refunds")
-		equal(t, "the charge", []any{lapsed.Refunded, lapsed.Captured, lapsed.Refunds.Data[0].Reason}, []any{true, false, stripe.RefundReasonExpiredUncapturedCharge})
+		equal(t, "the charge", []any{lapsed.Refunded, lapsed.Captured, lapsed.Refunds.Data[0].Reason},
+			[]any{true, false, stripe.RefundReasonExpiredUncapturedCharge})
 		equal(t, "its events", a.told(hold.ID), []string{"charge.succeeded", "charge.refunded", "charge.expired"})
 		_, err := a.V1Charges.Capture(t.Context(), hold.ID, nil)
 		refused(t, err, invalid("charge_already_refunded", "", "Charge "+hold.ID+" has already been refunded."))
@@ -201,10 +209,13 @@ func TestPayout(t *testing.T) {
 		canceled := a.retrieveIntent(intent.ID)
 		equal(t, "the intent", []any{canceled.Status, canceled.CancellationReason, canceled.AmountCapturable},
 			[]any{stripe.PaymentIntentStatusCanceled, stripe.PaymentIntentCancellationReasonAutomatic, int64(0)})
-		equal(t, "its events", a.told(intent.ID), []string{"payment_intent.created", "payment_intent.amount_capturable_updated", "payment_intent.canceled"})
+		equal(t, "its events", a.told(intent.ID),
+			[]string{"payment_intent.created", "payment_intent.amount_capturable_updated", "payment_intent.canceled"})
 		charge := a.retrieveCharge(intent.LatestCharge.ID, "refunds")
-		equal(t, "its charge", []any{charge.Refunded, charge.Refunds.Data[0].Reason}, []any{true, stripe.RefundReasonExpiredUncapturedCharge})
-		equal(t, "the events of its charge", a.told(charge.ID), []string{"charge.succeeded", "charge.refunded", "charge.expired"})
+		equal(t, "its charge", []any{charge.Refunded, charge.Refunds.Data[0].Reason},
+			[]any{true, stripe.RefundReasonExpiredUncapturedCharge})
+		equal(t, "the events of its charge", a.told(charge.ID),
+			[]string{"charge.succeeded", "charge.refunded", "charge.expired"})
 
 		again := a.hold(1000)
 		equal(t, "a hold from then on has seven days of its own", a.retrieveCharge(again.ID).Refunded, false)
@@ -214,7 +225,8 @@ func TestPayout(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		clock := a.advance(time.Hour)
-		_, err := a.V1TestHelpersTestClocks.Advance(t.Context(), clock.ID, &stripe.TestHelpersTestClockAdvanceParams{FrozenTime: &clock.FrozenTime})
+		_, err := a.V1TestHelpersTestClocks.Advance(t.Context(), clock.ID,
+			&stripe.TestHelpersTestClockAdvanceParams{FrozenTime: &clock.FrozenTime})
 		refused(t, err, invalid("", "frozen_time", ""))
 	})
 
@@ -229,9 +241,12 @@ func TestPayout(t *testing.T) {
 		equal(t, "status of an instant one", instant.Status, stripe.PayoutStatusPaid)
 		list := collect(t, a.V1Payouts.List(t.Context(), &stripe.PayoutListParams{Status: stripe.String("pending")}))
 		equal(t, "pending", ids(list, func(p *stripe.Payout) string { return p.ID }), []string{first.ID})
-		list = collect(t, a.V1Payouts.List(t.Context(), &stripe.PayoutListParams{ArrivalDateRange: &stripe.RangeQueryParams{GreaterThan: instant.ArrivalDate}}))
+		list = collect(t,
+			a.V1Payouts.List(t.Context(),
+				&stripe.PayoutListParams{ArrivalDateRange: &stripe.RangeQueryParams{GreaterThan: instant.ArrivalDate}}))
 		equal(t, "that arrive later", ids(list, func(p *stripe.Payout) string { return p.ID }), []string{first.ID})
-		changed, err := a.V1Payouts.Update(t.Context(), first.ID, &stripe.PayoutUpdateParams{Metadata: map[string]string{"week": "47"}})
+		changed, err := a.V1Payouts.Update(t.Context(), first.ID,
+			&stripe.PayoutUpdateParams{Metadata: map[string]string{"week": "47"}})
 		noError(t, err)
 		equal(t, "metadata", changed.Metadata, map[string]string{"week": "47"})
 	})
@@ -247,7 +262,9 @@ func TestDailyPayout(t *testing.T) {
 	noError(t, err)
 	in.workTwice(t)
 
-	automatic := func() []*stripe.Payout { return collect(t, a.V1Payouts.List(t.Context(), &stripe.PayoutListParams{})) }
+	automatic := func() []*stripe.Payout {
+		return collect(t, a.V1Payouts.List(t.Context(), &stripe.PayoutListParams{}))
+	}
 	wait(t, "today's payout", func() bool { return len(automatic()) > 0 && a.available() == 0 })
 	first := automatic()[0]
 	equal(t, "automatic", first.Automatic, true)
@@ -263,11 +280,14 @@ func TestDailyPayout(t *testing.T) {
 	wait(t, "the payout of another day", func() bool { return len(automatic()) == 2 })
 	second := automatic()[0]
 	equal(t, "amount of the next", second.Amount, int64(2000-88))
-	consists := collect(t, a.V1BalanceTransactions.List(t.Context(), &stripe.BalanceTransactionListParams{Payout: &second.ID}))
+	consists := collect(t,
+		a.V1BalanceTransactions.List(t.Context(), &stripe.BalanceTransactionListParams{Payout: &second.ID}))
 	of := ids(consists, func(b *stripe.BalanceTransaction) string { return b.ID })
-	equal(t, "what it consists of", sortByAge(of), sortByAge([]string{sale.BalanceTransaction.ID, second.BalanceTransaction.ID}))
+	equal(t, "what it consists of", sortByAge(of),
+		sortByAge([]string{sale.BalanceTransaction.ID, second.BalanceTransaction.ID}))
 	wait(t, "the first arrives", func() bool { return a.retrievePayout(first.ID).Status == stripe.PayoutStatusPaid })
-	equal(t, "events", a.eventTypes(first.ID), []string{"payout.created", "payout.paid", "payout.reconciliation_completed", "payout.updated"})
+	equal(t, "events", a.eventTypes(first.ID),
+		[]string{"payout.created", "payout.paid", "payout.reconciliation_completed", "payout.updated"})
 }
 
 // TestPayoutsAtOnce has many clients take out of one balance while it changes.
@@ -303,7 +323,8 @@ func TestPayoutsAtOnce(t *testing.T) {
 	}
 	equal(t, "paid and left", paid.Load()+a.available(), had)
 	var sent int64
-	noError(t, in.journal.QueryRow(t.Context(), `SELECT sum(amount) FROM acquirer.movements WHERE kind = 'payout'`).Scan(&sent))
+	noError(t, in.journal.QueryRow(t.Context(), `
+		SELECT sum(amount) FROM acquirer.movements WHERE kind = 'payout'`).Scan(&sent))
 	equal(t, "sent by the bank", sent, paid.Load())
 }
 

@@ -15,21 +15,32 @@ func TestProductsAndPrices(t *testing.T) {
 	t.Run("a product lives until it has a price", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		own := &stripe.ProductCreateParams{ID: stripe.String("sledge.red"), Name: stripe.String("Sledge"), Images: stripe.StringSlice([]string{"https://example.com/a.png"})}
+		own := &stripe.ProductCreateParams{
+			ID:     stripe.String("sledge.red"),
+			Name:   stripe.String("Sledge"),
+			Images: stripe.StringSlice([]string{"https://example.com/a.png"}),
+		}
 		sledge, err := a.V1Products.Create(t.Context(), own)
 		noError(t, err)
-		equal(t, "product", []any{sledge.ID, sledge.Active, sledge.Images}, []any{"sledge.red", true, []string{"https://example.com/a.png"}})
+		equal(t, "product", []any{sledge.ID, sledge.Active, sledge.Images},
+			[]any{"sledge.red", true, []string{"https://example.com/a.png"}})
 		_, err = a.V1Products.Create(t.Context(), own)
 		refused(t, err, invalid("resource_already_exists", "id", "Product already exists: sledge.red"))
-		_, err = a.V1Products.Update(t.Context(), sledge.ID, &stripe.ProductUpdateParams{Active: stripe.Bool(false), Metadata: map[string]string{"shelf": "7"}})
+		_, err = a.V1Products.Update(t.Context(), sledge.ID,
+			&stripe.ProductUpdateParams{Active: stripe.Bool(false), Metadata: map[string]string{"shelf": "7"}})
 		noError(t, err)
 		changed := a.onlyEvent("product.updated").Data.PreviousAttributes
-		equal(t, "what changed", []any{changed["active"], changed["metadata"], changed["updated"] != nil}, []any{true, map[string]any{"shelf": nil}, true})
+		equal(t, "what changed", []any{changed["active"], changed["metadata"], changed["updated"] != nil},
+			[]any{true, map[string]any{"shelf": nil}, true})
 		inactive := collect(t, a.V1Products.List(t.Context(), &stripe.ProductListParams{Active: stripe.Bool(false)}))
-		equal(t, "inactive products", ids(inactive, func(p *stripe.Product) string { return p.ID }), []string{"sledge.red"})
+		equal(t, "inactive products", ids(inactive, func(p *stripe.Product) string { return p.ID }),
+			[]string{"sledge.red"})
 
 		kite, err := a.V1Products.Create(t.Context(), &stripe.ProductCreateParams{Name: stripe.String("Kite"),
-			DefaultPriceData: &stripe.ProductCreateDefaultPriceDataParams{Currency: stripe.String("usd"), UnitAmount: stripe.Int64(900)}})
+			DefaultPriceData: &stripe.ProductCreateDefaultPriceDataParams{
+				Currency:   stripe.String("usd"),
+				UnitAmount: stripe.Int64(900),
+			}})
 		noError(t, err)
 		_, err = a.V1Products.Delete(t.Context(), kite.ID, nil)
 		refused(t, err, invalid("", "", ""))
@@ -43,34 +54,61 @@ func TestProductsAndPrices(t *testing.T) {
 	t.Run("a price changes in everything but what it costs", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		price := &stripe.PriceCreateParams{Currency: stripe.String("usd"), UnitAmount: stripe.Int64(1500), LookupKey: stripe.String("standard"),
-			ProductData: &stripe.PriceCreateProductDataParams{ID: stripe.String("sledge"), Name: stripe.String("Sledge")}}
+		price := &stripe.PriceCreateParams{
+			Currency:   stripe.String("usd"),
+			UnitAmount: stripe.Int64(1500),
+			LookupKey:  stripe.String("standard"),
+			ProductData: &stripe.PriceCreateProductDataParams{
+				ID:   stripe.String("sledge"),
+				Name: stripe.String("Sledge"),
+			},
+		}
 		price.AddExpand("product")
 		first, err := a.V1Prices.Create(t.Context(), price)
 		noError(t, err)
-		equal(t, "price", []any{first.UnitAmount, first.UnitAmountDecimal, first.Type, first.Product.Name}, []any{int64(1500), 1500.0, stripe.PriceTypeOneTime, "Sledge"})
-		next := &stripe.PriceCreateParams{Currency: stripe.String("usd"), UnitAmount: stripe.Int64(1700), LookupKey: stripe.String("standard"), Product: &first.Product.ID}
+		equal(t, "price", []any{first.UnitAmount, first.UnitAmountDecimal, first.Type, first.Product.Name},
+			[]any{int64(1500), 1500.0, stripe.PriceTypeOneTime, "Sledge"})
+		next := &stripe.PriceCreateParams{
+			Currency:   stripe.String("usd"),
+			UnitAmount: stripe.Int64(1700),
+			LookupKey:  stripe.String("standard"),
+			Product:    &first.Product.ID,
+		}
 		_, err = a.V1Prices.Create(t.Context(), next)
-		refused(t, err, invalid("resource_already_exists", "lookup_key", "A price (`"+first.ID+"`) already uses that lookup key."))
+		refused(t, err,
+			invalid("resource_already_exists", "lookup_key", "A price (`"+first.ID+"`) already uses that lookup key."))
 		next.TransferLookupKey = stripe.Bool(true)
 		second, err := a.V1Prices.Create(t.Context(), next)
 		noError(t, err)
-		found := collect(t, a.V1Prices.List(t.Context(), &stripe.PriceListParams{LookupKeys: stripe.StringSlice([]string{"standard"}), Currency: stripe.String("USD")}))
+		found := collect(t,
+			a.V1Prices.List(t.Context(), &stripe.PriceListParams{
+				LookupKeys: stripe.StringSlice([]string{"standard"}),
+				Currency:   stripe.String("USD"),
+			}))
 		equal(t, "found by its key", ids(found, func(p *stripe.Price) string { return p.ID }), []string{second.ID})
 
 		_, err = a.V1Prices.Update(t.Context(), second.ID, &stripe.PriceUpdateParams{Active: stripe.Bool(false)})
 		noError(t, err)
-		_, err = a.V1CheckoutSessions.Create(t.Context(), &stripe.CheckoutSessionCreateParams{Mode: stripe.String("payment"), SuccessURL: stripe.String("https://example.com"),
-			LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{Price: &second.ID, Quantity: stripe.Int64(1)}}})
+		_, err = a.V1CheckoutSessions.Create(t.Context(), &stripe.CheckoutSessionCreateParams{
+			Mode:       stripe.String("payment"),
+			SuccessURL: stripe.String("https://example.com"),
+			LineItems:  []*stripe.CheckoutSessionCreateLineItemParams{{Price: &second.ID, Quantity: stripe.Int64(1)}},
+		})
 		refused(t, err, invalid("", "line_items[0][price]", ""))
 	})
 
 	t.Run("a price that recurs is kept and shown, and starts no subscription", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		price, err := a.V1Prices.Create(t.Context(), &stripe.PriceCreateParams{Currency: stripe.String("usd"), UnitAmount: stripe.Int64(1500),
+		price, err := a.V1Prices.Create(t.Context(), &stripe.PriceCreateParams{
+			Currency:    stripe.String("usd"),
+			UnitAmount:  stripe.Int64(1500),
 			ProductData: &stripe.PriceCreateProductDataParams{Name: stripe.String("Rink")},
-			Recurring:   &stripe.PriceCreateRecurringParams{Interval: stripe.String("month"), IntervalCount: stripe.Int64(3)}})
+			Recurring: &stripe.PriceCreateRecurringParams{
+				Interval:      stripe.String("month"),
+				IntervalCount: stripe.Int64(3),
+			},
+		})
 		noError(t, err)
 		equal(t, "type", price.Type, stripe.PriceTypeRecurring)
 		kept, err := a.V1Prices.Retrieve(t.Context(), price.ID, nil)
@@ -81,8 +119,13 @@ func TestProductsAndPrices(t *testing.T) {
 			found := collect(t, a.V1Prices.List(t.Context(), &stripe.PriceListParams{Type: &kind}))
 			equal(t, kind, ids(found, func(p *stripe.Price) string { return p.ID }), want)
 		}
-		_, err = a.V1CheckoutSessions.Create(t.Context(), &stripe.CheckoutSessionCreateParams{Mode: stripe.String("payment"), SuccessURL: stripe.String("https://example.com"),
-			LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{Price: &price.ID, Quantity: stripe.Int64(1)}}})
-		refused(t, err, invalid("", "line_items[0][price]", "This installation has no subscriptions: a session takes prices that are paid once."))
+		_, err = a.V1CheckoutSessions.Create(t.Context(), &stripe.CheckoutSessionCreateParams{
+			Mode:       stripe.String("payment"),
+			SuccessURL: stripe.String("https://example.com"),
+			LineItems:  []*stripe.CheckoutSessionCreateLineItemParams{{Price: &price.ID, Quantity: stripe.Int64(1)}},
+		})
+		refused(t, err,
+			invalid("", "line_items[0][price]",
+				"This installation has no subscriptions: a session takes prices that are paid once."))
 	})
 }

@@ -42,8 +42,11 @@ func TestReconciliation(t *testing.T) {
 
 	for _, injected := range []string{
 		`ALTER TABLE acquirer.movements DISABLE TRIGGER ALL`,
-		`INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result, at)
-			VALUES ('rk_strange', 'auth_strange', 'auth_strange', 'authorize', 'visa', 'sale', 4321, 'usd', 'approved', now())`,
+		`
+			INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency,
+				result, at)
+			VALUES ('rk_strange', 'auth_strange', 'auth_strange', 'authorize', 'visa', 'sale', 4321, 'usd', 'approved',
+				now())`,
 		`DELETE FROM acquirer.movements WHERE kind = 'payout' AND amount = 700`,
 		`UPDATE acquirer.movements SET amount = 501 WHERE kind = 'refund'`,
 	} {

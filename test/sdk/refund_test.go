@@ -19,11 +19,16 @@ func TestRefunds(t *testing.T) {
 		a := in.account(t)
 		charge := a.sell(2000)
 		made := a.refund(&stripe.RefundCreateParams{
-			Charge: &charge.ID, Reason: stripe.String("requested_by_customer"), Metadata: map[string]string{"ticket": "9"},
-			Expand: stripe.StringSlice([]string{"balance_transaction", "charge"})})
-		equal(t, "money", []int64{made.Amount, made.BalanceTransaction.Amount, made.BalanceTransaction.Fee}, []int64{2000, -2000, 0})
+			Charge:   &charge.ID,
+			Reason:   stripe.String("requested_by_customer"),
+			Metadata: map[string]string{"ticket": "9"},
+			Expand:   stripe.StringSlice([]string{"balance_transaction", "charge"}),
+		})
+		equal(t, "money", []int64{made.Amount, made.BalanceTransaction.Amount, made.BalanceTransaction.Fee},
+			[]int64{2000, -2000, 0})
 		equal(t, "kind", made.BalanceTransaction.Type, stripe.BalanceTransactionTypeRefund)
-		equal(t, "charge", []any{made.Charge.ID, made.Charge.Refunded, made.Charge.AmountRefunded}, []any{charge.ID, true, int64(2000)})
+		equal(t, "charge", []any{made.Charge.ID, made.Charge.Refunded, made.Charge.AmountRefunded},
+			[]any{charge.ID, true, int64(2000)})
 
 		read, err := a.V1Refunds.Retrieve(t.Context(), made.ID, nil)
 		noError(t, err)
@@ -40,26 +45,33 @@ func TestRefunds(t *testing.T) {
 			_, err := a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{Charge: &charge.ID, Amount: &amount})
 			return err
 		}
-		refused(t, refund(10_000), invalid("", "amount", "Refund amount ($100.00) is greater than charge amount ($10.00)"))
+		refused(t, refund(10_000),
+			invalid("", "amount", "Refund amount ($100.00) is greater than charge amount ($10.00)"))
 		noError(t, refund(500))
 		half := a.retrieveCharge(charge.ID)
 		equal(t, "charge", []any{half.AmountRefunded, half.Refunded}, []any{int64(500), false})
-		refused(t, refund(2000), invalid("", "amount", "Refund amount ($20.00) is greater than unrefunded amount on charge ($5.00)"))
+		refused(t, refund(2000),
+			invalid("", "amount", "Refund amount ($20.00) is greater than unrefunded amount on charge ($5.00)"))
 		noError(t, refund(500))
 		gone := invalid("charge_already_refunded", "", fmt.Sprintf("Charge %s has already been refunded.", charge.ID))
 		refused(t, refund(1), gone)
 		_, err := a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{Charge: &charge.ID})
 		refused(t, err, gone)
 		whole := a.retrieveCharge(charge.ID, "refunds")
-		equal(t, "charge", []any{whole.AmountRefunded, whole.Refunded, len(whole.Refunds.Data)}, []any{int64(1000), true, 2})
+		equal(t, "charge", []any{whole.AmountRefunded, whole.Refunded, len(whole.Refunds.Data)},
+			[]any{int64(1000), true, 2})
 	})
 
 	t.Run("a hold is let go whole or not at all, and then cannot be captured", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		charge := a.hold(1000)
-		_, err := a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{Charge: &charge.ID, Amount: stripe.Int64(400)})
-		refused(t, err, invalid("", "amount", "You cannot partially refund an uncaptured charge. Instead, capture the charge for an amount less than the original amount"))
+		_, err := a.V1Refunds.Create(t.Context(),
+			&stripe.RefundCreateParams{Charge: &charge.ID, Amount: stripe.Int64(400)})
+		refused(t, err,
+			invalid("", "amount",
+				"You cannot partially refund an uncaptured charge. Instead, capture the charge for an amount less "+
+					"than the original amount"))
 		void := a.refund(&stripe.RefundCreateParams{Charge: &charge.ID})
 		equal(t, "void", []any{void.Amount, void.Status, void.DestinationDetails.Card.Type},
 			[]any{int64(1000), stripe.RefundStatusSucceeded, stripe.RefundDestinationDetailsCardTypeReversal})
@@ -67,7 +79,8 @@ func TestRefunds(t *testing.T) {
 			t.Errorf("no money moved, and yet there is %s", void.BalanceTransaction.ID)
 		}
 		_, err = a.V1Charges.Capture(t.Context(), charge.ID, nil)
-		refused(t, err, invalid("charge_already_refunded", "", fmt.Sprintf("Charge %s has already been refunded.", charge.ID)))
+		refused(t, err,
+			invalid("charge_already_refunded", "", fmt.Sprintf("Charge %s has already been refunded.", charge.ID)))
 		equal(t, "pending balance", a.pending(), int64(0))
 	})
 
@@ -75,7 +88,8 @@ func TestRefunds(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		refund := a.refund(&stripe.RefundCreateParams{Charge: &a.sell(1000).ID, Metadata: map[string]string{"a": "1"}})
-		updated, err := a.V1Refunds.Update(t.Context(), refund.ID, &stripe.RefundUpdateParams{Metadata: map[string]string{"a": "", "b": "2"}})
+		updated, err := a.V1Refunds.Update(t.Context(), refund.ID,
+			&stripe.RefundUpdateParams{Metadata: map[string]string{"a": "", "b": "2"}})
 		noError(t, err)
 		equal(t, "metadata", updated.Metadata, map[string]string{"b": "2"})
 		more := &stripe.RefundUpdateParams{}
@@ -98,10 +112,13 @@ func TestRefunds(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		held := a.confirmed("pm_card_visa", "manual")
-		_, err := a.V1PaymentIntents.Capture(t.Context(), held.ID, &stripe.PaymentIntentCaptureParams{AmountToCapture: stripe.Int64(1500)})
+		_, err := a.V1PaymentIntents.Capture(t.Context(), held.ID,
+			&stripe.PaymentIntentCaptureParams{AmountToCapture: stripe.Int64(1500)})
 		noError(t, err)
-		_, err = a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{PaymentIntent: &held.ID, Amount: stripe.Int64(1501)})
-		refused(t, err, invalid("", "amount", "Refund amount ($15.01) is greater than unrefunded amount on charge ($15.00)"))
+		_, err = a.V1Refunds.Create(t.Context(),
+			&stripe.RefundCreateParams{PaymentIntent: &held.ID, Amount: stripe.Int64(1501)})
+		refused(t, err,
+			invalid("", "amount", "Refund amount ($15.01) is greater than unrefunded amount on charge ($15.00)"))
 	})
 
 	t.Run("refunds are listed by charge, newest first", func(t *testing.T) {
@@ -117,16 +134,21 @@ func TestRefunds(t *testing.T) {
 		list := func(params *stripe.RefundListParams) []string {
 			return ids(collect(t, a.V1Refunds.List(t.Context(), params)), func(r *stripe.Refund) string { return r.ID })
 		}
-		equal(t, "of the charge", list(&stripe.RefundListParams{Charge: &charge.ID, ListParams: stripe.ListParams{Limit: stripe.Int64(2)}}), newestFirst)
+		equal(t, "of the charge",
+			list(&stripe.RefundListParams{Charge: &charge.ID, ListParams: stripe.ListParams{Limit: stripe.Int64(2)}}),
+			newestFirst)
 		equal(t, "all", len(list(nil)), 6)
-		equal(t, "of a PaymentIntent", list(&stripe.RefundListParams{PaymentIntent: &a.pay("pm_card_visa", "automatic").ID}), []string{})
+		equal(t, "of a PaymentIntent",
+			list(&stripe.RefundListParams{PaymentIntent: &a.pay("pm_card_visa", "automatic").ID}), []string{})
 	})
 
 	t.Run("a refund has to say of what", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		_, err := a.V1Refunds.Create(t.Context(), nil)
-		refused(t, err, invalid("parameter_missing", "", "One of the following params should be provided for this request: payment_intent or charge."))
+		refused(t, err,
+			invalid("parameter_missing", "",
+				"One of the following params should be provided for this request: payment_intent or charge."))
 		_, err = a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{Charge: stripe.String("ch_nobody")})
 		refused(t, err, missing("charge", "No such charge: 'ch_nobody'"))
 		_, err = a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{PaymentIntent: stripe.String("pi_1")})
@@ -147,14 +169,16 @@ func TestRefundsBelowTheirCharge(t *testing.T) {
 		charge, other := a.sell(1000), a.sell(1000)
 		var made, found stripe.Refund
 		var list stripe.RefundList
-		noError(t, a.backend.Call(http.MethodPost, "/v1/charges/"+charge.ID+"/refunds", a.key, &stripe.RefundParams{Amount: stripe.Int64(300)}, &made))
+		noError(t, a.backend.Call(http.MethodPost, "/v1/charges/"+charge.ID+"/refunds", a.key,
+			&stripe.RefundParams{Amount: stripe.Int64(300)}, &made))
 		noError(t, a.backend.Call(http.MethodGet, "/v1/charges/"+charge.ID+"/refunds", a.key, nil, &list))
 		noError(t, a.backend.Call(http.MethodGet, "/v1/charges/"+charge.ID+"/refunds/"+made.ID, a.key, nil, &found))
 		equal(t, "refund", []any{made.Amount, made.Charge.ID, found.ID}, []any{int64(300), charge.ID, made.ID})
 		equal(t, "list", ids(list.Data, func(r *stripe.Refund) string { return r.ID }), []string{made.ID})
 		noted := &stripe.RefundUpdateParams{Metadata: map[string]string{"ticket": "43"}}
 		noError(t, a.backend.Call(http.MethodPost, "/v1/charges/"+charge.ID+"/refunds/"+made.ID, a.key, noted, &found))
-		equal(t, "refund that was changed", []any{found.ID, found.Metadata}, []any{made.ID, map[string]string{"ticket": "43"}})
+		equal(t, "refund that was changed", []any{found.ID, found.Metadata},
+			[]any{made.ID, map[string]string{"ticket": "43"}})
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			err := a.backend.Call(method, "/v1/charges/"+other.ID+"/refunds/"+made.ID, a.key, nil, &found)
 			refused(t, err, missing("refund", fmt.Sprintf("No such refund: '%s'", made.ID)))
@@ -165,8 +189,10 @@ func TestRefundsBelowTheirCharge(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		var charge stripe.Charge
-		noError(t, a.backend.Call(http.MethodPost, "/v1/charges/"+a.sell(1000).ID+"/refund", a.key, &stripe.RefundParams{}, &charge))
-		equal(t, "charge", []any{charge.Object, charge.Refunded, charge.AmountRefunded}, []any{"charge", true, int64(1000)})
+		noError(t, a.backend.Call(http.MethodPost, "/v1/charges/"+a.sell(1000).ID+"/refund", a.key,
+			&stripe.RefundParams{}, &charge))
+		equal(t, "charge", []any{charge.Object, charge.Refunded, charge.AmountRefunded},
+			[]any{"charge", true, int64(1000)})
 	})
 
 	t.Run("the events of a refund are listed in the order in which they were told", func(t *testing.T) {
@@ -176,6 +202,7 @@ func TestRefundsBelowTheirCharge(t *testing.T) {
 		_, err := a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{Charge: &charge.ID})
 		noError(t, err)
 		told := collect(t, a.V1Events.List(t.Context(), nil))
-		equal(t, "events, newest first", ids(told, func(e *stripe.Event) string { return string(e.Type) }), []string{"charge.refunded", "refund.created", "charge.succeeded"})
+		equal(t, "events, newest first", ids(told, func(e *stripe.Event) string { return string(e.Type) }),
+			[]string{"charge.refunded", "refund.created", "charge.succeeded"})
 	})
 }

@@ -95,11 +95,14 @@ func (r *relay) letters(saying string) (found []letter) {
 func installWithNews(t *testing.T) (*installation, *relay) {
 	t.Helper()
 	db, journal, r := pgtest.New(t), pgtest.New(t), newRelay(t)
-	acquirer := start(t, "acquirer", "RATCHET_ACQUIRER_SECRET="+acquirerSecret, "RATCHET_ACQUIRER_DATABASE_URL="+pgtest.Sparing(journal.URL),
-		"RATCHET_NOTIFICATION_SECRET="+notificationSecret, "RATCHET_ACQUIRER_NOTIFY_URL="+r.server.URL, "RATCHET_ACQUIRER_NOTIFY_DELAY=20ms",
+	acquirer := start(t, "acquirer", "RATCHET_ACQUIRER_SECRET="+acquirerSecret,
+		"RATCHET_ACQUIRER_DATABASE_URL="+pgtest.Sparing(journal.URL),
+		"RATCHET_NOTIFICATION_SECRET="+notificationSecret, "RATCHET_ACQUIRER_NOTIFY_URL="+r.server.URL,
+		"RATCHET_ACQUIRER_NOTIFY_DELAY=20ms",
 		"RATCHET_ACQUIRER_SETTLE_EVERY=200ms")
 	env := []string{modest, "RATCHET_SECRET=" + rootSecret, "RATCHET_DATABASE_URL=" + pgtest.Sparing(db.URL),
-		"RATCHET_ACQUIRER_URL=http://" + acquirer, "RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_NOTIFICATION_SECRET=" + notificationSecret}
+		"RATCHET_ACQUIRER_URL=http://" + acquirer, "RATCHET_ACQUIRER_SECRET=" + acquirerSecret,
+		"RATCHET_NOTIFICATION_SECRET=" + notificationSecret}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.to = "http://" + start(t, "serve", env...)

@@ -19,12 +19,19 @@ func TestSearch(t *testing.T) {
 		a, other := in.account(t), in.account(t)
 		var want []string
 		for i := range 5 {
-			made := a.customer(&stripe.CustomerCreateParams{Name: stripe.String(fmt.Sprint("Åse ", i)), Metadata: map[string]string{"crm": `7"7`}})
+			made := a.customer(&stripe.CustomerCreateParams{
+				Name:     stripe.String(fmt.Sprint("Åse ", i)),
+				Metadata: map[string]string{"crm": `7"7`},
+			})
 			want = append(want, made.ID)
 		}
 		a.customer(&stripe.CustomerCreateParams{Name: stripe.String("Bo")})
-		other.customer(&stripe.CustomerCreateParams{Name: stripe.String("Åse"), Metadata: map[string]string{"crm": `7"7`}})
-		for _, query := range []string{`metadata["crm"]:"7\"7"`, `name~"Åse"`, `-name:"bo"`, `name:"Åse 0" OR name~"Åse"`, `-metadata["crm"]:null AND created>1000`} {
+		other.customer(&stripe.CustomerCreateParams{
+			Name:     stripe.String("Åse"),
+			Metadata: map[string]string{"crm": `7"7`},
+		})
+		for _, query := range []string{`metadata["crm"]:"7\"7"`, `name~"Åse"`, `-name:"bo"`,
+			`name:"Åse 0" OR name~"Åse"`, `-metadata["crm"]:null AND created>1000`} {
 			params := &stripe.CustomerSearchParams{}
 			params.Query, params.Limit = query, stripe.Int64(2)
 			var got []string
@@ -42,8 +49,16 @@ func TestSearch(t *testing.T) {
 		a.sell(900)
 		big := a.charge(order(5000, "tok_mastercard"))
 		for query, want := range map[string]int{
-			`amount>1000`: 1, `payment_method_details.card.brand:"mastercard"`: 1, `payment_method_details.card.last4:"4242"`: 1, `payment_method_details.card.last4:4242`: 1,
-			`status:"succeeded"`: 2, `refunded:"true"`: 0, `disputed:"true"`: 0, `disputed:"false"`: 2, `amount<=900 OR amount:5000`: 2, `-customer:null`: 0,
+			`amount>1000`: 1,
+			`payment_method_details.card.brand:"mastercard"`: 1,
+			`payment_method_details.card.last4:"4242"`:       1,
+			`payment_method_details.card.last4:4242`:         1,
+			`status:"succeeded"`:                             2,
+			`refunded:"true"`:                                0,
+			`disputed:"true"`:                                0,
+			`disputed:"false"`:                               2,
+			`amount<=900 OR amount:5000`:                     2,
+			`-customer:null`:                                 0,
 			`payment_method_details.card.fingerprint:"` + big.PaymentMethodDetails.Card.Fingerprint + `"`: 1,
 		} {
 			params := &stripe.ChargeSearchParams{}
@@ -55,7 +70,8 @@ func TestSearch(t *testing.T) {
 			}
 			equal(t, query, found, want)
 		}
-		intent, err := a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(777), Currency: stripe.String("usd")})
+		intent, err := a.V1PaymentIntents.Create(t.Context(),
+			&stripe.PaymentIntentCreateParams{Amount: stripe.Int64(777), Currency: stripe.String("usd")})
 		noError(t, err)
 		params := &stripe.PaymentIntentSearchParams{}
 		params.Query = `amount:777 AND status:"requires_payment_method"`
@@ -70,15 +86,25 @@ func TestSearch(t *testing.T) {
 	t.Run("products and prices", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		sledge, err := a.V1Products.Create(t.Context(), &stripe.ProductCreateParams{Name: stripe.String("Sledge"), Description: stripe.String("Made of ash"),
-			Shippable: stripe.Bool(true), Metadata: map[string]string{"shelf": "7"}})
+		sledge, err := a.V1Products.Create(t.Context(), &stripe.ProductCreateParams{
+			Name:        stripe.String("Sledge"),
+			Description: stripe.String("Made of ash"),
+			Shippable:   stripe.Bool(true),
+			Metadata:    map[string]string{"shelf": "7"},
+		})
 		noError(t, err)
-		_, err = a.V1Products.Create(t.Context(), &stripe.ProductCreateParams{Name: stripe.String("Rope"), Active: stripe.Bool(false)})
+		_, err = a.V1Products.Create(t.Context(),
+			&stripe.ProductCreateParams{Name: stripe.String("Rope"), Active: stripe.Bool(false)})
 		noError(t, err)
-		price, err := a.V1Prices.Create(t.Context(), &stripe.PriceCreateParams{Product: &sledge.ID, Currency: stripe.String("usd"), UnitAmount: stripe.Int64(900),
-			LookupKey: stripe.String("standard")})
+		price, err := a.V1Prices.Create(t.Context(), &stripe.PriceCreateParams{
+			Product:    &sledge.ID,
+			Currency:   stripe.String("usd"),
+			UnitAmount: stripe.Int64(900),
+			LookupKey:  stripe.String("standard"),
+		})
 		noError(t, err)
-		for _, query := range []string{`active:"true"`, `name~"sled"`, `description:"made of ash"`, `shippable:"true"`, `metadata["shelf"]:"7"`, `-url:null OR name:"Sledge"`} {
+		for _, query := range []string{`active:"true"`, `name~"sled"`, `description:"made of ash"`, `shippable:"true"`,
+			`metadata["shelf"]:"7"`, `-url:null OR name:"Sledge"`} {
 			params := &stripe.ProductSearchParams{}
 			params.Query = query
 			var found []string
@@ -89,8 +115,11 @@ func TestSearch(t *testing.T) {
 			equal(t, query, found, []string{sledge.ID})
 		}
 		for query, want := range map[string][]string{
-			`active:"true" AND currency:"usd"`: {price.ID}, `lookup_key:"standard"`: {price.ID}, `product:"` + sledge.ID + `"`: {price.ID},
-			`type:"one_time"`: {price.ID}, `type:"recurring"`: nil,
+			`active:"true" AND currency:"usd"`: {price.ID},
+			`lookup_key:"standard"`:            {price.ID},
+			`product:"` + sledge.ID + `"`:      {price.ID},
+			`type:"one_time"`:                  {price.ID},
+			`type:"recurring"`:                 nil,
 		} {
 			params := &stripe.PriceSearchParams{}
 			params.Query = query
@@ -107,8 +136,12 @@ func TestSearch(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		for query, message := range map[string]string{
-			`colour:"red"`: "Field `colour` is an unsupported search field", `name~"ab"`: "at least 3 characters", `created:"soon"`: "whole number",
-			`name>"x"`: "operator", `name:x`: "unable to parse", `name:"a" AND name:"b" OR name:"c"`: "AND with OR",
+			`colour:"red"`:                      "Field `colour` is an unsupported search field",
+			`name~"ab"`:                         "at least 3 characters",
+			`created:"soon"`:                    "whole number",
+			`name>"x"`:                          "operator",
+			`name:x`:                            "unable to parse",
+			`name:"a" AND name:"b" OR name:"c"`: "AND with OR",
 		} {
 			params := &stripe.CustomerSearchParams{}
 			params.Query = query

@@ -47,23 +47,31 @@ func TestSetupAttempts(t *testing.T) {
 			t.Errorf("it names %s", setup.LatestAttempt.ID)
 		}
 		for _, card := range []string{"pm_card_chargeDeclined", "pm_card_visa"} {
-			_, err := a.V1SetupIntents.Confirm(t.Context(), setup.ID, &stripe.SetupIntentConfirmParams{PaymentMethod: &card})
+			_, err := a.V1SetupIntents.Confirm(t.Context(), setup.ID,
+				&stripe.SetupIntentConfirmParams{PaymentMethod: &card})
 			if card == "pm_card_visa" {
 				noError(t, err)
 				continue
 			}
-			refused(t, err, refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline", "try_again_later", "", "Your card was declined."})
+			refused(t, err,
+				refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline",
+					"try_again_later", "", "Your card was declined."})
 		}
 		all := a.attempts(setup.ID)
 		equal(t, "attempts", ids(all, statusOfAttempt), []string{"succeeded", "failed"})
 		good, bad := all[0], all[1]
 		for _, one := range all {
-			equal(t, "what an attempt keeps of its setup", []any{one.SetupIntent.ID, one.Customer.ID, one.Usage, one.Livemode},
+			equal(t, "what an attempt keeps of its setup",
+				[]any{one.SetupIntent.ID, one.Customer.ID, one.Usage, one.Livemode},
 				[]any{setup.ID, customer.ID, stripe.SetupAttemptUsage("on_session"), false})
 		}
-		equal(t, "the card", []any{good.PaymentMethodDetails.Type, good.PaymentMethodDetails.Card.Brand, good.PaymentMethodDetails.Card.Last4, good.PaymentMethodDetails.Card.ThreeDSecure},
-			[]any{stripe.SetupAttemptPaymentMethodDetailsType("card"), "visa", "4242", (*stripe.SetupAttemptPaymentMethodDetailsCardThreeDSecure)(nil)})
-		equal(t, "why it failed", []any{bad.SetupError.Code, bad.SetupError.PaymentMethod.ID}, []any{stripe.ErrorCodeCardDeclined, bad.PaymentMethod.ID})
+		equal(t, "the card",
+			[]any{good.PaymentMethodDetails.Type, good.PaymentMethodDetails.Card.Brand,
+				good.PaymentMethodDetails.Card.Last4, good.PaymentMethodDetails.Card.ThreeDSecure},
+			[]any{stripe.SetupAttemptPaymentMethodDetailsType("card"), "visa", "4242",
+				(*stripe.SetupAttemptPaymentMethodDetailsCardThreeDSecure)(nil)})
+		equal(t, "why it failed", []any{bad.SetupError.Code, bad.SetupError.PaymentMethod.ID},
+			[]any{stripe.ErrorCodeCardDeclined, bad.PaymentMethod.ID})
 		if good.SetupError != nil {
 			t.Errorf("the one that succeeded has the error %v", good.SetupError)
 		}
@@ -71,14 +79,19 @@ func TestSetupAttempts(t *testing.T) {
 		params.AddExpand("latest_attempt.payment_method")
 		setup, err := a.V1SetupIntents.Retrieve(t.Context(), setup.ID, params)
 		noError(t, err)
-		equal(t, "the setup's last attempt, expanded", []string{setup.LatestAttempt.ID, string(setup.LatestAttempt.Status), setup.LatestAttempt.PaymentMethod.Card.Last4},
+		equal(t, "the setup's last attempt, expanded",
+			[]string{setup.LatestAttempt.ID, string(setup.LatestAttempt.Status),
+				setup.LatestAttempt.PaymentMethod.Card.Last4},
 			[]string{good.ID, "succeeded", "4242"})
 	})
 
 	t.Run("an attempt waits for its cardholder, and ends as he answers", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		for answer, want := range map[string]struct{ status, result string }{"pass": {"succeeded", "authenticated"}, "fail": {"failed", "failed"}} {
+		for answer, want := range map[string]struct{ status, result string }{
+			"pass": {"succeeded", "authenticated"},
+			"fail": {"failed", "failed"},
+		} {
 			create := &stripe.SetupIntentCreateParams{PaymentMethod: stripe.String(asks)}
 			create.AddExpand("latest_attempt")
 			setup := a.setup(create)
@@ -100,11 +113,13 @@ func TestSetupAttempts(t *testing.T) {
 		a := in.account(t)
 		for what, goesOn := range map[string]func(id string) error{
 			"another card": func(id string) error {
-				_, err := a.V1SetupIntents.Confirm(t.Context(), id, &stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
+				_, err := a.V1SetupIntents.Confirm(t.Context(), id,
+					&stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_visa")})
 				return err
 			},
 			"an update": func(id string) error {
-				_, err := a.V1SetupIntents.Update(t.Context(), id, &stripe.SetupIntentUpdateParams{PaymentMethod: stripe.String("pm_card_visa")})
+				_, err := a.V1SetupIntents.Update(t.Context(), id,
+					&stripe.SetupIntentUpdateParams{PaymentMethod: stripe.String("pm_card_visa")})
 				return err
 			},
 			"its end": func(id string) error { _, err := a.V1SetupIntents.Cancel(t.Context(), id, nil); return err },
@@ -113,7 +128,8 @@ func TestSetupAttempts(t *testing.T) {
 			noError(t, goesOn(setup.ID))
 			all := a.attempts(setup.ID)
 			equal(t, "the first attempt after "+what, statusOfAttempt(all[len(all)-1]), "abandoned")
-			equal(t, "attempts after "+what, len(all), map[string]int{"another card": 2, "an update": 1, "its end": 1}[what])
+			equal(t, "attempts after "+what, len(all),
+				map[string]int{"another card": 2, "an update": 1, "its end": 1}[what])
 		}
 	})
 
@@ -122,15 +138,24 @@ func TestSetupAttempts(t *testing.T) {
 		a := in.account(t)
 		setup := a.setup(&stripe.SetupIntentCreateParams{})
 		for range 3 {
-			_, err := a.V1SetupIntents.Confirm(t.Context(), setup.ID, &stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_chargeDeclined")})
+			_, err := a.V1SetupIntents.Confirm(t.Context(), setup.ID,
+				&stripe.SetupIntentConfirmParams{PaymentMethod: stripe.String("pm_card_chargeDeclined")})
 			if err == nil {
 				t.Fatal("it was not declined")
 			}
 		}
 		all := a.attempts(setup.ID)
-		params := &stripe.SetupAttemptListParams{SetupIntent: &setup.ID, ListParams: stripe.ListParams{Limit: stripe.Int64(1), StartingAfter: &all[0].ID, Single: true}}
-		equal(t, "the second page", ids(collect(t, a.V1SetupAttempts.List(t.Context(), params)), func(a *stripe.SetupAttempt) string { return a.ID }), []string{all[1].ID})
-		params = &stripe.SetupAttemptListParams{SetupIntent: &setup.ID, CreatedRange: &stripe.RangeQueryParams{LesserThan: all[2].Created}}
+		params := &stripe.SetupAttemptListParams{
+			SetupIntent: &setup.ID,
+			ListParams:  stripe.ListParams{Limit: stripe.Int64(1), StartingAfter: &all[0].ID, Single: true},
+		}
+		equal(t, "the second page",
+			ids(collect(t, a.V1SetupAttempts.List(t.Context(), params)),
+				func(a *stripe.SetupAttempt) string { return a.ID }), []string{all[1].ID})
+		params = &stripe.SetupAttemptListParams{
+			SetupIntent:  &setup.ID,
+			CreatedRange: &stripe.RangeQueryParams{LesserThan: all[2].Created},
+		}
 		equal(t, "attempts before the first", len(collect(t, a.V1SetupAttempts.List(t.Context(), params))), 0)
 
 		another := in.account(t)

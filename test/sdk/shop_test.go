@@ -30,7 +30,8 @@ func (a *account) customerWith(token string) *stripe.Customer {
 // keep adds the card of a token to a customer's.
 func (a *account) keep(customer, token string) *stripe.Card {
 	a.t.Helper()
-	kept, err := a.V1PaymentSources.Create(a.t.Context(), &stripe.PaymentSourceCreateParams{Customer: stripe.String(customer), Source: source(token)})
+	kept, err := a.V1PaymentSources.Create(a.t.Context(),
+		&stripe.PaymentSourceCreateParams{Customer: stripe.String(customer), Source: source(token)})
 	noError(a.t, err)
 	return kept.Card
 }
@@ -65,7 +66,8 @@ func (a *account) refund(params *stripe.RefundCreateParams) *stripe.Refund {
 
 func (a *account) retrieveCharge(id string, expand ...string) *stripe.Charge {
 	a.t.Helper()
-	charge, err := a.V1Charges.Retrieve(a.t.Context(), id, &stripe.ChargeRetrieveParams{Expand: stripe.StringSlice(expand)})
+	charge, err := a.V1Charges.Retrieve(a.t.Context(), id,
+		&stripe.ChargeRetrieveParams{Expand: stripe.StringSlice(expand)})
 	noError(a.t, err)
 	return charge
 }
@@ -79,7 +81,11 @@ func (a *account) retrieveCustomer(id string) *stripe.Customer {
 
 // order asks for the amount, in US cents, from the card of a token.
 func order(amount int64, token string) *stripe.ChargeCreateParams {
-	return &stripe.ChargeCreateParams{Amount: stripe.Int64(amount), Currency: stripe.String("usd"), Source: source(token)}
+	return &stripe.ChargeCreateParams{
+		Amount:   stripe.Int64(amount),
+		Currency: stripe.String("usd"),
+		Source:   source(token),
+	}
 }
 
 func source(token string) *stripe.PaymentSourceSourceParams {
@@ -94,7 +100,10 @@ func typed(t *testing.T, name string) *stripe.CardParams {
 		t.Fatalf("no test card is called %s", name)
 	}
 	return &stripe.CardParams{
-		Number: stripe.String(card.Number()), ExpMonth: stripe.String("8"), ExpYear: stripe.String(year(3)), CVC: stripe.String("123"),
+		Number:   stripe.String(card.Number()),
+		ExpMonth: stripe.String("8"),
+		ExpYear:  stripe.String(year(3)),
+		CVC:      stripe.String("123"),
 	}
 }
 

@@ -24,8 +24,11 @@ func TestTokens(t *testing.T) {
 		token, err := a.V1Tokens.Retrieve(t.Context(), made.ID, nil)
 		noError(t, err)
 		c := token.Card
-		equal(t, "card", []any{c.Brand, c.Last4, c.ExpMonth, strconv.FormatInt(c.ExpYear, 10), c.Funding, c.Country, c.Name, c.AddressZip},
-			[]any{stripe.CardBrandVisa, "4242", int64(8), year(3), stripe.CardFundingCredit, "US", "Ada Lovelace", "0150"})
+		equal(t, "card",
+			[]any{c.Brand, c.Last4, c.ExpMonth, strconv.FormatInt(c.ExpYear, 10), c.Funding, c.Country, c.Name,
+				c.AddressZip},
+			[]any{stripe.CardBrandVisa, "4242", int64(8), year(3), stripe.CardFundingCredit, "US", "Ada Lovelace",
+				"0150"})
 		equal(t, "the code's check", c.CVCCheck, stripe.CardCVCCheckUnchecked)
 		equal(t, "type", token.Type, stripe.TokenTypeCard)
 		equal(t, "used", token.Used, false)
@@ -51,7 +54,8 @@ func TestTokens(t *testing.T) {
 		noError(t, err)
 		equal(t, "used", spent.Used, true)
 
-		again := invalid("token_already_used", "", fmt.Sprintf("You cannot use a Stripe token more than once: %s.", token.ID))
+		again := invalid("token_already_used", "",
+			fmt.Sprintf("You cannot use a Stripe token more than once: %s.", token.ID))
 		_, err = a.V1Charges.Create(t.Context(), order(700, token.ID))
 		refused(t, err, again)
 		_, err = a.V1Customers.Create(t.Context(), &stripe.CustomerCreateParams{Source: &token.ID})
@@ -99,10 +103,18 @@ func TestCardsThatAreMistyped(t *testing.T) {
 			refusal{Code: "incorrect_number", Param: "number", Message: "Your card number is incorrect."}},
 		"a month that no year has": {
 			func(c *stripe.CardParams) { c.ExpMonth = stripe.String("13") },
-			refusal{Code: "invalid_expiry_month", Param: "exp_month", Message: "Your card's expiration month is invalid."}},
+			refusal{
+				Code:    "invalid_expiry_month",
+				Param:   "exp_month",
+				Message: "Your card's expiration month is invalid.",
+			}},
 		"a year that is over": {
 			func(c *stripe.CardParams) { c.ExpYear = stripe.String(year(-1)) },
-			refusal{Code: "invalid_expiry_year", Param: "exp_year", Message: "Your card's expiration year is invalid."}},
+			refusal{
+				Code:    "invalid_expiry_year",
+				Param:   "exp_year",
+				Message: "Your card's expiration year is invalid.",
+			}},
 		"a code that is too short": {
 			func(c *stripe.CardParams) { c.CVC = stripe.String("99") },
 			refusal{Code: "invalid_cvc", Param: "cvc", Message: "Your card's security code is invalid."}},

@@ -22,21 +22,33 @@ func TestWebhookEndpoints(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		made, err := a.V1WebhookEndpoints.Create(t.Context(), &stripe.WebhookEndpointCreateParams{
-			URL: stripe.String(somewhere), EnabledEvents: stripe.StringSlice([]string{"charge.succeeded", "payout.paid"}), Description: stripe.String("books"),
-			Metadata: map[string]string{"team": "books"}, APIVersion: stripe.String(stripe.APIVersion), Connect: stripe.Bool(false),
+			URL:           stripe.String(somewhere),
+			EnabledEvents: stripe.StringSlice([]string{"charge.succeeded", "payout.paid"}),
+			Description:   stripe.String("books"),
+			Metadata:      map[string]string{"team": "books"},
+			APIVersion:    stripe.String(stripe.APIVersion),
+			Connect:       stripe.Bool(false),
 		})
 		noError(t, err)
 		read, err := a.V1WebhookEndpoints.Retrieve(t.Context(), made.ID, nil)
 		noError(t, err)
-		equal(t, "texts", []string{read.URL, read.Description, read.APIVersion, read.Status, read.Secret}, []string{somewhere, "books", stripe.APIVersion, "enabled", ""})
+		equal(t, "texts", []string{read.URL, read.Description, read.APIVersion, read.Status, read.Secret},
+			[]string{somewhere, "books", stripe.APIVersion, "enabled", ""})
 		equal(t, "events", read.EnabledEvents, []string{"charge.succeeded", "payout.paid"})
 		equal(t, "metadata", read.Metadata, map[string]string{"team": "books"})
 		changed, err := a.V1WebhookEndpoints.Update(t.Context(), made.ID, &stripe.WebhookEndpointUpdateParams{
-			URL: stripe.String(somewhere + "/2"), EnabledEvents: stripe.StringSlice([]string{"*"}), Description: stripe.String(""),
-			Metadata: map[string]string{"team": ""}, Disabled: stripe.Bool(true)})
+			URL:           stripe.String(somewhere + "/2"),
+			EnabledEvents: stripe.StringSlice([]string{"*"}),
+			Description:   stripe.String(""),
+			Metadata:      map[string]string{"team": ""},
+			Disabled:      stripe.Bool(true),
+		})
 		noError(t, err)
-		equal(t, "changed texts", []string{changed.URL, changed.Description, changed.Status, changed.Secret}, []string{somewhere + "/2", "", "disabled", ""})
-		equal(t, "listed", ids(collect(t, a.V1WebhookEndpoints.List(t.Context(), nil)), func(e *stripe.WebhookEndpoint) string { return e.ID + e.Secret }), []string{made.ID})
+		equal(t, "changed texts", []string{changed.URL, changed.Description, changed.Status, changed.Secret},
+			[]string{somewhere + "/2", "", "disabled", ""})
+		equal(t, "listed",
+			ids(collect(t, a.V1WebhookEndpoints.List(t.Context(), nil)),
+				func(e *stripe.WebhookEndpoint) string { return e.ID + e.Secret }), []string{made.ID})
 		deleted, err := a.V1WebhookEndpoints.Delete(t.Context(), made.ID, nil)
 		noError(t, err)
 		equal(t, "deleted", deleted.Deleted, true)
@@ -50,24 +62,31 @@ func TestWebhookEndpoints(t *testing.T) {
 		a := in.account(t)
 		create := func() *stripe.WebhookEndpoint {
 			// A text that looks like a sealed secret comes back as it was sent.
-			params := &stripe.WebhookEndpointCreateParams{URL: stripe.String(somewhere), EnabledEvents: stripe.StringSlice([]string{"*"}), Description: stripe.String("sealed:AAAA")}
+			params := &stripe.WebhookEndpointCreateParams{
+				URL:           stripe.String(somewhere),
+				EnabledEvents: stripe.StringSlice([]string{"*"}),
+				Description:   stripe.String("sealed:AAAA"),
+			}
 			params.SetIdempotencyKey("the endpoint")
 			e, err := a.V1WebhookEndpoints.Create(t.Context(), params)
 			noError(t, err)
 			return e
 		}
 		first, again := create(), create()
-		if !regexp.MustCompile(`^whsec_[0-9A-Za-z]{32}$`).MatchString(first.Secret) || first.Description != "sealed:AAAA" {
+		if !regexp.MustCompile(`^whsec_[0-9A-Za-z]{32}$`).MatchString(first.Secret) ||
+			first.Description != "sealed:AAAA" {
 			t.Errorf("the answer is %s", first.LastResponse.RawJSON)
 		}
 		equal(t, "replay", string(again.LastResponse.RawJSON), string(first.LastResponse.RawJSON))
 		equal(t, "replayed", again.LastResponse.Header.Get("Idempotent-Replayed"), "true")
 		var kept string
 		noError(t, in.db.QueryRow(t.Context(), `
-			SELECT (SELECT string_agg(r::text || convert_from(coalesce(r.body, ''), 'UTF8'), '') FROM request_status r WHERE account_id = $1)
+			SELECT (SELECT string_agg(r::text || convert_from(coalesce(r.body, ''), 'UTF8'), '') FROM request_status r
+			       WHERE account_id = $1)
 			    || (SELECT string_agg(a::text, '') FROM audit_events a WHERE account_id = $1)
 			    || (SELECT string_agg(w::text, '') FROM webhook_endpoints w WHERE account_id = $1)`, a.id).Scan(&kept))
-		if !strings.Contains(kept, first.ID) || strings.Contains(kept, "whsec_") || strings.Contains(kept, strings.TrimPrefix(first.Secret, "whsec_")) {
+		if !strings.Contains(kept, first.ID) || strings.Contains(kept, "whsec_") ||
+			strings.Contains(kept, strings.TrimPrefix(first.Secret, "whsec_")) {
 			t.Errorf("the secret is in %s", kept)
 		}
 		if other := a.endpoint(somewhere, "*"); other.Secret == first.Secret {
@@ -84,7 +103,10 @@ func TestWebhookEndpoints(t *testing.T) {
 		var made []string
 		for range 20 {
 			making.Go(func() {
-				e, err := patient.V1WebhookEndpoints.Create(t.Context(), &stripe.WebhookEndpointCreateParams{URL: stripe.String(somewhere), EnabledEvents: stripe.StringSlice([]string{"*"})})
+				e, err := patient.V1WebhookEndpoints.Create(t.Context(), &stripe.WebhookEndpointCreateParams{
+					URL:           stripe.String(somewhere),
+					EnabledEvents: stripe.StringSlice([]string{"*"}),
+				})
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -94,7 +116,10 @@ func TestWebhookEndpoints(t *testing.T) {
 		}
 		making.Wait()
 		equal(t, "made", len(made), 16)
-		_, err := a.V1WebhookEndpoints.Create(t.Context(), &stripe.WebhookEndpointCreateParams{URL: stripe.String(somewhere), EnabledEvents: stripe.StringSlice([]string{"*"})})
+		_, err := a.V1WebhookEndpoints.Create(t.Context(), &stripe.WebhookEndpointCreateParams{
+			URL:           stripe.String(somewhere),
+			EnabledEvents: stripe.StringSlice([]string{"*"}),
+		})
 		refused(t, err, invalid("", "", "You have reached the maximum of 16 test webhook endpoints."))
 		_, err = a.V1WebhookEndpoints.Delete(t.Context(), made[7], nil)
 		noError(t, err)
@@ -105,11 +130,16 @@ func TestWebhookEndpoints(t *testing.T) {
 		params stripe.WebhookEndpointCreateParams
 		want   refusal
 	}{
-		"an event nobody knows":   {stripe.WebhookEndpointCreateParams{EnabledEvents: stripe.StringSlice([]string{"*", "charge.lost"})}, invalid("", "enabled_events[1]", "")},
-		"no version of Stripe's":  {stripe.WebhookEndpointCreateParams{APIVersion: stripe.String("2019-12-04")}, invalid("", "api_version", "")},
-		"connected accounts":      {stripe.WebhookEndpointCreateParams{Connect: stripe.Bool(true)}, invalid("", "connect", "")},
-		"an address without HTTP": {stripe.WebhookEndpointCreateParams{URL: stripe.String("ftp://shop.example.com/")}, invalid("url_invalid", "url", "")},
-		"a private address":       {stripe.WebhookEndpointCreateParams{URL: stripe.String("https://10.0.0.1/")}, invalid("url_invalid", "url", "Invalid URL: URL must be publicly accessible.")},
+		"an event nobody knows": {stripe.WebhookEndpointCreateParams{EnabledEvents: stripe.StringSlice([]string{"*",
+			"charge.lost"})}, invalid("", "enabled_events[1]", "")},
+		"no version of Stripe's": {stripe.WebhookEndpointCreateParams{APIVersion: stripe.String("2019-12-04")},
+			invalid("", "api_version", "")},
+		"connected accounts": {stripe.WebhookEndpointCreateParams{Connect: stripe.Bool(true)},
+			invalid("", "connect", "")},
+		"an address without HTTP": {stripe.WebhookEndpointCreateParams{URL: stripe.String("ftp://shop.example.com/")},
+			invalid("url_invalid", "url", "")},
+		"a private address": {stripe.WebhookEndpointCreateParams{URL: stripe.String("https://10.0.0.1/")},
+			invalid("url_invalid", "url", "Invalid URL: URL must be publicly accessible.")},
 	} {
 		t.Run(what+" is refused", func(t *testing.T) {
 			t.Parallel()

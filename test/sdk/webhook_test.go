@@ -93,7 +93,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // endpoint has the account's events of the types told to an address.
 func (a *account) endpoint(url string, types ...string) *stripe.WebhookEndpoint {
 	a.t.Helper()
-	e, err := a.V1WebhookEndpoints.Create(a.t.Context(), &stripe.WebhookEndpointCreateParams{URL: &url, EnabledEvents: stripe.StringSlice(types)})
+	e, err := a.V1WebhookEndpoints.Create(a.t.Context(),
+		&stripe.WebhookEndpointCreateParams{URL: &url, EnabledEvents: stripe.StringSlice(types)})
 	noError(a.t, err)
 	return e
 }
@@ -134,7 +135,8 @@ func (in *installation) operate(t *testing.T, args ...string) string {
 // state is what became of an account's only delivery to an endpoint.
 func (in *installation) state(t *testing.T, endpointID string) (state string, attempts int) {
 	t.Helper()
-	noError(t, in.db.QueryRow(t.Context(), `SELECT state, attempts FROM webhook_deliveries WHERE endpoint_id = $1`, endpointID).Scan(&state, &attempts))
+	noError(t, in.db.QueryRow(t.Context(), `
+		SELECT state, attempts FROM webhook_deliveries WHERE endpoint_id = $1`, endpointID).Scan(&state, &attempts))
 	return state, attempts
 }
 
@@ -175,14 +177,19 @@ func TestWebhooks(t *testing.T) {
 			noError(t, err)
 			return read.PendingWebhooks == 0
 		})
-		equal(t, "body", string(got.body), strings.Replace(string(read.LastResponse.RawJSON), `"pending_webhooks": 0`, `"pending_webhooks": 1`, 1))
+		equal(t, "body", string(got.body),
+			strings.Replace(string(read.LastResponse.RawJSON), `"pending_webhooks": 0`, `"pending_webhooks": 1`, 1))
 	})
 
-	t.Run("an endpoint hears in the version it was made with, beside one that hears in the account's", func(t *testing.T) {
+	t.Run("an endpoint gets events in its own API version, beside one that has the account's", func(t *testing.T) {
 		t.Parallel()
 		a, plain := in.account(t), listen(t, nil)
 		a.endpoint(plain.url, "customer.created")
-		versions := map[string]*listener{"2020-08-27": listen(t, nil), "2025-03-31.basil": listen(t, nil), "2026-10-28.endive": listen(t, nil)}
+		versions := map[string]*listener{
+			"2020-08-27":        listen(t, nil),
+			"2025-03-31.basil":  listen(t, nil),
+			"2026-10-28.endive": listen(t, nil),
+		}
 		for version, l := range versions {
 			e, err := a.V1WebhookEndpoints.Create(t.Context(), &stripe.WebhookEndpointCreateParams{URL: &l.url,
 				EnabledEvents: stripe.StringSlice([]string{"customer.created"}), APIVersion: &version})
@@ -197,19 +204,21 @@ func TestWebhooks(t *testing.T) {
 		equal(t, "the version of the list", a.onlyEvent("customer.created").APIVersion, servedVersion)
 	})
 
-	t.Run("an endpoint hears what it asked for, of its own account, and nothing while it is disabled", func(t *testing.T) {
+	t.Run("an endpoint gets the events it subscribes to, and none while it is disabled", func(t *testing.T) {
 		t.Parallel()
 		a, some, all, others := in.account(t), listen(t, nil), listen(t, nil), listen(t, nil)
 		in.account(t).endpoint(others.url, "*")
 		picky := a.endpoint(some.url, "customer.updated", "customer.deleted")
 		a.endpoint(all.url, "*")
 		c := a.customer(nil)
-		disabled, err := a.V1WebhookEndpoints.Update(t.Context(), picky.ID, &stripe.WebhookEndpointUpdateParams{Disabled: stripe.Bool(true)})
+		disabled, err := a.V1WebhookEndpoints.Update(t.Context(), picky.ID,
+			&stripe.WebhookEndpointUpdateParams{Disabled: stripe.Bool(true)})
 		noError(t, err)
 		equal(t, "status", disabled.Status, "disabled")
 		_, err = a.V1Customers.Update(t.Context(), c.ID, &stripe.CustomerUpdateParams{Name: stripe.String("Ada")})
 		noError(t, err)
-		_, err = a.V1WebhookEndpoints.Update(t.Context(), picky.ID, &stripe.WebhookEndpointUpdateParams{Disabled: stripe.Bool(false)})
+		_, err = a.V1WebhookEndpoints.Update(t.Context(), picky.ID,
+			&stripe.WebhookEndpointUpdateParams{Disabled: stripe.Bool(false)})
 		noError(t, err)
 		_, err = a.V1Customers.Delete(t.Context(), c.ID, nil)
 		noError(t, err)
@@ -242,7 +251,9 @@ func TestWebhooks(t *testing.T) {
 			t.Errorf("the attempts are not shown:\n%s", shown)
 		}
 		var body, kind string
-		noError(t, in.db.QueryRow(t.Context(), `SELECT convert_from(body, 'UTF8'), headers->'Content-Type'->>0 FROM webhook_attempts WHERE endpoint_id = $1 AND attempt = 1`, e.ID).Scan(&body, &kind))
+		noError(t, in.db.QueryRow(t.Context(), `
+			SELECT convert_from(body, 'UTF8'), headers->'Content-Type'->>0 FROM webhook_attempts
+			WHERE endpoint_id = $1 AND attempt = 1`, e.ID).Scan(&body, &kind))
 		equal(t, "the answer that was kept", []string{body, kind}, []string{"not today", "text/plain; charset=utf-8"})
 	})
 
@@ -261,7 +272,8 @@ func TestWebhooks(t *testing.T) {
 		equal(t, "what is sent again", l.await(4)[3].event(t), event)
 		eventually(t, "it has succeeded", func() bool { return count(true) == 1 && count(false) == 0 })
 		var actor string
-		noError(t, in.db.QueryRow(t.Context(), `SELECT actor FROM audit_events WHERE operation = 'event.resend' AND object_id = $1`, event.ID).Scan(&actor))
+		noError(t, in.db.QueryRow(t.Context(), `
+			SELECT actor FROM audit_events WHERE operation = 'event.resend' AND object_id = $1`, event.ID).Scan(&actor))
 		if !strings.HasPrefix(actor, "operator:") {
 			t.Errorf("the audit trail says %q did it", actor)
 		}
@@ -287,14 +299,18 @@ func TestWebhooks(t *testing.T) {
 		if err := again(in.account(t), "again"); err == nil {
 			t.Error("a stranger had it sent again")
 		}
-		eventually(t, "it has succeeded again", func() bool { state, _ := in.state(t, e.ID); return state == "succeeded" })
+		eventually(t, "it has succeeded again", func() bool {
+			state, _ := in.state(t, e.ID)
+			return state == "succeeded"
+		})
 		equal(t, "deliveries", len(l.all()), 2)
 	})
 
 	t.Run("what is asked for again while it is on its way comes once more", func(t *testing.T) {
 		t.Parallel()
 		asked := make(chan struct{})
-		a, l := in.account(t), listen(t, func(n int, _ http.ResponseWriter, _ *http.Request) {
+		a := in.account(t)
+		l := listen(t, func(n int, _ http.ResponseWriter, _ *http.Request) {
 			if n == 1 {
 				<-asked
 			}
@@ -302,10 +318,14 @@ func TestWebhooks(t *testing.T) {
 		e := a.endpoint(l.url, "*")
 		a.customer(nil)
 		event := l.await(1)[0].event(t)
-		noError(t, a.backend.Call(http.MethodPost, "/v1/events/"+event.ID+"/retry", a.key, &stripe.Params{}, &stripe.Event{}))
+		noError(t, a.backend.Call(http.MethodPost, "/v1/events/"+event.ID+"/retry", a.key, &stripe.Params{},
+			&stripe.Event{}))
 		close(asked)
 		equal(t, "what comes behind it", l.await(2)[1].event(t), event)
-		eventually(t, "it has succeeded", func() bool { state, attempts := in.state(t, e.ID); return state == "succeeded" && attempts == 2 })
+		eventually(t, "it has succeeded", func() bool {
+			state, attempts := in.state(t, e.ID)
+			return state == "succeeded" && attempts == 2
+		})
 		equal(t, "deliveries", len(l.all()), 2)
 	})
 
@@ -322,7 +342,7 @@ func TestWebhooks(t *testing.T) {
 		equal(t, "requests to where it led", len(elsewhere.all()), 0)
 	})
 
-	t.Run("while a secret is rolled, each delivery carries a signature of the old and of the new one", func(t *testing.T) {
+	t.Run("while a secret is rolled, each delivery has signatures with the old and the new one", func(t *testing.T) {
 		t.Parallel()
 		a, l := in.account(t), listen(t, nil)
 		e := a.endpoint(l.url, "*")
@@ -376,11 +396,15 @@ func TestWebhooks(t *testing.T) {
 			})
 		}
 		making.Wait()
-		_, err := in.db.Exec(t.Context(), `INSERT INTO river.river_job (kind, args, queue) SELECT kind, args, queue FROM river.river_job WHERE args->>'endpoint_id' = $1`, e.ID)
+		_, err := in.db.Exec(t.Context(), `
+			INSERT INTO river.river_job (kind, args, queue) SELECT kind, args, queue FROM river.river_job
+			WHERE args->>'endpoint_id' = $1`, e.ID)
 		noError(t, err)
 		eventually(t, "all have succeeded", func() bool {
 			var left int
-			noError(t, in.db.QueryRow(t.Context(), `SELECT count(*) FROM webhook_deliveries WHERE endpoint_id = $1 AND state <> 'succeeded'`, e.ID).Scan(&left))
+			noError(t, in.db.QueryRow(t.Context(), `
+				SELECT count(*) FROM webhook_deliveries
+				WHERE endpoint_id = $1 AND state <> 'succeeded'`, e.ID).Scan(&left))
 			return left == 0
 		})
 		seen := map[string]int{}
@@ -420,7 +444,10 @@ func TestWebhooksOutliveTheirWorker(t *testing.T) {
 	equal(t, "the delivery that was under way", fmt.Sprint(state, attempts), "pending1")
 	in.work(t)
 	equal(t, "what is delivered again", killed.await(2)[1].event(t), event)
-	eventually(t, "it has succeeded", func() bool { state, attempts := in.state(t, e.ID); return state == "succeeded" && attempts == 2 })
+	eventually(t, "it has succeeded", func() bool {
+		state, attempts := in.state(t, e.ID)
+		return state == "succeeded" && attempts == 2
+	})
 	if shown := in.operate(t, "webhooks", "show", event.ID); !strings.Contains(shown, "its worker crashed") {
 		t.Errorf("the attempt that was broken off is not told of:\n%s", shown)
 	}
@@ -431,11 +458,12 @@ func TestEndpointsThatOnlyFailAreDisabled(t *testing.T) {
 	in := install(t)
 	in.work(t, "RATCHET_WEBHOOK_SCHEDULE=50ms,50ms", "RATCHET_WEBHOOK_DISABLE_AFTER=1ms")
 	var mended atomic.Bool // it may be given up after one failure or after two
-	dead, witness := listen(t, func(n int, w http.ResponseWriter, r *http.Request) {
+	dead := listen(t, func(n int, w http.ResponseWriter, r *http.Request) {
 		if !mended.Load() {
 			fail(n)(n, w, r)
 		}
-	}), listen(t, nil)
+	})
+	witness := listen(t, nil)
 	a := in.account(t)
 	e := a.endpoint(dead.url, "customer.created", "customer.deleted")
 	a.endpoint(witness.url, "webhook_endpoint.disabled")
@@ -446,14 +474,20 @@ func TestEndpointsThatOnlyFailAreDisabled(t *testing.T) {
 	equal(t, "event", []any{event.Type, event.GetObjectValue("id"), event.GetObjectValue("status"), event.Request.ID},
 		[]any{stripe.EventType("webhook_endpoint.disabled"), e.ID, "disabled", ""})
 	var actor string
-	noError(t, in.db.QueryRow(t.Context(), `SELECT actor FROM audit_events WHERE operation = 'webhook_endpoint.disable' AND object_id = $1`, e.ID).Scan(&actor))
+	noError(t, in.db.QueryRow(t.Context(), `
+		SELECT actor FROM audit_events
+		WHERE operation = 'webhook_endpoint.disable' AND object_id = $1`, e.ID).Scan(&actor))
 	equal(t, "who did it", actor, "operator:ratchet work")
-	eventually(t, "what was due is written off", func() bool { state, _ := in.state(t, e.ID); return state == "canceled" })
+	eventually(t, "what was due is written off", func() bool {
+		state, _ := in.state(t, e.ID)
+		return state == "canceled"
+	})
 
 	// It is enabled again, and receives what happens from then on.
 	mended.Store(true)
 	before := len(dead.all())
-	_, err = a.V1WebhookEndpoints.Update(t.Context(), e.ID, &stripe.WebhookEndpointUpdateParams{Disabled: stripe.Bool(false)})
+	_, err = a.V1WebhookEndpoints.Update(t.Context(), e.ID,
+		&stripe.WebhookEndpointUpdateParams{Disabled: stripe.Bool(false)})
 	noError(t, err)
 	_, err = a.V1Customers.Delete(t.Context(), c.ID, nil)
 	noError(t, err)

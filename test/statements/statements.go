@@ -37,7 +37,8 @@ var fragments = []string{
 	"SELECT object, wrong FROM (", // around a rule of verify, which is found separately
 	"SELECT coalesce(string_agg(t::text, E'\\n'), '') FROM %s", // of every table; run by tests
 	"SELECT request_id FROM %s WHERE account_id",               // of the table of any kind of object
-	"SELECT count(*) FROM (",                                   // around a search, which is run for every field separately
+	// around a search, which is run for every field separately
+	"SELECT count(*) FROM (",
 }
 
 var begins = regexp.MustCompile(`^(SELECT|INSERT|UPDATE|DELETE|WITH)\s`)

@@ -32,7 +32,8 @@ type stall struct{ begun, over chan struct{} }
 // database, which may also be the one under test.
 func Start(t testing.TB, databaseURL string) *Sim {
 	t.Helper()
-	sim, err := simulator.New(t.Context(), simulator.Config{DatabaseURL: databaseURL, Secret: secret, AllowTrouble: true})
+	sim, err := simulator.New(t.Context(),
+		simulator.Config{DatabaseURL: databaseURL, Secret: secret, AllowTrouble: true})
 	if err != nil {
 		t.Fatalf("start the acquirer: %v", err)
 	}

@@ -164,7 +164,13 @@ func (b *book) authorize(op *operation) {
 		return
 	}
 	auth := &authorization{
-		id: op.answer.Reference, merchant: order.Merchant, livemode: order.Livemode, card: order.Card, currency: order.Currency, held: order.Amount, change: inserted,
+		id:       op.answer.Reference,
+		merchant: order.Merchant,
+		livemode: order.Livemode,
+		card:     order.Card,
+		currency: order.Currency,
+		held:     order.Amount,
+		change:   inserted,
 	}
 	kind := hold
 	if order.Capture {

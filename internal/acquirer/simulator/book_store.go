@@ -20,7 +20,8 @@ const forgetOperations = `
 // Time is the database's, so that the journals of several processes agree on it.
 // There is always a row to tell it.
 const selectOperations = `
-	SELECT now(), coalesce(o.key, ''), coalesce(o.state, ''), coalesce(o.authorization_id, ''), coalesce(o.asked, '{}'), coalesce(o.answer, '{}')
+	SELECT now(), coalesce(o.key, ''), coalesce(o.state, ''), coalesce(o.authorization_id, ''), coalesce(o.asked, '{}'),
+	       coalesce(o.answer, '{}')
 	FROM (VALUES (1)) AS always_one (row) LEFT JOIN acquirer.operations o ON o.key = ANY(@keys)`
 
 // Locked in one order, so that two processes do not wait for each other in a circle.
@@ -100,7 +101,8 @@ func (b *book) loadAuthorizations(ctx context.Context, conn *pgxpool.Conn, ids [
 	defer rows.Close()
 	for rows.Next() {
 		auth := &authorization{}
-		err := rows.Scan(&auth.id, &auth.merchant, &auth.livemode, &auth.card, &auth.currency, &auth.held, &auth.captured, &auth.refunded, &auth.released)
+		err := rows.Scan(&auth.id, &auth.merchant, &auth.livemode, &auth.card, &auth.currency, &auth.held,
+			&auth.captured, &auth.refunded, &auth.released)
 		if err != nil {
 			return err
 		}
@@ -146,19 +148,23 @@ const insertNew = `
 		INSERT INTO acquirer.operations (key, state, reference, authorization_id, verb, asked, answer, at)
 		SELECT key, state, nullif(reference, ''), nullif(authorization_id, ''), nullif(verb, ''),
 		       nullif(asked, '')::json, nullif(answer, '')::json, @at
-		FROM unnest(@keys::text[], @states::text[], @references::text[], @operations_of::text[], @verbs::text[], @asked::text[], @answers::text[])
+		FROM unnest(@keys::text[], @states::text[], @references::text[], @operations_of::text[], @verbs::text[],
+		    @asked::text[], @answers::text[])
 		     AS new (key, state, reference, authorization_id, verb, asked, answer)
 	), authorizations AS (
-		INSERT INTO acquirer.authorizations (id, merchant, livemode, card, currency, held, captured, refunded, released, at)
+		INSERT INTO acquirer.authorizations (id, merchant, livemode, card, currency, held, captured, refunded, released,
+			at)
 		SELECT id, merchant, livemode, card, currency, held, captured, refunded, released, @at
 		FROM unnest(@ids::text[], @merchants::text[], @livemodes::boolean[], @cards::text[], @currencies::text[],
 		            @held::bigint[], @captured::bigint[], @refunded::bigint[], @released::boolean[])
 		     AS new (id, merchant, livemode, card, currency, held, captured, refunded, released)
 	), movements AS (
-		INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result, at)
+		INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result,
+			at)
 		SELECT key, reference, nullif(authorization_id, ''), verb, card, kind, amount, currency, result, @at
-		FROM unnest(@moved_keys::text[], @moved_references::text[], @moved_of::text[], @moved_verbs::text[], @moved_cards::text[],
-		            @kinds::text[], @amounts::bigint[], @moved_currencies::text[], @results::text[])
+		FROM unnest(@moved_keys::text[], @moved_references::text[], @moved_of::text[], @moved_verbs::text[],
+		            @moved_cards::text[], @kinds::text[], @amounts::bigint[], @moved_currencies::text[],
+		            @results::text[])
 		     AS new (key, reference, authorization_id, verb, card, kind, amount, currency, result)
 		RETURNING number, kind
 	)
@@ -232,7 +238,9 @@ func (r *newRows) addOperation(op *operation) error {
 	if err != nil {
 		return err
 	}
-	r.Keys, r.States, r.References = append(r.Keys, op.key), append(r.States, op.state), append(r.References, op.answer.Reference)
+	r.Keys = append(r.Keys, op.key)
+	r.States = append(r.States, op.state)
+	r.References = append(r.References, op.answer.Reference)
 	r.OperationsOf, r.Verbs = append(r.OperationsOf, op.authorizationID), append(r.Verbs, string(op.asked.Verb))
 	r.Asked, r.Answers = append(r.Asked, question), append(r.Answers, answer)
 	return nil
@@ -240,14 +248,20 @@ func (r *newRows) addOperation(op *operation) error {
 
 func (r *newRows) addAuthorization(auth *authorization) {
 	r.Merchants, r.Livemodes = append(r.Merchants, auth.merchant), append(r.Livemodes, auth.livemode)
-	r.IDs, r.Cards, r.Currencies = append(r.IDs, auth.id), append(r.Cards, auth.card), append(r.Currencies, auth.currency)
+	r.IDs = append(r.IDs, auth.id)
+	r.Cards = append(r.Cards, auth.card)
+	r.Currencies = append(r.Currencies, auth.currency)
 	r.Held, r.Captured = append(r.Held, auth.held), append(r.Captured, auth.captured)
 	r.Refunded, r.Released = append(r.Refunded, auth.refunded), append(r.Released, auth.released)
 }
 
 func (r *newRows) addMovement(m Movement) {
-	r.MovedKeys, r.MovedReferences, r.MovedOf = append(r.MovedKeys, m.Key), append(r.MovedReferences, m.Reference), append(r.MovedOf, m.Authorization)
-	r.MovedVerbs, r.MovedCards, r.Kinds = append(r.MovedVerbs, m.Verb), append(r.MovedCards, m.Card), append(r.Kinds, m.Kind)
+	r.MovedKeys = append(r.MovedKeys, m.Key)
+	r.MovedReferences = append(r.MovedReferences, m.Reference)
+	r.MovedOf = append(r.MovedOf, m.Authorization)
+	r.MovedVerbs = append(r.MovedVerbs, m.Verb)
+	r.MovedCards = append(r.MovedCards, m.Card)
+	r.Kinds = append(r.Kinds, m.Kind)
 	r.Amounts, r.MovedCurrencies = append(r.Amounts, m.Amount), append(r.MovedCurrencies, m.Currency)
 	r.Results = append(r.Results, m.Result)
 }

@@ -36,12 +36,15 @@ type decline struct{ code, declineCode, adviceCode, param, message string }
 
 var (
 	genericDecline    = &decline{"card_declined", "generic_decline", "try_again_later", "", "Your card was declined."}
-	insufficientFunds = &decline{"card_declined", "insufficient_funds", "try_again_later", "", "Your card has insufficient funds."}
-	lostCard          = &decline{"card_declined", "lost_card", "do_not_try_again", "", "Your card was declined."}
-	stolenCard        = &decline{"card_declined", "stolen_card", "do_not_try_again", "", "Your card was declined."}
-	expiredCard       = &decline{"expired_card", "expired_card", "confirm_card_data", "exp_month", "Your card has expired."}
-	incorrectCVC      = &decline{"incorrect_cvc", "incorrect_cvc", "confirm_card_data", "cvc", "Your card's security code is incorrect."}
-	processingError   = &decline{"processing_error", "processing_error", "try_again_later", "",
+	insufficientFunds = &decline{"card_declined", "insufficient_funds", "try_again_later", "",
+		"Your card has insufficient funds."}
+	lostCard    = &decline{"card_declined", "lost_card", "do_not_try_again", "", "Your card was declined."}
+	stolenCard  = &decline{"card_declined", "stolen_card", "do_not_try_again", "", "Your card was declined."}
+	expiredCard = &decline{"expired_card", "expired_card", "confirm_card_data", "exp_month",
+		"Your card has expired."}
+	incorrectCVC = &decline{"incorrect_cvc", "incorrect_cvc", "confirm_card_data", "cvc",
+		"Your card's security code is incorrect."}
+	processingError = &decline{"processing_error", "processing_error", "try_again_later", "",
 		"An error occurred while processing your card. Try again in a little bit."}
 	velocityExceeded = &decline{"card_declined", "card_velocity_exceeded", "", "",
 		"Your card was declined for making repeated attempts too frequently or exceeding its amount limit."}
@@ -188,7 +191,8 @@ func approve(answer *acquirer.Answer) {
 	if answer.RiskLevel == "elevated" {
 		answer.Outcome = "manual_review"
 		answer.Reason = "elevated_risk_level"
-		answer.SellerMessage = "Stripe evaluated this payment as having elevated risk, and placed it in your manual review queue."
+		answer.SellerMessage = "Stripe evaluated this payment as having elevated risk, and placed it in your manual " +
+			"review queue."
 	}
 }
 

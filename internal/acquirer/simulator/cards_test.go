@@ -17,17 +17,33 @@ func TestTestCards(t *testing.T) {
 		{card: "visa", networkStatus: "approved_by_network", outcome: "authorized", risk: "normal"},
 		{card: "createDispute", networkStatus: "approved_by_network", outcome: "authorized", risk: "normal"},
 		{card: "threeDSecureOptional", networkStatus: "approved_by_network", outcome: "authorized", risk: "normal"},
-		{card: "riskLevelElevated", networkStatus: "approved_by_network", outcome: "manual_review", reason: "elevated_risk_level", risk: "elevated"},
-		{"visa_chargeDeclined", "card_declined", "generic_decline", "try_again_later", "", "declined_by_network", "issuer_declined", "generic_decline", "normal"},
-		{"chargeDeclined", "card_declined", "generic_decline", "try_again_later", "", "declined_by_network", "issuer_declined", "generic_decline", "normal"},
-		{"visa_chargeDeclinedLostCard", "card_declined", "lost_card", "do_not_try_again", "", "declined_by_network", "issuer_declined", "lost_card", "normal"},
-		{"chargeDeclinedExpiredCard", "expired_card", "expired_card", "confirm_card_data", "exp_month", "declined_by_network", "issuer_declined", "expired_card", "normal"},
-		{"chargeDeclinedIncorrectCvc", "incorrect_cvc", "incorrect_cvc", "confirm_card_data", "cvc", "declined_by_network", "issuer_declined", "incorrect_cvc", "normal"},
-		{"chargeDeclinedProcessingError", "processing_error", "processing_error", "try_again_later", "", "declined_by_network", "issuer_declined", "processing_error", "normal"},
-		{"visa_chargeDeclinedVelocityLimitExceeded", "card_declined", "card_velocity_exceeded", "", "", "declined_by_network", "issuer_declined", "card_velocity_exceeded", "normal"},
-		{"radarBlock", "card_declined", "fraudulent", "", "", "not_sent_to_network", "blocked", "highest_risk_level", "highest"},
-		{"threeDSecure2Required", "authentication_required", "authentication_required", "", "", "declined_by_network", "issuer_declined", "authentication_required", "normal"},
-		{"a_card_nobody_knows", "card_declined", "generic_decline", "try_again_later", "", "declined_by_network", "issuer_declined", "generic_decline", "normal"},
+		{
+			card:          "riskLevelElevated",
+			networkStatus: "approved_by_network",
+			outcome:       "manual_review",
+			reason:        "elevated_risk_level",
+			risk:          "elevated",
+		},
+		{"visa_chargeDeclined", "card_declined", "generic_decline", "try_again_later", "", "declined_by_network",
+			"issuer_declined", "generic_decline", "normal"},
+		{"chargeDeclined", "card_declined", "generic_decline", "try_again_later", "", "declined_by_network",
+			"issuer_declined", "generic_decline", "normal"},
+		{"visa_chargeDeclinedLostCard", "card_declined", "lost_card", "do_not_try_again", "", "declined_by_network",
+			"issuer_declined", "lost_card", "normal"},
+		{"chargeDeclinedExpiredCard", "expired_card", "expired_card", "confirm_card_data", "exp_month",
+			"declined_by_network", "issuer_declined", "expired_card", "normal"},
+		{"chargeDeclinedIncorrectCvc", "incorrect_cvc", "incorrect_cvc", "confirm_card_data", "cvc",
+			"declined_by_network", "issuer_declined", "incorrect_cvc", "normal"},
+		{"chargeDeclinedProcessingError", "processing_error", "processing_error", "try_again_later", "",
+			"declined_by_network", "issuer_declined", "processing_error", "normal"},
+		{"visa_chargeDeclinedVelocityLimitExceeded", "card_declined", "card_velocity_exceeded", "", "",
+			"declined_by_network", "issuer_declined", "card_velocity_exceeded", "normal"},
+		{"radarBlock", "card_declined", "fraudulent", "", "", "not_sent_to_network", "blocked", "highest_risk_level",
+			"highest"},
+		{"threeDSecure2Required", "authentication_required", "authentication_required", "", "", "declined_by_network",
+			"issuer_declined", "authentication_required", "normal"},
+		{"a_card_nobody_knows", "card_declined", "generic_decline", "try_again_later", "", "declined_by_network",
+			"issuer_declined", "generic_decline", "normal"},
 	} {
 		t.Run(tc.card, func(t *testing.T) {
 			t.Parallel()
@@ -36,10 +52,12 @@ func TestTestCards(t *testing.T) {
 				got.AdviceCode != tc.advice || got.Param != tc.param {
 				t.Errorf("decided %+v, want %+v", got, tc)
 			}
-			if got.NetworkStatus != tc.networkStatus || got.Outcome != tc.outcome || got.Reason != tc.reason || got.RiskLevel != tc.risk {
+			if got.NetworkStatus != tc.networkStatus || got.Outcome != tc.outcome || got.Reason != tc.reason ||
+				got.RiskLevel != tc.risk {
 				t.Errorf("outcome %+v, want %+v", got, tc)
 			}
-			if got.Amount != 100 || got.Currency != "usd" || got.SellerMessage == "" || (got.Message == "") != got.Approved {
+			if got.Amount != 100 || got.Currency != "usd" || got.SellerMessage == "" ||
+				(got.Message == "") != got.Approved {
 				t.Errorf("incomplete: %+v", got)
 			}
 		})
@@ -48,8 +66,12 @@ func TestTestCards(t *testing.T) {
 	t.Run("checks fail on the cards that are there for it", func(t *testing.T) {
 		t.Parallel()
 		for card, want := range map[string][3]string{
-			"visa": {"pass", "", ""}, "cvcCheckFail": {"fail", "", ""}, "avsFail": {"pass", "fail", "fail"},
-			"avsZipFail": {"pass", "pass", "fail"}, "avsLine1Fail": {"pass", "fail", "pass"}, "avsUnchecked": {"pass", "unchecked", "unchecked"},
+			"visa":         {"pass", "", ""},
+			"cvcCheckFail": {"fail", "", ""},
+			"avsFail":      {"pass", "fail", "fail"},
+			"avsZipFail":   {"pass", "pass", "fail"},
+			"avsLine1Fail": {"pass", "fail", "pass"},
+			"avsUnchecked": {"pass", "unchecked", "unchecked"},
 		} {
 			got := cardNamed(card).authorize(acquirer.Order{Card: card, Amount: 1, Currency: "usd"})
 			if !got.Approved || [3]string{got.CVCCheck, got.AddressLine1Check, got.PostalCodeCheck} != want {
@@ -72,7 +94,8 @@ func TestTestCards(t *testing.T) {
 			{acquirer.Order{Card: "authenticationRequiredSetupForOffSession"}, "authentication_required"},
 			{acquirer.Order{Card: "authenticationRequiredSetupForOffSession", OffSession: true}, ""},
 			{acquirer.Order{Card: "authenticationRequiredChargeDeclinedInsufficientFunds"}, "authentication_required"},
-			{acquirer.Order{Card: "authenticationRequiredChargeDeclinedInsufficientFunds", Authenticated: true}, "insufficient_funds"},
+			{acquirer.Order{Card: "authenticationRequiredChargeDeclinedInsufficientFunds", Authenticated: true},
+				"insufficient_funds"},
 		} {
 			got := cardNamed(tc.order.Card).authorize(tc.order)
 			if got.DeclineCode != tc.want || got.Approved != (tc.want == "") {
@@ -90,7 +113,11 @@ func TestTestCards(t *testing.T) {
 			sold := b.ask("sale", acquirer.Request{Verb: acquirer.VerbAuthorize,
 				Order: acquirer.Order{Card: card, Amount: 9, Currency: "usd", Capture: true}})
 			got := b.ask("refund", acquirer.Request{Verb: acquirer.VerbRefund,
-				Order: acquirer.Order{Authorization: sold.operation.Answer.Reference, Amount: 9, Currency: "usd"}}).operation.Answer
+				Order: acquirer.Order{
+					Authorization: sold.operation.Answer.Reference,
+					Amount:        9,
+					Currency:      "usd",
+				}}).operation.Answer
 			if !got.Approved || [2]string{got.RefundStatus, got.RefundBecomes} != want {
 				t.Errorf("%s: %+v, want %v", card, got, want)
 			}

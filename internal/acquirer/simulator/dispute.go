@@ -66,7 +66,10 @@ func (b *book) complain(auth *authorization) {
 		}
 		b.disputes[d.id] = d
 		notice := d.notice(b.at, acquirer.DisputeOpened)
-		notice.Case, notice.Reason, notice.NetworkCode, notice.Eligibility = c.kase, c.reason, c.networkCode, c.eligibility
+		notice.Case = c.kase
+		notice.Reason = c.reason
+		notice.NetworkCode = c.networkCode
+		notice.Eligibility = c.eligibility
 		notice.RespondBy = b.at.Add(respondWithin)
 		b.notices = append(b.notices, notice)
 	}
@@ -74,7 +77,13 @@ func (b *book) complain(auth *authorization) {
 
 func (d *dispute) notice(at time.Time, kind string) acquirer.Notification {
 	return acquirer.Notification{
-		ID: id.New("note", at), Kind: kind, At: at, Authorization: d.authorization, Reference: d.id, Amount: d.amount, Currency: d.currency,
+		ID:            id.New("note", at),
+		Kind:          kind,
+		At:            at,
+		Authorization: d.authorization,
+		Reference:     d.id,
+		Amount:        d.amount,
+		Currency:      d.currency,
 	}
 }
 
@@ -148,7 +157,10 @@ func (b *book) approveFor(op *operation, d *dispute) {
 	d.change.touch()
 	op.authorizationID = d.authorization
 	op.answer = acquirer.Answer{
-		Approved: true, Reference: id.New(referencePrefix[op.asked.Verb], b.at), Amount: op.asked.Order.Amount, Currency: d.currency,
+		Approved:  true,
+		Reference: id.New(referencePrefix[op.asked.Verb], b.at),
+		Amount:    op.asked.Order.Amount,
+		Currency:  d.currency,
 	}
 	b.journal(op, d.card, none, d.amount)
 }

@@ -66,7 +66,14 @@ func (b *book) queueDisputes(changes *pgx.Batch) {
 		switch d.change {
 		case inserted:
 			changes.Queue(insertDispute, postgres.Args{
-				"id": d.id, "authorization": d.authorization, "card": d.card, "currency": d.currency, "amount": d.amount, "state": d.state, "at": b.at})
+				"id":            d.id,
+				"authorization": d.authorization,
+				"card":          d.card,
+				"currency":      d.currency,
+				"amount":        d.amount,
+				"state":         d.state,
+				"at":            b.at,
+			})
 		case updated:
 			queueExact(changes, updateDispute, postgres.Args{"id": d.id, "state": d.state}, 1)
 		}

@@ -255,8 +255,10 @@ func validate(asked acquirer.Request) error {
 	if order.Amount < 0 || (order.Amount == 0 && asked.Verb != acquirer.VerbVoid && asked.Verb != acquirer.VerbVerify) {
 		return errors.New("the amount must be positive")
 	}
-	if !isName(order.Card+order.Destination+order.Authorization+order.Dispute+order.Object) || looksLikeNumber(order.Card) {
-		return errors.New("a card or authorization must be a name of 1 to 255 printable ASCII characters, never a number")
+	if !isName(order.Card+order.Destination+order.Authorization+order.Dispute+order.Object) ||
+		looksLikeNumber(order.Card) {
+		return errors.New("a card or authorization must be a name of 1 to 255 printable ASCII characters, never a " +
+			"number")
 	}
 	if !isCurrency(order.Currency) {
 		return errors.New("the currency must be three lower-case letters")

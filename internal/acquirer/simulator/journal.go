@@ -20,12 +20,13 @@ type Movement struct {
 	Key           string    `json:"key" db:"key"`
 	Reference     string    `json:"reference" db:"reference"`         // the acquirer's id of the operation
 	Authorization string    `json:"authorization" db:"authorization"` // "" if there never was one
-	Verb          string    `json:"verb" db:"verb"`                   // authorize, capture, void, refund, pay_out, recall, reverse
-	Card          string    `json:"card" db:"card"`                   // or the bank account
-	Kind          string    `json:"kind" db:"kind"`                   // hold, sale, capture, release, refund, payout, recall, none
-	Amount        int64     `json:"amount" db:"amount"`
-	Currency      string    `json:"currency" db:"currency"`
-	Result        string    `json:"result" db:"result"` // approved, reversed, or why nothing moved
+	// authorize, capture, void, refund, pay_out, recall, reverse
+	Verb     string `json:"verb" db:"verb"`
+	Card     string `json:"card" db:"card"` // or the bank account
+	Kind     string `json:"kind" db:"kind"` // hold, sale, capture, release, refund, payout, recall, none
+	Amount   int64  `json:"amount" db:"amount"`
+	Currency string `json:"currency" db:"currency"`
+	Result   string `json:"result" db:"result"` // approved, reversed, or why nothing moved
 }
 
 // What a movement does to a card.

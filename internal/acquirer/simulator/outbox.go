@@ -17,9 +17,11 @@ import (
 // and a receiver has to cope with them.
 const insertNotices = `
 	INSERT INTO acquirer.outbox (id, kind, authorization_id, body, at, due_at, repeats)
-	SELECT id, kind, authorization_id, body, @at::timestamptz, @at::timestamptz + CASE WHEN random() < 0.25 THEN interval '300 ms' ELSE interval '0' END,
+	SELECT id, kind, authorization_id, body, @at::timestamptz,
+	       @at::timestamptz + CASE WHEN random() < 0.25 THEN interval '300 ms' ELSE interval '0' END,
 	       CASE WHEN random() < 0.25 THEN 1 ELSE 0 END
-	FROM unnest(@ids::text[], @kinds::text[], @authorizations::text[], @bodies::bytea[]) AS new (id, kind, authorization_id, body)`
+	FROM unnest(@ids::text[], @kinds::text[], @authorizations::text[], @bodies::bytea[]) AS new (id, kind,
+	    authorization_id, body)`
 
 // letters are notices turned into the arrays that insertNotices takes.
 type letters struct {
@@ -34,13 +36,22 @@ func (l *letters) add(id, kind string, authorization *string, notice any) error 
 	if err != nil {
 		return err
 	}
-	l.ids, l.kinds, l.authorizations, l.bodies = append(l.ids, id), append(l.kinds, kind), append(l.authorizations, authorization), append(l.bodies, body)
+	l.ids = append(l.ids, id)
+	l.kinds = append(l.kinds, kind)
+	l.authorizations = append(l.authorizations, authorization)
+	l.bodies = append(l.bodies, body)
 	return nil
 }
 
 func (l *letters) queue(changes *pgx.Batch, at time.Time) {
 	if len(l.ids) > 0 {
-		changes.Queue(insertNotices, postgres.Args{"at": at, "ids": l.ids, "kinds": l.kinds, "authorizations": l.authorizations, "bodies": l.bodies})
+		changes.Queue(insertNotices, postgres.Args{
+			"at":             at,
+			"ids":            l.ids,
+			"kinds":          l.kinds,
+			"authorizations": l.authorizations,
+			"bodies":         l.bodies,
+		})
 	}
 }
 
@@ -65,7 +76,8 @@ type notice struct {
 // dies in between costs a pause, not the notice.
 const takeNotices = `
 	UPDATE acquirer.outbox
-	SET attempts = attempts + 1, due_at = now() + least(interval '250 ms' * 2 ^ least(attempts, 16), interval '5 minutes')
+	SET attempts = attempts + 1,
+	    due_at = now() + least(interval '250 ms' * 2 ^ least(attempts, 16), interval '5 minutes')
 	WHERE number IN (
 		SELECT number FROM acquirer.outbox
 		WHERE acknowledged_at IS NULL AND due_at <= now() - @delay::interval
@@ -75,7 +87,8 @@ const takeNotices = `
 
 const acknowledgeNotices = `
 	UPDATE acquirer.outbox
-	SET acknowledged_at = CASE WHEN repeats = 0 THEN now() END, repeats = greatest(repeats - 1, 0), attempts = 0, due_at = now()
+	SET acknowledged_at = CASE WHEN repeats = 0 THEN now() END, repeats = greatest(repeats - 1, 0), attempts = 0,
+	    due_at = now()
 	WHERE number = ANY(@numbers)`
 
 func (a *announcer) take(ctx context.Context) ([]notice, error) {

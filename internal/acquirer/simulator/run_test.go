@@ -25,7 +25,10 @@ func TestRun(t *testing.T) {
 		t.Parallel()
 		log := &lockedBuffer{}
 		sim, err := simulator.New(t.Context(), simulator.Config{
-			DatabaseURL: pgtest.New(t).URL, Secret: "s", Trouble: "slow:200", Log: slog.New(slog.NewTextHandler(log, nil)),
+			DatabaseURL: pgtest.New(t).URL,
+			Secret:      "s",
+			Trouble:     "slow:200",
+			Log:         slog.New(slog.NewTextHandler(log, nil)),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -23,7 +23,8 @@ const takeOwed = `
 			SELECT movement FROM acquirer.owed ORDER BY movement LIMIT @limit FOR UPDATE SKIP LOCKED)
 		RETURNING movement
 	)
-	SELECT now() AS now, m.number, a.merchant, a.livemode, m.currency, m.kind, a.id AS authorization, m.reference, m.amount
+	SELECT now() AS now, m.number, a.merchant, a.livemode, m.currency, m.kind, a.id AS authorization, m.reference,
+	       m.amount
 	FROM taken t
 	JOIN acquirer.movements m ON m.number = t.movement
 	JOIN acquirer.authorizations a ON a.id = m.authorization_id
@@ -103,14 +104,27 @@ func queueBatch(changes *pgx.Batch, told *letters, at time.Time, all []owed) err
 	for n := range parts {
 		some := all[n*acquirer.MaxPartMovements : min((n+1)*acquirer.MaxPartMovements, len(all))]
 		part := acquirer.SettledPart{
-			ID: id.New("note", at), Kind: acquirer.BatchSettled, At: at, Merchant: all[0].Merchant, Livemode: all[0].Livemode,
-			Currency: all[0].Currency, Batch: batch, Part: n + 1, Parts: parts, Count: len(some),
+			ID:       id.New("note", at),
+			Kind:     acquirer.BatchSettled,
+			At:       at,
+			Merchant: all[0].Merchant,
+			Livemode: all[0].Livemode,
+			Currency: all[0].Currency,
+			Batch:    batch,
+			Part:     n + 1,
+			Parts:    parts,
+			Count:    len(some),
 		}
 		numbers := make([]int64, len(some))
 		for i, m := range some {
 			numbers[i] = m.Number
 			part.Movements = append(part.Movements,
-				acquirer.SettledMovement{Kind: m.Kind, Authorization: m.Authorization, Reference: m.Reference, Amount: m.Amount})
+				acquirer.SettledMovement{
+					Kind:          m.Kind,
+					Authorization: m.Authorization,
+					Reference:     m.Reference,
+					Amount:        m.Amount,
+				})
 		}
 		part.Paid, part.Taken = acquirer.Sums(part.Movements)
 		changes.Queue(insertSettled, postgres.Args{"batch": batch, "part": part.Part, "at": at, "movements": numbers})

@@ -14,11 +14,14 @@ import (
 // are not settled yet.
 const owe = `
 	WITH authorized AS (
-		INSERT INTO acquirer.authorizations (id, merchant, livemode, card, currency, held, captured, refunded, released, at)
+		INSERT INTO acquirer.authorizations (id, merchant, livemode, card, currency, held, captured, refunded, released,
+			at)
 		SELECT 'auth_' || $1 || n, $1, false, 'visa', $2, n, n, 0, false, now() FROM generate_series(1, $3::integer) n
 	), moved AS (
-		INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result, at)
-		SELECT 'key_' || $1 || n, 'auth_' || $1 || n, 'auth_' || $1 || n, 'authorize', 'visa', 'sale', n, $2, 'approved', now()
+		INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result,
+			at)
+		SELECT 'key_' || $1 || n, 'auth_' || $1 || n, 'auth_' || $1 || n, 'authorize', 'visa', 'sale', n, $2,
+		       'approved', now()
 		FROM generate_series(1, $3::integer) n
 		RETURNING number
 	)
@@ -27,7 +30,8 @@ const owe = `
 // parts reads the acquirer's settlement notifications.
 func (d desk) parts(t *testing.T, conn *pgx.Conn) (parts []acquirer.SettledPart) {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), "SELECT body FROM acquirer.outbox WHERE kind = $1 ORDER BY number", acquirer.BatchSettled)
+	rows, err := conn.Query(t.Context(), "SELECT body FROM acquirer.outbox WHERE kind = $1 ORDER BY number",
+		acquirer.BatchSettled)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +79,13 @@ func TestSettlement(t *testing.T) {
 
 		got := map[string]bool{}
 		for _, p := range d.parts(t, conn) {
-			got[fmt.Sprintf("%s %s %d of %d: %d, %d paid, %d taken", p.Merchant, p.Currency, p.Part, p.Parts, p.Count, p.Paid, p.Taken)] = true
+			got[fmt.Sprintf("%s %s %d of %d: %d, %d paid, %d taken", p.Merchant, p.Currency, p.Part, p.Parts, p.Count,
+				p.Paid, p.Taken)] = true
 		}
 		for _, want := range []string{
 			"acct_euro eur 1 of 1: 1, 1 paid, 0 taken", "acct_small usd 1 of 1: 2, 3 paid, 0 taken",
-			"acct_large usd 1 of 3: 1000, 500500 paid, 0 taken", "acct_large usd 2 of 3: 1000, 1500500 paid, 0 taken", "acct_large usd 3 of 3: 300, 645150 paid, 0 taken",
+			"acct_large usd 1 of 3: 1000, 500500 paid, 0 taken", "acct_large usd 2 of 3: 1000, 1500500 paid, 0 taken",
+			"acct_large usd 3 of 3: 300, 645150 paid, 0 taken",
 		} {
 			if !got[want] {
 				t.Errorf("no part %q; there are %v", want, got)
@@ -93,9 +99,17 @@ func TestSettlement(t *testing.T) {
 	t.Run("money that goes both ways is settled in one batch, with a sum for each way", func(t *testing.T) {
 		t.Parallel()
 		d := setup(t)
-		order := acquirer.Order{Merchant: "acct_1", Livemode: true, Card: "visa", Amount: 2000, Currency: "usd", Capture: true}
+		order := acquirer.Order{
+			Merchant: "acct_1",
+			Livemode: true,
+			Card:     "visa",
+			Amount:   2000,
+			Currency: "usd",
+			Capture:  true,
+		}
 		sold := d.must(t, "key_sale", acquirer.VerbAuthorize, order)
-		d.must(t, "key_refund", acquirer.VerbRefund, acquirer.Order{Authorization: sold.Reference, Amount: 2000, Currency: "usd"})
+		d.must(t, "key_refund", acquirer.VerbRefund,
+			acquirer.Order{Authorization: sold.Reference, Amount: 2000, Currency: "usd"})
 		order.Capture = false
 		d.must(t, "key_hold", acquirer.VerbAuthorize, order) // a hold moves no money
 		order.Merchant, order.Capture = "", true

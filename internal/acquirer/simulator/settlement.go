@@ -15,7 +15,8 @@ import (
 const selectSettlement = `
 	SELECT m.at, m.key, m.reference, coalesce(m.authorization_id, '') AS authorization, m.kind, m.amount, m.currency
 	FROM acquirer.movements m
-	WHERE m.kind IN ('sale', 'capture', 'refund', 'payout', 'recall') AND m.verb <> 'reverse' AND m.at >= @from AND m.at < @to
+	WHERE m.kind IN ('sale', 'capture', 'refund', 'payout', 'recall') AND m.verb <> 'reverse' AND m.at >= @from
+	  AND m.at < @to
 	  AND NOT EXISTS (SELECT FROM acquirer.movements u WHERE u.reference = m.reference AND u.verb = 'reverse')
 	ORDER BY m.number`
 

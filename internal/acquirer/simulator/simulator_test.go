@@ -229,7 +229,11 @@ func TestReverse(t *testing.T) {
 		d.must(t, "refund", acquirer.VerbRefund, of(refunded, 600))
 
 		for key, want := range map[string]string{
-			"hold": "release 100", "sale": "refund 200", "capture": "refund 300", "void": "hold 500", "refund": "capture 600",
+			"hold":    "release 100",
+			"sale":    "refund 200",
+			"capture": "refund 300",
+			"void":    "hold 500",
+			"refund":  "capture 600",
 		} {
 			for range 2 {
 				status, body := d.reverse(t, key)
@@ -259,10 +263,12 @@ func TestReverse(t *testing.T) {
 		sold := d.must(t, "sale", acquirer.VerbAuthorize, visaSale(200))
 		d.reverse(t, "hold")
 		d.reverse(t, "sale")
-		if answer := d.answer(t, "capture", acquirer.VerbCapture, of(held, 100)); answer.Code != acquirer.CodeAlreadyVoided {
+		answer := d.answer(t, "capture", acquirer.VerbCapture, of(held, 100))
+		if answer.Code != acquirer.CodeAlreadyVoided {
 			t.Errorf("capturing a reversed hold: %+v", answer)
 		}
-		if answer := d.answer(t, "refund", acquirer.VerbRefund, of(sold, 1)); answer.Code != acquirer.CodeAmountTooLarge {
+		answer = d.answer(t, "refund", acquirer.VerbRefund, of(sold, 1))
+		if answer.Code != acquirer.CodeAmountTooLarge {
 			t.Errorf("refunding a reversed sale: %+v", answer)
 		}
 	})
@@ -309,7 +315,8 @@ func TestNoMoreThanThereIs(t *testing.T) {
 		t.Parallel()
 		d := setup(t)
 		auth := d.must(t, "a", acquirer.VerbAuthorize, visa(1000))
-		if answer := d.answer(t, "too-much", acquirer.VerbCapture, of(auth, 1001)); answer.Code != acquirer.CodeAmountTooLarge {
+		answer := d.answer(t, "too-much", acquirer.VerbCapture, of(auth, 1001))
+		if answer.Code != acquirer.CodeAmountTooLarge {
 			t.Errorf("capturing too much: %+v", answer)
 		}
 		approved := d.race(t, 20, acquirer.VerbCapture, of(auth, 600))
@@ -369,7 +376,8 @@ func TestNoMoreThanThereIs(t *testing.T) {
 			order acquirer.Order
 			want  string
 		}{
-			{acquirer.VerbCapture, acquirer.Order{Authorization: "auth_none", Amount: 1, Currency: "usd"}, acquirer.CodeUnknownAuthorization},
+			{acquirer.VerbCapture, acquirer.Order{Authorization: "auth_none", Amount: 1, Currency: "usd"},
+				acquirer.CodeUnknownAuthorization},
 			{acquirer.VerbCapture, euros, acquirer.CodeCurrencyMismatch},
 			{acquirer.VerbCapture, of(sold, 100), acquirer.CodeAlreadyCaptured},
 			{acquirer.VerbCapture, of(voided, 100), acquirer.CodeAlreadyVoided},
@@ -491,8 +499,10 @@ func TestTheDoor(t *testing.T) {
 		t.Parallel()
 		visa, _ := testcard.ByName("visa")
 		number := visa.Number()
-		for _, card := range []string{number, number[:4] + " " + number[4:8] + " " + number[8:12] + " " + number[12:], "visa_" + number} {
-			status, _ := d.ask(t, "number", acquirer.VerbAuthorize, acquirer.Order{Card: card, Amount: 1, Currency: "usd"})
+		for _, card := range []string{number, number[:4] + " " + number[4:8] + " " + number[8:12] + " " + number[12:],
+			"visa_" + number} {
+			status, _ := d.ask(t, "number", acquirer.VerbAuthorize,
+				acquirer.Order{Card: card, Amount: 1, Currency: "usd"})
 			if status != http.StatusBadRequest {
 				t.Errorf("card %q: %d", card, status)
 			}
@@ -577,7 +587,9 @@ func TestSettle(t *testing.T) {
 		return n
 	}
 	t.Run("every sale is owed until it is settled, and a hold is not", func(t *testing.T) {
-		if n := one("SELECT count(*) FROM acquirer.owed o JOIN acquirer.movements m ON m.number = o.movement WHERE m.kind = 'sale'"); n != sales {
+		if n := one(`
+			SELECT count(*) FROM acquirer.owed o JOIN acquirer.movements m ON m.number = o.movement
+			WHERE m.kind = 'sale'`); n != sales {
 			t.Errorf("%d sales are owed, want %d", n, sales)
 		}
 		if n := one("SELECT count(*) FROM acquirer.owed"); n != sales {
@@ -599,8 +611,10 @@ func TestSettle(t *testing.T) {
 		if n := one("SELECT count(*) FROM acquirer.owed"); n != 0 {
 			t.Errorf("%d movements are still owed", n)
 		}
-		const told = "FROM acquirer.outbox, json_array_elements(convert_from(body, 'UTF8')::json->'movements') AS m (movement)"
-		for _, sql := range []string{"SELECT count(*) FROM acquirer.settled", "SELECT count(DISTINCT movement->>'reference') " + told, "SELECT count(*) " + told} {
+		const told = `
+			FROM acquirer.outbox, json_array_elements(convert_from(body, 'UTF8')::json->'movements') AS m (movement)`
+		for _, sql := range []string{"SELECT count(*) FROM acquirer.settled",
+			"SELECT count(DISTINCT movement->>'reference') " + told, "SELECT count(*) " + told} {
 			if n := one(sql); n != sales+50 {
 				t.Errorf("%s: %d, want %d", sql, n, sales+50)
 			}

@@ -35,7 +35,8 @@ func TestParseTroubles(t *testing.T) {
 
 	t.Run("what is misspelled is refused", func(t *testing.T) {
 		t.Parallel()
-		for _, text := range []string{"drop", "slow", "slow:", "slow:-1", "slow:soon", "wrong_amount=2", "wrong_amount=NaN", "wrong_amount=", "spent_key:1", "spent_key*", "spent_key*-1"} {
+		for _, text := range []string{"drop", "slow", "slow:", "slow:-1", "slow:soon", "wrong_amount=2",
+			"wrong_amount=NaN", "wrong_amount=", "spent_key:1", "spent_key*", "spent_key*-1"} {
 			_, err := parseTroubles(text)
 			if err == nil {
 				t.Errorf("%q was accepted", text)

@@ -42,7 +42,8 @@ func (b *Bank) Charge(ctx context.Context, o order) (reference string, err error
 	if err != nil {
 		return "", err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url+acquirer.OperationsPath+rand.Text(), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url+acquirer.OperationsPath+rand.Text(),
+		bytes.NewReader(body))
 	if err != nil {
 		return "", err
 	}

@@ -31,7 +31,11 @@ func parts(t *testing.T) design.Parts {
 	}
 	t.Cleanup(func() { l.Close() })
 	go func() { _ = redis.NewStandIn().Serve(l) }() // ends with the listener
-	return design.Parts{DB: db.Pool, Bank: design.NewBank(bank.URL(), bank.Secret(), time.Minute, nil), Redis: redis.NewClient(l.Addr().String(), nil)}
+	return design.Parts{
+		DB:    db.Pool,
+		Bank:  design.NewBank(bank.URL(), bank.Secret(), time.Minute, nil),
+		Redis: redis.NewClient(l.Addr().String(), nil),
+	}
 }
 
 func pay(t *testing.T, h http.Handler, key, body string) (status int, answer string) {
@@ -86,19 +90,21 @@ func TestDesigns(t *testing.T) {
 			continue // the middleware does not look at the request
 		}
 		t.Run(d.Name+" refuses the key for another request", func(t *testing.T) {
-			if status, answer := pay(t, h, key, strings.Replace(body, "2000", "1", 1)); status != http.StatusUnprocessableEntity {
+			status, answer := pay(t, h, key, strings.Replace(body, "2000", "1", 1))
+			if status != http.StatusUnprocessableEntity {
 				t.Errorf("%d %s", status, answer)
 			}
 		})
 	}
 
-	t.Run("manager takes a body with other spaces and another order of fields for the same request", func(t *testing.T) {
+	t.Run("manager ignores spaces and the order of fields when it compares bodies", func(t *testing.T) {
 		h, err := design.New("manager", p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, first := pay(t, h, "sorted", `{"order": 99, "amount": 2000}`)
-		if status, again := pay(t, h, "sorted", `{"amount":2000,"order":99}`); status != http.StatusOK || strings.TrimSpace(first) != strings.TrimSpace(again) {
+		status, again := pay(t, h, "sorted", `{"amount":2000,"order":99}`)
+		if status != http.StatusOK || strings.TrimSpace(first) != strings.TrimSpace(again) {
 			t.Errorf("%d %s, want %s", status, again, first)
 		}
 	})

@@ -23,7 +23,8 @@ const insertRequest = `
 
 const finishRequest = `UPDATE lab_manager.requests SET state = @state, response = @response WHERE key = @key`
 
-const insertManager = `INSERT INTO lab_manager.charges (order_id, amount, reference) VALUES (@order, @amount, @reference)`
+const insertManager = `
+	INSERT INTO lab_manager.charges (order_id, amount, reference) VALUES (@order, @amount, @reference)`
 
 const countManager = `SELECT count(*) FROM lab_manager.charges WHERE order_id = $1`
 
@@ -38,7 +39,9 @@ type manager struct{ db *pgxpool.Pool }
 
 // once looks the key up, compares the request, claims the key, runs process, and
 // stores its result or its failure. A stored failure is raised again.
-func (m *manager) once(ctx context.Context, key string, request any, process func() (any, error)) (response string, err error) {
+func (m *manager) once(
+	ctx context.Context, key string, request any, process func() (any, error),
+) (response string, err error) {
 	hash, err := hashOf(request)
 	if err != nil {
 		return "", err
@@ -67,14 +70,16 @@ func (m *manager) once(ctx context.Context, key string, request any, process fun
 	}
 	result, failure := process()
 	if failure != nil {
-		_, err := m.db.Exec(ctx, finishRequest, pgx.StrictNamedArgs{"key": key, "state": "failed", "response": failure.Error()})
+		_, err := m.db.Exec(ctx, finishRequest,
+			pgx.StrictNamedArgs{"key": key, "state": "failed", "response": failure.Error()})
 		return "", errors.Join(failure, err)
 	}
 	text, err := json.Marshal(result)
 	if err != nil {
 		return "", err
 	}
-	_, err = m.db.Exec(ctx, finishRequest, pgx.StrictNamedArgs{"key": key, "state": "completed", "response": string(text)})
+	_, err = m.db.Exec(ctx, finishRequest,
+		pgx.StrictNamedArgs{"key": key, "state": "completed", "response": string(text)})
 	return string(text), err
 }
 
@@ -123,6 +128,7 @@ func (s *managedShop) charge(ctx context.Context, o order) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.db.Exec(ctx, insertManager, pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
+	_, err = s.db.Exec(ctx, insertManager,
+		pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
 	return paid(o, reference), err
 }

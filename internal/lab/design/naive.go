@@ -30,7 +30,8 @@ func (n *naive) pay(c echo.Context) error {
 	if err != nil {
 		return errBank
 	}
-	_, err = n.db.Exec(ctx, insertNaive, pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
+	_, err = n.db.Exec(ctx, insertNaive,
+		pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,8 @@ const startKey = `
 	INSERT INTO lab_points.idempotency_keys (key, request_body, recovery_point) VALUES (@key, @body, 'started')
 	ON CONFLICT (key) DO NOTHING`
 
-const selectPoint = `SELECT request_body, recovery_point, coalesce(response_body, '') FROM lab_points.idempotency_keys WHERE key = @key`
+const selectPoint = `
+	SELECT request_body, recovery_point, coalesce(response_body, '') FROM lab_points.idempotency_keys WHERE key = @key`
 
 const finishPoint = `
 	UPDATE lab_points.idempotency_keys SET recovery_point = 'finished', response_body = @response
@@ -66,7 +67,8 @@ func (p *points) pay(c echo.Context) error {
 		return err
 	}
 	var was, point, response string
-	if err := conn.QueryRow(ctx, selectPoint, pgx.StrictNamedArgs{"key": key}).Scan(&was, &point, &response); err != nil {
+	err = conn.QueryRow(ctx, selectPoint, pgx.StrictNamedArgs{"key": key}).Scan(&was, &point, &response)
+	if err != nil {
 		return err
 	}
 	switch {
@@ -86,13 +88,16 @@ func (p *points) pay(c echo.Context) error {
 	return c.JSONBlob(http.StatusOK, answer)
 }
 
-func (p *points) finish(ctx context.Context, conn *pgxpool.Conn, key string, o order, reference string) (response []byte, err error) {
+func (p *points) finish(
+	ctx context.Context, conn *pgxpool.Conn, key string, o order, reference string,
+) (response []byte, err error) {
 	response, err = json.Marshal(paid(o, reference))
 	if err != nil {
 		return nil, err
 	}
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, insertPoints, pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
+		_, err := tx.Exec(ctx, insertPoints,
+			pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
 		if err != nil {
 			return err
 		}

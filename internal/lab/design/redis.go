@@ -147,7 +147,8 @@ func (s *redisShop) pay(c echo.Context) error {
 	if err != nil {
 		return errBank
 	}
-	_, err = s.db.Exec(ctx, insertRedis, pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
+	_, err = s.db.Exec(ctx, insertRedis,
+		pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,8 @@ const claimKey = `
 	ON CONFLICT (key) DO UPDATE SET locked_at = now()
 	WHERE idempotency_keys.status = 'processing' AND idempotency_keys.locked_at < now() - @stale::interval`
 
-const selectKey = `SELECT request_body, status, coalesce(response_body, '') FROM lab_table.idempotency_keys WHERE key = @key`
+const selectKey = `
+	SELECT request_body, status, coalesce(response_body, '') FROM lab_table.idempotency_keys WHERE key = @key`
 
 const finishKey = `UPDATE lab_table.idempotency_keys SET status = @status, response_body = @response WHERE key = @key`
 
@@ -62,7 +63,8 @@ func (t *table) pay(c echo.Context) error {
 	if err != nil {
 		return t.fail(ctx, key)
 	}
-	_, err = t.db.Exec(ctx, insertTable, pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
+	_, err = t.db.Exec(ctx, insertTable,
+		pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
 	if err != nil {
 		return err
 	}
@@ -70,7 +72,8 @@ func (t *table) pay(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.db.Exec(ctx, finishKey, pgx.StrictNamedArgs{"key": key, "status": "completed", "response": string(response)})
+	_, err = t.db.Exec(ctx, finishKey,
+		pgx.StrictNamedArgs{"key": key, "status": "completed", "response": string(response)})
 	if err != nil {
 		return err
 	}
@@ -79,7 +82,8 @@ func (t *table) pay(c echo.Context) error {
 
 // fail stores that the request failed. That is what the client gets from now on.
 func (t *table) fail(ctx context.Context, key string) error {
-	_, err := t.db.Exec(ctx, finishKey, pgx.StrictNamedArgs{"key": key, "status": "failed", "response": errBank.Error()})
+	_, err := t.db.Exec(ctx, finishKey,
+		pgx.StrictNamedArgs{"key": key, "status": "failed", "response": errBank.Error()})
 	if err != nil {
 		return err
 	}

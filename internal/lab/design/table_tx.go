@@ -56,7 +56,8 @@ func (t *tableTx) charge(ctx context.Context, tx pgx.Tx, key string, o order) (r
 	if err != nil {
 		return nil, errBank
 	}
-	_, err = tx.Exec(ctx, insertTable, pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
+	_, err = tx.Exec(ctx, insertTable,
+		pgx.StrictNamedArgs{"order": o.Order, "amount": o.Amount, "reference": reference})
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +65,7 @@ func (t *tableTx) charge(ctx context.Context, tx pgx.Tx, key string, o order) (r
 	if err != nil {
 		return nil, err
 	}
-	_, err = tx.Exec(ctx, finishKey, pgx.StrictNamedArgs{"key": key, "status": "completed", "response": string(response)})
+	_, err = tx.Exec(ctx, finishKey,
+		pgx.StrictNamedArgs{"key": key, "status": "completed", "response": string(response)})
 	return response, err
 }

@@ -27,7 +27,11 @@ func Export(dir string) error {
 	mux.HandleFunc("GET /assets/{version}/{name}", site.Assets)
 	var failed error
 	handle := func(pattern string, show http.HandlerFunc) { mux.Handle(pattern, show) }
-	New(Config{Render: site.Render, Static: true, Fail: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err }}).Routes(handle, handle)
+	New(Config{
+		Render: site.Render,
+		Static: true,
+		Fail:   func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
+	}).Routes(handle, handle)
 
 	files := map[string]string{"index.html": "/lab", "matrix.html": "/lab/matrix"}
 	for _, s := range Stops[1:] {
@@ -99,7 +103,8 @@ func besideEachOther(html string) string {
 		return smaller(html)
 	}
 	code, behind, _ := strings.Cut(code, "</pre>")
-	return smaller(before) + "<pre" + strings.NewReplacer("&#34;", `"`, "&#39;", "'").Replace(code) + "</pre>" + smaller(behind)
+	return smaller(before) + "<pre" + strings.NewReplacer("&#34;", `"`, "&#39;", "'").
+		Replace(code) + "</pre>" + smaller(behind)
 }
 
 // smaller leaves out what HTML does not need.

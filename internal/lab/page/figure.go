@@ -28,7 +28,8 @@ func figure(r lab.Run) template.HTML {
 		}
 	}
 	f.bank = firstRow + rowHeight*(len(f.rows)+1)
-	fmt.Fprintf(&f.out, `<svg class="lab-figure" role="img" aria-label="%s The log tells each step." viewBox="0 0 %d %d">`,
+	fmt.Fprintf(&f.out,
+		`<svg class="lab-figure" role="img" aria-label="%s The log tells each step." viewBox="0 0 %d %d">`,
 		template.HTMLEscapeString(r.Title()), figureWidth, f.bank+firstRow)
 	f.label(firstRow, "client")
 	f.line("row", leftEdge, firstRow, figureWidth-8, firstRow)
@@ -52,7 +53,7 @@ type drawing struct {
 	last int         // the process that spoke last
 }
 
-// x is where an event stands.
+// x is the horizontal position of an event.
 func (f *drawing) x(event int) int {
 	return leftEdge + 12 + event*(figureWidth-leftEdge-40)/max(1, len(f.run.Events)-1)
 }
@@ -106,7 +107,8 @@ func (f *drawing) mark(n int, e lab.Event) {
 	case lab.BankAnswers:
 		f.line("call answer", x, f.bank, x, y)
 	case lab.Charges:
-		fmt.Fprintf(&f.out, `<circle class="charge" cx="%d" cy="%d" r="10"/><text class="sum" x="%d" y="%d">$</text>`, x, f.bank, x, f.bank+4)
+		fmt.Fprintf(&f.out, `<circle class="charge" cx="%d" cy="%d" r="10"/><text class="sum" x="%d" y="%d">$</text>`,
+			x, f.bank, x, f.bank+4)
 	case lab.Hears:
 		class := "bad"
 		if e.What == "200" {

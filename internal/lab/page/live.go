@@ -27,7 +27,7 @@ type Ran struct {
 // maxRun is far above any trace.
 const maxRun = 1 << 20
 
-// Remote is the lab of a demo, a process of its own.
+// Remote is the lab of a demo, which runs in a separate process.
 type Remote struct{ At *url.URL }
 
 var _ Live = Remote{}
@@ -63,7 +63,8 @@ func (l Remote) Find(ctx context.Context, id string) (lab.Run, error) {
 }
 
 func (l Remote) ask(ctx context.Context, method, path string, form url.Values) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, l.At.JoinPath(path).String(), strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(ctx, method, l.At.JoinPath(path).String(),
+		strings.NewReader(form.Encode()))
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,14 @@ type line struct {
 func (p *Pages) lane(r lab.Run) Lane {
 	d, _ := lab.FindDesign(r.Design)
 	f, _ := lab.FindFault(r.Fault)
-	l := Lane{Design: d, Fault: f, Run: r, Figure: figure(r), Live: p.Live != nil, Address: "/lab/runs/" + r.Design + "/" + r.Fault}
+	l := Lane{
+		Design:  d,
+		Fault:   f,
+		Run:     r,
+		Figure:  figure(r),
+		Live:    p.Live != nil,
+		Address: "/lab/runs/" + r.Design + "/" + r.Fault,
+	}
 	for _, e := range r.Events {
 		l.Log = append(l.Log, line{strconv.FormatFloat(float64(e.US)/1e6, 'f', 3, 64), r.Sentence(e), e.Kind})
 	}
@@ -150,7 +157,16 @@ func (p *Pages) stop(w http.ResponseWriter, r *http.Request) {
 	}
 	stop := Stops[number-1]
 	fault, _ := lab.FindFault(stop.Fault)
-	page := stopPage{Stop: stop, Fault: fault, Choices: answers, Of: len(Stops), Minutes: (len(Stops)-number)/2 + 1, Alone: p.Static, Previous: number - 1, Stops: Stops}
+	page := stopPage{
+		Stop:     stop,
+		Fault:    fault,
+		Choices:  answers,
+		Of:       len(Stops),
+		Minutes:  (len(Stops)-number)/2 + 1,
+		Alone:    p.Static,
+		Previous: number - 1,
+		Stops:    Stops,
+	}
 	if number < len(Stops) {
 		page.Next = number + 1
 	}
@@ -177,7 +193,8 @@ func (p *Pages) showMatrix(w http.ResponseWriter, r *http.Request) {
 		row := matrixRow{Fault: f}
 		for _, d := range lab.Designs {
 			run, _ := p.matrix.Find(d.Name, f.Name)
-			row.Cells = append(row.Cells, Lane{Design: d, Fault: f, Run: run, Address: "/lab/runs/" + d.Name + "/" + f.Name})
+			row.Cells = append(row.Cells,
+				Lane{Design: d, Fault: f, Run: run, Address: "/lab/runs/" + d.Name + "/" + f.Name})
 		}
 		page.Rows = append(page.Rows, row)
 	}
@@ -218,7 +235,7 @@ type designPage struct {
 	Page   string // the address of the document about it, without the first slash
 	Source string
 	Alone  bool       // there are no pages of runs
-	Same   lab.Design // the design on whose page the same code stands, if it is not this one
+	Same   lab.Design // the design on whose page the same code is shown, if it is not this one
 	Lanes  []Lane
 }
 
@@ -237,7 +254,8 @@ func (p *Pages) design(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := designPage{Design: d, Source: d.Source(), Alone: p.Static}
-	if first := lab.Designs[slices.IndexFunc(lab.Designs, func(o lab.Design) bool { return o.Code == d.Code })]; first.Name != d.Name {
+	first := lab.Designs[slices.IndexFunc(lab.Designs, func(o lab.Design) bool { return o.Code == d.Code })]
+	if first.Name != d.Name {
 		page.Source, page.Same = "", first
 	}
 	if !p.Static {

@@ -42,7 +42,9 @@ func serve(t *testing.T, live page.Live) http.Handler {
 	site := web.New(web.Config{Demo: true, Log: slog.New(slog.DiscardHandler)})
 	mux := http.NewServeMux()
 	handle := func(pattern string, show http.HandlerFunc) { mux.Handle(pattern, show) }
-	page.New(page.Config{Render: site.Render, Live: live, Fail: func(w http.ResponseWriter, _ *http.Request, err error) {
+	page.New(page.Config{Render: site.Render, Live: live, Fail: func(
+		w http.ResponseWriter, _ *http.Request, err error,
+	) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}}).Routes(handle, handle)
 	return mux
@@ -82,12 +84,14 @@ func TestPages(t *testing.T) {
 		for _, d := range lab.Designs {
 			for _, f := range lab.Faults {
 				address := "/lab/runs/" + d.Name + "/" + f.Name
-				if status, body := get(t, h, address); status != http.StatusOK || !strings.Contains(body, f.Story[:10]) {
+				status, body := get(t, h, address)
+				if status != http.StatusOK || !strings.Contains(body, f.Story[:10]) {
 					t.Errorf("%s: %d", address, status)
 				}
 				_, trace := get(t, h, address+".ndjson")
 				runs, err := lab.Read(strings.NewReader(trace))
-				if err != nil || len(runs) != 1 || runs[0].Design != d.Name || runs[0].Fault != f.Name || len(runs[0].Events) < 5 {
+				if err != nil || len(runs) != 1 || runs[0].Design != d.Name || runs[0].Fault != f.Name ||
+					len(runs[0].Events) < 5 {
 					t.Errorf("%s.ndjson: %d runs, %v", address, len(runs), err)
 				}
 				_, picture := get(t, h, address+".svg")
@@ -103,7 +107,8 @@ func TestPages(t *testing.T) {
 
 	t.Run("what is not there is not found", func(t *testing.T) {
 		t.Parallel()
-		for _, path := range []string{"/lab/0", "/lab/8", "/lab/x", "/lab/designs/x", "/lab/runs/naive/x", "/lab/runs/x/none.svg", "/lab/live/run_1"} {
+		for _, path := range []string{"/lab/0", "/lab/8", "/lab/x", "/lab/designs/x", "/lab/runs/naive/x",
+			"/lab/runs/x/none.svg", "/lab/live/run_1"} {
 			if status, _ := get(t, h, path); status != http.StatusNotFound {
 				t.Errorf("%s: %d", path, status)
 			}
@@ -123,7 +128,8 @@ func TestRunForReal(t *testing.T) {
 	h := serve(t, once{lab.Run{Design: "naive", Fault: "none", Charged: 3, Booked: 1, Answer: lab.Paid, Amount: 2001,
 		Events: []lab.Event{{Kind: lab.Sends, PID: 4711, N: 1}, {US: 9, Kind: lab.Concludes}}}})
 	post := func(design string) *httptest.ResponseRecorder {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/lab/runs", strings.NewReader(url.Values{"design": {design}, "fault": {"none"}}.Encode()))
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/lab/runs",
+			strings.NewReader(url.Values{"design": {design}, "fault": {"none"}}.Encode()))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
@@ -133,7 +139,8 @@ func TestRunForReal(t *testing.T) {
 	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/lab/live/run_1" {
 		t.Fatalf("%d, to %q", w.Code, w.Header().Get("Location"))
 	}
-	if _, body := get(t, h, "/lab/live/run_1"); !strings.Contains(body, "Our books say 1, the bank says 3.") || !strings.Contains(body, "4711") {
+	_, body := get(t, h, "/lab/live/run_1")
+	if !strings.Contains(body, "Our books say 1, the bank says 3.") || !strings.Contains(body, "4711") {
 		t.Errorf("the run is not shown:\n%s", body)
 	}
 	if status, _ := get(t, h, "/lab/live/run_2"); status != http.StatusNotFound {
@@ -176,7 +183,8 @@ func TestExport(t *testing.T) {
 				continue
 			}
 			target, err := os.ReadFile(filepath.Join(dir, to))
-			if err != nil || !letter.MatchString(to) || fragment != "" && !strings.Contains(string(target), `id="`+fragment+`"`) {
+			if err != nil || !letter.MatchString(to) ||
+				fragment != "" && !strings.Contains(string(target), `id="`+fragment+`"`) {
 				t.Errorf("%s leads to %s, which is not there", filepath.Base(file), link[0])
 			}
 		}

@@ -35,10 +35,9 @@ var Stops = []Stop{
 	{Title: "The lock stays", Designs: []string{"redis-24h"}, Fault: "answer-not-recorded", Answer: "stuck",
 		Question: "Now the lock lives for 24 hours, and the process dies after the bank has charged. What does " +
 			"the customer get?",
-		Why: "The payment is stuck. The customer has paid once and we do not know it. Every retry hears that " +
-			"the request is being processed, " +
-			"and it goes on hearing that for a day. No life of the lock is right: a short one charges twice, a " +
-			"long one hangs."},
+		Why: "The payment is stuck. The customer has paid once and we do not know it. Every retry gets the " +
+			"answer that the request is being processed, for a whole day. No lifetime of the lock is right: a " +
+			"short one charges twice, a long one hangs."},
 	{Title: "One transaction", Designs: []string{"table-tx"}, Fault: "commit-sent", Answer: "1",
 		Question: "Key, charge and answer are one database transaction. The process dies with the COMMIT on the " +
 			"wire. How many charges?",

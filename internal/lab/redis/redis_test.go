@@ -35,13 +35,15 @@ func startRedis(t *testing.T, program string) string {
 	addr := l.Addr().String()
 	l.Close()
 	_, port, _ := net.SplitHostPort(addr)
-	server := exec.CommandContext(t.Context(), program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
+	server := exec.CommandContext(t.Context(), program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir",
+		t.TempDir())
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
 	client := redis.NewClient(addr, nil)
-	for deadline := time.Now().Add(30 * time.Second); client.Ping(t.Context()) != nil; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); client.Ping(
+		t.Context()) != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("redis-server does not answer")
 		}
@@ -84,7 +86,8 @@ func TestServersAnswerAlike(t *testing.T) {
 		})
 		t.Run(name+" refuses a key that lives for no time, and answers the next command", func(t *testing.T) {
 			c, ctx := redis.NewClient(addr, nil), t.Context()
-			if err := c.SetEX(ctx, "answer", "x", 0); err == nil || !strings.Contains(err.Error(), "invalid expire time") {
+			err := c.SetEX(ctx, "answer", "x", 0)
+			if err == nil || !strings.Contains(err.Error(), "invalid expire time") {
 				t.Errorf("%v", err)
 			}
 			if err := c.Ping(ctx); err != nil {

@@ -73,7 +73,8 @@ func (k *keyStore) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		k.run = exec.Command(k.stand.redis, "--port", port, "--bind", host, "--save", "", "--appendonly", "no", "--daemonize", "no", "--dir", k.stand.dir)
+		k.run = exec.Command(k.stand.redis, "--port", port, "--bind", host, "--save", "", "--appendonly", "no",
+			"--daemonize", "no", "--dir", k.stand.dir)
 	}
 	apart(k.run)
 	started, gone := make(chan error, 1), make(chan struct{})

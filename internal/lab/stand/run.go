@@ -61,8 +61,16 @@ type run struct {
 // receives what happens on the client's side while it happens.
 func (s *Stand) Run(ctx context.Context, d lab.Design, f lab.Fault, tell func(lab.Event)) (lab.Run, error) {
 	n := s.orders.Add(1)
-	r := &run{Stand: s, design: d, fault: f, tell: tell, ready: make(chan struct{}),
-		order: orderOf{Order: n, Amount: 2000 + n}, key: fmt.Sprintf("order-%d", n), trace: filepath.Join(s.dir, fmt.Sprintf("trace-%d", n))}
+	r := &run{
+		Stand:  s,
+		design: d,
+		fault:  f,
+		tell:   tell,
+		ready:  make(chan struct{}),
+		order:  orderOf{Order: n, Amount: 2000 + n},
+		key:    fmt.Sprintf("order-%d", n),
+		trace:  filepath.Join(s.dir, fmt.Sprintf("trace-%d", n)),
+	}
 	result, err := r.do(ctx)
 	if err != nil {
 		return result, fmt.Errorf("%s, %s: %w", d.Name, f.Name, err)
@@ -75,7 +83,9 @@ const AtOnce = 12
 
 // RunAll runs each design under each fault, so many at once, and hands every run to
 // done as it ends. It stops at the first that cannot be run.
-func (s *Stand) RunAll(ctx context.Context, designs []lab.Design, faults []lab.Fault, atOnce int, done func(lab.Run)) error {
+func (s *Stand) RunAll(
+	ctx context.Context, designs []lab.Design, faults []lab.Fault, atOnce int, done func(lab.Run),
+) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	var mu sync.Mutex
@@ -130,7 +140,8 @@ func (r *run) startDesign(ctx context.Context) (*process, error) {
 		}
 		return start(ctx, "serve", r.Ratchet, append(env, r.secrets...), "serve", "--addr", "127.0.0.1:0")
 	}
-	env = append(env, DatabaseVariable+"="+r.labURL, AcquirerVariable+"=http://"+r.acquirer.addr, SecretVariable+"="+acquirerSecret)
+	env = append(env, DatabaseVariable+"="+r.labURL, AcquirerVariable+"=http://"+r.acquirer.addr,
+		SecretVariable+"="+acquirerSecret)
 	if r.store != nil {
 		env = append(env, RedisVariable+"="+r.store.addr)
 	}
@@ -307,7 +318,12 @@ func (r *run) request(ctx context.Context, addr string) (*http.Request, error) {
 	path, kind := "/pay", "application/json"
 	if r.design.Name == "ratchet" {
 		path, kind = "/v1/charges", "application/x-www-form-urlencoded"
-		body = strings.NewReader(url.Values{"amount": {strconv.FormatInt(r.order.Amount, 10)}, "currency": {"usd"}, "source": {"tok_visa"}}.Encode())
+		body = strings.NewReader(
+			url.Values{
+				"amount":   {strconv.FormatInt(r.order.Amount, 10)},
+				"currency": {"usd"},
+				"source":   {"tok_visa"},
+			}.Encode())
 	} else {
 		text, err := json.Marshal(r.order)
 		if err != nil {
@@ -437,7 +453,8 @@ func (r *run) addBoundaries() error {
 // noticed it a moment later.
 func (r *run) date(passed crashpoint.Passed) {
 	for i := range r.events {
-		if e := &r.events[i]; e.PID == passed.PID && (e.Kind == lab.Killed || e.Kind == lab.Stopped && r.isEnd(passed.Boundary)) {
+		e := &r.events[i]
+		if e.PID == passed.PID && (e.Kind == lab.Killed || e.Kind == lab.Stopped && r.isEnd(passed.Boundary)) {
 			e.US = r.since(passed.At).Microseconds() + 1
 		}
 	}
@@ -453,7 +470,8 @@ func (r *run) isEnd(boundary string) bool {
 // before what the boundary means.
 func (r *run) ended(e lab.Event) bool {
 	return slices.ContainsFunc(r.events, func(end lab.Event) bool {
-		return end.Kind == lab.Killed && end.PID == e.PID && end.US == e.US+1 && strings.Contains(end.What, "before writing")
+		return end.Kind == lab.Killed && end.PID == e.PID && end.US == e.US+1 &&
+			strings.Contains(end.What, "before writing")
 	})
 }
 

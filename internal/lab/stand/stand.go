@@ -97,7 +97,8 @@ func Open(ctx context.Context, c Config) (s *Stand, err error) {
 		return s, err
 	}
 	s.acquirer, err = start(ctx, "acquirer", c.Ratchet, []string{
-		"RATCHET_ACQUIRER_DATABASE_URL=" + urls["acquirer"], "RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_DEMO=1"},
+		"RATCHET_ACQUIRER_DATABASE_URL=" + urls["acquirer"], "RATCHET_ACQUIRER_SECRET=" + acquirerSecret,
+		"RATCHET_DEMO=1"},
 		"acquirer", "--addr", "127.0.0.1:0", "--notify-url", "", "--settle-every", "0")
 	if err != nil {
 		return s, err
@@ -109,9 +110,10 @@ func Open(ctx context.Context, c Config) (s *Stand, err error) {
 // openRatchet installs Ratchet with one merchant.
 func (s *Stand) openRatchet(ctx context.Context, databaseURL string) (err error) {
 	s.secrets = []string{
-		"RATCHET_DATABASE_URL=" + databaseURL, "RATCHET_SECRET=" + rootSecret, "RATCHET_DEMO=1", "RATCHET_DRAIN_GRACE=0s",
-		"RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_ACQUIRER_URL=http://" + s.acquirer.addr, "RATCHET_DATABASE_CONNECTIONS=4",
-		"RATCHET_DASHBOARD=off", "RATCHET_METRICS_ADDR="}
+		"RATCHET_DATABASE_URL=" + databaseURL, "RATCHET_SECRET=" + rootSecret, "RATCHET_DEMO=1",
+		"RATCHET_DRAIN_GRACE=0s", "RATCHET_ACQUIRER_SECRET=" + acquirerSecret,
+		"RATCHET_ACQUIRER_URL=http://" + s.acquirer.addr, "RATCHET_DATABASE_CONNECTIONS=4", "RATCHET_DASHBOARD=off",
+		"RATCHET_METRICS_ADDR="}
 	if _, err := s.command(ctx, "migrate", "up"); err != nil {
 		return err
 	}
@@ -175,7 +177,8 @@ func (s *Stand) dropDatabases() {
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
 	for _, name := range s.names {
-		_, _ = s.admin.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)") // it is only left behind
+		// it is only left behind
+		_, _ = s.admin.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)")
 	}
 	_ = s.admin.Close(ctx)
 }
@@ -238,7 +241,8 @@ func (s *Stand) bookedByRatchet(ctx context.Context, amount int64) (n int, err e
 		if after != "" {
 			query.Set("starting_after", after)
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.reader.addr+"/v1/charges?"+query.Encode(), nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+			"http://"+s.reader.addr+"/v1/charges?"+query.Encode(), nil)
 		if err != nil {
 			return 0, err
 		}

@@ -65,7 +65,8 @@ func (a account) mustEnter(dir string) error {
 		}
 		if !a.mayEnter(info) {
 			return fmt.Errorf("running as root, PostgreSQL runs as uid %d, which cannot enter %s (mode %04o): "+
-				"choose a data directory outside it, for example /var/lib/ratchet", a.credential.Uid, dir, info.Mode().Perm())
+				"choose a data directory outside it, for example /var/lib/ratchet", a.credential.Uid, dir,
+				info.Mode().Perm())
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {

@@ -10,7 +10,9 @@ import (
 // RunContainer runs a server in Docker with settings, which are name=value pairs.
 // It returns the URL with which superuser logs in, and what ends the server and its
 // data. Any error means that Docker cannot be used here.
-type RunContainer func(ctx context.Context, superuser string, settings []string) (url string, stop func() error, err error)
+type RunContainer func(
+	ctx context.Context, superuser string, settings []string,
+) (url string, stop func() error, err error)
 
 // startContainer runs the server in Docker. The data ends with the container, so it
 // refuses where there is data already.
@@ -30,7 +32,8 @@ func startContainer(ctx context.Context, o Options, state *stateDir) (*Server, e
 	if err != nil {
 		return nil, fmt.Errorf("docker: %w", errors.Join(err, stop()))
 	}
-	o.Log("postgres: %s in Docker, ready after %v; its data ends with it", version, time.Since(began).Round(time.Millisecond))
+	o.Log("postgres: %s in Docker, ready after %v; its data ends with it", version,
+		time.Since(began).Round(time.Millisecond))
 	return &Server{URL: url, Version: version, run: container(stop)}, nil
 }
 

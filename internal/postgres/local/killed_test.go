@@ -26,7 +26,8 @@ func TestKilledProgram(t *testing.T) {
 		p.kill()
 
 		_, err := Attach(state)
-		for deadline := time.Now().Add(time.Minute); err == nil && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); err == nil &&
+			time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			_, err = Attach(state)
 		}
 		mustSay(t, err, "does not respond (was its program killed?)")
@@ -110,8 +111,10 @@ func TestRoot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Start(t.Context(), Options{StateDir: filepath.Join(closed, "state"), Sources: []Source{Installed, Download}})
-		mustSay(t, err, "running as root, PostgreSQL runs as uid", "cannot enter "+closed+" (mode 0700)", "/var/lib/ratchet")
+		_, err = Start(t.Context(),
+			Options{StateDir: filepath.Join(closed, "state"), Sources: []Source{Installed, Download}})
+		mustSay(t, err, "running as root, PostgreSQL runs as uid", "cannot enter "+closed+" (mode 0700)",
+			"/var/lib/ratchet")
 	})
 
 	t.Run("only our own directory is given to the server's user", func(t *testing.T) {

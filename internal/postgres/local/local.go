@@ -147,7 +147,8 @@ func given(ctx context.Context, url string) (*Server, error) {
 		return nil, fmt.Errorf("DATABASE_URL is set but the server does not respond: %w", err)
 	}
 	if major(version) < oldestMajor {
-		return nil, fmt.Errorf("DATABASE_URL is set but its server is PostgreSQL %s; need %d or newer", version, oldestMajor)
+		return nil,
+			fmt.Errorf("DATABASE_URL is set but its server is PostgreSQL %s; need %d or newer", version, oldestMajor)
 	}
 	return &Server{URL: url, Version: version}, nil
 }

@@ -20,7 +20,9 @@ func TestStart(t *testing.T) {
 
 		first, _ := start(t, Options{StateDir: state})
 		execute(t, first.URL, `CREATE TABLE kept AS SELECT 42 AS answer`)
-		if got := query(t, first.URL, `SELECT current_user || current_setting('fsync') || current_setting('data_checksums')`); got != "ratchetonon" {
+		if got := query(t, first.URL, `
+			SELECT current_user || current_setting('fsync')
+			       || current_setting('data_checksums')`); got != "ratchetonon" {
 			t.Errorf("user, fsync, checksums = %s", got)
 		}
 		stop(t, first)
@@ -115,8 +117,13 @@ func TestStart(t *testing.T) {
 	t.Run("an ephemeral server forgets everything it was given", func(t *testing.T) {
 		t.Parallel()
 		state := filepath.Join(tempState(t), "gone")
-		server, _ := start(t, Options{StateDir: state, Ephemeral: true, ExtraSettings: []string{"max_connections=7", "superuser_reserved_connections=1"}})
-		if got := query(t, server.URL, `SELECT current_setting('fsync') || current_setting('max_connections')`); got != "off7" {
+		server, _ := start(t, Options{
+			StateDir:      state,
+			Ephemeral:     true,
+			ExtraSettings: []string{"max_connections=7", "superuser_reserved_connections=1"},
+		})
+		if got := query(t, server.URL, `
+			SELECT current_setting('fsync') || current_setting('max_connections')`); got != "off7" {
 			t.Errorf("fsync, max_connections = %s", got)
 		}
 		stop(t, server)
@@ -127,7 +134,8 @@ func TestStart(t *testing.T) {
 
 	t.Run("a server that cannot start shows what its log says", func(t *testing.T) {
 		t.Parallel()
-		_, err := Start(t.Context(), Options{StateDir: tempState(t), Ephemeral: true, ExtraSettings: []string{"no_such_setting=1"}})
+		_, err := Start(t.Context(),
+			Options{StateDir: tempState(t), Ephemeral: true, ExtraSettings: []string{"no_such_setting=1"}})
 		mustSay(t, err, "postgres exited immediately", "no_such_setting")
 	})
 
@@ -214,7 +222,14 @@ func TestDataIsNeverReplaced(t *testing.T) {
 
 func TestMajor(t *testing.T) {
 	t.Parallel()
-	for version, want := range map[string]int{"17.10": 17, "15": 15, "15.18 (Debian 15.18-0+deb12u1)": 15, "18beta1": 18, "": 0, "none": 0} {
+	for version, want := range map[string]int{
+		"17.10":                          17,
+		"15":                             15,
+		"15.18 (Debian 15.18-0+deb12u1)": 15,
+		"18beta1":                        18,
+		"":                               0,
+		"none":                           0,
+	} {
 		if got := major(version); got != want {
 			t.Errorf("major(%q) = %d, want %d", version, got, want)
 		}

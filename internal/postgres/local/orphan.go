@@ -29,13 +29,16 @@ func (c *cluster) stopOrphan() error {
 	c.options.Log("postgres: stopping the server (pid %d) that a killed run left behind", orphan.pid)
 	for _, shutdown := range []syscall.Signal{fastShutdown, immediateShutdown} {
 		_ = syscall.Kill(orphan.pid, shutdown)
-		for deadline := time.Now().Add(shutdownPatience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		deadline := time.Now().Add(shutdownPatience)
+		for time.Now().Before(deadline) {
 			if orphan.hasEnded(c.state.data()) {
 				return nil
 			}
+			time.Sleep(20 * time.Millisecond)
 		}
 	}
-	return fmt.Errorf("a PostgreSQL server (pid %d) is still running in %s and does not stop", orphan.pid, c.state.data())
+	return fmt.Errorf("a PostgreSQL server (pid %d) is still running in %s and does not stop", orphan.pid,
+		c.state.data())
 }
 
 // procfs is where Linux describes its processes. Other systems have no such directory.

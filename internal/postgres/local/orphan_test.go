@@ -48,7 +48,8 @@ func TestStrangers(t *testing.T) {
 		t.Helper()
 		var said strings.Builder
 		log := func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) }
-		server, err := Start(t.Context(), Options{StateDir: state.path, Sources: []Source{Installed, Download}, Log: log})
+		server, err := Start(t.Context(),
+			Options{StateDir: state.path, Sources: []Source{Installed, Download}, Log: log})
 		if err == nil {
 			_ = server.Stop()
 			t.Fatal("a server started without a cluster")
@@ -85,7 +86,9 @@ func TestStrangers(t *testing.T) {
 			_, err := conn.Exec(context.Background(), `SELECT pg_sleep(3)`)
 			statement <- err
 		}()
-		const sleeping = `SELECT count(*)::text FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(3)%' AND pid <> pg_backend_pid()`
+		const sleeping = `
+			SELECT count(*)::text FROM pg_stat_activity
+			WHERE state = 'active' AND query LIKE '%pg_sleep(3)%' AND pid <> pg_backend_pid()`
 		for query(t, other.URL, sleeping) == "0" {
 			time.Sleep(10 * time.Millisecond)
 		}

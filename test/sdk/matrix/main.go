@@ -34,7 +34,8 @@ func run(ctx context.Context) error {
 	url := flag.String("url", "", "the address of an installation that runs already")
 	key := flag.String("key", demoKey, "the secret key to use there")
 	dir := flag.String("dir", "", "a folder with checkouts of SDKs, each with its VERSION file")
-	only := flag.String("only", "", "the clients to run, as language@version, separated by commas; all of them by default")
+	only := flag.String("only", "",
+		"the clients to run, as language@version, separated by commas; all of them by default")
 	few := flag.Bool("few", false, "run the few clients that differ most, of the languages that are installed")
 	table := flag.String("table", "", "the file to write the table to")
 	flag.Parse()
@@ -65,7 +66,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	r := runner{dir: work, env: append(os.Environ(), "RATCHET_URL="+*url, "RATCHET_KEY="+*key, "RATCHET_HOOK="+hooks.url)}
+	r := runner{
+		dir: work,
+		env: append(os.Environ(), "RATCHET_URL="+*url, "RATCHET_KEY="+*key, "RATCHET_HOOK="+hooks.url),
+	}
 	var results []result
 	failed := false
 	for _, c := range clients {

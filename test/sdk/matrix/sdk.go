@@ -24,7 +24,8 @@ type sdk struct {
 // are as old as the shapes that API versions have kept.
 var (
 	goVersions   = []string{"72.122.0", "74.30.0", "76.25.0", "78.12.0", "80.2.1", "82.5.1", "84.4.1", "85.0.0"}
-	nodeVersions = []string{"8.222.0", "10.17.0", "12.18.0", "14.25.0", "16.12.0", "18.5.0", "20.4.1", "22.6.2", "23.1.0"}
+	nodeVersions = []string{"8.222.0", "10.17.0", "12.18.0", "14.25.0", "16.12.0", "18.5.0", "20.4.1", "22.6.2",
+		"23.1.0"}
 )
 
 // amongFew says whether an SDK is one of the few that every test run can afford: the
@@ -87,7 +88,12 @@ func checkouts(dir string) (all []sdk, err error) {
 			if err != nil {
 				return nil, err
 			}
-			of = append(of, sdk{language: language, version: strings.TrimSpace(string(version)), from: "checkout", dir: filepath.Clean(root)})
+			of = append(of, sdk{
+				language: language,
+				version:  strings.TrimSpace(string(version)),
+				from:     "checkout",
+				dir:      filepath.Clean(root),
+			})
 		}
 		slices.SortFunc(of, func(a, b sdk) int { return compareVersions(a.version, b.version) })
 		all = append(all, of...)
@@ -182,7 +188,8 @@ func (r runner) prepareGo(ctx context.Context, s sdk, dir string) (*exec.Cmd, er
 }
 
 func (r runner) prepareNode(ctx context.Context, s sdk, dir string) (*exec.Cmd, error) {
-	if err := r.quietly(ctx, dir, "npm", "install", "--no-audit", "--no-fund", "--prefix", dir, "stripe@"+s.version); err != nil {
+	err := r.quietly(ctx, dir, "npm", "install", "--no-audit", "--no-fund", "--prefix", dir, "stripe@"+s.version)
+	if err != nil {
 		return nil, err
 	}
 	return r.script(ctx, dir, "client.js", "NODE_NO_WARNINGS=1", "node")

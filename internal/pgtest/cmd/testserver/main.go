@@ -55,7 +55,8 @@ func run(command []string) (code int, err error) {
 	}
 	code, err = execute(command, pgtest.Environ(server), signals)
 	if code != 0 && pgtest.Keeping() && server.PID() != 0 {
-		fmt.Fprintf(os.Stderr, "testserver: the databases of failed tests are kept; kill -INT %d stops their server\n", server.PID())
+		fmt.Fprintf(os.Stderr, "testserver: the databases of failed tests are kept; kill -INT %d stops their server\n",
+			server.PID())
 		return code, err
 	}
 	return code, errors.Join(err, server.Stop())

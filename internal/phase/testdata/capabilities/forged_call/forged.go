@@ -1,4 +1,4 @@
-// Package forged makes a foreign call of its own, and does not compile.
+// Package forged constructs a foreign call, and does not compile.
 package forged
 
 import "github.com/ratchet-pay/ratchet/internal/phase"

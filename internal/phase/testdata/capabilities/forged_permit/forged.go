@@ -1,4 +1,4 @@
-// Package forged makes a permit of its own, and does not compile.
+// Package forged constructs a permit, and does not compile.
 package forged
 
 import "github.com/ratchet-pay/ratchet/internal/phase"
