@@ -55,9 +55,11 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 	f.IntVar(&l.LookUpPlaces, "look-up-places", l.LookUpPlaces,
 		"concurrent key lookups of requests without a slot for new work; 0: no limit")
 	f.IntVar(&l.ReadPlaces, "read-places", l.ReadPlaces, "concurrent reads; 0: no limit")
-	f.IntVar(&l.AccountReadPlaces, "account-read-places", l.AccountReadPlaces, "concurrent reads of one account; 0: no limit")
+	f.IntVar(&l.AccountReadPlaces, "account-read-places", l.AccountReadPlaces,
+		"concurrent reads of one account; 0: no limit")
 	f.IntVar(&l.SearchPlaces, "search-places", l.SearchPlaces, "concurrent reads that search; 0: no limit")
-	f.IntVar(&l.AccountSearchPlaces, "account-search-places", l.AccountSearchPlaces, "concurrent searches of one account; 0: no limit")
+	f.IntVar(&l.AccountSearchPlaces, "account-search-places", l.AccountSearchPlaces,
+		"concurrent searches of one account; 0: no limit")
 	f.IntVar(&l.Queue, "queue", l.Queue, "maximum requests waiting for a slot")
 	f.DurationVar(&l.QueueTime, "queue-time", l.QueueTime, "maximum wait for a slot")
 	f.IntVar(&l.MemoryMiB, "memory-mib", l.MemoryMiB, "soft memory limit of the garbage collector; 0: no limit")

@@ -133,7 +133,8 @@ func reconcileDay(ctx context.Context, out io.Writer, c process.Config, date str
 }
 
 func connectReconciliation(ctx context.Context, c process.Config) (*pgxpool.Pool, *acquirer.Client, func(), error) {
-	pool, err := postgres.Open(ctx, postgres.Config{URL: c.DatabaseURL, MaxConns: 1, ApplicationName: "ratchet reconcile"})
+	pool, err := postgres.Open(ctx,
+		postgres.Config{URL: c.DatabaseURL, MaxConns: 1, ApplicationName: "ratchet reconcile"})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -176,7 +177,8 @@ func parseSince(text string) (time.Time, error) {
 			return at.UTC(), nil
 		}
 	}
-	return time.Time{}, usagef("--since %s is neither a date like 2026-11-20 nor a time like 2026-11-20T04:00:00Z", text)
+	return time.Time{},
+		usagef("--since %s is neither a date like 2026-11-20 nor a time like 2026-11-20T04:00:00Z", text)
 }
 
 // adoptLost books each movement and asks for the notifications since then.

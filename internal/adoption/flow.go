@@ -18,7 +18,8 @@ var (
 	Charge = flow("charge.adopt", "charge_adopted",
 		func(tx *phase.Tx, in payment.AdoptParams, there *payment.Charge) (phase.Outcome, error) {
 			if there != nil {
-				return phase.Outcome{}, apierror.Invalid("", "Charge %s has the authorization %s.", there.ID, in.Authorization)
+				return phase.Outcome{},
+					apierror.Invalid("", "Charge %s has the authorization %s.", there.ID, in.Authorization)
 			}
 			return in.Charge(tx)
 		})
@@ -58,7 +59,8 @@ func flow(name, point string, book booking) *adopted {
 			case err != nil:
 				return phase.Outcome{}, fmt.Errorf("look for the call: %w", err)
 			case called.Here:
-				return phase.Outcome{}, apierror.Invalid("", "A request here has called the acquirer under %s.", in.Executed.Key)
+				return phase.Outcome{},
+					apierror.Invalid("", "A request here has called the acquirer under %s.", in.Executed.Key)
 			case charge != nil && charge.BusyWith != nil:
 				return phase.Outcome{}, apierror.Locked()
 			}

@@ -210,7 +210,10 @@ func TestOverload(t *testing.T) {
 
 	t.Run("an account that reads slowly, or searches, takes no slot from the others", func(t *testing.T) {
 		t.Parallel()
-		for name, slow := range map[string]string{"lists": "/v1/refunds", "searches": "/v1/charges/search?query=amount%3A1"} {
+		for name, slow := range map[string]string{
+			"lists":    "/v1/refunds",
+			"searches": "/v1/charges/search?query=amount%3A1",
+		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				s := newStand(t, func(c *process.Config) {
@@ -222,7 +225,9 @@ func TestOverload(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer func() { _ = tx.Rollback(t.Context()) }()
-				if _, err := tx.Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = 0; LOCK TABLE refunds, charges IN ACCESS EXCLUSIVE MODE`); err != nil {
+				if _, err := tx.Exec(t.Context(), `
+					SET LOCAL idle_in_transaction_session_timeout = 0;
+					LOCK TABLE refunds, charges IN ACCESS EXCLUSIVE MODE`); err != nil {
 					t.Fatal(err)
 				}
 				over := make(chan struct{})
@@ -247,7 +252,8 @@ func TestOverload(t *testing.T) {
 				await(t, "the account has used up its share", func() bool { return refused.Load() > 0 })
 				for range 20 {
 					for _, target := range []string{"/v1/customers", "/v1/customers/search?query=name%3A%27x%27"} {
-						if a := s.ask(t, sent{as: "kites", method: http.MethodGet, target: target}); a.status != http.StatusOK {
+						a := s.ask(t, sent{as: "kites", method: http.MethodGet, target: target})
+						if a.status != http.StatusOK {
 							t.Fatalf("another account's %s is answered %d %s", target, a.status, a.body)
 						}
 					}

@@ -21,7 +21,8 @@ func AnswerDigest(r *idempotency.Request, answer *idempotency.StoredResponse) []
 	d := digest{sha256.New()}
 	d.text(r.AccountID, r.ID, strconv.FormatBool(r.Livemode), r.Key, strconv.FormatBool(r.Keyless), r.Method, r.Path)
 	d.bytes(r.Fingerprint)
-	d.text(strconv.Itoa(int(r.FingerprintVersion)), string(r.Params), postgres.JSONText(r.Caller), r.Flow, strconv.Itoa(int(r.Version)))
+	d.text(strconv.Itoa(int(r.FingerprintVersion)), string(r.Params), postgres.JSONText(r.Caller), r.Flow,
+		strconv.Itoa(int(r.Version)))
 	d.text(strconv.Itoa(answer.Status), postgres.JSONText(answer.Headers))
 	d.bytes(answer.Body)
 	d.text(answer.ObjectID)

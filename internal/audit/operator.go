@@ -72,7 +72,10 @@ func recordUnasked(ctx context.Context, tx pgx.Tx, actor string, act OperatorAct
 		act.Status = http.StatusOK
 	}
 	row := newRow(event{now, act.AccountID, act.Livemode, act.RequestID}, act.Operation, act.ObjectID, details)
-	row.IdempotencyKey, row.Actor, row.Address, row.Status = orNull(act.Key), actor, orNull(act.Address), int16(act.Status)
+	row.IdempotencyKey = orNull(act.Key)
+	row.Actor = actor
+	row.Address = orNull(act.Address)
+	row.Status = int16(act.Status)
 	_, err = tx.Exec(ctx, insertEvents, postgres.RowsOf(row))
 	if err != nil {
 		return fmt.Errorf("write audit row: %w", err)

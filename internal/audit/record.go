@@ -24,9 +24,10 @@ const insertEvents = `
 	WITH here AS MATERIALIZED (SELECT this_cluster() AS cluster)
 	INSERT INTO audit_events (at, id, account_id, livemode, request_id, idempotency_key, actor, address,
 		operation, object_id, status, error_code, commitment, salt, details, answer_digest, cluster)
-	SELECT m.*, here.cluster FROM here, unnest(@at::timestamptz[], @id::text[], @account_id::text[], @livemode::boolean[], @request_id::text[],
-		@idempotency_key::text[], @actor::text[], @address::text[], @operation::text[], @object_id::text[], @status::smallint[],
-		@error_code::text[], @commitment::bytea[], @salt::bytea[], @details::text[],
+	SELECT m.*, here.cluster FROM here,
+		unnest(@at::timestamptz[], @id::text[], @account_id::text[], @livemode::boolean[], @request_id::text[],
+		@idempotency_key::text[], @actor::text[], @address::text[], @operation::text[], @object_id::text[],
+		@status::smallint[], @error_code::text[], @commitment::bytea[], @salt::bytea[], @details::text[],
 		@answer_digest::bytea[]) AS m`
 
 type eventRow struct {
@@ -62,8 +63,18 @@ func eventOf(tx *phase.Tx) event { return event{tx.Now(), tx.AccountID, tx.Livem
 func newRow(e event, operation, objectID string, details []byte) eventRow {
 	salt := make([]byte, 16)
 	rand.Read(salt) // never fails
-	return eventRow{At: e.at, ID: id.New("aud", e.at), AccountID: e.accountID, Livemode: e.livemode, RequestID: e.requestID,
-		Operation: operation, ObjectID: orNull(objectID), Commitment: Commit(salt, details), Salt: salt, Details: string(details)}
+	return eventRow{
+		At:         e.at,
+		ID:         id.New("aud", e.at),
+		AccountID:  e.accountID,
+		Livemode:   e.livemode,
+		RequestID:  e.requestID,
+		Operation:  operation,
+		ObjectID:   orNull(objectID),
+		Commitment: Commit(salt, details),
+		Salt:       salt,
+		Details:    string(details),
+	}
 }
 
 // Record queues the audit row of a request that is being finished: who (API key,

@@ -36,14 +36,16 @@ const sealAtOnce = 10_000
 const lastBlock = `SELECT no, cluster, digest FROM audit_blocks ORDER BY no DESC LIMIT 1`
 
 const horizon = `
-	SELECT this_cluster() AS cluster, coalesce((SELECT max(to_xid) FROM audit_blocks WHERE cluster = this_cluster()), 0) AS from_xid,
+	SELECT this_cluster() AS cluster,
+	       coalesce((SELECT max(to_xid) FROM audit_blocks WHERE cluster = this_cluster()), 0) AS from_xid,
 	       pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS to_xid`
 
 // leftBehind is what another cluster had not sealed. It reads all of the trail, and
 // is asked only until this cluster has its first block.
 const leftBehind = `
 	SELECT e.cluster, coalesce(max(b.head), 0) AS from_xid, max(e.xid) + 1 AS to_xid
-	FROM audit_events e LEFT JOIN (SELECT cluster, max(to_xid) AS head FROM audit_blocks GROUP BY cluster) AS b ON b.cluster = e.cluster
+	FROM audit_events e LEFT JOIN (SELECT cluster, max(to_xid) AS head FROM audit_blocks GROUP BY cluster) AS b
+	    ON b.cluster = e.cluster
 	WHERE e.cluster <> this_cluster() AND e.xid >= coalesce(b.head, 0)
 	GROUP BY e.cluster
 	ORDER BY min(e.at)
@@ -63,8 +65,8 @@ const blockEnd = `
 	SELECT coalesce((SELECT greatest(beyond.xid, first.xid + 1) FROM first, beyond), @horizon)`
 
 const selectRows = `
-	SELECT cluster, xid, id, at, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment,
-	       answer_digest
+	SELECT cluster, xid, id, at, account_id, livemode, request_id, idempotency_key, actor, address, operation,
+	       object_id, status, error_code, commitment, answer_digest
 	FROM audit_events
 	WHERE cluster = @cluster AND xid >= @from_xid AND xid < @to_xid
 	ORDER BY cluster, xid, id`
@@ -169,7 +171,12 @@ func next(ctx context.Context, pool *pgxpool.Pool, last Block) (span Span, begin
 			return Span{}, false, fmt.Errorf("look for what another cluster left: %w", err)
 		}
 	}
-	args := postgres.Args{"cluster": span.Cluster, "from_xid": span.FromXID, "horizon": span.ToXID, "at_once": sealAtOnce}
+	args := postgres.Args{
+		"cluster":  span.Cluster,
+		"from_xid": span.FromXID,
+		"horizon":  span.ToXID,
+		"at_once":  sealAtOnce,
+	}
 	if err := pool.QueryRow(ctx, blockEnd, args).Scan(&span.ToXID); err != nil {
 		return Span{}, false, fmt.Errorf("find the end of the block: %w", err)
 	}
@@ -178,7 +185,8 @@ func next(ctx context.Context, pool *pgxpool.Pool, last Block) (span Span, begin
 
 // Rows reads the rows that a block over these transactions covers.
 func Rows(ctx context.Context, pool *pgxpool.Pool, span Span) ([]Row, error) {
-	found, err := pool.Query(ctx, selectRows, postgres.Args{"cluster": span.Cluster, "from_xid": span.FromXID, "to_xid": span.ToXID})
+	found, err := pool.Query(ctx, selectRows,
+		postgres.Args{"cluster": span.Cluster, "from_xid": span.FromXID, "to_xid": span.ToXID})
 	if err != nil {
 		return nil, fmt.Errorf("read audit rows: %w", err)
 	}

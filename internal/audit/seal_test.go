@@ -19,9 +19,10 @@ const (
 	rowsTogether   = sealAtOnce + 50
 
 	makeBacklog = `
-		INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment, cluster, xid)
-		SELECT now() - interval '1 minute' + n * interval '1 ms', 'aud_' || n, 'acct_1', false, 'req_' || n, 'key_1', 'charge.create', 200,
-		       sha256('{}'), 1, least(n, $1::int + 1)
+		INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment,
+			cluster, xid)
+		SELECT now() - interval '1 minute' + n * interval '1 ms', 'aud_' || n, 'acct_1', false, 'req_' || n, 'key_1',
+		       'charge.create', 200, sha256('{}'), 1, least(n, $1::int + 1)
 		FROM generate_series(1, $1::int + $2::int) n`
 )
 
@@ -41,7 +42,8 @@ func TestABacklogIsSealedBlockByBlock(t *testing.T) {
 	}
 
 	t.Run("the end of a block is found without sorting the backlog", func(t *testing.T) {
-		plan := db.Plan(t, blockEnd, pgx.StrictNamedArgs{"cluster": 1, "from_xid": 0, "horizon": 1 << 40, "at_once": sealAtOnce})
+		plan := db.Plan(t, blockEnd,
+			pgx.StrictNamedArgs{"cluster": 1, "from_xid": 0, "horizon": 1 << 40, "at_once": sealAtOnce})
 		if strings.Contains(plan, "Sort  (") || strings.Contains(plan, "Seq Scan") || !strings.Contains(plan, inOrder) {
 			t.Errorf("more than a block is read:\n%s", plan)
 		}

@@ -104,8 +104,9 @@ const productColumns = `account_id, id, livemode, request_id, name, active, desc
 
 var (
 	insertProducts = postgres.InsertRows[Product]("products", productColumns)
-	updateProducts = postgres.UpdateRows[Product]("products", `name, active, description, default_price_id, images, marketing_features, metadata,
-		package_dimensions, shippable, statement_descriptor, tax_code, unit_label, url, updated_at`,
+	updateProducts = postgres.UpdateRows[Product]("products", `name, active, description, default_price_id, images,
+		marketing_features, metadata, package_dimensions, shippable, statement_descriptor, tax_code, unit_label,
+		url, updated_at`,
 		`t.deleted_at IS NULL`)
 )
 

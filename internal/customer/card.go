@@ -185,8 +185,8 @@ type CustomerCard struct {
 
 func (c *CustomerCard) Render() any { return c.Card.Render(c.ID, &c.CustomerID, c.Metadata) }
 
-var insertCards = postgres.InsertRows[CustomerCard]("cards", `account_id, id, livemode, request_id, customer_id, card,
-	metadata, created_at`)
+var insertCards = postgres.InsertRows[CustomerCard]("cards", `account_id, id, livemode, request_id, customer_id,
+	card, metadata, created_at`)
 
 const selectCards = `
 	SELECT account_id, id, livemode, request_id, customer_id, card, metadata, created_at, deleted_at

@@ -151,11 +151,12 @@ func (c *Customer) object() CustomerObject {
 
 var (
 	insertCustomers = postgres.InsertRows[Customer]("customers", `account_id, id, livemode, request_id, name, email,
-		phone, description, address, shipping, metadata, balance, default_source, invoice_prefix, next_invoice_sequence,
-		invoice_settings, preferred_locales, tax_exempt, test_clock, created_at`)
+		phone, description, address, shipping, metadata, balance, default_source, invoice_prefix,
+		next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt, test_clock, created_at`)
 
-	updateCustomers = postgres.UpdateRows[Customer]("customers", `name, email, phone, description, address, shipping, metadata, balance,
-		default_source, invoice_prefix, next_invoice_sequence, invoice_settings, preferred_locales, tax_exempt`,
+	updateCustomers = postgres.UpdateRows[Customer]("customers", `name, email, phone, description, address,
+		shipping, metadata, balance, default_source, invoice_prefix, next_invoice_sequence, invoice_settings,
+		preferred_locales, tax_exempt`,
 		`t.deleted_at IS NULL`)
 )
 

@@ -180,8 +180,8 @@ var (
 	insertMethods = postgres.InsertRows[PaymentMethod]("payment_methods", `account_id, id, livemode, request_id,
 		customer_id, card, billing_details, metadata, allow_redisplay, set_up, created_at`)
 
-	updateMethods = postgres.UpdateRows[PaymentMethod]("payment_methods", `customer_id, card, billing_details, metadata, allow_redisplay, set_up,
-		spent_by`, `true`)
+	updateMethods = postgres.UpdateRows[PaymentMethod]("payment_methods", `customer_id, card, billing_details,
+		metadata, allow_redisplay, set_up, spent_by`, `true`)
 )
 
 func (m *PaymentMethod) insert(tx *phase.Tx) { tx.Write(insertMethods, postgres.RowsOf(*m)) }

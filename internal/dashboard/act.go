@@ -21,15 +21,24 @@ const selectMerchant = `
 	FROM accounts WHERE id = @account_id`
 
 // ask sends a request to the API's own handler, in the name of an account.
-func (s *Server) ask(r *http.Request, accountID string, livemode bool, method, path, key string, form url.Values) (*api.Answer, error) {
-	merchants, err := read[apirequest.Merchant](r.Context(), s, selectMerchant, postgres.Args{"account_id": accountID, "livemode": livemode})
+func (s *Server) ask(
+	r *http.Request, accountID string, livemode bool, method, path, key string, form url.Values,
+) (*api.Answer, error) {
+	merchants, err := read[apirequest.Merchant](r.Context(), s, selectMerchant,
+		postgres.Args{"account_id": accountID, "livemode": livemode})
 	if err != nil {
 		return nil, err
 	}
 	if len(merchants) != 1 {
 		return nil, fmt.Errorf("there is no account %q", accountID)
 	}
-	holder := &apikey.Holder{KeyID: actor, AccountID: accountID, Livemode: livemode, Kind: apikey.Secret, Merchant: merchants[0]}
+	holder := &apikey.Holder{
+		KeyID:     actor,
+		AccountID: accountID,
+		Livemode:  livemode,
+		Kind:      apikey.Secret,
+		Merchant:  merchants[0],
+	}
 	return api.Inside{Holder: holder, Method: method, Path: path, Key: key, Form: form}.Ask(s.API, r)
 }
 

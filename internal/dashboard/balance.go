@@ -20,7 +20,8 @@ type movement struct {
 }
 
 const selectMovements = `
-	SELECT id, kind, source, currency, amount, fee, net, available_on, created_at, net < 0 OR available_on <= account_time(account_id, livemode) AS available
+	SELECT id, kind, source, currency, amount, fee, net, available_on, created_at, net < 0
+	    OR available_on <= account_time(account_id, livemode) AS available
 	FROM balance_transactions
 	WHERE account_id = @account_id AND livemode = @livemode`
 
@@ -39,10 +40,13 @@ type halves struct {
 }
 
 const selectHalves = `
-	WITH t AS MATERIALIZED (SELECT account_time(@account_id, @livemode) AS now) -- one look at the clock, and not one for every book
+	WITH t AS MATERIALIZED (SELECT account_time(@account_id, @livemode) AS now)
+	    -- one look at the clock, and not one for every book
 	SELECT b.currency, m.available, m.pending,
-	       coalesce((SELECT sum(s.credit - s.debit)::bigint FROM ledger_totals s WHERE s.book_id = b.id AND s.account = 'payouts_in_transit'), 0) AS in_transit,
-	       (SELECT min(p.available_on) FROM ledger_postings p WHERE p.book_id = b.id AND p.kind = 'charge' AND p.available_on > t.now) AS next
+	       coalesce((SELECT sum(s.credit - s.debit)::bigint FROM ledger_totals s
+	           WHERE s.book_id = b.id AND s.account = 'payouts_in_transit'), 0) AS in_transit,
+	       (SELECT min(p.available_on) FROM ledger_postings p
+	           WHERE p.book_id = b.id AND p.kind = 'charge' AND p.available_on > t.now) AS next
 	FROM ledger_books b CROSS JOIN t CROSS JOIN LATERAL ledger_balance(b.id, t.now) m
 	WHERE b.account_id = @account_id AND b.livemode = @livemode
 	ORDER BY b.currency`

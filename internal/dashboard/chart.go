@@ -65,10 +65,12 @@ func (s *Server) chart(r *http.Request, of scope) (chart, error) {
 		c.Days = asked
 	}
 	for _, days := range periods {
-		c.Periods = append(c.Periods, chip{fmt.Sprintf("%d days", days), with(r.URL, "days", strconv.Itoa(days)), days == c.Days})
+		c.Periods = append(c.Periods,
+			chip{fmt.Sprintf("%d days", days), with(r.URL, "days", strconv.Itoa(days)), days == c.Days})
 	}
 	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-c.Days)
-	found, err := read[volume](r.Context(), s, selectVolume, of.args(postgres.Args{"first": "ch_" + id.EncodeTime(first)}))
+	found, err := read[volume](r.Context(), s, selectVolume,
+		of.args(postgres.Args{"first": "ch_" + id.EncodeTime(first)}))
 	if err != nil {
 		return chart{}, err
 	}
@@ -94,7 +96,8 @@ func (c *chart) choose(r *http.Request, found []volume) {
 	}
 	for _, code := range all {
 		if len(all) > 1 {
-			c.Currencies = append(c.Currencies, chip{strings.ToUpper(code), with(r.URL, "currency", code), code == c.Currency})
+			c.Currencies = append(c.Currencies,
+				chip{strings.ToUpper(code), with(r.URL, "currency", code), code == c.Currency})
 		}
 	}
 }

@@ -39,11 +39,12 @@ type session struct {
 }
 
 const sessionColumns = `
-	SELECT v.account_id, v.id, v.livemode, v.mode, v.status, v.payment_status, v.amount_total AS amount, coalesce(v.currency, '') AS currency,
-	       v.amount_subtotal AS subtotal, v.amount_discount AS discount, v.coupon_id, c.name AS coupon_name,
-	       v.amount_shipping AS shipping, h.display_name AS shipping_name,
-	       coalesce(v.customer_details->>'email', v.customer_email) AS email, v.customer_id, v.payment_intent_id AS intent_id, v.setup_intent_id AS setup_id,
-	       v.client_reference_id AS reference, v.success_url, v.cancel_url, v.url, v.expires_at, v.request_id, v.created_at
+	SELECT v.account_id, v.id, v.livemode, v.mode, v.status, v.payment_status, v.amount_total AS amount,
+	       coalesce(v.currency, '') AS currency, v.amount_subtotal AS subtotal, v.amount_discount AS discount,
+	       v.coupon_id, c.name AS coupon_name, v.amount_shipping AS shipping, h.display_name AS shipping_name,
+	       coalesce(v.customer_details->>'email', v.customer_email) AS email, v.customer_id,
+	       v.payment_intent_id AS intent_id, v.setup_intent_id AS setup_id, v.client_reference_id AS reference,
+	       v.success_url, v.cancel_url, v.url, v.expires_at, v.request_id, v.created_at
 	FROM checkout_sessions v
 	LEFT JOIN coupons c ON c.account_id = v.account_id AND c.id = v.coupon_id
 	LEFT JOIN shipping_rates h ON h.account_id = v.account_id AND h.id = v.shipping_rate_id`
@@ -105,7 +106,8 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := sessionPage{session: *found, story: story, Items: items, Key: newKey("session")}
-	s.render(w, r, http.StatusOK, "dashboard/session", web.Page{Title: "Checkout session " + page.ID, Here: "checkout", Desk: true, Data: page})
+	s.render(w, r, http.StatusOK, "dashboard/session",
+		web.Page{Title: "Checkout session " + page.ID, Here: "checkout", Desk: true, Data: page})
 }
 
 // postSessionExpire ends a session in which nothing was paid.
@@ -114,6 +116,7 @@ func (s *Server) postSessionExpire(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	a, err := s.ask(r, v.AccountID, v.Livemode, http.MethodPost, "/v1/checkout/sessions/"+v.ID+"/expire", r.PostFormValue("key"), nil)
+	a, err := s.ask(r, v.AccountID, v.Livemode, http.MethodPost, "/v1/checkout/sessions/"+v.ID+"/expire",
+		r.PostFormValue("key"), nil)
 	s.settle(w, r, a, err, "Session expired. It can’t be paid anymore.", "/dashboard/checkout/"+v.ID)
 }

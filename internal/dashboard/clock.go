@@ -44,7 +44,9 @@ const selectClocks = `
 	WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL
 	ORDER BY id DESC LIMIT 100`
 
-const selectTime = `SELECT account_time(@account_id, @livemode) AS now, extract(epoch FROM account_ahead(@account_id, @livemode))::float8 AS ahead`
+const selectTime = `
+	SELECT account_time(@account_id, @livemode) AS now,
+	       extract(epoch FROM account_ahead(@account_id, @livemode))::float8 AS ahead`
 
 type clockPage struct {
 	Clocks   []clock
@@ -92,7 +94,8 @@ func (s *Server) postClock(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	a, err := s.ask(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/test_helpers/test_clocks", r.PostFormValue("key"),
+	a, err := s.ask(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/test_helpers/test_clocks",
+		r.PostFormValue("key"),
 		url.Values{"frozen_time": {strconv.FormatInt(time.Now().Unix(), 10)}, "name": {"Created in the dashboard"}})
 	s.settle(w, r, a, err, "Test clock created.", "/dashboard/clock")
 }
@@ -100,7 +103,9 @@ func (s *Server) postClock(w http.ResponseWriter, r *http.Request) {
 // steps are how far one press of a button moves a clock, in seconds.
 var steps = map[string]int64{"day": 24 * 3600, "week": 7 * 24 * 3600, "month": 30 * 24 * 3600}
 
-const selectClock = `SELECT id, name, status, started_at, frozen_time, created_at FROM test_clocks WHERE account_id = @account_id AND id = @id`
+const selectClock = `
+	SELECT id, name, status, started_at, frozen_time, created_at FROM test_clocks
+	WHERE account_id = @account_id AND id = @id`
 
 // postAdvance moves a clock. The new time is reckoned from the one the page has
 // shown, so a form that is sent twice moves it once.
@@ -110,7 +115,8 @@ func (s *Server) postAdvance(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	found, err := read[clock](r.Context(), s, selectClock, postgres.Args{"account_id": of.AccountID, "id": r.PathValue("id")})
+	found, err := read[clock](r.Context(), s, selectClock,
+		postgres.Args{"account_id": of.AccountID, "id": r.PathValue("id")})
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -121,7 +127,8 @@ func (s *Server) postAdvance(w http.ResponseWriter, r *http.Request) {
 		s.notFound(w, r)
 		return
 	}
-	a, err := s.ask(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/test_helpers/test_clocks/"+found[0].ID+"/advance", r.PostFormValue("key")+"-"+r.PostFormValue("step"),
+	a, err := s.ask(r, of.AccountID, of.Livemode, http.MethodPost,
+		"/v1/test_helpers/test_clocks/"+found[0].ID+"/advance", r.PostFormValue("key")+"-"+r.PostFormValue("step"),
 		url.Values{"frozen_time": {strconv.FormatInt(from+step, 10)}})
 	s.settle(w, r, a, err, "Test time advanced by "+spoken(time.Duration(step)*time.Second)+".", "/dashboard/clock")
 }

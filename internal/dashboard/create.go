@@ -47,11 +47,30 @@ var (
 
 // creations are what the menu New offers, in its order.
 var creations = []creation{
-	{Name: "payment", Title: "New payment", Lead: "Charge a test card now.", Icon: "card", Verb: "Create payment", here: "payments", path: "/v1/payment_intents",
+	{
+		Name:  "payment",
+		Title: "New payment",
+		Lead:  "Charge a test card now.",
+		Icon:  "card",
+		Verb:  "Create payment",
+		here:  "payments",
+		path:  "/v1/payment_intents",
 		fields: []formField{amountField, currencyField,
-			{Name: "card", Label: "Test card", Type: "select", Options: []option{{"visa", "Visa, succeeds"}, {"mastercard", "Mastercard, succeeds"}, {"amex", "American Express, succeeds"},
-				{"createDispute", "Visa, disputed after payment"}, {"chargeDeclined", "Visa, declined"}, {"chargeDeclinedInsufficientFunds", "Visa, insufficient funds"}}},
-			{Name: "capture_method", Label: "Capture", Type: "select", Options: []option{{"automatic", "Now"}, {"manual", "Later (hold the amount)"}}},
+			{
+				Name:  "card",
+				Label: "Test card",
+				Type:  "select",
+				Options: []option{{"visa", "Visa, succeeds"}, {"mastercard", "Mastercard, succeeds"},
+					{"amex", "American Express, succeeds"},
+					{"createDispute", "Visa, disputed after payment"}, {"chargeDeclined", "Visa, declined"},
+					{"chargeDeclinedInsufficientFunds", "Visa, insufficient funds"}},
+			},
+			{
+				Name:    "capture_method",
+				Label:   "Capture",
+				Type:    "select",
+				Options: []option{{"automatic", "Now"}, {"manual", "Later (hold the amount)"}},
+			},
 			descriptionField, customerField},
 		params: func(typed url.Values) (url.Values, string) {
 			params, wrong := withAmount(typed, "amount", "capture_method", "description", "customer")
@@ -59,21 +78,61 @@ var creations = []creation{
 			params.Set("payment_method_types[]", "card")
 			params.Set("confirm", "true")
 			return params, wrong
-		}},
-	{Name: "link", Title: "New checkout link", Lead: "Create a checkout session and share its link. It can be paid once.", Icon: "cart", Verb: "Create link", here: "checkout", path: "/v1/checkout/sessions",
-		fields: []formField{{Name: "name", Label: "Item", Type: "text", Placeholder: "T-shirt"}, {Name: "amount", Label: "Unit price", Type: "amount", Placeholder: "20.00"}, currencyField,
-			{Name: "price", Label: "Or price ID", Type: "text", Placeholder: "price_…", Hint: "Replaces item, unit price and currency."},
+		},
+	},
+	{
+		Name:  "link",
+		Title: "New checkout link",
+		Lead:  "Create a checkout session and share its link. It can be paid once.",
+		Icon:  "cart",
+		Verb:  "Create link",
+		here:  "checkout",
+		path:  "/v1/checkout/sessions",
+		fields: []formField{{Name: "name", Label: "Item", Type: "text", Placeholder: "T-shirt"},
+			{Name: "amount", Label: "Unit price", Type: "amount", Placeholder: "20.00"}, currencyField,
+			{
+				Name:        "price",
+				Label:       "Or price ID",
+				Type:        "text",
+				Placeholder: "price_…",
+				Hint:        "Replaces item, unit price and currency.",
+			},
 			{Name: "quantity", Label: "Quantity", Type: "number", Value: "1", Required: true},
 			{Name: "customer_email", Label: "Customer email", Type: "email"},
-			{Name: "success_url", Label: "Success URL", Type: "url", Required: true, Hint: "Customers return here after paying."}},
-		params: linkParams},
-	{Name: "customer", Title: "New customer", Lead: "Save a customer to see all their payments in one place.", Icon: "people", Verb: "Create customer", here: "customers", path: "/v1/customers",
-		fields: []formField{{Name: "name", Label: "Name", Type: "text"}, {Name: "email", Label: "Email", Type: "email"}, {Name: "phone", Label: "Phone", Type: "tel"}, descriptionField},
+			{
+				Name:     "success_url",
+				Label:    "Success URL",
+				Type:     "url",
+				Required: true,
+				Hint:     "Customers return here after paying.",
+			}},
+		params: linkParams,
+	},
+	{
+		Name:  "customer",
+		Title: "New customer",
+		Lead:  "Save a customer to see all their payments in one place.",
+		Icon:  "people",
+		Verb:  "Create customer",
+		here:  "customers",
+		path:  "/v1/customers",
+		fields: []formField{{Name: "name", Label: "Name", Type: "text"},
+			{Name: "email", Label: "Email", Type: "email"}, {Name: "phone", Label: "Phone", Type: "tel"},
+			descriptionField},
 		params: func(typed url.Values) (url.Values, string) {
 			return kept(typed, "name", "email", "phone", "description"), ""
-		}},
-	{Name: "product", Title: "New product", Lead: "A product with its first price.", Icon: "box", Verb: "Create product", here: "products", path: "/v1/products",
-		fields: []formField{{Name: "name", Label: "Name", Type: "text", Required: true}, descriptionField, {Name: "amount", Label: "Price", Type: "amount", Placeholder: "20.00", Required: true}, currencyField},
+		},
+	},
+	{
+		Name:  "product",
+		Title: "New product",
+		Lead:  "A product with its first price.",
+		Icon:  "box",
+		Verb:  "Create product",
+		here:  "products",
+		path:  "/v1/products",
+		fields: []formField{{Name: "name", Label: "Name", Type: "text", Required: true}, descriptionField,
+			{Name: "amount", Label: "Price", Type: "amount", Placeholder: "20.00", Required: true}, currencyField},
 		params: func(typed url.Values) (url.Values, string) {
 			params := kept(typed, "name", "description")
 			price, wrong := withAmount(typed, "unit_amount")
@@ -81,12 +140,27 @@ var creations = []creation{
 				params.Set("default_price_data["+name+"]", price.Get(name))
 			}
 			return params, wrong
-		}},
-	{Name: "payout", Title: "New payout", Lead: "Send available money to the merchant’s bank. It leaves your balance immediately.", Icon: "bank", Verb: "Create payout", here: "payouts", path: "/v1/payouts",
-		fields: []formField{amountField, currencyField, {Name: "method", Label: "Speed", Type: "select", Options: []option{{"standard", "Standard"}, {"instant", "Instant"}}}, descriptionField},
+		},
+	},
+	{
+		Name:  "payout",
+		Title: "New payout",
+		Lead:  "Send available money to the merchant’s bank. It leaves your balance immediately.",
+		Icon:  "bank",
+		Verb:  "Create payout",
+		here:  "payouts",
+		path:  "/v1/payouts",
+		fields: []formField{amountField, currencyField,
+			{
+				Name:    "method",
+				Label:   "Speed",
+				Type:    "select",
+				Options: []option{{"standard", "Standard"}, {"instant", "Instant"}},
+			}, descriptionField},
 		params: func(typed url.Values) (url.Values, string) {
 			return withAmount(typed, "amount", "method", "description")
-		}},
+		},
+	},
 }
 
 // linkParams are those of a checkout session with one line.
@@ -172,7 +246,8 @@ func (s *Server) creation(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	currency, err := read[struct{ Code string }](r.Context(), s, selectCurrency, postgres.Args{"account_id": of.AccountID})
+	currency, err := read[struct{ Code string }](r.Context(), s, selectCurrency,
+		postgres.Args{"account_id": of.AccountID})
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -190,7 +265,9 @@ func (s *Server) creation(w http.ResponseWriter, r *http.Request) {
 	s.showCreation(w, r, http.StatusOK, of, creationPage{creation: *c, Key: newKey(c.Name)}, typed)
 }
 
-func (s *Server) showCreation(w http.ResponseWriter, r *http.Request, status int, of scope, page creationPage, typed url.Values) {
+func (s *Server) showCreation(
+	w http.ResponseWriter, r *http.Request, status int, of scope, page creationPage, typed url.Values,
+) {
 	page.Scope = of.value()
 	for _, f := range page.fields {
 		if typed.Has(f.Name) {
@@ -198,7 +275,8 @@ func (s *Server) showCreation(w http.ResponseWriter, r *http.Request, status int
 		}
 		page.Fields = append(page.Fields, f)
 	}
-	s.render(w, r, status, "dashboard/creation", web.Page{Title: page.Title, Here: page.here, Desk: true, Scopes: of.all, Data: page})
+	s.render(w, r, status, "dashboard/creation",
+		web.Page{Title: page.Title, Here: page.here, Desk: true, Scopes: of.all, Data: page})
 }
 
 // postCreation sends the form to the API under the key that was made with the form:

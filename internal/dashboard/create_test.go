@@ -14,7 +14,11 @@ func (s *stand) create(t *testing.T, what string, times int, typed ...string) pa
 	if form.status != http.StatusOK {
 		t.Fatalf("the form %s was answered %d: %s", what, form.status, s.log)
 	}
-	sent := url.Values{"csrf": {hidden(t, form, "csrf")}, "key": {hidden(t, form, "key")}, "scope": {hidden(t, form, "scope")}}
+	sent := url.Values{
+		"csrf":  {hidden(t, form, "csrf")},
+		"key":   {hidden(t, form, "key")},
+		"scope": {hidden(t, form, "scope")},
+	}
 	for i := 0; i < len(typed); i += 2 {
 		sent.Set(typed[i], typed[i+1])
 	}
@@ -34,11 +38,19 @@ func TestCreatingThings(t *testing.T) {
 		typed             []string
 		shows             []string
 	}{
-		{"payment", "payment_intents", "/dashboard/payments/pi_", []string{"amount", "20.00", "currency", "usd", "card", "visa", "capture_method", "automatic", "description", "By hand"},
+		{"payment", "payment_intents", "/dashboard/payments/pi_",
+			[]string{"amount", "20.00", "currency", "usd", "card", "visa", "capture_method", "automatic",
+				"description", "By hand"},
 			[]string{"Payment created.", "Succeeded", "By hand"}},
-		{"customer", "customers", "/dashboard/customers/cus_", []string{"name", "Jenny Rosen", "email", "jenny@example.com"}, []string{"Customer created.", "Jenny Rosen"}},
-		{"product", "products", "/dashboard/products/prod_", []string{"name", "Sledge", "amount", "15", "currency", "eur"}, []string{"Product created.", "Sledge", "€15.00", "default"}},
-		{"link", "checkout_sessions", "/dashboard/checkout/cs_", []string{"name", "T-shirt", "amount", "9.50", "currency", "usd", "quantity", "2", "success_url", "https://shop.example/thanks"},
+		{"customer", "customers", "/dashboard/customers/cus_",
+			[]string{"name", "Jenny Rosen", "email", "jenny@example.com"},
+			[]string{"Customer created.", "Jenny Rosen"}},
+		{"product", "products", "/dashboard/products/prod_",
+			[]string{"name", "Sledge", "amount", "15", "currency", "eur"},
+			[]string{"Product created.", "Sledge", "€15.00", "default"}},
+		{"link", "checkout_sessions", "/dashboard/checkout/cs_",
+			[]string{"name", "T-shirt", "amount", "9.50", "currency", "usd", "quantity", "2", "success_url",
+				"https://shop.example/thanks"},
 			[]string{"Link created.", "$19.00", "Share this link"}},
 	} {
 		t.Run(c.what+" is created once, however often the form is sent", func(t *testing.T) {
@@ -59,15 +71,19 @@ func TestCreatingThings(t *testing.T) {
 	}
 
 	t.Run("a declined card leads to the payment, which can be seen", func(t *testing.T) {
-		p := s.create(t, "payment", 1, "amount", "20", "currency", "usd", "card", "chargeDeclined", "capture_method", "automatic")
-		if !strings.HasPrefix(p.path, "/dashboard/payments/pi_") || !strings.Contains(p.body, "Your card was declined.") {
+		p := s.create(t, "payment", 1, "amount", "20", "currency", "usd", "card", "chargeDeclined", "capture_method",
+			"automatic")
+		if !strings.HasPrefix(p.path, "/dashboard/payments/pi_") ||
+			!strings.Contains(p.body, "Your card was declined.") {
 			t.Errorf("a declined card led to %s", p.path)
 		}
 	})
 
 	t.Run("what the API refuses stays in the form, with its message", func(t *testing.T) {
-		p := s.create(t, "payout", 1, "amount", "999999", "currency", "usd", "method", "standard", "description", "Too much")
-		if p.status != http.StatusBadRequest || !strings.Contains(p.body, `role="alert"`) || !strings.Contains(p.body, `value="Too much"`) {
+		p := s.create(t, "payout", 1, "amount", "999999", "currency", "usd", "method", "standard", "description",
+			"Too much")
+		if p.status != http.StatusBadRequest || !strings.Contains(p.body, `role="alert"`) ||
+			!strings.Contains(p.body, `value="Too much"`) {
 			t.Errorf("a payout of more than there is was answered %d: %s", p.status, p.body)
 		}
 	})
@@ -75,7 +91,8 @@ func TestCreatingThings(t *testing.T) {
 	t.Run("an amount that cannot be read is not sent", func(t *testing.T) {
 		before := s.count(t, `SELECT count(*) FROM requests`)
 		p := s.create(t, "payment", 1, "amount", "a lot", "currency", "usd", "card", "visa")
-		if p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, "Enter an amount") || s.count(t, `SELECT count(*) FROM requests`) != before {
+		if p.status != http.StatusUnprocessableEntity || !strings.Contains(p.body, "Enter an amount") ||
+			s.count(t, `SELECT count(*) FROM requests`) != before {
 			t.Errorf("an unreadable amount was answered %d", p.status)
 		}
 	})
@@ -83,7 +100,12 @@ func TestCreatingThings(t *testing.T) {
 	t.Run("a form of another account than is chosen now is not sent", func(t *testing.T) {
 		form := s.get(t, "/dashboard/new/customer")
 		before := s.count(t, `SELECT count(*) FROM customers`)
-		p := s.post(t, "/dashboard/new/customer", url.Values{"csrf": {hidden(t, form, "csrf")}, "key": {hidden(t, form, "key")}, "scope": {"acct_2.test"}, "name": {"Nora"}})
+		p := s.post(t, "/dashboard/new/customer", url.Values{
+			"csrf":  {hidden(t, form, "csrf")},
+			"key":   {hidden(t, form, "key")},
+			"scope": {"acct_2.test"},
+			"name":  {"Nora"},
+		})
 		if p.status != http.StatusUnprocessableEntity || s.count(t, `SELECT count(*) FROM customers`) != before {
 			t.Errorf("it was answered %d", p.status)
 		}
@@ -92,10 +114,12 @@ func TestCreatingThings(t *testing.T) {
 	t.Run("a product gets another price, and is archived", func(t *testing.T) {
 		p := s.create(t, "product", 1, "name", "Mug", "amount", "18", "currency", "usd")
 		at, csrf, key := p.path, hidden(t, p, "csrf"), hidden(t, p, "key")
-		if p = s.post(t, at+"/price", url.Values{"csrf": {csrf}, "key": {key}, "amount": {"17.50"}, "currency": {"usd"}}); !strings.Contains(p.body, "$17.50") {
+		p = s.post(t, at+"/price", url.Values{"csrf": {csrf}, "key": {key}, "amount": {"17.50"}, "currency": {"usd"}})
+		if !strings.Contains(p.body, "$17.50") {
 			t.Errorf("the new price is not on %s", p.path)
 		}
-		if p = s.post(t, at+"/archive", url.Values{"csrf": {csrf}, "key": {key + "-archive"}}); !strings.Contains(p.body, "Activate product") {
+		p = s.post(t, at+"/archive", url.Values{"csrf": {csrf}, "key": {key + "-archive"}})
+		if !strings.Contains(p.body, "Activate product") {
 			t.Errorf("the product was not archived: %s", p.body)
 		}
 		if list := s.get(t, "/dashboard/products?state=archived"); !strings.Contains(list.body, at) {
@@ -114,12 +138,14 @@ func TestSessionWithDiscountAndShipping(t *testing.T) {
 		"line_items[0][price_data][unit_amount]", "4000", "line_items[0][price_data][product_data][name]", "Sledge",
 		"discounts[0][coupon]", "WINTER", rate+"[display_name]", "Ground shipping", rate+"[type]", "fixed_amount",
 		rate+"[fixed_amount][amount]", "500", rate+"[fixed_amount][currency]", "usd")
-	requireWords(t, s.get(t, "/dashboard/checkout/"+id), "Subtotal", "$40.00", "Winter sale, coupon", "WINTER", "−$10.00",
+	requireWords(t, s.get(t, "/dashboard/checkout/"+id), "Subtotal", "$40.00", "Winter sale, coupon", "WINTER",
+		"−$10.00",
 		"Ground shipping", "$5.00", "Total", "$35.00")
 
 	s.api(t, "/v1/payment_pages/"+id+"/confirm", "payment_method", "pm_card_visa")
 	var intent string
-	err := s.db.Pool.QueryRow(t.Context(), `SELECT payment_intent_id FROM checkout_sessions WHERE id = $1`, id).Scan(&intent)
+	err := s.db.Pool.QueryRow(t.Context(), `
+		SELECT payment_intent_id FROM checkout_sessions WHERE id = $1`, id).Scan(&intent)
 	if err != nil {
 		t.Fatal(err)
 	}

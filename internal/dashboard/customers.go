@@ -26,14 +26,17 @@ type customer struct {
 	DeletedAt   *time.Time
 }
 
-const customerColumns = `c.account_id, c.id, c.livemode, c.name, c.email, c.phone, c.description, c.request_id, c.metadata, c.created_at, c.deleted_at,
-	(SELECT count(*) FROM charges p WHERE p.customer_id = c.id AND p.account_id = c.account_id AND p.payment_intent_id IS NULL)
+const customerColumns = `c.account_id, c.id, c.livemode, c.name, c.email, c.phone, c.description, c.request_id,
+	c.metadata, c.created_at, c.deleted_at,
+	(SELECT count(*) FROM charges p
+	    WHERE p.customer_id = c.id AND p.account_id = c.account_id AND p.payment_intent_id IS NULL)
 	+ (SELECT count(*) FROM payment_intents i WHERE i.customer_id = c.id AND i.account_id = c.account_id) AS payments`
 
 const selectCustomers = `
 	SELECT ` + customerColumns + `
 	FROM customers c
-	WHERE c.account_id = @account_id AND c.livemode = @livemode AND (@email = '' OR c.email = @email) AND c.deleted_at IS NULL`
+	WHERE c.account_id = @account_id AND c.livemode = @livemode AND (@email = '' OR c.email = @email)
+	  AND c.deleted_at IS NULL`
 
 const (
 	customersDown = selectCustomers + ` AND (@before = '' OR c.id < @before) ORDER BY c.id DESC LIMIT @limit`
@@ -75,7 +78,8 @@ type method struct {
 const selectMethods = `
 	SELECT m.id, m.card->>'brand' AS brand, m.card->>'last4' AS last4,
 	       concat(lpad(m.card->>'exp_month', 2, '0'), ' / ', right(m.card->>'exp_year', 2)) AS expiry, m.created_at
-	FROM (SELECT id, card, created_at FROM cards WHERE customer_id = @id AND account_id = @account_id AND deleted_at IS NULL
+	FROM (SELECT id, card, created_at FROM cards
+	    WHERE customer_id = @id AND account_id = @account_id AND deleted_at IS NULL
 	      UNION ALL
 	      SELECT id, card, created_at FROM payment_methods WHERE customer_id = @id AND account_id = @account_id) m
 	ORDER BY m.id DESC`
@@ -100,7 +104,8 @@ func (s *Server) customer(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	methods, err := read[method](r.Context(), s, selectMethods, postgres.Args{"id": found.ID, "account_id": found.AccountID})
+	methods, err := read[method](r.Context(), s, selectMethods,
+		postgres.Args{"id": found.ID, "account_id": found.AccountID})
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -112,7 +117,8 @@ func (s *Server) customer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := customerPage{Customer: *found, Methods: methods, Payments: latest, Key: newKey("customer")}
-	s.render(w, r, http.StatusOK, "dashboard/customer", web.Page{Title: "Customer " + page.Customer.ID, Here: "customers", Desk: true, Data: page})
+	s.render(w, r, http.StatusOK, "dashboard/customer",
+		web.Page{Title: "Customer " + page.Customer.ID, Here: "customers", Desk: true, Data: page})
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

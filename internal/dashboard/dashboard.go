@@ -128,7 +128,8 @@ func (s *Server) routes() {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(path.Clean(r.URL.Path)+"/", "/v1/") { // past the mux, which would send a client of the API to the clean path
+	// past the mux, which would send a client of the API to the clean path
+	if strings.HasPrefix(path.Clean(r.URL.Path)+"/", "/v1/") {
 		s.API.ServeHTTP(w, r)
 		return
 	}
@@ -153,13 +154,20 @@ type problem struct{ Heading, Text, Href, Way string }
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.Log.Error("dashboard", "path", r.URL.Path, "error", err)
 	s.render(w, r, http.StatusServiceUnavailable, "dashboard/problem", web.Page{Title: "Not available", Desk: true,
-		Data: problem{"This page is unavailable right now", "The database didn’t respond as expected. Nothing changed. Reload to try again.", "/dashboard", "Go to overview"}})
+		Data: problem{"This page is unavailable right now",
+			"The database didn’t respond as expected. Nothing changed. Reload to try again.", "/dashboard",
+			"Go to overview"}})
 }
 
 // notOurs answers a form that another site has sent, or a page of ours that is too old.
 func (s *Server) notOurs(w http.ResponseWriter, r *http.Request) {
-	s.render(w, r, http.StatusForbidden, "dashboard/problem", web.Page{Title: "Form not verified", Desk: s.guard.known(r),
-		Data: problem{"We couldn’t verify this form", "The page may be out of date. Nothing changed. Go back, reload the page and try again.", "/dashboard", "Go to overview"}})
+	s.render(w, r, http.StatusForbidden, "dashboard/problem", web.Page{
+		Title: "Form not verified",
+		Desk:  s.guard.known(r),
+		Data: problem{"We couldn’t verify this form",
+			"The page may be out of date. Nothing changed. Go back, reload the page and try again.", "/dashboard",
+			"Go to overview"},
+	})
 }
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {

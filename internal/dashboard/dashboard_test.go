@@ -59,8 +59,16 @@ func newStand(t *testing.T, password string, otherwise ...func(*process.Config))
 		t.Fatal(err)
 	}
 	log := &lines{}
-	config := process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), NotificationSecret: sim.Secret(),
-		Dashboard: &process.Dashboard{Password: password}, Log: slog.New(slog.NewTextHandler(log, nil)), MaxConns: 8}
+	config := process.Config{
+		DatabaseURL:        db.URL,
+		Secret:             root,
+		AcquirerURL:        sim.URL(),
+		AcquirerSecret:     sim.Secret(),
+		NotificationSecret: sim.Secret(),
+		Dashboard:          &process.Dashboard{Password: password},
+		Log:                slog.New(slog.NewTextHandler(log, nil)),
+		MaxConns:           8,
+	}
 	for _, change := range otherwise {
 		change(&config)
 	}
@@ -81,7 +89,14 @@ func newStand(t *testing.T, password string, otherwise ...func(*process.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{db: db, sim: sim, server: httptest.NewServer(p.Handler), client: &http.Client{Jar: jar}, key: key, log: log}
+	s := &stand{
+		db:     db,
+		sim:    sim,
+		server: httptest.NewServer(p.Handler),
+		client: &http.Client{Jar: jar},
+		key:    key,
+		log:    log,
+	}
 	t.Cleanup(s.server.Close)
 	return s
 }
@@ -119,7 +134,8 @@ func (s *stand) get(t *testing.T, path string) page {
 
 func (s *stand) post(t *testing.T, path string, form url.Values, header ...string) page {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+path, strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+path,
+		strings.NewReader(form.Encode()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,16 +183,20 @@ func TestWhoGetsIn(t *testing.T) {
 	t.Run("with a password nobody sees anything before giving it", func(t *testing.T) {
 		t.Parallel()
 		s := newStand(t, "open sesame, please")
-		for _, path := range []string{"/dashboard", "/dashboard/payments", "/dashboard/payments.csv", "/dashboard/keys", "/dashboard/stream", "/dashboard/nothing"} {
+		for _, path := range []string{"/dashboard", "/dashboard/payments", "/dashboard/payments.csv",
+			"/dashboard/keys", "/dashboard/stream", "/dashboard/nothing"} {
 			if p := s.get(t, path); p.path != "/dashboard/login" {
 				t.Errorf("%s led to %s", path, p.path)
 			}
 		}
 		login := s.get(t, "/dashboard/login")
-		if p := s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "password": {"sesame"}}); p.status != http.StatusUnauthorized {
+		p := s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "password": {"sesame"}})
+		if p.status != http.StatusUnauthorized {
 			t.Errorf("a wrong password was answered %d", p.status)
 		}
-		if p := s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "password": {"open sesame, please"}}); p.status != http.StatusOK || p.path != "/dashboard" {
+		p = s.post(t, "/dashboard/login",
+			url.Values{"csrf": {hidden(t, login, "csrf")}, "password": {"open sesame, please"}})
+		if p.status != http.StatusOK || p.path != "/dashboard" {
 			t.Errorf("the password led to %d %s", p.status, p.path)
 		}
 	})
@@ -185,10 +205,15 @@ func TestWhoGetsIn(t *testing.T) {
 		t.Parallel()
 		s := newStand(t, "open sesame, please")
 		enter := func(login page) page {
-			return s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "to": {hidden(t, login, "to")}, "password": {"open sesame, please"}})
+			return s.post(t, "/dashboard/login", url.Values{
+				"csrf":     {hidden(t, login, "csrf")},
+				"to":       {hidden(t, login, "to")},
+				"password": {"open sesame, please"},
+			})
 		}
 		leave := func(from page) {
-			if p := s.post(t, "/dashboard/logout", url.Values{"csrf": {hidden(t, from, "csrf")}}); p.path != "/dashboard/login" {
+			p := s.post(t, "/dashboard/logout", url.Values{"csrf": {hidden(t, from, "csrf")}})
+			if p.path != "/dashboard/login" {
 				t.Errorf("logging out led to %s", p.path)
 			}
 		}
@@ -197,7 +222,8 @@ func TestWhoGetsIn(t *testing.T) {
 			t.Errorf("the password led to %s", in.path)
 		}
 		leave(in)
-		for _, elsewhere := range []string{"//elsewhere.example/", "https://elsewhere.example/", "/dashboardelsewhere", "/dashboard/logout"} {
+		for _, elsewhere := range []string{"//elsewhere.example/", "https://elsewhere.example/", "/dashboardelsewhere",
+			"/dashboard/logout"} {
 			in := enter(s.get(t, "/dashboard/login?to="+url.QueryEscape(elsewhere)))
 			if in.path != "/dashboard" {
 				t.Errorf("asked for %s, the password led to %s", elsewhere, in.path)
@@ -209,7 +235,11 @@ func TestWhoGetsIn(t *testing.T) {
 	t.Run("without one it answers to this machine's names only, and so does the API", func(t *testing.T) {
 		t.Parallel()
 		s := newStand(t, "")
-		for host, want := range map[string]int{"rebound.example": http.StatusMisdirectedRequest, "localhost:1": http.StatusOK, "[::1]:80": http.StatusOK} {
+		for host, want := range map[string]int{
+			"rebound.example": http.StatusMisdirectedRequest,
+			"localhost:1":     http.StatusOK,
+			"[::1]:80":        http.StatusOK,
+		} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/dashboard/keys", nil)
 			if err != nil {
 				t.Fatal(err)
@@ -233,7 +263,8 @@ func TestWhoGetsIn(t *testing.T) {
 		s := newStand(t, "")
 		for _, path := range []string{"//v1/account", "/./v1/account", "/docs/../v1/account", "//v1//account"} {
 			p := s.get(t, path)
-			if p.status != http.StatusNotFound || p.path != path || !strings.Contains(p.body, "Unrecognized request URL") {
+			if p.status != http.StatusNotFound || p.path != path ||
+				!strings.Contains(p.body, "Unrecognized request URL") {
 				t.Errorf("%s led to %d %s %s", path, p.status, p.path, p.body)
 			}
 		}
@@ -248,8 +279,9 @@ func TestWhoGetsIn(t *testing.T) {
 		const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 		for _, asked := range []struct{ path, accept, kind string }{
 			{"/nothing", browser, "text/html; charset=utf-8"}, {"/3ds/<b>/more", browser, "text/html; charset=utf-8"},
-			{"/nothing", "*/*", "application/json"}, {"/nothing", "application/json", "application/json"}, {"/nothing", "", "application/json"},
-			{"/v1/nothing", browser, "application/json"}, {"/v1", browser, "application/json"}, {"//v1/nothing", browser, "application/json"},
+			{"/nothing", "*/*", "application/json"}, {"/nothing", "application/json", "application/json"},
+			{"/nothing", "", "application/json"}, {"/v1/nothing", browser, "application/json"},
+			{"/v1", browser, "application/json"}, {"//v1/nothing", browser, "application/json"},
 		} {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+asked.path, nil)
 			if err != nil {
@@ -260,7 +292,9 @@ func TestWhoGetsIn(t *testing.T) {
 			if got := p.header.Get("Content-Type"); p.status != http.StatusNotFound || got != asked.kind {
 				t.Errorf("%s with Accept %q was answered %d %s", asked.path, asked.accept, p.status, got)
 			}
-			if policy := p.header.Get("Content-Security-Policy"); asked.accept == browser && asked.kind != "application/json" && !strings.Contains(policy, "default-src 'none'") || strings.Contains(p.body, "<b>") {
+			policy := p.header.Get("Content-Security-Policy")
+			if asked.accept == browser && asked.kind != "application/json" &&
+				!strings.Contains(policy, "default-src 'none'") || strings.Contains(p.body, "<b>") {
 				t.Errorf("%s has the policy %q and shows %s", asked.path, policy, p.body)
 			}
 		}
@@ -271,10 +305,12 @@ func TestWhoGetsIn(t *testing.T) {
 		s := newStand(t, "")
 		for _, path := range []string{"/", "/dashboard", "/dashboard/keys", "/docs", "/docs/api/charges"} {
 			p := s.get(t, path)
-			if policy := p.header.Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'self'") || !strings.Contains(policy, "frame-ancestors 'none'") {
+			policy := p.header.Get("Content-Security-Policy")
+			if !strings.Contains(policy, "script-src 'self'") || !strings.Contains(policy, "frame-ancestors 'none'") {
 				t.Errorf("%s has the policy %q", path, policy)
 			}
-			if strings.Contains(p.body, s.key) || regexp.MustCompile(`<script>|<style|style="| on\w+="`).MatchString(p.body) {
+			if strings.Contains(p.body, s.key) ||
+				regexp.MustCompile(`<script>|<style|style="| on\w+="`).MatchString(p.body) {
 				t.Errorf("%s shows a key, or has something inline", path)
 			}
 		}
@@ -297,16 +333,23 @@ func TestWhatIsDoneFromAPage(t *testing.T) {
 		if n := s.count(t, `SELECT count(*) FROM refunds WHERE amount = 500`); n != 1 {
 			t.Errorf("%d refunds were made", n)
 		}
-		if n := s.count(t, `SELECT count(*) FROM audit_events WHERE actor = 'dashboard' AND operation = 'refund.create'`); n != 1 {
+		if n := s.count(t, `
+			SELECT count(*) FROM audit_events WHERE actor = 'dashboard' AND operation = 'refund.create'`); n != 1 {
 			t.Errorf("the audit trail has it %d times", n)
 		}
 	})
 
 	t.Run("what the API refuses is said on the page, and nothing is done", func(t *testing.T) {
 		at := "/dashboard/payments/" + s.charge(t)
-		for amount, want := range map[string]int{"20.01": http.StatusBadRequest, "-1": http.StatusUnprocessableEntity, "1.001": http.StatusUnprocessableEntity, "": http.StatusUnprocessableEntity} {
+		for amount, want := range map[string]int{
+			"20.01": http.StatusBadRequest,
+			"-1":    http.StatusUnprocessableEntity,
+			"1.001": http.StatusUnprocessableEntity,
+			"":      http.StatusUnprocessableEntity,
+		} {
 			drawn := s.get(t, at)
-			p := s.post(t, at+"/refund", url.Values{"csrf": {hidden(t, drawn, "csrf")}, "key": {hidden(t, drawn, "key")}, "amount": {amount}})
+			p := s.post(t, at+"/refund",
+				url.Values{"csrf": {hidden(t, drawn, "csrf")}, "key": {hidden(t, drawn, "key")}, "amount": {amount}})
 			if p.status != want || !strings.Contains(p.body, `role="alert"`) {
 				t.Errorf("%q was answered %d", amount, p.status)
 			}
@@ -318,9 +361,11 @@ func TestWhatIsDoneFromAPage(t *testing.T) {
 
 	t.Run("what an amount looks like is said in the payment's currency", func(t *testing.T) {
 		for currency, want := range map[string]string{"usd": "such as 20.00.", "jpy": "such as 20."} {
-			at := "/dashboard/payments/" + s.api(t, "/v1/charges", "amount", "2000", "currency", currency, "source", "tok_visa")
+			at := "/dashboard/payments/" +
+				s.api(t, "/v1/charges", "amount", "2000", "currency", currency, "source", "tok_visa")
 			drawn := s.get(t, at)
-			p := s.post(t, at+"/refund", url.Values{"csrf": {hidden(t, drawn, "csrf")}, "key": {hidden(t, drawn, "key")}, "amount": {"20.001"}})
+			p := s.post(t, at+"/refund",
+				url.Values{"csrf": {hidden(t, drawn, "csrf")}, "key": {hidden(t, drawn, "key")}, "amount": {"20.001"}})
 			if !strings.Contains(p.body, "Enter an amount, "+want) {
 				t.Errorf("for %s, the page does not say %q", currency, want)
 			}
@@ -335,7 +380,8 @@ func TestWhatIsDoneFromAPage(t *testing.T) {
 			t.Errorf("another site's form was answered %d", p.status)
 		}
 		form.Set("csrf", "wrong")
-		if p := s.post(t, at+"/refund", form); p.status != http.StatusForbidden || !strings.Contains(p.body, "Nothing changed") {
+		p := s.post(t, at+"/refund", form)
+		if p.status != http.StatusForbidden || !strings.Contains(p.body, "Nothing changed") {
 			t.Errorf("a form without a token was answered %d: %s", p.status, p.body)
 		}
 		if n := s.count(t, `SELECT count(*) FROM requests WHERE key = 'forged'`); n != 0 {
@@ -352,7 +398,9 @@ func TestLists(t *testing.T) {
 	}
 
 	t.Run("the pages of a list show every payment once, there and back", func(t *testing.T) {
-		row, older, newer := regexp.MustCompile(`data-key="(ch_\w+)"`), regexp.MustCompile(`href="([^"]+)" rel="next"`), regexp.MustCompile(`href="([^"]+)" rel="prev"`)
+		row := regexp.MustCompile(`data-key="(ch_\w+)"`)
+		older := regexp.MustCompile(`href="([^"]+)" rel="next"`)
+		newer := regexp.MustCompile(`href="([^"]+)" rel="prev"`)
 		var there, back []string
 		at := s.get(t, "/dashboard/payments?state=succeeded")
 		for {

@@ -55,13 +55,15 @@ func (d dispute) Said() (all []change) {
 }
 
 const disputeColumns = `
-	SELECT d.account_id, d.id, d.livemode, d.charge_id, coalesce(c.payment_intent_id, c.id) AS payment_id, d.acquirer_reference, d.amount, d.currency, d.reason,
-	       d.network_code, d.case_type, d.status, d.evidence, d.submissions, d.respond_by, d.withdrawal, d.reinstatement, d.request_id, d.created_at
+	SELECT d.account_id, d.id, d.livemode, d.charge_id, coalesce(c.payment_intent_id, c.id) AS payment_id,
+	       d.acquirer_reference, d.amount, d.currency, d.reason, d.network_code, d.case_type, d.status, d.evidence,
+	       d.submissions, d.respond_by, d.withdrawal, d.reinstatement, d.request_id, d.created_at
 	FROM disputes d JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id`
 
 const selectDisputes = disputeColumns + `
 	WHERE d.account_id = @account_id AND d.livemode = @livemode
-	  AND (@state = '' OR @state = 'waits' AND d.status LIKE '%needs_response' OR @state = 'review' AND d.status LIKE '%under_review' OR d.status = @state)`
+	  AND (@state = '' OR @state = 'waits' AND d.status LIKE '%needs_response' OR @state = 'review'
+	      AND d.status LIKE '%under_review' OR d.status = @state)`
 
 const (
 	disputesDown     = selectDisputes + ` AND (@before = '' OR d.id < @before) ORDER BY d.id DESC LIMIT @limit`
@@ -100,5 +102,6 @@ func (s *Server) dispute(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := disputePage{dispute: *found, story: story, Key: newKey("dispute")}
-	s.render(w, r, http.StatusOK, "dashboard/dispute", web.Page{Title: "Dispute " + page.ID, Here: "disputes", Desk: true, Data: page})
+	s.render(w, r, http.StatusOK, "dashboard/dispute",
+		web.Page{Title: "Dispute " + page.ID, Here: "disputes", Desk: true, Data: page})
 }

@@ -39,7 +39,8 @@ func (s *Server) postPaymentEdit(w http.ResponseWriter, r *http.Request) {
 	if p.IntentID != nil {
 		path = "/v1/payment_intents/" + p.ID
 	}
-	a, err := s.ask(r, p.AccountID, p.Livemode, http.MethodPost, path, r.PostFormValue("key"), edited(r, p.Metadata, "description"))
+	a, err := s.ask(r, p.AccountID, p.Livemode, http.MethodPost, path, r.PostFormValue("key"),
+		edited(r, p.Metadata, "description"))
 	s.settle(w, r, a, err, "Payment updated.", "/dashboard/payments/"+p.ID)
 }
 
@@ -55,13 +56,19 @@ func (s *Server) postCustomerEdit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path := "/v1/customers/" + url.PathEscape(c.ID)
-	a, err := s.ask(r, c.AccountID, c.Livemode, http.MethodPost, path, r.PostFormValue("key"), edited(r, c.Metadata, "name", "email", "phone", "description"))
+	a, err := s.ask(r, c.AccountID, c.Livemode, http.MethodPost, path, r.PostFormValue("key"),
+		edited(r, c.Metadata, "name", "email", "phone", "description"))
 	s.settle(w, r, a, err, "Customer updated.", "/dashboard/customers/"+url.PathEscape(c.ID))
 }
 
 // evidenceFields are the texts that a dispute's form has room for; the API takes more.
 var evidenceFields = []formField{
-	{Name: "uncategorized_text", Label: "What happened", Type: "area", Hint: "In test mode, enter winning_evidence or losing_evidence to choose the outcome."},
+	{
+		Name:  "uncategorized_text",
+		Label: "What happened",
+		Type:  "area",
+		Hint:  "In test mode, enter winning_evidence or losing_evidence to choose the outcome.",
+	},
 	{Name: "product_description", Label: "Product description", Type: "area"},
 	{Name: "customer_name", Label: "Customer name", Type: "text"},
 	{Name: "customer_email_address", Label: "Customer email", Type: "text"},

@@ -20,10 +20,12 @@ func TestEditing(t *testing.T) {
 
 	for _, at := range []string{
 		"/dashboard/payments/" + s.charge(t),
-		s.create(t, "payment", 1, "amount", "20", "currency", "usd", "card", "visa", "capture_method", "automatic").path,
+		s.create(t, "payment", 1, "amount", "20", "currency", "usd", "card", "visa", "capture_method",
+			"automatic").path,
 	} {
 		t.Run("a payment gets a description and metadata, and loses them again: "+at, func(t *testing.T) {
-			p := edit(t, at, "-edit", url.Values{"description": {"Two sledges"}, "meta_name": {"order", ""}, "meta_value": {"6735", ""}})
+			p := edit(t, at, "-edit",
+				url.Values{"description": {"Two sledges"}, "meta_name": {"order", ""}, "meta_value": {"6735", ""}})
 			for _, want := range []string{"Payment updated.", "Two sledges", `value="order"`, `value="6735"`} {
 				if !strings.Contains(p.body, want) {
 					t.Errorf("%s does not say %q", p.path, want)
@@ -38,7 +40,12 @@ func TestEditing(t *testing.T) {
 
 	t.Run("a customer's profile is edited", func(t *testing.T) {
 		at := s.create(t, "customer", 1, "name", "Jenny").path
-		p := edit(t, at, "", url.Values{"name": {"Jenny Rosen"}, "email": {"jenny@example.com"}, "meta_name": {"tier"}, "meta_value": {"gold"}})
+		p := edit(t, at, "", url.Values{
+			"name":       {"Jenny Rosen"},
+			"email":      {"jenny@example.com"},
+			"meta_name":  {"tier"},
+			"meta_value": {"gold"},
+		})
 		for _, want := range []string{"Customer updated.", "Jenny Rosen", "jenny@example.com", "gold"} {
 			if !strings.Contains(p.body, want) {
 				t.Errorf("%s does not say %q", p.path, want)
@@ -49,7 +56,12 @@ func TestEditing(t *testing.T) {
 	t.Run("a part of a payment is refunded, with a reason", func(t *testing.T) {
 		at := "/dashboard/payments/" + s.charge(t)
 		form := s.get(t, at)
-		p := s.post(t, at+"/refund", url.Values{"csrf": {hidden(t, form, "csrf")}, "key": {hidden(t, form, "key")}, "amount": {"7.50"}, "reason": {"requested_by_customer"}})
+		p := s.post(t, at+"/refund", url.Values{
+			"csrf":   {hidden(t, form, "csrf")},
+			"key":    {hidden(t, form, "key")},
+			"amount": {"7.50"},
+			"reason": {"requested_by_customer"},
+		})
 		for _, want := range []string{"$7.50 refunded.", "Partially refunded", "requested by customer"} {
 			if !strings.Contains(p.body, want) {
 				t.Errorf("%s does not say %q", p.path, want)
@@ -66,7 +78,8 @@ func TestAnsweringDisputes(t *testing.T) {
 		charge := s.charge(t, "source", "tok_createDispute")
 		s.sim.WaitUntilTold(t, s.server.URL)
 		var id string
-		if err := s.db.Pool.QueryRow(t.Context(), `SELECT id FROM disputes WHERE charge_id = $1`, charge).Scan(&id); err != nil {
+		err := s.db.Pool.QueryRow(t.Context(), `SELECT id FROM disputes WHERE charge_id = $1`, charge).Scan(&id)
+		if err != nil {
 			t.Fatal(err)
 		}
 		return "/dashboard/disputes/" + id
@@ -84,24 +97,32 @@ func TestAnsweringDisputes(t *testing.T) {
 	t.Run("evidence is saved, and then submitted", func(t *testing.T) {
 		at := disputed(t)
 		p := answer(t, at, "evidence", "submit", "false", "customer_name", "Jenny Rosen")
-		if !strings.Contains(p.body, "Draft saved.") || !strings.Contains(p.body, `value="Jenny Rosen"`) || !strings.Contains(p.body, "Needs response") {
+		if !strings.Contains(p.body, "Draft saved.") || !strings.Contains(p.body, `value="Jenny Rosen"`) ||
+			!strings.Contains(p.body, "Needs response") {
 			t.Errorf("a draft was not saved: %s", p.body)
 		}
-		p = answer(t, at, "evidence", "submit", "true", "customer_name", "Jenny Rosen", "uncategorized_text", "Delivered on Friday")
-		if !strings.Contains(p.body, "Evidence submitted.") || !strings.Contains(p.body, "Under review") || strings.Contains(p.body, `id="respond"`) {
+		p = answer(t, at, "evidence", "submit", "true", "customer_name", "Jenny Rosen", "uncategorized_text",
+			"Delivered on Friday")
+		if !strings.Contains(p.body, "Evidence submitted.") || !strings.Contains(p.body, "Under review") ||
+			strings.Contains(p.body, `id="respond"`) {
 			t.Errorf("the evidence was not submitted: %s", p.body)
 		}
 	})
 
 	t.Run("a dispute is accepted only with its box checked", func(t *testing.T) {
 		at := disputed(t)
-		if p := answer(t, at, "accept"); !strings.Contains(p.body, "Nothing changed.") || !strings.Contains(p.body, "Needs response") {
+		p := answer(t, at, "accept")
+		if !strings.Contains(p.body, "Nothing changed.") || !strings.Contains(p.body, "Needs response") {
 			t.Error("a dispute was accepted without a confirmation")
 		}
-		if p := answer(t, at, "accept", "sure", "yes"); !strings.Contains(p.body, "Dispute accepted.") || !strings.Contains(p.body, "Lost") {
+		p = answer(t, at, "accept", "sure", "yes")
+		if !strings.Contains(p.body, "Dispute accepted.") || !strings.Contains(p.body, "Lost") {
 			t.Errorf("the dispute was not accepted: %s", p.body)
 		}
-		if n := s.count(t, fmt.Sprintf(`SELECT count(*) FROM requests WHERE path = '/v1%s/close'`, strings.TrimPrefix(at, "/dashboard"))); n != 1 {
+		n := s.count(t,
+			fmt.Sprintf(`SELECT count(*) FROM requests WHERE path = '/v1%s/close'`,
+				strings.TrimPrefix(at, "/dashboard")))
+		if n != 1 {
 			t.Errorf("there are %d requests that close it, want 1", n)
 		}
 	})

@@ -51,7 +51,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page.Types = chips(r, "type", [2]string{"", "All"}, [2]string{"charge", "Charges"}, [2]string{"refund", "Refunds"},
-		[2]string{"payment_intent", "Intents"}, [2]string{"checkout.session", "Checkout"}, [2]string{"charge.dispute", "Disputes"}, [2]string{"payout", "Payouts"}, [2]string{"customer", "Customers"})
+		[2]string{"payment_intent", "Intents"}, [2]string{"checkout.session", "Checkout"},
+		[2]string{"charge.dispute", "Disputes"}, [2]string{"payout", "Payouts"}, [2]string{"customer", "Customers"})
 	s.list(w, r, of, "dashboard/events", "events", "Events", page)
 }
 
@@ -108,12 +109,14 @@ func (s *Server) event(w http.ResponseWriter, r *http.Request) {
 	}
 	page := found[0]
 	page.Changes = changesOf(page.Data)
-	page.Attempts, err = read[eventAttempt](r.Context(), s, selectEventAttempts, postgres.Args{"account_id": page.AccountID, "id": page.ID})
+	page.Attempts, err = read[eventAttempt](r.Context(), s, selectEventAttempts,
+		postgres.Args{"account_id": page.AccountID, "id": page.ID})
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	s.render(w, r, http.StatusOK, "dashboard/event", web.Page{Title: "Event " + page.ID, Here: "events", Desk: true, Data: page})
+	s.render(w, r, http.StatusOK, "dashboard/event",
+		web.Page{Title: "Event " + page.ID, Here: "events", Desk: true, Data: page})
 }
 
 func changesOf(data json.RawMessage) (all []change) {

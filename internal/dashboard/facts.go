@@ -31,7 +31,8 @@ type proof struct {
 
 // The days' first id bounds the scan: ids are in order of time.
 const selectProof = `
-	SELECT (SELECT count(*) FROM accounts a JOIN charges c ON c.account_id = a.id AND c.id >= @first AND c.status = 'succeeded') AS today,
+	SELECT (SELECT count(*) FROM accounts a
+	       JOIN charges c ON c.account_id = a.id AND c.id >= @first AND c.status = 'succeeded') AS today,
 	       (SELECT count(*) FROM takeovers WHERE was = 'running') AS survived,
 	       (SELECT coalesce(sum(t.debit - t.credit), 0)::bigint FROM ledger_totals t) AS difference,
 	       (SELECT count(*) FROM ledger_books) AS currencies`
@@ -41,14 +42,16 @@ const selectProof = `
 const selectRenewed = `
 	WITH retired AS (
 		SELECT account_id, request_id, phase, array_agg(derived_key) AS keys FROM foreign_calls
-		WHERE (account_id, request_id, phase) IN (SELECT account_id, request_id, phase FROM foreign_calls ORDER BY retired_at DESC LIMIT 20)
+		WHERE (account_id, request_id, phase) IN (SELECT account_id, request_id, phase FROM foreign_calls
+		    ORDER BY retired_at DESC LIMIT 20)
 		GROUP BY account_id, request_id, phase
 	)
 	SELECT c.account_id, c.request_id, c.phase, c.keys || next.key AS keys
 	FROM retired c
 	LEFT JOIN runs r ON r.account_id = c.account_id AND r.request_id = c.request_id
 	LEFT JOIN answers a ON a.account_id = c.account_id AND a.request_id = c.request_id
-	CROSS JOIN LATERAL (SELECT coalesce(r.call_keys[array_position(r.call_phases, c.phase)], a.call_keys[array_position(a.call_phases, c.phase)])) AS next (key)
+	CROSS JOIN LATERAL (SELECT coalesce(r.call_keys[array_position(r.call_phases, c.phase)],
+	    a.call_keys[array_position(a.call_phases, c.phase)])) AS next (key)
 	WHERE next.key IS NOT NULL`
 
 // facts keeps a proof for a moment: it adds up all books.

@@ -26,12 +26,14 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	shown := frontPage{Known: s.guard.known(r), Shop: s.Shop != nil, Chapters: chapters,
-		Duel: []page.Lane{s.lab.Recorded("naive", "answer-not-recorded"), s.lab.Recorded("ratchet", "answer-not-recorded")}}
+		Duel: []page.Lane{s.lab.Recorded("naive", "answer-not-recorded"),
+			s.lab.Recorded("ratchet", "answer-not-recorded")}}
 	if shown.Known {
 		if shown.Proof, err = s.facts.get(r.Context()); err != nil {
 			s.fail(w, r, err)
 			return
 		}
 	}
-	s.render(w, r, http.StatusOK, "site/front", web.Page{Title: "Your card is charged once", Here: "front", Data: shown})
+	s.render(w, r, http.StatusOK, "site/front",
+		web.Page{Title: "Your card is charged once", Here: "front", Data: shown})
 }

@@ -61,8 +61,10 @@ func (g *guard) host(next http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		if g.password == "" && !g.demo && proxied(r) {
-			http.Error(w, "This request came through a proxy, and the dashboard has no password, so anyone who can reach the proxy "+
-				"could see and change everything. Set RATCHET_DASHBOARD_PASSWORD, or open the server's address on its own machine.", http.StatusForbidden)
+			http.Error(w,
+				"This request came through a proxy, and the dashboard has no password, so anyone who can reach the "+
+					"proxy could see and change everything. Set RATCHET_DASHBOARD_PASSWORD, or open the server's "+
+					"address on its own machine.", http.StatusForbidden)
 			return
 		}
 		if g.secure {
@@ -150,7 +152,8 @@ func (g *guard) ours(w http.ResponseWriter, r *http.Request) bool {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	cookie, err := cookie(r, browserCookie)
-	return err == nil && subtle.ConstantTimeCompare([]byte(r.PostFormValue("csrf")), []byte(g.sign("form "+cookie.Value))) == 1
+	return err == nil &&
+		subtle.ConstantTimeCompare([]byte(r.PostFormValue("csrf")), []byte(g.sign("form "+cookie.Value))) == 1
 }
 
 // token is what a form has to carry: it belongs to the browser that asked for the page.

@@ -26,7 +26,8 @@ type idempotencyPage struct {
 // Waits tells whether a person can have the request tried again.
 func (l logged) Waits() bool { return l.State == idempotency.Parked || l.State == idempotency.Held }
 
-var stateNames = [][2]string{{"", "Open"}, {idempotency.Running, "Running"}, {idempotency.Parked, "Waiting to retry"}, {idempotency.Held, "Needs review"},
+var stateNames = [][2]string{{"", "Open"}, {idempotency.Running, "Running"}, {idempotency.Parked, "Waiting to retry"},
+	{idempotency.Held, "Needs review"},
 	{idempotency.Finished, "Finished"}, {idempotency.Archived, "Archived"}}
 
 // idempotencyKeys lists requests by where their keys stand.
@@ -69,7 +70,8 @@ func (s *Server) postResume(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		return audit.RecordOperator(r.Context(), tx, act(of, "request.resume", map[string]any{"was": of.State, "because": of.HeldReason, "reason": reason}))
+		return audit.RecordOperator(r.Context(), tx,
+			act(of, "request.resume", map[string]any{"was": of.State, "because": of.HeldReason, "reason": reason}))
 	})
 }
 
@@ -82,18 +84,27 @@ func (s *Server) postRelease(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.operate(w, r, "Released. The next call uses a new derived key.", func(tx pgx.Tx, of idempotency.Standing) error {
-		spent, next, err := idempotency.Release(r.Context(), tx, s.Secret.For(secret.Idempotency), of.AccountID, of.ID, "", "operator "+actor+": "+evidence)
+		spent, next, err := idempotency.Release(r.Context(), tx, s.Secret.For(secret.Idempotency), of.AccountID, of.ID,
+			"", "operator "+actor+": "+evidence)
 		if err != nil {
 			return err
 		}
 		return audit.RecordOperator(r.Context(), tx, act(of, "request.release", map[string]any{
-			"decision": "not-executed", "evidence": evidence, "held": of.HeldReason, "phase": spent.Phase, "spent": spent.Key, "next": next.Key}))
+			"decision": "not-executed",
+			"evidence": evidence,
+			"held":     of.HeldReason,
+			"phase":    spent.Phase,
+			"spent":    spent.Key,
+			"next":     next.Key,
+		}))
 	})
 }
 
 var errNoReason = errors.New("a held request was resumed without a reason")
 
-func (s *Server) operate(w http.ResponseWriter, r *http.Request, done string, do func(pgx.Tx, idempotency.Standing) error) {
+func (s *Server) operate(
+	w http.ResponseWriter, r *http.Request, done string, do func(pgx.Tx, idempotency.Standing) error,
+) {
 	found, err := idempotency.LookUp(r.Context(), s.Pool, r.PathValue("id"))
 	if err != nil {
 		s.fail(w, r, err)
@@ -118,7 +129,14 @@ func (s *Server) operate(w http.ResponseWriter, r *http.Request, done string, do
 }
 
 func act(of idempotency.Standing, operation string, details any) audit.OperatorAct {
-	a := audit.OperatorAct{User: actor, Operation: operation, AccountID: of.AccountID, Livemode: of.Livemode, RequestID: of.ID, Details: details}
+	a := audit.OperatorAct{
+		User:      actor,
+		Operation: operation,
+		AccountID: of.AccountID,
+		Livemode:  of.Livemode,
+		RequestID: of.ID,
+		Details:   details,
+	}
 	if !of.Keyless {
 		a.Key = of.Key
 	}

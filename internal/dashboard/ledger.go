@@ -60,7 +60,8 @@ const selectNewest = `
 	CROSS JOIN LATERAL (VALUES ('debit', t.debits), ('credit', t.credits)) s (side, entries)
 	CROSS JOIN LATERAL (
 		SELECT p.id AS posting_id, l.amount, p.kind, p.source
-		FROM ledger_postings p CROSS JOIN LATERAL unnest(p.debits, p.credits, p.amounts) WITH ORDINALITY AS l (debit, credit, amount, leg)
+		FROM ledger_postings p CROSS JOIN LATERAL unnest(p.debits, p.credits, p.amounts) WITH ORDINALITY AS l (debit,
+		    credit, amount, leg)
 		WHERE p.book_id = t.book_id AND CASE s.side WHEN 'debit' THEN l.debit ELSE l.credit END = t.account
 		ORDER BY p.id DESC, l.leg LIMIT least(s.entries, 6)) e
 	WHERE t.account_id = @account_id AND t.livemode = @livemode AND t.currency = @currency`
@@ -86,7 +87,8 @@ const (
 		SELECT coalesce(sum(l.amount) FILTER (WHERE l.debit::text = @account), 0)::bigint AS debit,
 		       coalesce(sum(l.amount) FILTER (WHERE l.credit::text = @account), 0)::bigint AS credit
 		FROM unnest(p.debits, p.credits, p.amounts) AS l (debit, credit, amount)) s
-	WHERE b.account_id = @account_id AND b.livemode = @livemode AND b.currency = @currency AND (s.debit, s.credit) <> (0, 0)`
+	WHERE b.account_id = @account_id AND b.livemode = @livemode AND b.currency = @currency
+	  AND (s.debit, s.credit) <> (0, 0)`
 	linesDown = selectLines + ` AND (@before = '' OR p.id < @before) ORDER BY p.id DESC LIMIT @limit`
 	linesUp   = selectLines + ` AND p.id > @after ORDER BY p.id LIMIT @limit`
 )
@@ -240,8 +242,11 @@ func (p postingPage) Total() (total int64) {
 }
 
 const selectPosting = `
-	SELECT b.account_id, p.id, p.source, p.kind, b.currency, b.livemode, p.available_on, p.available_on <= account_time(b.account_id, b.livemode) AS available, p.created_at, p.request_id, p.description, p.reverses,
-	       (SELECT json_agg(json_build_object('purpose', l.purpose, 'debit', l.debit, 'credit', l.credit, 'amount', l.amount) ORDER BY l.leg)
+	SELECT b.account_id, p.id, p.source, p.kind, b.currency, b.livemode, p.available_on,
+	       p.available_on <= account_time(b.account_id, b.livemode) AS available, p.created_at, p.request_id,
+	       p.description, p.reverses,
+	       (SELECT json_agg(json_build_object('purpose', l.purpose, 'debit', l.debit, 'credit', l.credit, 'amount',
+	           l.amount) ORDER BY l.leg)
 	          FROM ledger_legs l WHERE l.book_id = p.book_id AND l.posting_id = p.id) AS legs
 	FROM ledger_books b JOIN ledger_postings p ON p.book_id = b.id AND p.id = @id`
 
@@ -255,5 +260,6 @@ func (s *Server) posting(w http.ResponseWriter, r *http.Request) {
 		s.notFound(w, r)
 		return
 	}
-	s.render(w, r, http.StatusOK, "dashboard/posting", web.Page{Title: "Ledger entry " + found[0].ID, Here: "ledger", Desk: true, Data: found[0]})
+	s.render(w, r, http.StatusOK, "dashboard/posting",
+		web.Page{Title: "Ledger entry " + found[0].ID, Here: "ledger", Desk: true, Data: found[0]})
 }

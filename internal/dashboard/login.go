@@ -77,8 +77,13 @@ func (s *Server) postLogin(w http.ResponseWriter, r *http.Request) {
 // recordLogin writes the audit row of a login. It belongs to no account.
 func (s *Server) recordLogin(ctx context.Context, operation, address string, status int) error {
 	return pgx.BeginFunc(context.WithoutCancel(ctx), s.Pool, func(tx pgx.Tx) error {
-		return audit.RecordOperator(ctx, tx, audit.OperatorAct{User: actor, Operation: operation, Address: address, Status: status,
-			Details: map[string]any{}})
+		return audit.RecordOperator(ctx, tx, audit.OperatorAct{
+			User:      actor,
+			Operation: operation,
+			Address:   address,
+			Status:    status,
+			Details:   map[string]any{},
+		})
 	})
 }
 

@@ -15,7 +15,8 @@ func TestLogin(t *testing.T) {
 	t.Parallel()
 	try := func(t *testing.T, s *stand, given string) page {
 		t.Helper()
-		return s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, s.get(t, "/dashboard/login"), "csrf")}, "password": {given}})
+		return s.post(t, "/dashboard/login",
+			url.Values{"csrf": {hidden(t, s.get(t, "/dashboard/login"), "csrf")}, "password": {given}})
 	}
 
 	t.Run("every try leaves an audit row with its address and outcome, and no password", func(t *testing.T) {
@@ -24,7 +25,8 @@ func TestLogin(t *testing.T) {
 		try(t, s, "a wrong password")
 		try(t, s, password)
 		for operation, status := range map[string]string{"dashboard.login_refused": "401", "dashboard.login": "200"} {
-			if n := s.count(t, `SELECT count(*) FROM audit_events WHERE actor = 'operator:dashboard' AND address = '127.0.0.1'
+			if n := s.count(t, `
+				SELECT count(*) FROM audit_events WHERE actor = 'operator:dashboard' AND address = '127.0.0.1'
 				AND operation = '`+operation+`' AND status = `+status); n != 1 {
 				t.Errorf("%s is there %d times", operation, n)
 			}
@@ -63,7 +65,8 @@ func TestLogin(t *testing.T) {
 		if limited == 0 {
 			t.Error("fifteen tries were looked at")
 		}
-		if p := try(t, s, password); p.status == http.StatusTooManyRequests && s.get(t, "/dashboard").path != "/dashboard/login" {
+		p := try(t, s, password)
+		if p.status == http.StatusTooManyRequests && s.get(t, "/dashboard").path != "/dashboard/login" {
 			t.Error("a try that was refused has logged in")
 		}
 	})
@@ -78,7 +81,8 @@ func TestLogin(t *testing.T) {
 			t.Errorf("Strict-Transport-Security is %q", got)
 		}
 		browser := only(t, login, "__Host-ratchet_browser")
-		in := s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "password": {password}}, "Cookie", browser)
+		in := s.post(t, "/dashboard/login", url.Values{"csrf": {hidden(t, login, "csrf")}, "password": {password}},
+			"Cookie", browser)
 		session := only(t, in, "__Host-ratchet_session")
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/dashboard", nil)
 		if err != nil {
@@ -94,7 +98,8 @@ func TestLogin(t *testing.T) {
 		t.Parallel()
 		s := newStand(t, password)
 		login := s.get(t, "/dashboard/login")
-		if text := strings.Join(login.header.Values("Set-Cookie"), ""); strings.Contains(text, "Secure") || login.header.Get("Strict-Transport-Security") != "" {
+		text := strings.Join(login.header.Values("Set-Cookie"), "")
+		if strings.Contains(text, "Secure") || login.header.Get("Strict-Transport-Security") != "" {
 			t.Errorf("the headers are %v", login.header)
 		}
 	})

@@ -31,7 +31,8 @@ func (k apiKey) State() string {
 }
 
 const selectKeys = `
-	SELECT id, account_id, livemode, kind, display, demo, created_at, expires_at, last_used_at, coalesce(expires_at <= clock_timestamp(), false) AS ended
+	SELECT id, account_id, livemode, kind, display, demo, created_at, expires_at, last_used_at,
+	       coalesce(expires_at <= clock_timestamp(), false) AS ended
 	FROM api_keys
 	ORDER BY account_id, livemode, kind DESC, id
 	LIMIT 500`
@@ -105,5 +106,6 @@ func (s *Server) workers(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.render(w, r, http.StatusOK, "dashboard/workers", web.Page{Title: "Workers", Here: "workers", Desk: true, Data: workersPage{found, waiting[0]}})
+	s.render(w, r, http.StatusOK, "dashboard/workers",
+		web.Page{Title: "Workers", Here: "workers", Desk: true, Data: workersPage{found, waiting[0]}})
 }

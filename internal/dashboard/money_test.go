@@ -30,7 +30,8 @@ func (s *stand) api(t *testing.T, path string, params ...string) string {
 
 func (s *stand) intent(t *testing.T, more ...string) string {
 	t.Helper()
-	return s.api(t, "/v1/payment_intents", append([]string{"amount", "2500", "currency", "usd", "payment_method_types[]", "card"}, more...)...)
+	return s.api(t, "/v1/payment_intents",
+		append([]string{"amount", "2500", "currency", "usd", "payment_method_types[]", "card"}, more...)...)
 }
 
 var rowKey = regexp.MustCompile(`<tr data-key="([^"]+)"`)
@@ -109,7 +110,8 @@ func TestPaymentsAreOneList(t *testing.T) {
 		if p.path != "/dashboard/payments/"+tried {
 			t.Errorf("it leads to %s", p.path)
 		}
-		for _, want := range []string{"card declined", "Mastercard", "payment_intent.payment_failed", "payment_intent.succeeded"} {
+		for _, want := range []string{"card declined", "Mastercard", "payment_intent.payment_failed",
+			"payment_intent.succeeded"} {
 			if !strings.Contains(p.body, want) {
 				t.Errorf("the page does not tell of %q", want)
 			}
@@ -117,10 +119,15 @@ func TestPaymentsAreOneList(t *testing.T) {
 	})
 
 	t.Run("a hold of an intent is captured in part, an unpaid one canceled", func(t *testing.T) {
-		for _, c := range []struct{ id, deed, amount, want string }{{held, "capture", "20.00", "$20.00 captured."}, {open, "cancel", "", "Payment canceled."}} {
+		for _, c := range []struct{ id, deed, amount, want string }{{held, "capture", "20.00", "$20.00 captured."},
+			{open, "cancel", "", "Payment canceled."}} {
 			at := "/dashboard/payments/" + c.id
 			drawn := s.get(t, at)
-			form := url.Values{"csrf": {hidden(t, drawn, "csrf")}, "key": {hidden(t, drawn, "key")}, "amount": {c.amount}}
+			form := url.Values{
+				"csrf":   {hidden(t, drawn, "csrf")},
+				"key":    {hidden(t, drawn, "key")},
+				"amount": {c.amount},
+			}
 			if p := s.post(t, at+"/"+c.deed, form); p.status != http.StatusOK || !strings.Contains(p.body, c.want) {
 				t.Errorf("%s was answered %d", c.deed, p.status)
 			}
@@ -128,7 +135,9 @@ func TestPaymentsAreOneList(t *testing.T) {
 				t.Errorf("sent again, %s was answered %d at %s", c.deed, p.status, p.path)
 			}
 		}
-		if n := s.count(t, `SELECT count(*) FROM audit_events WHERE actor = 'dashboard' AND operation IN ('payment_intent.capture', 'payment_intent.cancel')`); n != 2 {
+		if n := s.count(t, `
+			SELECT count(*) FROM audit_events
+			WHERE actor = 'dashboard' AND operation IN ('payment_intent.capture', 'payment_intent.cancel')`); n != 2 {
 			t.Errorf("the trail has %d of the two deeds", n)
 		}
 	})
@@ -137,7 +146,8 @@ func TestPaymentsAreOneList(t *testing.T) {
 func TestSpreadsheetsRunNothing(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, "")
-	dangerous := []string{`=1+1`, `+1+1`, `-1+1`, `@SUM(1)`, "\t=1", "\n=1", "  =1", `=cmd|'/C calc'!A0`, `＝1+1`, `|calc`}
+	dangerous := []string{`=1+1`, `+1+1`, `-1+1`, `@SUM(1)`, "\t=1", "\n=1", "  =1", `=cmd|'/C calc'!A0`, `＝1+1`,
+		`|calc`}
 	harmless := []string{`a=1`, `Order 6735`, `-5`, `-5.25`, `"quoted", and = inside`}
 	for _, text := range append(slices.Clone(dangerous), harmless...) {
 		s.charge(t, "description", text)
@@ -173,8 +183,10 @@ func TestAnEmptyInstallationLeadsOn(t *testing.T) {
 	s := newStand(t, "")
 	link := regexp.MustCompile(`<a [^>]*href="(/[^"#]*)`)
 	seen := map[string]bool{}
-	for _, path := range []string{"", "/payments", "/customers", "/checkout", "/disputes", "/balance", "/payouts", "/ledger", "/requests", "/idempotency", "/events",
-		"/webhooks", "/workers", "/clock", "/search?q=nothing", "/payments?state=failed", "/checkout?state=open", "/disputes?state=won", "/payouts?state=paid"} {
+	for _, path := range []string{"", "/payments", "/customers", "/checkout", "/disputes", "/balance", "/payouts",
+		"/ledger", "/requests", "/idempotency", "/events",
+		"/webhooks", "/workers", "/clock", "/search?q=nothing", "/payments?state=failed", "/checkout?state=open",
+		"/disputes?state=won", "/payouts?state=paid"} {
 		p := s.get(t, "/dashboard"+path)
 		if p.status != http.StatusOK || !strings.Contains(p.body, "<h1>") {
 			t.Errorf("%s was answered %d", path, p.status)

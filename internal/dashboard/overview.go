@@ -22,8 +22,10 @@ type volume struct {
 }
 
 const selectVolume = `
-	SELECT date_trunc('day', c.created_at AT TIME ZONE 'UTC') AS day, c.currency, count(*) FILTER (WHERE c.status <> 'pending') AS tried, count(*) FILTER (WHERE c.status = 'succeeded') AS approved,
-	       count(*) FILTER (WHERE c.captured) AS count, sum(c.amount_captured)::bigint AS amount
+	SELECT date_trunc('day', c.created_at AT TIME ZONE 'UTC') AS day, c.currency,
+	       count(*) FILTER (WHERE c.status <> 'pending') AS tried,
+	       count(*) FILTER (WHERE c.status = 'succeeded') AS approved, count(*) FILTER (WHERE c.captured) AS count,
+	       sum(c.amount_captured)::bigint AS amount
 	FROM charges c
 	WHERE c.account_id = @account_id AND c.livemode = @livemode AND c.id >= @first
 	GROUP BY 1, 2 ORDER BY 1, 2`
@@ -67,8 +69,11 @@ type wanting struct {
 }
 
 const selectWanting = `
-	SELECT (SELECT count(*) FROM disputes WHERE account_id = @account_id AND livemode = @livemode AND status LIKE '%needs_response') AS disputes,
-	       (SELECT count(*) FROM webhook_endpoints WHERE account_id = @account_id AND livemode = @livemode AND failing_since IS NOT NULL AND deleted_at IS NULL) AS endpoints`
+	SELECT (SELECT count(*) FROM disputes
+	       WHERE account_id = @account_id AND livemode = @livemode AND status LIKE '%needs_response') AS disputes,
+	       (SELECT count(*) FROM webhook_endpoints
+	           WHERE account_id = @account_id AND livemode = @livemode AND failing_since IS NOT NULL
+	             AND deleted_at IS NULL) AS endpoints`
 
 const selectStuck = `
 	SELECT state, count(*) AS count FROM runs GROUP BY state ORDER BY state`

@@ -71,29 +71,34 @@ const ofCharge = `c.card->>'brand' AS brand, c.card->>'last4' AS last4,
 	       concat(lpad(c.card->>'exp_month', 2, '0'), ' / ', right(c.card->>'exp_year', 2)) AS expiry, c.card->>'country' AS country`
 
 const selectPlainPayment = `
-	SELECT c.account_id, c.id, c.payment_intent_id AS intent_id, c.id AS charge_id, c.livemode, p.state, c.status, c.disputed, c.amount, c.amount_captured,
-	       c.amount_refunded, c.amount_charged_back, c.currency, c.description, c.metadata, c.customer_id, ` + ofCharge + `,
-	       c.failure_code, c.failure_message, c.acquirer_reference, c.request_id, c.balance_transaction AS balance_tx, c.capture_before,
-	       NULL::text AS checkout_session, false AS session_open, NULL::text AS coupon_id, 0::bigint AS discount,
-	       NULL::bigint AS shipping, c.created_at
+	SELECT c.account_id, c.id, c.payment_intent_id AS intent_id, c.id AS charge_id, c.livemode, p.state, c.status,
+	       c.disputed, c.amount, c.amount_captured, c.amount_refunded, c.amount_charged_back, c.currency, c.description,
+	       c.metadata, c.customer_id, ` + ofCharge + `,
+	       c.failure_code, c.failure_message, c.acquirer_reference, c.request_id, c.balance_transaction AS balance_tx,
+	       c.capture_before, NULL::text AS checkout_session, false AS session_open, NULL::text AS coupon_id,
+	       0::bigint AS discount, NULL::bigint AS shipping, c.created_at
 	FROM accounts a
 	JOIN charges c ON c.account_id = a.id AND c.id = @id
 	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state) p`
 
 const selectIntentPayment = `
-	SELECT i.account_id, i.id, i.id AS intent_id, c.id AS charge_id, i.livemode, p.state, i.status, coalesce(c.disputed, false) AS disputed, i.amount,
-	       coalesce(c.amount_captured, 0) AS amount_captured, coalesce(c.amount_refunded, 0) AS amount_refunded,
-	       coalesce(c.amount_charged_back, 0) AS amount_charged_back, i.currency, i.description, i.metadata, i.customer_id,
-	       coalesce(c.brand, m.brand, '') AS brand, coalesce(c.last4, m.last4, '') AS last4, coalesce(c.expiry, m.expiry, '') AS expiry,
+	SELECT i.account_id, i.id, i.id AS intent_id, c.id AS charge_id, i.livemode, p.state, i.status,
+	       coalesce(c.disputed, false) AS disputed, i.amount, coalesce(c.amount_captured, 0) AS amount_captured,
+	       coalesce(c.amount_refunded, 0) AS amount_refunded, coalesce(c.amount_charged_back, 0) AS amount_charged_back,
+	       i.currency, i.description, i.metadata, i.customer_id, coalesce(c.brand, m.brand, '') AS brand,
+	       coalesce(c.last4, m.last4, '') AS last4, coalesce(c.expiry, m.expiry, '') AS expiry,
 	       coalesce(c.country, m.country, '') AS country,
-	       coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code, coalesce(c.failure_message, i.last_payment_error->>'message') AS failure_message,
-	       c.acquirer_reference, i.request_id, c.balance_transaction AS balance_tx, c.capture_before, i.checkout_session,
+	       coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code,
+	       coalesce(c.failure_message, i.last_payment_error->>'message') AS failure_message, c.acquirer_reference,
+	       i.request_id, c.balance_transaction AS balance_tx, c.capture_before, i.checkout_session,
 	       coalesce(v.status = 'open', false) AS session_open, v.coupon_id, coalesce(v.amount_discount, 0) AS discount,
 	       CASE WHEN v.shipping_rate_id IS NOT NULL THEN v.amount_shipping END AS shipping, i.created_at
 	FROM accounts a
 	JOIN payment_intents i ON i.account_id = a.id AND i.id = @id
-	LEFT JOIN LATERAL (SELECT c.*, ` + ofCharge + ` FROM charges c WHERE c.account_id = i.account_id AND c.id = i.latest_charge) c ON true
-	LEFT JOIN LATERAL (SELECT ` + ofCharge + ` FROM payment_methods c WHERE c.account_id = i.account_id AND c.id = i.payment_method_id) m ON true
+	LEFT JOIN LATERAL (SELECT c.*, ` + ofCharge + ` FROM charges c
+	WHERE c.account_id = i.account_id AND c.id = i.latest_charge) c ON true
+	LEFT JOIN LATERAL (SELECT ` + ofCharge + ` FROM payment_methods c
+	WHERE c.account_id = i.account_id AND c.id = i.payment_method_id) m ON true
 	LEFT JOIN checkout_sessions v ON v.account_id = i.account_id AND v.id = i.checkout_session
 	CROSS JOIN LATERAL (SELECT ` + intentState + ` AS state) p`
 
@@ -124,7 +129,8 @@ type try struct {
 }
 
 const selectTries = `
-	SELECT c.id, p.state, c.card->>'brand' AS brand, c.card->>'last4' AS last4, c.failure_code, c.request_id, c.created_at
+	SELECT c.id, p.state, c.card->>'brand' AS brand, c.card->>'last4' AS last4, c.failure_code, c.request_id,
+	       c.created_at
 	FROM charges c
 	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state) p
 	WHERE c.payment_intent_id = @id AND c.account_id = @account_id
@@ -182,7 +188,12 @@ func (s *Server) showPayment(w http.ResponseWriter, r *http.Request, status int,
 	if page.Typed == "" {
 		page.Typed = decimal(found.Refundable(), found.Currency)
 	}
-	s.render(w, r, status, "dashboard/payment", web.Page{Title: money.Format(found.Amount, found.Currency) + " " + web.StateWord(found.State), Here: "payments", Desk: true, Data: page})
+	s.render(w, r, status, "dashboard/payment", web.Page{
+		Title: money.Format(found.Amount, found.Currency) + " " + web.StateWord(found.State),
+		Here:  "payments",
+		Desk:  true,
+		Data:  page,
+	})
 }
 
 // around reads what belongs to a payment.
@@ -196,15 +207,18 @@ func (s *Server) around(r *http.Request, page *paymentPage) (err error) {
 		}
 	}
 	if p.ChargeID != nil {
-		page.Refunds, err = read[refund](r.Context(), s, selectRefunds, postgres.Args{"id": *p.ChargeID, "account_id": p.AccountID})
+		page.Refunds, err = read[refund](r.Context(), s, selectRefunds,
+			postgres.Args{"id": *p.ChargeID, "account_id": p.AccountID})
 		if err != nil {
 			return err
 		}
-		page.Settlements, err = read[settlement](r.Context(), s, selectSettlementsOf, postgres.Args{"charge_id": *p.ChargeID, "account_id": p.AccountID})
+		page.Settlements, err = read[settlement](r.Context(), s, selectSettlementsOf,
+			postgres.Args{"charge_id": *p.ChargeID, "account_id": p.AccountID})
 		if err != nil {
 			return err
 		}
-		page.Disputes, err = read[dispute](r.Context(), s, selectDisputesOf, postgres.Args{"charge_id": *p.ChargeID, "account_id": p.AccountID})
+		page.Disputes, err = read[dispute](r.Context(), s, selectDisputesOf,
+			postgres.Args{"charge_id": *p.ChargeID, "account_id": p.AccountID})
 		if err != nil {
 			return err
 		}

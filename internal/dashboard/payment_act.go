@@ -28,7 +28,8 @@ func deedOf(p *paymentDetail, name, reason string, amount int64) (deed, bool) {
 		}
 		return deed{"/v1/refunds", params, shown + " refunded."}, true
 	case name == "capture" && p.CanCapture() && p.IntentID != nil:
-		return deed{"/v1/payment_intents/" + *p.IntentID + "/capture", url.Values{"amount_to_capture": {sum}}, shown + " captured."}, true
+		return deed{"/v1/payment_intents/" + *p.IntentID + "/capture", url.Values{"amount_to_capture": {sum}},
+			shown + " captured."}, true
 	case name == "capture" && p.CanCapture():
 		return deed{"/v1/charges/" + p.ID + "/capture", url.Values{"amount": {sum}}, shown + " captured."}, true
 	case name == "release" && p.CanCapture() && p.IntentID != nil:
@@ -58,7 +59,8 @@ func (s *Server) postPayment(w http.ResponseWriter, r *http.Request) {
 	}
 	do, possible := deedOf(p, r.PathValue("deed"), r.PostFormValue("reason"), amount)
 	if !possible && !s.sentBefore(r, p.AccountID, key) {
-		again.Key, again.Wrong = newKey("payment"), "The payment changed since you opened this page, so this action is no longer possible."
+		again.Key = newKey("payment")
+		again.Wrong = "The payment changed since you opened this page, so this action is no longer possible."
 		s.showPayment(w, r, http.StatusConflict, again)
 		return
 	}
@@ -87,7 +89,8 @@ func asksForAmount(deed string) bool { return deed == "refund" || deed == "captu
 const keyIsTaken = `SELECT true AS taken FROM requests WHERE key = @key AND account_id = @account_id LIMIT 1`
 
 func (s *Server) sentBefore(r *http.Request, accountID, key string) bool {
-	found, err := read[struct{ Taken bool }](r.Context(), s, keyIsTaken, map[string]any{"key": key, "account_id": accountID})
+	found, err := read[struct{ Taken bool }](r.Context(), s, keyIsTaken,
+		map[string]any{"key": key, "account_id": accountID})
 	return err == nil && len(found) == 1
 }
 

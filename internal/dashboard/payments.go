@@ -41,35 +41,45 @@ const chargeState = `CASE
 // intentState is an intent's state. Once it is paid, the state is its charge's. An
 // incomplete intent had no attempt to pay yet; a failed one had.
 const intentState = `CASE i.status
-	WHEN 'succeeded' THEN ` + chargeState + ` WHEN 'requires_capture' THEN 'uncaptured' WHEN 'processing' THEN 'pending' WHEN 'canceled' THEN 'canceled'
-	WHEN 'requires_payment_method' THEN CASE WHEN i.last_payment_error IS NULL AND i.latest_charge IS NULL THEN 'incomplete' ELSE 'failed' END
+	WHEN 'succeeded' THEN ` + chargeState + ` WHEN 'requires_capture' THEN 'uncaptured' WHEN 'processing' THEN 'pending'
+	    WHEN 'canceled' THEN 'canceled'
+	WHEN 'requires_payment_method'
+	THEN CASE WHEN i.last_payment_error IS NULL AND i.latest_charge IS NULL THEN 'incomplete' ELSE 'failed' END
 	ELSE 'incomplete' END`
 
 // Both halves of the list are filtered, sorted and cut separately, along their primary
 // keys, and then merged. The part of an id after the prefix encodes its time.
 const (
 	intentPayments = `
-	SELECT i.id, p.state, coalesce(c.disputed, false) AS disputed, i.amount, coalesce(c.amount_refunded, 0) AS amount_refunded, i.currency, i.description,
-	       i.customer_id, p.brand, p.last4, coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code, i.request_id, i.created_at,
-	       (SELECT count(*) FROM takeovers t WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id) AND t.was = 'running') AS takeovers
+	SELECT i.id, p.state, coalesce(c.disputed, false) AS disputed, i.amount,
+	       coalesce(c.amount_refunded, 0) AS amount_refunded, i.currency, i.description, i.customer_id, p.brand,
+	       p.last4, coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code, i.request_id, i.created_at,
+	       (SELECT count(*) FROM takeovers t
+	           WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id)
+	             AND t.was = 'running') AS takeovers
 	FROM payment_intents i
 	LEFT JOIN charges c ON c.account_id = i.account_id AND c.id = i.latest_charge
 	LEFT JOIN payment_methods m ON m.account_id = i.account_id AND m.id = i.payment_method_id
 	CROSS JOIN LATERAL (SELECT ` + intentState + ` AS state, i.amount, i.currency, i.customer_id, i.created_at,
-	       coalesce(c.card->>'brand', m.card->>'brand', '') AS brand, coalesce(c.card->>'last4', m.card->>'last4', '') AS last4) p
+	       coalesce(c.card->>'brand', m.card->>'brand', '') AS brand,
+	       coalesce(c.card->>'last4', m.card->>'last4', '') AS last4) p
 	WHERE i.account_id = @account_id AND i.livemode = @livemode` + paymentFilters + `
 	  AND (NOT @crashed::boolean OR EXISTS (
-	      SELECT FROM takeovers t WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id) AND t.was = 'running'))`
+	      SELECT FROM takeovers t WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id)
+	          AND t.was = 'running'))`
 
 	plainPayments = `
 	SELECT c.id, p.state, c.disputed, c.amount, c.amount_refunded, c.currency, c.description,
 	       c.customer_id, p.brand, p.last4, c.failure_code, c.request_id, c.created_at,
-	       (SELECT count(*) FROM takeovers t WHERE t.account_id = c.account_id AND t.request_id = c.request_id AND t.was = 'running') AS takeovers
+	       (SELECT count(*) FROM takeovers t
+	           WHERE t.account_id = c.account_id AND t.request_id = c.request_id AND t.was = 'running') AS takeovers
 	FROM charges c
-	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state, c.amount, c.currency, c.customer_id, c.created_at, c.card->>'brand' AS brand, c.card->>'last4' AS last4) p
+	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state, c.amount, c.currency, c.customer_id, c.created_at,
+	    c.card->>'brand' AS brand, c.card->>'last4' AS last4) p
 	WHERE c.account_id = @account_id AND c.livemode = @livemode AND c.payment_intent_id IS NULL` + paymentFilters + `
 	  AND (NOT @crashed::boolean OR EXISTS (
-	      SELECT FROM takeovers t WHERE t.account_id = c.account_id AND t.request_id = c.request_id AND t.was = 'running'))`
+	      SELECT FROM takeovers t WHERE t.account_id = c.account_id AND t.request_id = c.request_id
+	          AND t.was = 'running'))`
 
 	// The filter has amounts in units of their currency; the database stores minor units.
 	paymentFilters = `
@@ -78,15 +88,21 @@ const (
 	  AND (@brand = '' OR p.brand = @brand)
 	  AND (@ends_in = '' OR p.last4 = @ends_in)
 	  AND (@currency = '' OR p.currency = @currency)
-	  AND (@least::numeric IS NULL OR p.amount >= @least * CASE WHEN p.currency = ANY (@whole::text[]) THEN 1 WHEN p.currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END)
-	  AND (@most::numeric IS NULL OR p.amount <= @most * CASE WHEN p.currency = ANY (@whole::text[]) THEN 1 WHEN p.currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END)
+	  AND (@least::numeric IS NULL
+	      OR p.amount >= @least * CASE WHEN p.currency = ANY (@whole::text[]) THEN 1
+	      WHEN p.currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END)
+	  AND (@most::numeric IS NULL
+	      OR p.amount <= @most * CASE WHEN p.currency = ANY (@whole::text[]) THEN 1
+	      WHEN p.currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END)
 	  AND (@since::timestamptz IS NULL OR p.created_at >= @since)
 	  AND (@until::timestamptz IS NULL OR p.created_at < @until)`
 
 	paymentsDown = `SELECT * FROM (
-		(` + intentPayments + ` AND (@before = '' OR i.id < 'pi_' || substr(@before, 4)) ORDER BY i.id DESC LIMIT @limit)
+		(` + intentPayments + ` AND (@before = '' OR i.id < 'pi_' || substr(@before, 4)) ORDER BY i.id DESC
+		LIMIT @limit)
 		UNION ALL
-		(` + plainPayments + ` AND (@before = '' OR c.id < 'ch_' || substr(@before, 4)) ORDER BY c.id DESC LIMIT @limit)) merged
+		(` + plainPayments + ` AND (@before = '' OR c.id < 'ch_' || substr(@before, 4)) ORDER BY c.id DESC
+		LIMIT @limit)) merged
 		ORDER BY substr(id, 4) DESC LIMIT @limit`
 	paymentsUp = `SELECT * FROM (
 		(` + intentPayments + ` AND i.id > 'pi_' || substr(@after, 4) ORDER BY i.id LIMIT @limit)
@@ -105,9 +121,18 @@ type paymentFilter struct {
 
 func paymentFilterOf(r *http.Request) paymentFilter {
 	field := func(name string) string { return strings.TrimSpace(r.FormValue(name)) }
-	return paymentFilter{State: field("state"), Customer: field("customer"), Brand: field("brand"), Last4: field("last4"),
-		Currency: strings.ToLower(field("currency")), Least: field("min"), Most: field("max"), From: field("from"), To: field("to"),
-		Crashed: field("crashed") == "yes"}
+	return paymentFilter{
+		State:    field("state"),
+		Customer: field("customer"),
+		Brand:    field("brand"),
+		Last4:    field("last4"),
+		Currency: strings.ToLower(field("currency")),
+		Least:    field("min"),
+		Most:     field("max"),
+		From:     field("from"),
+		To:       field("to"),
+		Crashed:  field("crashed") == "yes",
+	}
 }
 
 // Any tells whether something is filtered away.
@@ -146,9 +171,20 @@ func units(text string) (*string, bool) {
 func (f paymentFilter) args(of scope) postgres.Args {
 	least, _ := units(f.Least)
 	most, _ := units(f.Most)
-	args := of.args(postgres.Args{"state": f.State, "customer": f.Customer, "brand": f.Brand, "ends_in": f.Last4, "currency": f.Currency,
-		"least": least, "most": most, "whole": currenciesOf(0), "mills": currenciesOf(3), "crashed": f.Crashed,
-		"since": (*time.Time)(nil), "until": (*time.Time)(nil)})
+	args := of.args(postgres.Args{
+		"state":    f.State,
+		"customer": f.Customer,
+		"brand":    f.Brand,
+		"ends_in":  f.Last4,
+		"currency": f.Currency,
+		"least":    least,
+		"most":     most,
+		"whole":    currenciesOf(0),
+		"mills":    currenciesOf(3),
+		"crashed":  f.Crashed,
+		"since":    (*time.Time)(nil),
+		"until":    (*time.Time)(nil),
+	})
 	if day, err := time.Parse(time.DateOnly, f.From); err == nil {
 		args["since"] = &day
 	}
@@ -186,14 +222,20 @@ func (s *Server) payments(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page := paymentsPage{Filter: paymentFilterOf(r), Brands: brands, CSV: strings.Replace(with(r.URL, "before", "", "after"), "/payments", "/payments.csv", 1)}
+	page := paymentsPage{
+		Filter: paymentFilterOf(r),
+		Brands: brands,
+		CSV:    strings.Replace(with(r.URL, "before", "", "after"), "/payments", "/payments.csv", 1),
+	}
 	page.Payments, page.Pager, err = payments.page(s, r, page.Filter.args(of))
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{"succeeded", "Succeeded"}, [2]string{"uncaptured", "Uncaptured"},
-		[2]string{"partly_refunded", "Partially refunded"}, [2]string{"refunded", "Refunded"}, [2]string{"failed", "Failed"},
+	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{"succeeded", "Succeeded"},
+		[2]string{"uncaptured", "Uncaptured"},
+		[2]string{"partly_refunded", "Partially refunded"}, [2]string{"refunded", "Refunded"},
+		[2]string{"failed", "Failed"},
 		[2]string{"incomplete", "Incomplete"}, [2]string{"canceled", "Canceled"}, [2]string{"pending", "Pending"})
 	s.list(w, r, of, "dashboard/payments", "payments", "Payments", page)
 }
@@ -213,11 +255,13 @@ func (s *Server) paymentsCSV(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	rows := [][]string{{"id", "created (UTC)", "state", "amount", "currency", "minor units", "refunded minor units", "customer", "card", "description", "failure", "request"}}
+	rows := [][]string{{"id", "created (UTC)", "state", "amount", "currency", "minor units", "refunded minor units",
+		"customer", "card", "description", "failure", "request"}}
 	for _, p := range found {
-		rows = append(rows, []string{p.ID, p.CreatedAt.UTC().Format(time.RFC3339), p.State, decimal(p.Amount, p.Currency), p.Currency,
-			strconv.FormatInt(p.Amount, 10), strconv.FormatInt(p.AmountRefunded, 10), word(p.CustomerID), strings.TrimSpace(p.Brand + " " + p.Last4),
-			word(p.Description), word(p.FailureCode), p.RequestID})
+		rows = append(rows, []string{p.ID, p.CreatedAt.UTC().Format(time.RFC3339), p.State,
+			decimal(p.Amount, p.Currency), p.Currency,
+			strconv.FormatInt(p.Amount, 10), strconv.FormatInt(p.AmountRefunded, 10), word(p.CustomerID),
+			strings.TrimSpace(p.Brand + " " + p.Last4), word(p.Description), word(p.FailureCode), p.RequestID})
 	}
 	download(w, "payments.csv", rows)
 }

@@ -40,10 +40,11 @@ func (p payout) CanCancel() bool {
 }
 
 const payoutColumns = `
-	SELECT o.account_id, o.id, o.livemode, o.amount, o.currency, CASE o.status WHEN 'new' THEN 'pending' ELSE o.status END AS status,
-	       o.automatic_on IS NOT NULL AS automatic, o.method, o.destination, o.description, o.bank_reference, o.balance_transaction AS balance_tx,
-	       o.failure_balance_transaction AS return_tx, o.failure_code, o.failure_message, o.original_payout, o.reversed_by, o.departs_at, o.arrives_at,
-	       o.request_id, o.created_at
+	SELECT o.account_id, o.id, o.livemode, o.amount, o.currency,
+	       CASE o.status WHEN 'new' THEN 'pending' ELSE o.status END AS status, o.automatic_on IS NOT NULL AS automatic,
+	       o.method, o.destination, o.description, o.bank_reference, o.balance_transaction AS balance_tx,
+	       o.failure_balance_transaction AS return_tx, o.failure_code, o.failure_message, o.original_payout,
+	       o.reversed_by, o.departs_at, o.arrives_at, o.request_id, o.created_at
 	FROM payouts o`
 
 const selectPayouts = payoutColumns + `
@@ -86,7 +87,8 @@ func (s *Server) payout(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := payoutPage{payout: *found, story: story, Key: newKey("payout")}
-	s.render(w, r, http.StatusOK, "dashboard/payout", web.Page{Title: "Payout " + page.ID, Here: "payouts", Desk: true, Data: page})
+	s.render(w, r, http.StatusOK, "dashboard/payout",
+		web.Page{Title: "Payout " + page.ID, Here: "payouts", Desk: true, Data: page})
 }
 
 // postPayoutCancel takes a payout back before it leaves.
@@ -95,6 +97,7 @@ func (s *Server) postPayoutCancel(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	a, err := s.ask(r, p.AccountID, p.Livemode, http.MethodPost, "/v1/payouts/"+p.ID+"/cancel", r.PostFormValue("key"), nil)
+	a, err := s.ask(r, p.AccountID, p.Livemode, http.MethodPost, "/v1/payouts/"+p.ID+"/cancel", r.PostFormValue("key"),
+		nil)
 	s.settle(w, r, a, err, "Payout canceled. The money is back in your balance.", "/dashboard/payouts/"+p.ID)
 }

@@ -39,8 +39,10 @@ func activeWord(active bool) string {
 }
 
 const productColumns = `
-	SELECT o.account_id, o.id, o.livemode, o.name, o.active, o.description, o.metadata, o.default_price_id AS price_id, p.unit_amount AS amount, p.currency,
-	       (SELECT count(*) FROM prices n WHERE n.product_id = o.id AND n.account_id = o.account_id) AS prices, o.request_id, o.created_at
+	SELECT o.account_id, o.id, o.livemode, o.name, o.active, o.description, o.metadata, o.default_price_id AS price_id,
+	       p.unit_amount AS amount, p.currency,
+	       (SELECT count(*) FROM prices n WHERE n.product_id = o.id AND n.account_id = o.account_id) AS prices,
+	       o.request_id, o.created_at
 	FROM products o LEFT JOIN prices p ON p.account_id = o.account_id AND p.id = o.default_price_id`
 
 const selectProducts = productColumns + `
@@ -50,7 +52,8 @@ const selectProducts = productColumns + `
 const (
 	productsDown  = selectProducts + ` AND (@before = '' OR o.id < @before) ORDER BY o.id DESC LIMIT @limit`
 	productsUp    = selectProducts + ` AND o.id > @after ORDER BY o.id LIMIT @limit`
-	selectProduct = productColumns + ` JOIN accounts a ON a.id = o.account_id WHERE o.id = @id AND o.deleted_at IS NULL ORDER BY o.account_id = @account_id DESC LIMIT 1`
+	selectProduct = productColumns + ` JOIN accounts a ON a.id = o.account_id WHERE o.id = @id AND o.deleted_at IS NULL
+		ORDER BY o.account_id = @account_id DESC LIMIT 1`
 )
 
 var products = stateList[product]{
@@ -103,12 +106,14 @@ func (s *Server) product(w http.ResponseWriter, r *http.Request) {
 		page.Now = *found.Currency
 	}
 	var err error
-	page.List, err = read[price](r.Context(), s, selectPrices, postgres.Args{"id": page.ID, "account_id": page.AccountID})
+	page.List, err = read[price](r.Context(), s, selectPrices,
+		postgres.Args{"id": page.ID, "account_id": page.AccountID})
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	s.render(w, r, http.StatusOK, "dashboard/product", web.Page{Title: page.Name, Here: "products", Desk: true, Data: page})
+	s.render(w, r, http.StatusOK, "dashboard/product",
+		web.Page{Title: page.Name, Here: "products", Desk: true, Data: page})
 }
 
 // postProduct adds a price, or archives or activates the product.

@@ -24,7 +24,8 @@ func TestPagesBehindAProxyNeedAPassword(t *testing.T) {
 				}
 				r.Header.Set(header, value)
 				p := s.do(t, r)
-				if p.status != row.want || row.want == http.StatusForbidden && !strings.Contains(p.body, "RATCHET_DASHBOARD_PASSWORD") {
+				if p.status != row.want ||
+					row.want == http.StatusForbidden && !strings.Contains(p.body, "RATCHET_DASHBOARD_PASSWORD") {
 					t.Errorf("with %s the dashboard answers %d %s", header, p.status, p.body)
 				}
 				r.URL.Path = "/v1/account"

@@ -69,7 +69,12 @@ func draw(r *inspect.Request) rail {
 		places[s.Name] = i
 		name := wrap(s.Name, railNamed)
 		p.Above = max(p.Above, (len(name)-2)*railLine)
-		p.Stations = append(p.Stations, railStation{X: railLeft + i*railStep, Name: name, Reached: s.ReachedAt != nil, Foreign: s.Kind == "foreign"})
+		p.Stations = append(p.Stations, railStation{
+			X:       railLeft + i*railStep,
+			Name:    name,
+			Reached: s.ReachedAt != nil,
+			Foreign: s.Kind == "foreign",
+		})
 	}
 	for i, a := range r.Attempts {
 		p.Lanes = append(p.Lanes, lane(a, all, places, railTop+i*railLaneH))
@@ -156,7 +161,8 @@ func (p *rail) ask(r *inspect.Request, all []inspect.Station, places map[string]
 			began := !c.AskedAt.Before(a.From) && !over
 			if here || began {
 				x := railLeft + at*railStep - railStep/2 - 26 + 14*i
-				p.Calls = append(p.Calls, railCall{X: x, From: p.Lanes[i].Y, Lane: i, To: p.Ground, Text: text, Moved: moved})
+				p.Calls = append(p.Calls,
+					railCall{X: x, From: p.Lanes[i].Y, Lane: i, To: p.Ground, Text: text, Moved: moved})
 				text = "" // the same key, the same answer
 			}
 		}
@@ -174,7 +180,8 @@ func alt(r *inspect.Request) string {
 			reached++
 		}
 	}
-	return fmt.Sprintf("%s: %d of %d recovery points reached in %d attempts, %d of them interrupted. The text below and the timeline give the details.",
+	return fmt.Sprintf("%s: %d of %d recovery points reached in %d attempts, %d of them interrupted. The text below "+
+		"and the timeline give the details.",
 		r.Flow, reached, len(r.Stations), len(r.Attempts), r.Crashes())
 }
 

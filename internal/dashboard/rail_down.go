@@ -48,7 +48,14 @@ func turned(p rail) railDown {
 		step = min(step, (downRight-24-downLeft)/(n-1))
 	}
 	for i, l := range p.Lanes {
-		lane := railLaneDown{X: downLeft + i*step, From: down(l.From), To: down(l.To), Epoch: l.Epoch, Tone: l.Tone, End: l.End}
+		lane := railLaneDown{
+			X:     downLeft + i*step,
+			From:  down(l.From),
+			To:    down(l.To),
+			Epoch: l.Epoch,
+			Tone:  l.Tone,
+			End:   l.End,
+		}
 		for _, x := range l.Stops {
 			lane.Stops = append(lane.Stops, down(x))
 		}
@@ -62,7 +69,8 @@ func turned(p rail) railDown {
 		d.Lanes = append(d.Lanes, lane)
 	}
 	for _, c := range p.Calls {
-		d.Calls = append(d.Calls, railCallDown{Y: down(c.X), From: d.Lanes[c.Lane].X, Text: wrap(c.Text, downNamed), Moved: c.Moved})
+		d.Calls = append(d.Calls,
+			railCallDown{Y: down(c.X), From: d.Lanes[c.Lane].X, Text: wrap(c.Text, downNamed), Moved: c.Moved})
 	}
 	return d
 }

@@ -43,13 +43,20 @@ func (s *Server) request(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page := requestPage{Request: shown, Rail: draw(shown), Writes: writes(shown), Lines: tell(inspect.Timeline(shown), shown.ID), State: standing(shown.Standing)}
+	page := requestPage{
+		Request: shown,
+		Rail:    draw(shown),
+		Writes:  writes(shown),
+		Lines:   tell(inspect.Timeline(shown), shown.ID),
+		State:   standing(shown.Standing),
+	}
 	page.Sent, err = inspect.ReadSent(r.Context(), s.Pool, s.Secret.For(secret.Idempotency), shown.Standing)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	s.render(w, r, http.StatusOK, "dashboard/request", web.Page{Title: "Request " + shown.ID, Here: "requests", Desk: true, Data: page})
+	s.render(w, r, http.StatusOK, "dashboard/request",
+		web.Page{Title: "Request " + shown.ID, Here: "requests", Desk: true, Data: page})
 }
 
 func standing(s idempotency.Standing) string {

@@ -35,15 +35,16 @@ type logged struct {
 const selectLogged = `
 	SELECT r.id, r.method, r.path, r.key, r.key_generated AS keyless, r.flow,
 	       CASE WHEN r.state = 'running' AND NOT ` + idempotency.Driven + ` THEN 'orphaned' ELSE r.state END AS state,
-	       coalesce(r.recovery_point, '') AS point, r.status, r.object_id, coalesce(r.epoch, 0) AS epoch, r.owner, w.pid AS owner_pid,
-	       r.reason AS held_reason, r.due_at, r.created_at,
+	       coalesce(r.recovery_point, '') AS point, r.status, r.object_id, coalesce(r.epoch, 0) AS epoch, r.owner,
+	       w.pid AS owner_pid, r.reason AS held_reason, r.due_at, r.created_at,
 	       extract(epoch FROM r.finished_at - r.created_at)::float8 * 1000 AS took_ms
 	FROM request_status r
 	LEFT JOIN workers w ON w.id = r.owner
 	WHERE r.account_id = @account_id AND r.livemode = @livemode AND r.id BETWEEN @least AND @most
 	  AND starts_with(r.path, @path)
 	  AND (@flow = '' OR r.flow = @flow)
-	  AND (@status = '' OR @status = 'ok' AND r.status < 400 OR @status = 'error' AND r.status >= 400 OR @status = 'none' AND r.status IS NULL)
+	  AND (@status = '' OR @status = 'ok' AND r.status < 400 OR @status = 'error' AND r.status >= 400
+	      OR @status = 'none' AND r.status IS NULL)
 	  AND (NOT @again::boolean OR r.epoch > 1)
 	  AND (@by = 'all' OR (@by = 'machine') = (r.method = 'JOB' OR r.path LIKE '/acquirer/%'))
 	  AND (NOT @keyed::boolean OR NOT r.key_generated)
@@ -91,7 +92,8 @@ type span struct{ Least, Most string }
 
 const firstID, lastID = "", "~"
 
-const selectKeyed = `SELECT id AS least, id AS most FROM requests WHERE key = @key AND account_id = @account_id AND livemode = @livemode`
+const selectKeyed = `
+	SELECT id AS least, id AS most FROM requests WHERE key = @key AND account_id = @account_id AND livemode = @livemode`
 
 const selectPathSpan = `
 	SELECT coalesce(min(id), '') AS least, '~' AS most
@@ -128,9 +130,16 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page := requestsPage{Flow: r.FormValue("flow"), Status: r.FormValue("status"), Again: r.FormValue("again") == "yes", By: r.FormValue("by"),
-		Path: strings.TrimSpace(r.FormValue("path")), Key: strings.TrimSpace(r.FormValue("key"))}
-	page.Filtered = page.Path != "" || page.Key != "" || page.Flow != "" || page.Status != "" || page.Again || page.By != byClients
+	page := requestsPage{
+		Flow:   r.FormValue("flow"),
+		Status: r.FormValue("status"),
+		Again:  r.FormValue("again") == "yes",
+		By:     r.FormValue("by"),
+		Path:   strings.TrimSpace(r.FormValue("path")),
+		Key:    strings.TrimSpace(r.FormValue("key")),
+	}
+	page.Filtered = page.Path != "" || page.Key != "" || page.Flow != "" || page.Status != "" || page.Again ||
+		page.By != byClients
 	flows, err := read[struct{ Flow string }](r.Context(), s, selectFlows, nil)
 	if err != nil {
 		s.fail(w, r, err)
@@ -144,7 +153,8 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page.Results = chips(r, "status", [2]string{"", "All"}, [2]string{"ok", "Succeeded"}, [2]string{"error", "Failed"}, [2]string{"none", "Open"})
+	page.Results = chips(r, "status", [2]string{"", "All"}, [2]string{"ok", "Succeeded"}, [2]string{"error", "Failed"},
+		[2]string{"none", "Open"})
 	s.list(w, r, of, "dashboard/requests", "requests", "Logs", page)
 }
 
@@ -156,7 +166,17 @@ func (s *Server) logged(r *http.Request, of scope, page requestsPage, states []s
 	if err != nil {
 		return nil, pager{}, err
 	}
-	args := of.args(postgres.Args{"least": within.Least, "most": within.Most, "path": page.Path, "flow": page.Flow, "status": page.Status, "again": page.Again, "by": page.By, "keyed": page.keyed, "states": states})
+	args := of.args(postgres.Args{
+		"least":  within.Least,
+		"most":   within.Most,
+		"path":   page.Path,
+		"flow":   page.Flow,
+		"status": page.Status,
+		"again":  page.Again,
+		"by":     page.By,
+		"keyed":  page.keyed,
+		"states": states,
+	})
 	return requestLog.page(s, r, args)
 }
 

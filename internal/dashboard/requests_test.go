@@ -20,10 +20,13 @@ func TestRequestLogs(t *testing.T) {
 		answer := s.post(t, path, form, "Authorization", "Bearer "+s.key, "Idempotency-Key", key)
 		return answer.header.Get("Request-Id")
 	}
-	charge := send("/v1/charges", "order-1", "amount", "2000", "currency", "usd", "source", "tok_visa", "capture", "false",
+	charge := send("/v1/charges", "order-1", "amount", "2000", "currency", "usd", "source", "tok_visa", "capture",
+		"false",
 		"description", "Jenny’s sledge", "metadata[order]", "6001", "expand[]", "customer")
-	intent := send("/v1/payment_intents", "order-2", "amount", "2500", "currency", "usd", "payment_method_types[]", "card")
-	product := send("/v1/products", "order-4", "id", "sledge", "name", "Sledge", "images[0]", "https://shop.example/1.png",
+	intent := send("/v1/payment_intents", "order-2", "amount", "2500", "currency", "usd", "payment_method_types[]",
+		"card")
+	product := send("/v1/products", "order-4", "id", "sledge", "name", "Sledge", "images[0]",
+		"https://shop.example/1.png",
 		"default_price_data[currency]", "usd", "default_price_data[unit_amount]", "4000")
 	session := send("/v1/checkout/sessions", "order-3", "mode", "payment", "success_url", "https://shop.example/thanks",
 		"line_items[0][quantity]", "1", "line_items[0][price_data][currency]", "usd",

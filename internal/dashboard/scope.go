@@ -31,7 +31,8 @@ type account struct {
 const selectAccounts = `
 	SELECT a.id, a.name, false AS livemode FROM accounts a
 	UNION ALL
-	SELECT a.id, a.name, true FROM accounts a WHERE EXISTS (SELECT FROM api_keys k WHERE k.account_id = a.id AND k.livemode)
+	SELECT a.id, a.name, true FROM accounts a
+	WHERE EXISTS (SELECT FROM api_keys k WHERE k.account_id = a.id AND k.livemode)
 	ORDER BY livemode, id
 	LIMIT 200`
 

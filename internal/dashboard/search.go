@@ -28,19 +28,25 @@ const searchOver = 10_000
 // selectTexts finds customers, payments and products by what people wrote about them.
 const selectTexts = `
 	(SELECT 'customer' AS kind, id, concat_ws(', ', name, email, description) AS text
-	 FROM (SELECT id, name, email, description FROM customers WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL ORDER BY id DESC LIMIT @over) newest
+	 FROM (SELECT id, name, email, description FROM customers
+	     WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL ORDER BY id DESC
+	     LIMIT @over) newest
 	 WHERE concat_ws(' ', name, email, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)
 	UNION ALL
 	(SELECT 'payment', id, description
-	 FROM (SELECT id, description FROM payment_intents WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
+	 FROM (SELECT id, description FROM payment_intents WHERE account_id = @account_id AND livemode = @livemode
+	     ORDER BY id DESC LIMIT @over) newest
 	 WHERE description ILIKE @pattern ORDER BY id DESC LIMIT 20)
 	UNION ALL
 	(SELECT 'payment', id, description
-	 FROM (SELECT id, description, payment_intent_id FROM charges WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
+	 FROM (SELECT id, description, payment_intent_id FROM charges
+	     WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
 	 WHERE payment_intent_id IS NULL AND description ILIKE @pattern ORDER BY id DESC LIMIT 20)
 	UNION ALL
 	(SELECT 'product', id, concat_ws(', ', name, description)
-	 FROM (SELECT id, name, description FROM products WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL ORDER BY id DESC LIMIT @over) newest
+	 FROM (SELECT id, name, description FROM products
+	     WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL ORDER BY id DESC
+	     LIMIT @over) newest
 	 WHERE concat_ws(' ', name, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)`
 
 // literally escapes a text, so that as a pattern it matches only itself.
@@ -57,7 +63,11 @@ func (s *Server) searchTexts(r *http.Request, words string) (all []hit, err erro
 		return nil, err
 	}
 	for _, f := range found {
-		href := map[string]string{"customer": "/dashboard/customers/", "payment": "/dashboard/payments/", "product": "/dashboard/products/"}[f.Kind] + url.PathEscape(f.ID)
+		href := map[string]string{
+			"customer": "/dashboard/customers/",
+			"payment":  "/dashboard/payments/",
+			"product":  "/dashboard/products/",
+		}[f.Kind] + url.PathEscape(f.ID)
 		all = append(all, hit{inspect.Subject{Kind: f.Kind, AccountID: of.AccountID, ID: f.ID}, href, f.Text})
 	}
 	return all, nil
@@ -124,7 +134,8 @@ func (s *Server) pageOf(r *http.Request, of inspect.Subject) (string, error) {
 	case "product":
 		return "/dashboard/products/" + url.PathEscape(of.ID), nil
 	case "refund", "payment_method", "card", "token", "price", "settlement":
-		found, err := read[struct{ ID string }](r.Context(), s, selectPageOf, postgres.Args{"account_id": of.AccountID, "id": of.ID})
+		found, err := read[struct{ ID string }](r.Context(), s, selectPageOf,
+			postgres.Args{"account_id": of.AccountID, "id": of.ID})
 		if err != nil || len(found) == 0 {
 			return "/dashboard/requests", err
 		}

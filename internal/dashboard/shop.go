@@ -25,7 +25,8 @@ func (s *Server) shop() http.Handler {
 
 func (s *Server) shopIsAway(w http.ResponseWriter, r *http.Request) {
 	page := web.Page{Title: "The shop is restarting", Here: "shop",
-		Data: problem{"The shop is restarting", "Its process isn’t responding; the demo restarts it. Orders and carts are saved.", "/shop", "Try again"}}
+		Data: problem{"The shop is restarting",
+			"Its process isn’t responding; the demo restarts it. Orders and carts are saved.", "/shop", "Try again"}}
 	if r.Method == http.MethodGet {
 		page.Reload = 1
 	}

@@ -29,15 +29,22 @@ type versions struct {
 }
 
 const selectVersions = `
-	SELECT coalesce((SELECT max(last.id) FROM accounts a CROSS JOIN LATERAL (SELECT max(e.id) AS id FROM events e WHERE e.account_id = a.id) last), '')
-	           || coalesce((SELECT max(last.id) FROM ledger_books b CROSS JOIN LATERAL (SELECT max(p.id) AS id FROM ledger_postings p WHERE p.book_id = b.id) last), '') AS money,
-	       coalesce((SELECT max(last.id) FROM accounts a CROSS JOIN LATERAL (SELECT max(r.id) AS id FROM requests r WHERE r.account_id = a.id) last), '')
-	           || (SELECT concat('/', count(*), '/', sum(epoch), '/', sum(cardinality(recovery_points)), '/', count(*) FILTER (WHERE state = 'needs_review'), '/', count(*) FILTER (WHERE state = 'parked'))
+	SELECT coalesce((SELECT max(last.id) FROM accounts a
+	       CROSS JOIN LATERAL (SELECT max(e.id) AS id FROM events e WHERE e.account_id = a.id) last), '')
+	           || coalesce((SELECT max(last.id) FROM ledger_books b
+	       CROSS JOIN LATERAL (SELECT max(p.id) AS id FROM ledger_postings p WHERE p.book_id = b.id) last),
+	       '') AS money, coalesce((SELECT max(last.id) FROM accounts a
+	           CROSS JOIN LATERAL (SELECT max(r.id) AS id FROM requests r WHERE r.account_id = a.id) last), '')
+	           || (SELECT concat('/', count(*), '/', sum(epoch), '/', sum(cardinality(recovery_points)), '/',
+	               count(*) FILTER (WHERE state = 'needs_review'), '/', count(*) FILTER (WHERE state = 'parked'))
 	                 FROM runs) AS requests,
 	       (SELECT concat(count(*), '/', max(id)) FROM workers w WHERE ` + idempotency.Alive + `) AS workers,
-	       concat((SELECT count(*) FROM (SELECT FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL LIMIT 1000) waiting), '/',
+	       concat((SELECT count(*) FROM (SELECT FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL
+	           LIMIT 1000) waiting), '/',
 	              (SELECT sum(latest.attempts) FROM accounts a CROSS JOIN LATERAL (
-	                  SELECT sum(attempts) AS attempts FROM (SELECT attempts FROM webhook_deliveries d WHERE d.account_id = a.id ORDER BY d.event_id DESC LIMIT 8) d) latest), '/',
+	                  SELECT sum(attempts) AS attempts
+	                  FROM (SELECT attempts FROM webhook_deliveries d WHERE d.account_id = a.id ORDER BY d.event_id DESC
+	                      LIMIT 8) d) latest), '/',
 	              (SELECT count(*) FROM webhook_deliveries WHERE claimed_by IS NOT NULL)) AS deliveries`
 
 // A look follows the one before it after watchEvery, which is how late a page may

@@ -21,7 +21,11 @@ func (s *Server) postEndpoint(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	page := webhooksPage{Key: r.PostFormValue("key"), Typed: strings.TrimSpace(r.PostFormValue("url")), Events: picker(r.PostForm["events"])}
+	page := webhooksPage{
+		Key:    r.PostFormValue("key"),
+		Typed:  strings.TrimSpace(r.PostFormValue("url")),
+		Events: picker(r.PostForm["events"]),
+	}
 	a, err := s.ask(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/webhook_endpoints", page.Key,
 		url.Values{"url": {page.Typed}, "enabled_events[]": picked(r)})
 	if err != nil {
@@ -85,7 +89,10 @@ func (s *Server) roll(w http.ResponseWriter, r *http.Request, e *endpoint) {
 		s.fail(w, r, err)
 		return
 	}
-	s.showWebhook(w, r, e.ID, endpointPage{NewSecret: rolled, Overlap: map[string]string{"1h": "1 hour", "24h": "24 hours"}[r.PostFormValue("overlap")]})
+	s.showWebhook(w, r, e.ID, endpointPage{
+		NewSecret: rolled,
+		Overlap:   map[string]string{"1h": "1 hour", "24h": "24 hours"}[r.PostFormValue("overlap")],
+	})
 }
 
 // postResend sends an event once more: to one endpoint, or to all that it was

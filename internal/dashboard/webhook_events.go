@@ -10,16 +10,27 @@ import (
 
 // eventTypes are those that this server sends, by the object they are about.
 var eventTypes = []struct{ Name, Types string }{
-	{"Payments", "payment_intent.created payment_intent.succeeded payment_intent.payment_failed payment_intent.requires_action payment_intent.amount_capturable_updated payment_intent.canceled"},
+	{"Payments",
+		"payment_intent.created payment_intent.succeeded payment_intent.payment_failed " +
+			"payment_intent.requires_action payment_intent.amount_capturable_updated payment_intent.canceled"},
 	{"Charges", "charge.succeeded charge.failed charge.captured charge.expired charge.refunded charge.updated"},
 	{"Refunds", "refund.created refund.updated refund.failed charge.refund.updated"},
-	{"Disputes", "charge.dispute.created charge.dispute.updated charge.dispute.funds_withdrawn charge.dispute.funds_reinstated charge.dispute.closed"},
+	{"Disputes",
+		"charge.dispute.created charge.dispute.updated charge.dispute.funds_withdrawn " +
+			"charge.dispute.funds_reinstated charge.dispute.closed"},
 	{"Checkout", "checkout.session.completed checkout.session.expired"},
-	{"Customers", "customer.created customer.updated customer.deleted customer.source.created customer.source.updated customer.source.deleted payment_method.attached payment_method.updated payment_method.detached"},
-	{"Setup", "setup_intent.created setup_intent.succeeded setup_intent.requires_action setup_intent.setup_failed setup_intent.canceled"},
+	{"Customers",
+		"customer.created customer.updated customer.deleted customer.source.created customer.source.updated " +
+			"customer.source.deleted payment_method.attached payment_method.updated payment_method.detached"},
+	{"Setup", "setup_intent.created setup_intent.succeeded setup_intent.requires_action setup_intent.setup_failed " +
+		"setup_intent.canceled"},
 	{"Products", "product.created product.updated product.deleted price.created price.updated"},
-	{"Payouts", "payout.created payout.updated payout.paid payout.failed payout.canceled payout.reconciliation_completed balance.available"},
-	{"Test clocks", "test_helpers.test_clock.created test_helpers.test_clock.advancing test_helpers.test_clock.ready test_helpers.test_clock.deleted"},
+	{"Payouts",
+		"payout.created payout.updated payout.paid payout.failed payout.canceled payout.reconciliation_completed " +
+			"balance.available"},
+	{"Test clocks",
+		"test_helpers.test_clock.created test_helpers.test_clock.advancing test_helpers.test_clock.ready " +
+			"test_helpers.test_clock.deleted"},
 }
 
 // eventGroup is a part of the picker.
@@ -83,9 +94,17 @@ type trigger struct {
 var triggers = []trigger{
 	{"customer.created", "/v1/customers", url.Values{"name": {"Webhook test"}}},
 	{"product.created", "/v1/products", url.Values{"name": {"Webhook test"}}},
-	{"payment_intent.created", "/v1/payment_intents", url.Values{"amount": {"2000"}, "currency": {"usd"}, "description": {"Webhook test"}}},
-	{"payment_intent.succeeded", "/v1/payment_intents", url.Values{"amount": {"2000"}, "currency": {"usd"}, "description": {"Webhook test"}, "payment_method": {"pm_card_visa"},
-		"payment_method_types[]": {"card"}, "confirm": {"true"}}},
+	{"payment_intent.created", "/v1/payment_intents",
+		url.Values{"amount": {"2000"}, "currency": {"usd"}, "description": {"Webhook test"}}},
+	{"payment_intent.succeeded",
+		"/v1/payment_intents", url.Values{
+			"amount":                 {"2000"},
+			"currency":               {"usd"},
+			"description":            {"Webhook test"},
+			"payment_method":         {"pm_card_visa"},
+			"payment_method_types[]": {"card"},
+			"confirm":                {"true"},
+		}},
 }
 
 // Triggers are the tests whose event the endpoint receives.
@@ -97,8 +116,13 @@ func (e endpoint) Triggers() []trigger {
 
 // editEndpoint changes where events go, and which.
 func (s *Server) editEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint) {
-	params := url.Values{"url": {strings.TrimSpace(r.PostFormValue("url"))}, "description": {strings.TrimSpace(r.PostFormValue("description"))}, "enabled_events[]": picked(r)}
-	a, err := s.ask(r, e.AccountID, e.Livemode, http.MethodPost, "/v1/webhook_endpoints/"+e.ID, r.PostFormValue("key"), params)
+	params := url.Values{
+		"url":              {strings.TrimSpace(r.PostFormValue("url"))},
+		"description":      {strings.TrimSpace(r.PostFormValue("description"))},
+		"enabled_events[]": picked(r),
+	}
+	a, err := s.ask(r, e.AccountID, e.Livemode, http.MethodPost, "/v1/webhook_endpoints/"+e.ID, r.PostFormValue("key"),
+		params)
 	s.settle(w, r, a, err, "Endpoint updated.", "/dashboard/webhooks/"+e.ID)
 }
 

@@ -15,7 +15,11 @@ func TestWebhookForms(t *testing.T) {
 	if len(types) < 50 {
 		t.Fatalf("the picker has %d event types", len(types))
 	}
-	sent := url.Values{"csrf": {hidden(t, form, "csrf")}, "key": {hidden(t, form, "key")}, "url": {"https://books.example/hook"}}
+	sent := url.Values{
+		"csrf": {hidden(t, form, "csrf")},
+		"key":  {hidden(t, form, "key")},
+		"url":  {"https://books.example/hook"},
+	}
 	for _, one := range types {
 		sent.Add("events", one[1])
 	}
@@ -30,9 +34,15 @@ func TestWebhookForms(t *testing.T) {
 		if n := strings.Count(p.body, " checked"); n != len(types) {
 			t.Errorf("%d boxes are checked, want %d", n, len(types))
 		}
-		p = s.post(t, at+"/edit", url.Values{"csrf": {hidden(t, p, "csrf")}, "key": {hidden(t, p, "key")}, "url": {"https://books.example/other"}, "description": {"Books"},
-			"events": {"customer.created", "charge.refunded"}})
-		for _, want := range []string{"Endpoint updated.", "https://books.example/other", "Books", "customer.created, charge.refunded"} {
+		p = s.post(t, at+"/edit", url.Values{
+			"csrf":        {hidden(t, p, "csrf")},
+			"key":         {hidden(t, p, "key")},
+			"url":         {"https://books.example/other"},
+			"description": {"Books"},
+			"events":      {"customer.created", "charge.refunded"},
+		})
+		for _, want := range []string{"Endpoint updated.", "https://books.example/other", "Books",
+			"customer.created, charge.refunded"} {
 			if !strings.Contains(p.body, want) {
 				t.Errorf("the page does not say %q", want)
 			}
@@ -52,7 +62,8 @@ func TestWebhookForms(t *testing.T) {
 		if n := s.count(t, `SELECT count(*) FROM webhook_deliveries`); n != 1 {
 			t.Errorf("there are %d deliveries, want 1", n)
 		}
-		if p := s.post(t, at+"/test", url.Values{"csrf": test["csrf"], "key": test["key"], "type": {"product.created"}}); p.status != 404 {
+		p = s.post(t, at+"/test", url.Values{"csrf": test["csrf"], "key": test["key"], "type": {"product.created"}})
+		if p.status != 404 {
 			t.Errorf("an event that is not offered was answered %d", p.status)
 		}
 	})

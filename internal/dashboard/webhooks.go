@@ -53,14 +53,15 @@ func (e endpoint) Wants() string {
 }
 
 const selectEndpoints = `
-	SELECT w.account_id, w.id, w.livemode, w.url, w.description, w.enabled_events, w.api_version, w.status, w.secret_generation,
-	       CASE WHEN w.previous_secret_until > clock_timestamp() THEN w.previous_secret_until END AS previous_secret_until,
-	       w.failing_since, w.request_id, w.created_at, w.deleted_at
+	SELECT w.account_id, w.id, w.livemode, w.url, w.description, w.enabled_events, w.api_version, w.status,
+	       w.secret_generation, CASE WHEN w.previous_secret_until > clock_timestamp() THEN w.previous_secret_until
+	       END AS previous_secret_until, w.failing_since, w.request_id, w.created_at, w.deleted_at
 	FROM webhook_endpoints w`
 
 const (
-	endpointsHere = selectEndpoints + ` WHERE w.account_id = @account_id AND w.livemode = @livemode AND w.deleted_at IS NULL ORDER BY w.id DESC`
-	endpointByID  = selectEndpoints + ` JOIN accounts a ON a.id = w.account_id WHERE w.id = @id`
+	endpointsHere = selectEndpoints + `
+		WHERE w.account_id = @account_id AND w.livemode = @livemode AND w.deleted_at IS NULL ORDER BY w.id DESC`
+	endpointByID = selectEndpoints + ` JOIN accounts a ON a.id = w.account_id WHERE w.id = @id`
 )
 
 // tally is what became of an endpoint's latest deliveries.
@@ -76,9 +77,11 @@ type tally struct {
 const tallyOver = 1000
 
 const selectTallies = `
-	SELECT endpoint_id, count(*) FILTER (WHERE state = 'succeeded') AS succeeded, count(*) FILTER (WHERE state = 'pending') AS pending,
+	SELECT endpoint_id, count(*) FILTER (WHERE state = 'succeeded') AS succeeded,
+	       count(*) FILTER (WHERE state = 'pending') AS pending,
 	       count(*) FILTER (WHERE state IN ('failed', 'canceled')) AS failed
-	FROM (SELECT endpoint_id, state FROM webhook_deliveries WHERE account_id = @account_id ORDER BY event_id DESC LIMIT @limit) latest
+	FROM (SELECT endpoint_id, state FROM webhook_deliveries WHERE account_id = @account_id ORDER BY event_id DESC
+	    LIMIT @limit) latest
 	GROUP BY endpoint_id`
 
 type endpointRow struct {
@@ -110,7 +113,8 @@ func (s *Server) showWebhooks(w http.ResponseWriter, r *http.Request, status int
 		s.fail(w, r, err)
 		return
 	}
-	tallies, err := read[tally](r.Context(), s, selectTallies, postgres.Args{"account_id": of.AccountID, "limit": tallyOver})
+	tallies, err := read[tally](r.Context(), s, selectTallies,
+		postgres.Args{"account_id": of.AccountID, "limit": tallyOver})
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -122,7 +126,8 @@ func (s *Server) showWebhooks(w http.ResponseWriter, r *http.Request, status int
 		}
 		page.Endpoints = append(page.Endpoints, row)
 	}
-	s.render(w, r, status, "dashboard/webhooks", web.Page{Title: "Webhooks", Here: "webhooks", Desk: true, Scopes: of.all, Data: page})
+	s.render(w, r, status, "dashboard/webhooks",
+		web.Page{Title: "Webhooks", Here: "webhooks", Desk: true, Scopes: of.all, Data: page})
 }
 
 // delivery is one event on its way to one endpoint, with its latest attempt.
@@ -150,12 +155,14 @@ const selectDeliveries = `
 	SELECT d.event_id, e.type, d.state, d.attempts, d.due_at, d.created_at, t.status, t.error, t.duration_ms
 	FROM webhook_deliveries d
 	JOIN events e ON e.account_id = d.account_id AND e.id = d.event_id
-	LEFT JOIN webhook_attempts t ON t.account_id = d.account_id AND t.event_id = d.event_id AND t.endpoint_id = d.endpoint_id AND t.attempt = d.attempts
+	LEFT JOIN webhook_attempts t ON t.account_id = d.account_id AND t.event_id = d.event_id
+	    AND t.endpoint_id = d.endpoint_id AND t.attempt = d.attempts
 	WHERE d.account_id = @account_id AND d.endpoint_id = @endpoint_id AND (@state = '' OR d.state = @state)`
 
 const (
-	deliveriesDown = selectDeliveries + ` AND (@before = '' OR d.event_id < @before) ORDER BY d.event_id DESC LIMIT @limit`
-	deliveriesUp   = selectDeliveries + ` AND d.event_id > @after ORDER BY d.event_id LIMIT @limit`
+	deliveriesDown = selectDeliveries + ` AND (@before = '' OR d.event_id < @before) ORDER BY d.event_id DESC
+		LIMIT @limit`
+	deliveriesUp = selectDeliveries + ` AND d.event_id > @after ORDER BY d.event_id LIMIT @limit`
 )
 
 var deliveries = lister[delivery]{deliveriesDown, deliveriesUp, func(d delivery) string { return d.EventID }}
@@ -189,7 +196,8 @@ func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, id string, 
 	}
 	state := r.FormValue("state")
 	page.endpoint, page.Filtered, page.Events, page.Key = *e, state != "", picker(e.EnabledEvents), newKey("endpoint")
-	tallies, err := read[tally](r.Context(), s, selectTallies, postgres.Args{"account_id": e.AccountID, "limit": tallyOver})
+	tallies, err := read[tally](r.Context(), s, selectTallies,
+		postgres.Args{"account_id": e.AccountID, "limit": tallyOver})
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -197,14 +205,17 @@ func (s *Server) showWebhook(w http.ResponseWriter, r *http.Request, id string, 
 	if at := slices.IndexFunc(tallies, func(t tally) bool { return t.EndpointID == e.ID }); at >= 0 {
 		page.tally = tallies[at]
 	}
-	page.Deliveries, page.Pager, err = deliveries.page(s, r, postgres.Args{"account_id": e.AccountID, "endpoint_id": e.ID, "state": state})
+	page.Deliveries, page.Pager, err = deliveries.page(s, r,
+		postgres.Args{"account_id": e.AccountID, "endpoint_id": e.ID, "state": state})
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{webhook.Succeeded, "Delivered"}, [2]string{webhook.Pending, "Pending"},
+	page.States = chips(r, "state", [2]string{"", "All"}, [2]string{webhook.Succeeded, "Delivered"},
+		[2]string{webhook.Pending, "Pending"},
 		[2]string{webhook.Failed, "Failed"}, [2]string{webhook.Canceled, "Canceled"})
-	s.render(w, r, http.StatusOK, "dashboard/webhook", web.Page{Title: "Webhook endpoint " + e.ID, Here: "webhooks", Desk: true, Data: page})
+	s.render(w, r, http.StatusOK, "dashboard/webhook",
+		web.Page{Title: "Webhook endpoint " + e.ID, Here: "webhooks", Desk: true, Data: page})
 }
 
 func (s *Server) findEndpoint(r *http.Request, id string) (*endpoint, error) {
@@ -285,5 +296,6 @@ func (s *Server) delivery(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.render(w, r, http.StatusOK, "dashboard/delivery", web.Page{Title: "Delivery of " + page.EventID, Here: "webhooks", Desk: true, Data: page})
+	s.render(w, r, http.StatusOK, "dashboard/delivery",
+		web.Page{Title: "Delivery of " + page.EventID, Here: "webhooks", Desk: true, Data: page})
 }

@@ -11,24 +11,32 @@ import (
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, "")
-	endpoint := s.api(t, "/v1/webhook_endpoints", "url", "https://shop.example/hook", "enabled_events[]", "charge.succeeded")
+	endpoint := s.api(t, "/v1/webhook_endpoints", "url", "https://shop.example/hook", "enabled_events[]",
+		"charge.succeeded")
 	other := s.api(t, "/v1/webhook_endpoints", "url", "https://books.example/hook", "enabled_events[]", "*")
 	s.charge(t)
 	var event string
-	if err := s.db.Pool.QueryRow(t.Context(), `SELECT id FROM events WHERE type = 'charge.succeeded'`).Scan(&event); err != nil {
+	if err := s.db.Pool.QueryRow(t.Context(), `SELECT id FROM events WHERE type = 'charge.succeeded'`).
+		Scan(&event); err != nil {
 		t.Fatal(err)
 	}
 	at := "/dashboard/webhooks/" + endpoint
 	secrets := regexp.MustCompile(`whsec_\w+`)
 
 	t.Run("the lists and the details show what the rows say, and no secret", func(t *testing.T) {
-		for path, want := range map[string]string{"/dashboard/webhooks": "https://books.example/hook", at: event, at + "/" + event: "No attempts yet", "/dashboard/webhooks/" + other: "All events"} {
+		for path, want := range map[string]string{
+			"/dashboard/webhooks":          "https://books.example/hook",
+			at:                             event,
+			at + "/" + event:               "No attempts yet",
+			"/dashboard/webhooks/" + other: "All events",
+		} {
 			p := s.get(t, path)
 			if p.status != http.StatusOK || !strings.Contains(p.body, want) || secrets.MatchString(p.body) {
 				t.Errorf("%s was answered %d, with %q: %v", path, p.status, want, strings.Contains(p.body, want))
 			}
 		}
-		for _, path := range []string{"/dashboard/webhooks/we_nobody", at + "/evt_nobody", "/dashboard/webhooks/we_nobody/" + event} {
+		for _, path := range []string{"/dashboard/webhooks/we_nobody", at + "/evt_nobody",
+			"/dashboard/webhooks/we_nobody/" + event} {
 			if p := s.get(t, path); p.status != http.StatusNotFound {
 				t.Errorf("%s was answered %d", path, p.status)
 			}
@@ -36,13 +44,17 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("an attempt shows status, time, headers and the beginning of the body, as text", func(t *testing.T) {
-		_, err := s.db.Pool.Exec(t.Context(), `INSERT INTO webhook_attempts (account_id, event_id, endpoint_id, attempt, started_at, ended_at, status, headers, body, duration_ms)
-			VALUES ('acct_1', $1, $2, 1, now(), now(), 500, '{"X-Answered-By": ["a shop"]}', $3, 12)`, event, endpoint, []byte("<script>alert(1)</script>\xff"))
+		_, err := s.db.Pool.Exec(t.Context(), `
+			INSERT INTO webhook_attempts (account_id, event_id, endpoint_id, attempt, started_at, ended_at, status,
+				headers, body, duration_ms)
+			VALUES ('acct_1', $1, $2, 1, now(), now(), 500, '{"X-Answered-By": ["a shop"]}', $3,
+				12)`, event, endpoint, []byte("<script>alert(1)</script>\xff"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := s.get(t, at+"/"+event)
-		for _, want := range []string{"HTTP 500", "12 ms", "X-Answered-By: a shop", "&lt;script&gt;alert(1)&lt;/script&gt;�"} {
+		for _, want := range []string{"HTTP 500", "12 ms", "X-Answered-By: a shop",
+			"&lt;script&gt;alert(1)&lt;/script&gt;�"} {
 			if !strings.Contains(p.body, want) {
 				t.Errorf("it does not show %q", want)
 			}
@@ -50,7 +62,8 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("sending again goes to the one or to all, and the trail says who did it", func(t *testing.T) {
-		if _, err := s.db.Pool.Exec(t.Context(), `UPDATE webhook_deliveries SET state = 'succeeded', due_at = NULL, ended_at = now()`); err != nil {
+		if _, err := s.db.Pool.Exec(t.Context(), `
+			UPDATE webhook_deliveries SET state = 'succeeded', due_at = NULL, ended_at = now()`); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range []struct {
@@ -58,14 +71,17 @@ func TestWebhooks(t *testing.T) {
 			pending    int
 		}{{at + "/" + event, at + "/" + event, 1}, {"/dashboard/events/" + event, "/dashboard/events/" + event, 2}} {
 			csrf := hidden(t, s.get(t, at), "csrf")
-			if p := s.post(t, c.path+"/resend", url.Values{"csrf": {csrf}}); p.status != http.StatusOK || p.path != c.back || !strings.Contains(p.body, "Resending to") {
+			p := s.post(t, c.path+"/resend", url.Values{"csrf": {csrf}})
+			if p.status != http.StatusOK || p.path != c.back || !strings.Contains(p.body, "Resending to") {
 				t.Errorf("%s was answered %d at %s", c.path, p.status, p.path)
 			}
 			if n := s.count(t, `SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'`); n != c.pending {
 				t.Errorf("%d deliveries are on their way, want %d", n, c.pending)
 			}
 		}
-		if n := s.count(t, `SELECT count(*) FROM audit_events WHERE actor = 'operator:dashboard' AND operation = 'event.resend'`); n != 2 {
+		if n := s.count(t, `
+			SELECT count(*) FROM audit_events
+			WHERE actor = 'operator:dashboard' AND operation = 'event.resend'`); n != 2 {
 			t.Errorf("the trail has it %d times", n)
 		}
 		if p := s.post(t, at+"/"+event+"/resend", url.Values{"csrf": {"forged"}}); p.status != http.StatusForbidden {
@@ -75,12 +91,18 @@ func TestWebhooks(t *testing.T) {
 
 	t.Run("a secret is rolled once however often its form is sent, and seen once", func(t *testing.T) {
 		drawn := s.get(t, at)
-		form := url.Values{"csrf": {hidden(t, drawn, "csrf")}, "generation": {hidden(t, drawn, "generation")}, "overlap": {"1h"}}
+		form := url.Values{
+			"csrf":       {hidden(t, drawn, "csrf")},
+			"generation": {hidden(t, drawn, "generation")},
+			"overlap":    {"1h"},
+		}
 		first := s.post(t, at+"/roll", form)
-		if !secrets.MatchString(first.body) || !strings.Contains(first.body, "stays valid for 1 hour") || strings.Contains(first.path, "whsec") {
+		if !secrets.MatchString(first.body) || !strings.Contains(first.body, "stays valid for 1 hour") ||
+			strings.Contains(first.path, "whsec") {
 			t.Errorf("rolling was answered %d without the secret", first.status)
 		}
-		if again := s.post(t, at+"/roll", form); secrets.MatchString(again.body) || !strings.Contains(again.body, "Nothing was rolled") {
+		again := s.post(t, at+"/roll", form)
+		if secrets.MatchString(again.body) || !strings.Contains(again.body, "Nothing was rolled") {
 			t.Error("the same form rolled it again")
 		}
 		if n := s.count(t, `SELECT secret_generation FROM webhook_endpoints WHERE url LIKE '%shop%'`); n != 2 {
@@ -89,7 +111,9 @@ func TestWebhooks(t *testing.T) {
 		if secrets.MatchString(s.get(t, at).body) {
 			t.Error("the secret is shown later, too")
 		}
-		if n := s.count(t, `SELECT count(*) FROM audit_events WHERE actor = 'operator:dashboard' AND operation = 'webhook_endpoint.roll'`); n != 1 {
+		if n := s.count(t, `
+			SELECT count(*) FROM audit_events
+			WHERE actor = 'operator:dashboard' AND operation = 'webhook_endpoint.roll'`); n != 1 {
 			t.Errorf("the trail has it %d times", n)
 		}
 	})
@@ -100,20 +124,28 @@ func TestWebhooks(t *testing.T) {
 			if p.status != http.StatusOK || p.path != at {
 				t.Errorf("%s was answered %d at %s", deed, p.status, p.path)
 			}
-			if n := s.count(t, `SELECT count(*) FROM webhook_endpoints WHERE url LIKE '%shop%' AND status = '`+deed+`d'`); n != 1 {
+			if n := s.count(t, `
+				SELECT count(*) FROM webhook_endpoints WHERE url LIKE '%shop%' AND status = '`+deed+`d'`); n != 1 {
 				t.Errorf("after %s it is not %sd", deed, deed)
 			}
 		}
-		if n := s.count(t, `SELECT count(*) FROM audit_events WHERE actor = 'dashboard' AND operation = 'webhook_endpoint.update'`); n != 2 {
+		if n := s.count(t, `
+			SELECT count(*) FROM audit_events
+			WHERE actor = 'dashboard' AND operation = 'webhook_endpoint.update'`); n != 2 {
 			t.Errorf("the trail has it %d times", n)
 		}
 	})
 
 	t.Run("one that is made shows its secret once, and is made once", func(t *testing.T) {
 		drawn := s.get(t, "/dashboard/webhooks")
-		form := url.Values{"csrf": {hidden(t, drawn, "csrf")}, "key": {hidden(t, drawn, "key")}, "url": {"https://new.example/hook"}}
+		form := url.Values{
+			"csrf": {hidden(t, drawn, "csrf")},
+			"key":  {hidden(t, drawn, "key")},
+			"url":  {"https://new.example/hook"},
+		}
 		for range 2 {
-			if p := s.post(t, "/dashboard/webhooks", form); !secrets.MatchString(p.body) || !strings.Contains(p.body, "https://new.example/hook") {
+			p := s.post(t, "/dashboard/webhooks", form)
+			if !secrets.MatchString(p.body) || !strings.Contains(p.body, "https://new.example/hook") {
 				t.Errorf("it was answered %d without a secret", p.status)
 			}
 		}
@@ -122,7 +154,8 @@ func TestWebhooks(t *testing.T) {
 		}
 		form.Set("url", "nonsense")
 		form.Set("key", "another")
-		if p := s.post(t, "/dashboard/webhooks", form); p.status != http.StatusBadRequest || !strings.Contains(p.body, `role="alert"`) || !strings.Contains(p.body, `value="nonsense"`) {
+		if p := s.post(t, "/dashboard/webhooks", form); p.status != http.StatusBadRequest ||
+			!strings.Contains(p.body, `role="alert"`) || !strings.Contains(p.body, `value="nonsense"`) {
 			t.Errorf("no address was answered %d", p.status)
 		}
 	})
@@ -146,7 +179,8 @@ func TestErrorsAreExplained(t *testing.T) {
 	if p := s.get(t, "/docs/errors/no_such_code"); p.status != http.StatusNotFound {
 		t.Errorf("no code was answered %d", p.status)
 	}
-	if p := s.get(t, "/docs/api/no-such-thing"); p.status != http.StatusNotFound || !strings.Contains(p.body, `href="/docs/api"`) {
+	p = s.get(t, "/docs/api/no-such-thing")
+	if p.status != http.StatusNotFound || !strings.Contains(p.body, `href="/docs/api"`) {
 		t.Errorf("what is not in the reference was answered %d %s, which leads nowhere", p.status, p.body)
 	}
 }

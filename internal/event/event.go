@@ -67,7 +67,8 @@ const Insert = `
 		RETURNING account_id, endpoint_id
 	)
 	INSERT INTO river.river_job (kind, args, queue, max_attempts)
-	SELECT '` + webhook.WakeKind + `', jsonb_build_object('account_id', account_id, 'endpoint_id', endpoint_id), '` + webhook.Queue + `', 3
+	SELECT '` + webhook.WakeKind + `', jsonb_build_object('account_id', account_id, 'endpoint_id', endpoint_id), '` +
+	webhook.Queue + `', 3
 	FROM delivery`
 
 type row struct {
@@ -87,8 +88,13 @@ type row struct {
 // neither does. previous is nil except for updates.
 func Emit(tx *phase.Tx, kind, objectID string, object any, previous map[string]any) {
 	tx.Write(Insert, Args(Event{
-		ID: tx.NewID("evt"), Livemode: tx.Livemode, Type: kind, APIVersion: apirequest.Of(tx.Caller).DefaultVersion, RequestID: tx.RequestID,
-		IdempotencyKey: resource.NilIfEmpty(tx.Key), CreatedAt: tx.Now(),
+		ID:             tx.NewID("evt"),
+		Livemode:       tx.Livemode,
+		Type:           kind,
+		APIVersion:     apirequest.Of(tx.Caller).DefaultVersion,
+		RequestID:      tx.RequestID,
+		IdempotencyKey: resource.NilIfEmpty(tx.Key),
+		CreatedAt:      tx.Now(),
 	}, tx.AccountID, objectID, Data{object, previous}))
 }
 
@@ -156,8 +162,15 @@ type EventObject struct {
 
 func (e *Event) Render() any {
 	return EventObject{
-		ID: e.ID, Object: "event", APIVersion: e.APIVersion, Created: resource.Unix(e.CreatedAt), Data: e.Data, Livemode: e.Livemode,
-		PendingWebhooks: e.Unacknowledged, Request: eventRequest{e.cause(), e.IdempotencyKey}, Type: e.Type,
+		ID:              e.ID,
+		Object:          "event",
+		APIVersion:      e.APIVersion,
+		Created:         resource.Unix(e.CreatedAt),
+		Data:            e.Data,
+		Livemode:        e.Livemode,
+		PendingWebhooks: e.Unacknowledged,
+		Request:         eventRequest{e.cause(), e.IdempotencyKey},
+		Type:            e.Type,
 	}
 }
 
@@ -174,15 +187,18 @@ func (e *Event) cause() *string {
 const selectEvents = `
 	SELECT id, type, livemode, data, api_version, request_id, idempotency_key, created_at,
 	       (SELECT count(*) FROM webhook_deliveries d
-	        WHERE d.account_id = events.account_id AND d.event_id = events.id AND d.state IN ('pending', 'failed')) AS unacknowledged
+	        WHERE d.account_id = events.account_id AND d.event_id = events.id
+	          AND d.state IN ('pending', 'failed')) AS unacknowledged
 	FROM events
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const eventByID = selectEvents + ` AND id = @id`
 
-const eventFilters = ` AND (@types::text[] IS NULL OR EXISTS (SELECT FROM unnest(@types::text[]) AS pattern WHERE type LIKE pattern))
+const eventFilters = `
+	 AND (@types::text[] IS NULL OR EXISTS (SELECT FROM unnest(@types::text[]) AS pattern WHERE type LIKE pattern))
 	AND (@delivery_success::boolean IS NULL OR @delivery_success::boolean = NOT EXISTS (
-		SELECT FROM webhook_deliveries d WHERE d.account_id = events.account_id AND d.event_id = events.id AND d.state IN ('pending', 'failed')))`
+		SELECT FROM webhook_deliveries d
+		WHERE d.account_id = events.account_id AND d.event_id = events.id AND d.state IN ('pending', 'failed')))`
 
 const (
 	listEvents          = selectEvents + eventFilters + resource.NewestFirst
@@ -236,7 +252,9 @@ func existingEvent(ctx context.Context, db phase.Reader, v resource.Principal, e
 
 // RenderEvent is the body of a webhook: the event as GET /v1/events/{id} answers
 // it, but in the version that the endpoint was made with, if it was made with one.
-func RenderEvent(ctx context.Context, pool *pgxpool.Pool, to webhook.EndpointKey, livemode bool, version *string, eventID string) ([]byte, error) {
+func RenderEvent(
+	ctx context.Context, pool *pgxpool.Pool, to webhook.EndpointKey, livemode bool, version *string, eventID string,
+) ([]byte, error) {
 	viewer := resource.Principal{AccountID: to.AccountID, Livemode: livemode}
 	event, err := existingEvent(ctx, pool, viewer, eventID)
 	if err != nil {
@@ -266,7 +284,8 @@ type ListEventsParams struct {
 // ListEvents answers GET /v1/events. Types may end in a star: "charge.*".
 func ListEvents(ctx context.Context, db phase.Reader, v resource.Principal, in ListEventsParams) (any, error) {
 	if in.Type != "" && in.Types != nil {
-		return nil, apierror.Invalid("types", "You may only specify one of these parameters: type, types.").WithCode("parameters_exclusive")
+		return nil, apierror.Invalid("types", "You may only specify one of these parameters: type, types.").
+			WithCode("parameters_exclusive")
 	}
 	types := in.Types
 	if in.Type != "" {

@@ -56,7 +56,8 @@ const stateOf = `CASE WHEN r.request_id IS NOT NULL THEN r.state WHEN a.archived
 // epochOf and pointOf are its present epoch and recovery point, or its last ones.
 const (
 	epochOf = `coalesce(r.epoch, a.reached_epochs[cardinality(a.reached_epochs)])`
-	pointOf = `coalesce(r.recovery_points[cardinality(r.recovery_points)], a.recovery_points[cardinality(a.recovery_points)])`
+	pointOf = `coalesce(r.recovery_points[cardinality(r.recovery_points)],
+		a.recovery_points[cardinality(a.recovery_points)])`
 )
 
 // withRunAndAnswer joins a request q with its run r and its answer a, of which it has one.
@@ -71,7 +72,8 @@ const findRequests = `
 	       ` + stateOf + ` AS state, ` + epochOf + ` AS epoch, ` + Driven + ` AS owner_alive,
 	       a.status, a.headers, a.body, a.object_id, q.created_at, a.expires_at, a.redacted_at IS NOT NULL AS erased,
 	       current_setting('synchronous_standby_names') <> '' AS replicated
-	FROM unnest(@account_id::text[], @livemode::boolean[], @key::text[]) WITH ORDINALITY AS m (account_id, livemode, key, n)
+	FROM unnest(@account_id::text[], @livemode::boolean[], @key::text[]) WITH ORDINALITY AS m (account_id, livemode,
+	    key, n)
 	LEFT JOIN requests q ON q.account_id = m.account_id AND q.livemode = m.livemode AND q.key = m.key
 	` + withRunAndAnswer + `
 	ORDER BY m.n`
@@ -139,7 +141,8 @@ func findingIn(row pgx.CollectableRow) (finding Finding, err error) {
 	var createdAt, expiresAt *time.Time
 	f := &Found{}
 	err = row.Scan(&finding.Now, &id, &method, &path, &flow, &version, &f.Fingerprint, &fingerprintVersion,
-		&state, &epoch, &alive, &status, &f.Response.Headers, &f.Response.Body, &objectID, &createdAt, &expiresAt, &f.Erased, &f.Replicated)
+		&state, &epoch, &alive, &status, &f.Response.Headers, &f.Response.Body, &objectID, &createdAt, &expiresAt,
+		&f.Erased, &f.Replicated)
 	switch {
 	case err != nil || id == nil:
 		return finding, err
@@ -149,7 +152,11 @@ func findingIn(row pgx.CollectableRow) (finding Finding, err error) {
 	}
 	f.ID, f.Method, f.Path = *id, *method, *path
 	f.Flow = FlowVersion{*flow, *version}
-	f.FingerprintVersion, f.State, f.Epoch, f.OwnerAlive, f.CreatedAt = *fingerprintVersion, *state, *epoch, *alive, *createdAt
+	f.FingerprintVersion = *fingerprintVersion
+	f.State = *state
+	f.Epoch = *epoch
+	f.OwnerAlive = *alive
+	f.CreatedAt = *createdAt
 	if status != nil {
 		f.Response.Status, f.ExpiresAt = int(*status), *expiresAt
 	}

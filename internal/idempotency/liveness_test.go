@@ -22,7 +22,8 @@ func TestLiveness(t *testing.T) {
 	t.Run("a process is as alive as the database's clock says, not its own", func(t *testing.T) {
 		t.Parallel()
 		db := pgtest.New(t)
-		_, err := db.Pool.Exec(t.Context(), `CREATE SCHEMA ahead; CREATE FUNCTION ahead.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS
+		_, err := db.Pool.Exec(t.Context(), `
+			CREATE SCHEMA ahead; CREATE FUNCTION ahead.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS
 			$$ SELECT pg_catalog.clock_timestamp() + interval '3 hours' $$`)
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +42,8 @@ func TestLiveness(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ahead := time.Until(until); ahead < 2*time.Hour {
-			t.Errorf("alive until %s from now on this machine's clock, want three hours: others take the process for dead", ahead)
+			t.Errorf("alive until %s from now on this machine's clock, want three hours: others take the process "+
+				"for dead", ahead)
 		}
 	})
 
@@ -68,13 +70,17 @@ func TestLiveness(t *testing.T) {
 		t.Parallel()
 		db := pgtest.New(t)
 		var silent atomic.Bool
-		_, liveness := living(t, postgres.Config{URL: db.URL, MaxConns: 2, DialFunc: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := new(net.Dialer).DialContext(ctx, network, address)
-			if silent.Load() {
-				return conn, err // what is opened afterwards works
-			}
-			return &wire{conn, &silent}, err
-		}})
+		_, liveness := living(t, postgres.Config{
+			URL:      db.URL,
+			MaxConns: 2,
+			DialFunc: func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := new(net.Dialer).DialContext(ctx, network, address)
+				if silent.Load() {
+					return conn, err // what is opened afterwards works
+				}
+				return &wire{conn, &silent}, err
+			},
+		})
 		ctx, end := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { liveness.Run(ctx) })
@@ -84,7 +90,9 @@ func TestLiveness(t *testing.T) {
 		time.Sleep(2 * idempotency.AliveFor) // its last renewal has lapsed
 		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 			var alive bool
-			if err := db.Pool.QueryRow(t.Context(), "SELECT alive_until > clock_timestamp() FROM workers WHERE id = $1", liveness.ID).Scan(&alive); err != nil {
+			err := db.Pool.QueryRow(t.Context(), "SELECT alive_until > clock_timestamp() FROM workers WHERE id = $1",
+				liveness.ID).Scan(&alive)
+			if err != nil {
 				t.Fatal(err)
 			}
 			if alive {

@@ -47,9 +47,11 @@ type Standing struct {
 	Now        time.Time // the database's time when this was read
 }
 
-const standing = `q.account_id, q.id, q.livemode, q.key, q.key_generated AS keyless, q.method, q.path, q.flow, q.version, coalesce(` + pointOf + `, '') AS point,
+const standing = `q.account_id, q.id, q.livemode, q.key, q.key_generated AS keyless, q.method, q.path, q.flow,
+	q.version, coalesce(` + pointOf + `, '') AS point,
 	` + stateOf + ` AS state, coalesce(` + epochOf + `, 0) AS epoch, coalesce(r.attempts, a.attempts, 0) AS attempts,
-	r.reason AS held_reason, r.owner, w.host AS owner_host, w.pid AS owner_pid, ` + Driven + ` AS driven, r.lease_until, r.due_at,
+	r.reason AS held_reason, r.owner, w.host AS owner_host,
+	w.pid AS owner_pid, ` + Driven + ` AS driven, r.lease_until, r.due_at,
 	q.created_at, a.finished_at, a.expires_at, a.status, a.object_id,
 	coalesce(a.headers, c.headers) AS headers, coalesce(a.body, c.body) AS body, clock_timestamp() AS now`
 
@@ -70,9 +72,10 @@ const listUnfinished = `
 	FROM runs r
 	JOIN requests q ON q.account_id = r.account_id AND q.id = r.request_id
 	LEFT JOIN workers w ON w.id = r.owner
-	CROSS JOIN (SELECT NULL::text AS request_id, NULL::smallint AS status, NULL::json AS headers, NULL::bytea AS body, NULL::text AS object_id,
-		NULL::text[] AS recovery_points, NULL::integer[] AS reached_epochs, NULL::integer AS attempts,
-		NULL::timestamptz AS finished_at, NULL::timestamptz AS expires_at, NULL::timestamptz AS archived_at) AS a
+	CROSS JOIN (SELECT NULL::text AS request_id, NULL::smallint AS status, NULL::json AS headers, NULL::bytea AS body,
+		NULL::text AS object_id, NULL::text[] AS recovery_points, NULL::integer[] AS reached_epochs,
+		NULL::integer AS attempts, NULL::timestamptz AS finished_at, NULL::timestamptz AS expires_at,
+		NULL::timestamptz AS archived_at) AS a
 	CROSS JOIN (SELECT NULL::json AS headers, NULL::bytea AS body) AS c
 	WHERE r.state = ANY (@states::text[]) AND (@account_id = '' OR r.account_id = @account_id)
 	ORDER BY r.request_id
@@ -128,7 +131,9 @@ type JournalLine struct {
 	At    time.Time
 }
 
-const journalLines = `SELECT recovery_point AS point, epoch, reached_at AS at FROM request_checkpoints WHERE account_id = @account_id AND request_id = @id ORDER BY at`
+const journalLines = `
+	SELECT recovery_point AS point, epoch, reached_at AS at FROM request_checkpoints
+	WHERE account_id = @account_id AND request_id = @id ORDER BY at`
 
 // Journal reads the points a request has passed, in order.
 func Journal(ctx context.Context, db Reader, accountID, id string) ([]JournalLine, error) {
@@ -184,7 +189,8 @@ const parkNow = `
 	UPDATE runs r
 	SET state = 'parked', owner = NULL, lease_until = NULL, due_at = clock_timestamp(), reason = NULL,
 	    attempts = CASE state WHEN 'needs_review' THEN 0 WHEN 'running' THEN attempts + 1 ELSE attempts END
-	WHERE account_id = @account_id AND request_id = @id AND (state IN ('parked', 'needs_review') OR state = 'running' AND NOT ` + Driven + `)
+	WHERE account_id = @account_id AND request_id = @id
+	  AND (state IN ('parked', 'needs_review') OR state = 'running' AND NOT ` + Driven + `)
 	RETURNING request_id`
 
 // TryNow makes a request due at once that is parked, needs review, or whose process
@@ -216,7 +222,9 @@ const lockHeld = `
 // request due. If the finding is wrong, money moves twice: this is the one place
 // where it can. secret keys the derived keys. phase chooses among several open
 // calls; with one it may be empty. It returns the key that is spent and the next one.
-func Release(ctx context.Context, tx pgx.Tx, secret []byte, accountID, id, phase, evidence string) (spent, next ForeignCall, err error) {
+func Release(
+	ctx context.Context, tx pgx.Tx, secret []byte, accountID, id, phase, evidence string,
+) (spent, next ForeignCall, err error) {
 	rows, err := tx.Query(ctx, lockHeld, pgx.StrictNamedArgs{"account_id": accountID, "id": id})
 	if err != nil {
 		return ForeignCall{}, ForeignCall{}, fmt.Errorf("lock held request: %w", err)
@@ -249,7 +257,9 @@ func openCall(ctx context.Context, db Reader, r *Request, phase string) (Foreign
 		return ForeignCall{}, err
 	}
 	if len(open) == 1 && open[0].Retired {
-		return ForeignCall{}, fmt.Errorf("the last key of request %s is proven unused already: resume it, and it is asked under the next one", r.ID)
+		return ForeignCall{},
+			fmt.Errorf("the last key of request %s is proven unused already: resume it, and it is asked under the "+
+				"next one", r.ID)
 	}
 	var phases []string
 	for _, call := range open {
@@ -264,5 +274,6 @@ func openCall(ctx context.Context, db Reader, r *Request, phase string) (Foreign
 	if len(phases) == 0 {
 		return ForeignCall{}, fmt.Errorf("request %s has no call without a verdict: there is nothing to decide", r.ID)
 	}
-	return ForeignCall{}, fmt.Errorf("request %s has calls without a verdict in the phases %v: name one of them", r.ID, phases)
+	return ForeignCall{},
+		fmt.Errorf("request %s has calls without a verdict in the phases %v: name one of them", r.ID, phases)
 }

@@ -42,7 +42,12 @@ func standing(t *testing.T, pool *pgxpool.Pool, name string) idempotency.Standin
 
 func TestOperator(t *testing.T) {
 	t.Parallel()
-	ok := &idempotency.StoredResponse{Status: 200, Headers: map[string]string{}, Body: []byte(`{"id":"or_1"}`), ObjectID: "or_1"}
+	ok := &idempotency.StoredResponse{
+		Status:   200,
+		Headers:  map[string]string{},
+		Body:     []byte(`{"id":"or_1"}`),
+		ObjectID: "or_1",
+	}
 
 	t.Run("a request is found by its id and by its key, with its answer even from the archive", func(t *testing.T) {
 		t.Parallel()
@@ -101,7 +106,9 @@ func TestOperator(t *testing.T) {
 			}, 7},
 		} {
 			lay(t, pool, c.lay(claim(t, pool, key, time.Hour, nil)))
-			if _, err := pool.Exec(t.Context(), `UPDATE runs SET attempts = 7 WHERE request_id = (SELECT id FROM requests WHERE key = $1)`, key); err != nil {
+			if _, err := pool.Exec(t.Context(), `
+				UPDATE runs SET attempts = 7
+				WHERE request_id = (SELECT id FROM requests WHERE key = $1)`, key); err != nil {
 				t.Fatal(err)
 			}
 			if err := idempotency.TryNow(t.Context(), pool, account, "req_"+key); err != nil {
@@ -118,7 +125,8 @@ func TestOperator(t *testing.T) {
 		t.Parallel()
 		pool := shop(t)
 		pgtest.AllowImmortals(t, pool)
-		if _, err := pool.Exec(t.Context(), "INSERT INTO workers VALUES ('wk_dead', 'test', 'here', 1, now(), 'infinity')"); err != nil {
+		if _, err := pool.Exec(t.Context(),
+			"INSERT INTO workers VALUES ('wk_dead', 'test', 'here', 1, now(), 'infinity')"); err != nil {
 			t.Fatal(err)
 		}
 		claim(t, pool, "running", 0, nil)
@@ -138,7 +146,8 @@ func TestOperator(t *testing.T) {
 		t.Parallel()
 		pool := shop(t)
 		claim(t, pool, "k", 0, nil)
-		_, err := pool.Exec(t.Context(), `INSERT INTO workers VALUES ('wk_dead', 'test', 'here', 1, now(), now() + interval '1 hour');
+		_, err := pool.Exec(t.Context(), `
+			INSERT INTO workers VALUES ('wk_dead', 'test', 'here', 1, now(), now() + interval '1 hour');
 			UPDATE runs SET lease_until = now() + interval '1 hour'`)
 		if err != nil {
 			t.Fatal(err)
@@ -167,7 +176,8 @@ func TestOperator(t *testing.T) {
 		if calls[0].DerivedKey != old || calls[0].Verdict != "not_executed" || *calls[0].Evidence != "I asked them" {
 			t.Errorf("the old call is %+v", calls[0])
 		}
-		if calls[1].DerivedKey != idempotency.DeriveKey(secret, r, "paid", 2) || calls[1].Generation != 2 || calls[1].Verdict != "unknown" {
+		if calls[1].DerivedKey != idempotency.DeriveKey(secret, r, "paid", 2) || calls[1].Generation != 2 ||
+			calls[1].Verdict != "unknown" {
 			t.Errorf("the next call is %+v", calls[1])
 		}
 		if got := standing(t, pool, "held").State; got != idempotency.Parked {

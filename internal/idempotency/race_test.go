@@ -21,7 +21,13 @@ func TestRaces(t *testing.T) {
 	t.Parallel()
 	ok := &idempotency.StoredResponse{Status: 200, Headers: map[string]string{}, Body: []byte("{}\n"), ObjectID: "or_1"}
 	step := func(finish *idempotency.StoredResponse) *idempotency.Step {
-		return &idempotency.Step{From: "recorded", Points: []string{"paid", "shipped"}, Memo: []byte("{}"), Owner: "wk_dead", Finish: finish}
+		return &idempotency.Step{
+			From:   "recorded",
+			Points: []string{"paid", "shipped"},
+			Memo:   []byte("{}"),
+			Owner:  "wk_dead",
+			Finish: finish,
+		}
 	}
 	type act func(ctx context.Context, tx pgx.Tx, r *idempotency.Request) error
 	send := func(statement func(r *idempotency.Request) idempotency.Statement) act {
@@ -42,7 +48,8 @@ func TestRaces(t *testing.T) {
 		do   act
 	}{
 		{"claim", send(func(r *idempotency.Request) idempotency.Statement {
-			return idempotency.Claim(r, &idempotency.Step{Points: []string{"recorded"}, Memo: []byte("{}"), Owner: "wk_dead"}, time.Now())
+			return idempotency.Claim(r,
+				&idempotency.Step{Points: []string{"recorded"}, Memo: []byte("{}"), Owner: "wk_dead"}, time.Now())
 		})},
 		{"answer at once", send(func(r *idempotency.Request) idempotency.Statement {
 			return idempotency.Claim(r, &idempotency.Step{Points: []string{"recorded"}, Finish: ok}, time.Now())
@@ -70,9 +77,13 @@ func TestRaces(t *testing.T) {
 			return err
 		}},
 		{"redact", exec("UPDATE answers SET body = impersonal(body), redacted_at = now() WHERE request_id = $1")},
-		{"insert a run", exec(`INSERT INTO runs (account_id, request_id, flow, version, state, recovery_points, reached_at, reached_epochs, state_data, reason)
+		{"insert a run", exec(`
+			INSERT INTO runs (account_id, request_id, flow, version, state, recovery_points, reached_at, reached_epochs,
+				state_data, reason)
 			VALUES ('acct_test', $1, 'order.buy', 1, 'needs_review', '{recorded}', ARRAY[now()], '{1}', '{}', 'why')`)},
-		{"insert an answer", exec(`INSERT INTO answers (account_id, request_id, status, headers, body, recovery_points, reached_at, reached_epochs, finished_at, expires_at)
+		{"insert an answer", exec(`
+			INSERT INTO answers (account_id, request_id, status, headers, body, recovery_points, reached_at,
+				reached_epochs, finished_at, expires_at)
 			VALUES ('acct_test', $1, 200, '{}', '{}', '{recorded}', ARRAY[now()], '{1}', now(), now())`)},
 		{"delete the run", exec("DELETE FROM runs WHERE request_id = $1")},
 	}
@@ -85,8 +96,20 @@ func TestRaces(t *testing.T) {
 				for _, second := range acts {
 					n++
 					key := fmt.Sprintf("k%d", n)
-					r := &idempotency.Request{AccountID: account, ID: "req_" + key, Key: key, Method: "POST", Path: "/v1/orders", Fingerprint: []byte{1},
-						FingerprintVersion: 1, Params: []byte("{}"), Flow: "order.buy", Version: 1, Point: "recorded", Epoch: 1}
+					r := &idempotency.Request{
+						AccountID:          account,
+						ID:                 "req_" + key,
+						Key:                key,
+						Method:             "POST",
+						Path:               "/v1/orders",
+						Fingerprint:        []byte{1},
+						FingerprintVersion: 1,
+						Params:             []byte("{}"),
+						Flow:               "order.buy",
+						Version:            1,
+						Point:              "recorded",
+						Epoch:              1,
+					}
 					switch begins {
 					case "running":
 						claim(t, pool, key, time.Hour, nil)
@@ -131,9 +154,11 @@ func wantOneOfTwo(t *testing.T, pool *pgxpool.Pool, pair string) {
 	var wrong int
 	err := pool.QueryRow(t.Context(), `
 		SELECT (SELECT count(*) FROM requests q WHERE
-			(SELECT count(*) FROM runs r WHERE r.request_id = q.id) + (SELECT count(*) FROM answers a WHERE a.request_id = q.id) <> 1)
+			(SELECT count(*) FROM runs r WHERE r.request_id = q.id) + (SELECT count(*) FROM answers a
+			    WHERE a.request_id = q.id) <> 1)
 		     + (SELECT count(*) FROM runs r WHERE NOT EXISTS (SELECT FROM requests q WHERE q.id = r.request_id))
-		     + (SELECT count(*) FROM answers a WHERE NOT EXISTS (SELECT FROM requests q WHERE q.id = a.request_id))`).Scan(&wrong)
+		     + (SELECT count(*) FROM answers a
+		         WHERE NOT EXISTS (SELECT FROM requests q WHERE q.id = a.request_id))`).Scan(&wrong)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +175,12 @@ func TestEstablish(t *testing.T) {
 		pool := shop(t)
 		r := claim(t, pool, "k", 0, nil)
 		key := idempotency.Key{AccountID: account, Key: "k"}
-		s := idempotency.Advance(r, &idempotency.Step{From: "recorded", Points: []string{"paid"}, Finish: &idempotency.StoredResponse{Status: 200, Body: []byte("{}")}}, time.Now())
+		s := idempotency.Advance(r,
+			&idempotency.Step{
+				From:   "recorded",
+				Points: []string{"paid"},
+				Finish: &idempotency.StoredResponse{Status: 200, Body: []byte("{}")},
+			}, time.Now())
 		tx, err := pool.Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -176,7 +206,8 @@ func TestEstablish(t *testing.T) {
 		if err := tx.Commit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if f := <-done; f.err != nil || f.at == nil || f.at.State != idempotency.Finished || f.at.Point != "paid" || f.at.Epoch != 1 {
+		if f := <-done; f.err != nil || f.at == nil || f.at.State != idempotency.Finished || f.at.Point != "paid" ||
+			f.at.Epoch != 1 {
 			t.Errorf("it found %+v, %v", f.at, f.err)
 		}
 	})
@@ -186,13 +217,15 @@ func TestEstablish(t *testing.T) {
 		pool := shop(t)
 		claim(t, pool, "k", 0, &idempotency.StoredResponse{Status: 200, Body: []byte("{}")})
 		xid := func() (n int64) {
-			if err := pool.QueryRow(t.Context(), "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").Scan(&n); err != nil {
+			err := pool.QueryRow(t.Context(), "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").Scan(&n)
+			if err != nil {
 				t.Fatal(err)
 			}
 			return n
 		}
 		before := xid()
-		if _, err := idempotency.Establish(t.Context(), pool, idempotency.Key{AccountID: account, Key: "k"}); err != nil {
+		if _, err := idempotency.Establish(t.Context(), pool,
+			idempotency.Key{AccountID: account, Key: "k"}); err != nil {
 			t.Fatal(err)
 		}
 		if xid() == before {

@@ -15,7 +15,9 @@ import (
 const account = "acct_test"
 
 // claim inserts a request that was made age ago, with an answer or without.
-func claim(t *testing.T, pool *pgxpool.Pool, key string, age time.Duration, answer *idempotency.StoredResponse) *idempotency.Request {
+func claim(
+	t *testing.T, pool *pgxpool.Pool, key string, age time.Duration, answer *idempotency.StoredResponse,
+) *idempotency.Request {
 	t.Helper()
 	made := time.Now().Add(-age)
 	r := &idempotency.Request{
@@ -23,7 +25,13 @@ func claim(t *testing.T, pool *pgxpool.Pool, key string, age time.Duration, answ
 		Fingerprint: []byte{1}, FingerprintVersion: 1, Params: []byte("{}"), Flow: "order.buy", Version: 1,
 		Point: "recorded", Memo: []byte("{}"), Epoch: 1, CreatedAt: made,
 	}
-	step := &idempotency.Step{Points: []string{"recorded"}, Ord: 1, Memo: []byte("{}"), Owner: "wk_dead", Finish: answer}
+	step := &idempotency.Step{
+		Points: []string{"recorded"},
+		Ord:    1,
+		Memo:   []byte("{}"),
+		Owner:  "wk_dead",
+		Finish: answer,
+	}
 	batch := &pgx.Batch{}
 	s := idempotency.Claim(r, step, made)
 	batch.Queue(s.SQL, s.Args)
@@ -44,7 +52,9 @@ func shopOn(t *testing.T, db *pgtest.DB) *pgxpool.Pool {
 	_, err := pool.Exec(t.Context(), `
 		INSERT INTO accounts (id, name) VALUES ('acct_test', 'Test');
 		INSERT INTO flows VALUES ('order.buy', 1, 'digest');
-		INSERT INTO recovery_points VALUES ('order.buy', 1, 'recorded', 1, 'atomic'), ('order.buy', 1, 'paid', 2, 'foreign'), ('order.buy', 1, 'shipped', 3, 'foreign')`)
+		INSERT INTO recovery_points
+		VALUES ('order.buy', 1, 'recorded', 1, 'atomic'), ('order.buy', 1, 'paid', 2, 'foreign'),
+			('order.buy', 1, 'shipped', 3, 'foreign')`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +64,12 @@ func shopOn(t *testing.T, db *pgtest.DB) *pgxpool.Pool {
 func TestReap(t *testing.T) {
 	t.Parallel()
 	const old = idempotency.AnswerRetention + 24*time.Hour
-	ok := &idempotency.StoredResponse{Status: 200, Headers: map[string]string{"Content-Type": "application/json"}, Body: []byte("{}\n"), ObjectID: "or_1"}
+	ok := &idempotency.StoredResponse{
+		Status:   200,
+		Headers:  map[string]string{"Content-Type": "application/json"},
+		Body:     []byte("{}\n"),
+		ObjectID: "or_1",
+	}
 	find := func(t *testing.T, pool *pgxpool.Pool, key string) *idempotency.Found {
 		t.Helper()
 		found, _, err := idempotency.Find(t.Context(), pool, idempotency.Key{AccountID: account, Key: key})
@@ -99,7 +114,8 @@ func TestReap(t *testing.T) {
 		claim(t, pool, "running", old, nil)
 		parked := claim(t, pool, "parked", old, nil)
 		held := claim(t, pool, "held", old, nil)
-		for _, s := range []idempotency.Statement{idempotency.Park(parked, time.Minute, true, true), idempotency.Hold(held, "a reason")} {
+		for _, s := range []idempotency.Statement{idempotency.Park(parked, time.Minute, true, true),
+			idempotency.Hold(held, "a reason")} {
 			if _, err := pool.Exec(t.Context(), s.SQL, s.Args); err != nil {
 				t.Fatal(err)
 			}
@@ -142,8 +158,9 @@ func TestFinishedAnswer(t *testing.T) {
 		pool := shop(t)
 		claim(t, pool, "k", 0, ok)
 		for _, sql := range []string{
-			"UPDATE answers SET body = 'other'", "UPDATE answers SET status = 402", "UPDATE answers SET expires_at = now()",
-			"UPDATE answers SET recovery_points = '{}'", "UPDATE requests SET key = 'l'", "DELETE FROM requests", "DELETE FROM answers",
+			"UPDATE answers SET body = 'other'", "UPDATE answers SET status = 402",
+			"UPDATE answers SET expires_at = now()", "UPDATE answers SET recovery_points = '{}'",
+			"UPDATE requests SET key = 'l'", "DELETE FROM requests", "DELETE FROM answers",
 		} {
 			if _, err := pool.Exec(t.Context(), sql); err == nil {
 				t.Errorf("the database accepted: %s", sql)
@@ -154,8 +171,20 @@ func TestFinishedAnswer(t *testing.T) {
 	t.Run("a server error cannot be stored as one", func(t *testing.T) {
 		t.Parallel()
 		pool := shop(t)
-		r := &idempotency.Request{AccountID: account, ID: "req_1", Key: "k", Fingerprint: []byte{1}, Params: []byte("{}"), Flow: "order.buy", Version: 1}
-		s := idempotency.Claim(r, &idempotency.Step{Points: []string{"recorded"}, Finish: &idempotency.StoredResponse{Status: 500, Body: []byte("{}")}}, time.Now())
+		r := &idempotency.Request{
+			AccountID:   account,
+			ID:          "req_1",
+			Key:         "k",
+			Fingerprint: []byte{1},
+			Params:      []byte("{}"),
+			Flow:        "order.buy",
+			Version:     1,
+		}
+		s := idempotency.Claim(r,
+			&idempotency.Step{
+				Points: []string{"recorded"},
+				Finish: &idempotency.StoredResponse{Status: 500, Body: []byte("{}")},
+			}, time.Now())
 		_, err := pool.Exec(t.Context(), s.SQL, s.Args)
 		if err == nil || !strings.Contains(err.Error(), "answers_status_is_an_outcome") {
 			t.Errorf("a 500 as an outcome: %v", err)
@@ -170,12 +199,16 @@ func TestReapLooksAtWhatIsDue(t *testing.T) {
 	db := pgtest.New(t)
 	_, err := shopOn(t, db).Exec(t.Context(), `
 		WITH asked AS (
-			INSERT INTO requests (account_id, id, livemode, key, key_generated, method, path, fingerprint, fingerprint_version, params, context, flow, version, created_at)
-			SELECT 'acct_test', 'req_' || n, false, 'key_' || n, false, 'POST', '/v1/orders', '1', 1, '{}', '{}', 'order.buy', 1, now()
+			INSERT INTO requests (account_id, id, livemode, key, key_generated, method, path, fingerprint,
+				fingerprint_version, params, context, flow, version, created_at)
+			SELECT 'acct_test', 'req_' || n, false, 'key_' || n, false, 'POST', '/v1/orders', '1', 1, '{}', '{}',
+			       'order.buy', 1, now()
 			FROM generate_series(1, 1000) n
 			RETURNING account_id, id)
-		INSERT INTO answers (account_id, request_id, status, headers, body, recovery_points, reached_at, reached_epochs, finished_at, expires_at)
-		SELECT account_id, id, 200, '{}', '{}', '{recorded}', ARRAY[now()], '{1}', now(), now() + row_number() OVER () * interval '1 minute' FROM asked;
+		INSERT INTO answers (account_id, request_id, status, headers, body, recovery_points, reached_at, reached_epochs,
+			finished_at, expires_at)
+		SELECT account_id, id, 200, '{}', '{}', '{recorded}', ARRAY[now()], '{1}', now(),
+		       now() + row_number() OVER () * interval '1 minute' FROM asked;
 		ANALYZE answers`)
 	if err != nil {
 		t.Fatal(err)

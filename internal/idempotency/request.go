@@ -97,5 +97,6 @@ type ForeignCall struct {
 	Generation int16
 	Key        string
 	AskedAt    time.Time
-	Retired    bool `db:"spent"` // its key is retired, with the proof that it did nothing: the next key can be announced
+	// its key is retired, with the proof that it did nothing: the next key can be announced
+	Retired bool `db:"spent"`
 }

@@ -8,15 +8,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const requestColumns = `q.account_id, q.id, q.livemode, q.key, q.key_generated AS keyless, q.method, q.path, q.fingerprint, q.fingerprint_version,
-	q.params, q.context, q.flow, q.version, r.recovery_points[cardinality(r.recovery_points)] AS point, r.state_data AS memo, r.epoch, r.attempts,
-	q.created_at, clock_timestamp() AS resumed_at`
+const requestColumns = `q.account_id, q.id, q.livemode, q.key, q.key_generated AS keyless, q.method, q.path,
+	q.fingerprint, q.fingerprint_version, q.params, q.context, q.flow, q.version,
+	r.recovery_points[cardinality(r.recovery_points)] AS point, r.state_data AS memo, r.epoch, r.attempts, q.created_at,
+	clock_timestamp() AS resumed_at`
 
 // takeOver raises the epoch, so that the process that drove the request before can no
 // longer commit. Taking over from a crashed process counts as an attempt: a request that
 // crashes every process ends up in review, not in an endless loop.
-const takeOver = `epoch = r.epoch + 1, state = 'running', owner = @owner, lease_until = clock_timestamp() + @lease::interval,
-	due_at = NULL, attempts = r.attempts + CASE WHEN r.state = 'running' THEN 1 ELSE 0 END`
+const takeOver = `epoch = r.epoch + 1, state = 'running', owner = @owner,
+	lease_until = clock_timestamp() + @lease::interval, due_at = NULL,
+	attempts = r.attempts + CASE WHEN r.state = 'running' THEN 1 ELSE 0 END`
 
 const resumeRequest = `
 	UPDATE runs r SET ` + takeOver + `
@@ -55,7 +57,8 @@ type FlowVersion struct {
 // accounts whose turn it is, the longest waiting request is first, so that none starves.
 const resumeUnfinished = `
 	WITH ours AS (
-		SELECT r.account_id, count(*) AS turns FROM runs r WHERE r.state = 'running' AND r.owner = @owner GROUP BY r.account_id
+		SELECT r.account_id, count(*) AS turns FROM runs r WHERE r.state = 'running' AND r.owner = @owner
+		GROUP BY r.account_id
 	), waiting AS (
 		SELECT r.account_id, r.request_id, r.due_at FROM runs r
 		WHERE ` + Due + ` AND ` + known + `
@@ -63,7 +66,9 @@ const resumeUnfinished = `
 		SELECT r.account_id, r.request_id, r.due_at FROM runs r
 		WHERE r.state = 'running' AND NOT ` + Driven + ` AND ` + known + `
 	), fair AS (
-		SELECT w.account_id, w.request_id, coalesce(o.turns, 0) + row_number() OVER (PARTITION BY w.account_id ORDER BY w.due_at, w.request_id) AS turn
+		SELECT w.account_id, w.request_id,
+		       coalesce(o.turns, 0) + row_number() OVER (PARTITION BY w.account_id
+		           ORDER BY w.due_at, w.request_id) AS turn
 		FROM waiting w LEFT JOIN ours o USING (account_id)
 	), picked AS (
 		SELECT r.account_id, r.request_id
@@ -86,7 +91,9 @@ const known = `(r.flow, r.version) IN (SELECT * FROM unnest(@flows::text[], @ver
 // is dead, of the flows the process knows, first those of the accounts for which it
 // drives the fewest: one account's thousand parked requests do not make another's
 // one wait.
-func ResumeUnfinished(ctx context.Context, db Reader, knowing []FlowVersion, owner string, limit int) ([]*Request, error) {
+func ResumeUnfinished(
+	ctx context.Context, db Reader, knowing []FlowVersion, owner string, limit int,
+) ([]*Request, error) {
 	flows, versions := make([]string, 0, len(knowing)), make([]int16, 0, len(knowing))
 	for _, k := range knowing {
 		flows, versions = append(flows, k.Flow), append(versions, k.Version)
@@ -105,7 +112,8 @@ func ResumeUnfinished(ctx context.Context, db Reader, knowing []FlowVersion, own
 
 const openCalls = `
 	SELECT c.phase, c.generation, c.key, c.sent_at AS asked_at, false AS spent
-	FROM runs r CROSS JOIN LATERAL unnest(r.call_phases, r.call_generations, r.call_keys, r.call_sent_at) AS c (phase, generation, key, sent_at)
+	FROM runs r CROSS JOIN LATERAL unnest(r.call_phases, r.call_generations, r.call_keys, r.call_sent_at) AS c (phase,
+	    generation, key, sent_at)
 	WHERE r.account_id = @account_id AND r.request_id = @id AND c.phase <> ALL (r.recovery_points)
 	UNION ALL
 	(SELECT DISTINCT ON (c.phase) c.phase, c.generation, c.derived_key, c.sent_at, true

@@ -25,8 +25,14 @@ func TestSets(t *testing.T) {
 		s.accepts(claim(false, s.members("", "recorded")...))
 		s.accepts(advance(s.members("recorded", "paid")...))
 		s.accepts(finish(s.members("paid", "delivered")...))
-		s.want(3, "SELECT count(*) FROM answers WHERE recovery_points = '{recorded,paid,delivered}' AND cardinality(reached_at) = 3 AND reached_epochs = '{1,1,1}'")
-		s.want(3, "SELECT count(*) FROM answers WHERE call_phases = '{paid}' AND call_keys[1] = 'key of ' || request_id AND body = convert_to(request_id, 'UTF8')")
+		s.want(3, `
+			SELECT count(*) FROM answers
+			WHERE recovery_points = '{recorded,paid,delivered}' AND cardinality(reached_at) = 3
+			  AND reached_epochs = '{1,1,1}'`)
+		s.want(3, `
+			SELECT count(*) FROM answers
+			WHERE call_phases = '{paid}' AND call_keys[1] = 'key of ' || request_id
+			  AND body = convert_to(request_id, 'UTF8')`)
 		s.want(0, "SELECT count(*) FROM runs")
 	})
 
@@ -73,7 +79,8 @@ func TestSets(t *testing.T) {
 		s := newSet(t, 1)
 		for _, list := range [][]string{nil, {""}, {"a,b", `c"d`, `e\f`, "{g}", "NULL", " h "}} {
 			var back []string
-			if err := s.pool.QueryRow(t.Context(), "SELECT $1::text::text[]", postgres.TextArray(list)).Scan(&back); err != nil {
+			err := s.pool.QueryRow(t.Context(), "SELECT $1::text::text[]", postgres.TextArray(list)).Scan(&back)
+			if err != nil {
 				t.Fatal(err)
 			}
 			if fmt.Sprintf("%q", back) != fmt.Sprintf("%q", append([]string{}, list...)) {
@@ -86,10 +93,14 @@ func TestSets(t *testing.T) {
 	t.Run("no set reads a table from end to end, however empty it is when the statement is planned", func(t *testing.T) {
 		t.Parallel()
 		s := newSet(t, 2)
-		const committer = "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL plan_cache_mode = force_generic_plan"
+		const committer = `
+			SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;
+			SET LOCAL plan_cache_mode = force_generic_plan`
 		for name, statement := range map[string]Statement{
-			"claim": claim(false, s.members("", "recorded")...), "claim and finish": claim(true, s.members("", "recorded")...),
-			"advance": advance(s.members("recorded", "paid")...), "finish": finish(s.members("recorded", "paid")...),
+			"claim":            claim(false, s.members("", "recorded")...),
+			"claim and finish": claim(true, s.members("", "recorded")...),
+			"advance":          advance(s.members("recorded", "paid")...),
+			"finish":           finish(s.members("recorded", "paid")...),
 		} {
 			err := pgx.BeginFunc(t.Context(), s.pool, func(tx pgx.Tx) error {
 				if _, err := tx.Exec(t.Context(), committer); err != nil {
@@ -124,14 +135,27 @@ func newSet(t *testing.T, n int) *set {
 	s := &set{t: t, pool: pgtest.New(t).Pool}
 	_, err := s.pool.Exec(t.Context(), `
 		INSERT INTO flows VALUES ('order.buy', 1, 'digest');
-		INSERT INTO recovery_points VALUES ('order.buy', 1, 'recorded', 1, 'atomic'), ('order.buy', 1, 'paid', 2, 'foreign'), ('order.buy', 1, 'delivered', 3, 'atomic')`)
+		INSERT INTO recovery_points
+		VALUES ('order.buy', 1, 'recorded', 1, 'atomic'), ('order.buy', 1, 'paid', 2, 'foreign'),
+			('order.buy', 1, 'delivered', 3, 'atomic')`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
 		id := fmt.Sprintf("req_%d", i)
-		s.requests = append(s.requests, &Request{AccountID: "acct_1", ID: id, Key: "k" + id, Method: "POST", Path: "/v1/orders", Fingerprint: []byte{1},
-			FingerprintVersion: 1, Params: json.RawMessage(`{"note":"a \"quoted\" one, {and} more"}`), Flow: "order.buy", Version: 1, Epoch: 1})
+		s.requests = append(s.requests, &Request{
+			AccountID:          "acct_1",
+			ID:                 id,
+			Key:                "k" + id,
+			Method:             "POST",
+			Path:               "/v1/orders",
+			Fingerprint:        []byte{1},
+			FingerprintVersion: 1,
+			Params:             json.RawMessage(`{"note":"a \"quoted\" one, {and} more"}`),
+			Flow:               "order.buy",
+			Version:            1,
+			Epoch:              1,
+		})
 	}
 	return s
 }
@@ -139,7 +163,12 @@ func newSet(t *testing.T, n int) *set {
 func (s *set) members(from, to string) (members []member) {
 	for _, r := range s.requests {
 		step := &Step{From: from, Points: []string{to}, Memo: json.RawMessage(`{}`), Owner: "wk_1",
-			Finish: &StoredResponse{Status: 200, Headers: map[string]string{}, Body: []byte(r.ID), ObjectID: "or_" + r.ID}}
+			Finish: &StoredResponse{
+				Status:   200,
+				Headers:  map[string]string{},
+				Body:     []byte(r.ID),
+				ObjectID: "or_" + r.ID,
+			}}
 		if to == "recorded" {
 			step.Calls = []ForeignCall{{Phase: "paid", Generation: 1, Key: "key of " + r.ID}}
 		}

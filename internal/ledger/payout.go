@@ -57,7 +57,13 @@ func Sweep(ctx context.Context, tx *phase.Tx, id, source, currency string) (amou
 
 func takeArgs(tx *phase.Tx, id, source, currency string) postgres.Args {
 	return postgres.Args{
-		"account_id": tx.AccountID, "livemode": tx.Livemode, "currency": currency, "id": id, "source": source, "request_id": tx.RequestID}
+		"account_id": tx.AccountID,
+		"livemode":   tx.Livemode,
+		"currency":   currency,
+		"id":         id,
+		"source":     source,
+		"request_id": tx.RequestID,
+	}
 }
 
 // Arrival books that what was on its way has left our bank.

@@ -39,7 +39,8 @@ func NewCloser(pool *pgxpool.Pool) *Closer { return &Closer{pool: pool} }
 // The id is that of this transaction, and later than now(). A snapshot's xmax will not
 // do: it is the id after the latest transaction that has ended, and others may write above it.
 const selectHorizon = `
-	SELECT now() AS at, pg_current_xact_id()::text::bigint AS xid, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest`
+	SELECT now() AS at, pg_current_xact_id()::text::bigint AS xid,
+	       pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest`
 
 // backdated is how far back a posting may be dated when it commits: the minute the
 // schema allows, and one for the statement that was being checked meanwhile.
@@ -52,7 +53,8 @@ const periodSize = 1000
 // A book is looked at only as far as one period reaches.
 const booksToClose = `
 	SELECT b.id FROM ledger_books b
-	CROSS JOIN LATERAL (SELECT coalesce(max(p.until), '-infinity') AS until FROM ledger_periods p WHERE p.book_id = b.id) closed
+	CROSS JOIN LATERAL (SELECT coalesce(max(p.until), '-infinity') AS until FROM ledger_periods p
+	    WHERE p.book_id = b.id) closed
 	WHERE EXISTS (
 		SELECT FROM ledger_postings p
 		WHERE p.book_id = b.id AND p.source <> '' AND p.created_at >= closed.until AND p.created_at < @before
@@ -85,7 +87,8 @@ func (c *Closer) Close(ctx context.Context) (closed int, err error) {
 func (c *Closer) closeBook(ctx context.Context, book int64, before time.Time) (closed int, err error) {
 	for ; ctx.Err() == nil; closed++ {
 		var full bool
-		err := c.pool.QueryRow(ctx, closePeriod, postgres.Args{"book": book, "before": before, "size": periodSize}).Scan(&full)
+		err := c.pool.QueryRow(ctx, closePeriod, postgres.Args{"book": book, "before": before, "size": periodSize}).
+			Scan(&full)
 		if err != nil {
 			return closed, fmt.Errorf("close a period of book %d: %w", book, err)
 		}

@@ -140,29 +140,36 @@ func (p Posting) sum(purpose Purpose) int64 {
 // finds neither the other's book nor opens its own: it fails, and runs again.
 const insertPostings = `
 	WITH booked AS (
-		SELECT * FROM unnest(@account_id::text[], @livemode::boolean[], @currency::text[], @id::text[], @source::text[], @kind::text[],
-			@purposes::text[], @debits::text[], @credits::text[], @amounts::text[], @available_on::timestamptz[], @created_at::timestamptz[],
-			@request_id::text[], @description::text[])
-			AS m (account_id, livemode, currency, id, source, kind, purposes, debits, credits, amounts, available_on, created_at, request_id, description)
+		SELECT * FROM unnest(@account_id::text[], @livemode::boolean[], @currency::text[], @id::text[], @source::text[],
+			@kind::text[], @purposes::text[], @debits::text[], @credits::text[], @amounts::text[],
+			@available_on::timestamptz[], @created_at::timestamptz[], @request_id::text[], @description::text[])
+			AS m (account_id, livemode, currency, id, source, kind, purposes, debits, credits, amounts, available_on,
+			    created_at, request_id, description)
 	), book AS (
 		SELECT DISTINCT account_id, livemode, currency FROM booked
 	), known AS (
-		SELECT b.id, b.account_id, b.livemode, b.currency FROM book JOIN ledger_books b USING (account_id, livemode, currency)
+		SELECT b.id, b.account_id, b.livemode, b.currency FROM book JOIN ledger_books b
+		USING (account_id, livemode, currency)
 	), opened AS (
 		INSERT INTO ledger_books (account_id, livemode, currency)
 		SELECT account_id, livemode, currency FROM book
-		WHERE NOT EXISTS (SELECT FROM known WHERE (known.account_id, known.livemode, known.currency) = (book.account_id, book.livemode, book.currency))
+		WHERE NOT EXISTS (SELECT FROM known
+		    WHERE (known.account_id, known.livemode, known.currency) = (book.account_id, book.livemode, book.currency))
 		ORDER BY account_id, livemode, currency
 		ON CONFLICT DO NOTHING
 		RETURNING id, account_id, livemode, currency
 	), posting AS (
-		INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on, created_at, request_id, description)
-		SELECT b.id, m.id, m.source, m.kind, m.purposes::ledger_purpose[], m.debits::ledger_account[], m.credits::ledger_account[], m.amounts::bigint[],
-		       greatest(m.available_on, m.created_at), m.created_at, m.request_id, m.description
-		FROM booked m JOIN (SELECT * FROM known UNION ALL SELECT * FROM opened) AS b USING (account_id, livemode, currency)
+		INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on,
+			created_at, request_id, description)
+		SELECT b.id, m.id, m.source, m.kind, m.purposes::ledger_purpose[], m.debits::ledger_account[],
+		       m.credits::ledger_account[], m.amounts::bigint[], greatest(m.available_on, m.created_at), m.created_at,
+		       m.request_id, m.description
+		FROM booked m JOIN (SELECT * FROM known UNION ALL SELECT * FROM opened) AS b
+		USING (account_id, livemode, currency)
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN cardinality(@id::text[]) THEN 1 ELSE exactly(cardinality(@id::text[]), count(*), 'posting') END FROM posting`
+	SELECT CASE count(*) WHEN cardinality(@id::text[]) THEN 1
+	       ELSE exactly(cardinality(@id::text[]), count(*), 'posting') END FROM posting`
 
 type postingRow struct {
 	AccountID   string    `db:"account_id"`
@@ -190,9 +197,20 @@ func Post(tx *phase.Tx, p Posting) {
 		amounts[i] = strconv.FormatInt(leg.Amount, 10)
 	}
 	tx.Write(insertPostings, postgres.RowsOf(postingRow{
-		AccountID: tx.AccountID, Livemode: tx.Livemode, Currency: p.Currency, ID: p.ID, Source: p.Source, Kind: p.Kind,
-		Purposes: postgres.TextArray(purposes), Debits: postgres.TextArray(debits), Credits: postgres.TextArray(credits),
-		Amounts: postgres.TextArray(amounts), AvailableOn: p.AvailableOn, CreatedAt: tx.Now(), RequestID: tx.RequestID, Description: p.Description,
+		AccountID:   tx.AccountID,
+		Livemode:    tx.Livemode,
+		Currency:    p.Currency,
+		ID:          p.ID,
+		Source:      p.Source,
+		Kind:        p.Kind,
+		Purposes:    postgres.TextArray(purposes),
+		Debits:      postgres.TextArray(debits),
+		Credits:     postgres.TextArray(credits),
+		Amounts:     postgres.TextArray(amounts),
+		AvailableOn: p.AvailableOn,
+		CreatedAt:   tx.Now(),
+		RequestID:   tx.RequestID,
+		Description: p.Description,
 	}))
 }
 

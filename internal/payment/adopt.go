@@ -33,7 +33,8 @@ type AdoptParams struct {
 func (in AdoptParams) Find(ctx context.Context, tx *phase.Tx) (*Charge, error) {
 	args := resource.PrincipalOf(tx.Caller).Args()
 	args["reference"] = in.Authorization
-	return resource.QueryOne[Charge](ctx, tx, SelectCharges+` AND acquirer_reference = @reference FOR NO KEY UPDATE`, args)
+	return resource.QueryOne[Charge](ctx, tx, SelectCharges+` AND acquirer_reference = @reference FOR NO KEY UPDATE`,
+		args)
 }
 
 // Charge books a hold or a sale.
@@ -109,9 +110,18 @@ func (in AdoptParams) Refund(tx *phase.Tx, charge *Charge) (phase.Outcome, error
 		return phase.Outcome{}, apierror.Invalid("", "Charge %s belongs to %s.", charge.ID, *charge.PaymentIntentID)
 	}
 	refund := Refund{
-		AccountID: tx.AccountID, ID: in.objectID("re"), Livemode: tx.Livemode, RequestID: tx.RequestID, ChargeID: charge.ID,
-		PaymentIntentID: charge.PaymentIntentID, Amount: amount, Currency: charge.Currency, Status: refundPending, Kind: kind,
-		Metadata: map[string]string{}, CreatedAt: in.Executed.At,
+		AccountID:       tx.AccountID,
+		ID:              in.objectID("re"),
+		Livemode:        tx.Livemode,
+		RequestID:       tx.RequestID,
+		ChargeID:        charge.ID,
+		PaymentIntentID: charge.PaymentIntentID,
+		Amount:          amount,
+		Currency:        charge.Currency,
+		Status:          refundPending,
+		Kind:            kind,
+		Metadata:        map[string]string{},
+		CreatedAt:       in.Executed.At,
 	}
 	refund.insert(tx)
 	before := charge.object()
@@ -150,8 +160,8 @@ func (c *Charge) describeAs(tx *phase.Tx, retried *Charge) error {
 	const describeAdopted = `
 	UPDATE charges
 	SET payment_intent_id = @payment_intent_id, customer_id = @customer_id, card = @card, description = @description,
-	    metadata = @metadata, receipt_email = @receipt_email, shipping = @shipping, statement_descriptor = @statement_descriptor,
-	    statement_descriptor_suffix = @statement_descriptor_suffix
+	    metadata = @metadata, receipt_email = @receipt_email, shipping = @shipping,
+	    statement_descriptor = @statement_descriptor, statement_descriptor_suffix = @statement_descriptor_suffix
 	WHERE account_id = @account_id AND id = @id`
 	before := c.object()
 	c.PaymentIntentID, c.CustomerID, c.Card = retried.PaymentIntentID, retried.CustomerID, retried.Card

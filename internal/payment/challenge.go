@@ -40,14 +40,17 @@ type Challenge struct {
 
 // A challenge is found without knowing whose it is: its name is the key.
 const challengeByName = `
-	SELECT i.account_id, i.livemode, i.intent_id, i.client_secret, i.checkout_session IS NOT NULL AS session, i.setup, i.amount, i.currency, i.status, i.return_url,
-	       coalesce(m.card ->> 'display_brand', '') AS brand, coalesce(m.card ->> 'last4', '') AS last4,
+	SELECT i.account_id, i.livemode, i.intent_id, i.client_secret, i.checkout_session IS NOT NULL AS session, i.setup,
+	       i.amount, i.currency, i.status, i.return_url, coalesce(m.card ->> 'display_brand', '') AS brand,
+	       coalesce(m.card ->> 'last4', '') AS last4,
 	       a.name, ` + resource.MerchantColumns + `, account_ahead(i.account_id, i.livemode) AS ahead
 	FROM (
-		SELECT account_id, livemode, id AS intent_id, client_secret, checkout_session, false AS setup, amount, currency, status, return_url, payment_method_id
+		SELECT account_id, livemode, id AS intent_id, client_secret, checkout_session, false AS setup, amount, currency,
+		       status, return_url, payment_method_id
 		FROM payment_intents WHERE challenge = @challenge
 		UNION ALL
-		SELECT account_id, livemode, id, client_secret, checkout_session, true, 0, '', status, return_url, payment_method_id
+		SELECT account_id, livemode, id, client_secret, checkout_session, true, 0, '', status, return_url,
+		       payment_method_id
 		FROM setup_intents WHERE challenge = @challenge
 	) AS i
 	JOIN accounts a ON a.id = i.account_id
@@ -121,13 +124,19 @@ const authenticationRecorded = "authentication_recorded"
 // cardholder clicks, the first decision counts.
 var AuthenticatePayment = phase.Define("payment_intent.authenticate", 1,
 	phase.Atomic(authenticationRecorded, recordAuthentication),
-	phase.Foreign(PaymentAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AuthenticateParams, s *Attempt) error {
+	phase.Foreign(PaymentAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AuthenticateParams, s *Attempt,
+	) error {
 		return s.Ask(ctx, call)
 	}),
-	phase.Atomic(PaymentSettled, func(ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *Attempt) (phase.Outcome, error) {
+	phase.Atomic(PaymentSettled, func(
+		ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *Attempt,
+	) (phase.Outcome, error) {
 		return s.settle(ctx, tx, nil)
 	}),
-).AbandonUnsentAfter(AbandonChargeAfter, func(ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *Attempt) (phase.Outcome, error) {
+).AbandonUnsentAfter(AbandonChargeAfter, func(
+	ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *Attempt,
+) (phase.Outcome, error) {
 	return s.abandon(ctx, tx, nil)
 })
 
@@ -166,13 +175,15 @@ func recordAuthentication(ctx context.Context, tx *phase.Tx, in AuthenticatePara
 
 // challengeOver is the refusal of a decision that comes too late.
 func challengeOver() *apierror.Error {
-	return apierror.Invalid("", "This authentication is over: the payment has moved on.").WithCode("payment_intent_unexpected_state")
+	return apierror.Invalid("", "This authentication is over: the payment has moved on.").
+		WithCode("payment_intent_unexpected_state")
 }
 
 // authenticationFailed is what an intent remembers of a challenge that was not passed.
 func authenticationFailed(code string, method *customer.PaymentMethod) (json.RawMessage, error) {
-	e := apierror.Invalid("", "The provided PaymentMethod has failed authentication. You can provide payment_method_data or a new PaymentMethod "+
-		"to attempt to fulfill this PaymentIntent again.").WithCode(code)
+	e := apierror.Invalid("",
+		"The provided PaymentMethod has failed authentication. You can provide payment_method_data or a new "+
+			"PaymentMethod to attempt to fulfill this PaymentIntent again.").WithCode(code)
 	e.Status, e.PaymentMethod = http.StatusPaymentRequired, method.Render()
 	remembered, err := json.Marshal(e)
 	if err != nil {
@@ -184,11 +195,18 @@ func authenticationFailed(code string, method *customer.PaymentMethod) (json.Raw
 // Decide records the cardholder's decision and carries it out. baseURL is the address of
 // the installation's pages, news says whether it receives the acquirer's notifications,
 // and requestID names the decision.
-func (c *Challenge) Decide(ctx context.Context, e *phase.Engine, name, requestID, baseURL string, news, passed bool) (phase.Response, error) {
+func (c *Challenge) Decide(
+	ctx context.Context, e *phase.Engine, name, requestID, baseURL string, news, passed bool,
+) (phase.Response, error) {
 	call := phase.Request{
 		Caller: phase.Caller{
 			AccountID: c.AccountID, Livemode: c.Livemode, RequestID: requestID, Key: name,
-			Caller: apirequest.Context{APIVersion: c.DefaultVersion.OrCurrent(), BaseURL: baseURL, News: news, Merchant: c.Merchant}.By("cardholder", ""),
+			Caller: apirequest.Context{
+				APIVersion: c.DefaultVersion.OrCurrent(),
+				BaseURL:    baseURL,
+				News:       news,
+				Merchant:   c.Merchant,
+			}.By("cardholder", ""),
 		},
 		Method: http.MethodPost, Path: ChallengePath, Fingerprint: []byte(name),
 	}

@@ -23,11 +23,24 @@ import (
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "charge", Prefix: "ch", Table: "charges", Load: resource.LoadWith[Charge](chargesByID), Search: &searchableCharges,
+		Object: "charge",
+		Prefix: "ch",
+		Table:  "charges",
+		Load:   resource.LoadWith[Charge](chargesByID),
+		Search: &searchableCharges,
 		Fields: map[string][]string{
-			"balance_transaction": {"balance_transaction"}, "customer": {"customer"}, "payment_intent": {"payment_intent"}, "refunds": {"refund"},
-			"application": nil, "application_fee": nil, "failure_balance_transaction": nil, "on_behalf_of": nil,
-			"review": nil, "source_transfer": nil, "transfer": nil, "transfer_data": nil,
+			"balance_transaction":         {"balance_transaction"},
+			"customer":                    {"customer"},
+			"payment_intent":              {"payment_intent"},
+			"refunds":                     {"refund"},
+			"application":                 nil,
+			"application_fee":             nil,
+			"failure_balance_transaction": nil,
+			"on_behalf_of":                nil,
+			"review":                      nil,
+			"source_transfer":             nil,
+			"transfer":                    nil,
+			"transfer_data":               nil,
 		},
 		Lists: map[string]resource.Lister{"refunds": refundsOfCharges},
 	})
@@ -81,15 +94,16 @@ const authorizationTime = 7 * 24 * time.Hour
 // ChargedCard is the card as it was when it was charged, and what the issuer said of it.
 type ChargedCard struct {
 	customer.Card
-	ID                string                   `json:"id"`
-	Customer          *string                  `json:"customer"` // whose card it is, if it is kept
-	Metadata          map[string]string        `json:"metadata,omitempty"`
-	AuthorizationCode *string                  `json:"authorization_code"`
-	AddressLine1Check *string                  `json:"address_line1_check"`
-	PostalCodeCheck   *string                  `json:"postal_code_check"`
-	Descriptor        string                   `json:"descriptor"`              // what the statement shows
-	Billing           *customer.BillingDetails `json:"billing,omitempty"`       // of a payment method; a source has them in the card
-	Authenticated     bool                     `json:"authenticated,omitempty"` // by 3-D Secure
+	ID                string            `json:"id"`
+	Customer          *string           `json:"customer"` // whose card it is, if it is kept
+	Metadata          map[string]string `json:"metadata,omitempty"`
+	AuthorizationCode *string           `json:"authorization_code"`
+	AddressLine1Check *string           `json:"address_line1_check"`
+	PostalCodeCheck   *string           `json:"postal_code_check"`
+	Descriptor        string            `json:"descriptor"` // what the statement shows
+	// of a payment method; a source has them in the card
+	Billing       *customer.BillingDetails `json:"billing,omitempty"`
+	Authenticated bool                     `json:"authenticated,omitempty"` // by 3-D Secure
 }
 
 // ChargeOutcome says how a charge was decided.
@@ -107,22 +121,29 @@ type ChargeOutcome struct {
 
 func outcomeOf(a acquirer.Answer) *ChargeOutcome {
 	return &ChargeOutcome{
-		AdviceCode: resource.NilIfEmpty(a.AdviceCode), NetworkStatus: resource.NilIfEmpty(a.NetworkStatus), Reason: resource.NilIfEmpty(a.Reason),
-		RiskLevel: a.RiskLevel, RiskScore: a.RiskScore, SellerMessage: resource.NilIfEmpty(a.SellerMessage), Type: a.Outcome,
+		AdviceCode:    resource.NilIfEmpty(a.AdviceCode),
+		NetworkStatus: resource.NilIfEmpty(a.NetworkStatus),
+		Reason:        resource.NilIfEmpty(a.Reason),
+		RiskLevel:     a.RiskLevel,
+		RiskScore:     a.RiskScore,
+		SellerMessage: resource.NilIfEmpty(a.SellerMessage),
+		Type:          a.Outcome,
 	}
 }
 
-const chargeColumns = `account_id, id, livemode, request_id, amount, amount_captured, amount_refunded, currency, status, captured, capture_before,
-	customer_id, payment_intent_id, card, description, metadata, receipt_email, shipping, fraud_details, statement_descriptor, statement_descriptor_suffix,
-	acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settling, busy_with, disputed, amount_charged_back, created_at`
+const chargeColumns = `account_id, id, livemode, request_id, amount, amount_captured, amount_refunded, currency, status,
+	captured, capture_before, customer_id, payment_intent_id, card, description, metadata, receipt_email, shipping,
+	fraud_details, statement_descriptor, statement_descriptor_suffix, acquirer_reference, outcome, failure_code,
+	failure_message, balance_transaction, settling, busy_with, disputed, amount_charged_back, created_at`
 
 var (
-	insertCharges = postgres.InsertRows[Charge]("charges", `account_id, id, livemode, request_id, amount, currency, status, customer_id,
-		payment_intent_id, card, description, metadata, receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, created_at`)
+	insertCharges = postgres.InsertRows[Charge]("charges", `account_id, id, livemode, request_id, amount, currency,
+		status, customer_id, payment_intent_id, card, description, metadata, receipt_email, shipping,
+		statement_descriptor, statement_descriptor_suffix, created_at`)
 
 	// The acquirer's answer is written once: only a pending charge takes it.
-	settleCharges = postgres.UpdateRows[Charge]("charges", `status, captured, amount_captured, capture_before, card, acquirer_reference, outcome,
-		failure_code, failure_message, balance_transaction, settling`, `t.status = 'pending'`)
+	settleCharges = postgres.UpdateRows[Charge]("charges", `status, captured, amount_captured, capture_before, card,
+		acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settling`, `t.status = 'pending'`)
 )
 
 func (c *Charge) insert(tx *phase.Tx) { tx.Write(insertCharges, postgres.RowsOf(*c)) }
@@ -149,7 +170,9 @@ const chargesOf = `SELECT c.* FROM unnest(@parents::text[]) AS parent (id) CROSS
 	SelectCharges + ` AND payment_intent_id = parent.id ORDER BY id DESC LIMIT @limit) AS c ORDER BY c.id DESC`
 
 // chargesOfIntents are the lists that intents show in old versions of the API.
-func chargesOfIntents(ctx context.Context, db phase.Reader, v resource.Principal, intents []string) (map[string]resource.ListObject, error) {
+func chargesOfIntents(
+	ctx context.Context, db phase.Reader, v resource.Principal, intents []string,
+) (map[string]resource.ListObject, error) {
 	return resource.ListInside(ctx, db, chargesOf, v, intents, func(c *Charge) string { return *c.PaymentIntentID },
 		func(intent string) string { return "/v1/charges?payment_intent=" + intent })
 }
@@ -247,17 +270,25 @@ func NamedCharge(id *string) resource.Reference {
 
 var searchableCharges = resource.Searchable{Plural: "charges", Rows: SelectCharges, Metadata: "metadata",
 	Fields: map[string]resource.SearchField{
-		"amount":                                {Kind: resource.SearchNumber, SQL: "amount"},
-		"created":                               {Kind: resource.SearchNumber, SQL: resource.CreatedSeconds},
-		"currency":                              {Kind: resource.SearchToken, SQL: "currency"},
-		"customer":                              {Kind: resource.SearchToken, SQL: "customer_id"},
-		"disputed":                              {Kind: resource.SearchBool, SQL: "disputed"},
-		"refunded":                              {Kind: resource.SearchBool, SQL: "(amount_refunded = CASE WHEN payment_intent_id IS NOT NULL AND captured THEN amount_captured ELSE amount END)"},
-		"status":                                {Kind: resource.SearchToken, SQL: "status"},
-		"billing_details.address.postal_code":   {Kind: resource.SearchToken, SQL: "(CASE WHEN card -> 'billing' IS NULL THEN card ->> 'address_zip' ELSE card #>> '{billing,address,postal_code}' END)"},
-		"payment_method_details.card.brand":     {Kind: resource.SearchToken, SQL: "(card ->> 'brand')"},
-		"payment_method_details.card.exp_month": {Kind: resource.SearchNumber, SQL: "(card ->> 'exp_month')::bigint"},
-		"payment_method_details.card.exp_year":  {Kind: resource.SearchNumber, SQL: "(card ->> 'exp_year')::bigint"},
+		"amount":   {Kind: resource.SearchNumber, SQL: "amount"},
+		"created":  {Kind: resource.SearchNumber, SQL: resource.CreatedSeconds},
+		"currency": {Kind: resource.SearchToken, SQL: "currency"},
+		"customer": {Kind: resource.SearchToken, SQL: "customer_id"},
+		"disputed": {Kind: resource.SearchBool, SQL: "disputed"},
+		"refunded": {
+			Kind: resource.SearchBool,
+			SQL: "(amount_refunded = CASE WHEN payment_intent_id IS NOT NULL AND captured THEN amount_captured " +
+				"ELSE amount END)",
+		},
+		"status": {Kind: resource.SearchToken, SQL: "status"},
+		"billing_details.address.postal_code": {
+			Kind: resource.SearchToken,
+			SQL: "(CASE WHEN card -> 'billing' IS NULL THEN card ->> 'address_zip' ELSE card #>> " +
+				"'{billing,address,postal_code}' END)",
+		},
+		"payment_method_details.card.brand":       {Kind: resource.SearchToken, SQL: "(card ->> 'brand')"},
+		"payment_method_details.card.exp_month":   {Kind: resource.SearchNumber, SQL: "(card ->> 'exp_month')::bigint"},
+		"payment_method_details.card.exp_year":    {Kind: resource.SearchNumber, SQL: "(card ->> 'exp_year')::bigint"},
 		"payment_method_details.card.fingerprint": {Kind: resource.SearchToken, SQL: "(card ->> 'fingerprint')"},
 		"payment_method_details.card.last4":       {Kind: resource.SearchToken, SQL: "(card ->> 'last4')"},
 	}}

@@ -59,7 +59,8 @@ var CaptureCharge = phase.Define("charge.capture", 1,
 })
 
 // An authorization is captured or voided by one request at a time.
-const reserveCharge = `UPDATE charges SET busy_with = @request_id WHERE account_id = @account_id AND id = @id AND busy_with IS NULL`
+const reserveCharge = `
+	UPDATE charges SET busy_with = @request_id WHERE account_id = @account_id AND id = @id AND busy_with IS NULL`
 
 func (c *Charge) reserve(tx *phase.Tx) {
 	tx.WriteOne(reserveCharge, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": c.ID, "request_id": tx.RequestID})
@@ -88,7 +89,9 @@ func recordCapture(ctx context.Context, tx *phase.Tx, in CaptureChargeParams, s 
 func (c *Charge) refuseCapture(tx *phase.Tx, in CaptureChargeParams) *apierror.Error {
 	switch {
 	case c.PaymentIntentID != nil:
-		return apierror.Invalid("", "This Charge (%s) belongs to a PaymentIntent and cannot be captured directly: capture %s instead.", c.ID, *c.PaymentIntentID)
+		return apierror.Invalid("",
+			"This Charge (%s) belongs to a PaymentIntent and cannot be captured directly: capture %s instead.", c.ID,
+			*c.PaymentIntentID)
 	case c.Status == chargeFailed:
 		return apierror.Invalid("", "Charge %s could not be captured because it has failed.", c.ID)
 	case c.Captured:
@@ -96,26 +99,31 @@ func (c *Charge) refuseCapture(tx *phase.Tx, in CaptureChargeParams) *apierror.E
 	case c.AmountRefunded > 0:
 		return apierror.Invalid("", "Charge %s has already been refunded.", c.ID).WithCode("charge_already_refunded")
 	case c.CaptureBefore.Before(apirequest.AccountNow(tx)):
-		return apierror.Invalid("", "Charge %s has expired and can no longer be captured.", c.ID).WithCode("charge_expired_for_capture")
+		return apierror.Invalid("", "Charge %s has expired and can no longer be captured.", c.ID).
+			WithCode("charge_expired_for_capture")
 	case in.Amount != nil && *in.Amount > c.Amount:
 		return apierror.Invalid("amount", tooMuchToCapture) // without the code that an intent's refusal has
 	}
 	return nil
 }
 
-func askForCapture(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CaptureChargeParams, s *captureState) (err error) {
+func askForCapture(
+	ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CaptureChargeParams, s *captureState,
+) (err error) {
 	s.Answer, err = call.To().Capture(ctx, call.Permit, s.Order)
 	return err
 }
 
 const captureChargeRow = `
 	UPDATE charges
-	SET captured = true, amount_captured = @amount_captured, amount_refunded = @amount_refunded, balance_transaction = @balance_transaction,
-	    capture_before = NULL, busy_with = NULL, receipt_email = @receipt_email, card = @card,
-	    statement_descriptor = @statement_descriptor, statement_descriptor_suffix = @statement_descriptor_suffix
+	SET captured = true, amount_captured = @amount_captured, amount_refunded = @amount_refunded,
+	    balance_transaction = @balance_transaction, capture_before = NULL, busy_with = NULL,
+	    receipt_email = @receipt_email, card = @card, statement_descriptor = @statement_descriptor,
+	    statement_descriptor_suffix = @statement_descriptor_suffix
 	WHERE account_id = @account_id AND id = @id AND NOT captured AND busy_with = @request_id`
 
-const releaseCharge = `UPDATE charges SET busy_with = NULL WHERE account_id = @account_id AND id = @id AND busy_with = @request_id`
+const releaseCharge = `
+	UPDATE charges SET busy_with = NULL WHERE account_id = @account_id AND id = @id AND busy_with = @request_id`
 
 func (c *Charge) release(tx *phase.Tx) {
 	tx.WriteOne(releaseCharge, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": c.ID, "request_id": tx.RequestID})
@@ -128,7 +136,8 @@ func settleCapture(ctx context.Context, tx *phase.Tx, in CaptureChargeParams, s 
 	}
 	if !s.Answer.Approved {
 		charge.release(tx)
-		return phase.Refuse(charge.ID, apierror.Invalid("", "Charge %s could not be captured: %s", charge.ID, s.Answer.Message)), nil
+		return phase.Refuse(charge.ID,
+			apierror.Invalid("", "Charge %s could not be captured: %s", charge.ID, s.Answer.Message)), nil
 	}
 	before := charge.object()
 	charge.describe(tx, in)
@@ -149,9 +158,16 @@ func settleCapture(ctx context.Context, tx *phase.Tx, in CaptureChargeParams, s 
 
 func (c *Charge) writeCapture(tx *phase.Tx) {
 	tx.WriteOne(captureChargeRow, pgx.StrictNamedArgs{
-		"account_id": tx.AccountID, "id": c.ID, "request_id": tx.RequestID, "amount_captured": c.AmountCaptured,
-		"amount_refunded": c.AmountRefunded, "balance_transaction": c.BalanceTransaction, "receipt_email": c.ReceiptEmail,
-		"card": c.Card, "statement_descriptor": c.StatementDescriptor, "statement_descriptor_suffix": c.StatementDescriptorSuffix,
+		"account_id":                  tx.AccountID,
+		"id":                          c.ID,
+		"request_id":                  tx.RequestID,
+		"amount_captured":             c.AmountCaptured,
+		"amount_refunded":             c.AmountRefunded,
+		"balance_transaction":         c.BalanceTransaction,
+		"receipt_email":               c.ReceiptEmail,
+		"card":                        c.Card,
+		"statement_descriptor":        c.StatementDescriptor,
+		"statement_descriptor_suffix": c.StatementDescriptorSuffix,
 	})
 }
 
@@ -160,15 +176,25 @@ func (c *Charge) describe(tx *phase.Tx, in CaptureChargeParams) {
 	c.ReceiptEmail = resource.Patch(in.ReceiptEmail, c.ReceiptEmail)
 	c.StatementDescriptor = resource.Patch(in.StatementDescriptor, c.StatementDescriptor)
 	c.StatementDescriptorSuffix = resource.Patch(in.StatementDescriptorSuffix, c.StatementDescriptorSuffix)
-	c.Card.Descriptor = statement(apirequest.Of(tx.Caller).StatementDescriptor, c.StatementDescriptor, c.StatementDescriptorSuffix)
+	c.Card.Descriptor = statement(apirequest.Of(tx.Caller).StatementDescriptor, c.StatementDescriptor,
+		c.StatementDescriptorSuffix)
 }
 
 // letGo records what a partial capture did not take. Stripe shows it as a refund
 // of the rest; no money moves, so nothing is posted.
 func (c *Charge) letGo(tx *phase.Tx, rest int64) Refund {
 	refund := Refund{
-		AccountID: tx.AccountID, ID: id.New("re", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, ChargeID: c.ID,
-		Amount: rest, Currency: c.Currency, Status: refundSucceeded, Kind: refundOfRemainder, Metadata: map[string]string{}, CreatedAt: tx.Now(),
+		AccountID: tx.AccountID,
+		ID:        id.New("re", tx.Now()),
+		Livemode:  tx.Livemode,
+		RequestID: tx.RequestID,
+		ChargeID:  c.ID,
+		Amount:    rest,
+		Currency:  c.Currency,
+		Status:    refundSucceeded,
+		Kind:      refundOfRemainder,
+		Metadata:  map[string]string{},
+		CreatedAt: tx.Now(),
 	}
 	refund.insert(tx)
 	c.AmountRefunded += rest

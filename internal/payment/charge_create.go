@@ -108,7 +108,8 @@ func checkCharge(ctx context.Context, db phase.Reader, caller phase.Check, in *C
 // one named, or the default.
 func (in *CreateChargeParams) findCustomersCard(ctx context.Context, db phase.Reader, v resource.Principal) error {
 	if in.Source.Hash != nil {
-		return apierror.Invalid("source", "A customer is charged with a card that is kept with the customer. Add this one to the customer first.")
+		return apierror.Invalid("source",
+			"A customer is charged with a card that is kept with the customer. Add this one to the customer first.")
 	}
 	payer, err := resource.Get[customer.Customer](ctx, db, customer.CustomerByID, v, in.Customer)
 	if err != nil {
@@ -122,7 +123,12 @@ func (in *CreateChargeParams) findCustomersCard(ctx context.Context, db phase.Re
 		source = *payer.DefaultSource
 	}
 	if source == "" {
-		e := &apierror.Error{Status: http.StatusPaymentRequired, Type: apierror.TypeCard, Message: "Cannot charge a customer that has no active card", Param: "card"}
+		e := &apierror.Error{
+			Status:  http.StatusPaymentRequired,
+			Type:    apierror.TypeCard,
+			Message: "Cannot charge a customer that has no active card",
+			Param:   "card",
+		}
 		return e.WithCode("missing")
 	}
 	card, err := resource.Get[customer.CustomerCard](ctx, db, customer.CardByID, v, source)
@@ -130,7 +136,8 @@ func (in *CreateChargeParams) findCustomersCard(ctx context.Context, db phase.Re
 		return err
 	}
 	if card == nil || card.CustomerID != payer.ID {
-		return apierror.Invalid("source", "Customer %s does not have a linked source with ID %s.", payer.ID, form.Quote(source)).WithCode("missing")
+		return apierror.Invalid("source", "Customer %s does not have a linked source with ID %s.", payer.ID,
+			form.Quote(source)).WithCode("missing")
 	}
 	in.Found, in.KeptWith = customer.PaymentSource{Card: card.Card, CardID: card.ID}, &payer.ID
 	return nil
@@ -158,17 +165,31 @@ func pendingCharge(tx *phase.Tx, in CreateChargeParams, s *chargeState) (Charge,
 		return Charge{}, err
 	}
 	return Charge{
-		AccountID: tx.AccountID, ID: s.ID, Livemode: tx.Livemode, RequestID: tx.RequestID,
-		Amount: in.Amount, Currency: in.Currency, Status: chargePending, CustomerID: resource.NilIfEmpty(in.Customer),
+		AccountID:  tx.AccountID,
+		ID:         s.ID,
+		Livemode:   tx.Livemode,
+		RequestID:  tx.RequestID,
+		Amount:     in.Amount,
+		Currency:   in.Currency,
+		Status:     chargePending,
+		CustomerID: resource.NilIfEmpty(in.Customer),
 		Card: ChargedCard{Card: in.Found.Card, ID: in.Found.CardID, Customer: in.KeptWith,
-			Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, in.StatementDescriptor, in.StatementDescriptorSuffix)},
-		Description: resource.Patch(in.Description, nil), Metadata: metadata, ReceiptEmail: resource.Patch(in.ReceiptEmail, nil), Shipping: in.Shipping,
-		StatementDescriptor: in.StatementDescriptor, StatementDescriptorSuffix: in.StatementDescriptorSuffix, CreatedAt: s.At,
+			Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, in.StatementDescriptor,
+				in.StatementDescriptorSuffix)},
+		Description:               resource.Patch(in.Description, nil),
+		Metadata:                  metadata,
+		ReceiptEmail:              resource.Patch(in.ReceiptEmail, nil),
+		Shipping:                  in.Shipping,
+		StatementDescriptor:       in.StatementDescriptor,
+		StatementDescriptorSuffix: in.StatementDescriptorSuffix,
+		CreatedAt:                 s.At,
 	}, nil
 }
 
 // askAcquirer asks for the money, or for a hold of it. A decline is an answer.
-func askAcquirer(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], in CreateChargeParams, s *chargeState) (err error) {
+func askAcquirer(
+	ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], in CreateChargeParams, s *chargeState,
+) (err error) {
 	s.Answer, err = call.To().Authorize(ctx, call.Permit, acquirer.Order{
 		Merchant: s.Merchant, Livemode: s.Livemode,
 		Card: in.Found.Card.Vault, Amount: in.Amount, Currency: in.Currency, Capture: in.captures(), Object: s.ID,
@@ -224,7 +245,8 @@ func (c *Charge) heard(a acquirer.Answer) {
 	}
 	c.Outcome = outcomeOf(a)
 	c.Card.AuthorizationCode = resource.NilIfEmpty(a.AuthorizationCode)
-	c.Card.AddressLine1Check, c.Card.PostalCodeCheck = resource.NilIfEmpty(a.AddressLine1Check), resource.NilIfEmpty(a.PostalCodeCheck)
+	c.Card.AddressLine1Check = resource.NilIfEmpty(a.AddressLine1Check)
+	c.Card.PostalCodeCheck = resource.NilIfEmpty(a.PostalCodeCheck)
 	if a.CVCCheck != "" {
 		c.Card.CVCCheck = &a.CVCCheck
 	}
@@ -265,8 +287,12 @@ func failCharge(tx *phase.Tx, charge Charge, a acquirer.Answer) phase.Outcome {
 
 // NeverSent replaces the answer of an acquirer that was never called.
 var NeverSent = acquirer.Answer{
-	Code: "processing_error", DeclineCode: "processing_error", AdviceCode: "try_again_later", Outcome: "invalid",
-	NetworkStatus: "not_sent_to_network", Message: "An error occurred while processing your card. Try again in a little bit.",
+	Code:          "processing_error",
+	DeclineCode:   "processing_error",
+	AdviceCode:    "try_again_later",
+	Outcome:       "invalid",
+	NetworkStatus: "not_sent_to_network",
+	Message:       "An error occurred while processing your card. Try again in a little bit.",
 }
 
 // abandonCharge ends a charge that was never asked for in time. The acquirer

@@ -27,10 +27,14 @@ type ExpireChargeParams struct{ Charge string }
 //	  claim + reserve the charge     void, no tx open     answer
 var ExpireCharge = phase.Define("charge.expire", 1,
 	phase.Atomic(refundRecorded, recordLapse),
-	phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ExpireChargeParams, s *refundState) error {
+	phase.Foreign(refundAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ExpireChargeParams, s *refundState,
+	) error {
 		return askForRefund(ctx, call, s)
 	}),
-	phase.Atomic("charge_expired", func(ctx context.Context, tx *phase.Tx, _ ExpireChargeParams, s *refundState) (phase.Outcome, error) {
+	phase.Atomic("charge_expired", func(
+		ctx context.Context, tx *phase.Tx, _ ExpireChargeParams, s *refundState,
+	) (phase.Outcome, error) {
 		charge, refund, _, err := settleRefund(ctx, tx, s)
 		if err != nil {
 			return phase.Outcome{}, err
@@ -49,7 +53,8 @@ func recordLapse(ctx context.Context, tx *phase.Tx, in ExpireChargeParams, s *re
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if charge.Captured || charge.AmountRefunded > 0 || charge.CaptureBefore == nil || charge.CaptureBefore.After(apirequest.AccountNow(tx)) {
+	if charge.Captured || charge.AmountRefunded > 0 || charge.CaptureBefore == nil ||
+		charge.CaptureBefore.After(apirequest.AccountNow(tx)) {
 		return phase.Outcome{}, apierror.Invalid("", "Charge %s has not lapsed.", charge.ID)
 	}
 	return recordRefund(ctx, tx, in.Charge, RefundParams{Reason: lapsed()}, s)
@@ -61,12 +66,14 @@ func lapsed() *string { return new("expired_uncaptured_charge") }
 // The first bound is for the index: no account is further ahead than the furthest clock.
 // One that could not be voided has a failed refund, and is left to an operator.
 const lapsedCharges = `WITH ` + resource.WithClocks + `
-	SELECT c.id AS charge, c.payment_intent_id, c.account_id, c.livemode, ` + resource.MerchantColumns + `, coalesce(k.ahead, interval '0') AS ahead
+	SELECT c.id AS charge, c.payment_intent_id, c.account_id,
+	       c.livemode, ` + resource.MerchantColumns + `, coalesce(k.ahead, interval '0') AS ahead
 	FROM charges c
 	JOIN accounts a ON a.id = c.account_id
 	LEFT JOIN clocks k ON k.account_id = c.account_id AND NOT c.livemode
 	WHERE c.capture_before < statement_timestamp() + (SELECT coalesce(max(ahead), interval '0') FROM clocks)
-	  AND c.capture_before < statement_timestamp() + coalesce(k.ahead, interval '0') AND NOT c.captured AND c.amount_refunded = 0 AND c.busy_with IS NULL
+	  AND c.capture_before < statement_timestamp() + coalesce(k.ahead, interval '0') AND NOT c.captured
+	  AND c.amount_refunded = 0 AND c.busy_with IS NULL
 	  AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = c.account_id AND r.charge_id = c.id)
 	ORDER BY c.capture_before LIMIT @limit`
 
@@ -103,13 +110,17 @@ func (w ChargeOwner) expire(ctx context.Context, e *phase.Engine) error {
 	if w.PaymentIntentID == nil {
 		return resource.ServeJob(ctx, e, ExpireCharge, w.expiry(), ExpireChargeParams{w.Charge})
 	}
-	return resource.ServeJob(ctx, e, CancelPaymentIntent, w.expiry(), CancelPaymentIntentParams{ID: *w.PaymentIntentID, Reason: new(canceledByTime)})
+	return resource.ServeJob(ctx, e, CancelPaymentIntent, w.expiry(),
+		CancelPaymentIntentParams{ID: *w.PaymentIntentID, Reason: new(canceledByTime)})
 }
 
 func (w ChargeOwner) expiry() phase.Request {
 	return phase.Request{
 		Caller: phase.Caller{AccountID: w.AccountID, Livemode: w.Livemode, RequestID: id.New("req", time.Now()),
-			Caller: apirequest.Context{APIVersion: w.DefaultVersion.OrCurrent(), Merchant: w.Merchant}.By(resource.WorkerActor, "")},
+			Caller: apirequest.Context{
+				APIVersion: w.DefaultVersion.OrCurrent(),
+				Merchant:   w.Merchant,
+			}.By(resource.WorkerActor, "")},
 		Method: "POST", Path: "/worker/charges/" + w.Charge + "/expire", Fingerprint: []byte(w.Charge),
 	}
 }

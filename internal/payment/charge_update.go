@@ -58,11 +58,14 @@ func changeCharge(ctx context.Context, tx *phase.Tx, in UpdateChargeParams, _ *s
 	before := charge.object()
 	if in.Customer != "" {
 		if charge.CustomerID != nil && *charge.CustomerID != in.Customer {
-			return phase.Outcome{}, apierror.Invalid("customer", "You cannot update the customer of charge %s: it already has one.", charge.ID)
+			return phase.Outcome{},
+				apierror.Invalid("customer", "You cannot update the customer of charge %s: it already has one.",
+					charge.ID)
 		}
 		charge.CustomerID = &in.Customer
 	}
-	charge.Description, charge.ReceiptEmail = resource.Patch(in.Description, charge.Description), resource.Patch(in.ReceiptEmail, charge.ReceiptEmail)
+	charge.Description = resource.Patch(in.Description, charge.Description)
+	charge.ReceiptEmail = resource.Patch(in.ReceiptEmail, charge.ReceiptEmail)
 	charge.Metadata, err = in.Metadata.Apply(charge.Metadata)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -78,8 +81,14 @@ func changeCharge(ctx context.Context, tx *phase.Tx, in UpdateChargeParams, _ *s
 		return phase.Outcome{}, err
 	}
 	tx.WriteOne(updateCharge, pgx.StrictNamedArgs{
-		"account_id": tx.AccountID, "id": charge.ID, "customer_id": charge.CustomerID, "description": charge.Description,
-		"metadata": charge.Metadata, "receipt_email": charge.ReceiptEmail, "shipping": charge.Shipping, "fraud_details": charge.FraudDetails,
+		"account_id":    tx.AccountID,
+		"id":            charge.ID,
+		"customer_id":   charge.CustomerID,
+		"description":   charge.Description,
+		"metadata":      charge.Metadata,
+		"receipt_email": charge.ReceiptEmail,
+		"shipping":      charge.Shipping,
+		"fraud_details": charge.FraudDetails,
 	})
 	if len(previous) > 0 {
 		event.Emit(tx, "charge.updated", charge.ID, charge.Render(), previous)
@@ -98,7 +107,9 @@ func (c *Charge) report(opinion string) {
 	c.FraudDetails["user_report"] = opinion
 }
 
-func replyWithCharge(ctx context.Context, tx *phase.Tx, paths form.Expand, charge *Charge, known ...any) (phase.Outcome, error) {
+func replyWithCharge(
+	ctx context.Context, tx *phase.Tx, paths form.Expand, charge *Charge, known ...any,
+) (phase.Outcome, error) {
 	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, charge.Render(), known...)
 	if err != nil {
 		return phase.Outcome{}, err

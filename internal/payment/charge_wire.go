@@ -114,13 +114,37 @@ func (c *Charge) Render() any { return c.object() }
 func (c *Charge) object() ChargeObject {
 	descriptor := resource.NilIfEmpty(c.Card.Descriptor)
 	o := ChargeObject{
-		ID: c.ID, Object: "charge", Amount: c.Amount, AmountCaptured: c.AmountCaptured, AmountRefunded: c.AmountRefunded + c.released(),
-		BalanceTransaction: c.BalanceTransaction, BillingDetails: c.billing(), CalculatedStatementDescriptor: descriptor,
-		Captured: c.Captured, Created: resource.Unix(c.CreatedAt), Currency: c.Currency, Customer: c.CustomerID, Description: c.Description, Disputed: c.Disputed,
-		FailureCode: c.FailureCode, FailureMessage: c.FailureMessage, FraudDetails: c.FraudDetails, Livemode: c.Livemode, Metadata: c.Metadata,
-		Outcome: c.Outcome, Paid: c.Status == chargeSucceeded, PaymentIntent: c.PaymentIntentID, PaymentMethod: &c.Card.ID, PaymentMethodDetails: c.method(),
-		ReceiptEmail: c.ReceiptEmail, Refunded: c.refundable() == 0, Shipping: c.Shipping, Source: c.source(),
-		StatementDescriptor: c.StatementDescriptor, StatementDescriptorSuffix: c.StatementDescriptorSuffix, Status: c.Status,
+		ID:                            c.ID,
+		Object:                        "charge",
+		Amount:                        c.Amount,
+		AmountCaptured:                c.AmountCaptured,
+		AmountRefunded:                c.AmountRefunded + c.released(),
+		BalanceTransaction:            c.BalanceTransaction,
+		BillingDetails:                c.billing(),
+		CalculatedStatementDescriptor: descriptor,
+		Captured:                      c.Captured,
+		Created:                       resource.Unix(c.CreatedAt),
+		Currency:                      c.Currency,
+		Customer:                      c.CustomerID,
+		Description:                   c.Description,
+		Disputed:                      c.Disputed,
+		FailureCode:                   c.FailureCode,
+		FailureMessage:                c.FailureMessage,
+		FraudDetails:                  c.FraudDetails,
+		Livemode:                      c.Livemode,
+		Metadata:                      c.Metadata,
+		Outcome:                       c.Outcome,
+		Paid:                          c.Status == chargeSucceeded,
+		PaymentIntent:                 c.PaymentIntentID,
+		PaymentMethod:                 &c.Card.ID,
+		PaymentMethodDetails:          c.method(),
+		ReceiptEmail:                  c.ReceiptEmail,
+		Refunded:                      c.refundable() == 0,
+		Shipping:                      c.Shipping,
+		Source:                        c.source(),
+		StatementDescriptor:           c.StatementDescriptor,
+		StatementDescriptorSuffix:     c.StatementDescriptorSuffix,
+		Status:                        c.Status,
 	}
 	if c.Settling {
 		o.BalanceTransaction = nil
@@ -155,17 +179,35 @@ func (c *Charge) source() *customer.CardObject {
 
 func (c *Charge) method() *paymentMethodDetails {
 	card := cardDetails{
-		Brand: c.Card.Brand, Country: c.Card.Country, ExpMonth: c.Card.ExpMonth, ExpYear: c.Card.ExpYear,
-		Fingerprint: c.Card.Fingerprint, Funding: c.Card.Funding, Last4: c.Card.Last4, Network: c.Card.Brand, RegulatedStatus: "unregulated",
-		Checks:                customer.CardChecks{AddressLine1Check: c.Card.AddressLine1Check, AddressPostalCodeCheck: c.Card.PostalCodeCheck, CVCCheck: c.Card.CVCCheck},
-		ExtendedAuthorization: cardFeature{"disabled"}, IncrementalAuthorization: cardFeature{"unavailable"}, Multicapture: cardFeature{"unavailable"},
-		Overcapture: overcapture{c.Amount, "unavailable"},
+		Brand:           c.Card.Brand,
+		Country:         c.Card.Country,
+		ExpMonth:        c.Card.ExpMonth,
+		ExpYear:         c.Card.ExpYear,
+		Fingerprint:     c.Card.Fingerprint,
+		Funding:         c.Card.Funding,
+		Last4:           c.Card.Last4,
+		Network:         c.Card.Brand,
+		RegulatedStatus: "unregulated",
+		Checks: customer.CardChecks{
+			AddressLine1Check:      c.Card.AddressLine1Check,
+			AddressPostalCodeCheck: c.Card.PostalCodeCheck,
+			CVCCheck:               c.Card.CVCCheck,
+		},
+		ExtendedAuthorization:    cardFeature{"disabled"},
+		IncrementalAuthorization: cardFeature{"unavailable"},
+		Multicapture:             cardFeature{"unavailable"},
+		Overcapture:              overcapture{c.Amount, "unavailable"},
 	}
 	if c.Status == chargeSucceeded {
 		card.AmountAuthorized, card.AuthorizationCode = &c.Amount, c.Card.AuthorizationCode
 	}
 	if c.Card.Authenticated {
-		card.ThreeDSecure = &threeDSecure{AuthenticationFlow: "challenge", ElectronicCommerce: "05", Result: "authenticated", Version: "2.2.0"}
+		card.ThreeDSecure = &threeDSecure{
+			AuthenticationFlow: "challenge",
+			ElectronicCommerce: "05",
+			Result:             "authenticated",
+			Version:            "2.2.0",
+		}
 	}
 	if !c.Captured {
 		card.CaptureBefore = resource.UnixOrNil(c.CaptureBefore)

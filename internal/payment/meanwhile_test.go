@@ -35,7 +35,9 @@ func (s *shop) text(t *testing.T, sql string, args ...any) (text string) {
 // event that reports it.
 func TestWhatIsWrittenMeanwhileIsInTheAnswer(t *testing.T) {
 	t.Parallel()
-	const metadataTold = `SELECT count(*) FROM events WHERE object_id = $1 AND type = $2 AND data::jsonb #>> '{object,metadata,note}' = 'late'`
+	const metadataTold = `
+		SELECT count(*) FROM events
+		WHERE object_id = $1 AND type = $2 AND data::jsonb #>> '{object,metadata,note}' = 'late'`
 
 	for _, made := range []struct{ name, path, source, event string }{
 		{"a refund", "/v1/refunds", "tok_visa", "refund.created"},
@@ -46,7 +48,10 @@ func TestWhatIsWrittenMeanwhileIsInTheAnswer(t *testing.T) {
 			t.Parallel()
 			s := openShop(t)
 			charge := s.post(t, "/v1/charges", "amount=5000&currency=usd&source="+made.source).ID
-			form := map[string]string{"/v1/refunds": "amount=1000&charge=" + charge, "/v1/payouts": "amount=1000&currency=usd"}[made.path]
+			form := map[string]string{
+				"/v1/refunds": "amount=1000&charge=" + charge,
+				"/v1/payouts": "amount=1000&currency=usd",
+			}[made.path]
 			if made.event == "refund.failed" {
 				s.exec(t, `UPDATE charges SET acquirer_reference = 'unheard of' WHERE id = $1`, charge)
 			}
@@ -103,7 +108,8 @@ func (s *shop) notify(t *testing.T, news acquirer.Notification) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+acquirer.NotificationsPath, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+acquirer.NotificationsPath,
+		bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +136,22 @@ func TestADisputeThatIsDecidedWhileItIsClosed(t *testing.T) {
 			s.sim.WaitUntilTold(t, s.server.URL)
 			dispute := s.text(t, `SELECT id FROM disputes`)
 			a := s.meanwhile(t, "/v1/disputes/"+dispute+"/close", "", func() {
-				s.notify(t, acquirer.Notification{ID: "contradiction", Kind: acquirer.DisputeClosed, At: time.Now(), Amount: 2000, Currency: "usd", Outcome: outcome,
-					Authorization: s.text(t, `SELECT acquirer_reference FROM charges WHERE id = $1`, charge), Reference: s.text(t, `SELECT acquirer_reference FROM disputes`)})
+				s.notify(t, acquirer.Notification{
+					ID:            "contradiction",
+					Kind:          acquirer.DisputeClosed,
+					At:            time.Now(),
+					Amount:        2000,
+					Currency:      "usd",
+					Outcome:       outcome,
+					Authorization: s.text(t, `SELECT acquirer_reference FROM charges WHERE id = $1`, charge),
+					Reference:     s.text(t, `SELECT acquirer_reference FROM disputes`),
+				})
 			})
 			if a.status != http.StatusOK || a.Status != outcome {
 				t.Errorf("answered %+v", a)
 			}
-			if stored := s.text(t, `SELECT status || coalesce(', busy with ' || busy_with, '') FROM disputes`); stored != outcome {
+			if stored := s.text(t, `
+				SELECT status || coalesce(', busy with ' || busy_with, '') FROM disputes`); stored != outcome {
 				t.Errorf("the dispute is %s", stored)
 			}
 			if n := s.number(t, `SELECT count(*) FROM events WHERE type = 'charge.dispute.closed'`); n != 1 {

@@ -21,15 +21,21 @@ type NotificationParams struct {
 
 // NotificationFlow is a flow that applies one kind of notification: one transaction, which
 // the message's row in the inbox guards. It makes no foreign call.
-func NotificationFlow(kind, point string, apply func(ctx context.Context, tx *phase.Tx, in NotificationParams, charge *Charge) (phase.Outcome, error)) *phase.Flow[NotificationParams, struct{}] {
+func NotificationFlow(
+	kind, point string,
+	apply func(ctx context.Context, tx *phase.Tx, in NotificationParams, charge *Charge) (phase.Outcome, error),
+) *phase.Flow[NotificationParams, struct{}] {
 	return phase.Define("acquirer."+kind, 1,
-		phase.Atomic(point, func(ctx context.Context, tx *phase.Tx, in NotificationParams, _ *struct{}) (phase.Outcome, error) {
+		phase.Atomic(point, func(
+			ctx context.Context, tx *phase.Tx, in NotificationParams, _ *struct{},
+		) (phase.Outcome, error) {
 			charge, err := lockedCharge(ctx, tx, in.Charge)
 			if err != nil {
 				return phase.Outcome{}, err
 			}
 			if charge.Currency != in.News.Currency {
-				return phase.Outcome{}, inbox.Refused("it is in %s, and charge %s in %s", in.News.Currency, charge.ID, charge.Currency)
+				return phase.Outcome{},
+					inbox.Refused("it is in %s, and charge %s in %s", in.News.Currency, charge.ID, charge.Currency)
 			}
 			inbox.Take(tx, in.Message)
 			return apply(ctx, tx, in, charge)
@@ -62,7 +68,10 @@ const ChargeOfAuthorization = `
 func (w ChargeOwner) Call(m inbox.Message) phase.Request {
 	return phase.Request{
 		Caller: phase.Caller{AccountID: w.AccountID, Livemode: w.Livemode, RequestID: id.New("req", time.Now()),
-			Caller: apirequest.Context{APIVersion: w.DefaultVersion.OrCurrent(), Merchant: w.Merchant}.By(ActorAcquirer, "")},
+			Caller: apirequest.Context{
+				APIVersion: w.DefaultVersion.OrCurrent(),
+				Merchant:   w.Merchant,
+			}.By(ActorAcquirer, "")},
 		Method: "POST", Path: acquirer.NotificationsPath, Fingerprint: m.Digest,
 	}
 }

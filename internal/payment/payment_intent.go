@@ -22,7 +22,11 @@ func NamedIntent(id *string) resource.Reference {
 
 func init() {
 	resource.Register(resource.Kind{
-		Object: "payment_intent", Prefix: "pi", Table: "payment_intents", Load: resource.LoadWith[PaymentIntent](intentsByID), Search: &searchableIntents,
+		Object: "payment_intent",
+		Prefix: "pi",
+		Table:  "payment_intents",
+		Load:   resource.LoadWith[PaymentIntent](intentsByID),
+		Search: &searchableIntents,
 		Fields: map[string][]string{
 			"customer": {"customer"}, "latest_charge": {"charge"}, "payment_method": {"payment_method"},
 			"application": nil, "on_behalf_of": nil, "review": nil, "transfer_data": nil,
@@ -130,25 +134,30 @@ type UseStripeSDK struct {
 	Type     string `json:"type"`
 }
 
-const intentColumns = `account_id, id, livemode, request_id, amount, amount_capturable, amount_received, currency, status, busy_with, client_secret,
-	capture_method, confirmation_method, automatic_payment_methods, payment_method_types, payment_method_options, customer_id, payment_method_id,
-	setup_future_usage, description, metadata, receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, latest_charge,
-	last_payment_error, challenge, next_action, return_url, authenticated, canceled_at, cancellation_reason, checkout_session, created_at`
+const intentColumns = `account_id, id, livemode, request_id, amount, amount_capturable, amount_received, currency,
+	status, busy_with, client_secret, capture_method, confirmation_method, automatic_payment_methods,
+	payment_method_types, payment_method_options, customer_id, payment_method_id, setup_future_usage, description,
+	metadata, receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, latest_charge,
+	last_payment_error, challenge, next_action, return_url, authenticated, canceled_at, cancellation_reason,
+	checkout_session, created_at`
 
 var (
 	insertIntents = postgres.InsertRows[PaymentIntent]("payment_intents", intentColumns)
 
 	// A finished intent stays as it is, no matter what the caller asks for.
-	updateIntents = postgres.UpdateRows[PaymentIntent]("payment_intents", `amount, amount_capturable, amount_received, currency, status, busy_with,
-		capture_method, payment_method_types, payment_method_options, customer_id, payment_method_id, setup_future_usage, description, metadata,
-		receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, latest_charge, last_payment_error, challenge, next_action,
-		return_url, authenticated, canceled_at, cancellation_reason`,
+	updateIntents = postgres.UpdateRows[PaymentIntent]("payment_intents", `amount, amount_capturable,
+		amount_received, currency, status, busy_with, capture_method, payment_method_types, payment_method_options,
+		customer_id, payment_method_id, setup_future_usage, description, metadata, receipt_email, shipping,
+		statement_descriptor, statement_descriptor_suffix, latest_charge, last_payment_error, challenge,
+		next_action, return_url, authenticated, canceled_at, cancellation_reason`,
 		`t.status NOT IN ('succeeded', 'canceled') OR t.status = m.status`)
 
 	// An attempt writes its outcome without reading the intent again: while busy_with
 	// names the attempt's request, no other request changes the intent.
-	concludeIntents = postgres.UpdateRows[PaymentIntent]("payment_intents", `amount_capturable, amount_received, status, busy_with = NULL,
-		payment_method_id, latest_charge, last_payment_error, challenge, next_action, authenticated`, `t.busy_with = m.busy_with`)
+	concludeIntents = postgres.UpdateRows[PaymentIntent]("payment_intents", `amount_capturable, amount_received,
+		status, busy_with = NULL, payment_method_id, latest_charge, last_payment_error, challenge, next_action,
+		authenticated`,
+		`t.busy_with = m.busy_with`)
 )
 
 // conclude writes what the attempt of tx has come to.
@@ -191,7 +200,9 @@ func LockIntent(ctx context.Context, tx *phase.Tx, id string) (*PaymentIntent, e
 
 // readIntent reads an intent before its key is claimed. A caller with a
 // publishable key has to show the intent's client secret.
-func readIntent(ctx context.Context, db phase.Reader, v resource.Principal, id, clientSecret string) (*PaymentIntent, error) {
+func readIntent(
+	ctx context.Context, db phase.Reader, v resource.Principal, id, clientSecret string,
+) (*PaymentIntent, error) {
 	intent, err := resource.Get[PaymentIntent](ctx, db, IntentByID, v, id)
 	if err != nil {
 		return nil, err
@@ -210,7 +221,9 @@ type RetrievePaymentIntentParams struct {
 
 // RetrievePaymentIntent answers GET /v1/payment_intents/{intent}. With a
 // publishable key it needs client_secret.
-func RetrievePaymentIntent(ctx context.Context, db phase.Reader, v resource.Principal, in RetrievePaymentIntentParams) (any, error) {
+func RetrievePaymentIntent(
+	ctx context.Context, db phase.Reader, v resource.Principal, in RetrievePaymentIntentParams,
+) (any, error) {
 	intent, err := readIntent(ctx, db, v, in.ID, in.ClientSecret)
 	if err != nil {
 		return nil, err
@@ -228,15 +241,23 @@ type ListPaymentIntentsParams struct {
 }
 
 // ListPaymentIntents answers GET /v1/payment_intents.
-func ListPaymentIntents(ctx context.Context, db phase.Reader, v resource.Principal, in ListPaymentIntentsParams) (any, error) {
+func ListPaymentIntents(
+	ctx context.Context, db phase.Reader, v resource.Principal, in ListPaymentIntentsParams,
+) (any, error) {
 	return resource.ListPage[PaymentIntent](ctx, db, v, in.List, resource.Listing{
-		URL: "/v1/payment_intents", Object: "payment_intent", Newest: listIntents, Oldest: listIntentsBackwards, ByID: IntentByID,
+		URL:     "/v1/payment_intents",
+		Object:  "payment_intent",
+		Newest:  listIntents,
+		Oldest:  listIntentsBackwards,
+		ByID:    IntentByID,
 		Filters: pgx.StrictNamedArgs{"customer_id": in.Customer},
 		Named:   []resource.Reference{customer.NamedCustomer(in.Customer)},
 	})
 }
 
-func replyWithIntent(ctx context.Context, tx *phase.Tx, paths form.Expand, intent *PaymentIntent, known ...any) (phase.Outcome, error) {
+func replyWithIntent(
+	ctx context.Context, tx *phase.Tx, paths form.Expand, intent *PaymentIntent, known ...any,
+) (phase.Outcome, error) {
 	if apirequest.Of(tx.Caller).Publishable {
 		return phase.OK(intent.ID, intent.Public()), nil
 	}

@@ -42,7 +42,9 @@ const (
 //	  nothing is held
 var CancelPaymentIntent = phase.Define("payment_intent.cancel", 1,
 	phase.Atomic(cancellationRecorded, recordCancellation),
-	phase.Foreign(cancellationAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CancelPaymentIntentParams, s *cancelState) (err error) {
+	phase.Foreign(cancellationAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CancelPaymentIntentParams, s *cancelState,
+	) (err error) {
 		s.Answer, err = call.To().Void(ctx, call.Permit, s.Order)
 		return err
 	}),
@@ -52,7 +54,9 @@ var CancelPaymentIntent = phase.Define("payment_intent.cancel", 1,
 	return err
 })
 
-func recordCancellation(ctx context.Context, tx *phase.Tx, in CancelPaymentIntentParams, s *cancelState) (phase.Outcome, error) {
+func recordCancellation(
+	ctx context.Context, tx *phase.Tx, in CancelPaymentIntentParams, s *cancelState,
+) (phase.Outcome, error) {
 	intent, err := LockIntent(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -78,7 +82,9 @@ func recordCancellation(ctx context.Context, tx *phase.Tx, in CancelPaymentInten
 	return phase.Next, nil
 }
 
-func settleCancellation(ctx context.Context, tx *phase.Tx, in CancelPaymentIntentParams, s *cancelState) (phase.Outcome, error) {
+func settleCancellation(
+	ctx context.Context, tx *phase.Tx, in CancelPaymentIntentParams, s *cancelState,
+) (phase.Outcome, error) {
 	intent, err := LockIntent(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -98,7 +104,8 @@ func settleCancellation(ctx context.Context, tx *phase.Tx, in CancelPaymentInten
 			charge.staysHeld(tx, why)
 		}
 		intent.Update(tx)
-		return phase.Refuse(intent.ID, apierror.Invalid("", "PaymentIntent %s could not be canceled: %s", intent.ID, s.Answer.Message)), nil
+		return phase.Refuse(intent.ID,
+			apierror.Invalid("", "PaymentIntent %s could not be canceled: %s", intent.ID, s.Answer.Message)), nil
 	}
 	refund := charge.letGoAll(tx, s.Answer.Reference, why)
 	if why != nil {
@@ -117,7 +124,8 @@ func (p *PaymentIntent) Cancel(tx *phase.Tx, reason *string) {
 	event.Emit(tx, "payment_intent.canceled", p.ID, p.Render(), nil)
 }
 
-const refundWholeCharge = `UPDATE charges SET amount_refunded = amount WHERE account_id = @account_id AND id = @id AND amount_refunded = 0`
+const refundWholeCharge = `
+	UPDATE charges SET amount_refunded = amount WHERE account_id = @account_id AND id = @id AND amount_refunded = 0`
 
 // letGoAll records that a hold was released. Stripe shows it as a refund of the
 // whole charge; no money moves, so nothing is posted.
@@ -147,8 +155,18 @@ func (c *Charge) staysHeld(tx *phase.Tx, reason *string) {
 // releaseOfHold is the refund that represents the void of an authorization.
 func (c *Charge) releaseOfHold(tx *phase.Tx, reason *string) Refund {
 	return Refund{
-		AccountID: tx.AccountID, ID: id.New("re", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, ChargeID: c.ID,
-		PaymentIntentID: c.PaymentIntentID, Amount: c.refundable(), Currency: c.Currency, Status: refundPending, Reason: reason,
-		Kind: refundOfHold, Metadata: map[string]string{}, CreatedAt: tx.Now(),
+		AccountID:       tx.AccountID,
+		ID:              id.New("re", tx.Now()),
+		Livemode:        tx.Livemode,
+		RequestID:       tx.RequestID,
+		ChargeID:        c.ID,
+		PaymentIntentID: c.PaymentIntentID,
+		Amount:          c.refundable(),
+		Currency:        c.Currency,
+		Status:          refundPending,
+		Reason:          reason,
+		Kind:            refundOfHold,
+		Metadata:        map[string]string{},
+		CreatedAt:       tx.Now(),
 	}
 }

@@ -31,7 +31,9 @@ type CapturePaymentIntentParams struct {
 // As with a charge without an intent, there is no compensation.
 var CapturePaymentIntent = phase.Define("payment_intent.capture", 1,
 	phase.Atomic(captureRecorded, recordIntentCapture),
-	phase.Foreign(captureAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CapturePaymentIntentParams, s *captureState) (err error) {
+	phase.Foreign(captureAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CapturePaymentIntentParams, s *captureState,
+	) (err error) {
 		s.Answer, err = call.To().Capture(ctx, call.Permit, s.Order)
 		return err
 	}),
@@ -41,7 +43,8 @@ var CapturePaymentIntent = phase.Define("payment_intent.capture", 1,
 		return err
 	}
 	if in.FinalCapture != nil && !*in.FinalCapture {
-		return apierror.Invalid("final_capture", "This account is not eligible for multiple captures of a payment: the first capture is the final one.")
+		return apierror.Invalid("final_capture",
+			"This account is not eligible for multiple captures of a payment: the first capture is the final one.")
 	}
 	if _, err := in.Metadata.Apply(nil); err != nil {
 		return err
@@ -52,7 +55,9 @@ var CapturePaymentIntent = phase.Define("payment_intent.capture", 1,
 
 const paymentCaptured = "payment_captured"
 
-func recordIntentCapture(ctx context.Context, tx *phase.Tx, in CapturePaymentIntentParams, s *captureState) (phase.Outcome, error) {
+func recordIntentCapture(
+	ctx context.Context, tx *phase.Tx, in CapturePaymentIntentParams, s *captureState,
+) (phase.Outcome, error) {
 	intent, err := LockIntent(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -72,7 +77,9 @@ func recordIntentCapture(ctx context.Context, tx *phase.Tx, in CapturePaymentInt
 		return phase.Outcome{}, err
 	}
 	if charge.CaptureBefore.Before(apirequest.AccountNow(tx)) {
-		return phase.Outcome{}, apierror.Invalid("", "The authorization of PaymentIntent %s has expired and can no longer be captured.", intent.ID).WithCode("charge_expired_for_capture")
+		return phase.Outcome{},
+			apierror.Invalid("", "The authorization of PaymentIntent %s has expired and can no longer be captured.",
+				intent.ID).WithCode("charge_expired_for_capture")
 	}
 	s.Order = acquirer.Order{Authorization: *charge.AcquirerReference, Amount: amount, Currency: charge.Currency}
 	return phase.Next, nil
@@ -92,7 +99,9 @@ func (p *PaymentIntent) reserveCharge(ctx context.Context, tx *phase.Tx) (*Charg
 }
 
 // A capture of an intent leaves no refund behind: what was not taken was never charged.
-func settleIntentCapture(ctx context.Context, tx *phase.Tx, in CapturePaymentIntentParams, s *captureState) (phase.Outcome, error) {
+func settleIntentCapture(
+	ctx context.Context, tx *phase.Tx, in CapturePaymentIntentParams, s *captureState,
+) (phase.Outcome, error) {
 	intent, err := LockIntent(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -105,10 +114,14 @@ func settleIntentCapture(ctx context.Context, tx *phase.Tx, in CapturePaymentInt
 	if !s.Answer.Approved {
 		charge.release(tx)
 		intent.Update(tx)
-		return phase.Refuse(intent.ID, apierror.Invalid("", "PaymentIntent %s could not be captured: %s", intent.ID, s.Answer.Message)), nil
+		return phase.Refuse(intent.ID,
+			apierror.Invalid("", "PaymentIntent %s could not be captured: %s", intent.ID, s.Answer.Message)), nil
 	}
 	before := charge.object()
-	charge.describe(tx, CaptureChargeParams{StatementDescriptor: in.StatementDescriptor, StatementDescriptorSuffix: in.StatementDescriptorSuffix})
+	charge.describe(tx, CaptureChargeParams{
+		StatementDescriptor:       in.StatementDescriptor,
+		StatementDescriptorSuffix: in.StatementDescriptorSuffix,
+	})
 	known := []any{charge.capture(tx, s.Order.Amount)}
 	charge.writeCapture(tx)
 	previous, err := event.Changes(before, charge.object())

@@ -58,13 +58,19 @@ const (
 // would change it get a 429.
 var ConfirmPaymentIntent = phase.Define("payment_intent.confirm", 1,
 	phase.Atomic(confirmationRecorded, recordConfirmation),
-	phase.Foreign(PaymentAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmPaymentIntentParams, s *Attempt) error {
+	phase.Foreign(PaymentAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmPaymentIntentParams, s *Attempt,
+	) error {
 		return s.Ask(ctx, call)
 	}),
-	phase.Atomic(PaymentSettled, func(ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *Attempt) (phase.Outcome, error) {
+	phase.Atomic(PaymentSettled, func(
+		ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *Attempt,
+	) (phase.Outcome, error) {
 		return s.settle(ctx, tx, in.Expand)
 	}),
-).Check(checkConfirmation).AbandonUnsentAfter(AbandonChargeAfter, func(ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *Attempt) (phase.Outcome, error) {
+).Check(checkConfirmation).AbandonUnsentAfter(AbandonChargeAfter, func(
+	ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *Attempt,
+) (phase.Outcome, error) {
 	return s.abandon(ctx, tx, in.Expand)
 })
 
@@ -84,7 +90,9 @@ func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Check,
 		return err
 	}
 	if intent.ConfirmationMethod == "manual" && apirequest.Of(caller.Caller).Publishable {
-		return intent.ShowTo(caller.Caller, intent.unexpected("This PaymentIntent's `confirmation_method` is manual: it can only be confirmed with a secret key."))
+		return intent.ShowTo(caller.Caller,
+			intent.unexpected("This PaymentIntent's `confirmation_method` is manual: it can only be confirmed with "+
+				"a secret key."))
 	}
 	if err := in.ConfirmParams.Check("PaymentIntent", true); err != nil {
 		return err
@@ -97,11 +105,14 @@ func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Check,
 	if in.Method() != nil || intent.PaymentMethodID == nil {
 		return nil
 	}
-	in.Found, err = resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID, resource.ViewerOf(caller), *intent.PaymentMethodID)
+	in.Found, err = resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID, resource.ViewerOf(caller),
+		*intent.PaymentMethodID)
 	return err
 }
 
-func recordConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *Attempt) (phase.Outcome, error) {
+func recordConfirmation(
+	ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *Attempt,
+) (phase.Outcome, error) {
 	intent, err := LockIntent(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -153,7 +164,9 @@ func (s *Attempt) Begin(tx *phase.Tx, intent *PaymentIntent, method *customer.Pa
 }
 
 // next goes on to the acquirer, unless the cardholder is wanted first.
-func (s *Attempt) next(ctx context.Context, tx *phase.Tx, intent *PaymentIntent, method *customer.PaymentMethod, paths form.Expand) (phase.Outcome, error) {
+func (s *Attempt) next(
+	ctx context.Context, tx *phase.Tx, intent *PaymentIntent, method *customer.PaymentMethod, paths form.Expand,
+) (phase.Outcome, error) {
 	if intent.Status == IntentProcessing {
 		return phase.Next, nil
 	}
@@ -164,11 +177,21 @@ func (s *Attempt) next(ctx context.Context, tx *phase.Tx, intent *PaymentIntent,
 func (s *Attempt) reserve(tx *phase.Tx, intent *PaymentIntent, method *customer.PaymentMethod, offSession bool) {
 	s.Intent, s.Method = intent, *method
 	s.Order = acquirer.Order{
-		Merchant: tx.AccountID, Livemode: tx.Livemode,
-		Card: method.Card.Vault, Amount: intent.Amount, Currency: intent.Currency, Capture: intent.CaptureMethod != captureManual,
-		Authenticated: intent.Authenticated, OffSession: offSession, SetUp: method.SetUp, Object: intent.ID,
+		Merchant:      tx.AccountID,
+		Livemode:      tx.Livemode,
+		Card:          method.Card.Vault,
+		Amount:        intent.Amount,
+		Currency:      intent.Currency,
+		Capture:       intent.CaptureMethod != captureManual,
+		Authenticated: intent.Authenticated,
+		OffSession:    offSession,
+		SetUp:         method.SetUp,
+		Object:        intent.ID,
 	}
-	intent.Status, intent.BusyWith, intent.NextAction, intent.LastPaymentError = IntentProcessing, &tx.RequestID, nil, nil
+	intent.Status = IntentProcessing
+	intent.BusyWith = &tx.RequestID
+	intent.NextAction = nil
+	intent.LastPaymentError = nil
 }
 
 // wantsAuthentication says that the merchant wants the cardholder authenticated even if
@@ -259,7 +282,10 @@ func (p *PaymentIntent) require(tx *phase.Tx) {
 func challengeAt(tx *phase.Tx, challenge string, returnURL *string) *NextAction {
 	url := apirequest.Of(tx.Caller).BaseURL + ChallengePath + challenge
 	if returnURL == nil {
-		return &NextAction{Type: "use_stripe_sdk", UseStripeSDK: &UseStripeSDK{StripeJS: url, Type: "three_d_secure_redirect"}}
+		return &NextAction{
+			Type:         "use_stripe_sdk",
+			UseStripeSDK: &UseStripeSDK{StripeJS: url, Type: "three_d_secure_redirect"},
+		}
 	}
 	return &NextAction{Type: "redirect_to_url", RedirectToURL: &RedirectToURL{ReturnURL: *returnURL, URL: url}}
 }
@@ -270,12 +296,31 @@ const ChallengePath = "/3d_secure/"
 // pendingCharge is the attempt as a charge, before the issuer's answer is noted.
 func (p *PaymentIntent) pendingCharge(tx *phase.Tx, method customer.PaymentMethod) *Charge {
 	return &Charge{
-		AccountID: tx.AccountID, ID: id.New("ch", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, PaymentIntentID: &p.ID,
-		Amount: p.Amount, Currency: p.Currency, Status: chargePending, CustomerID: p.CustomerID,
-		Card: ChargedCard{Card: method.Card, ID: method.ID, Billing: &method.BillingDetails, Authenticated: p.Authenticated,
-			Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, p.StatementDescriptor, p.StatementDescriptorSuffix)},
-		Description: p.Description, Metadata: p.Metadata, ReceiptEmail: p.ReceiptEmail, Shipping: p.Shipping, FraudDetails: map[string]string{},
-		StatementDescriptor: p.StatementDescriptor, StatementDescriptorSuffix: p.StatementDescriptorSuffix, CreatedAt: tx.Now(),
+		AccountID:       tx.AccountID,
+		ID:              id.New("ch", tx.Now()),
+		Livemode:        tx.Livemode,
+		RequestID:       tx.RequestID,
+		PaymentIntentID: &p.ID,
+		Amount:          p.Amount,
+		Currency:        p.Currency,
+		Status:          chargePending,
+		CustomerID:      p.CustomerID,
+		Card: ChargedCard{
+			Card:          method.Card,
+			ID:            method.ID,
+			Billing:       &method.BillingDetails,
+			Authenticated: p.Authenticated,
+			Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, p.StatementDescriptor,
+				p.StatementDescriptorSuffix),
+		},
+		Description:               p.Description,
+		Metadata:                  p.Metadata,
+		ReceiptEmail:              p.ReceiptEmail,
+		Shipping:                  p.Shipping,
+		FraudDetails:              map[string]string{},
+		StatementDescriptor:       p.StatementDescriptor,
+		StatementDescriptorSuffix: p.StatementDescriptorSuffix,
+		CreatedAt:                 tx.Now(),
 	}
 }
 
@@ -329,15 +374,19 @@ func (s *Attempt) fail(tx *phase.Tx, intent *PaymentIntent, charge *Charge) (*ap
 	declined := customer.CardError(s.Answer)
 	if s.NoAction && s.Answer.Code == acquirer.CodeAuthenticationNeeded {
 		declined.DeclineCode = "authentication_not_handled"
-		declined.Message = "This payment required an authentication action to complete, but `error_on_requires_action` was set. When you're " +
-			"ready, you can upgrade your integration to handle actions at https://stripe.com/docs/payments/payment-intents/upgrade-to-handle-actions."
+		declined.Message = "This payment required an authentication action to complete, but " +
+			"`error_on_requires_action` was set. When you're ready, you can upgrade your integration to handle " +
+			"actions at https://stripe.com/docs/payments/payment-intents/upgrade-to-handle-actions."
 	}
 	declined.Charge, declined.PaymentMethod = charge.ID, s.Method.Render()
 	remembered, err := json.Marshal(declined)
 	if err != nil {
 		return nil, fmt.Errorf("encode last_payment_error: %w", err)
 	}
-	intent.Status, intent.PaymentMethodID, intent.LastPaymentError, intent.Authenticated = intentNeedsMethod, nil, remembered, false
+	intent.Status = intentNeedsMethod
+	intent.PaymentMethodID = nil
+	intent.LastPaymentError = remembered
+	intent.Authenticated = false
 	intent.conclude(tx)
 	event.Emit(tx, "payment_intent.payment_failed", intent.ID, intent.Render(), nil)
 	return intent.ShowTo(tx.Caller, declined), nil

@@ -99,13 +99,19 @@ const intentRecorded = "payment_intent_recorded"
 //	     without confirm
 var CreatePaymentIntent = phase.Define("payment_intent.create", 1,
 	phase.Atomic(intentRecorded, recordIntent),
-	phase.Foreign(PaymentAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreatePaymentIntentParams, s *Attempt) error {
+	phase.Foreign(PaymentAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreatePaymentIntentParams, s *Attempt,
+	) error {
 		return s.Ask(ctx, call)
 	}),
-	phase.Atomic(PaymentSettled, func(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParams, s *Attempt) (phase.Outcome, error) {
+	phase.Atomic(PaymentSettled, func(
+		ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParams, s *Attempt,
+	) (phase.Outcome, error) {
 		return s.settle(ctx, tx, in.Expand)
 	}),
-).Check(checkIntent).AbandonUnsentAfter(AbandonChargeAfter, func(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParams, s *Attempt) (phase.Outcome, error) {
+).Check(checkIntent).AbandonUnsentAfter(AbandonChargeAfter, func(
+	ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParams, s *Attempt,
+) (phase.Outcome, error) {
 	return s.abandon(ctx, tx, in.Expand)
 })
 
@@ -121,7 +127,9 @@ func checkIntent(ctx context.Context, db phase.Reader, caller phase.Check, in *C
 		return err
 	}
 	if in.PaymentMethodTypes != nil && in.AutomaticPaymentMethods != nil && in.AutomaticPaymentMethods.Enabled {
-		return apierror.Invalid("", "You may only specify one of these parameters: automatic_payment_methods, payment_method_types.").WithCode("parameters_exclusive")
+		return apierror.Invalid("",
+			"You may only specify one of these parameters: automatic_payment_methods, payment_method_types.").
+			WithCode("parameters_exclusive")
 	}
 	if err := in.ConfirmParams.Check("PaymentIntent", in.Confirm); err != nil {
 		return err
@@ -139,17 +147,21 @@ func (in *PaymentIntentParams) Check(ctx context.Context, db phase.Reader, calle
 		return err
 	}
 	if in.StatementDescriptor != nil && *in.StatementDescriptor != "" {
-		return apierror.Invalid("statement_descriptor", "The `statement_descriptor` parameter is not supported for the `card` payment method type. "+
-			"Use `statement_descriptor_suffix` instead to append additional information to your account's descriptor.")
+		return apierror.Invalid("statement_descriptor",
+			"The `statement_descriptor` parameter is not supported for the `card` payment method type. "+
+				"Use `statement_descriptor_suffix` instead to append additional information to your account's "+
+				"descriptor.")
 	}
 	if in.StatementDescriptorSuffix != nil && *in.StatementDescriptorSuffix != "" {
 		if err := resource.CheckDescriptors(nil, in.StatementDescriptorSuffix); err != nil {
 			return err
 		}
 	}
-	if options := in.PaymentMethodOptions; options != nil && options.Card != nil && options.Card.RequestIncrementalAuthorization == "if_available" {
+	options := in.PaymentMethodOptions
+	if options != nil && options.Card != nil && options.Card.RequestIncrementalAuthorization == "if_available" {
 		return apierror.Invalid("payment_method_options[card][request_incremental_authorization]",
-			"This account is not eligible for the requested card features. See https://stripe.com/docs/payments/flexible-payments for more details.").
+			"This account is not eligible for the requested card features. See "+
+				"https://stripe.com/docs/payments/flexible-payments for more details.").
 			WithCode("payment_intent_invalid_parameter")
 	}
 	if in.Customer != "" {
@@ -188,7 +200,9 @@ func (in *ConfirmParams) offSession() bool { return in.OffSession != "" && in.Of
 func (in *MethodParams) Find(ctx context.Context, db phase.Reader, caller phase.Check) (err error) {
 	switch {
 	case in.PaymentMethodData != nil && in.PaymentMethod != "":
-		return apierror.Invalid("", "You may only specify one of these parameters: payment_method, payment_method_data.").WithCode("parameters_exclusive")
+		return apierror.Invalid("",
+			"You may only specify one of these parameters: payment_method, payment_method_data.").
+			WithCode("parameters_exclusive")
 	case in.PaymentMethodData != nil:
 		in.New, err = in.PaymentMethodData.Recognize(ctx, db, caller, "payment_method_data")
 		return err
@@ -203,7 +217,8 @@ func (in *MethodParams) Find(ctx context.Context, db phase.Reader, caller phase.
 		in.New = &customer.NewMethod{Method: *magic}
 		return nil
 	}
-	in.Found, err = resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID, resource.ViewerOf(caller), in.PaymentMethod)
+	in.Found, err = resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID, resource.ViewerOf(caller),
+		in.PaymentMethod)
 	if err != nil {
 		return err
 	}
@@ -279,10 +294,17 @@ func (in *MethodParams) known() []any {
 // Intent is the payment as it was asked for, not confirmed yet.
 func (in CreatePaymentIntentParams) Intent(tx *phase.Tx) (*PaymentIntent, error) {
 	p := &PaymentIntent{
-		AccountID: tx.AccountID, ID: id.New("pi", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID,
-		Amount: in.Amount, Currency: in.Currency, Status: intentNeedsMethod,
-		CaptureMethod: captureAutomaticAsync, ConfirmationMethod: "automatic",
-		PaymentMethodOptions: PaymentMethodOptions{Card: CardOptions{RequestThreeDSecure: "automatic"}}, CreatedAt: tx.Now(),
+		AccountID:            tx.AccountID,
+		ID:                   id.New("pi", tx.Now()),
+		Livemode:             tx.Livemode,
+		RequestID:            tx.RequestID,
+		Amount:               in.Amount,
+		Currency:             in.Currency,
+		Status:               intentNeedsMethod,
+		CaptureMethod:        captureAutomaticAsync,
+		ConfirmationMethod:   "automatic",
+		PaymentMethodOptions: PaymentMethodOptions{Card: CardOptions{RequestThreeDSecure: "automatic"}},
+		CreatedAt:            tx.Now(),
 	}
 	p.ClientSecret = p.ID + "_secret_" + id.Random(25)
 	if in.CaptureMethod != "" {
@@ -311,7 +333,8 @@ func (a *AutomaticPaymentMethods) orDefault(types []string) *AutomaticPaymentMet
 
 // apply changes the intent as the caller asked.
 func (p *PaymentIntent) apply(in PaymentIntentParams, metadata form.Metadata) (err error) {
-	p.Description, p.ReceiptEmail = resource.Patch(in.Description, p.Description), resource.Patch(in.ReceiptEmail, p.ReceiptEmail)
+	p.Description, p.ReceiptEmail = resource.Patch(in.Description, p.Description), resource.Patch(in.ReceiptEmail,
+		p.ReceiptEmail)
 	p.SetupFutureUsage = resource.Patch(in.SetupFutureUsage, p.SetupFutureUsage)
 	p.StatementDescriptorSuffix = resource.Patch(in.StatementDescriptorSuffix, p.StatementDescriptorSuffix)
 	if in.Customer != "" {

@@ -28,7 +28,9 @@ const incrementRefused = "authorization_increment_refused"
 // authorization when it was made, and no account here may
 // (PaymentIntentParams.check). A refusal is what most accounts get of Stripe.
 var IncrementAuthorization = phase.Define("payment_intent.increment_authorization", 1,
-	phase.Atomic(incrementRefused, func(ctx context.Context, tx *phase.Tx, in IncrementAuthorizationParams, _ *struct{}) (phase.Outcome, error) {
+	phase.Atomic(incrementRefused, func(
+		ctx context.Context, tx *phase.Tx, in IncrementAuthorizationParams, _ *struct{},
+	) (phase.Outcome, error) {
 		intent, err := LockIntent(ctx, tx, in.ID)
 		if err != nil {
 			return phase.Outcome{}, err

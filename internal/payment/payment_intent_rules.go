@@ -14,9 +14,10 @@ import (
 // in which Stripe's refusals name them.
 var (
 	confirmable = []string{intentNeedsConfirmation, intentNeedsAction} // and requires_payment_method, with a method
-	cancelable  = []string{intentNeedsMethod, intentNeedsCapture, intentNeedsConfirmation, intentNeedsAction, IntentProcessing}
-	capturable  = []string{intentNeedsCapture}
-	changeable  = []string{intentNeedsMethod, intentNeedsConfirmation, intentNeedsAction}
+	cancelable  = []string{intentNeedsMethod, intentNeedsCapture, intentNeedsConfirmation, intentNeedsAction,
+		IntentProcessing}
+	capturable = []string{intentNeedsCapture}
+	changeable = []string{intentNeedsMethod, intentNeedsConfirmation, intentNeedsAction}
 )
 
 const tooMuchToCapture = "The payment could not be captured because the requested capture amount is greater than " +
@@ -35,18 +36,22 @@ func (p *PaymentIntent) unexpected(format string, args ...any) *apierror.Error {
 func (p *PaymentIntent) RefuseConfirm(method *customer.PaymentMethod, sent bool, in ConfirmParams) *apierror.Error {
 	switch {
 	case p.Status == IntentSucceeded:
-		return p.unexpected("You cannot confirm this PaymentIntent because it has already succeeded after being previously confirmed.")
+		return p.unexpected("You cannot confirm this PaymentIntent because it has already succeeded after being " +
+			"previously confirmed.")
 	case p.Status == intentCanceled && sent:
 		return p.refuseChange("payment_method")
 	case p.Status == intentNeedsMethod && method == nil && p.CustomerID != nil:
-		return p.unexpected("You cannot confirm this PaymentIntent because it's missing a payment method. To confirm the PaymentIntent with %s, "+
-			"specify a payment method attached to this customer along with the customer ID.", *p.CustomerID)
+		return p.unexpected("You cannot confirm this PaymentIntent because it's missing a payment method. To "+
+			"confirm the PaymentIntent with %s, specify a payment method attached to this customer along with the "+
+			"customer ID.", *p.CustomerID)
 	case p.Status == intentNeedsMethod && method == nil:
-		return p.unexpected("You cannot confirm this PaymentIntent because it's missing a payment method. You can either update the PaymentIntent " +
-			"with a payment method and then confirm it again, or confirm it again directly with a payment method or ConfirmationToken.")
+		return p.unexpected("You cannot confirm this PaymentIntent because it's missing a payment method. You can " +
+			"either update the PaymentIntent with a payment method and then confirm it again, or confirm it again " +
+			"directly with a payment method or ConfirmationToken.")
 	case p.Status != intentNeedsMethod && !slices.Contains(confirmable, p.Status):
 		return p.unexpected("You cannot confirm this PaymentIntent because it has a status of %s. "+
-			"Only a PaymentIntent with one of the following statuses may be confirmed: %s.", p.Status, strings.Join(confirmable, ", "))
+			"Only a PaymentIntent with one of the following statuses may be confirmed: %s.", p.Status,
+			strings.Join(confirmable, ", "))
 	}
 	if refusal := method.RefuseUse(resource.Deref(p.CustomerID)); refusal != nil {
 		return refusal
@@ -63,8 +68,8 @@ func (p *PaymentIntent) refuseDirectly(verb string) *apierror.Error {
 	if p.CheckoutSession == nil || !slices.Contains(changeable, p.Status) {
 		return nil
 	}
-	return p.unexpected("You cannot %s this PaymentIntent because it belongs to the Checkout Session %s, which is open. "+
-		"It is confirmed on the session's page, and canceled when the session expires.", verb, *p.CheckoutSession)
+	return p.unexpected("You cannot %s this PaymentIntent because it belongs to the Checkout Session %s, which is "+
+		"open. It is confirmed on the session's page, and canceled when the session expires.", verb, *p.CheckoutSession)
 }
 
 // refuseCapture says why amount cannot be captured, or nil. An amount of 0 is all.
@@ -74,7 +79,8 @@ func (p *PaymentIntent) refuseCapture(amount int64) *apierror.Error {
 		return p.unexpected("This PaymentIntent could not be captured because it has already been captured.")
 	case !slices.Contains(capturable, p.Status):
 		return p.unexpected("This PaymentIntent could not be captured because it has a status of %s. "+
-			"Only a PaymentIntent with one of the following statuses may be captured: %s.", p.Status, strings.Join(capturable, ", "))
+			"Only a PaymentIntent with one of the following statuses may be captured: %s.", p.Status,
+			strings.Join(capturable, ", "))
 	case amount > p.AmountCapturable:
 		e := apierror.Invalid("amount_to_capture", tooMuchToCapture).WithCode("amount_too_large")
 		e.PaymentIntent = p.Render()
@@ -87,10 +93,12 @@ func (p *PaymentIntent) refuseCapture(amount int64) *apierror.Error {
 func (p *PaymentIntent) refuseIncrement(amount int64) *apierror.Error {
 	switch {
 	case !slices.Contains(capturable, p.Status):
-		return p.unexpected("This PaymentIntent's authorization could not be incremented because it has a status of %s. "+
-			"Only a PaymentIntent with one of the following statuses may be incremented: %s.", p.Status, strings.Join(capturable, ", "))
+		return p.unexpected("This PaymentIntent's authorization could not be incremented because it has a status of "+
+			"%s. Only a PaymentIntent with one of the following statuses may be incremented: %s.", p.Status,
+			strings.Join(capturable, ", "))
 	case amount <= p.Amount:
-		return apierror.Invalid("amount", "The amount of an incremented authorization (%s) must be greater than the amount that is authorized (%s).",
+		return apierror.Invalid("amount",
+			"The amount of an incremented authorization (%s) must be greater than the amount that is authorized (%s).",
 			money.Format(amount, p.Currency), money.Format(p.Amount, p.Currency))
 	}
 	return apierror.Invalid("", "This PaymentIntent's authorization cannot be incremented: it was not confirmed with "+
@@ -103,7 +111,8 @@ func (p *PaymentIntent) refuseCancel() *apierror.Error {
 		return nil
 	}
 	return p.unexpected("You cannot cancel this PaymentIntent because it has a status of %s. "+
-		"Only a PaymentIntent with one of the following statuses may be canceled: %s.", p.Status, strings.Join(cancelable, ", "))
+		"Only a PaymentIntent with one of the following statuses may be canceled: %s.", p.Status,
+		strings.Join(cancelable, ", "))
 }
 
 // refuseChange says why a field cannot be changed any more, or nil.
@@ -112,7 +121,8 @@ func (p *PaymentIntent) refuseChange(field string) *apierror.Error {
 		return nil
 	}
 	e := p.unexpected("This PaymentIntent's %s could not be updated because it has a status of %s. "+
-		"You may only update the %s of a PaymentIntent with one of the following statuses: %s.", field, p.Status, field, strings.Join(changeable, ", "))
+		"You may only update the %s of a PaymentIntent with one of the following statuses: %s.", field, p.Status,
+		field, strings.Join(changeable, ", "))
 	return e.WithParam(field)
 }
 
@@ -122,18 +132,22 @@ func (p *PaymentIntent) refuseRefund() *apierror.Error {
 	case IntentSucceeded:
 		return nil
 	case intentNeedsCapture:
-		return apierror.Invalid("", "This PaymentIntent (%s) has been authorized and not captured: there is nothing to refund yet. "+
-			"Cancel the PaymentIntent to release the %s it holds.", p.ID, money.Format(p.AmountCapturable, p.Currency))
+		return apierror.Invalid("",
+			"This PaymentIntent (%s) has been authorized and not captured: there is nothing to refund yet. "+
+				"Cancel the PaymentIntent to release the %s it holds.", p.ID,
+			money.Format(p.AmountCapturable, p.Currency))
 	}
 	return apierror.Invalid("", "This PaymentIntent (%s) does not have a successful charge to refund.", p.ID)
 }
 
 // missingReturnURL is the 400 for confirming with methods that may redirect.
 func missingReturnURL(kind string) *apierror.Error {
-	return apierror.Invalid("", "This %s is configured to accept payment methods enabled in your Dashboard. Because some of these payment "+
-		"methods might redirect your customer off of your page, you must provide a `return_url`. If you don't want to accept redirect-based payment "+
-		"methods, set `automatic_payment_methods[enabled]` to `true` and `automatic_payment_methods[allow_redirects]` to `never` when creating "+
-		"Setup Intents and Payment Intents.", kind)
+	return apierror.Invalid("",
+		"This %s is configured to accept payment methods enabled in your Dashboard. Because some of these payment "+
+			"methods might redirect your customer off of your page, you must provide a `return_url`. If you don't "+
+			"want to accept redirect-based payment methods, set `automatic_payment_methods[enabled]` to `true` and "+
+			"`automatic_payment_methods[allow_redirects]` to `never` when creating Setup Intents and Payment Intents.",
+		kind)
 }
 
 // mayRedirect says whether a method of the intent may send the customer away.
@@ -143,5 +157,6 @@ func (a *AutomaticPaymentMethods) mayRedirect() bool {
 
 // onlyWithConfirm is the 400 for a parameter of the confirmation without one.
 func onlyWithConfirm(kind, param string) *apierror.Error {
-	return apierror.Invalid(param, "The parameter `%s` cannot be passed when creating a %s unless `confirm` is set to true.", param, kind)
+	return apierror.Invalid(param,
+		"The parameter `%s` cannot be passed when creating a %s unless `confirm` is set to true.", param, kind)
 }

@@ -92,7 +92,8 @@ func (in *UpdatePaymentIntentParams) refuse(intent *PaymentIntent) error {
 		sent  bool
 	}{
 		{"amount", in.Amount != nil}, {"currency", in.Currency != ""}, {"payment_method", in.Method() != nil},
-		{"capture_method", in.CaptureMethod != ""}, {"customer", in.Customer != "" && in.Customer != resource.Deref(intent.CustomerID)},
+		{"capture_method", in.CaptureMethod != ""},
+		{"customer", in.Customer != "" && in.Customer != resource.Deref(intent.CustomerID)},
 		{"setup_future_usage", in.SetupFutureUsage != nil},
 	} {
 		if !change.sent {
@@ -106,7 +107,9 @@ func (in *UpdatePaymentIntentParams) refuse(intent *PaymentIntent) error {
 		}
 	}
 	if in.Customer != "" && intent.CustomerID != nil && *intent.CustomerID != in.Customer {
-		return apierror.Invalid("customer", "You cannot change the customer of PaymentIntent %s: it already belongs to %s.", intent.ID, *intent.CustomerID)
+		return apierror.Invalid("customer",
+			"You cannot change the customer of PaymentIntent %s: it already belongs to %s.", intent.ID,
+			*intent.CustomerID)
 	}
 	return nil
 }

@@ -38,8 +38,15 @@ func openShop(t *testing.T) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), NotificationSecret: sim.Secret(),
-		Log: slog.New(slog.DiscardHandler), MaxConns: 16}
+	config := process.Config{
+		DatabaseURL:        db.URL,
+		Secret:             root,
+		AcquirerURL:        sim.URL(),
+		AcquirerSecret:     sim.Secret(),
+		NotificationSecret: sim.Secret(),
+		Log:                slog.New(slog.DiscardHandler),
+		MaxConns:           16,
+	}
 	p, err := process.NewAPI(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +207,8 @@ func TestRaces(t *testing.T) {
 			both.Go(func() { s.atOnce(t, 1, "/v1/refunds", "charge="+charge) })
 			both.Wait()
 			taken := s.number(t, "SELECT amount_captured FROM charges WHERE id = $1", charge)
-			voided := s.number(t, "SELECT count(*) FROM refunds WHERE charge_id = $1 AND kind = 'void' AND status = 'succeeded'", charge)
+			voided := s.number(t, `
+				SELECT count(*) FROM refunds WHERE charge_id = $1 AND kind = 'void' AND status = 'succeeded'`, charge)
 			if (taken > 0) == (voided > 0) {
 				t.Errorf("captured %d and voided %d times", taken, voided)
 			}
@@ -210,7 +218,8 @@ func TestRaces(t *testing.T) {
 	t.Run("of fifty confirmations at once one takes the money", func(t *testing.T) {
 		t.Parallel()
 		s := openShop(t)
-		intent := s.post(t, "/v1/payment_intents", "amount=2000&currency=usd&payment_method_types[]=card&payment_method=pm_card_visa").ID
+		intent := s.post(t, "/v1/payment_intents",
+			"amount=2000&currency=usd&payment_method_types[]=card&payment_method=pm_card_visa").ID
 		answers := s.atOnce(t, 50, "/v1/payment_intents/"+intent+"/confirm", "")
 
 		if ok := count(answers, http.StatusOK); ok != 1 {
@@ -258,13 +267,17 @@ func TestRaces(t *testing.T) {
 			session := s.session(t)
 			var both sync.WaitGroup
 			var paid, expired []answer
-			both.Go(func() { paid = s.atOnce(t, 1, "/v1/payment_pages/"+session+"/confirm", "payment_method=pm_card_visa") })
+			both.Go(func() {
+				paid = s.atOnce(t, 1, "/v1/payment_pages/"+session+"/confirm", "payment_method=pm_card_visa")
+			})
 			both.Go(func() { expired = s.atOnce(t, 1, "/v1/checkout/sessions/"+session+"/expire", "") })
 			both.Wait()
 			if count(paid, http.StatusOK)+count(expired, http.StatusOK) != 1 {
 				t.Errorf("paid %+v, expired %+v", paid, expired)
 			}
-			took := s.number(t, "SELECT count(*) FROM charges c JOIN payment_intents p ON p.id = c.payment_intent_id WHERE p.checkout_session = $1 AND c.captured", session)
+			took := s.number(t, `
+				SELECT count(*) FROM charges c JOIN payment_intents p ON p.id = c.payment_intent_id
+				WHERE p.checkout_session = $1 AND c.captured`, session)
 			if took != int64(count(paid, http.StatusOK)) {
 				t.Errorf("%d charges, paid %+v", took, paid)
 			}
@@ -275,7 +288,9 @@ func TestRaces(t *testing.T) {
 		t.Parallel()
 		s := openShop(t)
 		for range 10 {
-			intent := s.post(t, "/v1/payment_intents", "amount=2000&currency=usd&payment_method_types[]=card&payment_method=pm_card_visa&capture_method=manual&confirm=true").ID
+			intent := s.post(t, "/v1/payment_intents",
+				"amount=2000&currency=usd&payment_method_types[]=card&payment_method=pm_card_visa"+
+					"&capture_method=manual&confirm=true").ID
 			var both sync.WaitGroup
 			var captured, canceled []answer
 			both.Go(func() { captured = s.atOnce(t, 1, "/v1/payment_intents/"+intent+"/capture", "") })
@@ -285,7 +300,9 @@ func TestRaces(t *testing.T) {
 				t.Errorf("captured %+v, canceled %+v", captured, canceled)
 			}
 			moved := s.number(t, "SELECT amount_received FROM payment_intents WHERE id = $1", intent)
-			posted := s.number(t, "SELECT count(*) FROM ledger_postings p JOIN charges c ON c.id = p.source WHERE c.payment_intent_id = $1", intent)
+			posted := s.number(t, `
+				SELECT count(*) FROM ledger_postings p JOIN charges c ON c.id = p.source
+				WHERE c.payment_intent_id = $1`, intent)
 			if (moved > 0) != (posted > 0) || (moved > 0) != (count(captured, http.StatusOK) == 1) {
 				t.Errorf("the intent says %d, %d postings, captured %+v", moved, posted, captured)
 			}
@@ -295,7 +312,8 @@ func TestRaces(t *testing.T) {
 	t.Run("a token is spent once, however many show it at once", func(t *testing.T) {
 		t.Parallel()
 		s := openShop(t)
-		token := s.post(t, "/v1/tokens", fmt.Sprintf("card[number]=%s&card[exp_month]=12&card[exp_year]=2040&card[cvc]=123", visaNumber())).ID
+		token := s.post(t, "/v1/tokens",
+			fmt.Sprintf("card[number]=%s&card[exp_month]=12&card[exp_year]=2040&card[cvc]=123", visaNumber())).ID
 		answers := s.atOnce(t, 20, "/v1/charges", "amount=2000&currency=usd&source="+token)
 		if ok := count(answers, http.StatusOK); ok != 1 {
 			t.Errorf("%d charges with one token, want one", ok)
@@ -309,8 +327,10 @@ func TestRaces(t *testing.T) {
 // session opens a checkout session.
 func (s *shop) session(t *testing.T) string {
 	t.Helper()
-	return s.post(t, "/v1/checkout/sessions", "mode=payment&success_url=https://example.com&line_items[0][quantity]=1&line_items[0][price_data][currency]=usd"+
-		"&line_items[0][price_data][unit_amount]=2000&line_items[0][price_data][product_data][name]=Sledge").ID
+	return s.post(t, "/v1/checkout/sessions",
+		"mode=payment&success_url=https://example.com&line_items[0][quantity]=1"+
+			"&line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=2000"+
+			"&line_items[0][price_data][product_data][name]=Sledge").ID
 }
 
 func visaNumber() string {

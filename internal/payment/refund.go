@@ -13,11 +13,17 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "refund", Prefix: "re", Table: "refunds", Load: resource.LoadWith[Refund](refundsByID), Fields: map[string][]string{
-		"balance_transaction": {"balance_transaction"}, "charge": {"charge"}, "payment_intent": {"payment_intent"},
-		"failure_balance_transaction": {"balance_transaction"}, "customer": nil, "payment_method": nil,
-		"source_transfer_reversal": nil, "transfer_reversal": nil,
-	}})
+	resource.Register(resource.Kind{
+		Object: "refund",
+		Prefix: "re",
+		Table:  "refunds",
+		Load:   resource.LoadWith[Refund](refundsByID),
+		Fields: map[string][]string{
+			"balance_transaction": {"balance_transaction"}, "charge": {"charge"}, "payment_intent": {"payment_intent"},
+			"failure_balance_transaction": {"balance_transaction"}, "customer": nil, "payment_method": nil,
+			"source_transfer_reversal": nil, "transfer_reversal": nil,
+		},
+	})
 }
 
 // Refund is money, or a hold, given back.
@@ -96,12 +102,27 @@ func (r *Refund) Render() any { return r.object() }
 
 func (r *Refund) object() RefundObject {
 	o := RefundObject{
-		ID: r.ID, Object: "refund", Amount: r.Amount, BalanceTransaction: r.BalanceTransaction, Charge: r.ChargeID, Created: resource.Unix(r.CreatedAt),
-		Currency: r.Currency, FailureTransaction: r.FailureTransaction, FailureReason: r.FailureReason, Metadata: r.Metadata, PaymentIntent: r.PaymentIntentID, Reason: r.Reason, Status: r.Status,
+		ID:                 r.ID,
+		Object:             "refund",
+		Amount:             r.Amount,
+		BalanceTransaction: r.BalanceTransaction,
+		Charge:             r.ChargeID,
+		Created:            resource.Unix(r.CreatedAt),
+		Currency:           r.Currency,
+		FailureTransaction: r.FailureTransaction,
+		FailureReason:      r.FailureReason,
+		Metadata:           r.Metadata,
+		PaymentIntent:      r.PaymentIntentID,
+		Reason:             r.Reason,
+		Status:             r.Status,
 		DestinationDetails: destinationDetails{Type: "card", Card: cardDestination{Type: "reversal"}},
 	}
 	if r.Kind == refundOfMoney {
-		o.DestinationDetails.Card = cardDestination{ReferenceStatus: "pending", ReferenceType: "acquirer_reference_number", Type: "refund"}
+		o.DestinationDetails.Card = cardDestination{
+			ReferenceStatus: "pending",
+			ReferenceType:   "acquirer_reference_number",
+			Type:            "refund",
+		}
 	}
 	if r.Status == refundPending {
 		o.PendingReason = resource.NilIfEmpty("processing")
@@ -110,11 +131,12 @@ func (r *Refund) object() RefundObject {
 }
 
 var (
-	insertRefunds = postgres.InsertRows[Refund]("refunds", `account_id, id, livemode, request_id, charge_id, payment_intent_id, amount, currency,
-		status, reason, kind, metadata, created_at`)
+	insertRefunds = postgres.InsertRows[Refund]("refunds", `account_id, id, livemode, request_id, charge_id,
+		payment_intent_id, amount, currency, status, reason, kind, metadata, created_at`)
 
 	// A refund's answer is written once: only a pending refund takes it.
-	settleRefunds = postgres.UpdateRows[Refund]("refunds", `status, acquirer_reference, failure_reason, balance_transaction`,
+	settleRefunds = postgres.UpdateRows[Refund]("refunds",
+		`status, acquirer_reference, failure_reason, balance_transaction`,
 		`t.status = 'pending'`)
 )
 
@@ -123,8 +145,8 @@ func (r *Refund) insert(tx *phase.Tx) { tx.Write(insertRefunds, postgres.RowsOf(
 func (r *Refund) settle(tx *phase.Tx) { tx.Write(settleRefunds, postgres.RowsOf(*r)) }
 
 const selectRefunds = `
-	SELECT account_id, id, livemode, request_id, charge_id, payment_intent_id, amount, currency, status, reason, kind, metadata,
-	       acquirer_reference, failure_reason, balance_transaction, failure_balance_transaction, created_at
+	SELECT account_id, id, livemode, request_id, charge_id, payment_intent_id, amount, currency, status, reason, kind,
+	       metadata, acquirer_reference, failure_reason, balance_transaction, failure_balance_transaction, created_at
 	FROM refunds
 	WHERE account_id = @account_id AND livemode = @livemode`
 
@@ -135,13 +157,17 @@ const (
 	refundsOf   = `SELECT r.* FROM unnest(@parents::text[]) AS parent (id) CROSS JOIN LATERAL (` +
 		selectRefunds + ` AND charge_id = parent.id ORDER BY id DESC LIMIT @limit) AS r ORDER BY r.id DESC`
 
-	refundFilters        = ` AND (@charge_id::text IS NULL OR charge_id = @charge_id) AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)`
+	refundFilters = `
+		 AND (@charge_id::text IS NULL OR charge_id = @charge_id)
+		 AND (@payment_intent::text IS NULL OR payment_intent_id = @payment_intent)`
 	listRefunds          = selectRefunds + refundFilters + resource.NewestFirst
 	listRefundsBackwards = selectRefunds + refundFilters + resource.OldestFirst
 )
 
 // refundsOfCharges are the lists that charges show when they are asked for.
-func refundsOfCharges(ctx context.Context, db phase.Reader, v resource.Principal, charges []string) (map[string]resource.ListObject, error) {
+func refundsOfCharges(
+	ctx context.Context, db phase.Reader, v resource.Principal, charges []string,
+) (map[string]resource.ListObject, error) {
 	return resource.ListInside(ctx, db, refundsOf, v, charges, func(r *Refund) string { return r.ChargeID },
 		func(charge string) string { return "/v1/charges/" + charge + "/refunds" })
 }
@@ -189,7 +215,9 @@ type RetrieveChargeRefundParams struct {
 }
 
 // RetrieveChargeRefund answers GET /v1/charges/{charge}/refunds/{refund}.
-func RetrieveChargeRefund(ctx context.Context, db phase.Reader, v resource.Principal, in RetrieveChargeRefundParams) (any, error) {
+func RetrieveChargeRefund(
+	ctx context.Context, db phase.Reader, v resource.Principal, in RetrieveChargeRefundParams,
+) (any, error) {
 	refund, err := findRefundOf(ctx, db, v, in.Charge, in.ID)
 	if err != nil {
 		return nil, err
@@ -220,12 +248,18 @@ type ListChargeRefundsParams struct {
 }
 
 // ListChargeRefunds answers GET /v1/charges/{charge}/refunds.
-func ListChargeRefunds(ctx context.Context, db phase.Reader, v resource.Principal, in ListChargeRefundsParams) (any, error) {
+func ListChargeRefunds(
+	ctx context.Context, db phase.Reader, v resource.Principal, in ListChargeRefundsParams,
+) (any, error) {
 	if err := ChargeExists(ctx, db, v, in.Charge); err != nil {
 		return nil, err
 	}
 	return resource.ListPage[Refund](ctx, db, v, in.List, resource.Listing{
-		URL: "/v1/charges/" + in.Charge + "/refunds", Object: "refund", Newest: listRefunds, Oldest: listRefundsBackwards, ByID: refundByID,
+		URL:     "/v1/charges/" + in.Charge + "/refunds",
+		Object:  "refund",
+		Newest:  listRefunds,
+		Oldest:  listRefundsBackwards,
+		ByID:    refundByID,
 		Filters: pgx.StrictNamedArgs{"charge_id": in.Charge, "payment_intent": nil},
 	})
 }

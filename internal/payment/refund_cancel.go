@@ -26,7 +26,9 @@ var ExpireRefund = endRefund("refund.expire", "refund_expired", "expired")
 // card's never does.
 func endRefund(name, point, ended string) *phase.Flow[EndRefundParams, struct{}] {
 	return phase.Define(name, 1,
-		phase.Atomic(point, func(ctx context.Context, tx *phase.Tx, in EndRefundParams, _ *struct{}) (phase.Outcome, error) {
+		phase.Atomic(point, func(
+			ctx context.Context, tx *phase.Tx, in EndRefundParams, _ *struct{},
+		) (phase.Outcome, error) {
 			refund, err := resource.Get[Refund](ctx, tx, refundByID, resource.PrincipalOf(tx.Caller), in.ID)
 			if err != nil {
 				return phase.Outcome{}, err
@@ -34,7 +36,8 @@ func endRefund(name, point, ended string) *phase.Flow[EndRefundParams, struct{}]
 			if refund == nil {
 				return phase.Outcome{}, apierror.NotFound("refund", "refund", in.ID)
 			}
-			return phase.Refuse(refund.ID, apierror.Invalid("", "Refund %s cannot be %s: its status is %s, and only a refund whose status is requires_action can be.",
+			return phase.Refuse(refund.ID, apierror.Invalid("",
+				"Refund %s cannot be %s: its status is %s, and only a refund whose status is requires_action can be.",
 				refund.ID, ended, refund.Status)), nil
 		}))
 }

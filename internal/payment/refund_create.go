@@ -64,13 +64,19 @@ const (
 // refunds at once cannot both have the last of it. There is no way back: a
 // refund that is finished late is still the one the merchant asked for.
 var CreateRefund = phase.Define("refund.create", 1,
-	phase.Atomic(refundRecorded, func(ctx context.Context, tx *phase.Tx, in CreateRefundParams, s *refundState) (phase.Outcome, error) {
+	phase.Atomic(refundRecorded, func(
+		ctx context.Context, tx *phase.Tx, in CreateRefundParams, s *refundState,
+	) (phase.Outcome, error) {
 		return recordRefund(ctx, tx, in.Charge, in.RefundParams, s)
 	}),
-	phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateRefundParams, s *refundState) error {
+	phase.Foreign(refundAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateRefundParams, s *refundState,
+	) error {
 		return askForRefund(ctx, call, s)
 	}),
-	phase.Atomic(refundSettled, func(ctx context.Context, tx *phase.Tx, in CreateRefundParams, s *refundState) (phase.Outcome, error) {
+	phase.Atomic(refundSettled, func(
+		ctx context.Context, tx *phase.Tx, in CreateRefundParams, s *refundState,
+	) (phase.Outcome, error) {
 		_, refund, known, err := settleRefund(ctx, tx, s)
 		if err != nil {
 			return phase.Outcome{}, err
@@ -79,7 +85,9 @@ var CreateRefund = phase.Define("refund.create", 1,
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateRefundParams) error {
 	if in.Charge == "" && in.PaymentIntent == "" {
-		return apierror.Invalid("", "One of the following params should be provided for this request: payment_intent or charge.").WithCode("parameter_missing")
+		return apierror.Invalid("",
+			"One of the following params should be provided for this request: payment_intent or charge.").
+			WithCode("parameter_missing")
 	}
 	if _, err := in.Metadata.Apply(nil); err != nil {
 		return err
@@ -87,7 +95,8 @@ var CreateRefund = phase.Define("refund.create", 1,
 	if in.PaymentIntent != "" {
 		return in.findCharge(ctx, db, resource.ViewerOf(caller))
 	}
-	return ChargeExists(ctx, db, resource.ViewerOf(caller), in.Charge) // 404, as at Stripe, although no path names the charge
+	// 404, as at Stripe, although no path names the charge
+	return ChargeExists(ctx, db, resource.ViewerOf(caller), in.Charge)
 })
 
 // findCharge finds the charge that paid the intent.
@@ -103,14 +112,17 @@ func (in *CreateRefundParams) findCharge(ctx context.Context, db phase.Reader, v
 		return refusal
 	}
 	if in.Charge != "" && in.Charge != *intent.LatestCharge {
-		return apierror.Invalid("charge", "The charge %s does not belong to the PaymentIntent %s.", form.Quote(in.Charge), intent.ID)
+		return apierror.Invalid("charge", "The charge %s does not belong to the PaymentIntent %s.",
+			form.Quote(in.Charge), intent.ID)
 	}
 	in.Charge = *intent.LatestCharge
 	return nil
 }
 
 // RefundCharge is CreateRefund at the charge's own address.
-var RefundCharge = refundAt("charge.refund.create", false, func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
+var RefundCharge = refundAt("charge.refund.create", false, func(
+	ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState,
+) (phase.Outcome, error) {
 	_, refund, known, err := settleRefund(ctx, tx, s)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -119,7 +131,9 @@ var RefundCharge = refundAt("charge.refund.create", false, func(ctx context.Cont
 })
 
 // RefundWholeCharge is the oldest form, which answers with the charge.
-var RefundWholeCharge = refundAt("charge.refund", true, func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
+var RefundWholeCharge = refundAt("charge.refund", true, func(
+	ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState,
+) (phase.Outcome, error) {
 	charge, _, known, err := settleRefund(ctx, tx, s)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -127,13 +141,20 @@ var RefundWholeCharge = refundAt("charge.refund", true, func(ctx context.Context
 	return replyWithCharge(ctx, tx, in.Expand, charge, known...)
 })
 
-func refundAt(name string, whole bool, settle func(context.Context, *phase.Tx, RefundChargeParams, *refundState) (phase.Outcome, error)) *phase.Flow[RefundChargeParams, refundState] {
+func refundAt(
+	name string, whole bool,
+	settle func(context.Context, *phase.Tx, RefundChargeParams, *refundState) (phase.Outcome, error),
+) *phase.Flow[RefundChargeParams, refundState] {
 	return phase.Define(name, 1,
-		phase.Atomic(refundRecorded, func(ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState) (phase.Outcome, error) {
+		phase.Atomic(refundRecorded, func(
+			ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState,
+		) (phase.Outcome, error) {
 			s.Whole = whole
 			return recordRefund(ctx, tx, in.Charge, in.RefundParams, s)
 		}),
-		phase.Foreign(refundAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ RefundChargeParams, s *refundState) error {
+		phase.Foreign(refundAnswered, acquirer.Port, func(
+			ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ RefundChargeParams, s *refundState,
+		) error {
 			return askForRefund(ctx, call, s)
 		}),
 		phase.Atomic(refundSettled, settle),
@@ -147,11 +168,14 @@ func refundAt(name string, whole bool, settle func(context.Context, *phase.Tx, R
 
 // The CHECK "no_more_is_refunded_than_charged" refuses what gets past refuseRefund.
 const reserveRefund = `
-	UPDATE charges SET amount_refunded = amount_refunded + @amount, busy_with = @busy_with, fraud_details = @fraud_details
+	UPDATE charges SET amount_refunded = amount_refunded + @amount, busy_with = @busy_with,
+	    fraud_details = @fraud_details
 	WHERE account_id = @account_id AND id = @id AND busy_with IS NULL`
 
 // recordRefund reserves the amount. A refund that was adopted is the answer.
-func recordRefund(ctx context.Context, tx *phase.Tx, chargeID string, in RefundParams, s *refundState) (phase.Outcome, error) {
+func recordRefund(
+	ctx context.Context, tx *phase.Tx, chargeID string, in RefundParams, s *refundState,
+) (phase.Outcome, error) {
 	charge, err := lockedCharge(ctx, tx, chargeID)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -181,10 +205,26 @@ func recordRefund(ctx context.Context, tx *phase.Tx, chargeID string, in RefundP
 		return phase.Outcome{}, err
 	}
 	s.Refund = Refund{
-		AccountID: tx.AccountID, ID: id.New("re", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, ChargeID: charge.ID,
-		PaymentIntentID: charge.PaymentIntentID, Amount: amount, Currency: charge.Currency, Status: refundPending, Reason: in.Reason, Kind: refundOfMoney, Metadata: metadata, CreatedAt: tx.Now(),
+		AccountID:       tx.AccountID,
+		ID:              id.New("re", tx.Now()),
+		Livemode:        tx.Livemode,
+		RequestID:       tx.RequestID,
+		ChargeID:        charge.ID,
+		PaymentIntentID: charge.PaymentIntentID,
+		Amount:          amount,
+		Currency:        charge.Currency,
+		Status:          refundPending,
+		Reason:          in.Reason,
+		Kind:            refundOfMoney,
+		Metadata:        metadata,
+		CreatedAt:       tx.Now(),
 	}
-	s.Order = acquirer.Order{Authorization: *charge.AcquirerReference, Amount: amount, Currency: charge.Currency, Object: s.Refund.ID}
+	s.Order = acquirer.Order{
+		Authorization: *charge.AcquirerReference,
+		Amount:        amount,
+		Currency:      charge.Currency,
+		Object:        s.Refund.ID,
+	}
 	var busyWith *string
 	if !charge.Captured {
 		s.Refund.Kind, busyWith = refundOfHold, &tx.RequestID // an authorization cannot be captured while it is voided
@@ -194,7 +234,12 @@ func recordRefund(ctx context.Context, tx *phase.Tx, chargeID string, in RefundP
 		charge.report("fraudulent")
 	}
 	tx.WriteOne(reserveRefund, pgx.StrictNamedArgs{
-		"account_id": tx.AccountID, "id": charge.ID, "amount": amount, "busy_with": busyWith, "fraud_details": charge.FraudDetails})
+		"account_id":    tx.AccountID,
+		"id":            charge.ID,
+		"amount":        amount,
+		"busy_with":     busyWith,
+		"fraud_details": charge.FraudDetails,
+	})
 	s.Refund.insert(tx)
 	return phase.Next, nil
 }
@@ -205,9 +250,12 @@ func (c *Charge) refuseRefund(amount int64) *apierror.Error {
 	case c.Status == chargeFailed:
 		return apierror.Invalid("", "Charge %s failed and cannot be refunded.", c.ID)
 	case c.PaymentIntentID != nil && !c.Captured && c.AmountRefunded == 0:
-		return apierror.Invalid("", "Charge %s has been authorized and not captured: cancel its PaymentIntent, %s, to release what it holds.", c.ID, *c.PaymentIntentID)
+		return apierror.Invalid("",
+			"Charge %s has been authorized and not captured: cancel its PaymentIntent, %s, to release what it holds.",
+			c.ID, *c.PaymentIntentID)
 	case c.AmountChargedBack > 0:
-		return apierror.Invalid("", "Charge %s has been charged back; cannot issue a refund.", c.ID).WithCode("charge_disputed")
+		return apierror.Invalid("", "Charge %s has been charged back; cannot issue a refund.", c.ID).
+			WithCode("charge_disputed")
 	case c.refundable() == 0:
 		return apierror.Invalid("", "Charge %s has already been refunded.", c.ID).WithCode("charge_already_refunded")
 	case amount > c.refundable() && c.refundable() == c.Amount:
@@ -217,7 +265,9 @@ func (c *Charge) refuseRefund(amount int64) *apierror.Error {
 		return apierror.Invalid("amount", "Refund amount (%s) is greater than unrefunded amount on charge (%s)",
 			money.Format(amount, c.Currency), money.Format(c.refundable(), c.Currency))
 	case !c.Captured && amount < c.Amount:
-		return apierror.Invalid("amount", "You cannot partially refund an uncaptured charge. Instead, capture the charge for an amount less than the original amount")
+		return apierror.Invalid("amount",
+			"You cannot partially refund an uncaptured charge. Instead, capture the charge for an amount less than "+
+				"the original amount")
 	}
 	return nil
 }
@@ -249,7 +299,8 @@ func settleRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *
 	}
 	if !s.Answer.Approved {
 		charge.AmountRefunded -= refund.Amount
-		tx.WriteOne(returnReservation, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": charge.ID, "amount": refund.Amount})
+		tx.WriteOne(returnReservation,
+			pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": charge.ID, "amount": refund.Amount})
 		refund.Status, refund.FailureReason = refundFailed, resource.NilIfEmpty("declined")
 		refund.settle(tx)
 		event.Emit(tx, "refund.created", refund.ID, refund.Render(), nil)
@@ -290,7 +341,9 @@ func (r *Refund) post(tx *phase.Tx, charge *Charge) any {
 	return balance.BalanceTransactionOf(tx, posting).Render()
 }
 
-func replyWithRefund(ctx context.Context, tx *phase.Tx, paths form.Expand, refund *Refund, known ...any) (phase.Outcome, error) {
+func replyWithRefund(
+	ctx context.Context, tx *phase.Tx, paths form.Expand, refund *Refund, known ...any,
+) (phase.Outcome, error) {
 	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, refund.Render(), known...)
 	if err != nil {
 		return phase.Outcome{}, err

@@ -17,7 +17,8 @@ import (
 // A refund's fate is written once: only from the state it was read in.
 const refundFate = `
 	UPDATE refunds
-	SET status = @status, failure_reason = @failure_reason, balance_transaction = @balance_transaction, failure_balance_transaction = @failure_transaction
+	SET status = @status, failure_reason = @failure_reason, balance_transaction = @balance_transaction,
+	    failure_balance_transaction = @failure_transaction
 	WHERE account_id = @account_id AND id = @id AND status = @before`
 
 func (r *Refund) changeFate(tx *phase.Tx, before string) {
@@ -28,7 +29,9 @@ func (r *Refund) changeFate(tx *phase.Tx, before string) {
 }
 
 // CompleteRefund ends a refund that the acquirer had accepted as pending.
-var CompleteRefund = NotificationFlow(acquirer.RefundSucceeded, "refund_completed", func(ctx context.Context, tx *phase.Tx, in NotificationParams, charge *Charge) (phase.Outcome, error) {
+var CompleteRefund = NotificationFlow(acquirer.RefundSucceeded, "refund_completed", func(
+	ctx context.Context, tx *phase.Tx, in NotificationParams, charge *Charge,
+) (phase.Outcome, error) {
 	refund, err := refundNamed(ctx, tx, in)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -45,7 +48,9 @@ var CompleteRefund = NotificationFlow(acquirer.RefundSucceeded, "refund_complete
 
 // FailRefund writes down that a refund came to nothing. If it had succeeded
 // before, the money comes back into the balance.
-var FailRefund = NotificationFlow(acquirer.RefundFailed, "refund_returned", func(ctx context.Context, tx *phase.Tx, in NotificationParams, charge *Charge) (phase.Outcome, error) {
+var FailRefund = NotificationFlow(acquirer.RefundFailed, "refund_returned", func(
+	ctx context.Context, tx *phase.Tx, in NotificationParams, charge *Charge,
+) (phase.Outcome, error) {
 	refund, err := refundNamed(ctx, tx, in)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -67,7 +72,8 @@ var FailRefund = NotificationFlow(acquirer.RefundFailed, "refund_returned", func
 	refund.Status, refund.FailureReason = refundFailed, &reason
 	refund.changeFate(tx, status)
 	charge.AmountRefunded -= refund.Amount
-	tx.WriteOne(returnReservation, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": charge.ID, "amount": refund.Amount})
+	tx.WriteOne(returnReservation,
+		pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": charge.ID, "amount": refund.Amount})
 	event.Emit(tx, "refund.failed", refund.ID, refund.Render(), nil)
 	return refund.tellFate(tx, before)
 })

@@ -38,7 +38,9 @@ var UpdateRefund = phase.Define("refund.update", 1,
 
 // UpdateChargeRefund is UpdateRefund at the charge's own address.
 var UpdateChargeRefund = phase.Define("charge.refund.update", 1,
-	phase.Atomic(refundUpdated, func(ctx context.Context, tx *phase.Tx, in UpdateChargeRefundParams, s *struct{}) (phase.Outcome, error) {
+	phase.Atomic(refundUpdated, func(
+		ctx context.Context, tx *phase.Tx, in UpdateChargeRefundParams, s *struct{},
+	) (phase.Outcome, error) {
 		return changeRefund(ctx, tx, in.UpdateRefundParams, s)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *UpdateChargeRefundParams) error {
@@ -60,7 +62,8 @@ func changeRefund(ctx context.Context, tx *phase.Tx, in UpdateRefundParams, _ *s
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	tx.WriteOne(updateRefund, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": refund.ID, "metadata": refund.Metadata})
+	tx.WriteOne(updateRefund,
+		pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": refund.ID, "metadata": refund.Metadata})
 	if len(previous) > 0 {
 		event.Emit(tx, "refund.updated", refund.ID, refund.Render(), previous)
 		event.Emit(tx, "charge.refund.updated", refund.ID, refund.Render(), previous)

@@ -26,7 +26,8 @@ import (
 // worker is an engine that acts as a worker does, for jobs that a test runs itself.
 func (s *shop) worker(t *testing.T) *phase.Engine {
 	t.Helper()
-	pool, err := postgres.Open(t.Context(), postgres.Config{URL: s.config.DatabaseURL, Role: "ratchet_worker", MaxConns: 4})
+	pool, err := postgres.Open(t.Context(),
+		postgres.Config{URL: s.config.DatabaseURL, Role: "ratchet_worker", MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +39,14 @@ func (s *shop) worker(t *testing.T) *phase.Engine {
 		t.Fatal(err)
 	}
 	go liveness.Run(ctx)
-	e := phase.NewEngine(phase.Config{Pool: pool, Secret: s.config.Secret.For(secret.Idempotency), Root: s.config.Secret, Owner: liveness.ID,
-		Record: audit.Record, Log: slog.New(slog.DiscardHandler)})
+	e := phase.NewEngine(phase.Config{
+		Pool:   pool,
+		Secret: s.config.Secret.For(secret.Idempotency),
+		Root:   s.config.Secret,
+		Owner:  liveness.ID,
+		Record: audit.Record,
+		Log:    slog.New(slog.DiscardHandler),
+	})
 	phase.Connect[acquirer.Acquirer](e, acquirer.Port, s.sim.Client())
 	if err := operation.Register(t.Context(), e); err != nil {
 		t.Fatal(err)
@@ -76,7 +83,8 @@ func (s *shop) report(t *testing.T, p acquirer.SettledPart) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+acquirer.NotificationsPath, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+acquirer.NotificationsPath,
+		bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +112,11 @@ func (s *shop) wantReported(t *testing.T, parts ...acquirer.SettledPart) {
 // adds the rows of each posting up.
 func (s *shop) wantBooked(t *testing.T, booked, waiting, aside int64) {
 	t.Helper()
-	for table, want := range map[string]int64{"settlements": booked, "movements_waiting": waiting, "movements_set_aside": aside} {
+	for table, want := range map[string]int64{
+		"settlements":         booked,
+		"movements_waiting":   waiting,
+		"movements_set_aside": aside,
+	} {
 		if got := s.number(t, "SELECT count(*) FROM "+table); got != want {
 			t.Errorf("%d rows in %s, want %d", got, table, want)
 		}
@@ -116,10 +128,13 @@ func (s *shop) wantBooked(t *testing.T, booked, waiting, aside int64) {
 
 const differentPostings = `
 	SELECT coalesce(string_agg(coalesce(p.id, s.posting_id), ', '), '')
-	FROM (SELECT posting_id, sum(amount) FILTER (WHERE movement NOT IN ('refund', 'chargeback')) AS paid, sum(amount) FILTER (WHERE movement IN ('refund', 'chargeback')) AS taken
+	FROM (SELECT posting_id, sum(amount) FILTER (WHERE movement NOT IN ('refund', 'chargeback')) AS paid,
+	    sum(amount) FILTER (WHERE movement IN ('refund', 'chargeback')) AS taken
 	      FROM settlements GROUP BY posting_id) s
-	FULL JOIN (SELECT posting_id AS id, sum(amount) FILTER (WHERE debit = 'bank_cash') AS paid, sum(amount) FILTER (WHERE credit = 'bank_cash') AS taken
-	           FROM ledger_legs l JOIN ledger_postings q ON q.book_id = l.book_id AND q.id = l.posting_id AND q.kind = 'settlement' GROUP BY posting_id) p ON p.id = s.posting_id
+	FULL JOIN (SELECT posting_id AS id, sum(amount) FILTER (WHERE debit = 'bank_cash') AS paid,
+	    sum(amount) FILTER (WHERE credit = 'bank_cash') AS taken
+	           FROM ledger_legs l JOIN ledger_postings q ON q.book_id = l.book_id AND q.id = l.posting_id
+	               AND q.kind = 'settlement' GROUP BY posting_id) p ON p.id = s.posting_id
 	WHERE (p.paid, p.taken) IS DISTINCT FROM (s.paid, s.taken)`
 
 func TestSettlementBatches(t *testing.T) {
@@ -136,7 +151,9 @@ func TestSettlementBatches(t *testing.T) {
 		s.sim.WaitUntilTold(t, s.server.URL)
 
 		s.wantBooked(t, 2, 0, 0)
-		legs := s.text(t, `SELECT string_agg(debit || ' ' || l.amount, ', ' ORDER BY l.leg) FROM ledger_legs l JOIN ledger_postings p ON p.id = l.posting_id WHERE p.kind = 'settlement'`)
+		legs := s.text(t, `
+			SELECT string_agg(debit || ' ' || l.amount, ', ' ORDER BY l.leg) FROM ledger_legs l
+			JOIN ledger_postings p ON p.id = l.posting_id WHERE p.kind = 'settlement'`)
 		if legs != "bank_cash 2000, processor_receivable 2000" {
 			t.Errorf("the legs are %q", legs)
 		}
@@ -154,11 +171,14 @@ func TestSettlementBatches(t *testing.T) {
 		e, sales := s.worker(t), s.sell(t, "usd", 1000, 1100, 1200)
 		hide := func(hidden ...acquirer.SettledMovement) {
 			for _, m := range hidden {
-				s.exec(t, "UPDATE charges SET acquirer_reference = 'hidden ' || acquirer_reference WHERE acquirer_reference = $1", m.Reference)
+				s.exec(t, `
+					UPDATE charges SET acquirer_reference = 'hidden ' || acquirer_reference
+					WHERE acquirer_reference = $1`, m.Reference)
 			}
 		}
 		hide(sales[1], sales[2])
-		s.wantReported(t, part("note_1", "batch_1", 1, 2, sales[0], sales[1]), part("note_2", "batch_1", 2, 2, sales[2]))
+		s.wantReported(t, part("note_1", "batch_1", 1, 2, sales[0], sales[1]),
+			part("note_2", "batch_1", 2, 2, sales[2]))
 		s.wantBooked(t, 1, 2, 0)
 		if n := s.number(t, postings); n != 1 {
 			t.Errorf("%d postings, want one: nothing of the second part can be booked", n)
@@ -167,7 +187,8 @@ func TestSettlementBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.wantBooked(t, 1, 2, 0)
-		if n := s.number(t, "SELECT count(*) FROM movements_waiting WHERE attempts = 1 AND due_at > received_at"); n != 2 {
+		n := s.number(t, "SELECT count(*) FROM movements_waiting WHERE attempts = 1 AND due_at > received_at")
+		if n != 2 {
 			t.Errorf("%d movements were put off, want both", n)
 		}
 
@@ -191,7 +212,8 @@ func TestSettlementBatches(t *testing.T) {
 		whole := part("note_1", "batch_1", 1, 1, sales...)
 		s.wantReported(t, whole, whole)
 		again := part("note_2", "batch_1", 1, 1, sales...)
-		s.wantReported(t, again, part("note_3", "batch_2", 1, 2, sales[1]), part("note_4", "batch_2", 2, 2, sales[0], sales[2]))
+		s.wantReported(t, again, part("note_3", "batch_2", 1, 2, sales[1]),
+			part("note_4", "batch_2", 2, 2, sales[0], sales[2]))
 		s.wantBooked(t, 3, 0, 0)
 		if n := s.number(t, postings); n != 1 {
 			t.Errorf("%d postings, want one", n)
@@ -214,8 +236,14 @@ func TestSettlementBatches(t *testing.T) {
 		s.wantReported(t, part("note_1", "batch_1", 1, 1, sales[0], sale("auth_unknown", 500)))
 
 		other, early := sale(sales[0].Reference, 999), sale("auth_unknown", 501)
-		gift := acquirer.SettledMovement{Kind: "gift", Authorization: sales[1].Reference, Reference: sales[1].Reference, Amount: 1}
-		s.wantReported(t, part("note_2", "batch_2", 1, 1, other, early, euros[0], gift, sale("auth_nothing", 0), sales[1]))
+		gift := acquirer.SettledMovement{
+			Kind:          "gift",
+			Authorization: sales[1].Reference,
+			Reference:     sales[1].Reference,
+			Amount:        1,
+		}
+		s.wantReported(t,
+			part("note_2", "batch_2", 1, 1, other, early, euros[0], gift, sale("auth_nothing", 0), sales[1]))
 		s.wantBooked(t, 2, 1, 5)
 		for reference, reason := range map[string]string{
 			sales[0].Reference: "it was settled before in batch_1, as 1000 usd of " + sales[0].Reference,
@@ -223,14 +251,17 @@ func TestSettlementBatches(t *testing.T) {
 			sales[1].Reference: "nothing is known of settling a gift",
 			"auth_nothing":     "it is of nothing",
 		} {
-			if got := s.text(t, "SELECT reason FROM movements_set_aside WHERE acquirer_reference = $1", reference); got != reason {
+			got := s.text(t, "SELECT reason FROM movements_set_aside WHERE acquirer_reference = $1", reference)
+			if got != reason {
 				t.Errorf("%s is set aside because %q, want %q", reference, got, reason)
 			}
 		}
-		if got := s.text(t, "SELECT reason FROM movements_set_aside WHERE acquirer_reference = $1", euros[0].Reference); !strings.Contains(got, "is in eur, test mode") {
+		if got := s.text(t, "SELECT reason FROM movements_set_aside WHERE acquirer_reference = $1",
+			euros[0].Reference); !strings.Contains(got, "is in eur, test mode") {
 			t.Errorf("the sale in another currency is set aside because %q", got)
 		}
-		if n := s.number(t, "SELECT count(*) FROM audit_events WHERE operation = 'settlement.set_aside' AND actor = 'inbox'"); n != 1 {
+		if n := s.number(t, `
+			SELECT count(*) FROM audit_events WHERE operation = 'settlement.set_aside' AND actor = 'inbox'`); n != 1 {
 			t.Errorf("%d alarms, want one for the part", n)
 		}
 	})
@@ -243,8 +274,10 @@ func TestSettlementBatches(t *testing.T) {
 		s.sim.Settle(t)
 		s.sim.WaitUntilTold(t, s.server.URL)
 		s.wantBooked(t, 3, 0, 0)
-		books := s.text(t, `SELECT string_agg(b.currency || ' ' || l.amount, ', ' ORDER BY b.currency) FROM ledger_legs l
-			JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id JOIN ledger_books b ON b.id = p.book_id WHERE p.kind = 'settlement'`)
+		books := s.text(t, `
+			SELECT string_agg(b.currency || ' ' || l.amount, ', ' ORDER BY b.currency) FROM ledger_legs l
+			JOIN ledger_postings p ON p.book_id = l.book_id AND p.id = l.posting_id
+			JOIN ledger_books b ON b.id = p.book_id WHERE p.kind = 'settlement'`)
 		if books != "eur 1200, usd 2100" {
 			t.Errorf("the books have %q", books)
 		}
@@ -255,8 +288,11 @@ func TestSettlementBatches(t *testing.T) {
 		s := openShop(t)
 		s.sell(t, "usd", 100) // opens the book
 		const many = 2300
-		s.exec(t, `INSERT INTO charges (account_id, id, livemode, request_id, amount, amount_captured, currency, status, captured, card, acquirer_reference, balance_transaction, created_at)
-			SELECT 'acct_1', 'ch_' || n, false, 'req_' || n, n, n, 'usd', 'succeeded', true, '{}', 'auth_' || n, 'txn_' || n, now() FROM generate_series(1, 2300) n`)
+		s.exec(t, `
+			INSERT INTO charges (account_id, id, livemode, request_id, amount, amount_captured, currency, status,
+				captured, card, acquirer_reference, balance_transaction, created_at)
+			SELECT 'acct_1', 'ch_' || n, false, 'req_' || n, n, n, 'usd', 'succeeded', true, '{}', 'auth_' || n,
+			       'txn_' || n, now() FROM generate_series(1, 2300) n`)
 		var parts []acquirer.SettledPart
 		for first := 1; first <= many; first += acquirer.MaxPartMovements {
 			var movements []acquirer.SettledMovement
@@ -280,9 +316,11 @@ func TestSettlementBatches(t *testing.T) {
 		sales := s.sell(t, "usd", 1000, 1100, 1200, 1300)
 		backwards := slices.Clone(sales)
 		slices.Reverse(backwards)
-		deliveries := []acquirer.SettledPart{part("note_a", "batch_a", 1, 1, sales...), part("note_b", "batch_b", 1, 1, backwards...)}
+		deliveries := []acquirer.SettledPart{part("note_a", "batch_a", 1, 1, sales...),
+			part("note_b", "batch_b", 1, 1, backwards...)}
 		deliveries = append(deliveries, deliveries...)
-		deliveries = append(deliveries, part("note_c", "batch_c", 1, 1, sales[2], sales[0]), part("note_d", "batch_d", 1, 1, sales[3], sales[1], sales[2]))
+		deliveries = append(deliveries, part("note_c", "batch_c", 1, 1, sales[2], sales[0]),
+			part("note_d", "batch_d", 1, 1, sales[3], sales[1], sales[2]))
 		var all sync.WaitGroup
 		for _, p := range deliveries {
 			all.Go(func() { s.untilAccepted(t, p) })
@@ -298,7 +336,8 @@ func TestSettlementBatches(t *testing.T) {
 		t.Parallel()
 		s := openShop(t)
 		sales := s.sell(t, "usd", 1000, 1100)
-		short, sum, twice := part("note_short", "batch_1", 1, 1, sales...), part("note_sum", "batch_1", 1, 1, sales...), part("note_twice", "batch_1", 1, 1, sales[0], sales[0])
+		short, sum, twice := part("note_short", "batch_1", 1, 1, sales...), part("note_sum", "batch_1", 1, 1,
+			sales...), part("note_twice", "batch_1", 1, 1, sales[0], sales[0])
 		short.Count--
 		sum.Paid++
 		beyond := part("note_beyond", "batch_1", 2, 1, sales...)

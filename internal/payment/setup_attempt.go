@@ -16,10 +16,16 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "setup_attempt", Prefix: "setatt", Table: "setup_attempts", Load: resource.LoadWith[SetupAttempt](setupAttemptsByID), Fields: map[string][]string{
-		"customer": {"customer"}, "payment_method": {"payment_method"}, "setup_intent": {"setup_intent"},
-		"application": nil, "on_behalf_of": nil,
-	}})
+	resource.Register(resource.Kind{
+		Object: "setup_attempt",
+		Prefix: "setatt",
+		Table:  "setup_attempts",
+		Load:   resource.LoadWith[SetupAttempt](setupAttemptsByID),
+		Fields: map[string][]string{
+			"customer": {"customer"}, "payment_method": {"payment_method"}, "setup_intent": {"setup_intent"},
+			"application": nil, "on_behalf_of": nil,
+		},
+	})
 }
 
 // SetupAttempt is one confirmation of a setup that its card's issuer has answered.
@@ -98,20 +104,39 @@ type attemptSecure struct {
 // secured is the outcome of the authentication.
 func secured(passed bool) *attemptSecure {
 	if passed {
-		return &attemptSecure{AuthenticationFlow: "challenge", ElectronicCommerce: resource.NilIfEmpty("05"), Result: "authenticated", Version: "2.2.0"}
+		return &attemptSecure{
+			AuthenticationFlow: "challenge",
+			ElectronicCommerce: resource.NilIfEmpty("05"),
+			Result:             "authenticated",
+			Version:            "2.2.0",
+		}
 	}
-	return &attemptSecure{AuthenticationFlow: "challenge", Result: "failed", ResultReason: resource.NilIfEmpty("rejected"), Version: "2.2.0"}
+	return &attemptSecure{
+		AuthenticationFlow: "challenge",
+		Result:             "failed",
+		ResultReason:       resource.NilIfEmpty("rejected"),
+		Version:            "2.2.0",
+	}
 }
 
 func (a *SetupAttempt) Render() any {
 	return SetupAttemptObject{
-		ID: a.ID, Object: "setup_attempt", Created: resource.Unix(a.CreatedAt), Customer: a.CustomerID, Livemode: a.Livemode, PaymentMethod: a.PaymentMethodID,
-		PaymentMethodDetails: a.PaymentMethodDetails, SetupError: a.SetupError, SetupIntent: a.SetupIntentID, Status: a.Status, Usage: a.Usage,
+		ID:                   a.ID,
+		Object:               "setup_attempt",
+		Created:              resource.Unix(a.CreatedAt),
+		Customer:             a.CustomerID,
+		Livemode:             a.Livemode,
+		PaymentMethod:        a.PaymentMethodID,
+		PaymentMethodDetails: a.PaymentMethodDetails,
+		SetupError:           a.SetupError,
+		SetupIntent:          a.SetupIntentID,
+		Status:               a.Status,
+		Usage:                a.Usage,
 	}
 }
 
-const setupAttemptColumns = `account_id, id, livemode, request_id, setup_intent_id, status, customer_id, payment_method_id, payment_method_details,
-	setup_error, usage, created_at`
+const setupAttemptColumns = `account_id, id, livemode, request_id, setup_intent_id, status, customer_id,
+	payment_method_id, payment_method_details, setup_error, usage, created_at`
 
 var insertSetupAttempts = postgres.InsertRows[SetupAttempt]("setup_attempts", setupAttemptColumns)
 
@@ -119,22 +144,39 @@ const (
 	openSetupAttempt = ` WHERE account_id = @account_id AND id = @id AND status = 'requires_action'`
 
 	answerSetupAttempt = `
-	UPDATE setup_attempts SET status = @status, payment_method_details = @payment_method_details, setup_error = @setup_error` + openSetupAttempt
+	UPDATE setup_attempts SET status = @status, payment_method_details = @payment_method_details,
+	    setup_error = @setup_error` + openSetupAttempt
 	abandonSetupAttempt = `UPDATE setup_attempts SET status = @status` + openSetupAttempt
 )
 
 // tried records the outcome of an attempt at the setup: of a new one or, if the cardholder
 // had to authenticate, of the one that waited for them. The caller writes the setup
 // afterwards, with the attempt's id.
-func (s *SetupIntent) tried(tx *phase.Tx, method customer.PaymentMethod, status string, asked *attemptSecure) *SetupAttempt {
+func (s *SetupIntent) tried(
+	tx *phase.Tx, method customer.PaymentMethod, status string, asked *attemptSecure,
+) *SetupAttempt {
 	a := &SetupAttempt{
-		AccountID: s.AccountID, ID: id.New("setatt", tx.Now()), Livemode: s.Livemode, RequestID: tx.RequestID, SetupIntentID: s.ID, Status: status,
-		CustomerID: s.CustomerID, PaymentMethodID: method.ID, PaymentMethodDetails: detailsOf(method, asked), SetupError: s.LastSetupError,
-		Usage: s.Usage, CreatedAt: tx.Now(),
+		AccountID:            s.AccountID,
+		ID:                   id.New("setatt", tx.Now()),
+		Livemode:             s.Livemode,
+		RequestID:            tx.RequestID,
+		SetupIntentID:        s.ID,
+		Status:               status,
+		CustomerID:           s.CustomerID,
+		PaymentMethodID:      method.ID,
+		PaymentMethodDetails: detailsOf(method, asked),
+		SetupError:           s.LastSetupError,
+		Usage:                s.Usage,
+		CreatedAt:            tx.Now(),
 	}
 	if asked != nil && s.LatestAttempt != nil {
-		tx.WriteOne(answerSetupAttempt, pgx.StrictNamedArgs{"account_id": s.AccountID, "id": s.LatestAttempt, "status": status,
-			"payment_method_details": a.PaymentMethodDetails, "setup_error": a.SetupError})
+		tx.WriteOne(answerSetupAttempt, pgx.StrictNamedArgs{
+			"account_id":             s.AccountID,
+			"id":                     s.LatestAttempt,
+			"status":                 status,
+			"payment_method_details": a.PaymentMethodDetails,
+			"setup_error":            a.SetupError,
+		})
 		return a
 	}
 	s.LatestAttempt = &a.ID
@@ -146,7 +188,8 @@ func (s *SetupIntent) tried(tx *phase.Tx, method customer.PaymentMethod, status 
 // cardholder's answer would come too late.
 func (s *SetupIntent) abandonAttempt(tx *phase.Tx) {
 	if s.LatestAttempt != nil {
-		tx.Write(abandonSetupAttempt, pgx.StrictNamedArgs{"account_id": s.AccountID, "id": s.LatestAttempt, "status": attemptAbandoned})
+		tx.Write(abandonSetupAttempt,
+			pgx.StrictNamedArgs{"account_id": s.AccountID, "id": s.LatestAttempt, "status": attemptAbandoned})
 	}
 }
 
@@ -154,8 +197,16 @@ func (s *SetupIntent) abandonAttempt(tx *phase.Tx) {
 func detailsOf(m customer.PaymentMethod, asked *attemptSecure) attemptDetails {
 	card := m.Card
 	return attemptDetails{Type: "card", Card: attemptCard{
-		Brand: card.Brand, Checks: m.Checks(), Country: card.Country, ExpMonth: card.ExpMonth, ExpYear: card.ExpYear, Fingerprint: card.Fingerprint,
-		Funding: card.Funding, Last4: card.Last4, Network: card.Brand, ThreeDSecure: asked,
+		Brand:        card.Brand,
+		Checks:       m.Checks(),
+		Country:      card.Country,
+		ExpMonth:     card.ExpMonth,
+		ExpYear:      card.ExpYear,
+		Fingerprint:  card.Fingerprint,
+		Funding:      card.Funding,
+		Last4:        card.Last4,
+		Network:      card.Brand,
+		ThreeDSecure: asked,
 	}}
 }
 
@@ -178,7 +229,9 @@ type ListSetupAttemptsParams struct {
 }
 
 // ListSetupAttempts answers GET /v1/setup_attempts: what has been tried at one setup.
-func ListSetupAttempts(ctx context.Context, db phase.Reader, v resource.Principal, in ListSetupAttemptsParams) (any, error) {
+func ListSetupAttempts(
+	ctx context.Context, db phase.Reader, v resource.Principal, in ListSetupAttemptsParams,
+) (any, error) {
 	setup, err := resource.Get[SetupIntent](ctx, db, SetupByID, v, in.SetupIntent)
 	if err != nil {
 		return nil, err
@@ -187,7 +240,11 @@ func ListSetupAttempts(ctx context.Context, db phase.Reader, v resource.Principa
 		return nil, apierror.NoSuch("setupintent", "setup_intent", in.SetupIntent)
 	}
 	return resource.ListPage[SetupAttempt](ctx, db, v, in.List, resource.Listing{
-		URL: "/v1/setup_attempts", Object: "setup_attempt", Newest: listSetupAttempts, Oldest: listSetupAttemptsBackwards, ByID: setupAttemptByID,
+		URL:     "/v1/setup_attempts",
+		Object:  "setup_attempt",
+		Newest:  listSetupAttempts,
+		Oldest:  listSetupAttemptsBackwards,
+		ByID:    setupAttemptByID,
 		Filters: pgx.StrictNamedArgs{"setup_intent": in.SetupIntent},
 	})
 }

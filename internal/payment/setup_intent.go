@@ -19,10 +19,16 @@ import (
 )
 
 func init() {
-	resource.Register(resource.Kind{Object: "setup_intent", Prefix: "seti", Table: "setup_intents", Load: resource.LoadWith[SetupIntent](setupsByID), Fields: map[string][]string{
-		"customer": {"customer"}, "latest_attempt": {"setup_attempt"}, "payment_method": {"payment_method"},
-		"application": nil, "mandate": nil, "on_behalf_of": nil, "single_use_mandate": nil,
-	}})
+	resource.Register(resource.Kind{
+		Object: "setup_intent",
+		Prefix: "seti",
+		Table:  "setup_intents",
+		Load:   resource.LoadWith[SetupIntent](setupsByID),
+		Fields: map[string][]string{
+			"customer": {"customer"}, "latest_attempt": {"setup_attempt"}, "payment_method": {"payment_method"},
+			"application": nil, "mandate": nil, "on_behalf_of": nil, "single_use_mandate": nil,
+		},
+	})
 }
 
 // SetupIntent is a card being made ready for payments to come. No money moves.
@@ -98,10 +104,24 @@ func (s *SetupIntent) Render() any { return s.object() }
 
 func (s *SetupIntent) object() SetupIntentObject {
 	return SetupIntentObject{
-		ID: s.ID, Object: "setup_intent", AutomaticPaymentMethods: s.AutomaticPaymentMethods, CancellationReason: s.CancellationReason,
-		ClientSecret: s.ClientSecret, Created: resource.Unix(s.CreatedAt), Customer: s.CustomerID, Description: s.Description,
-		LastSetupError: s.LastSetupError, LatestAttempt: s.LatestAttempt, Livemode: s.Livemode, Metadata: s.Metadata, NextAction: s.NextAction, PaymentMethod: s.PaymentMethodID,
-		PaymentMethodOptions: s.PaymentMethodOptions, PaymentMethodTypes: s.PaymentMethodTypes, Status: s.Status, Usage: s.Usage,
+		ID:                      s.ID,
+		Object:                  "setup_intent",
+		AutomaticPaymentMethods: s.AutomaticPaymentMethods,
+		CancellationReason:      s.CancellationReason,
+		ClientSecret:            s.ClientSecret,
+		Created:                 resource.Unix(s.CreatedAt),
+		Customer:                s.CustomerID,
+		Description:             s.Description,
+		LastSetupError:          s.LastSetupError,
+		LatestAttempt:           s.LatestAttempt,
+		Livemode:                s.Livemode,
+		Metadata:                s.Metadata,
+		NextAction:              s.NextAction,
+		PaymentMethod:           s.PaymentMethodID,
+		PaymentMethodOptions:    s.PaymentMethodOptions,
+		PaymentMethodTypes:      s.PaymentMethodTypes,
+		Status:                  s.Status,
+		Usage:                   s.Usage,
 	}
 }
 
@@ -112,16 +132,17 @@ func (s *SetupIntent) Public() any {
 	return o
 }
 
-const setupColumns = `account_id, id, livemode, request_id, status, busy_with, client_secret, usage, automatic_payment_methods, payment_method_types,
-	payment_method_options, customer_id, payment_method_id, description, metadata, last_setup_error, challenge, next_action, return_url,
-	cancellation_reason, checkout_session, latest_attempt, created_at`
+const setupColumns = `account_id, id, livemode, request_id, status, busy_with, client_secret, usage,
+	automatic_payment_methods, payment_method_types, payment_method_options, customer_id, payment_method_id,
+	description, metadata, last_setup_error, challenge, next_action, return_url, cancellation_reason, checkout_session,
+	latest_attempt, created_at`
 
 var (
 	insertSetups = postgres.InsertRows[SetupIntent]("setup_intents", setupColumns)
 
-	updateSetups = postgres.UpdateRows[SetupIntent]("setup_intents", `status, busy_with, customer_id, payment_method_id, description,
-		payment_method_options, payment_method_types, metadata, last_setup_error, challenge, next_action, return_url, cancellation_reason,
-		latest_attempt`, `t.status NOT IN ('succeeded', 'canceled') OR t.status = m.status`)
+	updateSetups = postgres.UpdateRows[SetupIntent]("setup_intents", `status, busy_with, customer_id,
+		payment_method_id, description, payment_method_options, payment_method_types, metadata, last_setup_error,
+		challenge, next_action, return_url, cancellation_reason, latest_attempt`, `t.status NOT IN ('succeeded', 'canceled') OR t.status = m.status`)
 )
 
 func (s *SetupIntent) Insert(tx *phase.Tx) { tx.Write(insertSetups, postgres.RowsOf(*s)) }
@@ -156,7 +177,9 @@ func LockSetup(ctx context.Context, tx *phase.Tx, id string) (*SetupIntent, erro
 }
 
 // readSetup reads a setup before its key is claimed, as readIntent does an intent.
-func readSetup(ctx context.Context, db phase.Reader, v resource.Principal, id, clientSecret string) (*SetupIntent, error) {
+func readSetup(
+	ctx context.Context, db phase.Reader, v resource.Principal, id, clientSecret string,
+) (*SetupIntent, error) {
 	setup, err := resource.Get[SetupIntent](ctx, db, SetupByID, v, id)
 	if err != nil {
 		return nil, err
@@ -169,8 +192,11 @@ func readSetup(ctx context.Context, db phase.Reader, v resource.Principal, id, c
 
 // unexpected is the 400 for an operation that does not fit the setup's state.
 func (s *SetupIntent) unexpected(verb string, allowed ...string) *apierror.Error {
-	e := apierror.Invalid("", "You cannot %s this SetupIntent because it has a status of %s. Only a SetupIntent with one of the following statuses may be %s: %s.",
-		verb, s.Status, map[string]string{"confirm": "confirmed", "cancel": "canceled", "update": "updated"}[verb], strings.Join(allowed, ", ")).
+	e := apierror.Invalid("",
+		"You cannot %s this SetupIntent because it has a status of %s. Only a SetupIntent with one of the following "+
+			"statuses may be %s: %s.",
+		verb, s.Status, map[string]string{"confirm": "confirmed", "cancel": "canceled", "update": "updated"}[verb],
+		strings.Join(allowed, ", ")).
 		WithCode("setup_intent_unexpected_state")
 	e.SetupIntent = s.Render()
 	return e
@@ -189,7 +215,9 @@ func (s *SetupIntent) refuseDirectly(verb string) *apierror.Error {
 	if s.CheckoutSession == nil || !slices.Contains(changeable, s.Status) {
 		return nil
 	}
-	e := apierror.Invalid("", "You cannot %s this SetupIntent because it belongs to the Checkout Session %s, which is open.", verb, *s.CheckoutSession).
+	e := apierror.Invalid("",
+		"You cannot %s this SetupIntent because it belongs to the Checkout Session %s, which is open.", verb,
+		*s.CheckoutSession).
 		WithCode("setup_intent_unexpected_state")
 	e.SetupIntent = s.Render()
 	return e
@@ -203,7 +231,9 @@ type RetrieveSetupIntentParams struct {
 
 // RetrieveSetupIntent answers GET /v1/setup_intents/{intent}. With a publishable
 // key it needs client_secret.
-func RetrieveSetupIntent(ctx context.Context, db phase.Reader, v resource.Principal, in RetrieveSetupIntentParams) (any, error) {
+func RetrieveSetupIntent(
+	ctx context.Context, db phase.Reader, v resource.Principal, in RetrieveSetupIntentParams,
+) (any, error) {
 	setup, err := readSetup(ctx, db, v, in.ID, in.ClientSecret)
 	if err != nil {
 		return nil, err
@@ -222,15 +252,23 @@ type ListSetupIntentsParams struct {
 }
 
 // ListSetupIntents answers GET /v1/setup_intents.
-func ListSetupIntents(ctx context.Context, db phase.Reader, v resource.Principal, in ListSetupIntentsParams) (any, error) {
+func ListSetupIntents(
+	ctx context.Context, db phase.Reader, v resource.Principal, in ListSetupIntentsParams,
+) (any, error) {
 	return resource.ListPage[SetupIntent](ctx, db, v, in.List, resource.Listing{
-		URL: "/v1/setup_intents", Object: "setupintent", Newest: listSetups, Oldest: listSetupsBackwards, ByID: SetupByID,
+		URL:     "/v1/setup_intents",
+		Object:  "setupintent",
+		Newest:  listSetups,
+		Oldest:  listSetupsBackwards,
+		ByID:    SetupByID,
 		Filters: pgx.StrictNamedArgs{"customer_id": in.Customer, "payment_method": in.PaymentMethod},
 		Named:   []resource.Reference{customer.NamedCustomer(in.Customer)},
 	})
 }
 
-func replyWithSetup(ctx context.Context, tx *phase.Tx, paths form.Expand, setup *SetupIntent, known ...any) (phase.Outcome, error) {
+func replyWithSetup(
+	ctx context.Context, tx *phase.Tx, paths form.Expand, setup *SetupIntent, known ...any,
+) (phase.Outcome, error) {
 	if apirequest.Of(tx.Caller).Publishable {
 		return phase.OK(setup.ID, setup.Public()), nil
 	}

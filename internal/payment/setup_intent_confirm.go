@@ -49,10 +49,14 @@ const (
 //	   claim + reserve the setup            ask, no tx open     keep the card, answer
 var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
 	phase.Atomic(setupConfirmationRecorded, recordSetupConfirmation),
-	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmSetupIntentParams, s *SetupTry) error {
+	phase.Foreign(cardAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmSetupIntentParams, s *SetupTry,
+	) error {
 		return s.Ask(ctx, call)
 	}),
-	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *SetupTry) (phase.Outcome, error) {
+	phase.Atomic(setupSettled, func(
+		ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *SetupTry,
+	) (phase.Outcome, error) {
 		return s.settle(ctx, tx, in.Expand)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *ConfirmSetupIntentParams) error {
@@ -67,11 +71,14 @@ var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
 	if err := in.Find(ctx, db, caller); err != nil || in.Method() != nil || setup.PaymentMethodID == nil {
 		return err
 	}
-	in.Found, err = resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID, resource.ViewerOf(caller), *setup.PaymentMethodID)
+	in.Found, err = resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID, resource.ViewerOf(caller),
+		*setup.PaymentMethodID)
 	return err
 })
 
-func recordSetupConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *SetupTry) (phase.Outcome, error) {
+func recordSetupConfirmation(
+	ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *SetupTry,
+) (phase.Outcome, error) {
 	setup, err := LockSetup(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -85,7 +92,8 @@ func recordSetupConfirmation(ctx context.Context, tx *phase.Tx, in ConfirmSetupI
 	if refusal := setup.RefuseConfirm(in.Method(), in.ReturnURL); refusal != nil {
 		return phase.Refuse(setup.ID, setup.ShowTo(tx.Caller, refusal)), nil
 	}
-	if err := setup.Apply(SetupIntentParams{PaymentMethodOptions: in.Options, MethodParams: in.MethodParams}); err != nil {
+	err = setup.Apply(SetupIntentParams{PaymentMethodOptions: in.Options, MethodParams: in.MethodParams})
+	if err != nil {
 		return phase.Outcome{}, err
 	}
 	if err := in.Insert(ctx, tx); err != nil {
@@ -103,8 +111,9 @@ func (s *SetupIntent) RefuseConfirm(method *customer.PaymentMethod, returnURL st
 		return refusal
 	}
 	if method == nil {
-		return apierror.Invalid("", "You cannot confirm this SetupIntent because it's missing a payment method. Update the SetupIntent with a payment method "+
-			"and then confirm it again.").WithCode("setup_intent_unexpected_state")
+		return apierror.Invalid("",
+			"You cannot confirm this SetupIntent because it's missing a payment method. Update the SetupIntent with "+
+				"a payment method and then confirm it again.").WithCode("setup_intent_unexpected_state")
 	}
 	if refusal := method.RefuseUse(resource.Deref(s.CustomerID)); refusal != nil {
 		return refusal
@@ -170,7 +179,9 @@ func (s *SetupTry) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end
 	switch {
 	case s.Answer.Code == acquirer.CodeAuthenticationNeeded:
 		challenge := id.New("3ds", tx.Now())
-		setup.Status, setup.Challenge, setup.NextAction = intentNeedsAction, &challenge, challengeAt(tx, challenge, setup.ReturnURL)
+		setup.Status = intentNeedsAction
+		setup.Challenge = &challenge
+		setup.NextAction = challengeAt(tx, challenge, setup.ReturnURL)
 		attempt := setup.tried(tx, method, intentNeedsAction, s.asked())
 		setup.Update(tx)
 		event.Emit(tx, "setup_intent.requires_action", setup.ID, setup.Render(), nil)
@@ -235,15 +246,21 @@ func (s *SetupIntent) ShowTo(caller phase.Caller, e *apierror.Error) *apierror.E
 // challenge, as AuthenticatePayment does an intent.
 var AuthenticateSetup = phase.Define("setup_intent.authenticate", 1,
 	phase.Atomic(authenticationRecorded, recordSetupAuthentication),
-	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AuthenticateParams, s *SetupTry) error {
+	phase.Foreign(cardAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AuthenticateParams, s *SetupTry,
+	) error {
 		return s.Ask(ctx, call)
 	}),
-	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *SetupTry) (phase.Outcome, error) {
+	phase.Atomic(setupSettled, func(
+		ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *SetupTry,
+	) (phase.Outcome, error) {
 		return s.settle(ctx, tx, nil)
 	}),
 )
 
-func recordSetupAuthentication(ctx context.Context, tx *phase.Tx, in AuthenticateParams, s *SetupTry) (phase.Outcome, error) {
+func recordSetupAuthentication(
+	ctx context.Context, tx *phase.Tx, in AuthenticateParams, s *SetupTry,
+) (phase.Outcome, error) {
 	setup, err := LockSetup(ctx, tx, in.Intent)
 	if err != nil {
 		return phase.Outcome{}, err

@@ -44,15 +44,21 @@ const setupRecorded = "setup_intent_recorded"
 //	   without confirm
 var CreateSetupIntent = phase.Define("setup_intent.create", 1,
 	phase.Atomic(setupRecorded, recordSetup),
-	phase.Foreign(cardAnswered, acquirer.Port, func(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateSetupIntentParams, s *SetupTry) error {
+	phase.Foreign(cardAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateSetupIntentParams, s *SetupTry,
+	) error {
 		return s.Ask(ctx, call)
 	}),
-	phase.Atomic(setupSettled, func(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, s *SetupTry) (phase.Outcome, error) {
+	phase.Atomic(setupSettled, func(
+		ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, s *SetupTry,
+	) (phase.Outcome, error) {
 		return s.settle(ctx, tx, in.Expand)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateSetupIntentParams) error {
 	if in.PaymentMethodTypes != nil && in.AutomaticPaymentMethods != nil && in.AutomaticPaymentMethods.Enabled {
-		return apierror.Invalid("", "You may only specify one of these parameters: automatic_payment_methods, payment_method_types.").WithCode("parameters_exclusive")
+		return apierror.Invalid("",
+			"You may only specify one of these parameters: automatic_payment_methods, payment_method_types.").
+			WithCode("parameters_exclusive")
 	}
 	if _, err := in.Metadata.New(); err != nil {
 		return err
@@ -111,9 +117,15 @@ func recordSetup(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, 
 // Setup is the setup as it was asked for, not confirmed yet.
 func (in *CreateSetupIntentParams) Setup(tx *phase.Tx) (*SetupIntent, error) {
 	setup := &SetupIntent{
-		AccountID: tx.AccountID, ID: id.New("seti", tx.Now()), Livemode: tx.Livemode, RequestID: tx.RequestID, Status: intentNeedsMethod,
-		Usage: "off_session", AutomaticPaymentMethods: in.AutomaticPaymentMethods.orDefault(in.PaymentMethodTypes),
-		PaymentMethodTypes: []string{"card"}, CreatedAt: tx.Now(),
+		AccountID:               tx.AccountID,
+		ID:                      id.New("seti", tx.Now()),
+		Livemode:                tx.Livemode,
+		RequestID:               tx.RequestID,
+		Status:                  intentNeedsMethod,
+		Usage:                   "off_session",
+		AutomaticPaymentMethods: in.AutomaticPaymentMethods.orDefault(in.PaymentMethodTypes),
+		PaymentMethodTypes:      []string{"card"},
+		CreatedAt:               tx.Now(),
 	}
 	setup.ClientSecret = setup.ID + "_secret_" + id.Random(25)
 	setup.PaymentMethodOptions.Card.RequestThreeDSecure = "automatic"

@@ -14,9 +14,11 @@ func TestCapabilities(t *testing.T) {
 	t.Parallel()
 
 	for _, tc := range []struct{ does, dir, want string }{
-		{"an atomic phase cannot call another system", "network_in_transaction", "cannot use tx (variable of type *phase.Tx) as phase.ForeignCall[teller] value"},
+		{"an atomic phase cannot call another system", "network_in_transaction",
+			"cannot use tx (variable of type *phase.Tx) as phase.ForeignCall[teller] value"},
 		{"a foreign phase cannot write", "write_in_call", "call.Write undefined"},
-		{"a foreign phase cannot call through another port than its own", "wrong_port", "does not match inferred type func(ctx context.Context, call phase.ForeignCall[teller]"},
+		{"a foreign phase cannot call through another port than its own", "wrong_port",
+			"does not match inferred type func(ctx context.Context, call phase.ForeignCall[teller]"},
 		{"only the engine can fill in a permit", "forged_permit", "unexported field key"},
 		{"only the engine can fill in a foreign call", "forged_call", "unexported field to"},
 		{"a phase of one flow does not fit into another", "wrong_flow", "type phase.Phase[another, struct{}] of"},

@@ -106,7 +106,9 @@ func TestClockFallsBack(t *testing.T) {
 		p := s.process()
 		p.dies("k")
 		// The process's last sign of life, as it was when it died.
-		s.exec("INSERT INTO workers VALUES ($1, 'test', 'here', 1, clock_timestamp(), clock_timestamp() + interval '1 second')", p.owner)
+		s.exec(`
+			INSERT INTO workers VALUES ($1, 'test', 'here', 1, clock_timestamp(),
+				clock_timestamp() + interval '1 second')`, p.owner)
 		s.exec("UPDATE fallible.ahead SET by = '0'")
 		finishes(t, s)
 	})

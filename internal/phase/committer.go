@@ -71,8 +71,11 @@ const (
 // for sets of any size, and look rows up by their keys even if the tables were empty
 // then. A member that waits for another session's lock does not hold up its group.
 var CommitterSession = map[string]string{
-	"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
-	"lock_timeout": "100ms",
+	"plan_cache_mode":  "force_generic_plan",
+	"enable_seqscan":   "off",
+	"enable_hashjoin":  "off",
+	"enable_mergejoin": "off",
+	"lock_timeout":     "100ms",
 }
 
 // TransactionSession are the settings of connections for transactions that go alone: a

@@ -35,8 +35,10 @@ func TestCommitter(t *testing.T) {
 			}
 		}
 		s.want("orders", 8, "SELECT count(*) FROM orders")
-		s.want("orders of one transaction", 8, "SELECT max(n) FROM (SELECT count(*) AS n FROM orders GROUP BY xmin) AS t")
-		s.want("answers", 8, "SELECT count(*) FROM answers WHERE recovery_points = '{order_recorded,bank_paid,order_delivered}'")
+		s.want("orders of one transaction", 8,
+			"SELECT max(n) FROM (SELECT count(*) AS n FROM orders GROUP BY xmin) AS t")
+		s.want("answers", 8, `
+			SELECT count(*) FROM answers WHERE recovery_points = '{order_recorded,bank_paid,order_delivered}'`)
 		s.bank.wantMoved(t, 8)
 	})
 
@@ -117,7 +119,10 @@ func TestCommitter(t *testing.T) {
 
 	t.Run("when the acknowledgment of a group is lost, each member finds out what became of it", func(t *testing.T) {
 		t.Parallel()
-		for name, before := range map[string]bool{"before the server has it": true, "after the server has committed": false} {
+		for name, before := range map[string]bool{
+			"before the server has it":       true,
+			"after the server has committed": false,
+		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				s := setup(t)

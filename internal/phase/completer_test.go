@@ -132,8 +132,15 @@ func TestCompleter(t *testing.T) {
 		s.bank.has(silent, silent)
 		s.process().refuses("k", http.StatusServiceUnavailable)
 
-		older := phase.NewEngine(phase.Config{Pool: s.pool, Secret: engineSecret, Owner: "wk_older", Record: recordInTrail, Refuse: apirequest.Refuse})
-		if taken, err := idempotency.ResumeUnfinished(t.Context(), s.pool, older.Known(), "wk_older", 10); err != nil || len(taken) != 0 {
+		older := phase.NewEngine(phase.Config{
+			Pool:   s.pool,
+			Secret: engineSecret,
+			Owner:  "wk_older",
+			Record: recordInTrail,
+			Refuse: apirequest.Refuse,
+		})
+		taken, err := idempotency.ResumeUnfinished(t.Context(), s.pool, older.Known(), "wk_older", 10)
+		if err != nil || len(taken) != 0 {
 			t.Errorf("it took %d requests over, error %v", len(taken), err)
 		}
 		in := order{Amount: 2000}
@@ -180,7 +187,8 @@ func TestAbandon(t *testing.T) {
 		s.backdate("k", 11*time.Minute)
 		p := s.process()
 		p.completes()
-		if looked, reversed := len(s.bank.keys(phase.Lookup)), len(s.bank.keys(phase.Reverse)); looked != 1 || reversed != 1 {
+		looked, reversed := len(s.bank.keys(phase.Lookup)), len(s.bank.keys(phase.Reverse))
+		if looked != 1 || reversed != 1 {
 			t.Errorf("looked up %d times and reversed %d times, want once each", looked, reversed)
 		}
 		p.answers("k", http.StatusPaymentRequired)
@@ -259,7 +267,8 @@ func TestAbandon(t *testing.T) {
 		s.bank.has(killsBefore)
 		s.process().dies("")
 		s.process().completes()
-		s.want("abandoned", 1, "SELECT count(*) FROM request_status WHERE key_generated AND recovery_point = 'abandoned' AND status = 402")
+		s.want("abandoned", 1, `
+			SELECT count(*) FROM request_status WHERE key_generated AND recovery_point = 'abandoned' AND status = 402`)
 		s.bank.wantMoved(t, 0)
 	})
 
@@ -355,7 +364,8 @@ func TestOvertaken(t *testing.T) {
 						winner.Body, winner.Replayed, loser.Body, loser.Replayed)
 				}
 			})
-			s.want("commits of the last phase by the successor", 1, "SELECT count(*) FROM request_checkpoints WHERE recovery_point = $1 AND epoch = 2", orderDelivered)
+			s.want("commits of the last phase by the successor", 1,
+				"SELECT count(*) FROM request_checkpoints WHERE recovery_point = $1 AND epoch = 2", orderDelivered)
 			s.want("deliveries", 1, "SELECT count(*) FROM deliveries")
 			s.want("lines of the trail", 1, "SELECT count(*) FROM trail")
 		})

@@ -87,11 +87,24 @@ type Config struct {
 // NewEngine makes an engine. Connect its ports and Register its flows before use.
 func NewEngine(c Config) *Engine {
 	e := &Engine{
-		pool: c.Pool, writes: cmp.Or(c.Writes, c.Pool), committer: c.Committer, secret: c.Secret, root: c.Root, owner: c.Owner, record: c.Record, retain: c.Retain,
-		log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), observer: cmp.Or[Observer](c.Observer, unobserved{}),
-		work: cmp.Or[Limiter](c.Work, unlimited{}), lookups: cmp.Or[Limiter](c.Lookups, unlimited{}),
-		encode: c.Encode, headers: c.Headers, translate: c.Refuse, adapters: adapters{}, flows: map[idempotency.FlowVersion]flow{},
-		waiters: waiters{pool: c.Pool, waiting: map[idempotency.Key][]chan struct{}{}},
+		pool:      c.Pool,
+		writes:    cmp.Or(c.Writes, c.Pool),
+		committer: c.Committer,
+		secret:    c.Secret,
+		root:      c.Root,
+		owner:     c.Owner,
+		record:    c.Record,
+		retain:    c.Retain,
+		log:       cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
+		observer:  cmp.Or[Observer](c.Observer, unobserved{}),
+		work:      cmp.Or[Limiter](c.Work, unlimited{}),
+		lookups:   cmp.Or[Limiter](c.Lookups, unlimited{}),
+		encode:    c.Encode,
+		headers:   c.Headers,
+		translate: c.Refuse,
+		adapters:  adapters{},
+		flows:     map[idempotency.FlowVersion]flow{},
+		waiters:   waiters{pool: c.Pool, waiting: map[idempotency.Key][]chan struct{}{}},
 	}
 	if e.record == nil {
 		e.record = func(*Tx, *idempotency.Request, *idempotency.StoredResponse) {}

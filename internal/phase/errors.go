@@ -47,10 +47,11 @@ const (
 	ResponseArchived    Reason = "response_archived"    // its response is no longer replayed
 	ResponseRedacted    Reason = "response_redacted"    // its response held personal data that has been erased
 	InProgress          Reason = "in_progress"          // another attempt at the key is under way
-	Unfinished          Reason = "unfinished"           // it is stored or may be, and the outcome is not known yet; retry
-	NeedsReview         Reason = "needs_review"         // an operator has to look at it; a retry does not help
-	Locked              Reason = "locked"               // another request has locked an object; nothing was done; retry
-	Unavailable         Reason = "unavailable"          // the database is busy or absent; nothing was done; retry
+	// it is stored or may be, and the outcome is not known yet; retry
+	Unfinished  Reason = "unfinished"
+	NeedsReview Reason = "needs_review" // an operator has to look at it; a retry does not help
+	Locked      Reason = "locked"       // another request has locked an object; nothing was done; retry
+	Unavailable Reason = "unavailable"  // the database is busy or absent; nothing was done; retry
 )
 
 // Refusal is Serve's error where it has no response. An application translates

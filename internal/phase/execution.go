@@ -108,7 +108,14 @@ const maxRetries = 5
 var errNotCommitted = errors.New("the transaction did not happen")
 
 func (x *execution) begin() *Tx {
-	tx := &Tx{Caller: x.caller(), pool: x.engine.writes, committer: x.engine.committer, root: x.engine.root, now: x.databaseTime(), callKey: x.callKey}
+	tx := &Tx{
+		Caller:    x.caller(),
+		pool:      x.engine.writes,
+		committer: x.engine.committer,
+		root:      x.engine.root,
+		now:       x.databaseTime(),
+		callKey:   x.callKey,
+	}
 	if x.claimed {
 		fence := idempotency.Fence(x.request)
 		tx.fence = &fence
@@ -248,7 +255,8 @@ func (x *execution) load(ctx context.Context) (err error) {
 	}
 	if x.request.Attempts >= maxAttempts {
 		// No attempt has parked it: every process died over it. One more would die, too.
-		return x.hold(ctx, fmt.Sprintf("no outcome after %d attempts, the last of which did not end", x.request.Attempts))
+		return x.hold(ctx,
+			fmt.Sprintf("no outcome after %d attempts, the last of which did not end", x.request.Attempts))
 	}
 	if x.calls, err = idempotency.OpenCalls(ctx, x.engine.pool, x.request); err != nil {
 		return errors.Join(errLost, err)

@@ -27,7 +27,8 @@ func TestDefine(t *testing.T) {
 		{"a table without phases", nil},
 		{"a call whose key is not durable yet", []phase.Phase[order, purchase]{foreign("paid"), atomic("delivered")}},
 		{"a call whose answer nobody writes down", []phase.Phase[order, purchase]{atomic("recorded"), foreign("paid")}},
-		{"two points of one name", []phase.Phase[order, purchase]{atomic("recorded"), foreign("paid"), atomic("recorded")}},
+		{"two points of one name",
+			[]phase.Phase[order, purchase]{atomic("recorded"), foreign("paid"), atomic("recorded")}},
 		{"a point that is the engine's own", []phase.Phase[order, purchase]{atomic("recorded"), atomic("abandoned")}},
 	} {
 		t.Run("it refuses "+tc.refuses, func(t *testing.T) {
@@ -45,7 +46,8 @@ func TestDefine(t *testing.T) {
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	edited := func(version int16) *phase.Flow[order, purchase] {
-		return phase.Define("order.buy", version, phase.Atomic(orderRecorded, next), phase.Foreign(bankPaid, bankPort, ask),
+		return phase.Define("order.buy", version, phase.Atomic(orderRecorded, next),
+			phase.Foreign(bankPaid, bankPort, ask),
 			phase.Atomic("order_packed", next), phase.Atomic(orderDelivered, next))
 	}
 
@@ -68,7 +70,8 @@ func TestRegister(t *testing.T) {
 		s := setup(t)
 		unconnected := phase.NewEngine(phase.Config{Pool: s.pool, Secret: engineSecret, Owner: "wk_test"})
 		err := unconnected.Register(t.Context(), s.shop.buy())
-		if err == nil || !strings.Contains(err.Error(), `order.buy`) || !strings.Contains(err.Error(), `port "bank" is not connected`) {
+		if err == nil || !strings.Contains(err.Error(), `order.buy`) ||
+			!strings.Contains(err.Error(), `port "bank" is not connected`) {
 			t.Errorf("error %v, want one that names the flow and the port", err)
 		}
 		s.want("points", 0, "SELECT count(*) FROM recovery_points")

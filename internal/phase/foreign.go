@@ -109,7 +109,8 @@ func (x *execution) announced(name string) idempotency.ForeignCall {
 func (x *execution) retire(ctx context.Context, call idempotency.ForeignCall, proof error) error {
 	retired := idempotency.Retire(x.request, call.Phase, proof.Error())
 	if call.Generation%maxGenerations == 0 {
-		reason := fmt.Sprintf("%s refused %d keys in a row: %v", x.definition.points[x.reached].port, maxGenerations, proof)
+		reason := fmt.Sprintf("%s refused %d keys in a row: %v", x.definition.points[x.reached].port, maxGenerations,
+			proof)
 		return x.hold(ctx, reason, idempotency.Fence(x.request), retired)
 	}
 	return x.nextGeneration(ctx, call, retired)

@@ -39,7 +39,8 @@ func TestUnknownOutcome(t *testing.T) {
 		s.wantState("k", idempotency.Parked)
 		s.want("attempts", 1, "SELECT attempts FROM request_status")
 		s.want("answers stored", 0, "SELECT count(*) FROM request_status WHERE status IS NOT NULL")
-		s.want("calls of unknown fate", 1, "SELECT count(*) FROM request_calls WHERE outcome = 'unknown' AND attempts = 1")
+		s.want("calls of unknown fate", 1,
+			"SELECT count(*) FROM request_calls WHERE outcome = 'unknown' AND attempts = 1")
 
 		answer := s.process().answers("k", http.StatusOK)
 		if answer.Replayed {
@@ -64,13 +65,16 @@ func TestUnknownOutcome(t *testing.T) {
 			s.bank.has(silent, silent, silent, silent)
 			p.refuses(key, http.StatusServiceUnavailable)
 			if tc.attempts > 0 {
-				s.exec("UPDATE runs SET attempts = $2 WHERE request_id = (SELECT id FROM requests WHERE key = $1)", key, tc.attempts)
+				s.exec(`
+					UPDATE runs SET attempts = $2
+					WHERE request_id = (SELECT id FROM requests WHERE key = $1)`, key, tc.attempts)
 				p.refuses(key, http.StatusServiceUnavailable)
 			} else {
 				s.bank.days = nil
 			}
 			var wait time.Duration
-			err := s.pool.QueryRow(t.Context(), "SELECT due_at - clock_timestamp() FROM request_status WHERE key = $1", key).Scan(&wait)
+			err := s.pool.QueryRow(t.Context(), "SELECT due_at - clock_timestamp() FROM request_status WHERE key = $1",
+				key).Scan(&wait)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +156,9 @@ func TestGenerations(t *testing.T) {
 		if len(keys) != 2 || keys[0] == keys[1] {
 			t.Errorf("asked under %v, want two keys", keys)
 		}
-		s.want("proofs", 1, `SELECT count(*) FROM request_calls WHERE generation = 1 AND outcome = 'not_executed' AND proof LIKE '%failed for good'`)
+		s.want("proofs", 1, `
+			SELECT count(*) FROM request_calls
+			WHERE generation = 1 AND outcome = 'not_executed' AND proof LIKE '%failed for good'`)
 		s.want("executed", 1, "SELECT count(*) FROM request_calls WHERE generation = 2 AND outcome = 'executed'")
 		s.bank.wantMoved(t, 1)
 	})
@@ -164,7 +170,9 @@ func TestGenerations(t *testing.T) {
 		s.process().refuses("k", http.StatusServiceUnavailable)
 		for _, sql := range []string{
 			"UPDATE runs SET call_generations = '{2}', call_keys = '{another key}'",
-			`UPDATE runs SET call_phases = call_phases || call_phases, call_generations = call_generations || 2::smallint, call_keys = call_keys || 'another key'::text,
+			`
+				UPDATE runs SET call_phases = call_phases || call_phases,
+				call_generations = call_generations || 2::smallint, call_keys = call_keys || 'another key'::text,
 				call_sent_at = call_sent_at || call_sent_at, call_attempts = call_attempts || 0`,
 		} {
 			if _, err := s.pool.Exec(t.Context(), sql); err == nil {

@@ -207,7 +207,9 @@ func (in *incoming) recheck(ctx context.Context, err error) error {
 // replicated returns the response of a finished request, which no fail-over can undo:
 // where commits wait for a synchronous standby, it is read again in a transaction that
 // waits for it.
-func (e *Engine) replicated(ctx context.Context, key idempotency.Key, found *idempotency.Found) (idempotency.StoredResponse, error) {
+func (e *Engine) replicated(
+	ctx context.Context, key idempotency.Key, found *idempotency.Found,
+) (idempotency.StoredResponse, error) {
 	if !found.Replicated {
 		return found.Response, nil
 	}
@@ -270,7 +272,8 @@ func (x *execution) conclude(ctx context.Context, stored *idempotency.StoredResp
 			x.giveUp()
 			return Response{}, x.engine.unfinished(x.request.Key, err)
 		case errors.Is(err, errHeld):
-			return Response{}, x.engine.refuse(Refusal{Reason: NeedsReview, Key: x.request.Key, RequestID: x.request.ID})
+			return Response{},
+				x.engine.refuse(Refusal{Reason: NeedsReview, Key: x.request.Key, RequestID: x.request.ID})
 		case !x.claimed:
 			return Response{}, x.engine.nothingStored(x.request.Key, err)
 		}

@@ -57,8 +57,10 @@ func TestKey(t *testing.T) {
 	t.Run("what its own first attempt has done does not refuse a retry", func(t *testing.T) {
 		t.Parallel()
 		for name, refuse := range map[string]func(s *stand, done func() error){
-			"by the check":             func(s *stand, done func() error) { s.shop.check = done },
-			"by the first transaction": func(s *stand, done func() error) { s.shop.record = func(*phase.Tx, order) error { return done() } },
+			"by the check": func(s *stand, done func() error) { s.shop.check = done },
+			"by the first transaction": func(s *stand, done func() error) {
+				s.shop.record = func(*phase.Tx, order) error { return done() }
+			},
 		} {
 			s := setup(t)
 			retry, original := s.process(), s.process()
@@ -74,7 +76,8 @@ func TestKey(t *testing.T) {
 			})
 			again := retry.answers("k", http.StatusOK)
 			if !again.Replayed || !bytes.Equal(again.Body, first.Body) {
-				t.Errorf("refused %s: answered %s (a replay: %v), and the first attempt %s", name, again.Body, again.Replayed, first.Body)
+				t.Errorf("refused %s: answered %s (a replay: %v), and the first attempt %s", name, again.Body,
+					again.Replayed, first.Body)
 			}
 			s.bank.wantMoved(t, 1)
 		}
@@ -87,7 +90,8 @@ func TestKey(t *testing.T) {
 		p.answers("k", http.StatusOK)
 		answer, err := p.serveOrder("k", order{Amount: 2001})
 		refusal := wantRefusal(t, answer, err, http.StatusBadRequest)
-		if refusal.Type != apierror.TypeIdempotency || !strings.Contains(refusal.Message, "same parameters") || !strings.Contains(refusal.Message, "'k'") {
+		if refusal.Type != apierror.TypeIdempotency || !strings.Contains(refusal.Message, "same parameters") ||
+			!strings.Contains(refusal.Message, "'k'") {
 			t.Errorf("refused with %v", refusal)
 		}
 		s.bank.wantMoved(t, 1)
@@ -102,7 +106,8 @@ func TestKey(t *testing.T) {
 		elsewhere.Path = "/v1/gifts"
 		answer, err := p.buy.Serve(t.Context(), p.engine, elsewhere, order{Amount: 2000})
 		refusal := wantRefusal(t, answer, err, http.StatusBadRequest)
-		if refusal.Type != apierror.TypeIdempotency || !strings.Contains(refusal.Message, "'/v1/gifts' vs '/v1/orders'") {
+		if refusal.Type != apierror.TypeIdempotency ||
+			!strings.Contains(refusal.Message, "'/v1/gifts' vs '/v1/orders'") {
 			t.Errorf("refused with %v", refusal)
 		}
 	})
@@ -264,7 +269,8 @@ func TestKey(t *testing.T) {
 		first := p.answers("k", http.StatusPaymentRequired)
 		s.shop.deliver = nil
 		again := p.answers("k", http.StatusPaymentRequired)
-		if !again.Replayed || !bytes.Equal(first.Body, again.Body) || !strings.Contains(string(first.Body), "card_declined") {
+		if !again.Replayed || !bytes.Equal(first.Body, again.Body) ||
+			!strings.Contains(string(first.Body), "card_declined") {
 			t.Errorf("first %q, then %q", first.Body, again.Body)
 		}
 		s.wantState("k", idempotency.Finished)
@@ -273,8 +279,10 @@ func TestKey(t *testing.T) {
 	t.Run("what is refused before the claim stores nothing and leaves the key free", func(t *testing.T) {
 		t.Parallel()
 		for name, refuse := range map[string]func(*shop, error){
-			"by the check":                 func(s *shop, err error) { s.check = func() error { return err } },
-			"inside the first transaction": func(s *shop, err error) { s.record = func(*phase.Tx, order) error { return err } },
+			"by the check": func(s *shop, err error) { s.check = func() error { return err } },
+			"inside the first transaction": func(s *shop, err error) {
+				s.record = func(*phase.Tx, order) error { return err }
+			},
 		} {
 			s := setup(t)
 			p := s.process()
@@ -302,8 +310,10 @@ func TestKey(t *testing.T) {
 			{"40P01", http.StatusServiceUnavailable}, // a deadlock at every try
 		} {
 			for name, fail := range map[string]func(*shop, error){
-				"in the check":             func(s *shop, err error) { s.check = func() error { return err } },
-				"in the first transaction": func(s *shop, err error) { s.record = func(*phase.Tx, order) error { return err } },
+				"in the check": func(s *shop, err error) { s.check = func() error { return err } },
+				"in the first transaction": func(s *shop, err error) {
+					s.record = func(*phase.Tx, order) error { return err }
+				},
 			} {
 				s := setup(t)
 				p := s.process()

@@ -108,10 +108,13 @@ func (s *stand) wantState(key, want string) {
 // backdate moves a request into the past, which nothing but a test may do.
 func (s *stand) backdate(key string, by time.Duration) {
 	s.t.Helper()
-	s.unguarded("requests", "requests_are_final", `UPDATE requests SET created_at = created_at - $2::interval WHERE key = $1`, key, by)
-	s.unguarded("answers", "answers_are_final", `UPDATE answers SET finished_at = finished_at - $2::interval, expires_at = expires_at - $2::interval
+	s.unguarded("requests", "requests_are_final", `
+		UPDATE requests SET created_at = created_at - $2::interval WHERE key = $1`, key, by)
+	s.unguarded("answers", "answers_are_final", `
+		UPDATE answers SET finished_at = finished_at - $2::interval, expires_at = expires_at - $2::interval
 		WHERE request_id = (SELECT id FROM requests WHERE key = $1)`, key, by)
-	s.unguarded("runs", "runs_move_forward", `UPDATE runs SET call_sent_at = ARRAY(SELECT at - $2::interval FROM unnest(call_sent_at) AS at)
+	s.unguarded("runs", "runs_move_forward", `
+		UPDATE runs SET call_sent_at = ARRAY(SELECT at - $2::interval FROM unnest(call_sent_at) AS at)
 		WHERE request_id = (SELECT id FROM requests WHERE key = $1)`, key, by)
 }
 
@@ -170,7 +173,9 @@ func (s *stand) process() *process {
 func (s *stand) processOn(pool *pgxpool.Pool) *process {
 	s.t.Helper()
 	p := &process{stand: s, owner: id.New("wk", time.Now()), buy: s.shop.buy()}
-	s.exec("INSERT INTO workers (id, kind, host, pid, started_at, alive_until) VALUES ($1, 'test', 'here', 1, now(), 'infinity')", p.owner)
+	s.exec(`
+		INSERT INTO workers (id, kind, host, pid, started_at, alive_until)
+		VALUES ($1, 'test', 'here', 1, now(), 'infinity')`, p.owner)
 	p.committer = phase.NewCommitter(committerPool(s.t, pool))
 	p.engine = phase.NewEngine(phase.Config{
 		Pool: pool, Committer: p.committer, Secret: engineSecret, Owner: p.owner, Record: recordInTrail,
@@ -220,7 +225,9 @@ func (p *process) lapse() {
 }
 
 func recordInTrail(tx *phase.Tx, request *idempotency.Request, response *idempotency.StoredResponse) {
-	tx.Write("INSERT INTO trail SELECT * FROM unnest(@request_id::text[], @operation::text[], @actor::text[], @status::smallint[])",
+	tx.Write(`
+		INSERT INTO trail SELECT *
+		FROM unnest(@request_id::text[], @operation::text[], @actor::text[], @status::smallint[])`,
 		postgres.RowsOf(trailRow{tx.RequestID, request.Flow, tx.Actor, int16(response.Status)}))
 }
 
@@ -320,7 +327,8 @@ func (p *process) completes() int {
 func (p *process) tryNow(key string) {
 	p.t.Helper()
 	var id string
-	if err := p.pool.QueryRow(p.t.Context(), "SELECT id FROM request_status WHERE key = $1", key).Scan(&id); err != nil {
+	err := p.pool.QueryRow(p.t.Context(), "SELECT id FROM request_status WHERE key = $1", key).Scan(&id)
+	if err != nil {
 		p.t.Fatal(err)
 	}
 	if err := idempotency.TryNow(p.t.Context(), p.pool, account, id); err != nil {
@@ -372,7 +380,9 @@ func (s *shop) buy() *phase.Flow[order, purchase] {
 	if s.limit == 0 {
 		return flow
 	}
-	return flow.AbandonUnsentAfter(s.limit, func(_ context.Context, _ *phase.Tx, in order, _ *purchase) (phase.Outcome, error) {
+	return flow.AbandonUnsentAfter(s.limit, func(
+		_ context.Context, _ *phase.Tx, in order, _ *purchase,
+	) (phase.Outcome, error) {
 		return phase.Reply(http.StatusPaymentRequired, "or_1", delivery{Receipt: "abandoned", Amount: in.Amount}), nil
 	})
 }
@@ -405,7 +415,9 @@ func askBank(ctx context.Context, call phase.ForeignCall[teller], in order, s *p
 }
 
 func (s *shop) deliverOrder(ctx context.Context, tx *phase.Tx, in order, state *purchase) (phase.Outcome, error) {
-	tx.Write("INSERT INTO deliveries SELECT * FROM unnest(@request_id::text[], @receipt::text[], @actor::text[], @at::timestamptz[])",
+	tx.Write(`
+		INSERT INTO deliveries SELECT *
+		FROM unnest(@request_id::text[], @receipt::text[], @actor::text[], @at::timestamptz[])`,
 		postgres.RowsOf(deliveryRow{tx.RequestID, state.Receipt, tx.Actor, tx.Now()}))
 	if s.deliver != nil {
 		refuse, err := s.deliver(ctx, tx)

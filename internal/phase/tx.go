@@ -89,7 +89,8 @@ func (tx *Tx) WriteOne(sql string, args any) {
 }
 
 func exactlyOne(sql string) string {
-	return "WITH touched AS (" + sql + " RETURNING 1) SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'write') END FROM touched"
+	return "WITH touched AS (" + sql +
+		" RETURNING 1) SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'write') END FROM touched"
 }
 
 // Query reads.

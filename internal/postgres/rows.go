@@ -148,7 +148,8 @@ func columnName(field string) string {
 	var name strings.Builder
 	for i, letter := range field {
 		upper := unicode.IsUpper(letter)
-		if upper && i > 0 && (!unicode.IsUpper(rune(field[i-1])) || i+1 < len(field) && unicode.IsLower(rune(field[i+1]))) {
+		if upper && i > 0 &&
+			(!unicode.IsUpper(rune(field[i-1])) || i+1 < len(field) && unicode.IsLower(rune(field[i+1]))) {
 			name.WriteByte('_')
 		}
 		name.WriteRune(unicode.ToLower(letter))

@@ -44,7 +44,8 @@ func UpdateRows[T any](table, columns, guard string) string {
 		WHERE t.account_id = m.account_id AND t.id = m.id AND (%s)
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN cardinality(@id::text[]) THEN 1 ELSE exactly(cardinality(@id::text[]), count(*), '%s') END FROM touched`,
+	SELECT CASE count(*) WHEN cardinality(@id::text[]) THEN 1 ELSE exactly(cardinality(@id::text[]), count(*), '%s') END
+	FROM touched`,
 		table, strings.Join(changes, ", "), set.from(), guard, table))
 }
 

@@ -30,7 +30,8 @@ type thing struct {
 	Shown     string // in no column
 }
 
-const thingColumns = `account_id, id, amount, place, live, note, tags, metadata, card, outcome, last_error, due_at, created_at`
+const thingColumns = `account_id, id, amount, place, live, note, tags, metadata, card, outcome, last_error, due_at,
+	created_at`
 
 var (
 	insertThings = postgres.InsertRows[thing]("things", thingColumns)
@@ -40,17 +41,30 @@ var (
 func TestRowsOfATable(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	_, err := db.Pool.Exec(t.Context(), `CREATE TABLE things (account_id text, id text, amount bigint NOT NULL, place bigint, live boolean NOT NULL,
-		note text, tags text[], metadata json, card json NOT NULL, outcome json, last_error json, due_at timestamptz, created_at timestamptz NOT NULL,
-		PRIMARY KEY (account_id, id))`)
+	_, err := db.Pool.Exec(t.Context(), `
+		CREATE TABLE things (account_id text, id text, amount bigint NOT NULL, place bigint, live boolean NOT NULL,
+		note text, tags text[], metadata json, card json NOT NULL, outcome json, last_error json, due_at timestamptz,
+		created_at timestamptz NOT NULL, PRIMARY KEY (account_id, id))`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	place, note := int64(7), `a "note", with \ and {braces}`
-	full := thing{AccountID: "acct_1", ID: "full", Amount: 100, Place: &place, Live: true, Note: &note, Tags: []string{`a,"b"`, "", `\`},
-		Metadata: map[string]string{"order": "é\n"}, Card: struct{ Brand string }{"visa"}, Outcome: &struct{ Reason string }{"ok"},
-		LastError: json.RawMessage(`{"code": 1}`), DueAt: &at, CreatedAt: at}
+	full := thing{
+		AccountID: "acct_1",
+		ID:        "full",
+		Amount:    100,
+		Place:     &place,
+		Live:      true,
+		Note:      &note,
+		Tags:      []string{`a,"b"`, "", `\`},
+		Metadata:  map[string]string{"order": "é\n"},
+		Card:      struct{ Brand string }{"visa"},
+		Outcome:   &struct{ Reason string }{"ok"},
+		LastError: json.RawMessage(`{"code": 1}`),
+		DueAt:     &at,
+		CreatedAt: at,
+	}
 	empty := thing{AccountID: "acct_1", ID: "empty", CreatedAt: at}
 	stored := func(t *testing.T) map[string]thing {
 		t.Helper()
@@ -83,12 +97,14 @@ func TestRowsOfATable(t *testing.T) {
 	}
 
 	t.Run("one statement inserts the rows of two sets, and nil is null", func(t *testing.T) {
-		if _, err := db.Pool.Exec(t.Context(), insertThings, postgres.Join(postgres.RowsOf(full), postgres.RowsOf(empty))); err != nil {
+		_, err := db.Pool.Exec(t.Context(), insertThings, postgres.Join(postgres.RowsOf(full), postgres.RowsOf(empty)))
+		if err != nil {
 			t.Fatal(err)
 		}
 		want(t, full, empty)
 		var nulls bool
-		if err := db.Pool.QueryRow(t.Context(), `SELECT tags IS NULL AND metadata IS NULL AND outcome IS NULL AND last_error IS NULL
+		if err := db.Pool.QueryRow(t.Context(), `
+			SELECT tags IS NULL AND metadata IS NULL AND outcome IS NULL AND last_error IS NULL
 			FROM things WHERE id = 'empty'`).Scan(&nulls); err != nil || !nulls {
 			t.Errorf("a nil list, map, pointer or JSON is not null (%v)", err)
 		}
@@ -134,7 +150,8 @@ func TestRowsOfATable(t *testing.T) {
 	})
 
 	t.Run("a name without a field is an error", func(t *testing.T) {
-		if _, err := db.Pool.Exec(t.Context(), "SELECT @account_id::text[], @colour::text[]", postgres.RowsOf(full)); err == nil {
+		_, err := db.Pool.Exec(t.Context(), "SELECT @account_id::text[], @colour::text[]", postgres.RowsOf(full))
+		if err == nil {
 			t.Error("it was accepted")
 		}
 	})

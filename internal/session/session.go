@@ -139,8 +139,9 @@ var (
 	insertSessions = postgres.InsertRows[CheckoutSession]("checkout_sessions", sessionColumns)
 
 	// What is over stays as it is; only a hold can still be captured.
-	updateSessions = postgres.UpdateRows[CheckoutSession]("checkout_sessions", `status, payment_status, customer_id, customer_details, metadata,
-		amount_total, amount_shipping, shipping_rate_id, coupon_reserved, attempts, payment_intent_id, setup_intent_id`,
+	updateSessions = postgres.UpdateRows[CheckoutSession]("checkout_sessions", `status, payment_status, customer_id,
+		customer_details, metadata, amount_total, amount_shipping, shipping_rate_id, coupon_reserved, attempts,
+		payment_intent_id, setup_intent_id`,
 		`t.status = 'open' OR t.status = m.status`)
 )
 

@@ -28,15 +28,16 @@ type charged struct {
 }
 
 const selectCharged = `
-	SELECT c.acquirer_reference AS reference, c.id, c.amount, c.amount_captured AS captured, c.amount_charged_back AS withdrawn, c.currency,
+	SELECT c.acquirer_reference AS reference, c.id, c.amount, c.amount_captured AS captured,
+	       c.amount_charged_back AS withdrawn, c.currency,
 	       coalesce(sum(r.amount) FILTER (WHERE r.kind = 'refund'), 0)::bigint AS refunded,
 	       coalesce(bool_or(r.kind = 'void'), false) AS voided, coalesce(c.card->>'vault', '') AS card
 	FROM charges c LEFT JOIN refunds r ON r.account_id = c.account_id AND r.charge_id = c.id AND r.status = 'succeeded'
 	WHERE c.status = 'succeeded'
 	GROUP BY c.account_id, c.id
 	UNION ALL
-	SELECT p.bank_reference, p.id, p.amount, p.amount, 0, p.currency, CASE WHEN p.status = 'canceled' OR p.reversed_by IS NOT NULL THEN p.amount ELSE 0 END, false,
-	       p.destination
+	SELECT p.bank_reference, p.id, p.amount, p.amount, 0, p.currency,
+	       CASE WHEN p.status = 'canceled' OR p.reversed_by IS NOT NULL THEN p.amount ELSE 0 END, false, p.destination
 	FROM payouts p
 	WHERE p.bank_reference IS NOT NULL AND p.amount > 0`
 
@@ -79,7 +80,9 @@ type unheard struct{ Reference string }
 
 // A settlement changes nothing that is compared here, so one that waits leaves
 // nothing out.
-const selectUnheard = `SELECT convert_from(body, 'UTF8')::json->>'authorization' AS reference FROM inbox WHERE state = 'waiting' AND kind <> 'batch.settled'`
+const selectUnheard = `
+	SELECT convert_from(body, 'UTF8')::json->>'authorization' AS reference FROM inbox
+	WHERE state = 'waiting' AND kind <> 'batch.settled'`
 
 func references(waiting []unheard) (all []string) {
 	for _, w := range waiting {
@@ -100,7 +103,11 @@ func readBefore(ctx context.Context, db simulator.Queryer) otherSide {
 }
 
 func (o otherSide) check(ctx context.Context, db reader) Check {
-	c := Check{Rule: "our books agree with the acquirer's journal", Counted: "lines of the journal", Count: int64(len(o.before))}
+	c := Check{
+		Rule:    "our books agree with the acquirer's journal",
+		Counted: "lines of the journal",
+		Count:   int64(len(o.before)),
+	}
 	err := o.err
 	if err == nil {
 		c.Violations, err = o.compare(ctx, db)
@@ -249,7 +256,8 @@ func (c charged) compare(m *moved) []Violation {
 	differ("currency", c.Currency, strings.Join(m.currencies, " and "))
 	differ("card or bank account", c.Card, strings.Join(m.cards, " and "))
 	if m.strange != "" {
-		found = append(found, Violation{c.ID, "the acquirer moved its money under a key that no request derived: " + m.strange})
+		found = append(found,
+			Violation{c.ID, "the acquirer moved its money under a key that no request derived: " + m.strange})
 	}
 	return found
 }
@@ -259,9 +267,12 @@ func (c charged) compare(m *moved) []Violation {
 func (m *moved) unexplained(reference string) []Violation {
 	switch {
 	case m.taken != m.back:
-		return []Violation{{reference, fmt.Sprintf("the acquirer took or sent %d and gave or fetched %d back, and no charge or payout here says so", m.taken, m.back)}}
+		return []Violation{{reference,
+			fmt.Sprintf("the acquirer took or sent %d and gave or fetched %d back, and no charge or payout here "+
+				"says so", m.taken, m.back)}}
 	case m.taken == 0 && !m.released:
-		return []Violation{{reference, fmt.Sprintf("the acquirer holds %d on a card, and no charge here says so", m.held)}}
+		return []Violation{{reference,
+			fmt.Sprintf("the acquirer holds %d on a card, and no charge here says so", m.held)}}
 	case m.strange != "":
 		return []Violation{{reference, "the acquirer moved money under a key that no request derived: " + m.strange}}
 	}

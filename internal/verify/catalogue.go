@@ -26,43 +26,61 @@ const selectGuards = `
 		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
 		  AND relname <> 'schema_version'
 	), views AS (
-		SELECT oid, relname, relowner, relacl FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('v', 'm')
+		SELECT oid, relname, relowner, relacl FROM pg_class
+		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('v', 'm')
 	), places AS (
 		SELECT oid, relname, relowner, relacl FROM ours UNION ALL SELECT oid, relname, relowner, relacl FROM views
 	), routines AS (
 		SELECT *, oid::regprocedure::text AS signature FROM pg_proc WHERE pronamespace = 'public'::regnamespace
 	), guards (kind, place, name, definition) AS (
-		SELECT 'table', relname::text, '', CASE relpersistence WHEN 'u' THEN 'unlogged' ELSE 'logged' END || CASE WHEN relrowsecurity THEN ', rows hidden' ELSE '' END FROM ours
+		SELECT 'table', relname::text, '',
+		       CASE relpersistence WHEN 'u' THEN 'unlogged' ELSE 'logged' END
+		           || CASE WHEN relrowsecurity THEN ', rows hidden' ELSE '' END FROM ours
 		UNION ALL
-		SELECT 'column', t.relname, a.attname::text, format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END
+		SELECT 'column', t.relname, a.attname::text,
+		       format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' not null' ELSE '' END
 		       || CASE a.attgenerated WHEN '' THEN '' ELSE ' generated as ' || pg_get_expr(d.adbin, d.adrelid) END
-		FROM pg_attribute a JOIN ours t ON t.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+		FROM pg_attribute a JOIN ours t ON t.oid = a.attrelid
+		LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 		WHERE a.attnum > 0 AND NOT a.attisdropped
 		UNION ALL
-		SELECT 'constraint', t.relname, c.conname, pg_get_constraintdef(c.oid) FROM pg_constraint c JOIN ours t ON t.oid = c.conrelid WHERE c.contype IN ('c', 'f', 'p', 'u', 'x')
+		SELECT 'constraint', t.relname, c.conname, pg_get_constraintdef(c.oid) FROM pg_constraint c
+		JOIN ours t ON t.oid = c.conrelid WHERE c.contype IN ('c', 'f', 'p', 'u', 'x')
 		UNION ALL
-		SELECT 'index', t.relname, c.relname, CASE WHEN i.indisvalid THEN '' ELSE 'invalid: ' END || pg_get_indexdef(i.indexrelid)
+		SELECT 'index', t.relname, c.relname,
+		       CASE WHEN i.indisvalid THEN '' ELSE 'invalid: ' END || pg_get_indexdef(i.indexrelid)
 		FROM pg_index i JOIN ours t ON t.oid = i.indrelid JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indisunique
 		UNION ALL
 		SELECT 'view', v.relname, '', btrim(regexp_replace(pg_get_viewdef(v.oid), '\s+', ' ', 'g')) FROM views v
 		UNION ALL
-		SELECT 'trigger', t.relname, g.tgname, CASE g.tgenabled WHEN 'A' THEN 'always' WHEN 'D' THEN 'disabled' ELSE 'sometimes' END || ': ' || pg_get_triggerdef(g.oid)
+		SELECT 'trigger', t.relname, g.tgname,
+		       CASE g.tgenabled WHEN 'A' THEN 'always' WHEN 'D' THEN 'disabled' ELSE 'sometimes' END || ': '
+		           || pg_get_triggerdef(g.oid)
 		FROM pg_trigger g JOIN places t ON t.oid = g.tgrelid WHERE NOT g.tgisinternal
 		UNION ALL
-		SELECT 'rule', t.relname, r.rulename, pg_get_ruledef(r.oid) FROM pg_rewrite r JOIN places t ON t.oid = r.ev_class WHERE r.rulename <> '_RETURN'
+		SELECT 'rule', t.relname, r.rulename, pg_get_ruledef(r.oid) FROM pg_rewrite r
+		JOIN places t ON t.oid = r.ev_class WHERE r.rulename <> '_RETURN'
 		UNION ALL
-		SELECT 'function', signature, '', l.lanname || CASE WHEN prosecdef THEN ', as its owner' ELSE '' END || coalesce(', with ' || array_to_string(proconfig, ', '), '')
+		SELECT 'function', signature, '',
+		       l.lanname || CASE WHEN prosecdef THEN ', as its owner' ELSE '' END
+		       || coalesce(', with ' || array_to_string(proconfig, ', '), '')
 		       || ', sha256 ' || encode(sha256(convert_to(prosrc, 'UTF8')), 'hex')
 		FROM routines JOIN pg_language l ON l.oid = prolang
 		UNION ALL
-		SELECT 'grant', t.relname, g.privilege_type || ' to ' || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END, ''
+		SELECT 'grant', t.relname,
+		       g.privilege_type || ' to ' || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END, ''
 		FROM places t CROSS JOIN aclexplode(t.relacl) g WHERE g.grantee <> t.relowner
 		UNION ALL
-		SELECT 'grant', t.relname, g.privilege_type || ' (' || a.attname || ') to ' || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END, ''
-		FROM places t JOIN pg_attribute a ON a.attrelid = t.oid CROSS JOIN aclexplode(a.attacl) g WHERE g.grantee <> t.relowner
+		SELECT 'grant', t.relname,
+		       g.privilege_type || ' (' || a.attname || ') to '
+		       || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END, ''
+		FROM places t JOIN pg_attribute a ON a.attrelid = t.oid CROSS JOIN aclexplode(a.attacl) g
+		WHERE g.grantee <> t.relowner
 		UNION ALL
-		SELECT 'grant', p.signature, g.privilege_type || ' to ' || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END, ''
-		FROM routines p CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) g WHERE g.grantee <> p.proowner
+		SELECT 'grant', p.signature,
+		       g.privilege_type || ' to ' || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END, ''
+		FROM routines p CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) g
+		WHERE g.grantee <> p.proowner
 	)
 	SELECT kind, place, name, definition FROM guards
 	WHERE kind <> 'grant' OR name ~ '^(INSERT|UPDATE|DELETE|TRUNCATE|REFERENCES|TRIGGER|EXECUTE)'
@@ -85,16 +103,21 @@ const selectSleepers = `
 	SELECT t.relname::text, 'this partition lacks ' || parents.tgname || ', or it does not fire always'
 	FROM pg_trigger parents JOIN pg_inherits i ON i.inhparent = parents.tgrelid JOIN pg_class t ON t.oid = i.inhrelid
 	WHERE NOT parents.tgisinternal AND t.relnamespace = 'public'::regnamespace
-	  AND NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = t.oid AND g.tgname = parents.tgname AND g.tgenabled = 'A')
+	  AND NOT EXISTS (SELECT FROM pg_trigger g
+	      WHERE g.tgrelid = t.oid AND g.tgname = parents.tgname AND g.tgenabled = 'A')
 	UNION
-	SELECT t.relname::text, 'this partition lets ' || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END || ' ' || g.privilege_type
+	SELECT t.relname::text, 'this partition lets '
+	       || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END || ' ' || g.privilege_type
 	FROM pg_class t CROSS JOIN aclexplode(t.relacl) g
-	WHERE t.relispartition AND t.relkind = 'r' AND t.relnamespace = 'public'::regnamespace AND g.grantee <> t.relowner AND g.privilege_type <> 'SELECT'
+	WHERE t.relispartition AND t.relkind = 'r' AND t.relnamespace = 'public'::regnamespace AND g.grantee <> t.relowner
+	  AND g.privilege_type <> 'SELECT'
 	UNION
 	SELECT t.relname::text, 'this partition is gone after a crash'
-	FROM pg_class t WHERE t.relispartition AND t.relkind = 'r' AND t.relnamespace = 'public'::regnamespace AND t.relpersistence = 'u'
+	FROM pg_class t WHERE t.relispartition AND t.relkind = 'r' AND t.relnamespace = 'public'::regnamespace
+	    AND t.relpersistence = 'u'
 	UNION
-	SELECT coalesce('role ' || r.rolname, 'every role') || CASE s.setdatabase WHEN 0 THEN '' ELSE ' in this database' END, 'is set to ' || setting
+	SELECT coalesce('role ' || r.rolname, 'every role')
+	       || CASE s.setdatabase WHEN 0 THEN '' ELSE ' in this database' END, 'is set to ' || setting
 	FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole CROSS JOIN unnest(s.setconfig) AS setting
 	WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
 	  AND setting ~ '^(session_replication_role=(?!origin$)|synchronous_commit=(off|local)$|search_path=|row_security=off|event_triggers=off|default_transaction_read_only=on'
@@ -102,10 +125,14 @@ const selectSleepers = `
 	UNION
 	SELECT DISTINCT 'role ' || r.rolname, 'may act as the owner of ' || t.relname
 	FROM pg_roles r JOIN pg_class t ON t.relnamespace = 'public'::regnamespace AND t.relname = 'ledger_postings'
-	WHERE r.rolname IN ('ratchet_api', 'ratchet_worker', 'ratchet_auditor') AND NOT r.rolsuper AND pg_has_role(r.oid, t.relowner, 'MEMBER')
+	WHERE r.rolname IN ('ratchet_api', 'ratchet_worker', 'ratchet_auditor') AND NOT r.rolsuper
+	  AND pg_has_role(r.oid, t.relowner, 'MEMBER')
 	UNION
-	SELECT 'role ' || r.rolname, concat_ws(' and ', CASE WHEN r.rolsuper THEN 'is a superuser' END, CASE WHEN r.rolreplication THEN 'may copy the whole server' END,
-	       CASE WHEN r.rolcreaterole THEN 'may make roles' END, CASE WHEN r.rolbypassrls THEN 'passes row-level security' END)
+	SELECT 'role ' || r.rolname,
+	       concat_ws(' and ', CASE WHEN r.rolsuper THEN 'is a superuser' END,
+	           CASE WHEN r.rolreplication THEN 'may copy the whole server' END,
+	               CASE WHEN r.rolcreaterole THEN 'may make roles' END,
+	                   CASE WHEN r.rolbypassrls THEN 'passes row-level security' END)
 	FROM pg_roles r JOIN ours ON ours.oid = r.oid
 	WHERE r.rolsuper OR r.rolreplication OR r.rolcreaterole OR r.rolbypassrls
 	ORDER BY 1, 2`
@@ -184,10 +211,13 @@ func compareGuards(expected, found []guard) (wrong []Violation) {
 		case !ok:
 			wrong = append(wrong, Violation{g.object(), "the schema has lost it"})
 		case flat(definition) != flat(g.Definition):
-			wrong = append(wrong, Violation{g.object(), fmt.Sprintf("is now %q, should be %q", definition, g.Definition)})
+			wrong = append(wrong,
+				Violation{g.object(), fmt.Sprintf("is now %q, should be %q", definition, g.Definition)})
 		}
 	}
-	added := slices.SortedFunc(maps.Keys(there), func(a, b guard) int { return strings.Compare(a.object(), b.object()) })
+	added := slices.SortedFunc(maps.Keys(there), func(a, b guard) int {
+		return strings.Compare(a.object(), b.object())
+	})
 	for _, g := range added {
 		if places[g.Place] && slices.Contains([]string{"trigger", "rule", "grant"}, g.Kind) {
 			wrong = append(wrong, Violation{g.object(), "is not of this schema"})
@@ -205,11 +235,16 @@ const withoutAccount = `'accounts', 'api_keys', 'flows', 'recovery_points', 'wor
 // account, a unique constraint without it would hold on each of them alone.
 var constraintsCarryTheAccount = rule{
 	name: "every unique constraint on money contains its account or book", counted: "unique indexes",
-	count: `SELECT count(*) FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid WHERE i.indisunique AND t.relnamespace = 'public'::regnamespace AND t.relkind = 'r' AND NOT t.relispartition
+	count: `
+		SELECT count(*) FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid
+		WHERE i.indisunique AND t.relnamespace = 'public'::regnamespace AND t.relkind = 'r' AND NOT t.relispartition
 		AND t.relname NOT IN (` + withoutAccount + `)`,
 	sql: `
 		SELECT c.relname::text, 'of ' || t.relname || ' does not contain account_id or book_id'
 		FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid JOIN pg_class c ON c.oid = i.indexrelid
-		WHERE i.indisunique AND t.relnamespace = 'public'::regnamespace AND t.relkind IN ('r', 'p') AND NOT t.relispartition AND t.relname NOT IN (` + withoutAccount + `)
-		  AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attnum = ANY ((i.indkey::smallint[])[0:i.indnkeyatts - 1]) AND a.attname IN ('account_id', 'book_id'))`,
+		WHERE i.indisunique AND t.relnamespace = 'public'::regnamespace AND t.relkind IN ('r', 'p')
+		  AND NOT t.relispartition AND t.relname NOT IN (` + withoutAccount + `)
+		  AND NOT EXISTS (SELECT FROM pg_attribute a
+		      WHERE a.attrelid = t.oid AND a.attnum = ANY ((i.indkey::smallint[])[0:i.indnkeyatts - 1])
+		        AND a.attname IN ('account_id', 'book_id'))`,
 }

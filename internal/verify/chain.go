@@ -29,12 +29,13 @@ type sealed struct {
 
 const selectBlocks = `
 	SELECT no, cluster, from_xid, to_xid, rows, previous, digest, format, coalesce(d.detached, 0)
-	FROM audit_blocks LEFT JOIN (SELECT block, sum(rows)::bigint AS detached FROM audit_detachments GROUP BY block) AS d ON d.block = no
+	FROM audit_blocks LEFT JOIN (SELECT block, sum(rows)::bigint AS detached FROM audit_detachments GROUP BY block) AS d
+	    ON d.block = no
 	ORDER BY no`
 
 const selectSealed = `
-	SELECT cluster, xid, id, at, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment,
-	       answer_digest
+	SELECT cluster, xid, id, at, account_id, livemode, request_id, idempotency_key, actor, address, operation,
+	       object_id, status, error_code, commitment, answer_digest
 	FROM audit_events ORDER BY cluster, xid, id`
 
 // trail is what the audit trail's chain is checked with.
@@ -72,14 +73,16 @@ func (t trail) chain(ctx context.Context, db reader) (c Check) {
 		return c
 	}
 	if t.head != "" && !slices.ContainsFunc(blocks, func(b sealed) bool { return b.head() == t.head }) {
-		c.Violations = append(c.Violations, Violation{"block " + strings.Split(t.head, ":")[0], "is not the one whose head is " + t.head})
+		c.Violations = append(c.Violations,
+			Violation{"block " + strings.Split(t.head, ":")[0], "is not the one whose head is " + t.head})
 	}
 	if len(blocks) == 0 {
 		return c // nothing has been sealed yet, and nothing should have been
 	}
 	c.Head = blocks[len(blocks)-1].head()
 	wrong := func(no int64, format string, args ...any) {
-		c.Violations = append(c.Violations, Violation{"block " + strconv.FormatInt(no, 10), fmt.Sprintf(format, args...)})
+		c.Violations = append(c.Violations,
+			Violation{"block " + strconv.FormatInt(no, 10), fmt.Sprintf(format, args...)})
 	}
 	if blocks[len(blocks)-1].Format == unkeyed {
 		wrong(int64(len(blocks)), "is the last one and has no key, so any program could have computed it")
@@ -127,13 +130,16 @@ const sealedWithin = `interval '10 minutes'`
 const selectUnsealed = `
 	SELECT 'the trail behind ' || coalesce('block ' || max(head.no), 'its beginning') AS object,
 	       count(*) || ' rows are not sealed, the oldest for ' || date_trunc('second', now() - min(at)) AS wrong
-	FROM audit_events e LEFT JOIN (SELECT cluster, max(to_xid) AS to_xid, max(no) AS no FROM audit_blocks GROUP BY cluster) AS head ON head.cluster = e.cluster
+	FROM audit_events e LEFT JOIN (SELECT cluster, max(to_xid) AS to_xid, max(no) AS no FROM audit_blocks
+	    GROUP BY cluster) AS head ON head.cluster = e.cluster
 	WHERE e.xid >= coalesce(head.to_xid, 0)
 	GROUP BY e.cluster
 	HAVING min(at) < now() - ` + sealedWithin
 
 // digestAll hashes the rows of every block in one pass over the trail.
-func (t trail) digestAll(ctx context.Context, db reader, blocks []sealed) (digests [][]byte, counts []int64, err error) {
+func (t trail) digestAll(
+	ctx context.Context, db reader, blocks []sealed,
+) (digests [][]byte, counts []int64, err error) {
 	rows, err := db.Query(ctx, selectSealed)
 	if err != nil {
 		return nil, nil, err
@@ -208,7 +214,8 @@ func scanLine(rows pgx.Rows) (cluster, xid int64, line, answer []byte, err error
 	var key, address, object, code *string
 	var status int16
 	var commitment []byte
-	err = rows.Scan(&cluster, &xid, &id, &at, &account, &livemode, &request, &key, &actor, &address, &operation, &object, &status, &code, &commitment, &answer)
+	err = rows.Scan(&cluster, &xid, &id, &at, &account, &livemode, &request, &key, &actor, &address, &operation,
+		&object, &status, &code, &commitment, &answer)
 	if err != nil {
 		return 0, 0, nil, nil, err
 	}

@@ -26,7 +26,8 @@ const selectColumns = `
 	SELECT t.relname || '.' || a.attname AS name, t.relname AS table_name, a.attname AS column_name,
 	       format_type(a.atttypid, NULL) AS type
 	FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
-	WHERE t.relnamespace = 'public'::regnamespace AND t.relkind IN ('r', 'p') AND NOT t.relispartition AND t.relname <> 'schema_version'
+	WHERE t.relnamespace = 'public'::regnamespace AND t.relkind IN ('r', 'p') AND NOT t.relispartition
+	  AND t.relname <> 'schema_version'
 	  AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 	ORDER BY 1`
 
@@ -55,7 +56,8 @@ func (c tableColumn) changed() string {
 	case strings.HasSuffix(c.Type, "[]"):
 		return name + " || " + name
 	case c.Type == "ledger_account":
-		return "CASE " + name + " WHEN 'fee_revenue' THEN 'suspense' ELSE " + name + " END" // no account twice in a period
+		// no account twice in a period
+		return "CASE " + name + " WHEN 'fee_revenue' THEN 'suspense' ELSE " + name + " END"
 	}
 	return "coalesce(" + name + ", '') || 'x'"
 }
@@ -81,15 +83,18 @@ const constraintsOff = `DO $$ DECLARE c record; BEGIN
 		EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.place, c.conname);
 	END LOOP;
 	FOR c IN SELECT conrelid::regclass AS place, conname FROM pg_constraint
-	          WHERE connamespace = 'public'::regnamespace AND contype IN ('c', 'u', 'x') AND conparentid = 0 AND conrelid <> 0 AND coninhcount = 0 LOOP
+	          WHERE connamespace = 'public'::regnamespace AND contype IN ('c', 'u', 'x') AND conparentid = 0
+	            AND conrelid <> 0 AND coninhcount = 0 LOOP
 		EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.place, c.conname);
 	END LOOP;
 	FOR c IN SELECT indexrelid::regclass AS place FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid
-	          WHERE t.relnamespace = 'public'::regnamespace AND i.indisunique AND NOT i.indisprimary AND NOT t.relispartition LOOP
+	          WHERE t.relnamespace = 'public'::regnamespace AND i.indisunique AND NOT i.indisprimary
+	            AND NOT t.relispartition LOOP
 		EXECUTE format('DROP INDEX %s', c.place);
 	END LOOP;
 	FOR c IN SELECT attrelid::regclass AS place, attname FROM pg_attribute a JOIN pg_class t ON t.oid = a.attrelid
-	          WHERE t.relnamespace = 'public'::regnamespace AND t.relkind IN ('r', 'p') AND a.attnum > 0 AND a.attidentity <> '' LOOP
+	          WHERE t.relnamespace = 'public'::regnamespace AND t.relkind IN ('r', 'p') AND a.attnum > 0
+	            AND a.attidentity <> '' LOOP
 		EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', c.place, c.attname);
 	END LOOP; END $$`
 
@@ -113,7 +118,8 @@ func TestEveryColumnIsNoticedOrListed(t *testing.T) {
 		}
 	}
 	side := readBefore(t.Context(), b.theirs)
-	proofs := []proof{{trail{key: chainKey}.chain, selectBlocks + selectSealed}, {side.check, selectCharged + selectDerived + selectUnheard}}
+	proofs := []proof{{trail{key: chainKey}.chain, selectBlocks + selectSealed},
+		{side.check, selectCharged + selectDerived + selectUnheard}}
 	for _, r := range slices.Concat(rules, payoutRules, termRules, evidenceRules) {
 		proofs = append(proofs, proof{r.check, r.sql})
 	}
@@ -165,12 +171,15 @@ type proof struct {
 }
 
 // views are those that rules read. Each may show a changed table.
-var views = []string{"ledger_entries", "ledger_totals", "balance_transactions", "request_status", "request_checkpoints", "request_calls"}
+var views = []string{"ledger_entries", "ledger_totals", "balance_transactions", "request_status",
+	"request_checkpoints", "request_calls"}
 
 // about are the proofs that read a table. The others cannot notice, and would take minutes.
 func about(proofs []proof, table string) (some []proof) {
 	for _, p := range proofs {
-		if slices.ContainsFunc(append([]string{table}, views...), func(name string) bool { return strings.Contains(p.sql, name) }) {
+		if slices.ContainsFunc(append([]string{table}, views...), func(name string) bool {
+			return strings.Contains(p.sql, name)
+		}) {
 			some = append(some, p)
 		}
 	}

@@ -8,7 +8,8 @@ func TestParenthesesThatMeanNothing(t *testing.T) {
 		one, other string
 		same       bool
 	}{
-		"a list in a list":              {"WHEN (((a = b) OR (((c) OR (d)) OR (e)))) EXECUTE f('x')", "WHEN (((a = b) OR (c) OR (d) OR (e))) EXECUTE f('x')", true},
+		"a list in a list": {"WHEN (((a = b) OR (((c) OR (d)) OR (e)))) EXECUTE f('x')",
+			"WHEN (((a = b) OR (c) OR (d) OR (e))) EXECUTE f('x')", true},
 		"a list with another word":      {"(((a) OR (b)) AND (c))", "((a) OR ((b) AND (c)))", false},
 		"a list with another word left": {"(((a) OR (b)) AND (c))", "((a) OR (b) AND (c))", false},
 		"parentheses in a text":         {"((a = '(b) OR (c)') OR (d))", "((a = '(b OR c)') OR (d))", false},

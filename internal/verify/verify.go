@@ -87,7 +87,10 @@ func Run(ctx context.Context, c Config) (Report, error) {
 		return Report{}, fmt.Errorf("begin: %w", err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	if _, err := tx.Exec(ctx, "SELECT set_config('statement_timeout', '"+proofTimeout+"', true), set_config('idle_in_transaction_session_timeout', '0', true)"); err != nil {
+	_, err = tx.Exec(ctx,
+		"SELECT set_config('statement_timeout', '"+proofTimeout+
+			"', true), set_config('idle_in_transaction_session_timeout', '0', true)")
+	if err != nil {
 		return Report{}, fmt.Errorf("begin: %w", err)
 	}
 	report := prove(ctx, tx, theirs, trail{c.AuditKey, c.Head}, c.AllowEmpty)
@@ -148,7 +151,8 @@ func (r rule) check(ctx context.Context, db reader) Check {
 		c.Unchecked = err.Error()
 		return c
 	}
-	rows, err := db.Query(ctx, "SELECT object, wrong FROM ("+r.sql+") AS found (object, wrong) ORDER BY object LIMIT $1", shownAtMost)
+	rows, err := db.Query(ctx,
+		"SELECT object, wrong FROM ("+r.sql+") AS found (object, wrong) ORDER BY object LIMIT $1", shownAtMost)
 	if err == nil {
 		c.Violations, err = pgx.CollectRows(rows, pgx.RowToStructByName[Violation])
 	}
@@ -187,6 +191,8 @@ func (r Report) Print(w io.Writer) error {
 			say("The head of the audit trail is %s\n", c.Head)
 		}
 	}
-	say("%s in %s\n", [...]string{"Everything holds", "Something does not hold", "Not everything could be checked"}[r.Verdict()], r.Took.Round(time.Millisecond))
+	say("%s in %s\n",
+		[...]string{"Everything holds", "Something does not hold", "Not everything could be checked"}[r.Verdict()],
+		r.Took.Round(time.Millisecond))
 	return failed
 }

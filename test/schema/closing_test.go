@@ -39,19 +39,25 @@ type execer interface {
 func (b batch) post(t *testing.T, db execer) {
 	t.Helper()
 	const postAll = `
-		INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, created_at, available_on, request_id)
+		INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, created_at,
+			available_on, request_id)
 		SELECT 1, 'txn_' || i, 'ch_' || i, CASE WHEN moves THEN 'adjustment' ELSE 'charge' END,
 		       CASE WHEN moves THEN '{gross}' ELSE '{gross,stripe_fee}' END::ledger_purpose[],
-		       CASE i % 7 WHEN 0 THEN '{merchant_balance}' WHEN 1 THEN '{processor_receivable}' ELSE '{processor_receivable,merchant_balance}' END::ledger_account[],
-		       CASE i % 7 WHEN 0 THEN '{suspense}' WHEN 1 THEN '{merchant_balance}' ELSE '{merchant_balance,fee_revenue}' END::ledger_account[],
-		       CASE WHEN moves THEN ARRAY[1000 + i] ELSE ARRAY[1000 + i, 59] END,
-		       at, at + CASE WHEN moves THEN interval '0' ELSE make_interval(hours => $5) * (0.5 + i % 11 / 10.0) END, 'req_' || i
-		FROM (SELECT i, i % 7 < 2 AS moves, now() - make_interval(secs => $3) + (i - $1) * make_interval(secs => $4 / 1000.0) AS at
+		       CASE i % 7 WHEN 0 THEN '{merchant_balance}' WHEN 1 THEN '{processor_receivable}'
+		       ELSE '{processor_receivable,merchant_balance}' END::ledger_account[],
+		       CASE i % 7 WHEN 0 THEN '{suspense}' WHEN 1 THEN '{merchant_balance}'
+		       ELSE '{merchant_balance,fee_revenue}' END::ledger_account[],
+		       CASE WHEN moves THEN ARRAY[1000 + i] ELSE ARRAY[1000 + i, 59] END, at,
+		           at + CASE WHEN moves THEN interval '0' ELSE make_interval(hours => $5) * (0.5 + i % 11 / 10.0) END,
+		           'req_' || i
+		FROM (SELECT i, i % 7 < 2 AS moves,
+		    now() - make_interval(secs => $3) + (i - $1) * make_interval(secs => $4 / 1000.0) AS at
 		      FROM generate_series($1::integer, $1 + $2 - 1) i) x`
 	if _, err := db.Exec(t.Context(), postAll, b.first, b.n, b.ago, b.apart, b.hours); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Exec(t.Context(), `ANALYZE ledger_postings, ledger_swept`); err != nil { // or adding up plainly takes seconds
+	// or adding up plainly takes seconds
+	if _, err := db.Exec(t.Context(), `ANALYZE ledger_postings, ledger_swept`); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -60,17 +66,23 @@ func (b batch) post(t *testing.T, db execer) {
 const (
 	nets = `
 		WITH net AS (
-			SELECT p.id, p.available_on, sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount WHEN l.debit = 'merchant_balance' THEN -l.amount END) AS net
+			SELECT p.id, p.available_on,
+			       sum(CASE WHEN l.credit = 'merchant_balance' THEN l.amount WHEN l.debit = 'merchant_balance'
+			           THEN -l.amount END) AS net
 			FROM ledger_postings p JOIN ledger_legs l ON l.book_id = p.book_id AND l.posting_id = p.id
 			WHERE p.book_id = 1 GROUP BY p.id, p.available_on)`
 	balancePlainly = nets + `
-		SELECT coalesce(sum(net) FILTER (WHERE net < 0 OR available_on <= t.at), 0)::bigint, coalesce(sum(net) FILTER (WHERE net > 0 AND available_on > t.at), 0)::bigint
+		SELECT coalesce(sum(net) FILTER (WHERE net < 0 OR available_on <= t.at), 0)::bigint,
+		       coalesce(sum(net) FILTER (WHERE net > 0 AND available_on > t.at), 0)::bigint
 		FROM (SELECT now() + make_interval(secs => $1) AS at) t LEFT JOIN net ON true`
 	balance       = `SELECT m.available, m.pending FROM ledger_balance(1, now() + make_interval(secs => $1)) m`
 	totalsPlainly = `
-		SELECT account::text, sum(amount) FILTER (WHERE side = 'debit'), -sum(amount) FILTER (WHERE side = 'credit'), count(*) FILTER (WHERE side = 'debit'), count(*) FILTER (WHERE side = 'credit')
+		SELECT account::text, sum(amount) FILTER (WHERE side = 'debit'), -sum(amount) FILTER (WHERE side = 'credit'),
+		       count(*) FILTER (WHERE side = 'debit'), count(*) FILTER (WHERE side = 'credit')
 		FROM ledger_entries WHERE book_id = 1 GROUP BY account`
-	totals = `SELECT account::text, nullif(debit, 0)::numeric, nullif(credit, 0)::numeric, debits, credits FROM ledger_totals WHERE book_id = 1`
+	totals = `
+		SELECT account::text, nullif(debit, 0)::numeric, nullif(credit, 0)::numeric, debits, credits FROM ledger_totals
+		WHERE book_id = 1`
 )
 
 const day = 24 * 60 * 60
@@ -83,7 +95,13 @@ func TestClosedPeriodsChangeNoBalance(t *testing.T) {
 			db, random := aged(t), rand.New(rand.NewPCG(seed, 0))
 			first, ago, periods := 1, 9*day, 0
 			for ago > day {
-				b := batch{first: first, n: 1 + random.IntN(600), ago: ago, apart: random.IntN(3) * random.IntN(40_000), hours: random.IntN(400)}
+				b := batch{
+					first: first,
+					n:     1 + random.IntN(600),
+					ago:   ago,
+					apart: random.IntN(3) * random.IntN(40_000),
+					hours: random.IntN(400),
+				}
 				b.post(t, db.Pool)
 				first, ago = first+b.n, ago-b.n*b.apart/1000-1-random.IntN(day)
 				periods += closeUntil(t, db.Pool, max(ago, 0)+random.IntN(day))
@@ -95,7 +113,8 @@ func TestClosedPeriodsChangeNoBalance(t *testing.T) {
 			if periods < 2 {
 				t.Errorf("%d postings filled %d periods: nothing was tried", first-1, periods)
 			}
-			mustExec(t, db.Pool, `DELETE FROM ledger_periods WHERE book_id = 1`) // as the owner does where a sum is wrong
+			// as the owner does where a sum is wrong
+			mustExec(t, db.Pool, `DELETE FROM ledger_periods WHERE book_id = 1`)
 			if again := closeUntil(t, db.Pool, 0); again < periods {
 				t.Errorf("made again, they are %d periods; there were %d", again, periods)
 			}
@@ -108,7 +127,8 @@ func closeUntil(t *testing.T, pool *pgxpool.Pool, ago int) (closed int) {
 	t.Helper()
 	for {
 		var full bool
-		if err := pool.QueryRow(t.Context(), `SELECT ledger_close_period(1, now() - make_interval(secs => $1), 300)`, ago).Scan(&full); err != nil {
+		if err := pool.QueryRow(t.Context(), `
+			SELECT ledger_close_period(1, now() - make_interval(secs => $1), 300)`, ago).Scan(&full); err != nil {
 			t.Fatal(err)
 		}
 		if !full {
@@ -155,21 +175,26 @@ func TestASweepLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	const sweepable = nets + `
 		SELECT coalesce(sum(net), 0)::bigint FROM net
-		WHERE (net < 0 OR available_on <= account_time('acct_1', false)) AND NOT EXISTS (SELECT FROM ledger_swept s WHERE s.book_id = 1 AND s.posting_id = net.id)`
+		WHERE (net < 0 OR available_on <= account_time('acct_1', false))
+		  AND NOT EXISTS (SELECT FROM ledger_swept s WHERE s.book_id = 1 AND s.posting_id = net.id)`
 	db := aged(t)
 	batch{first: 1, n: 1200, ago: 6 * day, apart: 350_000, hours: 100}.post(t, db.Pool)
 	if closeUntil(t, db.Pool, 0) != 4 {
 		t.Fatal("1200 postings are four periods")
 	}
 	for round, ahead := range []int{0, 12, 60, 61, 400} {
-		mustExec(t, db.Pool, fmt.Sprintf(`INSERT INTO test_clocks (account_id, id, request_id, started_at, frozen_time, advanced_at, created_at)
-			VALUES ('acct_1', 'clock_%d', 'req_%[1]d', now(), now() + interval '%d hours', now(), now())`, round, ahead))
+		mustExec(t, db.Pool, fmt.Sprintf(`
+			INSERT INTO test_clocks (account_id, id, request_id, started_at, frozen_time, advanced_at, created_at)
+			VALUES ('acct_1', 'clock_%d', 'req_%[1]d', now(), now() + interval '%d hours', now(),
+				now())`, round, ahead))
 		batch{first: 10_000 * (round + 1), n: 100, ago: 0, apart: 0, hours: 30}.post(t, db.Pool)
 		var want, got, left int64
 		if err := db.Pool.QueryRow(t.Context(), sweepable).Scan(&want); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Pool.QueryRow(t.Context(), `SELECT coalesce(ledger_sweep(1, $1, $2, 'req_sweep'), 0)`, fmt.Sprint("txn_po", round), fmt.Sprint("po_", round)).Scan(&got); err != nil {
+		err := db.Pool.QueryRow(t.Context(), `SELECT coalesce(ledger_sweep(1, $1, $2, 'req_sweep'), 0)`,
+			fmt.Sprint("txn_po", round), fmt.Sprint("po_", round)).Scan(&got)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if err := db.Pool.QueryRow(t.Context(), sweepable).Scan(&left); err != nil {

@@ -25,7 +25,9 @@ func TestTheTrailGoesOnInAnotherCluster(t *testing.T) {
 	cluster := pgtest.Durable(t) // it has the roles: they belong to servers
 	elsewhere := restoredOn(t, db, &pgtest.DB{URL: cluster.URL, Pool: cluster.Pool})
 	leaveTrail(t, elsewhere, "aud_new", 3)
-	if n := number(t, elsewhere, `SELECT count(*) FROM audit_events n WHERE n.id LIKE 'aud_new%' AND n.xid < (SELECT max(to_xid) FROM audit_blocks)`); n != 3 {
+	if n := number(t, elsewhere, `
+		SELECT count(*) FROM audit_events n
+		WHERE n.id LIKE 'aud_new%' AND n.xid < (SELECT max(to_xid) FROM audit_blocks)`); n != 3 {
 		t.Fatalf("%d of 3 new rows have lower transaction ids than the last block: the test tests nothing", n)
 	}
 
@@ -46,7 +48,8 @@ func TestTheTrailGoesOnInAnotherCluster(t *testing.T) {
 	}
 
 	for _, id := range []string{"aud_sealed1", "aud_left1", "aud_new1", "aud_later1"} {
-		mustExec(t, elsewhere, `ALTER TABLE audit_events DISABLE TRIGGER audit_is_final; UPDATE audit_events SET actor = 'nobody' WHERE id = '`+id+`'`)
+		mustExec(t, elsewhere, `
+			ALTER TABLE audit_events DISABLE TRIGGER audit_is_final; UPDATE audit_events SET actor = 'nobody' WHERE id = '`+id+`'`)
 		if wrong := brokenChain(t, elsewhere); len(wrong) != 1 {
 			t.Errorf("%s was changed, and the chain says %v", id, wrong)
 		}
@@ -61,7 +64,8 @@ func TestABlockLinksTwoClusters(t *testing.T) {
 	pool := pgtest.New(t).Pool
 	leaveTrail(t, pool, "aud_old", 1)
 	sealAll(t, pool)
-	mustExec(t, pool, `CREATE OR REPLACE FUNCTION this_cluster() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT 4711::bigint'`)
+	mustExec(t, pool, `
+		CREATE OR REPLACE FUNCTION this_cluster() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT 4711::bigint'`)
 	for range 3 {
 		if _, err := (audit.Sealer{Pool: pool, Key: chainKey}).Seal(t.Context()); err != nil {
 			t.Fatal(err)
@@ -79,11 +83,16 @@ func TestABlockLinksTwoClusters(t *testing.T) {
 func TestAMonthIsDetached(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t).Pool
-	mustExec(t, pool, `CREATE TABLE audit_events_2020_01 PARTITION OF audit_events FOR VALUES FROM ('2020-01-01 00:00+0') TO ('2020-02-01 00:00+0');
-		CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE ON audit_events_2020_01 FOR EACH STATEMENT EXECUTE FUNCTION refuse('the audit trail is append-only');
+	mustExec(t, pool, `
+		CREATE TABLE audit_events_2020_01 PARTITION OF audit_events FOR VALUES FROM ('2020-01-01 00:00+0') TO
+		    ('2020-02-01 00:00+0');
+		CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE
+		    ON audit_events_2020_01 FOR EACH STATEMENT EXECUTE FUNCTION refuse('the audit trail is append-only');
 		ALTER TABLE audit_events_2020_01 ENABLE ALWAYS TRIGGER audit_is_not_emptied`)
-	mustExec(t, pool, `INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment)
-		SELECT '2020-01-15', 'aud_old' || n, 'acct_1', false, 'op_1', 'operator:me', 'x', 200, sha256('1') FROM generate_series(1, 3) AS n`)
+	mustExec(t, pool, `
+		INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment)
+		SELECT '2020-01-15', 'aud_old' || n, 'acct_1', false, 'op_1', 'operator:me', 'x', 200, sha256('1')
+		FROM generate_series(1, 3) AS n`)
 	sealAll(t, pool)
 	leaveTrail(t, pool, "aud_new", 2)
 	sealAll(t, pool)
@@ -100,17 +109,21 @@ func TestAMonthIsDetached(t *testing.T) {
 	leaveTrail(t, pool, "aud_later", 1)
 	sealAll(t, pool)
 
-	mustExec(t, pool, `ALTER TABLE audit_events DISABLE TRIGGER audit_is_kept; DELETE FROM audit_events WHERE id = 'aud_new1'`)
+	mustExec(t, pool, `
+		ALTER TABLE audit_events DISABLE TRIGGER audit_is_kept; DELETE FROM audit_events WHERE id = 'aud_new1'`)
 	if wrong := brokenChain(t, pool); len(wrong) != 1 {
 		t.Errorf("a row went that no month took along, and the chain says %v", wrong)
 	}
 
 	t.Run("and attached again it is proved by the same blocks", func(t *testing.T) {
 		const attach = `ALTER TABLE audit_detached.audit_events_2020_01 SET SCHEMA public;
-			ALTER TABLE audit_events ATTACH PARTITION audit_events_2020_01 FOR VALUES FROM ('2020-01-01 00:00+0') TO ('2020-02-01 00:00+0')`
-		mustExec(t, pool, `UPDATE audit_detached.audit_events_2020_01 SET actor = 'nobody' WHERE id = 'aud_old1'; `+attach)
+			ALTER TABLE audit_events ATTACH PARTITION audit_events_2020_01 FOR VALUES FROM ('2020-01-01 00:00+0') TO
+			    ('2020-02-01 00:00+0')`
+		mustExec(t, pool, `
+			UPDATE audit_detached.audit_events_2020_01 SET actor = 'nobody' WHERE id = 'aud_old1'; `+attach)
 		if wrong := brokenChain(t, pool); len(wrong) != 2 {
-			t.Errorf("a row was changed while its month was away, and besides what was deleted above the chain says %v", wrong)
+			t.Errorf("a row was changed while its month was away, and besides what was deleted above the chain says "+
+				"%v", wrong)
 		}
 	})
 }
@@ -121,8 +134,10 @@ var chainKey = []byte("the key of the chain")
 func leaveTrail(t *testing.T, pool *pgxpool.Pool, id string, rows int) {
 	t.Helper()
 	for n := range rows {
-		_, err := pool.Exec(t.Context(), `INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment)
-			VALUES (clock_timestamp(), $1 || $2::int, 'acct_1', false, 'op_1', 'key_1', 'x', 200, sha256('1'))`, id, n+1)
+		_, err := pool.Exec(t.Context(), `
+			INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment)
+			VALUES (clock_timestamp(), $1 || $2::int, 'acct_1', false, 'op_1', 'key_1', 'x', 200,
+				sha256('1'))`, id, n+1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +149,8 @@ func leaveTrail(t *testing.T, pool *pgxpool.Pool, id string, rows int) {
 func sealAll(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	const left = `SELECT count(*) FROM audit_events e
-		WHERE NOT EXISTS (SELECT FROM audit_blocks b WHERE b.cluster = e.cluster AND e.xid >= b.from_xid AND e.xid < b.to_xid)`
+		WHERE NOT EXISTS (SELECT FROM audit_blocks b
+		    WHERE b.cluster = e.cluster AND e.xid >= b.from_xid AND e.xid < b.to_xid)`
 	for deadline := time.Now().Add(time.Minute); number(t, pool, left) > 0; time.Sleep(10 * time.Millisecond) {
 		if _, err := (audit.Sealer{Pool: pool, Key: chainKey}).Seal(t.Context()); err != nil {
 			t.Fatal(err)

@@ -21,7 +21,8 @@ func legs(all ...leg) string {
 		purposes, debits = append(purposes, l.purpose), append(debits, l.debit)
 		credits, amounts = append(credits, l.credit), append(amounts, l.amount)
 	}
-	return arrays(strings.Join(purposes, ","), strings.Join(debits, ","), strings.Join(credits, ","), strings.Join(amounts, ","))
+	return arrays(strings.Join(purposes, ","), strings.Join(debits, ","), strings.Join(credits, ","),
+		strings.Join(amounts, ","))
 }
 
 func arrays(purposes, debits, credits, amounts string) string {
@@ -30,7 +31,9 @@ func arrays(purposes, debits, credits, amounts string) string {
 
 // post is a posting with the given arrays.
 func post(book int, id, source, kind, arrays string) string {
-	return fmt.Sprintf(`INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on, created_at, request_id)
+	return fmt.Sprintf(`
+		INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on,
+			created_at, request_id)
 		VALUES (%d, '%s', '%s', '%s', %s, now(), now(), 'req_running');`, book, id, source, kind, arrays)
 }
 
@@ -42,8 +45,11 @@ func posting(book int, id, source, kind string) string {
 func withLegs(arrays string) string { return post(1, "txn_new", "ch_3", "charge", arrays) }
 
 func reversal(book int, id, of string) string {
-	return fmt.Sprintf(`INSERT INTO ledger_postings (book_id, id, source, kind, reverses, purposes, debits, credits, amounts, available_on, created_at, request_id)
-		VALUES (%d, '%s', '%[2]s', 'reversal', '%[3]s', %[4]s, now(), now(), 'req_running');`, book, id, of, legs(gross))
+	return fmt.Sprintf(`
+		INSERT INTO ledger_postings (book_id, id, source, kind, reverses, purposes, debits, credits, amounts,
+			available_on, created_at, request_id)
+		VALUES (%d, '%s', '%[2]s', 'reversal', '%[3]s', %[4]s, now(), now(),
+			'req_running');`, book, id, of, legs(gross))
 }
 
 // of is the leg with something else in it.
@@ -59,8 +65,11 @@ var ledgerPromises = []promise{
 	{"a posting of an unknown kind", "",
 		posting(1, "txn_new", "ch_3", "gift"), check, "a_kind_is_known"},
 	{"money that is available before it was posted", "",
-		`INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on, created_at, request_id)
-		 VALUES (1, 'txn_new', 'ch_3', 'charge', ` + legs(gross) + `, now() - interval '1 second', now(), 'req_running')`,
+		`
+			INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on,
+				created_at, request_id)
+		 VALUES (1, 'txn_new', 'ch_3',
+		 	'charge', ` + legs(gross) + `, now() - interval '1 second', now(), 'req_running')`,
 		check, "money_is_not_available_before_it_is_posted"},
 
 	{"a posting of no legs", "",
@@ -78,18 +87,23 @@ var ledgerPromises = []promise{
 	{"a leg that is credited nowhere", "",
 		withLegs(arrays("gross,stripe_fee", twoAccounts, "merchant_balance", "10,1")), check, "legs_are_whole"},
 	{"legs in two dimensions", "",
-		withLegs(arrays("{gross,gross},{gross,gross}", "{processor_receivable,processor_receivable},{processor_receivable,processor_receivable}",
-			"{merchant_balance,merchant_balance},{merchant_balance,merchant_balance}", "{1,2},{3,4}")), check, "legs_are_whole"},
+		withLegs(arrays("{gross,gross},{gross,gross}",
+			"{processor_receivable,processor_receivable},{processor_receivable,processor_receivable}",
+			"{merchant_balance,merchant_balance},{merchant_balance,merchant_balance}", "{1,2},{3,4}")), check,
+		"legs_are_whole"},
 	{"legs that are counted from zero", "",
-		withLegs("'[0:0]={gross}', '[0:0]={processor_receivable}', '[0:0]={merchant_balance}', '[0:0]={10}'"), check, "legs_are_whole"},
+		withLegs("'[0:0]={gross}', '[0:0]={processor_receivable}', '[0:0]={merchant_balance}', '[0:0]={10}'"), check,
+		"legs_are_whole"},
 	{"a leg whose amount is null", "",
 		withLegs(legs(gross, fee.of("NULL"))), check, "no_part_of_a_leg_is_missing"},
 	{"a leg whose purpose is null", "",
 		withLegs(arrays("gross,NULL", twoAccounts, twoOthers, "10,1")), check, "no_part_of_a_leg_is_missing"},
 	{"a leg whose debit is null", "",
-		withLegs(arrays("gross,stripe_fee", "processor_receivable,NULL", twoOthers, "10,1")), check, "no_part_of_a_leg_is_missing"},
+		withLegs(arrays("gross,stripe_fee", "processor_receivable,NULL", twoOthers, "10,1")), check,
+		"no_part_of_a_leg_is_missing"},
 	{"a leg whose credit is null", "",
-		withLegs(arrays("gross,stripe_fee", twoAccounts, "merchant_balance,NULL", "10,1")), check, "no_part_of_a_leg_is_missing"},
+		withLegs(arrays("gross,stripe_fee", twoAccounts, "merchant_balance,NULL", "10,1")), check,
+		"no_part_of_a_leg_is_missing"},
 	{"a posting without amounts", "",
 		withLegs("'{gross}', '{processor_receivable}', '{merchant_balance}', NULL"), notNull, ""},
 	{"a leg of nothing", "",
@@ -97,11 +111,14 @@ var ledgerPromises = []promise{
 	{"a leg of less than nothing", "",
 		withLegs(legs(gross.of("-1"))), check, "a_leg_moves_something"},
 	{"an account that pays itself", "",
-		withLegs(legs(gross, leg{"gross", "merchant_balance", "merchant_balance", "10"})), check, "nobody_pays_himself"},
+		withLegs(legs(gross, leg{"gross", "merchant_balance", "merchant_balance", "10"})), check,
+		"nobody_pays_himself"},
 	{"an account that is not in the chart", "",
 		withLegs(legs(leg{"gross", "petty_cash", "merchant_balance", "10"})), invalidText, ""},
 	{"a leg added to a finished posting", "",
-		`UPDATE ledger_postings SET purposes = purposes || purposes, debits = debits || debits, credits = credits || credits, amounts = amounts || amounts
+		`
+			UPDATE ledger_postings SET purposes = purposes || purposes, debits = debits || debits,
+			    credits = credits || credits, amounts = amounts || amounts
 		 WHERE id = 'txn_pending'`, privilege, ""},
 	{"a leg written into the view", "",
 		`INSERT INTO ledger_legs (book_id, posting_id, leg, legs, purpose, debit, credit, amount)
@@ -115,7 +132,9 @@ var ledgerPromises = []promise{
 		`INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_1', false, 'usd')`,
 		unique, "a_merchant_has_one_book_per_mode_and_currency"},
 	{"two books with one number", "",
-		`INSERT INTO ledger_books (id, account_id, livemode, currency) OVERRIDING SYSTEM VALUE VALUES (1, 'acct_2', false, 'usd')`,
+		`
+			INSERT INTO ledger_books (id, account_id, livemode, currency) OVERRIDING SYSTEM VALUE
+			VALUES (1, 'acct_2', false, 'usd')`,
 		unique, "ledger_books_pkey"},
 	{"a book of no merchant", "",
 		`INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_none', false, 'usd')`,
@@ -168,7 +187,9 @@ var refundChainPromises = []promise{
 	{"a refund that comes back twice", chained("ch_1", 1000, 2, "re_1", 300, -100),
 		chained("ch_1", 1000, 3, "re_1", 200, -100), unique, "a_refund_is_chained_once"},
 	{"a refund chained in a book that does not exist", "",
-		`INSERT INTO ledger_refund_chain (book_id, charge, charge_amount, place, refund, prior, amount) VALUES (99, 'ch_1', 1000, 1, 're_2', 0, 100)`,
+		`
+			INSERT INTO ledger_refund_chain (book_id, charge, charge_amount, place, refund, prior, amount)
+			VALUES (99, 'ch_1', 1000, 1, 're_2', 0, 100)`,
 		foreignKey, "a_refund_is_chained_in_its_book"},
 }
 

@@ -50,7 +50,8 @@ func TestPayoutsRacingForOneBalance(t *testing.T) {
 // openBook makes a separate book for every round: its currency is the round's.
 func openBook(t *testing.T, pool *pgxpool.Pool, round int) (book int) {
 	t.Helper()
-	err := pool.QueryRow(t.Context(), `INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_2', false, $1) RETURNING id`,
+	err := pool.QueryRow(t.Context(), `
+		INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_2', false, $1) RETURNING id`,
 		"xa"+string(rune('a'+round))).Scan(&book)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +94,8 @@ func runRace(t *testing.T, r *race, takers int) {
 		t.Fatal(err)
 	}
 	if r.paid.Load()+left != available || left < 0 {
-		t.Errorf("paid %d and left %d, together %d; want the %d that were available", r.paid.Load(), left, r.paid.Load()+left, available)
+		t.Errorf("paid %d and left %d, together %d; want the %d that were available", r.paid.Load(), left,
+			r.paid.Load()+left, available)
 	}
 	if r.paid.Load() == 0 {
 		t.Error("nothing was paid: there was no race")
@@ -104,8 +106,10 @@ func runRace(t *testing.T, r *race, takers int) {
 func (r *race) charge(ctx context.Context, source string, amount int, wait string) error {
 	_, err := r.pool.Exec(ctx, fmt.Sprintf(`
 		WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at)
-		INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, created_at, available_on, request_id)
-		SELECT %d, 'txn_%[2]s', '%[2]s', 'charge', '{gross}', '{processor_receivable}', '{merchant_balance}', '{%[4]d}', at, at + interval '%[3]s', 'req_race' FROM moment`,
+		INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, created_at,
+			available_on, request_id)
+		SELECT %d, 'txn_%[2]s', '%[2]s', 'charge', '{gross}', '{processor_receivable}', '{merchant_balance}', '{%[4]d}',
+		       at, at + interval '%[3]s', 'req_race' FROM moment`,
 		r.book, source, wait, amount))
 	return err
 }
@@ -114,7 +118,8 @@ func (r *race) charge(ctx context.Context, source string, amount int, wait strin
 // the race; nothing else is.
 func (r *race) takeOut(t *testing.T, amount int64) {
 	name := fmt.Sprint("po_", r.no.Add(1))
-	_, err := r.pool.Exec(t.Context(), `SELECT ledger_pay_out($1, $2, $3, $4, 'req_race')`, r.book, "txn_"+name, name, amount)
+	_, err := r.pool.Exec(t.Context(), `SELECT ledger_pay_out($1, $2, $3, $4, 'req_race')`, r.book, "txn_"+name, name,
+		amount)
 	switch {
 	case err == nil:
 		r.paid.Add(amount)

@@ -1,12 +1,14 @@
 package schema_test
 
 func anotherPayout(changes string) string {
-	return copyOf("payouts", "po_paid", `{"id": "po_new", "request_id": "req_new", "bank_reference": "pout_new", "automatic_on": null, `+changes+`}`)
+	return copyOf("payouts", "po_paid",
+		`{"id": "po_new", "request_id": "req_new", "bank_reference": "pout_new", "automatic_on": null, `+changes+`}`)
 }
 
 var payoutRowPromises = []promise{
 	{"a payout that is there already", "",
-		copyOf("payouts", "po_paid", `{"request_id": "req_new", "bank_reference": "pout_new", "automatic_on": null}`), unique, "payouts_pkey"},
+		copyOf("payouts", "po_paid", `{"request_id": "req_new", "bank_reference": "pout_new", "automatic_on": null}`),
+		unique, "payouts_pkey"},
 	{"a clock that is there already", "",
 		copyOf("test_clocks", "clock_1", `{"request_id": "req_new"}`), unique, "test_clocks_pkey"},
 	{"a second automatic payout of a day", "",
@@ -20,7 +22,8 @@ var payoutRowPromises = []promise{
 	{"a payout that fetches money without being a reversal", "",
 		anotherPayout(`"amount": -1`), check, "a_payout_pays_and_a_reversal_fetches"},
 	{"a payout that is reversed twice", anotherPayout(`"amount": -100, "original_payout": "po_paid"`),
-		copyOf("payouts", "po_new", `{"id": "po_newer", "request_id": "req_newer", "bank_reference": "pout_newer"}`), unique, "a_payout_is_reversed_once"},
+		copyOf("payouts", "po_new", `{"id": "po_newer", "request_id": "req_newer", "bank_reference": "pout_newer"}`),
+		unique, "a_payout_is_reversed_once"},
 	{"the reversal of a payout that is not there", "",
 		anotherPayout(`"amount": -100, "original_payout": "po_none"`), foreignKey, "a_reversal_has_its_payout"},
 	{"a reversal of what was never paid", "",
@@ -30,7 +33,8 @@ var payoutRowPromises = []promise{
 	{"a payout by an unknown method", "",
 		anotherPayout(`"method": "pigeon"`), check, "a_payout_method_is_known"},
 	{"a payout that failed for no reason", "",
-		anotherPayout(`"status": "failed", "failure_balance_transaction": "txn_back"`), check, "a_failed_payout_says_why"},
+		anotherPayout(`"status": "failed", "failure_balance_transaction": "txn_back"`), check,
+		"a_failed_payout_says_why"},
 	{"a payout that failed and kept the money", "",
 		anotherPayout(`"status": "failed", "failure_code": "no_account"`), check, "what_is_not_paid_comes_back"},
 	{"a canceled payout that kept the money", "",
@@ -45,8 +49,11 @@ var payoutRowPromises = []promise{
 		`INSERT INTO ledger_swept VALUES (1, 'txn_none', 'po_paid')`, foreignKey, "what_is_swept_is_posted"},
 	{"an unknown schedule of payouts", "",
 		`UPDATE accounts SET payout_schedule = 'hourly'`, check, "a_payout_schedule_is_known"},
-	{"a difference that is listed twice", `INSERT INTO settlement_differences VALUES ('', '2026-11-20', 'auth_1', 'strange');`,
-		`INSERT INTO settlement_differences VALUES ('', '2026-11-20', 'auth_1', 'strange')`, unique, "a_difference_is_listed_once"},
+	{"a difference that is listed twice", `
+		INSERT INTO settlement_differences VALUES ('', '2026-11-20', 'auth_1', 'strange');`,
+		`
+			INSERT INTO settlement_differences
+			VALUES ('', '2026-11-20', 'auth_1', 'strange')`, unique, "a_difference_is_listed_once"},
 	{"a clock that goes back", "",
 		`UPDATE test_clocks SET frozen_time = frozen_time - interval '1 second'`, privilege, ""},
 	{"a clock that was started later than it was", "",
@@ -56,11 +63,14 @@ var payoutRowPromises = []promise{
 	{"a deleted clock that goes on", `UPDATE test_clocks SET deleted_at = now();`,
 		`UPDATE test_clocks SET frozen_time = frozen_time + interval '1 day'`, privilege, ""},
 	{"a clock in live mode", "",
-		copyOf("test_clocks", "clock_1", `{"id": "clock_new", "request_id": "req_new", "livemode": true}`), check, "only_test_mode_has_clocks"},
+		copyOf("test_clocks", "clock_1", `{"id": "clock_new", "request_id": "req_new", "livemode": true}`), check,
+		"only_test_mode_has_clocks"},
 	{"a clock behind its start", "",
-		copyOf("test_clocks", "clock_1", `{"id": "clock_new", "request_id": "req_new", "frozen_time": "2000-01-01"}`), check, "a_clock_is_never_behind_its_start"},
+		copyOf("test_clocks", "clock_1", `{"id": "clock_new", "request_id": "req_new", "frozen_time": "2000-01-01"}`),
+		check, "a_clock_is_never_behind_its_start"},
 	{"a clock in an unknown state", "",
-		copyOf("test_clocks", "clock_1", `{"id": "clock_new", "request_id": "req_new", "status": "broken"}`), check, "a_clock_status_is_known"},
+		copyOf("test_clocks", "clock_1", `{"id": "clock_new", "request_id": "req_new", "status": "broken"}`), check,
+		"a_clock_status_is_known"},
 	{"a second clock of one request", "",
 		copyOf("test_clocks", "clock_1", `{"id": "clock_new"}`), unique, "a_request_makes_one_test_clock"},
 }

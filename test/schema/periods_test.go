@@ -3,7 +3,8 @@ package schema_test
 import "fmt"
 
 func period(since, until string) string {
-	return fmt.Sprintf(`INSERT INTO ledger_periods (book_id, since, until, postings, maturing, matures_from, matures_until)
+	return fmt.Sprintf(`
+		INSERT INTO ledger_periods (book_id, since, until, postings, maturing, matures_from, matures_until)
 		VALUES (1, '%s', '%s', 0, 0, '-infinity', '-infinity');`, since, until)
 }
 
@@ -11,8 +12,11 @@ const sumUp = `INSERT INTO ledger_period_sums VALUES (1, 'merchant_balance', '20
 
 var periodPromises = []promise{
 	{"a posting that is dated back", "",
-		`INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on, created_at, request_id)
-		 VALUES (1, 'txn_new', 'ch_3', 'charge', '{gross}', '{processor_receivable}', '{merchant_balance}', '{10}', now(), now() - interval '2 minutes', 'req_running')`, privilege, ""},
+		`
+			INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on,
+				created_at, request_id)
+		 VALUES (1, 'txn_new', 'ch_3', 'charge', '{gross}', '{processor_receivable}', '{merchant_balance}', '{10}',
+		 	now(), now() - interval '2 minutes', 'req_running')`, privilege, ""},
 	{"two periods that begin at one time", period("-infinity", "2020-01-01"),
 		period("-infinity", "2020-01-02"), unique, "one_period_begins_at_each_time"},
 	{"two periods that end at one time", period("-infinity", "2020-01-01"),
@@ -24,9 +28,14 @@ var periodPromises = []promise{
 	{"a period without an end", "",
 		period("-infinity", "infinity"), check, "a_period_takes_time"},
 	{"a period of a book that is not there", "",
-		`INSERT INTO ledger_periods VALUES (99, '-infinity', '2020-01-01', 0, 0, '-infinity', '-infinity')`, foreignKey, "ledger_periods_book_id_fkey"},
+		`
+			INSERT INTO ledger_periods
+			VALUES (99, '-infinity', '2020-01-01', 0, 0, '-infinity',
+				'-infinity')`, foreignKey, "ledger_periods_book_id_fkey"},
 	{"less than nothing that matures", "",
-		`INSERT INTO ledger_periods VALUES (1, '-infinity', '2020-01-01', 1, -1, now(), now())`, check, "what_matures_is_not_negative"},
+		`
+			INSERT INTO ledger_periods
+			VALUES (1, '-infinity', '2020-01-01', 1, -1, now(), now())`, check, "what_matures_is_not_negative"},
 	{"a sum of no period", "",
 		sumUp, foreignKey, "a_sum_is_of_a_period"},
 	{"an account added up twice", period("-infinity", "2020-01-01") + sumUp,
@@ -36,5 +45,6 @@ var periodPromises = []promise{
 	{"a sum that is altered", period("-infinity", "2020-01-01") + sumUp,
 		`UPDATE ledger_period_sums SET debit = 1`, privilege, ""},
 	{"a period that is taken out of the middle", period("-infinity", "2020-01-01") + period("2020-01-01", "2020-01-02"),
-		`DELETE FROM ledger_periods WHERE until = '2020-01-01'`, foreignKey, "a_period_begins_where_the_last_one_ended"},
+		`DELETE FROM ledger_periods WHERE until = '2020-01-01'`, foreignKey,
+		"a_period_begins_where_the_last_one_ended"},
 }

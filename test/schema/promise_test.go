@@ -37,8 +37,10 @@ type promise struct {
 }
 
 func allPromises() []promise {
-	return slices.Concat(accountPromises, requestPromises, callPromises, ledgerPromises, refundChainPromises, periodPromises, payoutPromises, payoutRowPromises,
-		customerPromises, chargePromises, refundPromises, intentPromises, disputePromises, settlementPromises, inboxPromises, webhookPromises, checkoutPromises, auditPromises, frozenPromises())
+	return slices.Concat(accountPromises, requestPromises, callPromises, ledgerPromises, refundChainPromises,
+		periodPromises, payoutPromises, payoutRowPromises,
+		customerPromises, chargePromises, refundPromises, intentPromises, disputePromises, settlementPromises,
+		inboxPromises, webhookPromises, checkoutPromises, auditPromises, frozenPromises())
 }
 
 func TestEveryPromiseIsKept(t *testing.T) {
@@ -94,30 +96,42 @@ func TestWhatIsHonestIsAccepted(t *testing.T) {
 	pool := seeded(t).Pool
 
 	for sentence, sql := range map[string]string{
-		"a posting with all its legs":               withLegs(legs(gross, fee)),
-		"a refund of all that is left":              chained("ch_1", 1000, 2, "re_2", 300, 700),
-		"a refund of what came back":                chained("ch_1", 1000, 2, "re_1", 300, -300) + chained("ch_1", 1000, 3, "re_2", 0, 1000),
-		"a message that waited is applied":          `UPDATE inbox SET state = 'applied', reason = NULL, due_at = NULL, account_id = 'acct_1', request_id = 'req_finished', applied_at = now() WHERE state = 'waiting';`,
-		"a payout of all that is available":         payOut(1, 941),
-		"another request with another key":          begun(``, ``),
-		"the same key of another merchant":          begun(`"key": "key of req_running", "account_id": "acct_2"`, `"account_id": "acct_2"`),
-		"a request that is answered at once":        answered(``),
-		"a run that reaches two points":             advanced("{authorized,captured}", 2),
-		"a run that ends with its answer":           ended("req_running", "{authorized,captured}"),
-		"a second generation after proof":           retired("req_running", 1, "key under req_running") + noCalls + announced("req_running", 2, "another"),
+		"a posting with all its legs":  withLegs(legs(gross, fee)),
+		"a refund of all that is left": chained("ch_1", 1000, 2, "re_2", 300, 700),
+		"a refund of what came back": chained("ch_1", 1000, 2, "re_1", 300, -300) +
+			chained("ch_1", 1000, 3, "re_2", 0, 1000),
+		"a message that waited is applied": `
+			UPDATE inbox SET state = 'applied', reason = NULL, due_at = NULL, account_id = 'acct_1',
+			    request_id = 'req_finished', applied_at = now() WHERE state = 'waiting';`,
+		"a payout of all that is available": payOut(1, 941),
+		"another request with another key":  begun(``, ``),
+		"the same key of another merchant": begun(`"key": "key of req_running", "account_id": "acct_2"`,
+			`"account_id": "acct_2"`),
+		"a request that is answered at once": answered(``),
+		"a run that reaches two points":      advanced("{authorized,captured}", 2),
+		"a run that ends with its answer":    ended("req_running", "{authorized,captured}"),
+		"a second generation after proof": retired("req_running", 1, "key under req_running") + noCalls +
+			announced("req_running", 2, "another"),
 		"the generation after one that was retired": announced("req_review", 2, "another"),
-		"a charge of its own request":               copyOf("charges", "ch_1", `{"id": "ch_new", "request_id": "req_new", "acquirer_reference": "auth_new"}`),
-		"a refund of its own request":               copyOf("refunds", "re_1", `{"id": "re_new", "request_id": "req_new"}`),
-		"moving a finished answer to the archive": `INSERT INTO archived_answers (account_id, request_id, headers, body) VALUES ('acct_1', 'req_finished', '{}', '{}');
+		"a charge of its own request": copyOf("charges", "ch_1",
+			`{"id": "ch_new", "request_id": "req_new", "acquirer_reference": "auth_new"}`),
+		"a refund of its own request": copyOf("refunds", "re_1", `{"id": "re_new", "request_id": "req_new"}`),
+		"moving a finished answer to the archive": `
+			INSERT INTO archived_answers (account_id, request_id, headers, body)
+			VALUES ('acct_1', 'req_finished', '{}', '{}');
 			UPDATE answers SET archived_at = now(), headers = NULL, body = NULL WHERE request_id = 'req_finished';`,
 		"erasing the personal details of an audit row": `UPDATE audit_events SET details = NULL, salt = NULL;`,
-		"erasing what is personal in a finished request": `UPDATE answers SET body = impersonal(body), redacted_at = now() WHERE request_id = 'req_finished';
+		"erasing what is personal in a finished request": `
+			UPDATE answers SET body = impersonal(body), redacted_at = now() WHERE request_id = 'req_finished';
 			UPDATE requests SET params = impersonal(params), context = impersonal(context) WHERE id = 'req_finished';`,
-		"erasing what is personal in an archived answer": `UPDATE archived_answers SET body = impersonal(body); UPDATE answers SET redacted_at = now() WHERE request_id = 'req_archived';`,
-		"erasing what is personal in an event":           `UPDATE events SET data = impersonal(data);`,
-		"an attempt whose cardholder has answered":       `UPDATE setup_attempts SET status = 'succeeded' WHERE id = 'setatt_open';`,
-		"erasing what is personal in an attempt":         `UPDATE setup_attempts SET setup_error = impersonal(setup_error);`,
-		"erasing what a posting was described as":        `UPDATE ledger_postings SET description = '[erased]';`,
+		"erasing what is personal in an archived answer": `
+			UPDATE archived_answers SET body = impersonal(body);
+			UPDATE answers SET redacted_at = now() WHERE request_id = 'req_archived';`,
+		"erasing what is personal in an event": `UPDATE events SET data = impersonal(data);`,
+		"an attempt whose cardholder has answered": `
+			UPDATE setup_attempts SET status = 'succeeded' WHERE id = 'setatt_open';`,
+		"erasing what is personal in an attempt":  `UPDATE setup_attempts SET setup_error = impersonal(setup_error);`,
+		"erasing what a posting was described as": `UPDATE ledger_postings SET description = '[erased]';`,
 	} {
 		t.Run(sentence, func(t *testing.T) { accept(t, pool, sql) })
 	}
@@ -140,5 +154,7 @@ func accept(t *testing.T, pool *pgxpool.Pool, sql string) {
 // copyOf inserts a row once more, with some columns changed: what is not named
 // in changes cannot be the reason for a refusal.
 func copyOf(table, id, changes string) string {
-	return fmt.Sprintf(`INSERT INTO %s SELECT (jsonb_populate_record(original, '%s')).* FROM %[1]s original WHERE id = '%[3]s';`, table, changes, id)
+	return fmt.Sprintf(`
+		INSERT INTO %s SELECT (jsonb_populate_record(original, '%s')).* FROM %[1]s original
+		WHERE id = '%[3]s';`, table, changes, id)
 }

@@ -34,7 +34,8 @@ func restoredOn(t *testing.T, db, beside *pgtest.DB) *pgxpool.Pool {
 		t.Fatalf("pg_dump: %v\n%s", err, standardError(err))
 	}
 	address := emptyDatabase(t, beside)
-	restore := exec.CommandContext(t.Context(), restorer, "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--single-transaction", "--dbname="+address)
+	restore := exec.CommandContext(t.Context(), restorer, "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1",
+		"--single-transaction", "--dbname="+address)
 	restore.Stdin = bytes.NewReader(dump)
 	_, err = restore.Output()
 	if err != nil {
@@ -75,7 +76,8 @@ func emptyDatabase(t *testing.T, db *pgtest.DB) (address string) {
 	name := pgx.Identifier{strings.TrimPrefix(u.Path, "/")}.Sanitize()
 	mustExec(t, db.Pool, `CREATE DATABASE `+name+` TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'`)
 	t.Cleanup(func() {
-		_, err := db.Pool.Exec(context.Background(), `DROP DATABASE `+name+` WITH (FORCE)`) // the test's own context is over
+		// the test's own context is over
+		_, err := db.Pool.Exec(context.Background(), `DROP DATABASE `+name+` WITH (FORCE)`)
 		if err != nil {
 			t.Logf("drop %s: %v", name, err)
 		}
@@ -100,7 +102,8 @@ func dumpPrograms(t *testing.T, db *pgtest.DB) (dumper, restorer string) {
 		}
 		tried = append(tried, dumper+": "+err.Error()+" "+standardError(err))
 	}
-	t.Fatalf("no pg_dump and psql for this server; on Debian: apt-get install postgresql-client\n%s", strings.Join(tried, "\n"))
+	t.Fatalf("no pg_dump and psql for this server; on Debian: apt-get install postgresql-client\n%s",
+		strings.Join(tried, "\n"))
 	return "", ""
 }
 

@@ -3,9 +3,13 @@ package schema_test
 import "testing"
 
 const (
-	shopOrder = `INSERT INTO shop.orders (id, origin, amount, currency, session_id, session_url) VALUES ('order_1', 'http://s', 1800, 'usd', 'cs_1', 'http://p');`
-	shopEvent = `INSERT INTO shop.events (id, type, order_id, did) VALUES ('evt_1', 'checkout.session.completed', 'order_1', 'paid');`
-	shopPaid  = shopOrder + shopEvent + `UPDATE shop.orders SET state = 'paid', paid_by = 'evt_1' WHERE id = 'order_1';`
+	shopOrder = `
+		INSERT INTO shop.orders (id, origin, amount, currency, session_id, session_url)
+		VALUES ('order_1', 'http://s', 1800, 'usd', 'cs_1', 'http://p');`
+	shopEvent = `
+		INSERT INTO shop.events (id, type, order_id, did)
+		VALUES ('evt_1', 'checkout.session.completed', 'order_1', 'paid');`
+	shopPaid = shopOrder + shopEvent + `UPDATE shop.orders SET state = 'paid', paid_by = 'evt_1' WHERE id = 'order_1';`
 )
 
 func TestTheShopsPromises(t *testing.T) {
@@ -13,23 +17,42 @@ func TestTheShopsPromises(t *testing.T) {
 	db := seeded(t)
 	shop := db.PoolAs(t, "ratchet_shop")
 	for _, p := range []promise{
-		{"an order paid by no event", shopOrder, `UPDATE shop.orders SET state = 'paid'`, check, "a_paid_order_names_its_event"},
-		{"an order paid by an event about another", shopPaid + `INSERT INTO shop.orders (id, origin, amount, currency, session_id, session_url) VALUES ('order_2', 'o', 1, 'usd', 'cs_2', 'u');`,
-			`UPDATE shop.orders SET state = 'paid', paid_by = 'evt_1' WHERE id = 'order_2'`, foreignKey, "an_order_is_paid_by_an_event_about_it"},
+		{"an order paid by no event", shopOrder, `UPDATE shop.orders SET state = 'paid'`, check,
+			"a_paid_order_names_its_event"},
+		{"an order paid by an event about another", shopPaid + `INSERT INTO shop.orders (id, origin, amount, currency,
+			session_id, session_url) VALUES ('order_2', 'o', 1, 'usd', 'cs_2', 'u');`,
+			`
+				UPDATE shop.orders SET state = 'paid', paid_by = 'evt_1'
+				WHERE id = 'order_2'`, foreignKey, "an_order_is_paid_by_an_event_about_it"},
 		{"an order that is paid twice", shopPaid,
-			`INSERT INTO shop.events (id, type, order_id, did) VALUES ('evt_2', 't', 'order_1', 'paid')`, unique, "an_order_is_paid_once"},
+			`
+				INSERT INTO shop.events (id, type, order_id, did)
+				VALUES ('evt_2', 't', 'order_1', 'paid')`, unique, "an_order_is_paid_once"},
 		{"an event that is written down twice", shopPaid,
-			`INSERT INTO shop.events (id, type, order_id, did, reason) VALUES ('evt_1', 't', 'order_1', 'nothing', 'r')`, unique, "events_pkey"},
-		{"an event that is processed twice", shopPaid + `INSERT INTO shop.deliveries (event_id, processed) VALUES ('evt_1', true);`,
-			`INSERT INTO shop.deliveries (event_id, processed) VALUES ('evt_1', true)`, unique, "an_event_is_processed_once"},
+			`
+				INSERT INTO shop.events (id, type, order_id, did, reason)
+				VALUES ('evt_1', 't', 'order_1', 'nothing', 'r')`, unique, "events_pkey"},
+		{"an event that is processed twice", shopPaid + `INSERT INTO shop.deliveries (event_id, processed)
+			VALUES ('evt_1', true);`,
+			`
+				INSERT INTO shop.deliveries (event_id, processed)
+				VALUES ('evt_1', true)`, unique, "an_event_is_processed_once"},
 		{"an event about no order", "",
-			`INSERT INTO shop.events (id, type, order_id, did) VALUES ('evt_1', 't', 'order_1', 'paid')`, foreignKey, "an_event_is_about_an_order"},
+			`
+				INSERT INTO shop.events (id, type, order_id, did)
+				VALUES ('evt_1', 't', 'order_1', 'paid')`, foreignKey, "an_event_is_about_an_order"},
 		{"an event that did nothing, for no reason", shopOrder,
-			`INSERT INTO shop.events (id, type, order_id, did) VALUES ('evt_1', 't', 'order_1', 'nothing')`, check, "nothing_has_a_reason"},
+			`
+				INSERT INTO shop.events (id, type, order_id, did)
+				VALUES ('evt_1', 't', 'order_1', 'nothing')`, check, "nothing_has_a_reason"},
 		{"an order of nothing", "",
-			`INSERT INTO shop.orders (id, origin, amount, currency) VALUES ('order_1', 'o', 0, 'usd')`, check, "an_order_is_of_something"},
+			`
+				INSERT INTO shop.orders (id, origin, amount, currency)
+				VALUES ('order_1', 'o', 0, 'usd')`, check, "an_order_is_of_something"},
 		{"two orders with one session", shopOrder,
-			`INSERT INTO shop.orders (id, origin, amount, currency, session_id, session_url) VALUES ('order_2', 'o', 1, 'usd', 'cs_1', 'u')`, unique, "orders_session_id_key"},
+			`
+				INSERT INTO shop.orders (id, origin, amount, currency, session_id, session_url)
+				VALUES ('order_2', 'o', 1, 'usd', 'cs_1', 'u')`, unique, "orders_session_id_key"},
 		{"a second endpoint", `INSERT INTO shop.endpoint (key, url) VALUES ('k', 'u');`,
 			`INSERT INTO shop.endpoint (one, key, url) VALUES (false, 'k', 'u')`, check, "there_is_one_endpoint"},
 	} {

@@ -7,7 +7,9 @@ func anotherEndpoint(changes string) string {
 }
 
 func delivery(event, endpoint string) string {
-	return fmt.Sprintf(`INSERT INTO webhook_deliveries (account_id, event_id, endpoint_id, due_at, created_at) VALUES ('acct_1', '%s', '%s', now(), now())`, event, endpoint)
+	return fmt.Sprintf(`
+		INSERT INTO webhook_deliveries (account_id, event_id, endpoint_id, due_at, created_at)
+		VALUES ('acct_1', '%s', '%s', now(), now())`, event, endpoint)
 }
 
 func deliverySet(change string) string { return `UPDATE webhook_deliveries SET ` + change }
@@ -46,7 +48,9 @@ var webhookPromises = []promise{
 		deliverySet(`failures = 2`), check, "failures_were_attempts"},
 
 	{"an attempt at no delivery", "",
-		`INSERT INTO webhook_attempts (account_id, event_id, endpoint_id, attempt, started_at) VALUES ('acct_1', 'evt_1', 'we_none', 1, now())`,
+		`
+			INSERT INTO webhook_attempts (account_id, event_id, endpoint_id, attempt, started_at)
+			VALUES ('acct_1', 'evt_1', 'we_none', 1, now())`,
 		foreignKey, "an_attempt_has_its_delivery"},
 	{"one attempt twice", "",
 		`INSERT INTO webhook_attempts SELECT * FROM webhook_attempts`, unique, "webhook_attempts_pkey"},
@@ -55,5 +59,7 @@ var webhookPromises = []promise{
 	{"an answer without an end", "",
 		`UPDATE webhook_attempts SET status = 200`, check, "an_attempt_that_ended_says_how"},
 	{"an answer that fills the disk", "",
-		`UPDATE webhook_attempts SET body = convert_to(repeat('x', 16385), 'UTF8')`, check, "an_answer_is_kept_in_part"},
+		`
+			UPDATE webhook_attempts SET body = convert_to(repeat('x', 16385),
+			    'UTF8')`, check, "an_answer_is_kept_in_part"},
 }

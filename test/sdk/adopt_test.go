@@ -42,7 +42,8 @@ func prepareForDisaster(t *testing.T) *disaster {
 		"RATCHET_ACQUIRER_SETTLE_EVERY=200ms")
 	d.env = []string{modest, "RATCHET_SECRET=" + rootSecret, "RATCHET_ACQUIRER_URL=http://" + acquirer,
 		"RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_NOTIFICATION_SECRET=" + notificationSecret,
-		"RATCHET_ACQUIRER_DATABASE_URL=" + pgtest.Sparing(journal.URL), "RATCHET_DATABASE_URL=" + pgtest.Sparing(db.URL)}
+		"RATCHET_ACQUIRER_DATABASE_URL=" + pgtest.Sparing(journal.URL),
+		"RATCHET_DATABASE_URL=" + pgtest.Sparing(db.URL)}
 	d.begin(t)
 	return d
 }
@@ -218,7 +219,8 @@ func TestAdoption(t *testing.T) {
 	t.Run("a dry run lists each movement and books none", func(t *testing.T) {
 		said, code := d.run("reconcile", "--since", since)
 		equal(t, "exit code", code, 1)
-		for _, named := range []string{was.sale.ID, was.held.ID, was.partly.ID, was.intent.ID, was.part.ID, was.whole.ID,
+		for _, named := range []string{was.sale.ID, was.held.ID, was.partly.ID, was.intent.ID, was.part.ID,
+			was.whole.ID,
 			"capture $10.00", "7 lost"} {
 			if !strings.Contains(said, named) {
 				t.Errorf("%s is not named in:\n%s", named, said)
@@ -264,7 +266,9 @@ func TestAdoption(t *testing.T) {
 		equal(t, "events", a.told(was.sale.ID), []string{"charge.succeeded"})
 		var actor string
 		noError(t, d.db.QueryRow(t.Context(),
-			`SELECT actor FROM audit_events WHERE operation = 'charge.adopt' AND object_id = $1`, was.sale.ID).Scan(&actor))
+			`
+				SELECT actor FROM audit_events
+				WHERE operation = 'charge.adopt' AND object_id = $1`, was.sale.ID).Scan(&actor))
 		if !strings.HasPrefix(actor, "operator:") {
 			t.Errorf("the audit trail names %s", actor)
 		}

@@ -71,14 +71,17 @@ func TestAuthorizations(t *testing.T) {
 			t.Fatalf("%d authorizations, %v: %+v", len(found), err, found)
 		}
 		executed := found[0].Executed
-		if a := found[0]; a.ID != done.Answer.Reference || a.Merchant != "acct_1" || a.Card != "visa" || len(executed) != 2 {
+		if a := found[0]; a.ID != done.Answer.Reference || a.Merchant != "acct_1" || a.Card != "visa" ||
+			len(executed) != 2 {
 			t.Fatalf("listed %+v", a)
 		}
 		e := executed[0]
-		if e.Key != "sale" || e.Kind != acquirer.KindSale || e.Object != "ch_first" || e.Answer.AuthorizationCode == "" {
+		if e.Key != "sale" || e.Kind != acquirer.KindSale || e.Object != "ch_first" ||
+			e.Answer.AuthorizationCode == "" {
 			t.Errorf("the sale is %+v", e)
 		}
-		if e := executed[1]; e.Key != "refund" || e.Kind != acquirer.KindRefund || e.Object != "re_1" || e.Amount != 500 {
+		e = executed[1]
+		if e.Key != "refund" || e.Kind != acquirer.KindRefund || e.Object != "re_1" || e.Amount != 500 {
 			t.Errorf("the refund is %+v", e)
 		}
 		found, err = sim.Client().Authorizations(t.Context(), time.Now().Add(time.Hour), time.Now().Add(2*time.Hour))

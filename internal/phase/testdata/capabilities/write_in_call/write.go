@@ -15,7 +15,9 @@ var port = phase.NewPort[teller]("bank", 0)
 
 type order struct{}
 
-var paid = phase.Foreign("paid", port, func(_ context.Context, call phase.ForeignCall[teller], _ order, _ *struct{}) error {
+var paid = phase.Foreign("paid", port, func(
+	_ context.Context, call phase.ForeignCall[teller], _ order, _ *struct{},
+) error {
 	call.Write("SELECT 1", nil)
 	return nil
 })

@@ -19,6 +19,8 @@ var port = phase.NewPort[teller]("bank", 0)
 
 type order struct{}
 
-var paid = phase.Foreign("paid", port, func(ctx context.Context, call phase.ForeignCall[courier], _ order, _ *struct{}) error {
+var paid = phase.Foreign("paid", port, func(
+	ctx context.Context, call phase.ForeignCall[courier], _ order, _ *struct{},
+) error {
 	return call.To().Send(ctx, call.Permit)
 })
