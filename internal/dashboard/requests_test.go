@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
 func TestRequestLogs(t *testing.T) {
@@ -64,11 +66,15 @@ func TestRequestLogs(t *testing.T) {
 	})
 
 	t.Run("neither a card nor what the acquirer calls it is among the parameters", func(t *testing.T) {
-		card := send("/v1/payment_methods", "order-5", "type", "card", "card[number]", "4242424242424242",
+		visa, known := testcard.ByName("visa")
+		if !known {
+			t.Fatal("the table of test cards has no visa")
+		}
+		card := send("/v1/payment_methods", "order-5", "type", "card", "card[number]", visa.Number(),
 			"card[exp_month]", "12", "card[exp_year]", "2030", "card[cvc]", "123")
 		p := s.get(t, "/dashboard/requests/"+card)
 		requireWords(t, p, "as stored", "Card data is never stored.")
-		for _, secret := range []string{"4242424242424242", "vault", "Copy as curl"} {
+		for _, secret := range []string{visa.Number(), "vault", "Copy as curl"} {
 			if strings.Contains(p.body, secret) {
 				t.Errorf("the page shows %q", secret)
 			}
