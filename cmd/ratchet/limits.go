@@ -37,6 +37,9 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 	f.IntVar(&l.API.Form.Pairs, "max-parameters", l.API.Form.Pairs, "maximum number of parameters")
 	f.IntVar(&l.API.Form.Depth, "max-parameter-depth", l.API.Form.Depth, "maximum nesting of a parameter's name")
 
+	f.BoolVar(&l.API.AllowCardNumbers, "allow-card-numbers", l.API.AllowCardNumbers,
+		"accept card numbers in descriptions, metadata and other text, and store them")
+
 	f.IntVar(&l.Connections, "max-connections", l.Connections, "maximum client connections; 0: no limit")
 	f.DurationVar(&l.HeaderTime, "header-timeout", l.HeaderTime, "time to receive a request's headers")
 	f.DurationVar(&l.BodyTime, "body-timeout", l.BodyTime, "time to receive a whole request")

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/ratchet-pay/ratchet/internal/process"
 )
 
 // TestNoCardNumberIsKept types card numbers wherever there is room for them, and
@@ -65,8 +67,29 @@ func TestNoCardNumberIsKept(t *testing.T) {
 	}
 	s.requireKeptNowhere(t, pan)
 
-	// What a merchant writes about a charge is their own. Only the log is ours.
-	t.Run("what a merchant writes is kept as it is, but not in the log", func(t *testing.T) {
+	t.Run("text that contains a number is refused, and no text that only resembles one", func(t *testing.T) {
+		for _, text := range []string{pan, "paid with " + pan + " 12/30", pan[:4] + "-" + pan[4:10] + "-" + pan[10:]} {
+			for _, param := range []string{"description", "name", "phone", "metadata[card]", "shipping[name]",
+				"address[line1]"} {
+				a := s.ask(t, sent{target: "/v1/customers", body: param + "=" + url.QueryEscape(text)})
+				requireRefusal(t, a, refused{status: http.StatusBadRequest, want: fault{Type: invalid, Param: param}})
+				if holds(string(a.body), pan) {
+					t.Errorf("the refusal of %s repeats the number", param)
+				}
+			}
+		}
+		a := s.ask(t, sent{target: "/v1/customers", body: "metadata[" + pan + "]=1"})
+		requireRefusal(t, a, refused{status: http.StatusBadRequest, want: fault{Type: invalid}})
+		s.requireKeptNowhere(t, pan)
+		a = s.ask(t, sent{target: "/v1/customers", body: "description=4242 4242 4242 4243&metadata[order]=202611230000417"})
+		if a.status != http.StatusOK {
+			t.Errorf("other numbers are answered %d %s", a.status, a.body)
+		}
+	})
+
+	// An operator may decide that what a merchant writes is their own. Only the log is ours.
+	t.Run("where it is allowed, it is kept as it is, but not in the log", func(t *testing.T) {
+		s := newStand(t, func(c *process.Config) { c.Limits.API.AllowCardNumbers = true })
 		a := s.ask(t, sent{
 			target:  "/v1/customers",
 			body:    "description=" + pan,

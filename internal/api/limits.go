@@ -17,6 +17,8 @@ type Limits struct {
 	URLBytes    int // path and query
 	Form        form.Limits
 
+	AllowCardNumbers bool // in text, such as a description; otherwise the request is refused
+
 	KeyRate            int           // requests a second with one API key, and twice as many at once; 0: any number
 	AccountConcurrency int           // requests of one account under way at once; 0: any number
 	AuthFailureRate    int           // unknown keys a second from one peer, and twice as many at once; 0: any number

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,6 +23,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
+	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
 // maxKey is how many characters an idempotency key has at most, as at Stripe.
@@ -95,7 +97,26 @@ func (s *Server) form(c echo.Context) (form.Values, error) {
 	if query := c.Request().URL.RawQuery; query != "" {
 		raw = strings.TrimSuffix(query+"&"+raw, "&")
 	}
-	return s.limits.Form.Parse(raw)
+	if s.limits.AllowCardNumbers {
+		return s.limits.Form.Parse(raw)
+	}
+	return s.limits.Form.ParseChecked(raw, refuseCardNumber)
+}
+
+// cardNumberFields are the parameters that take a card number.
+var cardNumberFields = []string{"card[number]", "source[number]", "payment_method_data[card][number]"}
+
+// refuseCardNumber keeps card numbers out of descriptions, metadata and all other
+// parameters that are stored and shown as they were sent (PCI DSS 4.0.1, 3.5).
+func refuseCardNumber(name, value string) *apierror.Error {
+	if testcard.Mentions(name) {
+		return apierror.Invalid("", "The name of a parameter contains a card number. It was not stored.")
+	}
+	if slices.Contains(cardNumberFields, name) || !testcard.Mentions(value) {
+		return nil
+	}
+	return apierror.Invalid(form.Quote(name), "This parameter contains a card number, which Ratchet does not store. "+
+		"Create a PaymentMethod or a token from the card, and send its ID.")
 }
 
 func (l *Limits) checkSize(h *http.Request) error {

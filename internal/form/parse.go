@@ -19,6 +19,9 @@ const (
 // Limits are what one request may hold.
 type Limits struct{ Pairs, Depth int }
 
+// Check returns why a parameter is not accepted, or nil.
+type Check func(name, value string) *apierror.Error
+
 // DefaultLimits is what Parse allows.
 func DefaultLimits() Limits { return Limits{Pairs: MaxPairs, Depth: MaxDepth} }
 
@@ -35,7 +38,12 @@ func Parse(raw string) (Values, error) { return DefaultLimits().Parse(raw) }
 //
 // The error is always an *apierror.Error with status 400.
 func (l Limits) Parse(raw string) (Values, error) {
-	p := parser{limits: l}
+	return l.ParseChecked(raw, func(string, string) *apierror.Error { return nil })
+}
+
+// ParseChecked is Parse with a check of each parameter, whose error it returns.
+func (l Limits) ParseChecked(raw string, check Check) (Values, error) {
+	p := parser{limits: l, check: check}
 	for rest := raw; rest != ""; {
 		var pair string
 		pair, rest, _ = strings.Cut(rest, "&")
@@ -51,6 +59,7 @@ func (l Limits) Parse(raw string) (Values, error) {
 
 type parser struct {
 	limits Limits
+	check  Check
 	root   hash
 	pairs  int
 }
@@ -72,6 +81,9 @@ func (p *parser) pair(pair string) *apierror.Error {
 		return apierror.Invalid(Quote(name),
 			"Invalid characters: text must be UTF-8 and must not contain the NUL character.").
 			WithCode("invalid_characters")
+	}
+	if err := p.check(name, value); err != nil {
+		return err
 	}
 	var room [MaxDepth + 1]string
 	steps, err := split(name, room[:0], p.limits.Depth)

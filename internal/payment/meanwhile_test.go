@@ -72,26 +72,51 @@ func TestWhatIsWrittenMeanwhileIsInTheAnswer(t *testing.T) {
 	}
 }
 
-// An attempt ends with the intent as it began: what it writes then does not undo a
-// change, because there was none.
-func TestAnIntentIsNotChangedWhileItIsPaid(t *testing.T) {
+func TestAChangeOfAnIntentWhileItIsPaid(t *testing.T) {
 	t.Parallel()
-	s := openShop(t)
-	var id string
-	paid := s.meanwhile(t, "/v1/payment_intents", "amount=2000&currency=usd&payment_method=pm_card_visa&confirm=true&return_url=https://shop.example/", func() {
-		id = s.text(t, `SELECT id FROM payment_intents`)
-		refused := s.post(t, "/v1/payment_intents/"+id, "metadata[note]=late")
-		if refused.status != http.StatusTooManyRequests || refused.Error.Code != "lock_timeout" {
-			t.Errorf("a change meanwhile is answered %+v", refused)
+	const params = "amount=2000&currency=usd&payment_method=pm_card_visa&return_url=https://shop.example/"
+
+	t.Run("an intent that is being created is not changed", func(t *testing.T) {
+		t.Parallel()
+		s := openShop(t)
+		var id string
+		paid := s.meanwhile(t, "/v1/payment_intents", params+"&confirm=true", func() {
+			id = s.text(t, `SELECT id FROM payment_intents`)
+			refused := s.post(t, "/v1/payment_intents/"+id, "metadata[note]=late")
+			if refused.status != http.StatusTooManyRequests || refused.Error.Code != "lock_timeout" {
+				t.Errorf("a change meanwhile is answered %+v", refused)
+			}
+		})
+		if paid.status != http.StatusOK || paid.Status != "succeeded" {
+			t.Errorf("the attempt is answered %+v", paid)
+		}
+		noted := s.post(t, "/v1/payment_intents/"+id, "metadata[note]=late")
+		if noted.status != http.StatusOK || noted.Metadata["note"] != "late" || noted.Status != "succeeded" {
+			t.Errorf("a change afterwards is answered %+v", noted)
 		}
 	})
-	if paid.status != http.StatusOK || paid.Status != "succeeded" {
-		t.Errorf("the attempt is answered %+v", paid)
-	}
-	noted := s.post(t, "/v1/payment_intents/"+id, "metadata[note]=late")
-	if noted.status != http.StatusOK || noted.Metadata["note"] != "late" || noted.Status != "succeeded" {
-		t.Errorf("a change afterwards is answered %+v", noted)
-	}
+
+	t.Run("a change of one that is confirmed is in the answer and in the event", func(t *testing.T) {
+		t.Parallel()
+		s := openShop(t)
+		id := s.post(t, "/v1/payment_intents", "amount=2000&currency=usd").ID
+		paid := s.meanwhile(t, "/v1/payment_intents/"+id+"/confirm",
+			"payment_method=pm_card_visa&return_url=https://shop.example/", func() {
+				noted := s.post(t, "/v1/payment_intents/"+id, "metadata[note]=late")
+				if noted.status != http.StatusOK || noted.Status != "processing" {
+					t.Errorf("a change meanwhile is answered %+v", noted)
+				}
+			})
+		if paid.status != http.StatusOK || paid.Status != "succeeded" || paid.Metadata["note"] != "late" {
+			t.Errorf("the attempt is answered %+v", paid)
+		}
+		told := s.number(t, `SELECT count(*) FROM events WHERE object_id = $1 AND type = 'payment_intent.succeeded'
+			AND data::jsonb #>> '{object,metadata,note}' = 'late'`, id)
+		stored := s.text(t, `SELECT metadata ->> 'note' || ' ' || status FROM payment_intents WHERE id = $1`, id)
+		if told != 1 || stored != "late succeeded" {
+			t.Errorf("%d events have the change, and the intent is %q", told, stored)
+		}
+	})
 }
 
 func (s *shop) exec(t *testing.T, sql string, args ...any) {

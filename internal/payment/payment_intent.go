@@ -152,13 +152,15 @@ var (
 		next_action, return_url, authenticated, canceled_at, cancellation_reason`,
 		`t.status NOT IN ('succeeded', 'canceled') OR t.status = m.status`)
 
-	// An attempt writes its outcome without reading the intent again: while busy_with
-	// names the attempt's request, no other request changes the intent.
+	// An attempt writes only what it decides. The rest may have changed since it began.
 	concludeIntents = postgres.UpdateRows[PaymentIntent]("payment_intents", `amount_capturable, amount_received,
 		status, busy_with = NULL, payment_method_id, latest_charge, last_payment_error, challenge, next_action,
 		authenticated`,
 		`t.busy_with = m.busy_with`)
 )
+
+// isBeingCreated says whether the request that creates the intent is under way.
+func (p *PaymentIntent) isBeingCreated() bool { return p.BusyWith != nil && *p.BusyWith == p.RequestID }
 
 // conclude writes what the attempt of tx has come to.
 func (p *PaymentIntent) conclude(tx *phase.Tx) {

@@ -34,7 +34,9 @@ type ConfirmPaymentIntentParams struct {
 // Attempt is one try at an intent's money: what its phases tell each other,
 // whichever operation it is part of.
 type Attempt struct {
-	Intent   *PaymentIntent // as the attempt has reserved it; nothing else changes it meanwhile
+	IntentID string
+	Session  *string        // the checkout session it is part of
+	New      *PaymentIntent // the intent, if the attempt's request creates it
 	Method   customer.PaymentMethod
 	Order    acquirer.Order
 	Answer   acquirer.Answer
@@ -175,7 +177,10 @@ func (s *Attempt) next(
 
 // reserve makes the intent this attempt's until the acquirer has answered.
 func (s *Attempt) reserve(tx *phase.Tx, intent *PaymentIntent, method *customer.PaymentMethod, offSession bool) {
-	s.Intent, s.Method = intent, *method
+	s.IntentID, s.Session, s.Method = intent.ID, intent.CheckoutSession, *method
+	if intent.RequestID == tx.RequestID {
+		s.New = intent
+	}
 	s.Order = acquirer.Order{
 		Merchant:      tx.AccountID,
 		Livemode:      tx.Livemode,
@@ -207,7 +212,7 @@ func (s *Attempt) Ask(ctx context.Context, call phase.ForeignCall[acquirer.Acqui
 
 // settle writes down what the acquirer answered, books the money, and answers.
 func (s *Attempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
-	owner, err := lockOwner(ctx, tx, s.Intent.CheckoutSession)
+	owner, err := lockOwner(ctx, tx, s.Session)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
@@ -228,10 +233,22 @@ type conclusion struct {
 	Declined *apierror.Error
 }
 
+// reserved returns the attempt's intent as it is now. While the request that creates an
+// intent is under way, no other request can change it, so it need not be read again.
+func (s *Attempt) reserved(ctx context.Context, tx *phase.Tx) (*PaymentIntent, error) {
+	if s.New == nil {
+		return LockIntent(ctx, tx, s.IntentID)
+	}
+	return new(*s.New), nil // a copy: the phase may run again
+}
+
 // Conclude writes down what the acquirer answered and books the money. The caller has
 // locked the intent's owner, if it has one.
 func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end conclusion, err error) {
-	intent := new(*s.Intent) // a copy: the phase may run again
+	intent, err := s.reserved(ctx, tx)
+	if err != nil {
+		return end, err
+	}
 	end.Intent, intent.BusyWith = intent, nil
 	if s.Answer.Code == acquirer.CodeAuthenticationNeeded && s.MayAsk {
 		intent.require(tx)

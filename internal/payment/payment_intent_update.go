@@ -55,7 +55,7 @@ func changeIntent(ctx context.Context, tx *phase.Tx, in UpdatePaymentIntentParam
 	if refusal := in.refuse(intent); refusal != nil {
 		return phase.Outcome{}, refusal
 	}
-	if intent.BusyWith != nil {
+	if intent.isBeingCreated() {
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if in.Amount != nil {

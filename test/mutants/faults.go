@@ -373,9 +373,9 @@ func (in CreateChargeParams) captures()`}},
 		pkg: apiTest, test: "TestOverload/an account that reads slowly, or searches, takes no slot from the others",
 	},
 	{
-		name:  "an intent is changed while it is paid",
-		edits: []edit{{"internal/payment/payment_intent_update.go", "if intent.BusyWith != nil {", "if false {"}},
-		pkg:   paymentsTest, test: "TestAnIntentIsNotChangedWhileItIsPaid",
+		name:  "an intent is changed while it is created and paid",
+		edits: []edit{{"internal/payment/payment_intent_update.go", "if intent.isBeingCreated() {", "if false {"}},
+		pkg:   paymentsTest, test: "TestAChangeOfAnIntentWhileItIsPaid/an intent that is being created is not changed",
 	},
 	{
 		name:  "a check that meets a busy database is a fault of ours",

@@ -1,0 +1,94 @@
+package testcard
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Mentions reports whether a text contains what looks like a card number, however its
+// digits are spaced: as many digits as the network that its first digits name uses, with
+// the right check digit.
+//
+// It has to let other numbers through, because the text of a payment may contain many.
+// A digit that touches a letter is part of an ID. UUIDs and IBANs are not looked at.
+// Lengths that no large network issues any more, such as the 13 digits of old Visa
+// cards, are those of telephone numbers.
+func Mentions(text string) bool {
+	if !mayMention(text) {
+		return false
+	}
+	for _, run := range digitRuns.FindAllStringIndex(text, -1) {
+		if !touchesLetter(text, run[0], run[1]) && holdsNumber(groups.FindAllString(text[run[0]:run[1]], -1)) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayMention is a quick look: few texts have as many digits.
+func mayMention(text string) bool {
+	digits := 0
+	for i := range len(text) {
+		if isDigit(text[i]) {
+			digits++
+		}
+	}
+	return digits >= 14
+}
+
+var (
+	// Up to three characters that people put between the groups of a number.
+	digitRuns = regexp.MustCompile(`[0-9](?:[\s\x{a0}\x{2009}\x{202f}./_\p{Pd}]{0,3}[0-9])*`)
+	groups    = regexp.MustCompile(`[0-9]+`)
+	// Both begin or end in a way that a run of digits does not show.
+	uuid = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+	iban = regexp.MustCompile(`\b[A-Z]{2}[0-9]{2}(?: ?[0-9A-Z]{4}){3,7}(?: ?[0-9A-Z]{1,3})?\b`)
+)
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// touchesLetter says whether a run of digits is a part of something longer.
+func touchesLetter(text string, from, to int) bool {
+	if from > 0 && isLetter(text[from-1]) || to < len(text) && isLetter(text[to]) {
+		return true
+	}
+	for _, longer := range []*regexp.Regexp{uuid, iban} {
+		for _, at := range longer.FindAllStringIndex(text, -1) {
+			if from < at[1] && at[0] < to {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// holdsNumber looks at every sequence of groups: an expiry date may follow a number.
+func holdsNumber(groups []string) bool {
+	for i := range groups {
+		var digits string
+		for _, group := range groups[i:] {
+			digits += group
+			if len(digits) > 16 {
+				break
+			}
+			if issued.MatchString(digits) && luhn(digits) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// issued are the lengths and first digits of the networks: Visa, Mastercard, Discover,
+// UnionPay, JCB, American Express, Diners Club.
+var issued = regexp.MustCompile(`^(?:` + strings.Join([]string{
+	`4[0-9]{15}`,
+	`5[1-5][0-9]{14}`, `2(?:22[1-9]|2[3-9][0-9]|[3-6][0-9]{2}|7[01][0-9]|720)[0-9]{12}`,
+	`6(?:011|4[4-9][0-9]|5[0-9]{2})[0-9]{12}`,
+	`62[0-9]{14}`,
+	`35(?:2[89]|[3-8][0-9])[0-9]{12}`,
+	`3[47][0-9]{13}`,
+	`3(?:0[0-5]|[68][0-9])[0-9]{11}(?:[0-9]{2})?`,
+}, "|") + `)$`)
