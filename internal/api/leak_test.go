@@ -81,7 +81,8 @@ func TestNoCardNumberIsKept(t *testing.T) {
 		a := s.ask(t, sent{target: "/v1/customers", body: "metadata[" + pan + "]=1"})
 		requireRefusal(t, a, refused{status: http.StatusBadRequest, want: fault{Type: invalid}})
 		s.requireKeptNowhere(t, pan)
-		a = s.ask(t, sent{target: "/v1/customers", body: "description=4242 4242 4242 4243&metadata[order]=202611230000417"})
+		a = s.ask(t, sent{target: "/v1/customers",
+			body: "description=4242 4242 4242 4243&metadata[order]=202611230000417"})
 		if a.status != http.StatusOK {
 			t.Errorf("other numbers are answered %d %s", a.status, a.body)
 		}

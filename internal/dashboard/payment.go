@@ -68,7 +68,8 @@ func (p paymentDetail) CanCancel() bool {
 func (p paymentDetail) Prefilled() bool { return p.CanRefund() || p.CanCapture() }
 
 const ofCharge = `c.card->>'brand' AS brand, c.card->>'last4' AS last4,
-	       concat(lpad(c.card->>'exp_month', 2, '0'), ' / ', right(c.card->>'exp_year', 2)) AS expiry, c.card->>'country' AS country`
+	       concat(lpad(c.card->>'exp_month', 2, '0'), ' / ', right(c.card->>'exp_year', 2)) AS expiry,
+	       c.card->>'country' AS country`
 
 const selectPlainPayment = `
 	SELECT c.account_id, c.id, c.payment_intent_id AS intent_id, c.id AS charge_id, c.livemode, p.state, c.status,

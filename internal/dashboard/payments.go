@@ -35,7 +35,8 @@ type payment struct {
 const chargeState = `CASE
 	WHEN c.status = 'failed' THEN 'failed' WHEN c.status = 'pending' THEN 'pending'
 	WHEN NOT c.captured AND c.amount_refunded >= c.amount THEN 'released' WHEN NOT c.captured THEN 'uncaptured'
-	WHEN c.amount_refunded >= c.amount THEN 'refunded' WHEN c.amount_refunded > c.amount - c.amount_captured THEN 'partly_refunded'
+	WHEN c.amount_refunded >= c.amount THEN 'refunded'
+	WHEN c.amount_refunded > c.amount - c.amount_captured THEN 'partly_refunded'
 	ELSE 'succeeded' END`
 
 // intentState is an intent's state. Once it is paid, the state is its charge's. An

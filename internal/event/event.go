@@ -53,12 +53,15 @@ type Data struct {
 // pays for one look into an index that is empty for it.
 const Insert = `
 	WITH told AS (
-		SELECT * FROM unnest(@account_id::text[], @id::text[], @livemode::boolean[], @type::text[], @object_id::text[], @data::text[],
-			@api_version::text[], @request_id::text[], @idempotency_key::text[], @created_at::timestamptz[])
+		SELECT * FROM unnest(@account_id::text[], @id::text[], @livemode::boolean[], @type::text[],
+			@object_id::text[], @data::text[], @api_version::text[], @request_id::text[],
+			@idempotency_key::text[], @created_at::timestamptz[])
 			AS m (account_id, id, livemode, type, object_id, data, api_version, request_id, idempotency_key, created_at)
 	), event AS (
-		INSERT INTO events (account_id, id, livemode, type, object_id, data, api_version, request_id, idempotency_key, created_at)
-		SELECT account_id, id, livemode, type, object_id, data::json, api_version, request_id, idempotency_key, created_at FROM told
+		INSERT INTO events (account_id, id, livemode, type, object_id, data, api_version, request_id, idempotency_key,
+			created_at)
+		SELECT account_id, id, livemode, type, object_id, data::json, api_version, request_id, idempotency_key,
+			created_at FROM told
 	), delivery AS (
 		INSERT INTO webhook_deliveries (account_id, event_id, endpoint_id, due_at, created_at)
 		SELECT m.account_id, m.id, e.id, m.created_at, m.created_at

@@ -74,8 +74,9 @@ type requestFields struct {
 }
 
 const (
-	requestRows = `@livemodes::boolean[], @keys::text[], @keyless::boolean[], @methods::text[], @paths::text[], @fingerprints::bytea[],
-		@fingerprint_versions::smallint[], @params::text[], @contexts::text[], @flows::text[], @versions::smallint[], @created_at::timestamptz[]`
+	requestRows = `@livemodes::boolean[], @keys::text[], @keyless::boolean[], @methods::text[], @paths::text[],
+		@fingerprints::bytea[], @fingerprint_versions::smallint[], @params::text[], @contexts::text[],
+		@flows::text[], @versions::smallint[], @created_at::timestamptz[]`
 	requestRow = `livemode, key, keyless, method, path, fingerprint,
 		fingerprint_version, params, context, flow, version, created_at`
 
@@ -91,8 +92,8 @@ const (
 
 func (m member) asked() requestFields {
 	r := m.request
-	return requestFields{r.Livemode, r.Key, r.Keyless, r.Method, r.Path, r.Fingerprint, r.FingerprintVersion, string(r.Params),
-		postgres.JSONText(r.Caller), r.Flow, r.Version, m.now}
+	return requestFields{r.Livemode, r.Key, r.Keyless, r.Method, r.Path, r.Fingerprint, r.FingerprintVersion,
+		string(r.Params), postgres.JSONText(r.Caller), r.Flow, r.Version, m.now}
 }
 
 // goingOnFields are what a member needs to go on: its state, the calls that are made next,
@@ -131,8 +132,9 @@ type answerFields struct {
 }
 
 const (
-	answerRows = `@statuses::smallint[], @headers::text[], @bodies::bytea[], @object_ids::text[], @finished_at::timestamptz[], @expires_at::timestamptz[]`
-	answerRow  = `status, headers, body, object_id, finished_at, expires_at`
+	answerRows = `@statuses::smallint[], @headers::text[], @bodies::bytea[], @object_ids::text[],
+		@finished_at::timestamptz[], @expires_at::timestamptz[]`
+	answerRow = `status, headers, body, object_id, finished_at, expires_at`
 )
 
 func (m member) answered() answerFields {
@@ -178,7 +180,8 @@ const claimRequests = `
 	INSERT INTO runs (account_id, request_id, flow, version, state, recovery_points, reached_at, reached_epochs,
 		call_phases, call_keys, call_generations, call_sent_at, call_attempts, state_data, owner, lease_until)
 	SELECT q.account_id, q.id, q.flow, q.version, 'running', reached.points,
-		array_fill(clock_timestamp(), ARRAY[cardinality(reached.points)]), array_fill(1, ARRAY[cardinality(reached.points)]),
+		array_fill(clock_timestamp(), ARRAY[cardinality(reached.points)]),
+		array_fill(1, ARRAY[cardinality(reached.points)]),
 		call.phases, m.call_keys::text[], array_fill(1::smallint, ARRAY[cardinality(call.phases)]),
 		array_fill(clock_timestamp(), ARRAY[cardinality(call.phases)]), array_fill(0, ARRAY[cardinality(call.phases)]),
 		m.memo::json, m.owner, ` + leaseFromNow + `
@@ -191,9 +194,11 @@ const claimAndFinishRequests = `
 		SELECT * FROM unnest(` + identityRows + `, ` + requestRows + `, ` + answerRows + `)
 			AS m (` + identityRow + `, ` + requestRow + `, ` + answerRow + `)
 	), ` + asked + `
-	INSERT INTO answers (account_id, request_id, status, headers, body, object_id, recovery_points, reached_at, reached_epochs, finished_at, expires_at)
+	INSERT INTO answers (account_id, request_id, status, headers, body, object_id, recovery_points, reached_at,
+		reached_epochs, finished_at, expires_at)
 	SELECT q.account_id, q.id, m.status, m.headers::json, m.body, m.object_id, reached.points,
-		array_fill(clock_timestamp(), ARRAY[cardinality(reached.points)]), array_fill(1, ARRAY[cardinality(reached.points)]),
+		array_fill(clock_timestamp(), ARRAY[cardinality(reached.points)]),
+		array_fill(1, ARRAY[cardinality(reached.points)]),
 		m.finished_at, m.expires_at
 	FROM asked q JOIN claim m USING (account_id, id)
 	CROSS JOIN LATERAL (SELECT m.points::text[]) AS reached (points)`
@@ -249,7 +254,8 @@ const advanceRuns = `
 		WHERE ` + fenced + `
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN cardinality(@ids::text[]) THEN 1 ELSE exactly(cardinality(@ids::text[]), count(*), 'fence') END FROM advanced`
+	SELECT CASE count(*) WHEN cardinality(@ids::text[]) THEN 1
+		ELSE exactly(cardinality(@ids::text[]), count(*), 'fence') END FROM advanced`
 
 const (
 	finishRuns       = `WITH ` + finishing + `, ` + ended + `, ` + answered
@@ -275,23 +281,28 @@ const (
 		`m.points::text[] AS points, m.status, m.headers, m.body, m.object_id, m.finished_at, m.expires_at`
 
 	answered = `answered AS (
-		INSERT INTO answers (account_id, request_id, status, headers, body, object_id, recovery_points, reached_at, reached_epochs,
-			call_phases, call_keys, call_generations, call_sent_at, call_attempts, attempts, finished_at, expires_at)
+		INSERT INTO answers (account_id, request_id, status, headers, body, object_id, recovery_points, reached_at,
+			reached_epochs, call_phases, call_keys, call_generations, call_sent_at, call_attempts, attempts,
+			finished_at, expires_at)
 		SELECT account_id, request_id, status, headers::json, body, object_id, recovery_points || points,
-			reached_at || array_fill(clock_timestamp(), ARRAY[cardinality(points)]), reached_epochs || array_fill(epoch, ARRAY[cardinality(points)]),
+			reached_at || array_fill(clock_timestamp(), ARRAY[cardinality(points)]),
+			reached_epochs || array_fill(epoch, ARRAY[cardinality(points)]),
 			call_phases, call_keys, call_generations, call_sent_at, call_attempts, attempts, finished_at, expires_at
 		FROM ended
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN cardinality(@ids::text[]) THEN 1 ELSE exactly(cardinality(@ids::text[]), count(*), 'fence') END FROM answered`
+	SELECT CASE count(*) WHEN cardinality(@ids::text[]) THEN 1
+		ELSE exactly(cardinality(@ids::text[]), count(*), 'fence') END FROM answered`
 
 	// A call that was reversed has done nothing. Its key is retired before the run ends,
 	// because only an open call of a run can be; the rest of the calls go into the answer.
 	retired = `retired AS (
 		INSERT INTO foreign_calls (account_id, request_id, phase, generation, derived_key, sent_at, attempts, proof)
-		SELECT r.account_id, r.request_id, c.phase, c.generation, c.key, c.sent_at, c.attempts + 1, 'reversed: nothing can be done under this key any more'
+		SELECT r.account_id, r.request_id, c.phase, c.generation, c.key, c.sent_at, c.attempts + 1,
+			'reversed: nothing can be done under this key any more'
 		FROM runs r JOIN finish m ON ` + fenced + `
-		CROSS JOIN LATERAL unnest(r.call_phases, r.call_generations, r.call_keys, r.call_sent_at, r.call_attempts) AS c (phase, generation, key, sent_at, attempts)
+		CROSS JOIN LATERAL unnest(r.call_phases, r.call_generations, r.call_keys, r.call_sent_at, r.call_attempts)
+			AS c (phase, generation, key, sent_at, attempts)
 		WHERE c.phase = ANY (m.undone)
 		RETURNING 1
 	)`
@@ -299,15 +310,21 @@ const (
 		DELETE FROM runs r USING finish m, (SELECT count(*) FROM retired) AS first
 		WHERE ` + fenced + `
 		RETURNING ` + endedRun + `,
-			` + keptCalls + ` AS call_phases, ` + keptKeys + ` AS call_keys, ` + keptGenerations + ` AS call_generations,
+			` + keptCalls + ` AS call_phases, ` + keptKeys + ` AS call_keys, ` + keptGenerations + `
+			AS call_generations,
 			` + keptSentAt + ` AS call_sent_at, ` + keptAttempts + ` AS call_attempts
 	)`
-	keptCalls       = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_phases) WITH ORDINALITY AS c (phase, value, n) ` + kept
-	keptKeys        = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_keys) WITH ORDINALITY AS c (phase, value, n) ` + kept
-	keptGenerations = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_generations) WITH ORDINALITY AS c (phase, value, n) ` + kept
-	keptSentAt      = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_sent_at) WITH ORDINALITY AS c (phase, value, n) ` + kept
-	keptAttempts    = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_attempts) WITH ORDINALITY AS c (phase, value, n) ` + kept
-	kept            = `WHERE c.phase <> ALL (m.undone) ORDER BY c.n)`
+	keptCalls = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_phases)
+		WITH ORDINALITY AS c (phase, value, n) ` + kept
+	keptKeys = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_keys)
+		WITH ORDINALITY AS c (phase, value, n) ` + kept
+	keptGenerations = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_generations)
+		WITH ORDINALITY AS c (phase, value, n) ` + kept
+	keptSentAt = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_sent_at)
+		WITH ORDINALITY AS c (phase, value, n) ` + kept
+	keptAttempts = `ARRAY(SELECT c.value FROM unnest(r.call_phases, r.call_attempts)
+		WITH ORDINALITY AS c (phase, value, n) ` + kept
+	kept = `WHERE c.phase <> ALL (m.undone) ORDER BY c.n)`
 )
 
 // Advance moves a claimed request on, or finishes it. It is the fence as well: if
@@ -362,7 +379,8 @@ const assertLease = `SELECT assert_lease(@account_id, @id, @epoch, @point)`
 // Fence locks the request's run for its driver, or fails with the SQLSTATE of
 // FenceCode. A transaction that reads before it writes starts with it.
 func Fence(r *Request) Statement {
-	return Statement{assertLease, pgx.StrictNamedArgs{"account_id": r.AccountID, "id": r.ID, "epoch": r.Epoch, "point": r.Point}}
+	return Statement{assertLease, pgx.StrictNamedArgs{
+		"account_id": r.AccountID, "id": r.ID, "epoch": r.Epoch, "point": r.Point}}
 }
 
 // FenceCode is the SQLSTATE with which the database refuses an overtaken driver.
@@ -372,9 +390,11 @@ const FenceCode = "RT001"
 const parkRun = `
 	WITH parked AS (
 		UPDATE runs r
-		SET state = 'parked', owner = NULL, lease_until = NULL, attempts = attempts + @attempt, due_at = clock_timestamp() + @wait::interval,
+		SET state = 'parked', owner = NULL, lease_until = NULL, attempts = attempts + @attempt,
+			due_at = clock_timestamp() + @wait::interval,
 		    call_attempts = ARRAY(SELECT c.attempts + CASE WHEN c.phase = ANY (r.recovery_points) THEN 0 ELSE @sent END
-		                          FROM unnest(r.call_phases, r.call_attempts) WITH ORDINALITY AS c (phase, attempts, n) ORDER BY c.n)
+		                          FROM unnest(r.call_phases, r.call_attempts)
+		                          WITH ORDINALITY AS c (phase, attempts, n) ORDER BY c.n)
 		WHERE account_id = @account_id AND request_id = @id AND epoch = @epoch AND state = 'running'
 		RETURNING 1
 	)
@@ -385,7 +405,8 @@ const parkRun = `
 // the request's attempts.
 func Park(r *Request, wait time.Duration, sent, counted bool) Statement {
 	return Statement{parkRun, pgx.StrictNamedArgs{
-		"account_id": r.AccountID, "id": r.ID, "epoch": r.Epoch, "wait": min(wait, LongestWait), "sent": oneIf(sent), "attempt": oneIf(counted)}}
+		"account_id": r.AccountID, "id": r.ID, "epoch": r.Epoch,
+		"wait": min(wait, LongestWait), "sent": oneIf(sent), "attempt": oneIf(counted)}}
 }
 
 func oneIf(yes bool) int {
@@ -416,8 +437,10 @@ const retireCall = `
 		INSERT INTO foreign_calls (account_id, request_id, phase, generation, derived_key, sent_at, attempts, proof)
 		SELECT r.account_id, r.request_id, c.phase, c.generation, c.key, c.sent_at, c.attempts + @sent, @proof
 		FROM runs r
-		CROSS JOIN LATERAL unnest(r.call_phases, r.call_generations, r.call_keys, r.call_sent_at, r.call_attempts) AS c (phase, generation, key, sent_at, attempts)
-		WHERE r.account_id = @account_id AND r.request_id = @id AND c.phase = @phase AND c.phase <> ALL (r.recovery_points)
+		CROSS JOIN LATERAL unnest(r.call_phases, r.call_generations, r.call_keys, r.call_sent_at, r.call_attempts)
+			AS c (phase, generation, key, sent_at, attempts)
+		WHERE r.account_id = @account_id AND r.request_id = @id AND c.phase = @phase
+			AND c.phase <> ALL (r.recovery_points)
 		RETURNING account_id, request_id, phase
 	), removed AS (
 		UPDATE runs r
@@ -436,7 +459,8 @@ const retireCall = `
 const announceCall = `
 	WITH announced AS (
 		UPDATE runs
-		SET call_phases = call_phases || @phase::text, call_keys = call_keys || @derived_key::text, call_generations = call_generations || @generation::smallint,
+		SET call_phases = call_phases || @phase::text, call_keys = call_keys || @derived_key::text,
+			call_generations = call_generations || @generation::smallint,
 		    call_sent_at = call_sent_at || clock_timestamp(), call_attempts = call_attempts || 0
 		WHERE account_id = @account_id AND request_id = @id
 		RETURNING 1
@@ -450,7 +474,8 @@ func Retire(r *Request, phase, proof string) Statement {
 }
 
 func retire(accountID, id, phase, proof string, sent bool) Statement {
-	return Statement{retireCall, pgx.StrictNamedArgs{"account_id": accountID, "id": id, "phase": phase, "proof": proof, "sent": oneIf(sent)}}
+	return Statement{retireCall, pgx.StrictNamedArgs{
+		"account_id": accountID, "id": id, "phase": phase, "proof": proof, "sent": oneIf(sent)}}
 }
 
 // Announce writes the next key of a phase down whose last one is spent. It goes

@@ -143,7 +143,8 @@ var (
 
 	// The acquirer's answer is written once: only a pending charge takes it.
 	settleCharges = postgres.UpdateRows[Charge]("charges", `status, captured, amount_captured, capture_before, card,
-		acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settling`, `t.status = 'pending'`)
+		acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settling`,
+		`t.status = 'pending'`)
 )
 
 func (c *Charge) insert(tx *phase.Tx) { tx.Write(insertCharges, postgres.RowsOf(*c)) }

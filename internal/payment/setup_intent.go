@@ -142,7 +142,8 @@ var (
 
 	updateSetups = postgres.UpdateRows[SetupIntent]("setup_intents", `status, busy_with, customer_id,
 		payment_method_id, description, payment_method_options, payment_method_types, metadata, last_setup_error,
-		challenge, next_action, return_url, cancellation_reason, latest_attempt`, `t.status NOT IN ('succeeded', 'canceled') OR t.status = m.status`)
+		challenge, next_action, return_url, cancellation_reason, latest_attempt`,
+		`t.status NOT IN ('succeeded', 'canceled') OR t.status = m.status`)
 )
 
 func (s *SetupIntent) Insert(tx *phase.Tx) { tx.Write(insertSetups, postgres.RowsOf(*s)) }

@@ -177,7 +177,8 @@ func TestTestserver(t *testing.T) {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	// Two runs of a package's tests on the one server, then our own code.
-	const twice = `'%[1]s' -test.run='^TestNew$' && '%[1]s' -test.run='^TestNew$' && echo "$TEST_DATABASE_URL" && exit 7`
+	const twice = `'%[1]s' -test.run='^TestNew$' && '%[1]s' -test.run='^TestNew$' &&
+		echo "$TEST_DATABASE_URL" && exit 7`
 	script := fmt.Sprintf(twice, os.Args[0])
 	cmd := exec.Command(binary, "--", "sh", "-c", script)
 	cmd.Env = append(os.Environ(), "TEST_DATABASE_URL=", "TEST_DATABASE_ENDS=", "KEEP_DB=")

@@ -120,8 +120,10 @@ const selectSleepers = `
 	       || CASE s.setdatabase WHEN 0 THEN '' ELSE ' in this database' END, 'is set to ' || setting
 	FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole CROSS JOIN unnest(s.setconfig) AS setting
 	WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
-	  AND setting ~ '^(session_replication_role=(?!origin$)|synchronous_commit=(off|local)$|search_path=|row_security=off|event_triggers=off|default_transaction_read_only=on'
-	             '|default_transaction_isolation=(?!read committed$)|(session|local)_preload_libraries=(?!(""|)$)|zero_damaged_pages=on|ignore_checksum_failure=on)'
+	  AND setting ~ '^(session_replication_role=(?!origin$)|synchronous_commit=(off|local)$|search_path='
+	             '|row_security=off|event_triggers=off|default_transaction_read_only=on'
+	             '|default_transaction_isolation=(?!read committed$)|(session|local)_preload_libraries=(?!(""|)$)'
+	             '|zero_damaged_pages=on|ignore_checksum_failure=on)'
 	UNION
 	SELECT DISTINCT 'role ' || r.rolname, 'may act as the owner of ' || t.relname
 	FROM pg_roles r JOIN pg_class t ON t.relnamespace = 'public'::regnamespace AND t.relname = 'ledger_postings'
@@ -229,7 +231,9 @@ func compareGuards(expected, found []guard) (wrong []Violation) {
 // withoutAccount are the tables whose keys may lack an account, because they hold no
 // money. A message arrives before its account is known. A book's number belongs to one
 // account and identifies it.
-const withoutAccount = `'accounts', 'api_keys', 'flows', 'recovery_points', 'workers', 'ledger_books', 'inbox', 'inbox_contradictions', 'inbox_acknowledgments', 'audit_events', 'audit_blocks', 'audit_detachments', 'schema_version'`
+const withoutAccount = `'accounts', 'api_keys', 'flows', 'recovery_points', 'workers', 'ledger_books',
+	'inbox', 'inbox_contradictions', 'inbox_acknowledgments', 'audit_events',
+	'audit_blocks', 'audit_detachments', 'schema_version'`
 
 // constraintsCarryTheAccount: when the data is spread over several databases by
 // account, a unique constraint without it would hold on each of them alone.

@@ -12,7 +12,8 @@ type rule struct {
 }
 
 // legsOf are the legs of posting p. Element n of each of its arrays is leg n.
-const legsOf = `unnest(p.purposes, p.debits, p.credits, p.amounts) WITH ORDINALITY AS l (purpose, debit, credit, amount, leg)`
+const legsOf = `unnest(p.purposes, p.debits, p.credits, p.amounts) WITH ORDINALITY
+	AS l (purpose, debit, credit, amount, leg)`
 
 // posted is every posting with its book, and what its legs do to the merchant's
 // balance: gross, and the fee that is taken off it.

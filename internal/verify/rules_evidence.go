@@ -6,11 +6,13 @@ package verify
 const answered = `sha256((
 	SELECT string_agg(int8send(octet_length(v.bytes)::bigint) || v.bytes, ''::bytea ORDER BY v.place)
 	FROM unnest(ARRAY[
-		convert_to(q.account_id, 'UTF8'), convert_to(q.id, 'UTF8'), convert_to(q.livemode::text, 'UTF8'), convert_to(q.key, 'UTF8'),
-		convert_to(q.key_generated::text, 'UTF8'), convert_to(q.method, 'UTF8'), convert_to(q.path, 'UTF8'), q.fingerprint,
-		convert_to(q.fingerprint_version::text, 'UTF8'), convert_to(q.params::text, 'UTF8'), convert_to(q.context::text, 'UTF8'),
+		convert_to(q.account_id, 'UTF8'), convert_to(q.id, 'UTF8'), convert_to(q.livemode::text, 'UTF8'),
+		convert_to(q.key, 'UTF8'), convert_to(q.key_generated::text, 'UTF8'), convert_to(q.method, 'UTF8'),
+		convert_to(q.path, 'UTF8'), q.fingerprint, convert_to(q.fingerprint_version::text, 'UTF8'),
+		convert_to(q.params::text, 'UTF8'), convert_to(q.context::text, 'UTF8'),
 		convert_to(q.flow, 'UTF8'), convert_to(q.version::text, 'UTF8'), convert_to(a.status::text, 'UTF8'),
-		convert_to(coalesce(a.headers, c.headers)::text, 'UTF8'), coalesce(a.body, c.body), convert_to(coalesce(a.object_id, ''), 'UTF8')
+		convert_to(coalesce(a.headers, c.headers)::text, 'UTF8'), coalesce(a.body, c.body),
+		convert_to(coalesce(a.object_id, ''), 'UTF8')
 	]) WITH ORDINALITY AS v (bytes, place)))`
 
 // erased are the requests that erasures name. What a month took with it when it was
@@ -46,14 +48,16 @@ var evidenceRules = []rule{
 			FROM audit_events e LEFT JOIN answers a ON a.account_id = e.account_id AND a.request_id = e.request_id
 			WHERE e.details IS NULL
 			  AND NOT EXISTS (SELECT FROM erased x WHERE x.account_id = e.account_id AND x.request_id = e.request_id)
-			  AND date_trunc('month', a.redacted_at AT TIME ZONE 'UTC')::date NOT IN (SELECT month FROM audit_detachments)
+			  AND date_trunc('month', a.redacted_at AT TIME ZONE 'UTC')::date
+			      NOT IN (SELECT month FROM audit_detachments)
 			   OR e.details IS NULL AND (e.actor LIKE 'operator:%' AND e.answer_digest IS NULL OR a.redacted_at IS NULL)
 			UNION ALL
 			SELECT a.request_id, 'its answer was redacted, and no erasure names it'
 			FROM answers a
 			WHERE a.redacted_at IS NOT NULL
 			  AND NOT EXISTS (SELECT FROM erased x WHERE x.account_id = a.account_id AND x.request_id = a.request_id)
-			  AND date_trunc('month', a.redacted_at AT TIME ZONE 'UTC')::date NOT IN (SELECT month FROM audit_detachments)`,
+			  AND date_trunc('month', a.redacted_at AT TIME ZONE 'UTC')::date
+			      NOT IN (SELECT month FROM audit_detachments)`,
 	},
 	{
 		// The last thing that its merchant was answered about an endpoint says where it is.
@@ -61,20 +65,24 @@ var evidenceRules = []rule{
 		count: `SELECT count(*) FROM webhook_endpoints`,
 		sql: `
 			WITH said AS (
-				SELECT DISTINCT ON (a.account_id, a.object_id) a.account_id, a.object_id AS id, convert_from(coalesce(a.body, c.body), 'UTF8')::json AS endpoint
+				SELECT DISTINCT ON (a.account_id, a.object_id) a.account_id, a.object_id AS id,
+					convert_from(coalesce(a.body, c.body), 'UTF8')::json AS endpoint
 				FROM requests q
 				JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id
 				LEFT JOIN archived_answers c ON c.account_id = q.account_id AND c.request_id = q.id
 				WHERE q.flow IN ('webhook_endpoint.create', 'webhook_endpoint.update') AND a.status = 200
 				ORDER BY a.account_id, a.object_id, a.finished_at DESC)
-			SELECT w.id, 'has the URL ' || w.url || ', and the response to its merchant said ' || coalesce(s.endpoint->>'url', 'nothing')
+			SELECT w.id, 'has the URL ' || w.url || ', and the response to its merchant said '
+				|| coalesce(s.endpoint->>'url', 'nothing')
 			FROM webhook_endpoints w LEFT JOIN said s ON s.account_id = w.account_id AND s.id = w.id
 			WHERE w.deleted_at IS NULL AND s.endpoint->>'url' IS DISTINCT FROM w.url
 			UNION ALL
-			SELECT w.id, 'is ' || w.status || ', and its merchant was answered ' || coalesce(s.endpoint->>'status', 'nothing')
+			SELECT w.id, 'is ' || w.status || ', and its merchant was answered '
+				|| coalesce(s.endpoint->>'status', 'nothing')
 			FROM webhook_endpoints w JOIN said s ON s.account_id = w.account_id AND s.id = w.id
 			WHERE w.deleted_at IS NULL AND s.endpoint->>'status' IS DISTINCT FROM w.status
-			  AND NOT EXISTS (SELECT FROM audit_events e WHERE e.operation = 'webhook_endpoint.disable' AND e.account_id = w.account_id AND e.object_id = w.id)`,
+			  AND NOT EXISTS (SELECT FROM audit_events e WHERE e.operation = 'webhook_endpoint.disable'
+			      AND e.account_id = w.account_id AND e.object_id = w.id)`,
 	},
 	{
 		// For a key made in a month that has been detached since, the audit trail has no row.
@@ -82,23 +90,29 @@ var evidenceRules = []rule{
 		count: `SELECT count(*) FROM api_keys`,
 		sql: `
 			WITH act AS (
-				SELECT e.object_id AS id, e.operation, e.account_id, e.livemode, e.details::jsonb AS says, e.at FROM audit_events e
-				WHERE e.operation IN ('key.create', 'key.record', 'key.roll', 'key.revoke') AND e.actor LIKE 'operator:%'
+				SELECT e.object_id AS id, e.operation, e.account_id, e.livemode, e.details::jsonb AS says, e.at
+				FROM audit_events e
+				WHERE e.operation IN ('key.create', 'key.record', 'key.roll', 'key.revoke')
+					AND e.actor LIKE 'operator:%'
 			), made AS (
 				SELECT * FROM act WHERE operation IN ('key.create', 'key.record')
 			), known AS (
 				SELECT k.* FROM api_keys k
-				WHERE date_trunc('month', k.created_at AT TIME ZONE 'UTC')::date NOT IN (SELECT month FROM audit_detachments))
+				WHERE date_trunc('month', k.created_at AT TIME ZONE 'UTC')::date
+					NOT IN (SELECT month FROM audit_detachments))
 			SELECT k.id, 'opens ' || k.account_id || ', and the audit trail does not say who made it'
 			FROM known k WHERE k.id NOT IN (SELECT id FROM made)
 			UNION ALL
-			SELECT coalesce(k.id, m.id), CASE WHEN k.id IS NULL THEN 'was made, and no longer exists' ELSE 'is not as it was made' END
+			SELECT coalesce(k.id, m.id), CASE WHEN k.id IS NULL THEN 'was made, and no longer exists'
+				ELSE 'is not as it was made' END
 			FROM made m LEFT JOIN api_keys k ON k.id = m.id
 			WHERE k.id IS NULL OR (k.account_id, k.livemode) IS DISTINCT FROM (m.account_id, m.livemode)
 			   OR m.says ? 'hash' AND (k.kind, coalesce(k.permissions, 'null'), encode(k.hash, 'hex'), k.demo)
-			      IS DISTINCT FROM (m.says->>'kind', coalesce(m.says->'permissions', 'null'), m.says->>'hash', (m.says->>'demo')::boolean)
+			      IS DISTINCT FROM (m.says->>'kind', coalesce(m.says->'permissions', 'null'), m.says->>'hash',
+			          (m.says->>'demo')::boolean)
 			UNION ALL
-			SELECT k.id, 'ends ' || coalesce('at ' || k.expires_at, 'never') || ', and by the audit trail ' || coalesce('at ' || e.ends_at, 'never')
+			SELECT k.id, 'ends ' || coalesce('at ' || k.expires_at, 'never') || ', and by the audit trail '
+				|| coalesce('at ' || e.ends_at, 'never')
 			FROM known k
 			LEFT JOIN (SELECT id, min((says->>'ends_at')::timestamptz) AS ends_at FROM act GROUP BY id) e ON e.id = k.id
 			WHERE k.expires_at IS DISTINCT FROM e.ends_at`,

@@ -113,7 +113,7 @@ var faults = []fault{
 		edits: []edit{
 			{write, "AND r.epoch = m.epoch\n\t\tAND r.recovery_points[cardinality(r.recovery_points)] = m.stood_on " +
 				"AND r.state = 'running'`", "`"},
-			{write, "WHEN cardinality(@ids::text[]) THEN 1 ELSE exactly(cardinality(@ids::text[]), count(*), " +
+			{write, "WHEN cardinality(@ids::text[]) THEN 1\n\t\tELSE exactly(cardinality(@ids::text[]), count(*), " +
 				"'fence') END FROM answered`", "WHEN -1 THEN 1 ELSE 1 END FROM answered`"},
 			{requests, "    IF NOT FOUND THEN\n        RAISE EXCEPTION 'fence:",
 				"    IF false THEN\n        RAISE EXCEPTION 'fence:"},
@@ -165,7 +165,7 @@ var faults = []fault{
 	{
 		name: "a set that moved fewer requests than it has members commits",
 		edits: []edit{{write,
-			"SELECT CASE count(*) WHEN cardinality(@ids::text[]) THEN 1 ELSE exactly(cardinality(@ids::text[]), " +
+			"SELECT CASE count(*) WHEN cardinality(@ids::text[]) THEN 1\n\t\tELSE exactly(cardinality(@ids::text[]), " +
 				"count(*), 'fence') END FROM advanced`",
 			"SELECT 1 FROM advanced`"}},
 		pkg:  rowTest,
@@ -454,7 +454,7 @@ func (in CreateChargeParams) captures()`}},
 	{
 		name: "the digest of an answer leaves out its bytes",
 		edits: []edit{{"internal/audit/answer.go", "d.bytes(answer.Body)", "d.bytes(nil)"},
-			{"internal/verify/rules_evidence.go", "coalesce(a.body, c.body), convert_to(", "''::bytea, convert_to("}},
+			{"internal/verify/rules_evidence.go", "coalesce(a.body, c.body),\n", "''::bytea,\n"}},
 		pkg: "./internal/verify", test: "TestEveryDamageIsSeen/an answer says another amount",
 	},
 	{

@@ -49,7 +49,8 @@ func TestTheTrailGoesOnInAnotherCluster(t *testing.T) {
 
 	for _, id := range []string{"aud_sealed1", "aud_left1", "aud_new1", "aud_later1"} {
 		mustExec(t, elsewhere, `
-			ALTER TABLE audit_events DISABLE TRIGGER audit_is_final; UPDATE audit_events SET actor = 'nobody' WHERE id = '`+id+`'`)
+			ALTER TABLE audit_events DISABLE TRIGGER audit_is_final;
+			UPDATE audit_events SET actor = 'nobody' WHERE id = '`+id+`'`)
 		if wrong := brokenChain(t, elsewhere); len(wrong) != 1 {
 			t.Errorf("%s was changed, and the chain says %v", id, wrong)
 		}

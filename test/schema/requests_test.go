@@ -17,9 +17,11 @@ func begun(request, run string) string {
 // answered inserts a request and its answer in one statement, like those of req_finished.
 func answered(answer string) string {
 	return `WITH asked AS (
-		INSERT INTO requests SELECT (jsonb_populate_record(q, '{"id": "req_new", "key": "new"}')).* FROM requests q WHERE q.id = 'req_finished'
+		INSERT INTO requests SELECT (jsonb_populate_record(q, '{"id": "req_new", "key": "new"}')).* FROM requests q
+			WHERE q.id = 'req_finished'
 		RETURNING id)
-	INSERT INTO answers SELECT (jsonb_populate_record(a, '{"request_id": "req_new", "call_keys": ["key under req_new"]}'::jsonb || '{` + answer + `}')).*
+	INSERT INTO answers SELECT (jsonb_populate_record(a,
+		'{"request_id": "req_new", "call_keys": ["key under req_new"]}'::jsonb || '{` + answer + `}')).*
 	FROM answers a, asked WHERE a.request_id = 'req_finished';`
 }
 
@@ -349,7 +351,8 @@ var callPromises = []promise{
 		announced("req_running", 2, "another"), check, waits},
 	{"a run that begins with a second key", "", begun(``, `"call_generations": [2]`), check, waits},
 	{"a run that begins with a phase twice", "", begun(``,
-		`"call_phases": ["authorized", "authorized"], "call_keys": ["a", "b"], "call_generations": [1, 1], "call_sent_at": ["2030-01-01", "2030-01-01"], "call_attempts": [0, 0]`), check, waits},
+		`"call_phases": ["authorized", "authorized"], "call_keys": ["a", "b"], "call_generations": [1, 1],
+			"call_sent_at": ["2030-01-01", "2030-01-01"], "call_attempts": [0, 0]`), check, waits},
 	{"a proof about another key than the run has announced", "", retired("req_running", 1, "another"), privilege,
 		wereOpen},
 	{"a proof about a generation that the run has not announced", "",

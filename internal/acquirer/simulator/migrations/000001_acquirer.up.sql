@@ -14,7 +14,8 @@ CREATE TABLE acquirer.operations (
     CONSTRAINT what_was_done_has_an_answer CHECK (state <> 'done' OR num_nulls(reference, verb, asked, answer) = 0)
 );
 COMMENT ON TABLE acquirer.operations IS
-    'The memory for keys: what was asked and answered under each. A reversed or spent row without an answer is a tombstone. This memory can be made to forget; the journal can not.';
+    'The memory for keys: what was asked and answered under each. A reversed or spent row without an answer is a '
+    'tombstone. This memory can be made to forget; the journal can not.';
 
 CREATE TABLE acquirer.authorizations (
     id       text        NOT NULL PRIMARY KEY,
@@ -40,7 +41,8 @@ CREATE TABLE acquirer.movements (
     verb             text        NOT NULL,
     card             text        NOT NULL,
     kind             text        NOT NULL CONSTRAINT the_kind_is_known
-                                 CHECK (kind IN ('hold', 'release', 'sale', 'capture', 'refund', 'payout', 'recall', 'none')),
+                                 CHECK (kind IN ('hold', 'release', 'sale', 'capture', 'refund', 'payout', 'recall',
+                                     'none')),
     amount           bigint      NOT NULL,
     currency         text        NOT NULL,
     result           text        NOT NULL,
@@ -48,7 +50,8 @@ CREATE TABLE acquirer.movements (
     CONSTRAINT an_operation_moves_a_card_once_and_back_once UNIQUE (reference, verb)
 );
 COMMENT ON TABLE acquirer.movements IS
-    'The journal: what happened to which card. Deliberately not unique by key, because it is the evidence that no key ever moved a card twice and could not be that if it refused to say so.';
+    'The journal: what happened to which card. Deliberately not unique by key, because it is the evidence that no '
+    'key ever moved a card twice and could not be that if it refused to say so.';
 
 CREATE INDEX movements_of_a_key ON acquirer.movements (key);
 CREATE INDEX movements_of_a_card ON acquirer.movements (card);

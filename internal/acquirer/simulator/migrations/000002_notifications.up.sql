@@ -6,10 +6,12 @@ CREATE TABLE acquirer.disputes (
     card             text        NOT NULL,
     currency         text        NOT NULL,
     amount           bigint      NOT NULL CONSTRAINT a_dispute_is_about_something CHECK (amount > 0),
-    state            text        NOT NULL CONSTRAINT a_dispute_state_is_known CHECK (state IN ('inquiry', 'chargeback', 'closed')),
+    state            text        NOT NULL CONSTRAINT a_dispute_state_is_known CHECK (state IN ('inquiry',
+        'chargeback', 'closed')),
     at               timestamptz NOT NULL
 );
-COMMENT ON TABLE acquirer.disputes IS 'Complaints of cardholders. A chargeback has taken the money back already, an inquiry only asks.';
+COMMENT ON TABLE acquirer.disputes IS
+    'Complaints of cardholders. A chargeback has taken the money back already, an inquiry only asks.';
 
 CREATE TABLE acquirer.outbox (
     number           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -24,9 +26,12 @@ CREATE TABLE acquirer.outbox (
     acknowledged_at  timestamptz
 );
 CREATE INDEX untold ON acquirer.outbox (due_at) WHERE acknowledged_at IS NULL;
-COMMENT ON TABLE acquirer.outbox IS 'Notifications, written with what they tell of and sent until they are acknowledged; some, on purpose, once more after that.';
+COMMENT ON TABLE acquirer.outbox IS
+    'Notifications, written with what they tell of and sent until they are acknowledged; some, on purpose, once '
+    'more after that.';
 
-COMMENT ON COLUMN acquirer.outbox.authorization_id IS 'The payment it is about; null of a settlement batch, which is about many.';
+COMMENT ON COLUMN acquirer.outbox.authorization_id IS
+    'The payment it is about; null of a settlement batch, which is about many.';
 
 CREATE TABLE acquirer.settled (
     movement bigint      NOT NULL CONSTRAINT a_movement_is_settled_once PRIMARY KEY,
@@ -38,5 +43,6 @@ COMMENT ON TABLE acquirer.settled IS 'Movements that have been paid to the merch
 
 ALTER TABLE acquirer.movements DROP CONSTRAINT the_kind_is_known;
 ALTER TABLE acquirer.movements ADD CONSTRAINT the_kind_is_known
-    CHECK (kind IN ('hold', 'release', 'sale', 'capture', 'refund', 'refund_failed', 'chargeback', 'chargeback_reversal',
+    CHECK (kind IN ('hold', 'release', 'sale', 'capture', 'refund', 'refund_failed', 'chargeback',
+        'chargeback_reversal',
                     'payout', 'recall', 'none'));

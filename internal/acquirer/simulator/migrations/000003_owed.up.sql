@@ -5,8 +5,11 @@
 CREATE TABLE acquirer.owed (
     movement bigint NOT NULL CONSTRAINT a_movement_is_owed_once PRIMARY KEY
 );
-COMMENT ON TABLE acquirer.owed IS 'Movements that have not been paid to the merchant''s side yet. A row is written with its movement and goes with its settlement.';
+COMMENT ON TABLE acquirer.owed IS
+    'Movements that have not been paid to the merchant''s side yet. A row is written with its movement and goes '
+    'with its settlement.';
 
 INSERT INTO acquirer.owed (movement)
 SELECT number FROM acquirer.movements m
- WHERE kind NOT IN ('hold', 'release', 'payout', 'recall', 'none') AND NOT EXISTS (SELECT FROM acquirer.settled s WHERE s.movement = m.number);
+ WHERE kind NOT IN ('hold', 'release', 'payout', 'recall', 'none')
+     AND NOT EXISTS (SELECT FROM acquirer.settled s WHERE s.movement = m.number);
