@@ -73,17 +73,22 @@ type gates struct {
 	reads         api.ReadGates
 }
 
+// behindItself is how many times longer a read waits for its own account's reads than
+// for those of others: it keeps no other account waiting.
+const behindItself = 10
+
 func newGates(l Limits) gates {
+	ofOneAccount := func(places int) *limit.Shares {
+		return limit.NewShares(places, l.Queue, behindItself*l.QueueTime, apierror.RateLimited("global-concurrency"))
+	}
 	return gates{
 		work:    limit.NewGate(l.WorkPlaces, l.Queue, l.QueueTime, apierror.Overloaded("work-places")),
 		lookUps: limit.NewGate(l.LookUpPlaces, 0, 0, apierror.Overloaded("work-places")),
 		reads: api.ReadGates{
-			AccountReads: limit.NewShares(l.AccountReadPlaces, l.Queue, l.QueueTime,
-				apierror.RateLimited("global-concurrency")),
-			AccountSearches: limit.NewShares(l.AccountSearchPlaces, l.Queue, l.QueueTime,
-				apierror.RateLimited("global-concurrency")),
-			Reads:    limit.NewGate(l.ReadPlaces, l.Queue, l.QueueTime, apierror.Overloaded("read-places")),
-			Searches: limit.NewGate(l.SearchPlaces, l.Queue, l.QueueTime, apierror.Overloaded("search-places")),
+			AccountReads:    ofOneAccount(l.AccountReadPlaces),
+			AccountSearches: ofOneAccount(l.AccountSearchPlaces),
+			Reads:           limit.NewGate(l.ReadPlaces, l.Queue, l.QueueTime, apierror.Overloaded("read-places")),
+			Searches:        limit.NewGate(l.SearchPlaces, l.Queue, l.QueueTime, apierror.Overloaded("search-places")),
 		},
 	}
 }

@@ -367,8 +367,7 @@ func (in CreateChargeParams) captures()`}},
 	{
 		name: "one account's reads may take every slot",
 		edits: []edit{
-			{"internal/process/limits.go", "limit.NewShares(l.AccountReadPlaces,", "limit.NewShares(0,"},
-			{"internal/process/limits.go", "limit.NewShares(l.AccountSearchPlaces,", "limit.NewShares(0,"},
+			{"internal/process/limits.go", "limit.NewShares(places,", "limit.NewShares(0,"},
 		},
 		pkg: apiTest, test: "TestOverload/an account that reads slowly, or searches, takes no slot from the others",
 	},
