@@ -9,11 +9,12 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // actor is who the audit trail names for what is done here.
-const actor = "dashboard"
+const actor = login.Actor
 
 const selectMerchant = `
 	SELECT country, default_currency, statement_descriptor, payout_delay_days, api_version AS default_version,

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
@@ -314,10 +315,10 @@ func (s *Server) postCreation(w http.ResponseWriter, r *http.Request) {
 	page.Wrong, page.Open = refusal(a), a.Status >= http.StatusBadRequest && a.Open()
 	switch {
 	case made != "" && page.Wrong != "" && !page.Open: // a card was declined: there is a payment all the same
-		complain(w, r, page.Wrong)
+		login.Complain(w, r, page.Wrong)
 		http.Redirect(w, r, web.Href(made), http.StatusSeeOther)
 	case made != "" && page.Wrong == "":
-		say(w, r, strings.ToUpper(c.Name[:1])+c.Name[1:]+" created.")
+		login.Say(w, r, strings.ToUpper(c.Name[:1])+c.Name[1:]+" created.")
 		http.Redirect(w, r, web.Href(made), http.StatusSeeOther)
 	default:
 		if !page.Open {

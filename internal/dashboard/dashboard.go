@@ -15,6 +15,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
+	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -38,8 +39,7 @@ type Config struct {
 type Server struct {
 	Config
 	site  *web.Site
-	guard *guard
-	tries tries
+	guard *login.Guard
 	watch *watcher
 	facts *facts
 	lab   *page.Pages
@@ -48,7 +48,16 @@ type Server struct {
 
 // New makes a server. Nothing runs until a browser opens a page.
 func New(c Config) *Server {
-	s := &Server{Config: c, site: c.Site, guard: newGuard(c), tries: newTries(), mux: http.NewServeMux()}
+	s := &Server{Config: c, site: c.Site, mux: http.NewServeMux()}
+	s.guard = login.New(login.Config{
+		Pool:     c.Pool,
+		Secret:   c.Secret,
+		Password: c.Password,
+		Site:     c.Site,
+		Demo:     c.Demo,
+		HTTPS:    c.HTTPS,
+		Log:      c.Log,
+	})
 	s.watch = newWatcher(c.Pool, c.Log)
 	s.facts = newFacts(c.Pool, c.Acquirer, c.Log)
 	s.lab = s.openLab()
@@ -57,22 +66,18 @@ func New(c Config) *Server {
 }
 
 func (s *Server) routes() {
-	open := func(pattern string, show http.HandlerFunc) { s.mux.Handle(pattern, web.Harden(s.guard.host(show))) }
-	closed := func(pattern string, show http.HandlerFunc) {
-		s.mux.Handle(pattern, web.Harden(s.guard.host(s.guard.login(s.forgery(show)))))
-	}
+	open := func(pattern string, show http.HandlerFunc) { s.mux.Handle(pattern, s.guard.Open(show)) }
+	closed := func(pattern string, show http.HandlerFunc) { s.mux.Handle(pattern, s.guard.Closed(show)) }
 	s.mux.Handle("/", s.API)
 	open("GET /{$}", s.front)
 	if s.Shop != nil {
-		shop := s.guard.host(s.shop().ServeHTTP)
+		shop := s.guard.Host(s.shop().ServeHTTP)
 		s.mux.Handle("/shop", shop)
 		s.mux.Handle("/shop/", shop)
 	}
 	s.lab.Routes(open, closed)
 	s.docs().Routes(open, closed)
-	open("GET /dashboard/login", s.showLogin)
-	open("POST /dashboard/login", s.postLogin)
-	closed("POST /dashboard/logout", s.postLogout)
+	s.guard.Routes(s.mux.Handle)
 
 	closed("GET /dashboard", s.overview)
 	closed("POST /dashboard/scope", s.postScope)
@@ -140,35 +145,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // would otherwise wait. Call it once.
 func (s *Server) StopStreams() { close(s.watch.over) }
 
-// render sends a page, with what every page carries along.
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, page web.Page) {
-	page.CSRF = s.guard.token(r)
-	page.Leave = page.Desk && s.guard.password != "" && s.guard.known(r)
-	page.Flash, page.Wrong = flash(w, r)
-	s.site.Render(w, r, status, name, page)
+	s.guard.Render(w, r, status, name, page)
 }
 
-// problem is a page that could not be made, and the way on from it.
-type problem struct{ Heading, Text, Href, Way string }
-
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	s.Log.Error("dashboard", "path", r.URL.Path, "error", err)
-	s.render(w, r, http.StatusServiceUnavailable, "dashboard/problem", web.Page{Title: "Not available", Desk: true,
-		Data: problem{"This page is unavailable right now",
-			"The database didn’t respond as expected. Nothing changed. Reload to try again.", "/dashboard",
-			"Go to overview"}})
-}
-
-// notOurs answers a form that another site has sent, or a page of ours that is too old.
-func (s *Server) notOurs(w http.ResponseWriter, r *http.Request) {
-	s.render(w, r, http.StatusForbidden, "dashboard/problem", web.Page{
-		Title: "Form not verified",
-		Desk:  s.guard.known(r),
-		Data: problem{"We couldn’t verify this form",
-			"The page may be out of date. Nothing changed. Go back, reload the page and try again.", "/dashboard",
-			"Go to overview"},
-	})
-}
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) { s.guard.Fail(w, r, err) }
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	text := "Check the address, or press Ctrl K to search."
@@ -176,5 +157,5 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 		text = "We couldn’t find " + id + ". Check the ID, or press Ctrl K to search."
 	}
 	s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Desk: true,
-		Data: problem{"Page not found", text, "/dashboard", "Go to overview"}})
+		Data: login.Problem{Heading: "Page not found", Text: text, Href: "/dashboard", Way: "Go to overview"}})
 }

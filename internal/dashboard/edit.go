@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -112,7 +113,7 @@ func (s *Server) postDispute(w http.ResponseWriter, r *http.Request) {
 	case deed == "accept" && r.PostFormValue("sure") == "yes":
 		path += "/close"
 	case deed == "accept":
-		complain(w, r, "Nothing changed. Check the box to accept the dispute.")
+		login.Complain(w, r, "Nothing changed. Check the box to accept the dispute.")
 		http.Redirect(w, r, "/dashboard/disputes/"+d.ID, http.StatusSeeOther)
 		return
 	default:

@@ -25,7 +25,7 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	shown := frontPage{Known: s.guard.known(r), Shop: s.Shop != nil, Chapters: chapters,
+	shown := frontPage{Known: s.guard.Known(r), Shop: s.Shop != nil, Chapters: chapters,
 		Duel: []page.Lane{s.lab.Recorded("naive", "answer-not-recorded"),
 			s.lab.Recorded("ratchet", "answer-not-recorded")}}
 	if shown.Known {

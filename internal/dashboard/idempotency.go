@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -123,7 +124,7 @@ func (s *Server) operate(
 	case err != nil:
 		s.fail(w, r, err)
 	default:
-		say(w, r, done)
+		login.Say(w, r, done)
 		http.Redirect(w, r, "/dashboard/requests/"+found[0].ID, http.StatusSeeOther)
 	}
 }

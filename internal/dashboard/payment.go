@@ -185,7 +185,7 @@ func (s *Server) showPayment(w http.ResponseWriter, r *http.Request, status int,
 		s.fail(w, r, err)
 		return
 	}
-	page.CSRF = s.guard.token(r)
+	page.CSRF = s.guard.Token(r)
 	if page.Typed == "" {
 		page.Typed = decimal(found.Refundable(), found.Currency)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/money"
 )
 
@@ -74,7 +75,7 @@ func (s *Server) postPayment(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if again.Wrong = refusal(a); again.Wrong == "" {
-		say(w, r, do.done)
+		login.Say(w, r, do.done)
 		http.Redirect(w, r, "/dashboard/payments/"+p.ID, http.StatusSeeOther)
 		return
 	}

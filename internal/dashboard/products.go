@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -132,7 +133,7 @@ func (s *Server) postProduct(w http.ResponseWriter, r *http.Request) {
 		var wrong string
 		params, wrong = withAmount(r.PostForm, "unit_amount")
 		if wrong != "" {
-			complain(w, r, wrong)
+			login.Complain(w, r, wrong)
 			http.Redirect(w, r, "/dashboard/products/"+url.PathEscape(p.ID), http.StatusSeeOther)
 			return
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -43,7 +44,7 @@ func (s *Server) scope(r *http.Request) (scope, error) {
 		return scope{}, err
 	}
 	chosen := ""
-	if cookie, err := cookie(r, scopeCookie); err == nil {
+	if cookie, err := login.Cookie(r, scopeCookie); err == nil {
 		chosen = cookie.Value
 	}
 	var of scope
@@ -79,8 +80,8 @@ func (of scope) args(more postgres.Args) postgres.Args {
 }
 
 func (s *Server) postScope(w http.ResponseWriter, r *http.Request) {
-	set(w, r, scopeCookie, r.PostFormValue("scope"), 365*24*3600)
-	http.Redirect(w, r, ownPage(r.PostFormValue("back")), http.StatusSeeOther)
+	login.SetCookie(w, r, scopeCookie, r.PostFormValue("scope"), 365*24*3600)
+	http.Redirect(w, r, login.OwnPage(r.PostFormValue("back")), http.StatusSeeOther)
 }
 
 // read runs a statement and collects its rows.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 
+	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -25,8 +26,8 @@ func (s *Server) shop() http.Handler {
 
 func (s *Server) shopIsAway(w http.ResponseWriter, r *http.Request) {
 	page := web.Page{Title: "The shop is restarting", Here: "shop",
-		Data: problem{"The shop is restarting",
-			"Its process isn’t responding; the demo restarts it. Orders and carts are saved.", "/shop", "Try again"}}
+		Data: login.Problem{Heading: "The shop is restarting", Href: "/shop", Way: "Try again",
+			Text: "Its process isn’t responding; the demo restarts it. Orders and carts are saved."}}
 	if r.Method == http.MethodGet {
 		page.Reload = 1
 	}

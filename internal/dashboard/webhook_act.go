@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
@@ -80,7 +81,7 @@ var overlaps = map[string]time.Duration{"0": 0, "1h": time.Hour, "24h": webhook.
 func (s *Server) roll(w http.ResponseWriter, r *http.Request, e *endpoint) {
 	overlap, known := overlaps[r.PostFormValue("overlap")]
 	if !known || r.PostFormValue("generation") != strconv.Itoa(int(e.SecretGeneration)) {
-		complain(w, r, "The secret changed since you opened this page. Nothing was rolled.")
+		login.Complain(w, r, "The secret changed since you opened this page. Nothing was rolled.")
 		http.Redirect(w, r, "/dashboard/webhooks/"+e.ID, http.StatusSeeOther)
 		return
 	}
@@ -111,11 +112,11 @@ func (s *Server) postResend(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	case len(to) == 0:
-		complain(w, r, "No enabled endpoint receives this event. Nothing was sent.")
+		login.Complain(w, r, "No enabled endpoint receives this event. Nothing was sent.")
 	case len(to) == 1:
-		say(w, r, "Resending to "+to[0].EndpointID+".")
+		login.Say(w, r, "Resending to "+to[0].EndpointID+".")
 	default:
-		say(w, r, "Resending to "+strconv.Itoa(len(to))+" endpoints.")
+		login.Say(w, r, "Resending to "+strconv.Itoa(len(to))+" endpoints.")
 	}
 	http.Redirect(w, r, back, http.StatusSeeOther)
 }
@@ -128,9 +129,9 @@ func (s *Server) settle(w http.ResponseWriter, r *http.Request, a *api.Answer, e
 		return
 	}
 	if wrong := refusal(a); wrong != "" {
-		complain(w, r, wrong)
+		login.Complain(w, r, wrong)
 	} else {
-		say(w, r, done)
+		login.Say(w, r, done)
 	}
 	http.Redirect(w, r, back, http.StatusSeeOther)
 }

@@ -1,4 +1,4 @@
-package dashboard
+package login
 
 import "net/http"
 
@@ -20,9 +20,11 @@ func cookieName(r *http.Request, name string) string {
 	return name
 }
 
-func cookie(r *http.Request, name string) (*http.Cookie, error) { return r.Cookie(cookieName(r, name)) }
+// Cookie is one of the dashboard's cookies.
+func Cookie(r *http.Request, name string) (*http.Cookie, error) { return r.Cookie(cookieName(r, name)) }
 
-func set(w http.ResponseWriter, r *http.Request, name, value string, seconds int) {
+// SetCookie sets one of the dashboard's cookies for some seconds; 0: until the browser closes, -1: no longer.
+func SetCookie(w http.ResponseWriter, r *http.Request, name, value string, seconds int) {
 	http.SetCookie(w, &http.Cookie{Name: cookieName(r, name), Value: value, Path: "/", MaxAge: seconds,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure(r)})
 }
