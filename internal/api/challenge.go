@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/challenge"
 	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -36,7 +37,7 @@ func secured(h http.Header, back string) {
 func framed(c echo.Context) bool { return c.QueryParams().Has("framed") }
 
 func (s *Server) showChallenge(c echo.Context) error {
-	found, err := payment.FindChallenge(c.Request().Context(), s.engine.Pool(), c.Param("challenge"))
+	found, err := challenge.Find(c.Request().Context(), s.engine.Pool(), c.Param("challenge"))
 	if err != nil {
 		s.log.Error("challenge", "error", err)
 		return s.renderChallenge(c, http.StatusServiceUnavailable, nil)
@@ -49,7 +50,7 @@ func (s *Server) showChallenge(c echo.Context) error {
 
 // whereItStands sends a cardholder who has decided back to the shop, and shows
 // any other client the page.
-func (s *Server) whereItStands(c echo.Context, found *payment.Challenge) error {
+func (s *Server) whereItStands(c echo.Context, found *challenge.Challenge) error {
 	if back := found.Return(); back != "" && !framed(c) && !found.Open() && !found.Undecided() {
 		secured(c.Response().Header(), back)
 		return c.Redirect(http.StatusSeeOther, back)
@@ -58,14 +59,14 @@ func (s *Server) whereItStands(c echo.Context, found *payment.Challenge) error {
 }
 
 // statusOf is 503 while the acquirer has not answered: a later look tells more.
-func statusOf(found *payment.Challenge) int {
+func statusOf(found *challenge.Challenge) int {
 	if found.Undecided() {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusOK
 }
 
-func (s *Server) renderChallenge(c echo.Context, status int, found *payment.Challenge) error {
+func (s *Server) renderChallenge(c echo.Context, status int, found *challenge.Challenge) error {
 	back := ""
 	if found != nil {
 		back = found.Return()
@@ -84,7 +85,7 @@ func (s *Server) renderChallenge(c echo.Context, status int, found *payment.Chal
 
 // challengePage is a challenge as it is drawn.
 type challengePage struct {
-	*payment.Challenge
+	*challenge.Challenge
 	Code int // of the answer
 }
 
@@ -100,7 +101,7 @@ func (p challengePage) Mark() string {
 // twice, the first decision counts, and both clicks end at the same place.
 func (s *Server) decideChallenge(c echo.Context) error {
 	ctx, name := c.Request().Context(), c.Param("challenge")
-	found, err := payment.FindChallenge(ctx, s.engine.Pool(), name)
+	found, err := challenge.Find(ctx, s.engine.Pool(), name)
 	if err != nil || found == nil {
 		return s.showChallenge(c)
 	}
@@ -123,7 +124,7 @@ func (s *Server) decideChallenge(c echo.Context) error {
 	if err != nil && status != http.StatusBadRequest {
 		return s.renderChallenge(c, http.StatusServiceUnavailable, found)
 	}
-	if found, err = payment.FindChallenge(ctx, s.engine.Pool(), name); err != nil || found == nil {
+	if found, err = challenge.Find(ctx, s.engine.Pool(), name); err != nil || found == nil {
 		return s.renderChallenge(c, http.StatusServiceUnavailable, nil)
 	}
 	return s.whereItStands(c, found)

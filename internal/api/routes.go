@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/payout"
 	"github.com/ratchet-pay/ratchet/internal/session"
+	"github.com/ratchet-pay/ratchet/internal/setupintent"
 )
 
 // routes is the whole API on one page. Each route is specified
@@ -133,14 +134,15 @@ func routes() []route {
 		post("/v1/refunds/{refund}/cancel", payment.CancelRefund, "refund"),
 		post("/v1/test_helpers/refunds/{refund}/expire", payment.ExpireRefund, "refund"),
 
-		get("/v1/setup_attempts", payment.ListSetupAttempts, "list:setup_attempt"),
+		get("/v1/setup_attempts", setupintent.ListSetupAttempts, "list:setup_attempt"),
 
-		post("/v1/setup_intents", payment.CreateSetupIntent, "setup_intent"),
-		get("/v1/setup_intents", payment.ListSetupIntents, "list:setup_intent"),
-		get("/v1/setup_intents/{intent}", payment.RetrieveSetupIntent, "setup_intent").openToPublishableKeys(),
-		post("/v1/setup_intents/{intent}", payment.UpdateSetupIntent, "setup_intent"),
-		post("/v1/setup_intents/{intent}/cancel", payment.CancelSetupIntent, "setup_intent"),
-		post("/v1/setup_intents/{intent}/confirm", payment.ConfirmSetupIntent, "setup_intent").openToPublishableKeys(),
+		post("/v1/setup_intents", setupintent.CreateSetupIntent, "setup_intent"),
+		get("/v1/setup_intents", setupintent.ListSetupIntents, "list:setup_intent"),
+		get("/v1/setup_intents/{intent}", setupintent.RetrieveSetupIntent, "setup_intent").openToPublishableKeys(),
+		post("/v1/setup_intents/{intent}", setupintent.UpdateSetupIntent, "setup_intent"),
+		post("/v1/setup_intents/{intent}/cancel", setupintent.CancelSetupIntent, "setup_intent"),
+		post("/v1/setup_intents/{intent}/confirm", setupintent.ConfirmSetupIntent,
+			"setup_intent").openToPublishableKeys(),
 
 		post("/v1/shipping_rates", catalog.CreateShippingRate, "shipping_rate"),
 		get("/v1/shipping_rates", catalog.ListShippingRates, "list:shipping_rate"),

@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/payout"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/session"
+	"github.com/ratchet-pay/ratchet/internal/setupintent"
 )
 
 // Register makes every operation known to an engine. A version stays in this
@@ -47,8 +48,8 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		catalog.UpdateShippingRate,
 		session.CreateCheckoutSession, session.UpdateCheckoutSession, session.ExpireCheckoutSession,
 		session.ConfirmPaymentPage,
-		payment.CreateSetupIntent, payment.ConfirmSetupIntent, payment.AuthenticateSetup, payment.UpdateSetupIntent,
-		payment.CancelSetupIntent,
+		setupintent.CreateSetupIntent, setupintent.ConfirmSetupIntent, setupintent.AuthenticateSetup,
+		setupintent.UpdateSetupIntent, setupintent.CancelSetupIntent,
 		endpoint.CreateWebhookEndpoint, endpoint.UpdateWebhookEndpoint, endpoint.DeleteWebhookEndpoint,
 		endpoint.RetryEvent,
 		dispute.UpdateDispute, dispute.UpdateChargeDispute, dispute.CloseDispute, dispute.CloseChargeDispute,

@@ -195,7 +195,7 @@ func (s *Attempt) takeAdopted(tx *phase.Tx, intent *PaymentIntent, adopted *Char
 	if adopted.Captured {
 		intent.Status, intent.AmountReceived = IntentSucceeded, adopted.AmountCaptured
 	} else {
-		intent.Status, intent.AmountCapturable = intentNeedsCapture, adopted.Amount
+		intent.Status, intent.AmountCapturable = IntentNeedsCapture, adopted.Amount
 		kind = "payment_intent.amount_capturable_updated"
 	}
 	method := s.use(tx, intent)

@@ -1,5 +1,5 @@
-// Package payment moves money: charges, refunds, payment intents, and setup intents,
-// which keep a card for later. These objects refer to each other, so they share a package.
+// Package payment moves money: charges, refunds and payment intents. These objects
+// refer to each other, so they share a package.
 //
 // Each operation with a foreign phase has its own file, such as charge_create.go. A
 // charge is followed from the route to the ledger in four files: internal/api/routes.go,

@@ -85,7 +85,7 @@ type cardDetails struct {
 	Wallet                   *string             `json:"wallet"`
 }
 
-// threeDSecure says how the cardholder was authenticated.
+// ThreeDSecure says how the cardholder was authenticated.
 type threeDSecure struct {
 	AuthenticationFlow string  `json:"authentication_flow"`
 	ElectronicCommerce string  `json:"electronic_commerce_indicator"`

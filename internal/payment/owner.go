@@ -31,8 +31,8 @@ var owners OwnerPort
 // RegisterOwner says how the objects that intents belong to are locked and told.
 func RegisterOwner(port OwnerPort) { owners = port }
 
-// lockOwner locks the owner with an id; nil if there is none.
-func lockOwner(ctx context.Context, tx *phase.Tx, id *string) (Owner, error) {
+// LockOwner locks the owner with an id; nil if there is none.
+func LockOwner(ctx context.Context, tx *phase.Tx, id *string) (Owner, error) {
 	if id == nil {
 		return nil, nil
 	}

@@ -79,13 +79,13 @@ type PaymentIntent struct {
 // The states of an intent, as Stripe names them. A processing one waits for the
 // acquirer's answer.
 const (
-	intentNeedsMethod       = "requires_payment_method"
-	intentNeedsConfirmation = "requires_confirmation"
-	intentNeedsAction       = "requires_action"
+	IntentNeedsMethod       = "requires_payment_method"
+	IntentNeedsConfirmation = "requires_confirmation"
+	IntentNeedsAction       = "requires_action"
 	IntentProcessing        = "processing"
-	intentNeedsCapture      = "requires_capture"
+	IntentNeedsCapture      = "requires_capture"
 	IntentSucceeded         = "succeeded"
-	intentCanceled          = "canceled"
+	IntentCanceled          = "canceled"
 )
 
 // How and when the money is taken.

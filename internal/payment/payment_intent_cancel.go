@@ -70,7 +70,7 @@ func recordCancellation(
 	if refusal := intent.refuseCancel(); refusal != nil {
 		return phase.Refuse(intent.ID, refusal), nil
 	}
-	if intent.Status != intentNeedsCapture {
+	if intent.Status != IntentNeedsCapture {
 		intent.Cancel(tx, in.Reason)
 		return replyWithIntent(ctx, tx, in.Expand, intent)
 	}
@@ -119,7 +119,7 @@ func settleCancellation(
 // Cancel ends the intent.
 func (p *PaymentIntent) Cancel(tx *phase.Tx, reason *string) {
 	now := tx.Now()
-	p.Status, p.CanceledAt, p.CancellationReason, p.NextAction = intentCanceled, &now, reason, nil
+	p.Status, p.CanceledAt, p.CancellationReason, p.NextAction = IntentCanceled, &now, reason, nil
 	p.Update(tx)
 	event.Emit(tx, "payment_intent.canceled", p.ID, p.Render(), nil)
 }

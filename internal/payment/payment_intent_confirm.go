@@ -18,16 +18,16 @@ import (
 
 // ConfirmPaymentIntentParams are what POST /v1/payment_intents/{intent}/confirm takes.
 type ConfirmPaymentIntentParams struct {
-	ID            string             `path:"intent"`
-	CaptureMethod string             `form:"capture_method" enum:"automatic,automatic_async,manual"`
-	ClientSecret  string             `form:"client_secret" json:"-"`
-	Options       *MethodOptions     `form:"payment_method_options"`
-	Types         []string           `form:"payment_method_types" enum:"card"`
-	ReceiptEmail  *string            `form:"receipt_email,unset" max:"800"`
-	FutureUsage   *string            `form:"setup_future_usage,unset" enum:"off_session,on_session"`
-	Shipping      *resource.Shipping `form:"shipping,unset"`
-	Expand        form.Expand        `form:"expand"`
-	MethodParams
+	ID            string                  `path:"intent"`
+	CaptureMethod string                  `form:"capture_method" enum:"automatic,automatic_async,manual"`
+	ClientSecret  string                  `form:"client_secret" json:"-"`
+	Options       *customer.MethodOptions `form:"payment_method_options"`
+	Types         []string                `form:"payment_method_types" enum:"card"`
+	ReceiptEmail  *string                 `form:"receipt_email,unset" max:"800"`
+	FutureUsage   *string                 `form:"setup_future_usage,unset" enum:"off_session,on_session"`
+	Shipping      *resource.Shipping      `form:"shipping,unset"`
+	Expand        form.Expand             `form:"expand"`
+	customer.MethodParams
 	ConfirmParams
 }
 
@@ -212,7 +212,7 @@ func (s *Attempt) Ask(ctx context.Context, call phase.ForeignCall[acquirer.Acqui
 
 // settle writes down what the acquirer answered, books the money, and answers.
 func (s *Attempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
-	owner, err := lockOwner(ctx, tx, s.Session)
+	owner, err := LockOwner(ctx, tx, s.Session)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
@@ -291,12 +291,12 @@ func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end 
 // require sends the cardholder to their bank's page.
 func (p *PaymentIntent) require(tx *phase.Tx) {
 	challenge := id.New("3ds", tx.Now())
-	p.Status, p.Challenge, p.NextAction = intentNeedsAction, &challenge, challengeAt(tx, challenge, p.ReturnURL)
+	p.Status, p.Challenge, p.NextAction = IntentNeedsAction, &challenge, ChallengeAt(tx, challenge, p.ReturnURL)
 	event.Emit(tx, "payment_intent.requires_action", p.ID, p.Render(), nil)
 }
 
-// challengeAt is the next action that points an integration to the bank's page.
-func challengeAt(tx *phase.Tx, challenge string, returnURL *string) *NextAction {
+// ChallengeAt is the next action that points an integration to the bank's page.
+func ChallengeAt(tx *phase.Tx, challenge string, returnURL *string) *NextAction {
 	url := apirequest.Of(tx.Caller).BaseURL + ChallengePath + challenge
 	if returnURL == nil {
 		return &NextAction{
@@ -346,7 +346,7 @@ func (p *PaymentIntent) pendingCharge(tx *phase.Tx, method customer.PaymentMetho
 func (p *PaymentIntent) receive(tx *phase.Tx, charge *Charge) (known []any) {
 	if p.CaptureMethod == captureManual {
 		charge.hold(tx)
-		p.Status, p.AmountCapturable = intentNeedsCapture, p.Amount
+		p.Status, p.AmountCapturable = IntentNeedsCapture, p.Amount
 	} else {
 		known = append(known, charge.capture(tx, charge.Amount))
 		charge.Settling = p.CaptureMethod == captureAutomaticAsync && apirequest.Of(tx.Caller).News
@@ -400,7 +400,7 @@ func (s *Attempt) fail(tx *phase.Tx, intent *PaymentIntent, charge *Charge) (*ap
 	if err != nil {
 		return nil, fmt.Errorf("encode last_payment_error: %w", err)
 	}
-	intent.Status = intentNeedsMethod
+	intent.Status = IntentNeedsMethod
 	intent.PaymentMethodID = nil
 	intent.LastPaymentError = remembered
 	intent.Authenticated = false

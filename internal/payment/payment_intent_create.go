@@ -12,57 +12,21 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
-	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 // PaymentIntentParams are what an intent can be created or updated with.
 type PaymentIntentParams struct {
-	Customer                  string             `form:"customer" max:"5000"`
-	Description               *string            `form:"description,unset" max:"1000"`
-	PaymentMethodOptions      *MethodOptions     `form:"payment_method_options"`
-	PaymentMethodTypes        []string           `form:"payment_method_types" enum:"card"`
-	ReceiptEmail              *string            `form:"receipt_email,unset" max:"800"`
-	SetupFutureUsage          *string            `form:"setup_future_usage,unset" enum:"off_session,on_session"`
-	Shipping                  *resource.Shipping `form:"shipping,unset"`
-	StatementDescriptor       *string            `form:"statement_descriptor" max:"22"`
-	StatementDescriptorSuffix *string            `form:"statement_descriptor_suffix" max:"22"`
-	TransferGroup             *string            `form:"transfer_group"` // taken and not kept, as with a charge
-	MethodParams
-}
-
-// MethodParams name or describe the method to pay with.
-type MethodParams struct {
-	PaymentMethod     string                      `form:"payment_method" max:"5000"`
-	PaymentMethodData *customer.PaymentMethodData `form:"payment_method_data"`
-
-	Found *customer.PaymentMethod // what they stand for
-	New   *customer.NewMethod     // the same, where it does not exist yet
-}
-
-// MethodOptions are payment_method_options as they are sent.
-type MethodOptions struct {
-	Card *MethodCardOptions `form:"card,unset"`
-}
-
-// MethodCardOptions are those of a card.
-type MethodCardOptions struct {
-	RequestThreeDSecure             string  `form:"request_three_d_secure" enum:"any,automatic,challenge"`
-	RequestIncrementalAuthorization string  `form:"request_incremental_authorization" enum:"if_available,never"`
-	SetupFutureUsage                *string `form:"setup_future_usage,unset" enum:"none,off_session,on_session"`
-}
-
-// threeDSecure is when a card is authenticated: as the caller says, or as it is
-// now. Options that are unset are those of a new intent.
-func (o *MethodOptions) threeDSecure(now string) string {
-	switch {
-	case o == nil || o.Card == nil:
-		return now
-	case *o.Card == (MethodCardOptions{}):
-		return "automatic"
-	case o.Card.RequestThreeDSecure == "":
-		return now
-	}
-	return o.Card.RequestThreeDSecure
+	Customer                  string                  `form:"customer" max:"5000"`
+	Description               *string                 `form:"description,unset" max:"1000"`
+	PaymentMethodOptions      *customer.MethodOptions `form:"payment_method_options"`
+	PaymentMethodTypes        []string                `form:"payment_method_types" enum:"card"`
+	ReceiptEmail              *string                 `form:"receipt_email,unset" max:"800"`
+	SetupFutureUsage          *string                 `form:"setup_future_usage,unset" enum:"off_session,on_session"`
+	Shipping                  *resource.Shipping      `form:"shipping,unset"`
+	StatementDescriptor       *string                 `form:"statement_descriptor" max:"22"`
+	StatementDescriptorSuffix *string                 `form:"statement_descriptor_suffix" max:"22"`
+	TransferGroup             *string                 `form:"transfer_group"` // taken and not kept, as with a charge
+	customer.MethodParams
 }
 
 // ConfirmParams are what only a confirmation takes.
@@ -195,66 +159,6 @@ func (in *ConfirmParams) Check(kind string, confirm bool) error {
 // offSession says that the cardholder is not present.
 func (in *ConfirmParams) offSession() bool { return in.OffSession != "" && in.OffSession != "false" }
 
-// Find resolves the method that is named or described. A magic id makes a new
-// method every time.
-func (in *MethodParams) Find(ctx context.Context, db phase.Reader, caller phase.Check) (err error) {
-	switch {
-	case in.PaymentMethodData != nil && in.PaymentMethod != "":
-		return apierror.Invalid("",
-			"You may only specify one of these parameters: payment_method, payment_method_data.").
-			WithCode("parameters_exclusive")
-	case in.PaymentMethodData != nil:
-		in.New, err = in.PaymentMethodData.Recognize(ctx, db, caller, "payment_method_data")
-		return err
-	case in.PaymentMethod == "":
-		return nil
-	}
-	magic, err := customer.MagicMethod(in.PaymentMethod, caller.Caller, caller.KeyFor(secret.Cards), caller.At)
-	if err != nil {
-		return err
-	}
-	if magic != nil {
-		in.New = &customer.NewMethod{Method: *magic}
-		return nil
-	}
-	in.Found, err = resource.Get[customer.PaymentMethod](ctx, db, customer.MethodByID, resource.ViewerOf(caller),
-		in.PaymentMethod)
-	if err != nil {
-		return err
-	}
-	if in.Found == nil {
-		return customer.NoSuchMethod(apierror.NoSuch, in.PaymentMethod)
-	}
-	return nil
-}
-
-// CheckUse refuses a method that cannot pay for customer, which is "" for a payment without one.
-func (in *MethodParams) CheckUse(customer string) error {
-	if in.Found == nil { // a new one has no customer yet
-		return nil
-	}
-	if refusal := in.Found.RefuseUse(customer); refusal != nil {
-		return refusal
-	}
-	return nil
-}
-
-// Method is what the parameters stand for, nil if they name none.
-func (in *MethodParams) Method() *customer.PaymentMethod {
-	if in.New != nil {
-		return &in.New.Method
-	}
-	return in.Found
-}
-
-// Insert inserts the method if it is new.
-func (in *MethodParams) Insert(ctx context.Context, tx *phase.Tx) error {
-	if in.New == nil {
-		return nil
-	}
-	return in.New.Insert(ctx, tx)
-}
-
 // recordIntent makes the intent, and with confirm=true begins to pay it. If the
 // confirmation is refused, the intent stays all the same, and waits for a better one.
 func recordIntent(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParams, s *Attempt) (phase.Outcome, error) {
@@ -272,7 +176,7 @@ func recordIntent(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParam
 	event.Emit(tx, "payment_intent.created", intent.ID, intent.Render(), nil)
 	if !in.Confirm {
 		intent.Insert(tx)
-		return replyWithIntent(ctx, tx, in.Expand, intent, in.known()...)
+		return replyWithIntent(ctx, tx, in.Expand, intent, in.Known()...)
 	}
 	if refusal := intent.RefuseConfirm(method, method != nil, in.ConfirmParams); refusal != nil {
 		intent.Insert(tx)
@@ -281,14 +185,6 @@ func recordIntent(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParam
 	s.Begin(tx, intent, method, in.ConfirmParams)
 	intent.Insert(tx)
 	return s.next(ctx, tx, intent, method, in.Expand)
-}
-
-// known are the objects that the parameters made.
-func (in *MethodParams) known() []any {
-	if in.New == nil {
-		return nil
-	}
-	return []any{in.New.Method.Render()}
 }
 
 // Intent is the payment as it was asked for, not confirmed yet.
@@ -300,7 +196,7 @@ func (in CreatePaymentIntentParams) Intent(tx *phase.Tx) (*PaymentIntent, error)
 		RequestID:            tx.RequestID,
 		Amount:               in.Amount,
 		Currency:             in.Currency,
-		Status:               intentNeedsMethod,
+		Status:               IntentNeedsMethod,
 		CaptureMethod:        captureAutomaticAsync,
 		ConfirmationMethod:   "automatic",
 		PaymentMethodOptions: PaymentMethodOptions{Card: CardOptions{RequestThreeDSecure: "automatic"}},
@@ -313,13 +209,13 @@ func (in CreatePaymentIntentParams) Intent(tx *phase.Tx) (*PaymentIntent, error)
 	if in.ConfirmationMethod != "" {
 		p.ConfirmationMethod = in.ConfirmationMethod
 	}
-	p.AutomaticPaymentMethods = in.AutomaticPaymentMethods.orDefault(in.PaymentMethodTypes)
+	p.AutomaticPaymentMethods = in.AutomaticPaymentMethods.OrDefault(in.PaymentMethodTypes)
 	p.PaymentMethodTypes = []string{"card"}
 	return p, p.apply(in.PaymentIntentParams, in.Metadata)
 }
 
-// orDefault offers everything, unless the caller has said what to offer.
-func (a *AutomaticPaymentMethods) orDefault(types []string) *AutomaticPaymentMethods {
+// OrDefault offers everything, unless the caller has said what to offer.
+func (a *AutomaticPaymentMethods) OrDefault(types []string) *AutomaticPaymentMethods {
 	switch {
 	case types != nil:
 		return nil
@@ -344,7 +240,7 @@ func (p *PaymentIntent) apply(in PaymentIntentParams, metadata form.Metadata) (e
 		p.Shipping = in.Shipping.NilIfEmpty()
 	}
 	card := &p.PaymentMethodOptions.Card
-	card.RequestThreeDSecure = in.PaymentMethodOptions.threeDSecure(card.RequestThreeDSecure)
+	card.RequestThreeDSecure = in.PaymentMethodOptions.ThreeDSecure(card.RequestThreeDSecure)
 	if method := in.Method(); method != nil {
 		p.TakeMethod(method)
 	}
@@ -355,6 +251,6 @@ func (p *PaymentIntent) apply(in PaymentIntentParams, metadata form.Metadata) (e
 // TakeMethod makes a method the one the intent will be paid with. What was
 // known of the last one is forgotten.
 func (p *PaymentIntent) TakeMethod(method *customer.PaymentMethod) {
-	p.PaymentMethodID, p.Status = &method.ID, intentNeedsConfirmation
+	p.PaymentMethodID, p.Status = &method.ID, IntentNeedsConfirmation
 	p.LastPaymentError, p.Authenticated, p.NextAction = nil, false, nil
 }

@@ -13,11 +13,11 @@ import (
 // Which operation an intent allows in which state. The lists are in the order
 // in which Stripe's refusals name them.
 var (
-	confirmable = []string{intentNeedsConfirmation, intentNeedsAction} // and requires_payment_method, with a method
-	cancelable  = []string{intentNeedsMethod, intentNeedsCapture, intentNeedsConfirmation, intentNeedsAction,
+	confirmable = []string{IntentNeedsConfirmation, IntentNeedsAction} // and requires_payment_method, with a method
+	cancelable  = []string{IntentNeedsMethod, IntentNeedsCapture, IntentNeedsConfirmation, IntentNeedsAction,
 		IntentProcessing}
-	capturable = []string{intentNeedsCapture}
-	changeable = []string{intentNeedsMethod, intentNeedsConfirmation, intentNeedsAction}
+	capturable = []string{IntentNeedsCapture}
+	Changeable = []string{IntentNeedsMethod, IntentNeedsConfirmation, IntentNeedsAction}
 )
 
 const tooMuchToCapture = "The payment could not be captured because the requested capture amount is greater than " +
@@ -38,17 +38,17 @@ func (p *PaymentIntent) RefuseConfirm(method *customer.PaymentMethod, sent bool,
 	case p.Status == IntentSucceeded:
 		return p.unexpected("You cannot confirm this PaymentIntent because it has already succeeded after being " +
 			"previously confirmed.")
-	case p.Status == intentCanceled && sent:
+	case p.Status == IntentCanceled && sent:
 		return p.refuseChange("payment_method")
-	case p.Status == intentNeedsMethod && method == nil && p.CustomerID != nil:
+	case p.Status == IntentNeedsMethod && method == nil && p.CustomerID != nil:
 		return p.unexpected("You cannot confirm this PaymentIntent because it's missing a payment method. To "+
 			"confirm the PaymentIntent with %s, specify a payment method attached to this customer along with the "+
 			"customer ID.", *p.CustomerID)
-	case p.Status == intentNeedsMethod && method == nil:
+	case p.Status == IntentNeedsMethod && method == nil:
 		return p.unexpected("You cannot confirm this PaymentIntent because it's missing a payment method. You can " +
 			"either update the PaymentIntent with a payment method and then confirm it again, or confirm it again " +
 			"directly with a payment method or ConfirmationToken.")
-	case p.Status != intentNeedsMethod && !slices.Contains(confirmable, p.Status):
+	case p.Status != IntentNeedsMethod && !slices.Contains(confirmable, p.Status):
 		return p.unexpected("You cannot confirm this PaymentIntent because it has a status of %s. "+
 			"Only a PaymentIntent with one of the following statuses may be confirmed: %s.", p.Status,
 			strings.Join(confirmable, ", "))
@@ -56,8 +56,8 @@ func (p *PaymentIntent) RefuseConfirm(method *customer.PaymentMethod, sent bool,
 	if refusal := method.RefuseUse(resource.Deref(p.CustomerID)); refusal != nil {
 		return refusal
 	}
-	if in.ReturnURL == "" && !in.offSession() && p.AutomaticPaymentMethods.mayRedirect() {
-		return missingReturnURL("PaymentIntent")
+	if in.ReturnURL == "" && !in.offSession() && p.AutomaticPaymentMethods.MayRedirect() {
+		return MissingReturnURL("PaymentIntent")
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func (p *PaymentIntent) RefuseConfirm(method *customer.PaymentMethod, sent bool,
 // refuseDirectly says that an intent is a checkout session's as long as that is
 // open, or nil: what is paid there, and whether, is decided on its page.
 func (p *PaymentIntent) refuseDirectly(verb string) *apierror.Error {
-	if p.CheckoutSession == nil || !slices.Contains(changeable, p.Status) {
+	if p.CheckoutSession == nil || !slices.Contains(Changeable, p.Status) {
 		return nil
 	}
 	return p.unexpected("You cannot %s this PaymentIntent because it belongs to the Checkout Session %s, which is "+
@@ -117,12 +117,12 @@ func (p *PaymentIntent) refuseCancel() *apierror.Error {
 
 // refuseChange says why a field cannot be changed any more, or nil.
 func (p *PaymentIntent) refuseChange(field string) *apierror.Error {
-	if slices.Contains(changeable, p.Status) {
+	if slices.Contains(Changeable, p.Status) {
 		return nil
 	}
 	e := p.unexpected("This PaymentIntent's %s could not be updated because it has a status of %s. "+
 		"You may only update the %s of a PaymentIntent with one of the following statuses: %s.", field, p.Status,
-		field, strings.Join(changeable, ", "))
+		field, strings.Join(Changeable, ", "))
 	return e.WithParam(field)
 }
 
@@ -131,7 +131,7 @@ func (p *PaymentIntent) refuseRefund() *apierror.Error {
 	switch p.Status {
 	case IntentSucceeded:
 		return nil
-	case intentNeedsCapture:
+	case IntentNeedsCapture:
 		return apierror.Invalid("",
 			"This PaymentIntent (%s) has been authorized and not captured: there is nothing to refund yet. "+
 				"Cancel the PaymentIntent to release the %s it holds.", p.ID,
@@ -140,8 +140,8 @@ func (p *PaymentIntent) refuseRefund() *apierror.Error {
 	return apierror.Invalid("", "This PaymentIntent (%s) does not have a successful charge to refund.", p.ID)
 }
 
-// missingReturnURL is the 400 for confirming with methods that may redirect.
-func missingReturnURL(kind string) *apierror.Error {
+// MissingReturnURL is the 400 for confirming with methods that may redirect.
+func MissingReturnURL(kind string) *apierror.Error {
 	return apierror.Invalid("",
 		"This %s is configured to accept payment methods enabled in your Dashboard. Because some of these payment "+
 			"methods might redirect your customer off of your page, you must provide a `return_url`. If you don't "+
@@ -150,8 +150,8 @@ func missingReturnURL(kind string) *apierror.Error {
 		kind)
 }
 
-// mayRedirect says whether a method of the intent may send the customer away.
-func (a *AutomaticPaymentMethods) mayRedirect() bool {
+// MayRedirect says whether a method of the intent may send the customer away.
+func (a *AutomaticPaymentMethods) MayRedirect() bool {
 	return a != nil && a.Enabled && a.AllowRedirects != "never"
 }
 

@@ -70,9 +70,9 @@ func changeIntent(ctx context.Context, tx *phase.Tx, in UpdatePaymentIntentParam
 	if in.CaptureMethod != "" {
 		intent.CaptureMethod = in.CaptureMethod
 	}
-	if intent.Status == intentNeedsAction && (in.Amount != nil || in.Currency != "") {
+	if intent.Status == IntentNeedsAction && (in.Amount != nil || in.Currency != "") {
 		// What the cardholder was asked to agree to is no longer what is to be paid.
-		intent.Status, intent.NextAction = intentNeedsConfirmation, nil
+		intent.Status, intent.NextAction = IntentNeedsConfirmation, nil
 	}
 	if err := intent.apply(in.PaymentIntentParams, in.Metadata); err != nil {
 		return phase.Outcome{}, err
@@ -82,7 +82,7 @@ func changeIntent(ctx context.Context, tx *phase.Tx, in UpdatePaymentIntentParam
 	}
 	intent.LastPaymentError = nil // as at Stripe, after any change; the failed charge still shows it
 	intent.Update(tx)
-	return replyWithIntent(ctx, tx, in.Expand, intent, in.known()...)
+	return replyWithIntent(ctx, tx, in.Expand, intent, in.Known()...)
 }
 
 // refuse says why the intent cannot be changed like this any more, or nil.

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
+	"github.com/ratchet-pay/ratchet/internal/setupintent"
 )
 
 func init() {
@@ -76,7 +77,7 @@ const (
 // under way has made of them; nil lets them be read.
 func (s *CheckoutSession) page(
 	ctx context.Context, db phase.Reader, v resource.Principal, intent *payment.PaymentIntent,
-	setup *payment.SetupIntent,
+	setup *setupintent.SetupIntent,
 ) (any, error) {
 	o := PaymentPageObject{
 		ID:                       s.ID,
@@ -116,7 +117,7 @@ func (s *CheckoutSession) page(
 		intent, err = resource.Get[payment.PaymentIntent](ctx, db, payment.IntentByID, v, *s.PaymentIntentID)
 	}
 	if setup == nil && s.SetupIntentID != nil {
-		setup, err = resource.Get[payment.SetupIntent](ctx, db, payment.SetupByID, v, *s.SetupIntentID)
+		setup, err = resource.Get[setupintent.SetupIntent](ctx, db, setupintent.SetupByID, v, *s.SetupIntentID)
 	}
 	var method *string
 	if intent != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
+	"github.com/ratchet-pay/ratchet/internal/setupintent"
 )
 
 // ConfirmPaymentPageParams are what POST /v1/payment_pages/{session}/confirm takes.
@@ -23,14 +24,14 @@ type ConfirmPaymentPageParams struct {
 	ExpectedAmount *int64  `form:"expected_amount"`
 	ReturnURL      string  `form:"return_url" max:"2048"`
 	ShippingRate   string  `form:"shipping_rate" max:"5000"`
-	payment.MethodParams
+	customer.MethodParams
 }
 
 // pageAttempt is one press of Pay. Of its two parts the one of the session's mode is used.
 type pageAttempt struct {
 	Setup   bool
 	Payment payment.Attempt
-	Card    payment.SetupTry
+	Card    setupintent.SetupTry
 }
 
 const pageConfirmed = "payment_page_confirmed"
@@ -269,14 +270,14 @@ func (s *CheckoutSession) intent(ctx context.Context, tx *phase.Tx) (*payment.Pa
 func (s *pageAttempt) beginSetup(
 	ctx context.Context, tx *phase.Tx, session *CheckoutSession, in ConfirmPaymentPageParams,
 ) (phase.Outcome, error) {
-	setup, err := payment.LockSetup(ctx, tx, *session.SetupIntentID)
+	setup, err := setupintent.LockSetup(ctx, tx, *session.SetupIntentID)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
 	if setup.BusyWith != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
-	err = setup.Apply(payment.SetupIntentParams{
+	err = setup.Apply(setupintent.SetupIntentParams{
 		Customer:     resource.Deref(session.CustomerID),
 		MethodParams: in.MethodParams,
 	})
@@ -323,7 +324,7 @@ func settlePage(ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, 
 
 func replyWithPage(
 	ctx context.Context, tx *phase.Tx, session *CheckoutSession, intent *payment.PaymentIntent,
-	setup *payment.SetupIntent,
+	setup *setupintent.SetupIntent,
 ) (phase.Outcome, error) {
 	body, err := session.page(ctx, tx, resource.PrincipalOf(tx.Caller), intent, setup)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
+	"github.com/ratchet-pay/ratchet/internal/setupintent"
 )
 
 // CreateCheckoutSessionParams are what POST /v1/checkout/sessions takes.
@@ -319,9 +320,9 @@ func (in *CreateCheckoutSessionParams) session(tx *phase.Tx) (*CheckoutSession, 
 }
 
 // newSetup makes the setup that the session's customer will confirm.
-func (s *CheckoutSession) newSetup(tx *phase.Tx) (*payment.SetupIntent, error) {
-	in := payment.CreateSetupIntentParams{
-		SetupIntentParams: payment.SetupIntentParams{
+func (s *CheckoutSession) newSetup(tx *phase.Tx) (*setupintent.SetupIntent, error) {
+	in := setupintent.CreateSetupIntentParams{
+		SetupIntentParams: setupintent.SetupIntentParams{
 			Customer:           resource.Deref(s.CustomerID),
 			PaymentMethodTypes: []string{"card"},
 		},

@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
+	"github.com/ratchet-pay/ratchet/internal/setupintent"
 )
 
 // ExpireCheckoutSessionParams are what POST /v1/checkout/sessions/{session}/expire takes.
@@ -72,7 +73,7 @@ func (s *CheckoutSession) cancelIntent(ctx context.Context, tx *phase.Tx) error 
 		}
 		intent.Cancel(tx, nil)
 	case s.SetupIntentID != nil:
-		setup, err := payment.LockSetup(ctx, tx, *s.SetupIntentID)
+		setup, err := setupintent.LockSetup(ctx, tx, *s.SetupIntentID)
 		if err != nil {
 			return err
 		}

@@ -111,7 +111,7 @@ func codesSaid(t *testing.T) (codes []string) {
 			case *ast.CallExpr:
 				name := called(n)
 				if len(n.Args) > 0 &&
-					(name == "WithCode" || name == "authenticationFailed" ||
+					(name == "WithCode" || name == "AuthenticationFailed" ||
 						name == "invalid" && s.dir == "internal/testcard") {
 					codes = append(codes, literal(n.Args[0])...)
 				}

@@ -41,19 +41,21 @@ var floors = map[string]int{
 	"internal/inspect": 59,
 
 	// The objects of the API. An object's package may show what lies below it.
-	"internal/operation": 58,
-	"internal/adoption":  57,
-	"internal/session":   57,
-	"internal/dispute":   57,
-	"internal/payout":    57,
-	"internal/endpoint":  57,
-	"internal/payment":   56,
-	"internal/catalog":   55,
-	"internal/customer":  54,
-	"internal/balance":   53,
-	"internal/account":   52,
-	"internal/event":     51,
-	"internal/resource":  50, // what all of them share; it knows none
+	"internal/operation":   58,
+	"internal/adoption":    57,
+	"internal/session":     57,
+	"internal/dispute":     57,
+	"internal/payout":      57,
+	"internal/challenge":   57,
+	"internal/endpoint":    57,
+	"internal/setupintent": 56,
+	"internal/payment":     55,
+	"internal/catalog":     55,
+	"internal/customer":    54,
+	"internal/balance":     53,
+	"internal/account":     52,
+	"internal/event":       51,
+	"internal/resource":    50, // what all of them share; it knows none
 
 	"internal/webhook": 45,
 	"internal/inbox":   45,
@@ -297,7 +299,6 @@ const largestPackage, mostNames = 5000, 250
 // They may only shrink.
 var tooLarge = map[string]struct{ lines, names int }{
 	"internal/dashboard": {5575, 330},
-	"internal/payment":   {5575, 320},
 }
 
 func TestPackagesAreSmallEnoughToKnow(t *testing.T) {

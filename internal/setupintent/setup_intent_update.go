@@ -1,4 +1,4 @@
-package payment
+package setupintent
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/event"
 	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
@@ -60,7 +61,7 @@ func changeSetup(ctx context.Context, tx *phase.Tx, in UpdateSetupIntentParams, 
 		setup.abandonAttempt(tx)
 	}
 	setup.Update(tx)
-	return replyWithSetup(ctx, tx, in.Expand, setup, in.known()...)
+	return replyWithSetup(ctx, tx, in.Expand, setup, in.Known()...)
 }
 
 // CancelSetupIntentParams are what POST /v1/setup_intents/{intent}/cancel takes.
@@ -100,7 +101,7 @@ func cancelSetup(ctx context.Context, tx *phase.Tx, in CancelSetupIntentParams, 
 
 // Cancel ends the setup.
 func (s *SetupIntent) Cancel(tx *phase.Tx, reason *string) {
-	s.Status, s.CancellationReason, s.NextAction = intentCanceled, reason, nil
+	s.Status, s.CancellationReason, s.NextAction = payment.IntentCanceled, reason, nil
 	s.abandonAttempt(tx)
 	s.Update(tx)
 	event.Emit(tx, "setup_intent.canceled", s.ID, s.Render(), nil)

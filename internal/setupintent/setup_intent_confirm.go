@@ -1,4 +1,4 @@
-package payment
+package setupintent
 
 import (
 	"context"
@@ -12,19 +12,20 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/event"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
 // ConfirmSetupIntentParams are what POST /v1/setup_intents/{intent}/confirm takes.
 type ConfirmSetupIntentParams struct {
-	ID           string         `path:"intent"`
-	ClientSecret string         `form:"client_secret" json:"-"`
-	ReturnURL    string         `form:"return_url" max:"2048"`
-	UseStripeSDK bool           `form:"use_stripe_sdk"`
-	Options      *MethodOptions `form:"payment_method_options"`
-	Expand       form.Expand    `form:"expand"`
-	MethodParams
+	ID           string                  `path:"intent"`
+	ClientSecret string                  `form:"client_secret" json:"-"`
+	ReturnURL    string                  `form:"return_url" max:"2048"`
+	UseStripeSDK bool                    `form:"use_stripe_sdk"`
+	Options      *customer.MethodOptions `form:"payment_method_options"`
+	Expand       form.Expand             `form:"expand"`
+	customer.MethodParams
 }
 
 // SetupTry is one try at a setup: what its phases tell each other.
@@ -64,7 +65,7 @@ var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
 	if err != nil {
 		return err
 	}
-	confirm := ConfirmParams{ReturnURL: in.ReturnURL}
+	confirm := payment.ConfirmParams{ReturnURL: in.ReturnURL}
 	if err := confirm.Check("SetupIntent", true); err != nil {
 		return err
 	}
@@ -118,8 +119,8 @@ func (s *SetupIntent) RefuseConfirm(method *customer.PaymentMethod, returnURL st
 	if refusal := method.RefuseUse(resource.Deref(s.CustomerID)); refusal != nil {
 		return refusal
 	}
-	if returnURL == "" && s.AutomaticPaymentMethods.mayRedirect() {
-		return missingReturnURL("SetupIntent")
+	if returnURL == "" && s.AutomaticPaymentMethods.MayRedirect() {
+		return payment.MissingReturnURL("SetupIntent")
 	}
 	return nil
 }
@@ -135,7 +136,8 @@ func (s *SetupTry) Begin(tx *phase.Tx, setup *SetupIntent, method *customer.Paym
 // reserve makes the setup this attempt's until the issuer has answered.
 func (s *SetupTry) reserve(tx *phase.Tx, setup *SetupIntent, method *customer.PaymentMethod) {
 	s.IntentID, s.Method, s.Session = setup.ID, *method, setup.CheckoutSession
-	setup.Status, setup.BusyWith, setup.NextAction, setup.LastSetupError = IntentProcessing, &tx.RequestID, nil, nil
+	setup.Status, setup.BusyWith = payment.IntentProcessing, &tx.RequestID
+	setup.NextAction, setup.LastSetupError = nil, nil
 }
 
 func (s *SetupTry) Ask(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]) (err error) {
@@ -146,7 +148,7 @@ func (s *SetupTry) Ask(ctx context.Context, call phase.ForeignCall[acquirer.Acqu
 
 // settle writes down what the issuer answered, keeps the card, and answers.
 func (s *SetupTry) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
-	owner, err := lockOwner(ctx, tx, s.Session)
+	owner, err := payment.LockOwner(ctx, tx, s.Session)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
@@ -169,7 +171,9 @@ type setupConclusion struct {
 
 // Conclude writes down what the issuer answered, and keeps the card. The caller has
 // locked the setup's owner, if it has one.
-func (s *SetupTry) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end setupConclusion, err error) {
+func (s *SetupTry) Conclude(
+	ctx context.Context, tx *phase.Tx, owner payment.Owner,
+) (end setupConclusion, err error) {
 	setup, err := LockSetup(ctx, tx, s.IntentID)
 	if err != nil {
 		return end, err
@@ -179,10 +183,10 @@ func (s *SetupTry) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end
 	switch {
 	case s.Answer.Code == acquirer.CodeAuthenticationNeeded:
 		challenge := id.New("3ds", tx.Now())
-		setup.Status = intentNeedsAction
+		setup.Status = payment.IntentNeedsAction
 		setup.Challenge = &challenge
-		setup.NextAction = challengeAt(tx, challenge, setup.ReturnURL)
-		attempt := setup.tried(tx, method, intentNeedsAction, s.asked())
+		setup.NextAction = payment.ChallengeAt(tx, challenge, setup.ReturnURL)
+		attempt := setup.tried(tx, method, payment.IntentNeedsAction, s.asked())
 		setup.Update(tx)
 		event.Emit(tx, "setup_intent.requires_action", setup.ID, setup.Render(), nil)
 		end.known = append(end.known, method.Render(), attempt.Render())
@@ -192,8 +196,8 @@ func (s *SetupTry) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end
 		return end, err
 	}
 	method.Card.ApplyResult(s.Answer)
-	setup.Status = IntentSucceeded
-	attempt := setup.tried(tx, method, IntentSucceeded, s.asked())
+	setup.Status = payment.IntentSucceeded
+	attempt := setup.tried(tx, method, payment.IntentSucceeded, s.asked())
 	setup.Update(tx)
 	method.SetUp = method.SetUp || setup.Usage == "off_session"
 	if method.CustomerID == nil && setup.CustomerID != nil {
@@ -226,7 +230,7 @@ func (s *SetupTry) fail(tx *phase.Tx, setup *SetupIntent) (*apierror.Error, erro
 	if err != nil {
 		return nil, fmt.Errorf("encode last_setup_error: %w", err)
 	}
-	setup.Status, setup.PaymentMethodID, setup.LastSetupError = intentNeedsMethod, nil, remembered
+	setup.Status, setup.PaymentMethodID, setup.LastSetupError = payment.IntentNeedsMethod, nil, remembered
 	setup.tried(tx, s.Method, attemptFailed, s.asked())
 	setup.Update(tx)
 	event.Emit(tx, "setup_intent.setup_failed", setup.ID, setup.Render(), nil)
@@ -243,41 +247,41 @@ func (s *SetupIntent) ShowTo(caller phase.Caller, e *apierror.Error) *apierror.E
 }
 
 // AuthenticateSetup moves a setup on after its cardholder has passed or failed the
-// challenge, as AuthenticatePayment does an intent.
+// challenge, as [payment.AuthenticatePayment] does an intent.
 var AuthenticateSetup = phase.Define("setup_intent.authenticate", 1,
-	phase.Atomic(authenticationRecorded, recordSetupAuthentication),
+	phase.Atomic(payment.AuthenticationRecorded, recordSetupAuthentication),
 	phase.Foreign(cardAnswered, acquirer.Port, func(
-		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AuthenticateParams, s *SetupTry,
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ payment.AuthenticateParams, s *SetupTry,
 	) error {
 		return s.Ask(ctx, call)
 	}),
 	phase.Atomic(setupSettled, func(
-		ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *SetupTry,
+		ctx context.Context, tx *phase.Tx, _ payment.AuthenticateParams, s *SetupTry,
 	) (phase.Outcome, error) {
 		return s.settle(ctx, tx, nil)
 	}),
 )
 
 func recordSetupAuthentication(
-	ctx context.Context, tx *phase.Tx, in AuthenticateParams, s *SetupTry,
+	ctx context.Context, tx *phase.Tx, in payment.AuthenticateParams, s *SetupTry,
 ) (phase.Outcome, error) {
 	setup, err := LockSetup(ctx, tx, in.Intent)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if setup.Status != intentNeedsAction || resource.Deref(setup.Challenge) != in.Challenge {
-		return phase.Outcome{}, challengeOver()
+	if setup.Status != payment.IntentNeedsAction || resource.Deref(setup.Challenge) != in.Challenge {
+		return phase.Outcome{}, payment.ChallengeOver()
 	}
 	method, err := customer.LockMethod(ctx, tx, resource.Deref(setup.PaymentMethodID))
 	if err != nil {
 		return phase.Outcome{}, err
 	}
 	if !in.Passed {
-		setup.LastSetupError, err = authenticationFailed("setup_intent_authentication_failure", method)
+		setup.LastSetupError, err = payment.AuthenticationFailed("setup_intent_authentication_failure", method)
 		if err != nil {
 			return phase.Outcome{}, err
 		}
-		setup.Status, setup.PaymentMethodID, setup.NextAction = intentNeedsMethod, nil, nil
+		setup.Status, setup.PaymentMethodID, setup.NextAction = payment.IntentNeedsMethod, nil, nil
 		setup.tried(tx, *method, attemptFailed, secured(false))
 		setup.Update(tx)
 		event.Emit(tx, "setup_intent.setup_failed", setup.ID, setup.Render(), nil)

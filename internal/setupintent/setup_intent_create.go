@@ -1,4 +1,4 @@
-package payment
+package setupintent
 
 import (
 	"context"
@@ -9,28 +9,29 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/event"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
 // SetupIntentParams are what a setup can be created or updated with.
 type SetupIntentParams struct {
-	Customer             string         `form:"customer" max:"5000"`
-	Description          *string        `form:"description,unset" max:"1000"`
-	Metadata             form.Metadata  `form:"metadata"`
-	PaymentMethodOptions *MethodOptions `form:"payment_method_options"`
-	PaymentMethodTypes   []string       `form:"payment_method_types" enum:"card"`
-	MethodParams
+	Customer             string                  `form:"customer" max:"5000"`
+	Description          *string                 `form:"description,unset" max:"1000"`
+	Metadata             form.Metadata           `form:"metadata"`
+	PaymentMethodOptions *customer.MethodOptions `form:"payment_method_options"`
+	PaymentMethodTypes   []string                `form:"payment_method_types" enum:"card"`
+	customer.MethodParams
 }
 
 // CreateSetupIntentParams are what POST /v1/setup_intents takes.
 type CreateSetupIntentParams struct {
-	AutomaticPaymentMethods *AutomaticPaymentMethods `form:"automatic_payment_methods"`
-	Confirm                 bool                     `form:"confirm"`
-	ReturnURL               string                   `form:"return_url" max:"2048"`
-	Usage                   string                   `form:"usage" enum:"off_session,on_session"`
-	UseStripeSDK            bool                     `form:"use_stripe_sdk"`
-	Expand                  form.Expand              `form:"expand"`
+	AutomaticPaymentMethods *payment.AutomaticPaymentMethods `form:"automatic_payment_methods"`
+	Confirm                 bool                             `form:"confirm"`
+	ReturnURL               string                           `form:"return_url" max:"2048"`
+	Usage                   string                           `form:"usage" enum:"off_session,on_session"`
+	UseStripeSDK            bool                             `form:"use_stripe_sdk"`
+	Expand                  form.Expand                      `form:"expand"`
 	SetupIntentParams
 }
 
@@ -63,7 +64,7 @@ var CreateSetupIntent = phase.Define("setup_intent.create", 1,
 	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
-	confirm := ConfirmParams{ReturnURL: in.ReturnURL, UseStripeSDK: in.UseStripeSDK}
+	confirm := payment.ConfirmParams{ReturnURL: in.ReturnURL, UseStripeSDK: in.UseStripeSDK}
 	if err := confirm.Check("SetupIntent", in.Confirm); err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func recordSetup(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, 
 	event.Emit(tx, "setup_intent.created", setup.ID, setup.Render(), nil)
 	if !in.Confirm {
 		setup.Insert(tx)
-		return replyWithSetup(ctx, tx, in.Expand, setup, in.known()...)
+		return replyWithSetup(ctx, tx, in.Expand, setup, in.Known()...)
 	}
 	if refusal := setup.RefuseConfirm(method, in.ReturnURL); refusal != nil {
 		setup.Insert(tx)
@@ -121,9 +122,9 @@ func (in *CreateSetupIntentParams) Setup(tx *phase.Tx) (*SetupIntent, error) {
 		ID:                      id.New("seti", tx.Now()),
 		Livemode:                tx.Livemode,
 		RequestID:               tx.RequestID,
-		Status:                  intentNeedsMethod,
+		Status:                  payment.IntentNeedsMethod,
 		Usage:                   "off_session",
-		AutomaticPaymentMethods: in.AutomaticPaymentMethods.orDefault(in.PaymentMethodTypes),
+		AutomaticPaymentMethods: in.AutomaticPaymentMethods.OrDefault(in.PaymentMethodTypes),
 		PaymentMethodTypes:      []string{"card"},
 		CreatedAt:               tx.Now(),
 	}
@@ -142,9 +143,10 @@ func (s *SetupIntent) Apply(in SetupIntentParams) (err error) {
 		s.CustomerID = &in.Customer
 	}
 	card := &s.PaymentMethodOptions.Card
-	card.RequestThreeDSecure = in.PaymentMethodOptions.threeDSecure(card.RequestThreeDSecure)
+	card.RequestThreeDSecure = in.PaymentMethodOptions.ThreeDSecure(card.RequestThreeDSecure)
 	if method := in.Method(); method != nil {
-		s.PaymentMethodID, s.Status, s.LastSetupError, s.NextAction = &method.ID, intentNeedsConfirmation, nil, nil
+		s.PaymentMethodID, s.Status = &method.ID, payment.IntentNeedsConfirmation
+		s.LastSetupError, s.NextAction = nil, nil
 	}
 	s.Metadata, err = in.Metadata.Apply(s.Metadata)
 	return err

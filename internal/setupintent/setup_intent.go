@@ -1,4 +1,6 @@
-package payment
+// Package setupintent prepares cards for later payments: setup intents and the attempts
+// at them. No money moves.
+package setupintent
 
 import (
 	"context"
@@ -13,6 +15,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/resource"
@@ -42,7 +45,7 @@ type SetupIntent struct {
 	BusyWith                *string
 	ClientSecret            string
 	Usage                   string
-	AutomaticPaymentMethods *AutomaticPaymentMethods
+	AutomaticPaymentMethods *payment.AutomaticPaymentMethods
 	PaymentMethodTypes      []string
 	PaymentMethodOptions    SetupOptions
 	CustomerID              *string
@@ -51,7 +54,7 @@ type SetupIntent struct {
 	Metadata                map[string]string
 	LastSetupError          json.RawMessage
 	Challenge               *string
-	NextAction              *NextAction
+	NextAction              *payment.NextAction
 	ReturnURL               *string
 	CancellationReason      *string
 	CheckoutSession         *string // the session it is confirmed in
@@ -70,34 +73,34 @@ type SetupOptions struct {
 
 // SetupIntentObject is a setup intent on the wire.
 type SetupIntentObject struct {
-	ID                        string                   `json:"id"`
-	Object                    string                   `json:"object"`
-	AllowedMethodTypes        []string                 `json:"allowed_payment_method_types"`
-	Application               *string                  `json:"application"`
-	AutomaticPaymentMethods   *AutomaticPaymentMethods `json:"automatic_payment_methods"`
-	CancellationReason        *string                  `json:"cancellation_reason"`
-	ClientSecret              string                   `json:"client_secret"`
-	Created                   int64                    `json:"created"`
-	Customer                  *string                  `json:"customer"`
-	CustomerAccount           *string                  `json:"customer_account"`
-	Description               *string                  `json:"description"`
-	ExcludedMethodTypes       []string                 `json:"excluded_payment_method_types"`
-	FlowDirections            []string                 `json:"flow_directions"`
-	LastSetupError            json.RawMessage          `json:"last_setup_error"`
-	LatestAttempt             *string                  `json:"latest_attempt"`
-	Livemode                  bool                     `json:"livemode"`
-	ManagedPayments           *string                  `json:"managed_payments"`
-	Mandate                   *string                  `json:"mandate"`
-	Metadata                  map[string]string        `json:"metadata"`
-	NextAction                *NextAction              `json:"next_action"`
-	OnBehalfOf                *string                  `json:"on_behalf_of"`
-	PaymentMethod             *string                  `json:"payment_method"`
-	MethodConfigurationDetail *string                  `json:"payment_method_configuration_details"`
-	PaymentMethodOptions      SetupOptions             `json:"payment_method_options"`
-	PaymentMethodTypes        []string                 `json:"payment_method_types"`
-	SingleUseMandate          *string                  `json:"single_use_mandate"`
-	Status                    string                   `json:"status"`
-	Usage                     string                   `json:"usage"`
+	ID                        string                           `json:"id"`
+	Object                    string                           `json:"object"`
+	AllowedMethodTypes        []string                         `json:"allowed_payment_method_types"`
+	Application               *string                          `json:"application"`
+	AutomaticPaymentMethods   *payment.AutomaticPaymentMethods `json:"automatic_payment_methods"`
+	CancellationReason        *string                          `json:"cancellation_reason"`
+	ClientSecret              string                           `json:"client_secret"`
+	Created                   int64                            `json:"created"`
+	Customer                  *string                          `json:"customer"`
+	CustomerAccount           *string                          `json:"customer_account"`
+	Description               *string                          `json:"description"`
+	ExcludedMethodTypes       []string                         `json:"excluded_payment_method_types"`
+	FlowDirections            []string                         `json:"flow_directions"`
+	LastSetupError            json.RawMessage                  `json:"last_setup_error"`
+	LatestAttempt             *string                          `json:"latest_attempt"`
+	Livemode                  bool                             `json:"livemode"`
+	ManagedPayments           *string                          `json:"managed_payments"`
+	Mandate                   *string                          `json:"mandate"`
+	Metadata                  map[string]string                `json:"metadata"`
+	NextAction                *payment.NextAction              `json:"next_action"`
+	OnBehalfOf                *string                          `json:"on_behalf_of"`
+	PaymentMethod             *string                          `json:"payment_method"`
+	MethodConfigurationDetail *string                          `json:"payment_method_configuration_details"`
+	PaymentMethodOptions      SetupOptions                     `json:"payment_method_options"`
+	PaymentMethodTypes        []string                         `json:"payment_method_types"`
+	SingleUseMandate          *string                          `json:"single_use_mandate"`
+	Status                    string                           `json:"status"`
+	Usage                     string                           `json:"usage"`
 }
 
 func (s *SetupIntent) Render() any { return s.object() }
@@ -177,7 +180,7 @@ func LockSetup(ctx context.Context, tx *phase.Tx, id string) (*SetupIntent, erro
 	return setup, nil
 }
 
-// readSetup reads a setup before its key is claimed, as readIntent does an intent.
+// readSetup reads a setup before its key is claimed, as a payment intent is read.
 func readSetup(
 	ctx context.Context, db phase.Reader, v resource.Principal, id, clientSecret string,
 ) (*SetupIntent, error) {
@@ -205,15 +208,15 @@ func (s *SetupIntent) unexpected(verb string, allowed ...string) *apierror.Error
 
 // refuse says why the setup is not in a state for verb, or nil.
 func (s *SetupIntent) refuse(verb string) *apierror.Error {
-	if slices.Contains(changeable, s.Status) {
+	if slices.Contains(payment.Changeable, s.Status) {
 		return nil
 	}
-	return s.unexpected(verb, changeable...)
+	return s.unexpected(verb, payment.Changeable...)
 }
 
 // refuseDirectly says that a setup is a checkout session's as long as that is open, or nil.
 func (s *SetupIntent) refuseDirectly(verb string) *apierror.Error {
-	if s.CheckoutSession == nil || !slices.Contains(changeable, s.Status) {
+	if s.CheckoutSession == nil || !slices.Contains(payment.Changeable, s.Status) {
 		return nil
 	}
 	e := apierror.Invalid("",

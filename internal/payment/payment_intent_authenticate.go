@@ -1,0 +1,102 @@
+package payment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/customer"
+	"github.com/ratchet-pay/ratchet/internal/event"
+	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/resource"
+)
+
+// AuthenticateParams are what the cardholder decided on a challenge's page.
+type AuthenticateParams struct {
+	Intent    string
+	Challenge string
+	Passed    bool
+}
+
+const AuthenticationRecorded = "authentication_recorded"
+
+// AuthenticatePayment moves an intent on after its cardholder has passed or
+// failed the challenge. Passed, the payment is made at once; with
+// confirmation_method=manual it waits for the merchant's server.
+//
+//	(nothing) ──▶ authentication_recorded ──▶ payment_answered ──▶ payment_settled
+//
+// The challenge's name is its idempotency key: no matter how often and in how many tabs the
+// cardholder clicks, the first decision counts.
+var AuthenticatePayment = phase.Define("payment_intent.authenticate", 1,
+	phase.Atomic(AuthenticationRecorded, recordAuthentication),
+	phase.Foreign(PaymentAnswered, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AuthenticateParams, s *Attempt,
+	) error {
+		return s.Ask(ctx, call)
+	}),
+	phase.Atomic(PaymentSettled, func(
+		ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *Attempt,
+	) (phase.Outcome, error) {
+		return s.settle(ctx, tx, nil)
+	}),
+).AbandonUnsentAfter(AbandonChargeAfter, func(
+	ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *Attempt,
+) (phase.Outcome, error) {
+	return s.abandon(ctx, tx, nil)
+})
+
+func recordAuthentication(ctx context.Context, tx *phase.Tx, in AuthenticateParams, s *Attempt) (phase.Outcome, error) {
+	intent, err := LockIntent(ctx, tx, in.Intent)
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	if intent.Status != IntentNeedsAction || resource.Deref(intent.Challenge) != in.Challenge {
+		return phase.Outcome{}, ChallengeOver()
+	}
+	method, err := customer.LockMethod(ctx, tx, resource.Deref(intent.PaymentMethodID))
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	intent.NextAction = nil
+	switch {
+	case !in.Passed:
+		intent.LastPaymentError, err = AuthenticationFailed("payment_intent_authentication_failure", method)
+		if err != nil {
+			return phase.Outcome{}, err
+		}
+		intent.Status, intent.PaymentMethodID = IntentNeedsMethod, nil
+		event.Emit(tx, "payment_intent.payment_failed", intent.ID, intent.Render(), nil)
+	case intent.ConfirmationMethod == "manual":
+		intent.Authenticated, intent.Status = true, IntentNeedsConfirmation
+	default:
+		intent.Authenticated = true
+		s.reserve(tx, intent, method, false)
+		intent.Update(tx)
+		return phase.Next, nil
+	}
+	intent.Update(tx)
+	return replyWithIntent(ctx, tx, nil, intent)
+}
+
+// ChallengeOver is the refusal of a decision that comes too late.
+func ChallengeOver() *apierror.Error {
+	return apierror.Invalid("", "This authentication is over: the payment has moved on.").
+		WithCode("payment_intent_unexpected_state")
+}
+
+// AuthenticationFailed is what an intent remembers of a challenge that was not passed.
+func AuthenticationFailed(code string, method *customer.PaymentMethod) (json.RawMessage, error) {
+	e := apierror.Invalid("",
+		"The provided PaymentMethod has failed authentication. You can provide payment_method_data or a new "+
+			"PaymentMethod to attempt to fulfill this PaymentIntent again.").WithCode(code)
+	e.Status, e.PaymentMethod = http.StatusPaymentRequired, method.Render()
+	remembered, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encode the failed authentication: %w", err)
+	}
+	return remembered, nil
+}
