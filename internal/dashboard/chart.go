@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -18,8 +19,8 @@ import (
 // The drawing is stretched to the page's width, so its labels are no part of it.
 type chart struct {
 	Days       int
-	Periods    []chip
-	Currencies []chip // empty if there is no choice
+	Periods    []desk.Chip
+	Currencies []desk.Chip // empty if there is no choice
 	Currency   string
 	Bars       []bar
 	Top        int64 // the amount of a bar of full height
@@ -58,7 +59,7 @@ const chartHeight, barWidth, barStep = 100, 8, 10
 // periods are the choices, in days. The first is the default.
 var periods = []int{7, 30, 90}
 
-func (s *Server) chart(r *http.Request, of scope) (chart, error) {
+func (s *Server) chart(r *http.Request, of desk.Scope) (chart, error) {
 	c := chart{Days: periods[0]}
 	asked, err := strconv.Atoi(r.FormValue("days"))
 	if err == nil && slices.Contains(periods, asked) {
@@ -66,11 +67,12 @@ func (s *Server) chart(r *http.Request, of scope) (chart, error) {
 	}
 	for _, days := range periods {
 		c.Periods = append(c.Periods,
-			chip{fmt.Sprintf("%d days", days), with(r.URL, "days", strconv.Itoa(days)), days == c.Days})
+			desk.Chip{Word: fmt.Sprintf("%d days", days), Href: desk.With(r.URL, "days", strconv.Itoa(days)),
+				Current: days == c.Days})
 	}
 	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-c.Days)
-	found, err := read[volume](r.Context(), s, selectVolume,
-		of.args(postgres.Args{"first": "ch_" + id.EncodeTime(first)}))
+	found, err := desk.Read[volume](r.Context(), s.Pool, selectVolume,
+		of.Args(postgres.Args{"first": "ch_" + id.EncodeTime(first)}))
 	if err != nil {
 		return chart{}, err
 	}
@@ -86,7 +88,7 @@ func (c *chart) choose(r *http.Request, found []volume) {
 		counts[v.Currency] += v.Count
 		c.Tried, c.Approved = c.Tried+v.Tried, c.Approved+v.Approved
 	}
-	all := sorted(counts)
+	all := desk.Sorted(counts)
 	c.Currency = r.FormValue("currency")
 	if _, known := counts[c.Currency]; !known {
 		c.Currency = "usd" // of a period without payments
@@ -97,7 +99,8 @@ func (c *chart) choose(r *http.Request, found []volume) {
 	for _, code := range all {
 		if len(all) > 1 {
 			c.Currencies = append(c.Currencies,
-				chip{strings.ToUpper(code), with(r.URL, "currency", code), code == c.Currency})
+				desk.Chip{Word: strings.ToUpper(code), Href: desk.With(r.URL, "currency", code),
+					Current: code == c.Currency})
 		}
 	}
 }

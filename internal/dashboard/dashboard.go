@@ -5,6 +5,7 @@
 package dashboard
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -14,6 +15,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/developers"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/sales"
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/secret"
@@ -43,6 +47,7 @@ type Server struct {
 	watch *watcher
 	facts *facts
 	lab   *page.Pages
+	desk  *desk.Desk
 	mux   *http.ServeMux
 }
 
@@ -61,6 +66,8 @@ func New(c Config) *Server {
 	s.watch = newWatcher(c.Pool, c.Log)
 	s.facts = newFacts(c.Pool, c.Acquirer, c.Log)
 	s.lab = s.openLab()
+	s.desk = &desk.Desk{Pool: c.Pool, API: c.API, Acquirer: c.Acquirer, Secret: c.Secret, Demo: c.Demo,
+		Shop: c.Shop != nil, HTTPS: c.HTTPS, Token: s.guard.Token, Chosen: chosenScope}
 	s.routes()
 	return s
 }
@@ -79,55 +86,13 @@ func (s *Server) routes() {
 	s.docs().Routes(open, closed)
 	s.guard.Routes(s.mux.Handle)
 
-	closed("GET /dashboard", s.overview)
-	closed("POST /dashboard/scope", s.postScope)
-	closed("GET /dashboard/new", s.creations)
-	closed("GET /dashboard/new/{what}", s.creation)
-	closed("POST /dashboard/new/{what}", s.postCreation)
-	closed("GET /dashboard/products", products.show(s))
-	closed("GET /dashboard/products/{id}", s.product)
-	closed("POST /dashboard/products/{id}/{deed}", s.postProduct)
+	page := func(pattern string, show desk.Handler) { closed(pattern, s.page(show)) }
+	page("GET /dashboard", s.overview)
+	page("GET /dashboard/search", s.search)
+	sales.Pages{Desk: s.desk}.Routes(page)
+	developers.Pages{Desk: s.desk}.Routes(page)
 	closed("GET /dashboard/stream", s.watch.stream)
-	closed("GET /dashboard/payments", s.payments)
-	closed("GET /dashboard/payments.csv", s.paymentsCSV)
-	closed("GET /dashboard/payments/{id}", s.payment)
-	closed("POST /dashboard/payments/{id}/{deed}", s.postPayment)
-	closed("POST /dashboard/payments/{id}/edit", s.postPaymentEdit)
-	closed("GET /dashboard/requests", s.requests)
-	closed("GET /dashboard/requests/{id}", s.request)
-	closed("GET /dashboard/customers", s.customers)
-	closed("GET /dashboard/customers/{id}", s.customer)
-	closed("POST /dashboard/customers/{id}/edit", s.postCustomerEdit)
-	closed("GET /dashboard/balance", s.balance)
-	closed("GET /dashboard/checkout", sessions.show(s))
-	closed("GET /dashboard/checkout/{id}", s.session)
-	closed("POST /dashboard/checkout/{id}/expire", s.postSessionExpire)
-	closed("GET /dashboard/disputes", disputes.show(s))
-	closed("GET /dashboard/disputes/{id}", s.dispute)
-	closed("POST /dashboard/disputes/{id}/{deed}", s.postDispute)
-	closed("GET /dashboard/payouts", payouts.show(s))
-	closed("GET /dashboard/payouts/{id}", s.payout)
-	closed("POST /dashboard/payouts/{id}/cancel", s.postPayoutCancel)
-	closed("GET /dashboard/clock", s.clock)
-	closed("POST /dashboard/clock", s.postClock)
-	closed("POST /dashboard/clock/{id}", s.postAdvance)
-	closed("GET /dashboard/ledger", s.ledger)
-	closed("GET /dashboard/ledger/{id}", s.posting)
-	closed("GET /dashboard/events", s.events)
-	closed("GET /dashboard/events/{id}", s.event)
-	closed("POST /dashboard/events/{event}/resend", s.postResend)
-	closed("GET /dashboard/webhooks", s.webhooks)
-	closed("POST /dashboard/webhooks", s.postEndpoint)
-	closed("GET /dashboard/webhooks/{id}", s.webhook)
-	closed("POST /dashboard/webhooks/{id}/{deed}", s.postEndpointDeed)
-	closed("GET /dashboard/webhooks/{id}/{event}", s.delivery)
-	closed("POST /dashboard/webhooks/{id}/{event}/resend", s.postResend)
-	closed("GET /dashboard/idempotency", s.idempotencyKeys)
-	closed("POST /dashboard/requests/{id}/resume", s.postResume)
-	closed("POST /dashboard/requests/{id}/release", s.postRelease)
-	closed("GET /dashboard/keys", s.keys)
-	closed("GET /dashboard/workers", s.workers)
-	closed("GET /dashboard/search", s.search)
+	closed("POST /dashboard/scope", s.postScope)
 	closed("/dashboard/", s.notFound)
 }
 
@@ -150,6 +115,30 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 }
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) { s.guard.Fail(w, r, err) }
+
+// page sends what a handler answers.
+func (s *Server) page(show desk.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p, err := show(r)
+		switch {
+		case errors.Is(err, desk.ErrNotFound):
+			s.notFound(w, r)
+		case err != nil:
+			s.fail(w, r, err)
+		case p.Send != nil:
+			p.Send(w)
+		case p.To != "":
+			if p.Wrong {
+				login.Complain(w, r, p.Said)
+			} else if p.Said != "" {
+				login.Say(w, r, p.Said)
+			}
+			http.Redirect(w, r, p.To, http.StatusSeeOther)
+		default:
+			s.render(w, r, p.Status, p.Template, p.Page)
+		}
+	}
+}
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	text := "Check the address, or press Ctrl K to search."

@@ -4,12 +4,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/web"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/sales"
 )
-
-func (s *Server) list(w http.ResponseWriter, r *http.Request, of scope, name, here, title string, data any) {
-	s.render(w, r, http.StatusOK, name, web.Page{Title: title, Here: here, Desk: true, Scopes: of.all, Data: data})
-}
 
 // volume is what was taken on one day in one currency.
 type volume struct {
@@ -30,26 +27,10 @@ const selectVolume = `
 	WHERE c.account_id = @account_id AND c.livemode = @livemode AND c.id >= @first
 	GROUP BY 1, 2 ORDER BY 1, 2`
 
-const selectBalances = `
-	WITH t AS MATERIALIZED (SELECT account_time(@account_id, @livemode) AS now)
-	SELECT b.currency, m.available, m.pending
-	FROM ledger_books b CROSS JOIN t CROSS JOIN LATERAL ledger_balance(b.id, t.now) m
-	WHERE b.account_id = @account_id AND b.livemode = @livemode
-	ORDER BY b.currency`
-
-type balance struct {
-	Currency  string
-	Available int64
-	Pending   int64 // will be available later
-}
-
-// Total is what the merchant's account in the ledger says.
-func (b balance) Total() int64 { return b.Available + b.Pending }
-
 type overviewPage struct {
 	Proof     proof
-	Balances  []balance
-	Payments  []payment
+	Balances  []sales.Balance
+	Payments  []sales.Payment
 	Stuck     []stuck
 	Wanting   wanting
 	Chart     chart
@@ -78,38 +59,31 @@ const selectWanting = `
 const selectStuck = `
 	SELECT state, count(*) AS count FROM runs GROUP BY state ORDER BY state`
 
-func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
-	of, err := s.scope(r)
+func (s *Server) overview(r *http.Request) (*desk.Page, error) {
+	of, err := s.desk.Scope(r)
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return nil, err
 	}
 	page := overviewPage{AccountID: of.AccountID}
 	if page.Proof, err = s.facts.get(r.Context()); err != nil {
-		s.fail(w, r, err)
-		return
+		return nil, err
 	}
-	if page.Balances, err = read[balance](r.Context(), s, selectBalances, of.args(nil)); err != nil {
-		s.fail(w, r, err)
-		return
+	if page.Balances, err = sales.Balances(s.desk, r, of); err != nil {
+		return nil, err
 	}
-	if page.Payments, err = payments.latest(s, r, paymentFilter{}.args(of), 8); err != nil {
-		s.fail(w, r, err)
-		return
+	if page.Payments, err = sales.Latest(s.desk, r, of, 8); err != nil {
+		return nil, err
 	}
-	if page.Stuck, err = read[stuck](r.Context(), s, selectStuck, nil); err != nil {
-		s.fail(w, r, err)
-		return
+	if page.Stuck, err = desk.Read[stuck](r.Context(), s.Pool, selectStuck, nil); err != nil {
+		return nil, err
 	}
-	wanting, err := read[wanting](r.Context(), s, selectWanting, of.args(nil))
+	wanting, err := desk.Read[wanting](r.Context(), s.Pool, selectWanting, of.Args(nil))
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return nil, err
 	}
 	page.Wanting = wanting[0]
 	if page.Chart, err = s.chart(r, of); err != nil {
-		s.fail(w, r, err)
-		return
+		return nil, err
 	}
-	s.list(w, r, of, "dashboard/overview", "overview", "Overview", page)
+	return desk.List(of, "dashboard/overview", "overview", "Overview", page), nil
 }

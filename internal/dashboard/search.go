@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
@@ -53,12 +54,12 @@ const selectTexts = `
 var literally = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 func (s *Server) searchTexts(r *http.Request, words string) (all []hit, err error) {
-	of, err := s.scope(r)
+	of, err := s.desk.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	found, err := read[struct{ Kind, ID, Text string }](r.Context(), s, selectTexts,
-		of.args(postgres.Args{"pattern": "%" + literally.Replace(words) + "%", "over": searchOver}))
+	found, err := desk.Read[struct{ Kind, ID, Text string }](r.Context(), s.Pool, selectTexts,
+		of.Args(postgres.Args{"pattern": "%" + literally.Replace(words) + "%", "over": searchOver}))
 	if err != nil {
 		return nil, err
 	}
@@ -75,23 +76,20 @@ func (s *Server) searchTexts(r *http.Request, words string) (all []hit, err erro
 
 // search opens the object that a name refers to, or lists the candidates: it looks for ids
 // and keys first, and then in names and descriptions.
-func (s *Server) search(w http.ResponseWriter, r *http.Request) {
+func (s *Server) search(r *http.Request) (*desk.Page, error) {
 	page := searchPage{Query: strings.TrimSpace(r.FormValue("q"))}
 	if len(page.Query) == 4 && strings.Trim(page.Query, "0123456789") == "" {
-		http.Redirect(w, r, "/dashboard/payments?last4="+page.Query, http.StatusSeeOther)
-		return
+		return desk.GoTo("/dashboard/payments?last4=" + page.Query), nil
 	}
 	if page.Query != "" {
 		found, err := inspect.Find(r.Context(), s.Pool, page.Query)
 		if err != nil {
-			s.fail(w, r, err)
-			return
+			return nil, err
 		}
 		for _, subject := range found {
 			href, err := s.pageOf(r, subject)
 			if err != nil {
-				s.fail(w, r, err)
-				return
+				return nil, err
 			}
 			page.Hits = append(page.Hits, hit{Subject: subject, Href: href})
 		}
@@ -99,15 +97,13 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	if page.Query != "" && len(page.Hits) == 0 {
 		var err error
 		if page.Hits, err = s.searchTexts(r, page.Query); err != nil {
-			s.fail(w, r, err)
-			return
+			return nil, err
 		}
 	}
 	if len(page.Hits) == 1 {
-		http.Redirect(w, r, page.Hits[0].Href, http.StatusSeeOther)
-		return
+		return desk.GoTo(page.Hits[0].Href), nil
 	}
-	s.render(w, r, http.StatusOK, "dashboard/search", web.Page{Title: "Search", Here: "search", Desk: true, Data: page})
+	return desk.Show("dashboard/search", web.Page{Title: "Search", Here: "search", Data: page}), nil
 }
 
 // Some objects have no page and are shown with the object they belong to: a refund
@@ -134,7 +130,7 @@ func (s *Server) pageOf(r *http.Request, of inspect.Subject) (string, error) {
 	case "product":
 		return "/dashboard/products/" + url.PathEscape(of.ID), nil
 	case "refund", "payment_method", "card", "token", "price", "settlement":
-		found, err := read[struct{ ID string }](r.Context(), s, selectPageOf,
+		found, err := desk.Read[struct{ ID string }](r.Context(), s.Pool, selectPageOf,
 			postgres.Args{"account_id": of.AccountID, "id": of.ID})
 		if err != nil || len(found) == 0 {
 			return "/dashboard/requests", err

@@ -23,6 +23,6 @@ func (s *Server) openLab() *page.Pages {
 func (s *Server) docs() *docsite.Pages {
 	return docsite.New(docsite.Config{Pool: s.Pool, Demo: s.Demo, Render: s.render, Fail: s.fail, Token: s.guard.Token,
 		Ask: func(r *http.Request, account, method, path, key string, form url.Values) (*api.Answer, error) {
-			return s.ask(r, account, false, method, path, key, form)
+			return s.desk.Ask(r, account, false, method, path, key, form)
 		}})
 }

@@ -26,10 +26,14 @@ var floors = map[string]int{
 
 	"internal/process": 70,
 
-	"internal/dashboard": 62,
-	"internal/login":     61, // lets people into the pages above it
-	"internal/docsite":   61,
-	"internal/checkout":  61, // pages: each is a client of the API
+	"internal/dashboard":            64,
+	"internal/dashboard/sales":      63,
+	"internal/dashboard/developers": 63,
+	"internal/dashboard/desk":       62, // what their pages share
+
+	"internal/login":    61, // lets people into the pages above it
+	"internal/docsite":  61,
+	"internal/checkout": 61, // pages: each is a client of the API
 
 	"internal/lab/page": 55,
 
@@ -297,9 +301,7 @@ const largestPackage, mostNames = 5000, 250
 
 // tooLarge are the packages that are still larger, in lines of at most 120 characters.
 // They may only shrink.
-var tooLarge = map[string]struct{ lines, names int }{
-	"internal/dashboard": {5575, 330},
-}
+var tooLarge = map[string]struct{ lines, names int }{}
 
 func TestPackagesAreSmallEnoughToKnow(t *testing.T) {
 	t.Parallel()

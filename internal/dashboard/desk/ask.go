@@ -1,0 +1,63 @@
+package desk
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+)
+
+const selectMerchant = `
+	SELECT country, default_currency, statement_descriptor, payout_delay_days, api_version AS default_version,
+	       account_ahead(id, @livemode) AS ahead
+	FROM accounts WHERE id = @account_id`
+
+// Ask sends a request to the API's own handler, in the name of an account.
+func (d *Desk) Ask(
+	r *http.Request, accountID string, livemode bool, method, path, key string, form url.Values,
+) (*api.Answer, error) {
+	merchants, err := Read[apirequest.Merchant](r.Context(), d.Pool, selectMerchant,
+		postgres.Args{"account_id": accountID, "livemode": livemode})
+	if err != nil {
+		return nil, err
+	}
+	if len(merchants) != 1 {
+		return nil, fmt.Errorf("there is no account %q", accountID)
+	}
+	holder := &apikey.Holder{
+		KeyID:     Actor,
+		AccountID: accountID,
+		Livemode:  livemode,
+		Kind:      apikey.Secret,
+		Merchant:  merchants[0],
+	}
+	return api.Inside{Holder: holder, Method: method, Path: path, Key: key, Form: form}.Ask(d.API, r)
+}
+
+// Refusal is what the API said against it, or "".
+func Refusal(a *api.Answer) string {
+	if e := a.Refusal(); e != nil {
+		return e.Message
+	}
+	return ""
+}
+
+// Settle ends a form that one request of the API decides: back to a page, which says how it went.
+func Settle(a *api.Answer, err error, done, back string) (*Page, error) {
+	if err != nil {
+		return nil, err
+	}
+	if wrong := Refusal(a); wrong != "" {
+		return Complain(back, wrong), nil
+	}
+	return Say(back, done), nil
+}
+
+// NewKey is the idempotency key of a form that is being drawn. Sent twice, the
+// form is one request.
+func NewKey(what string) string { return "dashboard-" + what + "-" + id.Random(16) }

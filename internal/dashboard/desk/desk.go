@@ -1,0 +1,85 @@
+// Package desk is what the pages of the dashboard share: how a page answers, reads lists, knows whose objects it
+// shows, and sends a form to the API.
+package desk
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/login"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// Desk is what a page works with. Pages read through the pool, and change the API's objects only through the API.
+type Desk struct {
+	Pool     *pgxpool.Pool
+	API      http.Handler
+	Acquirer *acquirer.Client // nil if its books cannot be read
+	Secret   secret.Root
+	Demo     bool
+	Shop     bool // this installation has the demo's shop
+	HTTPS    bool // browsers reach the pages over HTTPS
+
+	Chosen func(*http.Request) string // the scope that the browser chose
+	Token  func(*http.Request) string // what a form of ours carries
+}
+
+// Actor is who the audit trail names for what is done in the dashboard.
+const Actor = login.Actor
+
+// Handler answers a request for a page. An error that is not ErrNotFound says that the database or the API failed.
+type Handler func(*http.Request) (*Page, error)
+
+// ErrNotFound says that the address names no object.
+var ErrNotFound = errors.New("page not found")
+
+// Page is an answer: a template with its data, a file, or the way to another page.
+type Page struct {
+	web.Page
+	Template string
+	Status   int
+
+	To    string // the address that the browser opens next; "" shows the template
+	Said  string // a sentence for the page at To
+	Wrong bool   // the sentence is about something that failed
+
+	Send func(http.ResponseWriter) // writes a file instead
+}
+
+// Show answers with a page.
+func Show(template string, page web.Page) *Page { return ShowAs(http.StatusOK, template, page) }
+
+// ShowAs answers with a page and a status.
+func ShowAs(status int, template string, page web.Page) *Page {
+	page.Desk = true
+	return &Page{Page: page, Template: template, Status: status}
+}
+
+// List answers with a page that shows one account, and lets the reader choose another.
+func List(of Scope, template, here, title string, data any) *Page {
+	return Show(template, web.Page{Title: title, Here: here, Scopes: of.All, Data: data})
+}
+
+// GoTo leads to another page.
+func GoTo(address string) *Page { return &Page{To: address} }
+
+// Say leads to another page, which says what was done.
+func Say(address, text string) *Page { return &Page{To: address, Said: text} }
+
+// Complain leads to another page, which says what failed.
+func Complain(address, text string) *Page { return &Page{To: address, Said: text, Wrong: true} }
+
+// Found passes an object on, or ErrNotFound if there is none.
+func Found[T any](object *T, err error) (*T, error) {
+	if err == nil && object == nil {
+		err = ErrNotFound
+	}
+	return object, err
+}
+
+// Change is a field of an object: what it was, and what it is.
+type Change struct{ Name, Was, Is string }

@@ -1,0 +1,40 @@
+package desk
+
+import (
+	"net/http"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+)
+
+// StateList is a list of an account's objects whose chips filter it by state. Its
+// statements take @account_id, @livemode and @state.
+type StateList[T any] struct {
+	Lister[T]
+	Template, Here, Title string
+	States                [][2]string // the parameter's value, and its word
+}
+
+// StatePage is one page of such a list.
+type StatePage[T any] struct {
+	Rows     []T
+	States   []Chip
+	Filtered bool
+	Pager    Pager
+}
+
+// Handler shows the list.
+func (l StateList[T]) Handler(d *Desk) Handler {
+	return func(r *http.Request) (*Page, error) {
+		of, err := d.Scope(r)
+		if err != nil {
+			return nil, err
+		}
+		state := r.FormValue("state")
+		page := StatePage[T]{Filtered: state != "", States: Chips(r, "state", l.States...)}
+		page.Rows, page.Pager, err = l.Page(d, r, of.Args(postgres.Args{"state": state}))
+		if err != nil {
+			return nil, err
+		}
+		return List(of, l.Template, l.Here, l.Title, page), nil
+	}
+}

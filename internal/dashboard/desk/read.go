@@ -1,0 +1,42 @@
+package desk
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+)
+
+// Read runs a statement and collects its rows.
+func Read[T any](ctx context.Context, pool *pgxpool.Pool, sql string, args postgres.Args) ([]T, error) {
+	var given []any
+	if args != nil {
+		given = []any{args}
+	}
+	rows, err := pool.Query(ctx, sql, given...)
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	if err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	return found, nil
+}
+
+// ReadOne runs a statement and returns its first row, or nil if it has none.
+func ReadOne[T any](ctx context.Context, pool *pgxpool.Pool, sql string, args postgres.Args) (*T, error) {
+	rows, err := Read[T](ctx, pool, sql, args)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
+}
+
+// Sorted are the names of a map.
+func Sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,72 @@
+package desk
+
+import (
+	"net/http"
+
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// Scope is whose lists are shown: one account in one mode. An operator sees all
+// accounts and chooses one; an object's page is shown no matter whose object it is.
+type Scope struct {
+	AccountID string
+	Livemode  bool
+	All       []web.Scope
+}
+
+type account struct {
+	ID       string
+	Name     string
+	Livemode bool
+}
+
+// An account has a live side once it has a key for it.
+const selectAccounts = `
+	SELECT a.id, a.name, false AS livemode FROM accounts a
+	UNION ALL
+	SELECT a.id, a.name, true FROM accounts a
+	WHERE EXISTS (SELECT FROM api_keys k WHERE k.account_id = a.id AND k.livemode)
+	ORDER BY livemode, id
+	LIMIT 200`
+
+// Scope reads the choice, or chooses the first account there is.
+func (d *Desk) Scope(r *http.Request) (Scope, error) {
+	accounts, err := Read[account](r.Context(), d.Pool, selectAccounts, nil)
+	if err != nil {
+		return Scope{}, err
+	}
+	chosen := d.Chosen(r)
+	var of Scope
+	for _, a := range accounts {
+		value, mode := a.ID+".test", ""
+		if a.Livemode {
+			value, mode = a.ID+".live", ", live"
+		}
+		of.All = append(of.All, web.Scope{Value: value, Name: a.Name + mode})
+		if of.AccountID == "" || value == chosen {
+			of.AccountID, of.Livemode = a.ID, a.Livemode
+		}
+	}
+	for i := range of.All {
+		of.All[i].Current = of.All[i].Value == of.Value()
+	}
+	return of, nil
+}
+
+// Value names the scope in a form.
+func (of Scope) Value() string {
+	if of.Livemode {
+		return of.AccountID + ".live"
+	}
+	return of.AccountID + ".test"
+}
+
+// Args are a statement's arguments, with whose objects it reads.
+func (of Scope) Args(more postgres.Args) postgres.Args {
+	args := postgres.Args{"account_id": of.AccountID, "livemode": of.Livemode}
+	for name, value := range more {
+		args[name] = value
+	}
+	return args
+}

@@ -1,0 +1,33 @@
+// Package developers has the dashboard's pages about what happens behind a payment: requests and the inspector,
+// idempotency keys, events, webhooks, the ledger, API keys, workers and test clocks.
+package developers
+
+import "github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+
+// Pages are the pages of this package.
+type Pages struct{ *desk.Desk }
+
+// Routes registers each page under its address.
+func (s Pages) Routes(handle func(pattern string, show desk.Handler)) {
+	handle("GET /dashboard/requests", s.requests)
+	handle("GET /dashboard/requests/{id}", s.request)
+	handle("POST /dashboard/requests/{id}/resume", s.postResume)
+	handle("POST /dashboard/requests/{id}/release", s.postRelease)
+	handle("GET /dashboard/idempotency", s.idempotencyKeys)
+	handle("GET /dashboard/events", s.events)
+	handle("GET /dashboard/events/{id}", s.event)
+	handle("POST /dashboard/events/{event}/resend", s.postResend)
+	handle("GET /dashboard/webhooks", s.webhooks)
+	handle("POST /dashboard/webhooks", s.postEndpoint)
+	handle("GET /dashboard/webhooks/{id}", s.webhook)
+	handle("POST /dashboard/webhooks/{id}/{deed}", s.postEndpointDeed)
+	handle("GET /dashboard/webhooks/{id}/{event}", s.delivery)
+	handle("POST /dashboard/webhooks/{id}/{event}/resend", s.postResend)
+	handle("GET /dashboard/ledger", s.ledger)
+	handle("GET /dashboard/ledger/{id}", s.posting)
+	handle("GET /dashboard/keys", s.keys)
+	handle("GET /dashboard/workers", s.workers)
+	handle("GET /dashboard/clock", s.clock)
+	handle("POST /dashboard/clock", s.postClock)
+	handle("POST /dashboard/clock/{id}", s.postAdvance)
+}

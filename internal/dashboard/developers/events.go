@@ -1,0 +1,131 @@
+package developers
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// event is a line of the list of events.
+type event struct {
+	ID             string
+	Type           string
+	ObjectID       string
+	RequestID      string
+	IdempotencyKey *string
+	CreatedAt      time.Time
+}
+
+const selectEvents = `
+	SELECT id, type, object_id, request_id, idempotency_key, created_at FROM events
+	WHERE account_id = @account_id AND livemode = @livemode AND (@type = '' OR type = @type OR type LIKE @type || '.%')`
+
+const (
+	eventsDown = selectEvents + ` AND (@before = '' OR id < @before) ORDER BY id DESC LIMIT @limit`
+	eventsUp   = selectEvents + ` AND id > @after ORDER BY id LIMIT @limit`
+)
+
+var events = desk.Lister[event]{Down: eventsDown, Up: eventsUp, ID: func(e event) string { return e.ID }}
+
+type eventsPage struct {
+	Events []event
+	Types  []desk.Chip
+	Pager  desk.Pager
+}
+
+func (s Pages) events(r *http.Request) (*desk.Page, error) {
+	of, err := s.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	var page eventsPage
+	page.Events, page.Pager, err = events.Page(s.Desk, r, of.Args(postgres.Args{"type": r.FormValue("type")}))
+	if err != nil {
+		return nil, err
+	}
+	page.Types = desk.Chips(r, "type", [2]string{"", "All"}, [2]string{"charge", "Charges"},
+		[2]string{"refund", "Refunds"},
+		[2]string{"payment_intent", "Intents"}, [2]string{"checkout.session", "Checkout"},
+		[2]string{"charge.dispute", "Disputes"}, [2]string{"payout", "Payouts"}, [2]string{"customer", "Customers"})
+	return desk.List(of, "dashboard/events", "events", "Events", page), nil
+}
+
+type eventPage struct {
+	event
+	AccountID  string
+	APIVersion string
+	Data       json.RawMessage
+	Changes    []desk.Change  `db:"-"`
+	Attempts   []eventAttempt `db:"-"`
+}
+
+// eventAttempt is an attempt to tell an endpoint of the event.
+type eventAttempt struct {
+	EndpointID string
+	URL        string `db:"url"`
+	Attempt    int32
+	StartedAt  time.Time
+	Status     *int16
+	Error      *string
+	DurationMS *int32 `db:"duration_ms"`
+	Body       []byte
+}
+
+const selectEventAttempts = `
+	SELECT p.id AS endpoint_id, p.url, t.attempt, t.started_at, t.status, t.error, t.duration_ms, t.body
+	FROM webhook_attempts t
+	JOIN webhook_endpoints p ON p.account_id = t.account_id AND p.id = t.endpoint_id
+	WHERE t.account_id = @account_id AND t.event_id = @id
+	ORDER BY t.started_at DESC
+	LIMIT 50`
+
+// change is a field of an update: what it was, and what it is.
+type change struct{ Name, Was, Is string }
+
+const selectEvent = `
+	SELECT e.id, e.type, e.object_id, e.request_id, e.idempotency_key, e.created_at, e.account_id, e.api_version, e.data
+	FROM accounts a JOIN events e ON e.account_id = a.id AND e.id = @id`
+
+func (s Pages) event(r *http.Request) (*desk.Page, error) {
+	rows, err := s.Pool.Query(r.Context(), selectEvent, postgres.Args{"id": r.PathValue("id")})
+	if err != nil {
+		return nil, err
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[eventPage])
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, desk.ErrNotFound
+	}
+	page := found[0]
+	page.Changes = changesOf(page.Data)
+	page.Attempts, err = desk.Read[eventAttempt](r.Context(), s.Pool, selectEventAttempts,
+		postgres.Args{"account_id": page.AccountID, "id": page.ID})
+	if err != nil {
+		return nil, err
+	}
+	return desk.Show("dashboard/event",
+		web.Page{Title: "Event " + page.ID, Here: "events", Data: page}), nil
+}
+
+func changesOf(data json.RawMessage) (all []desk.Change) {
+	var told struct {
+		Object             map[string]json.RawMessage `json:"object"`
+		PreviousAttributes map[string]json.RawMessage `json:"previous_attributes"`
+	}
+	if json.Unmarshal(data, &told) != nil {
+		return nil
+	}
+	for _, name := range desk.Sorted(told.PreviousAttributes) {
+		was, is := told.PreviousAttributes[name], told.Object[name]
+		all = append(all, desk.Change{Name: name, Was: string(was), Is: string(is)})
+	}
+	return all
+}

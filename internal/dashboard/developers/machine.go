@@ -1,0 +1,109 @@
+package developers
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// apiKey is what may be shown of a key: never the key.
+type apiKey struct {
+	ID        string
+	AccountID string
+	Livemode  bool
+	Kind      string
+	Display   string
+	Demo      bool
+	CreatedAt time.Time
+	ExpiresAt *time.Time
+	LastUsed  *time.Time `db:"last_used_at"`
+	Ended     bool
+}
+
+// State is the key's, in the badges' words.
+func (k apiKey) State() string {
+	if k.Ended {
+		return "ended"
+	}
+	return "active"
+}
+
+const selectKeys = `
+	SELECT id, account_id, livemode, kind, display, demo, created_at, expires_at, last_used_at,
+	       coalesce(expires_at <= clock_timestamp(), false) AS ended
+	FROM api_keys
+	ORDER BY account_id, livemode, kind DESC, id
+	LIMIT 500`
+
+func (s Pages) keys(r *http.Request) (*desk.Page, error) {
+	found, err := desk.Read[apiKey](r.Context(), s.Pool, selectKeys, nil)
+	if err != nil {
+		return nil, err
+	}
+	return desk.Show("dashboard/keys", web.Page{Title: "API keys", Here: "keys", Data: found}), nil
+}
+
+// workerRow is a process that says it is alive, or said so not long ago.
+type workerRow struct {
+	ID        string
+	Kind      string
+	Host      string
+	PID       int32 `db:"pid"`
+	StartedAt time.Time
+	Until     time.Time
+	Alive     bool
+	Driving   int64
+}
+
+// State is the process's, in the badges' words.
+func (p workerRow) State() string {
+	if p.Alive {
+		return "alive"
+	}
+	return "dead"
+}
+
+const selectWorkers = `
+	SELECT w.id, w.kind, w.host, w.pid, w.started_at, w.alive_until AS until, ` + idempotency.Alive + ` AS alive,
+	       (SELECT count(*) FROM runs r WHERE r.owner = w.id) AS driving
+	FROM workers w
+	ORDER BY alive DESC, w.kind, w.started_at DESC
+	LIMIT 100`
+
+// queue is what waits for a worker.
+type queue struct {
+	Due    int64
+	Later  int64
+	Lost   int64
+	Held   int64
+	Oldest *time.Time
+}
+
+const selectQueue = `
+	SELECT count(*) FILTER (WHERE ` + idempotency.Due + `) AS due,
+	       count(*) FILTER (WHERE r.state = 'parked' AND NOT ` + idempotency.Due + `) AS later,
+	       count(*) FILTER (WHERE r.state = 'running' AND NOT ` + idempotency.Driven + `) AS lost,
+	       count(*) FILTER (WHERE r.state = 'needs_review') AS held,
+	       min(q.created_at) AS oldest
+	FROM runs r JOIN requests q ON q.account_id = r.account_id AND q.id = r.request_id`
+
+type workersPage struct {
+	Workers []workerRow
+	Queue   queue
+}
+
+func (s Pages) workers(r *http.Request) (*desk.Page, error) {
+	found, err := desk.Read[workerRow](r.Context(), s.Pool, selectWorkers, nil)
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := desk.Read[queue](r.Context(), s.Pool, selectQueue, nil)
+	if err != nil {
+		return nil, err
+	}
+	return desk.Show("dashboard/workers",
+		web.Page{Title: "Workers", Here: "workers", Data: workersPage{found, waiting[0]}}), nil
+}

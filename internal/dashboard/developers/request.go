@@ -1,0 +1,99 @@
+package developers
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// requestPage is the inspector.
+type requestPage struct {
+	Request *inspect.Request
+	Rail    rail
+	Writes  []write
+	Lines   []desk.Told
+	Sent    *inspect.Sent // nil: no client sent it
+	State   string        // as the badge says it: a running request whose driver is dead is not running
+}
+
+// write is what the transaction of one recovery point wrote.
+type write struct {
+	Station  inspect.Station
+	Postings []inspect.Posting
+	Events   []inspect.Event
+	Answer   bool
+}
+
+func (s Pages) request(r *http.Request) (*desk.Page, error) {
+	found, err := idempotency.LookUp(r.Context(), s.Pool, r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, desk.ErrNotFound
+	}
+	shown, err := inspect.Show(r.Context(), s.Pool, s.Books(), found[0])
+	if err != nil {
+		return nil, err
+	}
+	page := requestPage{
+		Request: shown,
+		Rail:    draw(shown),
+		Writes:  writes(shown),
+		Lines:   desk.Tell(inspect.Timeline(shown), shown.ID),
+		State:   standing(shown.Standing),
+	}
+	page.Sent, err = inspect.ReadSent(r.Context(), s.Pool, s.Secret.For(secret.Idempotency), shown.Standing)
+	if err != nil {
+		return nil, err
+	}
+	return desk.Show("dashboard/request",
+		web.Page{Title: "Request " + shown.ID, Here: "requests", Data: page}), nil
+}
+
+func standing(s idempotency.Standing) string {
+	if inspect.Abandoned(s) {
+		return "orphaned"
+	}
+	return s.State
+}
+
+// writes puts what was written to the recovery point it was committed with.
+func writes(r *inspect.Request) []write {
+	var all []write
+	for _, station := range r.Stations {
+		if station.ReachedAt == nil {
+			continue
+		}
+		all = append(all, write{Station: station})
+	}
+	for _, p := range r.Postings {
+		if at := wrote(r, all, p.CreatedAt); at != nil {
+			at.Postings = append(at.Postings, p)
+		}
+	}
+	for _, e := range r.Events {
+		if at := wrote(r, all, e.CreatedAt); at != nil {
+			at.Events = append(at.Events, e)
+		}
+	}
+	if len(all) > 0 && r.Status != nil {
+		all[len(all)-1].Answer = true
+	}
+	return all
+}
+
+func wrote(r *inspect.Request, all []write, at time.Time) *write {
+	station := r.Wrote(at)
+	for i := range all {
+		if station != nil && all[i].Station.Name == station.Name {
+			return &all[i]
+		}
+	}
+	return nil
+}

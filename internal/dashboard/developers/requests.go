@@ -1,0 +1,196 @@
+package developers
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+)
+
+// logged is a line of the log of requests.
+type logged struct {
+	ID         string
+	Method     string
+	Path       string
+	Key        string
+	Keyless    bool
+	Flow       string
+	State      string
+	Point      string
+	Status     *int16
+	ObjectID   *string
+	Epoch      int32
+	Owner      *string
+	OwnerPID   *int32 `db:"owner_pid"`
+	HeldReason *string
+	DueAt      *time.Time
+	CreatedAt  time.Time
+	TookMS     *float64 `db:"took_ms"`
+}
+
+// What says "running" may have lost its process: then it is shown as orphaned.
+const selectLogged = `
+	SELECT r.id, r.method, r.path, r.key, r.key_generated AS keyless, r.flow,
+	       CASE WHEN r.state = 'running' AND NOT ` + idempotency.Driven + ` THEN 'orphaned' ELSE r.state END AS state,
+	       coalesce(r.recovery_point, '') AS point, r.status, r.object_id, coalesce(r.epoch, 0) AS epoch, r.owner,
+	       w.pid AS owner_pid, r.reason AS held_reason, r.due_at, r.created_at,
+	       extract(epoch FROM r.finished_at - r.created_at)::float8 * 1000 AS took_ms
+	FROM request_status r
+	LEFT JOIN workers w ON w.id = r.owner
+	WHERE r.account_id = @account_id AND r.livemode = @livemode AND r.id BETWEEN @least AND @most
+	  AND starts_with(r.path, @path)
+	  AND (@flow = '' OR r.flow = @flow)
+	  AND (@status = '' OR @status = 'ok' AND r.status < 400 OR @status = 'error' AND r.status >= 400
+	      OR @status = 'none' AND r.status IS NULL)
+	  AND (NOT @again::boolean OR r.epoch > 1)
+	  AND (@by = 'all' OR (@by = 'machine') = (r.method = 'JOB' OR r.path LIKE '/acquirer/%'))
+	  AND (NOT @keyed::boolean OR NOT r.key_generated)
+	  AND (cardinality(@states::text[]) = 0 OR r.state = ANY (@states::text[]))`
+
+const (
+	loggedDown = selectLogged + ` AND (@before = '' OR r.id < @before) ORDER BY r.id DESC LIMIT @limit`
+	loggedUp   = selectLogged + ` AND r.id > @after ORDER BY r.id LIMIT @limit`
+)
+
+var requestLog = desk.Lister[logged]{Down: loggedDown, Up: loggedUp, ID: func(l logged) string { return l.ID }}
+
+type requestsPage struct {
+	Requests []logged
+	Results  []desk.Chip
+	Flows    []string
+	Flow     string
+	Path     string // what the path begins with
+	Key      string // the idempotency key
+	Again    bool
+	Status   string
+	By       string // byClients, byMachine, byAnybody
+	keyed    bool   // only what was sent under a key
+	Pager    desk.Pager
+	Filtered bool
+}
+
+// Who sent a request. Background jobs and the acquirer's notifications are far more
+// numerous than clients' requests, and would hide them.
+const (
+	byClients = ""
+	byMachine = "machine"
+	byAnybody = "all"
+)
+
+// pathOver is how many of an account's newest requests are searched by their path. No
+// index knows it, and what few requests have would otherwise be looked for in all.
+const pathOver = 10_000
+
+// PathOver is pathOver for the page, which says it.
+func (requestsPage) PathOver() int { return pathOver }
+
+// span is a range of request IDs. Every ID sorts between firstID and lastID.
+type span struct{ Least, Most string }
+
+const firstID, lastID = "", "~"
+
+const selectKeyed = `
+	SELECT id AS least, id AS most FROM requests WHERE key = @key AND account_id = @account_id AND livemode = @livemode`
+
+const selectPathSpan = `
+	SELECT coalesce(min(id), '') AS least, '~' AS most
+	FROM (SELECT id FROM requests WHERE account_id = @account_id AND (@before = '' OR id < @before)
+	      ORDER BY id DESC LIMIT @over) newest`
+
+// span is where the requests of a page can be: a key finds its one request, and a path
+// is looked for among the newest ones.
+func (s Pages) span(r *http.Request, of desk.Scope, page requestsPage) (span, error) {
+	k, found := desk.KeysetOf(r), &span{firstID, lastID}
+	var err error
+	switch {
+	case page.Key != "":
+		found, err = desk.ReadOne[span](r.Context(), s.Pool, selectKeyed, of.Args(postgres.Args{"key": page.Key}))
+	case page.Path != "" && !k.Backwards():
+		args := postgres.Args{"account_id": of.AccountID, "before": k.Before, "over": pathOver}
+		found, err = desk.ReadOne[span](r.Context(), s.Pool, selectPathSpan, args)
+	}
+	if err != nil {
+		return span{}, err
+	}
+	if found == nil { // no request has the key: nothing is between the last ID and the first
+		return span{lastID, firstID}, nil
+	}
+	return *found, nil
+}
+
+// flows are few, and each is there once for each of its versions.
+const selectFlows = `SELECT DISTINCT flow FROM flows ORDER BY flow`
+
+func (s Pages) requests(r *http.Request) (*desk.Page, error) {
+	of, err := s.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	page := requestsPage{
+		Flow:   r.FormValue("flow"),
+		Status: r.FormValue("status"),
+		Again:  r.FormValue("again") == "yes",
+		By:     r.FormValue("by"),
+		Path:   strings.TrimSpace(r.FormValue("path")),
+		Key:    strings.TrimSpace(r.FormValue("key")),
+	}
+	page.Filtered = page.Path != "" || page.Key != "" || page.Flow != "" || page.Status != "" || page.Again ||
+		page.By != byClients
+	flows, err := desk.Read[struct{ Flow string }](r.Context(), s.Pool, selectFlows, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range flows {
+		page.Flows = append(page.Flows, f.Flow)
+	}
+	page.Requests, page.Pager, err = s.logged(r, of, page, nil)
+	if err != nil {
+		return nil, err
+	}
+	page.Results = desk.Chips(r, "status", [2]string{"", "All"}, [2]string{"ok", "Succeeded"},
+		[2]string{"error", "Failed"}, [2]string{"none", "Open"})
+	return desk.List(of, "dashboard/requests", "requests", "Logs", page), nil
+}
+
+func (s Pages) logged(
+	r *http.Request, of desk.Scope, page requestsPage, states []string,
+) ([]logged, desk.Pager, error) {
+	if states == nil {
+		states = []string{}
+	}
+	within, err := s.span(r, of, page)
+	if err != nil {
+		return nil, desk.Pager{}, err
+	}
+	args := of.Args(postgres.Args{
+		"least":  within.Least,
+		"most":   within.Most,
+		"path":   page.Path,
+		"flow":   page.Flow,
+		"status": page.Status,
+		"again":  page.Again,
+		"by":     page.By,
+		"keyed":  page.keyed,
+		"states": states,
+	})
+	return requestLog.Page(s.Desk, r, args)
+}
+
+// anID is an id in a path: its prefix, and the long tail that people do not read.
+var anID = regexp.MustCompile(`\b([a-z]+(?:_test|_live)?_)[0-9A-Za-z]{12,}`)
+
+// Brief is the path without the ids' long tails.
+func (l logged) Brief() string { return anID.ReplaceAllString(l.Path, "$1…") }
+
+// Short is a key as far as a line has room for it.
+func (l logged) Short() string {
+	const most = 20
+	if len(l.Key) <= most {
+		return l.Key
+	}
+	return strings.ToValidUTF8(l.Key[:most], "") + "…"
+}

@@ -1,0 +1,111 @@
+package developers
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/webhook"
+)
+
+// postEndpoint makes an endpoint, and shows its secret: the only time it can be seen.
+func (s Pages) postEndpoint(r *http.Request) (*desk.Page, error) {
+	of, err := s.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	page := webhooksPage{
+		Key:    r.PostFormValue("key"),
+		Typed:  strings.TrimSpace(r.PostFormValue("url")),
+		Events: picker(r.PostForm["events"]),
+	}
+	a, err := s.Ask(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/webhook_endpoints", page.Key,
+		url.Values{"url": {page.Typed}, "enabled_events[]": picked(r)})
+	if err != nil {
+		return nil, err
+	}
+	var made struct{ ID, Secret string }
+	if page.Wrong = desk.Refusal(a); page.Wrong == "" && json.Unmarshal(a.Body.Bytes(), &made) == nil {
+		return s.showWebhook(r, made.ID, endpointPage{NewSecret: made.Secret})
+	}
+	if page.Open = a.Open(); !page.Open {
+		page.Key = desk.NewKey("endpoint")
+	}
+	return s.showWebhooks(r, a.Status, page)
+}
+
+// postEndpointDeed switches an endpoint on or off, through the API, or rolls its secret.
+func (s Pages) postEndpointDeed(r *http.Request) (*desk.Page, error) {
+	e, err := s.findEndpoint(r, r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if e == nil || e.DeletedAt != nil {
+		return nil, desk.ErrNotFound
+	}
+	switch r.PathValue("deed") {
+	case "roll":
+		return s.roll(r, e)
+	case "edit":
+		return s.editEndpoint(r, e)
+	case "test":
+		return s.testEndpoint(r, e)
+	case "enable", "disable":
+		disabled := r.PathValue("deed") == "disable"
+		a, err := s.Ask(r, e.AccountID, e.Livemode, http.MethodPost, "/v1/webhook_endpoints/"+e.ID,
+			desk.NewKey("endpoint"),
+			url.Values{"disabled": {strconv.FormatBool(disabled)}})
+		return desk.Settle(a, err, map[bool]string{true: "Endpoint disabled.", false: "Endpoint enabled."}[disabled],
+			"/dashboard/webhooks/"+e.ID)
+	default:
+		return nil, desk.ErrNotFound
+	}
+}
+
+// overlaps are for how long the old secret may sign, too.
+var overlaps = map[string]time.Duration{"0": 0, "1h": time.Hour, "24h": webhook.LongestOverlap}
+
+// roll gives the endpoint a new secret, as the operators' command does. A form
+// that was drawn for an earlier secret rolls nothing: it was sent already.
+func (s Pages) roll(r *http.Request, e *endpoint) (*desk.Page, error) {
+	overlap, known := overlaps[r.PostFormValue("overlap")]
+	if !known || r.PostFormValue("generation") != strconv.Itoa(int(e.SecretGeneration)) {
+		return desk.Complain("/dashboard/webhooks/"+e.ID,
+			"The secret changed since you opened this page. Nothing was rolled."), nil
+	}
+	rolled, err := webhook.Roll(r.Context(), s.Pool, s.Secret.For(secret.Webhooks), desk.Actor, e.ID, overlap)
+	if err != nil {
+		return nil, err
+	}
+	return s.showWebhook(r, e.ID, endpointPage{
+		NewSecret: rolled,
+		Overlap:   map[string]string{"1h": "1 hour", "24h": "24 hours"}[r.PostFormValue("overlap")],
+	})
+}
+
+// postResend sends an event once more: to one endpoint, or to all that it was
+// sent to. It is what the operators' command does, and leaves the same trail.
+func (s Pages) postResend(r *http.Request) (*desk.Page, error) {
+	event, back := r.PathValue("event"), "/dashboard/events/"+r.PathValue("event")
+	if endpoint := r.PathValue("id"); endpoint != "" {
+		back = "/dashboard/webhooks/" + endpoint + "/" + event
+	}
+	to, err := webhook.Resend(r.Context(), s.Pool, desk.Actor, event, r.PathValue("id"))
+	switch {
+	case errors.Is(err, webhook.ErrUnknown):
+		return nil, desk.ErrNotFound
+	case err != nil:
+		return nil, err
+	case len(to) == 0:
+		return desk.Complain(back, "No enabled endpoint receives this event. Nothing was sent."), nil
+	case len(to) == 1:
+		return desk.Say(back, "Resending to "+to[0].EndpointID+"."), nil
+	}
+	return desk.Say(back, "Resending to "+strconv.Itoa(len(to))+" endpoints."), nil
+}

@@ -1,0 +1,122 @@
+package sales
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// session is a customer's visit to the checkout page.
+type session struct {
+	AccountID     string
+	ID            string
+	Livemode      bool
+	Mode          string
+	Status        string
+	PaymentStatus string
+	Amount        *int64 // nil: nothing is paid, a card is set up
+	Subtotal      *int64
+	Discount      int64
+	CouponID      *string
+	CouponName    *string
+	Shipping      int64
+	ShippingName  *string // of the rate that the customer chose; nil: nothing is shipped
+	Currency      string
+	Email         *string
+	CustomerID    *string
+	IntentID      *string
+	SetupID       *string
+	Reference     *string
+	SuccessURL    string  `db:"success_url"`
+	CancelURL     *string `db:"cancel_url"`
+	URL           string  `db:"url"`
+	ExpiresAt     time.Time
+	RequestID     string
+	CreatedAt     time.Time
+}
+
+const sessionColumns = `
+	SELECT v.account_id, v.id, v.livemode, v.mode, v.status, v.payment_status, v.amount_total AS amount,
+	       coalesce(v.currency, '') AS currency, v.amount_subtotal AS subtotal, v.amount_discount AS discount,
+	       v.coupon_id, c.name AS coupon_name, v.amount_shipping AS shipping, h.display_name AS shipping_name,
+	       coalesce(v.customer_details->>'email', v.customer_email) AS email, v.customer_id,
+	       v.payment_intent_id AS intent_id, v.setup_intent_id AS setup_id, v.client_reference_id AS reference,
+	       v.success_url, v.cancel_url, v.url, v.expires_at, v.request_id, v.created_at
+	FROM checkout_sessions v
+	LEFT JOIN coupons c ON c.account_id = v.account_id AND c.id = v.coupon_id
+	LEFT JOIN shipping_rates h ON h.account_id = v.account_id AND h.id = v.shipping_rate_id`
+
+const selectSessions = sessionColumns + `
+	WHERE v.account_id = @account_id AND v.livemode = @livemode AND (@state = '' OR v.status = @state)`
+
+const (
+	sessionsDown  = selectSessions + ` AND (@before = '' OR v.id < @before) ORDER BY v.id DESC LIMIT @limit`
+	sessionsUp    = selectSessions + ` AND v.id > @after ORDER BY v.id LIMIT @limit`
+	selectSession = sessionColumns + ` JOIN accounts a ON a.id = v.account_id WHERE v.id = @id`
+)
+
+var sessions = desk.StateList[session]{
+	Lister:   desk.Lister[session]{Down: sessionsDown, Up: sessionsUp, ID: func(v session) string { return v.ID }},
+	Template: "dashboard/sessions", Here: "checkout", Title: "Checkout sessions",
+	States: [][2]string{
+		{"", "All"}, {"open", "Open"}, {"complete", "Complete"}, {"expired", "Expired"},
+	},
+}
+
+// item is a line of what a session is for.
+type item struct {
+	ID          string
+	Description string
+	Quantity    int64
+	Amount      int64 // of all of them together
+	PriceID     string
+}
+
+const selectItems = `
+	SELECT id, description, quantity, amount, price_id FROM checkout_items
+	WHERE session_id = @id AND account_id = @account_id ORDER BY id LIMIT 100`
+
+type sessionPage struct {
+	session
+	desk.Story
+	Items []item
+	Key   string // of the form that ends it
+}
+
+func (s Pages) findSession(r *http.Request) (*session, error) {
+	return desk.ReadOne[session](r.Context(), s.Pool, selectSession, postgres.Args{"id": r.PathValue("id")})
+}
+
+func (s Pages) session(r *http.Request) (*desk.Page, error) {
+	found, err := desk.Found(s.findSession(r))
+	if err != nil {
+		return nil, err
+	}
+	items, err := desk.Read[item](r.Context(), s.Pool, selectItems,
+		postgres.Args{"id": found.ID, "account_id": found.AccountID})
+	if err != nil {
+		return nil, err
+	}
+	story, err := s.Story(r, inspect.Subject{Kind: "checkout_session", AccountID: found.AccountID, ID: found.ID})
+	if err != nil {
+		return nil, err
+	}
+	page := sessionPage{session: *found, Story: story, Items: items, Key: desk.NewKey("session")}
+	return desk.Show("dashboard/session",
+		web.Page{Title: "Checkout session " + page.ID, Here: "checkout", Data: page}), nil
+}
+
+// postSessionExpire ends a session in which nothing was paid.
+func (s Pages) postSessionExpire(r *http.Request) (*desk.Page, error) {
+	v, err := desk.Found(s.findSession(r))
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.Ask(r, v.AccountID, v.Livemode, http.MethodPost, "/v1/checkout/sessions/"+v.ID+"/expire",
+		r.PostFormValue("key"), nil)
+	return desk.Settle(a, err, "Session expired. It can’t be paid anymore.", "/dashboard/checkout/"+v.ID)
+}

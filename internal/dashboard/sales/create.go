@@ -1,0 +1,339 @@
+package sales
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/money"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// creation is a form that creates an object with one request to the API.
+type creation struct {
+	Name   string // in the form's address
+	Title  string
+	Lead   string
+	Icon   string
+	Verb   string // on the button
+	here   string // the page's entry in the navigation
+	path   string // of the API
+	fields []formField
+	// params are what the API is sent. wrong says what is missing or unreadable.
+	params func(typed url.Values) (params url.Values, wrong string)
+}
+
+// formField is a field of such a form.
+type formField struct {
+	Name, Label, Hint, Placeholder, Type string // the type of an input; "select", "area"
+	Required                             bool
+	Options                              []option
+	Value                                string
+}
+
+type option struct{ Value, Text string }
+
+var (
+	amountField      = formField{Name: "amount", Label: "Amount", Type: "amount", Placeholder: "20.00", Required: true}
+	currencyField    = formField{Name: "currency", Label: "Currency", Type: "select", Options: currencyOptions()}
+	descriptionField = formField{Name: "description", Label: "Description", Type: "text"}
+	customerField    = formField{Name: "customer", Label: "Customer ID", Type: "text", Placeholder: "cus_…"}
+)
+
+// creations are what the menu New offers, in its order.
+var creations = []creation{
+	{
+		Name:  "payment",
+		Title: "New payment",
+		Lead:  "Charge a test card now.",
+		Icon:  "card",
+		Verb:  "Create payment",
+		here:  "payments",
+		path:  "/v1/payment_intents",
+		fields: []formField{amountField, currencyField,
+			{
+				Name:  "card",
+				Label: "Test card",
+				Type:  "select",
+				Options: []option{{"visa", "Visa, succeeds"}, {"mastercard", "Mastercard, succeeds"},
+					{"amex", "American Express, succeeds"},
+					{"createDispute", "Visa, disputed after payment"}, {"chargeDeclined", "Visa, declined"},
+					{"chargeDeclinedInsufficientFunds", "Visa, insufficient funds"}},
+			},
+			{
+				Name:    "capture_method",
+				Label:   "Capture",
+				Type:    "select",
+				Options: []option{{"automatic", "Now"}, {"manual", "Later (hold the amount)"}},
+			},
+			descriptionField, customerField},
+		params: func(typed url.Values) (url.Values, string) {
+			params, wrong := withAmount(typed, "amount", "capture_method", "description", "customer")
+			params.Set("payment_method", "pm_card_"+typed.Get("card"))
+			params.Set("payment_method_types[]", "card")
+			params.Set("confirm", "true")
+			return params, wrong
+		},
+	},
+	{
+		Name:  "link",
+		Title: "New checkout link",
+		Lead:  "Create a checkout session and share its link. It can be paid once.",
+		Icon:  "cart",
+		Verb:  "Create link",
+		here:  "checkout",
+		path:  "/v1/checkout/sessions",
+		fields: []formField{{Name: "name", Label: "Item", Type: "text", Placeholder: "T-shirt"},
+			{Name: "amount", Label: "Unit price", Type: "amount", Placeholder: "20.00"}, currencyField,
+			{
+				Name:        "price",
+				Label:       "Or price ID",
+				Type:        "text",
+				Placeholder: "price_…",
+				Hint:        "Replaces item, unit price and currency.",
+			},
+			{Name: "quantity", Label: "Quantity", Type: "number", Value: "1", Required: true},
+			{Name: "customer_email", Label: "Customer email", Type: "email"},
+			{
+				Name:     "success_url",
+				Label:    "Success URL",
+				Type:     "url",
+				Required: true,
+				Hint:     "Customers return here after paying.",
+			}},
+		params: linkParams,
+	},
+	{
+		Name:  "customer",
+		Title: "New customer",
+		Lead:  "Save a customer to see all their payments in one place.",
+		Icon:  "people",
+		Verb:  "Create customer",
+		here:  "customers",
+		path:  "/v1/customers",
+		fields: []formField{{Name: "name", Label: "Name", Type: "text"},
+			{Name: "email", Label: "Email", Type: "email"}, {Name: "phone", Label: "Phone", Type: "tel"},
+			descriptionField},
+		params: func(typed url.Values) (url.Values, string) {
+			return kept(typed, "name", "email", "phone", "description"), ""
+		},
+	},
+	{
+		Name:  "product",
+		Title: "New product",
+		Lead:  "A product with its first price.",
+		Icon:  "box",
+		Verb:  "Create product",
+		here:  "products",
+		path:  "/v1/products",
+		fields: []formField{{Name: "name", Label: "Name", Type: "text", Required: true}, descriptionField,
+			{Name: "amount", Label: "Price", Type: "amount", Placeholder: "20.00", Required: true}, currencyField},
+		params: func(typed url.Values) (url.Values, string) {
+			params := kept(typed, "name", "description")
+			price, wrong := withAmount(typed, "unit_amount")
+			for name := range price {
+				params.Set("default_price_data["+name+"]", price.Get(name))
+			}
+			return params, wrong
+		},
+	},
+	{
+		Name:  "payout",
+		Title: "New payout",
+		Lead:  "Send available money to the merchant’s bank. It leaves your balance immediately.",
+		Icon:  "bank",
+		Verb:  "Create payout",
+		here:  "payouts",
+		path:  "/v1/payouts",
+		fields: []formField{amountField, currencyField,
+			{
+				Name:    "method",
+				Label:   "Speed",
+				Type:    "select",
+				Options: []option{{"standard", "Standard"}, {"instant", "Instant"}},
+			}, descriptionField},
+		params: func(typed url.Values) (url.Values, string) {
+			return withAmount(typed, "amount", "method", "description")
+		},
+	},
+}
+
+// linkParams are those of a checkout session with one line.
+func linkParams(typed url.Values) (params url.Values, wrong string) {
+	params = kept(typed, "customer_email", "success_url")
+	params.Set("mode", "payment")
+	const line = "line_items[0]"
+	params.Set(line+"[quantity]", typed.Get("quantity"))
+	if price := typed.Get("price"); price != "" {
+		params.Set(line+"[price]", price)
+		return params, ""
+	}
+	if typed.Get("name") == "" {
+		return params, "Enter an item and its unit price, or a price ID."
+	}
+	item, wrong := withAmount(typed, "unit_amount")
+	for name := range item {
+		params.Set(line+"[price_data]["+name+"]", item.Get(name))
+	}
+	params.Set(line+"[price_data][product_data][name]", typed.Get("name"))
+	return params, wrong
+}
+
+// kept are those of the fields that are not empty, under their own names.
+func kept(typed url.Values, names ...string) url.Values {
+	params := url.Values{}
+	for _, name := range names {
+		if text := typed.Get(name); text != "" {
+			params.Set(name, text)
+		}
+	}
+	return params
+}
+
+// withAmount also takes the amount and its currency, and calls the amount as the API does.
+func withAmount(typed url.Values, as string, names ...string) (params url.Values, wrong string) {
+	params = kept(typed, append(names, "currency")...)
+	amount, wrong := parseAmount(typed.Get("amount"), typed.Get("currency"))
+	params.Set(as, strconv.FormatInt(amount, 10))
+	return params, wrong
+}
+
+func currencyOptions() (all []option) {
+	for _, code := range money.Currencies() {
+		all = append(all, option{code, strings.ToUpper(code)})
+	}
+	return all
+}
+
+func creationOf(name string) *creation {
+	at := slices.IndexFunc(creations, func(c creation) bool { return c.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &creations[at]
+}
+
+type creationPage struct {
+	creation
+	Fields []formField
+	Key    string
+	Scope  string // whose object it will be
+	Wrong  string
+	Open   bool // the fate of the request is not known yet
+}
+
+// creations is the page with what can be created, for a screen without room for the menu.
+func (s Pages) creations(r *http.Request) (*desk.Page, error) {
+	return desk.Show("dashboard/create", web.Page{Title: "New", Here: "new", Data: creations}), nil
+}
+
+const selectCurrency = `SELECT default_currency AS code FROM accounts WHERE id = @account_id`
+
+// creation shows an empty form. The address may fill fields in: a customer's page leads to a payment of theirs.
+func (s Pages) creation(r *http.Request) (*desk.Page, error) {
+	c := creationOf(r.PathValue("what"))
+	if c == nil {
+		return nil, desk.ErrNotFound
+	}
+	of, err := s.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	currency, err := desk.Read[struct{ Code string }](r.Context(), s.Pool, selectCurrency,
+		postgres.Args{"account_id": of.AccountID})
+	if err != nil {
+		return nil, err
+	}
+	typed := url.Values{}
+	if len(currency) == 1 {
+		typed.Set("currency", currency[0].Code)
+	}
+	if s.Shop {
+		typed.Set("success_url", map[bool]string{true: "https", false: "http"}[s.HTTPS]+"://"+r.Host+"/shop")
+	}
+	for name, values := range r.URL.Query() {
+		typed[name] = values
+	}
+	return s.showCreation(r, http.StatusOK, of, creationPage{creation: *c, Key: desk.NewKey(c.Name)}, typed)
+}
+
+func (s Pages) showCreation(
+	r *http.Request, status int, of desk.Scope, page creationPage, typed url.Values,
+) (*desk.Page, error) {
+	page.Scope = of.Value()
+	for _, f := range page.fields {
+		if typed.Has(f.Name) {
+			f.Value = typed.Get(f.Name)
+		}
+		page.Fields = append(page.Fields, f)
+	}
+	return desk.ShowAs(status, "dashboard/creation",
+		web.Page{Title: page.Title, Here: page.here, Scopes: of.All, Data: page}), nil
+}
+
+// postCreation sends the form to the API under the key that was made with the form:
+// a second click, or a retry after a crash, finds the object that the first one created.
+func (s Pages) postCreation(r *http.Request) (*desk.Page, error) {
+	c := creationOf(r.PathValue("what"))
+	if c == nil {
+		return nil, desk.ErrNotFound
+	}
+	of, err := s.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	typed, page := url.Values{}, creationPage{creation: *c, Key: r.PostFormValue("key")}
+	for _, f := range c.fields {
+		typed.Set(f.Name, strings.TrimSpace(r.PostFormValue(f.Name)))
+	}
+	params, wrong := c.params(typed)
+	if r.PostFormValue("scope") != of.Value() {
+		wrong = "You switched accounts since you opened this form. Check the account, then submit again."
+	}
+	if wrong != "" {
+		page.Wrong = wrong
+		return s.showCreation(r, http.StatusUnprocessableEntity, of, page, typed)
+	}
+	a, err := s.Ask(r, of.AccountID, of.Livemode, http.MethodPost, c.path, page.Key, params)
+	if err != nil {
+		return nil, err
+	}
+	made := madeBy(a)
+	page.Wrong, page.Open = desk.Refusal(a), a.Status >= http.StatusBadRequest && a.Open()
+	switch {
+	case made != "" && page.Wrong != "" && !page.Open: // a card was declined: there is a payment all the same
+		return desk.Complain(web.Href(made), page.Wrong), nil
+	case made != "" && page.Wrong == "":
+		return desk.Say(web.Href(made), strings.ToUpper(c.Name[:1])+c.Name[1:]+" created."), nil
+	default:
+		if !page.Open {
+			page.Key = desk.NewKey(c.Name) // that answer was the last one to this key
+		}
+		return s.showCreation(r, a.Status, of, page, typed)
+	}
+}
+
+// madeBy is the id of the object that an answer shows: itself, or the payment that an error is about.
+func madeBy(a *api.Answer) string {
+	var shown struct {
+		ID    string `json:"id"`
+		Error struct {
+			Intent struct {
+				ID string `json:"id"`
+			} `json:"payment_intent"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(a.Body.Bytes(), &shown) != nil {
+		return ""
+	}
+	if shown.ID == "" {
+		return shown.Error.Intent.ID
+	}
+	return shown.ID
+}

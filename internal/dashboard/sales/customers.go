@@ -1,0 +1,121 @@
+package sales
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+type customer struct {
+	AccountID   string
+	ID          string
+	Livemode    bool
+	Name        *string
+	Email       *string
+	Phone       *string
+	Description *string
+	RequestID   string
+	Metadata    json.RawMessage
+	Payments    int64
+	CreatedAt   time.Time
+	DeletedAt   *time.Time
+}
+
+const customerColumns = `c.account_id, c.id, c.livemode, c.name, c.email, c.phone, c.description, c.request_id,
+	c.metadata, c.created_at, c.deleted_at,
+	(SELECT count(*) FROM charges p
+	    WHERE p.customer_id = c.id AND p.account_id = c.account_id AND p.payment_intent_id IS NULL)
+	+ (SELECT count(*) FROM payment_intents i WHERE i.customer_id = c.id AND i.account_id = c.account_id) AS payments`
+
+const selectCustomers = `
+	SELECT ` + customerColumns + `
+	FROM customers c
+	WHERE c.account_id = @account_id AND c.livemode = @livemode AND (@email = '' OR c.email = @email)
+	  AND c.deleted_at IS NULL`
+
+const (
+	customersDown = selectCustomers + ` AND (@before = '' OR c.id < @before) ORDER BY c.id DESC LIMIT @limit`
+	customersUp   = selectCustomers + ` AND c.id > @after ORDER BY c.id LIMIT @limit`
+)
+
+var customers = desk.Lister[customer]{Down: customersDown, Up: customersUp, ID: func(c customer) string { return c.ID }}
+
+type customersPage struct {
+	Customers []customer
+	Email     string
+	Pager     desk.Pager
+}
+
+func (s Pages) customers(r *http.Request) (*desk.Page, error) {
+	of, err := s.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	page := customersPage{Email: r.FormValue("email")}
+	page.Customers, page.Pager, err = customers.Page(s.Desk, r, of.Args(postgres.Args{"email": page.Email}))
+	if err != nil {
+		return nil, err
+	}
+	return desk.List(of, "dashboard/customers", "customers", "Customers", page), nil
+}
+
+// method is a card that a customer has left.
+type method struct {
+	ID        string
+	Brand     string
+	Last4     string
+	Expiry    string
+	CreatedAt time.Time
+}
+
+const selectMethods = `
+	SELECT m.id, m.card->>'brand' AS brand, m.card->>'last4' AS last4,
+	       concat(lpad(m.card->>'exp_month', 2, '0'), ' / ', right(m.card->>'exp_year', 2)) AS expiry, m.created_at
+	FROM (SELECT id, card, created_at FROM cards
+	    WHERE customer_id = @id AND account_id = @account_id AND deleted_at IS NULL
+	      UNION ALL
+	      SELECT id, card, created_at FROM payment_methods WHERE customer_id = @id AND account_id = @account_id) m
+	ORDER BY m.id DESC`
+
+const selectCustomer = `
+	SELECT ` + customerColumns + `
+	FROM accounts a JOIN customers c ON c.account_id = a.id AND c.id = @id`
+
+type customerPage struct {
+	Customer customer
+	Methods  []method
+	Payments []Payment
+	Key      string // of the form that edits it
+}
+
+func (s Pages) findCustomer(r *http.Request) (*customer, error) {
+	return desk.ReadOne[customer](r.Context(), s.Pool, selectCustomer, postgres.Args{"id": r.PathValue("id")})
+}
+
+func (s Pages) customer(r *http.Request) (*desk.Page, error) {
+	found, err := desk.Found(s.findCustomer(r))
+	if err != nil {
+		return nil, err
+	}
+	methods, err := desk.Read[method](r.Context(), s.Pool, selectMethods,
+		postgres.Args{"id": found.ID, "account_id": found.AccountID})
+	if err != nil {
+		return nil, err
+	}
+	of := desk.Scope{AccountID: found.AccountID, Livemode: found.Livemode}
+	latest, err := payments.Latest(s.Desk, r, paymentFilter{Customer: found.ID}.args(of), desk.PageSize)
+	if err != nil {
+		return nil, err
+	}
+	page := customerPage{Customer: *found, Methods: methods, Payments: latest, Key: desk.NewKey("customer")}
+	return desk.Show("dashboard/customer",
+		web.Page{Title: "Customer " + page.Customer.ID, Here: "customers", Data: page}), nil
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

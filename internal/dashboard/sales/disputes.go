@@ -1,0 +1,107 @@
+package sales
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// dispute is a cardholder's complaint.
+type dispute struct {
+	AccountID         string
+	ID                string
+	Livemode          bool
+	ChargeID          string
+	PaymentID         string // where its charge is shown
+	AcquirerReference string
+	Amount            int64
+	Currency          string
+	Reason            string
+	NetworkCode       string
+	CaseType          string
+	Status            string
+	Evidence          json.RawMessage
+	Submissions       int32
+	RespondBy         time.Time
+	Withdrawal        *string
+	Reinstatement     *string
+	RequestID         string
+	CreatedAt         time.Time
+}
+
+// Inquiry is a question that has not cost anything yet.
+func (d dispute) Inquiry() bool { return strings.HasPrefix(d.Status, "warning") }
+
+// Waits is whether the merchant has something to say until RespondBy.
+func (d dispute) Waits() bool { return strings.HasSuffix(d.Status, "needs_response") }
+
+// Said is the evidence that was given, by name.
+func (d dispute) Said() (all []desk.Change) {
+	var given map[string]any
+	if json.Unmarshal(d.Evidence, &given) != nil {
+		return nil
+	}
+	for _, name := range desk.Sorted(given) {
+		if text, is := given[name].(string); is && text != "" {
+			all = append(all, desk.Change{Name: name, Is: text})
+		}
+	}
+	return all
+}
+
+const disputeColumns = `
+	SELECT d.account_id, d.id, d.livemode, d.charge_id, coalesce(c.payment_intent_id, c.id) AS payment_id,
+	       d.acquirer_reference, d.amount, d.currency, d.reason, d.network_code, d.case_type, d.status, d.evidence,
+	       d.submissions, d.respond_by, d.withdrawal, d.reinstatement, d.request_id, d.created_at
+	FROM disputes d JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id`
+
+const selectDisputes = disputeColumns + `
+	WHERE d.account_id = @account_id AND d.livemode = @livemode
+	  AND (@state = '' OR @state = 'waits' AND d.status LIKE '%needs_response' OR @state = 'review'
+	      AND d.status LIKE '%under_review' OR d.status = @state)`
+
+const (
+	disputesDown     = selectDisputes + ` AND (@before = '' OR d.id < @before) ORDER BY d.id DESC LIMIT @limit`
+	disputesUp       = selectDisputes + ` AND d.id > @after ORDER BY d.id LIMIT @limit`
+	selectDisputesOf = disputeColumns + ` WHERE d.charge_id = @charge_id AND d.account_id = @account_id ORDER BY d.id`
+	selectDispute    = disputeColumns + ` JOIN accounts a ON a.id = d.account_id WHERE d.id = @id`
+)
+
+var disputes = desk.StateList[dispute]{
+	Lister:   desk.Lister[dispute]{Down: disputesDown, Up: disputesUp, ID: func(d dispute) string { return d.ID }},
+	Template: "dashboard/disputes", Here: "disputes", Title: "Disputes",
+	States: [][2]string{
+		{"", "All"}, {"waits", "Needs response"}, {"review", "Under review"}, {"won", "Won"},
+		{"lost", "Lost"},
+	},
+}
+
+type disputePage struct {
+	dispute
+	desk.Story
+	Key string // of the forms that answer it
+}
+
+func (s Pages) findDispute(r *http.Request) (*dispute, error) {
+	return desk.ReadOne[dispute](r.Context(), s.Pool, selectDispute, postgres.Args{"id": r.PathValue("id")})
+}
+
+func (s Pages) dispute(r *http.Request) (*desk.Page, error) {
+	found, err := desk.Found(s.findDispute(r))
+	if err != nil {
+		return nil, err
+	}
+	story, err := s.Story(r, inspect.Subject{Kind: "dispute", AccountID: found.AccountID, ID: found.ID})
+	if err != nil {
+		return nil, err
+	}
+	page := disputePage{dispute: *found, Story: story, Key: desk.NewKey("dispute")}
+	return desk.Show("dashboard/dispute",
+		web.Page{Title: "Dispute " + page.ID, Here: "disputes", Data: page}), nil
+}

@@ -1,0 +1,120 @@
+package sales
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// edited are the parameters of a form that edits texts and metadata. An empty text
+// is sent, too: it clears the field. An entry of the metadata whose name or value
+// was emptied is removed.
+func edited(r *http.Request, was json.RawMessage, texts ...string) url.Values {
+	params := url.Values{}
+	for _, name := range texts {
+		params.Set(name, strings.TrimSpace(r.PostFormValue(name)))
+	}
+	for _, entry := range web.Metadata(was) {
+		params.Set("metadata["+entry.Name+"]", "")
+	}
+	values := r.PostForm["meta_value"]
+	for i, name := range r.PostForm["meta_name"] {
+		if name = strings.TrimSpace(name); name != "" && i < len(values) {
+			params.Set("metadata["+name+"]", values[i])
+		}
+	}
+	return params
+}
+
+// postPaymentEdit changes what a payment is described as.
+func (s Pages) postPaymentEdit(r *http.Request) (*desk.Page, error) {
+	p, err := desk.Found(s.findPayment(r))
+	if err != nil {
+		return nil, err
+	}
+	path := "/v1/charges/" + p.ID
+	if p.IntentID != nil {
+		path = "/v1/payment_intents/" + p.ID
+	}
+	a, err := s.Ask(r, p.AccountID, p.Livemode, http.MethodPost, path, r.PostFormValue("key"),
+		edited(r, p.Metadata, "description"))
+	return desk.Settle(a, err, "Payment updated.", "/dashboard/payments/"+p.ID)
+}
+
+// postCustomerEdit changes a customer's profile.
+func (s Pages) postCustomerEdit(r *http.Request) (*desk.Page, error) {
+	c, err := s.findCustomer(r)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil || c.DeletedAt != nil {
+		return nil, desk.ErrNotFound
+	}
+	path := "/v1/customers/" + url.PathEscape(c.ID)
+	a, err := s.Ask(r, c.AccountID, c.Livemode, http.MethodPost, path, r.PostFormValue("key"),
+		edited(r, c.Metadata, "name", "email", "phone", "description"))
+	return desk.Settle(a, err, "Customer updated.", "/dashboard/customers/"+url.PathEscape(c.ID))
+}
+
+// evidenceFields are the texts that a dispute's form has room for; the API takes more.
+var evidenceFields = []formField{
+	{
+		Name:  "uncategorized_text",
+		Label: "What happened",
+		Type:  "area",
+		Hint:  "In test mode, enter winning_evidence or losing_evidence to choose the outcome.",
+	},
+	{Name: "product_description", Label: "Product description", Type: "area"},
+	{Name: "customer_name", Label: "Customer name", Type: "text"},
+	{Name: "customer_email_address", Label: "Customer email", Type: "text"},
+	{Name: "shipping_carrier", Label: "Shipping carrier", Type: "text"},
+	{Name: "shipping_tracking_number", Label: "Tracking number", Type: "text"},
+	{Name: "refund_refusal_explanation", Label: "Why the customer isn’t owed a refund", Type: "area"},
+}
+
+// Fields is the evidence form, with what was saved before.
+func (p disputePage) Fields() (all []formField) {
+	saved := map[string]string{}
+	for _, given := range p.Said() {
+		saved[given.Name] = given.Is
+	}
+	for _, f := range evidenceFields {
+		f.Value = saved[f.Name]
+		all = append(all, f)
+	}
+	return all
+}
+
+// postDispute saves or submits evidence, or accepts the dispute.
+func (s Pages) postDispute(r *http.Request) (*desk.Page, error) {
+	d, err := desk.Found(s.findDispute(r))
+	if err != nil {
+		return nil, err
+	}
+	path, params, done := "/v1/disputes/"+d.ID, url.Values{}, "Dispute accepted."
+	deed, key := r.PathValue("deed"), r.PostFormValue("key")
+	switch {
+	case deed == "evidence":
+		for _, f := range evidenceFields {
+			params.Set("evidence["+f.Name+"]", strings.TrimSpace(r.PostFormValue(f.Name)))
+		}
+		submit := r.PostFormValue("submit") == "true"
+		if params.Set("submit", "false"); submit {
+			params.Set("submit", "true")
+		}
+		key += map[bool]string{true: "-submit", false: "-save"}[submit] // the same form can be saved, then submitted
+		done = map[bool]string{true: "Evidence submitted.", false: "Draft saved. Nothing was sent to the bank."}[submit]
+	case deed == "accept" && r.PostFormValue("sure") == "yes":
+		path += "/close"
+	case deed == "accept":
+		return desk.Complain("/dashboard/disputes/"+d.ID, "Nothing changed. Check the box to accept the dispute."), nil
+	default:
+		return nil, desk.ErrNotFound
+	}
+	a, err := s.Ask(r, d.AccountID, d.Livemode, http.MethodPost, path, key, params)
+	return desk.Settle(a, err, done, "/dashboard/disputes/"+d.ID)
+}

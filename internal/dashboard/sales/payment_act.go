@@ -1,0 +1,106 @@
+package sales
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/money"
+)
+
+// deed is something that can be done to a payment: the request that does it, and
+// what is said when it is done.
+type deed struct {
+	path string
+	form url.Values
+	done string
+}
+
+// deedOf is what one of the page's buttons does, if that is left to do.
+func deedOf(p *paymentDetail, name, reason string, amount int64) (deed, bool) {
+	sum, shown := strconv.FormatInt(amount, 10), money.Format(amount, p.Currency)
+	switch {
+	case name == "refund" && p.CanRefund():
+		params := url.Values{"charge": {*p.ChargeID}, "amount": {sum}}
+		if reason != "" {
+			params.Set("reason", reason)
+		}
+		return deed{"/v1/refunds", params, shown + " refunded."}, true
+	case name == "capture" && p.CanCapture() && p.IntentID != nil:
+		return deed{"/v1/payment_intents/" + *p.IntentID + "/capture", url.Values{"amount_to_capture": {sum}},
+			shown + " captured."}, true
+	case name == "capture" && p.CanCapture():
+		return deed{"/v1/charges/" + p.ID + "/capture", url.Values{"amount": {sum}}, shown + " captured."}, true
+	case name == "release" && p.CanCapture() && p.IntentID != nil:
+		return deed{"/v1/payment_intents/" + *p.IntentID + "/cancel", url.Values{}, "Hold released."}, true
+	case name == "release" && p.CanCapture():
+		return deed{"/v1/refunds", url.Values{"charge": {p.ID}}, "Hold released."}, true
+	case name == "cancel" && p.CanCancel():
+		return deed{"/v1/payment_intents/" + p.ID + "/cancel", url.Values{}, "Payment canceled."}, true
+	}
+	return deed{}, false
+}
+
+// postPayment refunds, captures or releases. The key was made when the form was
+// drawn, so that a form that is sent twice, or again after a crash, is one request.
+func (s Pages) postPayment(r *http.Request) (*desk.Page, error) {
+	key, typed := r.PostFormValue("key"), r.PostFormValue("amount")
+	p, err := desk.Found(s.findPayment(r))
+	if err != nil {
+		return nil, err
+	}
+	again := paymentPage{Key: key, Typed: typed}
+	amount, wrong := parseAmount(typed, p.Currency)
+	if wrong != "" && asksForAmount(r.PathValue("deed")) {
+		again.Wrong = wrong
+		return s.showPayment(r, http.StatusUnprocessableEntity, again)
+	}
+	do, possible := deedOf(p, r.PathValue("deed"), r.PostFormValue("reason"), amount)
+	if !possible && !s.sentBefore(r, p.AccountID, key) {
+		again.Key = desk.NewKey("payment")
+		again.Wrong = "The payment changed since you opened this page, so this action is no longer possible."
+		return s.showPayment(r, http.StatusConflict, again)
+	}
+	if !possible { // the same form a second time: what it did is on the page already
+		return desk.GoTo("/dashboard/payments/" + p.ID), nil
+	}
+	a, err := s.Ask(r, p.AccountID, p.Livemode, http.MethodPost, do.path, key, do.form)
+	if err != nil {
+		return nil, err
+	}
+	if again.Wrong = desk.Refusal(a); again.Wrong == "" {
+		return desk.Say("/dashboard/payments/"+p.ID, do.done), nil
+	}
+	if again.Open = a.Open(); !again.Open {
+		again.Key = desk.NewKey("payment") // that answer was the last one to this key
+	}
+	return s.showPayment(r, a.Status, again)
+}
+
+func asksForAmount(deed string) bool { return deed == "refund" || deed == "capture" }
+
+const keyIsTaken = `SELECT true AS taken FROM requests WHERE key = @key AND account_id = @account_id LIMIT 1`
+
+func (s Pages) sentBefore(r *http.Request, accountID, key string) bool {
+	found, err := desk.Read[struct{ Taken bool }](r.Context(), s.Pool, keyIsTaken,
+		map[string]any{"key": key, "account_id": accountID})
+	return err == nil && len(found) == 1
+}
+
+// parseAmount reads an amount as people write it, in minor units, or says how one
+// is written.
+func parseAmount(text, currency string) (amount int64, wrong string) {
+	whole, fraction, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(text), ",", ""), ".")
+	exponent := money.Exponent(currency)
+	wrong = "Enter an amount, such as " + strings.TrimSuffix("20."+strings.Repeat("0", exponent), ".") + "."
+	if len(fraction) > exponent || whole == "" || len(whole) > 12 {
+		return 0, wrong
+	}
+	amount, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", exponent-len(fraction)), 10, 64)
+	if err != nil || amount <= 0 {
+		return 0, wrong
+	}
+	return amount, ""
+}

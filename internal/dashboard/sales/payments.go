@@ -1,0 +1,272 @@
+package sales
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/money"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+)
+
+// Payment is a line of the list of payments: an intent with the charge that pays
+// it, or a charge that was made without one.
+type Payment struct {
+	ID             string
+	State          string
+	Disputed       bool
+	Amount         int64
+	AmountRefunded int64
+	Currency       string
+	Description    *string
+	CustomerID     *string
+	Brand          string
+	Last4          string
+	FailureCode    *string
+	RequestID      string
+	Takeovers      int64
+	CreatedAt      time.Time
+}
+
+// chargeState is a charge's state in a word. The part that a partial capture released
+// is in amount_refunded, but was never captured.
+const chargeState = `CASE
+	WHEN c.status = 'failed' THEN 'failed' WHEN c.status = 'pending' THEN 'pending'
+	WHEN NOT c.captured AND c.amount_refunded >= c.amount THEN 'released' WHEN NOT c.captured THEN 'uncaptured'
+	WHEN c.amount_refunded >= c.amount THEN 'refunded'
+	WHEN c.amount_refunded > c.amount - c.amount_captured THEN 'partly_refunded'
+	ELSE 'succeeded' END`
+
+// intentState is an intent's state. Once it is paid, the state is its charge's. An
+// incomplete intent had no attempt to pay yet; a failed one had.
+const intentState = `CASE i.status
+	WHEN 'succeeded' THEN ` + chargeState + ` WHEN 'requires_capture' THEN 'uncaptured' WHEN 'processing' THEN 'pending'
+	    WHEN 'canceled' THEN 'canceled'
+	WHEN 'requires_payment_method'
+	THEN CASE WHEN i.last_payment_error IS NULL AND i.latest_charge IS NULL THEN 'incomplete' ELSE 'failed' END
+	ELSE 'incomplete' END`
+
+// Both halves of the list are filtered, sorted and cut separately, along their primary
+// keys, and then merged. The part of an id after the prefix encodes its time.
+const (
+	intentPayments = `
+	SELECT i.id, p.state, coalesce(c.disputed, false) AS disputed, i.amount,
+	       coalesce(c.amount_refunded, 0) AS amount_refunded, i.currency, i.description, i.customer_id, p.brand,
+	       p.last4, coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code, i.request_id, i.created_at,
+	       (SELECT count(*) FROM takeovers t
+	           WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id)
+	             AND t.was = 'running') AS takeovers
+	FROM payment_intents i
+	LEFT JOIN charges c ON c.account_id = i.account_id AND c.id = i.latest_charge
+	LEFT JOIN payment_methods m ON m.account_id = i.account_id AND m.id = i.payment_method_id
+	CROSS JOIN LATERAL (SELECT ` + intentState + ` AS state, i.amount, i.currency, i.customer_id, i.created_at,
+	       coalesce(c.card->>'brand', m.card->>'brand', '') AS brand,
+	       coalesce(c.card->>'last4', m.card->>'last4', '') AS last4) p
+	WHERE i.account_id = @account_id AND i.livemode = @livemode` + paymentFilters + `
+	  AND (NOT @crashed::boolean OR EXISTS (
+	      SELECT FROM takeovers t WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id)
+	          AND t.was = 'running'))`
+
+	plainPayments = `
+	SELECT c.id, p.state, c.disputed, c.amount, c.amount_refunded, c.currency, c.description,
+	       c.customer_id, p.brand, p.last4, c.failure_code, c.request_id, c.created_at,
+	       (SELECT count(*) FROM takeovers t
+	           WHERE t.account_id = c.account_id AND t.request_id = c.request_id AND t.was = 'running') AS takeovers
+	FROM charges c
+	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state, c.amount, c.currency, c.customer_id, c.created_at,
+	    c.card->>'brand' AS brand, c.card->>'last4' AS last4) p
+	WHERE c.account_id = @account_id AND c.livemode = @livemode AND c.payment_intent_id IS NULL` + paymentFilters + `
+	  AND (NOT @crashed::boolean OR EXISTS (
+	      SELECT FROM takeovers t WHERE t.account_id = c.account_id AND t.request_id = c.request_id
+	          AND t.was = 'running'))`
+
+	// The filter has amounts in units of their currency; the database stores minor units.
+	paymentFilters = `
+	  AND (@state = '' OR p.state = @state)
+	  AND (@customer = '' OR p.customer_id = @customer)
+	  AND (@brand = '' OR p.brand = @brand)
+	  AND (@ends_in = '' OR p.last4 = @ends_in)
+	  AND (@currency = '' OR p.currency = @currency)
+	  AND (@least::numeric IS NULL
+	      OR p.amount >= @least * CASE WHEN p.currency = ANY (@whole::text[]) THEN 1
+	      WHEN p.currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END)
+	  AND (@most::numeric IS NULL
+	      OR p.amount <= @most * CASE WHEN p.currency = ANY (@whole::text[]) THEN 1
+	      WHEN p.currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END)
+	  AND (@since::timestamptz IS NULL OR p.created_at >= @since)
+	  AND (@until::timestamptz IS NULL OR p.created_at < @until)`
+
+	paymentsDown = `SELECT * FROM (
+		(` + intentPayments + ` AND (@before = '' OR i.id < 'pi_' || substr(@before, 4)) ORDER BY i.id DESC
+		LIMIT @limit)
+		UNION ALL
+		(` + plainPayments + ` AND (@before = '' OR c.id < 'ch_' || substr(@before, 4)) ORDER BY c.id DESC
+		LIMIT @limit)) merged
+		ORDER BY substr(id, 4) DESC LIMIT @limit`
+	paymentsUp = `SELECT * FROM (
+		(` + intentPayments + ` AND i.id > 'pi_' || substr(@after, 4) ORDER BY i.id LIMIT @limit)
+		UNION ALL
+		(` + plainPayments + ` AND c.id > 'ch_' || substr(@after, 4) ORDER BY c.id LIMIT @limit)) merged
+		ORDER BY substr(id, 4) LIMIT @limit`
+)
+
+var payments = desk.Lister[Payment]{Down: paymentsDown, Up: paymentsUp, ID: func(p Payment) string { return p.ID }}
+
+// paymentFilter is what the address asks for, as it was written there.
+type paymentFilter struct {
+	State, Customer, Brand, Last4, Currency, Least, Most, From, To string
+	Crashed                                                        bool
+}
+
+func paymentFilterOf(r *http.Request) paymentFilter {
+	field := func(name string) string { return strings.TrimSpace(r.FormValue(name)) }
+	return paymentFilter{
+		State:    field("state"),
+		Customer: field("customer"),
+		Brand:    field("brand"),
+		Last4:    field("last4"),
+		Currency: strings.ToLower(field("currency")),
+		Least:    field("min"),
+		Most:     field("max"),
+		From:     field("from"),
+		To:       field("to"),
+		Crashed:  field("crashed") == "yes",
+	}
+}
+
+// Any tells whether something is filtered away.
+func (f paymentFilter) Any() bool { return f != paymentFilter{} }
+
+// Narrowed reports whether more than the state is filtered, which has separate chips.
+func (f paymentFilter) Narrowed() bool { return f != paymentFilter{State: f.State} }
+
+// Wrong says what in the filter cannot be read; it filters nothing.
+func (f paymentFilter) Wrong() string {
+	for _, amount := range []string{f.Least, f.Most} {
+		if _, ok := units(amount); !ok {
+			return fmt.Sprintf("“%s” isn’t an amount. Enter an amount like 20 or 20.00.", amount)
+		}
+	}
+	for _, day := range []string{f.From, f.To} {
+		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
+			return fmt.Sprintf("“%s” isn’t a date. Enter a date like 2026-11-30.", day)
+		}
+	}
+	return ""
+}
+
+// units reads an amount in a currency's units, whichever it is. "" is none.
+func units(text string) (*string, bool) {
+	if text == "" {
+		return nil, true
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	if len(whole) > 12 || len(fraction) > 3 || whole == "" || strings.Trim(whole+fraction, "0123456789") != "" {
+		return nil, false
+	}
+	return &text, true
+}
+
+func (f paymentFilter) args(of desk.Scope) postgres.Args {
+	least, _ := units(f.Least)
+	most, _ := units(f.Most)
+	args := of.Args(postgres.Args{
+		"state":    f.State,
+		"customer": f.Customer,
+		"brand":    f.Brand,
+		"ends_in":  f.Last4,
+		"currency": f.Currency,
+		"least":    least,
+		"most":     most,
+		"whole":    currenciesOf(0),
+		"mills":    currenciesOf(3),
+		"crashed":  f.Crashed,
+		"since":    (*time.Time)(nil),
+		"until":    (*time.Time)(nil),
+	})
+	if day, err := time.Parse(time.DateOnly, f.From); err == nil {
+		args["since"] = &day
+	}
+	if day, err := time.Parse(time.DateOnly, f.To); err == nil {
+		next := day.AddDate(0, 0, 1)
+		args["until"] = &next
+	}
+	return args
+}
+
+// currenciesOf are those with so many digits behind the point.
+func currenciesOf(digits int) (codes []string) {
+	for _, code := range money.Currencies() {
+		if money.Exponent(code) == digits {
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}
+
+type paymentsPage struct {
+	Payments []Payment
+	Filter   paymentFilter
+	States   []desk.Chip
+	Brands   []string
+	Pager    desk.Pager
+	CSV      string
+}
+
+var brands = []string{"visa", "mastercard", "amex", "discover", "diners", "jcb", "unionpay"}
+
+func (s Pages) payments(r *http.Request) (*desk.Page, error) {
+	of, err := s.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	page := paymentsPage{
+		Filter: paymentFilterOf(r),
+		Brands: brands,
+		CSV:    strings.Replace(desk.With(r.URL, "before", "", "after"), "/payments", "/payments.csv", 1),
+	}
+	page.Payments, page.Pager, err = payments.Page(s.Desk, r, page.Filter.args(of))
+	if err != nil {
+		return nil, err
+	}
+	page.States = desk.Chips(r, "state", [2]string{"", "All"}, [2]string{"succeeded", "Succeeded"},
+		[2]string{"uncaptured", "Uncaptured"},
+		[2]string{"partly_refunded", "Partially refunded"}, [2]string{"refunded", "Refunded"},
+		[2]string{"failed", "Failed"},
+		[2]string{"incomplete", "Incomplete"}, [2]string{"canceled", "Canceled"}, [2]string{"pending", "Pending"})
+	return desk.List(of, "dashboard/payments", "payments", "Payments", page), nil
+}
+
+// csvLimit bounds a download: for more, an operator filters by date.
+const csvLimit = 50_000
+
+// paymentsCSV is the same list as a file, all pages of it.
+func (s Pages) paymentsCSV(r *http.Request) (*desk.Page, error) {
+	of, err := s.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	found, err := payments.Latest(s.Desk, r, paymentFilterOf(r).args(of), csvLimit)
+	if err != nil {
+		return nil, err
+	}
+	rows := [][]string{{"id", "created (UTC)", "state", "amount", "currency", "minor units", "refunded minor units",
+		"customer", "card", "description", "failure", "request"}}
+	for _, p := range found {
+		rows = append(rows, []string{p.ID, p.CreatedAt.UTC().Format(time.RFC3339), p.State,
+			desk.Decimal(p.Amount, p.Currency), p.Currency,
+			strconv.FormatInt(p.Amount, 10), strconv.FormatInt(p.AmountRefunded, 10), word(p.CustomerID),
+			strings.TrimSpace(p.Brand + " " + p.Last4), word(p.Description), word(p.FailureCode), p.RequestID})
+	}
+	return &desk.Page{Send: func(w http.ResponseWriter) { desk.Download(w, "payments.csv", rows) }}, nil
+}
+
+func word(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}

@@ -1,0 +1,144 @@
+package sales
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// product is what a merchant sells, with its default price.
+type product struct {
+	AccountID   string
+	ID          string // may be the merchant's own
+	Livemode    bool
+	Name        string
+	Active      bool
+	Description *string
+	Metadata    json.RawMessage
+	PriceID     *string
+	Amount      *int64
+	Currency    *string
+	Prices      int64
+	RequestID   string
+	CreatedAt   time.Time
+}
+
+// State is the product's, in the badges' words.
+func (p product) State() string { return activeWord(p.Active) }
+
+func activeWord(active bool) string {
+	if active {
+		return "active"
+	}
+	return "archived"
+}
+
+const productColumns = `
+	SELECT o.account_id, o.id, o.livemode, o.name, o.active, o.description, o.metadata, o.default_price_id AS price_id,
+	       p.unit_amount AS amount, p.currency,
+	       (SELECT count(*) FROM prices n WHERE n.product_id = o.id AND n.account_id = o.account_id) AS prices,
+	       o.request_id, o.created_at
+	FROM products o LEFT JOIN prices p ON p.account_id = o.account_id AND p.id = o.default_price_id`
+
+const selectProducts = productColumns + `
+	WHERE o.account_id = @account_id AND o.livemode = @livemode AND o.deleted_at IS NULL
+	  AND (@state = '' OR o.active = (@state = 'active'))`
+
+const (
+	productsDown  = selectProducts + ` AND (@before = '' OR o.id < @before) ORDER BY o.id DESC LIMIT @limit`
+	productsUp    = selectProducts + ` AND o.id > @after ORDER BY o.id LIMIT @limit`
+	selectProduct = productColumns + ` JOIN accounts a ON a.id = o.account_id WHERE o.id = @id AND o.deleted_at IS NULL
+		ORDER BY o.account_id = @account_id DESC LIMIT 1`
+)
+
+var products = desk.StateList[product]{
+	Lister:   desk.Lister[product]{Down: productsDown, Up: productsUp, ID: func(p product) string { return p.ID }},
+	Template: "dashboard/products", Here: "products", Title: "Products",
+	States: [][2]string{
+		{"", "All"}, {"active", "Active"}, {"archived", "Archived"},
+	},
+}
+
+type price struct {
+	ID        string
+	Amount    int64
+	Currency  string
+	Nickname  *string
+	Active    bool
+	CreatedAt time.Time
+}
+
+// State is the price's, in the badges' words.
+func (p price) State() string { return activeWord(p.Active) }
+
+const selectPrices = `
+	SELECT id, unit_amount AS amount, currency, nickname, active, created_at FROM prices
+	WHERE product_id = @id AND account_id = @account_id ORDER BY id DESC LIMIT 100`
+
+type productPage struct {
+	product
+	List       []price
+	Currencies []option
+	Now        string // the currency that is chosen
+	Key        string
+}
+
+func (s Pages) findProduct(r *http.Request) (*product, error) {
+	of, err := s.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	return desk.ReadOne[product](r.Context(), s.Pool, selectProduct,
+		postgres.Args{"id": r.PathValue("id"), "account_id": of.AccountID})
+}
+
+func (s Pages) product(r *http.Request) (*desk.Page, error) {
+	found, err := desk.Found(s.findProduct(r))
+	if err != nil {
+		return nil, err
+	}
+	page := productPage{product: *found, Currencies: currencyOptions(), Now: "usd", Key: desk.NewKey("product")}
+	if found.Currency != nil {
+		page.Now = *found.Currency
+	}
+	page.List, err = desk.Read[price](r.Context(), s.Pool, selectPrices,
+		postgres.Args{"id": page.ID, "account_id": page.AccountID})
+	if err != nil {
+		return nil, err
+	}
+	return desk.Show("dashboard/product",
+		web.Page{Title: page.Name, Here: "products", Data: page}), nil
+}
+
+// postProduct adds a price, or archives or activates the product.
+func (s Pages) postProduct(r *http.Request) (*desk.Page, error) {
+	p, err := desk.Found(s.findProduct(r))
+	if err != nil {
+		return nil, err
+	}
+	path, params, done := "/v1/products/"+url.PathEscape(p.ID), url.Values{}, ""
+	switch r.PathValue("deed") {
+	case "archive", "activate":
+		active := r.PathValue("deed") == "activate"
+		params.Set("active", strconv.FormatBool(active))
+		done = map[bool]string{true: "Product activated.", false: "Product archived."}[active]
+	case "price":
+		var wrong string
+		params, wrong = withAmount(r.PostForm, "unit_amount")
+		if wrong != "" {
+			return desk.Complain("/dashboard/products/"+url.PathEscape(p.ID), wrong), nil
+		}
+		params.Set("product", p.ID)
+		path, done = "/v1/prices", "Price added."
+	default:
+		return nil, desk.ErrNotFound
+	}
+	a, err := s.Ask(r, p.AccountID, p.Livemode, http.MethodPost, path, r.PostFormValue("key"), params)
+	return desk.Settle(a, err, done, "/dashboard/products/"+url.PathEscape(p.ID))
+}

@@ -1,0 +1,45 @@
+// Package sales has the dashboard's pages about a merchant's money: payments, customers, checkout sessions, products,
+// disputes, payouts and the balance, and the forms that create them.
+package sales
+
+import (
+	"net/http"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+)
+
+// Pages are the pages of this package.
+type Pages struct{ *desk.Desk }
+
+// Routes registers each page under its address.
+func (s Pages) Routes(handle func(pattern string, show desk.Handler)) {
+	handle("GET /dashboard/new", s.creations)
+	handle("GET /dashboard/new/{what}", s.creation)
+	handle("POST /dashboard/new/{what}", s.postCreation)
+	handle("GET /dashboard/products", products.Handler(s.Desk))
+	handle("GET /dashboard/products/{id}", s.product)
+	handle("POST /dashboard/products/{id}/{deed}", s.postProduct)
+	handle("GET /dashboard/payments", s.payments)
+	handle("GET /dashboard/payments.csv", s.paymentsCSV)
+	handle("GET /dashboard/payments/{id}", s.payment)
+	handle("POST /dashboard/payments/{id}/{deed}", s.postPayment)
+	handle("POST /dashboard/payments/{id}/edit", s.postPaymentEdit)
+	handle("GET /dashboard/customers", s.customers)
+	handle("GET /dashboard/customers/{id}", s.customer)
+	handle("POST /dashboard/customers/{id}/edit", s.postCustomerEdit)
+	handle("GET /dashboard/balance", s.balance)
+	handle("GET /dashboard/checkout", sessions.Handler(s.Desk))
+	handle("GET /dashboard/checkout/{id}", s.session)
+	handle("POST /dashboard/checkout/{id}/expire", s.postSessionExpire)
+	handle("GET /dashboard/disputes", disputes.Handler(s.Desk))
+	handle("GET /dashboard/disputes/{id}", s.dispute)
+	handle("POST /dashboard/disputes/{id}/{deed}", s.postDispute)
+	handle("GET /dashboard/payouts", payouts.Handler(s.Desk))
+	handle("GET /dashboard/payouts/{id}", s.payout)
+	handle("POST /dashboard/payouts/{id}/cancel", s.postPayoutCancel)
+}
+
+// Latest reads an account's newest payments.
+func Latest(d *desk.Desk, r *http.Request, of desk.Scope, limit int) ([]Payment, error) {
+	return payments.Latest(d, r, paymentFilter{}.args(of), limit)
+}
