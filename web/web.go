@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-//go:embed static templates
+//go:embed static templates stripejs
 var files embed.FS
 
 // sheets are what styles are sent as: the files of each, in this order. Each file
@@ -57,10 +57,12 @@ type Config struct {
 func New(c Config) *Site {
 	s := &Site{log: c.Log, demo: c.Demo, shop: c.Shop, assets: map[string][]byte{}, zipped: map[string][]byte{}}
 	sum := sha256.New()
-	for _, entry := range must(fs.ReadDir(files, "static")) {
-		content := must(files.ReadFile("static/" + entry.Name()))
-		s.assets[entry.Name()] = content
-		sum.Write(content)
+	for _, pattern := range [...]string{"static/*.*", "static/*/*.*"} {
+		for _, file := range must(fs.Glob(files, pattern)) {
+			content := must(files.ReadFile(file))
+			s.assets[strings.TrimPrefix(file, "static/")] = content
+			sum.Write(content)
+		}
 	}
 	s.version = hex.EncodeToString(sum.Sum(nil)[:6])
 	for sheet, styles := range sheets {
@@ -162,6 +164,16 @@ func theme(r *http.Request) string {
 	return ""
 }
 
+// StripeJS returns the files of the script that a merchant's page loads, one after the
+// other. They are parts of one function, which the caller writes around them.
+func StripeJS() []byte {
+	var all bytes.Buffer
+	for _, file := range must(fs.Glob(files, "stripejs/*.js")) {
+		all.Write(must(files.ReadFile(file)))
+	}
+	return all.Bytes()
+}
+
 // Asset is the address of a file under static.
 func (s *Site) asset(name string) (string, error) {
 	if _, known := s.assets[name]; !known {
@@ -176,11 +188,11 @@ var contentTypes = map[string]string{
 	".svg": "image/svg+xml",
 }
 
-// Assets serves /assets/{version}/{name}. An address with another version is
+// Assets serves /assets/{version}/{name...}. An address with another version is
 // answered too, with what there is now: a page that was open while the server
 // was replaced keeps working.
 func (s *Site) Assets(w http.ResponseWriter, r *http.Request) {
-	name := path.Base(r.URL.Path)
+	name := r.PathValue("name")
 	content, known := s.assets[name]
 	if !known {
 		http.NotFound(w, r)
@@ -200,9 +212,10 @@ func (s *Site) Assets(w http.ResponseWriter, r *http.Request) {
 
 // Policy is what a page may do that others may not.
 type Policy struct {
-	Framed bool   // pages of ours may show it in a frame
-	Leads  bool   // the response to its forms may redirect to another site's page
-	App    string // the scheme of that page's address, if it may be an application's own; "" for none
+	Framed   bool   // pages of ours may show it in a frame
+	Embedded bool   // pages of any site may: it is a part of a merchant's page
+	Leads    bool   // the response to its forms may redirect to another site's page
+	App      string // the scheme of that page's address, if it may be an application's own; "" for none
 }
 
 // scheme is what RFC 3986 allows as one, in lower case. Nothing else enters the policy.
@@ -220,7 +233,10 @@ func Harden(next http.Handler) http.Handler {
 // Apply puts the same headers on one answer, but for what the policy allows.
 func (p Policy) Apply(h http.Header) {
 	ancestors, forms := "'none'", "'self'"
-	if p.Framed {
+	switch {
+	case p.Embedded:
+		ancestors = "*"
+	case p.Framed:
 		ancestors = "'self'"
 	}
 	if p.Leads {

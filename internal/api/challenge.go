@@ -22,14 +22,15 @@ func (s *Server) challenges() {
 }
 
 // secured keeps the page to itself: its address opens it, and goes to no other site.
-// Our checkout may show it in a frame, and a decision leads back to the shop.
-// That "*" does not stand for a scheme of an application's own, so it is named.
-func secured(h http.Header, back string) {
+// A decision leads back to the shop. That "*" does not include a scheme of an
+// application's own, so it is named. In a frame of ours the page is part of a merchant's
+// page, of any site: all of them are its ancestors.
+func secured(c echo.Context, back string) {
 	app := ""
 	if u, err := url.Parse(back); err == nil {
 		app = u.Scheme
 	}
-	web.Policy{Framed: true, Leads: true, App: app}.Apply(h)
+	web.Policy{Framed: true, Embedded: framed(c), Leads: true, App: app}.Apply(c.Response().Header())
 }
 
 // framed says that a page of ours shows this one in a frame: that page polls
@@ -52,7 +53,7 @@ func (s *Server) showChallenge(c echo.Context) error {
 // any other client the page.
 func (s *Server) whereItStands(c echo.Context, found *challenge.Challenge) error {
 	if back := found.Return(); back != "" && !framed(c) && !found.Open() && !found.Undecided() {
-		secured(c.Response().Header(), back)
+		secured(c, back)
 		return c.Redirect(http.StatusSeeOther, back)
 	}
 	return s.renderChallenge(c, statusOf(found), found)
@@ -71,7 +72,7 @@ func (s *Server) renderChallenge(c echo.Context, status int, found *challenge.Ch
 	if found != nil {
 		back = found.Return()
 	}
-	secured(c.Response().Header(), back)
+	secured(c, back)
 	page := web.Page{Title: "Confirm your payment", Layout: "buyer", Data: challengePage{found, status}}
 	if framed(c) {
 		page.Layout = "framed"

@@ -41,3 +41,19 @@ func TestReturnAddressStaysOutOfThePolicy(t *testing.T) {
 		})
 	}
 }
+
+// TestFramesOfABankPage checks who may show the page in a frame.
+func TestFramesOfABankPage(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	for query, ancestors := range map[string]string{"": "frame-ancestors 'self';", "?framed": "frame-ancestors *;"} {
+		response, err := s.server.Client().Get(s.server.URL + payment.ChallengePath + "3ds_none" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, ancestors) {
+			t.Errorf("with the query %q the policy is %s", query, policy)
+		}
+	}
+}

@@ -29,6 +29,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/stripejs"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 	"github.com/ratchet-pay/ratchet/internal/wire"
@@ -256,7 +257,7 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 		handler = a.pages
 	}
 	pay := checkout.New(checkout.Config{DB: p.pool, API: server, Rest: handler, Site: site, Demo: c.Demo, Log: c.Log})
-	a.Handler = p.health.serve(server.Guard(pay))
+	a.Handler = p.health.serve(server.Guard(stripejs.New(site, pay)))
 	return a, nil
 }
 

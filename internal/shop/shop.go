@@ -87,7 +87,7 @@ func (s *Server) routes() http.Handler {
 	across := http.NewCrossOriginProtection()
 	page := func(pattern string, h http.HandlerFunc) { mux.Handle(pattern, web.Harden(across.Handler(h))) }
 	mux.HandleFunc("POST "+WebhookPath, s.postWebhook)
-	page("GET /assets/{version}/{name}", s.site.Assets)
+	page("GET /assets/{version}/{name...}", s.site.Assets)
 	page("GET /shop", s.getShelf)
 	page("GET /shop/cart", s.getCart)
 	page("POST /shop/cart", s.postCart)

@@ -1,5 +1,6 @@
 // <checkout-form>: the form of the checkout page.
-import { brandOf, caretAfter, cvcFault, digitsOf, expiryFault, groupExpiry, groupNumber, numberFault } from "./card.js";
+import { bindCvc, bindExpiry, bindNumber } from "./card-input.js";
+import { cvcFault, expiryFault, numberFault } from "./card.js";
 import { ask, pause } from "./wait.js";
 
 // How long to wait before asking again, in milliseconds: a little longer each time.
@@ -27,9 +28,9 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.dialog = this.querySelector("dialog.bank");
     this.verb = this.button.innerHTML;
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.pay(); });
-    this.field("cardNumber").addEventListener("input", (event) => this.numberTyped(event));
-    this.field("cardExpiry").addEventListener("input", (event) => this.expiryTyped(event));
-    this.field("cardCvc").addEventListener("input", () => this.cvcTyped());
+    this.numberTyped = bindNumber(this.field("cardNumber"), (brand) => this.brandFound(brand));
+    bindExpiry(this.field("cardExpiry"));
+    bindCvc(this.field("cardCvc"));
     this.field("billingCountry").addEventListener("change", () => this.postalCode());
     for (const option of this.form.querySelectorAll('[name="shipping"]')) {
       option.addEventListener("change", () => this.ship(option.dataset));
@@ -55,36 +56,10 @@ customElements.define("checkout-form", class extends HTMLElement {
 
   // While something is typed
 
-  numberTyped(event) {
-    const field = this.field("cardNumber");
-    let digits = digitsOf(field.value), before = digitsOf(field.value.slice(0, field.selectionStart)).length;
-    // Deleting the space between two groups means the digit beside it.
-    if (event && digits === this.digits && event.inputType?.startsWith("deleteContent")) {
-      const at = event.inputType === "deleteContentBackward" ? --before : before;
-      digits = digits.slice(0, at) + digits.slice(at + 1);
-    }
-    const text = groupNumber(digits);
-    if (text !== field.value) {
-      field.value = text;
-      const at = caretAfter(text, before);
-      if (document.activeElement === field) field.setSelectionRange(at, at);
-    }
-    this.digits = digitsOf(text);
-    const { word, cvc } = brandOf(text), badge = this.form.querySelector(".brand");
+  brandFound({ word, cvc }) {
+    const badge = this.form.querySelector(".brand");
     if (badge.textContent !== word) badge.textContent = word;
     this.field("cardCvc").placeholder = cvc === 4 ? "4 digits" : "CVC";
-  }
-
-  expiryTyped(event) {
-    const field = this.field("cardExpiry");
-    if (field.selectionStart !== field.value.length) return; // in the middle: nothing moves
-    const text = groupExpiry(field.value, event.inputType?.startsWith("delete"));
-    if (text !== field.value) field.value = text;
-  }
-
-  cvcTyped() {
-    const field = this.field("cardCvc"), text = digitsOf(field.value).slice(0, 4);
-    if (text !== field.value) field.value = text;
   }
 
   // A postal code is asked for where banks check one.

@@ -24,7 +24,7 @@ const maxExport = 300_000
 func Export(dir string) error {
 	site := web.New(web.Config{Demo: true, Log: slog.New(slog.DiscardHandler)})
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /assets/{version}/{name}", site.Assets)
+	mux.HandleFunc("GET /assets/{version}/{name...}", site.Assets)
 	var failed error
 	handle := func(pattern string, show http.HandlerFunc) { mux.Handle(pattern, show) }
 	New(Config{
