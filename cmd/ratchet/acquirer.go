@@ -12,7 +12,7 @@ import (
 )
 
 func acquirerCommand() *cobra.Command {
-	var addr, metricsAddr, trouble, notifyURL string
+	var addr, metricsAddr, fault, notifyURL string
 	var notifyDelay, settleEvery time.Duration
 	cmd := &cobra.Command{
 		Use:   "acquirer",
@@ -27,10 +27,10 @@ and has a separate database.
 It posts disputes, failed refunds and settlements to --notify-url until they are
 acknowledged: some of them twice, and not always in order.
 
---trouble is a list of faults, each with =probability or *times:
+--fault is a list of faults, each with =probability or *times:
 slow:<ms>, drop_before_acting, drop_after_acting, fail_before_acting,
 fail_after_acting, forget_keys, wrong_amount, spent_key.`,
-		Example: "  RATCHET_ACQUIRER_DATABASE_URL=postgres://… RATCHET_ACQUIRER_SECRET=… ratchet acquirer --trouble " +
+		Example: "  RATCHET_ACQUIRER_DATABASE_URL=postgres://… RATCHET_ACQUIRER_SECRET=… ratchet acquirer --fault " +
 			"slow:200,drop_after_acting=0.1",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,8 +57,8 @@ fail_after_acting, forget_keys, wrong_amount, spent_key.`,
 			sim, err := simulator.New(cmd.Context(), simulator.Config{
 				DatabaseURL:  url,
 				Secret:       secret,
-				AllowTrouble: demonstrating(),
-				Trouble:      trouble,
+				AllowFault:   demonstrating(),
+				Fault:        fault,
 				NotifyURL:    notifyURL,
 				NotifySecret: notifySecret,
 				NotifyDelay:  notifyDelay,
@@ -75,8 +75,8 @@ fail_after_acting, forget_keys, wrong_amount, spent_key.`,
 	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_ACQUIRER_ADDR", "127.0.0.1:8090"),
 		"address to listen on (RATCHET_ACQUIRER_ADDR)")
 	metricsFlag(cmd, &metricsAddr)
-	cmd.Flags().StringVar(&trouble, "trouble", env("RATCHET_ACQUIRER_TROUBLE", ""),
-		"faults to inject into every request (RATCHET_ACQUIRER_TROUBLE)")
+	cmd.Flags().StringVar(&fault, "fault", env("RATCHET_ACQUIRER_FAULT", ""),
+		"faults to inject into every request (RATCHET_ACQUIRER_FAULT)")
 	cmd.Flags().StringVar(&notifyURL, "notify-url", env("RATCHET_ACQUIRER_NOTIFY_URL", ""),
 		"URL for notifications; if empty, they are not sent (RATCHET_ACQUIRER_NOTIFY_URL)")
 	cmd.Flags().DurationVar(&notifyDelay, "notify-delay", envDuration("RATCHET_ACQUIRER_NOTIFY_DELAY", time.Second),

@@ -162,7 +162,7 @@ type reply struct {
 }
 
 // charge charges a card; an error is a connection that broke.
-func (d *running) charge(key, trouble string) (reply, error) {
+func (d *running) charge(key, fault string) (reply, error) {
 	form := url.Values{"amount": {"2000"}, "currency": {"usd"}, "source": {"tok_visa"}}
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, d.base+"/v1/charges",
 		strings.NewReader(form.Encode()))
@@ -172,8 +172,8 @@ func (d *running) charge(key, trouble string) (reply, error) {
 	request.SetBasicAuth("sk_test_ratchet_demo", "")
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Idempotency-Key", key)
-	if trouble != "" {
-		request.Header.Set("Acquirer-Trouble", trouble)
+	if fault != "" {
+		request.Header.Set("Acquirer-Fault", fault)
 	}
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 	if err != nil {

@@ -88,12 +88,12 @@ func keysRollCommand() *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{
 		Use:     "roll KEY_ID",
-		Short:   "Create a key with the same permissions, and expire the old one after --grace",
-		Example: "  ratchet keys roll key_0VbTq1s3Zk… --grace 24h",
+		Short:   "Create a key with the same permissions, and expire the old one after --grace-period",
+		Example: "  ratchet keys roll key_0VbTq1s3Zk… --grace-period 24h",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if grace < 0 {
-				return usagef("--grace must not be negative")
+				return usagef("--grace-period must not be negative")
 			}
 			pool, s, err := operate(cmd.Context(), "")
 			if err != nil {
@@ -112,7 +112,7 @@ func keysRollCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&grace, "grace", time.Hour, "how long the old key keeps working")
+	cmd.Flags().DurationVar(&grace, "grace-period", time.Hour, "how long the old key keeps working")
 	return cmd
 }
 
@@ -135,7 +135,7 @@ func keysRevokeCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if grace < 0 {
-				return usagef("--grace must not be negative")
+				return usagef("--grace-period must not be negative")
 			}
 			pool, _, err := operate(cmd.Context(), "")
 			if err != nil {
@@ -154,6 +154,6 @@ func keysRevokeCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&grace, "grace", 0, "how long it keeps working")
+	cmd.Flags().DurationVar(&grace, "grace-period", 0, "how long it keeps working")
 	return cmd
 }

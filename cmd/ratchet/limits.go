@@ -54,20 +54,20 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 		"concurrent requests of one account; 0: no limit")
 	f.IntVar(&l.API.AuthFailureRate, "auth-failure-rate", l.API.AuthFailureRate,
 		"requests per second with an unknown API key from one peer, with bursts of twice as many; 0: no limit")
-	f.IntVar(&l.WorkPlaces, "work-places", l.WorkPlaces, "concurrent new requests that use the database; 0: no limit")
-	f.IntVar(&l.LookUpPlaces, "look-up-places", l.LookUpPlaces,
+	f.IntVar(&l.ConcurrentWrites, "max-concurrent-writes", l.ConcurrentWrites, "concurrent new requests that use the database; 0: no limit")
+	f.IntVar(&l.ConcurrentLookups, "max-concurrent-lookups", l.ConcurrentLookups,
 		"concurrent key lookups of requests without a slot for new work; 0: no limit")
-	f.IntVar(&l.ReadPlaces, "read-places", l.ReadPlaces, "concurrent reads; 0: no limit")
-	f.IntVar(&l.AccountReadPlaces, "account-read-places", l.AccountReadPlaces,
+	f.IntVar(&l.ConcurrentReads, "max-concurrent-reads", l.ConcurrentReads, "concurrent reads; 0: no limit")
+	f.IntVar(&l.AccountReads, "max-account-reads", l.AccountReads,
 		"concurrent reads of one account; 0: no limit")
-	f.IntVar(&l.SearchPlaces, "search-places", l.SearchPlaces, "concurrent reads that search; 0: no limit")
-	f.IntVar(&l.AccountSearchPlaces, "account-search-places", l.AccountSearchPlaces,
+	f.IntVar(&l.ConcurrentSearches, "max-concurrent-searches", l.ConcurrentSearches, "concurrent reads that search; 0: no limit")
+	f.IntVar(&l.AccountSearches, "max-account-searches", l.AccountSearches,
 		"concurrent searches of one account; 0: no limit")
 	f.IntVar(&l.Queue, "queue", l.Queue, "maximum requests waiting for a slot")
-	f.DurationVar(&l.QueueTime, "queue-time", l.QueueTime, "maximum wait for a slot")
+	f.DurationVar(&l.QueueTime, "queue-timeout", l.QueueTime, "maximum wait for a slot")
 	f.IntVar(&l.MemoryMiB, "memory-mib", l.MemoryMiB, "soft memory limit of the garbage collector; 0: no limit")
 
-	f.DurationVar(&l.DrainGrace, "drain-grace", l.DrainGrace,
+	f.DurationVar(&l.DrainGrace, "drain-grace-period", l.DrainGrace,
 		"after SIGTERM, how long to keep serving while /readyz fails")
 	f.DurationVar(&l.DrainTime, "drain-timeout", l.DrainTime, "after that, time for running requests to finish")
 }

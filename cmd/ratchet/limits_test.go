@@ -53,7 +53,7 @@ func TestEveryLimitIsDocumented(t *testing.T) {
 
 func TestLimitsAreReadFromVariables(t *testing.T) {
 	t.Setenv("RATCHET_KEY_RATE", "7")
-	t.Setenv("RATCHET_QUEUE_TIME", "3s")
+	t.Setenv("RATCHET_QUEUE_TIMEOUT", "3s")
 	t.Setenv("RATCHET_QUEUE", "9")
 	cmd := serveCommand()
 	if err := cmd.ParseFlags([]string{"--queue", "8"}); err != nil {
@@ -62,7 +62,7 @@ func TestLimitsAreReadFromVariables(t *testing.T) {
 	if err := cmd.PreRunE(cmd, nil); err != nil {
 		t.Fatal(err)
 	}
-	for flag, want := range map[string]string{"key-rate": "7", "queue-time": "3s", "queue": "8", "work-places": "64"} {
+	for flag, want := range map[string]string{"key-rate": "7", "queue-timeout": "3s", "queue": "8", "max-concurrent-writes": "64"} {
 		if got := cmd.Flags().Lookup(flag).Value.String(); got != want {
 			t.Errorf("--%s is %s, want %s", flag, got, want)
 		}

@@ -150,8 +150,8 @@ func TestCommandLine(t *testing.T) {
 		"a level that does not exist": {args: []string{"keys", "create", "--account", "a", "--restricted", "--allow",
 			"charges=forge"}, says: `not "forge"`},
 		"a grace before now": {
-			args: []string{"keys", "roll", "key_1", "--grace", "-1h"},
-			says: "--grace must not be negative",
+			args: []string{"keys", "roll", "key_1", "--grace-period", "-1h"},
+			says: "--grace-period must not be negative",
 		},
 		"a version Stripe never had": {args: []string{"accounts", "version", "--account", "acct_1", "--api-version",
 			"2020-08-28"}, says: "that Stripe has had"},

@@ -239,7 +239,7 @@ func TestOperating(t *testing.T) {
 		}
 		id := strings.Fields(strings.Split(mustDo(t, atDemo, "keys", "list", "--account", "acct_new"), "\n")[1])[0]
 
-		next := strings.TrimSpace(mustDo(t, atDemo, "keys", "roll", id, "--grace", "1h"))
+		next := strings.TrimSpace(mustDo(t, atDemo, "keys", "roll", id, "--grace-period", "1h"))
 		if status(key) != http.StatusOK || status(next) != http.StatusOK {
 			t.Error("while the grace lasts a rolled key and its successor both work")
 		}

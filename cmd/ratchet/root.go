@@ -39,7 +39,7 @@ variable, or name a file in the variable that ends in _FILE.`,
 	}
 	add("start", demoCommand(), labCommand())
 	add("parts", serveCommand(), workCommand(), acquirerCommand(), shopCommand(), migrateCommand(), healthCommand())
-	add("operate", showCommand(), accountsCommand(), keysCommand(), requestsCommand(), inboxCommand(),
+	add("operate", inspectCommand(), accountsCommand(), keysCommand(), requestsCommand(), inboxCommand(),
 		webhooksCommand(), payoutsCommand(),
 		reconcileCommand(), eraseCommand(), verifyCommand())
 	cmd.AddCommand(versionCommand())

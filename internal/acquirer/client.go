@@ -295,8 +295,8 @@ func (c *Client) newRequest(ctx context.Context, method, key, suffix string, bod
 		req.Header.Set("Content-Type", "application/json")
 	}
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header))
-	if trouble, ok := ctx.Value(troubleKey{}).(string); ok {
-		req.Header.Set(TroubleHeader, trouble)
+	if fault, ok := ctx.Value(faultKey{}).(string); ok {
+		req.Header.Set(FaultHeader, fault)
 	}
 	return req, nil
 }
@@ -327,11 +327,11 @@ func refused(key string, status int, body []byte) error {
 	}
 }
 
-type troubleKey struct{}
+type faultKey struct{}
 
-// WithTrouble asks the simulator to misbehave for the calls made under the
+// WithFault asks the simulator to misbehave for the calls made under the
 // context, such as "drop_after_acting" or "slow:300,fail_after_acting". It is for
 // demonstrations and tests; a simulator that was not told to allow it ignores it.
-func WithTrouble(ctx context.Context, trouble string) context.Context {
-	return context.WithValue(ctx, troubleKey{}, trouble)
+func WithFault(ctx context.Context, fault string) context.Context {
+	return context.WithValue(ctx, faultKey{}, fault)
 }

@@ -11,8 +11,8 @@ package acquirer
 // key; they are only believed when the refusal names that key, because anything
 // between the two can answer 404, 410 or 422 on its own account.
 
-// TroubleHeader asks the simulator to misbehave for one request.
-const TroubleHeader = "Acquirer-Trouble"
+// FaultHeader asks the simulator to misbehave for one request.
+const FaultHeader = "Acquirer-Fault"
 
 // ReplayedHeader is "true" in the response to a key that had been used before. The body
 // is the same as the first time.

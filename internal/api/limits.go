@@ -48,7 +48,7 @@ type limiters struct {
 // one of the process's. Searches need a slot of both kinds.
 type ReadGates struct {
 	AccountReads, AccountSearches *limit.Shares
-	Reads, Searches               *limit.Gate
+	Reads, Searches               *limit.Limiter
 }
 
 // enter takes the slots of a read. leave gives them back.

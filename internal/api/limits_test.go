@@ -83,10 +83,10 @@ func (s *stand) start(t *testing.T, r sent) (first <-chan answer, goOn func()) {
 	return answered, goOn
 }
 
-// TestOverload fills a process that has one place for new work.
+// TestOverload fills a process that has one slot for new work.
 func TestOverload(t *testing.T) {
 	t.Parallel()
-	narrow := func(c *process.Config) { c.Limits.WorkPlaces, c.Limits.Queue = 1, 0 }
+	narrow := func(c *process.Config) { c.Limits.ConcurrentWrites, c.Limits.Queue = 1, 0 }
 
 	t.Run("new work is turned away before it begins; replays and reads are answered", func(t *testing.T) {
 		t.Parallel()
@@ -133,7 +133,7 @@ func TestOverload(t *testing.T) {
 		if list.status != http.StatusOK {
 			t.Errorf("the list was answered %d %s", list.status, list.body)
 		}
-		// It had a place. On a machine that stood still it may have waited for the lock too long.
+		// It had a slot. On a machine that stood still it may have waited for the lock too long.
 		a := <-inside
 		if a.status == http.StatusOK {
 			stored++
@@ -149,7 +149,7 @@ func TestOverload(t *testing.T) {
 		}
 	})
 
-	t.Run("a request that waits for the acquirer takes no place", func(t *testing.T) {
+	t.Run("a request that waits for the acquirer takes no slot", func(t *testing.T) {
 		t.Parallel()
 		s := newStand(t, narrow)
 		first, goOn := s.start(t, sent{target: "/v1/charges", body: mug})
@@ -177,9 +177,9 @@ func TestOverload(t *testing.T) {
 		requireRefusal(t, a, refused{status: http.StatusServiceUnavailable, want: fault{Type: "api_error"}})
 	})
 
-	t.Run("reads that find no place are turned away, and work goes on", func(t *testing.T) {
+	t.Run("reads that find no slot are turned away, and work goes on", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, func(c *process.Config) { c.Limits.ReadPlaces, c.Limits.Queue = 1, 0 })
+		s := newStand(t, func(c *process.Config) { c.Limits.ConcurrentReads, c.Limits.Queue = 1, 0 })
 		tx, err := s.db.Pool.Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -217,8 +217,8 @@ func TestOverload(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				s := newStand(t, func(c *process.Config) {
-					c.Limits.ReadPlaces, c.Limits.AccountReadPlaces, c.Limits.Queue = 4, 2, 0
-					c.Limits.SearchPlaces, c.Limits.AccountSearchPlaces = 2, 1
+					c.Limits.ConcurrentReads, c.Limits.AccountReads, c.Limits.Queue = 4, 2, 0
+					c.Limits.ConcurrentSearches, c.Limits.AccountSearches = 2, 1
 				})
 				tx, err := s.db.Pool.Begin(t.Context())
 				if err != nil {

@@ -73,7 +73,7 @@ func TestMetrics(t *testing.T) {
 	for range 3 {
 		s.ask(t, sent{method: "GET", target: "/v1/no/such/thing"})
 	}
-	s.sim.Trouble(t, "drop_before_acting*2") // and again: it is parked
+	s.sim.Fault(t, "drop_before_acting*2") // and again: it is parked
 	s.ask(t, sent{target: "/v1/charges", body: mug})
 
 	t.Run("requests, recovery points, calls, connections and the gates are counted by the API", func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestOneLineForEachRequest(t *testing.T) {
 		t.Errorf("a replay has committed something: %s", lines[1])
 	}
 
-	s.sim.Trouble(t, "drop_before_acting*2")
+	s.sim.Fault(t, "drop_before_acting*2")
 	a = s.ask(t, sent{target: "/v1/charges", body: mug, header: header("Idempotency-Key", "mug-2")})
 	s.work(t, nil)
 	var line string

@@ -37,7 +37,7 @@ import (
 type Config struct {
 	Engine    *phase.Engine
 	Secret    secret.Root
-	Demo      bool // accept the demo accounts' keys, and trouble that is asked for
+	Demo      bool // accept the demo accounts' keys, and faults that a request asks for
 	Limits    Limits
 	Reads     ReadGates // where requests that change nothing wait for a slot
 	Telemetry *telemetry.Telemetry
@@ -182,10 +182,10 @@ func (s *Server) handler(rt route) echo.HandlerFunc {
 	}
 }
 
-// context carries the trouble that a demo or a test asks the acquirer for.
+// context carries the fault that a demo or a test asks the acquirer for.
 func (s *Server) context(h *http.Request) context.Context {
-	if trouble := h.Header.Get("Acquirer-Trouble"); s.demo && trouble != "" {
-		return acquirer.WithTrouble(h.Context(), trouble)
+	if fault := h.Header.Get("Acquirer-Fault"); s.demo && fault != "" {
+		return acquirer.WithFault(h.Context(), fault)
 	}
 	return h.Context()
 }

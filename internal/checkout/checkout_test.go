@@ -259,7 +259,7 @@ func TestNoCardIsRepeatedOrKept(t *testing.T) {
 	holds := func(text string) bool { return strings.Contains(strings.ReplaceAll(text, " ", ""), number) }
 	attempts := []url.Values{form(number), form(grouped), form(number[:15] + "1")}
 	for _, slipped := range []string{"billingName", "email", "cardExpiry", "cardCvc", "billingPostalCode",
-		"phoneNumber", "attempt", "trouble"} {
+		"phoneNumber", "attempt", "bank_fault"} {
 		f := form(number)
 		f.Set(slipped, grouped)
 		attempts = append(attempts, f)

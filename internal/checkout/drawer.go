@@ -54,18 +54,18 @@ var cardGroups = []cardGroup{
 		[2]string{"Expired", "chargeDeclinedExpiredCard"}),
 }
 
-// trouble is what a demo can ask of the acquirer: how it is asked, and what a
+// bankFault is what a demo can ask of the acquirer: how it is asked, and what a
 // person reads.
-type trouble struct{ Value, Text string }
+type bankFault struct{ Value, Text string }
 
-type troubleList []trouble
+type bankFaults []bankFault
 
-var troubles = troubleList{
+var injectable = bankFaults{
 	{"slow:8000", "The bank takes 8 seconds to respond"},
 	{"drop_after_acting", "The card is charged, but the response is lost"},
 	{"fail_before_acting", "The bank is down for the first try"},
 }
 
-func (l troubleList) offer(value string) bool {
-	return slices.ContainsFunc(l, func(t trouble) bool { return t.Value == value })
+func (l bankFaults) offer(value string) bool {
+	return slices.ContainsFunc(l, func(f bankFault) bool { return f.Value == value })
 }

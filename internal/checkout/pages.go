@@ -14,13 +14,13 @@ import (
 type formPage struct {
 	*paymentPage
 	Kept
-	Faults    Faults
-	Message   string // why it was not paid
-	Unknown   bool   // whether it was is not known
-	Countries []country
-	Cards     []cardGroup
-	Troubles  []trouble
-	PID       int // of this process, in a demo; otherwise 0
+	Faults     Faults
+	Message    string // why it was not paid
+	Unknown    bool   // whether it was is not known
+	Countries  []country
+	Cards      []cardGroup
+	BankFaults []bankFault
+	PID        int // of this process, in a demo; otherwise 0
 }
 
 // input is a field as it is drawn.
@@ -128,7 +128,7 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request, status int, found 
 		p.Cards = cardGroups
 	}
 	if s.Demo {
-		p.Troubles, p.PID = troubles, os.Getpid()
+		p.BankFaults, p.PID = injectable, os.Getpid()
 	}
 	s.render(w, r, status, "checkout/form", web.Page{Title: found.Verb(), Data: p})
 }

@@ -172,11 +172,11 @@ func (s *Server) back(r *http.Request, found *paymentPage) string {
 	return page + "/done"
 }
 
-// extras are headers for the API: a demo can ask the acquirer for trouble.
+// extras are headers for the API: a demo can ask the acquirer for a fault.
 func (s *Server) extras(r *http.Request) http.Header {
 	h := http.Header{"Prefer": {patience}}
-	if wish := r.PostFormValue("trouble"); s.Demo && troubles.offer(wish) {
-		h.Set("Acquirer-Trouble", wish)
+	if wish := r.PostFormValue("bank_fault"); s.Demo && injectable.offer(wish) {
+		h.Set("Acquirer-Fault", wish)
 	}
 	return h
 }

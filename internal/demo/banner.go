@@ -72,7 +72,7 @@ func (d *demo) banner() {
 	p("  3. Kill the server in the middle of a slow payment, and retry.")
 	p("")
 	p("     (sleep 2; kill -9 %d) &", d.serve.pid.Load())
-	p("     %s", charge("second-"+run, "-H 'Acquirer-Trouble: slow:5000'"))
+	p("     %s", charge("second-"+run, "-H 'Acquirer-Fault: slow:5000'"))
 	p("")
 	p("     The connection breaks. Send the same curl again a second later: you get the charge.")
 	p("")

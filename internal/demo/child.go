@@ -66,7 +66,7 @@ func startChild(out *console, name, program, log string, environ []string) (*chi
 // keeps the user's settings for fault injection: the acquirer's faults, and whether a
 // request may end the process that serves it.
 func inherited() []string {
-	onPurpose := []string{"RATCHET_ACQUIRER_TROUBLE", crashpoint.Enable, crashpoint.Record}
+	onPurpose := []string{"RATCHET_ACQUIRER_FAULT", crashpoint.Enable, crashpoint.Record}
 	return slices.DeleteFunc(os.Environ(), func(setting string) bool {
 		name, _, _ := strings.Cut(setting, "=")
 		ours := name == "DATABASE_URL" || strings.HasPrefix(name, "RATCHET_")

@@ -246,7 +246,7 @@ func (d *demo) environOfShop() []string {
 // environOf is what one part needs to know. Ctrl-C means now: no client has to be
 // given time to send callers elsewhere.
 func (d *demo) environOf(part string) []string {
-	return append(d.environ(), "RATCHET_METRICS_ADDR="+d.metricsAddrs[part], "RATCHET_DRAIN_GRACE=0s")
+	return append(d.environ(), "RATCHET_METRICS_ADDR="+d.metricsAddrs[part], "RATCHET_DRAIN_GRACE_PERIOD=0s")
 }
 
 func (d *demo) startParts(ctx context.Context) error {

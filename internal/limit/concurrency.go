@@ -15,18 +15,18 @@ func NewConcurrency(most int) *Concurrency {
 	return &Concurrency{most: most, under: map[string]int{}}
 }
 
-// Enter counts one more request of an account, unless there are too many. leave ends it.
-func (c *Concurrency) Enter(who string) (leave func(), ok bool) {
+// Enter counts one more request of an account, unless there are too many. release ends it.
+func (c *Concurrency) Enter(who string) (release func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.most > 0 && c.under[who] >= c.most {
 		return nil, false
 	}
 	c.under[who]++
-	return func() { c.leave(who) }, true
+	return func() { c.release(who) }, true
 }
 
-func (c *Concurrency) leave(who string) {
+func (c *Concurrency) release(who string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.under[who]--

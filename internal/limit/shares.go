@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// Shares has a gate for each account. An account that asks for more than its share
+// Shares has a limiter for each account. An account that asks for more than its share
 // waits behind its own requests, never in front of those of another account.
 type Shares struct {
-	places, queue int
+	slots, queue int
 	patience      time.Duration
 	full          error
 
 	mu    sync.Mutex
-	gates map[string]*share
+	limiters map[string]*share
 }
 
-// share is the gate of an account that has requests at it.
+// share is the limiter of an account that has requests at it.
 type share struct {
-	*Gate
+	*Limiter
 	users int
 }
 
-// NewShares gives each account a gate as NewGate makes it.
-func NewShares(places, queue int, patience time.Duration, full error) *Shares {
-	return &Shares{places: places, queue: queue, patience: patience, full: full, gates: map[string]*share{}}
+// NewShares gives each account a limiter as NewLimiter makes it.
+func NewShares(slots, queue int, patience time.Duration, full error) *Shares {
+	return &Shares{slots: slots, queue: queue, patience: patience, full: full, limiters: map[string]*share{}}
 }
 
-// Enter takes one of an account's places, now or after a short wait. leave gives it
+// Enter takes one of an account's slots, now or after a short wait. release gives it
 // back; only the first call does.
-func (s *Shares) Enter(ctx context.Context, account string) (leave func(), err error) {
-	gate := s.take(account)
-	free, err := gate.Enter(ctx)
+func (s *Shares) Enter(ctx context.Context, account string) (release func(), err error) {
+	limiter := s.take(account)
+	free, err := limiter.Enter(ctx)
 	if err != nil {
 		s.giveBack(account)
 		return nil, err
@@ -46,21 +46,21 @@ func (s *Shares) Enter(ctx context.Context, account string) (leave func(), err e
 func (s *Shares) take(account string) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gate := s.gates[account]
-	if gate == nil {
-		gate = &share{Gate: NewGate(s.places, s.queue, s.patience, s.full)}
-		s.gates[account] = gate
+	limiter := s.limiters[account]
+	if limiter == nil {
+		limiter = &share{Limiter: NewLimiter(s.slots, s.queue, s.patience, s.full)}
+		s.limiters[account] = limiter
 	}
-	gate.users++
-	return gate
+	limiter.users++
+	return limiter
 }
 
 func (s *Shares) giveBack(account string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gate := s.gates[account]
-	gate.users--
-	if gate.users == 0 {
-		delete(s.gates, account)
+	limiter := s.limiters[account]
+	limiter.users--
+	if limiter.users == 0 {
+		delete(s.limiters, account)
 	}
 }

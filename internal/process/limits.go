@@ -19,15 +19,15 @@ type Limits struct {
 	WriteTime   time.Duration // until its answer is taken; longer than an attempt may take
 	IdleTime    time.Duration // a connection is kept open between two requests
 
-	WorkPlaces   int           // new requests that may use the database at once; 0: any number
-	LookUpPlaces int           // requests whose key is looked up although there is no place for new work; 0: any number
-	ReadPlaces   int           // requests that only read; 0: any number
-	SearchPlaces int           // those of them that search; 0: any number
-	Queue        int           // how many may wait for a place
-	QueueTime    time.Duration // and how long
+	ConcurrentWrites   int           // new requests that may use the database at once; 0: any number
+	ConcurrentLookups  int           // requests whose key is looked up although there is no slot for new work; 0: any number
+	ConcurrentReads    int           // requests that only read; 0: any number
+	ConcurrentSearches int           // those of them that search; 0: any number
+	Queue              int           // how many may wait for a slot
+	QueueTime          time.Duration // and how long
 
-	AccountReadPlaces   int // of the reads, those of one account; 0: any number
-	AccountSearchPlaces int // of the searches, those of one account; 0: any number
+	AccountReads    int // of the reads, those of one account; 0: any number
+	AccountSearches int // of the searches, those of one account; 0: any number
 
 	MemoryMiB int // what serve's garbage collector aims to stay within
 
@@ -44,32 +44,32 @@ type Limits struct {
 // Postgres with its default of 100 connections, and clients that mean well.
 func DefaultLimits() Limits {
 	return Limits{
-		API:                 api.DefaultLimits(),
-		Connections:         4096,
-		HeaderTime:          5 * time.Second,
-		BodyTime:            15 * time.Second,
-		WriteTime:           40 * time.Second,
-		IdleTime:            time.Minute,
-		WorkPlaces:          64,
-		LookUpPlaces:        1,
-		ReadPlaces:          16,
-		SearchPlaces:        6,
-		AccountReadPlaces:   4,
-		AccountSearchPlaces: 2,
-		Queue:               128,
-		QueueTime:           100 * time.Millisecond,
-		MemoryMiB:           120,
-		AcquirerTimeout:     8 * time.Second,
-		BreakerFailures:     20,
-		BreakerPause:        time.Second,
-		DrainGrace:          time.Second,
-		DrainTime:           30 * time.Second,
+		API:                api.DefaultLimits(),
+		Connections:        4096,
+		HeaderTime:         5 * time.Second,
+		BodyTime:           15 * time.Second,
+		WriteTime:          40 * time.Second,
+		IdleTime:           time.Minute,
+		ConcurrentWrites:   64,
+		ConcurrentLookups:  1,
+		ConcurrentReads:    16,
+		ConcurrentSearches: 6,
+		AccountReads:       4,
+		AccountSearches:    2,
+		Queue:              128,
+		QueueTime:          100 * time.Millisecond,
+		MemoryMiB:          120,
+		AcquirerTimeout:    8 * time.Second,
+		BreakerFailures:    20,
+		BreakerPause:       time.Second,
+		DrainGrace:         time.Second,
+		DrainTime:          30 * time.Second,
 	}
 }
 
 // gates are where requests wait before anything is done for them.
 type gates struct {
-	work, lookUps *limit.Gate
+	work, lookUps *limit.Limiter
 	reads         api.ReadGates
 }
 
@@ -78,17 +78,17 @@ type gates struct {
 const behindItself = 10
 
 func newGates(l Limits) gates {
-	ofOneAccount := func(places int) *limit.Shares {
-		return limit.NewShares(places, l.Queue, behindItself*l.QueueTime, apierror.RateLimited("global-concurrency"))
+	ofOneAccount := func(slots int) *limit.Shares {
+		return limit.NewShares(slots, l.Queue, behindItself*l.QueueTime, apierror.RateLimited("global-concurrency"))
 	}
 	return gates{
-		work:    limit.NewGate(l.WorkPlaces, l.Queue, l.QueueTime, apierror.Overloaded("work-places")),
-		lookUps: limit.NewGate(l.LookUpPlaces, 0, 0, apierror.Overloaded("work-places")),
+		work:    limit.NewLimiter(l.ConcurrentWrites, l.Queue, l.QueueTime, apierror.Overloaded("max-concurrent-writes")),
+		lookUps: limit.NewLimiter(l.ConcurrentLookups, 0, 0, apierror.Overloaded("max-concurrent-writes")),
 		reads: api.ReadGates{
-			AccountReads:    ofOneAccount(l.AccountReadPlaces),
-			AccountSearches: ofOneAccount(l.AccountSearchPlaces),
-			Reads:           limit.NewGate(l.ReadPlaces, l.Queue, l.QueueTime, apierror.Overloaded("read-places")),
-			Searches:        limit.NewGate(l.SearchPlaces, l.Queue, l.QueueTime, apierror.Overloaded("search-places")),
+			AccountReads:    ofOneAccount(l.AccountReads),
+			AccountSearches: ofOneAccount(l.AccountSearches),
+			Reads:           limit.NewLimiter(l.ConcurrentReads, l.Queue, l.QueueTime, apierror.Overloaded("max-concurrent-reads")),
+			Searches:        limit.NewLimiter(l.ConcurrentSearches, l.Queue, l.QueueTime, apierror.Overloaded("max-concurrent-searches")),
 		},
 	}
 }

@@ -28,7 +28,7 @@ func (p *parts) show(client *acquirer.Client) {
 
 // showGates registers how full the gates are, of a process that has callers.
 func (p *parts) showGates() {
-	for name, gate := range map[string]*limit.Gate{
+	for name, gate := range map[string]*limit.Limiter{
 		"work":    p.gates.work,
 		"look_up": p.gates.lookUps,
 		"read":    p.gates.reads.Reads,

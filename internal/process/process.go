@@ -47,7 +47,7 @@ type Config struct {
 	// NotificationSecret verifies the acquirer's notifications; without it the API rejects them.
 	NotificationSecret string
 
-	Demo bool // accept the demo accounts' keys, and trouble that is asked for
+	Demo bool // accept the demo accounts' keys, and faults that a request asks for
 	// where a browser finds the API's own pages; "": at this machine, which every Host must name then
 	PublicURL string
 	Retain    time.Duration // how long an answer is replayed; 0: idempotency.AnswerRetention

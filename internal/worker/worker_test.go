@@ -122,7 +122,7 @@ func (s *stand) make(t *testing.T, path, form string) string {
 func (s *stand) parked(t *testing.T, amount int) int {
 	t.Helper()
 	status, _ := s.post(t, "/v1/charges", fmt.Sprintf("amount=%d&currency=usd&source=tok_visa", amount),
-		"Acquirer-Trouble", "drop_before_acting")
+		"Acquirer-Fault", "drop_before_acting")
 	if status != http.StatusServiceUnavailable {
 		t.Fatalf("answered %d", status)
 	}

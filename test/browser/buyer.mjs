@@ -21,9 +21,9 @@ export async function fill(page, number, cvc = "123") {
 }
 
 // breaks chooses in the drawer what goes wrong while the card is charged.
-export async function breaks(page, trouble) {
+export async function breaks(page, fault) {
   await page.locator(".drawer > summary").click();
-  await page.selectOption("#trouble", trouble);
+  await page.selectOption("#bank_fault", fault);
 }
 
 export async function accessible(page) {

@@ -337,7 +337,7 @@ test("the server is killed while the card is charged: one charge, and the buyer 
 test("the bank takes eight seconds once, and not again with every try", async () => {
   const page = await visit(await session());
   const wishes = [];
-  page.on("request", (r) => { if (r.method() === "POST") wishes.push(new URLSearchParams(r.postData()).get("trouble")); });
+  page.on("request", (r) => { if (r.method() === "POST") wishes.push(new URLSearchParams(r.postData()).get("bank_fault")); });
   await fill(page, visa);
   await breaks(page, "drop_after_acting");
   await page.press("#cardCvc", "Enter");

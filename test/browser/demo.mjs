@@ -51,9 +51,9 @@ export async function startDemo(settings = {}) {
   demo.base = (await demo.says(/dashboard +(http:\/\/[^/\s]+)\//))[1];
   await demo.says(/(\d+) +serve /);
   demo.shop = Number((await demo.says(/(\d+) +shop /))[1]);
-  demo.post = (path, params, key = crypto.randomUUID(), trouble) => fetch(demo.base + path, {
+  demo.post = (path, params, key = crypto.randomUUID(), fault) => fetch(demo.base + path, {
     method: "POST", body: new URLSearchParams(params),
-    headers: { authorization: "Bearer sk_test_ratchet_demo", "idempotency-key": key, ...(trouble && { "acquirer-trouble": trouble }) },
+    headers: { authorization: "Bearer sk_test_ratchet_demo", "idempotency-key": key, ...(fault && { "acquirer-fault": fault }) },
   }).then((r) => r.json());
   demo.get = (path) => fetch(demo.base + path, { headers: { authorization: "Bearer sk_test_ratchet_demo" } }).then((r) => r.json());
   return demo;

@@ -125,7 +125,7 @@ test("from the front page: a mug, a card, SIGKILL while it is charged, the order
   await page.fill("#billingName", "Jenny Rosen");
   await page.fill("#billingPostalCode", "94107");
   await page.locator(".drawer > summary").click();
-  await page.selectOption("#trouble", "slow:8000");
+  await page.selectOption("#bank_fault", "slow:8000");
   const heard = demo.heard(), session = demo.base + new URL(page.url()).pathname;
   await page.getByTestId("hosted-payment-submit-button").click();
   await until(async () => (await fetch(`${session}/state`).then((r) => r.json()).catch(() => ({}))).state === "processing");

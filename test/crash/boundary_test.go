@@ -168,8 +168,8 @@ func (i *installation) wantFlow(t testing.TB, m merchant, flow string) {
 
 func (o operation) headers(at int) []string {
 	headers := []string{crashpoint.AtHeader, strconv.Itoa(at)}
-	if o.trouble != "" {
-		headers = append(headers, "Acquirer-Trouble", o.trouble)
+	if o.fault != "" {
+		headers = append(headers, "Acquirer-Fault", o.fault)
 	}
 	return headers
 }

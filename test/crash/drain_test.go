@@ -17,7 +17,7 @@ import (
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	i := installOnFastServer(t, startAcquirer(t))
-	p := start(t, i.env, "serve", "--addr", "127.0.0.1:0", "--drain-grace", "3s")
+	p := start(t, i.env, "serve", "--addr", "127.0.0.1:0", "--drain-grace-period", "3s")
 	m := i.merchant(t)
 	ready := func() int {
 		response, err := client.Get("http://" + p.addr + "/readyz")
@@ -103,13 +103,13 @@ func TestDrain(t *testing.T) {
 func TestDrainWaitsForTheSlow(t *testing.T) {
 	t.Parallel()
 	i := installOnFastServer(t, startAcquirer(t))
-	p := start(t, i.env, "serve", "--addr", "127.0.0.1:0", "--drain-grace", "0s")
+	p := start(t, i.env, "serve", "--addr", "127.0.0.1:0", "--drain-grace-period", "0s")
 	m := i.merchant(t)
 	r, heard := charge(m, "tok_visa", newAmount()), make(chan error, 1)
 	var a answer
 	go func() {
 		var err error
-		a, err = r.to(p, "Acquirer-Trouble", "slow:1500")
+		a, err = r.to(p, "Acquirer-Fault", "slow:1500")
 		heard <- err
 	}()
 	eventually(t, "the charge is under way", func() bool {

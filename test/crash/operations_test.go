@@ -6,12 +6,12 @@ import "testing"
 
 // operation is a kind of request that is killed at every boundary.
 type operation struct {
-	name    string
-	flow    string // what it runs; a test wants every flow there is in one of these
-	trouble string // what the acquirer does to the first attempt
-	every   bool   // not only a sample of its boundaries, even in a short run
-	twin    bool   // another operation has the same phases: a smaller sample
-	small   bool   // one transaction, so that nothing is ever left to be taken over: a sample smaller still
+	name  string
+	flow  string // what it runs; a test wants every flow there is in one of these
+	fault string // what the acquirer does to the first attempt
+	every bool   // not only a sample of its boundaries, even in a short run
+	twin  bool   // another operation has the same phases: a smaller sample
+	small bool   // one transaction, so that nothing is ever left to be taken over: a sample smaller still
 	// request makes what it needs on a healthy process first.
 	request func(s stage) request
 	inside  bool // it makes no foreign call
@@ -35,7 +35,7 @@ var operations = []operation{
 			"1 × audited: charge.create", "1 × request finished", "1 × call executed"},
 	},
 	{
-		name: "charge whose answer is lost", flow: "charge.create", trouble: "drop_after_acting", status: 200,
+		name: "charge whose answer is lost", flow: "charge.create", fault: "drop_after_acting", status: 200,
 		request: func(s stage) request { return s.charge("tok_visa") },
 		leaves: []string{"1 × the card saw: sale", "1 × charge succeeded and captured", "1 × posted: charge",
 			"1 × event charge.succeeded",
@@ -81,7 +81,7 @@ var operations = []operation{
 		leaves: leavesOfClosing("charge.dispute.close"),
 	},
 	{
-		name: "evidence whose receipt is lost", flow: "dispute.update", trouble: "drop_after_acting", status: 200,
+		name: "evidence whose receipt is lost", flow: "dispute.update", fault: "drop_after_acting", status: 200,
 		request: func(s stage) request {
 			_, dispute := s.disputed("tok_createDispute")
 			return s.post("/v1/disputes/"+dispute, "evidence[customer_name]", "Jenny Rosen")
@@ -130,10 +130,10 @@ var operations = []operation{
 			"1 × call executed"},
 	},
 	{
-		name:    "confirmation whose answer is lost",
-		flow:    "payment_intent.confirm",
-		trouble: "drop_after_acting",
-		status:  200,
+		name:   "confirmation whose answer is lost",
+		flow:   "payment_intent.confirm",
+		fault:  "drop_after_acting",
+		status: 200,
 		request: func(s stage) request {
 			return s.post("/v1/payment_intents/" + s.waiting("pm_card_visa") + "/confirm")
 		},

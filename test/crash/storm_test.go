@@ -19,7 +19,7 @@ func TestStorm(t *testing.T) {
 
 	// The acquirer takes its time, so that most clients come while the first
 	// one's charge is under way.
-	slow := []string{"Acquirer-Trouble", "slow:1500"}
+	slow := []string{"Acquirer-Fault", "slow:1500"}
 
 	t.Run("fifty clients with one key charge a card once and hear one answer", func(t *testing.T) {
 		t.Parallel()

@@ -103,7 +103,7 @@ func TestHistory(t *testing.T) {
 	t.Parallel()
 	in := install(t, 2)
 	in.work(t)
-	in.acquirer.Trouble(t, "drop_after_acting=0.2,fail_before_acting=0.1,drop_before_acting=0.1")
+	in.acquirer.Fault(t, "drop_after_acting=0.2,fail_before_acting=0.1,drop_before_acting=0.1")
 
 	var history []porcupine.Operation
 	var mu sync.Mutex

@@ -127,7 +127,7 @@ func (s *Stand) Run(ctx context.Context) error {
 		"RATCHET_DATABASE_URL="+s.URL, "RATCHET_ACQUIRER_DATABASE_URL="+s.AcquirerURL,
 		"RATCHET_ACQUIRER_URL=http://"+theirs,
 		"RATCHET_ACQUIRER_NOTIFY_URL=http://"+s.Addr+acquirer.NotificationsPath, "RATCHET_ACQUIRER_NOTIFY_DELAY=0s",
-		"RATCHET_WEBHOOK_ALLOW_LOOPBACK=1", "RATCHET_DRAIN_GRACE=0s",
+		"RATCHET_WEBHOOK_ALLOW_LOOPBACK=1", "RATCHET_DRAIN_GRACE_PERIOD=0s",
 		"RATCHET_KEY_RATE=0", "RATCHET_ACCOUNT_CONCURRENCY=0", // one merchant's rate is measured, too
 	)
 	env = append(env, s.options.Env...)

@@ -185,7 +185,7 @@ customElements.define("checkout-form", class extends HTMLElement {
     for (let tries = 0; !this.gone; tries++) {
       const end = await ask(this.form.action, { method: "POST", body });
       if (end && !end.unknown) { await this.noticed(); this.lost.hidden = true; return end; }
-      body.delete("trouble"); // it was wished for once: asked for with every try, it would never end
+      body.delete("bank_fault"); // it was wished for once: asked for with every try, it would never end
       this.reconnecting(end);
       await pause(waits[Math.min(tries, waits.length - 1)]);
     }

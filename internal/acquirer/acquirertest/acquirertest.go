@@ -17,7 +17,7 @@ import (
 
 const secret = "acquirer_test_secret"
 
-// Sim is an acquirer that lives as long as its test. It allows trouble.
+// Sim is an acquirer that lives as long as its test. It allows faults.
 type Sim struct {
 	t      testing.TB
 	sim    *simulator.Simulator
@@ -33,7 +33,7 @@ type stall struct{ begun, over chan struct{} }
 func Start(t testing.TB, databaseURL string) *Sim {
 	t.Helper()
 	sim, err := simulator.New(t.Context(),
-		simulator.Config{DatabaseURL: databaseURL, Secret: secret, AllowTrouble: true})
+		simulator.Config{DatabaseURL: databaseURL, Secret: secret, AllowFault: true})
 	if err != nil {
 		t.Fatalf("start the acquirer: %v", err)
 	}
@@ -116,11 +116,11 @@ func (s *Sim) Client() *acquirer.Client {
 	return client
 }
 
-// Trouble replaces what goes wrong with every request from now on, such as
+// Fault replaces what goes wrong with every request from now on, such as
 // "drop_after_acting=0.2", or "spent_key*1" for the next request only; "" ends it.
-func (s *Sim) Trouble(t testing.TB, text string) {
+func (s *Sim) Fault(t testing.TB, text string) {
 	t.Helper()
-	err := s.sim.SetTrouble(text)
+	err := s.sim.SetFault(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ const maxBodyBytes = 384 << 10
 //	GET  /authorizations?from=&to=  what moved a card, see acquirer.Authorization
 //	POST /notifications/resend?from=  send the notifications since then again
 //	GET  /journal/summary      how often cards were charged, and how often twice under a key
-//	GET  /trouble              what goes wrong at the moment
-//	POST /trouble              what goes wrong from now on: "drop_after_acting=0.2", or nothing
+//	GET  /fault              what goes wrong at the moment
+//	POST /fault              what goes wrong from now on: "drop_after_acting=0.2", or nothing
 //	GET  /healthz              200 while the database answers; needs no secret
 func (s *Simulator) Handler() http.Handler {
 	protected := http.NewServeMux()
@@ -38,8 +38,8 @@ func (s *Simulator) Handler() http.Handler {
 	protected.HandleFunc("GET "+acquirer.SettlementPath, s.getSettlement)
 	protected.HandleFunc("GET "+acquirer.AuthorizationsPath, s.getAuthorizations)
 	protected.HandleFunc("POST "+acquirer.ResendPath, s.postResend)
-	protected.HandleFunc("GET /trouble", s.getTrouble)
-	protected.HandleFunc("POST /trouble", s.postTrouble)
+	protected.HandleFunc("GET /fault", s.getFault)
+	protected.HandleFunc("POST /fault", s.postFault)
 
 	all := http.NewServeMux()
 	all.HandleFunc("GET /healthz", s.getHealth)
@@ -89,36 +89,36 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, q *question) {
 		refuse(w, q.key, acquirer.ReasonInvalid, "a key must be 1 to 255 printable ASCII characters")
 		return
 	}
-	trouble, err := s.troubleFor(r)
+	fault, err := s.faultFor(r)
 	if err != nil {
 		refuse(w, q.key, acquirer.ReasonInvalid, err.Error())
 		return
 	}
-	time.Sleep(trouble.slow)
+	time.Sleep(fault.slow)
 	switch {
-	case trouble.dropBeforeActing:
+	case fault.dropBeforeActing:
 		panic(http.ErrAbortHandler) // cuts the connection without an answer
-	case trouble.failBeforeActing:
+	case fault.failBeforeActing:
 		refuse(w, q.key, acquirer.ReasonUnavailable, "injected fault: fail_before_acting")
 		return
 	}
-	q.forget = trouble.forgetKeys
-	q.spend = trouble.spentKey && q.kind == askFor
+	q.forget = fault.forgetKeys
+	q.spend = fault.spentKey && q.kind == askFor
 	reply, err := s.writer.answer(q)
 	switch {
 	case err != nil:
 		s.log.Error("a batch failed", "error", err)
 		refuse(w, q.key, acquirer.ReasonUnavailable, "the outcome is unknown")
-	case trouble.dropAfterActing:
+	case fault.dropAfterActing:
 		panic(http.ErrAbortHandler)
-	case trouble.failAfterActing:
+	case fault.failAfterActing:
 		refuse(w, q.key, acquirer.ReasonUnavailable, "injected fault: fail_after_acting")
 	case reply.refusal != "":
 		refuse(w, q.key, reply.refusal, "")
 	case reply.reversed:
 		respond(w, http.StatusOK, acquirer.Reversal{Key: q.key, Reversed: true})
 	default:
-		if trouble.wrongAmount {
+		if fault.wrongAmount {
 			reply.operation.Answer.Amount++
 		}
 		w.Header().Set(acquirer.ReplayedHeader, strconv.FormatBool(reply.replayed))
@@ -126,18 +126,18 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, q *question) {
 	}
 }
 
-func (s *Simulator) troubleFor(r *http.Request) (trouble, error) {
-	var struck trouble
-	s.troubles.Load().strike(&struck)
-	header := r.Header.Get(acquirer.TroubleHeader)
+func (s *Simulator) faultFor(r *http.Request) (fault, error) {
+	var struck fault
+	s.faults.Load().strike(&struck)
+	header := r.Header.Get(acquirer.FaultHeader)
 	if header == "" {
 		return struck, nil
 	}
-	if !s.allowTrouble {
-		s.log.Warn("faults are not allowed here", "trouble", header)
+	if !s.allowFault {
+		s.log.Warn("faults are not allowed here", "fault", header)
 		return struck, nil
 	}
-	asked, err := parseTroubles(header)
+	asked, err := parseFaults(header)
 	if err != nil {
 		return struck, err
 	}
@@ -172,14 +172,14 @@ func (s *Simulator) getJournal(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Simulator) getTrouble(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprintln(w, s.troubles.Load().text)
+func (s *Simulator) getFault(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprintln(w, s.faults.Load().text)
 }
 
-func (s *Simulator) postTrouble(w http.ResponseWriter, r *http.Request) {
+func (s *Simulator) postFault(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	if err == nil {
-		err = s.SetTrouble(string(text))
+		err = s.SetFault(string(text))
 	}
 	if err != nil {
 		refuse(w, "", acquirer.ReasonInvalid, err.Error())

@@ -27,7 +27,7 @@ func TestRun(t *testing.T) {
 		sim, err := simulator.New(t.Context(), simulator.Config{
 			DatabaseURL: pgtest.New(t).URL,
 			Secret:      "s",
-			Trouble:     "slow:200",
+			Fault:       "slow:200",
 			Log:         slog.New(slog.NewTextHandler(log, nil)),
 		})
 		if err != nil {
@@ -53,9 +53,9 @@ func TestRun(t *testing.T) {
 		}
 	})
 
-	t.Run("it does not start without a secret or with a misspelled trouble", func(t *testing.T) {
+	t.Run("it does not start without a secret or with a misspelled fault", func(t *testing.T) {
 		t.Parallel()
-		for _, cfg := range []simulator.Config{{}, {Secret: "s", Trouble: "mayhem"}} {
+		for _, cfg := range []simulator.Config{{}, {Secret: "s", Fault: "mayhem"}} {
 			_, err := simulator.New(t.Context(), cfg)
 			if err == nil {
 				t.Errorf("started with %+v", cfg)
@@ -64,33 +64,33 @@ func TestRun(t *testing.T) {
 	})
 }
 
-func TestTroubleSwitches(t *testing.T) {
+func TestFaultSwitches(t *testing.T) {
 	t.Parallel()
 
-	t.Run("trouble for everyone is set and read over HTTP", func(t *testing.T) {
+	t.Run("faults for everyone is set and read over HTTP", func(t *testing.T) {
 		t.Parallel()
 		d := setup(t)
-		status, body := d.send(t, http.MethodPost, "/trouble", "fail_before_acting")
+		status, body := d.send(t, http.MethodPost, "/fault", "fail_before_acting")
 		if status != http.StatusNoContent {
 			t.Fatalf("setting it: %d %s", status, body)
 		}
-		status, body = d.send(t, http.MethodGet, "/trouble", "")
+		status, body = d.send(t, http.MethodGet, "/fault", "")
 		if status != http.StatusOK || strings.TrimSpace(body) != "fail_before_acting" {
 			t.Errorf("reading it: %d %s", status, body)
 		}
 		status, _ = d.ask(t, "k", acquirer.VerbAuthorize, visa(1))
 		if status != http.StatusServiceUnavailable {
-			t.Errorf("in trouble: %d", status)
+			t.Errorf("with a fault: %d", status)
 		}
-		status, _ = d.send(t, http.MethodPost, "/trouble", "mayhem")
+		status, _ = d.send(t, http.MethodPost, "/fault", "mayhem")
 		if status != http.StatusBadRequest {
-			t.Errorf("a misspelled trouble: %d", status)
+			t.Errorf("a misspelled fault: %d", status)
 		}
-		d.send(t, http.MethodPost, "/trouble", "")
+		d.send(t, http.MethodPost, "/fault", "")
 		d.must(t, "k", acquirer.VerbAuthorize, visa(1))
 	})
 
-	t.Run("a request gets no trouble for itself where that is not allowed", func(t *testing.T) {
+	t.Run("a request gets no fault for itself where that is not allowed", func(t *testing.T) {
 		t.Parallel()
 		sim, err := simulator.New(t.Context(), simulator.Config{DatabaseURL: pgtest.New(t).URL, Secret: "s"})
 		if err != nil {
@@ -108,7 +108,7 @@ func TestTroubleSwitches(t *testing.T) {
 }
 
 // post asks an acquirer whose secret is "s".
-func post(t *testing.T, url, body, trouble string) (status int) {
+func post(t *testing.T, url, body, fault string) (status int) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -116,7 +116,7 @@ func post(t *testing.T, url, body, trouble string) (status int) {
 		return 0
 	}
 	req.Header.Set("Authorization", "Bearer s")
-	req.Header.Set(acquirer.TroubleHeader, trouble)
+	req.Header.Set(acquirer.FaultHeader, fault)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Error(err)

@@ -7,7 +7,7 @@
 // card is in a journal that cannot be rewritten, and that journal, not our
 // tables, is where the question "how often was the card charged" is answered.
 //
-// It can be made to misbehave as real ones do: see trouble.
+// It can be made to misbehave as real ones do: see fault.
 package simulator
 
 import (
@@ -29,10 +29,10 @@ type Config struct {
 	DatabaseURL string
 	// Secret is what clients present as a bearer token. It may not be empty.
 	Secret string
-	// AllowTrouble lets a request ask for trouble in its Acquirer-Trouble header.
-	AllowTrouble bool
-	// Trouble goes wrong with every request, such as "slow:50,drop_after_acting=0.2".
-	Trouble string
+	// AllowFault lets a request ask for a fault in its Acquirer-Fault header.
+	AllowFault bool
+	// Fault goes wrong with every request, such as "slow:50,drop_after_acting=0.2".
+	Fault string
 	// NotifyURL is where notifications are posted; empty keeps them in the outbox.
 	NotifyURL string
 	// NotifySecret signs them.
@@ -48,14 +48,14 @@ type Config struct {
 
 // Simulator is a running acquirer. Close it.
 type Simulator struct {
-	secret       string
-	allowTrouble bool
-	troubles     atomic.Pointer[troubles]
-	pool         *pgxpool.Pool
-	writing      *pgxpool.Pool // the writer's own connection
-	writer       *writer
-	announcer    *announcer
-	log          *slog.Logger
+	secret     string
+	allowFault bool
+	faults     atomic.Pointer[faults]
+	pool       *pgxpool.Pool
+	writing    *pgxpool.Pool // the writer's own connection
+	writer     *writer
+	announcer  *announcer
+	log        *slog.Logger
 }
 
 // New connects to the database, brings its schema up to date and starts the writer.
@@ -69,7 +69,7 @@ func New(ctx context.Context, cfg Config) (*Simulator, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	troubles, err := parseTroubles(cfg.Trouble)
+	faults, err := parseFaults(cfg.Fault)
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +88,14 @@ func New(ctx context.Context, cfg Config) (*Simulator, error) {
 		return nil, fmt.Errorf("connect to the acquirer's database: %w", err)
 	}
 	s := &Simulator{
-		secret:       cfg.Secret,
-		allowTrouble: cfg.AllowTrouble,
-		pool:         pool,
-		writing:      writing,
-		writer:       startWriter(writing),
-		log:          cfg.Log,
+		secret:     cfg.Secret,
+		allowFault: cfg.AllowFault,
+		pool:       pool,
+		writing:    writing,
+		writer:     startWriter(writing),
+		log:        cfg.Log,
 	}
-	s.troubles.Store(troubles)
+	s.faults.Store(faults)
 	s.announcer = startAnnouncer(ctx, cfg, pool)
 	s.Notify(cfg.NotifyURL, cfg.NotifySecret)
 	return s, nil
@@ -140,14 +140,14 @@ func (s *Simulator) Close() {
 	s.pool.Close()
 }
 
-// SetTrouble replaces what goes wrong with every request; "" ends it.
-func (s *Simulator) SetTrouble(text string) error {
-	troubles, err := parseTroubles(text)
+// SetFault replaces what goes wrong with every request; "" ends it.
+func (s *Simulator) SetFault(text string) error {
+	faults, err := parseFaults(text)
 	if err != nil {
 		return err
 	}
-	s.troubles.Store(troubles)
-	s.log.Info("faults set", "trouble", text)
+	s.faults.Store(faults)
+	s.log.Info("faults set", "fault", text)
 	return nil
 }
 

@@ -23,7 +23,7 @@ import (
 )
 
 // desk is an acquirer and the raw protocol to talk to it: what the client makes
-// of it is tested in trouble_test.go.
+// of it is tested in fault_test.go.
 type desk struct {
 	*acquirertest.Sim
 	databaseURL string
@@ -483,7 +483,7 @@ func TestTheDoor(t *testing.T) {
 
 	t.Run("nothing is done without the secret", func(t *testing.T) {
 		t.Parallel()
-		for _, path := range []string{"/journal", "/trouble", "/operations/k"} {
+		for _, path := range []string{"/journal", "/fault", "/operations/k"} {
 			resp, err := http.Get(d.URL() + path)
 			if err != nil {
 				t.Fatal(err)

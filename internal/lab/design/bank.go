@@ -49,8 +49,8 @@ func (b *Bank) Charge(ctx context.Context, o order) (reference string, err error
 	}
 	request.Header.Set("Authorization", "Bearer "+b.secret)
 	request.Header.Set("Content-Type", "application/json")
-	if trouble, is := ctx.Value(troubleKey{}).(string); is {
-		request.Header.Set(acquirer.TroubleHeader, trouble)
+	if fault, is := ctx.Value(faultKey{}).(string); is {
+		request.Header.Set(acquirer.FaultHeader, fault)
 	}
 	response, err := b.http.Do(request)
 	if err != nil {
@@ -70,15 +70,15 @@ func (b *Bank) Charge(ctx context.Context, o order) (reference string, err error
 	return done.Answer.Reference, nil
 }
 
-type troubleKey struct{}
+type faultKey struct{}
 
-// trouble passes on what a request asks the bank to do wrong, as `ratchet serve`
+// fault passes on what a request asks the bank to do wrong, as `ratchet serve`
 // does in a demo.
-func trouble(next echo.HandlerFunc) echo.HandlerFunc {
+func fault(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
-		if wish := r.Header.Get(acquirer.TroubleHeader); wish != "" {
-			c.SetRequest(r.WithContext(context.WithValue(r.Context(), troubleKey{}, wish)))
+		if wish := r.Header.Get(acquirer.FaultHeader); wish != "" {
+			c.SetRequest(r.WithContext(context.WithValue(r.Context(), faultKey{}, wish)))
 		}
 		return next(c)
 	}

@@ -80,7 +80,7 @@ func New(name string, p Parts) (http.Handler, error) {
 	}
 	e := echo.New()
 	e.HideBanner, e.Logger = true, silent(e)
-	e.Use(trouble, outliveClient)
+	e.Use(fault, outliveClient)
 	d.mount(e, p)
 	return e, nil
 }

@@ -195,7 +195,7 @@ func (r *run) first(ctx context.Context) lab.Answer {
 		headers.Set(crashpoint.HowHeader, crashpoint.Stop)
 	}
 	if r.fault.BankTakes > 0 {
-		headers.Set(acquirer.TroubleHeader, fmt.Sprintf("slow:%d", r.fault.BankTakes.Milliseconds()))
+		headers.Set(acquirer.FaultHeader, fmt.Sprintf("slow:%d", r.fault.BankTakes.Milliseconds()))
 	}
 	if !r.fault.DoubleClick {
 		return r.attempt(ctx, 1, headers)

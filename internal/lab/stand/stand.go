@@ -111,7 +111,7 @@ func Open(ctx context.Context, c Config) (s *Stand, err error) {
 func (s *Stand) openRatchet(ctx context.Context, databaseURL string) (err error) {
 	s.secrets = []string{
 		"RATCHET_DATABASE_URL=" + databaseURL, "RATCHET_SECRET=" + rootSecret, "RATCHET_DEMO=1",
-		"RATCHET_DRAIN_GRACE=0s", "RATCHET_ACQUIRER_SECRET=" + acquirerSecret,
+		"RATCHET_DRAIN_GRACE_PERIOD=0s", "RATCHET_ACQUIRER_SECRET=" + acquirerSecret,
 		"RATCHET_ACQUIRER_URL=http://" + s.acquirer.addr, "RATCHET_DATABASE_CONNECTIONS=4", "RATCHET_DASHBOARD=off",
 		"RATCHET_METRICS_ADDR="}
 	if _, err := s.command(ctx, "migrate", "up"); err != nil {

@@ -50,7 +50,7 @@ func (d *running) make(t *testing.T, path string, params ...string) string {
 	return d.ask(t, http.MethodPost, "", path, params...)["id"].(string)
 }
 
-func TestShow(t *testing.T) {
+func TestInspect(t *testing.T) {
 	t.Parallel()
 	d := startDemo(t, dataDir(t), nil, "--webhook-loopback-ports", "1")
 	atDemo := []string{"RATCHET_DATA_DIR=" + d.dir}
@@ -130,10 +130,10 @@ func TestShow(t *testing.T) {
 			"event":   {event, ""},
 			"posting": {posting, "gross: $50.00"},
 		} {
-			told := mustDo(t, atDemo, "show", c.id)
+			told := mustDo(t, atDemo, "inspect", c.id)
 			want := fmt.Sprintf("%s %s, account acct_demo\n", kind, c.id)
 			if !strings.HasPrefix(told, want) || !strings.Contains(told, c.told) {
-				t.Errorf("show %s begins without %q, or does not tell of %q:\n%s", c.id, want, c.told, told)
+				t.Errorf("inspect %s begins without %q, or does not tell of %q:\n%s", c.id, want, c.told, told)
 			}
 			if strings.Count(told, "\n") < 4 {
 				t.Errorf("%s has no story:\n%s", c.id, told)
@@ -164,7 +164,7 @@ func TestShow(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.mustCharge(t, "killed over")
-		told := mustDo(t, atDemo, "show", "killed over")
+		told := mustDo(t, atDemo, "inspect", "killed over")
 		at := 0
 		for _, want := range []string{"POST /v1/charges", fmt.Sprintf("process %d stopped responding", d.pid["serve"]),
 			"took over the request", "charge.succeeded", "response 200 stored"} {
@@ -177,7 +177,7 @@ func TestShow(t *testing.T) {
 	})
 
 	t.Run("what is not there is one sentence", func(t *testing.T) {
-		stdout, stderr, code := ratchet(t, atDemo, "show", "ch_nobody")
+		stdout, stderr, code := ratchet(t, atDemo, "inspect", "ch_nobody")
 		if code != exitFailed || stdout != "" || !strings.Contains(stderr, `not found: "ch_nobody"`) {
 			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 		}
@@ -204,7 +204,7 @@ func TestShow(t *testing.T) {
 			t.Fatalf("the other account was answered %d", answer.StatusCode)
 		}
 		d.ask(t, http.MethodPost, "shared", "/v1/customers", "name", "Mine")
-		told := mustDo(t, atDemo, "show", "shared")
+		told := mustDo(t, atDemo, "inspect", "shared")
 		mine, others, _ := strings.Cut(told, "\n\nrequest ")
 		if strings.Count(told, "account acct_demo") != 1 || strings.Count(told, "account acct_other") != 1 ||
 			others == "" ||

@@ -12,17 +12,17 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
-// Every kind of trouble that the simulator can make, as its client sees it, and
+// Every kind of fault that the simulator can make, as its client sees it, and
 // what asking again under the same key makes of it.
-func TestTrouble(t *testing.T) {
+func TestFault(t *testing.T) {
 	t.Parallel()
 	sim := acquirertest.Start(t, pgtest.New(t).URL)
 	client := sim.Client()
 
 	for _, tc := range []struct {
-		trouble  string
-		first    knowledge // in trouble
-		lookedUp knowledge // afterwards, without trouble
+		fault    string
+		first    knowledge // with the fault
+		lookedUp knowledge // afterwards, without a fault
 		again    knowledge
 		moved    int // how often the card was charged in the end
 	}{
@@ -35,12 +35,12 @@ func TestTrouble(t *testing.T) {
 		{"spent_key", unused, unused, unused, 0},
 		{"slow:20,drop_after_acting", unknown, answered, answered, 1},
 	} {
-		t.Run(tc.trouble, func(t *testing.T) {
+		t.Run(tc.fault, func(t *testing.T) {
 			t.Parallel()
-			key := "trouble/" + tc.trouble // a slash, because a derived key may have one
-			_, err := client.Do(acquirer.WithTrouble(t.Context(), tc.trouble), key, phase.Send, sale)
+			key := "fault/" + tc.fault // a slash, because a derived key may have one
+			_, err := client.Do(acquirer.WithFault(t.Context(), tc.fault), key, phase.Send, sale)
 			if got := knownFrom(err); got != tc.first {
-				t.Errorf("in trouble: %s (%v), want %s", got, err, tc.first)
+				t.Errorf("with a fault: %s (%v), want %s", got, err, tc.first)
 			}
 			_, err = client.Do(t.Context(), key, phase.Lookup, sale)
 			if got := knownFrom(err); got != tc.lookedUp {
@@ -58,7 +58,7 @@ func TestTrouble(t *testing.T) {
 
 	t.Run("an acquirer that forgets keys charges twice, and its journal says so", func(t *testing.T) {
 		t.Parallel()
-		ctx := acquirer.WithTrouble(t.Context(), "forget_keys")
+		ctx := acquirer.WithFault(t.Context(), "forget_keys")
 		for range 2 {
 			_, err := client.Do(ctx, "forgotten", phase.Send, sale)
 			if err != nil {
@@ -70,9 +70,9 @@ func TestTrouble(t *testing.T) {
 		}
 	})
 
-	t.Run("trouble strikes look-ups and reversals too", func(t *testing.T) {
+	t.Run("faults strike look-ups and reversals too", func(t *testing.T) {
 		t.Parallel()
-		ctx := acquirer.WithTrouble(t.Context(), "drop_after_acting")
+		ctx := acquirer.WithFault(t.Context(), "drop_after_acting")
 		_, err := client.Do(ctx, "reversed", phase.Lookup, sale)
 		if knownFrom(err) != unknown {
 			t.Errorf("looked up: %v", err)
@@ -88,14 +88,14 @@ func TestTrouble(t *testing.T) {
 	})
 }
 
-func TestTroubleForEveryone(t *testing.T) {
+func TestFaultForEveryone(t *testing.T) {
 	t.Parallel()
 	sim := acquirertest.Start(t, pgtest.New(t).URL)
 	client := acquirer.NewClient(acquirer.Config{URL: sim.URL(), Secret: sim.Secret(), BreakerLimit: -1})
 	t.Cleanup(client.Close)
 
 	t.Run("asking until there is an answer charges once, however many answers were lost", func(t *testing.T) {
-		sim.Trouble(t, "drop_after_acting=0.3,fail_after_acting=0.3,drop_before_acting=0.2")
+		sim.Fault(t, "drop_after_acting=0.3,fail_after_acting=0.3,drop_before_acting=0.2")
 		for i := range 20 {
 			key := fmt.Sprint("k", i)
 			err := errors.New("not asked yet")
@@ -112,7 +112,7 @@ func TestTroubleForEveryone(t *testing.T) {
 	})
 
 	t.Run("it ends when it is taken back", func(t *testing.T) {
-		sim.Trouble(t, "")
+		sim.Fault(t, "")
 		_, err := client.Do(t.Context(), "after", phase.Send, sale)
 		if err != nil {
 			t.Error(err)
@@ -174,7 +174,7 @@ func TestClientMovesMoney(t *testing.T) {
 			Timeout: 500 * time.Millisecond,
 		})
 		t.Cleanup(hasty.Close)
-		_, err := hasty.Do(acquirer.WithTrouble(t.Context(), "slow:1500"), "late", phase.Send, sale)
+		_, err := hasty.Do(acquirer.WithFault(t.Context(), "slow:1500"), "late", phase.Send, sale)
 		if knownFrom(err) != unknown {
 			t.Fatalf("error %v, want unknown", err)
 		}

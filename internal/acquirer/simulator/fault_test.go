@@ -2,16 +2,16 @@ package simulator
 
 import "testing"
 
-func TestParseTroubles(t *testing.T) {
+func TestParseFaults(t *testing.T) {
 	t.Parallel()
 
 	t.Run("several strike together", func(t *testing.T) {
 		t.Parallel()
-		parsed, err := parseTroubles("slow:250, drop_after_acting=1,wrong_amount=0")
+		parsed, err := parseFaults("slow:250, drop_after_acting=1,wrong_amount=0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got trouble
+		var got fault
 		parsed.strike(&got)
 		if got.slow.Milliseconds() != 250 || !got.dropAfterActing || got.wrongAmount {
 			t.Errorf("struck: %+v", got)
@@ -20,12 +20,12 @@ func TestParseTroubles(t *testing.T) {
 
 	t.Run("one that is counted strikes that often", func(t *testing.T) {
 		t.Parallel()
-		parsed, err := parseTroubles("spent_key*2")
+		parsed, err := parseFaults("spent_key*2")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []bool{true, true, false, false} {
-			var got trouble
+			var got fault
 			parsed.strike(&got)
 			if got.spentKey != want {
 				t.Errorf("request %d: struck %v", i+1, got.spentKey)
@@ -37,7 +37,7 @@ func TestParseTroubles(t *testing.T) {
 		t.Parallel()
 		for _, text := range []string{"drop", "slow", "slow:", "slow:-1", "slow:soon", "wrong_amount=2",
 			"wrong_amount=NaN", "wrong_amount=", "spent_key:1", "spent_key*", "spent_key*-1"} {
-			_, err := parseTroubles(text)
+			_, err := parseFaults(text)
 			if err == nil {
 				t.Errorf("%q was accepted", text)
 			}

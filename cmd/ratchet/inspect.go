@@ -11,9 +11,9 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 )
 
-func showCommand() *cobra.Command {
+func inspectCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "show NAME",
+		Use:   "inspect NAME",
 		Short: "Print the history of an ID, an idempotency key or a customer's email",
 		Long: `Print the history of an ID, an idempotency key, a derived key or a customer's email:
 requests, recovery points, crashes and takeovers, the acquirer's journal, ledger
@@ -21,7 +21,7 @@ entries and events. The dashboard's inspector shows the same.
 
 It needs RATCHET_DATABASE_URL, or a running demo; and for the acquirer's journal
 RATCHET_ACQUIRER_URL and RATCHET_ACQUIRER_SECRET.`,
-		Example: "  ratchet show ch_0VbTq1s3Zk…\n  ratchet show my-idempotency-key",
+		Example: "  ratchet inspect ch_0VbTq1s3Zk…\n  ratchet inspect my-idempotency-key",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// trouble is what goes wrong with one request.
-type trouble struct {
+// fault is what goes wrong with one request.
+type fault struct {
 	slow             time.Duration // before it acts, whether or not the client still waits
 	dropBeforeActing bool          // cuts the connection and does nothing
 	dropAfterActing  bool          // acts, commits and cuts the connection
@@ -21,39 +21,39 @@ type trouble struct {
 	spentKey         bool          // an unused key is refused now and forever
 }
 
-// troubles is what may go wrong, each with a probability or for a number of
+// faults is what may go wrong, each with a probability or for a number of
 // requests: "slow:300,drop_after_acting=0.2,spent_key*1".
-type troubles struct {
+type faults struct {
 	text  string
-	rules []troubleRule
+	rules []faultRule
 }
 
-type troubleRule struct {
+type faultRule struct {
 	probability float64
 	left        *atomic.Int64 // how often it still applies; nil is forever
-	apply       func(*trouble)
+	apply       func(*fault)
 }
 
-var switches = map[string]func(*trouble){
-	"drop_before_acting": func(t *trouble) { t.dropBeforeActing = true },
-	"drop_after_acting":  func(t *trouble) { t.dropAfterActing = true },
-	"fail_before_acting": func(t *trouble) { t.failBeforeActing = true },
-	"fail_after_acting":  func(t *trouble) { t.failAfterActing = true },
-	"forget_keys":        func(t *trouble) { t.forgetKeys = true },
-	"wrong_amount":       func(t *trouble) { t.wrongAmount = true },
-	"spent_key":          func(t *trouble) { t.spentKey = true },
+var switches = map[string]func(*fault){
+	"drop_before_acting": func(t *fault) { t.dropBeforeActing = true },
+	"drop_after_acting":  func(t *fault) { t.dropAfterActing = true },
+	"fail_before_acting": func(t *fault) { t.failBeforeActing = true },
+	"fail_after_acting":  func(t *fault) { t.failAfterActing = true },
+	"forget_keys":        func(t *fault) { t.forgetKeys = true },
+	"wrong_amount":       func(t *fault) { t.wrongAmount = true },
+	"spent_key":          func(t *fault) { t.spentKey = true },
 }
 
-// parseTroubles reads a comma-separated list of switches. Each may end in
+// parseFaults reads a comma-separated list of switches. Each may end in
 // =probability or in *times; slow takes milliseconds after a colon.
-func parseTroubles(text string) (*troubles, error) {
-	parsed := &troubles{text: text}
+func parseFaults(text string) (*faults, error) {
+	parsed := &faults{text: text}
 	for word := range strings.SplitSeq(text, ",") {
 		word = strings.TrimSpace(word)
 		if word == "" {
 			continue
 		}
-		rule, err := parseTroubleRule(word)
+		rule, err := parseFaultRule(word)
 		if err != nil {
 			return nil, err
 		}
@@ -62,8 +62,8 @@ func parseTroubles(text string) (*troubles, error) {
 	return parsed, nil
 }
 
-func parseTroubleRule(word string) (troubleRule, error) {
-	rule := troubleRule{probability: 1}
+func parseFaultRule(word string) (faultRule, error) {
+	rule := faultRule{probability: 1}
 	name, probability, ok := strings.Cut(word, "=")
 	if ok {
 		p, err := strconv.ParseFloat(probability, 64)
@@ -87,7 +87,7 @@ func parseTroubleRule(word string) (troubleRule, error) {
 		if err != nil {
 			return rule, fmt.Errorf("fault %q: want slow:<milliseconds>", word)
 		}
-		rule.apply = func(t *trouble) { t.slow = time.Duration(n) * time.Millisecond }
+		rule.apply = func(t *fault) { t.slow = time.Duration(n) * time.Millisecond }
 		return rule, nil
 	}
 	rule.apply, ok = switches[name]
@@ -98,7 +98,7 @@ func parseTroubleRule(word string) (troubleRule, error) {
 }
 
 // strike decides what goes wrong with one request.
-func (ts *troubles) strike(t *trouble) {
+func (ts *faults) strike(t *fault) {
 	for _, rule := range ts.rules {
 		if rule.strikes() {
 			rule.apply(t)
@@ -106,7 +106,7 @@ func (ts *troubles) strike(t *trouble) {
 	}
 }
 
-func (r troubleRule) strikes() bool {
+func (r faultRule) strikes() bool {
 	if r.probability < 1 && rand.Float64() >= r.probability {
 		return false
 	}
