@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Limiter has so many slots, and a short queue in front of them. Past capacity,
-// what does not fit is turned away at once or after a moment, before any work was
-// spent on it: what is let in is finished, however many knock.
+// Limiter admits a number of requests at the same time, one per slot, with a short queue
+// in front of them. It rejects the rest immediately or after a short wait, before the
+// process spends any work on them. So every admitted request finishes, even under overload.
 type Limiter struct {
-	slots   *semaphore.Weighted // nil: any number
+	slots    *semaphore.Weighted // nil: any number
 	queue    int64
 	patience time.Duration
 	full     error
@@ -22,9 +22,9 @@ type Limiter struct {
 	inside  atomic.Int64
 }
 
-// NewLimiter makes a limiter of so many slots, where up to queue may wait, none of
-// them longer than patience. full is the error of those that get no slot. No
-// slots at all means any number.
+// NewLimiter returns a limiter with this many slots; 0 means no limit. Up to queue
+// requests wait for a slot, each for at most patience. A request that gets no slot gets
+// the error full.
 func NewLimiter(slots, queue int, patience time.Duration, full error) *Limiter {
 	l := &Limiter{queue: int64(queue), patience: patience, full: full}
 	if slots > 0 {
@@ -33,8 +33,8 @@ func NewLimiter(slots, queue int, patience time.Duration, full error) *Limiter {
 	return l
 }
 
-// Enter takes a slot, now or after a short wait. release gives it back; only the
-// first call does.
+// Enter takes a slot, now or after a short wait. release returns it; later calls of
+// release do nothing.
 func (l *Limiter) Enter(ctx context.Context) (release func(), err error) {
 	if l.slots == nil {
 		return func() {}, nil
@@ -59,6 +59,8 @@ func (l *Limiter) wait(ctx context.Context) bool {
 	return l.slots.Acquire(ctx, 1) == nil
 }
 
-// Inside is how many have a slot, Waiting how many wait for one.
-func (l *Limiter) Inside() int  { return int(l.inside.Load()) }
+// Inside returns how many requests have a slot.
+func (l *Limiter) Inside() int { return int(l.inside.Load()) }
+
+// Waiting returns how many requests wait for a slot.
 func (l *Limiter) Waiting() int { return int(l.waiting.Load()) }

@@ -10,10 +10,10 @@ import (
 // waits behind its own requests, never in front of those of another account.
 type Shares struct {
 	slots, queue int
-	patience      time.Duration
-	full          error
+	patience     time.Duration
+	full         error
 
-	mu    sync.Mutex
+	mu       sync.Mutex
 	limiters map[string]*share
 }
 
