@@ -54,13 +54,15 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 		"concurrent requests of one account; 0: no limit")
 	f.IntVar(&l.API.AuthFailureRate, "auth-failure-rate", l.API.AuthFailureRate,
 		"requests per second with an unknown API key from one peer, with bursts of twice as many; 0: no limit")
-	f.IntVar(&l.ConcurrentWrites, "max-concurrent-writes", l.ConcurrentWrites, "concurrent new requests that use the database; 0: no limit")
+	f.IntVar(&l.ConcurrentWrites, "max-concurrent-writes", l.ConcurrentWrites,
+		"concurrent new requests that use the database; 0: no limit")
 	f.IntVar(&l.ConcurrentLookups, "max-concurrent-lookups", l.ConcurrentLookups,
 		"concurrent key lookups of requests without a slot for new work; 0: no limit")
 	f.IntVar(&l.ConcurrentReads, "max-concurrent-reads", l.ConcurrentReads, "concurrent reads; 0: no limit")
 	f.IntVar(&l.AccountReads, "max-account-reads", l.AccountReads,
 		"concurrent reads of one account; 0: no limit")
-	f.IntVar(&l.ConcurrentSearches, "max-concurrent-searches", l.ConcurrentSearches, "concurrent reads that search; 0: no limit")
+	f.IntVar(&l.ConcurrentSearches, "max-concurrent-searches", l.ConcurrentSearches,
+		"concurrent reads that search; 0: no limit")
 	f.IntVar(&l.AccountSearches, "max-account-searches", l.AccountSearches,
 		"concurrent searches of one account; 0: no limit")
 	f.IntVar(&l.Queue, "queue", l.Queue, "maximum requests waiting for a slot")

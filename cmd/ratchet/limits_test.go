@@ -62,7 +62,8 @@ func TestLimitsAreReadFromVariables(t *testing.T) {
 	if err := cmd.PreRunE(cmd, nil); err != nil {
 		t.Fatal(err)
 	}
-	for flag, want := range map[string]string{"key-rate": "7", "queue-timeout": "3s", "queue": "8", "max-concurrent-writes": "64"} {
+	for flag, want := range map[string]string{"key-rate": "7", "queue-timeout": "3s", "queue": "8",
+		"max-concurrent-writes": "64"} {
 		if got := cmd.Flags().Lookup(flag).Value.String(); got != want {
 			t.Errorf("--%s is %s, want %s", flag, got, want)
 		}

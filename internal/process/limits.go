@@ -20,7 +20,7 @@ type Limits struct {
 	IdleTime    time.Duration // a connection is kept open between two requests
 
 	ConcurrentWrites   int           // new requests that may use the database at once; 0: any number
-	ConcurrentLookups  int           // requests whose key is looked up although there is no slot for new work; 0: any number
+	ConcurrentLookups  int           // requests that look up their key without a slot for new work; 0: any number
 	ConcurrentReads    int           // requests that only read; 0: any number
 	ConcurrentSearches int           // those of them that search; 0: any number
 	Queue              int           // how many may wait for a slot
@@ -82,13 +82,16 @@ func newGates(l Limits) gates {
 		return limit.NewShares(slots, l.Queue, behindItself*l.QueueTime, apierror.RateLimited("global-concurrency"))
 	}
 	return gates{
-		work:    limit.NewLimiter(l.ConcurrentWrites, l.Queue, l.QueueTime, apierror.Overloaded("max-concurrent-writes")),
+		work: limit.NewLimiter(l.ConcurrentWrites, l.Queue, l.QueueTime,
+			apierror.Overloaded("max-concurrent-writes")),
 		lookUps: limit.NewLimiter(l.ConcurrentLookups, 0, 0, apierror.Overloaded("max-concurrent-writes")),
 		reads: api.ReadGates{
 			AccountReads:    ofOneAccount(l.AccountReads),
 			AccountSearches: ofOneAccount(l.AccountSearches),
-			Reads:           limit.NewLimiter(l.ConcurrentReads, l.Queue, l.QueueTime, apierror.Overloaded("max-concurrent-reads")),
-			Searches:        limit.NewLimiter(l.ConcurrentSearches, l.Queue, l.QueueTime, apierror.Overloaded("max-concurrent-searches")),
+			Reads: limit.NewLimiter(l.ConcurrentReads, l.Queue, l.QueueTime,
+				apierror.Overloaded("max-concurrent-reads")),
+			Searches: limit.NewLimiter(l.ConcurrentSearches, l.Queue, l.QueueTime,
+				apierror.Overloaded("max-concurrent-searches")),
 		},
 	}
 }
