@@ -31,6 +31,36 @@ func TestPublishableKeyAsParameter(t *testing.T) {
 		}
 	})
 
+	t.Run("what Stripe.js reports of the browser is dropped, and a retry may report something else", func(t *testing.T) {
+		made := s.ask(t, sent{target: "/v1/payment_intents",
+			body: "amount=1000&currency=usd&payment_method_types[]=card"})
+		report := func(seconds string) string {
+			const method = "&payment_method_data"
+			return "client_secret=" + made.object["client_secret"].(string) + "&" + publishable +
+				"&expected_payment_method_type=card&use_stripe_sdk=true&return_url=https://shop.example/back" +
+				method + "[type]=card" + method + "[card][token]=tok_visa" + method + "[guid]=a" + method + "[muid]=b" +
+				method + "[sid]=c" + method + "[payment_user_agent]=stripe.js" + method + "[time_on_page]=" + seconds +
+				method + "[referrer]=https://shop.example" + method + "[pasted_fields]=number" +
+				method + "[client_attribution_metadata][client_session_id]=d"
+		}
+		confirm := func(seconds string) answer {
+			return s.ask(t, sent{target: "/v1/payment_intents/" + made.object["id"].(string) + "/confirm",
+				body: report(seconds), header: http.Header{"Authorization": nil, "Idempotency-Key": {"once"}}})
+		}
+		first, second := confirm("100"), confirm("200")
+		if first.status != http.StatusOK || first.object["status"] != "succeeded" ||
+			second.header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("%d %s, then %d %s", first.status, first.body, second.status, second.body)
+		}
+	})
+
+	t.Run("a secret key reports nothing of a browser", func(t *testing.T) {
+		a := s.ask(t, sent{target: "/v1/tokens", body: card + "&time_on_page=100"})
+		if a.status != http.StatusBadRequest {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	})
+
 	before := s.requests(t)
 	for _, row := range []refused{
 		{"a secret key in the body", sent{target: "/v1/tokens", body: card + "&" + secret, header: withoutHeader}, 401,

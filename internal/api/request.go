@@ -80,12 +80,33 @@ func (s *Server) read(c echo.Context, rt *route, id string) (*request, error) {
 	if r.params, err = unescaped(h.URL, r.params); err != nil {
 		return r, unknownURL(h)
 	}
-	if browserKey != "" {
-		r.values = sent
-		return r, nil
+	if browserKey == "" {
+		sent, err = s.form(c)
 	}
-	r.values, err = s.form(c)
+	if r.publishable() {
+		sent = withoutReports(sent)
+	}
+	r.values = sent
 	return r, err
+}
+
+// browserReports are what Stripe.js says of the browser, beside what the page sends.
+var browserReports = []string{"_stripe_account", "_stripe_version", "client_attribution_metadata",
+	"expected_payment_method_type", "guid", "muid", "pasted_fields", "payment_user_agent", "referrer", "sid",
+	"time_on_page"}
+
+// withoutReports drops what Stripe.js adds. It is not kept, and is not part of the request's
+// fingerprint: a retry reports another time on the page.
+func withoutReports(sent form.Values) form.Values {
+	for _, name := range browserReports {
+		if sent.Has(name) {
+			sent = sent.Without(name)
+		}
+		if sent.Has("payment_method_data", name) {
+			sent = sent.Without("payment_method_data", name)
+		}
+	}
+	return sent
 }
 
 // form reads the parameters in a request's query and body.

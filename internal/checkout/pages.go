@@ -104,6 +104,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	s.allowFrame(w, found)
 	switch found.State() {
 	case open:
 		s.form(w, r, http.StatusOK, found,
@@ -147,12 +148,20 @@ func (s *Server) done(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	if found.State() != complete {
+	if found.State() != complete || found.Embedded() { // the page around the frame knows where to go
 		http.Redirect(w, r, found.Path(), http.StatusSeeOther)
 		return
 	}
 	w.Header().Set("Refresh", "0; url="+found.onward())
 	s.render(w, r, http.StatusOK, "checkout/done", web.Page{Title: "Paid", Data: found})
+}
+
+// allowFrame lets the merchant's page show an embedded session. No other page of ours can be
+// framed by another site.
+func (s *Server) allowFrame(w http.ResponseWriter, found *paymentPage) {
+	if found.Embedded() {
+		web.Policy{Embedded: true}.Apply(w.Header())
+	}
 }
 
 // frame is the page in a frame around the bank's page.
@@ -162,6 +171,7 @@ func (s *Server) frame(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
+	s.allowFrame(w, found)
 	s.Site.Render(w, r, http.StatusOK, "checkout/frame",
 		web.Page{Title: "Confirm with your bank", Layout: "framed", Data: found})
 }

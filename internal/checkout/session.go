@@ -46,6 +46,7 @@ type paymentPage struct {
 	ShippingRate          string                 `json:"shipping_rate"`
 	SubmitType            string                 `json:"submit_type"`
 	SuccessURL            string                 `json:"success_url"`
+	UIMode                string                 `json:"ui_mode"`
 	URL                   string
 
 	visit *session.Visit
@@ -127,6 +128,9 @@ func (s *paymentPage) Challenge() string {
 	}
 	return at.Path
 }
+
+// Embedded says that the page is part of the merchant's page, in a frame.
+func (s *paymentPage) Embedded() bool { return s.UIMode == "embedded_page" }
 
 // Failure is why the last attempt came to nothing, "" if it did not.
 func (s *paymentPage) Failure() string {

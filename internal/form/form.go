@@ -50,16 +50,9 @@ func (v Values) With(value string, path ...string) Values {
 	return Values{root: v.root.with(value, path)}
 }
 
-// Without returns values that lack a top-level name; v stays as it is.
-func (v Values) Without(name string) Values {
-	var rest hash
-	for _, m := range v.root.members {
-		if m.name != name {
-			rest.add(m.name, m.value)
-		}
-	}
-	return Values{root: rest}
-}
+// Without returns values that lack a name; v stays as it is. A name inside of a hash is
+// given as its path.
+func (v Values) Without(path ...string) Values { return Values{root: v.root.without(path)} }
 
 // Format keeps the contents out of messages and logs, for every verb.
 func (v Values) Format(f fmt.State, _ rune) {
@@ -141,6 +134,20 @@ func (h *hash) with(value string, path []string) (changed hash) {
 		now.hash = before.hash.with(value, path[1:])
 	}
 	changed.add(path[0], now)
+	return changed
+}
+
+func (h *hash) without(path []string) (changed hash) {
+	for _, m := range h.members {
+		switch {
+		case m.name != path[0]:
+			changed.add(m.name, m.value)
+		case len(path) > 1 && m.value.kind == hashKind:
+			changed.add(m.name, &node{kind: hashKind, hash: m.value.hash.without(path[1:])})
+		case len(path) > 1:
+			changed.add(m.name, m.value)
+		}
+	}
 	return changed
 }
 

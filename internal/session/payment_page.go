@@ -49,6 +49,7 @@ type PaymentPageObject struct {
 	Status                   string         `json:"status"`
 	SubmitType               *string        `json:"submit_type"`
 	SuccessURL               *string        `json:"success_url"` // where to go now; null until the session is complete
+	UIMode                   string         `json:"ui_mode"`
 	URL                      *string        `json:"url"`
 }
 
@@ -101,13 +102,13 @@ func (s *CheckoutSession) page(
 		SubmitType:               s.Options.SubmitType,
 		ShippingOptions:          []pageShipping{},
 		ShippingRate:             s.ShippingRateID,
+		UIMode:                   cmp.Or(s.Options.UIMode, uiHosted),
 	}
 	switch s.Status {
 	case sessionOpen:
 		o.URL = &s.URL
 	case sessionComplete:
-		success := s.Success()
-		o.SuccessURL = &success
+		o.SuccessURL = resource.NilIfEmpty(s.Success())
 	}
 	if err := s.describe(ctx, db, v, &o); err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ type CheckoutSession struct {
 	ClientReferenceID *string
 	Metadata          map[string]string
 	Options           CheckoutOptions
-	SuccessURL        string
+	SuccessURL        string // where the customer goes after paying; the return URL if they pay on the merchant's page
 	CancelURL         *string
 	URL               string // of the page
 	Attempts          int    // how often Pay was pressed, and an attempt to pay began
@@ -87,6 +87,10 @@ const (
 	sessionPaid   = "paid"
 	sessionUnpaid = "unpaid" // or held, and not captured yet
 	nothingToPay  = "no_payment_required"
+
+	uiHosted      = "hosted_page"
+	uiEmbedded    = "embedded_page"
+	redirectNever = "never"
 )
 
 // CheckoutOptions are what the merchant wants of the page, and of the intent it will make.
@@ -100,6 +104,12 @@ type CheckoutOptions struct {
 	PaymentIntent            *PaymentIntentData `json:"payment_intent,omitempty"`
 	SetupIntent              *SetupIntentData   `json:"setup_intent,omitempty"`
 	IntentFromStart          bool               `json:"intent_from_start,omitempty"` // as old API versions have it
+	AdaptivePricing          bool               `json:"adaptive_pricing,omitempty"`
+
+	// Where the customer pays; "" is the hosted page. The others have a client secret.
+	UIMode               string `json:"ui_mode,omitempty"`
+	ClientSecret         string `json:"client_secret,omitempty"`
+	RedirectOnCompletion string `json:"redirect_on_completion,omitempty"`
 }
 
 // CustomerDetails are what the page has learned of the customer.

@@ -18,6 +18,7 @@ import (
 
 // CreateCheckoutSessionParams are what POST /v1/checkout/sessions takes.
 type CreateCheckoutSessionParams struct {
+	AdaptivePricing          *adaptivePricing      `form:"adaptive_pricing"`
 	AllowPromotionCodes      *bool                 `form:"allow_promotion_codes"`
 	AutomaticTax             *enabledParam         `form:"automatic_tax"`
 	BillingAddressCollection *string               `form:"billing_address_collection" enum:"auto,required"`
@@ -38,6 +39,8 @@ type CreateCheckoutSessionParams struct {
 	PaymentMethodTypes       []string              `form:"payment_method_types" enum:"card"`
 	PhoneNumberCollection    *enabledParam         `form:"phone_number_collection"`
 	SetupIntentData          *SetupIntentData      `form:"setup_intent_data"`
+	RedirectOnCompletion     string                `form:"redirect_on_completion" enum:"always,if_required,never"`
+	ReturnURL                string                `form:"return_url" max:"5000"`
 	ShippingOptions          []ShippingOptionParam `form:"shipping_options" max:"5"`
 	SubmitType               *string               `form:"submit_type" enum:"auto,book,donate,pay"`
 	SuccessURL               string                `form:"success_url" max:"5000"`
@@ -47,6 +50,11 @@ type CreateCheckoutSessionParams struct {
 	Found       []FoundItem // what LineItems stand for
 	FoundCoupon string      // the one in Discounts
 	FoundRates  []FoundRate // what ShippingOptions stand for
+}
+
+// adaptivePricing is taken and shown. Nothing is converted: a session has one currency.
+type adaptivePricing struct {
+	Enabled bool `form:"enabled"`
 }
 
 type enabledParam struct {
@@ -121,9 +129,6 @@ func (in *CreateCheckoutSessionParams) refuseUnknownKinds() error {
 	switch {
 	case in.Mode == "subscription":
 		return apierror.Invalid("mode", "This installation has no subscriptions. Use a `mode` of `payment` or `setup`.")
-	case in.UIMode != "" && in.UIMode != "hosted_page":
-		return apierror.Invalid("ui_mode",
-			"This installation has only the hosted page. Use a `ui_mode` of `hosted_page`.")
 	case in.AutomaticTax != nil && in.AutomaticTax.Enabled:
 		return apierror.Invalid("automatic_tax[enabled]", "This installation does not compute taxes.")
 	case in.Mode == modeSetup && in.LineItems != nil:
@@ -147,16 +152,57 @@ func (in *CreateCheckoutSessionParams) refuseUnknownKinds() error {
 
 // checkAddresses verifies where a browser will be sent.
 func (in *CreateCheckoutSessionParams) checkAddresses() error {
-	if in.SuccessURL == "" {
-		return apierror.Missing("success_url")
+	check := in.checkHostedAddresses
+	if !in.hosted() {
+		check = in.checkReturnAddress
+	}
+	if err := check(); err != nil {
+		return err
 	}
 	for param, address := range map[string]string{
 		"success_url": in.SuccessURL,
 		"cancel_url":  resource.Deref(in.CancelURL),
+		"return_url":  in.ReturnURL,
 	} {
 		if address != "" && !resource.IsWebAddress(address) {
 			return apierror.Invalid(param, "Not a valid URL").WithCode("url_invalid")
 		}
+	}
+	return nil
+}
+
+// hosted says that the customer pays on our page, and not on the merchant's.
+func (in *CreateCheckoutSessionParams) hosted() bool { return in.UIMode == "" || in.UIMode == uiHosted }
+
+func (in *CreateCheckoutSessionParams) checkHostedAddresses() error {
+	switch {
+	case in.SuccessURL == "":
+		return apierror.Missing("success_url")
+	case in.ReturnURL != "":
+		return apierror.Invalid("return_url", "`return_url` is for a `ui_mode` of `elements` or `embedded_page` only.")
+	case in.RedirectOnCompletion != "":
+		return apierror.Invalid("redirect_on_completion",
+			"`redirect_on_completion` is for a `ui_mode` of `embedded_page` only.")
+	}
+	return nil
+}
+
+// checkReturnAddress is for a customer who is on the merchant's page already.
+func (in *CreateCheckoutSessionParams) checkReturnAddress() error {
+	never := in.RedirectOnCompletion == redirectNever
+	switch {
+	case in.SuccessURL != "":
+		return apierror.Invalid("success_url",
+			"`success_url` is for a `ui_mode` of `hosted_page` only. Use `return_url`.")
+	case in.CancelURL != nil:
+		return apierror.Invalid("cancel_url", "`cancel_url` is for a `ui_mode` of `hosted_page` only.")
+	case in.RedirectOnCompletion != "" && in.UIMode != uiEmbedded:
+		return apierror.Invalid("redirect_on_completion",
+			"`redirect_on_completion` is for a `ui_mode` of `embedded_page` only.")
+	case in.ReturnURL == "" && !never:
+		return apierror.Missing("return_url")
+	case in.ReturnURL != "" && never:
+		return apierror.Invalid("return_url", "`return_url` has no use with a `redirect_on_completion` of `never`.")
 	}
 	return nil
 }
@@ -295,6 +341,7 @@ func (in *CreateCheckoutSessionParams) session(tx *phase.Tx) (*CheckoutSession, 
 			CollectPhoneNumber:       in.PhoneNumberCollection != nil && in.PhoneNumberCollection.Enabled,
 			Locale:                   in.Locale,
 			SubmitType:               in.SubmitType,
+			AdaptivePricing:          in.AdaptivePricing != nil && in.AdaptivePricing.Enabled,
 			RequestThreeDSecure:      "automatic",
 			PaymentIntent:            in.PaymentIntentData,
 			SetupIntent:              in.SetupIntentData,
@@ -310,6 +357,9 @@ func (in *CreateCheckoutSessionParams) session(tx *phase.Tx) (*CheckoutSession, 
 		in.PaymentMethodOptions.Card.RequestThreeDSecure != "" {
 		s.Options.RequestThreeDSecure = in.PaymentMethodOptions.Card.RequestThreeDSecure
 	}
+	if !in.hosted() {
+		s.embed(in)
+	}
 	s.CustomerCreation = resource.NilIfEmpty(in.CustomerCreation)
 	if s.Mode == modeSetup {
 		s.PaymentStatus = nothingToPay
@@ -317,6 +367,16 @@ func (in *CreateCheckoutSessionParams) session(tx *phase.Tx) (*CheckoutSession, 
 		s.CustomerCreation = resource.NilIfEmpty("if_required")
 	}
 	return s, nil
+}
+
+// embed makes the session one that is paid on the merchant's page, whose script gets its secret.
+func (s *CheckoutSession) embed(in *CreateCheckoutSessionParams) {
+	s.SuccessURL = in.ReturnURL
+	s.Options.UIMode, s.Options.RedirectOnCompletion = in.UIMode, in.RedirectOnCompletion
+	if in.UIMode == uiEmbedded && in.RedirectOnCompletion == "" {
+		s.Options.RedirectOnCompletion = "always"
+	}
+	s.Options.ClientSecret = s.ID + "_secret_" + id.Random(40)
 }
 
 // newSetup makes the setup that the session's customer will confirm.

@@ -54,6 +54,8 @@ type CheckoutSessionObject struct {
 	Permissions                *string               `json:"permissions"`
 	PhoneNumberCollection      enabled               `json:"phone_number_collection"`
 	RecoveredFrom              *string               `json:"recovered_from"`
+	RedirectOnCompletion       string                `json:"redirect_on_completion,omitempty"`
+	ReturnURL                  string                `json:"return_url,omitempty"`
 	SavedPaymentMethodOptions  *string               `json:"saved_payment_method_options"`
 	SetupIntent                *string               `json:"setup_intent"`
 	ShippingAddressCollection  *string               `json:"shipping_address_collection"`
@@ -62,7 +64,7 @@ type CheckoutSessionObject struct {
 	Status                     string                `json:"status"`
 	SubmitType                 *string               `json:"submit_type"`
 	Subscription               *string               `json:"subscription"`
-	SuccessURL                 string                `json:"success_url"`
+	SuccessURL                 *string               `json:"success_url"`
 	TotalDetails               *checkoutTotalDetails `json:"total_details"`
 	UIMode                     string                `json:"ui_mode"`
 	URL                        *string               `json:"url"`
@@ -171,11 +173,12 @@ func (s *CheckoutSession) object() CheckoutSessionObject {
 		ShippingOptions:          s.ShippingOptions,
 		Status:                   s.Status,
 		SubmitType:               s.Options.SubmitType,
-		SuccessURL:               s.SuccessURL,
-		UIMode:                   "hosted_page",
+		SuccessURL:               &s.SuccessURL,
+		UIMode:                   uiHosted,
 	}
 	if s.Mode == modePayment {
-		o.AdaptivePricing, o.PaymentMethodCollection, o.TotalDetails = &enabled{}, "if_required", s.totalDetails()
+		o.AdaptivePricing = &enabled{s.Options.AdaptivePricing}
+		o.PaymentMethodCollection, o.TotalDetails = "if_required", s.totalDetails()
 		o.InvoiceCreation = &invoiceCreation{Data: invoiceData{Metadata: map[string]string{}}}
 	}
 	if s.ShippingRateID != nil {
@@ -193,6 +196,13 @@ func (s *CheckoutSession) object() CheckoutSessionObject {
 		}
 	case sessionComplete:
 		o.CustomerDetails, o.PaymentIntent = s.CustomerDetails, s.PaymentIntentID
+	}
+	if s.Options.UIMode != "" {
+		o.UIMode, o.URL, o.SuccessURL, o.ReturnURL = s.Options.UIMode, nil, nil, s.SuccessURL
+		o.RedirectOnCompletion = s.Options.RedirectOnCompletion
+		if s.Status == sessionOpen {
+			o.ClientSecret = &s.Options.ClientSecret
+		}
 	}
 	if s.Mode == modeSetup { // which a session has had from its beginning
 		o.SetupIntent = s.SetupIntentID

@@ -56,6 +56,40 @@ const pages = {
     </script></body>`,
 };
 
+// as in accept-a-payment/elements-with-checkout-sessions
+pages.checkout = `<script src="BASE/dahlia/stripe.js"></script>
+  <body><main><h1>Checkout</h1><form id="payment-form"><div id="address"></div><div id="payment"></div><div id="currency"></div><button id="submit" disabled>Pay</button></form><p id="message"></p></main>
+  <script>
+    window.stripe = Stripe("pk_test_ratchet_demo");
+    (async () => {
+      const clientSecret = Promise.resolve(new URLSearchParams(location.search).get("secret"));
+      window.checkout = stripe.initCheckoutElementsSdk({ clientSecret, elementsOptions: { appearance: { variables: { colorPrimary: "rgb(200, 0, 0)" } } }, adaptivePricing: { allowed: true } });
+      checkout.on("change", (session) => { document.getElementById("submit").disabled = !session.canConfirm; });
+      const loaded = await checkout.loadActions();
+      window.actions = loaded.actions;
+      document.getElementById("submit").textContent = "Pay " + actions.getSession().total.total.amount;
+      checkout.createBillingAddressElement().mount("#address");
+      checkout.createPaymentElement().mount("#payment");
+      checkout.createCurrencySelectorElement().mount("#currency");
+      document.getElementById("payment-form").addEventListener("submit", async (event) => {
+        event.preventDefault();
+        const result = await actions.confirm();
+        if (result.type === "error") document.getElementById("message").textContent = result.error.message;
+      });
+    })();
+  </script></body>`;
+
+pages.embedded = `<script src="BASE/dahlia/stripe.js"></script>
+  <body><main><h1>Embedded</h1><div id="checkout"></div></main>
+  <script>
+    stripe = Stripe("pk_test_ratchet_demo");
+    stripe.createEmbeddedCheckoutPage({ fetchClientSecret: async () => new URLSearchParams(location.search).get("secret") }).then((page) => page.mount("#checkout"));
+  </script></body>`;
+
+for (const train of ["v3", "basil", "clover", "dahlia", "endive"]) {
+  pages[train] = `<script src="BASE/${train === "v3" ? "v3/" : `${train}/stripe.js`}"></script><body><div id="card"></div><script>stripe = Stripe("pk_test_ratchet_demo"); stripe.elements().create("card").mount("#card");</script></body>`;
+}
+
 let demo, browser, shop;
 
 before(async () => {
@@ -71,7 +105,8 @@ after(async () => {
 
 const intentFor = (more = { "automatic_payment_methods[enabled]": "true" }) => demo.post("/v1/payment_intents", { amount: 1400, currency: "usd", ...more });
 const chargesOf = async (intent) => (await demo.get(`/v1/charges?payment_intent=${intent.id}`)).data.filter((c) => c.paid);
-const opened = async (path, query) => visit(await browser.newContext({ reducedMotion: "reduce" }), shop, demo, path, query);
+// Everything fits without scrolling: a click that follows a scroll at once lands where another process's frame was before.
+const opened = async (path, query) => visit(await browser.newContext({ reducedMotion: "reduce", viewport: { width: 1280, height: 1400 } }), shop, demo, path, query);
 
 async function paying(intent) {
   const page = await opened("payment", { secret: intent.client_secret });
@@ -204,4 +239,171 @@ test("elements, their frames and the bank's page are accessible", async () => {
   await check();
   await page.frameLocator('iframe[src*="three-ds-2-challenge"]').locator(".close").press("Enter");
   await page.getByText(/failed authentication/).waitFor();
+});
+
+const sessionFor = (more) => demo.post("/v1/checkout/sessions", {
+  mode: "payment", "line_items[0][price_data][currency]": "usd", "line_items[0][price_data][unit_amount]": 2000, "line_items[0][price_data][product_data][name]": "T-shirt", "line_items[0][quantity]": 1,
+  return_url: `${shop.base}/complete?session_id={CHECKOUT_SESSION_ID}`, ...more,
+});
+
+async function fillAddress(page) {
+  const frame = page.frameLocator('iframe[title="Secure address input frame"]');
+  await frame.locator('[name="name"]').fill("Jenny Rosen");
+  await frame.locator('[name="country"]').selectOption("US");
+  await frame.locator('[name="addressLine1"]').fill("123 Main St");
+  await frame.locator('[name="locality"]').fill("San Francisco");
+  await frame.locator('[name="administrativeArea"]').selectOption("California");
+  await frame.locator('[name="postalCode"]').fill("94111");
+}
+
+async function fillNumber(page, number) {
+  const frame = paymentFrame(page);
+  await frame.locator('[data-value="card"]').click();
+  await frame.locator('[name="number"]').fill(number);
+  await frame.locator('[name="expiry"]').fill("12 / 33");
+  await frame.locator('[name="cvc"]').fill("123");
+}
+
+test("a checkout session is paid with elements, after a decline and the bank, with its server killed", async () => {
+  const session = await sessionFor({ ui_mode: "elements", customer_email: "jenny@example.com", "adaptive_pricing[enabled]": "true" });
+  assert.deepEqual([session.ui_mode, session.url, session.success_url], ["elements", null, null]);
+  const page = await opened("checkout", { secret: session.client_secret });
+  const button = page.locator("#submit");
+  await page.getByText("Pay $20.00").waitFor();
+  await page.frameLocator('iframe[title="Secure currency selector"]').getByText("USD").waitFor();
+  assert.ok(await button.isDisabled());
+  await fillAddress(page);
+  await fillNumber(page, declined);
+  await button.click();
+  await page.getByText("Your card was declined.").waitFor();
+  await fillNumber(page, authenticated);
+  await button.click();
+  await bankFrame(page).locator("#test-source-authorize-3ds").waitFor();
+  await demo.kill();
+  await bankFrame(page).locator("#test-source-authorize-3ds").click();
+  await page.waitForURL(`${shop.base}/complete?session_id=${session.id}`, { timeout: 60_000 });
+  const paid = await demo.get(`/v1/checkout/sessions/${session.id}?expand[]=payment_intent`);
+  assert.deepEqual([paid.status, paid.payment_status, paid.client_secret, paid.customer_details.address.line1, paid.customer_details.name], ["complete", "paid", null, "123 Main St", "Jenny Rosen"]);
+  assert.equal((await chargesOf(paid.payment_intent)).length, 1);
+});
+
+test("the hosted page is embedded, and tells the page around it when it is paid", async () => {
+  const session = await sessionFor({ ui_mode: "embedded_page" });
+  const page = await opened("embedded", { secret: session.client_secret });
+  const frame = page.frameLocator('iframe[name^="embedded-checkout"]');
+  await frame.locator("#email").fill("jenny@example.com");
+  await frame.locator("#cardNumber").fill(authenticated);
+  await frame.locator("#cardExpiry").fill("12 / 34");
+  await frame.locator("#cardCvc").fill("123");
+  await frame.locator("#billingName").fill("Jenny Rosen");
+  await frame.locator("#billingPostalCode").fill("94107");
+  await frame.getByTestId("hosted-payment-submit-button").click();
+  await frame.frameLocator('iframe[name^="__privateStripeFrame"]').frameLocator("#challengeFrame").locator("#test-source-authorize-3ds").click();
+  await page.waitForURL(`${shop.base}/complete?session_id=${session.id}`, { timeout: 60_000 });
+  assert.equal((await demo.get(`/v1/checkout/sessions/${session.id}`)).payment_status, "paid");
+  assert.deepEqual(page.complaints, []);
+});
+
+test("a page of another site can frame an embedded session, and no hosted one", async () => {
+  const hosted = await demo.post("/v1/checkout/sessions", { mode: "payment", success_url: shop.base, "line_items[0][price_data][currency]": "usd", "line_items[0][price_data][unit_amount]": 2000, "line_items[0][price_data][product_data][name]": "T-shirt", "line_items[0][quantity]": 1 });
+  const embedded = await sessionFor({ ui_mode: "embedded_page" });
+  const ancestors = async (session) => (await fetch(`${demo.base}/c/pay/${session.id}`)).headers.get("content-security-policy").match(/frame-ancestors ([^;]*)/)[1];
+  assert.deepEqual([await ancestors(hosted), await ancestors(embedded)], ["'none'", "*"]);
+});
+
+test("setup, tokens, payment methods, next actions and redirects, by the calls of a page", async () => {
+  const page = await opened("v3");
+  const setup = await demo.post("/v1/setup_intents", { "payment_method_types[]": "card" });
+  const made = await page.evaluate(async (secret) => {
+    const elements = stripe.elements(), card = elements.create("card");
+    card.mount("#card");
+    window.elements = elements;
+    window.card = card;
+    await new Promise((resolve) => card.once("ready", resolve));
+    return secret;
+  }, setup.client_secret);
+  await fillCard(page, visa);
+  const end = await page.evaluate(async (secret) => ({
+    token: await stripe.createToken(card, { name: "Jenny" }),
+    method: await stripe.createPaymentMethod({ type: "card", card, billing_details: { name: "Jenny" } }),
+    setup: await stripe.confirmCardSetup(secret, { payment_method: { card } }),
+    setupAfter: await stripe.retrieveSetupIntent(secret),
+  }), made);
+  assert.deepEqual([end.token.token.card.last4, end.token.token.card.name, end.token.token.card.address_zip], ["4242", "Jenny", "10000"]);
+  assert.deepEqual([end.method.paymentMethod.card.last4, end.method.paymentMethod.billing_details.name], ["4242", "Jenny"]);
+  assert.deepEqual([end.setup.setupIntent.status, end.setupAfter.setupIntent.status], ["succeeded", "succeeded"]);
+
+  const waiting = await intentFor({ "payment_method_types[]": "card", confirm: "true", payment_method: "pm_card_authenticationRequired" });
+  const acted = page.evaluate((clientSecret) => stripe.handleNextAction({ clientSecret }), waiting.client_secret);
+  await bankFrame(page).locator("#test-source-authorize-3ds").click();
+  assert.equal((await acted).paymentIntent.status, "succeeded");
+
+  const manual = await intentFor({ "payment_method_types[]": "card", confirmation_method: "manual", confirm: "true", payment_method: "pm_card_authenticationRequired" });
+  const carded = page.evaluate((secret) => stripe.handleCardAction(secret), manual.client_secret);
+  await bankFrame(page).locator("#test-source-authorize-3ds").click();
+  assert.equal((await carded).paymentIntent.status, "requires_confirmation");
+
+  const session = await demo.post("/v1/checkout/sessions", { mode: "payment", success_url: shop.base, "line_items[0][price_data][currency]": "usd", "line_items[0][price_data][unit_amount]": 2000, "line_items[0][price_data][product_data][name]": "T-shirt", "line_items[0][quantity]": 1 });
+  await page.evaluate((sessionId) => { stripe.redirectToCheckout({ sessionId }); }, session.id);
+  await page.waitForURL(`${demo.base}/c/pay/${session.id}*`);
+});
+
+test("each release has the names of its time, and what is not here answers", async () => {
+  for (const [train, version, lacks] of [["v3", 3, "initCheckoutElementsSdk"], ["clover", "clover", "redirectToCheckout"], ["dahlia", "dahlia", "initCheckout"], ["endive", "endive", "initEmbeddedCheckout"]]) {
+    const page = await opened(train);
+    const told = await page.evaluate(async (name) => ({
+      version: Stripe.version,
+      lacks: await (async () => stripe[name]({}))().then(() => "", (e) => `${e.name}: ${e.message}`),
+      ideal: await stripe.confirmIdealPayment("x"), wallet: await stripe.paymentRequest({}).canMakePayment(),
+      duck: ["elements", "createToken", "createPaymentMethod", "confirmCardPayment"].every((n) => typeof stripe[n] === "function"), thenable: typeof stripe.then,
+      secret: (() => { try { return Stripe("sk_test_x"); } catch (e) { return e.name; } })(),
+    }), lacks);
+    assert.equal(told.version, version);
+    assert.match(told.lacks, new RegExp(`IntegrationError: stripe\\.${lacks}`));
+    assert.deepEqual([told.ideal.error.code, told.wallet, told.duck, told.thenable, told.secret], ["payment_method_unavailable", null, true, "undefined", "IntegrationError"]);
+    await page.context().close();
+  }
+});
+
+test("elements are updated, unmounted, destroyed and made anew", async () => {
+  const page = await paying(await intentFor());
+  await paymentFrame(page).locator('[name="number"]').press("Escape");
+  await until(() => page.evaluate(() => seen.some(([name]) => name === "escape")));
+  await page.evaluate(() => elements.update({ locale: "de", appearance: { theme: "night", variables: { colorText: "rgb(1, 2, 3)", colorDanger: "url(https://evil.example)" } } }));
+  await paymentFrame(page).getByText("Kartennummer").waitFor();
+  const html = paymentFrame(page).locator("html");
+  assert.equal(await html.evaluate((e) => getComputedStyle(e).getPropertyValue("--colorText")), "rgb(1, 2, 3)");
+  assert.doesNotMatch(await html.evaluate((e) => getComputedStyle(e).getPropertyValue("--colorDanger")), /evil/);
+  const rest = await page.evaluate(() => {
+    const payment = elements.getElement("payment");
+    payment.unmount();
+    const left = document.querySelectorAll("#payment-element iframe").length;
+    payment.mount("#payment-element");
+    payment.destroy();
+    let problem;
+    try { payment.mount("#payment-element"); } catch (e) { problem = e.message; }
+    elements.create("payment").mount("#payment-element");
+    return { left, problem, now: document.querySelectorAll("#payment-element iframe").length };
+  });
+  assert.deepEqual([rest.left, rest.now], [0, 1]);
+  assert.match(rest.problem, /already been destroyed/);
+  await paymentFrame(page).locator('[name="number"]').waitFor();
+  assert.deepEqual(page.complaints, []);
+});
+
+test("a frame takes orders from the page around it only, with its nonce", async () => {
+  const page = await paying(await intentFor());
+  const answered = await page.evaluate((base) => new Promise((resolve) => {
+    const frame = document.createElement("iframe");
+    frame.src = `${base}/v3/elements-inner-card.html#right`;
+    addEventListener("message", (event) => {
+      if (event.source !== frame.contentWindow) return;
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => resolve("connected");
+      frame.contentWindow.postMessage({ ratchet: "connect", nonce: "wrong", options: { key: "pk_test_x", options: {} } }, base, [port2]);
+      setTimeout(() => resolve("silent"), 1500);
+    });
+    document.body.append(frame);
+  }), demo.base);
+  assert.equal(answered, "silent");
 });

@@ -241,6 +241,7 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.button.classList.add("paid");
     this.button.replaceChildren(this.querySelector("template.paid").content.cloneNode(true));
     for (const name of ["cardNumber", "cardExpiry", "cardCvc"]) this.field(name).value = "";
+    if (!this.dispatchEvent(new CustomEvent("paid", { bubbles: true, cancelable: true, detail: end.next }))) return; // the page around this frame goes on
     setTimeout(() => location.assign(end.next), 700);
   }
 

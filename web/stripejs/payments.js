@@ -148,12 +148,5 @@ const payments = {
     return error ? { error } : frame.call("createPaymentMethod", plain(more));
   },
 
-  async createConfirmationToken({ elements, params = {} } = {}) {
-    needs(elements?.payer(), "stripe.createConfirmationToken() needs a mounted payment Element.");
-    const { error, billing, shipping } = await elements.collect();
-    if (error) return { error };
-    const sent = { ...(shipping && { shipping }), ...plain(params) };
-    sent.payment_method_data = merged({ billing_details: billing }, sent.payment_method_data ?? {});
-    return elements.payer().frame.call("createConfirmationToken", sent);
-  },
+  async createConfirmationToken() { return unavailable("A confirmation token"); },
 };

@@ -30,13 +30,13 @@ async function answer(methods, { id, method, params }) {
 export const emit = (event, data) => port?.postMessage({ event, data });
 
 // fit keeps the frame as high as what is in it.
-export function fit() {
+export function fit(box = document.getElementById("frame")) {
   let last;
   const measure = () => {
-    const height = Math.ceil(document.getElementById("frame").getBoundingClientRect().height);
+    const height = Math.ceil(box.getBoundingClientRect().height);
     if (height !== last) emit("height", last = height);
   };
-  new ResizeObserver(measure).observe(document.getElementById("frame"));
+  new ResizeObserver(measure).observe(box);
   measure();
 }
 
