@@ -67,8 +67,8 @@ COMMENT ON FUNCTION is_due(timestamptz, interval) IS
 -- There is also no foreign key to accounts on the hot path: every request of a busy merchant would lock that one row.
 -- The API key that was used has such a foreign key.
 --
--- toast_tuple_target keeps a response of a few kilobytes in its row. Moving it out, and compressing it first, would
--- cost more than everything else that a commit does.
+-- toast_tuple_target keeps a response of a few kilobytes in its row: moving it out would cost more than everything else
+-- that a commit does. 000016 compresses responses where they are.
 CREATE TABLE requests (
     account_id          text COLLATE "C" NOT NULL,
     id                  text COLLATE "C" NOT NULL,

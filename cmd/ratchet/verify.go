@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
@@ -28,7 +30,8 @@ func verifyCommand() *cobra.Command {
 		Long: `Prove the books, against themselves and against the acquirer's journal.
 
 Every rule is SQL that shares no code with the writers. It reads one snapshot and
-writes nothing, so it can run at any time.
+writes nothing, so it can run at any time. No rule times out. A long run says on the
+standard error how many rules it has checked.
 
   RATCHET_DATABASE_URL           a login that may read everything
   RATCHET_ACQUIRER_DATABASE_URL  the acquirer's database; without it the journal is
@@ -71,7 +74,8 @@ proves that nothing sealed before it has changed.`,
 				return err
 			}
 			report, err := verify.Run(cmd.Context(),
-				verify.Config{Pool: pool, Acquirer: acquirer, AuditKey: key, Head: head, AllowEmpty: allowEmpty})
+				verify.Config{Pool: pool, Acquirer: acquirer, AuditKey: key, Head: head, AllowEmpty: allowEmpty,
+					Progress: progress(cmd.ErrOrStderr(), time.Second)})
 			if err != nil {
 				return err
 			}
@@ -89,6 +93,19 @@ proves that nothing sealed before it has changed.`,
 	cmd.Flags().StringVar(&head, "head", "",
 		"the audit trail must hold this block, as it was printed or logged before: NUMBER:DIGEST")
 	return cmd
+}
+
+// progress says every so often how many rules have been checked. A proof that is done
+// sooner says nothing.
+func progress(w io.Writer, every time.Duration) func(done, of int) {
+	began := time.Now()
+	last := began
+	return func(done, of int) {
+		if now := time.Now(); now.Sub(last) >= every {
+			last = now
+			_, _ = fmt.Fprintf(w, "checked %d of %d rules in %s\n", done, of, now.Sub(began).Round(time.Second))
+		}
+	}
 }
 
 // auditKey is the key of the audit trail's chain, or nil where the secret is not known.

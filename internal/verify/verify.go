@@ -24,6 +24,9 @@ type Config struct {
 	AuditKey   []byte        // of the audit trail's chain, which cannot be checked without it
 	Head       string        // of the chain, as it was printed or logged before; "" where none was kept
 	AllowEmpty bool          // an installation without any request is in order
+
+	// Progress is called after each check, with how many of them are done; nil: it is not.
+	Progress func(done, of int)
 }
 
 // Violation is one thing that does not hold.
@@ -72,41 +75,60 @@ func (r Report) Verdict() int {
 // shownAtMost bounds how many violations of one rule a report lists.
 const shownAtMost = 100
 
-// proofTimeout bounds one rule; the sessions' own bound is for requests.
-const proofTimeout = "10min"
-
 // Run checks every rule over one snapshot.
 func Run(ctx context.Context, c Config) (Report, error) {
 	started := time.Now()
 	theirs := unknownSide()
 	if c.Acquirer != nil {
-		theirs = readBefore(ctx, c.Acquirer)
+		journal, err := beginProof(ctx, c.Acquirer, pgx.ReadCommitted) // it is read twice, and may change in between
+		if err != nil {
+			theirs = otherSide{err: err}
+		} else {
+			defer func() { _ = journal.Rollback(context.WithoutCancel(ctx)) }()
+			theirs = readBefore(ctx, journal)
+		}
 	}
-	tx, err := c.Pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	tx, err := beginProof(ctx, c.Pool, pgx.RepeatableRead)
 	if err != nil {
-		return Report{}, fmt.Errorf("begin: %w", err)
+		return Report{}, err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	_, err = tx.Exec(ctx,
-		"SELECT set_config('statement_timeout', '"+proofTimeout+
-			"', true), set_config('idle_in_transaction_session_timeout', '0', true)")
-	if err != nil {
-		return Report{}, fmt.Errorf("begin: %w", err)
-	}
-	report := prove(ctx, tx, theirs, trail{c.AuditKey, c.Head}, c.AllowEmpty)
+	report := prove(ctx, tx, theirs, trail{c.AuditKey, c.Head}, c.AllowEmpty, c.Progress)
 	report.Took = time.Since(started)
 	return report, nil
 }
 
+// beginProof starts a transaction in which no statement times out: a proof takes as long as the
+// tables are large, and the sessions' own limits are for requests. Interrupting the command
+// cancels it.
+func beginProof(ctx context.Context, pool *pgxpool.Pool, isolation pgx.TxIsoLevel) (pgx.Tx, error) {
+	tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: isolation, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	_, err = tx.Exec(ctx, "SELECT set_config('statement_timeout', '0', true), "+
+		"set_config('idle_in_transaction_session_timeout', '0', true)")
+	if err != nil {
+		_ = tx.Rollback(context.WithoutCancel(ctx))
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	return tx, nil
+}
+
 // prove checks every rule inside one transaction.
-func prove(ctx context.Context, tx pgx.Tx, theirs otherSide, audit trail, allowEmpty bool) (report Report) {
+func prove(
+	ctx context.Context, tx pgx.Tx, theirs otherSide, audit trail, allowEmpty bool, progress func(done, of int),
+) (report Report) {
 	checks := []check{notEmpty(allowEmpty)}
 	for _, r := range slices.Concat(rules, payoutRules, termRules, evidenceRules) {
 		checks = append(checks, r.check)
 	}
 	checks = append(checks, audit.chain, secondLine, constraintsCarryTheAccount.check, theirs.check)
-	for _, check := range checks {
+	for n, check := range checks {
 		report.Checks = append(report.Checks, apart(ctx, tx, check))
+		if progress != nil {
+			progress(n+1, len(checks))
+		}
 	}
 	return report
 }

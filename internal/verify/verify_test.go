@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/erase"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 )
@@ -319,6 +320,45 @@ func TestBooksThatAreInOrder(t *testing.T) {
 	}
 }
 
+// A rule reads whole tables. The time limit of a session is for requests.
+func TestNoProofTimesOut(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	pool, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL, MaxConns: 1,
+		Session: map[string]string{"statement_timeout": "250ms"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	const longer = "SELECT pg_sleep(0.6)"
+	if _, err := pool.Exec(t.Context(), longer); err == nil {
+		t.Fatal("the session has no limit, so this test shows nothing")
+	}
+	tx, err := beginProof(t.Context(), pool, pgx.RepeatableRead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	if _, err := tx.Exec(t.Context(), longer); err != nil {
+		t.Errorf("a proof timed out: %v", err)
+	}
+}
+
+func TestProgressCountsTheChecks(t *testing.T) {
+	t.Parallel()
+	var seen []int
+	all := 0
+	report, err := Run(t.Context(), Config{Pool: pgtest.New(t).Pool, Progress: func(done, of int) {
+		seen, all = append(seen, done), of
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != len(report.Checks) || all != len(seen) || seen[len(seen)-1] != all {
+		t.Errorf("%d checks, and progress said %v of %d", len(report.Checks), seen, all)
+	}
+}
+
 func TestNothingProvesNothing(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
@@ -439,7 +479,7 @@ func TestAMonthThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if report := prove(t.Context(), tx, readBefore(t.Context(), begin(t, b.theirs)), trail{key: chainKey},
-		false); !slices.Contains(broken(report), audited) || !slices.Contains(broken(report), chainRule) {
+		false, nil); !slices.Contains(broken(report), audited) || !slices.Contains(broken(report), chainRule) {
 		t.Errorf("what is lost beside the month is not noticed; what did: %q", broken(report))
 	}
 }
@@ -1008,7 +1048,7 @@ func TestEveryDamageIsSeen(t *testing.T) {
 				exec(t, theirs, "ALTER TABLE acquirer.movements DISABLE TRIGGER ALL")
 				exec(t, theirs, d.theirs)
 			}
-			report := prove(t.Context(), ours, readBefore(t.Context(), theirs), trail{key: chainKey}, false)
+			report := prove(t.Context(), ours, readBefore(t.Context(), theirs), trail{key: chainKey}, false, nil)
 			for _, c := range report.Checks {
 				if c.Unchecked != "" {
 					t.Errorf("%q could not be checked: %s", c.Rule, c.Unchecked)

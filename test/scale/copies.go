@@ -442,7 +442,8 @@ func unescape(text string) string {
 }
 
 // A request comes with its run or its answer in one statement, which triggers that
-// always fire insist on. COPY writes one table at a time: they rest meanwhile.
+// always fire insist on. COPY writes one table at a time: they rest meanwhile. The
+// acquirer's database has no such triggers.
 const (
 	storyApart = `
 		ALTER TABLE requests DISABLE TRIGGER requests_have_a_run_or_an_answer;
@@ -455,11 +456,12 @@ const (
 )
 
 // copyAll writes copies of a story's rows, in transactions of a few copies each.
-func copyAll(ctx context.Context, conn *pgx.Conn, all []table, places []place) error {
+// apart and together switch off and on the triggers that would need several tables at once.
+func copyAll(ctx context.Context, conn *pgx.Conn, all []table, places []place, apart, together string) error {
 	// Foreign keys are not looked at while rows come table by table: verify and the
 	// constraints of the rows themselves say whether they fit.
 	if _, err := conn.Exec(ctx,
-		"SET session_replication_role = replica; SET timezone = 'UTC'; "+storyApart); err != nil {
+		"SET session_replication_role = replica; SET timezone = 'UTC'; "+apart); err != nil {
 		return err
 	}
 	var out bytes.Buffer
@@ -491,7 +493,7 @@ func copyAll(ctx context.Context, conn *pgx.Conn, all []table, places []place) e
 			return err
 		}
 	}
-	_, err := conn.Exec(ctx, storyTogether)
+	_, err := conn.Exec(ctx, together)
 	return err
 }
 

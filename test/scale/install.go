@@ -112,8 +112,10 @@ func (i *installation) multiply(ctx context.Context, began time.Time, setUp map[
 		places = append(places, place{n: n, account: n % i.accounts, earlier: earlier.Truncate(time.Second),
 			setUp: setUp})
 	}
-	for _, url := range []string{i.AcquirerURL, i.URL} {
-		conn, err := pgx.Connect(ctx, url)
+	for _, side := range []struct{ url, apart, together string }{
+		{i.AcquirerURL, "", ""}, {i.URL, storyApart, storyTogether},
+	} {
+		conn, err := pgx.Connect(ctx, side.url)
 		if err != nil {
 			return err
 		}
@@ -123,7 +125,7 @@ func (i *installation) multiply(ctx context.Context, began time.Time, setUp map[
 		if err != nil {
 			return err
 		}
-		if err := copyAll(ctx, conn, all, places); err != nil {
+		if err := copyAll(ctx, conn, all, places, side.apart, side.together); err != nil {
 			return err
 		}
 	}
