@@ -2,7 +2,7 @@
 # PostgreSQL by themselves.
 
 .DEFAULT_GOAL := demo
-.PHONY: help demo build test sdks test-browser screenshots first-run browser race crash soak failover walk bench scale mutants lint lab-record lab-site
+.PHONY: help demo build test sdks samples test-browser screenshots first-run browser race crash soak failover walk bench scale mutants lint lab-record lab-site
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -22,6 +22,9 @@ test: ## all tests, on one database server
 sdks: build ## Stripe's SDKs, many versions of them, against a demo (10 minutes; DIR=folder adds checkouts of Python, Ruby, PHP)
 	go run ./internal/pgtest/cmd/testserver -- sh -c 'DATABASE_URL="$$TEST_DATABASE_URL" \
 		go run ./test/sdk/matrix -binary bin/ratchet -table docs/compatibility.md $(if $(DIR),-dir "$(DIR)") $(ARGS)'
+
+samples: browser ## Stripe's samples in a real Chromium, from checkouts of stripe-samples in DIR=folder (5 minutes; needs npm)
+	cd test/browser && RATCHET_PROGRAM=./ratchet node samples.mjs "$(abspath $(DIR))" ../../docs/compatibility.md
 
 test-browser: browser ## the pages in a real Chromium: looks, links, keyboards, accessibility; screenshots in test/browser/screenshots
 	cd test/browser && RATCHET_PROGRAM=./ratchet node --test --test-concurrency=1 --test-timeout=1500000

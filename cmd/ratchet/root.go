@@ -37,7 +37,7 @@ variable, or name a file in the variable that ends in _FILE.`,
 			cmd.AddCommand(c)
 		}
 	}
-	add("start", demoCommand(), labCommand())
+	add("start", demoCommand(), labCommand(), samplesCommand())
 	add("parts", serveCommand(), workCommand(), acquirerCommand(), shopCommand(), migrateCommand(), healthCommand())
 	add("operate", inspectCommand(), accountsCommand(), keysCommand(), requestsCommand(), inboxCommand(),
 		webhooksCommand(), payoutsCommand(),

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
@@ -79,7 +80,11 @@ func run(ctx context.Context) error {
 		results = append(results, done)
 	}
 	if *table != "" {
-		if err := os.WriteFile(*table, []byte(page(results)), 0o644); err != nil {
+		before, err := os.ReadFile(*table)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := os.WriteFile(*table, []byte(page(results)+otherSections(string(before))), 0o644); err != nil {
 			return err
 		}
 	}

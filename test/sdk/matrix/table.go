@@ -91,3 +91,11 @@ func page(results []result) string {
 	}
 	return text
 }
+
+// otherSections are the parts of the document that other programs write.
+func otherSections(document string) string {
+	if _, rest, is := strings.Cut(document, "\n## "); is {
+		return "\n## " + rest
+	}
+	return ""
+}
