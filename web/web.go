@@ -118,7 +118,9 @@ type Page struct {
 	Scopes []Scope // whose lists can be shown; one of them is
 	Leave  bool    // the reader has logged in, and can log out
 	Data   any
-	Reload int // seconds after which a browser without JavaScript looks again; 0 for never
+	// Picture is the address of the image that other sites show when they link to the page; "": none.
+	Picture string
+	Reload  int // seconds after which a browser without JavaScript looks again; 0 for never
 
 	Theme string // filled in by Render, as are the next three
 	Demo  bool

@@ -35,7 +35,9 @@ acquirer's journal and in the design's own tables.
   DATABASE_URL  a PostgreSQL server to create databases on; by default one is found
                 or downloaded, and stops with the command
   REDIS_URL     a Redis server; by default the lab starts this machine's
-                redis-server, or a stand-in`,
+                redis-server, or a stand-in
+  NATS_URL      a NATS server with JetStream, for the designs that consume a queue; by
+                default the lab starts this machine's nats-server, or compiles one`,
 		Example:       "  ratchet lab run --at answer-not-recorded --design all",
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -43,6 +45,6 @@ acquirer's journal and in the design's own tables.
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(runCommand(), matrixCommand(), listCommand(), siteCommand(), designCommand(), redisCommand(),
-		serveCommand())
+		consumeCommand(), serveCommand())
 	return cmd
 }

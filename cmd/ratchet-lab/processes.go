@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-pay/ratchet/internal/crashpoint"
+	"github.com/ratchet-pay/ratchet/internal/lab"
 	"github.com/ratchet-pay/ratchet/internal/lab/design"
 	"github.com/ratchet-pay/ratchet/internal/lab/redis"
 	"github.com/ratchet-pay/ratchet/internal/lab/stand"
@@ -34,13 +35,13 @@ const bankTimeout = 8 * time.Second
 // told to end.
 const drainTime = 10 * time.Second
 
-func serveDesign(ctx context.Context, name string) error {
-	crash := crashpoint.FromEnvironment()
+// openDatabase opens the database that the environment names, over watched connections.
+func openDatabase(ctx context.Context, crash *crashpoint.Points, maxConns int32) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(os.Getenv(stand.DatabaseVariable))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	config.MaxConns = 4
+	config.MaxConns = maxConns
 	if dial := crash.DialDatabase(); dial != nil {
 		config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return dial(ctx, network, addr)
@@ -48,22 +49,59 @@ func serveDesign(ctx context.Context, name string) error {
 	}
 	db, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
+		return nil, err
+	}
+	if err := db.Ping(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("reach database: %w", err)
+	}
+	return db, nil
+}
+
+// timeoutOfBank is how long the design waits for the bank.
+func timeoutOfBank() (time.Duration, error) {
+	text := os.Getenv(stand.TimeoutVariable)
+	if text == "" {
+		return bankTimeout, nil
+	}
+	return time.ParseDuration(text)
+}
+
+// openBank is the bank's client of the designs.
+func openBank(crash *crashpoint.Points) (*design.Bank, error) {
+	timeout, err := timeoutOfBank()
+	return design.NewBank(os.Getenv(stand.AcquirerVariable), os.Getenv(stand.SecretVariable), timeout,
+		design.DialFunc(crash.DialAcquirer())), err
+}
+
+// partsOf are what a design's handler is made of, with the switches of the run.
+func partsOf(ctx context.Context, crash *crashpoint.Points) (p design.Parts, err error) {
+	const conns = 4
+	if p.Bank, err = openBank(crash); err != nil {
+		return p, err
+	}
+	p.Redis = redis.NewClient(os.Getenv(stand.RedisVariable), redis.DialFunc(crash.DialRedis()))
+	settings, err := lab.ParseSettings("", os.Getenv(stand.LockVariable), os.Getenv(stand.StoreVariable))
+	if err != nil {
+		return p, err
+	}
+	p.LockSeconds = settings.LockSeconds
+	if settings.Store != "" {
+		first := settings.Store == lab.AnswerFirst
+		p.AnswerFirst = &first
+	}
+	p.DB, err = openDatabase(ctx, crash, conns)
+	return p, err
+}
+
+func serveDesign(ctx context.Context, name string) error {
+	crash := crashpoint.FromEnvironment()
+	parts, err := partsOf(ctx, crash)
+	if err != nil {
 		return err
 	}
-	defer db.Close()
-	if err := db.Ping(ctx); err != nil {
-		return fmt.Errorf("reach database: %w", err)
-	}
-	timeout := bankTimeout
-	if text := os.Getenv(stand.TimeoutVariable); text != "" {
-		if timeout, err = time.ParseDuration(text); err != nil {
-			return err
-		}
-	}
-	bank := design.NewBank(os.Getenv(stand.AcquirerVariable), os.Getenv(stand.SecretVariable), timeout,
-		design.DialFunc(crash.DialAcquirer()))
-	keys := redis.NewClient(os.Getenv(stand.RedisVariable), redis.DialFunc(crash.DialRedis()))
-	handler, err := design.New(name, design.Parts{DB: db, Bank: bank, Redis: keys})
+	defer parts.DB.Close()
+	handler, err := design.New(name, parts)
 	if err != nil {
 		return err
 	}

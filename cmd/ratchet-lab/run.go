@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -35,6 +36,10 @@ func openStand(ctx context.Context, standIn bool) (*stand.Stand, func(), error) 
 	if err != nil {
 		return nil, nil, err
 	}
+	// PostgreSQL does not run as root: its own user has to enter
+	if err := os.Chmod(dir, 0o711); err != nil {
+		return nil, nil, err
+	}
 	server, err := local.Start(ctx, local.Options{URL: os.Getenv("DATABASE_URL"), StateDir: dir, Ephemeral: true})
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(dir))
@@ -48,6 +53,7 @@ func openStand(ctx context.Context, standIn bool) (*stand.Stand, func(), error) 
 		Lab:         self,
 		DatabaseURL: server.URL,
 		RedisURL:    os.Getenv("REDIS_URL"),
+		NATSURL:     os.Getenv("NATS_URL"),
 		StandIn:     standIn,
 	})
 	if err != nil {
@@ -106,13 +112,13 @@ func chosenFaults(names string) (faults []lab.Fault, err error) {
 }
 
 func runCommand() *cobra.Command {
-	var at, designs string
+	var at, designs, retries, lock, store string
 	var asJSON, standIn bool
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run designs under one fault",
 		Example: "  ratchet lab run --at 'acquirer: answer read' --design naive,ratchet\n  ratchet lab run --at " +
-			"slow-bank --design all --json",
+			"slow-bank --design all --json\n  ratchet lab run --at slow-bank --design redis-1s --lock 5 --retries both",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ds, err := chosenDesigns(designs)
@@ -123,13 +129,18 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			settings, err := lab.ParseSettings(retries, lock, store)
+			if err != nil {
+				return err
+			}
 			s, end, err := openStand(cmd.Context(), standIn)
 			if err != nil {
 				return err
 			}
 			defer end()
 			out := cmd.OutOrStdout()
-			return s.RunAll(cmd.Context(), ds, fs, len(ds), func(r lab.Run) {
+			cases := lab.Cases(ds, fs, settings)
+			return s.RunAll(cmd.Context(), cases, len(ds), func(r lab.Run) {
 				if asJSON {
 					_ = r.Write(out) // a reader that has gone wants nothing more
 					return
@@ -143,6 +154,12 @@ func runCommand() *cobra.Command {
 	cmd.Flags().StringVar(&designs, "design", "all", "names of designs, separated by commas, or all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print runs and their events as JSON lines")
 	cmd.Flags().BoolVar(&standIn, "stand-in", false, "use the stand-in for Redis even if a real one is available")
+	cmd.Flags().StringVar(&retries, "retries", "client",
+		"what repeats a request that was not answered: client, worker (a background job; of Ratchet, `ratchet work`), "+
+			"or both")
+	cmd.Flags().StringVar(&lock, "lock", "", "life of the lock in Redis, in seconds; by default the design's")
+	cmd.Flags().StringVar(&store, "store", "",
+		"when the designs on Redis send the answer: awaited (it is stored) or answer-first; by default the design's")
 	return cmd
 }
 
@@ -150,7 +167,11 @@ func runCommand() *cobra.Command {
 func tell(out io.Writer, r lab.Run) {
 	d, _ := lab.FindDesign(r.Design)
 	f, _ := lab.FindFault(r.Fault)
-	fmt.Fprintf(out, "%s: %s\n", d.Title, f.Story)
+	switches := ""
+	if words := r.Words(); len(words) > 0 {
+		switches = " (" + strings.Join(words, ", ") + ")"
+	}
+	fmt.Fprintf(out, "%s%s: %s\n", d.Title, switches, f.Story)
 	for _, e := range r.Events {
 		fmt.Fprintf(out, "  %6.3f s  %s\n", float64(e.US)/1e6, r.Sentence(e))
 	}
@@ -180,7 +201,7 @@ card, from the acquirer's journal, and r the charges that the design has booked.
 			defer end()
 			out := cmd.OutOrStdout()
 			var runs lab.Matrix
-			err = s.RunAll(cmd.Context(), ds, lab.Faults, atOnce, func(r lab.Run) {
+			err = s.RunAll(cmd.Context(), lab.Cases(ds, lab.Faults, lab.Settings{}), atOnce, func(r lab.Run) {
 				runs = append(runs, r)
 				if asJSON {
 					_ = r.Write(out)
@@ -208,25 +229,40 @@ card, from the acquirer's journal, and r the charges that the design has booked.
 	return cmd
 }
 
+// printMatrix prints a table of the designs that answer requests, and one of those that
+// consume a queue.
 func printMatrix(out io.Writer, runs lab.Matrix, designs []lab.Design) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(table, "FAULT")
-	for _, d := range designs {
-		fmt.Fprint(table, "\t"+d.Name)
-	}
-	fmt.Fprintln(table)
-	for _, f := range lab.Faults {
-		fmt.Fprint(table, f.Name)
-		for _, d := range designs {
-			cell := "-"
-			if r, is := runs.Find(d.Name, f.Name); is {
-				cell = r.Cell()
-			}
-			fmt.Fprint(table, "\t"+cell)
+	for _, queue := range []bool{false, true} {
+		own := slices.DeleteFunc(slices.Clone(designs), func(d lab.Design) bool { return d.Queue != queue })
+		if len(own) == 0 {
+			continue
+		}
+		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		fmt.Fprint(table, "FAULT")
+		for _, d := range own {
+			fmt.Fprint(table, "\t"+d.Name)
 		}
 		fmt.Fprintln(table)
+		for _, f := range lab.Faults {
+			if f.Queue != queue {
+				continue
+			}
+			fmt.Fprint(table, f.Name)
+			for _, d := range own {
+				cell := "-"
+				if r, is := runs.Find(d.Name, f.Name); is {
+					cell = r.Cell()
+				}
+				fmt.Fprint(table, "\t"+cell)
+			}
+			fmt.Fprintln(table)
+		}
+		fmt.Fprintln(table)
+		if err := table.Flush(); err != nil {
+			return err
+		}
 	}
-	return table.Flush()
+	return nil
 }
 
 func listCommand() *cobra.Command {

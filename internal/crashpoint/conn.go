@@ -1,6 +1,7 @@
 package crashpoint
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"strings"
@@ -24,6 +25,11 @@ func (p *Points) DialAcquirer() DialFunc { return p.dialPeer("acquirer: ") }
 
 // DialRedis opens watched connections to Redis; nil means the client's own way.
 func (p *Points) DialRedis() DialFunc { return p.dialPeer("redis: ") }
+
+// DialBroker opens watched connections to NATS; nil means the client's own way.
+func (p *Points) DialBroker() DialFunc {
+	return p.dial(func(conn net.Conn) net.Conn { return &brokerConn{conn, p} })
+}
 
 func (p *Points) dialPeer(side string) DialFunc {
 	return p.dial(func(conn net.Conn) net.Conn { return &peerConn{Conn: conn, points: p, side: side} })
@@ -123,5 +129,31 @@ func (c *peerConn) Read(b []byte) (int, error) {
 	if c.asked.Swap(false) {
 		c.points.pass(c.side + "answer read")
 	}
+	return n, err
+}
+
+// brokerConn is a connection to NATS. Most of what it carries is no boundary: only
+// acknowledgments tell the broker something that it keeps.
+type brokerConn struct {
+	net.Conn
+	points *Points
+}
+
+func (c *brokerConn) Write(b []byte) (int, error) {
+	what := ""
+	switch {
+	case bytes.Contains(b, []byte("+ACK")):
+		what = "acknowledgment"
+	case bytes.Contains(b, []byte("-NAK")):
+		what = "rejection"
+	default:
+		return c.Conn.Write(b)
+	}
+	c.points.pass("broker: before " + what)
+	if c.points.severed() {
+		return 0, c.Conn.Close()
+	}
+	n, err := c.Conn.Write(b)
+	c.points.pass("broker: after " + what)
 	return n, err
 }

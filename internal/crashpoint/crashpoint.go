@@ -9,6 +9,8 @@
 //	           last one of a packet, and when the answer begins to come in
 //	acquirer   before and after each write, and when the answer begins to come in
 //	redis      the same, for the lab's designs that keep their keys there
+//	broker     when a message is delivered, before and after its acknowledgment, for
+//	           the lab's designs that consume a queue
 //	client     before and after each write of the response
 //
 // Boundaries are found by watching the connections, not listed by hand: a new
@@ -56,9 +58,11 @@ const (
 	// Names in a row, joined by Then, are passed one after the other; the last ends it.
 	AtHeader = "Ratchet-Crash-At"
 	// HowHeader is Stop to halt the process (SIGSTOP) instead of killing it. What
-	// continues it continues exactly there, and is not interrupted again.
+	// continues it continues exactly there, and is not interrupted again. Cut breaks
+	// the connection to the broker instead, so that what was to be sent is lost.
 	HowHeader = "Ratchet-Crash-How"
 	Stop      = "stop"
+	Cut       = "cut"
 	// WhoHeader is the id of the process that is meant. A browser repeats a request
 	// on its own when a connection it has used before breaks, and would end the next
 	// process, too.
@@ -86,6 +90,7 @@ type Points struct {
 	names  []string // of boundaries that are still to be passed, none if a number is meant
 	passed int
 	end    func()
+	cut    bool // the connection that passes the boundary breaks
 	record *os.File
 	trace  *os.File
 }
@@ -104,7 +109,7 @@ func (p *Points) Handler(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := p.arm(r); err != nil {
+		if err := p.arm(r.RemoteAddr, r.Header); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
@@ -112,9 +117,34 @@ func (p *Points) Handler(next http.Handler) http.Handler {
 	})
 }
 
-func (p *Points) arm(r *http.Request) error {
-	wish := r.Header.Get(AtHeader)
-	if who := r.Header.Get(WhoHeader); wish == "" || who != "" && who != strconv.Itoa(os.Getpid()) {
+// aMessage takes the place of the client's address when a message is armed.
+const aMessage = "a message"
+
+// Delivered arms what is done with a message, as Handler does with a request, until
+// the next message comes. what says which delivery it is, for the trace.
+func (p *Points) Delivered(headers http.Header, what string) error {
+	if p == nil {
+		return nil
+	}
+	if err := p.arm(aMessage, headers); err != nil {
+		return err
+	}
+	p.pass("broker: delivered", what)
+	return nil
+}
+
+// Watch traces what the process does before a message comes.
+func (p *Points) Watch() error {
+	if p == nil {
+		return nil
+	}
+	return p.arm(aMessage, http.Header{AtHeader: {"0"}})
+}
+
+// arm arms the request of a client.
+func (p *Points) arm(client string, headers http.Header) error {
+	wish := headers.Get(AtHeader)
+	if who := headers.Get(WhoHeader); wish == "" || who != "" && who != strconv.Itoa(os.Getpid()) {
 		return nil
 	}
 	at, names, err := boundary(wish)
@@ -124,9 +154,12 @@ func (p *Points) arm(r *http.Request) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.finish() // what an earlier request has left open
-	p.client, p.at, p.names, p.passed, p.end = r.RemoteAddr, at, names, 0, kill
-	if r.Header.Get(HowHeader) == Stop {
+	p.client, p.at, p.names, p.passed, p.end = client, at, names, 0, kill
+	switch headers.Get(HowHeader) {
+	case Stop:
 		p.end = stop
+	case Cut:
+		p.end = func() { p.cut = true }
 	}
 	if p.recordTo != "" {
 		if p.record, err = os.Create(p.recordTo); err != nil {
@@ -140,7 +173,7 @@ func (p *Points) arm(r *http.Request) error {
 }
 
 // sides are what the names of boundaries begin with.
-var sides = []string{"database: ", "acquirer: ", "redis: ", "client: "}
+var sides = []string{"database: ", "acquirer: ", "redis: ", "broker: ", "client: "}
 
 // boundary reads the header: a number, or how names begin.
 func boundary(wish string) (at int, names []string, err error) {
@@ -197,6 +230,15 @@ func (p *Points) named(boundary string, sent []string) bool {
 	}
 	p.names = p.names[1:]
 	return len(p.names) == 0
+}
+
+// severed says, once, whether the connection that has passed the fatal boundary breaks.
+func (p *Points) severed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	cut := p.cut
+	p.cut = false
+	return cut
 }
 
 func (p *Points) armed() bool {

@@ -2,10 +2,14 @@ package lab
 
 import (
 	"embed"
+	"io/fs"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 )
 
-//go:embed design/*.go
+//go:embed design/*.go consumer/*.go
 var sources embed.FS
 
 // Source is the code of the design, or "" where the design is no handler of the lab.
@@ -15,4 +19,111 @@ func (d Design) Source() string {
 		return ""
 	}
 	return string(text)
+}
+
+// statementsByName are the SQL constants of all designs, with single spaces.
+var statementsByName = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	files, _ := fs.Glob(sources, "design/*.go")
+	for _, file := range files {
+		text, _ := sources.ReadFile(file) // it is embedded
+		for _, found := range constant.FindAllStringSubmatch(string(text), -1) {
+			all[found[1]] = strings.Join(strings.Fields(found[2]), " ")
+		}
+	}
+	return all
+})
+
+var constant = regexp.MustCompile("(?m)^(?:const |\\t)(\\w+) += ?`([^`]*)`")
+
+// LineOf is the line of the design's source, from 1, that the process of an event is at,
+// or 0 if it is in no line of it. The event is the run's n-th.
+func (r Run) LineOf(n int) int {
+	d, _ := FindDesign(r.Design)
+	lines := strings.Split(d.Source(), "\n")
+	e := r.Events[n]
+	switch e.Kind {
+	case Statement:
+		return lineOfStatement(lines, e.What)
+	case AsksStore:
+		command, _, _ := strings.Cut(e.What, " ")
+		return lineWith(lines, map[string]string{"GET": ".Get(", "SET": ".SetNX(", "SETEX": ".SetEX("}[command])
+	case CallsBank, BankAnswers:
+		return lineWith(lines, "ank.Charge(", "Authorize(", "q.do(")
+	case Answers:
+		return lineWith(lines, "answer.send()", "return c.JSONBlob(http.StatusOK, response)",
+			"return c.JSONBlob(http.StatusOK, answer)", "return c.JSONBlob(http.StatusOK, []byte(response))",
+			"c.JSON(http.StatusOK")
+	case Delivered:
+		return lineWith(lines, ") handle(")
+	case Acks, Severed:
+		return lineWith(lines, r.acknowledgment(n))
+	case Rejects:
+		return lineWith(lines, ".Nak")
+	case Killed, Stopped:
+		for before := n - 1; before >= 0; before-- {
+			if r.Events[before].PID == e.PID && r.Events[before].Kind != Killed && r.Events[before].Kind != Stopped {
+				return r.LineOf(before)
+			}
+		}
+	}
+	return 0
+}
+
+// acknowledgment is the line that acknowledges what the process has handled, or what it
+// has seen before.
+func (r Run) acknowledgment(n int) string {
+	for before := n - 1; before >= 0; before-- {
+		e := r.Events[before]
+		if e.PID != r.Events[n].PID {
+			continue
+		}
+		if e.Kind == Delivered {
+			break
+		}
+		if e.Kind == BankAnswers || e.Kind == Statement && strings.Contains(e.What, "INTO lab_queue.orders") {
+			return "m.Ack() // a lost"
+		}
+	}
+	return "m.Ack()"
+}
+
+// lineWith is the first line that has the first of the texts that any line has.
+func lineWith(lines []string, texts ...string) int {
+	for _, text := range texts {
+		has := func(line string) bool { return text != "" && strings.Contains(line, text) }
+		if i := slices.IndexFunc(lines, has); i >= 0 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// lineOfStatement is the line that uses the constant of the statement. A statement of the
+// file that several designs share is at the call that leads there.
+func lineOfStatement(lines []string, sent string) int {
+	first, _, _ := strings.Cut(sent, "; ")
+	begins, _, _ := strings.Cut(first, "$")
+	switch strings.ToLower(begins) {
+	case "begin":
+		return lineWith(lines, ".Begin(", "BeginFunc(")
+	case "rollback":
+		return lineWith(lines, ".Rollback(")
+	case "commit":
+		return lineWith(lines, ".Commit(", "BeginFunc(")
+	}
+	line := 0
+	for name, sql := range statementsByName() {
+		if !strings.HasPrefix(sql, strings.TrimSpace(begins)) {
+			continue
+		}
+		used := regexp.MustCompile(`[( ]` + name + `[,)]`)
+		if i := slices.IndexFunc(lines, used.MatchString); i >= 0 && (line == 0 || i+1 < line) {
+			line = i + 1
+		}
+	}
+	if line == 0 {
+		line = lineWith(lines, "q.do(", "replayKey(")
+	}
+	return line
 }

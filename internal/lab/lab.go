@@ -23,12 +23,14 @@ type Design struct {
 	Idea  string // in one sentence
 	Code  string // the file with its handler, from the root of the repository
 	Page  string // the document that explains it, from the root of the repository
+	Queue bool   // it consumes messages of a queue, and answers no client
 
 	first  string // the boundary before its first write
 	record string // the statement that commits the charge; "": the first that is sent behind the bank's answer
 }
 
-// Designs are all designs, Ratchet last.
+// Designs are all designs: those that answer requests, Ratchet last, and those that
+// consume a queue, ours last.
 var Designs = []Design{
 	{Name: "naive", Title: "Naive", Idea: "Charge the card, then save the charge.",
 		Code: "internal/lab/design/naive.go", Page: "docs/lab/01-naive.md",
@@ -69,9 +71,25 @@ var Designs = []Design{
 		Idea: "Recovery points, a fence, and a key for the bank that is derived from the client's.",
 		Code: "internal/payment/charge_create.go", Page: "docs/lab/06-ratchet.md",
 		first: "database: before"},
+	{Name: "queue-set", Title: "Queue, set in memory", Queue: true,
+		Idea: "A consumer remembers in memory which messages it has seen.",
+		Code: "internal/lab/design/queue_set.go", Page: "docs/lab/07-queue.md"},
+	{Name: "queue-table", Title: "Queue, table of messages", Queue: true,
+		Idea: "A consumer marks a message as processing in a table, handles it, and marks it as completed.",
+		Code: "internal/lab/design/queue_table.go", Page: "docs/lab/07-queue.md"},
+	{Name: "inbox", Title: "Ratchet’s inbox", Queue: true,
+		Idea: "The message and what it leads to are one transaction; a flow of the engine charges under a derived key.",
+		Code: "internal/lab/consumer/inbox.go", Page: "docs/lab/08-inbox.md"},
 }
 
-// Fault is what goes wrong in a run. It strikes the client's first attempt only.
+// OnRedis says whether the design keeps its keys in Redis.
+func (d Design) OnRedis() bool { return strings.HasPrefix(d.Name, "redis") }
+
+// Ours says whether the design is Ratchet, or made of its parts.
+func (d Design) Ours() bool { return d.Name == "ratchet" || d.Name == "inbox" }
+
+// Fault is what goes wrong in a run. It strikes the client's first attempt only, or
+// the first delivery of the message that pays the order.
 type Fault struct {
 	Name  string
 	Title string
@@ -83,6 +101,13 @@ type Fault struct {
 	BankTakes   time.Duration // before the bank acts
 	BankTimeout time.Duration // how long the handler waits for the bank; 0: its own default
 	Patience    time.Duration // how long the client waits for an answer
+
+	Queue       bool // it strikes consumers of a queue, and not servers
+	Cut         bool // the connection to the broker breaks at the boundary; the process lives on
+	Consumers   int  // how many processes consume at once; 0: one
+	Poison      bool // the message cannot be handled, now or ever
+	Reordered   bool // the message that pays the order arrives before the one that places it
+	Republished bool // the order is published again, after a restart of the consumer
 
 	boundary func(Design) string // where the process ends; nil: it lives on
 }
@@ -137,6 +162,80 @@ var Faults = []Fault{
 		Story: "The process stops after it has read the bank's response (SIGSTOP). Another one takes its place. " +
 			"Then the first continues.",
 		Patience: impatient, Stop: true, boundary: at(answerRead)},
+
+	{Name: "queue-none", Title: "Nothing goes wrong", Queue: true, Story: "Nothing goes wrong."},
+	{Name: "queue-before-bank", Title: "Before the bank is called", Queue: true,
+		Story:    "The consumer is killed after it has marked the message, before it calls the bank.",
+		boundary: at("acquirer: before writing")},
+	{Name: "queue-while-charging", Title: "While the bank charges", Queue: true,
+		Story:     "The consumer is killed while the bank charges the card.",
+		BankTakes: 300 * time.Millisecond, boundary: at("acquirer: after writing")},
+	{Name: "queue-answer-not-recorded", Title: "Bank answered, not recorded", Queue: true,
+		Story:    "The consumer is killed after it has read the bank's response, before it records it.",
+		boundary: at(answerRead)},
+	{Name: "queue-before-ack", Title: "Between effect and acknowledgment", Queue: true,
+		Story:    "The consumer has handled the message, and is killed before it acknowledges it.",
+		boundary: at("broker: before acknowledgment")},
+	{Name: "queue-redelivered", Title: "Redelivery", Queue: true, Cut: true,
+		Story: "The connection breaks when the consumer sends its acknowledgment. The broker delivers the " +
+			"message again, to the same process.",
+		boundary: at("broker: before acknowledgment")},
+	{Name: "queue-two-consumers", Title: "Two consumers", Queue: true, Consumers: 2, BankTakes: 3 * time.Second,
+		Story: "The bank takes 3 s. After 1 s without an acknowledgment, the broker delivers the message again, " +
+			"to the second consumer. No process crashes."},
+	{Name: "queue-stopped", Title: "Stopped, and continued", Queue: true, Stop: true,
+		Story: "The consumer stops after it has read the bank's response (SIGSTOP). Another one takes its place. " +
+			"Then the first continues.",
+		boundary: at(answerRead)},
+	{Name: "queue-republished", Title: "Published again", Queue: true, Republished: true,
+		Story: "The publisher sends the order again, after the broker has forgotten its id. The consumer was " +
+			"restarted in between."},
+	{Name: "queue-poison", Title: "Poison message", Queue: true, Poison: true,
+		Story: "The amount of the order is no number, so no consumer can ever handle the message."},
+	{Name: "queue-reordered", Title: "Reordering", Queue: true, Reordered: true,
+		Story: "The message that pays the order arrives before the one that places it."},
+	{Name: "queue-bank-timeout", Title: "Bank's answer times out", Queue: true,
+		Story:     "The consumer waits 1 s for the bank, which charges the card after 1.5 s. No process crashes.",
+		BankTakes: 1500 * time.Millisecond, BankTimeout: time.Second},
+}
+
+// Strikes says whether the fault can happen to a design.
+func (f Fault) Strikes(d Design) bool { return f.Queue == d.Queue }
+
+const queued = "queue-"
+
+// For is the fault as it happens to a design: a server has another moment for it than
+// a consumer of a queue. ok is false if it cannot happen to the design at all.
+func (f Fault) For(d Design) (same Fault, ok bool) {
+	if f.Strikes(d) {
+		return f, true
+	}
+	name, isQueued := strings.CutPrefix(f.Name, queued)
+	if !isQueued {
+		name = queued + name
+	}
+	return FindFault(name)
+}
+
+// Case is a run that is asked for.
+type Case struct {
+	Design
+	Fault
+	Settings
+}
+
+// Cases are the runs of designs under faults.
+func Cases(designs []Design, faults []Fault, s Settings) (all []Case) {
+	for _, f := range faults {
+		for _, d := range designs {
+			own, ok := f.For(d)
+			same := func(c Case) bool { return c.Design.Name == d.Name && c.Fault.Name == own.Name }
+			if ok && !slices.ContainsFunc(all, same) {
+				all = append(all, Case{d, own, s.For(d)})
+			}
+		}
+	}
+	return all
 }
 
 // Boundary is where the process that serves the first attempt ends, as the header
@@ -166,14 +265,18 @@ func FindDesign(name string) (Design, bool) {
 	return Designs[i], true
 }
 
+func ratchet() Design {
+	d, _ := FindDesign("ratchet")
+	return d
+}
+
 // FindFault returns the fault of a name. The name of a boundary at which a fault
 // kills is one, too: "acquirer: answer read".
 func FindFault(name string) (Fault, bool) {
 	i := slices.IndexFunc(Faults, func(f Fault) bool { return f.Name == name })
 	if i < 0 {
 		i = slices.IndexFunc(Faults, func(f Fault) bool {
-			return !f.Stop && !f.LosesStore && name != "" &&
-				strings.HasPrefix(f.Boundary(Designs[len(Designs)-1]), name)
+			return !f.Stop && !f.LosesStore && !f.Queue && name != "" && strings.HasPrefix(f.Boundary(ratchet()), name)
 		})
 	}
 	if i < 0 {

@@ -3,6 +3,8 @@ package lab_test
 import (
 	"bytes"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ratchet-pay/ratchet/internal/lab"
@@ -20,6 +22,9 @@ func TestVerdict(t *testing.T) {
 		"charged twice, booked once":            {lab.Run{Charged: 2, Booked: 1, Answer: lab.Paid}, lab.Twice},
 		"not charged, and never told":           {lab.Run{Charged: 0, Booked: 0, Answer: lab.InProgress}, lab.Stuck},
 		"told that it is paid, and not charged": {lab.Run{Charged: 0, Booked: 1, Answer: lab.Paid}, lab.Wrong},
+		"a message gone, and nobody knows":      {lab.Run{Answer: lab.Acknowledged}, lab.Gone},
+		"a message that waits for a person":     {lab.Run{Answer: lab.Aside}, lab.Right},
+		"charged, and the message handled":      {lab.Run{Charged: 1, Booked: 1, Answer: lab.Acknowledged}, lab.Right},
 		"charged once, booked twice":            {lab.Run{Charged: 1, Booked: 2, Answer: lab.Paid}, lab.Wrong},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,6 +65,93 @@ func TestTrace(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestTraceOfOthers(t *testing.T) {
+	t.Parallel()
+	recorded, err := lab.Recorded()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Run("each recorded run is one", func(t *testing.T) {
+		t.Parallel()
+		for _, r := range recorded {
+			var file bytes.Buffer
+			if err := r.Write(&file); err != nil {
+				t.Fatal(err)
+			}
+			if read, err := lab.ReadTrace(file.String()); err != nil || !reflect.DeepEqual(read, r) {
+				t.Errorf("%s, %s: %v", r.Design, r.Fault, err)
+			}
+		}
+	})
+
+	t.Run("is rejected if the lab cannot have written it", func(t *testing.T) {
+		t.Parallel()
+		const event = `{"us":1,"kind":"sends"}` + "\n"
+		head := func(design, fault, more string) string {
+			return `{"design":"` + design + `","fault":"` + fault + `",` + more + `"answer":"paid"}` + "\n"
+		}
+		for name, text := range map[string]string{
+			"nothing":                    "",
+			"another design":             head("best", "none", "") + event,
+			"another fault":              head("naive", "fire", "") + event,
+			"a fault of consumers":       head("naive", "queue-none", "") + event,
+			"no events":                  head("naive", "none", ""),
+			"another event":              head("naive", "none", "") + `{"us":1,"kind":"explodes"}`,
+			"charges without events":     head("naive", "none", `"charged":2,`) + event,
+			"a negative number of rows":  head("naive", "none", `"booked":-1,`) + event,
+			"a lock that never was":      head("redis-1s", "none", `"lock_seconds":-4,`) + event,
+			"two runs":                   head("naive", "none", "") + event + head("naive", "none", "") + event,
+			"more than a trace can have": head("naive", "none", "") + strings.Repeat(event, 5000),
+		} {
+			if _, err := lab.ReadTrace(text); err == nil {
+				t.Errorf("%s is taken for a trace", name)
+			}
+		}
+	})
+}
+
+func TestEveryStepHasALineOfTheCode(t *testing.T) {
+	t.Parallel()
+	recorded, err := lab.Recorded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := []lab.Kind{lab.Statement, lab.AsksStore, lab.CallsBank, lab.BankAnswers, lab.Answers,
+		lab.Delivered, lab.Acks}
+	for _, r := range recorded {
+		d, _ := lab.FindDesign(r.Design)
+		if d.Ours() {
+			continue // the engine's statements are in no handler
+		}
+		for n, e := range r.Events {
+			if slices.Contains(steps, e.Kind) && r.LineOf(n) == 0 {
+				t.Errorf("%s: no line of %s does %+v", r.Design, d.Code, e)
+			}
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	s, err := lab.ParseSettings("both", "7200", "answer-first")
+	want := []string{"retries by the client and a worker", "lock of 2 h", "answered, then stored"}
+	if err != nil || !slices.Equal(s.Words(), want) {
+		t.Errorf("%v, %v", s.Words(), err)
+	}
+	naive, _ := lab.FindDesign("naive")
+	if words := s.For(naive).Words(); !slices.Equal(words, want[:1]) {
+		t.Errorf("a design without a lock has one: %v", words)
+	}
+	for _, bad := range [][3]string{
+		{"nobody", "", ""}, {"", "0", ""}, {"", "86401", ""}, {"", "a day", ""}, {"", "", "never"},
+	} {
+		if _, err := lab.ParseSettings(bad[0], bad[1], bad[2]); err == nil {
+			t.Errorf("%q are settings", bad)
+		}
+	}
 }
 
 func TestEverySentenceIsWritten(t *testing.T) {

@@ -48,10 +48,51 @@ func (r Run) Sentence(e Event) string {
 	case FencedOff:
 		return fmt.Sprintf("The fence rejects the commit of process %d: another process has taken the request over.",
 			e.PID)
+	case WorkerSends:
+		return fmt.Sprintf("A worker sends the order again with the same key: attempt %d of %d, to process %d.", e.N,
+			Attempts, e.PID)
+	case WorkerHears:
+		return fmt.Sprintf("The worker receives %s%s.", e.What, meaning(e.What))
+	case WorkerStarts:
+		return fmt.Sprintf("Process %d is `ratchet work`: it completes what crashed processes leave.", e.PID)
+	case Publishes, Delivered, Acks, Rejects, Severed, Restarts, BrokerEnds, KeepsForNow:
+		return r.queueSentence(e)
 	case Concludes:
-		return r.Title() + " " + verdictSentences[r.Verdict()]
+		if r.Answer == Aside && r.Verdict() == Right {
+			return r.Title() + " The order was not charged, and a person sees why."
+		}
+		return r.Title() + " " + r.sentence()
 	}
-	return strings.ReplaceAll(string(e.Kind), "_", " ") + "."
+	return unknownKind(e.Kind)
+}
+
+func unknownKind(k Kind) string { return strings.ReplaceAll(string(k), "_", " ") + "." }
+
+// queueSentence says what happened to a message.
+func (r Run) queueSentence(e Event) string {
+	switch e.Kind {
+	case Publishes:
+		return fmt.Sprintf("The shop publishes the message that %s order %s.", e.What, r.money())
+	case Delivered:
+		return fmt.Sprintf("The broker delivers it to process %d: %s.", e.PID, e.What)
+	case Acks:
+		return fmt.Sprintf("Process %d acknowledges the message.", e.PID)
+	case Rejects:
+		return fmt.Sprintf("Process %d rejects the message; the broker delivers it again.", e.PID)
+	case Severed:
+		return fmt.Sprintf("The connection of process %d breaks. The broker never gets the acknowledgment.", e.PID)
+	case Restarts:
+		return fmt.Sprintf("Process %d takes the place of the first, which has ended in order.", e.PID)
+	case KeepsForNow:
+		return fmt.Sprintf("The inbox keeps the message: %s.", e.What)
+	}
+	switch Answer(e.What) {
+	case GivenUp:
+		return "The broker gives the message up: it was delivered too often."
+	case Aside:
+		return "The broker has its acknowledgment, and the inbox keeps the message for a person."
+	}
+	return "The broker has its acknowledgment and takes the message for handled."
 }
 
 var verdictSentences = map[Verdict]string{
@@ -59,11 +100,17 @@ var verdictSentences = map[Verdict]string{
 	Twice: "The customer has paid more than once.",
 	Lost:  "The customer has paid, but our books do not show it.",
 	Stuck: "The client never learned what happened.",
+	Gone:  "The order is gone: the card was not charged, and no record shows it.",
 	Wrong: "That is not right.",
 }
 
-// Sentence says what a verdict means.
-func (v Verdict) Sentence() string { return verdictSentences[v] }
+// sentence says what the verdict means for this run.
+func (r Run) sentence() string {
+	if d, _ := FindDesign(r.Design); d.Queue && r.Verdict() == Right {
+		return "The card was charged once, and the message is handled."
+	}
+	return verdictSentences[r.Verdict()]
+}
 
 // statements are those of one packet. Of many, the first says what it is about.
 func statements(sent string) string {

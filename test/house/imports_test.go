@@ -70,7 +70,8 @@ var floors = map[string]int{
 	"internal/audit":              40,
 	"internal/acquirer":           40,
 
-	"internal/lab/design": 45, // knows the acquirer's protocol, and nothing of Ratchet
+	"internal/lab/consumer": 58, // what the inbox and the engine do with messages of a queue
+	"internal/lab/design":   45, // knows the acquirer's protocol, and nothing of Ratchet
 
 	"internal/telemetry": 35, // watches the engine
 
@@ -225,7 +226,8 @@ func TestWhoMayUseWhat(t *testing.T) {
 		t.Parallel()
 		mayDial := []string{"internal/api", "internal/acquirer", "internal/acquirer/simulator", "internal/webhook",
 			"internal/demo", "internal/postgres/local", "internal/pgtest", "internal/apitest", "internal/crashpoint",
-			"internal/shop", "internal/telemetry", "cmd/ratchet", "internal/lab/design", "internal/lab/redis",
+			"internal/shop", "internal/telemetry", "cmd/ratchet", "internal/lab/consumer", "internal/lab/design",
+			"internal/lab/redis",
 			"internal/lab/stand", "internal/lab/page"}
 		for _, s := range all {
 			if slices.Contains(mayDial, s.dir) {

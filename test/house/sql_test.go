@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
+	"github.com/ratchet-pay/ratchet/internal/lab/consumer"
 	"github.com/ratchet-pay/ratchet/internal/lab/design"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/test/statements"
@@ -17,6 +18,9 @@ func TestEveryStatementFitsTheSchema(t *testing.T) {
 	db := pgtest.New(t)
 	acquirertest.Start(t, db.URL) // makes the acquirer's own schema
 	if err := design.CreateSchema(t.Context(), db.Pool); err != nil {
+		t.Fatal(err)
+	}
+	if err := consumer.CreateSchema(t.Context(), db.Pool); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := db.Pool.Acquire(t.Context())

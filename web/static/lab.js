@@ -3,6 +3,12 @@
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const playTime = 7000; // of a whole run, in milliseconds
 
+const narrow = matchMedia("(max-width: 40rem)");
+const detail = new Set(["statement", "asks_store", "bank_answers", "answers"]);
+
+// The static pages keep all runs of a design in one file.
+const runAddress = (design, fault) => document.querySelector('script[src^="/assets/"]') ? `/lab/runs/${design}/${fault}` : `design-${design}.html#${fault}`;
+
 class Player extends HTMLElement {
   connectedCallback() {
     this.marks = [...this.querySelectorAll("[data-n]")];
@@ -11,23 +17,41 @@ class Player extends HTMLElement {
     this.at = this.last;
     this.verdict = this.querySelector("[data-verdict]");
     this.counts = this.querySelector(".lab-count");
+    this.tables = [...this.querySelectorAll("[data-tables]")];
+    this.source = [...this.querySelectorAll("[data-source]")];
+    this.killer = this.querySelector('[data-do="kill"]');
     this.mismatch = this.counts.classList.contains("mismatch");
     this.addEventListener("click", (event) => this.do(event.target.closest("[data-do]")?.dataset.do));
     this.addEventListener("keydown", (event) => {
-      const what = { ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last", " ": "play" }[event.key];
-      if (!what || event.target.closest("button") && event.key === " ") return;
+      const what = { ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last", " ": "play", k: "kill" }[event.key];
+      if (!what || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("button, summary") && event.key === " ") return;
       event.preventDefault();
-      this.do(what);
+      this.do(event.shiftKey && { back: "before", next: "after" }[what] || what);
     });
+    this.show(this.last);
   }
   disconnectedCallback() { this.pause(); }
 
   do(what) {
     if (what === "play") { this.timer ? this.pause() : this.play(); return; }
-    const to = { first: 0, back: this.at - 1, next: this.at + 1, last: this.last }[what];
+    if (what === "kill") { this.kill(); return; }
+    const to = { first: 0, back: this.at - 1, next: this.at + 1, last: this.last, before: this.turn(-1), after: this.turn(1) }[what];
     if (to === undefined) return;
     this.pause();
     this.show(to);
+  }
+
+  // turn is the next event that changes the story, without statements and other detail.
+  turn(step) {
+    let at = this.at + step;
+    while (at > 0 && at < this.last && detail.has(this.lines[at].dataset.kind)) at += step;
+    return at;
+  }
+
+  // kill leads to the run in which the process is killed at this moment.
+  kill() {
+    const fault = this.lines[this.at].dataset.fault;
+    if (fault) location.href = runAddress(this.killer.dataset.design, fault);
   }
 
   play() {
@@ -56,6 +80,89 @@ class Player extends HTMLElement {
     this.verdict.classList.toggle("later", !over);
     this.counts.classList.toggle("mismatch", over && this.mismatch);
     this.dataset.at = this.at;
+    this.showPanes();
+  }
+
+  // showPanes moves the log, the tables and the code to this moment, inside of their own boxes.
+  showPanes() {
+    const line = this.lines[this.at];
+    within(line.parentElement, line);
+    const now = this.tables.findLast((t) => Number(t.dataset.tables) <= this.at);
+    for (const t of this.tables) t.hidden = t !== now;
+    for (const s of this.source) s.dataset.source === line.dataset.line ? s.setAttribute("aria-current", "true") : s.removeAttribute("aria-current");
+    const current = this.source.find((s) => s.dataset.source === line.dataset.line);
+    if (current) within(current.closest("pre"), current);
+    this.killer.disabled = !line.dataset.fault;
+  }
+}
+
+// within scrolls a box to one of its parts, and the page not at all.
+function within(box, part) {
+  const offset = part.getBoundingClientRect().top - box.getBoundingClientRect().top;
+  if (offset < 0 || offset > box.clientHeight - 48) box.scrollTop += offset - box.clientHeight / 3;
+}
+
+// Lanes shows one lane at a time where there is no room for more.
+class Lanes extends HTMLElement {
+  connectedCallback() {
+    this.tabs = [...this.querySelectorAll(".lab-tab")];
+    if (this.tabs.length < 2) return;
+    this.bar = document.createElement("div");
+    this.bar.className = "lab-tabs";
+    this.bar.setAttribute("role", "group");
+    this.bar.setAttribute("aria-label", "Designs");
+    for (const tab of this.tabs) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "button small";
+      button.textContent = tab.dataset.title;
+      button.addEventListener("click", () => this.pick(tab));
+      this.bar.append(button);
+    }
+    this.prepend(this.bar);
+    narrow.addEventListener("change", () => this.pick(this.shown));
+    this.pick(this.tabs.at(-1));
+  }
+
+  pick(tab) {
+    this.shown = tab;
+    this.bar.hidden = !narrow.matches;
+    for (const [n, each] of this.tabs.entries()) {
+      each.hidden = narrow.matches && each !== tab;
+      this.bar.children[n].setAttribute("aria-pressed", String(each === tab));
+    }
+  }
+}
+
+// Duel plays two figures at once, with one button. Before that they show the beginning.
+class Duel extends HTMLElement {
+  connectedCallback() {
+    this.figures = [...this.querySelectorAll(".lab-figure")].map((f) => [...f.querySelectorAll("[data-n]")]);
+    this.button = this.querySelector("button");
+    this.button.hidden = false;
+    this.button.addEventListener("click", () => this.play());
+    this.show(0.15);
+  }
+  disconnectedCallback() { clearInterval(this.timer); }
+
+  play() {
+    clearInterval(this.timer);
+    if (still.matches) { this.show(1); return; }
+    let part = 0;
+    this.timer = setInterval(() => {
+      part += 0.02;
+      this.show(Math.min(1, part));
+      if (part >= 1) clearInterval(this.timer);
+    }, 100);
+  }
+
+  show(part) {
+    for (const marks of this.figures) {
+      const last = Math.max(...marks.map((m) => Number(m.dataset.n)));
+      for (const mark of marks) mark.classList.toggle("later", Number(mark.dataset.n) > last * part);
+    }
+    for (const result of this.querySelectorAll("[data-result]")) result.classList.toggle("later", part < 1);
+    this.dataset.over = part >= 1;
   }
 }
 
@@ -86,6 +193,8 @@ class Question extends HTMLElement {
 }
 
 customElements.define("lab-player", Player);
+customElements.define("lab-lanes", Lanes);
+customElements.define("lab-duel", Duel);
 customElements.define("lab-question", Question);
 
 // 1 to 7 lead to the stops.

@@ -72,14 +72,20 @@ func (b *Bank) Charge(ctx context.Context, o order) (reference string, err error
 
 type faultKey struct{}
 
+// WithFault has the bank misbehave in the calls that are made with the context.
+func WithFault(ctx context.Context, wish string) context.Context {
+	if wish == "" {
+		return ctx
+	}
+	return context.WithValue(ctx, faultKey{}, wish)
+}
+
 // fault passes on what a request asks the bank to do wrong, as `ratchet serve`
 // does in a demo.
 func fault(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
-		if wish := r.Header.Get(acquirer.FaultHeader); wish != "" {
-			c.SetRequest(r.WithContext(context.WithValue(r.Context(), faultKey{}, wish)))
-		}
+		c.SetRequest(r.WithContext(WithFault(r.Context(), r.Header.Get(acquirer.FaultHeader))))
 		return next(c)
 	}
 }

@@ -26,6 +26,9 @@ type Parts struct {
 	DB    *pgxpool.Pool
 	Bank  *Bank
 	Redis *redis.Client // for the designs that keep their keys there
+
+	LockSeconds int   // how long those lock a key; 0: as the design has it
+	AnswerFirst *bool // whether those answer before they store; nil: as the design has it
 }
 
 // order is what a client asks for, in cents.
@@ -102,11 +105,14 @@ func outliveClient(next echo.HandlerFunc) echo.HandlerFunc {
 
 // Count is how many charges a design has booked for an order.
 func Count(ctx context.Context, db *pgxpool.Pool, name string, orderID int64) (n int, err error) {
-	d, known := designs[name]
-	if !known {
+	count := designs[name].count
+	if handlers[name] != nil {
+		count = countQueue
+	}
+	if count == "" {
 		return 0, fmt.Errorf("design %q not found", name)
 	}
-	err = db.QueryRow(ctx, d.count, orderID).Scan(&n)
+	err = db.QueryRow(ctx, count, orderID).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count the charges of %s: %w", name, err)
 	}

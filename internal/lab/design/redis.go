@@ -42,6 +42,12 @@ type saved struct {
 
 func mountRedis(options redisOptions) func(*echo.Echo, Parts) {
 	return func(e *echo.Echo, p Parts) {
+		if p.LockSeconds > 0 {
+			options.lockSeconds = p.LockSeconds
+		}
+		if p.AnswerFirst != nil {
+			options.answerFirst = *p.AnswerFirst
+		}
 		e.POST("/pay", (&redisShop{p.DB, p.Bank}).pay, (&idempotent{p.Redis, options}).middleware)
 	}
 }

@@ -41,3 +41,16 @@ CREATE TABLE IF NOT EXISTS lab_points.idempotency_keys (
     recovery_point text NOT NULL,
     response_body  text
 );
+
+-- The designs that consume a queue. An order is placed by one message and paid by another.
+CREATE SCHEMA IF NOT EXISTS lab_queue;
+CREATE TABLE IF NOT EXISTS lab_queue.orders (
+    order_id bigint PRIMARY KEY,
+    amount   bigint NOT NULL
+);
+CREATE TABLE IF NOT EXISTS lab_queue.charges (LIKE lab_naive.charges INCLUDING ALL);
+CREATE TABLE IF NOT EXISTS lab_queue.processed_messages (
+    message_id   text PRIMARY KEY,
+    status       text NOT NULL,
+    processed_at timestamptz NOT NULL DEFAULT now()
+);

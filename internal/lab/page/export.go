@@ -57,6 +57,8 @@ func Export(dir string) error {
 		switch filepath.Ext(name) {
 		case ".html":
 			content = besideEachOther(content)
+		case ".js":
+			content = indent.ReplaceAllString(remark.ReplaceAllString(content, ""), "\n")
 		case ".css":
 			content = between.ReplaceAllString(comment.ReplaceAllString(content, ""), "$1")
 		}
@@ -78,6 +80,7 @@ var addresses = []struct {
 }{
 	{regexp.MustCompile(`"/assets/[0-9a-f]+/([^"]+)"`), `"$1"`},
 	{regexp.MustCompile(`"/lab/runs/([a-z0-9-]+)/([a-z-]+)"`), `"design-$1.html#$2"`},
+	{regexp.MustCompile(`"/lab/runs/([a-z0-9-]+)/"`), `"design-$1.html#"`},
 	{regexp.MustCompile(`"/lab/designs/([a-z0-9-]+)"`), `"design-$1.html"`},
 	{regexp.MustCompile(`"/lab/matrix"`), `"matrix.html"`},
 	{regexp.MustCompile(`"/lab/1"`), `"index.html"`},
@@ -86,11 +89,14 @@ var addresses = []struct {
 }
 
 var (
+	remark  = regexp.MustCompile(`(?m)^\s*//.*\n`) // in a script
 	indent  = regexp.MustCompile(`\n\s+`)
 	comment = regexp.MustCompile(`(?s)/\*.*?\*/`)
 	between = regexp.MustCompile(`\s*([{};])\s*`) // the parts of a style sheet
 	// mark is a badge's icon. The word beside it says the same.
-	mark = regexp.MustCompile(`(<span class="badge[^>]*>)<svg.*?</svg>`)
+	// copier is the button that copies code; its script is not part of the export.
+	copier = regexp.MustCompile(`(?s)<copy-button>.*?</copy-button>`)
+	mark   = regexp.MustCompile(`(<span class="badge[^>]*>)<svg.*?</svg>`)
 )
 
 // besideEachOther turns links between addresses into links between files of one directory.
@@ -98,6 +104,7 @@ func besideEachOther(html string) string {
 	for _, a := range addresses {
 		html = a.from.ReplaceAllString(html, a.to)
 	}
+	html = copier.ReplaceAllString(html, "")
 	before, code, is := strings.Cut(html, "<pre") // its indentation stays
 	if !is {
 		return smaller(html)
@@ -107,7 +114,11 @@ func besideEachOther(html string) string {
 		Replace(code) + "</pre>" + smaller(behind)
 }
 
+// optional are end tags that HTML does not need where the next element begins.
+var optional = strings.NewReplacer("</li><li", "<li", "</td><td", "<td", "</th><td", "<td", "</th><th", "<th",
+	"</tr><tr", "<tr", "</td></tr><tr", "<tr")
+
 // smaller leaves out what HTML does not need.
 func smaller(html string) string {
-	return strings.ReplaceAll(indent.ReplaceAllString(mark.ReplaceAllString(html, "$1"), "\n"), "</li><li", "<li")
+	return optional.Replace(indent.ReplaceAllString(mark.ReplaceAllString(html, "$1"), "\n"))
 }

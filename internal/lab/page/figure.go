@@ -31,7 +31,11 @@ func figure(r lab.Run) template.HTML {
 	fmt.Fprintf(&f.out,
 		`<svg class="lab-figure" role="img" aria-label="%s The log tells each step." viewBox="0 0 %d %d">`,
 		template.HTMLEscapeString(r.Title()), figureWidth, f.bank+firstRow)
-	f.label(firstRow, "client")
+	client := "client"
+	if d, _ := lab.FindDesign(r.Design); d.Queue {
+		client = "broker"
+	}
+	f.label(firstRow, client)
 	f.line("row", leftEdge, firstRow, figureWidth-8, firstRow)
 	for pid, row := range f.rows {
 		f.life(pid, firstRow+rowHeight*row)
@@ -90,6 +94,7 @@ var marks = map[lab.Kind]string{
 	lab.Stopped:   `<circle class="warn" r="9"/><path class="warn" d="M-2.5 -4v8m5 -8v8"/>`,
 	lab.Continued: `<circle class="warn" r="9"/><path class="warn" d="M-3 -4l6 4l-6 4z"/>`,
 	lab.FencedOff: `<circle class="bad" r="9"/><path class="bad" d="M-5 0h10"/>`,
+	lab.Severed:   `<circle class="bad" r="9"/><path class="bad" d="M-5 0h10"/>`,
 	lab.Starts:    `<circle class="ring" r="6"/>`,
 }
 
@@ -100,7 +105,7 @@ func (f *drawing) mark(n int, e lab.Event) {
 	}
 	fmt.Fprintf(&f.out, `<g data-n="%d">`, n)
 	switch e.Kind {
-	case lab.Sends:
+	case lab.Sends, lab.Delivered, lab.WorkerSends:
 		f.line("call", x, firstRow, x, y)
 	case lab.CallsBank:
 		f.line("call", x, y, x, f.bank)
@@ -109,7 +114,16 @@ func (f *drawing) mark(n int, e lab.Event) {
 	case lab.Charges:
 		fmt.Fprintf(&f.out, `<circle class="charge" cx="%d" cy="%d" r="10"/><text class="sum" x="%d" y="%d">$</text>`,
 			x, f.bank, x, f.bank+4)
-	case lab.Hears:
+	case lab.Publishes:
+		fmt.Fprintf(&f.out, `<circle class="ring" cx="%d" cy="%d" r="6"/>`, x, firstRow)
+	case lab.Acks, lab.Rejects:
+		class := "good"
+		if e.Kind == lab.Rejects {
+			class = "bad"
+		}
+		f.line("call answer", x, y, x, firstRow)
+		fmt.Fprintf(&f.out, `<circle class="%s" cx="%d" cy="%d" r="6"/>`, class, x, firstRow)
+	case lab.Hears, lab.WorkerHears:
 		class := "bad"
 		if e.What == "200" {
 			class = "good"

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/ratchet-pay/ratchet/internal/lab"
@@ -19,13 +20,23 @@ const (
 	URLVariable  = "RATCHET_LAB_URL"  // where `ratchet serve` finds the demo's lab
 )
 
-// Ran is what the lab's process answers: the id of the run it has made.
+// Ran is a run that the lab's process has made, and its id.
 type Ran struct {
-	ID string `json:"id"`
+	ID  string  `json:"id"`
+	Run lab.Run `json:"run"` // without its events
 }
 
-// maxRun is far above any trace.
-const maxRun = 1 << 20
+// Progress is how far a matrix is that the lab's process runs.
+type Progress struct {
+	Of     int    `json:"of"`
+	Done   []Ran  `json:"done"`
+	MS     int64  `json:"ms"`
+	Over   bool   `json:"over"`
+	Failed string `json:"failed,omitempty"` // why it ended before its end
+}
+
+// maxAnswer is far above any trace and any matrix.
+const maxAnswer = 1 << 20
 
 // Remote is the lab of a demo, which runs in a separate process.
 type Remote struct{ At *url.URL }
@@ -33,22 +44,38 @@ type Remote struct{ At *url.URL }
 var _ Live = Remote{}
 
 // Run implements Live.
-func (l Remote) Run(ctx context.Context, design, fault string) (id string, err error) {
-	form := url.Values{"design": {design}, "fault": {fault}}
-	body, err := l.ask(ctx, http.MethodPost, "/runs", form)
-	if err != nil {
-		return "", err
+func (l Remote) Run(ctx context.Context, designs []string, fault string, s lab.Settings) (ran []Ran, err error) {
+	form := url.Values{"design": designs, "fault": {fault}, "retries": {string(s.Retries)}, "store": {string(s.Store)}}
+	if s.LockSeconds > 0 {
+		form.Set("lock", strconv.Itoa(s.LockSeconds))
 	}
+	err = l.ask(ctx, http.MethodPost, "/runs", form.Encode(), &ran)
+	return ran, err
+}
+
+// Keep implements Live.
+func (l Remote) Keep(ctx context.Context, trace string) (id string, err error) {
 	var ran Ran
-	if err := json.Unmarshal(body, &ran); err != nil {
-		return "", fmt.Errorf("read the lab's answer: %w", err)
-	}
-	return ran.ID, nil
+	err = l.ask(ctx, http.MethodPost, "/traces", trace, &ran)
+	return ran.ID, err
+}
+
+// StartMatrix implements Live.
+func (l Remote) StartMatrix(ctx context.Context) (id string, err error) {
+	var ran Ran
+	err = l.ask(ctx, http.MethodPost, "/matrices", "", &ran)
+	return ran.ID, err
+}
+
+// Matrix implements Live.
+func (l Remote) Matrix(ctx context.Context, id string) (p Progress, err error) {
+	err = l.ask(ctx, http.MethodGet, "/matrices/"+url.PathEscape(id), "", &p)
+	return p, err
 }
 
 // Find implements Live.
 func (l Remote) Find(ctx context.Context, id string) (lab.Run, error) {
-	body, err := l.ask(ctx, http.MethodGet, "/runs/"+url.PathEscape(id), nil)
+	body, err := l.bytes(ctx, http.MethodGet, "/runs/"+url.PathEscape(id), "")
 	if err != nil {
 		return lab.Run{}, err
 	}
@@ -62,9 +89,20 @@ func (l Remote) Find(ctx context.Context, id string) (lab.Run, error) {
 	return runs[0], nil
 }
 
-func (l Remote) ask(ctx context.Context, method, path string, form url.Values) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, l.At.JoinPath(path).String(),
-		strings.NewReader(form.Encode()))
+// ask reads an answer in JSON.
+func (l Remote) ask(ctx context.Context, method, path, body string, into any) error {
+	text, err := l.bytes(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("read the lab's answer: %w", err)
+	}
+	return nil
+}
+
+func (l Remote) bytes(ctx context.Context, method, path, body string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, l.At.JoinPath(path).String(), strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +112,21 @@ func (l Remote) ask(ctx context.Context, method, path string, form url.Values) (
 		return nil, fmt.Errorf("reach the lab: %w", err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxRun))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read the lab's answer: %w", err)
 	case response.StatusCode == http.StatusNotFound:
 		return nil, ErrNoRun
+	case response.StatusCode == http.StatusBadRequest:
+		return nil, &BadTrace{strings.TrimSpace(string(text))}
 	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("the lab answered %s: %s", response.Status, strings.TrimSpace(string(body)))
+		return nil, fmt.Errorf("the lab answered %s: %s", response.Status, strings.TrimSpace(string(text)))
 	}
-	return body, nil
+	return text, nil
 }
+
+// BadTrace says what is wrong with what a reader has sent.
+type BadTrace struct{ Reason string }
+
+func (e *BadTrace) Error() string { return e.Reason }

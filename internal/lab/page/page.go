@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,10 +34,16 @@ type Config struct {
 
 // Live is a lab that runs orders for real, and keeps the runs.
 type Live interface {
-	// Run takes an order through a design under a fault and returns the run's id.
-	Run(ctx context.Context, design, fault string) (id string, err error)
+	// Run takes an order through each of the designs under a fault, beside each other.
+	Run(ctx context.Context, designs []string, fault string, s lab.Settings) ([]Ran, error)
 	// Find returns a run by its id.
 	Find(ctx context.Context, id string) (lab.Run, error)
+	// Keep keeps the trace of a run that was made elsewhere, and returns its id.
+	Keep(ctx context.Context, trace string) (id string, err error)
+	// StartMatrix begins to run every design under every fault.
+	StartMatrix(ctx context.Context) (id string, err error)
+	// Matrix says how far that is.
+	Matrix(ctx context.Context, id string) (Progress, error)
 }
 
 // ErrNoRun says that there is no run of an id.
@@ -63,11 +71,14 @@ func (p *Pages) Routes(handle, forms func(pattern string, page http.HandlerFunc)
 	handle("GET /lab", p.stop)
 	handle("GET /lab/{stop}", p.stop)
 	handle("GET /lab/matrix", p.showMatrix)
+	handle("GET /lab/matrix/{id}", p.liveMatrix)
 	handle("GET /lab/free", p.free)
 	handle("GET /lab/designs/{design}", p.design)
 	handle("GET /lab/runs/{design}/{fault}", p.recorded)
 	handle("GET /lab/live/{id}", p.live)
-	forms("POST /lab/runs", p.postRun)
+	forms("POST /lab/runs", p.postRuns)
+	forms("POST /lab/matrix", p.postMatrix)
+	forms("POST /lab/traces", p.postTrace)
 }
 
 func (p *Pages) render(w http.ResponseWriter, r *http.Request, name string, page web.Page) {
@@ -84,7 +95,8 @@ type Lane struct {
 	Run     lab.Run
 	Figure  template.HTML
 	Log     []line
-	Live    bool // it can be run for real
+	Source  []sourceLine // the design's code; nil where it is not shown
+	Live    bool         // it can be run for real
 	Address string
 }
 
@@ -93,6 +105,15 @@ type line struct {
 	Seconds string
 	Text    string
 	Kind    lab.Kind
+	Code    int         // the line of the source that the process is at; 0: none
+	Tables  []lab.Table // as they are from then on; nil: as they were
+	Fault   string      // the one that kills here; "": none does
+}
+
+// sourceLine is a line of a design's code.
+type sourceLine struct {
+	N    int
+	Text string
 }
 
 func (p *Pages) lane(r lab.Run) Lane {
@@ -106,14 +127,49 @@ func (p *Pages) lane(r lab.Run) Lane {
 		Live:    p.Live != nil,
 		Address: "/lab/runs/" + r.Design + "/" + r.Fault,
 	}
-	for _, e := range r.Events {
-		l.Log = append(l.Log, line{strconv.FormatFloat(float64(e.US)/1e6, 'f', 3, 64), r.Sentence(e), e.Kind})
+	for n, e := range r.Events {
+		l.Log = append(l.Log, line{strconv.FormatFloat(float64(e.US)/1e6, 'f', 3, 64), r.Sentence(e), e.Kind,
+			r.LineOf(n), e.Tables, killsAt(d, e)})
 	}
 	return l
 }
 
+// withSource adds the design's code.
+func (l Lane) withSource() Lane {
+	text := strings.TrimSuffix(l.Design.Source(), "\n")
+	if text == "" {
+		return l
+	}
+	for n, of := range strings.Split(text, "\n") {
+		l.Source = append(l.Source, sourceLine{n + 1, of})
+	}
+	return l
+}
+
+// kills are the faults that end a process at an event.
+var kills = map[lab.Kind]string{lab.CallsBank: "before-bank", lab.Charges: "while-charging",
+	lab.BankAnswers: "answer-not-recorded", lab.Answers: "answer-not-sent", lab.Acks: "queue-before-ack"}
+
+// killsAt is the fault that kills the design's process at an event, or "".
+func killsAt(d lab.Design, e lab.Event) string {
+	f, known := lab.FindFault(kills[e.Kind])
+	if !known {
+		return ""
+	}
+	own, ok := f.For(d)
+	if !ok {
+		return ""
+	}
+	return own.Name
+}
+
 // Doc is the address of the document about the design, without the first slash.
 func (l Lane) Doc() string { return strings.TrimSuffix(l.Design.Page, ".md") }
+
+// HasTables says whether the run shows its tables.
+func (l Lane) HasTables() bool {
+	return slices.ContainsFunc(l.Log, func(l line) bool { return l.Tables != nil })
+}
 
 // Badge is the verdict in a word, with a shape and a tone.
 func (l Lane) Badge() web.Badge { return badges[l.Run.Verdict()] }
@@ -123,6 +179,7 @@ var badges = map[lab.Verdict]web.Badge{
 	lab.Twice: {Tone: "bad", Icon: "warning", Word: "Twice"},
 	lab.Lost:  {Tone: "bad", Icon: "question", Word: "Lost"},
 	lab.Stuck: {Tone: "warn", Icon: "clock", Word: "Stuck"},
+	lab.Gone:  {Tone: "bad", Icon: "question", Word: "Gone"},
 	lab.Wrong: {Tone: "bad", Icon: "cross", Word: "Wrong"},
 }
 
@@ -172,33 +229,125 @@ func (p *Pages) stop(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, name := range stop.Designs {
 		run, _ := p.matrix.Find(name, stop.Fault)
-		page.Lanes = append(page.Lanes, p.lane(run))
+		l := p.lane(run)
+		if !p.Static { // there the page of the design has its code
+			l = l.withSource()
+		}
+		page.Lanes = append(page.Lanes, l)
 	}
 	p.render(w, r, "lab/stop", web.Page{Title: stop.Title, Here: "lab", Data: page})
 }
 
 type matrixPage struct {
+	Tables   []matrixTable
+	Live     bool
+	Progress *Progress // of a matrix that is run for real; nil: the recorded one
+	Seconds  string
+	Right    string // the cells that came out as they are recorded, and others
+}
+
+// matrixTable is the matrix of the designs that answer requests, or of those that consume a queue.
+type matrixTable struct {
+	Title   string
 	Designs []lab.Design
 	Rows    []matrixRow
 }
 
 type matrixRow struct {
 	Fault lab.Fault
-	Cells []Lane
+	Cells []matrixCell
+}
+
+type matrixCell struct {
+	Lane
+	Pending bool // it has not been run yet
+	Differs bool // from the recorded one
 }
 
 func (p *Pages) showMatrix(w http.ResponseWriter, r *http.Request) {
-	page := matrixPage{Designs: lab.Designs}
-	for _, f := range lab.Faults {
-		row := matrixRow{Fault: f}
-		for _, d := range lab.Designs {
-			run, _ := p.matrix.Find(d.Name, f.Name)
-			row.Cells = append(row.Cells,
-				Lane{Design: d, Fault: f, Run: run, Address: "/lab/runs/" + d.Name + "/" + f.Name})
-		}
-		page.Rows = append(page.Rows, row)
-	}
+	page := matrixPage{Live: p.Live != nil, Tables: tables(func(d lab.Design, f lab.Fault) matrixCell {
+		run, _ := p.matrix.Find(d.Name, f.Name)
+		return matrixCell{Lane: Lane{Design: d, Fault: f, Run: run, Address: "/lab/runs/" + d.Name + "/" + f.Name}}
+	})}
 	p.render(w, r, "lab/matrix", web.Page{Title: "The matrix", Here: "lab", Data: page})
+}
+
+// tables are the two tables of the matrix.
+func tables(cell func(lab.Design, lab.Fault) matrixCell) []matrixTable {
+	all := []matrixTable{{Title: "Servers that answer a client"}, {Title: "Consumers of a queue"}}
+	for i := range all {
+		queue := i == 1
+		for _, d := range lab.Designs {
+			if d.Queue == queue {
+				all[i].Designs = append(all[i].Designs, d)
+			}
+		}
+		for _, f := range lab.Faults {
+			if f.Queue != queue {
+				continue
+			}
+			row := matrixRow{Fault: f}
+			for _, d := range all[i].Designs {
+				row.Cells = append(row.Cells, cell(d, f))
+			}
+			all[i].Rows = append(all[i].Rows, row)
+		}
+	}
+	return all
+}
+
+// liveMatrix shows a matrix that is run for real, while it is run and afterwards.
+func (p *Pages) liveMatrix(w http.ResponseWriter, r *http.Request) {
+	if p.Live == nil {
+		p.missing(w, r)
+		return
+	}
+	progress, err := p.Live.Matrix(r.Context(), r.PathValue("id"))
+	if errors.Is(err, ErrNoRun) {
+		p.missing(w, r)
+		return
+	}
+	if err != nil {
+		p.Fail(w, r, err)
+		return
+	}
+	same := 0
+	page := matrixPage{Live: true, Progress: &progress, Tables: tables(func(d lab.Design, f lab.Fault) matrixCell {
+		i := slices.IndexFunc(progress.Done, func(r Ran) bool {
+			return r.Run.Design == d.Name && r.Run.Fault == f.Name
+		})
+		if i < 0 {
+			return matrixCell{Lane: Lane{Design: d, Fault: f}, Pending: true}
+		}
+		ran := progress.Done[i]
+		recorded, _ := p.matrix.Find(d.Name, f.Name)
+		c := matrixCell{Lane: Lane{Design: d, Fault: f, Run: ran.Run, Address: "/lab/live/" + ran.ID},
+			Differs: recorded.Cell() != ran.Run.Cell()}
+		if !c.Differs {
+			same++
+		}
+		return c
+	})}
+	page.Seconds = strconv.FormatFloat(float64(progress.MS)/1000, 'f', 1, 64)
+	page.Right = fmt.Sprintf("%d of %d cells came out as recorded", same, len(progress.Done))
+	shown := web.Page{Title: "The matrix, run for real", Here: "lab", Data: page}
+	if !progress.Over {
+		shown.Reload = 2
+	}
+	p.render(w, r, "lab/matrix", shown)
+}
+
+func (p *Pages) postMatrix(w http.ResponseWriter, r *http.Request) {
+	if p.Live == nil {
+		p.missing(w, r)
+		return
+	}
+	id, err := p.Live.StartMatrix(r.Context())
+	if err != nil {
+		p.Fail(w, r, err)
+		return
+	}
+	http.Redirect(w, r, "/lab/matrix/"+id, http.StatusSeeOther)
 }
 
 type freePage struct {
@@ -207,27 +356,64 @@ type freePage struct {
 	Fault   lab.Fault
 	Chosen  map[string]bool
 	Lanes   []Lane
+	Live    bool
+	Real    bool // the lanes were run for real
+	Locks   []lockChoice
+	Wrong   string // with what was asked for
 }
 
-// free shows any designs under any fault, one above the other.
+type lockChoice struct {
+	Seconds int
+	Words   string
+}
+
+// maxLanes is how many runs the sandbox shows at once.
+const maxLanes = 16
+
+// free shows any designs under any fault, beside each other. Those that were run for
+// real come by their ids.
 func (p *Pages) free(w http.ResponseWriter, r *http.Request) {
+	p.sandbox(w, r, "")
+}
+
+func (p *Pages) sandbox(w http.ResponseWriter, r *http.Request, wrong string) {
 	fault, known := lab.FindFault(r.FormValue("fault"))
 	if !known {
 		fault, _ = lab.FindFault("answer-not-recorded")
 	}
-	page := freePage{Designs: lab.Designs, Faults: lab.Faults, Fault: fault, Chosen: map[string]bool{}}
-	for _, name := range r.URL.Query()["design"] {
+	page := freePage{Designs: lab.Designs, Faults: lab.Faults, Fault: fault, Chosen: map[string]bool{},
+		Live: p.Live != nil, Wrong: wrong}
+	for _, seconds := range lab.Locks {
+		page.Locks = append(page.Locks, lockChoice{seconds, lab.LockInWords(seconds)})
+	}
+	for _, name := range r.Form["design"] {
 		page.Chosen[name] = true
 	}
-	if len(page.Chosen) == 0 {
-		page.Chosen = map[string]bool{"naive": true, "ratchet": true}
-	}
-	for _, d := range lab.Designs {
-		if run, is := p.matrix.Find(d.Name, fault.Name); is && page.Chosen[d.Name] {
-			page.Lanes = append(page.Lanes, p.lane(run))
+	if p.Live != nil {
+		for _, id := range r.Form["run"] {
+			run, err := p.Live.Find(r.Context(), id)
+			if err != nil || len(page.Lanes) == maxLanes {
+				p.missing(w, r)
+				return
+			}
+			l := p.lane(run)
+			l.Address = "/lab/live/" + id
+			page.Fault, page.Real, page.Chosen[run.Design] = l.Fault, true, true
+			page.Lanes = append(page.Lanes, l)
 		}
 	}
-	p.render(w, r, "lab/free", web.Page{Title: "Sandbox", Here: "lab", Data: page})
+	if len(page.Chosen) == 0 {
+		page.Chosen = map[string]bool{"naive": true, "ratchet": true, "queue-table": fault.Queue, "inbox": fault.Queue}
+	}
+	if !page.Real {
+		for _, c := range lab.Cases(lab.Designs, []lab.Fault{fault}, lab.Settings{}) {
+			run, is := p.matrix.Find(c.Design.Name, c.Fault.Name)
+			if is && page.Chosen[c.Design.Name] {
+				page.Lanes = append(page.Lanes, p.lane(run))
+			}
+		}
+	}
+	p.render(w, r, "lab/free", web.Page{Title: "Sandbox", Here: "lab", Data: page, Wrong: wrong != ""})
 }
 
 type designPage struct {
@@ -242,8 +428,16 @@ type designPage struct {
 // details are events that the page of a run has, and a brief log leaves out.
 var details = []lab.Kind{lab.Statement, lab.AsksStore, lab.BankAnswers, lab.Answers}
 
-func brief(log []line) []line {
-	return slices.DeleteFunc(log, func(l line) bool { return slices.Contains(details, l.Kind) })
+// more are further events that the static pages leave out, which have to be small.
+var more = []lab.Kind{lab.CallsBank, lab.Starts, lab.CutOff, lab.HangsUp, lab.GivesUp, lab.Publishes, lab.BrokerEnds,
+	lab.Concludes, lab.Acks}
+
+func (p *Pages) brief(log []line) []line {
+	return slices.DeleteFunc(log, func(l line) bool {
+		first := l.Kind == lab.Delivered && strings.HasSuffix(l.Text, "delivery 1.") ||
+			l.Kind == lab.Sends && strings.HasPrefix(l.Text, "The customer presses Pay")
+		return slices.Contains(details, l.Kind) || p.Static && (first || slices.Contains(more, l.Kind))
+	})
 }
 
 // design shows one design under all faults.
@@ -262,18 +456,20 @@ func (p *Pages) design(w http.ResponseWriter, r *http.Request) {
 		page.Page = strings.TrimSuffix(d.Page, ".md")
 	}
 	for _, f := range lab.Faults {
-		run, _ := p.matrix.Find(d.Name, f.Name)
+		run, is := p.matrix.Find(d.Name, f.Name)
+		if !is {
+			continue // it does not strike this design
+		}
 		l := p.lane(run)
-		l.Log = brief(l.Log)
+		l.Log = p.brief(l.Log)
 		page.Lanes = append(page.Lanes, l)
 	}
 	p.render(w, r, "lab/design", web.Page{Title: d.Title, Here: "lab", Data: page})
 }
 
 type runPage struct {
-	Lane   Lane
-	Source string
-	Real   bool // it was run here, just now or earlier
+	Lane Lane
+	Real bool // it was run here, just now or earlier, or brought along
 }
 
 // recorded shows a run of the matrix, as a page, a trace or a picture.
@@ -309,17 +505,59 @@ func (p *Pages) live(w http.ResponseWriter, r *http.Request) {
 // liveTime bounds a run, with the lab being built and started before it.
 const liveTime = 2 * time.Minute
 
-func (p *Pages) postRun(w http.ResponseWriter, r *http.Request) {
-	design, known := lab.FindDesign(r.PostFormValue("design"))
-	fault, knownToo := lab.FindFault(r.PostFormValue("fault"))
-	if p.Live == nil || !known || !knownToo {
+// postRuns runs designs for real, under one fault and with the switches of the form.
+func (p *Pages) postRuns(w http.ResponseWriter, r *http.Request) {
+	settings, err := lab.ParseSettings(r.PostFormValue("retries"), r.PostFormValue("lock"), r.PostFormValue("store"))
+	fault, known := lab.FindFault(r.PostFormValue("fault"))
+	designs := r.PostForm["design"]
+	for _, name := range designs {
+		_, is := lab.FindDesign(name)
+		known = known && is
+	}
+	if p.Live == nil || !known || err != nil || len(designs) == 0 || len(designs) > maxLanes {
 		p.missing(w, r)
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(liveTime)) // the default is for pages
 	ctx, cancel := context.WithTimeout(r.Context(), liveTime)
 	defer cancel()
-	id, err := p.Live.Run(ctx, design.Name, fault.Name)
+	ran, err := p.Live.Run(ctx, designs, fault.Name, settings)
+	if err != nil {
+		p.Fail(w, r, err)
+		return
+	}
+	if len(ran) == 1 {
+		http.Redirect(w, r, "/lab/live/"+ran[0].ID, http.StatusSeeOther)
+		return
+	}
+	all := url.Values{}
+	for _, one := range ran {
+		all.Add("run", one.ID)
+	}
+	http.Redirect(w, r, "/lab/free?"+all.Encode(), http.StatusSeeOther)
+}
+
+// postTrace takes the trace of a run from a file, and shows it.
+func (p *Pages) postTrace(w http.ResponseWriter, r *http.Request) {
+	if p.Live == nil {
+		p.missing(w, r)
+		return
+	}
+	file, _, err := r.FormFile("trace")
+	if err != nil {
+		p.sandbox(w, r, "Choose the file of a run: "+err.Error()+".")
+		return
+	}
+	defer file.Close()
+	text, err := io.ReadAll(file) // the form is bounded
+	if err == nil {
+		_, err = lab.ReadTrace(string(text))
+	}
+	if err != nil {
+		p.sandbox(w, r, "This file is not the trace of a run: "+err.Error()+".")
+		return
+	}
+	id, err := p.Live.Keep(r.Context(), string(text))
 	if err != nil {
 		p.Fail(w, r, err)
 		return
@@ -341,7 +579,7 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, run lab.Run, form s
 			l.Address = r.URL.Path
 		}
 		p.render(w, r, "lab/run", web.Page{Title: l.Design.Title + ": " + l.Fault.Title, Here: "lab",
-			Data: runPage{Lane: l, Source: l.Design.Source(), Real: isLive}})
+			Picture: l.Address + ".svg", Data: runPage{Lane: l.withSource(), Real: isLive}})
 	}
 }
 
@@ -359,5 +597,6 @@ type missing struct{ Heading, Text, Href, Way string }
 
 func (p *Pages) missing(w http.ResponseWriter, r *http.Request) {
 	p.Render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "lab",
-		Data: missing{"Page not found", "The lab has seven stops and a matrix.", "/lab/matrix", "Open the matrix"}})
+		Data: missing{"Page not found", "The lab has seven stops, a sandbox and a matrix.", "/lab/matrix",
+			"Open the matrix"}})
 }

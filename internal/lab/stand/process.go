@@ -33,8 +33,8 @@ type process struct {
 }
 
 // ready is in the line with which ratchet and the lab's own processes say where
-// they answer.
-var ready = regexp.MustCompile(`"addr(?:ess)?":"(127\.0\.0\.1:[1-9]\d*)"`)
+// they answer, or that they work.
+var ready = regexp.MustCompile(`"addr(?:ess)?":"(127\.0\.0\.1:[1-9]\d*)"|"msg":"(?:working|consuming)"`)
 
 // start runs a program and returns when it answers.
 func start(ctx context.Context, name, program string, env []string, args ...string) (*process, error) {

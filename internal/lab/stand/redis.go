@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -23,16 +21,8 @@ const (
 	StandIn   = "stand-in"
 )
 
-// RedisServer is the program redis-server, or "" if there is none. Distributions put
-// servers where a user's PATH does not lead.
-func RedisServer() string {
-	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/usr/local/sbin") {
-		if found, err := exec.LookPath(filepath.Join(dir, "redis-server")); err == nil {
-			return found
-		}
-	}
-	return ""
-}
+// RedisServer is the program redis-server, or "" if there is none.
+func RedisServer() string { return installed("redis-server") }
 
 // keyStore is a Redis for one run, or an external one.
 type keyStore struct {

@@ -40,40 +40,42 @@ const boundaryPatience = 20 * time.Second
 // run is one order on its way through one design.
 type run struct {
 	*Stand
-	design lab.Design
-	fault  lab.Fault
-	order  orderOf
-	key    string
-	trace  string // the file of boundaries
-	store  *keyStore
-	began  time.Time
-	tell   func(lab.Event)
+	lab.Case
+	order orderOf
+	key   string
+	trace string // the file of boundaries
+	store *keyStore
+	queue *queue
+	began time.Time
+	tell  func(lab.Event)
 
 	mu      sync.Mutex
 	events  []lab.Event
 	current *process // where the client's attempts go
+	second  *process // beside it, if there are two consumers
+	worker  *process // `ratchet work`, if workers retry
 	halted  *process // stopped, and to be continued
+	tables  []lab.Table
 	ready   chan struct{}
 	failure error
 }
 
 // Run takes one order through a design while a fault strikes. tell, if not nil,
 // receives what happens on the client's side while it happens.
-func (s *Stand) Run(ctx context.Context, d lab.Design, f lab.Fault, tell func(lab.Event)) (lab.Run, error) {
+func (s *Stand) Run(ctx context.Context, c lab.Case, tell func(lab.Event)) (lab.Run, error) {
 	n := s.orders.Add(1)
 	r := &run{
-		Stand:  s,
-		design: d,
-		fault:  f,
-		tell:   tell,
-		ready:  make(chan struct{}),
-		order:  orderOf{Order: n, Amount: 2000 + n},
-		key:    fmt.Sprintf("order-%d", n),
-		trace:  filepath.Join(s.dir, fmt.Sprintf("trace-%d", n)),
+		Stand: s,
+		Case:  c,
+		tell:  tell,
+		ready: make(chan struct{}),
+		order: orderOf{Order: n, Amount: 2000 + n},
+		key:   fmt.Sprintf("order-%d", n),
+		trace: filepath.Join(s.dir, fmt.Sprintf("trace-%d", n)),
 	}
 	result, err := r.do(ctx)
 	if err != nil {
-		return result, fmt.Errorf("%s, %s: %w", d.Name, f.Name, err)
+		return result, fmt.Errorf("%s, %s: %w", c.Design.Name, c.Fault.Name, err)
 	}
 	return result, nil
 }
@@ -81,48 +83,54 @@ func (s *Stand) Run(ctx context.Context, d lab.Design, f lab.Fault, tell func(la
 // AtOnce is how many runs there are at once in a matrix. Most of each is waiting.
 const AtOnce = 12
 
-// RunAll runs each design under each fault, so many at once, and hands every run to
-// done as it ends. It stops at the first that cannot be run.
-func (s *Stand) RunAll(
-	ctx context.Context, designs []lab.Design, faults []lab.Fault, atOnce int, done func(lab.Run),
-) error {
+// RunAll makes runs, so many at once, and hands every one to done as it ends. It stops
+// at the first that cannot be made.
+func (s *Stand) RunAll(ctx context.Context, cases []lab.Case, atOnce int, done func(lab.Run)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	var mu sync.Mutex
-	for _, f := range faults {
-		for _, d := range designs {
-			group.Go(func() error {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				run, err := s.Run(ctx, d, f, nil)
-				if err != nil {
-					return err
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				done(run)
-				return nil
-			})
-		}
+	for _, c := range cases {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			run, err := s.Run(ctx, c, nil)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done(run)
+			return nil
+		})
 	}
 	return group.Wait()
 }
 
 func (r *run) do(ctx context.Context) (result lab.Run, err error) {
-	if strings.HasPrefix(r.design.Name, "redis") {
-		if r.store, err = r.openStore(ctx, r.fault.LosesStore); err != nil {
-			return result, err
-		}
-		defer func() { r.store.close() }()
+	defer r.end(ctx)
+	if err := r.prepare(ctx); err != nil {
+		return result, err
 	}
 	if r.current, err = r.startDesign(ctx); err != nil {
 		return result, err
 	}
-	defer r.end()
+	if r.Consumers > 1 {
+		if r.second, err = r.startDesign(ctx); err != nil {
+			return result, err
+		}
+	}
 	r.began = time.Now()
-	answer := r.client(ctx)
-	if err := r.failure; err != nil {
+	if r.worker != nil {
+		r.note(lab.Event{Kind: lab.WorkerStarts, PID: r.worker.pid()})
+	}
+	var answer lab.Answer
+	if r.Design.Queue {
+		answer, err = r.consumeOrders(ctx)
+	} else {
+		answer = r.client(ctx)
+	}
+	if err := errors.Join(err, r.failure); err != nil {
 		return result, err
 	}
 	if err := r.settle(); err != nil {
@@ -131,24 +139,47 @@ func (r *run) do(ctx context.Context) (result lab.Run, err error) {
 	return r.conclude(ctx, answer)
 }
 
+// prepare opens what the design's process works with.
+func (r *run) prepare(ctx context.Context) (err error) {
+	switch {
+	case r.OnRedis():
+		r.store, err = r.openStore(ctx, r.LosesStore)
+	case r.Design.Queue:
+		r.queue, err = r.openQueue(ctx)
+	case r.Design.Name == "ratchet" && r.Retries != "":
+		r.worker, err = start(ctx, "work", r.Ratchet, r.secrets, "work")
+	}
+	return err
+}
+
 // startDesign starts a process of the design.
 func (r *run) startDesign(ctx context.Context) (*process, error) {
 	env := []string{crashpoint.Enable + "=1", crashpoint.Trace + "=" + r.trace}
-	if r.design.Name == "ratchet" {
-		if r.fault.BankTimeout > 0 {
-			env = append(env, "RATCHET_ACQUIRER_TIMEOUT="+r.fault.BankTimeout.String())
+	if r.Design.Name == "ratchet" {
+		if r.BankTimeout > 0 {
+			env = append(env, "RATCHET_ACQUIRER_TIMEOUT="+r.BankTimeout.String())
 		}
 		return start(ctx, "serve", r.Ratchet, append(env, r.secrets...), "serve", "--addr", "127.0.0.1:0")
 	}
 	env = append(env, DatabaseVariable+"="+r.labURL, AcquirerVariable+"=http://"+r.acquirer.addr,
 		SecretVariable+"="+acquirerSecret)
 	if r.store != nil {
-		env = append(env, RedisVariable+"="+r.store.addr)
+		env = append(env, RedisVariable+"="+r.store.addr, StoreVariable+"="+string(r.Settings.Store))
+		if r.LockSeconds > 0 {
+			env = append(env, LockVariable+"="+strconv.Itoa(r.LockSeconds))
+		}
 	}
-	if r.fault.BankTimeout > 0 {
-		env = append(env, TimeoutVariable+"="+r.fault.BankTimeout.String())
+	if r.BankTimeout > 0 {
+		env = append(env, TimeoutVariable+"="+r.BankTimeout.String())
 	}
-	return start(ctx, r.design.Name, r.Lab, env, "design", r.design.Name)
+	if r.queue == nil {
+		return start(ctx, r.Design.Name, r.Lab, env, "design", r.Design.Name)
+	}
+	env = append(env, BrokerVariable+"="+r.queue.url, StreamVariable+"="+r.queue.stream)
+	if r.queue.books != nil {
+		env = append(env, DatabaseVariable+"="+r.queue.booksURL)
+	}
+	return start(ctx, r.Design.Name, r.Lab, env, "consume", r.Design.Name)
 }
 
 // Variables that tell the process of a design what it works with.
@@ -157,6 +188,10 @@ const (
 	AcquirerVariable = "RATCHET_LAB_ACQUIRER_URL"
 	SecretVariable   = "RATCHET_LAB_ACQUIRER_SECRET"
 	RedisVariable    = "RATCHET_LAB_REDIS"
+	LockVariable     = "RATCHET_LAB_LOCK_SECONDS" // 0: as the design has it
+	StoreVariable    = "RATCHET_LAB_STORE"        // a lab.Store; "": as the design has it
+	BrokerVariable   = "RATCHET_LAB_BROKER"
+	StreamVariable   = "RATCHET_LAB_STREAM"
 	TimeoutVariable  = "RATCHET_LAB_BANK_TIMEOUT"
 )
 
@@ -171,13 +206,15 @@ func (r *run) client(ctx context.Context) lab.Answer {
 		close(r.ready)
 	}()
 	answer := r.first(ctx)
-	for n := 2; answer != lab.Paid && n <= lab.Attempts && ctx.Err() == nil; n++ {
-		time.Sleep(lab.Pauses[n-2])
-		<-r.ready // what was killed is back, or something else has taken its place
-		if n == lab.Attempts {
-			r.proceed()
-		}
-		answer = r.attempt(ctx, n, nil)
+	if r.Retries == lab.ByBoth {
+		second := make(chan lab.Answer, 1)
+		go func() { second <- r.byWorker(ctx, answer) }()
+		answer = r.again(ctx, answer, r.attempt)
+		<-second
+	} else if r.Retries == lab.ByWorker {
+		answer = r.byWorker(ctx, answer)
+	} else {
+		answer = r.again(ctx, answer, r.attempt)
 	}
 	<-struck
 	r.proceed()
@@ -187,17 +224,55 @@ func (r *run) client(ctx context.Context) lab.Answer {
 	return answer
 }
 
+// again sends the order until it is paid or the attempts are used up.
+func (r *run) again(
+	ctx context.Context, answer lab.Answer, attempt func(context.Context, int, http.Header) lab.Answer,
+) lab.Answer {
+	for n := 2; answer != lab.Paid && n <= lab.Attempts && ctx.Err() == nil; n++ {
+		time.Sleep(lab.Pauses[n-2])
+		<-r.ready // what was killed is back, or something else has taken its place
+		if n == lab.Attempts {
+			r.proceed()
+		}
+		answer = attempt(ctx, n, nil)
+	}
+	return answer
+}
+
+// byWorker has a worker repeat what was not answered. Ratchet's own worker needs no
+// request for that: it finds what is unfinished in the database.
+func (r *run) byWorker(ctx context.Context, answer lab.Answer) lab.Answer {
+	if r.Design.Name != "ratchet" {
+		return r.again(ctx, answer, r.workerAttempt)
+	}
+	if answer == lab.Paid {
+		return answer
+	}
+	<-r.ready
+	for deadline := time.Now().Add(boundaryPatience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		booked, err := r.bookedByRatchet(ctx, r.order.Amount)
+		if err != nil {
+			r.fail(err)
+			return answer
+		}
+		if booked > 0 {
+			return lab.Paid
+		}
+	}
+	return answer
+}
+
 // first sends the attempt that the fault strikes, twice for a double click.
 func (r *run) first(ctx context.Context) lab.Answer {
 	headers := http.Header{}
-	headers.Set(crashpoint.AtHeader, cmp.Or(r.fault.Boundary(r.design), "0")) // "0" only draws the trace
-	if r.fault.Stop {
+	headers.Set(crashpoint.AtHeader, cmp.Or(r.Boundary(r.Design), "0")) // "0" only draws the trace
+	if r.Stop {
 		headers.Set(crashpoint.HowHeader, crashpoint.Stop)
 	}
-	if r.fault.BankTakes > 0 {
-		headers.Set(acquirer.FaultHeader, fmt.Sprintf("slow:%d", r.fault.BankTakes.Milliseconds()))
+	if r.BankTakes > 0 {
+		headers.Set(acquirer.FaultHeader, fmt.Sprintf("slow:%d", r.BankTakes.Milliseconds()))
 	}
-	if !r.fault.DoubleClick {
+	if !r.DoubleClick {
 		return r.attempt(ctx, 1, headers)
 	}
 	second := make(chan lab.Answer, 1)
@@ -215,12 +290,12 @@ func (r *run) first(ctx context.Context) lab.Answer {
 
 // strike waits for what the fault does to the process, and starts the next one.
 func (r *run) strike(ctx context.Context) (err error) {
-	boundary := r.fault.Boundary(r.design)
-	if boundary == "" {
+	boundary := r.Boundary(r.Design)
+	if boundary == "" || r.Cut {
 		return nil
 	}
 	victim := r.current
-	if r.fault.Stop {
+	if r.Stop {
 		if err := victim.stopped(boundaryPatience); err != nil {
 			return err
 		}
@@ -234,7 +309,7 @@ func (r *run) strike(ctx context.Context) (err error) {
 		}
 		r.note(lab.Event{Kind: lab.Killed, PID: victim.pid(), What: boundary})
 	}
-	if r.fault.LosesStore && r.store != nil {
+	if r.LosesStore && r.store != nil {
 		if err := r.store.restart(ctx); err != nil {
 			return err
 		}
@@ -264,8 +339,8 @@ func (r *run) proceed() {
 	if err := halted.proceed(); err != nil {
 		r.fail(err)
 	}
-	halted.leave() // when it has done what it was about to do
-	if strings.Contains(halted.lastWords(), "the fence rejected a commit") {
+	halted.leave()                                                          // when it has done what it was about to do
+	if strings.Contains(halted.lastWords(), "the fence refused a commit") { // the engine's log
 		r.note(lab.Event{Kind: lab.FencedOff, PID: halted.pid()})
 	}
 }
@@ -274,8 +349,17 @@ func (r *run) proceed() {
 // no transport may send a request again on its own.
 var oneByOne = &http.Transport{DisableKeepAlives: true}
 
-// attempt sends the order once.
+// attempt has the client send the order once.
 func (r *run) attempt(ctx context.Context, n int, headers http.Header) lab.Answer {
+	return r.send(ctx, n, headers, lab.Sends, lab.Hears)
+}
+
+// workerAttempt has a worker send it.
+func (r *run) workerAttempt(ctx context.Context, n int, headers http.Header) lab.Answer {
+	return r.send(ctx, n, headers, lab.WorkerSends, lab.WorkerHears)
+}
+
+func (r *run) send(ctx context.Context, n int, headers http.Header, sends, hears lab.Kind) lab.Answer {
 	r.mu.Lock()
 	to := r.current
 	r.mu.Unlock()
@@ -290,8 +374,8 @@ func (r *run) attempt(ctx context.Context, n int, headers http.Header) lab.Answe
 	if headers == nil {
 		request.Header.Set(crashpoint.AtHeader, "0")
 	}
-	r.note(lab.Event{Kind: lab.Sends, N: n, PID: to.pid()})
-	response, err := (&http.Client{Transport: oneByOne, Timeout: r.fault.Patience}).Do(request)
+	r.note(lab.Event{Kind: sends, N: n, PID: to.pid()})
+	response, err := (&http.Client{Transport: oneByOne, Timeout: r.Patience}).Do(request)
 	if err != nil {
 		kind := lab.CutOff
 		var failure *url.Error
@@ -303,7 +387,7 @@ func (r *run) attempt(ctx context.Context, n int, headers http.Header) lab.Answe
 	}
 	_, _ = io.Copy(io.Discard, response.Body) // the status says it
 	response.Body.Close()
-	r.note(lab.Event{Kind: lab.Hears, N: n, What: strconv.Itoa(response.StatusCode)})
+	r.note(lab.Event{Kind: hears, N: n, What: strconv.Itoa(response.StatusCode)})
 	switch response.StatusCode {
 	case http.StatusOK:
 		return lab.Paid
@@ -316,7 +400,7 @@ func (r *run) attempt(ctx context.Context, n int, headers http.Header) lab.Answe
 func (r *run) request(ctx context.Context, addr string) (*http.Request, error) {
 	var body io.Reader
 	path, kind := "/pay", "application/json"
-	if r.design.Name == "ratchet" {
+	if r.Design.Name == "ratchet" {
 		path, kind = "/v1/charges", "application/x-www-form-urlencoded"
 		body = strings.NewReader(
 			url.Values{
@@ -337,7 +421,7 @@ func (r *run) request(ctx context.Context, addr string) (*http.Request, error) {
 	}
 	request.Header.Set("Content-Type", kind)
 	request.Header.Set("Idempotency-Key", r.key)
-	if r.design.Name == "ratchet" {
+	if r.Design.Name == "ratchet" {
 		request.SetBasicAuth(r.apiKey, "")
 	}
 	return request, nil
@@ -346,13 +430,18 @@ func (r *run) request(ctx context.Context, addr string) (*http.Request, error) {
 // settle waits until nothing of the order is under way: the process ends when its
 // handlers have, and the bank has done what it was asked, however slow it is.
 func (r *run) settle() error {
-	r.current.leave()
-	if status := r.current.cmd.ProcessState; status != nil && !status.Exited() {
-		return fmt.Errorf("%s did not finish its requests:\n%s", r.current.name, r.current.lastWords())
+	for _, p := range []*process{r.current, r.second} {
+		if p == nil {
+			continue
+		}
+		p.leave()
+		if status := p.cmd.ProcessState; status != nil && !status.Exited() {
+			return fmt.Errorf("%s did not finish its requests:\n%s", p.name, p.lastWords())
+		}
 	}
 	const more = 200 * time.Millisecond // until a call that was sent has arrived and is in the journal
-	if r.fault.BankTakes > 0 {
-		time.Sleep(time.Until(r.began.Add(r.fault.BankTakes + more)))
+	if r.BankTakes > 0 {
+		time.Sleep(time.Until(r.began.Add(r.BankTakes + more)))
 	}
 	return nil
 }
@@ -363,7 +452,12 @@ func (r *run) conclude(ctx context.Context, answer lab.Answer) (result lab.Run, 
 	if err != nil {
 		return result, err
 	}
-	booked, err := r.booked(ctx, r.design.Name, r.order)
+	var booked int
+	if r.queue != nil {
+		booked, err = r.bookedFromQueue(ctx)
+	} else {
+		booked, err = r.booked(ctx, r.Design.Name, r.order)
+	}
 	if err != nil {
 		return result, err
 	}
@@ -375,10 +469,11 @@ func (r *run) conclude(ctx context.Context, answer lab.Answer) (result lab.Run, 
 	}
 	slices.SortStableFunc(r.events, func(a, b lab.Event) int { return cmp.Compare(a.US, b.US) })
 	r.note(lab.Event{Kind: lab.Concludes})
-	result = lab.Run{Design: r.design.Name, Fault: r.fault.Name, Charged: len(charges), Booked: booked, Answer: answer,
+	result = lab.Run{Design: r.Design.Name, Fault: r.Fault.Name, Settings: r.Settings,
+		Charged: len(charges), Booked: booked, Answer: answer,
 		Amount: r.order.Amount, MS: r.since(time.Now()).Milliseconds(), Events: r.events}
 	if r.store != nil {
-		result.Store = r.store.kind
+		result.Keys = r.store.kind
 	}
 	return result, nil
 }
@@ -388,6 +483,13 @@ func (r *run) since(at time.Time) time.Duration { return max(0, at.Sub(r.began))
 // note adds an event of this moment.
 func (r *run) note(e lab.Event) {
 	e.US = r.since(time.Now()).Microseconds()
+	if changes[e.Kind] {
+		tables, err := r.tablesNow(context.Background())
+		if err != nil {
+			r.fail(err)
+		}
+		e.Tables = tables
+	}
 	r.add(e)
 	if r.tell != nil {
 		r.tell(e)
@@ -407,9 +509,9 @@ func (r *run) fail(err error) {
 }
 
 // end leaves no process behind.
-func (r *run) end() {
+func (r *run) end(ctx context.Context) {
 	r.mu.Lock()
-	processes := []*process{r.current, r.halted}
+	processes := []*process{r.current, r.second, r.halted, r.worker}
 	r.mu.Unlock()
 	for _, p := range processes {
 		if p != nil {
@@ -417,6 +519,13 @@ func (r *run) end() {
 		}
 	}
 	_ = os.Remove(r.trace) // there may be none
+	r.store.close()
+	if r.queue != nil {
+		r.queue.close(ctx)
+		if r.queue.books != nil {
+			r.dropInbox(ctx)
+		}
+	}
 }
 
 // addBoundaries adds what the processes have passed, in the words of the trace.
@@ -429,6 +538,7 @@ func (r *run) addBoundaries() error {
 		return err
 	}
 	var last lab.Event
+	severed := false
 	for line := range bytes.Lines(text) {
 		var passed crashpoint.Passed
 		if err := json.Unmarshal(line, &passed); err != nil {
@@ -440,8 +550,11 @@ func (r *run) addBoundaries() error {
 			continue // an answer may be written in pieces
 		}
 		e.US = r.since(passed.At).Microseconds()
-		if r.ended(e) {
+		if r.prevented(e) {
 			continue
+		}
+		if r.Cut && e.Kind == lab.Acks && !severed {
+			e.Kind, severed = lab.Severed, true // the first acknowledgment is what the fault loses
 		}
 		r.add(e)
 		last = e
@@ -462,16 +575,16 @@ func (r *run) date(passed crashpoint.Passed) {
 
 // isEnd says whether the process that the fault strikes ends at a boundary.
 func (r *run) isEnd(boundary string) bool {
-	names := strings.Split(r.fault.Boundary(r.design), crashpoint.Then)
+	names := strings.Split(r.Boundary(r.Design), crashpoint.Then)
 	return strings.HasPrefix(boundary, names[len(names)-1])
 }
 
-// ended says whether an event did not happen, because the process was killed
+// prevented says whether an event did not happen, because the process was killed
 // before what the boundary means.
-func (r *run) ended(e lab.Event) bool {
+func (r *run) prevented(e lab.Event) bool {
 	return slices.ContainsFunc(r.events, func(end lab.Event) bool {
 		return end.Kind == lab.Killed && end.PID == e.PID && end.US == e.US+1 &&
-			strings.Contains(end.What, "before writing")
+			strings.Contains(end.What, "before ")
 	})
 }
 
@@ -479,6 +592,12 @@ func (r *run) ended(e lab.Event) bool {
 func eventOf(p crashpoint.Passed) (e lab.Event, tells bool) {
 	e.PID = p.PID
 	switch {
+	case p.Boundary == "broker: delivered":
+		e.Kind, e.What = lab.Delivered, strings.Join(p.Sent, "; ")
+	case p.Boundary == "broker: before acknowledgment":
+		e.Kind = lab.Acks
+	case p.Boundary == "broker: after rejection":
+		e.Kind = lab.Rejects
 	case p.Boundary == "redis: before writing":
 		e.Kind, e.What = lab.AsksStore, strings.Join(p.Sent, "; ")
 	case len(p.Sent) > 0:

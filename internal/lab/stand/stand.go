@@ -22,6 +22,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,24 +39,35 @@ type Config struct {
 	Lab         string // the program ratchet-lab
 	DatabaseURL string // a PostgreSQL server on which databases can be created
 	RedisURL    string // a Redis server to use; "": one of the lab's own
+	NATSURL     string // a NATS server with JetStream to use; "": one of the lab's own
 	StandIn     bool   // use the stand-in for Redis even if there is a real one
 }
 
 // Stand is a lab that is ready. Close it.
 type Stand struct {
 	Config
-	redis    string // the program redis-server, "" for the stand-in
-	dir      string // of traces
-	admin    *pgx.Conn
-	names    []string // of databases that Close drops
-	db       *pgxpool.Pool
-	labURL   string
-	acquirer *process
-	reader   *process // a `ratchet serve` that is not killed, to read what Ratchet has booked
-	apiKey   string
-	secrets  []string
-	orders   atomic.Int64
-	closing  []func()
+	redis  string // the program redis-server, "" for the stand-in
+	dir    string // of traces
+	admin  *pgx.Conn
+	names  []string // of databases that Close drops
+	db     *pgxpool.Pool
+	labURL string
+	// ratchetDB is Ratchet's database, to show its tables. What it has booked is asked over its API.
+	ratchetDB *pgxpool.Pool
+	acquirer  *process
+	reader    *process // a `ratchet serve` that is not killed, to read what Ratchet has booked
+	apiKey    string
+	secrets   []string
+	orders    atomic.Int64
+
+	databases    sync.Mutex // held while a database is created or dropped
+	brokerOnce   sync.Mutex
+	broker       *broker // nil until a run needs it
+	templateOnce sync.Mutex
+	template     string // the name of the database that those of the inbox are copies of
+
+	closingOnce sync.Mutex
+	closing     []func()
 }
 
 const (
@@ -84,7 +96,7 @@ func Open(ctx context.Context, c Config) (s *Stand, err error) {
 	s.atEnd(s.dropDatabases)
 	urls := map[string]string{}
 	for _, name := range []string{"lab", "acquirer", "ratchet"} {
-		if urls[name], err = s.createDatabase(ctx, name); err != nil {
+		if urls[name], _, err = s.createDatabase(ctx, name, ""); err != nil {
 			return s, err
 		}
 	}
@@ -129,6 +141,10 @@ func (s *Stand) openRatchet(ctx context.Context, databaseURL string) (err error)
 	if s.apiKey == "" {
 		return errors.New("ratchet keys create printed no key")
 	}
+	if s.ratchetDB, err = pgxpool.New(ctx, databaseURL); err != nil {
+		return err
+	}
+	s.atEnd(s.ratchetDB.Close)
 	if s.reader, err = start(ctx, "serve", s.Ratchet, s.secrets, "serve", "--addr", "127.0.0.1:0"); err != nil {
 		return err
 	}
@@ -138,8 +154,16 @@ func (s *Stand) openRatchet(ctx context.Context, databaseURL string) (err error)
 
 // command runs ratchet to its end and returns what it printed.
 func (s *Stand) command(ctx context.Context, args ...string) (string, error) {
+	return s.commandOn(ctx, "", args...)
+}
+
+// commandOn runs ratchet on another database.
+func (s *Stand) commandOn(ctx context.Context, databaseURL string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, s.Ratchet, args...)
 	cmd.Env = append(os.Environ(), s.secrets...)
+	if databaseURL != "" {
+		cmd.Env = append(cmd.Env, "RATCHET_DATABASE_URL="+databaseURL)
+	}
 	var out, complaints bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	if err := cmd.Run(); err != nil {
@@ -148,7 +172,11 @@ func (s *Stand) command(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-func (s *Stand) atEnd(do func()) { s.closing = append(s.closing, do) }
+func (s *Stand) atEnd(do func()) {
+	s.closingOnce.Lock()
+	defer s.closingOnce.Unlock()
+	s.closing = append(s.closing, do)
+}
 
 // Close ends all processes and drops the databases.
 func (s *Stand) Close() {
@@ -159,26 +187,40 @@ func (s *Stand) Close() {
 	}
 }
 
-func (s *Stand) createDatabase(ctx context.Context, purpose string) (address string, err error) {
-	name := strings.ToLower(id.New("ratchet_lab_"+purpose, time.Now()))
-	if _, err := s.admin.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()); err != nil {
-		return "", fmt.Errorf("create a database for the lab: %w", err)
+// createDatabase creates an empty database, or a copy of another one.
+func (s *Stand) createDatabase(ctx context.Context, purpose, template string) (address, name string, err error) {
+	name = strings.ToLower(id.New("ratchet_lab_"+purpose, time.Now()))
+	create := "CREATE DATABASE " + pgx.Identifier{name}.Sanitize()
+	if template != "" {
+		create += " TEMPLATE " + pgx.Identifier{template}.Sanitize()
+	}
+	s.databases.Lock()
+	defer s.databases.Unlock()
+	if _, err := s.admin.Exec(ctx, create); err != nil {
+		return "", "", fmt.Errorf("create a database for the lab: %w", err)
 	}
 	s.names = append(s.names, name)
 	u, err := url.Parse(s.DatabaseURL)
 	if err != nil {
-		return "", fmt.Errorf("read the database's address: %w", err)
+		return "", "", fmt.Errorf("read the database's address: %w", err)
 	}
 	u.Path = "/" + name
-	return u.String(), nil
+	return u.String(), name, nil
+}
+
+// dropDatabase drops a database, with what is still connected. If that fails, it is only
+// left behind until the stand closes.
+func (s *Stand) dropDatabase(ctx context.Context, name string) {
+	s.databases.Lock()
+	defer s.databases.Unlock()
+	_, _ = s.admin.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)")
 }
 
 func (s *Stand) dropDatabases() {
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
 	for _, name := range s.names {
-		// it is only left behind
-		_, _ = s.admin.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)")
+		s.dropDatabase(ctx, name)
 	}
 	_ = s.admin.Close(ctx)
 }

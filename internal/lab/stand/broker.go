@@ -1,0 +1,139 @@
+//go:build unix
+
+package stand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ratchet-pay/ratchet/internal/port"
+)
+
+// brokerModule is the server that is built where none is installed. It is a program of
+// its own: neither ratchet nor the lab carries it.
+const brokerModule = "github.com/nats-io/nats-server/v2@v2.15.2"
+
+// BrokerServer is the program nats-server, or "" if there is none.
+func BrokerServer() string {
+	if cached, err := builtBroker(); err == nil && executable(cached) {
+		return cached
+	}
+	return installed("nats-server")
+}
+
+func builtBroker() (string, error) {
+	cache, err := os.UserCacheDir()
+	return filepath.Join(cache, "ratchet", "nats-server"), err
+}
+
+func executable(path string) bool {
+	_, err := exec.LookPath(path)
+	return err == nil
+}
+
+// installed finds a server's program. Distributions put some where a user's PATH does not lead.
+func installed(name string) string {
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/usr/local/sbin") {
+		if found, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return found
+		}
+	}
+	return ""
+}
+
+// buildBroker compiles the pinned server into the user's cache: about 40 seconds of one
+// processor, once.
+func buildBroker(ctx context.Context) (string, error) {
+	built, err := builtBroker()
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintln(os.Stderr, "Compiling the broker, "+brokerModule+": about a minute, once.")
+	install := exec.CommandContext(ctx, "go", "install", brokerModule)
+	install.Env = append(os.Environ(), "GOBIN="+filepath.Dir(built))
+	if out, err := install.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("no broker: install nats-server, or set NATS_URL. Building one failed: %w\n%s", err, out)
+	}
+	return built, nil
+}
+
+// broker is NATS with JetStream: the server that NATS_URL names, or one of the lab's own.
+type broker struct {
+	url  string
+	conn *nats.Conn
+	js   jetstream.JetStream
+}
+
+// openBroker returns the broker, which all runs share. It is started when the first
+// run needs it.
+func (s *Stand) openBroker(ctx context.Context) (*broker, error) {
+	s.brokerOnce.Lock()
+	defer s.brokerOnce.Unlock()
+	if s.broker != nil {
+		return s.broker, nil
+	}
+	b := &broker{url: s.NATSURL}
+	if b.url == "" {
+		addr, err := s.startBroker(ctx)
+		if err != nil {
+			return nil, err
+		}
+		b.url = "nats://" + addr
+	}
+	var err error
+	for deadline := time.Now().Add(startPatience); ; time.Sleep(10 * time.Millisecond) {
+		if b.conn, err = nats.Connect(b.url, nats.Name("ratchet-lab")); err == nil {
+			break
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return nil, fmt.Errorf("reach the broker at %s: %w", b.url, err)
+		}
+	}
+	s.atEnd(b.conn.Close)
+	if b.js, err = jetstream.New(b.conn); err != nil {
+		return nil, err
+	}
+	if _, err := b.js.AccountInfo(ctx); err != nil {
+		return nil, fmt.Errorf("the broker at %s has no JetStream: %w", b.url, err)
+	}
+	s.broker = b
+	return b, nil
+}
+
+// startBroker starts a server that keeps its data in the stand's directory.
+func (s *Stand) startBroker(ctx context.Context) (addr string, err error) {
+	program := BrokerServer()
+	if program == "" {
+		if program, err = buildBroker(ctx); err != nil {
+			return "", err
+		}
+	}
+	if addr, err = port.Reserve(); err != nil {
+		return "", err
+	}
+	host, number, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", err
+	}
+	p := &process{name: "nats-server", gone: make(chan struct{}),
+		cmd: exec.Command(program, "-a", host, "-p", number, "-js", "-sd", filepath.Join(s.dir, "broker"))}
+	apart(p.cmd)
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := p.launch(stderr, nil); err != nil {
+		return "", errors.Join(errors.New("start the broker"), err)
+	}
+	s.atEnd(p.kill)
+	return addr, nil
+}
