@@ -19,7 +19,8 @@ after(async () => {
 });
 
 const pages = { stop: "/lab", last: "/lab/7", matrix: "/lab/matrix", free: "/lab/free?fault=slow-bank&design=redis-1s&design=ratchet",
-  design: "/lab/designs/redis-24h", run: "/lab/runs/naive/answer-not-recorded" };
+  design: "/lab/designs/redis-24h", run: "/lab/runs/naive/answer-not-recorded", queue: "/lab/runs/queue-table/queue-answer-not-recorded",
+  inbox: "/lab/runs/inbox/queue-stopped" };
 
 async function violations(page) {
   const { violations } = await new AxeBuilder({ page }).options({ resultTypes: ["violations"] }).analyze();
@@ -37,6 +38,7 @@ for (const width of [1280, 360]) {
         for (const theme of ["light", "dark"]) {
           await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
           await page.evaluate(() => { for (const closed of document.querySelectorAll("details")) closed.open = true; });
+          await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))); // with the theme's colors
           await page.screenshot({ path: `${shots}lab-${name}.${theme}.${width}.png` });
           assert.deepEqual(await violations(page), []);
         }
@@ -131,8 +133,86 @@ test("the matrix on the page is the one of the terminal", async () => {
   const page = await watched(await browser.newContext(), demo.base);
   await page.goto(`${demo.base}/lab/matrix`);
   const rows = await page.locator(".lab-matrix tbody tr").evaluateAll((all) => all.map((row) => [...row.querySelectorAll("td .mono")].map((cell) => cell.textContent)));
-  assert.equal(rows.length, 12);
-  assert.ok(rows.every((row) => row.length === 10 && row.at(-1) === "1 / 1"), "Ratchet is wrong in a row");
+  assert.equal(rows.length, 24);
+  assert.ok(rows.slice(0, 12).every((row) => row.length === 10 && row.at(-1) === "1 / 1"), "Ratchet is wrong in a row");
+  assert.ok(rows.slice(12).every((row) => row.length === 3), "a consumer is missing in a row");
+  assert.deepEqual(rows.slice(12).map((row) => row[2]).filter((cell) => cell !== "1 / 1"), ["0 / 0"], "the inbox charges all but the poison message");
   const said = await page.locator('.lab-matrix a[href="/lab/runs/redis-24h/answer-not-recorded"]').innerText();
   assert.match(said, /1 \/ 0\s+Lost/);
+});
+
+test("the code shows the line it is at, and the tables change with the run", async () => {
+  const page = await watched(await browser.newContext({ reducedMotion: "reduce" }), demo.base);
+  await page.goto(`${demo.base}/lab/runs/table/answer-not-recorded`);
+  await page.locator(".lab-code > summary").click();
+  await page.locator(".lab-scroll").focus();
+  await page.keyboard.press("Home");
+  const seen = { lines: new Set(), tables: new Set() };
+  const last = Number(await page.locator("lab-player").evaluate((p) => p.last));
+  for (let n = 0; n <= last; n++) {
+    for (const text of await page.locator(".lab-source [aria-current]").allTextContents()) seen.lines.add(text.trim());
+    for (const text of await page.locator(".lab-tables > div:visible").allInnerTexts()) seen.tables.add(text);
+    await page.keyboard.press("ArrowRight");
+  }
+  assert.ok([...seen.lines].some((line) => line.includes("claimKey")) && [...seen.lines].some((line) => line.includes("t.bank.Charge")), [...seen.lines].join("\n"));
+  assert.ok(seen.tables.size >= 1 && [...seen.tables].some((text) => text.includes("processing") && text.includes("lab_table.charges: empty")), [...seen.tables].join("\n"));
+  assert.deepEqual(page.complaints, []);
+});
+
+test("k leads to the run that is killed at this moment", async () => {
+  const page = await watched(await browser.newContext({ reducedMotion: "reduce" }), demo.base);
+  await page.goto(`${demo.base}/lab/runs/naive/none`);
+  await page.locator(".lab-scroll").focus();
+  await page.keyboard.press("Home");
+  while (await page.getByRole("button", { name: "Kill here" }).isDisabled()) await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("k");
+  await page.waitForURL("**/lab/runs/naive/before-bank");
+  assert.deepEqual(page.complaints, []);
+});
+
+test("a phone shows one lane at a time", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 360, height: 800 }, reducedMotion: "reduce" }), demo.base);
+  await page.goto(`${demo.base}/lab/free?fault=slow-bank&design=redis-1s&design=ratchet`);
+  assert.equal(await page.locator("lab-player:visible").count(), 1);
+  await page.getByRole("button", { name: "Redis, lock of 1 s" }).click();
+  assert.match(await page.locator(".lab-lane:visible h2").innerText(), /Redis, lock of 1 s/);
+  await page.setViewportSize({ width: 1200, height: 800 });
+  assert.equal(await page.locator("lab-player:visible").count(), 2);
+  assert.deepEqual(page.complaints, []);
+});
+
+test("one button on the first page kills both designs", async () => {
+  const page = await watched(await browser.newContext({ reducedMotion: "reduce" }), demo.base);
+  await page.goto(demo.base);
+  const results = page.locator("lab-duel [data-result]");
+  assert.equal(await results.first().isVisible(), false);
+  await page.getByRole("button", { name: "Kill both after the bank has charged" }).click();
+  assert.match(await results.first().innerText(), /our books say 1, the bank says 2/);
+  assert.match(await results.last().innerText(), /our books say 1, the bank says 1/);
+  assert.deepEqual(page.complaints, []);
+});
+
+test("a run is downloaded, changed hands, and is played again; what is no run is rejected", async () => {
+  const page = await watched(await browser.newContext({ javaScriptEnabled: false }), demo.base);
+  const trace = await fetch(`${demo.base}/lab/runs/inbox/queue-before-ack.ndjson`).then((r) => r.text());
+  await page.goto(`${demo.base}/lab/free`);
+  await page.locator("#trace").setInputFiles({ name: "run.ndjson", mimeType: "application/x-ndjson", buffer: Buffer.from(trace) });
+  await page.getByRole("button", { name: "Play it" }).click({ timeout: 120_000, noWaitAfter: true });
+  await page.waitForURL("**/lab/live/run_*", { timeout: 120_000 });
+  assert.match(await page.locator(".lead").innerText(), /From a file: it was not run here/);
+  assert.match(await page.locator(".lab-log").innerText(), /delivery 2/);
+  await page.goto(`${demo.base}/lab/free`);
+  await page.locator("#trace").setInputFiles({ name: "run.ndjson", mimeType: "application/x-ndjson", buffer: Buffer.from(trace.replace('"charged":1', '"charged":2')) });
+  await page.getByRole("button", { name: "Play it" }).click();
+  assert.match(await page.getByRole("alert").innerText(), /the bank charged 2 times, and has 1 charges/);
+});
+
+test("designs are run for real beside each other, with the switches of the sandbox", async () => {
+  const page = await watched(await browser.newContext(), demo.base);
+  await page.goto(`${demo.base}/lab/free?fault=slow-bank&design=redis-1s&design=ratchet`);
+  await page.getByLabel("The lock in Redis lives").selectOption({ label: "10 min" });
+  await page.getByRole("button", { name: "Run these for real" }).click({ timeout: 120_000, noWaitAfter: true });
+  await page.waitForURL("**/lab/free?run=*", { timeout: 120_000 });
+  const results = await page.locator("lab-player").evaluateAll((all) => all.map((p) => [p.querySelector("[data-books]").textContent, p.querySelector("[data-bank]").textContent]));
+  assert.deepEqual(results, [["1", "1"], ["1", "1"]], "a lock that outlives the bank does not charge twice");
 });

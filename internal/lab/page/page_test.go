@@ -163,6 +163,21 @@ func TestRunForReal(t *testing.T) {
 	if w := post("ratchet"); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("a lab that is out of order: %d", w.Code)
 	}
+	matrix := httptest.NewRecorder()
+	h.ServeHTTP(matrix, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/lab/matrix", nil))
+	if to := matrix.Header().Get("Location"); to != "/lab/matrix/matrix_1" {
+		t.Errorf("the matrix is at %q", to)
+	}
+	_, body = get(t, h, "/lab/matrix/matrix_1")
+	for _, part := range []string{"1 of 156 runs after 2.5 s", "0 of 1 cells came out as recorded", "Not as recorded",
+		`every="1000"`, `href="/lab/live/run_1"`} {
+		if !strings.Contains(body, part) {
+			t.Errorf("a matrix that runs does not say %q", part)
+		}
+	}
+	if status, _ := get(t, h, "/lab/matrix/matrix_2"); status != http.StatusNotFound {
+		t.Errorf("a matrix that never ran: %d", status)
+	}
 	if w := post("nothing"); w.Code != http.StatusNotFound {
 		t.Errorf("a design that there is not: %d", w.Code)
 	}
