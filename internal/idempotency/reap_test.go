@@ -1,6 +1,7 @@
 package idempotency_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -216,5 +217,39 @@ func TestReapLooksAtWhatIsDue(t *testing.T) {
 	plan := db.Plan(t, idempotency.ArchiveExpired, pgx.StrictNamedArgs{"limit": 500})
 	if !strings.Contains(plan, "Index Cond: (expires_at < statement_timestamp())") {
 		t.Errorf("the index is not searched for what is due:\n%s", plan)
+	}
+}
+
+// A session keeps the plan of the look-up by which an archived response is compared with
+// its copy. Planned while the archive is empty, it must not read all of it later.
+func TestArchivingFindsCopiesByKey(t *testing.T) {
+	t.Parallel()
+	pool := shop(t)
+	const each = 20
+	for n := range 3 * each {
+		claim(t, pool, "archived-"+strconv.Itoa(n), 60*24*time.Hour, &idempotency.StoredResponse{
+			Status: 200, Headers: map[string]string{}, Body: []byte("{}")})
+	}
+	if _, err := pool.Exec(t.Context(), "ANALYZE archived_answers"); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	for range 3 {
+		if n, err := idempotency.Reap(t.Context(), tx, each); err != nil || n != each {
+			t.Fatalf("archived %d responses, want %d: %v", n, each, err)
+		}
+	}
+	var read int64
+	err = tx.QueryRow(t.Context(), `SELECT coalesce(seq_tup_read, 0) FROM pg_stat_xact_user_tables
+		WHERE relname = 'archived_answers'`).Scan(&read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read > 0 {
+		t.Errorf("the archive was read from end to end: %d rows for %d responses", read, 3*each)
 	}
 }

@@ -445,6 +445,12 @@ func (in CreateChargeParams) captures()`}},
 		pkg: "./internal/verify", test: "TestNoProofTimesOut",
 	},
 	{
+		name: "archiving reads the whole archive for every response",
+		edits: []edit{{"migrations/000017_archiving.up.sql", "SET enable_seqscan = off",
+			"SET enable_seqscan = on"}},
+		pkg: rowTest, test: "TestArchivingFindsCopiesByKey",
+	},
+	{
 		name: "responses stay as large as they are",
 		edits: []edit{{"migrations/000016_compression.up.sql",
 			"ALTER TABLE answers ALTER COLUMN body SET COMPRESSION lz4;",
