@@ -111,6 +111,12 @@ func routes() []route {
 		post("/v1/payment_methods/{payment_method}/attach", customer.AttachPaymentMethod, "payment_method"),
 		post("/v1/payment_methods/{payment_method}/detach", customer.DetachPaymentMethod, "payment_method"),
 
+		post("/v1/payment_links", session.CreatePaymentLink, "payment_link"),
+		get("/v1/payment_links", session.ListPaymentLinks, "list:payment_link"),
+		get("/v1/payment_links/{payment_link}", session.PaymentLinks.Retrieve, "payment_link"),
+		post("/v1/payment_links/{payment_link}", session.UpdatePaymentLink, "payment_link"),
+		get("/v1/payment_links/{payment_link}/line_items", session.ListPaymentLinkItems, "list:item"),
+		post("/v1/payment_links/{payment_link}/open", session.OpenPaymentLink, "checkout.session"),
 		get("/v1/payment_pages/{session}", session.RetrievePaymentPage, "payment_page").openToPublishableKeys(),
 		post("/v1/payment_pages/{session}/confirm", session.ConfirmPaymentPage, "payment_page").openToPublishableKeys(),
 

@@ -48,6 +48,7 @@ func New(c Config) *Server {
 	page("GET "+at+"/state", web.Policy{}, s.tell)
 	page("GET "+at+"/challenge", web.Policy{Framed: true}, s.frame)
 	page("GET "+at+"/done", web.Policy{}, s.done)
+	page("GET "+session.PaymentLinkPath+"{link}", web.Policy{}, s.link)
 	page("GET /assets/{version}/{name...}", web.Policy{}, c.Site.Assets)
 	s.mux.Handle("/", c.Rest)
 	return s

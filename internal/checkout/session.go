@@ -31,6 +31,7 @@ type paymentPage struct {
 	CancelURL                string `json:"cancel_url"`
 	Card                     *struct{ Brand, Last4 string }
 	Currency                 string
+	CustomMessage            string `json:"custom_message"`
 	CustomerEmail            string `json:"customer_email"`
 	Discount                 *struct {
 		Amount int64
@@ -189,6 +190,14 @@ func (s *paymentPage) onward() string {
 		return s.Path()
 	}
 	return address.String()
+}
+
+// Back is where a customer who has paid can go: "" if that is this page.
+func (s *paymentPage) Back() string {
+	if address, err := url.Parse(s.SuccessURL); err != nil || address.Path == s.Path() {
+		return ""
+	}
+	return s.SuccessURL
 }
 
 // shownItems is how many lines are shown before the rest is folded away.

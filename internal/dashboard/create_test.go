@@ -52,6 +52,9 @@ func TestCreatingThings(t *testing.T) {
 			[]string{"name", "T-shirt", "amount", "9.50", "currency", "usd", "quantity", "2", "success_url",
 				"https://shop.example/thanks"},
 			[]string{"Link created.", "$19.00", "Share this link"}},
+		{"payment-link", "payment_links", "/dashboard/links/plink_",
+			[]string{"name", "T-shirt", "amount", "9.50", "currency", "usd", "quantity", "2"},
+			[]string{"Payment link created.", "$19.00", "T-shirt", "Share this link", "No one has opened"}},
 	} {
 		t.Run(c.what+" is created once, however often the form is sent", func(t *testing.T) {
 			before := s.count(t, "SELECT count(*) FROM "+c.table)

@@ -124,7 +124,7 @@ func (s *Server) pageOf(r *http.Request, of inspect.Subject) (string, error) {
 		return "/dashboard/clock", nil
 	case "customer":
 		return "/dashboard/customers/" + url.PathEscape(of.ID), nil
-	case "charge", "payment_intent", "checkout_session", "dispute", "payout", "webhook_endpoint", "event", "posting",
+	case "charge", "payment_intent", "checkout_session", "payment_link", "dispute", "payout", "webhook_endpoint", "event", "posting",
 		"request":
 		return web.Href(of.ID), nil
 	case "product":

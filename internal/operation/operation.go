@@ -48,6 +48,7 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		catalog.UpdateShippingRate,
 		session.CreateCheckoutSession, session.UpdateCheckoutSession, session.ExpireCheckoutSession,
 		session.ConfirmPaymentPage,
+		session.CreatePaymentLink, session.UpdatePaymentLink, session.OpenPaymentLink,
 		setupintent.CreateSetupIntent, setupintent.ConfirmSetupIntent, setupintent.AuthenticateSetup,
 		setupintent.UpdateSetupIntent, setupintent.CancelSetupIntent,
 		endpoint.CreateWebhookEndpoint, endpoint.UpdateWebhookEndpoint, endpoint.DeleteWebhookEndpoint,

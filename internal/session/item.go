@@ -145,11 +145,11 @@ func itemsOfSessions(
 }
 
 // firstItems is the same list of items that were made just now.
-func firstItems(session string, items []CheckoutItem) *resource.ListObject {
+func firstItems(url string, items []CheckoutItem) *resource.ListObject {
 	list := resource.ListObject{
 		Object:  "list",
 		Data:    []any{},
-		URL:     itemsURL(session),
+		URL:     url,
 		HasMore: len(items) > resource.FirstPage,
 	}
 	for i := range items[:min(len(items), resource.FirstPage)] {

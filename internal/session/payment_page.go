@@ -32,6 +32,7 @@ type PaymentPageObject struct {
 	CancelURL                *string        `json:"cancel_url"`
 	Card                     *paidCard      `json:"card"` // that paid, or was kept; null until the session is complete
 	Currency                 *string        `json:"currency"`
+	CustomMessage            *string        `json:"custom_message"` // what the receipt says
 	CustomerEmail            *string        `json:"customer_email"`
 	Discount                 *pageDiscount  `json:"discount"`
 	ExpiresAt                int64          `json:"expires_at"`
@@ -89,6 +90,7 @@ func (s *CheckoutSession) page(
 		BillingAddressCollection: s.Options.BillingAddressCollection,
 		CancelURL:                s.CancelURL,
 		Currency:                 s.Currency,
+		CustomMessage:            s.Options.CustomMessage,
 		CustomerEmail:            s.CustomerEmail,
 		ExpiresAt:                resource.Unix(s.ExpiresAt),
 		LineItems:                []any{},

@@ -3,6 +3,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ func init() {
 			"shipping_cost":    {"checkout.session.shipping"},
 			"shipping_options": {"checkout.session.shipping"},
 			"invoice":          nil,
-			"payment_link":     nil,
+			"payment_link":     {"payment_link"},
 			"subscription":     nil,
 		},
 		Lists: map[string]resource.Lister{"line_items": itemsOfSessions},
@@ -107,9 +108,11 @@ type CheckoutOptions struct {
 	AdaptivePricing          bool               `json:"adaptive_pricing,omitempty"`
 
 	// Where the customer pays; "" is the hosted page. The others have a client secret.
-	UIMode               string `json:"ui_mode,omitempty"`
-	ClientSecret         string `json:"client_secret,omitempty"`
-	RedirectOnCompletion string `json:"redirect_on_completion,omitempty"`
+	UIMode               string  `json:"ui_mode,omitempty"`
+	ClientSecret         string  `json:"client_secret,omitempty"`
+	RedirectOnCompletion string  `json:"redirect_on_completion,omitempty"`
+	PaymentLink          *string `json:"payment_link,omitempty"`
+	CustomMessage        *string `json:"custom_message,omitempty"` // on the receipt
 }
 
 // CustomerDetails are what the page has learned of the customer.
@@ -249,14 +252,19 @@ func replyWithSession(
 	ctx context.Context, tx *phase.Tx, paths []string, session *CheckoutSession, items []CheckoutItem, known ...any,
 ) (phase.Outcome, error) {
 	object := session.object()
-	for _, path := range paths {
-		if items != nil && (path == "line_items" || strings.HasPrefix(path, "line_items.")) {
-			object.LineItems = firstItems(session.ID, items)
-		}
+	if items != nil && expandsItems(paths) {
+		object.LineItems = firstItems(itemsURL(session.ID), items)
 	}
 	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), paths, object, known...)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
 	return phase.OK(session.ID, body), nil
+}
+
+// expandsItems reports whether the caller wants to see the line items.
+func expandsItems(paths []string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool {
+		return path == "line_items" || strings.HasPrefix(path, "line_items.")
+	})
 }

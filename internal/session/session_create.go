@@ -50,6 +50,9 @@ type CreateCheckoutSessionParams struct {
 	Found       []FoundItem // what LineItems stand for
 	FoundCoupon string      // the one in Discounts
 	FoundRates  []FoundRate // what ShippingOptions stand for
+
+	PaymentLink   *string // the link that opens the session
+	CustomMessage *string // on the receipt
 }
 
 // adaptivePricing is taken and shown. Nothing is converted: a session has one currency.
@@ -287,7 +290,7 @@ func createSession(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	items, products, err := session.sell(tx, in.Found)
+	items, products, err := sellItems(tx, in.Found, session.ID, false)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
@@ -345,6 +348,8 @@ func (in *CreateCheckoutSessionParams) session(tx *phase.Tx) (*CheckoutSession, 
 			RequestThreeDSecure:      "automatic",
 			PaymentIntent:            in.PaymentIntentData,
 			SetupIntent:              in.SetupIntentData,
+			PaymentLink:              in.PaymentLink,
+			CustomMessage:            in.CustomMessage,
 			IntentFromStart: in.Mode == modePayment &&
 				apirequest.Of(tx.Caller).APIVersion.SessionsMakeIntents(),
 		},

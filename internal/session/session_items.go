@@ -209,20 +209,22 @@ func (d *PriceData) find(found *FoundItem, at string, products map[string]*catal
 	return nil
 }
 
-// sell makes the session's items, and the prices and products that are for it
-// alone. It returns the items, which the caller inserts behind the session, and
-// the products they are of.
-func (s *CheckoutSession) sell(tx *phase.Tx, found []FoundItem) (items []CheckoutItem, products []any, err error) {
+// sellItems makes the items of a session or a link, and the prices and products that are
+// for it alone, which a link's sessions sell later if they are active. It returns the items,
+// which the caller inserts behind their owner, and the products they are of.
+func sellItems(
+	tx *phase.Tx, found []FoundItem, owner string, active bool,
+) (items []CheckoutItem, products []any, err error) {
 	items = make([]CheckoutItem, 0, len(found))
 	for _, f := range found {
-		price, product, err := f.price(tx)
+		price, product, err := f.price(tx, active)
 		if err != nil {
 			return nil, nil, err
 		}
 		products = append(products, product.Render())
 		items = append(items, CheckoutItem{
 			AccountID:      tx.AccountID,
-			SessionID:      s.ID,
+			SessionID:      owner,
 			Livemode:       tx.Livemode,
 			Description:    product.Name,
 			Quantity:       f.Quantity,
@@ -252,16 +254,15 @@ func (s *CheckoutSession) sell(tx *phase.Tx, found []FoundItem) (items []Checkou
 
 // price is the item's price and what it is for. What is made for one
 // session is inactive: it is not for sale elsewhere.
-func (f *FoundItem) price(tx *phase.Tx) (price *catalog.Price, product *catalog.Product, err error) {
+func (f *FoundItem) price(tx *phase.Tx, active bool) (price *catalog.Price, product *catalog.Product, err error) {
 	if f.Price != nil {
 		return f.Price, f.Product, nil
 	}
 	product = f.Product
 	if f.New != nil {
 		product = catalog.NewProduct(tx, f.New.Name)
-		inactive := false
 		err := product.Apply(catalog.ProductParams{
-			Active:      &inactive,
+			Active:      &active,
 			Description: f.New.Description,
 			Images:      f.New.Images,
 			Metadata:    f.New.Metadata,
@@ -277,7 +278,7 @@ func (f *FoundItem) price(tx *phase.Tx) (price *catalog.Price, product *catalog.
 	if err != nil {
 		return nil, nil, err
 	}
-	price.Active = false
+	price.Active = active
 	price.Create(tx)
 	return price, product, nil
 }

@@ -165,6 +165,7 @@ func (s *CheckoutSession) object() CheckoutSessionObject {
 		Locale:                   s.Options.Locale,
 		Metadata:                 s.Metadata,
 		Mode:                     s.Mode,
+		PaymentLink:              s.Options.PaymentLink,
 		PaymentMethodCollection:  "always",
 		PaymentMethodOptions:     checkoutMethodOptions{checkoutCardOptions{s.Options.RequestThreeDSecure}},
 		PaymentMethodTypes:       []string{"card"},

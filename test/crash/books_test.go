@@ -45,6 +45,8 @@ const booksOf = `
 		          FROM coupons WHERE account_id = @account_id
 		UNION ALL SELECT 'shipping rate' || CASE WHEN active THEN '' ELSE ' inactive' END, @amount FROM shipping_rates
 		WHERE account_id = @account_id
+		UNION ALL SELECT 'payment link' || CASE WHEN active THEN '' ELSE ' inactive' END, @amount FROM payment_links
+		WHERE account_id = @account_id
 		UNION ALL SELECT 'endpoint ' || CASE WHEN deleted_at IS NULL THEN status ELSE 'deleted' END, @amount
 		FROM webhook_endpoints WHERE account_id = @account_id
 		UNION ALL SELECT 'clock ' || CASE WHEN deleted_at IS NULL THEN status ELSE 'deleted' END, @amount

@@ -98,6 +98,14 @@ var smallOperations = []operation{
 		return s.post("/v1/payouts/"+s.made(s.payout()), "metadata[order]", "7")
 	}),
 
+	small("payment_link.create", func(s stage) request { return s.link() }),
+	small("payment_link.update", func(s stage) request {
+		return s.post("/v1/payment_links/"+s.made(s.link()), "active", "false")
+	}),
+	small("payment_link.open", func(s stage) request {
+		return s.post("/v1/payment_links/" + s.made(s.link()) + "/open")
+	}),
+
 	small("webhook_endpoint.update", func(s stage) request {
 		return s.post("/v1/webhook_endpoints/"+s.endpoint(), "disabled", "true")
 	}),
@@ -171,6 +179,12 @@ func (s stage) coupon() string {
 func (s stage) shippingRate() request {
 	return s.post("/v1/shipping_rates", "display_name", "Standard", "fixed_amount[amount]", "500",
 		"fixed_amount[currency]", "usd")
+}
+
+func (s stage) link() request {
+	return s.post("/v1/payment_links", "line_items[0][price_data][currency]", "usd",
+		"line_items[0][price_data][unit_amount]", "2000", "line_items[0][price_data][product_data][name]", "Sledge",
+		"line_items[0][quantity]", "1")
 }
 
 func (s stage) endpoint() string {

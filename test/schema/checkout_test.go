@@ -139,4 +139,18 @@ var checkoutPromises = []promise{
 	{"an item that is discounted by more than it costs", "",
 		copyOf("checkout_items", "li_1", `{"id": "li_new", "discount": 1001}`), check,
 		"checkout_items_discount_is_a_part"},
+
+	{"two payment links with one id", "",
+		copyOf("payment_links", "plink_1", `{"active": false}`), unique, "payment_links_pkey"},
+	{"two items of payment links with one id", "",
+		copyOf("payment_link_items", "li_of_link", `{"quantity": 3}`), unique, "payment_link_items_pkey"},
+	{"an item of no payment link", "",
+		copyOf("payment_link_items", "li_of_link", `{"id": "li_new", "link_id": "plink_none"}`), foreignKey,
+		"payment_link_items_are_of_a_link"},
+	{"an item of a payment link without a price", "",
+		copyOf("payment_link_items", "li_of_link", `{"id": "li_new", "price_id": "price_none"}`), foreignKey,
+		"payment_link_items_have_a_price"},
+	{"an item of a payment link of which there is none", "",
+		copyOf("payment_link_items", "li_of_link", `{"id": "li_new", "quantity": 0}`), check,
+		"payment_link_items_quantity_is_positive"},
 }

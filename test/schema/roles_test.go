@@ -42,7 +42,7 @@ func TestNoRoleCanRewriteHistory(t *testing.T) {
 			            'runs', 'customers', 'tokens', 'cards', 'charges', 'refunds',
 			            'payment_methods', 'payment_intents', 'setup_intents', 'webhook_endpoints',
 			            'webhook_deliveries', 'payouts', 'test_clocks', 'inbox', 'disputes', 'products', 'prices',
-			            'coupons', 'shipping_rates', 'checkout_sessions'))
+			            'coupons', 'shipping_rates', 'checkout_sessions', 'payment_links'))
 			   AND NOT (right_ = 'UPDATE' AND role = 'ratchet_worker' AND r.relname = 'webhook_attempts')
 			   AND NOT (right_ = 'DELETE' AND role = 'ratchet_worker'
 			       AND r.relname IN ('movements_waiting', 'charges_to_show'))

@@ -96,6 +96,10 @@ INSERT INTO checkout_sessions (account_id, id, livemode, request_id, mode, statu
     ('acct_1', 'cs_setup', false, 'req_finished', 'setup', 'open', 'no_payment_required', NULL, NULL, NULL, '{}', '{}', 'https://a', 'https://b', 0, NULL, 'seti_1', now(), now());
 INSERT INTO checkout_items (account_id, id, session_id, livemode, price_id, description, quantity, amount, metadata, created_at)
 VALUES ('acct_1', 'li_1', 'cs_paid', false, 'price_1', 'Sledge', 2, 1000, '{}', now());
+INSERT INTO payment_links (account_id, id, livemode, request_id, active, currency, url, metadata, options, created_at)
+VALUES ('acct_1', 'plink_1', false, 'req_finished', true, 'usd', 'https://b', '{}', '{}', now());
+INSERT INTO payment_link_items (account_id, id, link_id, livemode, price_id, quantity, created_at)
+VALUES ('acct_1', 'li_of_link', 'plink_1', false, 'price_1', 2, now());
 UPDATE payment_intents SET checkout_session = 'cs_paid' WHERE id = 'pi_1';
 UPDATE setup_intents SET checkout_session = 'cs_setup' WHERE id = 'seti_1';
 INSERT INTO events (account_id, id, livemode, type, object_id, data, api_version, request_id, created_at)

@@ -21,6 +21,7 @@ var eventTypes = []struct{ Name, Types string }{
 		"charge.dispute.created charge.dispute.updated charge.dispute.funds_withdrawn " +
 			"charge.dispute.funds_reinstated charge.dispute.closed"},
 	{"Checkout", "checkout.session.completed checkout.session.expired"},
+	{"Payment links", "payment_link.created payment_link.updated"},
 	{"Customers",
 		"customer.created customer.updated customer.deleted customer.source.created customer.source.updated " +
 			"customer.source.deleted payment_method.attached payment_method.updated payment_method.detached"},

@@ -110,6 +110,32 @@ var creations = []creation{
 		params: linkParams,
 	},
 	{
+		Name:  "payment-link",
+		Title: "New payment link",
+		Lead:  "Share one link with any number of customers.",
+		Icon:  "link",
+		Verb:  "Create payment link",
+		here:  "links",
+		path:  "/v1/payment_links",
+		fields: []formField{{Name: "name", Label: "Item", Type: "text", Placeholder: "T-shirt"},
+			{Name: "amount", Label: "Unit price", Type: "amount", Placeholder: "20.00"}, currencyField,
+			{
+				Name:        "price",
+				Label:       "Or price ID",
+				Type:        "text",
+				Placeholder: "price_…",
+				Hint:        "Replaces item, unit price and currency.",
+			},
+			{Name: "quantity", Label: "Quantity", Type: "number", Value: "1", Required: true},
+			{
+				Name:  "redirect",
+				Label: "Confirmation page URL",
+				Type:  "url",
+				Hint:  "Customers go here after paying. If empty, they see a receipt.",
+			}},
+		params: paymentLinkParams,
+	},
+	{
 		Name:  "customer",
 		Title: "New customer",
 		Lead:  "Save a customer to see all their payments in one place.",
@@ -164,10 +190,25 @@ var creations = []creation{
 	},
 }
 
+// paymentLinkParams are those of a payment link with one line.
+func paymentLinkParams(typed url.Values) (params url.Values, wrong string) {
+	params = url.Values{}
+	if address := typed.Get("redirect"); address != "" {
+		params.Set("after_completion[type]", "redirect")
+		params.Set("after_completion[redirect][url]", address)
+	}
+	return withLine(params, typed)
+}
+
 // linkParams are those of a checkout session with one line.
 func linkParams(typed url.Values) (params url.Values, wrong string) {
 	params = kept(typed, "customer_email", "success_url")
 	params.Set("mode", "payment")
+	return withLine(params, typed)
+}
+
+// withLine adds the line that is sold: at a price there is, or at a new one.
+func withLine(params, typed url.Values) (with url.Values, wrong string) {
 	const line = "line_items[0]"
 	params.Set(line+"[quantity]", typed.Get("quantity"))
 	if price := typed.Get("price"); price != "" {
@@ -310,13 +351,18 @@ func (s Pages) postCreation(r *http.Request) (*desk.Page, error) {
 	case made != "" && page.Wrong != "" && !page.Open: // a card was declined: there is a payment all the same
 		return desk.Complain(web.Href(made), page.Wrong), nil
 	case made != "" && page.Wrong == "":
-		return desk.Say(web.Href(made), strings.ToUpper(c.Name[:1])+c.Name[1:]+" created."), nil
+		return desk.Say(web.Href(made), created(c.Name)), nil
 	default:
 		if !page.Open {
 			page.Key = desk.NewKey(c.Name) // that answer was the last one to this key
 		}
 		return s.showCreation(r, a.Status, of, page, typed)
 	}
+}
+
+// created is what the object's page says of a new object.
+func created(name string) string {
+	return strings.ToUpper(name[:1]) + strings.ReplaceAll(name[1:], "-", " ") + " created."
 }
 
 // madeBy is the id of the object that an answer shows: itself, or the payment that an error is about.
