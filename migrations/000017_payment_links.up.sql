@@ -1,5 +1,5 @@
--- 000017: payment links. A link stays the same and can be opened any number of times: each visit is a checkout session
--- of its own, which is paid once.
+-- 000017: payment links. A link stays the same and can be opened any number of times: each visit opens a new checkout
+-- session, which is paid once.
 CREATE TABLE payment_links (
     account_id text COLLATE "C" NOT NULL,
     id         text COLLATE "C" NOT NULL,

@@ -124,8 +124,8 @@ func (s *Server) pageOf(r *http.Request, of inspect.Subject) (string, error) {
 		return "/dashboard/clock", nil
 	case "customer":
 		return "/dashboard/customers/" + url.PathEscape(of.ID), nil
-	case "charge", "payment_intent", "checkout_session", "payment_link", "dispute", "payout", "webhook_endpoint", "event", "posting",
-		"request":
+	case "charge", "payment_intent", "checkout_session", "payment_link", "dispute", "payout",
+		"webhook_endpoint", "event", "posting", "request":
 		return web.Href(of.ID), nil
 	case "product":
 		return "/dashboard/products/" + url.PathEscape(of.ID), nil

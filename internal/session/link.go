@@ -26,7 +26,7 @@ func init() {
 }
 
 // PaymentLink is an address that sells the same items to every customer who opens it. Each
-// visit is a checkout session of its own.
+// visit opens a new checkout session.
 type PaymentLink struct {
 	AccountID string
 	ID        string
