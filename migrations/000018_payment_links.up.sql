@@ -1,4 +1,4 @@
--- 000017: payment links. A link stays the same and can be opened any number of times: each visit opens a new checkout
+-- 000018: payment links. A link stays the same and can be opened any number of times: each visit opens a new checkout
 -- session, which is paid once.
 CREATE TABLE payment_links (
     account_id text COLLATE "C" NOT NULL,
