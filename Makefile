@@ -2,7 +2,7 @@
 # PostgreSQL by themselves.
 
 .DEFAULT_GOAL := demo
-.PHONY: help demo build test sdks samples test-browser screenshots first-run browser race crash soak failover walk bench scale mutants lint lab-record lab-site
+.PHONY: help demo build test sdks samples test-browser screenshots first-run browser race crash soak failover walk bench scale mutants compose lint lab-record lab-site
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -74,6 +74,9 @@ lab-record: ## the lab's matrix: run every design under every fault, and keep th
 
 lab-site: ## the lab as static files, for any web server: bin/lab-site
 	go run ./cmd/ratchet-lab site --out bin/lab-site
+
+compose: ## docker-compose.yml: start, charge, kill a server, verify; says so where no Docker engine answers
+	@bash test/compose/smoke.sh
 
 lint: ## format, vet, staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not gofmt'd:"; echo "$$unformatted"; exit 1; }

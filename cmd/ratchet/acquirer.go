@@ -12,7 +12,7 @@ import (
 )
 
 func acquirerCommand() *cobra.Command {
-	var addr, metricsAddr, fault, notifyURL string
+	var addr, metricsAddr, fault, notifyURL, certificate, key string
 	var notifyDelay, settleEvery time.Duration
 	cmd := &cobra.Command{
 		Use:   "acquirer",
@@ -57,6 +57,8 @@ fail_after_acting, forget_keys, wrong_amount, spent_key.`,
 			sim, err := simulator.New(cmd.Context(), simulator.Config{
 				DatabaseURL:  url,
 				Secret:       secret,
+				Certificate:  certificate,
+				Key:          key,
 				AllowFault:   demonstrating(),
 				Fault:        fault,
 				NotifyURL:    notifyURL,
@@ -83,6 +85,10 @@ fail_after_acting, forget_keys, wrong_amount, spent_key.`,
 		"delay between a change and its notification (RATCHET_ACQUIRER_NOTIFY_DELAY)")
 	cmd.Flags().DurationVar(&settleEvery, "settle-every", envDuration("RATCHET_ACQUIRER_SETTLE_EVERY", 2*time.Second),
 		"settlement interval, if --notify-url is set; 0: never (RATCHET_ACQUIRER_SETTLE_EVERY)")
+	cmd.Flags().StringVar(&certificate, "tls-certificate", env("RATCHET_ACQUIRER_TLS_CERTIFICATE", ""),
+		"file with its TLS certificate; if empty, it speaks plain HTTP (RATCHET_ACQUIRER_TLS_CERTIFICATE)")
+	cmd.Flags().StringVar(&key, "tls-key", env("RATCHET_ACQUIRER_TLS_KEY", ""),
+		"file with the key of --tls-certificate (RATCHET_ACQUIRER_TLS_KEY)")
 	cmd.AddCommand(acquirerJournalCommand())
 	return cmd
 }

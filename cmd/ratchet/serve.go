@@ -175,6 +175,9 @@ func join(c *process.Config, acquirerURL string, log *slog.Logger) (err error) {
 	if c.DatabaseURL, err = s.databaseURL(); err != nil {
 		return err
 	}
+	if err := requireEncryption(c.DatabaseURL, acquirerURL); err != nil {
+		return err
+	}
 	if c.Secret, err = s.root(); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 type webhookFlags struct {
 	allowLoopback          bool
 	loopbackPorts          string
+	networks               string
 	schedule, disableAfter string
 }
 
@@ -25,6 +27,23 @@ func (f *webhookFlags) addLoopback(cmd *cobra.Command) {
 			"(RATCHET_WEBHOOK_ALLOW_LOOPBACK=1)")
 	cmd.Flags().StringVar(&f.loopbackPorts, loopbackPortsFlag, env("RATCHET_WEBHOOK_LOOPBACK_PORTS", ""),
 		"and only to these ports, such as 3000,4242; the default, or any: all ports (RATCHET_WEBHOOK_LOOPBACK_PORTS)")
+	cmd.Flags().StringVar(&f.networks, webhookNetworksFlag, env("RATCHET_WEBHOOK_NETWORKS", ""),
+		"private networks that webhooks may reach, also over plain HTTP and at any port, such as 172.16.0.0/12; set it "+
+			"for serve and work (RATCHET_WEBHOOK_NETWORKS)")
+}
+
+const webhookNetworksFlag = "webhook-networks"
+
+// networks reads a list of networks such as 172.16.0.0/12,192.168.0.0/16.
+func networks(list string) (all []netip.Prefix, err error) {
+	for _, text := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
+		network, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil || network != network.Masked() {
+			return nil, usagef("--%s must be a list of networks such as 172.16.0.0/12, not %q", webhookNetworksFlag, list)
+		}
+		all = append(all, network)
+	}
+	return all, nil
 }
 
 const loopbackPortsFlag = "webhook-loopback-ports"
@@ -58,6 +77,9 @@ func (f *webhookFlags) addDelivery(cmd *cobra.Command) {
 func (f *webhookFlags) config() (c webhook.Config, err error) {
 	c.AllowLoopback = f.allowLoopback
 	if c.LoopbackPorts, err = ports(f.loopbackPorts); err != nil {
+		return c, err
+	}
+	if c.Networks, err = networks(f.networks); err != nil {
 		return c, err
 	}
 	if f.schedule != "" {

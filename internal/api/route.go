@@ -95,7 +95,7 @@ func mutation[P, S any](method, path string, flow *phase.Flow[P, S], kind string
 			if err := decode(r, &in, kind); err != nil {
 				return phase.Response{}, nil, err
 			}
-			answer, err := flow.Serve(webhook.WithLoopback(ctx, s.loopback), s.engine, r.call(s), in)
+			answer, err := flow.Serve(webhook.WithPrivate(ctx, s.private), s.engine, r.call(s), in)
 			return answer, nil, err
 		}}
 }

@@ -51,7 +51,7 @@ type Config struct {
 	// NotificationSecret is what the acquirer signs with; without one nothing is taken from it.
 	NotificationSecret string
 
-	LoopbackWebhooks webhook.LoopbackPorts // where on this machine endpoints may be; nil: nowhere
+	PrivateWebhooks *webhook.Private // which addresses endpoints may have besides public ones; nil: none
 }
 
 // Server answers the API.
@@ -63,7 +63,7 @@ type Server struct {
 	inbox          *inbox.Inbox
 	demo           bool
 	publicURL      string
-	loopback       webhook.LoopbackPorts
+	private        *webhook.Private
 	limits         Limits
 	limiters       limiters
 	permissions    permissions
@@ -82,7 +82,7 @@ func New(c Config) *Server {
 		engine:    c.Engine,
 		keys:      apikey.NewRing(c.Engine.Pool(), c.Secret.For(secret.APIKeys), c.Demo),
 		demo:      c.Demo,
-		loopback:  c.LoopbackWebhooks,
+		private:   c.PrivateWebhooks,
 		log:       c.Log,
 		publicURL: strings.TrimRight(c.PublicURL, "/"),
 		limits:    c.Limits,

@@ -264,7 +264,7 @@ func knownTypes() map[string]bool {
 // checkEndpoint verifies what an endpoint is given.
 func checkEndpoint(ctx context.Context, address *string, events []string, metadata form.Metadata) error {
 	if address != nil {
-		if objection := webhook.Objection(*address, webhook.LoopbackFrom(ctx)); objection != "" {
+		if objection := webhook.Objection(*address, webhook.PrivateFrom(ctx)); objection != "" {
 			return apierror.Invalid("url", "%s", objection).WithCode("url_invalid")
 		}
 	}

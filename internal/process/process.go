@@ -238,7 +238,7 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 		Inbox:              p.inbox,
 		NotificationSecret: c.NotificationSecret,
 		Demo:               c.Demo,
-		LoopbackWebhooks:   c.Webhooks.Loopback(),
+		PrivateWebhooks:    c.Webhooks.Private(),
 		Limits:             p.limits.API,
 		Reads:              p.gates.reads,
 		Telemetry:          p.telemetry,

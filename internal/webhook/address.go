@@ -15,7 +15,7 @@ import (
 // Objection says why an address cannot be an endpoint's, in words for the merchant who
 // chose it, or "" if it can. It looks at the text alone: the address behind a name is decided, and
 // checked, when it is dialled.
-func Objection(address string, loopback LoopbackPorts) string {
+func Objection(address string, private *Private) string {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f }):
@@ -29,32 +29,64 @@ func Objection(address string, loopback LoopbackPorts) string {
 	case u.Fragment != "":
 		return "Invalid URL: A fragment must not be part of it."
 	}
-	return objectionToHost(u, loopback)
+	return objectionToHost(u, private)
 }
 
-// LoopbackPorts says to which ports of this machine webhooks may go; nil: to none.
-type LoopbackPorts func(port uint16) bool
-
-type loopbackKey struct{}
-
-// WithLoopback gives a request's check the ports of this machine that its webhooks
-// may go to: they are the process's configuration, not part of the request.
-func WithLoopback(ctx context.Context, ports LoopbackPorts) context.Context {
-	return context.WithValue(ctx, loopbackKey{}, ports)
+// Private says which addresses webhooks may reach besides those of the internet, as the operator
+// has decided. nil: none.
+type Private struct {
+	loopback bool
+	ports    []uint16 // of this machine; none: all
+	networks []netip.Prefix
 }
 
-// LoopbackFrom returns the ports that WithLoopback has put there; nil: none.
-func LoopbackFrom(ctx context.Context) LoopbackPorts {
-	ports, _ := ctx.Value(loopbackKey{}).(LoopbackPorts)
-	return ports
+type privateKey struct{}
+
+// WithPrivate gives a request's check the private addresses that its webhooks may reach:
+// they are the process's configuration, not part of the request.
+func WithPrivate(ctx context.Context, private *Private) context.Context {
+	return context.WithValue(ctx, privateKey{}, private)
 }
 
-// Loopback is what the operator has decided about this machine's ports.
-func (c Config) Loopback() LoopbackPorts {
-	if !c.AllowLoopback {
+// PrivateFrom returns what WithPrivate has stored; nil: no private address.
+func PrivateFrom(ctx context.Context) *Private {
+	private, _ := ctx.Value(privateKey{}).(*Private)
+	return private
+}
+
+// Private returns what the operator has decided about this machine and about private networks.
+func (c Config) Private() *Private {
+	if !c.AllowLoopback && len(c.Networks) == 0 {
 		return nil
 	}
-	return func(port uint16) bool { return len(c.LoopbackPorts) == 0 || slices.Contains(c.LoopbackPorts, port) }
+	return &Private{loopback: c.AllowLoopback, ports: c.LoopbackPorts, networks: c.Networks}
+}
+
+// allowsPort says whether webhooks may reach a port of this machine.
+func (p *Private) allowsPort(port uint16) bool {
+	return p.loopback && (len(p.ports) == 0 || slices.Contains(p.ports, port))
+}
+
+// allows says whether webhooks may reach an address, although it is not a public one.
+func (p *Private) allows(to netip.AddrPort) bool {
+	if p == nil {
+		return false
+	}
+	addr := to.Addr().WithZone("").Unmap()
+	if addr.IsLoopback() {
+		return p.allowsPort(to.Port())
+	}
+	return slices.ContainsFunc(p.networks, func(n netip.Prefix) bool { return n.Contains(addr) })
+}
+
+// mayContain says whether a host could be in an allowed network. What a name resolves to
+// is checked when a connection is made.
+func (p *Private) mayContain(host string) bool {
+	if p == nil || len(p.networks) == 0 || looksLikeNumber(host) {
+		return false
+	}
+	addr, err := netip.ParseAddr(host)
+	return err != nil || p.allows(netip.AddrPortFrom(addr, 0))
 }
 
 // portOf is the port that an address names, or its scheme's.
@@ -67,19 +99,22 @@ func portOf(u *url.URL) uint16 {
 	return uint16(n)
 }
 
-func objectionToHost(u *url.URL, loopback LoopbackPorts) string {
+func objectionToHost(u *url.URL, private *Private) string {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	addr, err := netip.ParseAddr(host)
 	isAddr := err == nil
 	local := host == "localhost" || strings.HasSuffix(host, ".localhost") || isAddr && addr.Unmap().IsLoopback()
-	if local && loopback != nil && (u.Scheme == "http" || u.Scheme == "https") {
-		if loopback(portOf(u)) {
+	web := u.Scheme == "http" || u.Scheme == "https"
+	if local && web && private != nil && private.loopback {
+		if private.allowsPort(portOf(u)) {
 			return ""
 		}
 		return "Invalid URL: This installation sends webhooks to other ports of this machine only. " +
 			"The operator chooses them with --webhook-loopback-ports."
 	}
 	switch {
+	case web && !local && private.mayContain(host):
+		return ""
 	case u.Scheme != "https":
 		return "Invalid URL: URLs must be HTTPS."
 	case local || isAddr && !public(addr) || looksLikeNumber(host) || !isAddr && !strings.Contains(host, "."):
@@ -174,13 +209,13 @@ var ErrForbidden = errors.New("the address is not public")
 
 // guard is asked for every connection after its name was resolved and before it
 // is made. A name that stood for another address a moment ago gets nowhere.
-func guard(loopback LoopbackPorts) func(network, address string, _ syscall.RawConn) error {
+func guard(private *Private) func(network, address string, _ syscall.RawConn) error {
 	return func(network, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil || !strings.HasPrefix(network, "tcp") {
 			return ErrForbidden
 		}
-		if loopback != nil && to.Addr().Unmap().IsLoopback() && loopback(to.Port()) {
+		if private.allows(to) {
 			return nil
 		}
 		if !public(to.Addr()) || !allowedPort(strconv.Itoa(int(to.Port()))) {

@@ -67,7 +67,7 @@ func TestAddresses(t *testing.T) {
 		"https://169.254.169.254/":   false,
 		"ftp://localhost/":           false,
 	} {
-		if got := Objection(address, Config{AllowLoopback: true}.Loopback()) == ""; got != want {
+		if got := Objection(address, Config{AllowLoopback: true}.Private()) == ""; got != want {
 			t.Errorf("where this machine is allowed, %q is taken: %t", address, got)
 		}
 	}
@@ -83,7 +83,7 @@ func TestTheGuardStandsAtTheSocket(t *testing.T) {
 	sender := func(allowLoopback bool, stands net.IP) *Sender {
 		s := NewSender(Config{AllowLoopback: allowLoopback})
 		dialer := &net.Dialer{
-			Control:  guard(Config{AllowLoopback: allowLoopback}.Loopback()),
+			Control:  guard(Config{AllowLoopback: allowLoopback}.Private()),
 			Resolver: nameserver(t, stands),
 		}
 		s.client.Transport.(*http.Transport).DialContext = dialer.DialContext
@@ -125,7 +125,7 @@ func TestTheGuardAtEveryAddress(t *testing.T) {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
-	err := guard(Config{AllowLoopback: true}.Loopback())("udp", "127.0.0.1:443", nil)
+	err := guard(Config{AllowLoopback: true}.Private())("udp", "127.0.0.1:443", nil)
 	if !errors.Is(err, ErrForbidden) {
 		t.Errorf("another protocol: %v", err)
 	}
@@ -152,7 +152,7 @@ func TestLoopbackPorts(t *testing.T) {
 		"http://127.0.0.1:0/": false,
 		"http://10.0.0.1/":    false,
 	} {
-		objection := Objection(address, allowed.Loopback())
+		objection := Objection(address, allowed.Private())
 		if got := objection == ""; got != want {
 			t.Errorf("%s: %q", address, objection)
 		}
@@ -164,7 +164,7 @@ func TestLoopbackPorts(t *testing.T) {
 	if r.Status != 0 || !strings.Contains(r.Error, "--webhook-loopback-ports") {
 		t.Errorf("an endpoint from when its port was allowed is still sent to: %+v", r)
 	}
-	if err := guard(other.Loopback())("tcp", at.String(), nil); !errors.Is(err, ErrForbidden) {
+	if err := guard(other.Private())("tcp", at.String(), nil); !errors.Is(err, ErrForbidden) {
 		t.Errorf("a name that stands for another port of this machine: %v", err)
 	}
 }
@@ -204,4 +204,28 @@ func nameserver(t *testing.T, stands net.IP) *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
 	}}
+}
+
+// TestPrivateNetworks allows one private network, as the compose file does for the user's own services.
+func TestPrivateNetworks(t *testing.T) {
+	t.Parallel()
+	private := Config{Networks: []netip.Prefix{netip.MustParsePrefix("172.16.0.0/12")}}.Private()
+	for address, want := range map[string]bool{
+		"http://172.17.0.1:4242/hooks": true, "http://receiver:4242/hooks": true,
+		"https://host.docker.internal/hooks": true, "https://example.com/hooks": true,
+		"http://10.0.0.1/hooks": false, "http://127.0.0.1:4242/hooks": false, "http://localhost:4242/": false,
+		"http://2886795265/hooks": false, "ftp://receiver/hooks": false, "http://169.254.169.254/": false,
+	} {
+		if objection := Objection(address, private); (objection == "") != want {
+			t.Errorf("%s: %q, allowed should be %t", address, objection, want)
+		}
+	}
+	for to, want := range map[string]bool{
+		"172.17.0.1:4242": true, "[::ffff:172.17.0.1]:80": true, "93.184.215.14:443": true,
+		"93.184.215.14:80": false, "10.0.0.1:443": false, "127.0.0.1:443": false, "169.254.169.254:80": false,
+	} {
+		if err := guard(private)("tcp", to, nil); (err == nil) != want {
+			t.Errorf("a connection to %s: %v, allowed should be %t", to, err, want)
+		}
+	}
 }

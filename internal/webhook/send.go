@@ -39,14 +39,14 @@ func (r Result) OK() bool { return r.Status >= 200 && r.Status <= 299 }
 
 // Sender makes the HTTP requests.
 type Sender struct {
-	client   *http.Client
-	loopback LoopbackPorts
+	client  *http.Client
+	private *Private
 }
 
 // NewSender makes a sender that goes where the configuration lets it.
 func NewSender(c Config) *Sender {
-	dialer := &net.Dialer{Timeout: answerWithin, Control: guard(c.Loopback())}
-	return &Sender{loopback: c.Loopback(), client: &http.Client{
+	dialer := &net.Dialer{Timeout: answerWithin, Control: guard(c.Private())}
+	return &Sender{private: c.Private(), client: &http.Client{
 		// A redirect could lead anywhere, and a POST would become a GET on the way.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -66,7 +66,7 @@ func (s *Sender) Send(ctx context.Context, address string, body []byte, signatur
 	started := time.Now()
 	defer func() { r.Duration = time.Since(started) }()
 	// What was allowed when the endpoint was made may not be any more.
-	if objection := Objection(address, s.loopback); objection != "" {
+	if objection := Objection(address, s.private); objection != "" {
 		return Result{Error: objection}
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)

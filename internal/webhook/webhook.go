@@ -20,6 +20,7 @@ package webhook
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 )
 
@@ -27,6 +28,7 @@ import (
 type Config struct {
 	AllowLoopback bool            // endpoints may be on this machine and speak plain HTTP: for demos and tests
 	LoopbackPorts []uint16        // and then only at these ports; none: at any
+	Networks      []netip.Prefix  // private networks where endpoints may be, also over plain HTTP
 	Schedule      []time.Duration // pauses between attempts; nil: DefaultSchedule
 	DisableAfter  time.Duration   // an endpoint that only failed for so long is disabled; 0: DefaultDisableAfter
 }

@@ -29,6 +29,8 @@ type Config struct {
 	DatabaseURL string
 	// Secret is what clients present as a bearer token. It may not be empty.
 	Secret string
+	// Certificate and Key are the files of a TLS certificate in PEM. Without them the acquirer speaks plain HTTP.
+	Certificate, Key string
 	// AllowFault lets a request ask for a fault in its Acquirer-Fault header.
 	AllowFault bool
 	// Fault goes wrong with every request, such as "slow:50,drop_after_acting=0.2".
@@ -48,14 +50,15 @@ type Config struct {
 
 // Simulator is a running acquirer. Close it.
 type Simulator struct {
-	secret     string
-	allowFault bool
-	faults     atomic.Pointer[faults]
-	pool       *pgxpool.Pool
-	writing    *pgxpool.Pool // the writer's own connection
-	writer     *writer
-	announcer  *announcer
-	log        *slog.Logger
+	secret           string
+	certificate, key string
+	allowFault       bool
+	faults           atomic.Pointer[faults]
+	pool             *pgxpool.Pool
+	writing          *pgxpool.Pool // the writer's own connection
+	writer           *writer
+	announcer        *announcer
+	log              *slog.Logger
 }
 
 // New connects to the database, brings its schema up to date and starts the writer.
@@ -88,12 +91,14 @@ func New(ctx context.Context, cfg Config) (*Simulator, error) {
 		return nil, fmt.Errorf("connect to the acquirer's database: %w", err)
 	}
 	s := &Simulator{
-		secret:     cfg.Secret,
-		allowFault: cfg.AllowFault,
-		pool:       pool,
-		writing:    writing,
-		writer:     startWriter(writing),
-		log:        cfg.Log,
+		secret:      cfg.Secret,
+		certificate: cfg.Certificate,
+		key:         cfg.Key,
+		allowFault:  cfg.AllowFault,
+		pool:        pool,
+		writing:     writing,
+		writer:      startWriter(writing),
+		log:         cfg.Log,
 	}
 	s.faults.Store(faults)
 	s.announcer = startAnnouncer(ctx, cfg, pool)
@@ -184,7 +189,13 @@ func (s *Simulator) Run(ctx context.Context, addr string) error {
 	s.log.Info("acquirer is listening", "address", listener.Addr().String())
 
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
+	go func() {
+		if s.certificate == "" {
+			ended <- server.Serve(listener)
+			return
+		}
+		ended <- server.ServeTLS(listener, s.certificate, s.key)
+	}()
 	select {
 	case err := <-ended:
 		return err
