@@ -85,7 +85,7 @@ func TestComposeLogins(t *testing.T) {
 	}
 }
 
-// loginStatements are the statements between <<'SQL' and SQL of the script logins.sh, with the passwords of setup.
+// loginStatements are the SQL statements of the script logins.sh, with the passwords of setup.
 func loginStatements(t *testing.T, setup string) (all []string) {
 	t.Helper()
 	_, script, _ := strings.Cut(readCompose(t).Configs["logins.sh"].Content, "<<'SQL'\n")

@@ -22,8 +22,8 @@ func requireEncryption(databaseURL, acquirerURL string) error {
 		return err
 	}
 	if host != "" {
-		return usagef("the connection to the database on %s may be unencrypted: add sslmode=verify-full (and sslrootcert) "+
-			"to its URL, or set %s=1 if the network is trusted", host, allowUnencrypted)
+		return usagef("the connection to the database on %s may be unencrypted: add sslmode=verify-full (and "+
+			"sslrootcert) to its URL, or set %s=1 if the network is trusted", host, allowUnencrypted)
 	}
 	u, err := url.Parse(acquirerURL)
 	if err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback() {

@@ -27,7 +27,7 @@ func setupCommand() *cobra.Command {
 		Long: `Create the secrets, passwords and certificates of a Docker Compose installation, once.
 
 DIRECTORY gets a folder for each service, with only the files that this service needs:
-root secrets, database addresses with a login of its own, and TLS certificates. If
+root secrets, database addresses with its own login, and TLS certificates. If
 DIRECTORY has been set up before, the command changes nothing. docker-compose.yml calls it.`,
 		Example: "  ratchet setup /setup",
 		Args:    cobra.ExactArgs(1),
@@ -71,7 +71,7 @@ func setUp(dir string, now time.Time) (made bool, err error) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return false, err
 		}
-		// Each folder is a volume of its own. The services run under different users, so the files can be
+		// Each folder is a separate volume. The services run under different users, so the files can be
 		// read by every user of a container that mounts the volume.
 		if err := os.WriteFile(path, []byte(f.text), 0o644); err != nil {
 			return false, err

@@ -49,7 +49,8 @@ func TestSetup(t *testing.T) {
 		}
 	})
 	t.Run("each service gets the same secrets and logins of its own", func(t *testing.T) {
-		if read("api/secret") != read("worker/secret") || read("api/acquirer_secret") != read("acquirer/acquirer_secret") {
+		if read("api/secret") != read("worker/secret") ||
+			read("api/acquirer_secret") != read("acquirer/acquirer_secret") {
 			t.Error("two services have different secrets")
 		}
 		if !strings.Contains(read("api/database_url"), "ratchet_api_login:"+read("postgres/api_password")+"@") {

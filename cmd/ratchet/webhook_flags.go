@@ -28,8 +28,8 @@ func (f *webhookFlags) addLoopback(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.loopbackPorts, loopbackPortsFlag, env("RATCHET_WEBHOOK_LOOPBACK_PORTS", ""),
 		"and only to these ports, such as 3000,4242; the default, or any: all ports (RATCHET_WEBHOOK_LOOPBACK_PORTS)")
 	cmd.Flags().StringVar(&f.networks, webhookNetworksFlag, env("RATCHET_WEBHOOK_NETWORKS", ""),
-		"private networks that webhooks may reach, also over plain HTTP and at any port, such as 172.16.0.0/12; set it "+
-			"for serve and work (RATCHET_WEBHOOK_NETWORKS)")
+		"private networks that webhooks may reach, also over plain HTTP and at any port, such as 172.16.0.0/12; set "+
+			"it for serve and work (RATCHET_WEBHOOK_NETWORKS)")
 }
 
 const webhookNetworksFlag = "webhook-networks"
@@ -39,7 +39,8 @@ func networks(list string) (all []netip.Prefix, err error) {
 	for _, text := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
 		network, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil || network != network.Masked() {
-			return nil, usagef("--%s must be a list of networks such as 172.16.0.0/12, not %q", webhookNetworksFlag, list)
+			return nil, usagef("--%s must be a list of networks such as 172.16.0.0/12, not %q", webhookNetworksFlag,
+				list)
 		}
 		all = append(all, network)
 	}
