@@ -76,8 +76,8 @@ func TestComposeLogins(t *testing.T) {
 		if _, err := pool.Exec(ctx, "SELECT count(*) FROM charges"); err != nil {
 			t.Errorf("%s can't read: %v", service, err)
 		}
-		for _, forbidden := range []string{"SET ROLE ratchet_owner", "DELETE FROM ledger_postings", "DROP TABLE charges",
-			"CREATE TABLE mine (id int)", "CREATE ROLE friend SUPERUSER"} {
+		for _, forbidden := range []string{"SET ROLE ratchet_owner", "DELETE FROM ledger_postings",
+			"DROP TABLE charges", "CREATE TABLE mine (id int)", "CREATE ROLE friend SUPERUSER"} {
 			if _, err := pool.Exec(ctx, forbidden); err == nil {
 				t.Errorf("%s may do this: %s", service, forbidden)
 			}
@@ -85,7 +85,7 @@ func TestComposeLogins(t *testing.T) {
 	}
 }
 
-// loginStatements are the SQL statements of the script logins.sh, with the passwords of setup.
+// loginStatements are the statements of the script logins.sh, with the passwords of setup.
 func loginStatements(t *testing.T, setup string) (all []string) {
 	t.Helper()
 	_, script, _ := strings.Cut(readCompose(t).Configs["logins.sh"].Content, "<<'SQL'\n")
