@@ -26,7 +26,7 @@ import (
 // of them lacks, the script decides.
 var trains = []string{"v3", "basil", "clover", "dahlia", "endive"}
 
-// frames are the pages of the frames, by the last part of their address. Test suites look
+// frames are the pages of the frames, by the last part of their address. Test suites search
 // for Stripe's names there.
 var frames = map[string]web.Page{
 	"controller":                         {Title: "Payment controller"},

@@ -85,8 +85,8 @@ const steps = {
   },
   kill: async (page, sample, demo) => {
     // a browser's request to the API, or the hosted page's form: the card takes its time
-    await page.route(/\/confirm$/, (route) => route.continue({ headers: { ...route.request().headers(), "acquirer-trouble": "slow:4000" } }), { times: 1 });
-    if (sample.bank) { await page.locator(".drawer > summary").click(); await page.selectOption("#trouble", "slow:8000"); }
+    await page.route(/\/confirm$/, (route) => route.continue({ headers: { ...route.request().headers(), "acquirer-fault": "slow:4000" } }), { times: 1 });
+    if (sample.bank) { await page.locator(".drawer > summary").click(); await page.selectOption("#bank_fault", "slow:8000"); }
     const sent = page.waitForRequest((r) => r.method() === "POST" && r.url().startsWith(demo.base));
     await sample.press(page);
     await sent;

@@ -162,7 +162,7 @@ test("3-D Secure opens over the page; failing it is an error, passing it pays on
 test("the server is killed while the card is charged: the page waits, and the card is charged once", async () => {
   const intent = await intentFor(), page = await paying(intent);
   await fillPayment(page, visa);
-  await page.route("**/confirm", (route) => route.continue({ headers: { ...route.request().headers(), "acquirer-trouble": "slow:4000" } }), { times: 1 });
+  await page.route("**/confirm", (route) => route.continue({ headers: { ...route.request().headers(), "acquirer-fault": "slow:4000" } }), { times: 1 });
   const sent = page.waitForRequest("**/confirm");
   await page.getByRole("button", { name: "Pay now" }).click();
   await sent;

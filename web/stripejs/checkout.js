@@ -145,7 +145,7 @@ class Checkout {
       const page = this.page, given = options.billingAddress ?? this.known.billingAddress;
       const sent = { email: this.email, expected_amount: page.amount_total ?? undefined, shipping_rate: page.shipping_rate ?? undefined, return_url: options.returnUrl };
       const who = merged({ email: this.email, ...(this.known.phoneNumber && { phone: this.known.phoneNumber }), ...plain(given) }, billing);
-      const end = await payer.frame.call("payPage", { session: this.id, params: sent, billing: who, trouble: options.acquirerTrouble });
+      const end = await payer.frame.call("payPage", { session: this.id, params: sent, billing: who, fault: options.acquirerFault });
       if (end.error) {
         await this.refresh().catch(() => {});
         this.changed();

@@ -39,7 +39,7 @@ const payments = {
   confirmPayment(options = {}) { return this.confirm("confirmPayment", options, false); },
   confirmSetup(options = {}) { return this.confirm("confirmSetup", options, true); },
 
-  async confirm(name, { elements, clientSecret, confirmParams = {}, redirect = "always", acquirerTrouble }, setup) {
+  async confirm(name, { elements, clientSecret, confirmParams = {}, redirect = "always", acquirerFault }, setup) {
     const given = clientSecret ?? elements?.options.clientSecret;
     needs(given, `In order to call stripe.${name}(), pass either an Elements instance with a clientSecret, or a clientSecret.`);
     const at = secretOf(given);
@@ -58,7 +58,7 @@ const payments = {
         if (shipping && !params.shipping && !setup) params.shipping = shipping;
         [frame, card] = [payer.frame, true];
       }
-      const end = await frame.call("confirm", { ...at, params, card, trouble: acquirerTrouble });
+      const end = await frame.call("confirm", { ...at, params, card, fault: acquirerFault });
       if (end.error || redirect === "if_required") return resultOf(end, setup);
       return leave(back(confirmParams.return_url, at, end.intent));
     });
@@ -67,7 +67,7 @@ const payments = {
   confirmCardPayment(secret, data = {}, options = {}) { return this.confirmCard(secretOf(secret), data, options); },
   confirmCardSetup(secret, data = {}, options = {}) { return this.confirmCard(secretOf(secret), data, options); },
 
-  confirmCard(at, data, { handleActions = true, acquirerTrouble }) {
+  confirmCard(at, data, { handleActions = true, acquirerFault }) {
     return once(at.secret, async () => {
       const { payment_method: method, ...params } = plain({ ...data, payment_method: undefined });
       const given = data?.payment_method;
@@ -84,7 +84,7 @@ const payments = {
         const error = await this.checked(given.card);
         if (error) return { error };
       }
-      const end = await frame.call("confirm", { ...at, params, card, handleActions, trouble: acquirerTrouble });
+      const end = await frame.call("confirm", { ...at, params, card, handleActions, fault: acquirerFault });
       return resultOf(end, at.setup);
     });
   },

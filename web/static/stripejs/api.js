@@ -27,13 +27,13 @@ export function encode(params, into = new URLSearchParams(), prefix = "") {
 const connection = { type: "api_connection_error", message: "We could not reach the payment service. The outcome is not known. Retrieve the intent to learn its status." };
 
 // request resolves to an object of the API, or throws { error } as the API has it.
-export async function request(method, path, params = {}, { trouble } = {}) {
+export async function request(method, path, params = {}, { fault } = {}) {
   const headers = { authorization: `Bearer ${settings.key}`, prefer: "wait=10" };
   if (settings.apiVersion) headers["stripe-version"] = settings.apiVersion;
   if (settings.account) headers["stripe-account"] = settings.account;
   const form = encode(params), read = method === "GET";
   if (!read) headers["idempotency-key"] = `js-${newKey()}`;
-  if (trouble) headers["acquirer-trouble"] = trouble;
+  if (fault) headers["acquirer-fault"] = fault;
   const end = Date.now() + enough;
   for (let tries = 0; ; tries++) {
     const answer = await once(read ? `${path}?${form}` : path, { method, headers, ...(!read && { body: form }) });
@@ -44,7 +44,7 @@ export async function request(method, path, params = {}, { trouble } = {}) {
     }
     if (Date.now() > end) throw { error: connection };
     watch.lost(!answer || answer.status >= 500);
-    delete headers["acquirer-trouble"]; // it was asked for once: with every try, it would never end
+    delete headers["acquirer-fault"]; // it was asked for once: with every try, it would never end
     await pause(waits[Math.min(tries, waits.length - 1)]);
   }
 }

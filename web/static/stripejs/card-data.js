@@ -60,8 +60,8 @@ export function paying({ card, billing = () => ({}) }) {
     }
   };
   return {
-    confirm: ({ params, card: typed, handleActions, trouble, ...at }) =>
-      confirm(at, typed ? { ...params, payment_method_data: method(params.payment_method_data) } : params, { handleActions, trouble }),
+    confirm: ({ params, card: typed, handleActions, fault, ...at }) =>
+      confirm(at, typed ? { ...params, payment_method_data: method(params.payment_method_data) } : params, { handleActions, fault }),
     createPaymentMethod: (params) => made("paymentMethod", () => request("POST", "/v1/payment_methods", method(params))),
     createToken: ({ name, address_line1, address_line2, address_city, address_state, address_zip, address_country }) => {
       const zip = address_zip ?? billing().address?.postal_code;

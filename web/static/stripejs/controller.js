@@ -14,7 +14,7 @@ const made = async (name, work) => {
 
 use(await connect({
   retrieve, act,
-  confirm: ({ params, card: _, handleActions, trouble, ...at }) => confirm(at, params, { handleActions, trouble }),
+  confirm: ({ params, card: _, handleActions, fault, ...at }) => confirm(at, params, { handleActions, fault }),
   createPaymentMethod: (params) => made("paymentMethod", () => request("POST", "/v1/payment_methods", params)),
   page: ({ session }) => made("page", () => request("GET", `/v1/payment_pages/${encodeURIComponent(session)}`)),
 }));

@@ -7,8 +7,8 @@ const addressOf = ({ id, setup }) => `/v1/${setup ? "setup" : "payment"}_intents
 export const retrieve = (at) => settled(() => request("GET", addressOf(at), { client_secret: at.secret }));
 
 // confirm confirms an intent and goes with the customer to the bank, if it wants to see them.
-export const confirm = (at, params, { handleActions = true, trouble } = {}) => settled(async () => {
-  const intent = await request("POST", `${addressOf(at)}/confirm`, { ...params, client_secret: at.secret }, { trouble });
+export const confirm = (at, params, { handleActions = true, fault } = {}) => settled(async () => {
+  const intent = await request("POST", `${addressOf(at)}/confirm`, { ...params, client_secret: at.secret }, { fault });
   return handleActions ? acted(at, intent) : intent;
 });
 
