@@ -1,14 +1,17 @@
 package main
 
 import (
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/port"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/postgres/local"
 )
@@ -17,14 +20,9 @@ import (
 // its services do under the logins it creates. No login of the program is a superuser.
 func TestComposeLogins(t *testing.T) {
 	t.Parallel()
-	ctx, setup, state := t.Context(), t.TempDir(), t.TempDir()
-	if _, err := setUp(setup, testNow); err != nil {
+	ctx, setup, state := t.Context(), t.TempDir(), dataDir(t)
+	if _, err := setUp(setup, time.Now()); err != nil {
 		t.Fatal(err)
-	}
-	for dir := state; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil { // the server may run as another user
-			t.Fatal(err)
-		}
 	}
 	server, err := local.Start(ctx, local.Options{StateDir: state, Ephemeral: true,
 		Sources: []local.Source{local.Installed, local.Download}})
@@ -44,7 +42,9 @@ func TestComposeLogins(t *testing.T) {
 	if _, err := superuser.Exec(ctx, "DROP DATABASE IF EXISTS ratchet"); err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range loginStatements(t, setup) {
+	statements := append(loginStatements(t, "logins.sh", filepath.Join(setup, "postgres")),
+		loginStatements(t, "acquirer-login.sh", filepath.Join(setup, "acquirer-postgres"))...)
+	for _, statement := range statements {
 		if _, err := superuser.Exec(ctx, statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
@@ -67,6 +67,7 @@ func TestComposeLogins(t *testing.T) {
 	if err := postgres.Migrate(ctx, as("owner")); err != nil {
 		t.Fatalf("the owner can't migrate: %v", err)
 	}
+	requireEncryptedAcquirer(t, setup, as("acquirer"))
 	for service, role := range map[string]string{"api": "ratchet_api", "worker": workerRole} {
 		pool, err := postgres.Open(ctx, postgres.Config{URL: as(service), Role: role, MaxConns: 1})
 		if err != nil {
@@ -85,16 +86,54 @@ func TestComposeLogins(t *testing.T) {
 	}
 }
 
-// loginStatements are the statements of the script logins.sh, with the passwords of setup.
-func loginStatements(t *testing.T, setup string) (all []string) {
+// requireEncryptedAcquirer starts the acquirer with the certificate of setup, and asks for its health over TLS.
+func requireEncryptedAcquirer(t *testing.T, setup, databaseURL string) {
 	t.Helper()
-	_, script, _ := strings.Cut(readCompose(t).Configs["logins.sh"].Content, "<<'SQL'\n")
+	addr, err := port.Reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(setup, "acquirer")
+	acquirer := playing([]string{
+		"RATCHET_ACQUIRER_DATABASE_URL=" + databaseURL,
+		"RATCHET_ACQUIRER_SECRET_FILE=" + filepath.Join(folder, "acquirer_secret"),
+		"RATCHET_ACQUIRER_TLS_CERTIFICATE=" + filepath.Join(folder, "server.crt"),
+		"RATCHET_ACQUIRER_TLS_KEY=" + filepath.Join(folder, "server.key"),
+	}, "acquirer", "--addr", addr)
+	log := &output{}
+	acquirer.Stderr = log
+	if err := acquirer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(acquirer.Process.Signal(os.Interrupt), acquirer.Wait()); err != nil {
+			t.Errorf("the acquirer did not end in order: %v\n%s", err, log)
+		}
+	})
+	_, number, _ := strings.Cut(addr, ":")
+	health := func(authority string) bool {
+		_, _, code := ratchet(t, []string{"SSL_CERT_FILE=" + authority}, "health", "--url", "https://localhost:"+number+"/")
+		return code == 0
+	}
+	await(t, "the acquirer to answer over TLS", func() bool { return health(filepath.Join(folder, "ca.crt")) })
+	if health("/nonexistent") {
+		t.Error("a client that does not know the authority accepts the certificate")
+	}
+}
+
+// loginStatements are the SQL statements of a script, with the passwords in a folder of setup.
+func loginStatements(t *testing.T, name, folder string) (all []string) {
+	t.Helper()
+	_, script, _ := strings.Cut(readCompose(t).Configs[name].Content, "<<'SQL'\n")
 	script, _, is := strings.Cut(script, "SQL\n")
 	if !is {
-		t.Fatal("logins.sh has no SQL")
+		t.Fatalf("%s has no SQL", name)
 	}
 	for _, name := range []string{"owner", "api", "worker"} {
-		password, err := os.ReadFile(filepath.Join(setup, "postgres", name+"_password"))
+		if !strings.Contains(script, ":'"+name+"'") {
+			continue
+		}
+		password, err := os.ReadFile(filepath.Join(folder, name+"_password"))
 		if err != nil {
 			t.Fatal(err)
 		}
