@@ -112,7 +112,8 @@ func requireEncryptedAcquirer(t *testing.T, setup, databaseURL string) {
 	})
 	_, number, _ := strings.Cut(addr, ":")
 	health := func(authority string) bool {
-		_, _, code := ratchet(t, []string{"SSL_CERT_FILE=" + authority}, "health", "--url", "https://localhost:"+number+"/")
+		env := []string{"SSL_CERT_FILE=" + authority}
+		_, _, code := ratchet(t, env, "health", "--url", "https://localhost:"+number+"/")
 		return code == 0
 	}
 	await(t, "the acquirer to answer over TLS", func() bool { return health(filepath.Join(folder, "ca.crt")) })
