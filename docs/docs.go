@@ -5,5 +5,5 @@ import "embed"
 
 // Files are the documents, by their paths below docs.
 //
-//go:embed *.md lab/*.md tour/*.md decisions/*.md
+//go:embed *.md start/*.md lab/*.md tour/*.md decisions/*.md
 var Files embed.FS

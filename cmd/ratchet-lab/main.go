@@ -44,7 +44,7 @@ acquirer's journal and in the design's own tables.
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(runCommand(), matrixCommand(), listCommand(), siteCommand(), designCommand(), redisCommand(),
-		consumeCommand(), serveCommand())
+	cmd.AddCommand(runCommand(), matrixCommand(), listCommand(), siteCommand(), mutantsCommand(), designCommand(),
+		redisCommand(), consumeCommand(), serveCommand())
 	return cmd
 }

@@ -6,8 +6,10 @@ import (
 	"os"
 	"unicode/utf8"
 
+	"github.com/ratchet-pay/ratchet"
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/process"
+	"github.com/ratchet-pay/ratchet/internal/supervisor"
 )
 
 const dashboardPasswordVariable = "RATCHET_DASHBOARD_PASSWORD"
@@ -38,7 +40,12 @@ func dashboard(wish string, at net.Addr) (*process.Dashboard, error) {
 		return nil, usagef("%s must have at least %d characters, for example $(openssl rand -base64 18)",
 			dashboardPasswordVariable, leastPassword)
 	}
-	return &process.Dashboard{Password: password, Shop: demos("RATCHET_SHOP_URL"), Lab: demos(page.URLVariable)}, nil
+	shown := &process.Dashboard{Password: password, Shop: demos("RATCHET_SHOP_URL"), Lab: demos(page.URLVariable),
+		Source: ratchet.Source}
+	if demonstrating() {
+		shown.Supervisor = supervisor.FromEnvironment()
+	}
+	return shown, nil
 }
 
 // demos is where the demo that started us runs its shop or its lab, if one did.

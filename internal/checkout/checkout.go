@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/session"
+	"github.com/ratchet-pay/ratchet/internal/supervisor"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -23,7 +24,9 @@ type Config struct {
 	Rest http.Handler // answers everything that is no page of ours
 	Site *web.Site
 	Demo bool // offer test cards that misbehave, and say how to kill the process
-	Log  *slog.Logger
+	// Supervisor kills processes of the demo while they pay; nil: the page offers no such thing.
+	Supervisor *supervisor.Client
+	Log        *slog.Logger
 }
 
 // Server serves the checkout pages, and gives everything else to the rest.
@@ -49,6 +52,9 @@ func New(c Config) *Server {
 	page("GET "+at+"/challenge", web.Policy{Framed: true}, s.frame)
 	page("GET "+at+"/done", web.Policy{}, s.done)
 	page("GET "+session.PaymentLinkPath+"{link}", web.Policy{}, s.link)
+	if c.Supervisor != nil {
+		page("POST "+at+"/kill", web.Policy{}, s.kill)
+	}
 	page("GET /assets/{version}/{name...}", web.Policy{}, c.Site.Assets)
 	s.mux.Handle("/", c.Rest)
 	return s

@@ -61,7 +61,7 @@ type bankFault struct{ Value, Text string }
 type bankFaults []bankFault
 
 var injectable = bankFaults{
-	{"slow:8000", "The bank takes 8 seconds to respond"},
+	{slowest, "The bank takes 8 seconds to respond"},
 	{"drop_after_acting", "The card is charged, but the response is lost"},
 	{"fail_before_acting", "The bank is down for the first try"},
 }

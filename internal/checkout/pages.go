@@ -21,6 +21,9 @@ type formPage struct {
 	Cards      []cardGroup
 	BankFaults []bankFault
 	PID        int // of this process, in a demo; otherwise 0
+	Crashes    []crash
+	Crash      *crash // which the buyer came to see; nil: none
+	BankFault  string // that is chosen
 }
 
 // input is a field as it is drawn.
@@ -130,6 +133,12 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request, status int, found 
 	}
 	if s.Demo {
 		p.BankFaults, p.PID = injectable, os.Getpid()
+	}
+	if s.Supervisor != nil && found.Mode != "setup" {
+		p.Crashes, p.Crash = crashes, crashOf(r.URL.Query().Get("crash"))
+	}
+	if p.Crash != nil {
+		p.BankFault = slowest
 	}
 	s.render(w, r, status, "checkout/form", web.Page{Title: found.Verb(), Data: p})
 }

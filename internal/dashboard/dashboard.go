@@ -6,6 +6,7 @@ package dashboard
 
 import (
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -21,6 +22,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/supervisor"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -36,7 +38,10 @@ type Config struct {
 	HTTPS    bool     // browsers reach the pages over HTTPS
 	Shop     *url.URL // where the demo's shop answers; nil: there is none
 	Lab      *url.URL // where the demo's lab answers; nil: there is none
-	Log      *slog.Logger
+	Source   fs.FS    // the source that the documentation links to
+
+	Supervisor *supervisor.Client // of the demo, which kills its processes; nil: no page does
+	Log        *slog.Logger
 }
 
 // Server serves the pages, and gives everything else to the API.
@@ -67,7 +72,7 @@ func New(c Config) *Server {
 	s.facts = newFacts(c.Pool, c.Acquirer, c.Log)
 	s.lab = s.openLab()
 	s.desk = &desk.Desk{Pool: c.Pool, API: c.API, Acquirer: c.Acquirer, Secret: c.Secret, Demo: c.Demo,
-		Shop: c.Shop != nil, HTTPS: c.HTTPS, Token: s.guard.Token, Chosen: chosenScope}
+		Shop: c.Shop != nil, HTTPS: c.HTTPS, Supervisor: c.Supervisor, Token: s.guard.Token, Chosen: chosenScope}
 	s.routes()
 	return s
 }
@@ -84,6 +89,7 @@ func (s *Server) routes() {
 	}
 	s.lab.Routes(open, closed)
 	s.docs().Routes(open, closed)
+	open("GET /dashboard/requests/{id}/story", s.framedStory)
 	s.guard.Routes(s.mux.Handle)
 
 	page := func(pattern string, show desk.Handler) { closed(pattern, s.page(show)) }

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"os"
 
 	"github.com/ratchet-pay/ratchet/internal/docsite"
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
@@ -15,6 +16,10 @@ type frontPage struct {
 
 	Chapters int // of the tour
 
+	Kills bool // this process can be killed from here
+	PID   int
+	CSRF  string
+
 	Duel []page.Lane // the naive design and Ratchet, killed at the same line
 }
 
@@ -26,8 +31,10 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	shown := frontPage{Known: s.guard.Known(r), Shop: s.Shop != nil, Chapters: chapters,
+		PID: os.Getpid(), CSRF: s.guard.Token(r),
 		Duel: []page.Lane{s.lab.Recorded("naive", "answer-not-recorded"),
 			s.lab.Recorded("ratchet", "answer-not-recorded")}}
+	shown.Kills = shown.Known && s.Supervisor != nil
 	if shown.Known {
 		if shown.Proof, err = s.facts.get(r.Context()); err != nil {
 			s.fail(w, r, err)

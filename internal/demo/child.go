@@ -37,11 +37,12 @@ type child struct {
 	log     string
 	console *console
 
-	pid    atomic.Int64
-	failed chan error // the first exit, for the caller that waits for the part to answer
-	cease  chan struct{}
-	ended  chan struct{}
-	once   sync.Once
+	pid     atomic.Int64
+	process atomic.Pointer[os.Process]
+	failed  chan error // the first exit, for the caller that waits for the part to answer
+	cease   chan struct{}
+	ended   chan struct{}
+	once    sync.Once
 }
 
 // startChild runs "program name" until stop.
@@ -114,6 +115,7 @@ func (c *child) launch() (*running, error) {
 		return nil, fmt.Errorf("start %s: %w", c.name, err)
 	}
 	c.pid.Store(int64(p.cmd.Process.Pid))
+	c.process.Store(p.cmd.Process)
 	return p, nil
 }
 
@@ -179,6 +181,13 @@ func (c *child) reportExit(p *running, pause time.Duration) {
 func killed(state *os.ProcessState) bool {
 	status, is := state.Sys().(syscall.WaitStatus)
 	return is && status.Signaled()
+}
+
+// kill ends the life of the part that has this number, if it has not ended yet.
+func (c *child) kill(pid int64) {
+	if p := c.process.Load(); p != nil && int64(p.Pid) == pid {
+		_ = p.Kill() // it may have ended already
+	}
 }
 
 // stop asks the part to end, and kills it after stopPatience.

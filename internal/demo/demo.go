@@ -14,7 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
@@ -74,6 +76,12 @@ type demo struct {
 	serve, work, acquirer *child
 	shop                  *child
 
+	supervisorAddr   string
+	supervisorSecret string // known to serve
+	supervisor       *http.Server
+	partsMu          sync.Mutex
+	parts            []*child // that pages may kill
+
 	labAddr, labProcessAddr string // of the lab: ours, and its process's
 	lab                     *laboratory
 }
@@ -131,7 +139,7 @@ func (d *demo) prepare(ctx context.Context) error {
 		return err
 	}
 	d.base = baseURL(d.Addr)
-	inner, err := innerPorts(d.Addr, 7)
+	inner, err := innerPorts(d.Addr, 8)
 	if err != nil {
 		return err
 	}
@@ -141,7 +149,7 @@ func (d *demo) prepare(ctx context.Context) error {
 		"work":     inner[2],
 		"acquirer": inner[4],
 	}
-	d.shopAddr, d.labAddr, d.labProcessAddr = inner[3], inner[5], inner[6]
+	d.shopAddr, d.labAddr, d.labProcessAddr, d.supervisorAddr = inner[3], inner[5], inner[6], inner[7]
 	d.secret, err = d.dir.secret("secret")
 	if err != nil {
 		return err
@@ -274,7 +282,11 @@ func (d *demo) startParts(ctx context.Context) error {
 	if err := d.startLab(ctx); err != nil {
 		return err
 	}
-	d.serve, err = start("serve", d.environOf("serve"))
+	err = d.supervise()
+	if err != nil {
+		return err
+	}
+	d.serve, err = start("serve", d.environOfServe())
 	if err != nil {
 		return err
 	}
@@ -282,6 +294,7 @@ func (d *demo) startParts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.mayBeKilled(d.acquirer, d.work, d.serve, d.shop)
 	err = answers(ctx, d.serve, d.base+"/v1/account")
 	if err != nil {
 		return err
@@ -346,6 +359,9 @@ func (d *demo) stop() (err error) {
 	}
 	if d.lab != nil {
 		d.lab.stop()
+	}
+	if d.supervisor != nil {
+		_ = d.supervisor.Close()
 	}
 	if d.server != nil {
 		err = d.server.Stop()

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
@@ -23,6 +23,7 @@ type document struct {
 	Title   string
 	Address string
 	Body    template.HTML
+	Outline []heading
 }
 
 type docsPage struct {
@@ -41,8 +42,14 @@ type section struct {
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM),
 	goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
-// library renders all documents once, at the first request for one of them.
-var library = sync.OnceValues(func() (map[string]document, error) {
+// Chapters is how many chapters the tour of the code has.
+func Chapters() (int, error) {
+	files, err := fs.Glob(docs.Files, "tour/*.md")
+	return len(files), err
+}
+
+// renderAll renders all documents, by their addresses.
+func (p *Pages) renderAll() (map[string]document, error) {
 	all := map[string]document{}
 	err := fs.WalkDir(docs.Files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -59,13 +66,13 @@ var library = sync.OnceValues(func() (map[string]document, error) {
 		if err := markdown.Convert(text, &out); err != nil {
 			return err
 		}
-		// goldmark leaves raw HTML out: this is our own markup
-		d.Body = template.HTML(focusable(leadHome(out.String(), path.Dir(name))))
+		html := p.linkToSource(color(focusable(leadHome(out.String(), path.Dir(name)))))
+		d.Body, d.Outline = template.HTML(html), outline(html) // goldmark leaves raw HTML out: this is our own markup
 		all[d.Address] = d
 		return nil
 	})
 	return all, err
-})
+}
 
 var linkToDocument = regexp.MustCompile(`href="([^":#]+)\.md(#[^"]*)?"`)
 
@@ -85,12 +92,17 @@ func focusable(html string) string {
 	return strings.ReplaceAll(html, "</table>", "</table></div>")
 }
 
+// startHere are the documents behind the seven stops that a newcomer reads next.
+var startHere = []string{"/docs/design-review", "/docs/exercises"}
+
 func contents(all map[string]document) []section {
-	tour, decisions := section{Name: "The tour"}, section{Name: "Decisions"}
-	rest, lab := section{Name: "Reference"}, section{Name: "The lab"}
+	start, tour := section{Name: "Start here"}, section{Name: "The code, chapter by chapter"}
+	lab, rest, decisions := section{Name: "The lab"}, section{Name: "Reference"}, section{Name: "Decisions"}
 	for _, address := range sorted(all) {
 		d := all[address]
 		switch path.Dir(address) {
+		case "/docs/start":
+			start.Documents = append(start.Documents, d)
 		case "/docs/tour":
 			tour.Documents = append(tour.Documents, d)
 		case "/docs/lab":
@@ -98,24 +110,32 @@ func contents(all map[string]document) []section {
 		case "/docs/decisions":
 			decisions.Documents = append(decisions.Documents, d)
 		default:
-			rest.Documents = append(rest.Documents, d)
+			if !slices.Contains(startHere, address) {
+				rest.Documents = append(rest.Documents, d)
+			}
 		}
 	}
-	rest.Documents = append(rest.Documents, document{Title: "Errors", Address: "/docs/errors"})
-	return []section{tour, lab, rest, decisions}
+	for _, address := range startHere {
+		start.Documents = append(start.Documents, all[address])
+	}
+	rest.Documents = append(rest.Documents, document{Title: "Errors", Address: "/docs/errors"},
+		document{Title: "Source code", Address: sourceAddress})
+	return []section{start, tour, lab, rest, decisions}
 }
 
 func (p *Pages) docs(w http.ResponseWriter, r *http.Request) {
-	all, err := library()
+	all, err := p.library()
 	if err != nil {
 		p.Fail(w, r, err)
 		return
 	}
 	page := docsPage{Contents: contents(all)}
 	address := strings.TrimSuffix(r.URL.Path, "/")
-	if address == "/docs/tour" {
-		http.Redirect(w, r, page.Contents[0].Documents[0].Address, http.StatusSeeOther)
-		return
+	for _, s := range page.Contents[:2] { // a series has a first page
+		if first := s.Documents[0].Address; address == path.Dir(first) {
+			http.Redirect(w, r, first, http.StatusSeeOther)
+			return
+		}
 	}
 	if address == "/docs" {
 		p.Render(w, r, http.StatusOK, "site/docs", web.Page{Title: "Documentation", Here: "docs", Data: page})
@@ -123,24 +143,57 @@ func (p *Pages) docs(w http.ResponseWriter, r *http.Request) {
 	}
 	found, known := all[address]
 	if !known {
-		p.Render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "docs",
-			Data: missing{"Page not found", "Check the address, or open the table of contents.", "/docs",
-				"Table of contents"}})
+		p.missing(w, r)
 		return
 	}
+	found.Body = p.served(r, found.Body)
 	page.document = found
-	tour := page.Contents[0].Documents
-	for i := range tour {
-		if tour[i].Address != address {
-			continue
-		}
-		page.Chapter, page.Of = i+1, len(tour)
-		if i > 0 {
-			page.Before = &tour[i-1]
-		}
-		if i < len(tour)-1 {
-			page.After = &tour[i+1]
-		}
+	page.turn()
+	if s, is := stops[path.Base(address)]; is && path.Dir(address) == "/docs/start" {
+		p.stop(w, r, page, s)
+		return
 	}
 	p.Render(w, r, http.StatusOK, "site/document", web.Page{Title: found.Title, Here: "docs", Data: page})
+}
+
+func (p *Pages) missing(w http.ResponseWriter, r *http.Request) {
+	p.Render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Here: "docs",
+		Data: missing{"Page not found", "Check the address, or open the table of contents.", "/docs",
+			"Table of contents"}})
+}
+
+// turn finds the neighbors of a page that is one of a series.
+func (d *docsPage) turn() {
+	for _, s := range d.Contents[:2] {
+		series := slices.DeleteFunc(slices.Clone(s.Documents), func(other document) bool {
+			return path.Dir(other.Address) != path.Dir(d.Address)
+		})
+		i := slices.IndexFunc(series, func(other document) bool { return other.Address == d.Address })
+		if i < 0 || path.Dir(d.Address) == "/docs" {
+			continue
+		}
+		d.Chapter, d.Of = i+1, len(series)
+		if i > 0 {
+			d.Before = &series[i-1]
+		}
+		if i < len(series)-1 {
+			d.After = &series[i+1]
+		}
+	}
+}
+
+// base is where the reader's browser finds this server.
+func (p *Pages) base(r *http.Request) string {
+	if p.HTTPS {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// served puts the address that the page is served from in place of the one that the
+// documents are written with, so that their commands work as they are.
+func (p *Pages) served(r *http.Request, body template.HTML) template.HTML {
+	base, host := template.HTMLEscapeString(p.base(r)), template.HTMLEscapeString(r.Host)
+	return template.HTML(strings.NewReplacer("http://127.0.0.1:8080", base, "localhost:8080", host).
+		Replace(string(body)))
 }

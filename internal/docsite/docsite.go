@@ -6,16 +6,19 @@ package docsite
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -32,33 +35,42 @@ type Config struct {
 	Token func(r *http.Request) string
 	// Ask sends a request to the API in the name of an account's test mode.
 	Ask func(r *http.Request, account, method, path, key string, form url.Values) (*api.Answer, error)
+	// Lab has the recorded runs that the first pages show.
+	Lab *page.Pages
+	// Source has the files that the documents name; nil: they link to none.
+	Source fs.FS
+	Shop   bool // there is one to buy in
+	HTTPS  bool // browsers reach the pages over HTTPS
 }
 
 // Pages are the documentation's pages.
-type Pages struct{ Config }
+type Pages struct {
+	Config
+	library  func() (map[string]document, error)
+	passages func() ([]passage, error)
+}
 
 // New makes the pages. Nothing is read until one of them is opened.
-func New(c Config) *Pages { return &Pages{c} }
+func New(c Config) *Pages {
+	p := &Pages{Config: c}
+	p.library = sync.OnceValues(p.renderAll)
+	p.passages = sync.OnceValues(p.index)
+	return p
+}
 
 // Routes hands every page to handle, with the pattern of its address. forms are
 // the addresses that change something.
 func (p *Pages) Routes(handle, forms func(pattern string, page http.HandlerFunc)) {
 	handle("GET /docs", p.docs)
 	handle("GET /docs/", p.docs)
+	handle("GET /docs/search", p.find)
+	handle("GET "+sourceAddress, p.source)
+	handle("GET "+sourceAddress+"/{path...}", p.source)
 	handle("GET /docs/errors", p.errors)
 	handle("GET /docs/errors/{code}", p.errors)
 	handle("GET /docs/api", p.reference)
 	handle("GET /docs/api/{resource}", p.reference)
 	forms("POST /docs/api/run", p.postRun)
-}
-
-// Chapters is how many chapters the tour has.
-func Chapters() (int, error) {
-	all, err := library()
-	if err != nil {
-		return 0, err
-	}
-	return len(contents(all)[0].Documents), nil
 }
 
 // missing is a page that does not exist, and where to go instead.

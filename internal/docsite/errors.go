@@ -130,7 +130,7 @@ func (p *Pages) errors(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/docs/errors#"+code, http.StatusSeeOther)
 		return
 	}
-	all, err := library()
+	all, err := p.library()
 	if err != nil {
 		p.Fail(w, r, err)
 		return

@@ -200,7 +200,7 @@ const selectPhases = `
 // the recovery points they pass here.
 func (p *Pages) samples(r *http.Request, of []operation) (_ []operation, err error) {
 	of = slices.Clone(of)
-	base := "http://" + r.Host
+	base := p.base(r)
 	for i := range of {
 		if of[i].Flow != "" {
 			points, err := read[struct{ Name string }](r.Context(), p.Pool, selectPhases,

@@ -2,12 +2,14 @@ package process
 
 import (
 	"context"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/supervisor"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -16,6 +18,9 @@ type Dashboard struct {
 	Password string   // "" disables the login: for loopback only
 	Shop     *url.URL // of the demo's shop, which is shown under /shop; nil: there is none
 	Lab      *url.URL // of the demo's lab, which runs for real what /lab shows; nil: there is none
+	Source   fs.FS    // the source that the documentation links to
+
+	Supervisor *supervisor.Client // of the demo, which kills its processes; nil: there is none
 }
 
 // pagesConns is few on purpose: who looks at pages must not starve who pays.
@@ -40,8 +45,20 @@ func openPages(ctx context.Context, c Config, p *parts, api http.Handler, site *
 		Site:     site,
 		Shop:     c.Dashboard.Shop,
 		Lab:      c.Dashboard.Lab,
-		Demo:     c.Demo,
-		HTTPS:    strings.HasPrefix(c.PublicURL, "https://"),
-		Log:      c.Log,
+		Source:   c.Dashboard.Source,
+
+		Supervisor: c.Dashboard.Supervisor,
+		Demo:       c.Demo,
+		HTTPS:      strings.HasPrefix(c.PublicURL, "https://"),
+		Log:        c.Log,
 	})}, nil
+}
+
+// customersSupervisor is the supervisor that the checkout page may use. A customer has no
+// password, so where the dashboard needs one, only the dashboard kills.
+func customersSupervisor(d *Dashboard) *supervisor.Client {
+	if d == nil || d.Password != "" {
+		return nil
+	}
+	return d.Supervisor
 }

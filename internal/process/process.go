@@ -256,7 +256,15 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 		}
 		handler = a.pages
 	}
-	pay := checkout.New(checkout.Config{DB: p.pool, API: server, Rest: handler, Site: site, Demo: c.Demo, Log: c.Log})
+	pay := checkout.New(checkout.Config{
+		DB:         p.pool,
+		API:        server,
+		Rest:       handler,
+		Site:       site,
+		Demo:       c.Demo,
+		Supervisor: customersSupervisor(c.Dashboard),
+		Log:        c.Log,
+	})
 	a.Handler = p.health.serve(server.Guard(stripejs.New(site, pay)))
 	return a, nil
 }

@@ -43,6 +43,39 @@ func (s *Server) postPay(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, page, http.StatusSeeOther)
 }
 
+// postBuy orders one thing at once, leaves the cart alone, and leads to its payment page.
+// A visitor may want to kill something there.
+func (s *Server) postBuy(w http.ResponseWriter, r *http.Request) {
+	p := onShelf(r.PostFormValue("product"))
+	if p == nil {
+		s.problem(w, r, http.StatusBadRequest, "Product not found", "The shop doesn’t sell this product.")
+		return
+	}
+	ctx := context.WithoutCancel(r.Context())
+	o, err := s.place(ctx, cart{}.with(p, 1), s.origin(r))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page, err := s.session(ctx, o)
+	if err != nil {
+		s.Log.Warn("no session", "order", o.ID, "error", err)
+		s.problem(w, r, http.StatusServiceUnavailable, "Checkout is unavailable", "Nothing was charged. Try again.")
+		return
+	}
+	http.Redirect(w, r, withCrash(page, r.PostFormValue("crash")), http.StatusSeeOther)
+}
+
+// withCrash tells a payment page of the demo what the buyer wants to kill.
+func withCrash(page, crash string) string {
+	u, err := url.Parse(page)
+	if err != nil || crash == "" {
+		return page
+	}
+	u.RawQuery = url.Values{"crash": {crash}}.Encode()
+	return u.String()
+}
+
 func (o *order) path() string { return "/shop/orders/" + o.ID }
 
 // The address that came with the first answer stays.

@@ -92,6 +92,7 @@ func (s *Server) routes() http.Handler {
 	page("GET /shop/cart", s.getCart)
 	page("POST /shop/cart", s.postCart)
 	page("POST /shop/pay", s.postPay)
+	page("POST /shop/buy", s.postBuy)
 	page("GET /shop/orders/{order}", s.getOrder)
 	page("POST /shop/orders/{order}/again", s.postAgain)
 	page("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/shop", http.StatusSeeOther) })

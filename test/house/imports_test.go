@@ -98,7 +98,10 @@ var floors = map[string]int{
 	"internal/limit":          10,
 
 	"internal/lab/redis":  0,
+	"internal/lab/mutant": 0,
 	"internal/lab/binary": 0,
+
+	"internal/supervisor": 0, // by which the demo's pages reach the demo
 
 	"internal/apierror": 0,
 	"internal/logline":  0,
@@ -227,8 +230,7 @@ func TestWhoMayUseWhat(t *testing.T) {
 		mayDial := []string{"internal/api", "internal/acquirer", "internal/acquirer/simulator", "internal/webhook",
 			"internal/demo", "internal/postgres/local", "internal/pgtest", "internal/apitest", "internal/crashpoint",
 			"internal/shop", "internal/telemetry", "cmd/ratchet", "internal/lab/consumer", "internal/lab/design",
-			"internal/lab/redis",
-			"internal/lab/stand", "internal/lab/page"}
+			"internal/lab/redis", "internal/lab/stand", "internal/lab/page", "internal/supervisor"}
 		for _, s := range all {
 			if slices.Contains(mayDial, s.dir) {
 				continue

@@ -1,5 +1,7 @@
 package main
 
+import "github.com/ratchet-pay/ratchet/internal/lab/mutant"
+
 // fault is one thing done wrong, and the smallest test that must notice.
 type fault struct {
 	name  string // what is wrong, as one would say it in a review
@@ -11,6 +13,14 @@ type fault struct {
 // edit replaces a text that a file contains exactly once. A unique constraint is
 // undone by adding a column to it that is never twice the same.
 type edit struct{ file, old, new string }
+
+// shared are edits that `ratchet lab mutants` makes, too.
+func shared(edits ...mutant.Edit) (all []edit) {
+	for _, e := range edits {
+		all = append(all, edit{e.File, e.Old, e.New})
+	}
+	return all
+}
 
 // The files that are broken here more than once.
 const (
@@ -260,10 +270,20 @@ var faults = []fault{
 		pkg:   phaseTest, test: "TestKey/of two first requests at once one runs",
 	},
 	{
-		name: "the derived key has the epoch in it",
-		edits: []edit{{"internal/idempotency/fingerprint.go",
-			"r.Flow, phase, number(generation))", "number(int16(r.Epoch)), r.Flow, phase, number(generation))"}},
-		pkg: phaseTest, test: "TestDerivedKey/nor does one after attempts, take-overs and a second generation",
+		name:  "each attempt calls under another key",
+		edits: shared(mutant.KeyPerAttempt),
+		pkg:   phaseTest,
+		test:  "TestUnknownOutcome/it is parked, never stored, and the retry finishes under the same key",
+	},
+	{
+		name:  "a process that crashed counts as alive",
+		edits: shared(mutant.DeadIsAlive),
+		pkg:   crashTest, test: "TestZombie",
+	},
+	{
+		name:  "the derived key has the epoch in it",
+		edits: shared(mutant.EpochInKey),
+		pkg:   phaseTest, test: "TestDerivedKey/nor does one after attempts, take-overs and a second generation",
 	},
 	{
 		name: "the derived key is made of the row's id",
@@ -279,16 +299,9 @@ var faults = []fault{
 		pkg: rowTest, test: "TestFingerprint/another route has another one",
 	},
 	{
-		name: "a time-out is settled as a decline",
-		edits: []edit{{"internal/payment/charge_create.go",
-			"\treturn err\n}\n\nfunc (in CreateChargeParams) captures()", `	if err != nil {
-		s.Answer = acquirer.Answer{Code: "card_declined", Message: "Your card was declined."}
-	}
-	return nil
-}
-
-func (in CreateChargeParams) captures()`}},
-		pkg: modelTest, test: "TestHistory",
+		name:  "a time-out is settled as a decline",
+		edits: shared(mutant.TimeoutIsDecline),
+		pkg:   modelTest, test: "TestHistory",
 	},
 	{
 		name: "a time-out is taken for proof that nothing was sent",

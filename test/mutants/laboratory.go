@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ratchet-pay/ratchet/internal/lab/mutant"
 )
 
 // laboratory runs tests of broken sources.
@@ -77,37 +77,11 @@ func (lab *laboratory) try(ctx context.Context, n int, f fault) (report, error) 
 
 // overlay writes the broken files and returns the file that tells the compiler of them.
 func (lab *laboratory) overlay(n int, f fault) (string, error) {
-	broken := map[string]string{} // text by path
+	var edits []mutant.Edit
 	for _, e := range f.edits {
-		path := filepath.Join(lab.root, filepath.FromSlash(e.file))
-		text, again := broken[path]
-		if !again {
-			read, err := os.ReadFile(path)
-			if err != nil {
-				return "", err
-			}
-			text = string(read)
-		}
-		if found := strings.Count(text, e.old); found != 1 {
-			return "", fmt.Errorf("%s has this text %d times, want once: %q", e.file, found, e.old)
-		}
-		broken[path] = strings.Replace(text, e.old, e.new, 1)
+		edits = append(edits, mutant.Edit{File: e.file, Old: e.old, New: e.new})
 	}
-	var list struct{ Replace map[string]string }
-	list.Replace = map[string]string{}
-	for path, text := range broken {
-		copied := filepath.Join(lab.dir, fmt.Sprintf("%d-%d-%s", n, len(list.Replace), filepath.Base(path)))
-		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
-			return "", err
-		}
-		list.Replace[path] = copied
-	}
-	encoded, err := json.Marshal(list)
-	if err != nil {
-		return "", err
-	}
-	overlay := filepath.Join(lab.dir, fmt.Sprintf("%d-overlay.json", n))
-	return overlay, os.WriteFile(overlay, encoded, 0o600)
+	return mutant.Overlay(lab.root, lab.dir, fmt.Sprint(n), edits)
 }
 
 // report is what came of a run of go test. Names are as go test prints them.

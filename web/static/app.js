@@ -4,6 +4,8 @@ import "./theme.js";
 import "./copy.js";
 import "./time.js";
 import "./palette.js";
+import "./find.js";
+import "./frame.js";
 import "./live.js";
 import "./rows.js";
 import "./menu.js";

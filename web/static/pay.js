@@ -45,6 +45,10 @@ customElements.define("checkout-form", class extends HTMLElement {
       use.hidden = false;
       use.addEventListener("click", () => this.fill(use.dataset));
     }
+    this.form.querySelector(".slow")?.addEventListener("change", (event) => {
+      this.field("bank_fault").value = event.target.checked ? this.form.querySelector(".crash").dataset.slow : "";
+    });
+    for (const victim of this.form.querySelectorAll("[data-crash]")) victim.addEventListener("click", () => this.kill(victim));
     this.remember();
     this.postalCode();
     this.numberTyped();
@@ -180,14 +184,25 @@ customElements.define("checkout-form", class extends HTMLElement {
     await this.arrive(end);
   }
 
+  // kill ends a process of the demo, while the card is charged.
+  async kill(victim) {
+    victim.disabled = true;
+    victim.textContent = "Killed";
+    await ask(`${this.form.action}/kill`, { method: "POST", body: new URLSearchParams({ crash: victim.dataset.crash }) });
+  }
+
+  // step marks a step of the way back from a lost connection as done.
+  step(name) { this.lost.querySelector(`[data-step="${name}"]`).classList.add("done"); }
+
   // send sends one attempt until somebody says how it ended.
   async send(body) {
     for (let tries = 0; !this.gone; tries++) {
       const end = await ask(this.form.action, { method: "POST", body });
-      if (end && !end.unknown) { await this.noticed(); this.lost.hidden = true; return end; }
+      if (end && !end.unknown) { await this.noticed(); this.lost.hidden = end.state !== "complete" || !this.lostAt; return end; }
       body.delete("bank_fault"); // it was wished for once: asked for with every try, it would never end
       this.reconnecting(end);
       await pause(waits[Math.min(tries, waits.length - 1)]);
+      this.step("again");
     }
     return {};
   }
@@ -195,7 +210,7 @@ customElements.define("checkout-form", class extends HTMLElement {
   // reconnecting says why it takes longer. That the connection was lost stays long enough
   // to be read, also if the server is back at once.
   reconnecting(end) {
-    if (!end) this.lostAt = Date.now();
+    if (!end) { this.lostAt = Date.now(); this.step("lost"); }
     const lost = Date.now() - this.lostAt < readable;
     this.lost.querySelector(".says").textContent = lost ? "Connection lost." : end.message || "Still confirming.";
     this.lost.hidden = false;
@@ -219,8 +234,8 @@ customElements.define("checkout-form", class extends HTMLElement {
   async follow() {
     for (let tries = 0; !this.gone; tries++) {
       const now = await ask(this.form.dataset.state);
-      if (now && now.state !== "processing") { await this.noticed(); this.lost.hidden = true; return this.arrive(now); }
-      if (!now) this.reconnecting();
+      if (now && now.state !== "processing") { await this.noticed(); this.lost.hidden = now.state !== "complete" || !this.lostAt; return this.arrive(now); }
+      if (now) this.step("again"); else this.reconnecting();
       await pause(waits[Math.min(tries, waits.length - 1)]);
     }
   }
@@ -241,8 +256,9 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.button.classList.add("paid");
     this.button.replaceChildren(this.querySelector("template.paid").content.cloneNode(true));
     for (const name of ["cardNumber", "cardExpiry", "cardCvc"]) this.field(name).value = "";
+    this.step("paid");
     if (!this.dispatchEvent(new CustomEvent("paid", { bubbles: true, cancelable: true, detail: end.next }))) return; // the page around this frame goes on
-    setTimeout(() => location.assign(end.next), 700);
+    setTimeout(() => location.assign(end.next), this.lostAt ? 1800 : 700); // the third step is to be read, too
   }
 
   // challenge shows the bank's page in a frame, and looks how the session stands
@@ -280,6 +296,7 @@ customElements.define("checkout-form", class extends HTMLElement {
     if (locked && this.fields.contains(document.activeElement)) this.button.focus({ preventScroll: true }); // a field that is locked loses it to nobody
     this.fields.disabled = locked;
     this.verdict.hidden = true;
+    for (const victim of this.form.querySelectorAll("[data-crash]")) victim.disabled = !locked;
     if (locked) {
       this.button.setAttribute("aria-disabled", "true");
       this.busyWith("Processing…");

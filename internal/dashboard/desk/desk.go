@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/supervisor"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -23,6 +24,8 @@ type Desk struct {
 	Demo     bool
 	Shop     bool // this installation has the demo's shop
 	HTTPS    bool // browsers reach the pages over HTTPS
+
+	Supervisor *supervisor.Client // of the demo, which kills its processes; nil: no page does
 
 	Chosen func(*http.Request) string // the scope that the browser chose
 	Token  func(*http.Request) string // what a form of ours carries

@@ -27,6 +27,9 @@ func (s Pages) Routes(handle func(pattern string, show desk.Handler)) {
 	handle("GET /dashboard/ledger/{id}", s.posting)
 	handle("GET /dashboard/keys", s.keys)
 	handle("GET /dashboard/workers", s.workers)
+	if s.Supervisor != nil {
+		handle("POST /dashboard/kill", s.postKill)
+	}
 	handle("GET /dashboard/clock", s.clock)
 	handle("POST /dashboard/clock", s.postClock)
 	handle("POST /dashboard/clock/{id}", s.postAdvance)

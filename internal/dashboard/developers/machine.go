@@ -93,6 +93,8 @@ const selectQueue = `
 type workersPage struct {
 	Workers []workerRow
 	Queue   queue
+	Kills   bool // the demo kills them if asked
+	CSRF    string
 }
 
 func (s Pages) workers(r *http.Request) (*desk.Page, error) {
@@ -104,6 +106,6 @@ func (s Pages) workers(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return desk.Show("dashboard/workers",
-		web.Page{Title: "Workers", Here: "workers", Data: workersPage{found, waiting[0]}}), nil
+	return desk.Show("dashboard/workers", web.Page{Title: "Workers", Here: "workers",
+		Data: workersPage{found, waiting[0], s.Supervisor != nil, s.Token(r)}}), nil
 }
