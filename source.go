@@ -12,6 +12,6 @@ import "embed"
 //go:embed *.go cmd/*/*.go internal/*/*.go internal/*/*/*.go internal/*/*/*/*.go
 //go:embed api/*.go docs/*.go migrations/*.go web/*.go test/*/*.go test/*/*/*.go
 //go:embed migrations/*.sql internal/*/*/*.sql internal/*/*/*/*.sql
-//go:embed api/*.txt internal/verify/*.txt test/browser/*.mjs web/static/*.css web/static/*.js
+//go:embed api/*.txt internal/verify/*.txt test/browser/*.mjs web/static/*.css web/*/*.js web/*/*/*.js
 //go:embed web/templates/*.html web/templates/*/*.html
 var Source embed.FS

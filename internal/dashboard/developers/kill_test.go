@@ -1,0 +1,24 @@
+package developers
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/supervisor"
+)
+
+func TestOnlyADemoKills(t *testing.T) {
+	t.Parallel()
+	for _, demo := range []bool{true, false} {
+		d := &desk.Desk{}
+		if demo {
+			d.Supervisor = &supervisor.Client{}
+		}
+		var patterns []string
+		Pages{Desk: d}.Routes(func(pattern string, _ desk.Handler) { patterns = append(patterns, pattern) })
+		if got := slices.Contains(patterns, "POST /dashboard/kill"); got != demo {
+			t.Errorf("demo %v: there is a route that kills: %v", demo, got)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+//go:build unix
+
+package lab_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-pay/ratchet/internal/lab"
+	"github.com/ratchet-pay/ratchet/internal/lab/mutant"
+	"github.com/ratchet-pay/ratchet/internal/lab/stand"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+)
+
+// TestMutant removes the derived key from Ratchet, as the first exercise does, and wants the
+// bank to charge twice. test/mutants makes the edits of the other exercises.
+func TestMutant(t *testing.T) {
+	t.Parallel()
+	programs := build(t)
+	t.Run("without the derived key the bank charges twice, and our books do not show it", func(t *testing.T) {
+		t.Parallel()
+		root, err := mutant.SourceTree(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, _ := mutant.Find("derived-key")
+		program, err := e.Build(t.Context(), root, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := stand.Open(t.Context(), stand.Config{Ratchet: program, Lab: filepath.Join(programs, "ratchet-lab"),
+			DatabaseURL: pgtest.New(t).URL, StandIn: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		ratchet, _ := lab.FindDesign("ratchet")
+		fault, _ := lab.FindFault(e.Fault)
+		run, err := s.Run(t.Context(), ratchet, fault, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run.Charged != e.Charged || run.Booked != e.Booked {
+			t.Errorf("%s The exercise says %d and %d.\n%s", run.Title(), e.Booked, e.Charged, story(run))
+		}
+	})
+
+	t.Run("where the source is missing, the command says so", func(t *testing.T) {
+		t.Parallel()
+		cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "ratchet-lab"), "mutants", "derived-key",
+			"--predict", "1")
+		cmd.Dir = t.TempDir()
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "run this in a clone of the repository, with Go installed") {
+			t.Errorf("it says %q, %v", out, err)
+		}
+	})
+
+	t.Run("each exercise is a fault of the lab, and is listed", func(t *testing.T) {
+		t.Parallel()
+		out, err := exec.CommandContext(t.Context(), filepath.Join(programs, "ratchet-lab"), "mutants").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for _, e := range mutant.Exercises {
+			if _, known := lab.FindFault(e.Fault); !known || !strings.Contains(string(out), e.Name) {
+				t.Errorf("%s: fault %q, listed in\n%s", e.Name, e.Fault, out)
+			}
+		}
+	})
+}
