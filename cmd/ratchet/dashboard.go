@@ -6,7 +6,7 @@ import (
 	"os"
 	"unicode/utf8"
 
-	"github.com/ratchet-pay/ratchet"
+	repository "github.com/ratchet-pay/ratchet"
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/internal/supervisor"
@@ -41,7 +41,7 @@ func dashboard(wish string, at net.Addr) (*process.Dashboard, error) {
 			dashboardPasswordVariable, leastPassword)
 	}
 	shown := &process.Dashboard{Password: password, Shop: demos("RATCHET_SHOP_URL"), Lab: demos(page.URLVariable),
-		Source: ratchet.Source}
+		Source: repository.Source}
 	if demonstrating() {
 		shown.Supervisor = supervisor.FromEnvironment()
 	}
