@@ -108,7 +108,7 @@ func runMutant(ctx context.Context, e mutant.Exercise, root string, out io.Write
 	defer end()
 	ratchet, _ := lab.FindDesign("ratchet")
 	fault, _ := lab.FindFault(e.Fault)
-	return s.Run(ctx, ratchet, fault, nil)
+	return s.Run(ctx, lab.Case{Design: ratchet, Fault: fault}, nil)
 }
 
 // marked puts a mark in front of each line.

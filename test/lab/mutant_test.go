@@ -38,7 +38,7 @@ func TestMutant(t *testing.T) {
 		defer s.Close()
 		ratchet, _ := lab.FindDesign("ratchet")
 		fault, _ := lab.FindFault(e.Fault)
-		run, err := s.Run(t.Context(), ratchet, fault, nil)
+		run, err := s.Run(t.Context(), lab.Case{Design: ratchet, Fault: fault}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
