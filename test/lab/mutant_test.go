@@ -15,7 +15,7 @@ import (
 )
 
 // TestMutant removes the derived key from Ratchet, as the first exercise does, and wants the
-// bank to charge twice. test/mutants makes the edits of the other exercises.
+// bank to charge twice.
 func TestMutant(t *testing.T) {
 	t.Parallel()
 	programs := build(t)

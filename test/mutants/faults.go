@@ -276,11 +276,6 @@ var faults = []fault{
 		test:  "TestUnknownOutcome/it is parked, never stored, and the retry finishes under the same key",
 	},
 	{
-		name:  "a process that crashed counts as alive",
-		edits: shared(mutant.DeadIsAlive),
-		pkg:   crashTest, test: "TestZombie",
-	},
-	{
 		name:  "the derived key has the epoch in it",
 		edits: shared(mutant.EpochInKey),
 		pkg:   phaseTest, test: "TestDerivedKey/nor does one after attempts, take-overs and a second generation",
@@ -380,7 +375,7 @@ var faults = []fault{
 	{
 		name: "one account's reads may take every slot",
 		edits: []edit{
-			{"internal/process/limits.go", "limit.NewShares(places,", "limit.NewShares(0,"},
+			{"internal/process/limits.go", "limit.NewShares(slots,", "limit.NewShares(0,"},
 		},
 		pkg: apiTest, test: "TestOverload/an account that reads slowly, or searches, takes no slot from the others",
 	},

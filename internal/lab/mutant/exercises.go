@@ -27,8 +27,6 @@ var (
 }
 
 func (in CreateChargeParams) captures()`}
-	DeadIsAlive = Edit{File: "internal/idempotency/find.go",
-		Old: "const Alive = `is_ahead(w.alive_until, '1 s')`", New: "const Alive = `w.alive_until IS NOT NULL`"}
 	EpochInKey = Edit{File: "internal/idempotency/fingerprint.go",
 		Old: "r.Flow, phase, number(generation))", New: "number(int16(r.Epoch)), r.Flow, phase, number(generation))"}
 )
@@ -59,7 +57,8 @@ var Exercises = []Exercise{
 		Why: "None, and it stays so. No process takes the request over, and every retry gets 409. It is the same " +
 			"as a lock that never expires. Ratchet can afford to be wrong about which process is alive, because " +
 			"the derived key and the fence make a takeover harmless. So it takes over after a second.",
-		Edits: []Edit{DeadIsAlive},
+		Edits: []Edit{{File: "internal/idempotency/find.go",
+			Old: "const Alive = `is_ahead(w.alive_until, '1 s')`", New: "const Alive = `w.alive_until IS NOT NULL`"}},
 	},
 	{
 		Name: "epoch-in-key", Fault: "answer-not-recorded", Charged: 1, Booked: 1,

@@ -3,8 +3,8 @@
 //	source + edits ──overlay──▶ go build ──▶ a broken ratchet ──▶ the lab counts its charges
 //
 // The files on disk stay as they are: the compiler is given the changed ones as an
-// overlay. test/mutants makes its faults in the same way, and has these among them, each
-// with the test that catches it.
+// overlay. test/mutants makes its faults in the same way, and has most of these among them,
+// each with the test that catches it.
 package mutant
 
 import (
