@@ -2,7 +2,8 @@
 # PostgreSQL by themselves.
 
 .DEFAULT_GOAL := demo
-.PHONY: help demo build test sdks samples test-browser screenshots first-run browser race crash soak failover walk bench scale mutants compose lint lab-record lab-site
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
+.PHONY: help demo build test sdks samples test-browser screenshots first-run browser race crash soak failover walk bench scale mutants compose release lint lab-record lab-site
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -74,6 +75,17 @@ lab-record: ## the lab's matrix: run every design under every fault, and keep th
 
 lab-site: ## the lab as static files, for any web server: bin/lab-site
 	go run ./cmd/ratchet-lab site --out bin/lab-site
+
+release: ## bin/release: a program for each platform, checksums, and a bill of materials (SBOM, CycloneDX)
+	rm -rf bin/release && mkdir -p bin/release
+	@for platform in $(PLATFORMS); do \
+		os=$${platform%/*} arch=$${platform#*/}; \
+		echo "building for $$platform"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -ldflags=-s -o bin/release/ratchet-$$os-$$arch ./cmd/ratchet || exit 1; \
+	done
+	CGO_ENABLED=0 go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 app -json -licenses \
+		-main cmd/ratchet -output bin/release/ratchet.cdx.json .
+	cd bin/release && sha256sum ratchet* > SHA256SUMS
 
 compose: ## docker-compose.yml: start, charge, kill a server, verify; says so where no Docker engine answers
 	@bash test/compose/smoke.sh
