@@ -26,10 +26,11 @@ var samples = map[string]int64{
 
 func samplesCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "samples",
-		Short: "Set up Stripe's samples to run against a demo",
-		Args:  cobra.NoArgs,
-		RunE:  help,
+		Use:     "samples",
+		Short:   "Set up Stripe's samples to run against a demo",
+		Example: "  ratchet samples env payment-element > .env",
+		Args:    cobra.NoArgs,
+		RunE:    help,
 	}
 	cmd.AddCommand(samplesEnvCommand())
 	return cmd

@@ -2,9 +2,7 @@ package sales
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
@@ -117,5 +115,3 @@ func (s Pages) customer(r *http.Request) (*desk.Page, error) {
 	return desk.Show("dashboard/customer",
 		web.Page{Title: "Customer " + page.Customer.ID, Here: "customers", Data: page}), nil
 }
-
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
