@@ -85,9 +85,6 @@ const selectEventAttempts = `
 	ORDER BY t.started_at DESC
 	LIMIT 50`
 
-// change is a field of an update: what it was, and what it is.
-type change struct{ Name, Was, Is string }
-
 const selectEvent = `
 	SELECT e.id, e.type, e.object_id, e.request_id, e.idempotency_key, e.created_at, e.account_id, e.api_version, e.data
 	FROM accounts a JOIN events e ON e.account_id = a.id AND e.id = @id`
