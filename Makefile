@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := demo
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
-.PHONY: help demo build test sdks samples test-browser screenshots first-run browser race crash soak failover walk bench scale mutants compose release lint lab-record lab-site
+.PHONY: help demo build test sdks cli samples test-browser screenshots first-run browser race crash soak failover walk bench scale mutants compose release lint lab-record lab-site
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -26,6 +26,12 @@ sdks: build ## Stripe's SDKs, many versions of them, against a demo (10 minutes;
 
 samples: browser ## Stripe's samples in a real Chromium, from checkouts of stripe-samples in DIR=folder (5 minutes; needs npm)
 	cd test/browser && RATCHET_PROGRAM=./ratchet node samples.mjs "$(abspath $(DIR))" ../../docs/compatibility.md
+
+cli: ## the published Stripe CLI: listen, logs tail, resend, and every trigger whose product exists here (2 minutes)
+	@mkdir -p bin
+	@RATCHET_STRIPE_CLI=all go run ./internal/pgtest/cmd/testserver -- go test -count=1 -v -timeout 20m -run 'TestStripeCLI' \
+		./test/sdk > bin/cli.log 2>&1 || { grep -v '^ *{"time' bin/cli.log; exit 1; }
+	@grep '^Stripe CLI' bin/cli.log
 
 test-browser: browser ## the pages in a real Chromium: looks, links, keyboards, accessibility; screenshots in test/browser/screenshots
 	cd test/browser && RATCHET_PROGRAM=./ratchet node --test --test-concurrency=1 --test-timeout=1500000

@@ -189,6 +189,7 @@ var pagesOf = map[string]string{
 	"po":     "/dashboard/payouts/",
 	"evt":    "/dashboard/events/",
 	"we":     "/dashboard/webhooks/",
+	"wh":     "/dashboard/webhooks/", // a session of "stripe listen"
 	"req":    "/dashboard/requests/",
 	"txn":    "/dashboard/ledger/",
 }

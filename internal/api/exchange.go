@@ -9,8 +9,11 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/logline"
+	"github.com/ratchet-pay/ratchet/internal/stripecli"
+	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
 // exchange is a request and its answer, as operators see them: one line in the
@@ -20,6 +23,8 @@ type exchange struct {
 	line  *logline.Line
 	end   func(status int, limit string)
 	limit string // that refused it
+
+	holder *apikey.Holder // who asks; nil: unknown
 }
 
 // unknownRoute is the label of every unknown path: callers can make up
@@ -46,6 +51,7 @@ func (x *exchange) note(r *request) {
 		return
 	}
 	if r.holder != nil {
+		x.holder = r.holder
 		x.line.Add(slog.String("account", r.holder.AccountID))
 	}
 	if r.key != "" {
@@ -71,4 +77,28 @@ func (x *exchange) finish(ctx context.Context, log *slog.Logger, status int, rep
 	x.line.Add(slog.Int("status", status), slog.Bool("replayed", replayed))
 	x.line.Write(ctx, log, level)
 	x.end(status, x.limit)
+}
+
+// tell shows the exchange to clients that tail the account's log with the Stripe CLI.
+func (s *Server) tell(c echo.Context, x *exchange, status int, body []byte) {
+	if x.holder == nil || s.stripeCLI == nil || !s.stripeCLI.Tailed(x.holder.AccountID, x.holder.Livemode) {
+		return
+	}
+	h := c.Request()
+	path := h.URL.Path
+	if testcard.Mentions(path) {
+		path = form.Quote(path)
+	}
+	_, inside := h.Context().Value(actingKey{}).(*apikey.Holder)
+	s.stripeCLI.Logged(stripecli.Request{
+		AccountID: x.holder.AccountID,
+		Livemode:  x.holder.Livemode,
+		Method:    h.Method,
+		Path:      path,
+		ID:        x.id,
+		Address:   peer(h.RemoteAddr),
+		Dashboard: inside,
+		Status:    status,
+		Answer:    body,
+	})
 }

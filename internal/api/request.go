@@ -68,7 +68,7 @@ func (s *Server) read(c echo.Context, rt *route, id string) (*request, error) {
 	if err := s.limiters.allow(r.holder); err != nil {
 		return r, err
 	}
-	if err := s.permissions.check(r.holder, rt, nil); err != nil {
+	if err := s.permissions.check(r.holder, rt, rt.shows); err != nil {
 		return r, err
 	}
 	if r.version, err = version(h.Header, r.holder.DefaultVersion); err != nil {

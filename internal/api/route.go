@@ -25,11 +25,18 @@ type route struct {
 	operation    string       // of a mutating route: "charge.create"
 	publishable  bool         // a publishable key will do
 	empty        bool         // a list of a product that this installation does not have
+	shows        []string     // kinds of objects that a restricted key must be allowed to read, too
 	answer       func(ctx context.Context, s *Server, r *request) (phase.Response, any, error)
 }
 
 func (r route) openToPublishableKeys() route {
 	r.publishable = true
+	return r
+}
+
+// showing is a route that opens a way to objects of other kinds.
+func (r route) showing(kinds ...string) route {
+	r.shows = kinds
 	return r
 }
 

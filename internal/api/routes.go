@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/payout"
 	"github.com/ratchet-pay/ratchet/internal/session"
 	"github.com/ratchet-pay/ratchet/internal/setupintent"
+	"github.com/ratchet-pay/ratchet/internal/stripecli"
 )
 
 // routes is the whole API on one page. Each route is specified
@@ -154,6 +155,8 @@ func routes() []route {
 		get("/v1/shipping_rates", catalog.ListShippingRates, "list:shipping_rate"),
 		get("/v1/shipping_rates/{shipping_rate_token}", catalog.ShippingRates.Retrieve, "shipping_rate"),
 		post("/v1/shipping_rates/{shipping_rate_token}", catalog.UpdateShippingRate, "shipping_rate"),
+
+		post("/v1/stripecli/sessions", stripecli.CreateSession, "stripecli.session").showing("event"),
 
 		post("/v1/tokens", customer.CreateToken, "token").openToPublishableKeys(),
 		get("/v1/tokens/{token}", customer.RetrieveToken, "token"),

@@ -27,6 +27,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/stripecli"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 	"github.com/ratchet-pay/ratchet/internal/wire"
@@ -46,8 +47,9 @@ type Config struct {
 	// "https://pay.example.com"; "" is this machine, as the request names it.
 	PublicURL string
 	Inbox     *inbox.Inbox
-	Site      *web.Site // what the bank's page is drawn with
-	Pages     bool      // people look at this installation with a browser, and not the API's clients alone
+	Site      *web.Site      // what the bank's page is drawn with
+	Pages     bool           // people look at this installation with a browser, and not the API's clients alone
+	StripeCLI *stripecli.Hub // the connections of Stripe's command line
 	// NotificationSecret is what the acquirer signs with; without one nothing is taken from it.
 	NotificationSecret string
 
@@ -70,6 +72,7 @@ type Server struct {
 	telemetry      *telemetry.Telemetry
 	site           *web.Site
 	pages          bool
+	stripeCLI      *stripecli.Hub
 	log            *slog.Logger
 	echo           *echo.Echo
 
@@ -95,6 +98,7 @@ func New(c Config) *Server {
 		inbox:              c.Inbox,
 		site:               c.Site,
 		pages:              c.Pages,
+		stripeCLI:          c.StripeCLI,
 		notificationSecret: c.NotificationSecret,
 	}
 	s.echo.HideBanner, s.echo.HidePort = true, true
@@ -106,6 +110,10 @@ func New(c Config) *Server {
 		s.echo.Add(rt.method, echoPath(rt.path), s.handler(rt))
 	}
 	s.challenges()
+	s.echo.GET(stripecli.SocketPath+":account", func(c echo.Context) error {
+		s.stripeCLI.Connect(c.Response(), c.Request(), c.Param("account"))
+		return nil
+	})
 	s.echo.POST(acquirer.NotificationsPath, s.notifications)
 	s.echo.HTTPErrorHandler = func(err error, c echo.Context) {
 		if !c.Response().Committed {
@@ -277,6 +285,7 @@ func (s *Server) write(c echo.Context, x *exchange, status int, body []byte, rep
 	c.Response().WriteHeader(status)
 	_, _ = c.Response().Write(body) // a client that is gone does not change what was done
 	x.finish(c.Request().Context(), s.log, status, replayed)
+	s.tell(c, x, status, body)
 }
 
 func unknownURL(h *http.Request) *apierror.Error {

@@ -98,7 +98,8 @@ const takeTurns = `
 	SELECT pg_advisory_xact_lock(hashtextextended(@account_id || '/' || @livemode::boolean::text, 0))::text`
 
 const selectSlots = `
-	SELECT slot FROM webhook_endpoints WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL`
+	SELECT slot FROM webhook_endpoints
+	WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL AND NOT listener`
 
 // freeSlot finds one, or refuses.
 func freeSlot(ctx context.Context, tx *phase.Tx) (int16, error) {
@@ -182,7 +183,7 @@ const selectEndpoints = `
 	SELECT account_id, id, livemode, request_id, url, description, enabled_events, metadata, api_version, status,
 	       secret_generation, created_at
 	FROM webhook_endpoints
-	WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL`
+	WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL AND NOT listener`
 
 const endpointByID = selectEndpoints + ` AND id = @id`
 

@@ -15,13 +15,14 @@ import (
 type RetryEventParams struct {
 	ID              string      `path:"id"`
 	WebhookEndpoint string      `form:"webhook_endpoint" max:"5000"`
+	ForStripeCLI    bool        `form:"for_stripecli"`
 	Expand          form.Expand `form:"expand"`
 }
 
 const eventSentAgain = "event_sent_again"
 
-// RetryEvent sends an event again, to the endpoints it was sent to or to the one
-// that is named. A receiver has to deduplicate by its ID.
+// RetryEvent sends an event again, to the endpoints it was sent to, to the one that is
+// named, or to those who listen with the Stripe CLI. A receiver has to deduplicate by its ID.
 //
 //	(nothing) ──▶ event_sent_again
 //	    claim + deliveries made due + jobs that wake a worker + answer
@@ -46,7 +47,11 @@ var RetryEvent = phase.Define("event.retry", 1,
 })
 
 func sendAgain(ctx context.Context, tx *phase.Tx, in RetryEventParams, _ *struct{}) (phase.Outcome, error) {
-	if _, err := webhook.ResendIn(ctx, tx, in.ID, in.WebhookEndpoint); err != nil {
+	resend := webhook.ResendIn
+	if in.ForStripeCLI {
+		resend = webhook.ResendToListeners
+	}
+	if _, err := resend(ctx, tx, in.ID, in.WebhookEndpoint); err != nil {
 		return phase.Outcome{}, err
 	}
 	body, err := event.RetrieveEvent(ctx, tx, resource.PrincipalOf(tx.Caller),

@@ -50,7 +50,8 @@ type Data struct {
 
 // Insert writes an event with its deliveries, one to each endpoint that subscribes to
 // it, and with the jobs that wake a worker for them. A merchant without endpoints
-// pays for one look into an index that is empty for it.
+// pays for one look into an index that is empty for it. A session of "stripe listen"
+// is an endpoint that needs no worker, and its ID has another prefix.
 const Insert = `
 	WITH told AS (
 		SELECT * FROM unnest(@account_id::text[], @id::text[], @livemode::boolean[], @type::text[],
@@ -72,7 +73,7 @@ const Insert = `
 	INSERT INTO river.river_job (kind, args, queue, max_attempts)
 	SELECT '` + webhook.WakeKind + `', jsonb_build_object('account_id', account_id, 'endpoint_id', endpoint_id), '` +
 	webhook.Queue + `', 3
-	FROM delivery`
+	FROM delivery WHERE endpoint_id LIKE 'we\_%'`
 
 type row struct {
 	AccountID      string    `db:"account_id"`

@@ -21,6 +21,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/session"
 	"github.com/ratchet-pay/ratchet/internal/setupintent"
+	"github.com/ratchet-pay/ratchet/internal/stripecli"
 )
 
 // Register makes every operation known to an engine. A version stays in this
@@ -52,7 +53,7 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		setupintent.CreateSetupIntent, setupintent.ConfirmSetupIntent, setupintent.AuthenticateSetup,
 		setupintent.UpdateSetupIntent, setupintent.CancelSetupIntent,
 		endpoint.CreateWebhookEndpoint, endpoint.UpdateWebhookEndpoint, endpoint.DeleteWebhookEndpoint,
-		endpoint.RetryEvent,
+		endpoint.RetryEvent, stripecli.CreateSession,
 		dispute.UpdateDispute, dispute.UpdateChargeDispute, dispute.CloseDispute, dispute.CloseChargeDispute,
 		payment.CancelRefund, payment.ExpireRefund, payment.ExpireCharge,
 		dispute.OpenDispute, dispute.EscalateDispute, dispute.DecideDispute, payment.CompleteRefund,

@@ -23,12 +23,14 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/checkout"
 	"github.com/ratchet-pay/ratchet/internal/crashpoint"
+	"github.com/ratchet-pay/ratchet/internal/event"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
 	"github.com/ratchet-pay/ratchet/internal/operation"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/stripecli"
 	"github.com/ratchet-pay/ratchet/internal/stripejs"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
@@ -220,6 +222,7 @@ type API struct {
 	Handler http.Handler
 	crash   *crashpoint.Points
 	pages   *pages // nil: the API alone
+	cli     *stripecli.Hub
 }
 
 // NewAPI connects everything and serves nothing yet. Close it at the end.
@@ -229,6 +232,11 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 		return nil, err
 	}
 	p.showGates()
+	cli, err := openStripeCLI(ctx, c, p)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
 	site := web.New(web.Config{Demo: c.Demo, Shop: c.Dashboard != nil && c.Dashboard.Shop != nil, Log: c.Log})
 	server := api.New(api.Config{
 		Engine:             p.engine,
@@ -244,10 +252,11 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 		Telemetry:          p.telemetry,
 		Log:                c.Log,
 		PublicURL:          c.PublicURL,
+		StripeCLI:          cli,
 	})
 	p.background(ctx, server.RecordUses)
 	var handler http.Handler = server
-	a := &API{parts: p, crash: c.Crash}
+	a := &API{parts: p, crash: c.Crash, cli: cli}
 	if c.Dashboard != nil {
 		a.pages, err = openPages(ctx, c, p, handler, site)
 		if err != nil {
@@ -267,6 +276,22 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 	})
 	a.Handler = p.health.serve(server.Guard(stripejs.New(site, pay)))
 	return a, nil
+}
+
+// cliConns is few on purpose: those who listen must not starve those who pay.
+const cliConns = 2
+
+// openStripeCLI begins to serve sessions of Stripe's command line, on separate connections.
+func openStripeCLI(ctx context.Context, c Config, p *parts) (*stripecli.Hub, error) {
+	pool, err := p.open(ctx, postgres.Config{URL: c.DatabaseURL, Role: apiRole, MaxConns: cliConns,
+		ApplicationName: "ratchet stripe cli"})
+	if err != nil {
+		return nil, err
+	}
+	hub := stripecli.NewHub(stripecli.Parts{Pool: pool, Key: c.Secret.For(secret.Webhooks), Owner: p.liveness.ID,
+		Render: event.RenderEvent, Log: c.Log})
+	p.background(ctx, hub.Run)
+	return hub, nil
 }
 
 // Inbox is where messages from outside are taken.
@@ -299,6 +324,7 @@ func (a *API) Serve(ctx context.Context, l net.Listener, log *slog.Logger) error
 	if a.pages != nil {
 		server.RegisterOnShutdown(a.pages.StopStreams)
 	}
+	server.RegisterOnShutdown(a.cli.Close)
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(a.crash.Listener(l)) }()
 	select {

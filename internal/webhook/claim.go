@@ -49,13 +49,14 @@ type endpoint struct {
 }
 
 // One worker at a time looks for work of an endpoint, so that the lanes can be
-// counted. A second worker leaves: the first continues until nothing is due.
+// counted. A second worker leaves: the first continues until nothing is due. The API
+// server that has a listener's socket delivers to it, until the listener ends.
 const lockEndpoint = `
 	SELECT url, livemode, api_version, status = 'enabled'
 	       AND deleted_at IS NULL AS enabled, failing_since, secret_generation,
 	           coalesce(previous_secret_until > clock_timestamp(), false) AS previous_is_valid
 	FROM webhook_endpoints
-	WHERE account_id = @account_id AND id = @endpoint_id
+	WHERE account_id = @account_id AND id = @endpoint_id AND NOT (listener AND deleted_at IS NULL)
 	FOR NO KEY UPDATE SKIP LOCKED`
 
 // The attempt is written down before it is made.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,7 +23,7 @@ var ErrUnknown = errors.New("webhook endpoint not found")
 const rollSecret = `
 	UPDATE webhook_endpoints
 	SET secret_generation = secret_generation + 1, previous_secret_until = clock_timestamp() + @overlap::interval
-	WHERE id = @endpoint_id AND deleted_at IS NULL
+	WHERE id = @endpoint_id AND deleted_at IS NULL AND NOT listener
 	RETURNING account_id, livemode, secret_generation`
 
 // Roll gives an endpoint a new signing secret and returns it: the only time it is
@@ -64,7 +65,7 @@ func Roll(
 }
 
 // A resend starts the schedule over. What is under way goes on, and is sent again
-// behind it.
+// behind it. The API servers look for what is due to listeners themselves.
 const resendEvent = `
 	WITH target AS (
 		SELECT e.account_id, e.id AS event_id, w.id AS endpoint_id
@@ -72,7 +73,8 @@ const resendEvent = `
 		JOIN webhook_endpoints w ON w.account_id = e.account_id AND w.livemode = e.livemode AND w.status = 'enabled'
 		    AND w.deleted_at IS NULL
 		WHERE e.id = @event_id
-		  AND CASE WHEN @endpoint_id = '' THEN EXISTS (
+		  AND CASE WHEN @listeners::boolean AND w.listener THEN true
+		      WHEN @endpoint_id = '' THEN NOT @listeners AND EXISTS (
 		        SELECT FROM webhook_deliveries d
 		        WHERE d.account_id = e.account_id AND d.event_id = e.id AND d.endpoint_id = w.id)
 		      ELSE w.id = @endpoint_id END
@@ -86,13 +88,15 @@ const resendEvent = `
 	), woken AS (
 		INSERT INTO river.river_job (kind, args, queue, max_attempts)
 		SELECT @kind, jsonb_build_object('account_id', account_id, 'endpoint_id', endpoint_id), @queue, 3 FROM sent
+		WHERE endpoint_id LIKE 'we\_%'
 	)
 	SELECT account_id, endpoint_id FROM sent ORDER BY endpoint_id`
 
 const modeOfEvent = `SELECT livemode FROM events WHERE id = @event_id`
 
-// Resend sends an event once more to the endpoints it was sent to, or to the one
-// that is named, and returns which. The audit row is written in the same transaction.
+// Resend sends an event once more to the endpoints it was sent to and to those who
+// listen with the Stripe CLI, or to the one that is named, and returns which. The audit
+// row is written in the same transaction.
 func Resend(ctx context.Context, pool *pgxpool.Pool, user, eventID, endpointID string) (to []EndpointKey, err error) {
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		var livemode bool
@@ -104,8 +108,19 @@ func Resend(ctx context.Context, pool *pgxpool.Pool, user, eventID, endpointID s
 			return err
 		}
 		to, err = ResendIn(ctx, tx, eventID, endpointID)
-		if err != nil || len(to) == 0 {
+		if err != nil {
 			return err
+		}
+		if endpointID == "" {
+			listeners, err := ResendToListeners(ctx, tx, eventID, "")
+			if err != nil {
+				return err
+			}
+			to = slices.DeleteFunc(to, func(k EndpointKey) bool { return slices.Contains(listeners, k) })
+			to = append(to, listeners...)
+		}
+		if len(to) == 0 {
+			return nil
 		}
 		var ids []string
 		for _, endpoint := range to {
@@ -122,12 +137,25 @@ func Resend(ctx context.Context, pool *pgxpool.Pool, user, eventID, endpointID s
 	return to, nil
 }
 
-// ResendIn is Resend in a transaction of the caller, which writes the audit row.
-func ResendIn(ctx context.Context, tx interface {
+// querier is a transaction of the engine or of pgx.
+type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}, eventID, endpointID string) (to []EndpointKey, err error) {
-	rows, err := tx.Query(ctx, resendEvent, postgres.Args{
-		"event_id": eventID, "endpoint_id": endpointID, "kind": Wake{}.Kind(), "queue": Queue})
+}
+
+// ResendIn is Resend in a transaction of the caller, which writes the audit row.
+func ResendIn(ctx context.Context, tx querier, eventID, endpointID string) (to []EndpointKey, err error) {
+	return resend(ctx, tx, eventID, endpointID, false)
+}
+
+// ResendToListeners sends an event to all that listen with the Stripe CLI, and to the
+// endpoint that is named, if one is.
+func ResendToListeners(ctx context.Context, tx querier, eventID, endpointID string) (to []EndpointKey, err error) {
+	return resend(ctx, tx, eventID, endpointID, true)
+}
+
+func resend(ctx context.Context, tx querier, eventID, endpointID string, listeners bool) (to []EndpointKey, err error) {
+	rows, err := tx.Query(ctx, resendEvent, postgres.Args{"event_id": eventID, "endpoint_id": endpointID,
+		"listeners": listeners, "kind": Wake{}.Kind(), "queue": Queue})
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,12 @@ const (
 	maxHeaders   = 16 << 10 // bytes of an answer
 	maxBody      = 16 << 10 // bytes of an answer that are kept
 	maxError     = 500      // bytes
-	userAgent    = "Ratchet/1.0 (+https://github.com/ratchet-pay/ratchet)"
+)
+
+// Headers of every delivery. "stripe listen" forwards them.
+const (
+	UserAgent = "Ratchet/1.0 (+https://github.com/ratchet-pay/ratchet)"
+	Accept    = "*/*; q=0.5, application/xml"
 )
 
 // Result is how an attempt ended.
@@ -76,8 +81,8 @@ func (s *Sender) Send(ctx context.Context, address string, body []byte, signatur
 		return Result{Error: reason(err)}
 	}
 	q.Header.Set("Content-Type", "application/json; charset=utf-8")
-	q.Header.Set("User-Agent", userAgent)
-	q.Header.Set("Accept", "*/*; q=0.5, application/xml")
+	q.Header.Set("User-Agent", UserAgent)
+	q.Header.Set("Accept", Accept)
 	q.Header.Set("Cache-Control", "no-cache")
 	q.Header.Set("Stripe-Signature", signature)
 	answer, err := s.client.Do(q)

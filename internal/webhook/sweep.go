@@ -48,7 +48,8 @@ const waitingEndpoints = `waiting AS (
 
 // wakeOverdue makes a job for each endpoint of which a delivery is overdue. Where
 // a delivery is under way, its worker continues with the rest. Where a job waits
-// for its turn, because all workers have their hands full, another is not needed.
+// for its turn, because all workers have their hands full, another is not needed. What
+// waits for a listener is none of the workers' business until the listener ends.
 const wakeOverdue = `
 	WITH RECURSIVE ` + waitingEndpoints + `
 	INSERT INTO river.river_job (kind, args, queue, max_attempts)
@@ -63,6 +64,9 @@ const wakeOverdue = `
 		  AND NOT EXISTS (SELECT FROM webhook_deliveries d
 		                  WHERE d.account_id = waiting.account_id AND d.endpoint_id = waiting.endpoint_id
 		                    AND d.claimed_by IS NOT NULL)
+		  AND NOT EXISTS (SELECT FROM webhook_endpoints e
+		                  WHERE e.account_id = waiting.account_id AND e.id = waiting.endpoint_id
+		                    AND e.listener AND e.deleted_at IS NULL)
 		EXCEPT
 		SELECT args FROM river.river_job
 		WHERE state = 'available' AND queue = @queue AND scheduled_at <= statement_timestamp()

@@ -85,9 +85,11 @@ func (g *gauges) countUnfinished(ctx context.Context, pool *pgxpool.Pool) error 
 	return nil
 }
 
+// A listener of the Stripe CLI may be away, and that is no delay of the workers.
 const countDue = `
 	SELECT count(*)::float8, coalesce(extract(epoch FROM clock_timestamp() - min(due_at)), 0)::float8
-	FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL AND due_at <= statement_timestamp()`
+	FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL AND due_at <= statement_timestamp()
+	  AND endpoint_id LIKE 'we\_%'`
 
 const countUnapplied = `
 	SELECT count(*) FILTER (WHERE state = 'waiting')::float8, count(*) FILTER (WHERE state = 'set_aside')::float8

@@ -47,6 +47,10 @@ var smallOperations = []operation{
 		return s.post("/v1/payment_methods/" + s.attached() + "/detach")
 	}),
 
+	small("stripecli.session.create", func(s stage) request {
+		return s.post("/v1/stripecli/sessions", "websocket_features[]", "webhooks", "device_name", "laptop")
+	}),
+
 	small("payment_intent.create", func(s stage) request {
 		return s.post("/v1/payment_intents", "amount", s.money(), "currency", "usd")
 	}),

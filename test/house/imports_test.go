@@ -53,6 +53,7 @@ var floors = map[string]int{
 	"internal/payout":      57,
 	"internal/challenge":   57,
 	"internal/endpoint":    57,
+	"internal/stripecli":   57,
 	"internal/setupintent": 56,
 	"internal/payment":     55,
 	"internal/catalog":     55,

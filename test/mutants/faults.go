@@ -829,4 +829,38 @@ var faults = []fault{
 			"FROM requests WHERE false) k"}},
 		pkg: sdkTest, test: "TestAdoption/every movement is adopted, once",
 	},
+	{
+		name: "an event of one mode is queued for listeners of the other",
+		edits: []edit{{"internal/event/event.go", "e.account_id = m.account_id AND e.livemode = m.livemode",
+			"e.account_id = m.account_id"}},
+		pkg: sdkTest, test: "TestStripeCLI/listen forwards what happens, signed, and records what the server answers",
+	},
+	{
+		name: "an event of one account is queued for listeners of another",
+		edits: []edit{{"internal/event/event.go",
+			"JOIN webhook_endpoints e ON e.account_id = m.account_id AND", "JOIN webhook_endpoints e ON"}},
+		pkg: sdkTest, test: "TestStripeCLI/listen forwards what happens, signed, and records what the server answers",
+	},
+	{
+		name: "the log of one account is shown to another",
+		edits: []edit{{"internal/stripecli/logs.go", "if s.AccountID != r.AccountID || s.Livemode != r.Livemode ||",
+			"if"},
+			{"internal/stripecli/logs.go", "return s.AccountID == accountID && s.Livemode == livemode", "return true"}},
+		pkg:  sdkTest,
+		test: "TestStripeCLI/the log shows requests as they happen, and only those asked for",
+	},
+	{
+		name: "a WebSocket ID needs no proof",
+		edits: []edit{{"internal/stripecli/stripecli.go",
+			"!hmac.Equal([]byte(given), []byte(proof(key, accountID, sessionID)))", "given == accountID"}},
+		pkg: sdkTest, test: "TestStripeCLISessions/its WebSocket ID opens it and nothing else",
+	},
+	{
+		name: "what a listener did not acknowledge is lost when it reconnects",
+		edits: []edit{{"internal/stripecli/socket.go",
+			"\t\ts.release(ctx) // what an earlier connection has sent is sent again\n", ""},
+			{"internal/stripecli/socket.go", "\t\ts.release(context.WithoutCancel(ctx))\n", ""},
+			{"internal/stripecli/events.go", "claimTime = time.Minute", "claimTime = time.Hour"}},
+		pkg: sdkTest, test: "TestStripeCLISessions/what a client did not acknowledge is sent again when it reconnects",
+	},
 }

@@ -53,6 +53,7 @@ func TestNothingIsUniqueAcrossMerchants(t *testing.T) {
 
 	for _, table := range []string{"requests", "runs", "answers", "foreign_calls", "takeovers", "charges", "refunds",
 		"customers", "cards", "tokens", "events", "webhook_endpoints", "webhook_deliveries", "webhook_attempts",
+		"cli_sessions", "cli_log_lines",
 		"ledger_postings", "ledger_refund_chain", "disputes",
 		"settlements", "settlement_parts", "movements_waiting", "movements_set_aside", "charges_to_show"} {
 		t.Run(table, func(t *testing.T) {

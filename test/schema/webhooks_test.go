@@ -12,6 +12,18 @@ func delivery(event, endpoint string) string {
 		VALUES ('acct_1', '%s', '%s', now(), now())`, event, endpoint)
 }
 
+func cliSession(id, feature string, connection int) string {
+	return fmt.Sprintf(`
+		INSERT INTO cli_sessions (account_id, id, livemode, request_id, feature, key_id, device_name, default_version,
+			connection, created_at, seen_at)
+		VALUES ('acct_1', '%s', false, 'req_1', '%s', 'key_1', 'laptop', '2026-08-26.dahlia', %d, now(), now())`,
+		id, feature, connection)
+}
+
+const logLine = `
+	INSERT INTO cli_log_lines (account_id, session_id, number, line, created_at) OVERRIDING SYSTEM VALUE
+	VALUES ('acct_1', 'wh_1', 1, '{}', now())`
+
 func deliverySet(change string) string { return `UPDATE webhook_deliveries SET ` + change }
 
 var webhookPromises = []promise{
@@ -21,6 +33,18 @@ var webhookPromises = []promise{
 		anotherEndpoint(`"slot": 1`), unique, "a_slot_has_one_endpoint"},
 	{"a seventeenth endpoint", "",
 		anotherEndpoint(`"slot": 17`), check, "there_are_sixteen_slots"},
+	{"a listener in a slot of the endpoints", "",
+		anotherEndpoint(`"listener": true, "slot": 2`), check, "there_are_sixteen_slots"},
+	{"a seventeenth listener", "",
+		anotherEndpoint(`"listener": true, "slot": 33`), check, "there_are_sixteen_slots"},
+	{"a session of the Stripe CLI with another feature", "",
+		cliSession("wh_1", "dashboards", 0), check, "a_session_listens_or_tails"},
+	{"fewer connections than none", "",
+		cliSession("wh_1", "webhooks", -1), check, "connections_are_counted"},
+	{"two sessions with one ID", "",
+		cliSession("wh_1", "webhooks", 0) + ";" + cliSession("wh_1", "webhooks", 0), unique, "cli_sessions_pkey"},
+	{"two log lines with one number", "",
+		logLine + ";" + logLine, unique, "cli_log_lines_pkey"},
 	{"an endpoint in an unknown status", "",
 		anotherEndpoint(`"status": "asleep"`), check, "an_endpoint_is_enabled_or_disabled"},
 	{"an endpoint for nothing", "",

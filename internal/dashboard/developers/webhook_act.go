@@ -46,7 +46,7 @@ func (s Pages) postEndpointDeed(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e == nil || e.DeletedAt != nil {
+	if e == nil || e.DeletedAt != nil || e.Listener {
 		return nil, desk.ErrNotFound
 	}
 	switch r.PathValue("deed") {

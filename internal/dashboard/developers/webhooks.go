@@ -19,6 +19,7 @@ type endpoint struct {
 	AccountID           string
 	ID                  string
 	Livemode            bool
+	Listener            bool   // a session of "stripe listen"
 	URL                 string `db:"url"`
 	Description         *string
 	EnabledEvents       []string
@@ -37,6 +38,8 @@ func (e endpoint) State() string {
 	switch {
 	case e.DeletedAt != nil:
 		return "deleted"
+	case e.Listener:
+		return "listening"
 	case e.Status == "disabled":
 		return "disabled"
 	case e.FailingSince != nil:
@@ -54,7 +57,7 @@ func (e endpoint) Wants() string {
 }
 
 const selectEndpoints = `
-	SELECT w.account_id, w.id, w.livemode, w.url, w.description, w.enabled_events, w.api_version, w.status,
+	SELECT w.account_id, w.id, w.livemode, w.listener, w.url, w.description, w.enabled_events, w.api_version, w.status,
 	       w.secret_generation, CASE WHEN w.previous_secret_until > clock_timestamp() THEN w.previous_secret_until
 	       END AS previous_secret_until, w.failing_since, w.request_id, w.created_at, w.deleted_at
 	FROM webhook_endpoints w`
