@@ -165,7 +165,7 @@ func (g *Guard) postEndSession(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/dashboard/account", http.StatusSeeOther)
 		return
 	}
-	if err := people.End(r.Context(), g.Pool, r.PathValue("id"), s.User.ID); err != nil {
+	if err := people.LogOut(r.Context(), g.Pool, by(r), r.PathValue("id"), s.User.ID); err != nil {
 		g.Fail(w, r, err)
 		return
 	}

@@ -208,7 +208,7 @@ func (g *Guard) checkCode(w http.ResponseWriter, r *http.Request, user *people.U
 
 func (g *Guard) postLogout(w http.ResponseWriter, r *http.Request) {
 	if s := g.visit(r).session; s != nil && s.ID != "" {
-		if err := people.End(r.Context(), g.Pool, s.ID, ""); err != nil {
+		if err := people.LogOut(r.Context(), g.Pool, by(r), s.ID, ""); err != nil {
 			g.Fail(w, r, err)
 			return
 		}

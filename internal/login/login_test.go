@@ -257,6 +257,10 @@ func TestUsers(t *testing.T) {
 	})
 }
 
+const logouts = `
+	SELECT count(*) FROM audit_events
+	WHERE operation = 'dashboard.logout' AND object_id = $1 AND actor = 'operator:ann@example.com'`
+
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, process.Dashboard{})
@@ -294,7 +298,7 @@ func TestSessions(t *testing.T) {
 	}
 
 	t.Run("a cookie that was copied opens nothing after the logout", func(t *testing.T) {
-		b, _ := enter(t)
+		b, id := enter(t)
 		at, err := url.Parse(h.server.URL)
 		if err != nil {
 			t.Fatal(err)
@@ -309,6 +313,9 @@ func TestSessions(t *testing.T) {
 		if p := copied.get(t, "/dashboard/account"); p.path != "/dashboard/login" {
 			t.Error("the copy still opens the dashboard")
 		}
+		if n := h.count(t, logouts, id); n != 1 {
+			t.Errorf("the logout has %d audit rows", n)
+		}
 	})
 
 	t.Run("a person sees other sessions and ends them", func(t *testing.T) {
@@ -322,6 +329,9 @@ func TestSessions(t *testing.T) {
 			url.Values{"csrf": {hidden(t, p, "csrf")}})
 		if p := other.get(t, "/dashboard"); p.path != "/dashboard/login" {
 			t.Error("the session goes on")
+		}
+		if n := h.count(t, logouts, id); n != 1 {
+			t.Errorf("the end of the session has %d audit rows", n)
 		}
 	})
 
@@ -370,6 +380,7 @@ var leastRole = map[string]people.Role{
 	"POST /dashboard/customers/{id}/edit":          people.Operate,
 	"POST /dashboard/products/{id}/{deed}":         people.Operate,
 	"POST /dashboard/checkout/{id}/expire":         people.Operate,
+	"POST /dashboard/links/{id}/{deed}":            people.Operate,
 	"POST /dashboard/disputes/{id}/{deed}":         people.Operate,
 	"POST /dashboard/payouts/{id}/cancel":          people.Operate,
 	"POST /dashboard/clock":                        people.Operate,

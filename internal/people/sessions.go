@@ -112,6 +112,10 @@ func RecordLogin(ctx context.Context, tx pgx.Tx, by By, sessionID string, status
 	if status != http.StatusOK {
 		operation = "dashboard.login_refused"
 	}
+	return record(ctx, tx, by, operation, sessionID, status)
+}
+
+func record(ctx context.Context, tx pgx.Tx, by By, operation, sessionID string, status int) error {
 	return audit.RecordOperator(ctx, tx, audit.OperatorAct{
 		User:      by.Actor,
 		Address:   by.Address,
@@ -225,6 +229,21 @@ func Touch(ctx context.Context, db DB, sessionID string) error {
 // End ends a session: of one user, if userID is not "".
 func End(ctx context.Context, db DB, sessionID, userID string) error {
 	return exec(ctx, db, endSession, postgres.Args{"id": sessionID, "user_id": userID})
+}
+
+// LogOut ends a session because a person asked for it, and leaves an audit row: of one user, if userID is not "".
+func LogOut(ctx context.Context, db DB, by By, sessionID, userID string) error {
+	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, endSession, postgres.Args{"id": sessionID, "user_id": userID})
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		return record(ctx, tx, by, "dashboard.logout", sessionID, http.StatusOK)
+	})
+	if err != nil {
+		return fmt.Errorf("log out: %w", err)
+	}
+	return nil
 }
 
 // EndAll ends all sessions of a user, but one.
