@@ -390,6 +390,8 @@ var leastRole = map[string]people.Role{
 	"POST /dashboard/requests/{id}/resume":         people.Operate,
 	"POST /dashboard/requests/{id}/release":        people.Operate,
 	"POST /lab/runs":                               people.Operate,
+	"POST /lab/matrix":                             people.Operate,
+	"POST /lab/traces":                             people.Operate,
 	"POST /docs/api/run":                           people.Operate,
 	"POST /dashboard/webhooks":                     people.Administer,
 	"POST /dashboard/webhooks/{id}/{deed}":         people.Administer,
