@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/supervisor"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -384,6 +385,7 @@ var leastRole = map[string]people.Role{
 	"POST /dashboard/disputes/{id}/{deed}":         people.Operate,
 	"POST /dashboard/payouts/{id}/cancel":          people.Operate,
 	"POST /dashboard/clock":                        people.Operate,
+	"POST /dashboard/kill":                         people.Operate,
 	"POST /dashboard/clock/{id}":                   people.Operate,
 	"POST /dashboard/events/{event}/resend":        people.Operate,
 	"POST /dashboard/webhooks/{id}/{event}/resend": people.Operate,
@@ -402,7 +404,7 @@ var leastRole = map[string]people.Role{
 // TestEveryFormNeedsARole reads the forms' routes from the source, and sends each form as a person of each role.
 func TestEveryFormNeedsARole(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, process.Dashboard{})
+	h := newHouse(t, process.Dashboard{Supervisor: &supervisor.Client{}}) // which kills nothing
 	browsers, csrf := map[people.Role]*browser{}, map[people.Role]string{}
 	for _, role := range []people.Role{people.Administer, people.Operate, people.View} {
 		h.user(t, string(role)+"@example.com", role)
