@@ -115,8 +115,10 @@ type Page struct {
 	Flash  string // something that was just done
 	Wrong  bool   // or that was not
 	CSRF   string
-	Scopes []Scope // whose lists can be shown; one of them is
-	Leave  bool    // the reader has logged in, and can log out
+	Scopes []Scope                // whose lists can be shown; one of them is
+	Leave  bool                   // the reader has logged in, and can log out
+	Person string                 // the reader's name; "" if no login is needed
+	May    func(path string) bool // whether the reader may send a form there; nil: all forms
 	Data   any
 	// Picture is the address of the image that other sites show when they link to the page; "": none.
 	Picture string
@@ -151,6 +153,11 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, name s
 		s.log.Error("render", "page", name, "error", err)
 		http.Error(w, "We couldn’t render this page. See the log for the cause.", http.StatusInternalServerError)
 		return
+	}
+	if page.May != nil {
+		if err := withoutForms(&out, page.May); err != nil {
+			s.log.Error("render", "page", name, "error", err)
+		}
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)

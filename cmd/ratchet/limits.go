@@ -84,8 +84,8 @@ func aimAtMemory(mib int) {
 
 // notLimits are flags that say where, and not how much. They have their variables
 // from env.
-var notLimits = []string{"dashboard", "webhook-allow-loopback", "webhook-loopback-ports", "webhook-networks",
-	"webhook-schedule",
+var notLimits = []string{"dashboard", "dashboard-totp",
+	"webhook-allow-loopback", "webhook-loopback-ports", "webhook-networks", "webhook-schedule",
 	"webhook-disable-after", "addr", "public-url", "metrics-addr", "acquirer-url", "help"}
 
 // variable is where a limit is read from when its flag is not given.

@@ -40,8 +40,8 @@ variable, or name a file in the variable that ends in _FILE.`,
 	add("start", demoCommand(), labCommand(), samplesCommand())
 	add("parts", serveCommand(), workCommand(), acquirerCommand(), shopCommand(), migrateCommand(), healthCommand(),
 		setupCommand())
-	add("operate", inspectCommand(), accountsCommand(), keysCommand(), requestsCommand(), inboxCommand(),
-		webhooksCommand(), payoutsCommand(),
+	add("operate", inspectCommand(), accountsCommand(), keysCommand(), usersCommand(), requestsCommand(),
+		inboxCommand(), webhooksCommand(), payoutsCommand(),
 		reconcileCommand(), eraseCommand(), verifyCommand())
 	cmd.AddCommand(versionCommand())
 	cmd.RunE = help

@@ -16,7 +16,7 @@ import (
 )
 
 func serveCommand() *cobra.Command {
-	var acquirerURL, addr, metricsAddr, pages string
+	var acquirerURL, addr, metricsAddr, pages, totp string
 	var config process.Config
 	var webhooks webhookFlags
 	cmd := &cobra.Command{
@@ -38,8 +38,9 @@ RATCHET_KEY_RATE. Traces are sent to OTEL_EXPORTER_OTLP_ENDPOINT, if it is set.
                                they are rejected
 
 With --dashboard on, the same port serves the dashboard and the documentation
-outside of /v1. Except in a demo, they need a password if another machine or a proxy
-can reach the port:
+outside of /v1. Create the people who may use it with "ratchet users create". Until
+there is a user, this password opens it. Without either, only this machine can reach
+the dashboard:
 
   RATCHET_DASHBOARD_PASSWORD  12 characters or more`,
 		Example: "  RATCHET_DATABASE_URL=postgres://… RATCHET_SECRET=… RATCHET_ACQUIRER_SECRET=… ratchet serve " +
@@ -59,7 +60,7 @@ can reach the port:
 				return fmt.Errorf("listen: %w", err)
 			}
 			defer l.Close()
-			if config.Dashboard, err = dashboard(pages, l.Addr()); err != nil {
+			if config.Dashboard, err = dashboard(cmd.Context(), pages, totp, config.DatabaseURL, l.Addr()); err != nil {
 				return err
 			}
 			if config.PublicURL, err = publicURL(config.PublicURL, l.Addr()); err != nil {
@@ -88,6 +89,8 @@ can reach the port:
 		"URL that browsers use, such as https://pay.example.com; optional on a loopback address (RATCHET_PUBLIC_URL)")
 	cmd.Flags().StringVar(&pages, "dashboard", env("RATCHET_DASHBOARD", "off"),
 		"serve the dashboard: on or off (RATCHET_DASHBOARD)")
+	cmd.Flags().StringVar(&totp, "dashboard-totp", env("RATCHET_DASHBOARD_TOTP", "optional"),
+		"second factor of the dashboard's users: optional or required (RATCHET_DASHBOARD_TOTP)")
 	metricsFlag(cmd, &metricsAddr)
 	limitFlags(cmd, &config)
 	clientLimitFlags(cmd, &config.Limits)

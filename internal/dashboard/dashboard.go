@@ -21,6 +21,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/dashboard/sales"
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/login"
+	"github.com/ratchet-pay/ratchet/internal/people"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/supervisor"
 	"github.com/ratchet-pay/ratchet/web"
@@ -28,17 +29,18 @@ import (
 
 // Config is what the dashboard needs.
 type Config struct {
-	Pool     *pgxpool.Pool
-	API      http.Handler     // answers /v1 and what else is not the dashboard's
-	Acquirer *acquirer.Client // whose books are shown beside ours; nil if they cannot be read
-	Secret   secret.Root
-	Password string // "" needs no login: only for an address that only this machine reaches
-	Site     *web.Site
-	Demo     bool
-	HTTPS    bool     // browsers reach the pages over HTTPS
-	Shop     *url.URL // where the demo's shop answers; nil: there is none
-	Lab      *url.URL // where the demo's lab answers; nil: there is none
-	Source   fs.FS    // the source that the documentation links to
+	Pool         *pgxpool.Pool
+	API          http.Handler     // answers /v1 and what else is not the dashboard's
+	Acquirer     *acquirer.Client // whose books are shown beside ours; nil if they cannot be read
+	Secret       secret.Root
+	Password     string // opens the pages while there is no user; "" for an address that only this machine reaches
+	TOTPRequired bool   // every user needs a second factor
+	Site         *web.Site
+	Demo         bool
+	HTTPS        bool     // browsers reach the pages over HTTPS
+	Shop         *url.URL // where the demo's shop answers; nil: there is none
+	Lab          *url.URL // where the demo's lab answers; nil: there is none
+	Source       fs.FS    // the source that the documentation links to
 
 	Supervisor *supervisor.Client // of the demo, which kills its processes; nil: no page does
 	Log        *slog.Logger
@@ -60,13 +62,14 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{Config: c, site: c.Site, mux: http.NewServeMux()}
 	s.guard = login.New(login.Config{
-		Pool:     c.Pool,
-		Secret:   c.Secret,
-		Password: c.Password,
-		Site:     c.Site,
-		Demo:     c.Demo,
-		HTTPS:    c.HTTPS,
-		Log:      c.Log,
+		Pool:         c.Pool,
+		Secret:       c.Secret,
+		Password:     c.Password,
+		TOTPRequired: c.TOTPRequired,
+		Site:         c.Site,
+		Demo:         c.Demo,
+		HTTPS:        c.HTTPS,
+		Log:          c.Log,
 	})
 	s.watch = newWatcher(c.Pool, c.Log)
 	s.facts = newFacts(c.Pool, c.Acquirer, c.Log)
@@ -78,8 +81,8 @@ func New(c Config) *Server {
 }
 
 func (s *Server) routes() {
-	open := func(pattern string, show http.HandlerFunc) { s.mux.Handle(pattern, s.guard.Open(show)) }
-	closed := func(pattern string, show http.HandlerFunc) { s.mux.Handle(pattern, s.guard.Closed(show)) }
+	open := func(pattern string, show http.HandlerFunc) { s.mux.Handle(s.guard.Open(pattern, show)) }
+	closed := func(pattern string, show http.HandlerFunc) { s.mux.Handle(s.guard.Closed(pattern, show)) }
 	s.mux.Handle("/", s.API)
 	open("GET /{$}", s.front)
 	if s.Shop != nil {
@@ -96,9 +99,11 @@ func (s *Server) routes() {
 	page("GET /dashboard", s.overview)
 	page("GET /dashboard/search", s.search)
 	sales.Pages{Desk: s.desk}.Routes(page)
-	developers.Pages{Desk: s.desk}.Routes(page)
-	closed("GET /dashboard/stream", s.watch.stream)
-	closed("POST /dashboard/scope", s.postScope)
+	developers.Pages{Desk: s.desk}.Routes(page, func(pattern string, show desk.Handler) {
+		s.mux.Handle(s.guard.Act(people.Administer, pattern, s.page(show)))
+	})
+	s.mux.Handle(s.guard.Stream("GET /dashboard/stream", s.watch.stream))
+	s.mux.Handle(s.guard.Own("POST /dashboard/scope", s.postScope)) // it changes what one browser shows
 	closed("/dashboard/", s.notFound)
 }
 

@@ -12,31 +12,33 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/people"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
 // Config is what the guard needs.
 type Config struct {
-	Pool     *pgxpool.Pool
-	Secret   secret.Root
-	Password string // "" needs no login: only for an address that only this machine reaches
-	Site     *web.Site
-	Demo     bool // its keys are public anyway
-	HTTPS    bool // browsers reach the pages over HTTPS
-	Log      *slog.Logger
+	Pool         *pgxpool.Pool
+	Secret       secret.Root
+	Password     string // opens the dashboard while there is no user
+	TOTPRequired bool   // every user needs a second factor
+	Site         *web.Site
+	Demo         bool // its keys are public anyway
+	HTTPS        bool // browsers reach the pages over HTTPS
+	Log          *slog.Logger
 }
 
 // Guard decides who may see and do what.
 //
-// Without a password, the server listens on this machine alone. Then the danger
+// While there is neither a user nor a password, the server listens on this machine alone. Then the danger
 // is a page of another site in the same browser: it may not send forms (forgery), and may
 // not reach us under a host name that it controls (DNS rebinding).
 type Guard struct {
@@ -44,35 +46,113 @@ type Guard struct {
 	key    []byte // of this installation and this password: a new password ends all sessions
 	tries  tries
 	across *http.CrossOriginProtection
+	acts   *http.ServeMux // the role that each form needs
+	users  atomic.Int64   // until when it is known whether there are users; forever once there are
 }
 
 const (
 	sessionCookie = "ratchet_session"
 	browserCookie = "ratchet_browser"
 	flashCookie   = "ratchet_flash"
-	sessionTime   = 12 * time.Hour
 )
 
 // New makes a guard.
 func New(c Config) *Guard {
 	mac := hmac.New(sha256.New, c.Secret.For(secret.Dashboard))
 	mac.Write([]byte(c.Password))
-	return &Guard{Config: c, key: mac.Sum(nil), tries: newTries(), across: http.NewCrossOriginProtection()}
+	return &Guard{Config: c, key: mac.Sum(nil), tries: newTries(), across: http.NewCrossOriginProtection(),
+		acts: http.NewServeMux()}
 }
 
-// Open serves a page to everyone who reaches this machine.
-func (g *Guard) Open(show http.HandlerFunc) http.Handler { return web.Harden(g.Host(show)) }
-
-// Closed serves a page to those who have logged in.
-func (g *Guard) Closed(show http.HandlerFunc) http.Handler {
-	return web.Harden(g.Host(g.login(g.forgery(show))))
+// Open serves a page to everyone who reaches this machine. It returns its arguments for a mux's Handle, as do Closed,
+// Act, Own and Stream.
+func (g *Guard) Open(pattern string, show http.HandlerFunc) (string, http.Handler) {
+	return pattern, web.Harden(g.Host(show))
 }
 
-// Routes adds the guard's own pages. Register adds one of a mux's patterns.
-func (g *Guard) Routes(register func(pattern string, page http.Handler)) {
-	register("GET /dashboard/login", g.Open(g.showLogin))
-	register("POST /dashboard/login", g.Open(g.postLogin))
-	register("POST /dashboard/logout", g.Closed(g.postLogout))
+// Closed serves a page to people with the role to see it. A form needs the role to operate.
+func (g *Guard) Closed(pattern string, show http.HandlerFunc) (string, http.Handler) {
+	if strings.HasPrefix(pattern, http.MethodPost+" ") {
+		return g.Act(people.Operate, pattern, show)
+	}
+	return pattern, g.closed(people.View, show)
+}
+
+// Act serves a page or a form to people with a role.
+func (g *Guard) Act(least people.Role, pattern string, show http.HandlerFunc) (string, http.Handler) {
+	g.acts.Handle(pattern, needs(least))
+	return pattern, g.closed(least, show)
+}
+
+// Own serves a page or a form that is about the person who asks: every role may.
+func (g *Guard) Own(pattern string, show http.HandlerFunc) (string, http.Handler) {
+	return g.Act(people.View, pattern, show)
+}
+
+// Stream serves an answer that lasts. It ends with the session, and does not count as using it.
+func (g *Guard) Stream(pattern string, show http.HandlerFunc) (string, http.Handler) {
+	return g.Closed(pattern, func(w http.ResponseWriter, r *http.Request) {
+		ctx, stop := context.WithCancel(r.Context())
+		defer stop()
+		go g.watch(ctx, r, stop)
+		show(w, r.WithContext(ctx))
+	})
+}
+
+// lookEvery is how soon a stream ends after its session.
+const lookEvery = 15 * time.Second
+
+func (g *Guard) watch(ctx context.Context, r *http.Request, stop func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookEvery):
+		}
+		if v := g.look(r); v.err == nil && v.session == nil {
+			stop()
+		}
+	}
+}
+
+func (g *Guard) closed(least people.Role, show http.HandlerFunc) http.Handler {
+	return web.Harden(g.Host(g.login(g.forgery(g.allow(least, show)))))
+}
+
+// needs is the role of a pattern, in a mux that finds it.
+type needs people.Role
+
+func (needs) ServeHTTP(http.ResponseWriter, *http.Request) {}
+
+// May tells whether the reader's role allows a form to be sent to a path.
+func (g *Guard) May(r *http.Request, path string) bool {
+	target, err := url.Parse(path)
+	if err != nil {
+		return false
+	}
+	if target.Path == "/dashboard/new/" {
+		target.Path = "/dashboard/new/payment" // the page that lists what can be made
+	}
+	h, pattern := g.acts.Handler(&http.Request{Method: http.MethodPost, URL: target, Host: r.Host})
+	least, known := h.(needs)
+	return pattern == "" || !known || g.visit(r).role().Includes(people.Role(least))
+}
+
+// allow answers 403 to people whose role is too small.
+func (g *Guard) allow(least people.Role, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		role := g.visit(r).role()
+		if role.Includes(least) {
+			next(w, r)
+			return
+		}
+		g.Log.Warn("dashboard act refused", "user", Actor(r), "role", string(role), "needs", string(least),
+			"method", r.Method, "path", r.URL.Path, "peer", Peer(r))
+		g.Render(w, r, http.StatusForbidden, "dashboard/problem", web.Page{Title: "Not allowed", Desk: true,
+			Data: Problem{"You’re not allowed to do this", "Your role is “" + string(role) +
+				"”. This needs the role “" + string(least) + "”. Nothing changed. " +
+				"An administrator can change your role.", "/dashboard", "Go to overview"}})
+	}
 }
 
 func (g *Guard) sign(what string) string {
@@ -84,22 +164,23 @@ func (g *Guard) sign(what string) string {
 // Host turns away requests that name us by a name that is not this machine's.
 func (g *Guard) Host(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if g.Password == "" && !api.LoopbackHost(r.Host) {
+		unlocked := g.unlocked(r.Context())
+		if unlocked && !api.LoopbackHost(r.Host) {
 			http.Error(w, "This dashboard is available at 127.0.0.1 and localhost only.", http.StatusMisdirectedRequest)
 			return
 		}
-		if g.Password == "" && !g.Demo && proxied(r) {
+		if unlocked && !g.Demo && proxied(r) {
 			http.Error(w,
 				"This request came through a proxy, and the dashboard has no password, so anyone who can reach the "+
-					"proxy could see and change everything. Set RATCHET_DASHBOARD_PASSWORD, or open the server's "+
-					"address on its own machine.", http.StatusForbidden)
+					"proxy could see and change everything. Set RATCHET_DASHBOARD_PASSWORD, create a user with "+
+					`"ratchet users create", or open the server's address on its own machine.`, http.StatusForbidden)
 			return
 		}
 		if g.HTTPS {
 			r = r.WithContext(context.WithValue(r.Context(), secureKey{}, true))
 		}
 		name(w, r)
-		next(w, r)
+		next(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{})))
 	}
 }
 
@@ -122,46 +203,6 @@ func name(w http.ResponseWriter, r *http.Request) {
 	name := rand.Text()
 	SetCookie(w, r, browserCookie, name, 0)
 	r.AddCookie(&http.Cookie{Name: cookieName(r, browserCookie), Value: name}) // as if it had sent it already
-}
-
-// login sends those to the login page who have not given the password.
-func (g *Guard) login(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if !g.Known(r) {
-			door := "/dashboard/login"
-			if r.Method == http.MethodGet && r.URL.Path != "/dashboard" {
-				door += "?to=" + url.QueryEscape(r.URL.RequestURI())
-			}
-			http.Redirect(w, r, door, http.StatusSeeOther)
-			return
-		}
-		next(w, r)
-	}
-}
-
-// Known tells whether the reader has logged in, or needs no login.
-func (g *Guard) Known(r *http.Request) bool {
-	if g.Password == "" {
-		return true
-	}
-	cookie, err := Cookie(r, sessionCookie)
-	if err != nil {
-		return false
-	}
-	until, mac, _ := strings.Cut(cookie.Value, ".")
-	seconds, err := strconv.ParseInt(until, 10, 64)
-	return err == nil && time.Now().Before(time.Unix(seconds, 0)) &&
-		subtle.ConstantTimeCompare([]byte(mac), []byte(g.sign("session "+until))) == 1
-}
-
-func (g *Guard) right(password string) bool {
-	got, want := sha256.Sum256([]byte(password)), sha256.Sum256([]byte(g.Password))
-	return g.Password != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1
-}
-
-func (g *Guard) begin(w http.ResponseWriter, r *http.Request) {
-	until := strconv.FormatInt(time.Now().Add(sessionTime).Unix(), 10)
-	SetCookie(w, r, sessionCookie, until+"."+g.sign("session "+until), int(sessionTime/time.Second))
 }
 
 // forgery turns away forms that no page of ours has drawn.

@@ -14,7 +14,7 @@ type Problem struct{ Heading, Text, Href, Way string }
 // Render sends a page, with what every page carries along.
 func (g *Guard) Render(w http.ResponseWriter, r *http.Request, status int, name string, page web.Page) {
 	page.CSRF = g.Token(r)
-	page.Leave = page.Desk && g.Password != "" && g.Known(r)
+	g.dress(r, &page)
 	page.Flash, page.Wrong = flash(w, r)
 	g.Site.Render(w, r, status, name, page)
 }

@@ -15,10 +15,11 @@ import (
 
 // Dashboard says that an API's process serves the pages for people, too.
 type Dashboard struct {
-	Password string   // "" disables the login: for loopback only
-	Shop     *url.URL // of the demo's shop, which is shown under /shop; nil: there is none
-	Lab      *url.URL // of the demo's lab, which runs for real what /lab shows; nil: there is none
-	Source   fs.FS    // the source that the documentation links to
+	Password     string   // opens the pages while there is no user; "" disables the login: for loopback only
+	TOTPRequired bool     // every user needs a second factor
+	Shop         *url.URL // of the demo's shop, which is shown under /shop; nil: there is none
+	Lab          *url.URL // of the demo's lab, which runs for real what /lab shows; nil: there is none
+	Source       fs.FS    // the source that the documentation links to
 
 	Supervisor *supervisor.Client // of the demo, which kills its processes; nil: there is none
 }
@@ -37,20 +38,20 @@ func openPages(ctx context.Context, c Config, p *parts, api http.Handler, site *
 	}
 	p.atEnd(pool.Close)
 	return &pages{dashboard.New(dashboard.Config{
-		Pool:     pool,
-		API:      api,
-		Acquirer: p.acquirer,
-		Secret:   c.Secret,
-		Password: c.Dashboard.Password,
-		Site:     site,
-		Shop:     c.Dashboard.Shop,
-		Lab:      c.Dashboard.Lab,
-		Source:   c.Dashboard.Source,
-
-		Supervisor: c.Dashboard.Supervisor,
-		Demo:       c.Demo,
-		HTTPS:      strings.HasPrefix(c.PublicURL, "https://"),
-		Log:        c.Log,
+		Pool:         pool,
+		API:          api,
+		Acquirer:     p.acquirer,
+		Secret:       c.Secret,
+		Password:     c.Dashboard.Password,
+		TOTPRequired: c.Dashboard.TOTPRequired,
+		Site:         site,
+		Shop:         c.Dashboard.Shop,
+		Lab:          c.Dashboard.Lab,
+		Source:       c.Dashboard.Source,
+		Supervisor:   c.Dashboard.Supervisor,
+		Demo:         c.Demo,
+		HTTPS:        strings.HasPrefix(c.PublicURL, "https://"),
+		Log:          c.Log,
 	})}, nil
 }
 

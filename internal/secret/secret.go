@@ -40,6 +40,7 @@ const (
 	Webhooks    = "webhook signing secrets"
 	Answers     = "secrets in stored answers"
 	AuditChain  = "audit chain"
+	TOTP        = "second factors of users"
 )
 
 // The purposes of the demo's shop, which has its own secret.

@@ -120,7 +120,7 @@ func TestEveryColumnIsNoticedOrListed(t *testing.T) {
 	side := readBefore(t.Context(), b.theirs)
 	proofs := []proof{{trail{key: chainKey}.chain, selectBlocks + selectSealed},
 		{side.check, selectCharged + selectDerived + selectUnheard}}
-	for _, r := range slices.Concat(rules, payoutRules, termRules, evidenceRules) {
+	for _, r := range slices.Concat(rules, payoutRules, termRules, evidenceRules, peopleRules) {
 		proofs = append(proofs, proof{r.check, r.sql})
 	}
 	if by := noticedBy(t, begin(t, b.ours), proofs); by != "" {

@@ -120,7 +120,7 @@ func prove(
 	ctx context.Context, tx pgx.Tx, theirs otherSide, audit trail, allowEmpty bool, progress func(done, of int),
 ) (report Report) {
 	checks := []check{notEmpty(allowEmpty)}
-	for _, r := range slices.Concat(rules, payoutRules, termRules, evidenceRules) {
+	for _, r := range slices.Concat(rules, payoutRules, termRules, evidenceRules, peopleRules) {
 		checks = append(checks, r.check)
 	}
 	checks = append(checks, audit.chain, secondLine, constraintsCarryTheAccount.check, theirs.check)

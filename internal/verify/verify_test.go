@@ -21,6 +21,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/erase"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
+	"github.com/ratchet-pay/ratchet/internal/people"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/process"
@@ -90,6 +91,7 @@ func newBooks(t *testing.T) *books {
 		t.Fatal(err)
 	}
 	keysOfAllKinds(t, db.Pool)
+	usersOfAllKinds(t, db.Pool, root)
 	b := &books{ours: db.Pool, theirs: theirs.Pool, server: httptest.NewServer(p.Handler), key: key}
 	t.Cleanup(b.server.Close)
 
@@ -169,6 +171,37 @@ func keysOfAllKinds(t *testing.T, pool *pgxpool.Pool) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// usersOfAllKinds makes users: one who logged in with a second factor, and one who is disabled.
+func usersOfAllKinds(t *testing.T, pool *pgxpool.Pool, root secret.Root) {
+	t.Helper()
+	by := people.By{Actor: "tester", Address: "192.0.2.1"}
+	ann, _, err := people.Create(t.Context(), pool, by, "ann@example.com", people.Operate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ben, _, err := people.Create(t.Context(), pool, by, "ben@example.com", people.View)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := people.Disable(t.Context(), pool, by, ben.ID); err != nil {
+		t.Fatal(err)
+	}
+	shared := people.NewTOTPSecret()
+	code, err := people.TOTP(shared, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := people.Enroll(t.Context(), pool, by, root, &people.Session{User: ann}, shared, code); err != nil {
+		t.Fatal(err)
+	}
+	for _, complete := range []bool{false, true} {
+		_, err := people.Begin(t.Context(), pool, []byte("key"), ann, complete, people.Visit{Address: "192.0.2.1"})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -537,6 +570,8 @@ const (
 	missing    = "audit details are missing only where an erasure names them"
 	endpoints  = "every webhook endpoint has the URL that its merchant set"
 	apiKeys    = "every API key matches the audit trail"
+	users      = "every user matches the audit trail"
+	logins     = "every session of the dashboard began with a login"
 	ended      = "every delivery ends with an attempt, or with its endpoint"
 	acquirers  = "our books agree with the acquirer's journal"
 )
@@ -1019,6 +1054,18 @@ var damages = []damage{
 	{"a restricted key may do everything",
 		"UPDATE api_keys SET kind = 'secret', permissions = NULL WHERE kind = 'restricted'", "", apiKeys},
 	{"the audit rows of keys are gone", "DELETE FROM audit_events WHERE operation = 'key.create'", "", apiKeys},
+	{"a user is put in by hand", `
+		INSERT INTO users (id, email, role, password_hash)
+		VALUES ('usr_eve', 'eve@example.com', 'administer', '$argon2id$x')`, "", users},
+	{"a user gets another role by hand", "UPDATE users SET role = 'administer'", "", users},
+	{"a user's password is replaced", "UPDATE users SET password_hash = '$argon2id$x'", "", users},
+	{"a user's second factor is removed", "UPDATE users SET totp_secret = NULL, recovery_codes = '{}'", "", users},
+	{"a user that was disabled may log in", "UPDATE users SET disabled_at = NULL", "", users},
+	{"a user is deleted", "DELETE FROM user_sessions; DELETE FROM users", "", users},
+	{"a session is put in by hand", `
+		INSERT INTO user_sessions (id, user_id, hash, complete, address, browser, expires_at)
+		SELECT 'uses_eve', id, sha256('eve'), true, '', '', now() FROM users LIMIT 1`, "", logins},
+	{"a session without its second factor opens", "UPDATE user_sessions SET complete = true", "", logins},
 	{"we forgot the keys we asked under", `
 		UPDATE answers SET call_keys = ARRAY['rk_' || request_id] WHERE cardinality(call_keys) = 1`, "", acquirers},
 }

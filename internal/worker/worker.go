@@ -1,7 +1,8 @@
 // Package worker runs background jobs: it finishes requests whose process
 // crashed, delivers webhooks, applies messages and books settled movements that came
 // too early, moves payouts along, expires checkout sessions, archives old answers,
-// seals the audit trail, and prepares next month's partitions. Every part is safe to
+// seals the audit trail, prepares next month's partitions, and removes sessions of
+// people that ended. Every part is safe to
 // run in any number of processes at once.
 package worker
 
@@ -22,6 +23,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/logline"
 	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/payout"
+	"github.com/ratchet-pay/ratchet/internal/people"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/session"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
@@ -109,6 +111,9 @@ func Run(ctx context.Context, c Config) error {
 		return session.ExpireDueSessions(ctx, c.Engine, expireAtOnce)
 	})
 	every("prepare partitions", upkeepEvery, c.preparePartitions)
+	every("remove ended sessions", upkeepEvery, func(ctx context.Context) (int, error) {
+		return people.RemoveEnded(ctx, c.Pool)
+	})
 	every("count unfinished requests", countEvery, func(ctx context.Context) (int, error) {
 		return 0, gauges.countUnfinished(ctx, c.Pool)
 	})

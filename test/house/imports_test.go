@@ -76,6 +76,7 @@ var floors = map[string]int{
 
 	"internal/telemetry": 35, // watches the engine
 
+	"internal/people": 41, // as apikey does
 	"internal/apikey": 41, // what is done to a key and its audit row are one transaction
 
 	"internal/apirequest": 32, // what our API adds to a request of the engine

@@ -37,7 +37,8 @@ type promise struct {
 }
 
 func allPromises() []promise {
-	return slices.Concat(accountPromises, requestPromises, callPromises, ledgerPromises, refundChainPromises,
+	return slices.Concat(peoplePromises, accountPromises, requestPromises, callPromises, ledgerPromises,
+		refundChainPromises,
 		periodPromises, payoutPromises, payoutRowPromises,
 		customerPromises, chargePromises, refundPromises, intentPromises, disputePromises, settlementPromises,
 		inboxPromises, webhookPromises, checkoutPromises, auditPromises, frozenPromises())

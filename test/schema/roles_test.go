@@ -47,7 +47,7 @@ func TestNoRoleCanRewriteHistory(t *testing.T) {
 			   AND NOT (right_ = 'UPDATE' AND role <> 'ratchet_auditor' AND r.relname = 'webhook_attempts')
 			   AND NOT (right_ = 'DELETE' AND role <> 'ratchet_auditor' AND r.relname = 'cli_log_lines')
 			   AND NOT (right_ = 'DELETE' AND role = 'ratchet_worker'
-			       AND r.relname IN ('movements_waiting', 'charges_to_show'))
+			       AND r.relname IN ('movements_waiting', 'charges_to_show', 'user_sessions'))
 			   AND NOT (right_ = 'DELETE' AND role <> 'ratchet_auditor' AND r.relname IN ('workers', 'runs'))`)
 		if len(excess) > 0 {
 			t.Error(excess)

@@ -90,7 +90,7 @@ function schedule() {
 async function update() {
   let answer;
   try {
-    answer = await fetch(location.href, { headers: { accept: "text/html" } });
+    answer = await fetch(location.href, { headers: { accept: "text/html", "ratchet-live": "1" } }); // it does not count as using the session
     if (!answer.ok || answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (page.title) document.title = page.title;

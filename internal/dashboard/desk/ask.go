@@ -9,6 +9,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/login"
+	"github.com/ratchet-pay/ratchet/internal/people"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -30,13 +32,22 @@ func (d *Desk) Ask(
 		return nil, fmt.Errorf("there is no account %q", accountID)
 	}
 	holder := &apikey.Holder{
-		KeyID:     Actor,
+		KeyID:     caller(r),
 		AccountID: accountID,
 		Livemode:  livemode,
 		Kind:      apikey.Secret,
 		Merchant:  merchants[0],
 	}
 	return api.Inside{Holder: holder, Method: method, Path: path, Key: key, Form: form}.Ask(d.API, r)
+}
+
+// caller is who the audit trail names for a request to the API that a person makes here.
+func caller(r *http.Request) string {
+	name := login.Actor(r)
+	if name == people.Installation {
+		return name
+	}
+	return people.Installation + ":" + name
 }
 
 // Refusal is what the API said against it, or "".

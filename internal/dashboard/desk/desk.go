@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
-	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/supervisor"
 	"github.com/ratchet-pay/ratchet/web"
@@ -30,9 +29,6 @@ type Desk struct {
 	Chosen func(*http.Request) string // the scope that the browser chose
 	Token  func(*http.Request) string // what a form of ours carries
 }
-
-// Actor is who the audit trail names for what is done in the dashboard.
-const Actor = login.Actor
 
 // Handler answers a request for a page. An error that is not ErrNotFound says that the database or the API failed.
 type Handler func(*http.Request) (*Page, error)

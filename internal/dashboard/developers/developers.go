@@ -7,8 +7,8 @@ import "github.com/ratchet-pay/ratchet/internal/dashboard/desk"
 // Pages are the pages of this package.
 type Pages struct{ *desk.Desk }
 
-// Routes registers each page under its address.
-func (s Pages) Routes(handle func(pattern string, show desk.Handler)) {
+// Routes registers each page under its address. administered is for what only an administrator may change.
+func (s Pages) Routes(handle, administered func(pattern string, show desk.Handler)) {
 	handle("GET /dashboard/requests", s.requests)
 	handle("GET /dashboard/requests/{id}", s.request)
 	handle("POST /dashboard/requests/{id}/resume", s.postResume)
@@ -18,9 +18,9 @@ func (s Pages) Routes(handle func(pattern string, show desk.Handler)) {
 	handle("GET /dashboard/events/{id}", s.event)
 	handle("POST /dashboard/events/{event}/resend", s.postResend)
 	handle("GET /dashboard/webhooks", s.webhooks)
-	handle("POST /dashboard/webhooks", s.postEndpoint)
+	administered("POST /dashboard/webhooks", s.postEndpoint)
 	handle("GET /dashboard/webhooks/{id}", s.webhook)
-	handle("POST /dashboard/webhooks/{id}/{deed}", s.postEndpointDeed)
+	administered("POST /dashboard/webhooks/{id}/{deed}", s.postEndpointDeed)
 	handle("GET /dashboard/webhooks/{id}/{event}", s.delivery)
 	handle("POST /dashboard/webhooks/{id}/{event}/resend", s.postResend)
 	handle("GET /dashboard/ledger", s.ledger)

@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -70,7 +71,7 @@ func (s Pages) postResume(r *http.Request) (*desk.Page, error) {
 			return err
 		}
 		return audit.RecordOperator(r.Context(), tx,
-			act(of, "request.resume", map[string]any{"was": of.State, "because": of.HeldReason, "reason": reason}))
+			act(r, of, "request.resume", map[string]any{"was": of.State, "because": of.HeldReason, "reason": reason}))
 	})
 }
 
@@ -84,11 +85,11 @@ func (s Pages) postRelease(r *http.Request) (*desk.Page, error) {
 	const done = "Released. The next call uses a new derived key."
 	return s.operate(r, done, func(tx pgx.Tx, of idempotency.Standing) error {
 		spent, next, err := idempotency.Release(r.Context(), tx, s.Secret.For(secret.Idempotency), of.AccountID, of.ID,
-			"", "operator "+desk.Actor+": "+evidence)
+			"", "operator "+login.Actor(r)+": "+evidence)
 		if err != nil {
 			return err
 		}
-		return audit.RecordOperator(r.Context(), tx, act(of, "request.release", map[string]any{
+		return audit.RecordOperator(r.Context(), tx, act(r, of, "request.release", map[string]any{
 			"decision": "not-executed",
 			"evidence": evidence,
 			"held":     of.HeldReason,
@@ -124,9 +125,10 @@ func (s Pages) operate(
 	}
 }
 
-func act(of idempotency.Standing, operation string, details any) audit.OperatorAct {
+func act(r *http.Request, of idempotency.Standing, operation string, details any) audit.OperatorAct {
 	a := audit.OperatorAct{
-		User:      desk.Actor,
+		User:      login.Actor(r),
+		Address:   login.Peer(r),
 		Operation: operation,
 		AccountID: of.AccountID,
 		Livemode:  of.Livemode,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
@@ -79,7 +80,7 @@ func (s Pages) roll(r *http.Request, e *endpoint) (*desk.Page, error) {
 		return desk.Complain("/dashboard/webhooks/"+e.ID,
 			"The secret changed since you opened this page. Nothing was rolled."), nil
 	}
-	rolled, err := webhook.Roll(r.Context(), s.Pool, s.Secret.For(secret.Webhooks), desk.Actor, e.ID, overlap)
+	rolled, err := webhook.Roll(r.Context(), s.Pool, s.Secret.For(secret.Webhooks), login.Actor(r), e.ID, overlap)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (s Pages) postResend(r *http.Request) (*desk.Page, error) {
 	if endpoint := r.PathValue("id"); endpoint != "" {
 		back = "/dashboard/webhooks/" + endpoint + "/" + event
 	}
-	to, err := webhook.Resend(r.Context(), s.Pool, desk.Actor, event, r.PathValue("id"))
+	to, err := webhook.Resend(r.Context(), s.Pool, login.Actor(r), event, r.PathValue("id"))
 	switch {
 	case errors.Is(err, webhook.ErrUnknown):
 		return nil, desk.ErrNotFound
