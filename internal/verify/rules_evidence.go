@@ -61,8 +61,9 @@ var evidenceRules = []rule{
 	},
 	{
 		// The last thing that its merchant was answered about an endpoint says where it is.
+		// A listener of the Stripe CLI has no URL. Its ID says what it is, because no update changes an ID.
 		name: "every webhook endpoint has the URL that its merchant set", counted: "endpoints",
-		count: `SELECT count(*) FROM webhook_endpoints WHERE NOT listener`,
+		count: `SELECT count(*) FROM webhook_endpoints WHERE id NOT LIKE 'wh\_%'`,
 		sql: `
 			WITH said AS (
 				SELECT DISTINCT ON (a.account_id, a.object_id) a.account_id, a.object_id AS id,
@@ -75,7 +76,7 @@ var evidenceRules = []rule{
 			SELECT w.id, 'has the URL ' || w.url || ', and the response to its merchant said '
 				|| coalesce(s.endpoint->>'url', 'nothing')
 			FROM webhook_endpoints w LEFT JOIN said s ON s.account_id = w.account_id AND s.id = w.id
-			WHERE w.deleted_at IS NULL AND NOT w.listener AND s.endpoint->>'url' IS DISTINCT FROM w.url
+			WHERE w.deleted_at IS NULL AND w.id NOT LIKE 'wh\_%' AND s.endpoint->>'url' IS DISTINCT FROM w.url
 			UNION ALL
 			SELECT w.id, 'is ' || w.status || ', and its merchant was answered '
 				|| coalesce(s.endpoint->>'status', 'nothing')

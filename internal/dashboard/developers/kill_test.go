@@ -16,7 +16,8 @@ func TestOnlyADemoKills(t *testing.T) {
 			d.Supervisor = &supervisor.Client{}
 		}
 		var patterns []string
-		Pages{Desk: d}.Routes(func(pattern string, _ desk.Handler) { patterns = append(patterns, pattern) })
+		note := func(pattern string, _ desk.Handler) { patterns = append(patterns, pattern) }
+		Pages{Desk: d}.Routes(note, note)
 		if got := slices.Contains(patterns, "POST /dashboard/kill"); got != demo {
 			t.Errorf("demo %v: there is a route that kills: %v", demo, got)
 		}

@@ -1,4 +1,4 @@
--- 000019: who may use the dashboard. A user has a role and logs in with a password and, optionally, a code from an
+-- 000020: who may use the dashboard. A user has a role and logs in with a password and, optionally, a code from an
 -- authenticator app. A session is what a browser's cookie opens. Neither table contains a secret in the clear.
 CREATE TABLE users (
     id               text COLLATE "C" PRIMARY KEY,
