@@ -52,11 +52,11 @@ var Exercises = []Exercise{
 	},
 	{
 		Name: "liveness", Fault: "answer-not-recorded", Charged: 1, Booked: 0,
-		Removes: "A process that crashed counts as alive forever.",
+		Removes: "A process that crashed counts as alive.",
 		Asks:    "The process dies after the bank has charged. How many charges are in our books?",
-		Why: "None, and it stays so. No process takes the request over, and every retry gets 409. It is the same " +
-			"as a lock that never expires. Ratchet can afford to be wrong about which process is alive, because " +
-			"the derived key and the fence make a takeover harmless. So it takes over after a second.",
+		Why: "None, while the client retries. Every retry gets 409, because only the lease of 30 seconds would end " +
+			"the wait. Ratchet can afford to be wrong about which process is alive, because the derived key and " +
+			"the fence make a takeover harmless. So it takes over after a second.",
 		Edits: []Edit{{File: "internal/idempotency/find.go",
 			Old: "const Alive = `is_ahead(w.alive_until, '1 s')`", New: "const Alive = `w.alive_until IS NOT NULL`"}},
 	},
