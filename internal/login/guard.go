@@ -43,11 +43,11 @@ type Config struct {
 // not reach us under a host name that it controls (DNS rebinding).
 type Guard struct {
 	Config
-	key    []byte // of this installation and this password: a new password ends all sessions
-	tries  tries
-	across *http.CrossOriginProtection
-	acts   *http.ServeMux // the role that each form needs
-	users  atomic.Int64   // until when it is known whether there are users; forever once there are
+	key          []byte // of this installation and this password: a new password ends all sessions
+	tries        tries
+	across       *http.CrossOriginProtection
+	acts         *http.ServeMux // the role that each form needs
+	noUsersUntil atomic.Int64   // until when there counts as no user; never, once there is one
 }
 
 const (

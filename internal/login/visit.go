@@ -71,22 +71,25 @@ func Actor(r *http.Request) string {
 // by is who changes a user.
 func by(r *http.Request) people.By { return people.By{Actor: Actor(r), Address: Peer(r)} }
 
-// rememberUsers is how long the answer that there is no user counts.
+// rememberUsers is how long the answer that there is no user counts for pages. A login asks again.
 const rememberUsers = time.Second
+
+// never is the time of noUsersUntil once there are users: a user is never deleted.
+const never = math.MinInt64
 
 // unlocked tells whether the dashboard needs no login: there is neither a password nor a user. If the database does
 // not answer, a login is needed.
-func (g *Guard) unlocked(ctx context.Context) bool { return g.Password == "" && !g.hasUsers(ctx) }
+func (g *Guard) unlocked(ctx context.Context) bool {
+	if g.Password != "" {
+		return false
+	}
+	return time.Now().UnixNano() < g.noUsersUntil.Load() || !g.hasUsers(ctx)
+}
 
 // hasUsers tells whether logging in takes an email.
 func (g *Guard) hasUsers(ctx context.Context) bool {
-	const always = math.MaxInt64
-	now := time.Now()
-	switch until := g.users.Load(); {
-	case until == always:
+	if g.noUsersUntil.Load() == never {
 		return true
-	case now.UnixNano() < until:
-		return false
 	}
 	is, err := people.Any(ctx, g.Pool)
 	switch {
@@ -94,9 +97,9 @@ func (g *Guard) hasUsers(ctx context.Context) bool {
 		g.Log.Error("dashboard", "error", err)
 		return true
 	case is:
-		g.users.Store(always) // a user is never deleted
+		g.noUsersUntil.Store(never)
 	default:
-		g.users.Store(now.Add(rememberUsers).UnixNano())
+		g.noUsersUntil.Store(time.Now().Add(rememberUsers).UnixNano())
 	}
 	return is
 }
