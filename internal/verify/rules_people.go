@@ -11,7 +11,7 @@ var peopleRules = []rule{
 				SELECT DISTINCT ON (object_id) object_id AS id, details::jsonb AS says
 				FROM audit_events
 				WHERE operation LIKE 'user.%' AND actor LIKE 'operator:%'
-				ORDER BY object_id, at DESC, id DESC
+				ORDER BY object_id, at DESC, xid DESC, id DESC
 			), present AS (
 				SELECT id, created_at, jsonb_build_object('email', email, 'role', role,
 					'disabled', disabled_at IS NOT NULL,
