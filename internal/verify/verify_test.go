@@ -486,6 +486,8 @@ func TestAMonthThatIsAway(t *testing.T) {
 	run(`DELETE FROM audit_blocks;
 		UPDATE audit_events SET at = '2020-01-15' WHERE at < (SELECT max(at) FROM audit_events);
 		UPDATE api_keys SET created_at = '2020-01-15';
+		UPDATE users SET created_at = '2020-01-15';
+		UPDATE user_sessions SET began_at = '2020-01-15', seen_at = '2020-01-15', expires_at = '2020-01-15 12:00+0';
 		UPDATE answers SET finished_at = '2020-01-15',
 		    redacted_at = CASE WHEN redacted_at IS NOT NULL THEN timestamptz '2020-01-15' END
 		WHERE request_id IN (SELECT request_id FROM audit_events WHERE at = '2020-01-15')`)
