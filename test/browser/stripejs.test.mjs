@@ -192,11 +192,13 @@ test("split fields go on to each other, and pay together", async () => {
   const intent = await intentFor({ "payment_method_types[]": "card" });
   const page = await opened("parts");
   const part = (title) => page.frameLocator(`iframe[title="${title}"]`).locator("input");
+  const focused = (title) => part(title).evaluate((e) => document.hasFocus() && document.activeElement === e);
   await part("Secure card number input frame").click();
+  await until(() => focused("Secure card number input frame")); // keys go to the page until its frame has the focus
   await page.keyboard.type("378282246310005", { delay: 5 });
-  await until(() => part("Secure expiration date input frame").evaluate((e) => document.hasFocus() && document.activeElement === e));
+  await until(() => focused("Secure expiration date input frame"));
   await page.keyboard.type("1234", { delay: 5 });
-  await until(() => part("Secure CVC input frame").evaluate((e) => document.hasFocus() && document.activeElement === e));
+  await until(() => focused("Secure CVC input frame"));
   await page.keyboard.type("123");
   const short = await page.evaluate((secret) => stripe.confirmCardPayment(secret, { payment_method: { card: elements.getElement("cardNumber") } }), intent.client_secret);
   assert.equal(short.error.code, "incomplete_cvc", "an American Express card has four digits there");
