@@ -1,7 +1,7 @@
 // One field of a card that a merchant has laid out: number, expiry or security code. The frame with
 // the number sends the card. It reads the other fields in their frames, which are of its own origin:
 // the merchant's page, which is not, can do that with none of them.
-import { connect, emit } from "./page.js";
+import { connect, emit, focusOn } from "./page.js";
 import { use } from "./api.js";
 import { Fields } from "./form.js";
 import { binds, brandName, cardOf, faults, paying } from "./card-data.js";
@@ -24,7 +24,7 @@ function sibling(wanted) {
 }
 
 const options = await connect({
-  check: () => fields.check(), focusFault: () => fields.focusFault(), focus: () => field.focus(), blur: () => field.blur(), clear: () => fields.clear(),
+  check: () => fields.check(), focusFault: () => fields.focusFault(), focus: () => focusOn(field), blur: () => field.blur(), clear: () => fields.clear(),
   look: (now) => fields.methods().look(now),
   update: ({ options: now }) => apply(now),
   ...paying({ card: () => cardOf({ number: field.value, expiry: sibling("expiry"), cvc: sibling("cvc") }) }),

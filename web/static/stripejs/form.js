@@ -1,6 +1,6 @@
 // What every frame with fields does: it checks them, says what is wrong, and tells the page around
 // it what has changed. A field's fault is a code, "" if there is none.
-import { emit, fit, listen } from "./page.js";
+import { emit, fit, focusOn, listen } from "./page.js";
 import { appear, style } from "./look.js";
 import { say, speak } from "./words.js";
 import { watch } from "./api.js";
@@ -112,7 +112,7 @@ export class Fields {
     this.tell();
   }
 
-  focus() { this.field(this.shown[0])?.focus(); }
+  focus() { focusOn(this.field(this.shown[0])); }
   blur() { document.activeElement?.blur(); }
 
   // methods are what the page around may call in every frame with fields.

@@ -40,6 +40,16 @@ export function fit(box = document.getElementById("frame")) {
   measure();
 }
 
+// focusOn gives a field of this frame the focus. The merchant's page focuses the frame first, but the browser
+// may deliver that after this call, and then no field has the focus. So the field takes it again for a moment,
+// as long as the customer has not gone to another one.
+export function focusOn(field) {
+  field?.focus();
+  for (const wait of [0, 30, 100, 300]) {
+    setTimeout(() => { if (document.hasFocus() && document.activeElement === document.body) field?.focus(); }, wait);
+  }
+}
+
 // listen reports the focus and the keys that the page's own fields would report.
 export function listen(form) {
   let inside = false;
