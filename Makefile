@@ -34,7 +34,7 @@ cli: ## the published Stripe CLI: listen, logs tail, resend, and every trigger w
 	@grep '^Stripe CLI' bin/cli.log
 
 test-browser: browser ## the pages in a real Chromium: looks, links, keyboards, accessibility; screenshots in test/browser/screenshots
-	cd test/browser && RATCHET_PROGRAM=./ratchet node --test --test-concurrency=1 --test-timeout=1500000
+	cd test/browser && RATCHET_PROGRAM=./ratchet ./run.sh
 
 screenshots: browser ## the README's pictures, of a demo that is furnished anew
 	cd test/browser && RATCHET_PROGRAM=./ratchet node screenshots.mjs
