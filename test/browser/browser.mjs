@@ -1,4 +1,6 @@
 // Debian's Chromium, and what no page may do in it.
+import assert from "node:assert/strict";
+import AxeBuilder from "@axe-core/playwright";
 import { chromium } from "playwright-core";
 
 export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
@@ -12,4 +14,15 @@ export async function watched(context, base) {
   page.on("pageerror", (e) => page.complaints.push(`error: ${e.message}`));
   page.on("request", (r) => { if (!r.url().startsWith(base) && !r.url().startsWith("data:")) page.complaints.push(`request to ${r.url()}`); });
   return page;
+}
+
+// accessible asserts that axe finds nothing wrong on a page. With { rules: "colors" }
+// it looks at the colors alone, for a page that was just checked in its other theme.
+// A page without frames is checked in place: to collect the results of frames, axe
+// opens a page of its own, and takes three times as long.
+export async function accessible(page, { rules = "all" } = {}) {
+  const axe = new AxeBuilder({ page }).options({ resultTypes: ["violations"] }).setLegacyMode(page.frames().length === 1);
+  if (rules === "colors") axe.withRules(["color-contrast", "link-in-text-block"]);
+  const { violations } = await axe.analyze();
+  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join(" | ")}`), [], page.url());
 }

@@ -1,7 +1,6 @@
 // A buyer at the hosted checkout page: the session he is sent to, the form he
 // fills in, his bank, and what the API says came of it.
 import assert from "node:assert/strict";
-import AxeBuilder from "@axe-core/playwright";
 import { watched } from "./browser.mjs";
 
 // The published test numbers.
@@ -24,11 +23,6 @@ export async function fill(page, number, cvc = "123") {
 export async function breaks(page, fault) {
   await page.locator(".drawer > summary").click();
   await page.selectOption("#bank_fault", fault);
-}
-
-export async function accessible(page) {
-  const { violations } = await new AxeBuilder({ page }).options({ resultTypes: ["violations"] }).analyze();
-  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join(" | ")}`), []);
 }
 
 // buying is what a buyer can do in a demo with a browser.
