@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-pay/ratchet/internal/locale"
 	"github.com/ratchet-pay/ratchet/internal/money"
 )
 
@@ -48,6 +49,19 @@ func (s *Site) functions() template.FuncMap {
 		"list":        func(items ...any) []any { return items },
 
 		"drawing": drawing,
+
+		"say":  locale.English.Say,
+		"lang": func() string { return locale.English.Code },
+	}
+}
+
+// speech are the functions whose result depends on the language of a page.
+func speech(l *locale.Language) template.FuncMap {
+	return template.FuncMap{
+		"say":   l.Say,
+		"lang":  func() string { return l.Code },
+		"money": l.Money,
+		"day":   l.Day,
 	}
 }
 

@@ -20,6 +20,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/ratchet-pay/ratchet/internal/locale"
 )
 
 //go:embed static templates stripejs
@@ -38,9 +40,10 @@ var sheets = map[string][]string{
 type Site struct {
 	log     *slog.Logger
 	pages   map[string]*template.Template
-	assets  map[string][]byte // by name
-	zipped  map[string][]byte // the same, as every browser takes them
-	version string            // of all assets together: it is part of their address, so they can be cached forever
+	spoken  map[string]map[string]*template.Template // of buyers, by language and name
+	assets  map[string][]byte                        // by name
+	zipped  map[string][]byte                        // the same, as every browser takes them
+	version string                                   // of all assets together: it is part of their address, so they can be cached forever
 	demo    bool
 	shop    bool
 }
@@ -93,9 +96,32 @@ func (s *Site) parse() {
 		ParseFS(files, "templates/*.html"))
 	s.pages = map[string]*template.Template{}
 	for _, file := range must(fs.Glob(files, "templates/*/*.html")) {
-		name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
-		s.pages[name] = template.Must(template.Must(common.Clone()).ParseFS(files, file))
+		s.pages[nameOf(file)] = template.Must(template.Must(common.Clone()).ParseFS(files, file))
 	}
+	s.spoken = map[string]map[string]*template.Template{}
+	for _, l := range locale.Languages {
+		pages := map[string]*template.Template{}
+		for _, file := range must(fs.Glob(files, "templates/checkout/*.html")) {
+			pages[nameOf(file)] = template.Must(template.Must(common.Clone()).Funcs(speech(l)).ParseFS(files, file))
+		}
+		s.spoken[l.Code] = pages
+	}
+}
+
+func nameOf(file string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
+}
+
+// page is a page's template: a buyer's page in the buyer's language, and every other in English.
+func (s *Site) page(name string, r *http.Request, chosen *locale.Language) (*template.Template, bool) {
+	if chosen == nil {
+		chosen = locale.Choose("", r.Header.Get("Accept-Language"))
+	}
+	if t, known := s.spoken[chosen.Code][name]; known {
+		return t, true
+	}
+	t, known := s.pages[name]
+	return t, known
 }
 
 func must[T any](v T, err error) T {
@@ -120,6 +146,8 @@ type Page struct {
 	Person string                 // the reader's name; "" if no login is needed
 	May    func(path string) bool // whether the reader may send a form there; nil: all forms
 	Data   any
+	// Language is what a buyer's page is written in; nil: the browser's.
+	Language *locale.Language
 	// Picture is the address of the image that other sites show when they link to the page; "": none.
 	Picture string
 	Reload  int // seconds after which a browser without JavaScript looks again; 0 for never
@@ -144,7 +172,7 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, name s
 		page.Layout = "layout"
 	}
 	var out bytes.Buffer
-	t, known := s.pages[name]
+	t, known := s.page(name, r, page.Language)
 	err := fmt.Errorf("there is no page %q", name)
 	if known {
 		err = t.ExecuteTemplate(&out, page.Layout, page)

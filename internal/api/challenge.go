@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/challenge"
+	"github.com/ratchet-pay/ratchet/internal/locale"
 	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -68,12 +69,14 @@ func statusOf(found *challenge.Challenge) int {
 }
 
 func (s *Server) renderChallenge(c echo.Context, status int, found *challenge.Challenge) error {
-	back := ""
+	back, chosen := "", ""
 	if found != nil {
-		back = found.Return()
+		back, chosen = found.Return(), found.Locale
 	}
+	lang := locale.Choose(chosen, c.Request().Header.Get("Accept-Language"))
 	secured(c, back)
-	page := web.Page{Title: "Confirm your payment", Layout: "buyer", Data: challengePage{found, status}}
+	page := web.Page{Title: lang.Say("confirm_your_payment"), Layout: "buyer", Language: lang,
+		Data: challengePage{found, status}}
 	if framed(c) {
 		page.Layout = "framed"
 	}

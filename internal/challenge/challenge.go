@@ -33,12 +33,14 @@ type Challenge struct {
 	Brand        string
 	Last4        string
 	Name         string // of the merchant
+	Locale       string // of the checkout session
 	apirequest.Merchant
 }
 
 // A challenge is found without knowing whose it is: its name is the key.
 const challengeByName = `
-	SELECT i.account_id, i.livemode, i.intent_id, i.client_secret, i.checkout_session IS NOT NULL AS session, i.setup,
+	SELECT i.account_id, i.livemode, i.intent_id, i.client_secret, i.checkout_session IS NOT NULL AS session,
+	       coalesce(s.options ->> 'locale', '') AS locale, i.setup,
 	       i.amount, i.currency, i.status, i.return_url, coalesce(m.card ->> 'display_brand', '') AS brand,
 	       coalesce(m.card ->> 'last4', '') AS last4,
 	       a.name, ` + resource.MerchantColumns + `, account_ahead(i.account_id, i.livemode) AS ahead
@@ -52,6 +54,7 @@ const challengeByName = `
 		FROM setup_intents WHERE challenge = @challenge
 	) AS i
 	JOIN accounts a ON a.id = i.account_id
+	LEFT JOIN checkout_sessions s ON s.account_id = i.account_id AND s.id = i.checkout_session
 	LEFT JOIN payment_methods m ON m.account_id = i.account_id AND m.id = i.payment_method_id`
 
 // Find reads a challenge by its name; nil if there is none.

@@ -53,9 +53,18 @@ func read(r *http.Request) typed {
 	}
 }
 
-// check is what is wrong, in the words that web/static/card.js has for it. What a
-// card is and whether it is good is not decided here.
+// check is what is wrong, in the page's language. What a card is and whether it is good is
+// not decided here.
 func (t *typed) check(s *paymentPage, now time.Time) Faults {
+	faults := t.faults(s, now)
+	for field, fault := range faults {
+		faults[field] = s.lang.Say(fault)
+	}
+	return faults
+}
+
+// faults are the same, by the keys of their texts. web/static/card.js has the same ones.
+func (t *typed) faults(s *paymentPage, now time.Time) Faults {
 	faults := Faults{}
 	wants := func(name, value, fault string) {
 		if value == "" {
@@ -64,37 +73,37 @@ func (t *typed) check(s *paymentPage, now time.Time) Faults {
 	}
 	if name, host, _ := strings.Cut(t.Email, "@"); s.CustomerEmail == "" &&
 		(name == "" || host == "" || strings.ContainsAny(t.Email, " <>")) {
-		faults["email"] = "Your email is incomplete."
+		faults["email"] = "incomplete_email"
 	}
 	digits := strings.NewReplacer(" ", "", "-", "").Replace(t.number)
 	switch {
 	case len(digits) < 12:
-		faults["cardNumber"] = "Your card number is incomplete."
+		faults["cardNumber"] = "incomplete_number"
 	case !testcard.IsNumber(digits):
-		faults["cardNumber"] = "Your card number is invalid."
+		faults["cardNumber"] = "invalid_number"
 	}
 	switch month, year, ok := expiry(t.Expiry); {
 	case !ok:
-		faults["cardExpiry"] = "Your card's expiration date is incomplete."
+		faults["cardExpiry"] = "incomplete_expiry"
 	case year < now.Year() || year == now.Year() && month < int(now.Month()):
-		faults["cardExpiry"] = "Your card's expiration date is in the past."
+		faults["cardExpiry"] = "past_expiry"
 	}
 	if len(t.cvc) < 3 {
-		faults["cardCvc"] = "Your card's security code is incomplete."
+		faults["cardCvc"] = "incomplete_cvc"
 	}
-	wants("billingName", t.Name, "Enter the name on the card.")
-	if countries[t.Country] == "" {
-		faults["billingCountry"] = "Choose a country or region."
+	wants("billingName", t.Name, "missing_name")
+	if !s.lang.HasCountry(t.Country) {
+		faults["billingCountry"] = "missing_country"
 	}
 	if t.Country == "US" {
-		wants("billingPostalCode", t.PostalCode, "Your ZIP code is incomplete.")
+		wants("billingPostalCode", t.PostalCode, "incomplete_zip")
 	}
 	if s.BillingAddressCollection == "required" {
-		wants("billingAddressLine1", t.Line1, "Enter your street address.")
-		wants("billingLocality", t.City, "Enter your city.")
+		wants("billingAddressLine1", t.Line1, "missing_street")
+		wants("billingLocality", t.City, "missing_city")
 	}
 	if s.PhoneNumberCollection.Enabled {
-		wants("phoneNumber", t.Phone, "Enter your phone number.")
+		wants("phoneNumber", t.Phone, "missing_phone")
 	}
 	return faults
 }

@@ -34,7 +34,7 @@ func crashOf(name string) *crash {
 // kill has the demo kill a process while the card is charged. The server is this process.
 func (s *Server) kill(w http.ResponseWriter, r *http.Request) {
 	if s.across.Check(r) != nil || !api.LoopbackHost(r.Host) {
-		http.Error(w, "We couldn’t verify this form. Go back, reload the page and try again.", http.StatusForbidden)
+		http.Error(w, langOf(r).Say("unverified_form"), http.StatusForbidden)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, bodyBytes)

@@ -41,7 +41,8 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 		if link.Inactive != nil {
 			shown.Message = *link.Inactive
 		}
-		s.render(w, r, http.StatusGone, "checkout/closed", web.Page{Title: "Link not active", Data: shown})
+		s.render(w, r, http.StatusGone, "checkout/closed",
+			web.Page{Title: langOf(r).Say("link_closed_title"), Data: shown})
 	case r.Method != http.MethodGet:
 		w.WriteHeader(http.StatusOK)
 	default:

@@ -1,12 +1,14 @@
 package checkout
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
 	"strings"
 
+	"github.com/ratchet-pay/ratchet/internal/locale"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -17,7 +19,7 @@ type formPage struct {
 	Faults     Faults
 	Message    string // why it was not paid
 	Unknown    bool   // whether it was is not known
-	Countries  []country
+	Countries  []locale.Country
 	Cards      []cardGroup
 	BankFaults []bankFault
 	PID        int // of this process, in a demo; otherwise 0
@@ -26,7 +28,7 @@ type formPage struct {
 	BankFault  string // that is chosen
 }
 
-// input is a field as it is drawn.
+// input is a field as it is drawn. Its texts are given by their keys.
 type input struct {
 	Name, Label, Type, Mode, Autocomplete, Placeholder string
 	Aria                                               string // what it is called where the label says too little
@@ -37,46 +39,46 @@ type input struct {
 }
 
 var inputs = map[string]input{
-	"email": {Label: "Email", Type: "email", Mode: "email", Autocomplete: "email", Required: true},
+	"email": {Label: "email", Type: "email", Mode: "email", Autocomplete: "email", Required: true},
 	"cardNumber": {
-		Label:        "Card number",
+		Label:        "card_number",
 		Type:         "text",
 		Mode:         "numeric",
 		Autocomplete: "cc-number",
 		Placeholder:  "1234 1234 1234 1234",
-		Aria:         "Card number",
+		Aria:         "card_number",
 		Required:     true,
 	},
 	"cardExpiry": {
-		Label:        "Expiry",
+		Label:        "expiry",
 		Type:         "text",
 		Mode:         "numeric",
 		Autocomplete: "cc-exp",
-		Placeholder:  "MM / YY",
-		Aria:         "Expiry, month and year",
+		Placeholder:  "expiry_example",
+		Aria:         "expiry_full",
 		Required:     true,
 	},
 	"cardCvc": {
-		Label:        "Security code",
+		Label:        "security_code",
 		Type:         "text",
 		Mode:         "numeric",
 		Autocomplete: "cc-csc",
-		Placeholder:  "CVC",
-		Aria:         "CVC",
+		Placeholder:  "cvc",
+		Aria:         "cvc",
 		Required:     true,
 	},
-	"billingName":       {Label: "Name on card", Type: "text", Autocomplete: "cc-name", Required: true},
-	"billingPostalCode": {Label: "ZIP or postal code", Type: "text", Autocomplete: "billing postal-code"},
+	"billingName":       {Label: "name_on_card", Type: "text", Autocomplete: "cc-name", Required: true},
+	"billingPostalCode": {Label: "zip_or_postal", Type: "text", Autocomplete: "billing postal-code"},
 	"billingAddressLine1": {
-		Label:        "Street address",
+		Label:        "street",
 		Type:         "text",
 		Autocomplete: "billing address-line1",
 		Required:     true,
 	},
-	"billingAddressLine2":       {Label: "Apartment or suite", Type: "text", Autocomplete: "billing address-line2"},
-	"billingLocality":           {Label: "City", Type: "text", Autocomplete: "billing address-level2", Required: true},
-	"billingAdministrativeArea": {Label: "State or province", Type: "text", Autocomplete: "billing address-level1"},
-	"phoneNumber":               {Label: "Phone", Type: "tel", Mode: "tel", Autocomplete: "tel", Required: true},
+	"billingAddressLine2":       {Label: "apartment", Type: "text", Autocomplete: "billing address-line2"},
+	"billingLocality":           {Label: "city", Type: "text", Autocomplete: "billing address-level2", Required: true},
+	"billingAdministrativeArea": {Label: "region", Type: "text", Autocomplete: "billing address-level1"},
+	"phoneNumber":               {Label: "phone", Type: "tel", Mode: "tel", Autocomplete: "tel", Required: true},
 }
 
 // Field is a field with what was typed into it, if that is kept.
@@ -94,7 +96,20 @@ func (p formPage) Field(name string) input {
 		"billingLocality":           p.City,
 		"billingAdministrativeArea": p.Region,
 	}[name]
+	for _, text := range []*string{&in.Label, &in.Aria, &in.Placeholder} {
+		if p.lang.Has(*text) {
+			*text = p.lang.Say(*text)
+		}
+	}
 	return in
+}
+
+// Words are the texts that web/static/pay.js needs.
+func (p formPage) Words() string {
+	return p.lang.JSON("bank_page", "check_details", "confirming", "connection_lost", "cvc", "four_digits",
+		"incomplete_cvc", "incomplete_email", "incomplete_expiry", "incomplete_number", "incomplete_zip",
+		"invalid_number", "missing_city", "missing_name", "missing_phone", "missing_street", "past_expiry",
+		"payment_failed", "postal_code", "processing", "still_confirming", "waiting_for_bank", "zip")
 }
 
 // Fault is what is wrong with a field, "" for nothing.
@@ -111,20 +126,21 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	switch found.State() {
 	case open:
 		s.form(w, r, http.StatusOK, found,
-			formPage{Kept: Kept{Email: found.CustomerEmail, Country: "US"}, Message: found.Failure()})
+			formPage{Kept: Kept{Email: found.CustomerEmail, Country: homeOf(r, found)}, Message: found.Failure()})
 	case processing:
 		s.wait(w, r, found)
 	case challenged:
-		s.render(w, r, http.StatusOK, "checkout/bank", web.Page{Title: "Confirm with your bank", Data: found})
+		s.render(w, r, http.StatusOK, "checkout/bank",
+			web.Page{Title: found.lang.Say("confirm_with_bank"), Data: found})
 	case complete:
-		s.render(w, r, http.StatusOK, "checkout/receipt", web.Page{Title: "Receipt", Data: found})
+		s.render(w, r, http.StatusOK, "checkout/receipt", web.Page{Title: found.lang.Say("receipt"), Data: found})
 	default:
-		s.render(w, r, http.StatusOK, "checkout/expired", web.Page{Title: "Expired", Data: found})
+		s.render(w, r, http.StatusOK, "checkout/expired", web.Page{Title: found.lang.Say("expired"), Data: found})
 	}
 }
 
 func (s *Server) form(w http.ResponseWriter, r *http.Request, status int, found *paymentPage, p formPage) {
-	p.paymentPage, p.Countries = found, allCountries
+	p.paymentPage, p.Countries = found, found.lang.Countries
 	if found.CustomerEmail != "" {
 		p.Email = found.CustomerEmail
 	}
@@ -145,7 +161,8 @@ func (s *Server) form(w http.ResponseWriter, r *http.Request, status int, found 
 
 // wait is the page while an attempt is under way.
 func (s *Server) wait(w http.ResponseWriter, r *http.Request, found *paymentPage) {
-	s.render(w, r, http.StatusOK, "checkout/wait", web.Page{Title: "Confirming your payment", Reload: 2, Data: found})
+	s.render(w, r, http.StatusOK, "checkout/wait",
+		web.Page{Title: found.lang.Say("title_confirming"), Reload: 2, Data: found})
 }
 
 // done is the page to which customers come after they have paid, or from their bank. If they
@@ -162,7 +179,7 @@ func (s *Server) done(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Refresh", "0; url="+found.onward())
-	s.render(w, r, http.StatusOK, "checkout/done", web.Page{Title: "Paid", Data: found})
+	s.render(w, r, http.StatusOK, "checkout/done", web.Page{Title: found.lang.Say("paid"), Data: found})
 }
 
 // allowFrame lets the merchant's page show an embedded session. No other page of ours can be
@@ -182,12 +199,12 @@ func (s *Server) frame(w http.ResponseWriter, r *http.Request) {
 	}
 	s.allowFrame(w, found)
 	s.Site.Render(w, r, http.StatusOK, "checkout/frame",
-		web.Page{Title: "Confirm with your bank", Layout: "framed", Data: found})
+		web.Page{Title: found.lang.Say("confirm_with_bank"), Layout: "framed", Data: found, Language: found.lang})
 }
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errNoSession) {
-		s.render(w, r, http.StatusNotFound, "checkout/missing", web.Page{Title: "Checkout not found"})
+		s.render(w, r, http.StatusNotFound, "checkout/missing", web.Page{Title: langOf(r).Say("checkout_not_found")})
 		return
 	}
 	s.Log.Error("checkout", "path", r.URL.Path, "error", err)
@@ -195,12 +212,29 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		http.Error(w, "not available", http.StatusServiceUnavailable)
 		return
 	}
-	s.render(w, r, http.StatusServiceUnavailable, "checkout/away", web.Page{Title: "One moment", Reload: 5})
+	s.render(w, r, http.StatusServiceUnavailable, "checkout/away",
+		web.Page{Title: langOf(r).Say("one_moment"), Reload: 5})
 }
 
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name string, page web.Page) {
 	page.Layout = "buyer"
+	switch data := page.Data.(type) {
+	case *paymentPage:
+		page.Language = data.lang
+	case formPage:
+		page.Language = data.lang
+	}
 	s.Site.Render(w, r, status, name, page)
+}
+
+// langOf is the language of a browser.
+func langOf(r *http.Request) *locale.Language {
+	return locale.Choose("", r.Header.Get("Accept-Language"))
+}
+
+// homeOf is the country that is chosen before the buyer chooses one.
+func homeOf(r *http.Request, found *paymentPage) string {
+	return cmp.Or(locale.Region(r.Header.Get("Accept-Language")), found.lang.Home)
 }
 
 func wantsJSON(r *http.Request) bool {

@@ -49,12 +49,12 @@ func turnOf(s *paymentPage) turn {
 // the page's module, which is answered with JSON.
 func (s *Server) pay(w http.ResponseWriter, r *http.Request) {
 	if s.across.Check(r) != nil {
-		http.Error(w, "We couldn’t verify this form. Go back, reload the page and try again.", http.StatusForbidden)
+		http.Error(w, langOf(r).Say("unverified_form"), http.StatusForbidden)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, bodyBytes)
 	if err := r.ParseForm(); err != nil {
-		http.Error(w, "We couldn’t read this form. Go back, reload the page and try again.", http.StatusBadRequest)
+		http.Error(w, langOf(r).Say("unreadable_form"), http.StatusBadRequest)
 		return
 	}
 	found, err := s.find(r)
@@ -96,7 +96,7 @@ func (s *Server) attempt(r *http.Request, found *paymentPage, entered typed) (tu
 	if shown := r.PostFormValue("total"); shown != "" && shown != strconv.FormatInt(found.AmountTotal, 10) {
 		t := turnOf(found)
 		t.State, t.status = open, http.StatusConflict
-		t.Message = "The total is now " + found.Total() + ". Press the button again to pay it."
+		t.Message = found.lang.Say("total_changed", "amount", found.Total())
 		return t, found
 	}
 	if faults := entered.check(found, time.Now()); len(faults) > 0 {
@@ -141,13 +141,12 @@ func (s *Server) outcome(now *paymentPage, a *api.Answer) turn {
 	case a.Open():
 		t.Unknown, t.status = true, http.StatusServiceUnavailable
 	case refusal.Type == apierror.TypeIdempotency && t.State != open:
-		t.Unknown, t.status, t.Message = true, http.StatusConflict, "This order is being paid in another tab."
+		t.Unknown, t.status, t.Message = true, http.StatusConflict, now.lang.Say("other_tab_pays")
 	case refusal.Type == apierror.TypeIdempotency:
-		t.Message = "A payment attempt in another tab failed. Click the button again to pay with this " +
-			"card."
+		t.Message = now.lang.Say("other_tab_failed")
 		t.status = http.StatusConflict
 	default:
-		t.Message, t.status = forBuyers(refusal.Code, refusal.Message), a.Status
+		t.Message, t.status = now.lang.Decline(refusal.Code, refusal.DeclineCode, refusal.Message), a.Status
 		if field := fieldOf(refusal.Param); field != "" {
 			t.Faults, t.Message = Faults{field: t.Message}, ""
 		}

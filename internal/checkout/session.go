@@ -12,7 +12,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
-	"github.com/ratchet-pay/ratchet/internal/money"
+	"github.com/ratchet-pay/ratchet/internal/locale"
 	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/session"
 )
@@ -49,8 +49,10 @@ type paymentPage struct {
 	SuccessURL            string                 `json:"success_url"`
 	UIMode                string                 `json:"ui_mode"`
 	URL                   string
+	Locale                string
 
 	visit *session.Visit
+	lang  *locale.Language
 }
 
 type item struct {
@@ -78,7 +80,10 @@ type intent struct {
 	LastSetupError   *failure `json:"last_setup_error"`
 }
 
-type failure struct{ Code, Message string }
+type failure struct {
+	Code, Message string
+	DeclineCode   string `json:"decline_code"`
+}
 
 // The states of the page.
 const (
@@ -140,45 +145,39 @@ func (s *paymentPage) Failure() string {
 	case in == nil:
 		return ""
 	case in.LastPaymentError != nil:
-		return forBuyers(in.LastPaymentError.Code, in.LastPaymentError.Message)
+		return s.why(in.LastPaymentError)
 	case in.LastSetupError != nil:
-		return forBuyers(in.LastSetupError.Code, in.LastSetupError.Message)
+		return s.why(in.LastSetupError)
 	}
 	return ""
 }
 
-// forBuyers says in a buyer's words what the API says in a programmer's.
-func forBuyers(code, message string) string {
-	if strings.HasSuffix(code, "_authentication_failure") {
-		return "We are unable to authenticate your payment method. Please choose a different payment method and try " +
-			"again."
-	}
-	return message
-}
+// why says in a buyer's words what the API says in a programmer's.
+func (s *paymentPage) why(f *failure) string { return s.lang.Decline(f.Code, f.DeclineCode, f.Message) }
 
 // Total is what is to be paid, as people write it; "" in mode setup.
 func (s *paymentPage) Total() string {
 	if s.Mode == "setup" {
 		return ""
 	}
-	return money.Format(s.AmountTotal, s.Currency)
+	return s.lang.Money(s.AmountTotal, s.Currency)
 }
 
 // Verb is what the button says.
 func (s *paymentPage) Verb() string {
 	switch {
 	case s.Mode == "setup":
-		return "Save card"
+		return s.lang.Say("save_card")
 	case s.SubmitType == "book":
-		return "Book " + s.Total()
+		return s.lang.Say("book_amount", "amount", s.Total())
 	case s.SubmitType == "donate":
-		return "Donate " + s.Total()
+		return s.lang.Say("donate_amount", "amount", s.Total())
 	}
-	return "Pay " + s.Total()
+	return s.lang.Say("pay_amount", "amount", s.Total())
 }
 
 // MoneyOff is what the discount takes off, as people write it.
-func (s *paymentPage) MoneyOff() string { return money.Format(-s.Discount.Amount, s.Currency) }
+func (s *paymentPage) MoneyOff() string { return s.lang.Money(-s.Discount.Amount, s.Currency) }
 
 // Day is the day on which the intent was made, in UTC.
 func (s *paymentPage) Day() time.Time { return time.Unix(s.Intent().Created, 0).UTC() }
@@ -254,6 +253,7 @@ func (s *Server) read(r *http.Request, known *paymentPage) (*paymentPage, error)
 	if err := json.Unmarshal(a.Body.Bytes(), found); err != nil {
 		return nil, fmt.Errorf("read the payment page: %w", err)
 	}
+	found.lang = locale.Choose(found.Locale, r.Header.Get("Accept-Language"))
 	return found, nil
 }
 

@@ -1,12 +1,5 @@
 package checkout
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/ratchet-pay/ratchet/internal/money"
-)
-
 // shippingOption is one way to ship the order, and what the session then costs.
 type shippingOption struct {
 	Amount           int64
@@ -21,9 +14,9 @@ type shippingOption struct {
 	} `json:"delivery_estimate"`
 }
 
-// Estimate is how long it takes, as people say it: "2 to 5 business days"; "" if the
+// estimate is how long it takes, as people say it: "2 to 5 business days"; "" if the
 // merchant does not say.
-func (o shippingOption) Estimate() string {
+func (s *paymentPage) estimate(o shippingOption) string {
 	if o.DeliveryEstimate == nil {
 		return ""
 	}
@@ -32,23 +25,16 @@ func (o shippingOption) Estimate() string {
 	case least == nil && most == nil:
 		return ""
 	case least == nil:
-		return "At most " + duration(most.Value, most.Unit)
+		return s.lang.Say("at_most", "time", s.lang.Count(most.Unit, most.Value))
 	case most == nil:
-		return "At least " + duration(least.Value, least.Unit)
+		return s.lang.Say("at_least", "time", s.lang.Count(least.Unit, least.Value))
 	case least.Unit != most.Unit:
-		return duration(least.Value, least.Unit) + " to " + duration(most.Value, most.Unit)
+		return s.lang.Say("between", "least", s.lang.Count(least.Unit, least.Value),
+			"most", s.lang.Count(most.Unit, most.Value))
 	case least.Value == most.Value:
-		return duration(most.Value, most.Unit)
+		return s.lang.Count(most.Unit, most.Value)
 	}
-	return fmt.Sprintf("%d to %s", least.Value, duration(most.Value, most.Unit))
-}
-
-func duration(value int64, unit string) string {
-	text := fmt.Sprintf("%d %s", value, strings.ReplaceAll(unit, "_", " "))
-	if value != 1 {
-		text += "s"
-	}
-	return text
+	return s.lang.Say("between", "least", least.Value, "most", s.lang.Count(most.Unit, most.Value))
 }
 
 // Shipping is the option that is chosen; nil if nothing is shipped.
@@ -75,6 +61,7 @@ func (s *paymentPage) choose(rate string) {
 type choice struct {
 	shippingOption
 	Chosen            bool
+	Estimate          string
 	Cost, Total, Verb string
 }
 
@@ -89,7 +76,8 @@ func (s *paymentPage) Choices() (all []choice) {
 		all = append(all, choice{
 			shippingOption: option,
 			Chosen:         option.ShippingRate == s.ShippingRate,
-			Cost:           money.Format(option.Amount, s.Currency),
+			Estimate:       s.estimate(option),
+			Cost:           s.lang.Money(option.Amount, s.Currency),
 			Total:          with.Total(),
 			Verb:           with.Verb(),
 		})

@@ -156,6 +156,11 @@ func Format(amount int64, code string) string {
 	return written
 }
 
+// Decimal writes an amount with its point and nothing else: "-1234.50".
+func Decimal(amount int64, code string) string {
+	return strings.ReplaceAll(particulars(code).digits(amount), ",", "")
+}
+
 // digits writes an amount with its point and with a comma before every third digit.
 func (c currency) digits(amount int64) string {
 	all, negative := strings.CutPrefix(strconv.FormatInt(amount, 10), "-")

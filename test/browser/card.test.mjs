@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { brandOf, caretAfter, cvcFault, expiryFault, expiryOf, groupExpiry, groupNumber, numberFault } from "../../web/static/card.js";
+import { all } from "../../web/static/stripejs/words.js";
 
 test("numbers are grouped as on the card, whatever separates them", () => {
   for (const [typed, shown] of Object.entries({
@@ -17,10 +18,10 @@ test("a number tells its brand as soon as it can", () => {
 });
 
 test("faults are those of the number, and not of its beginning", () => {
-  const incomplete = "Your card number is incomplete.", invalid = "Your card number is invalid.";
+  const incomplete = "incomplete_number", invalid = "invalid_number";
   for (const [number, fault] of Object.entries({ "4242 4242 4242 4242": "", "4242 4242 4242 4241": invalid, 4242: incomplete, "3782 822463 10005": "", "3782 822463 1000": incomplete, "5555 5555 5555 444": incomplete })) assert.equal(numberFault(number), fault, number);
   assert.equal(cvcFault("123", "4242"), "");
-  assert.equal(cvcFault("123", "3782"), "Your card's security code is incomplete.");
+  assert.equal(cvcFault("123", "3782"), "incomplete_cvc");
 });
 
 test("an expiry is taken as people write it", () => {
@@ -30,7 +31,7 @@ test("an expiry is taken as people write it", () => {
   for (const typed of ["", "1", "12", "12 / ", "13/27", "00/27", "1/1999", "ab/cd"]) assert.equal(expiryOf(typed), undefined, typed);
   const now = new Date("2026-11-22T00:00:00Z");
   assert.equal(expiryFault("11/26", now), "");
-  assert.equal(expiryFault("10/26", now), "Your card's expiration date is in the past.");
+  assert.equal(expiryFault("10/26", now), "past_expiry");
 });
 
 test("an expiry is grouped while it is typed, and can be deleted again", () => {
@@ -44,4 +45,11 @@ test("the caret stays behind the digit it stood behind", () => {
   assert.equal(caretAfter("4242 4242", 4), 4);
   assert.equal(caretAfter("4242 4242", 5), 6);
   assert.equal(caretAfter("4242", 9), 4);
+});
+
+test("every text of the frames exists in every language", () => {
+  for (const [language, words] of Object.entries(all)) {
+    assert.deepEqual(Object.keys(words).sort(), Object.keys(all.en).sort(), language);
+    for (const [name, text] of Object.entries(words)) assert.ok(text.trim(), `${language}: ${name}`);
+  }
 });

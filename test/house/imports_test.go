@@ -94,6 +94,7 @@ var floors = map[string]int{
 	"internal/postgres/local": 11,
 	"internal/postgres":       10,
 	"internal/form":           10,
+	"internal/locale":         15, // what buyers read: texts, amounts and dates
 	"internal/money":          10,
 	"internal/testcard":       10,
 	"internal/crashpoint":     10,

@@ -62,23 +62,23 @@ export function expiryOf(text) {
   return month >= 1 && month <= 12 ? { month, year } : undefined;
 }
 
-// Faults are "" where there is nothing wrong. They are the words of
-// internal/checkout/fields.go, and of the integrations people know.
+// Faults are "" where there is nothing wrong. They are keys of texts, the same as those in
+// internal/checkout/fields.go; internal/locale/words has the texts.
 export function numberFault(text) {
   const digits = digitsOf(text), brand = brandOf(digits);
-  if (!brand.lengths.includes(digits.length)) return "Your card number is incomplete.";
-  return luhn(digits) ? "" : "Your card number is invalid.";
+  if (!brand.lengths.includes(digits.length)) return "incomplete_number";
+  return luhn(digits) ? "" : "invalid_number";
 }
 
 export function expiryFault(text, now = new Date()) {
   const at = expiryOf(text);
-  if (!at) return "Your card's expiration date is incomplete.";
+  if (!at) return "incomplete_expiry";
   const months = (at.year - now.getUTCFullYear()) * 12 + at.month - 1 - now.getUTCMonth();
-  return months < 0 ? "Your card's expiration date is in the past." : "";
+  return months < 0 ? "past_expiry" : "";
 }
 
 export const cvcFault = (text, number) =>
-  digitsOf(text).length < brandOf(number).cvc ? "Your card's security code is incomplete." : "";
+  digitsOf(text).length < brandOf(number).cvc ? "incomplete_cvc" : "";
 
 // caretAfter is where the caret belongs in a text that was grouped anew: behind
 // as many digits as before.

@@ -20,6 +20,7 @@ function broken(frame) {
 customElements.define("checkout-form", class extends HTMLElement {
   connectedCallback() {
     this.form = this.querySelector("form#payment");
+    this.words = JSON.parse(this.dataset.words);
     this.fields = this.form.querySelector("fieldset.fields");
     this.button = this.form.querySelector(".submit");
     this.verdict = this.form.querySelector("#verdict");
@@ -63,14 +64,14 @@ customElements.define("checkout-form", class extends HTMLElement {
   brandFound({ word, cvc }) {
     const badge = this.form.querySelector(".brand");
     if (badge.textContent !== word) badge.textContent = word;
-    this.field("cardCvc").placeholder = cvc === 4 ? "4 digits" : "CVC";
+    this.field("cardCvc").placeholder = this.words[cvc === 4 ? "four_digits" : "cvc"];
   }
 
   // A postal code is asked for where banks check one.
   postalCode() {
     const country = this.field("billingCountry").value, box = this.form.querySelector('[data-field="billingPostalCode"]');
     box.hidden = !["US"].includes(country) && !this.field("billingAddressLine1");
-    box.querySelector("label").textContent = country === "US" ? "ZIP" : "Postal code";
+    box.querySelector("label").textContent = this.words[country === "US" ? "zip" : "postal_code"];
   }
 
   // ship shows what the order costs with the shipping that was chosen.
@@ -100,16 +101,19 @@ customElements.define("checkout-form", class extends HTMLElement {
 
   // What is wrong
 
-  faultOf(name) {
+  // faultOf is what is wrong with a field, in the page's language; "" for nothing.
+  faultOf(name) { return this.words[this.faultKey(name)] ?? ""; }
+
+  faultKey(name) {
     const field = this.field(name), text = field.value.trim();
     switch (name) {
-      case "email": return field.readOnly || /^[^\s@<>]+@[^\s@<>]+$/.test(text) ? "" : "Your email is incomplete.";
+      case "email": return field.readOnly || /^[^\s@<>]+@[^\s@<>]+$/.test(text) ? "" : "incomplete_email";
       case "cardNumber": return numberFault(text);
       case "cardExpiry": return expiryFault(text);
       case "cardCvc": return cvcFault(text, this.field("cardNumber").value);
-      case "billingPostalCode": return this.field("billingCountry").value === "US" && !text ? "Your ZIP code is incomplete." : "";
+      case "billingPostalCode": return this.field("billingCountry").value === "US" && !text ? "incomplete_zip" : "";
     }
-    const missing = { billingName: "Enter the name on the card.", billingAddressLine1: "Enter your street address.", billingLocality: "Enter your city.", phoneNumber: "Enter your phone number." };
+    const missing = { billingName: "missing_name", billingAddressLine1: "missing_street", billingLocality: "missing_city", phoneNumber: "missing_phone" };
     return text ? "" : missing[name] ?? "";
   }
 
@@ -154,7 +158,7 @@ customElements.define("checkout-form", class extends HTMLElement {
       list.lastChild.append(link);
     }
     const title = document.createElement("strong");
-    title.textContent = "Check your details.";
+    title.textContent = this.words.check_details;
     this.tell(title, list);
     first?.focus();
   }
@@ -212,9 +216,9 @@ customElements.define("checkout-form", class extends HTMLElement {
   reconnecting(end) {
     if (!end) { this.lostAt = Date.now(); this.step("lost"); }
     const lost = Date.now() - this.lostAt < readable;
-    this.lost.querySelector(".says").textContent = lost ? "Connection lost." : end.message || "Still confirming.";
+    this.lost.querySelector(".says").textContent = lost ? this.words.connection_lost : end.message || this.words.still_confirming;
     this.lost.hidden = false;
-    this.busyWith("Confirming…");
+    this.busyWith(this.words.confirming);
   }
 
   // noticed waits until a lost connection has been shown long enough to be read.
@@ -246,7 +250,7 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.lost.querySelector(".key").textContent = end.key;
     if (end.faults && Object.keys(end.faults).length) { this.complain(end.faults); return; }
     this.field("cardCvc").value = "";
-    this.tell(end.message || "Payment failed. Please try again.");
+    this.tell(end.message || this.words.payment_failed);
     this.field("cardNumber").setAttribute("aria-invalid", "true");
     this.field("cardNumber").focus({ preventScroll: true });
     this.verdict.scrollIntoView({ block: "nearest" });
@@ -264,10 +268,10 @@ customElements.define("checkout-form", class extends HTMLElement {
   // challenge shows the bank's page in a frame, and looks how the session stands
   // until the cardholder has decided there, or has called it off.
   async challenge({ frame, decide }) {
-    this.busyWith("Waiting for your bank…");
+    this.busyWith(this.words.waiting_for_bank);
     const page = document.createElement("iframe");
     page.name = "__privateStripeFrame1";
-    page.title = "Your bank's page";
+    page.title = this.words.bank_page;
     page.src = frame;
     this.dialog.querySelector("iframe")?.remove();
     this.dialog.append(page);
@@ -299,7 +303,7 @@ customElements.define("checkout-form", class extends HTMLElement {
     for (const victim of this.form.querySelectorAll("[data-crash]")) victim.disabled = !locked;
     if (locked) {
       this.button.setAttribute("aria-disabled", "true");
-      this.busyWith("Processing…");
+      this.busyWith(this.words.processing);
     } else {
       this.button.removeAttribute("aria-disabled");
       this.button.classList.remove("busy");

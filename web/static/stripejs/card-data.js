@@ -9,14 +9,14 @@ export const words = { Visa: "visa", Mastercard: "mastercard", Amex: "amex", Dis
 export const brandName = (number) => words[brandOf(number).word] ?? "unknown";
 
 export const faults = {
-  number: (text) => (numberFault(text) ? (numberFault(text).includes("incomplete") ? "incomplete_number" : "invalid_number") : ""),
+  number: numberFault,
   expiry(text) {
     if (!expiryFault(text)) return "";
     const at = expiryOf(text);
     if (!at) return "incomplete_expiry";
     return at.year < new Date().getUTCFullYear() ? "invalid_expiry_year_past" : "invalid_expiry_month_past";
   },
-  cvc: (text, number) => (cvcFault(text, number) ? "incomplete_cvc" : ""),
+  cvc: cvcFault,
 };
 
 export const binds = { number: bindNumber, expiry: bindExpiry, cvc: bindCvc };

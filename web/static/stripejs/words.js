@@ -8,7 +8,7 @@ const en = {
   incomplete_cvc: "Your card's security code is incomplete.", incomplete_zip: "Your postal code is incomplete.", incomplete_email: "Your email is incomplete.", invalid_email: "Your email is invalid.",
   incomplete_field: "This field is incomplete.",
 };
-const all = {
+export const all = {
   en,
   de: {
     card: "Karte", number: "Kartennummer", expiry: "Ablaufdatum", cvc: "Sicherheitscode", country: "Land", postal: "Postleitzahl", zip: "Postleitzahl", name: "Vollständiger Name", email: "E-Mail",
@@ -36,6 +36,15 @@ const all = {
     incomplete_expiry: "La fecha de caducidad de tu tarjeta está incompleta.", invalid_expiry_month_past: "La fecha de caducidad de tu tarjeta ya ha pasado.", invalid_expiry_year_past: "El año de caducidad de tu tarjeta ya ha pasado.",
     incomplete_cvc: "El código de seguridad de tu tarjeta está incompleto.", incomplete_zip: "Tu código postal está incompleto.", incomplete_email: "Tu correo electrónico está incompleto.", invalid_email: "Tu correo electrónico no es válido.",
     incomplete_field: "Este campo está incompleto.",
+  },
+  it: {
+    card: "Carta", number: "Numero di carta", expiry: "Data di scadenza", cvc: "Codice di sicurezza", country: "Paese", postal: "Codice postale", zip: "Codice postale", name: "Nome completo", email: "Email",
+    line1: "Indirizzo, riga 1", line2: "Indirizzo, riga 2", city: "Città", state: "Provincia", phone: "Telefono", currency: "Valuta", bank: "Conferma con la tua banca", cancel: "Annulla",
+    lost: "Connessione interrotta.", retrying: "Nuovo tentativo in corso. Non ti verrà addebitato due volte.",
+    incomplete_number: "Il numero della carta è incompleto.", invalid_number: "Il numero della carta non è valido.",
+    incomplete_expiry: "La data di scadenza della carta è incompleta.", invalid_expiry_month_past: "La data di scadenza della carta è già passata.", invalid_expiry_year_past: "L’anno di scadenza della carta è già passato.",
+    incomplete_cvc: "Il codice di sicurezza della carta è incompleto.", incomplete_zip: "Il codice postale è incompleto.", incomplete_email: "L’indirizzo email è incompleto.", invalid_email: "L’indirizzo email non è valido.",
+    incomplete_field: "Questo campo è incompleto.",
   },
   ja: {
     card: "カード", number: "カード番号", expiry: "有効期限", cvc: "セキュリティコード", country: "国", postal: "郵便番号", zip: "郵便番号", name: "氏名", email: "メールアドレス",
