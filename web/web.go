@@ -38,12 +38,13 @@ var sheets = map[string][]string{
 
 // Site renders pages and serves what they link to. Make one per process.
 type Site struct {
-	log     *slog.Logger
-	pages   map[string]*template.Template
-	spoken  map[string]map[string]*template.Template // of buyers, by language and name
-	assets  map[string][]byte                        // by name
-	zipped  map[string][]byte                        // the same, as every browser takes them
-	version string                                   // of all assets together: it is part of their address, so they can be cached forever
+	log    *slog.Logger
+	pages  map[string]*template.Template
+	spoken map[string]map[string]*template.Template // of buyers, by language and name
+	assets map[string][]byte                        // by name
+	zipped map[string][]byte                        // the same, as every browser takes them
+	// version is of all assets together. It is part of their address, so they can be cached forever.
+	version string
 	demo    bool
 	shop    bool
 }

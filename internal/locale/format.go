@@ -39,8 +39,8 @@ var formats = map[string]format{
 		group: "\u202f", point: ",", least: 1, day: "{d} {m} {y}",
 		months: strings.Fields(`janvier février mars avril mai juin
 			juillet août septembre octobre novembre décembre`),
-		symbols: symbols("usd $US, ars $AR, aud $AU, brl R$, cad $CA, clp $CL, cop $CO, eur €, gbp £GB, ils ₪, inr ₹, " +
-			"krw ₩, mxn $MX, nzd $NZ, sgd $SG, vnd ₫"),
+		symbols: symbols("usd $US, ars $AR, aud $AU, brl R$, cad $CA, clp $CL, cop $CO, eur €, gbp £GB, ils ₪, " +
+			"inr ₹, krw ₩, mxn $MX, nzd $NZ, sgd $SG, vnd ₫"),
 	},
 	"es": {
 		group: ".", point: ",", least: 2, day: "{d} de {m} de {y}",

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { launch } from "./browser.mjs";
-import { accessible, bank, button, buying, fill, poor, press, wanted } from "./buyer.mjs";
+import { accessible, launch } from "./browser.mjs";
+import { bank, button, buying, fill, poor, press, wanted } from "./buyer.mjs";
 import { startDemo } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
