@@ -25,8 +25,8 @@ var formats = map[string]format{
 		group: ",", point: ".", least: 1, before: true, day: "{m} {d}, {y}",
 		months: strings.Fields(`January February March April May June
 			July August September October November December`),
-		symbols: symbols("usd $, aud A$, brl R$, cad CA$, cny CN¥, eur €, gbp £, hkd HK$, ils ₪, inr ₹, jpy ¥, krw ₩, " +
-			"mxn MX$, nzd NZ$, php ₱, twd NT$, vnd ₫"),
+		symbols: symbols("usd $, aud A$, brl R$, cad CA$, cny CN¥, eur €, gbp £, hkd HK$, ils ₪, inr ₹, jpy ¥, " +
+			"krw ₩, mxn MX$, nzd NZ$, php ₱, twd NT$, vnd ₫"),
 	},
 	"de": {
 		group: ".", point: ",", least: 1, day: "{d}. {m} {y}",
