@@ -39,8 +39,7 @@ var sheets = map[string][]string{
 // Site renders pages and serves what they link to. Make one per process.
 type Site struct {
 	log    *slog.Logger
-	pages  map[string]*template.Template
-	spoken map[string]map[string]*template.Template // of buyers, by language and name
+	pages  map[string]map[string]*template.Template // by name and language; only buyers' pages have more than English
 	assets map[string][]byte                        // by name
 	zipped map[string][]byte                        // the same, as every browser takes them
 	// version is of all assets together. It is part of their address, so they can be cached forever.
@@ -95,34 +94,30 @@ func zip(content []byte) []byte {
 func (s *Site) parse() {
 	common := template.Must(template.New("common").Option("missingkey=error").Funcs(s.functions()).
 		ParseFS(files, "templates/*.html"))
-	s.pages = map[string]*template.Template{}
+	s.pages = map[string]map[string]*template.Template{}
 	for _, file := range must(fs.Glob(files, "templates/*/*.html")) {
-		s.pages[nameOf(file)] = template.Must(template.Must(common.Clone()).ParseFS(files, file))
-	}
-	s.spoken = map[string]map[string]*template.Template{}
-	for _, l := range locale.Languages {
-		pages := map[string]*template.Template{}
-		for _, file := range must(fs.Glob(files, "templates/checkout/*.html")) {
-			pages[nameOf(file)] = template.Must(template.Must(common.Clone()).Funcs(speech(l)).ParseFS(files, file))
+		name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
+		s.pages[name] = map[string]*template.Template{}
+		if !strings.HasPrefix(name, "checkout/") {
+			s.pages[name][locale.English.Code] = template.Must(template.Must(common.Clone()).ParseFS(files, file))
+			continue
 		}
-		s.spoken[l.Code] = pages
+		for _, l := range locale.Languages {
+			s.pages[name][l.Code] = template.Must(template.Must(common.Clone()).Funcs(speech(l)).ParseFS(files, file))
+		}
 	}
-}
-
-func nameOf(file string) string {
-	return strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
 }
 
 // page is a page's template: a buyer's page in the buyer's language, and every other in English.
 func (s *Site) page(name string, r *http.Request, chosen *locale.Language) (*template.Template, bool) {
-	if chosen == nil {
+	in, known := s.pages[name]
+	switch {
+	case len(in) == 1:
+		chosen = locale.English
+	case chosen == nil:
 		chosen = locale.Choose("", r.Header.Get("Accept-Language"))
 	}
-	if t, known := s.spoken[chosen.Code][name]; known {
-		return t, true
-	}
-	t, known := s.pages[name]
-	return t, known
+	return in[chosen.Code], known
 }
 
 func must[T any](v T, err error) T {

@@ -1,5 +1,5 @@
-// Package locale writes what buyers read in their own language: the texts of the checkout,
-// receipts and emails, amounts, dates and the names of countries.
+// Package locale writes what buyers read in their own language: the texts of the checkout
+// and its receipt, amounts, dates and the names of countries.
 //
 // A language is a file in words, with one text a line, and a file in countries. To add
 // one, translate both and give it a format; the tests name what is missing. Texts for

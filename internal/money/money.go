@@ -158,18 +158,20 @@ func Format(amount int64, code string) string {
 
 // Decimal writes an amount with its point and nothing else: "-1234.50".
 func Decimal(amount int64, code string) string {
-	return strings.ReplaceAll(particulars(code).digits(amount), ",", "")
+	return particulars(code).write(amount, "")
 }
 
 // digits writes an amount with its point and with a comma before every third digit.
-func (c currency) digits(amount int64) string {
+func (c currency) digits(amount int64) string { return c.write(amount, ",") }
+
+func (c currency) write(amount int64, group string) string {
 	all, negative := strings.CutPrefix(strconv.FormatInt(amount, 10), "-")
 	if missing := c.exponent + 1 - len(all); missing > 0 {
 		all = strings.Repeat("0", missing) + all
 	}
 	written, fraction := all[:len(all)-c.exponent], all[len(all)-c.exponent:]
 	for i := len(written) - 3; i > 0; i -= 3 {
-		written = written[:i] + "," + written[i:]
+		written = written[:i] + group + written[i:]
 	}
 	if fraction != "" {
 		written += "." + fraction

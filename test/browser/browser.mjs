@@ -16,13 +16,11 @@ export async function watched(context, base) {
   return page;
 }
 
-// accessible asserts that axe finds nothing wrong on a page. With { rules: "colors" }
-// it looks at the colors alone, for a page that was just checked in its other theme.
-// A page without frames is checked in place: to collect the results of frames, axe
-// opens a page of its own, and takes three times as long.
-export async function accessible(page, { rules = "all" } = {}) {
+// accessible asserts that axe finds nothing wrong on a page. A page without frames is
+// checked in place: to collect the results of frames, axe opens a page of its own, and
+// takes three times as long.
+export async function accessible(page) {
   const axe = new AxeBuilder({ page }).options({ resultTypes: ["violations"] }).setLegacyMode(page.frames().length === 1);
-  if (rules === "colors") axe.withRules(["color-contrast", "link-in-text-block"]);
   const { violations } = await axe.analyze();
   assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html + " " + n.failureSummary).join(" | ")}`), [], page.url());
 }
