@@ -141,8 +141,7 @@ const (
 		AND (@source::text IS NULL OR source = @source) AND (@currency::text IS NULL OR currency = @currency)
 		AND (@payout::text IS NULL OR EXISTS (
 			SELECT FROM ledger_swept s
-			WHERE s.payout = @payout AND s.book_id = balance_transactions.book_id
-			  AND s.posting_id = balance_transactions.id))`
+			WHERE s.payout = @payout AND s.book_id = k.id AND s.posting_id = balance_transactions.id))`
 	// A page is taken of each book, whose index has its order, and then of those: a
 	// view of all books at once is sorted whole before the first row is known.
 	listBalanceTransactions = `SELECT t.* FROM ` + ofEachBook + selectBalanceTransactions + ` AND book_id = k.id` +

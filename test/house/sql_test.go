@@ -16,13 +16,7 @@ import (
 func TestEveryStatementFitsTheSchema(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	acquirertest.Start(t, db.URL) // makes the acquirer's own schema
-	if err := design.CreateSchema(t.Context(), db.Pool); err != nil {
-		t.Fatal(err)
-	}
-	if err := consumer.CreateSchema(t.Context(), db.Pool); err != nil {
-		t.Fatal(err)
-	}
+	createEverySchema(t, db)
 	conn, err := db.Pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -44,5 +38,17 @@ func TestEveryStatementFitsTheSchema(t *testing.T) {
 				t.Errorf("%s: %v\n%s", s.At, err, s.SQL)
 			}
 		})
+	}
+}
+
+// createEverySchema adds to Ratchet's schema those of the acquirer and the lab.
+func createEverySchema(t *testing.T, db *pgtest.DB) {
+	t.Helper()
+	acquirertest.Start(t, db.URL) // makes the acquirer's own schema
+	if err := design.CreateSchema(t.Context(), db.Pool); err != nil {
+		t.Fatal(err)
+	}
+	if err := consumer.CreateSchema(t.Context(), db.Pool); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -863,4 +863,10 @@ var faults = []fault{
 			{"internal/stripecli/events.go", "claimTime = time.Minute", "claimTime = time.Hour"}},
 		pkg: sdkTest, test: "TestStripeCLISessions/what a client did not acknowledge is sent again when it reconnects",
 	},
+	{
+		name: "a set of updates finds its rows by their IDs, in any account",
+		edits: []edit{{"internal/postgres/table.go", "WHERE t.account_id = m.account_id AND t.id = m.id AND",
+			"WHERE t.id = m.id AND"}},
+		pkg: "./test/house", test: "TestEveryStatementStaysInOneAccount",
+	},
 }
