@@ -72,7 +72,7 @@ func New(c Config) *Server {
 		Log:          c.Log,
 	})
 	s.watch = newWatcher(c.Pool, c.Log)
-	s.facts = newFacts(c.Pool, c.Acquirer, c.Log)
+	s.facts = newFacts(c.Pool, c.Acquirer, s.watch, c.Log)
 	s.lab = s.openLab()
 	s.desk = &desk.Desk{Pool: c.Pool, API: c.API, Acquirer: c.Acquirer, Secret: c.Secret, Demo: c.Demo,
 		Shop: c.Shop != nil, HTTPS: c.HTTPS, Supervisor: c.Supervisor, Token: s.guard.Token, Chosen: chosenScope}

@@ -27,6 +27,7 @@ type proof struct {
 	Doubles int64 // payments that were charged under two keys
 	Theirs  bool  // the acquirer was asked and answered
 	At      time.Time
+	Old     bool // something changed after it was measured: the page asks again soon
 }
 
 // The days' first id bounds the scan: ids are in order of time.
@@ -54,10 +55,13 @@ const selectRenewed = `
 	    a.call_keys[array_position(a.call_phases, c.phase)])) AS next (key)
 	WHERE next.key IS NOT NULL`
 
-// facts keeps a proof for a moment: it adds up all books.
+// facts keeps a proof for a moment: it adds up all books. Within that moment a page can
+// show a proof that is older than the change which made the page ask for it. Nothing would make
+// it ask again, so the proof says that it is old.
 type facts struct {
 	pool     *pgxpool.Pool
 	acquirer *acquirer.Client
+	watch    *watcher
 	log      *slog.Logger
 
 	mu   sync.Mutex
@@ -66,16 +70,19 @@ type facts struct {
 
 const factsKeep = 2 * time.Second
 
-func newFacts(pool *pgxpool.Pool, client *acquirer.Client, log *slog.Logger) *facts {
-	return &facts{pool: pool, acquirer: client, log: log}
+func newFacts(pool *pgxpool.Pool, client *acquirer.Client, watch *watcher, log *slog.Logger) *facts {
+	return &facts{pool: pool, acquirer: client, watch: watch, log: log}
 }
 
 func (f *facts) get(ctx context.Context) (proof, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if time.Since(f.last.At) < factsKeep {
-		return f.last, nil
+		kept := f.last
+		kept.Old = f.watch.changedSince(kept.At)
+		return kept, nil
 	}
+	began := time.Now()
 	midnight := time.Now().UTC().Truncate(24 * time.Hour)
 	rows, _ := f.pool.Query(ctx, selectProof, postgres.Args{"first": "ch_" + id.EncodeTime(midnight)})
 	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByNameLax[proof])
@@ -85,7 +92,7 @@ func (f *facts) get(ctx context.Context) (proof, error) {
 	if f.acquirer != nil {
 		f.theirs(ctx, &found)
 	}
-	found.At = time.Now()
+	found.At = began
 	f.last = found
 	return found, nil
 }

@@ -68,6 +68,7 @@ type watcher struct {
 	over    chan struct{} // closed when the server stops
 	stop    context.CancelFunc
 	last    versions
+	changed time.Time // when the last look found something new
 }
 
 func newWatcher(pool *pgxpool.Pool, log *slog.Logger) *watcher {
@@ -124,7 +125,7 @@ func (w *watcher) tell(now versions) {
 	if now == w.last {
 		return
 	}
-	w.last = now
+	w.last, w.changed = now, time.Now()
 	for client := range w.clients {
 		select {
 		case <-client:
@@ -132,6 +133,14 @@ func (w *watcher) tell(now versions) {
 		}
 		client <- now
 	}
+}
+
+// changedSince reports whether something may have changed since then. While no page is
+// open nobody looks, so it may have.
+func (w *watcher) changedSince(then time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.clients) == 0 || w.changed.After(then)
 }
 
 const heartbeat = 15 * time.Second
