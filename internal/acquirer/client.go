@@ -192,6 +192,7 @@ func (c *Client) operation(ctx context.Context, method, key string, asked Reques
 	if err != nil {
 		return Answer{}, err
 	}
+	keepNews(ctx, done.Notifications)
 	return done.Answer, nil
 }
 

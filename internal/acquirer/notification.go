@@ -1,6 +1,7 @@
 package acquirer
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -68,6 +69,25 @@ const (
 	CaseInquiry    = "inquiry"
 	CaseCompliance = "compliance"
 )
+
+// News are the notifications that came with the acquirer's answers to the calls of one
+// request. The acquirer posts them as well, so nothing is lost if nobody applies them.
+type News struct{ Bodies [][]byte }
+
+type newsKey struct{}
+
+// WithNews returns a context in which a Client keeps what its answers carry, and the
+// place where it keeps it. The calls of one context come one after the other.
+func WithNews(ctx context.Context) (context.Context, *News) {
+	news := &News{}
+	return context.WithValue(ctx, newsKey{}, news), news
+}
+
+func keepNews(ctx context.Context, bodies [][]byte) {
+	if news, wanted := ctx.Value(newsKey{}).(*News); wanted {
+		news.Bodies = append(news.Bodies, bodies...)
+	}
+}
 
 // SignatureTolerance is how old a signed notification may be, and how far ahead
 // the signer's clock: an eavesdropper cannot repeat one tomorrow.

@@ -56,6 +56,10 @@ type Operation struct {
 	Verb   Verb   `json:"verb"`
 	Order  Order  `json:"order"`
 	Answer Answer `json:"answer"`
+	// Notifications are what the acquirer notifies of because of this operation, each byte for byte as it
+	// will be posted. Who applies them now need not wait; it must still accept the posted ones. Only the
+	// first reply may carry any.
+	Notifications [][]byte `json:"notifications,omitempty"`
 }
 
 // Reversal says that nothing was done under the key and nothing ever will be.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/challenge"
 	"github.com/ratchet-pay/ratchet/internal/locale"
@@ -113,8 +114,11 @@ func (s *Server) decideChallenge(c echo.Context) error {
 	x.line.Add(slog.String("account", found.AccountID))
 	c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, int64(s.limits.BodyBytes))
 	passed := c.FormValue("result") == "pass"
-	answer, err := found.Decide(s.context(c.Request()), s.engine, name, x.id, s.baseURL(c.Request()), s.hearsNews(),
-		passed)
+	acting, news := acquirer.WithNews(s.context(c.Request()))
+	answer, err := found.Decide(acting, s.engine, name, x.id, s.baseURL(c.Request()), s.hearsNews(), passed)
+	if err == nil {
+		s.applyNews(acting, news)
+	}
 	x.refused(err)
 	status := answer.Status
 	if err != nil {

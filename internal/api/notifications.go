@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -52,12 +53,11 @@ func (s *Server) receive(c echo.Context) error {
 	if err != nil {
 		return errors.Join(unauthorized("The notification's signature is missing, invalid or too old."), err)
 	}
-	var named struct{ ID, Kind string }
-	if json.Unmarshal(body, &named) != nil || named.ID == "" || len(named.ID) > maxKey || !printable(named.ID) ||
-		!printable(named.Kind) {
-		return apierror.Invalid("id", "A notification must be a JSON object with an id and a kind.")
+	m, err := message(body)
+	if err != nil {
+		return err
 	}
-	err = s.inbox.Receive(h.Context(), inbox.New(acquirer.NotificationSource, named.ID, named.Kind, body))
+	err = s.inbox.Receive(h.Context(), m)
 	if errors.Is(err, inbox.ErrContradiction) {
 		return &apierror.Error{
 			Status:  http.StatusConflict,
@@ -70,4 +70,40 @@ func (s *Server) receive(c echo.Context) error {
 		return errors.Join(apierror.Unavailable(), err)
 	}
 	return nil
+}
+
+// message reads who a notification is, and nothing else of it.
+func message(body []byte) (inbox.Message, error) {
+	var named struct{ ID, Kind string }
+	if json.Unmarshal(body, &named) != nil || named.ID == "" || len(named.ID) > maxKey || !printable(named.ID) ||
+		!printable(named.Kind) {
+		return inbox.Message{}, apierror.Invalid("id", "A notification must be a JSON object with an id and a kind.")
+	}
+	return inbox.New(acquirer.NotificationSource, named.ID, named.Kind, body), nil
+}
+
+// newsPatience is how long an answer waits for the notifications that came with it.
+// Normally that is one commit each.
+const newsPatience = 2 * time.Second
+
+// applyNews applies the notifications that came with the acquirer's answers, so that a
+// client finds the dispute of its charge when it has the charge. The answer is committed
+// already, and does not fail with them: the acquirer posts each of them as well, and the
+// inbox applies it once.
+func (s *Server) applyNews(ctx context.Context, news *acquirer.News) {
+	if !s.hearsNews() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), newsPatience) // the client may have left
+	defer cancel()
+	for _, body := range news.Bodies {
+		m, err := message(body)
+		if err == nil {
+			err = s.inbox.Receive(ctx, m)
+		}
+		if err != nil {
+			s.log.WarnContext(ctx, "a notification that came with an answer is left to its delivery", "event",
+				m.EventID, "error", err)
+		}
+	}
 }

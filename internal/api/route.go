@@ -10,6 +10,7 @@ import (
 	"time"
 
 	contract "github.com/ratchet-pay/ratchet/api"
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -102,7 +103,11 @@ func mutation[P, S any](method, path string, flow *phase.Flow[P, S], kind string
 			if err := decode(r, &in, kind); err != nil {
 				return phase.Response{}, nil, err
 			}
-			answer, err := flow.Serve(webhook.WithPrivate(ctx, s.private), s.engine, r.call(s), in)
+			ctx, news := acquirer.WithNews(webhook.WithPrivate(ctx, s.private))
+			answer, err := flow.Serve(ctx, s.engine, r.call(s), in)
+			if err == nil {
+				s.applyNews(ctx, news)
+			}
 			return answer, nil, err
 		}}
 }

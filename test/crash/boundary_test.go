@@ -191,6 +191,9 @@ func (o operation) die(t testing.TB, f *finisher, d death) {
 	if first.status != o.status && !(r.method == http.MethodDelete && first.status == http.StatusNotFound) {
 		t.Fatalf("finished with %s; want status %d", first, o.status)
 	}
+	if o.tells != "" {
+		s.hear(told(t, s.healthy.outside, o.tells, s.amount))
+	}
 	if !r.replayed() {
 		f.wantBooks(t, s.merchant, s.amount, o.leaves...)
 		return

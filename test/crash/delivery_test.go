@@ -145,7 +145,8 @@ func TestEveryBoundaryOfADelivery(t *testing.T) {
 	// an acquirer settles only if its notifications have a receiver
 	nobody := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(nobody.Close)
-	i := installOnFastServer(t, startAcquirer(t, "--settle-every", "100ms", "--notify-url", nobody.URL))
+	i := installOnFastServer(t, startAcquirer(t, "--settle-every", "100ms", "--notify-url", nobody.URL,
+		"--fault", "late_notifications"))
 	healthy := i.serve(t)
 	for _, d := range deliveries {
 		t.Run(d.kind, func(t *testing.T) {

@@ -415,7 +415,7 @@ func (s *shop) wantOneEvent(t testing.TB) {
 // boundaries in turn. A worker that comes later has to do the rest of it.
 func TestEveryBoundaryOfAJob(t *testing.T) {
 	t.Parallel()
-	acquirer := startAcquirer(t)
+	acquirer := startAcquirer(t, "--fault", "late_notifications")
 	for _, j := range jobs {
 		t.Run(j.name, func(t *testing.T) {
 			t.Parallel()

@@ -2,15 +2,20 @@
 
 package crash_test
 
-import "testing"
+import (
+	"testing"
+
+	acquirers "github.com/ratchet-pay/ratchet/internal/acquirer"
+)
 
 // operation is a kind of request that is killed at every boundary.
 type operation struct {
 	name  string
-	flow  string // what it runs; a test wants every flow there is in one of these
+	flow  string // what it runs last; a test wants every flow there is in one of these
 	fault string // what the acquirer does to the first attempt
 	every bool   // not only a sample of its boundaries, even in a short run
 	twin  bool   // another operation has the same phases: a smaller sample
+	tells string // what the acquirer posts after the answer, which has brought it already
 	small bool   // one transaction, so that nothing is ever left to be taken over: a sample smaller still
 	// request makes what it needs on a healthy process first.
 	request func(s stage) request
@@ -40,6 +45,16 @@ var operations = []operation{
 		leaves: []string{"1 × the card saw: sale", "1 × charge succeeded and captured", "1 × posted: charge",
 			"1 × event charge.succeeded",
 			"1 × audited: charge.create", "1 × request finished", "1 × call executed"},
+	},
+	{
+		name: "charge that is disputed", flow: "acquirer." + acquirers.DisputeOpened, tells: acquirers.DisputeOpened,
+		status:  200,
+		request: func(s stage) request { return s.charge("tok_createDispute") },
+		leaves: []string{"1 × the card saw: sale", "1 × the card saw: chargeback", "1 × charge succeeded and captured",
+			"1 × dispute needs_response", "1 × posted: charge", "1 × posted: dispute", "1 × event charge.succeeded",
+			"1 × event charge.dispute.created", "1 × event charge.dispute.funds_withdrawn",
+			"1 × audited: charge.create", "1 × audited: acquirer.dispute.opened", "2 × request finished",
+			"1 × call executed"},
 	},
 	{
 		name: "capture", flow: "charge.capture", status: 200,

@@ -11,7 +11,7 @@ import (
 	"github.com/stripe/stripe-go/v85"
 )
 
-// disputed charges a card whose holder complains, and waits for the complaint.
+// disputed charges a card whose holder complains. The dispute is there when the charge is.
 func (a *account) disputed(card string, amount int64) *stripe.Dispute {
 	a.t.Helper()
 	charge, err := a.V1Charges.Create(a.t.Context(), &stripe.ChargeCreateParams{
@@ -20,11 +20,10 @@ func (a *account) disputed(card string, amount int64) *stripe.Dispute {
 		Source:   &stripe.PaymentSourceSourceParams{Token: stripe.String(card)},
 	})
 	noError(a.t, err)
-	var found []*stripe.Dispute
-	eventually(a.t, "the charge is disputed", func() bool {
-		found = collect(a.t, a.V1Disputes.List(a.t.Context(), &stripe.DisputeListParams{Charge: &charge.ID}))
-		return len(found) > 0
-	})
+	found := collect(a.t, a.V1Disputes.List(a.t.Context(), &stripe.DisputeListParams{Charge: &charge.ID}))
+	if len(found) == 0 {
+		a.t.Fatalf("charge %s has no dispute", charge.ID)
+	}
 	return found[0]
 }
 

@@ -171,7 +171,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 // deliveries come to nothing.
 func TestNotificationsInAnyOrder(t *testing.T) {
 	t.Parallel()
-	in, r := installWithNews(t)
+	in, r := installWithNews(t, "RATCHET_ACQUIRER_FAULT=late_notifications")
 	a := in.account(t)
 
 	r.hold(true)
@@ -247,4 +247,53 @@ func TestNotificationsInAnyOrder(t *testing.T) {
 	var kept int
 	noError(t, in.db.QueryRow(t.Context(), `SELECT count(*) FROM inbox`).Scan(&kept))
 	equal(t, "messages kept", kept, 3)
+}
+
+// While the relay is held, a dispute can only come with the answer that caused it.
+func TestDisputesComeWithTheAnswer(t *testing.T) {
+	t.Parallel()
+	in, r := installWithNews(t)
+	a := in.account(t)
+	opened := []string{"charge.dispute.created", "charge.dispute.funds_withdrawn"}
+	disputeOf := func(charge string) []*stripe.Dispute {
+		return collect(t, a.V1Disputes.List(t.Context(), &stripe.DisputeListParams{Charge: &charge}))
+	}
+	r.hold(true)
+
+	confirmed := a.pay("pm_card_createDispute", "automatic").LatestCharge.ID
+	held := a.pay("pm_card_createDispute", "manual")
+	equal(t, "disputes of a hold", len(disputeOf(held.LatestCharge.ID)), 0)
+	_, err := a.V1PaymentIntents.Capture(t.Context(), held.ID, nil)
+	noError(t, err)
+	charged := a.sellWith("tok_createDispute", 2000).ID
+	for _, charge := range []string{confirmed, held.LatestCharge.ID, charged} {
+		disputes := disputeOf(charge)
+		equal(t, "disputes", len(disputes), 1)
+		equal(t, "events", a.told(disputes[0].ID), opened)
+	}
+
+	// The answer does not fail with its notification, which the acquirer posts as well.
+	script(t, in, "ALTER TABLE inbox ADD CONSTRAINT full_for_a_test CHECK (false) NOT VALID")
+	refused := a.sellWith("tok_createDispute", 2000).ID
+	equal(t, "disputes that could not be taken", len(disputeOf(refused)), 0)
+	script(t, in, "ALTER TABLE inbox DROP CONSTRAINT full_for_a_test")
+
+	r.hold(false)
+	eventually(t, "the acquirer has posted everything, repetitions included", func() bool {
+		var left int
+		noError(t, in.journal.QueryRow(t.Context(),
+			"SELECT count(*) FROM acquirer.outbox WHERE acknowledged_at IS NULL").Scan(&left))
+		return left == 0
+	})
+	for _, charge := range []string{confirmed, held.LatestCharge.ID, charged, refused} {
+		disputes := disputeOf(charge)
+		equal(t, "disputes after their deliveries", len(disputes), 1)
+		equal(t, "events after their deliveries", a.told(disputes[0].ID), opened)
+	}
+}
+
+func script(t *testing.T, in *installation, sql string) {
+	t.Helper()
+	_, err := in.db.Exec(t.Context(), sql)
+	noError(t, err)
 }

@@ -91,15 +91,15 @@ func (r *relay) letters(saying string) (found []letter) {
 }
 
 // installWithNews is an installation to which the acquirer sends notifications, and
-// a worker.
-func installWithNews(t *testing.T) (*installation, *relay) {
+// a worker. outside is more of the acquirer's environment.
+func installWithNews(t *testing.T, outside ...string) (*installation, *relay) {
 	t.Helper()
 	db, journal, r := pgtest.New(t), pgtest.New(t), newRelay(t)
-	acquirer := start(t, "acquirer", "RATCHET_ACQUIRER_SECRET="+acquirerSecret,
-		"RATCHET_ACQUIRER_DATABASE_URL="+pgtest.Sparing(journal.URL),
-		"RATCHET_NOTIFICATION_SECRET="+notificationSecret, "RATCHET_ACQUIRER_NOTIFY_URL="+r.server.URL,
+	acquirer := start(t, "acquirer", append([]string{"RATCHET_ACQUIRER_SECRET=" + acquirerSecret,
+		"RATCHET_ACQUIRER_DATABASE_URL=" + pgtest.Sparing(journal.URL),
+		"RATCHET_NOTIFICATION_SECRET=" + notificationSecret, "RATCHET_ACQUIRER_NOTIFY_URL=" + r.server.URL,
 		"RATCHET_ACQUIRER_NOTIFY_DELAY=20ms",
-		"RATCHET_ACQUIRER_SETTLE_EVERY=200ms")
+		"RATCHET_ACQUIRER_SETTLE_EVERY=200ms"}, outside...)...)
 	env := []string{modest, "RATCHET_SECRET=" + rootSecret, "RATCHET_DATABASE_URL=" + pgtest.Sparing(db.URL),
 		"RATCHET_ACQUIRER_URL=http://" + acquirer, "RATCHET_ACQUIRER_SECRET=" + acquirerSecret,
 		"RATCHET_NOTIFICATION_SECRET=" + notificationSecret}

@@ -16,7 +16,7 @@ type book struct {
 	authorizations map[string]*authorization // by id
 	disputes       map[string]*dispute       // by id
 	movements      []Movement                // new ones only
-	notices        []acquirer.Notification   // to be sent
+	letters        letters                   // the notifications to be sent
 	forgotten      []string                  // keys to be deleted before anything is inserted
 }
 
@@ -34,6 +34,7 @@ type operation struct {
 	asked           acquirer.Request
 	answer          acquirer.Answer
 	authorizationID string
+	letters         [][]byte // notifications that its first reply carries; a replay has none
 	change          change
 }
 
@@ -143,7 +144,7 @@ func (op *operation) reply() reply {
 		return reply{refusal: acquirer.ReasonKeySpent}
 	default:
 		return reply{operation: acquirer.Operation{
-			Key: op.key, Verb: op.asked.Verb, Order: op.asked.Order, Answer: op.answer,
+			Key: op.key, Verb: op.asked.Verb, Order: op.asked.Order, Answer: op.answer, Notifications: op.letters,
 		}}
 	}
 }
@@ -180,7 +181,7 @@ func (b *book) authorize(op *operation) {
 	b.authorizations[auth.id] = auth
 	b.approve(op, auth, kind, order.Amount)
 	if order.Capture {
-		b.complain(auth)
+		b.complain(op, auth)
 	}
 }
 
@@ -202,7 +203,7 @@ func (b *book) capture(op *operation) {
 	}
 	auth.captured = order.Amount
 	b.approve(op, auth, capture, order.Amount)
-	b.complain(auth)
+	b.complain(op, auth)
 }
 
 func (b *book) void(op *operation) {
@@ -265,7 +266,16 @@ func (b *book) decideRefund(op *operation, auth *authorization) {
 	default:
 		return
 	}
-	b.notices = append(b.notices, notice)
+	b.tell(notice)
+}
+
+// tell queues a notification and returns its bytes, which are the same wherever they are sent.
+func (b *book) tell(n acquirer.Notification) []byte {
+	body, err := b.letters.add(n.ID, n.Kind, &n.Authorization, n)
+	if err != nil {
+		panic(err) // our own types always marshal
+	}
+	return body
 }
 
 // verify asks about a card and moves nothing.

@@ -127,9 +127,7 @@ func (b *book) store(ctx context.Context, conn *pgxpool.Conn) error {
 	b.queueAuthorizations(&changes)
 	exact := changes.Len() > added || b.changesDisputes()
 	b.queueDisputes(&changes)
-	if err := queueNotices(&changes, b.at, b.notices); err != nil {
-		return err
-	}
+	b.letters.queue(&changes, b.at)
 	if !exact {
 		changes.Queue("COMMIT")
 		return conn.SendBatch(ctx, &changes).Close()

@@ -45,8 +45,9 @@ const (
 )
 
 // complain opens the disputes that the card's holder makes of every payment.
-// Several share its amount.
-func (b *book) complain(auth *authorization) {
+// Several share its amount. The reply to the payment carries their notifications, because
+// Stripe's test mode has the dispute when it answers.
+func (b *book) complain(op *operation, auth *authorization) {
 	complaints := cardNamed(auth.card).complaints
 	left := auth.captured
 	for i, c := range complaints {
@@ -71,7 +72,7 @@ func (b *book) complain(auth *authorization) {
 		notice.NetworkCode = c.networkCode
 		notice.Eligibility = c.eligibility
 		notice.RespondBy = b.at.Add(respondWithin)
-		b.notices = append(b.notices, notice)
+		op.letters = append(op.letters, b.tell(notice))
 	}
 }
 
@@ -107,7 +108,7 @@ func (b *book) submitEvidence(op *operation) {
 	case evidence.Text == escalatedEvidence && d.state == isInquiry:
 		d.state = isChargeback
 		b.unasked(d.authorization, d.card, d.currency, d.id, chargeback, d.amount)
-		b.notices = append(b.notices, d.notice(b.at, acquirer.DisputeEscalated))
+		b.tell(d.notice(b.at, acquirer.DisputeEscalated))
 	case evidence.Text == winningEvidence && d.state == isChargeback:
 		b.unasked(d.authorization, d.card, d.currency, d.id, chargebackReversal, d.amount)
 		b.close(d, acquirer.OutcomeWon)
@@ -133,7 +134,7 @@ func (b *book) close(d *dispute, outcome string) {
 	d.state = isClosed
 	notice := d.notice(b.at, acquirer.DisputeClosed)
 	notice.Outcome = outcome
-	b.notices = append(b.notices, notice)
+	b.tell(notice)
 }
 
 // disputeFor finds the dispute an order is about, or refuses the order.

@@ -11,14 +11,15 @@ import (
 
 // fault is what goes wrong with one request.
 type fault struct {
-	slow             time.Duration // before it acts, whether or not the client still waits
-	dropBeforeActing bool          // cuts the connection and does nothing
-	dropAfterActing  bool          // acts, commits and cuts the connection
-	failBeforeActing bool          // 503 and does nothing
-	failAfterActing  bool          // acts, commits and answers 503
-	forgetKeys       bool          // its memory for the key is lost; the journal is not
-	wrongAmount      bool          // answers with one minor unit more than it moved
-	spentKey         bool          // an unused key is refused now and forever
+	slow              time.Duration // before it acts, whether or not the client still waits
+	dropBeforeActing  bool          // cuts the connection and does nothing
+	dropAfterActing   bool          // acts, commits and cuts the connection
+	failBeforeActing  bool          // 503 and does nothing
+	failAfterActing   bool          // acts, commits and answers 503
+	forgetKeys        bool          // its memory for the key is lost; the journal is not
+	wrongAmount       bool          // answers with one minor unit more than it moved
+	spentKey          bool          // an unused key is refused now and forever
+	lateNotifications bool          // the answer comes without its notifications
 }
 
 // faults is what may go wrong, each with a probability or for a number of
@@ -42,6 +43,7 @@ var switches = map[string]func(*fault){
 	"forget_keys":        func(t *fault) { t.forgetKeys = true },
 	"wrong_amount":       func(t *fault) { t.wrongAmount = true },
 	"spent_key":          func(t *fault) { t.spentKey = true },
+	"late_notifications": func(t *fault) { t.lateNotifications = true },
 }
 
 // parseFaults reads a comma-separated list of switches. Each may end in

@@ -121,6 +121,9 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, q *question) {
 		if fault.wrongAmount {
 			reply.operation.Answer.Amount++
 		}
+		if fault.lateNotifications {
+			reply.operation.Notifications = nil
+		}
 		w.Header().Set(acquirer.ReplayedHeader, strconv.FormatBool(reply.replayed))
 		respond(w, http.StatusOK, reply.operation)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -30,17 +29,17 @@ type letters struct {
 	bodies         [][]byte
 }
 
-// add writes a notice about a payment, or with nil about many.
-func (l *letters) add(id, kind string, authorization *string, notice any) error {
+// add writes a notice about a payment, or with nil about many, and returns its bytes.
+func (l *letters) add(id, kind string, authorization *string, notice any) ([]byte, error) {
 	body, err := json.Marshal(notice)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l.ids = append(l.ids, id)
 	l.kinds = append(l.kinds, kind)
 	l.authorizations = append(l.authorizations, authorization)
 	l.bodies = append(l.bodies, body)
-	return nil
+	return body, nil
 }
 
 func (l *letters) queue(changes *pgx.Batch, at time.Time) {
@@ -53,17 +52,6 @@ func (l *letters) queue(changes *pgx.Batch, at time.Time) {
 			"bodies":         l.bodies,
 		})
 	}
-}
-
-func queueNotices(changes *pgx.Batch, at time.Time, notices []acquirer.Notification) error {
-	var all letters
-	for _, n := range notices {
-		if err := all.add(n.ID, n.Kind, &n.Authorization, n); err != nil {
-			return err
-		}
-	}
-	all.queue(changes, at)
-	return nil
 }
 
 // notice is a row of the outbox that is being sent.

@@ -128,7 +128,7 @@ func queueBatch(changes *pgx.Batch, told *letters, at time.Time, all []owed) err
 		}
 		part.Paid, part.Taken = acquirer.Sums(part.Movements)
 		changes.Queue(insertSettled, postgres.Args{"batch": batch, "part": part.Part, "at": at, "movements": numbers})
-		if err := told.add(part.ID, part.Kind, nil, part); err != nil {
+		if _, err := told.add(part.ID, part.Kind, nil, part); err != nil {
 			return err
 		}
 	}
