@@ -2,7 +2,10 @@ package customer
 
 import (
 	"context"
+	"errors"
 
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/event"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/phase"
@@ -19,10 +22,35 @@ type CreateCardParams struct {
 	Found *PaymentSource // the card of Source
 }
 
-const cardKept = "card_kept"
+// The recovery points of a new card.
+const (
+	tokenSpent   = "token_spent"
+	cardVerified = "card_verified"
+	cardKept     = "card_kept"
+)
 
-// CreateCard keeps a card with a customer. The first one becomes the default.
-var CreateCard = phase.Define("card.create", 1,
+// cardState is what the issuer said of a card that a customer is to keep.
+type cardState struct{ Answer acquirer.Answer }
+
+// CreateCard keeps a card with a customer, after its issuer has said that it is
+// good. The first one becomes the default.
+//
+//	(nothing) ──▶ token_spent ──▶ card_verified ──▶ card_kept
+//	         claim       ask, no tx open      insert, answer
+//
+// A token is used up even if the issuer declines, as by a charge.
+var CreateCard = phase.Define("card.create", 2,
+	phase.Atomic(tokenSpent, func(
+		ctx context.Context, tx *phase.Tx, in CreateCardParams, _ *cardState,
+	) (phase.Outcome, error) {
+		return phase.Next, in.Found.Spend(ctx, tx)
+	}),
+	phase.Foreign(cardVerified, acquirer.Port, func(
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], in CreateCardParams, s *cardState,
+	) (err error) {
+		s.Answer, err = askIssuer(ctx, call, in.Found.Card)
+		return err
+	}),
 	phase.Atomic(cardKept, keepCard),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateCardParams) (err error) {
 	if err := CustomerExists(ctx, db, resource.ViewerOf(caller), in.Customer); err != nil {
@@ -35,16 +63,16 @@ var CreateCard = phase.Define("card.create", 1,
 	return err
 })
 
-func keepCard(ctx context.Context, tx *phase.Tx, in CreateCardParams, _ *struct{}) (phase.Outcome, error) {
+func keepCard(ctx context.Context, tx *phase.Tx, in CreateCardParams, s *cardState) (phase.Outcome, error) {
+	if !s.Answer.Approved {
+		return phase.Refuse(in.Customer, CardError(s.Answer)), nil
+	}
 	customer, err := lockedCustomer(ctx, tx, in.Customer)
 	if err != nil {
-		return phase.Outcome{}, err
+		return refuseLate(in.Customer, err)
 	}
 	hadOne := customer.DefaultSource
-	card, err := customer.takeCard(ctx, tx, in.Found)
-	if err != nil {
-		return phase.Outcome{}, err
-	}
+	card := customer.takeCard(tx, in.Found, s.Answer)
 	card.Metadata, err = in.Metadata.Apply(nil)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -57,6 +85,16 @@ func keepCard(ctx context.Context, tx *phase.Tx, in CreateCardParams, _ *struct{
 		customer.DefaultSource = hadOne
 	}
 	return replyWithCard(ctx, tx, in.Expand, &card, customer.Render())
+}
+
+// refuseLate makes a refusal the request's outcome. The issuer has been asked by now, so
+// that the request cannot be undone: the customer was deleted or changed meanwhile.
+func refuseLate(customer string, err error) (phase.Outcome, error) {
+	var refusal *apierror.Error
+	if errors.As(err, &refusal) {
+		return phase.Refuse(customer, refusal), nil
+	}
+	return phase.Outcome{}, err
 }
 
 func replyWithCard(

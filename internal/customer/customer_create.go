@@ -51,25 +51,29 @@ type TaxID struct {
 }
 
 // The recovery points of a new customer. The last two are for one who brings a
-// payment method.
+// card: a payment method, or a source.
 const (
 	customerCreated    = "customer_created"
 	customerWithMethod = "customer_created_with_method"
 )
 
-// CreateCustomer is the simplest operation: one phase, one commit. A payment
-// method that is to be attached is verified first, as when it is attached later;
-// if its issuer declines, there is no customer.
+// CreateCustomer is the simplest operation: one phase, one commit. A card that the
+// customer is to keep is verified first, as when it is added later; if its issuer
+// declines, there is no customer.
 //
 //	(nothing) ──▶ customer_created ──▶ payment_method_verified ──▶ customer_created_with_method
 //	      claim + insert + answer   ask, no tx open             insert, attach, answer
-//	      without a method
+//	      without a card
 var CreateCustomer = phase.Define("customer.create", 1,
 	phase.Atomic(customerCreated, createCustomer),
 	phase.Foreign(methodVerified, acquirer.Port, func(
-		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateCustomerParams, s *attachState,
+		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], in CreateCustomerParams, s *attachState,
 	) (err error) {
-		s.Answer, err = call.To().Verify(ctx, call.Permit, s.order())
+		card := s.Method.Card
+		if in.Found != nil {
+			card = in.Found.Card
+		}
+		s.Answer, err = askIssuer(ctx, call, card)
 		return err
 	}),
 	phase.Atomic(customerWithMethod, createCustomerWithMethod),
@@ -86,6 +90,10 @@ func checkCustomer(ctx context.Context, db phase.Reader, caller phase.Check, in 
 		}
 	}
 	if in.PaymentMethod != "" {
+		if in.Source.Sent() {
+			return apierror.Invalid("", "You may only specify one of these parameters: payment_method, source.").
+				WithCode("parameters_exclusive")
+		}
 		in.Method = &AttachPaymentMethodParams{ID: in.PaymentMethod}
 		if err := in.Method.find(ctx, db, caller); err != nil {
 			return resource.AsParam(err, "payment_method")
@@ -142,10 +150,13 @@ func (in *CustomerParams) checkDefaultMethod(
 }
 
 func createCustomer(ctx context.Context, tx *phase.Tx, in CreateCustomerParams, s *attachState) (phase.Outcome, error) {
-	if in.Method != nil {
+	switch {
+	case in.Method != nil:
 		return in.Method.begin(ctx, tx, s)
+	case in.Found != nil:
+		return phase.Next, in.Found.Spend(ctx, tx)
 	}
-	customer, cards, err := in.insert(ctx, tx)
+	customer, cards, err := in.insert(ctx, tx, acquirer.Answer{})
 	if err != nil {
 		return phase.Outcome{}, err
 	}
@@ -155,6 +166,9 @@ func createCustomer(ctx context.Context, tx *phase.Tx, in CreateCustomerParams, 
 func createCustomerWithMethod(
 	ctx context.Context, tx *phase.Tx, in CreateCustomerParams, s *attachState,
 ) (phase.Outcome, error) {
+	if in.Found != nil {
+		return createCustomerWithCard(ctx, tx, in, s.Answer)
+	}
 	method, refused, err := s.verified(ctx, tx, "")
 	switch {
 	case err != nil:
@@ -162,16 +176,31 @@ func createCustomerWithMethod(
 	case refused != nil:
 		return phase.Refuse(s.Method.ID, refused), nil
 	}
-	customer, cards, err := in.insert(ctx, tx)
+	customer, cards, err := in.insert(ctx, tx, s.Answer)
 	if err != nil {
-		return phase.Outcome{}, err
+		return refuseLate(s.Method.ID, err)
 	}
 	method.Attach(tx, customer.ID)
 	return replyWithCustomer(ctx, tx, in.Expand, customer, cards, method.Render())
 }
 
-// insert makes the customer, and the card that comes with it.
-func (in CreateCustomerParams) insert(ctx context.Context, tx *phase.Tx) (*Customer, []CustomerCard, error) {
+func createCustomerWithCard(
+	ctx context.Context, tx *phase.Tx, in CreateCustomerParams, answer acquirer.Answer,
+) (phase.Outcome, error) {
+	if !answer.Approved {
+		return phase.Refuse("", CardError(answer)), nil
+	}
+	customer, cards, err := in.insert(ctx, tx, answer)
+	if err != nil {
+		return refuseLate("", err)
+	}
+	return replyWithCustomer(ctx, tx, in.Expand, customer, cards)
+}
+
+// insert makes the customer, and the card that comes with it, of which the issuer has answered.
+func (in CreateCustomerParams) insert(
+	ctx context.Context, tx *phase.Tx, answer acquirer.Answer,
+) (*Customer, []CustomerCard, error) {
 	if in.TestClock != nil {
 		if _, err := findTestClock(ctx, tx, lockTestClock, resource.PrincipalOf(tx.Caller), *in.TestClock); err != nil {
 			return nil, nil, resource.AsParam(err, "test_clock") // it was deleted since we looked
@@ -189,7 +218,7 @@ func (in CreateCustomerParams) insert(ctx context.Context, tx *phase.Tx) (*Custo
 		TaxExempt:           "none",
 		CreatedAt:           tx.Now(),
 	}
-	cards, err := customer.apply(ctx, tx, in.CustomerParams)
+	cards, err := customer.apply(tx, in.CustomerParams, answer)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -215,8 +244,11 @@ func replyWithCustomer(
 	return phase.OK(customer.ID, body), nil
 }
 
-// apply changes the customer as the caller asked, and returns the card it got.
-func (c *Customer) apply(ctx context.Context, tx *phase.Tx, in CustomerParams) (cards []CustomerCard, err error) {
+// apply changes the customer as the caller asked, and returns the card it got, of which
+// the issuer has answered. It writes nothing.
+func (c *Customer) apply(
+	tx *phase.Tx, in CustomerParams, answer acquirer.Answer,
+) (cards []CustomerCard, err error) {
 	c.Name, c.Email = resource.Patch(in.Name, c.Name), resource.Patch(in.Email, c.Email)
 	c.Phone, c.Description = resource.Patch(in.Phone, c.Phone), resource.Patch(in.Description, c.Description)
 	c.Metadata, err = in.Metadata.Apply(c.Metadata)
@@ -253,23 +285,19 @@ func (c *Customer) apply(ctx context.Context, tx *phase.Tx, in CustomerParams) (
 	if in.Found == nil {
 		return nil, nil
 	}
-	card, err := c.takeCard(ctx, tx, in.Found)
-	if err != nil {
-		return nil, err
-	}
-	return []CustomerCard{card}, nil
+	return []CustomerCard{c.takeCard(tx, in.Found, answer)}, nil
 }
 
-// takeCard makes a card the customer's, and its default. The caller inserts it.
-func (c *Customer) takeCard(ctx context.Context, tx *phase.Tx, source *PaymentSource) (CustomerCard, error) {
-	if err := source.Spend(ctx, tx); err != nil {
-		return CustomerCard{}, err
-	}
+// takeCard makes a card the customer's, and its default, with what its issuer answered.
+// The caller inserts it.
+func (c *Customer) takeCard(tx *phase.Tx, source *PaymentSource, answer acquirer.Answer) CustomerCard {
 	c.DefaultSource = &source.CardID
-	return CustomerCard{
+	card := CustomerCard{
 		AccountID: tx.AccountID, ID: source.CardID, Livemode: tx.Livemode, RequestID: tx.RequestID, CustomerID: c.ID,
 		Card: source.Card, Metadata: map[string]string{}, CreatedAt: tx.Now(),
-	}, nil
+	}
+	card.Card.ApplyResult(answer)
+	return card
 }
 
 func (s *InvoiceSettings) apply(sent InvoiceSettings) {

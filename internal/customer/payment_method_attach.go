@@ -117,12 +117,15 @@ func methodSpent() *apierror.Error {
 func verifyMethod(
 	ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AttachPaymentMethodParams, s *attachState,
 ) (err error) {
-	s.Answer, err = call.To().Verify(ctx, call.Permit, s.order())
+	s.Answer, err = askIssuer(ctx, call, s.Method.Card)
 	return err
 }
 
-func (s *attachState) order() acquirer.Order {
-	return acquirer.Order{Card: s.Method.Card.Vault, Currency: VerificationCurrency}
+// askIssuer asks the issuer whether a card is good, of no amount.
+func askIssuer(
+	ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], card Card,
+) (acquirer.Answer, error) {
+	return call.To().Verify(ctx, call.Permit, acquirer.Order{Card: card.Vault, Currency: VerificationCurrency})
 }
 
 // VerificationCurrency is that of an amount of nothing.

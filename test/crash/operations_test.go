@@ -299,6 +299,42 @@ var operations = []operation{
 		leaves:  []string{"1 × audited: customer.create", "1 × request finished", "1 × call executed"},
 	},
 	{
+		name: "customer who brings a card", flow: "customer.create", twin: true, status: 200,
+		request: func(s stage) request { return s.post("/v1/customers", "source", s.token()) },
+		leaves: []string{"1 × customer", "1 × card", "1 × event customer.created",
+			"1 × event customer.source.created", "1 × token spent", "1 × audited: token.create",
+			"1 × audited: customer.create", "2 × request finished", "1 × call executed"},
+	},
+	{
+		name: "customer whose card is declined", flow: "customer.create", twin: true, status: 402,
+		request: func(s stage) request { return s.post("/v1/customers", "source", "tok_chargeDeclined") },
+		leaves:  []string{"1 × audited: customer.create", "1 × request finished", "1 × call executed"},
+	},
+	{
+		name: "card of a customer", flow: "card.create", status: 200,
+		request: func(s stage) request {
+			return s.post("/v1/customers/"+s.new("/v1/customers")+"/sources", "source", s.token())
+		},
+		leaves: []string{"1 × customer", "1 × card", "1 × event customer.created",
+			"1 × event customer.source.created", "1 × token spent", "1 × audited: token.create", "1 × audited: customer.create",
+			"1 × audited: card.create", "3 × request finished", "1 × call executed"},
+	},
+	{
+		name: "card of a customer, declined", flow: "card.create", twin: true, status: 402,
+		request: func(s stage) request {
+			return s.post("/v1/customers/"+s.new("/v1/customers")+"/sources", "source", "tok_chargeDeclined")
+		},
+		leaves: []string{"1 × customer", "1 × event customer.created", "1 × audited: customer.create",
+			"1 × audited: card.create", "2 × request finished", "1 × call executed"},
+	},
+	{
+		name: "change of a customer that brings a card", flow: "customer.update", status: 200,
+		request: func(s stage) request { return s.post("/v1/customers/"+s.new("/v1/customers"), "source", s.token()) },
+		leaves: []string{"1 × customer", "1 × card", "1 × event customer.created", "1 × event customer.updated",
+			"1 × event customer.source.created", "1 × token spent", "1 × audited: token.create", "1 × audited: customer.create",
+			"1 × audited: customer.update", "3 × request finished", "1 × call executed"},
+	},
+	{
 		name:   "webhook endpoint, whose secret is shown once",
 		flow:   "webhook_endpoint.create",
 		status: 200,

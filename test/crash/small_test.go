@@ -28,9 +28,6 @@ var smallOperations = []operation{
 		return s.post("/v1/customers/"+s.new("/v1/customers"), "name", "Jenny Rosen")
 	}),
 	small("customer.delete", func(s stage) request { return s.del("/v1/customers/" + s.customer()) }),
-	small("card.create", func(s stage) request {
-		return s.post("/v1/customers/"+s.customer()+"/sources", "source", "tok_visa")
-	}),
 	small("card.update", func(s stage) request { return s.post(s.card(), "exp_year", "2044") }),
 	small("card.delete", func(s stage) request { return s.del(s.card()) }),
 	small("token.create", func(s stage) request { return s.typed("card[cvc]", "123") }),

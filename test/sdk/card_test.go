@@ -51,6 +51,79 @@ func TestCardsOfACustomer(t *testing.T) {
 		}
 	})
 
+	t.Run("a card that its issuer declines is not kept", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		c := a.customer(nil)
+		create := func(token string) error {
+			_, err := a.V1Customers.Create(t.Context(), &stripe.CustomerCreateParams{Source: &token})
+			return err
+		}
+		update := func(token string) error {
+			_, err := a.V1Customers.Update(t.Context(), c.ID,
+				&stripe.CustomerUpdateParams{Source: &token, Name: stripe.String("Jenny Rosen")})
+			return err
+		}
+		add := func(token string) error {
+			_, err := a.V1PaymentSources.Create(t.Context(),
+				&stripe.PaymentSourceCreateParams{Customer: &c.ID, Source: source(token)})
+			return err
+		}
+		for _, keep := range []func(token string) error{create, update, add} {
+			refused(t, keep("tok_chargeDeclined"), refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard,
+				"card_declined", "generic_decline", "try_again_later", "", "Your card was declined."})
+			refused(t, keep("tok_chargeDeclinedIncorrectCvc"), refusal{http.StatusPaymentRequired,
+				stripe.ErrorTypeCard, "incorrect_cvc", "incorrect_cvc", "confirm_card_data", "cvc",
+				"Your card's security code is incorrect."})
+		}
+		equal(t, "customers", len(collect(t, a.V1Customers.List(t.Context(), nil))), 1)
+		left := a.retrieveCustomer(c.ID)
+		equal(t, "the customer", []any{left.Name, left.DefaultSource == nil}, []any{"", true})
+		equal(t, "cards", len(collect(t,
+			a.V1PaymentSources.List(t.Context(), &stripe.PaymentSourceListParams{Customer: &c.ID}))), 0)
+		equal(t, "events", a.told(c.ID), []string{"customer.created"})
+	})
+
+	t.Run("a card whose charges will fail is kept, because its issuer says that it is good", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		kept := a.keep(a.customer(nil).ID, "tok_chargeCustomerFail")
+		equal(t, "card", kept.Last4, "0341")
+	})
+
+	t.Run("a kept card shows what its issuer compared", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		card := typed(t, "visa")
+		card.CVC = stripe.String("123")
+		kept := a.keep(a.customer(nil).ID, a.token(card).ID)
+		equal(t, "security code", kept.CVCCheck, stripe.CardCVCCheckPass)
+	})
+
+	t.Run("a token is used up by the issuer's no", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		token := a.token(typed(t, "visa_chargeDeclined")).ID
+		_, err := a.V1Customers.Create(t.Context(), &stripe.CustomerCreateParams{Source: &token})
+		refused(t, err, refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline",
+			"try_again_later", "", ""})
+		_, err = a.V1Customers.Create(t.Context(), &stripe.CustomerCreateParams{Source: &token})
+		refused(t, err, invalid("token_already_used", "", ""))
+	})
+
+	t.Run("what is wrong with the rest is said before the issuer is asked", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		c, token := a.customer(nil), a.token(typed(t, "visa")).ID
+		_, err := a.V1Customers.Update(t.Context(), c.ID,
+			&stripe.CustomerUpdateParams{Source: &token, DefaultSource: stripe.String("card_nobody")})
+		refused(t, err, invalid("resource_missing", "default_source", ""))
+		_, err = a.V1Customers.Create(t.Context(),
+			&stripe.CustomerCreateParams{Source: &token, PaymentMethod: stripe.String("pm_card_visa")})
+		refused(t, err, invalid("parameters_exclusive", "", ""))
+		a.keep(c.ID, token) // which is still good
+	})
+
 	t.Run("a card is read and changed where it is kept", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
