@@ -316,7 +316,8 @@ var operations = []operation{
 			return s.post("/v1/customers/"+s.new("/v1/customers")+"/sources", "source", s.token())
 		},
 		leaves: []string{"1 × customer", "1 × card", "1 × event customer.created",
-			"1 × event customer.source.created", "1 × token spent", "1 × audited: token.create", "1 × audited: customer.create",
+			"1 × event customer.source.created", "1 × token spent", "1 × audited: token.create",
+			"1 × audited: customer.create",
 			"1 × audited: card.create", "3 × request finished", "1 × call executed"},
 	},
 	{
@@ -331,7 +332,8 @@ var operations = []operation{
 		name: "change of a customer that brings a card", flow: "customer.update", status: 200,
 		request: func(s stage) request { return s.post("/v1/customers/"+s.new("/v1/customers"), "source", s.token()) },
 		leaves: []string{"1 × customer", "1 × card", "1 × event customer.created", "1 × event customer.updated",
-			"1 × event customer.source.created", "1 × token spent", "1 × audited: token.create", "1 × audited: customer.create",
+			"1 × event customer.source.created", "1 × token spent", "1 × audited: token.create",
+			"1 × audited: customer.create",
 			"1 × audited: customer.update", "3 × request finished", "1 × call executed"},
 	},
 	{
