@@ -3,17 +3,22 @@ package dashboard
 import (
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
 type searchPage struct {
-	Query string
-	Hits  []hit
+	Query  string
+	Last4  bool // the query may be the last digits of a card
+	Hits   []hit
+	Places []place
 }
 
 type hit struct {
@@ -26,7 +31,8 @@ type hit struct {
 // their texts. No index knows parts of words, so each of them is read.
 const searchOver = 10_000
 
-// selectTexts finds customers, payments and products by what people wrote about them.
+// selectTexts finds customers, payments, checkout sessions and products by what people wrote about them, and by an order's
+// number in their metadata.
 const selectTexts = `
 	(SELECT 'customer' AS kind, id, concat_ws(', ', name, email, description) AS text
 	 FROM (SELECT id, name, email, description FROM customers
@@ -34,21 +40,45 @@ const selectTexts = `
 	     LIMIT @over) newest
 	 WHERE concat_ws(' ', name, email, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)
 	UNION ALL
-	(SELECT 'payment', id, description
-	 FROM (SELECT id, description FROM payment_intents WHERE account_id = @account_id AND livemode = @livemode
+	(SELECT 'payment', id, concat_ws(', ', description, metadata->>'order_id')
+	 FROM (SELECT id, description, metadata FROM payment_intents WHERE account_id = @account_id AND livemode = @livemode
 	     ORDER BY id DESC LIMIT @over) newest
-	 WHERE description ILIKE @pattern ORDER BY id DESC LIMIT 20)
+	 WHERE concat_ws(' ', description, metadata->>'order_id') ILIKE @pattern ORDER BY id DESC LIMIT 20)
 	UNION ALL
-	(SELECT 'payment', id, description
-	 FROM (SELECT id, description, payment_intent_id FROM charges
+	(SELECT 'payment', id, concat_ws(', ', description, metadata->>'order_id')
+	 FROM (SELECT id, description, metadata, payment_intent_id FROM charges
 	     WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
-	 WHERE payment_intent_id IS NULL AND description ILIKE @pattern ORDER BY id DESC LIMIT 20)
+	 WHERE payment_intent_id IS NULL AND concat_ws(' ', description, metadata->>'order_id') ILIKE @pattern
+	 ORDER BY id DESC LIMIT 20)
+	UNION ALL
+	(SELECT 'checkout_session', id, concat_ws(', ', client_reference_id, metadata->>'order_id', customer_email)
+	 FROM (SELECT id, client_reference_id, customer_email, metadata FROM checkout_sessions
+	     WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
+	 WHERE concat_ws(' ', client_reference_id, metadata->>'order_id', customer_email) ILIKE @pattern
+	 ORDER BY id DESC LIMIT 20)
 	UNION ALL
 	(SELECT 'product', id, concat_ws(', ', name, description)
 	 FROM (SELECT id, name, description FROM products
 	     WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL ORDER BY id DESC
 	     LIMIT @over) newest
 	 WHERE concat_ws(' ', name, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)`
+
+// selectAmounts finds payments by their amount, in whichever currency.
+const selectAmounts = `
+	(SELECT id, amount, currency, coalesce(description, '') AS description
+	 FROM (SELECT id, amount, currency, description FROM payment_intents
+	     WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
+	 WHERE amount = @units::numeric * CASE WHEN currency = ANY (@whole::text[]) THEN 1
+	     WHEN currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END
+	   AND (@currency = '' OR currency = @currency) ORDER BY id DESC LIMIT 20)
+	UNION ALL
+	(SELECT id, amount, currency, coalesce(description, '') AS description
+	 FROM (SELECT id, amount, currency, description, payment_intent_id FROM charges
+	     WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
+	 WHERE payment_intent_id IS NULL
+	   AND amount = @units::numeric * CASE WHEN currency = ANY (@whole::text[]) THEN 1
+	     WHEN currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END
+	   AND (@currency = '' OR currency = @currency) ORDER BY id DESC LIMIT 20)`
 
 // literally escapes a text, so that as a pattern it matches only itself.
 var literally = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
@@ -65,45 +95,118 @@ func (s *Server) searchTexts(r *http.Request, words string) (all []hit, err erro
 	}
 	for _, f := range found {
 		href := map[string]string{
-			"customer": "/dashboard/customers/",
-			"payment":  "/dashboard/payments/",
-			"product":  "/dashboard/products/",
+			"customer":         "/dashboard/customers/",
+			"payment":          "/dashboard/payments/",
+			"checkout_session": "/dashboard/checkout/",
+			"product":          "/dashboard/products/",
 		}[f.Kind] + url.PathEscape(f.ID)
 		all = append(all, hit{inspect.Subject{Kind: f.Kind, AccountID: of.AccountID, ID: f.ID}, href, f.Text})
 	}
 	return all, nil
 }
 
-// search opens the object that a name refers to, or lists the candidates: it looks for ids
-// and keys first, and then in names and descriptions.
-func (s *Server) search(r *http.Request) (*desk.Page, error) {
-	page := searchPage{Query: strings.TrimSpace(r.FormValue("q"))}
-	if len(page.Query) == 4 && strings.Trim(page.Query, "0123456789") == "" {
-		return desk.GoTo("/dashboard/payments?last4=" + page.Query), nil
+// anAmount is an amount as people write it: 20, $20.00, 1,200.50 usd.
+var anAmount = regexp.MustCompile(`^[$€£¥]?\s*([0-9][0-9,]{0,14}(?:\.[0-9]{1,3})?)\s*([A-Za-z]{3})?$`)
+
+func (s *Server) searchAmounts(r *http.Request, words string) (all []hit, err error) {
+	typed := anAmount.FindStringSubmatch(words)
+	if typed == nil {
+		return nil, nil
 	}
-	if page.Query != "" {
-		found, err := inspect.Find(r.Context(), s.Pool, page.Query)
+	of, err := s.desk.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	found, err := desk.Read[struct {
+		ID          string
+		Amount      int64
+		Currency    string
+		Description string
+	}](r.Context(), s.Pool, selectAmounts, of.Args(postgres.Args{
+		"units":    strings.ReplaceAll(typed[1], ",", ""),
+		"currency": strings.ToLower(typed[2]),
+		"whole":    desk.CurrenciesOf(0),
+		"mills":    desk.CurrenciesOf(3),
+		"over":     searchOver,
+	}))
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range found {
+		text := money.Format(f.Amount, f.Currency)
+		if f.Description != "" {
+			text += ", " + f.Description
+		}
+		all = append(all, hit{inspect.Subject{Kind: "payment", AccountID: of.AccountID, ID: f.ID},
+			"/dashboard/payments/" + url.PathEscape(f.ID), text})
+	}
+	return all, nil
+}
+
+// searchNames finds objects by their ids and keys.
+func (s *Server) searchNames(r *http.Request, name string) (all []hit, err error) {
+	found, err := inspect.Find(r.Context(), s.Pool, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, subject := range found {
+		href, err := s.pageOf(r, subject)
 		if err != nil {
 			return nil, err
 		}
-		for _, subject := range found {
-			href, err := s.pageOf(r, subject)
-			if err != nil {
-				return nil, err
-			}
-			page.Hits = append(page.Hits, hit{Subject: subject, Href: href})
+		all = append(all, hit{Subject: subject, Href: href})
+	}
+	return all, nil
+}
+
+// searchAll finds objects by their names, and those with another text or amount.
+func (s *Server) searchAll(r *http.Request, query string) (named, others []hit, err error) {
+	if named, err = s.searchNames(r, query); err != nil {
+		return nil, nil, err
+	}
+	amounts, err := s.searchAmounts(r, query)
+	if err != nil {
+		return nil, nil, err
+	}
+	texts, err := s.searchTexts(r, query)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, h := range append(amounts, texts...) {
+		same := func(other hit) bool { return other.Href == h.Href }
+		if !slices.ContainsFunc(named, same) && !slices.ContainsFunc(others, same) {
+			others = append(others, h)
 		}
 	}
-	if page.Query != "" && len(page.Hits) == 0 {
-		var err error
-		if page.Hits, err = s.searchTexts(r, page.Query); err != nil {
+	return named, others, nil
+}
+
+// search opens the object that a query names, or lists what has its words: objects, pages and forms. With
+// part=yes, as the search dialog asks while somebody types, it only lists.
+func (s *Server) search(r *http.Request) (*desk.Page, error) {
+	page := searchPage{Query: strings.TrimSpace(r.FormValue("q"))}
+	part := r.FormValue("part") == "yes"
+	page.Last4 = len(page.Query) == 4 && strings.Trim(page.Query, "0123456789") == ""
+	if page.Last4 && !part {
+		return desk.GoTo("/dashboard/payments?last4=" + page.Query), nil
+	}
+	page.Places = placesCalled(page.Query)
+	if page.Query != "" {
+		named, others, err := s.searchAll(r, page.Query)
+		if err != nil {
 			return nil, err
 		}
+		page.Hits = append(named, others...)
+		only := len(named) == 1 || len(page.Hits) == 1 && len(page.Places) == 0
+		if only && !part {
+			return desk.GoTo(page.Hits[0].Href), nil
+		}
 	}
-	if len(page.Hits) == 1 {
-		return desk.GoTo(page.Hits[0].Href), nil
+	shown := web.Page{Title: "Search", Here: "search", Data: page}
+	if part {
+		shown.Layout = "part"
 	}
-	return desk.Show("dashboard/search", web.Page{Title: "Search", Here: "search", Data: page}), nil
+	return desk.Show("dashboard/search", shown), nil
 }
 
 // Some objects have no page and are shown with the object they belong to: a refund

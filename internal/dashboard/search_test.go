@@ -46,6 +46,60 @@ func TestSearchingTexts(t *testing.T) {
 	})
 }
 
+func TestSearchingWhileTyping(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "")
+	s.create(t, "customer", 1, "name", "Jenny Rosen")
+	twenty := s.charge(t, "amount", "2000", "currency", "usd")
+	yen := s.charge(t, "amount", "2000", "currency", "jpy")
+	order := s.intent(t, "metadata[order_id]", "A-77")
+	s.create(t, "product", 1, "name", "Customer badge", "amount", "30", "currency", "usd")
+
+	list := func(words string) string {
+		return s.get(t, "/dashboard/search?part=yes&q="+url.QueryEscape(words)).body
+	}
+	for words, want := range map[string]string{
+		"jenny":       "Jenny Rosen",
+		twenty:        "/dashboard/payments/" + twenty,
+		"$20":         "/dashboard/payments/" + twenty,
+		"20.00 usd":   "/dashboard/payments/" + twenty,
+		"2,000 jpy":   "/dashboard/payments/" + yen,
+		"a-77":        "/dashboard/payments/" + order,
+		"4242":        "/dashboard/payments?last4=4242",
+		"new payment": "/dashboard/new/payment",
+		"chargebacks": "/dashboard/disputes",
+		"":            "/dashboard/new/product",
+	} {
+		t.Run("it lists and does not lead away: "+words, func(t *testing.T) {
+			if found := list(words); !strings.Contains(found, want) || strings.Contains(found, "<nav") {
+				t.Errorf("%q found %s", words, found)
+			}
+		})
+	}
+	t.Run("an amount is of the currency that stands beside it", func(t *testing.T) {
+		if found := list("20 eur"); strings.Contains(found, "/dashboard/payments/") {
+			t.Errorf("it found %s", found)
+		}
+		if found := list("2000"); !strings.Contains(found, yen) || strings.Contains(found, twenty) {
+			t.Errorf("2000 found %s", found)
+		}
+	})
+	t.Run("a page's name does not lead away if an object has it, too", func(t *testing.T) {
+		p := s.get(t, "/dashboard/search?q=customer")
+		if p.path != "/dashboard/search" || !strings.Contains(p.body, "Customer badge") ||
+			!strings.Contains(p.body, "New customer") {
+			t.Errorf("it led to %s", p.path)
+		}
+	})
+	t.Run("an amount that is no number finds nothing", func(t *testing.T) {
+		for _, words := range []string{"1,2,3.4567", "99999999999999999999 usd", "20.00.00", "'; --"} {
+			if p := s.get(t, "/dashboard/search?part=yes&q="+url.QueryEscape(words)); p.status != 200 {
+				t.Errorf("%q answers %d", words, p.status)
+			}
+		}
+	})
+}
+
 func TestResolvingAHeldRequest(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, "")

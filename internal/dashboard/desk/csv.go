@@ -65,3 +65,13 @@ func Decimal(amount int64, currency string) string {
 	}
 	return sign + digits[:len(digits)-exponent] + "." + digits[len(digits)-exponent:]
 }
+
+// CurrenciesOf are those with so many digits behind the point.
+func CurrenciesOf(digits int) (codes []string) {
+	for _, code := range money.Currencies() {
+		if money.Exponent(code) == digits {
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
-	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -181,8 +180,8 @@ func (f paymentFilter) args(of desk.Scope) postgres.Args {
 		"currency": f.Currency,
 		"least":    least,
 		"most":     most,
-		"whole":    currenciesOf(0),
-		"mills":    currenciesOf(3),
+		"whole":    desk.CurrenciesOf(0),
+		"mills":    desk.CurrenciesOf(3),
 		"crashed":  f.Crashed,
 		"since":    (*time.Time)(nil),
 		"until":    (*time.Time)(nil),
@@ -195,16 +194,6 @@ func (f paymentFilter) args(of desk.Scope) postgres.Args {
 		args["until"] = &next
 	}
 	return args
-}
-
-// currenciesOf are those with so many digits behind the point.
-func currenciesOf(digits int) (codes []string) {
-	for _, code := range money.Currencies() {
-		if money.Exponent(code) == digits {
-			codes = append(codes, code)
-		}
-	}
-	return codes
 }
 
 type paymentsPage struct {
