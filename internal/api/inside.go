@@ -52,8 +52,10 @@ func (in Inside) Ask(h http.Handler, r *http.Request) (*Answer, error) {
 		asked.Header[name] = values
 	}
 	asked.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	// the pages read these shapes, regardless of the account's version
-	asked.Header.Set("Stripe-Version", string(apiversion.Current))
+	if asked.Header.Get("Stripe-Version") == "" {
+		// the pages read these shapes, regardless of the account's version
+		asked.Header.Set("Stripe-Version", string(apiversion.Current))
+	}
 	if in.Key != "" {
 		asked.Header.Set("Idempotency-Key", in.Key)
 	}
@@ -69,6 +71,7 @@ type Answer struct {
 	header http.Header
 }
 
+// Header are the headers of the answer.
 func (a *Answer) Header() http.Header         { return a.header }
 func (a *Answer) WriteHeader(status int)      { a.Status = status }
 func (a *Answer) Write(b []byte) (int, error) { return a.Body.Write(b) }

@@ -31,8 +31,8 @@ type hit struct {
 // their texts. No index knows parts of words, so each of them is read.
 const searchOver = 10_000
 
-// selectTexts finds customers, payments, checkout sessions and products by what people wrote about them, and by an order's
-// number in their metadata.
+// selectTexts finds customers, payments, checkout sessions and products by what people wrote about them, and by the
+// number of an order in their metadata.
 const selectTexts = `
 	(SELECT 'customer' AS kind, id, concat_ws(', ', name, email, description) AS text
 	 FROM (SELECT id, name, email, description FROM customers
@@ -41,8 +41,8 @@ const selectTexts = `
 	 WHERE concat_ws(' ', name, email, description) ILIKE @pattern ORDER BY id DESC LIMIT 20)
 	UNION ALL
 	(SELECT 'payment', id, concat_ws(', ', description, metadata->>'order_id')
-	 FROM (SELECT id, description, metadata FROM payment_intents WHERE account_id = @account_id AND livemode = @livemode
-	     ORDER BY id DESC LIMIT @over) newest
+	 FROM (SELECT id, description, metadata FROM payment_intents
+	     WHERE account_id = @account_id AND livemode = @livemode ORDER BY id DESC LIMIT @over) newest
 	 WHERE concat_ws(' ', description, metadata->>'order_id') ILIKE @pattern ORDER BY id DESC LIMIT 20)
 	UNION ALL
 	(SELECT 'payment', id, concat_ws(', ', description, metadata->>'order_id')
@@ -182,7 +182,7 @@ func (s *Server) searchAll(r *http.Request, query string) (named, others []hit, 
 }
 
 // search opens the object that a query names, or lists what has its words: objects, pages and forms. With
-// part=yes, as the search dialog asks while somebody types, it only lists.
+// part=yes, as the search dialog asks while the reader types, it only lists.
 func (s *Server) search(r *http.Request) (*desk.Page, error) {
 	page := searchPage{Query: strings.TrimSpace(r.FormValue("q"))}
 	part := r.FormValue("part") == "yes"
@@ -197,9 +197,12 @@ func (s *Server) search(r *http.Request) (*desk.Page, error) {
 			return nil, err
 		}
 		page.Hits = append(named, others...)
-		only := len(named) == 1 || len(page.Hits) == 1 && len(page.Places) == 0
-		if only && !part {
+		only := len(page.Hits)+len(page.Places) == 1
+		switch {
+		case !part && (len(named) == 1 || only && len(page.Hits) == 1):
 			return desk.GoTo(page.Hits[0].Href), nil
+		case !part && only:
+			return desk.GoTo(page.Places[0].Href), nil
 		}
 	}
 	shown := web.Page{Title: "Search", Here: "search", Data: page}

@@ -26,8 +26,18 @@ type Sent struct {
 	Actor      string // the API key's ID
 	Address    string
 	APIVersion string
-	Exact      bool   // the fingerprint confirms the parameters
-	Curl       string // the command that sends it again; "" if there is none
+	Exact      bool     // the fingerprint confirms the parameters
+	Samples    []Sample // the programs that send it again; none if it cannot be
+	Unsendable string   // why it cannot be sent again; "" if it can
+}
+
+// Form are the parameters for a request that sends them again.
+func (s *Sent) Form() url.Values {
+	all := url.Values{}
+	for _, p := range s.Params {
+		all.Add(p.Name, p.Value)
+	}
+	return all
 }
 
 type sentRow struct {
@@ -78,10 +88,41 @@ func ReadSent(ctx context.Context, db *pgxpool.Pool, key []byte, of idempotency.
 			break
 		}
 	}
-	if sent.Exact && !row.Publishable {
-		sent.Curl = curl(of, sent.Params, row)
+	if sent.Unsendable = unsendable(sent, row); sent.Unsendable == "" {
+		sent.Samples = samples(of, sent.Params, row)
 	}
 	return sent, nil
+}
+
+// unsendable says why a request cannot be sent again, or "".
+func unsendable(sent *Sent, row sentRow) string {
+	switch {
+	case row.Publishable:
+		return "A browser sent this request with a publishable key, whose idempotency keys are separate."
+	case sent.Exact:
+		return ""
+	case holdsCard(row.Params):
+		return "This request had card data, which is never stored, so it can’t be rebuilt."
+	}
+	return "Some of its parameters are stored as what they stood for, so the same request can’t be rebuilt."
+}
+
+// newMethod is the field in which operations store the card that the parameters describe.
+const newMethod = "New"
+
+// holdsCard tells whether a card was among the parameters themselves.
+func holdsCard(stored json.RawMessage) bool {
+	fields, err := members(stored)
+	if err != nil {
+		return false // a list, a text or a number
+	}
+	for _, f := range fields {
+		own := f.name == newMethod || !derived[f.name]
+		if f.name == cardReference || own && bytes.HasPrefix(f.value, []byte("{")) && holdsCard(f.value) {
+			return true
+		}
+	}
+	return false
 }
 
 // confirmed tells whether these are the parameters that the request's fingerprint was
@@ -228,21 +269,3 @@ var wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
 func parameter(field string) string {
 	return strings.ToLower(wordStart.ReplaceAllString(field, "${1}${3}_${2}${4}"))
 }
-
-// curl writes the command that sends the request again under its key.
-func curl(of idempotency.Standing, params []Param, row sentRow) string {
-	lines := []string{"curl -X " + of.Method + " " + shellWord(row.BaseURL+of.Path), `-u "$SECRET_KEY:"`}
-	if row.APIVersion != "" {
-		lines = append(lines, "-H "+shellWord("Stripe-Version: "+row.APIVersion))
-	}
-	if !of.Keyless {
-		lines = append(lines, "-H "+shellWord("Idempotency-Key: "+of.Key))
-	}
-	for _, p := range params {
-		lines = append(lines, "--data-urlencode "+shellWord(p.Name+"="+p.Value))
-	}
-	return strings.Join(lines, " \\\n  ")
-}
-
-// shellWord writes a text as one word of a shell.
-func shellWord(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -391,6 +391,7 @@ var leastRole = map[string]people.Role{
 	"POST /dashboard/webhooks/{id}/{event}/resend": people.Operate,
 	"POST /dashboard/requests/{id}/resume":         people.Operate,
 	"POST /dashboard/requests/{id}/release":        people.Operate,
+	"POST /dashboard/requests/{id}/again":          people.Operate,
 	"POST /lab/runs":                               people.Operate,
 	"POST /lab/matrix":                             people.Operate,
 	"POST /lab/traces":                             people.Operate,

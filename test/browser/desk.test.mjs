@@ -96,3 +96,34 @@ test("without JavaScript the page of results has the same objects, pages and act
   await page.getByRole("link", { name: "New customer" }).waitFor();
   assert.equal(await page.getByRole("link", { name: /Customers/ }).count(), 2, "in the navigation and in the results");
 });
+
+test("a request is sent again: the same bytes with the same key, a new request with a new one", async () => {
+  const request = await demo.post("/v1/charges", { amount: 2900, currency: "usd", source: "tok_visa", description: "Once more" }, "once-more")
+    .then(async (charge) => (await (await fetch(`${demo.base}/dashboard/requests?key=once-more`)).text()).match(/req_\w+/)[0]);
+  for (const javaScriptEnabled of [false, true]) {
+    const page = await open(`/dashboard/requests/${request}`, { javaScriptEnabled });
+    for (const [language, words] of [["Python", "urllib.request"], ["Node", "await fetch("], ["Go", "package main"], ["curl", "--data-urlencode"]]) {
+      await page.locator(".tabs label", { hasText: language }).click();
+      assert.equal(await page.locator(".tabs .tab:visible").count(), 1);
+      assert.ok((await page.locator(".tabs .tab:visible code").innerText()).includes(words), language);
+    }
+    await page.getByRole("button", { name: "Send with the same key" }).click();
+    await page.getByText(/The same \d+ bytes came back/).waitFor();
+    if (javaScriptEnabled) {
+      await page.screenshot({ path: `${shots}again.light.1280.png` });
+      await accessible(page);
+    }
+    await page.getByRole("link", { name: "Back to the request" }).click();
+    await page.getByRole("button", { name: "Send with a new key" }).click();
+    await page.getByText("Sent again with a new key.").waitFor();
+    assert.ok(!page.url().includes(request));
+    assert.deepEqual(page.complaints, []);
+  }
+  const { data } = await demo.get("/v1/charges?limit=5");
+  assert.equal(data.filter((c) => c.description === "Once more").length, 3);
+  const page = await open(`/dashboard/requests/${request}`, { viewport: { width: 360, height: 800 } });
+  await page.locator(".tabs label", { hasText: "Go" }).click();
+  await page.screenshot({ path: `${shots}samples.light.360.png`, fullPage: true });
+  await accessible(page);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
+});

@@ -70,6 +70,7 @@ customElements.define("search-palette", class extends HTMLElement {
   }
 
   later() {
+    this.moved = false;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.find(), pause);
   }
@@ -118,7 +119,6 @@ customElements.define("search-palette", class extends HTMLElement {
     for (const it of this.list.querySelectorAll("ul, li, h2, docs-results > p")) it.setAttribute("role", "presentation");
     for (const section of this.list.querySelectorAll("section")) {
       section.setAttribute("role", "group");
-      section.removeAttribute("aria-labelledby");
       section.setAttribute("aria-label", section.querySelector("h2").textContent);
     }
     this.options.forEach((link, i) => {
@@ -147,8 +147,9 @@ customElements.define("search-palette", class extends HTMLElement {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       const step = event.key === "ArrowDown" ? 1 : -1;
+      this.moved = true;
       this.choose(all[at < 0 ? (step > 0 ? 0 : all.length - 1) : (at + step + all.length) % all.length]);
-    } else if (event.key === "Enter" && this.chosen && this.shown === this.input.value.trim()) {
+    } else if (event.key === "Enter" && this.chosen && (this.moved || this.shown === this.input.value.trim())) {
       event.preventDefault(); // else the form leads to the page of results
       this.dialog.close();
       this.chosen.click();

@@ -23,6 +23,13 @@ const selectMerchant = `
 func (d *Desk) Ask(
 	r *http.Request, accountID string, livemode bool, method, path, key string, form url.Values,
 ) (*api.Answer, error) {
+	return d.AskAs(r, accountID, livemode, "", method, path, key, form)
+}
+
+// AskAs is Ask with an API version, "" for the one that the pages read.
+func (d *Desk) AskAs(
+	r *http.Request, accountID string, livemode bool, version, method, path, key string, form url.Values,
+) (*api.Answer, error) {
 	merchants, err := Read[apirequest.Merchant](r.Context(), d.Pool, selectMerchant,
 		postgres.Args{"account_id": accountID, "livemode": livemode})
 	if err != nil {
@@ -38,7 +45,11 @@ func (d *Desk) Ask(
 		Kind:      apikey.Secret,
 		Merchant:  merchants[0],
 	}
-	return api.Inside{Holder: holder, Method: method, Path: path, Key: key, Form: form}.Ask(d.API, r)
+	in := api.Inside{Holder: holder, Method: method, Path: path, Key: key, Form: form}
+	if version != "" {
+		in.Header = http.Header{"Stripe-Version": {version}}
+	}
+	return in.Ask(d.API, r)
 }
 
 // caller is who the audit trail names for a request to the API that a person makes here.

@@ -13,6 +13,7 @@ func (s Pages) Routes(handle, administered func(pattern string, show desk.Handle
 	handle("GET /dashboard/requests/{id}", s.request)
 	handle("POST /dashboard/requests/{id}/resume", s.postResume)
 	handle("POST /dashboard/requests/{id}/release", s.postRelease)
+	handle("POST /dashboard/requests/{id}/again", s.postAgain)
 	handle("GET /dashboard/idempotency", s.idempotencyKeys)
 	handle("GET /dashboard/events", s.events)
 	handle("GET /dashboard/events/{id}", s.event)

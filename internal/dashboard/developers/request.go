@@ -18,6 +18,7 @@ type requestPage struct {
 	Writes  []write
 	Lines   []desk.Told
 	Sent    *inspect.Sent // nil: no client sent it
+	Again   string        // the key of a request that sends it again
 	State   string        // as the badge says it: a running request whose driver is dead is not running
 }
 
@@ -46,6 +47,7 @@ func (s Pages) request(r *http.Request) (*desk.Page, error) {
 		Rail:    draw(shown),
 		Writes:  writes(shown),
 		Lines:   desk.Tell(inspect.Timeline(shown), shown.ID),
+		Again:   desk.NewKey("again"),
 		State:   standing(shown.Standing),
 	}
 	page.Sent, err = inspect.ReadSent(r.Context(), s.Pool, s.Secret.For(secret.Idempotency), shown.Standing)
