@@ -3,6 +3,8 @@ package phase
 import (
 	"fmt"
 	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/phase/internal/testonly"
 )
 
 // Permit is permission to call another system once, under one key. Only the
@@ -12,6 +14,12 @@ type Permit struct {
 	key      string
 	mode     Mode
 	deadline time.Time
+}
+
+// PermitForTest is a permit that no engine made, for the test of an adapter. Call
+// package phasetest instead: no other package can construct the first argument.
+func PermitForTest(_ testonly.Caller, key string, mode Mode, deadline time.Time) Permit {
+	return Permit{key: key, mode: mode, deadline: deadline}
 }
 
 // Key is the idempotency key for the other system: the same on the first

@@ -81,7 +81,8 @@ var floors = map[string]int{
 
 	"internal/apirequest": 32, // what our API adds to a request of the engine
 
-	"internal/phase": 30,
+	"internal/phase":                   30,
+	"internal/phase/internal/testonly": 0,
 
 	"internal/lab": 21, // describes: it starts nothing
 
@@ -119,7 +120,7 @@ var floors = map[string]int{
 
 // onlyForTests are packages that no program may import: they are no floor of the house.
 var onlyForTests = []string{"internal/pgtest", "internal/pgtest/cmd/testserver", "internal/apitest",
-	"internal/acquirer/acquirertest"}
+	"internal/acquirer/acquirertest", "internal/phase/phasetest"}
 
 func TestImportsPointDown(t *testing.T) {
 	t.Parallel()
@@ -185,7 +186,8 @@ func TestWhoMayUseWhat(t *testing.T) {
 
 	t.Run("the engine can be used alone: it knows no API, no account and no money", func(t *testing.T) {
 		t.Parallel()
-		may := []string{"internal/idempotency", "internal/postgres", "internal/id", "internal/secret"}
+		may := []string{"internal/idempotency", "internal/postgres", "internal/id", "internal/secret",
+			"internal/phase/internal/testonly"}
 		for _, s := range all {
 			if s.dir != "internal/phase" && s.dir != "internal/idempotency" || strings.HasSuffix(s.path, "_test.go") {
 				continue
@@ -245,6 +247,17 @@ func TestWhoMayUseWhat(t *testing.T) {
 			for _, name := range used(s.file, "net", "Dial", "DialTimeout", "Dialer", "DialTCP", "DialUDP", "DialUnix",
 				"DialIP") {
 				t.Errorf("%s uses net.%s", s.path, name)
+			}
+		}
+	})
+
+	t.Run("only phasetest makes permits that no engine made", func(t *testing.T) {
+		t.Parallel()
+		for _, s := range all {
+			for range used(s.file, module+"internal/phase", "PermitForTest") {
+				if s.dir != "internal/phase/phasetest" {
+					t.Errorf("%s uses phase.PermitForTest", s.path)
+				}
 			}
 		}
 	})

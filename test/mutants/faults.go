@@ -47,6 +47,7 @@ const (
 	sdkTest    = "./test/sdk"
 
 	paymentsTest = "./internal/payment"
+	conformance  = "./internal/acquirer"
 )
 
 // noFence takes the epoch and the point out of both fences.
@@ -868,5 +869,35 @@ var faults = []fault{
 		edits: []edit{{"internal/postgres/table.go", "WHERE t.account_id = m.account_id AND t.id = m.id AND",
 			"WHERE t.id = m.id AND"}},
 		pkg: "./test/house", test: "TestEveryStatementStaysInOneAccount",
+	},
+	{
+		name: "the acquirer answers another order under a key that it knows, and the client believes it",
+		edits: []edit{{"internal/acquirer/simulator/book.go",
+			"if known.state == done && !known.asked.Same(asked) {", "if false {"},
+			{"internal/acquirer/client.go", " || !done.Order.Same(asked.Order) {", " {"}},
+		pkg: conformance,
+		test: "TestConformance/a key moves the card once/" +
+			"the same key with another order is refused, which proves nothing",
+	},
+	{
+		name: "the acquirer refunds what it has refunded before",
+		edits: []edit{{"internal/acquirer/simulator/book.go", "order.Amount > auth.captured-auth.refunded",
+			"order.Amount > auth.captured"}},
+		pkg:  conformance,
+		test: "TestConformance/no more is moved than there is/concurrent refunds return at most what was captured",
+	},
+	{
+		name:  "a call whose answer was lost counts as not sent",
+		edits: []edit{{"internal/acquirer/client.go", "if !connected.Load() {", "if true {"}},
+		pkg:   conformance,
+		test: "TestConformance/a missing answer is unknown/" +
+			"a lost answer is unknown, and a retry gets it without moving the card again",
+	},
+	{
+		name: "a reversal leaves no tombstone",
+		edits: []edit{{"internal/acquirer/simulator/book_reverse.go",
+			"b.operations[key] = &operation{key: key, state: reversed, change: inserted}\n", "_ = op\n"}},
+		pkg:  conformance,
+		test: "TestConformance/a reversal undoes its key for good/an order that arrives after its reversal is refused",
 	},
 }

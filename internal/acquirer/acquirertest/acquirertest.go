@@ -1,5 +1,6 @@
-// Package acquirertest starts an acquirer for a test: the real simulator over
-// real HTTP, in this process.
+// Package acquirertest states what every adapter of the acquirer port must do
+// (Conformance), and starts an acquirer for a test: the real simulator over real
+// HTTP, in this process.
 package acquirertest
 
 import (
@@ -114,6 +115,33 @@ func (s *Sim) Client() *acquirer.Client {
 	client := acquirer.NewClient(acquirer.Config{URL: s.URL(), Secret: secret})
 	s.t.Cleanup(client.Close)
 	return client
+}
+
+// Subject is a client of it, for Conformance.
+func (s *Sim) Subject(t testing.TB) Subject {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	unreachable := acquirer.NewClient(acquirer.Config{URL: gone.URL, Secret: secret})
+	t.Cleanup(unreachable.Close)
+	return Subject{
+		Adapter:     s.Client(),
+		Unreachable: unreachable,
+		Merchant:    "acct_conformance",
+		Card:        "visa",
+		Declined:    "visa_chargeDeclined",
+		Account:     "ba_us",
+		LoseOrder: func(ctx context.Context) context.Context {
+			return acquirer.WithFault(ctx, "drop_before_acting")
+		},
+		LoseAnswer: func(ctx context.Context) context.Context {
+			return acquirer.WithFault(ctx, "drop_after_acting")
+		},
+		Notify: func(t *testing.T, url, secret string) {
+			s.sim.Notify(url, secret)
+			t.Cleanup(func() { s.sim.Notify("", "") })
+		},
+		Settle: func(t *testing.T) { s.Settle(t) },
+	}
 }
 
 // Fault replaces what goes wrong with every request from now on, such as
