@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/process"
 )
 
 func inspectCommand() *cobra.Command {
@@ -69,7 +69,7 @@ func theirBooks(s settings) (inspect.Books, error) {
 	if err != nil || url == "" || secret == "" {
 		return nil, err
 	}
-	return acquirer.NewClient(acquirer.Config{URL: url, Secret: secret}), nil
+	return process.OpenAcquirer(process.Config{AcquirerURL: url, AcquirerSecret: secret})
 }
 
 func printStory(out io.Writer, of inspect.Subject, story []*inspect.Request) error {

@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
-	"github.com/ratchet-pay/ratchet/internal/demo"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -33,14 +32,13 @@ func run(ctx context.Context, args []string) (code int) {
 	cmd.SetArgs(args)
 	called, err := cmd.ExecuteContextC(ctx)
 	var usage *usageError
-	var refusal *demo.Refusal
 	var found *verdict
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &found):
 		return found.code // the report has said why
-	case errors.As(err, &usage), errors.As(err, &refusal), !*begun:
+	case errors.As(err, &usage), demonstration.misused != nil && demonstration.misused(err), !*begun:
 		fmt.Fprintf(os.Stderr, "ratchet: %v\nSee: %s --help\n", err, called.CommandPath())
 		return exitUsage
 	}

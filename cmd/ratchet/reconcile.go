@@ -113,12 +113,12 @@ func reconcileDay(ctx context.Context, out io.Writer, c process.Config, date str
 			return usagef("--date %s is not a date like 2026-11-20", date)
 		}
 	}
-	pool, client, end, err := connectReconciliation(ctx, c)
+	pool, adapter, end, err := connectReconciliation(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer end()
-	found, err := payout.Reconcile(ctx, pool, client, day)
+	found, err := payout.Reconcile(ctx, pool, adapter, day)
 	if err != nil {
 		return err
 	}
@@ -132,14 +132,18 @@ func reconcileDay(ctx context.Context, out io.Writer, c process.Config, date str
 	return nil
 }
 
-func connectReconciliation(ctx context.Context, c process.Config) (*pgxpool.Pool, *acquirer.Client, func(), error) {
+func connectReconciliation(ctx context.Context, c process.Config) (*pgxpool.Pool, acquirer.Adapter, func(), error) {
 	pool, err := postgres.Open(ctx,
 		postgres.Config{URL: c.DatabaseURL, MaxConns: 1, ApplicationName: "ratchet reconcile"})
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	client := acquirer.NewClient(acquirer.Config{URL: c.AcquirerURL, Secret: c.AcquirerSecret})
-	return pool, client, func() { client.Close(); pool.Close() }, nil
+	adapter, err := process.OpenAcquirer(c)
+	if err != nil {
+		pool.Close()
+		return nil, nil, nil, err
+	}
+	return pool, adapter, func() { adapter.Close(); pool.Close() }, nil
 }
 
 // reconcileSince lists what was lost since a time, and with adopt books it.
@@ -148,12 +152,12 @@ func reconcileSince(ctx context.Context, out io.Writer, c process.Config, since 
 	if err != nil {
 		return err
 	}
-	pool, client, end, err := connectReconciliation(ctx, c)
+	pool, adapter, end, err := connectReconciliation(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer end()
-	lost, err := adoption.Find(ctx, pool, client, from)
+	lost, err := adoption.Find(ctx, pool, adapter, from)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
+
+	"github.com/ratchet-pay/ratchet/internal/verify"
 )
 
 // root is the command line. begun becomes true when a command was found and its
@@ -37,15 +40,31 @@ variable, or name a file in the variable that ends in _FILE.`,
 			cmd.AddCommand(c)
 		}
 	}
-	add("start", demoCommand(), labCommand(), samplesCommand())
-	add("parts", serveCommand(), workCommand(), acquirerCommand(), shopCommand(), migrateCommand(), healthCommand(),
-		setupCommand())
+	for group, commands := range demonstration.commands {
+		for _, command := range commands {
+			add(group, command())
+		}
+	}
+	add("parts", serveCommand(), workCommand(), migrateCommand(), healthCommand(), setupCommand())
 	add("operate", inspectCommand(), accountsCommand(), keysCommand(), usersCommand(), requestsCommand(),
 		inboxCommand(), webhooksCommand(), payoutsCommand(),
 		reconcileCommand(), eraseCommand(), verifyCommand())
 	cmd.AddCommand(versionCommand())
 	cmd.RunE = help
 	return cmd, begun
+}
+
+// demonstration is what the demo adds to the program. demonstration.go fills it in, and
+// a fork deletes that file.
+var demonstration struct {
+	commands map[string][]func() *cobra.Command // by the group that lists them
+	// environ reads the settings of the demo that runs in a data directory. Without one
+	// its error is fs.ErrNotExist.
+	environ func(dir string) (map[string]string, error)
+	// misused says whether an error is about how the demo was called.
+	misused func(error) bool
+	// journal reads the simulated acquirer's own database.
+	journal func(*pgxpool.Pool) verify.Journal
 }
 
 // help is what a command does that only has others below it. Without it the

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/ratchet-pay/ratchet/internal/demo"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
@@ -29,10 +28,6 @@ var hints = map[string]string{
 	acquirerSecretVariable:   "the secret that the acquirer and its clients share",
 
 	notificationSecretVariable: "the secret that signs the acquirer's notifications",
-
-	shopDatabaseVariable: "postgres://user:password@host:5432/ratchet",
-	shopSecretVariable:   "$(openssl rand -hex 32)",
-	shopKeyVariable:      "sk_test_…",
 }
 
 // settings reads what is secret. Values of the demo that is running stand in for
@@ -51,7 +46,10 @@ func operators() (settings, error) {
 	if err != nil && !errors.As(err, &usage) {
 		return settings{}, err
 	}
-	running, err := demo.Environ(os.Getenv("RATCHET_DATA_DIR"))
+	if demonstration.environ == nil {
+		return settings{}, nil
+	}
+	running, err := demonstration.environ(os.Getenv("RATCHET_DATA_DIR"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return settings{}, nil
 	}

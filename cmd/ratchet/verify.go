@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -62,19 +61,17 @@ proves that nothing sealed before it has changed.`,
 				return err
 			}
 			defer pool.Close()
-			acquirer, err := acquirersDatabase(cmd, s)
+			journal, end, err := acquirersJournal(cmd, s)
 			if err != nil {
 				return err
 			}
-			if acquirer != nil {
-				defer acquirer.Close()
-			}
+			defer end()
 			key, err := auditKey(s)
 			if err != nil {
 				return err
 			}
 			report, err := verify.Run(cmd.Context(),
-				verify.Config{Pool: pool, Acquirer: acquirer, AuditKey: key, Head: head, AllowEmpty: allowEmpty,
+				verify.Config{Pool: pool, Acquirer: journal, AuditKey: key, Head: head, AllowEmpty: allowEmpty,
 					Progress: progress(cmd.ErrOrStderr(), time.Second)})
 			if err != nil {
 				return err
@@ -121,13 +118,20 @@ func auditKey(s settings) ([]byte, error) {
 	return root.For(secret.AuditChain), nil
 }
 
-// acquirersDatabase opens the acquirer's database, or returns nil if it is not configured.
-func acquirersDatabase(cmd *cobra.Command, s settings) (*pgxpool.Pool, error) {
+// acquirersJournal opens the simulated acquirer's database, or returns nil if it is not
+// configured. A real acquirer has no database that we may read: see ratchet reconcile.
+func acquirersJournal(cmd *cobra.Command, s settings) (journal verify.Journal, end func(), err error) {
 	url, err := s.lookup(acquirerDatabaseVariable)
-	if err != nil || url == "" {
-		return nil, err
+	if err != nil || url == "" || demonstration.journal == nil {
+		return nil, func() {}, err
 	}
-	return postgres.Open(cmd.Context(), postgres.Config{URL: url, MaxConns: 1, ApplicationName: "ratchet verify"})
+	noLimit := map[string]string{"statement_timeout": "0"} // the journal may be long
+	pool, err := postgres.Open(cmd.Context(),
+		postgres.Config{URL: url, MaxConns: 1, ApplicationName: "ratchet verify", Session: noLimit})
+	if err != nil {
+		return nil, nil, err
+	}
+	return demonstration.journal(pool), pool.Close, nil
 }
 
 func printReport(cmd *cobra.Command, report verify.Report, asJSON bool) error {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ratchet-pay/ratchet/internal/demo"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
@@ -49,9 +48,12 @@ func networks(list string) (all []netip.Prefix, err error) {
 
 const loopbackPortsFlag = "webhook-loopback-ports"
 
+// anyPort stands for every port. The demo passes it, too (demo.AnyPort).
+const anyPort = "any"
+
 // ports reads a list of ports. "" and "any" are every port.
 func ports(list string) (all []uint16, err error) {
-	if list == "" || list == demo.AnyPort {
+	if list == "" || list == anyPort {
 		return nil, nil
 	}
 	for _, text := range strings.Split(list, ",") {
@@ -59,7 +61,7 @@ func ports(list string) (all []uint16, err error) {
 		if err != nil || port == 0 {
 			return nil,
 				usagef("--%s must be a list of ports such as 3000,4242, or %s, not %q", loopbackPortsFlag,
-					demo.AnyPort, list)
+					anyPort, list)
 		}
 		all = append(all, uint16(port))
 	}

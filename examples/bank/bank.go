@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package bank is a second adapter of the acquirer port, to be read by somebody who
 // writes their own. It is a whole bank in one file of JSON lines, shared by all processes
 // that open it.

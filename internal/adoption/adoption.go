@@ -35,8 +35,8 @@ type Lost struct {
 // order in which it can be adopted. It changes nothing.
 //
 // The acquirer is read first: a call that it has executed was announced here before.
-func Find(ctx context.Context, db *pgxpool.Pool, client *acquirer.Client, since time.Time) ([]Lost, error) {
-	all, err := client.Authorizations(ctx, since, time.Now().Add(time.Hour)) // its clock may be ahead of ours
+func Find(ctx context.Context, db *pgxpool.Pool, reports acquirer.Reports, since time.Time) ([]Lost, error) {
+	all, err := reports.Authorizations(ctx, since, time.Now().Add(time.Hour)) // its clock may be ahead of ours
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ import (
 type Config struct {
 	Pool         *pgxpool.Pool
 	API          http.Handler     // answers /v1 and what else is not the dashboard's
-	Acquirer     *acquirer.Client // whose books are shown beside ours; nil if they cannot be read
+	Acquirer     acquirer.Reports // whose books are shown beside ours; nil if they cannot be read
 	Secret       secret.Root
 	Password     string // opens the pages while there is no user; "" for an address that only this machine reaches
 	TOTPRequired bool   // every user needs a second factor

@@ -60,7 +60,7 @@ const selectRenewed = `
 // it ask again, so the proof says that it is old.
 type facts struct {
 	pool     *pgxpool.Pool
-	acquirer *acquirer.Client
+	acquirer acquirer.Reports
 	watch    *watcher
 	log      *slog.Logger
 
@@ -70,8 +70,8 @@ type facts struct {
 
 const factsKeep = 2 * time.Second
 
-func newFacts(pool *pgxpool.Pool, client *acquirer.Client, watch *watcher, log *slog.Logger) *facts {
-	return &facts{pool: pool, acquirer: client, watch: watch, log: log}
+func newFacts(pool *pgxpool.Pool, reports acquirer.Reports, watch *watcher, log *slog.Logger) *facts {
+	return &facts{pool: pool, acquirer: reports, watch: watch, log: log}
 }
 
 func (f *facts) get(ctx context.Context) (proof, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
+	"github.com/ratchet-pay/ratchet/internal/acquirer/simulator"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/erase"
@@ -262,7 +263,7 @@ func TestErase(t *testing.T) {
 			t.Errorf("somebody else is only found in %v", left)
 		}
 		s.sealAll(t)
-		report, err := verify.Run(t.Context(), verify.Config{Pool: s.pool, Acquirer: s.theirs, AuditKey: chainKey})
+		report, err := verify.Run(t.Context(), verify.Config{Pool: s.pool, Acquirer: simulator.Records{DB: s.theirs}, AuditKey: chainKey})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -99,10 +99,10 @@ const insertDifference = `
 // Reconcile compares the acquirer's settlement file of a day, in UTC, with our
 // books, writes down what differs and returns it. It changes nothing else, and
 // what was written down before is not written again.
-func Reconcile(ctx context.Context, db *pgxpool.Pool, client *acquirer.Client, day time.Time) ([]Difference, error) {
+func Reconcile(ctx context.Context, db *pgxpool.Pool, reports acquirer.Reports, day time.Time) ([]Difference, error) {
 	from := day.UTC().Truncate(24 * time.Hour)
 	to := from.AddDate(0, 0, 1)
-	file, err := client.Settlement(ctx, from.Add(-besideDay), to.Add(besideDay))
+	file, err := reports.Settlement(ctx, from.Add(-besideDay), to.Add(besideDay))
 	if err != nil {
 		return nil, err
 	}
@@ -152,11 +152,11 @@ func settlementArgs(file []acquirer.SettlementLine, from, to time.Time) pgx.Stri
 func postingAt(at time.Time) string { return "txn_" + id.EncodeTime(at) }
 
 // ReconcileYesterday is Reconcile for the last day whose file is complete.
-func ReconcileYesterday(ctx context.Context, db *pgxpool.Pool, client *acquirer.Client) ([]Difference, error) {
+func ReconcileYesterday(ctx context.Context, db *pgxpool.Pool, reports acquirer.Reports) ([]Difference, error) {
 	now, err := resource.QueryOne[struct{ Now time.Time }](ctx, db, `SELECT clock_timestamp() AS now`,
 		pgx.StrictNamedArgs{})
 	if err != nil {
 		return nil, err
 	}
-	return Reconcile(ctx, db, client, now.Now.Add(-2*besideDay).AddDate(0, 0, -1))
+	return Reconcile(ctx, db, reports, now.Now.Add(-2*besideDay).AddDate(0, 0, -1))
 }

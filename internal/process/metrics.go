@@ -15,11 +15,11 @@ import (
 )
 
 // show registers the numbers of the parts that do not count themselves.
-func (p *parts) show(client *acquirer.Client) {
+func (p *parts) show(adapter acquirer.Adapter) {
 	p.telemetry.Pools(p.pool, p.writes)
 	const breakerHelp = "1 while the circuit breaker is open because the acquirer did not answer."
 	p.telemetry.Gauge("ratchet_acquirer_breaker_open", breakerHelp, nil, func() float64 {
-		if client.BreakerOpen() {
+		if adapter.BreakerOpen() {
 			return 1
 		}
 		return 0

@@ -81,7 +81,7 @@ type parts struct {
 	writes    *pgxpool.Pool // for transactions that read first
 	liveness  *idempotency.Liveness
 	engine    *phase.Engine
-	acquirer  *acquirer.Client
+	acquirer  acquirer.Adapter
 	inbox     *inbox.Inbox
 	gates     gates
 	telemetry *telemetry.Telemetry
@@ -151,14 +151,10 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 		Headers:   apirequest.Headers,
 		Refuse:    apirequest.Refuse,
 	})
-	p.acquirer = acquirer.NewClient(acquirer.Config{
-		URL:          c.AcquirerURL,
-		Secret:       c.AcquirerSecret,
-		DialContext:  c.Crash.DialAcquirer(),
-		Timeout:      c.Limits.AcquirerTimeout,
-		BreakerLimit: c.Limits.BreakerFailures,
-		BreakerPause: c.Limits.BreakerPause,
-	})
+	if p.acquirer, err = OpenAcquirer(c); err != nil {
+		return p, err
+	}
+	p.atEnd(p.acquirer.Close)
 	phase.Connect[acquirer.Acquirer](p.engine, acquirer.Port, p.acquirer)
 	p.inbox = inbox.Open(p.pool, operation.ApplyNotification(p.engine), c.Log)
 	p.show(p.acquirer)
@@ -397,7 +393,7 @@ type Operator struct {
 	*parts
 	Engine   *phase.Engine
 	Pool     *pgxpool.Pool
-	Acquirer *acquirer.Client
+	Acquirer acquirer.Adapter
 }
 
 // NewOperator connects everything, with the worker's rights. Close it at the end.

@@ -10,8 +10,21 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/ratchet-pay/ratchet/internal/acquirer/simulator"
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
 )
+
+// Journal is the acquirer's own record of what it did to cards and bank accounts.
+type Journal interface {
+	// Movements lists all of it, oldest first.
+	Movements(context.Context) ([]acquirer.Movement, error)
+	// Untold lists the authorizations of which it has not told us everything yet.
+	Untold(context.Context) ([]string, error)
+}
+
+// unasked says whether no call caused a movement, so that no key of ours belongs to it.
+func unasked(m acquirer.Movement) bool {
+	return m.Kind == "refund_failed" || m.Kind == "chargeback" || m.Kind == "chargeback_reversal"
+}
 
 // charged is what our books say of one authorization at the acquirer, or of one
 // payout, which the bank keeps like a sale that can be taken back.
@@ -69,10 +82,10 @@ type moved struct {
 // snapshot, and what our snapshot claims must be there after. What was asked for
 // meanwhile, or is still under way, is left out.
 type otherSide struct {
-	db     simulator.Queryer
-	before []simulator.Movement
-	untold []string // authorizations of which it had not told us all
-	err    error
+	journal Journal
+	before  []acquirer.Movement
+	untold  []string // authorizations of which it had not told us all
+	err     error
 }
 
 // unheard is an authorization of which a message waits in our inbox.
@@ -93,13 +106,13 @@ func references(waiting []unheard) (all []string) {
 
 func unknownSide() otherSide { return otherSide{err: errors.New("no acquirer was named")} }
 
-func readBefore(ctx context.Context, db simulator.Queryer) otherSide {
-	before, err := simulator.Journal(ctx, db)
+func readBefore(ctx context.Context, journal Journal) otherSide {
+	before, err := journal.Movements(ctx)
 	if err != nil {
 		return otherSide{err: err}
 	}
-	untold, err := simulator.Untold(ctx, db)
-	return otherSide{db, before, untold, err}
+	untold, err := journal.Untold(ctx)
+	return otherSide{journal, before, untold, err}
 }
 
 func (o otherSide) check(ctx context.Context, db reader) Check {
@@ -128,11 +141,11 @@ func (o otherSide) compare(ctx context.Context, db reader) ([]Violation, error) 
 	if err != nil {
 		return nil, err
 	}
-	after, err := simulator.Journal(ctx, o.db)
+	after, err := o.journal.Movements(ctx)
 	if err != nil {
 		return nil, err
 	}
-	untold, err := simulator.Untold(ctx, o.db)
+	untold, err := o.journal.Untold(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -180,21 +193,21 @@ func read[T any](ctx context.Context, db reader, sql string) ([]T, error) {
 }
 
 // tally adds the journal up by authorization.
-func tally(before, after []simulator.Movement, keys []derived) map[string]*moved {
+func tally(before, after []acquirer.Movement, keys []derived) map[string]*moved {
 	open := map[string]bool{} // by key: asked under, and undecided
 	for _, k := range keys {
 		open[k.Key] = k.Open
 	}
 	strange := map[string]bool{}
 	for _, m := range before {
-		if _, ours := open[m.Key]; !ours && !m.Unasked() {
+		if _, ours := open[m.Key]; !ours && !unasked(m) {
 			strange[m.Key] = true
 		}
 	}
 	theirs := map[string]*moved{}
 	for _, m := range after {
 		undecided, ours := open[m.Key]
-		if !m.Moved() || !ours && !strange[m.Key] && !m.Unasked() {
+		if m.Kind == "none" || !ours && !strange[m.Key] && !unasked(m) {
 			continue
 		}
 		t := theirs[m.Authorization]
@@ -211,7 +224,7 @@ func tally(before, after []simulator.Movement, keys []derived) map[string]*moved
 	return theirs
 }
 
-func (t *moved) add(m simulator.Movement) {
+func (t *moved) add(m acquirer.Movement) {
 	t.currencies, t.cards = withOne(t.currencies, m.Currency), withOne(t.cards, m.Card)
 	switch m.Kind {
 	case "hold":

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer/simulator"
 )
 
 // unnoticed lists the columns that can be changed without a rule noticing, one per line,
@@ -117,7 +119,7 @@ func TestEveryColumnIsNoticedOrListed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	side := readBefore(t.Context(), b.theirs)
+	side := readBefore(t.Context(), simulator.Records{DB: b.theirs})
 	proofs := []proof{{trail{key: chainKey}.chain, selectBlocks + selectSealed},
 		{side.check, selectCharged + selectDerived + selectUnheard}}
 	for _, r := range slices.Concat(rules, payoutRules, termRules, evidenceRules, peopleRules) {

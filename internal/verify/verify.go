@@ -20,7 +20,7 @@ import (
 // Config says what to prove, and against what.
 type Config struct {
 	Pool       *pgxpool.Pool // of a login that may read everything
-	Acquirer   *pgxpool.Pool // of the acquirer's database; if nil, its journal is reported as unchecked
+	Acquirer   Journal       // if nil, it is reported as unchecked
 	AuditKey   []byte        // of the audit trail's chain, which cannot be checked without it
 	Head       string        // of the chain, as it was printed or logged before; "" where none was kept
 	AllowEmpty bool          // an installation without any request is in order
@@ -80,15 +80,9 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	started := time.Now()
 	theirs := unknownSide()
 	if c.Acquirer != nil {
-		journal, err := beginProof(ctx, c.Acquirer, pgx.ReadCommitted) // it is read twice, and may change in between
-		if err != nil {
-			theirs = otherSide{err: err}
-		} else {
-			defer func() { _ = journal.Rollback(context.WithoutCancel(ctx)) }()
-			theirs = readBefore(ctx, journal)
-		}
+		theirs = readBefore(ctx, c.Acquirer) // it is read twice, and may change in between
 	}
-	tx, err := beginProof(ctx, c.Pool, pgx.RepeatableRead)
+	tx, err := beginProof(ctx, c.Pool)
 	if err != nil {
 		return Report{}, err
 	}
@@ -101,8 +95,8 @@ func Run(ctx context.Context, c Config) (Report, error) {
 // beginProof starts a transaction in which no statement times out: a proof takes as long as the
 // tables are large, and the sessions' own limits are for requests. Interrupting the command
 // cancels it.
-func beginProof(ctx context.Context, pool *pgxpool.Pool, isolation pgx.TxIsoLevel) (pgx.Tx, error) {
-	tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: isolation, AccessMode: pgx.ReadOnly})
+func beginProof(ctx context.Context, pool *pgxpool.Pool) (pgx.Tx, error) {
+	tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
+	"github.com/ratchet-pay/ratchet/internal/acquirer/simulator"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/erase"
@@ -337,7 +338,7 @@ func broken(r Report) (names []string) {
 func TestBooksThatAreInOrder(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
-	report, err := Run(t.Context(), Config{Pool: b.ours, Acquirer: b.theirs, AuditKey: chainKey})
+	report, err := Run(t.Context(), Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs}, AuditKey: chainKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +368,7 @@ func TestNoProofTimesOut(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), longer); err == nil {
 		t.Fatal("the session has no limit, so this test shows nothing")
 	}
-	tx, err := beginProof(t.Context(), pool, pgx.RepeatableRead)
+	tx, err := beginProof(t.Context(), pool)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,7 +399,7 @@ func TestNothingProvesNothing(t *testing.T) {
 	for allowed, want := range map[bool]int{false: NotChecked, true: OK} {
 		theirs := pgtest.New(t)
 		acquirertest.Start(t, theirs.URL)
-		report, err := Run(t.Context(), Config{Pool: db.Pool, Acquirer: theirs.Pool, AllowEmpty: allowed})
+		report, err := Run(t.Context(), Config{Pool: db.Pool, Acquirer: simulator.Records{DB: theirs.Pool}, AllowEmpty: allowed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -430,7 +431,7 @@ func TestAnAcknowledgedContradictionIsInOrder(t *testing.T) {
 	}
 	wrong := func() []string {
 		t.Helper()
-		report, err := Run(t.Context(), Config{Pool: b.ours, Acquirer: b.theirs, AuditKey: chainKey})
+		report, err := Run(t.Context(), Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs}, AuditKey: chainKey})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -495,7 +496,7 @@ func TestAMonthThatIsAway(t *testing.T) {
 	b.seal(t)
 	requireOK := func(when string) {
 		t.Helper()
-		report, err := Run(t.Context(), Config{Pool: b.ours, Acquirer: b.theirs, AuditKey: chainKey})
+		report, err := Run(t.Context(), Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs}, AuditKey: chainKey})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -513,7 +514,7 @@ func TestAMonthThatIsAway(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), triggersOff+"; DELETE FROM audit_events"); err != nil {
 		t.Fatal(err)
 	}
-	if report := prove(t.Context(), tx, readBefore(t.Context(), begin(t, b.theirs)), trail{key: chainKey},
+	if report := prove(t.Context(), tx, readBefore(t.Context(), simulator.Records{DB: begin(t, b.theirs)}), trail{key: chainKey},
 		false, nil); !slices.Contains(broken(report), audited) || !slices.Contains(broken(report), chainRule) {
 		t.Errorf("what is lost beside the month is not noticed; what did: %q", broken(report))
 	}
@@ -1097,7 +1098,7 @@ func TestEveryDamageIsSeen(t *testing.T) {
 				exec(t, theirs, "ALTER TABLE acquirer.movements DISABLE TRIGGER ALL")
 				exec(t, theirs, d.theirs)
 			}
-			report := prove(t.Context(), ours, readBefore(t.Context(), theirs), trail{key: chainKey}, false, nil)
+			report := prove(t.Context(), ours, readBefore(t.Context(), simulator.Records{DB: theirs}), trail{key: chainKey}, false, nil)
 			for _, c := range report.Checks {
 				if c.Unchecked != "" {
 					t.Errorf("%q could not be checked: %s", c.Rule, c.Unchecked)

@@ -34,7 +34,7 @@ import (
 type Config struct {
 	Pool      *pgxpool.Pool
 	Engine    *phase.Engine
-	Acquirer  *acquirer.Client
+	Acquirer  acquirer.Reports
 	Inbox     *inbox.Inbox
 	Owner     string // this process's liveness id
 	Telemetry *telemetry.Telemetry

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/acquirer/simulator"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/verify"
 )
@@ -166,7 +167,7 @@ func (i *installation) wantClean(t testing.TB) {
 	t.Helper()
 	report, err := verify.Run(t.Context(), verify.Config{
 		Pool:     i.db,
-		Acquirer: i.acquirer.journal,
+		Acquirer: simulator.Records{DB: i.acquirer.journal},
 		AuditKey: secret.Root(rootSecret).For(secret.AuditChain),
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/ratchet-pay/ratchet/internal/acquirer/simulator"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
@@ -207,7 +208,7 @@ func (i *installation) maintain(ctx context.Context, sql string) error {
 
 // verify proves the books, as `ratchet verify` does.
 func (i *installation) verify(ctx context.Context) error {
-	report, err := verify.Run(ctx, verify.Config{Pool: i.Pool, Acquirer: i.theirs, AuditKey: i.AuditKey()})
+	report, err := verify.Run(ctx, verify.Config{Pool: i.Pool, Acquirer: simulator.Records{DB: i.theirs}, AuditKey: i.AuditKey()})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 type Desk struct {
 	Pool     *pgxpool.Pool
 	API      http.Handler
-	Acquirer *acquirer.Client // nil if its books cannot be read
+	Acquirer acquirer.Reports // nil if its books cannot be read
 	Secret   secret.Root
 	Demo     bool
 	Shop     bool // this installation has the demo's shop
