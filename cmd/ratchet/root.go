@@ -48,7 +48,7 @@ variable, or name a file in the variable that ends in _FILE.`,
 	add("parts", serveCommand(), workCommand(), migrateCommand(), healthCommand(), setupCommand())
 	add("operate", inspectCommand(), accountsCommand(), keysCommand(), usersCommand(), requestsCommand(),
 		inboxCommand(), webhooksCommand(), payoutsCommand(),
-		reconcileCommand(), eraseCommand(), verifyCommand())
+		ledgerCommand(), reconcileCommand(), eraseCommand(), verifyCommand())
 	cmd.AddCommand(versionCommand())
 	cmd.RunE = help
 	return cmd, begun

@@ -88,7 +88,10 @@ func (b *BalanceTransaction) Render() any {
 		Type:              b.Kind,
 	}
 	feeFor := "Stripe processing fees"
-	if b.Kind == "dispute" || b.Kind == "dispute_reversal" {
+	switch b.Kind {
+	case "reversal":
+		o.Type = "adjustment"
+	case "dispute", "dispute_reversal":
 		o.Type, feeFor = "adjustment", "Dispute fee"
 	}
 	if b.Fee != 0 {
@@ -105,6 +108,9 @@ func (b *BalanceTransaction) Render() any {
 func reportingCategory(kind string) string {
 	if kind == "payout_failure" || kind == "payout_cancel" {
 		return "payout_reversal"
+	}
+	if kind == "adjustment" || kind == "reversal" {
+		return "other_adjustment"
 	}
 	return kind
 }
@@ -136,7 +142,7 @@ const (
 	balanceTransactionsByID = selectBalanceTransactions + ` AND id = ANY (@ids::text[])`
 
 	balanceTransactionFilters = `
-		 AND (@type::text IS NULL OR CASE WHEN kind IN ('dispute', 'dispute_reversal') THEN 'adjustment' ELSE kind
+		 AND (@type::text IS NULL OR CASE WHEN kind IN ('dispute', 'dispute_reversal', 'reversal') THEN 'adjustment' ELSE kind
 		     END = @type)
 		AND (@source::text IS NULL OR source = @source) AND (@currency::text IS NULL OR currency = @currency)
 		AND (@payout::text IS NULL OR EXISTS (

@@ -299,7 +299,7 @@ var rules = []rule{
 			                  debit, credit)
 			  ON way.kind = p.kind AND way.purpose = l.purpose::text AND way.debit = l.debit::text
 			      AND way.credit = l.credit::text
-			WHERE p.kind <> 'reversal' AND way.kind IS NULL AND p.kind NOT LIKE 'payout%'
+			WHERE p.kind NOT IN ('reversal', 'adjustment') AND way.kind IS NULL AND p.kind NOT LIKE 'payout%'
 			UNION ALL
 			SELECT p.id, 'moves ' || count(*) FILTER (WHERE l.purpose = 'gross') || ' amounts for '
 			       || count(*) FILTER (WHERE l.purpose = 'stripe_fee') || ' fees'
@@ -390,9 +390,14 @@ var rules = []rule{
 			    AND r.flow = 'settlement.late'
 			WHERE p.kind = 'settlement' AND num_nonnulls(s.id, r.id) <> 1
 			UNION ALL
-			SELECT p.id, p.kind || ' of ' || p.source || ': no operation here makes one, so nothing can vouch for it'
-			FROM ledger_postings p WHERE p.kind NOT IN ('charge', 'refund', 'refund_failure', 'dispute',
-			    'dispute_reversal', 'settlement', 'reversal') AND p.kind NOT LIKE 'payout%'`,
+			SELECT p.id, p.kind || ' of ' || p.source || ', which no operator''s row in the audit trail vouches for'
+			FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
+			LEFT JOIN audit_events a ON a.account_id = b.account_id AND a.livemode = b.livemode
+			    AND a.request_id = p.request_id AND a.object_id = p.id AND a.actor LIKE 'operator:%'
+			    AND a.operation = CASE p.kind WHEN 'reversal' THEN 'ledger.reverse' ELSE 'ledger.adjust' END
+			WHERE p.kind IN ('reversal', 'adjustment') AND a.id IS NULL
+			  AND date_trunc('month', p.created_at AT TIME ZONE 'UTC')::date NOT IN (SELECT month
+			      FROM audit_detachments)`,
 	},
 	{
 		name: "every charge's totals agree with its refunds", counted: "charges",
@@ -646,7 +651,8 @@ var rules = []rule{
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM checkout_sessions
 			      UNION ALL SELECT account_id, id, request_id, livemode FROM events
 			      UNION ALL SELECT b.account_id, p.id, p.request_id, b.livemode FROM ledger_postings p
-			      JOIN ledger_books b ON b.id = p.book_id) m
+			      JOIN ledger_books b ON b.id = p.book_id
+			      WHERE p.kind NOT IN ('reversal', 'adjustment')) m -- an operator makes those
 			LEFT JOIN ` + asked + ` r ON r.account_id = m.account_id AND r.id = m.request_id
 			WHERE r.id IS NULL OR r.livemode <> m.livemode
 			UNION ALL

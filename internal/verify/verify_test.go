@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/erase"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
+	"github.com/ratchet-pay/ratchet/internal/ledger"
 	"github.com/ratchet-pay/ratchet/internal/people"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -147,10 +148,44 @@ func newBooks(t *testing.T) *books {
 	b.applyWaiting(t, p)
 	b.forget(t, b.post(t, "/v1/charges", charge+"&description=For+Ann"))
 	b.seal(t)
-	b.post(t, "/v1/charges", charge)
+	b.correct(t, b.post(t, "/v1/charges", charge))
 	b.seal(t)
 	b.closePeriods(t)
 	return b
+}
+
+// correct has an operator reverse the posting of a charge and credit its merchant again.
+func (b *books) correct(t *testing.T, charge string) {
+	t.Helper()
+	err := pgx.BeginFunc(t.Context(), b.ours, func(tx pgx.Tx) error {
+		var posting string
+		err := tx.QueryRow(t.Context(), "SELECT balance_transaction FROM charges WHERE id = $1", charge).Scan(&posting)
+		if err != nil {
+			return err
+		}
+		reversal, err := ledger.Reverse(t.Context(), tx, posting, "op_reversal")
+		if err != nil {
+			return err
+		}
+		adjustment, err := ledger.Adjust(t.Context(), tx, ledger.Adjustment{AccountID: "acct_1", Currency: "usd",
+			Reference: "incident-4711", Debit: "suspense", Credit: ledger.MerchantBalance, Amount: 1500}, "op_adjustment")
+		if err != nil {
+			return err
+		}
+		for _, act := range []audit.OperatorAct{
+			{Operation: "ledger.reverse", RequestID: "op_reversal", ObjectID: reversal.ID},
+			{Operation: "ledger.adjust", RequestID: "op_adjustment", ObjectID: adjustment.ID},
+		} {
+			act.User, act.AccountID = "me", "acct_1"
+			if err := audit.RecordOperator(t.Context(), tx, act); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // keysOfAllKinds makes keys beside the one that is used, and ends one of them.
@@ -399,7 +434,8 @@ func TestNothingProvesNothing(t *testing.T) {
 	for allowed, want := range map[bool]int{false: NotChecked, true: OK} {
 		theirs := pgtest.New(t)
 		acquirertest.Start(t, theirs.URL)
-		report, err := Run(t.Context(), Config{Pool: db.Pool, Acquirer: simulator.Records{DB: theirs.Pool}, AllowEmpty: allowed})
+		report, err := Run(t.Context(),
+			Config{Pool: db.Pool, Acquirer: simulator.Records{DB: theirs.Pool}, AllowEmpty: allowed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -514,8 +550,8 @@ func TestAMonthThatIsAway(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), triggersOff+"; DELETE FROM audit_events"); err != nil {
 		t.Fatal(err)
 	}
-	if report := prove(t.Context(), tx, readBefore(t.Context(), simulator.Records{DB: begin(t, b.theirs)}), trail{key: chainKey},
-		false, nil); !slices.Contains(broken(report), audited) || !slices.Contains(broken(report), chainRule) {
+	theirs := readBefore(t.Context(), simulator.Records{DB: begin(t, b.theirs)})
+	if report := prove(t.Context(), tx, theirs, trail{key: chainKey}, false, nil); !slices.Contains(broken(report), audited) || !slices.Contains(broken(report), chainRule) {
 		t.Errorf("what is lost beside the month is not noticed; what did: %q", broken(report))
 	}
 }
@@ -603,6 +639,11 @@ var damages = []damage{
 	{"a posting reverses what is not there", `
 		UPDATE ledger_postings SET kind = 'reversal', reverses = 'txn_x'
 		WHERE id = (SELECT min(id) FROM ledger_postings WHERE kind = 'settlement')`, "", legs},
+	{"a reversal is less than what it reverses", `
+		UPDATE ledger_postings SET amounts[1] = amounts[1] - 1 WHERE kind = 'reversal'`, "", ways},
+	{"a reversal has no operator", "DELETE FROM audit_events WHERE operation = 'ledger.reverse'", "", sources},
+	{"an adjustment names another act of an operator", `
+		UPDATE ledger_postings SET request_id = 'op_reversal' WHERE kind = 'adjustment'`, "", sources},
 	{"people are shown fewer entries than there are", `
 		ALTER VIEW ledger_entries RENAME TO all_entries;
 		CREATE VIEW ledger_entries AS SELECT * FROM all_entries WHERE leg = 1`, "", balanced},
@@ -1098,7 +1139,8 @@ func TestEveryDamageIsSeen(t *testing.T) {
 				exec(t, theirs, "ALTER TABLE acquirer.movements DISABLE TRIGGER ALL")
 				exec(t, theirs, d.theirs)
 			}
-			report := prove(t.Context(), ours, readBefore(t.Context(), simulator.Records{DB: theirs}), trail{key: chainKey}, false, nil)
+			side := readBefore(t.Context(), simulator.Records{DB: theirs})
+			report := prove(t.Context(), ours, side, trail{key: chainKey}, false, nil)
 			for _, c := range report.Checks {
 				if c.Unchecked != "" {
 					t.Errorf("%q could not be checked: %s", c.Rule, c.Unchecked)
