@@ -149,6 +149,8 @@ var lineIcons = map[string]string{
 	"request":  "send",
 	"phase":    "check",
 	"death":    "crash",
+	"stall":    "clock",
+	"refused":  "shield",
 	"takeover": "repeat",
 	"call":     "arrow",
 	"acquirer": "bank",

@@ -18,7 +18,7 @@ import (
 // database, the acquirer's in its books.
 type proof struct {
 	Today      int64 // payments taken since midnight, UTC
-	Survived   int64 // requests taken over from a process that died
+	Survived   int64 // requests taken over from a process that did not come back
 	Difference int64 // debits less credits, over all books
 	Currencies int64 // books it was summed over
 
@@ -34,7 +34,7 @@ type proof struct {
 const selectProof = `
 	SELECT (SELECT count(*) FROM accounts a
 	       JOIN charges c ON c.account_id = a.id AND c.id >= @first AND c.status = 'succeeded') AS today,
-	       (SELECT count(*) FROM takeovers WHERE was = 'running') AS survived,
+	       (SELECT count(*) FROM takeovers WHERE was = 'running') - (SELECT count(*) FROM fence_refusals) AS survived,
 	       (SELECT coalesce(sum(t.debit - t.credit), 0)::bigint FROM ledger_totals t) AS difference,
 	       (SELECT count(*) FROM ledger_books) AS currencies`
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const requestColumns = `q.account_id, q.id, q.livemode, q.key, q.key_generated AS keyless, q.method, q.path,
@@ -44,6 +45,26 @@ func Resume(ctx context.Context, db Reader, accountID, id string, epoch int32, o
 		return nil, fmt.Errorf("resume request: %w", err)
 	}
 	return r, nil
+}
+
+// If the request was not at the point at which the process left it, the process's commit
+// has happened, and the connection was lost behind it.
+const insertRefusal = `
+	INSERT INTO fence_refusals (account_id, request_id, epoch)
+	SELECT account_id, request_id, epoch FROM takeovers
+	WHERE account_id = @account_id AND request_id = @id AND epoch = @epoch AND lost_by = @owner AND point = @point
+	ON CONFLICT DO NOTHING`
+
+// NoteRefusal records that the owner came back after another process had taken the request
+// over, and that its commit was refused. It is a note for people: it follows the transaction
+// that was rolled back, and nothing depends on it.
+func NoteRefusal(ctx context.Context, pool *pgxpool.Pool, r *Request, owner string) error {
+	_, err := pool.Exec(ctx, insertRefusal, pgx.StrictNamedArgs{
+		"account_id": r.AccountID, "id": r.ID, "epoch": r.Epoch + 1, "owner": owner, "point": r.Point})
+	if err != nil {
+		return fmt.Errorf("note refusal: %w", err)
+	}
+	return nil
 }
 
 // FlowVersion is a version of an operation that a process knows how to drive.

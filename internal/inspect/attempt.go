@@ -10,14 +10,15 @@ import (
 
 // Attempt is one driver's time with a request.
 type Attempt struct {
-	Epoch int32
-	From  time.Time
-	Until *time.Time // nil while it lasts
-	Stood string     // the recovery point it began at; "" for the first
-	End   End
-	Host  *string // nil if it was not recorded: an undisturbed request leaves no name
-	PID   *int32
-	Kind  *string // of the process: serve, work; nil as soon as its row among the workers is gone
+	Epoch   int32
+	From    time.Time
+	Until   *time.Time // nil while it lasts
+	Stood   string     // the recovery point it began at; "" for the first
+	End     End
+	Refused *time.Time // when its process came back and the fence refused its commit; nil: it did not
+	Host    *string    // nil if it was not recorded: an undisturbed request leaves no name
+	PID     *int32
+	Kind    *string // of the process: serve, work; nil as soon as its row among the workers is gone
 }
 
 // End is how an attempt ended.
@@ -25,11 +26,15 @@ type End string
 
 const (
 	Ended   End = "finished" // with an outcome
-	Died    End = "died"     // its process stopped renewing its liveness
+	Died    End = "died"     // its process stopped renewing its liveness, and did not come back
+	Stalled End = "stalled"  // the same, but its process came back after another one had taken over
 	Yielded End = "parked"   // without an outcome; a worker tries again later
 	Driving End = "driving"  // it has not ended
 	Waiting End = "held"     // a person has to decide
 )
+
+// WentSilent says whether the attempt ended because its process stopped renewing its liveness.
+func (a Attempt) WentSilent() bool { return a.End == Died || a.End == Stalled }
 
 type takeover struct {
 	Epoch      int32
@@ -40,22 +45,29 @@ type takeover struct {
 	LostByPID  *int32 `db:"lost_by_pid"`
 	LostByKind *string
 	HeardUntil *time.Time
+	CameBack   bool // its process has renewed its liveness since
+	RefusedAt  *time.Time
 	OwnerHost  *string
 	OwnerPID   *int32 `db:"owner_pid"`
 	OwnerKind  *string
 }
 
+// A process that renews its liveness sets it ahead by the time it lasts: what is later was
+// renewed after the takeover.
 const takeovers = `
 	SELECT t.epoch, t.at, t.was, t.point, t.lost_by_host, t.lost_by_pid, l.kind AS lost_by_kind, t.heard_until,
+	       coalesce(l.alive_until > t.at + @alive_for::interval, false) AS came_back, f.at AS refused_at,
 	       t.owner_host, t.owner_pid, o.kind AS owner_kind
 	FROM takeovers t
+	LEFT JOIN fence_refusals f ON f.account_id = t.account_id AND f.request_id = t.request_id AND f.epoch = t.epoch
 	LEFT JOIN workers l ON l.id = t.lost_by
 	LEFT JOIN workers o ON o.id = t.owner
 	WHERE t.account_id = @account_id AND t.request_id = @id
 	ORDER BY t.epoch`
 
 func attempts(ctx context.Context, db idempotency.Reader, of idempotency.Standing) ([]Attempt, error) {
-	taken, err := rows[takeover](ctx, db, takeovers, postgres.Args{"account_id": of.AccountID, "id": of.ID})
+	taken, err := rows[takeover](ctx, db, takeovers, postgres.Args{"account_id": of.AccountID, "id": of.ID,
+		"alive_for": idempotency.AliveFor})
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +95,7 @@ func lastHeard(began time.Time, t takeover) *time.Time {
 func (r *Request) outliveDeeds() {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
-		if a.End != Died || a.Until == nil {
+		if !a.WentSilent() || a.Until == nil {
 			continue
 		}
 		later := func(did time.Time) {
@@ -113,7 +125,10 @@ func lanes(of idempotency.Standing, taken []takeover) []Attempt {
 		last.Until, last.End = &t.At, Yielded
 		if t.Was == idempotency.Running {
 			last.End, last.Host, last.PID, last.Kind = Died, t.LostByHost, t.LostByPID, t.LostByKind
-			last.Until = lastHeard(last.From, t)
+			last.Until, last.Refused = lastHeard(last.From, t), t.RefusedAt
+			if t.CameBack || t.RefusedAt != nil {
+				last.End = Stalled
+			}
 		}
 		all = append(all,
 			Attempt{Epoch: t.Epoch, From: t.At, Stood: t.Point, Host: t.OwnerHost, PID: t.OwnerPID, Kind: t.OwnerKind})

@@ -53,6 +53,21 @@ func TestLanes(t *testing.T) {
 		}
 	})
 
+	t.Run("whoever comes back had only stalled", func(t *testing.T) {
+		t.Parallel()
+		for _, c := range []struct {
+			cameBack bool
+			refused  *time.Time
+			want     End
+		}{{false, nil, Died}, {true, nil, Stalled}, {true, after(20), Stalled}, {false, after(20), Stalled}} {
+			first := lanes(begun, []takeover{{Epoch: 2, At: *after(10), Was: idempotency.Running, HeardUntil: after(6),
+				CameBack: c.cameBack, RefusedAt: c.refused}})[0]
+			if first.End != c.want || first.Refused != c.refused {
+				t.Errorf("came back %v, refused at %v: %+v", c.cameBack, c.refused, first)
+			}
+		}
+	})
+
 	t.Run("nobody dies before he began, or after he was buried", func(t *testing.T) {
 		t.Parallel()
 		for _, heard := range []*time.Time{after(-100), after(100), nil} {
@@ -145,6 +160,49 @@ func TestTellingADeath(t *testing.T) {
 		want := []string{
 			"Process 1 (API) started this request and stopped responding after “charge recorded”.",
 			"4.0 s later process 2 (worker) resumed from “charge recorded” and finished it.",
+			"The 200 response is stored. A retry with this key gets the same bytes.",
+		}
+		if got := r.InWords(); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}
+
+func TestTellingAStall(t *testing.T) {
+	t.Parallel()
+	status := int16(200)
+	r := &Request{
+		Standing: idempotency.Standing{ID: "req_1", State: idempotency.Finished, Point: "charge_settled",
+			CreatedAt: noon, FinishedAt: after(12), Status: &status},
+		Attempts: []Attempt{
+			{Epoch: 1, From: noon, Until: after(6), End: Stalled, Refused: after(20), PID: pid(1)},
+			{Epoch: 2, From: *after(10), Until: after(12), Stood: "charge_recorded", End: Ended, PID: pid(2)},
+		},
+		Stations: []Station{{Name: "charge_recorded", Kind: "atomic", Epoch: 1, ReachedAt: after(6)},
+			{Name: "charge_settled", Kind: "atomic", Epoch: 2, ReachedAt: after(12)}},
+	}
+
+	t.Run("nobody is called dead, and the refusal comes last", func(t *testing.T) {
+		t.Parallel()
+		var order []Kind
+		for _, line := range Timeline(r) {
+			order = append(order, line.Kind)
+		}
+		if want := []Kind{Asked, Passed, Stall, TookOver, Passed, Answered, Refused}; !slices.Equal(order, want) {
+			t.Errorf("the lines are %v, want %v", order, want)
+		}
+		if r.Crashes() != 0 || r.Stalls() != 1 {
+			t.Errorf("%d crashes and %d stalls", r.Crashes(), r.Stalls())
+		}
+	})
+
+	t.Run("the sentences say who stalled, and what the fence did", func(t *testing.T) {
+		t.Parallel()
+		want := []string{
+			"Process 1 started this request and stopped responding after “charge recorded”.",
+			"4.0 s later process 2 resumed from “charge recorded” and finished it.",
+			"Process 1 had only stalled. It came back 14.0 s after its last heartbeat, and the fence refused its " +
+				"commit.",
 			"The 200 response is stored. A retry with this key gets the same bytes.",
 		}
 		if got := r.InWords(); !slices.Equal(got, want) {

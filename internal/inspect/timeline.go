@@ -28,6 +28,8 @@ const (
 	Asked    Kind = "request"
 	Passed   Kind = "phase"
 	Death    Kind = "death"
+	Stall    Kind = "stall"
+	Refused  Kind = "refused"
 	TookOver Kind = "takeover"
 	Called   Kind = "call"
 	Moved    Kind = "acquirer"
@@ -78,9 +80,17 @@ func (r *Request) driven(add func(at time.Time, kind Kind, ref, text, detail str
 			add(a.From, TookOver, r.ID, a.Driver()+" took over the request",
 				role+"attempt "+fmt.Sprint(a.Epoch)+", from "+said(a.Stood))
 		}
-		if a.End == Died && a.Until != nil {
-			add(*a.Until, Death, r.ID, a.Driver()+" stopped responding",
+		if a.WentSilent() && a.Until != nil {
+			kind := Death
+			if a.End == Stalled {
+				kind = Stall
+			}
+			add(*a.Until, kind, r.ID, a.Driver()+" stopped responding",
 				"last heartbeat; recovery point: "+said(r.stoodAfter(i)))
+		}
+		if a.Refused != nil {
+			add(*a.Refused, Refused, r.ID, a.Driver()+" came back, and the fence refused its commit",
+				"it held attempt "+fmt.Sprint(a.Epoch)+"; attempt "+fmt.Sprint(a.Epoch+1)+" has started since")
 		}
 		if a.End == Yielded && a.Until != nil {
 			add(*a.Until, Passed, r.ID, "the previous attempt had no outcome", "paused for a retry")
@@ -186,10 +196,15 @@ func (a Attempt) Role() string {
 	return *a.Kind
 }
 
-// Crashes is how many of a request's attempts ended in a death.
-func (r *Request) Crashes() (n int) {
+// Crashes is how many of a request's attempts ended with a process that did not come back.
+func (r *Request) Crashes() int { return r.ended(Died) }
+
+// Stalls is how many ended with a process that came back too late.
+func (r *Request) Stalls() int { return r.ended(Stalled) }
+
+func (r *Request) ended(as End) (n int) {
 	for _, a := range r.Attempts {
-		if a.End == Died {
+		if a.End == as {
 			n++
 		}
 	}

@@ -19,6 +19,11 @@ func (r *Request) InWords() (all []string) {
 		}
 		all = append(all, r.attemptInWords(i))
 	}
+	for _, a := range r.Attempts {
+		if said := a.returnInWords(); said != "" {
+			all = append(all, said)
+		}
+	}
 	for _, c := range r.Calls {
 		if said := r.callInWords(c); said != "" {
 			all = append(all, said)
@@ -55,7 +60,7 @@ func (r *Request) attemptInWords(i int) string {
 		return capital(who) + " started this request" + r.endInWords(i) + "."
 	}
 	pause := Lasted(a.From.Sub(*r.Attempts[i-1].Until)) + " later "
-	if r.Attempts[i-1].End != Died {
+	if !r.Attempts[i-1].WentSilent() {
 		pause = "Then "
 	}
 	return pause + who + " resumed from " + quoted(pointOr(a.Stood)) + r.endInWords(i) + "."
@@ -64,7 +69,7 @@ func (r *Request) attemptInWords(i int) string {
 // endInWords tells how an attempt ended.
 func (r *Request) endInWords(i int) string {
 	switch r.Attempts[i].End {
-	case Died:
+	case Died, Stalled:
 		return " and stopped responding after " + quoted(pointOr(r.stoodAfter(i)))
 	case Yielded:
 		return ", had no outcome, and paused it for a retry"
@@ -74,6 +79,19 @@ func (r *Request) endInWords(i int) string {
 		return ", and is working on it now"
 	}
 	return " and finished it"
+}
+
+// returnInWords tells what became of a process that was taken over and is not dead.
+func (a Attempt) returnInWords() string {
+	switch {
+	case a.Refused != nil:
+		return fmt.Sprintf("%s had only stalled. It came back %s after its last heartbeat, and the fence refused its "+
+			"commit.",
+			capital(a.Driver()), Lasted(a.Refused.Sub(*a.Until)))
+	case a.End == Stalled:
+		return capital(a.Driver()) + " had only stalled, and runs again. The fence refuses what it tries to commit."
+	}
+	return ""
 }
 
 func (r *Request) callInWords(c Call) string {

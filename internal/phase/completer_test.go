@@ -284,6 +284,8 @@ func TestAbandon(t *testing.T) {
 	})
 }
 
+const countRefusals = "SELECT count(*) FROM fence_refusals"
+
 // A process that is taken for dead and is not must not be able to do harm.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
@@ -315,7 +317,9 @@ func TestOvertaken(t *testing.T) {
 		s := setup(t)
 		overtaken(s, func(wake func() phase.Response) {
 			winner := s.process().answers("k", http.StatusOK)
+			s.want("refusals recorded while it stalls", 0, countRefusals)
 			loser := wake()
+			s.want("refusals recorded for the take-over that began epoch 2", 1, countRefusals+" WHERE epoch = 2")
 			if !bytes.Equal(winner.Body, loser.Body) || winner.Replayed || !loser.Replayed {
 				t.Errorf("the winner answered %q (replayed: %v), the overtaken one %q (replayed: %v)",
 					winner.Body, winner.Replayed, loser.Body, loser.Replayed)
@@ -364,6 +368,7 @@ func TestOvertaken(t *testing.T) {
 						winner.Body, winner.Replayed, loser.Body, loser.Replayed)
 				}
 			})
+			s.want("refusals recorded", 1, countRefusals)
 			s.want("commits of the last phase by the successor", 1,
 				"SELECT count(*) FROM request_checkpoints WHERE recovery_point = $1 AND epoch = 2", orderDelivered)
 			s.want("deliveries", 1, "SELECT count(*) FROM deliveries")

@@ -131,7 +131,12 @@ func TestHandover(t *testing.T) {
 		p.lapse()
 		s.process().answers("k", http.StatusOK)
 		link.mend()
-		time.Sleep(time.Second) // as long as the process needs to find that out
+		deadline := time.Now().Add(30 * time.Second)
+		for ; s.count(countRefusals) == 0; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the process that came back has not recorded that it was refused")
+			}
+		}
 		s.wantState("k", idempotency.Finished)
 		s.want("attempts of the successor", 1, "SELECT attempts FROM request_status")
 		s.bank.wantMoved(t, 1)

@@ -290,6 +290,7 @@ func (x *execution) replayWinner(ctx context.Context) (*idempotency.StoredRespon
 	x.observe(ctx, FencedOff)
 	x.engine.log.WarnContext(ctx, "overtaken: the fence refused a commit", "flow", x.definition.name,
 		"request", x.request.ID, "epoch", x.request.Epoch)
+	x.noteRefusal(ctx)
 	for {
 		found, _, err := x.engine.find(ctx, x.key())
 		switch {
@@ -310,6 +311,22 @@ func (x *execution) replayWinner(ctx context.Context) (*idempotency.StoredRespon
 		}
 	}
 }
+
+// noteRefusal records for people that this process came back too late. If the note is
+// lost, so is nothing else.
+func (x *execution) noteRefusal(ctx context.Context) {
+	if !x.claimed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+	defer cancel()
+	if err := idempotency.NoteRefusal(ctx, x.engine.writes, x.request, x.engine.owner); err != nil {
+		x.engine.log.WarnContext(ctx, "the refusal is not recorded", "request", x.request.ID, "error", err)
+	}
+}
+
+// noteTimeout bounds how long a refused process tries to record it, while its client waits.
+const noteTimeout = time.Second
 
 // nothingStored is what the caller receives for an error before the key is
 // claimed. A request that only met a busy or an absent database succeeds later.

@@ -144,6 +144,7 @@ func (s *stand) unguarded(table, trigger, sql string, args ...any) {
 func (s *stand) failOver() {
 	s.t.Helper()
 	s.unguarded("foreign_calls", "foreign_calls_are_final", "DELETE FROM foreign_calls")
+	s.unguarded("fence_refusals", "fence_refusals_are_final", "DELETE FROM fence_refusals")
 	s.unguarded("takeovers", "takeovers_are_final", "DELETE FROM takeovers")
 	s.exec("ALTER TABLE runs DISABLE TRIGGER runs_end_while_running")
 	s.unguarded("runs", "runs_end_with_an_answer", "DELETE FROM runs")

@@ -148,6 +148,9 @@ func unsuspended(round []suspension) (left []suspension) {
 		ctx, cancel := context.WithTimeout(context.Background(), handoverTimeout)
 		err := s.store(ctx)
 		cancel()
+		if errors.Is(err, idempotency.ErrOvertaken) {
+			s.noteRefusal(context.Background())
+		}
 		if s.tryAgain(err) {
 			left = append(left, s)
 		}

@@ -3,6 +3,9 @@
 package crash_test
 
 import (
+	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +21,9 @@ func TestZombie(t *testing.T) {
 	acquirer := startAcquirer(t)
 	alone := installOnFastServer(t, acquirer)
 	staffed := installOnFastServer(t, acquirer)
+	for _, i := range []*installation{alone, staffed} {
+		i.env = append(i.env, "RATCHET_DASHBOARD=on")
+	}
 	staffed.work(t)
 	finishers := []*finisher{
 		{"by the retry", true, alone, alone.serve(t), theRetry},
@@ -120,7 +126,56 @@ func (o operation) halt(t *testing.T, f *finisher, at int) {
 		WHERE r.account_id = $1 AND r.key = $2`, s.account, r.key); epoch < 2 {
 		t.Errorf("the request was finished under epoch %d: nobody took it over", epoch)
 	}
+	refusals := number(t, f.db, `
+		SELECT count(*) FROM fence_refusals f JOIN requests r
+		ON (r.account_id, r.id) = (f.account_id, f.request_id)
+		WHERE r.account_id = $1 AND r.key = $2`, s.account, r.key)
+	f.wantInspected(t, zombie, refusals, s.account, r.key)
 	r.wantReplay(t, zombie, first)
 	r.wantReplay(t, f.healthy, first)
 	f.wantBooks(t, s.merchant, s.amount, o.leaves...)
+}
+
+// wantInspected wants the inspector's page to show the process that came back as one that
+// stalled, with the fence that refused it, and not as one that died.
+func (f *finisher) wantInspected(t *testing.T, zombie *process, recorded int, account, key string) {
+	t.Helper()
+	if recorded != 1 {
+		t.Errorf("%d refusals are recorded, want 1", recorded)
+	}
+	var id string
+	if err := f.db.QueryRow(t.Context(), "SELECT id FROM requests WHERE account_id = $1 AND key = $2", account,
+		key).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	page := f.healthy.page(t, "/dashboard/requests/"+id)
+	pid := fmt.Sprint("process ", zombie.cmd.Process.Pid)
+	for _, want := range []string{pid + " stalled at", pid + " came back, and the fence refused its commit",
+		`<g class="fence">`, "1 stalled process, fenced off"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the inspector does not show %q", want)
+		}
+	}
+	if strings.Contains(page, `class="death"`) {
+		t.Error("the inspector draws the death of a process that lives")
+	}
+}
+
+// page is a page of the dashboard.
+func (p *process) page(t *testing.T, path string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.addr+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v\n%s", path, response.Status, err, body)
+	}
+	return string(body)
 }

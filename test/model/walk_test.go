@@ -344,6 +344,8 @@ func (w *walk) failOver(t *rapid.T) {
 	for _, table := range []string{"purchases", "deliveries"} {
 		w.exec(t, w.ctx, "DELETE FROM "+table+" WHERE account_id = $1", w.account)
 	}
+	w.unguarded(t, w.ctx, "fence_refusals", "fence_refusals_are_final",
+		"DELETE FROM fence_refusals WHERE account_id = $1")
 	w.unguarded(t, w.ctx, "takeovers", "takeovers_are_final", "DELETE FROM takeovers WHERE account_id = $1")
 	w.unguarded(t, w.ctx, "foreign_calls", "foreign_calls_are_final", "DELETE FROM foreign_calls WHERE account_id = $1")
 	w.exec(t, w.ctx, "ALTER TABLE runs DISABLE TRIGGER runs_end_while_running")

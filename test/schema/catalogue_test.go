@@ -51,7 +51,8 @@ func TestNothingIsUniqueAcrossMerchants(t *testing.T) {
 		 WHERE x.indisunique AND x.indrelid = $1::regclass`
 	pool := seeded(t).Pool
 
-	for _, table := range []string{"requests", "runs", "answers", "foreign_calls", "takeovers", "charges", "refunds",
+	for _, table := range []string{"requests", "runs", "answers", "foreign_calls", "takeovers",
+		"fence_refusals", "charges", "refunds",
 		"customers", "cards", "tokens", "events", "webhook_endpoints", "webhook_deliveries", "webhook_attempts",
 		"cli_sessions", "cli_log_lines",
 		"ledger_postings", "ledger_refund_chain", "disputes",

@@ -23,6 +23,7 @@ var frozenTables = []frozenTable{
 	{"setup_attempts", `usage = 'on_session'`, ""},
 	{"inbox_contradictions", `body = 'another'`, ""},
 	{"takeovers", `owner_pid = 1`, ""},
+	{"fence_refusals", `at = at + interval '1 day'`, ""},
 	{"events", `data = '{"amount": 1}'`, ""},
 	{"audit_events", `actor = 'nobody'`, ""},
 	{"audit_blocks", `digest = previous`, ""},

@@ -293,6 +293,12 @@ var requestPromises = []promise{
 			INSERT INTO takeovers (account_id, request_id, epoch, was, point, owner)
 			VALUES ('acct_1', 'req_running', 3, 'running', 'started', 'worker_2')`,
 		check, "only_the_running_are_lost"},
+	{"a process that is refused twice for one take-over", "",
+		`INSERT INTO fence_refusals (account_id, request_id, epoch) VALUES ('acct_1', 'req_running', 2)`,
+		unique, "a_takeover_is_refused_once"},
+	{"a refusal without a take-over", "",
+		`INSERT INTO fence_refusals (account_id, request_id, epoch) VALUES ('acct_1', 'req_running', 3)`,
+		foreignKey, "a_refusal_has_its_takeover"},
 	{"a worker that registers twice", `INSERT INTO workers VALUES ('worker_1', 'api', 'host', 1, now(), now())`,
 		`INSERT INTO workers VALUES ('worker_1', 'api', 'host', 1, now(), now())`, unique, "workers_pkey"},
 }

@@ -34,6 +34,7 @@ INSERT INTO foreign_calls (account_id, request_id, phase, generation, derived_ke
 VALUES ('acct_1', 'req_review', 'authorized', 1, 'key under req_review', now(), 1, 'no such charge');
 UPDATE runs SET call_phases = '{}', call_keys = '{}', call_generations = '{}', call_sent_at = '{}', call_attempts = '{}' WHERE request_id = 'req_review';
 INSERT INTO takeovers (account_id, request_id, epoch, was, point, owner) VALUES ('acct_1', 'req_running', 2, 'parked', 'started', 'worker_1');
+INSERT INTO fence_refusals (account_id, request_id, epoch) VALUES ('acct_1', 'req_running', 2);
 
 -- The identities of a new database begin at 1: these are books 1 and 2.
 INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_1', false, 'usd');

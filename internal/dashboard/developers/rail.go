@@ -38,6 +38,7 @@ type railLane struct {
 	Stops       []int
 	DropX       int // where the next attempt went on; 0 for the last
 	DropY       int
+	FenceX      int // where the fence refused its late commit; 0 if it did not
 	End         inspect.End
 }
 
@@ -53,6 +54,7 @@ const (
 	railStep, railLaneH  = 176, 66
 	railRight, railNamed = 140, 14 // characters of a name in one line
 	railLine             = 14      // from one line of a name to the next
+	railLate             = 56      // from where a process stalled to the fence that refused it
 )
 
 // draw lays a request out.
@@ -112,6 +114,8 @@ func lane(a inspect.Attempt, all []inspect.Station, places map[string]int, y int
 		if a.Until != nil {
 			l.How += " at " + a.Until.UTC().Format("15:04:05.0")
 		}
+	case inspect.Stalled:
+		l.How, l.Tone = a.Driver()+" stalled at "+a.Until.UTC().Format("15:04:05.0"), "warn"
 	case inspect.Yielded:
 		l.How, l.Tone = "no outcome, paused", "warn"
 	case inspect.Driving:
@@ -128,6 +132,9 @@ func lane(a inspect.Attempt, all []inspect.Station, places map[string]int, y int
 		l.To += railStep / 3 // to the answer
 	} else {
 		l.To += railStep / 2 // on its way to the next station
+	}
+	if a.Refused != nil {
+		l.FenceX = l.To + railLate
 	}
 	return l
 }
@@ -180,9 +187,13 @@ func alt(r *inspect.Request) string {
 			reached++
 		}
 	}
-	return fmt.Sprintf("%s: %d of %d recovery points reached in %d attempts, %d of them interrupted. The text below "+
+	stalled := ""
+	if n := r.Stalls(); n > 0 {
+		stalled = fmt.Sprintf(", %d overtaken while their process stalled", n)
+	}
+	return fmt.Sprintf("%s: %d of %d recovery points reached in %d attempts, %d of them interrupted%s. The text below "+
 		"and the timeline give the details.",
-		r.Flow, reached, len(r.Stations), len(r.Attempts), r.Crashes())
+		r.Flow, reached, len(r.Stations), len(r.Attempts), r.Crashes(), stalled)
 }
 
 // wrap breaks a recovery point's name at its words.

@@ -21,6 +21,7 @@ type railLaneDown struct {
 	Stops       []int
 	DropX       int // where the next attempt went on; 0 for the last
 	DropY       int
+	FenceY      int // where the fence refused its late commit; 0 if it did not
 	End         inspect.End
 }
 
@@ -61,6 +62,9 @@ func turned(p rail) railDown {
 		}
 		if l.DropX != 0 {
 			lane.DropX, lane.DropY = lane.X+step, down(l.DropX)
+		}
+		if l.FenceX != 0 {
+			lane.FenceY = down(l.FenceX)
 		}
 		if l.End == inspect.Ended {
 			lane.To += downStep / 6 // room for the word beside it

@@ -19,3 +19,21 @@ func TestANameOfThreeLinesIsInsideTheDrawing(t *testing.T) {
 		}
 	}
 }
+
+func TestTheFenceIsDrawnWhereItRefusedACommit(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for end, want := range map[inspect.End]bool{inspect.Died: false, inspect.Stalled: true} {
+		first := inspect.Attempt{Epoch: 1, From: now, Until: &now, End: end}
+		if want {
+			first.Refused = &now
+		}
+		p := draw(&inspect.Request{Attempts: []inspect.Attempt{first, {Epoch: 2, From: now, End: inspect.Driving}}})
+		if l := p.Lanes[0]; (l.FenceX > l.To) != want || (p.Down.Lanes[0].FenceY > p.Down.Lanes[0].To) != want {
+			t.Errorf("%s: the lane ends at %d and the fence is at %d", end, l.To, l.FenceX)
+		}
+		if p.Lanes[1].FenceX != 0 {
+			t.Error("nobody has refused the second attempt")
+		}
+	}
+}

@@ -15,6 +15,7 @@ type toldPage struct {
 	Rail    rail
 	Words   []string
 	Crashes int
+	Stalls  int // processes that came back too late
 }
 
 // Told shows how a request recovered, for the page of the order that it paid. It is drawn for
@@ -34,7 +35,8 @@ func (s Pages) Told(known bool) desk.Handler {
 			}
 		}
 		if shown := told.Request; shown != nil {
-			told.Rail, told.Words, told.Crashes = draw(shown), shown.InWords(), shown.Crashes()
+			told.Rail, told.Words = draw(shown), shown.InWords()
+			told.Crashes, told.Stalls = shown.Crashes(), shown.Stalls()
 			told.Rail.Words = nil // they are above the drawing
 		}
 		page := web.Page{Title: "How the charge was made", Layout: "bare", Data: told}

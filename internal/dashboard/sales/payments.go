@@ -57,7 +57,7 @@ const (
 	       p.last4, coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code, i.request_id, i.created_at,
 	       (SELECT count(*) FROM takeovers t
 	           WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id)
-	             AND t.was = 'running') AS takeovers
+	             AND ` + crashed + `) AS takeovers
 	FROM payment_intents i
 	LEFT JOIN charges c ON c.account_id = i.account_id AND c.id = i.latest_charge
 	LEFT JOIN payment_methods m ON m.account_id = i.account_id AND m.id = i.payment_method_id
@@ -67,20 +67,25 @@ const (
 	WHERE i.account_id = @account_id AND i.livemode = @livemode` + paymentFilters + `
 	  AND (NOT @crashed::boolean OR EXISTS (
 	      SELECT FROM takeovers t WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id)
-	          AND t.was = 'running'))`
+	          AND ` + crashed + `))`
 
 	plainPayments = `
 	SELECT c.id, p.state, c.disputed, c.amount, c.amount_refunded, c.currency, c.description,
 	       c.customer_id, p.brand, p.last4, c.failure_code, c.request_id, c.created_at,
 	       (SELECT count(*) FROM takeovers t
-	           WHERE t.account_id = c.account_id AND t.request_id = c.request_id AND t.was = 'running') AS takeovers
+	           WHERE t.account_id = c.account_id AND t.request_id = c.request_id AND ` + crashed + `) AS takeovers
 	FROM charges c
 	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state, c.amount, c.currency, c.customer_id, c.created_at,
 	    c.card->>'brand' AS brand, c.card->>'last4' AS last4) p
 	WHERE c.account_id = @account_id AND c.livemode = @livemode AND c.payment_intent_id IS NULL` + paymentFilters + `
 	  AND (NOT @crashed::boolean OR EXISTS (
 	      SELECT FROM takeovers t WHERE t.account_id = c.account_id AND t.request_id = c.request_id
-	          AND t.was = 'running'))`
+	          AND ` + crashed + `))`
+
+	// A process that came back after the takeover had only stalled.
+	crashed = `t.was = 'running' AND NOT EXISTS (
+	    SELECT FROM fence_refusals f
+	    WHERE f.account_id = t.account_id AND f.request_id = t.request_id AND f.epoch = t.epoch)`
 
 	// The filter has amounts in units of their currency; the database stores minor units.
 	paymentFilters = `

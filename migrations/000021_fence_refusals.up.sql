@@ -1,0 +1,26 @@
+-- 000021: refused commits. A process that stalls is taken over like one that crashed, and nobody can tell the two apart
+-- yet. When it goes on, the fence refuses its commit. The refused process records that here, in a transaction of its
+-- own behind the one that was rolled back. Nothing is decided by these rows: they are for people. A process that cannot
+-- reach the database leaves none.
+CREATE TABLE fence_refusals (
+    account_id text COLLATE "C" NOT NULL,
+    request_id text COLLATE "C" NOT NULL,
+    epoch      integer     NOT NULL,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT a_takeover_is_refused_once PRIMARY KEY (account_id, request_id, epoch),
+    CONSTRAINT a_refusal_has_its_takeover FOREIGN KEY (account_id, request_id, epoch) REFERENCES takeovers
+);
+COMMENT ON TABLE fence_refusals IS
+    'One row per take-over whose former owner came back: the fence refused its commit. '
+    'The epoch is the one that the take-over began.';
+
+CREATE TRIGGER fence_refusals_are_final BEFORE UPDATE OR DELETE ON fence_refusals FOR EACH ROW
+    EXECUTE FUNCTION refuse('a refusal has happened');
+CREATE TRIGGER fence_refusals_are_not_emptied BEFORE TRUNCATE ON fence_refusals FOR EACH STATEMENT
+    EXECUTE FUNCTION refuse('a refusal has happened');
+ALTER TABLE fence_refusals
+    ENABLE ALWAYS TRIGGER fence_refusals_are_final,
+    ENABLE ALWAYS TRIGGER fence_refusals_are_not_emptied;
+
+GRANT SELECT ON fence_refusals TO ratchet_api, ratchet_worker, ratchet_auditor;
+GRANT INSERT (account_id, request_id, epoch) ON fence_refusals TO ratchet_api, ratchet_worker;
