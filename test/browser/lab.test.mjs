@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { accessible, launch, watched } from "./browser.mjs";
-import { startDemo } from "./demo.mjs";
+import { startDemo, until } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
 let demo, browser;
@@ -209,4 +209,37 @@ test("designs are run for real beside each other, with the switches of the sandb
   await page.waitForURL("**/lab/free?run=*", { timeout: 120_000 });
   const results = await page.locator("lab-player").evaluateAll((all) => all.map((p) => [p.querySelector("[data-books]").textContent, p.querySelector("[data-bank]").textContent]));
   assert.deepEqual(results, [["1", "1"], ["1", "1"]], "a lock that outlives the bank does not charge twice");
+});
+
+// overtaken stops the server in the middle of a charge until a worker has had time to finish it, and continues it.
+async function overtaken(seconds) {
+  const key = crypto.randomUUID(), stopped = demo.pid;
+  const answered = demo.post("/v1/charges", { amount: "2000", currency: "usd", source: "tok_visa" }, key, "slow:3000");
+  const found = () => fetch(`${demo.base}/dashboard/search?q=${key}`);
+  await until(async () => (await found()).url.includes("/requests/req_"), 60_000);
+  process.kill(stopped, "SIGSTOP");
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  process.kill(stopped, "SIGCONT");
+  assert.equal((await answered).paid, true);
+  return { key, stopped, refused: (await found().then((r) => r.text())).includes("the fence refused its commit") };
+}
+
+test("the inspector shows a process that was stopped and came back as stalled, with the fence that refused it", async () => {
+  let run; // a worker takes over after a second and the bank needs three; a busy machine needs longer
+  for (const seconds of [6, 15, 40]) if ((run = await overtaken(seconds)).refused) break;
+  const { key, stopped, refused } = run;
+  assert.ok(refused, "the fence refused nothing, or the inspector does not say so");
+  const page = await watched(await browser.newContext({ reducedMotion: "reduce" }), demo.base);
+  await page.goto(`${demo.base}/dashboard/search?q=${key}`);
+  await page.getByRole("heading", { name: "POST /v1/charges" }).waitFor();
+  await page.getByText(`Process ${stopped} had only stalled.`).waitFor();
+  for (const width of [1280, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.equal(await page.locator(".fence:visible").count(), 1);
+    await page.screenshot({ path: `${shots}inspector-stalled.${width}.png`, fullPage: true });
+    await accessible(page);
+  }
+  assert.equal(await page.locator(".death").count(), 0, "a living process is drawn as dead");
+  assert.match(await page.locator(".timeline .refused").innerText(), new RegExp(`process ${stopped} came back, and the fence refused its commit`));
+  assert.deepEqual(page.complaints, []);
 });
