@@ -1,20 +1,18 @@
 package lab
 
 import (
-	"embed"
 	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	repository "github.com/ratchet-pay/ratchet"
 )
 
-//go:embed design/*.go consumer/*.go
-var sources embed.FS
-
-// Source is the code of the design, or "" where the design is no handler of the lab.
+// Source is the code of the design, as it is compiled.
 func (d Design) Source() string {
-	text, err := sources.ReadFile(strings.TrimPrefix(d.Code, "internal/lab/"))
+	text, err := repository.Source.ReadFile(d.Code)
 	if err != nil {
 		return ""
 	}
@@ -24,9 +22,9 @@ func (d Design) Source() string {
 // statementsByName are the SQL constants of all designs, with single spaces.
 var statementsByName = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
-	files, _ := fs.Glob(sources, "design/*.go")
+	files, _ := fs.Glob(repository.Source, "internal/lab/design/*.go")
 	for _, file := range files {
-		text, _ := sources.ReadFile(file) // it is embedded
+		text, _ := repository.Source.ReadFile(file) // it is embedded
 		for _, found := range constant.FindAllStringSubmatch(string(text), -1) {
 			all[found[1]] = strings.Join(strings.Fields(found[2]), " ")
 		}
@@ -42,6 +40,9 @@ func (r Run) LineOf(n int) int {
 	d, _ := FindDesign(r.Design)
 	lines := strings.Split(d.Source(), "\n")
 	e := r.Events[n]
+	if r.Design == "ratchet" && e.Kind != Killed && e.Kind != Stopped {
+		return r.lineOfRatchet(lines, n)
+	}
 	switch e.Kind {
 	case Statement:
 		return lineOfStatement(lines, e.What)
@@ -68,6 +69,47 @@ func (r Run) LineOf(n int) int {
 		}
 	}
 	return 0
+}
+
+// lineOfRatchet is the line of CreateCharge, of whose phases only the transactions are
+// seen: everything that a phase writes leaves with its commit. The engine, which looks the
+// key up and takes the request over, is at the table of the phases.
+func (r Run) lineOfRatchet(lines []string, n int) int {
+	const table, settled = "var CreateCharge = ", "charge.settle(tx)"
+	e := r.Events[n]
+	switch {
+	case e.Kind == CallsBank || e.Kind == BankAnswers:
+		return lineWith(lines, "Authorize(")
+	case e.Kind == FencedOff:
+		return lineWith(lines, settled)
+	case e.Kind == Answers && r.has(n, e.PID, "finish AS ("):
+		return lineWith(lines, "return phase.OK(")
+	case e.Kind == Answers:
+		return lineWith(lines, table)
+	case e.Kind != Statement:
+		return 0
+	}
+	for _, of := range []struct{ part, line string }{
+		{"claim AS (", "charge.insert(tx)"},
+		{"finish AS (", settled},
+		{"BEGIN", "AdoptParams{"},
+		{"clock_timestamp() AS now", table},
+		{"c.phase, c.generation", table},
+		{"runs r SET epoch", table},
+		{"parked AS (", table},
+	} {
+		if strings.Contains(e.What, of.part) {
+			return lineWith(lines, of.line)
+		}
+	}
+	return 0 // such as the look-up of the API key
+}
+
+// has says whether a process has sent a statement with this part before the n-th event.
+func (r Run) has(n int, pid int, part string) bool {
+	return slices.ContainsFunc(r.Events[:n], func(e Event) bool {
+		return e.PID == pid && e.Kind == Statement && strings.Contains(e.What, part)
+	})
 }
 
 // acknowledgment is the line that acknowledges what the process has handled, or what it

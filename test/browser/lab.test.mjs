@@ -137,17 +137,25 @@ test("the matrix on the page is the one of the terminal", async () => {
 
 test("the code shows the line it is at, and the tables change with the run", async () => {
   const page = await watched(await browser.newContext({ reducedMotion: "reduce" }), demo.base);
-  await page.goto(`${demo.base}/lab/runs/table/answer-not-recorded`);
-  await page.locator(".lab-code > summary").click();
-  await page.locator(".lab-scroll").focus();
-  await page.keyboard.press("Home");
-  const seen = { lines: new Set(), tables: new Set() };
-  const last = Number(await page.locator("lab-player").evaluate((p) => p.last));
-  for (let n = 0; n <= last; n++) {
-    for (const text of await page.locator(".lab-source [aria-current]").allTextContents()) seen.lines.add(text.trim());
-    for (const text of await page.locator(".lab-tables > div:visible").allInnerTexts()) seen.tables.add(text);
-    await page.keyboard.press("ArrowRight");
+  const play = async (path) => {
+    await page.goto(demo.base + path);
+    await page.locator(".lab-code > summary").click();
+    await page.locator(".lab-scroll").focus();
+    await page.keyboard.press("Home");
+    const seen = { lines: new Set(), tables: new Set() };
+    const last = Number(await page.locator("lab-player").evaluate((p) => p.last));
+    for (let n = 0; n <= last; n++) {
+      for (const text of await page.locator(".lab-source [aria-current]").allTextContents()) seen.lines.add(text.trim());
+      for (const text of await page.locator(".lab-tables > div:visible").allInnerTexts()) seen.tables.add(text);
+      await page.keyboard.press("ArrowRight");
+    }
+    return seen;
+  };
+  const ours = await play("/lab/runs/ratchet/stopped");
+  for (const line of ["var CreateCharge = phase.Define", "charge.insert(tx)", "call.To().Authorize(", "charge.settle(tx)", "return phase.OK("]) {
+    assert.ok([...ours.lines].some((l) => l.includes(line)), `${line} is not marked in\n${[...ours.lines].join("\n")}`);
   }
+  const seen = await play("/lab/runs/table/answer-not-recorded");
   assert.ok([...seen.lines].some((line) => line.includes("claimKey")) && [...seen.lines].some((line) => line.includes("t.bank.Charge")), [...seen.lines].join("\n"));
   assert.ok(seen.tables.size >= 1 && [...seen.tables].some((text) => text.includes("processing") && text.includes("lab_table.charges: empty")), [...seen.tables].join("\n"));
   assert.deepEqual(page.complaints, []);

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,7 +47,7 @@ func Export(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	size := 0
+	contents, used := map[string]string{}, map[string]bool{}
 	for name, path := range files {
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
@@ -59,8 +60,18 @@ func Export(dir string) error {
 			content = besideEachOther(content)
 		case ".js":
 			content = indent.ReplaceAllString(remark.ReplaceAllString(content, ""), "\n")
-		case ".css":
-			content = between.ReplaceAllString(comment.ReplaceAllString(content, ""), "$1")
+		}
+		if filepath.Ext(name) != ".css" {
+			for _, word := range words.FindAllString(content, -1) {
+				used[word] = true
+			}
+		}
+		contents[name] = content
+	}
+	size := 0
+	for name, content := range contents {
+		if filepath.Ext(name) == ".css" {
+			content = onlyUsed(between.ReplaceAllString(comment.ReplaceAllString(content, ""), "$1"), used)
 		}
 		size += len(content)
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
@@ -99,6 +110,30 @@ var (
 	mark   = regexp.MustCompile(`(<span class="badge[^>]*>)<svg.*?</svg>`)
 )
 
+var (
+	words = regexp.MustCompile(`[\w-]+`)
+	rule  = regexp.MustCompile(`([^{};]+)\{([^{}]*)\}`)
+	class = regexp.MustCompile(`\.([A-Za-z][\w-]*)`)
+	// bare are attributes whose value needs no quotes: no slash follows it.
+	bare = regexp.MustCompile(`( (?:class|scope|rel|type|data-[a-z]+|[xyr]|[xyc][xy12]|width))="([\w.-]+)"([ >])`)
+)
+
+// onlyUsed leaves out the rules of a style sheet that are only for classes that no page has.
+func onlyUsed(css string, used map[string]bool) string {
+	unused := func(selector string) bool {
+		return slices.ContainsFunc(class.FindAllStringSubmatch(selector, -1), func(named []string) bool {
+			return !used[named[1]]
+		})
+	}
+	return rule.ReplaceAllStringFunc(css, func(text string) string {
+		selectors := strings.Split(rule.FindStringSubmatch(text)[1], ",")
+		if slices.IndexFunc(selectors, func(s string) bool { return !unused(s) }) < 0 {
+			return ""
+		}
+		return text
+	})
+}
+
 // besideEachOther turns links between addresses into links between files of one directory.
 func besideEachOther(html string) string {
 	for _, a := range addresses {
@@ -120,5 +155,9 @@ var optional = strings.NewReplacer("</li><li", "<li", "</td><td", "<td", "</th><
 
 // smaller leaves out what HTML does not need.
 func smaller(html string) string {
-	return optional.Replace(indent.ReplaceAllString(mark.ReplaceAllString(html, "$1"), "\n"))
+	html = optional.Replace(indent.ReplaceAllString(mark.ReplaceAllString(html, "$1"), "\n"))
+	for range 2 { // a match takes the space before the next attribute
+		html = bare.ReplaceAllString(html, "$1=$2$3")
+	}
+	return html
 }
