@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/crashpoint"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/process"
+	"github.com/ratchet-pay/ratchet/internal/verify"
 )
 
 func serveCommand() *cobra.Command {
@@ -114,9 +115,9 @@ func workCommand() *cobra.Command {
 	var webhooks webhookFlags
 	cmd := &cobra.Command{
 		Use:   "work",
-		Short: "Finish interrupted requests, deliver webhooks, seal the audit trail",
+		Short: "Finish interrupted requests, deliver webhooks, seal the audit trail, verify the books",
 		Long: `Finish interrupted requests, deliver webhooks, archive responses, seal the audit
-trail.
+trail. Verify every minute what has changed, and every night everything.
 
 Run at least one; any number can run. It uses the same variables as "ratchet serve".
 On SIGTERM it finishes running deliveries.`,
@@ -134,6 +135,7 @@ On SIGTERM it finishes running deliveries.`,
 			if config.Webhooks, err = webhooks.config(); err != nil {
 				return err
 			}
+			config.Verify = verify.ForWorker
 			log.Info("working")
 			return process.Work(cmd.Context(), config)
 		},

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -22,7 +24,7 @@ func (v *verdict) Error() string {
 
 func verifyCommand() *cobra.Command {
 	var asJSON, allowEmpty bool
-	var head string
+	var head, since string
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Prove the books, against themselves and against the acquirer's journal",
@@ -41,11 +43,16 @@ standard error how many rules it has checked.
 or a running demo. Exit code 0: everything is correct. 1: a rule failed; failures
 are listed. 2: something could not be checked; an empty database proves nothing.
 
+With --since it checks what can have changed since a time, or since the worker's last
+run without a violation, and lists the rules that need a full run. A worker does that
+every minute, and a full run every night, without the acquirer's journal.
+
 The head of the audit trail's chain is printed, and a worker logs each new one. Store
 a head where the database's owner cannot write, and pass it to --head later: that
 proves that nothing sealed before it has changed.`,
-		Example: "  ratchet verify && echo the books are in order\n  ratchet verify --head 1042:9f86d0…",
-		Args:    cobra.NoArgs,
+		Example: "  ratchet verify && echo the books are in order\n  ratchet verify --head 1042:9f86d0…\n" +
+			"  ratchet verify --since last\n  ratchet verify --since 2026-11-25T14:00:00Z",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := operators()
 			if err != nil {
@@ -70,9 +77,16 @@ proves that nothing sealed before it has changed.`,
 			if err != nil {
 				return err
 			}
+			from, err := sinceTime(cmd.Context(), pool, since)
+			if err != nil {
+				return err
+			}
+			if head != "" && !from.IsZero() {
+				return usagef("--head needs a full run: leave out --since")
+			}
 			report, err := verify.Run(cmd.Context(),
 				verify.Config{Pool: pool, Acquirer: journal, AuditKey: key, Head: head, AllowEmpty: allowEmpty,
-					Progress: progress(cmd.ErrOrStderr(), time.Second)})
+					Since: from, Progress: progress(cmd.ErrOrStderr(), time.Second)})
 			if err != nil {
 				return err
 			}
@@ -89,7 +103,28 @@ proves that nothing sealed before it has changed.`,
 	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "an unused installation is correct")
 	cmd.Flags().StringVar(&head, "head", "",
 		"the audit trail must hold this block, as it was printed or logged before: NUMBER:DIGEST")
+	cmd.Flags().StringVar(&since, "since", "",
+		"check only what can have changed since a time (RFC 3339), or since the worker's \"last\" clean run")
 	return cmd
+}
+
+// sinceTime reads --since. The zero time means a full run.
+func sinceTime(ctx context.Context, pool *pgxpool.Pool, text string) (time.Time, error) {
+	switch text {
+	case "":
+		return time.Time{}, nil
+	case "last":
+		at, err := verify.LastClean(ctx, pool)
+		if err == nil && at.IsZero() {
+			return time.Time{}, usagef("no worker has verified anything yet: name a time, or leave out --since")
+		}
+		return at, err
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, usagef("--since takes a time such as 2026-11-25T14:00:00Z, or last")
+	}
+	return at, nil
 }
 
 // progress says every so often how many rules have been checked. A proof that is done

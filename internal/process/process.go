@@ -60,6 +60,7 @@ type Config struct {
 	Dashboard *Dashboard   // nil: the API alone
 	Log       *slog.Logger
 	Crash     *crashpoint.Points // nil, but in the crash test
+	Verify    worker.Verify      // how a worker proves the books all the time; nil: it does not
 }
 
 // DefaultMaxConns is how many connections a process keeps at most for its work: half
@@ -385,6 +386,7 @@ func Work(ctx context.Context, c Config) error {
 		Webhooks:   c.Webhooks,
 		WebhookKey: c.Secret.For(secret.Webhooks),
 		AuditKey:   c.Secret.For(secret.AuditChain),
+		Verify:     c.Verify,
 	})
 }
 

@@ -115,9 +115,11 @@ func readBefore(ctx context.Context, journal Journal) otherSide {
 	return otherSide{journal, before, untold, err}
 }
 
+const acquirerRuleName = "our books agree with the acquirer's journal"
+
 func (o otherSide) check(ctx context.Context, db reader) Check {
 	c := Check{
-		Rule:    "our books agree with the acquirer's journal",
+		Rule:    acquirerRuleName,
 		Counted: "lines of the journal",
 		Count:   int64(len(o.before)),
 	}

@@ -233,12 +233,13 @@ func compareGuards(expected, found []guard) (wrong []Violation) {
 // account and identifies it.
 const withoutAccount = `'accounts', 'api_keys', 'flows', 'recovery_points', 'workers', 'ledger_books',
 	'inbox', 'inbox_contradictions', 'inbox_acknowledgments', 'audit_events',
-	'audit_blocks', 'audit_detachments', 'users', 'user_sessions', 'schema_version'`
+	'audit_blocks', 'audit_detachments', 'users', 'user_sessions', 'verifications', 'schema_version'`
 
 // constraintsCarryTheAccount: when the data is spread over several databases by
 // account, a unique constraint without it would hold on each of them alone.
 var constraintsCarryTheAccount = rule{
-	name: "every unique constraint on money contains its account or book", counted: "unique indexes",
+	since: inFull,
+	name:  "every unique constraint on money contains its account or book", counted: "unique indexes",
 	count: `
 		SELECT count(*) FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid
 		WHERE i.indisunique AND t.relnamespace = 'public'::regnamespace AND t.relkind = 'r' AND NOT t.relispartition

@@ -50,12 +50,14 @@ const (
 	keyed   = 2 // HMAC-SHA-256, over the digests of answers, too
 )
 
+const chainRuleName = "the audit trail's chain is unbroken"
+
 // chain recomputes the audit trail's chain from its documented format, in code that the
 // sealer does not share. A changed, added, removed or moved row shows in its block's
 // digest. A block cannot be recomputed without the key; and if a head of the chain is kept
 // elsewhere, even the holder of the key cannot replace the blocks before it unnoticed.
 func (t trail) chain(ctx context.Context, db reader) (c Check) {
-	c = Check{Rule: "the audit trail's chain is unbroken", Counted: "blocks"}
+	c = Check{Rule: chainRuleName, Counted: "blocks"}
 	rows, err := db.Query(ctx, selectBlocks)
 	if err != nil {
 		c.Unchecked = err.Error()

@@ -122,7 +122,7 @@ func TestEveryColumnIsNoticedOrListed(t *testing.T) {
 	side := readBefore(t.Context(), simulator.Records{DB: b.theirs})
 	proofs := []proof{{trail{key: chainKey}.chain, selectBlocks + selectSealed},
 		{side.check, selectCharged + selectDerived + selectUnheard}}
-	for _, r := range slices.Concat(rules, payoutRules, termRules, evidenceRules, peopleRules) {
+	for _, r := range allRules() {
 		proofs = append(proofs, proof{r.check, r.sql})
 	}
 	if by := noticedBy(t, begin(t, b.ours), proofs); by != "" {

@@ -9,6 +9,7 @@ type rule struct {
 	counted string // what is checked, for "n …" in the report
 	count   string // how many there are
 	sql     string
+	since   scope // what an incremental run looks at
 }
 
 // legsOf are the legs of posting p. Element n of each of its arrays is leg n.
@@ -33,13 +34,23 @@ const posted = `posted AS (
 
 // asked is every request with its run or its answer, from the tables themselves.
 const asked = `(
-	SELECT q.account_id, q.id, q.livemode, q.key, q.key_generated, q.flow, q.version, q.fingerprint, q.params,
-	       q.context, q.created_at, u.request_id IS NOT NULL AS has_run, u.state,
-	       a.request_id IS NOT NULL AS has_answer, a.status, a.object_id, a.body, a.finished_at, a.archived_at,
-	       a.redacted_at, coalesce(a.recovery_points, u.recovery_points) AS path
+	SELECT ` + askedColumns + `
 	FROM requests q
 	LEFT JOIN runs u ON u.account_id = q.account_id AND u.request_id = q.id
 	LEFT JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id)`
+
+// askedOfAll is the same where a rule looks up a request that may be older than what it checks.
+const askedOfAll = `(
+	SELECT ` + askedColumns + `
+	FROM public.requests q
+	LEFT JOIN runs u ON u.account_id = q.account_id AND u.request_id = q.id
+	LEFT JOIN public.answers a ON a.account_id = q.account_id AND a.request_id = q.id)`
+
+const askedColumns = `
+	       q.account_id, q.id, q.livemode, q.key, q.key_generated, q.flow, q.version, q.fingerprint, q.params,
+	       q.context, q.created_at, u.request_id IS NOT NULL AS has_run, u.state,
+	       a.request_id IS NOT NULL AS has_answer, a.status, a.object_id, a.body, a.finished_at, a.archived_at,
+	       a.redacted_at, coalesce(a.recovery_points, u.recovery_points) AS path`
 
 // adoptions are the flows that book what the acquirer executed for a request that a
 // restored backup has lost.
@@ -97,7 +108,7 @@ const told = `told (account_id, request_id, type, object_id, amount) AS (
 	UNION ALL SELECT account_id, request_id, 'customer.created', id, NULL FROM customers
 	UNION ALL SELECT account_id, request_id, 'customer.source.created', id, NULL FROM cards
 	UNION ALL SELECT r.account_id, r.id, 'charge.captured', p.latest_charge, NULL
-		FROM ` + asked + ` r JOIN payment_intents p ON p.account_id = r.account_id AND p.id = r.object_id
+		FROM ` + asked + ` r JOIN public.payment_intents p ON p.account_id = r.account_id AND p.id = r.object_id
 		WHERE r.flow = 'payment_intent.capture' AND r.status = 200
 	UNION ALL SELECT account_id, request_id, 'payment_intent.created', id, NULL FROM payment_intents
 	UNION ALL SELECT r.account_id, r.id, 'payment_intent.canceled', r.object_id, NULL
@@ -124,7 +135,8 @@ const told = `told (account_id, request_id, type, object_id, amount) AS (
 	UNION ALL SELECT account_id, request_id, 'payout.paid', id, amount FROM payouts
 	WHERE method = 'instant' AND status = 'paid'
 	UNION ALL SELECT r.account_id, r.id, 'payment_intent.canceled', p.id, NULL
-		FROM ` + asked + ` r JOIN payment_intents p ON p.account_id = r.account_id AND p.checkout_session = r.object_id
+		FROM ` + asked + ` r JOIN public.payment_intents p ON p.account_id = r.account_id
+		    AND p.checkout_session = r.object_id
 		WHERE r.flow = 'checkout_session.expire' AND r.status = 200
 	UNION ALL SELECT account_id, request_id, 'setup_intent.created', id, NULL FROM setup_intents
 	UNION ALL SELECT account_id, request_id, 'product.created', id, NULL FROM products
@@ -140,7 +152,7 @@ const told = `told (account_id, request_id, type, object_id, amount) AS (
 	FROM ` + asked + ` q WHERE flow = 'customer.delete' AND status = 200
 	UNION ALL SELECT r.account_id, r.id, 'customer.deleted', c.id, NULL
 		FROM ` + asked + ` r JOIN test_clocks t ON t.account_id = r.account_id AND t.id = r.object_id
-		JOIN customers c ON c.account_id = t.account_id AND c.test_clock = t.id AND c.deleted_at = t.deleted_at
+		JOIN public.customers c ON c.account_id = t.account_id AND c.test_clock = t.id AND c.deleted_at = t.deleted_at
 		WHERE r.flow = 'test_clock.delete' AND r.status = 200
 	UNION ALL SELECT account_id, id, 'customer.source.deleted', object_id, NULL
 	FROM ` + asked + ` q WHERE flow = 'card.delete' AND status = 200)`
@@ -185,7 +197,8 @@ var rules = []rule{
 			   OR (b.amount, b.entries) IS DISTINCT FROM (t.amount::numeric, t.entries)`,
 	},
 	{
-		name: "the balance transactions shown to merchants match the postings", counted: "postings",
+		since: ofPayments,
+		name:  "the balance transactions shown to merchants match the postings", counted: "postings",
 		count: `SELECT count(*) FROM ledger_postings`,
 		sql: `
 			WITH ` + posted + `, moving AS (
@@ -200,7 +213,8 @@ var rules = []rule{
 			          p.currency, p.source, p.kind)`,
 	},
 	{
-		name: "every posting has exactly its legs", counted: "postings",
+		since: ofPayments,
+		name:  "every posting has exactly its legs", counted: "postings",
 		count: `SELECT count(*) FROM ledger_postings`,
 		sql: `
 			SELECT p.id, 'has ' || coalesce(cardinality(p.amounts), 0) || ' amounts, '
@@ -226,7 +240,7 @@ var rules = []rule{
 			FROM ledger_refund_chain k LEFT JOIN ledger_books b ON b.id = k.book_id WHERE b.id IS NULL
 			UNION ALL
 			SELECT p.id, 'reverses ' || p.reverses || ', which does not exist'
-			FROM ledger_postings p LEFT JOIN ledger_postings r ON r.book_id = p.book_id AND r.id = p.reverses
+			FROM ledger_postings p LEFT JOIN public.ledger_postings r ON r.book_id = p.book_id AND r.id = p.reverses
 			WHERE p.reverses IS NOT NULL AND r.id IS NULL`,
 	},
 	{
@@ -281,7 +295,8 @@ var rules = []rule{
 			WHERE c.since > '-infinity' AND before.until IS NULL`,
 	},
 	{
-		name: "every leg has the accounts of its kind of posting", counted: "legs",
+		since: ofPayments,
+		name:  "every leg has the accounts of its kind of posting", counted: "legs",
 		count: `SELECT coalesce(sum(cardinality(amounts)), 0)::bigint FROM ledger_postings`,
 		sql: `
 			SELECT p.id, concat(p.kind, ' with a leg ', l.purpose, ' from ', l.credit, ' to ', l.debit)
@@ -315,13 +330,14 @@ var rules = []rule{
 			FROM (WITH ` + posted + ` SELECT id, fee, gross FROM posted WHERE kind = 'charge') AS sale WHERE fee > gross
 			UNION ALL
 			SELECT p.id, 'does not mirror ' || p.reverses
-			FROM ledger_postings p LEFT JOIN ledger_postings r ON r.book_id = p.book_id AND r.id = p.reverses
+			FROM ledger_postings p LEFT JOIN public.ledger_postings r ON r.book_id = p.book_id AND r.id = p.reverses
 			WHERE p.kind = 'reversal'
 			  AND (p.purposes, p.debits, p.credits, p.amounts)
 			      IS DISTINCT FROM (r.purposes, r.credits, r.debits, r.amounts)`,
 	},
 	{
-		name: "every capture is posted once, with its amount", counted: "captured charges",
+		since: ofPayments,
+		name:  "every capture is posted once, with its amount", counted: "captured charges",
 		count: `SELECT count(*) FROM charges WHERE captured`,
 		sql: `
 			WITH ` + posted + `
@@ -336,7 +352,8 @@ var rules = []rule{
 			           c.balance_transaction)`,
 	},
 	{
-		name: "every refund is posted once, with its amount", counted: "refunds of money",
+		since: ofPayments,
+		name:  "every refund is posted once, with its amount", counted: "refunds of money",
 		count: `SELECT count(*) FROM refunds WHERE balance_transaction IS NOT NULL`,
 		sql: `
 			WITH ` + posted + `
@@ -360,7 +377,8 @@ var rules = []rule{
 			           r.failure_balance_transaction)`,
 	},
 	{
-		name: "every posting has a source", counted: "postings",
+		since: ofPayments,
+		name:  "every posting has a source", counted: "postings",
 		count: `SELECT count(*) FROM ledger_postings`,
 		sql: `
 			SELECT p.id, 'charge of ' || p.source || ', which was not captured'
@@ -400,7 +418,8 @@ var rules = []rule{
 			      FROM audit_detachments)`,
 	},
 	{
-		name: "every charge's totals agree with its refunds", counted: "charges",
+		since: ofPayments,
+		name:  "every charge's totals agree with its refunds", counted: "charges",
 		count: `SELECT count(*) FROM charges`,
 		sql: `
 			SELECT c.id, 'says ' || c.amount_refunded || ' of ' || c.amount || ' is refunded, its refunds say '
@@ -426,7 +445,8 @@ var rules = []rule{
 			WHERE r.currency <> c.currency OR r.livemode <> c.livemode`,
 	},
 	{
-		name: "refunds are chained end to end within what was captured", counted: "chained refunds",
+		since: ofPayments,
+		name:  "refunds are chained end to end within what was captured", counted: "chained refunds",
 		count: `SELECT count(*) FROM ledger_refund_chain`,
 		sql: `
 			SELECT r.id, 'is chained ' || count(k.refund) || ' times for ' || coalesce(sum(k.amount), 0) || ' of '
@@ -453,7 +473,8 @@ var rules = []rule{
 			WHERE r.id IS NULL`,
 	},
 	{
-		name: "every dispute has exactly its postings", counted: "disputes",
+		since: ofPayments,
+		name:  "every dispute has exactly its postings", counted: "disputes",
 		count: `SELECT count(*) FROM disputes`,
 		sql: `
 			WITH ` + posted + `
@@ -619,7 +640,8 @@ var rules = []rule{
 			SELECT event_id, 'is set aside: ' || reason FROM inbox WHERE state = 'set_aside'`,
 	},
 	{
-		name: "every object was created by a request of its account and mode", counted: "objects and postings",
+		since: ofPayments,
+		name:  "every object was created by a request of its account and mode", counted: "objects and postings",
 		count: `
 			SELECT (SELECT count(*) FROM charges) + (SELECT count(*) FROM refunds) + (SELECT count(*)
 			       FROM ledger_postings)
@@ -677,7 +699,8 @@ var rules = []rule{
 			       'acquirer.dispute.escalated')`,
 	},
 	{
-		name: "every finished request took effect once", counted: "finished requests",
+		since: ofBoth,
+		name:  "every finished request took effect once", counted: "finished requests",
 		count: `SELECT count(*) FROM answers`,
 		sql: `
 			SELECT r.id, r.flow || ' answered ' || r.status || ' and made ' || count(c.id) || ' charges'
@@ -730,7 +753,8 @@ var rules = []rule{
 			WHERE r.flow IN ('customer.delete', 'card.delete') AND r.status = 200 AND gone.id IS NULL`,
 	},
 	{
-		name: "every request has either a run or an answer", counted: "requests",
+		since: ofRequests,
+		name:  "every request has either a run or an answer", counted: "requests",
 		count: `SELECT count(*) FROM requests`,
 		sql: `
 			SELECT r.id, CASE WHEN r.has_run THEN 'has an answer, and its run goes on'
@@ -746,7 +770,8 @@ var rules = []rule{
 			    WHERE q.account_id = a.account_id AND q.id = a.request_id)`,
 	},
 	{
-		name: "every finished request keeps its answer", counted: "answers",
+		since: ofRequests,
+		name:  "every finished request keeps its answer", counted: "answers",
 		count: `SELECT count(*) FROM answers`,
 		sql: `
 			SELECT r.id, CASE WHEN coalesce(r.body, a.body) IS NULL THEN 'its answer is nowhere'
@@ -763,7 +788,8 @@ var rules = []rule{
 			WHERE r.request_id IS NULL`,
 	},
 	{
-		name: "every finished request has passed its recovery points", counted: "recovery points passed",
+		since: ofRequests,
+		name:  "every finished request has passed its recovery points", counted: "recovery points passed",
 		count: `
 			SELECT (SELECT coalesce(sum(cardinality(recovery_points)), 0)
 			       FROM answers) + (SELECT coalesce(sum(cardinality(recovery_points)), 0) FROM runs)`,
@@ -811,7 +837,8 @@ var rules = []rule{
 			FROM passed WHERE kind = 'foreign' AND name <> ALL (calls)`,
 	},
 	{
-		name: "no request, call or lock is left open", counted: "calls to others",
+		since: ofBoth,
+		name:  "no request, call or lock is left open", counted: "calls to others",
 		count: `
 			SELECT (SELECT coalesce(sum(cardinality(call_phases)), 0)
 			       FROM answers) + (SELECT coalesce(sum(cardinality(call_phases)), 0) FROM runs) + (SELECT count(*)
@@ -889,7 +916,8 @@ var rules = []rule{
 			WHERE shown.rows IS DISTINCT FROM kept.rows`,
 	},
 	{
-		name: "every payment intent agrees with its charges", counted: "payment intents",
+		since: ofPayments,
+		name:  "every payment intent agrees with its charges", counted: "payment intents",
 		count: `SELECT count(*) FROM payment_intents`,
 		sql: `
 			SELECT p.id, p.status || ' with ' || p.amount_received || ' received and ' || p.amount_capturable
@@ -912,7 +940,8 @@ var rules = []rule{
 			WHERE c.payment_intent_id IS NOT NULL AND p.id IS NULL`,
 	},
 	{
-		name: "every setup intent agrees with its latest attempt", counted: "attempts at setups",
+		since: ofPayments,
+		name:  "every setup intent agrees with its latest attempt", counted: "attempts at setups",
 		count: `SELECT count(*) FROM setup_attempts`,
 		sql: `
 			SELECT s.id, 'is ' || s.status || ', and its latest attempt '
@@ -934,7 +963,8 @@ var rules = []rule{
 			        WHERE a.account_id = s.account_id AND a.setup_intent_id = s.id)`,
 	},
 	{
-		name: "every checkout session is paid once, by its intent, for its total", counted: "checkout sessions",
+		since: ofPayments,
+		name:  "every checkout session is paid once, by its intent, for its total", counted: "checkout sessions",
 		count: `SELECT count(*) FROM checkout_sessions`,
 		sql: `
 			SELECT s.id, 'is ' || s.status || ' and ' || s.payment_status || ' for ' || s.amount_total || ' '
@@ -958,7 +988,8 @@ var rules = []rule{
 			       || coalesce(sum(i.amount), 0)
 			       || ' less ' || coalesce(sum(i.discount), 0)
 			FROM checkout_sessions s
-			LEFT JOIN (checkout_items i JOIN prices r ON r.account_id = i.account_id AND r.id = i.price_id)
+			LEFT JOIN (checkout_items i JOIN public.prices r ON r.account_id = i.account_id
+			    AND r.id = i.price_id)
 			    ON i.account_id = s.account_id AND i.session_id = s.id
 			WHERE s.mode = 'payment'
 			GROUP BY s.account_id, s.id, s.amount_subtotal, s.amount_discount, s.currency
@@ -969,7 +1000,7 @@ var rules = []rule{
 			       || s.amount_discount
 			       || ' and ' || coalesce(r.amount, 0) || ' ' || coalesce(r.currency, '') || ' for shipping'
 			FROM checkout_sessions s
-			LEFT JOIN shipping_rates r ON r.account_id = s.account_id AND r.id = s.shipping_rate_id
+			LEFT JOIN public.shipping_rates r ON r.account_id = s.account_id AND r.id = s.shipping_rate_id
 			    AND r.livemode = s.livemode
 			WHERE s.mode = 'payment' AND (s.amount_total <> s.amount_subtotal - s.amount_discount + s.amount_shipping
 			      OR s.amount_shipping <> coalesce(r.amount, 0) OR r.currency <> s.currency)
@@ -978,7 +1009,7 @@ var rules = []rule{
 			       || ', and its coupon takes off '
 			       || coalesce(c.percent_off / 100.0 || ' %', c.amount_off || ' ' || c.currency, 'nothing')
 			FROM checkout_sessions s
-			LEFT JOIN coupons c ON c.account_id = s.account_id AND c.id = s.coupon_id AND c.livemode = s.livemode
+			LEFT JOIN public.coupons c ON c.account_id = s.account_id AND c.id = s.coupon_id AND c.livemode = s.livemode
 			WHERE s.mode = 'payment' AND (c.currency <> s.currency
 			      OR s.amount_discount > coalesce(c.amount_off, round(s.amount_subtotal * c.percent_off / 10000.0), 0))
 			UNION ALL
@@ -990,8 +1021,12 @@ var rules = []rule{
 			SELECT p.id, 'was made for ' || p.checkout_session || ', which does not exist'
 			FROM payment_intents p LEFT JOIN checkout_sessions s ON s.account_id = p.account_id
 			    AND s.id = p.checkout_session
-			WHERE p.checkout_session IS NOT NULL AND s.id IS NULL
-			UNION ALL
+			WHERE p.checkout_session IS NOT NULL AND s.id IS NULL`,
+	},
+	{
+		name: "every complete checkout session has one event that says so", counted: "checkout sessions",
+		count: `SELECT count(*) FROM checkout_sessions`,
+		sql: `
 			SELECT s.id, 'is ' || s.status || ' and has told so ' || count(e.id) || ' times'
 			FROM checkout_sessions s LEFT JOIN events e ON e.account_id = s.account_id AND e.object_id = s.id
 			    AND e.type = 'checkout.session.completed'
@@ -1013,7 +1048,8 @@ var rules = []rule{
 			    OR c.times_redeemed + c.times_reserved > c.max_redemptions`,
 	},
 	{
-		name: "every change has its event, and every event has its change", counted: "events",
+		since: ofChanges,
+		name:  "every change has its event, and every event has its change", counted: "events",
 		count: `SELECT count(*) FROM events`,
 		sql: `
 			WITH ` + told + `, tellable AS (SELECT DISTINCT type
@@ -1040,7 +1076,8 @@ var rules = []rule{
 			   OR t.amount IS NOT NULL AND e.data->'object'->>'amount' IS DISTINCT FROM t.amount::text`,
 	},
 	{
-		name: "every event has a delivery to each subscribed endpoint", counted: "deliveries",
+		since: ofChanges,
+		name:  "every event has a delivery to each subscribed endpoint", counted: "deliveries",
 		count: `SELECT count(*) FROM webhook_deliveries`,
 		sql: `
 			SELECT e.id, 'has no delivery to ' || w.id
@@ -1063,7 +1100,7 @@ var rules = []rule{
 			FROM webhook_deliveries d
 			LEFT JOIN webhook_attempts a ON a.account_id = d.account_id AND a.event_id = d.event_id
 			    AND a.endpoint_id = d.endpoint_id
-			GROUP BY d.account_id, d.event_id, d.endpoint_id
+			GROUP BY d.account_id, d.event_id, d.endpoint_id, d.attempts, d.state
 			HAVING count(a.attempt) <> d.attempts OR d.state = 'succeeded'
 			    AND count(*) FILTER (WHERE a.status BETWEEN 200 AND 299) = 0`,
 	},
@@ -1091,7 +1128,8 @@ var rules = []rule{
 			WHERE d.evidence::text <> impersonal(d.evidence, true)::text`,
 	},
 	{
-		name: "every finished request is in the audit trail, once", counted: "audit rows",
+		since: ofRequests,
+		name:  "every finished request is in the audit trail, once", counted: "audit rows",
 		count: `SELECT count(*) FROM audit_events`,
 		sql: `
 			SELECT r.id, CASE count(a.id) WHEN 1 THEN 'its audit row tells another outcome'
@@ -1107,7 +1145,7 @@ var rules = []rule{
 			       IS DISTINCT FROM (r.status, r.object_id, r.livemode, CASE WHEN NOT r.key_generated THEN r.key END)
 			UNION ALL
 			SELECT a.id, 'of a request that does not exist'
-			FROM audit_events a LEFT JOIN ` + asked + ` r ON r.account_id = a.account_id AND r.id = a.request_id
+			FROM audit_events a LEFT JOIN ` + askedOfAll + ` r ON r.account_id = a.account_id AND r.id = a.request_id
 			WHERE a.actor NOT LIKE 'operator:%' AND a.actor <> 'inbox' AND r.status IS NULL
 			UNION ALL
 			SELECT a.id, 'its details are not what was committed to'

@@ -26,7 +26,8 @@ const erased = `erased AS (
 // trail says of it, which its chain protects.
 var evidenceRules = []rule{
 	{
-		name: "every stored answer matches the audit trail", counted: "answers",
+		since: ofRequests,
+		name:  "every stored answer matches the audit trail", counted: "answers",
 		count: `SELECT count(*) FROM answers`,
 		sql: `
 			SELECT q.id, 'its request or its answer is not what it was when it was answered'
@@ -87,7 +88,8 @@ var evidenceRules = []rule{
 	},
 	{
 		// For a key made in a month that has been detached since, the audit trail has no row.
-		name: "every API key matches the audit trail", counted: "API keys",
+		since: inFull,
+		name:  "every API key matches the audit trail", counted: "API keys",
 		count: `SELECT count(*) FROM api_keys`,
 		sql: `
 			WITH act AS (

@@ -3,7 +3,8 @@ package verify
 // payoutRules are what has to hold of money that leaves for the merchants' banks.
 var payoutRules = []rule{
 	{
-		name: "every payout has exactly its postings", counted: "payouts",
+		since: ofPayments,
+		name:  "every payout has exactly its postings", counted: "payouts",
 		count: `SELECT count(*) FROM payouts`,
 		sql: `
 			WITH wanted AS (

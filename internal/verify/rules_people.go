@@ -4,7 +4,8 @@ package verify
 // that has been detached since is not known here.
 var peopleRules = []rule{
 	{
-		name: "every user matches the audit trail", counted: "users",
+		since: inFull,
+		name:  "every user matches the audit trail", counted: "users",
 		count: `SELECT count(*) FROM users`,
 		sql: `
 			WITH said AS (

@@ -10,7 +10,8 @@ const exponents = `
 // balance with any fee, so nothing else notices a wrong one.
 var termRules = []rule{
 	{
-		name: "every fee follows the account's terms", counted: "fees",
+		since: ofPayments,
+		name:  "every fee follows the account's terms", counted: "fees",
 		count: `SELECT count(*) FROM ledger_postings WHERE 'stripe_fee' = ANY (purposes)`,
 		sql: `
 			WITH ` + posted + `, terms AS (
@@ -28,7 +29,8 @@ var termRules = []rule{
 	{
 		// The days and the test clock of a payment are those that its request was made with.
 		// An hour is left for a change to or from summer time among the days.
-		name: "money becomes available when the account's terms say", counted: "postings",
+		since: ofPayments,
+		name:  "money becomes available when the account's terms say", counted: "postings",
 		count: `SELECT count(*) FROM ledger_postings`,
 		sql: `
 			WITH due AS (
@@ -48,7 +50,8 @@ var termRules = []rule{
 			FROM due WHERE available_on NOT BETWEEN wanted - interval '61 minutes' AND wanted + interval '61 minutes'`,
 	},
 	{
-		name: "every uncaptured authorization expires in time", counted: "charges that were not captured",
+		since: ofPayments,
+		name:  "every uncaptured authorization expires in time", counted: "charges that were not captured",
 		count: `SELECT count(*) FROM charges WHERE NOT captured`,
 		sql: `
 			SELECT c.id, 'can be captured until ' || coalesce(c.capture_before::text, 'the end of time')
@@ -59,7 +62,8 @@ var termRules = []rule{
 	},
 	{
 		// Pauses between attempts are a setting. A sensible one is shorter than a month.
-		name: "every delivery ends with an attempt, or with its endpoint", counted: "deliveries",
+		since: ofChanges,
+		name:  "every delivery ends with an attempt, or with its endpoint", counted: "deliveries",
 		count: `SELECT count(*) FROM webhook_deliveries`,
 		sql: `
 			SELECT d.event_id, CASE d.state
@@ -84,6 +88,7 @@ var termRules = []rule{
 			LEFT JOIN webhook_attempts a ON a.account_id = d.account_id AND a.event_id = d.event_id
 			    AND a.endpoint_id = d.endpoint_id
 			  AND a.ended_at IS NOT NULL AND (a.error IS NOT NULL OR a.status NOT BETWEEN 200 AND 299)
-			GROUP BY d.account_id, d.event_id, d.endpoint_id HAVING d.failures > count(a.attempt)`,
+			GROUP BY d.account_id, d.event_id, d.endpoint_id, d.failures, d.attempts
+			HAVING d.failures > count(a.attempt)`,
 	},
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,9 +26,23 @@ type Config struct {
 	Head       string        // of the chain, as it was printed or logged before; "" where none was kept
 	AllowEmpty bool          // an installation without any request is in order
 
+	// Since limits the run to what can have changed since then; the zero time: everything is checked.
+	Since time.Time
+	// Politely runs without parallel workers and pauses after each rule for as long as it took, so that requests
+	// keep most of the database.
+	Politely bool
+	// OnlyOne returns ErrRunning if another run with OnlyOne is under way on the same database.
+	OnlyOne bool
+
 	// Progress is called after each check, with how many of them are done; nil: it is not.
 	Progress func(done, of int)
 }
+
+// ErrRunning says that another run is under way.
+var ErrRunning = errors.New("verify is running already")
+
+// tryLock is held until the transaction of the run ends.
+const tryLock = `SELECT pg_try_advisory_xact_lock(hashtext('verify'))`
 
 // Violation is one thing that does not hold.
 type Violation struct {
@@ -43,11 +58,15 @@ type Check struct {
 	Violations []Violation `json:"violations,omitempty"`
 	Unchecked  string      `json:"unchecked,omitempty"` // why it could not be checked
 	Head       string      `json:"head,omitempty"`      // of the audit trail's chain
+	// Reach says how much an incremental run looked at: "since", "in full" or "not checked".
+	Reach string `json:"reach,omitempty"`
 }
 
 // Report is what a run found.
 type Report struct {
 	Checks []Check       `json:"checks"`
+	Since  *time.Time    `json:"since,omitempty"` // of an incremental run
+	Until  time.Time     `json:"until"`           // when the snapshot was taken
 	Took   time.Duration `json:"took_ns"`
 }
 
@@ -79,7 +98,7 @@ const shownAtMost = 100
 func Run(ctx context.Context, c Config) (Report, error) {
 	started := time.Now()
 	theirs := unknownSide()
-	if c.Acquirer != nil {
+	if c.Acquirer != nil && c.Since.IsZero() {
 		theirs = readBefore(ctx, c.Acquirer) // it is read twice, and may change in between
 	}
 	tx, err := beginProof(ctx, c.Pool)
@@ -87,7 +106,10 @@ func Run(ctx context.Context, c Config) (Report, error) {
 		return Report{}, err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	report := prove(ctx, tx, theirs, trail{c.AuditKey, c.Head}, c.AllowEmpty, c.Progress)
+	report, err := c.prove(ctx, tx, theirs)
+	if err != nil {
+		return Report{}, err
+	}
 	report.Took = time.Since(started)
 	return report, nil
 }
@@ -110,21 +132,84 @@ func beginProof(ctx context.Context, pool *pgxpool.Pool) (pgx.Tx, error) {
 }
 
 // prove checks every rule inside one transaction.
-func prove(
-	ctx context.Context, tx pgx.Tx, theirs otherSide, audit trail, allowEmpty bool, progress func(done, of int),
-) (report Report) {
-	checks := []check{notEmpty(allowEmpty)}
-	for _, r := range slices.Concat(rules, payoutRules, termRules, evidenceRules, peopleRules) {
-		checks = append(checks, r.check)
-	}
-	checks = append(checks, audit.chain, secondLine, constraintsCarryTheAccount.check, theirs.check)
-	for n, check := range checks {
-		report.Checks = append(report.Checks, apart(ctx, tx, check))
-		if progress != nil {
-			progress(n+1, len(checks))
+func (c Config) prove(ctx context.Context, tx pgx.Tx, theirs otherSide) (report Report, err error) {
+	if c.OnlyOne {
+		var alone bool
+		if err := tx.QueryRow(ctx, tryLock).Scan(&alone); err != nil {
+			return Report{}, fmt.Errorf("lock: %w", err)
+		}
+		if !alone {
+			return Report{}, ErrRunning
 		}
 	}
-	return report
+	if c.Politely {
+		if _, err := tx.Exec(ctx, "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off"); err != nil {
+			return Report{}, fmt.Errorf("begin: %w", err)
+		}
+	}
+	if err := tx.QueryRow(ctx, "SELECT now()").Scan(&report.Until); err != nil {
+		return Report{}, fmt.Errorf("begin: %w", err)
+	}
+	var p *part
+	if !c.Since.IsZero() {
+		report.Since = &c.Since
+		if p, err = readPart(ctx, tx, c.Since); err != nil {
+			return Report{}, err
+		}
+	}
+	checks := c.checks(p, theirs)
+	for n, check := range checks {
+		began := time.Now()
+		report.Checks = append(report.Checks, apart(ctx, tx, check))
+		if c.Progress != nil {
+			c.Progress(n+1, len(checks))
+		}
+		if c.Politely {
+			rest(ctx, time.Since(began))
+		}
+	}
+	return report, nil
+}
+
+// checks are all checks of a run, in order. An incremental run names those that it leaves out, too.
+func (c Config) checks(p *part, theirs otherSide) (checks []check) {
+	audit := trail{c.AuditKey, c.Head}
+	if p == nil {
+		checks = append(checks, notEmpty(c.AllowEmpty))
+	}
+	for _, r := range allRules() {
+		checks = append(checks, r.over(p))
+	}
+	if p != nil {
+		return append(checks, leftOut(chainRuleName, "blocks"), inFullOf(secondLine),
+			constraintsCarryTheAccount.over(p), leftOut(acquirerRuleName, "lines of the journal"))
+	}
+	return append(checks, audit.chain, secondLine, constraintsCarryTheAccount.over(p), theirs.check)
+}
+
+// allRules are the rules that are SQL over our tables.
+func allRules() []rule {
+	return slices.Concat(rules, payoutRules, termRules, evidenceRules, peopleRules)
+}
+
+func leftOut(name, counted string) check {
+	return func(context.Context, reader) Check { return Check{Rule: name, Counted: counted, Reach: reachSkipped} }
+}
+
+func inFullOf(whole check) check {
+	return func(ctx context.Context, db reader) Check {
+		c := whole(ctx, db)
+		c.Reach = reachFull
+		return c
+	}
+}
+
+// rest waits for as long as work took, or until ctx ends.
+func rest(ctx context.Context, took time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(took):
+	}
 }
 
 // check is one rule at work.
@@ -161,21 +246,36 @@ func notEmpty(allowed bool) check {
 	}
 }
 
-func (r rule) check(ctx context.Context, db reader) Check {
-	c := Check{Rule: r.name, Counted: r.counted}
-	if err := db.QueryRow(ctx, r.count).Scan(&c.Count); err != nil {
-		c.Unchecked = err.Error()
+func (r rule) check(ctx context.Context, db reader) Check { return r.over(nil)(ctx, db) }
+
+// over is the rule's check over a part of the data; over everything if p is nil.
+func (r rule) over(p *part) check {
+	reach := p.reach(r.since)
+	if reach == reachSkipped {
+		return leftOut(r.name, r.counted)
+	}
+	args := pgx.NamedArgs{}
+	if p != nil {
+		args = maps.Clone(p.args)
+	}
+	args["shown_at_most"] = shownAtMost
+	find := p.behind(r.since,
+		"SELECT object, wrong FROM ("+r.sql+") AS found (object, wrong) ORDER BY object LIMIT @shown_at_most")
+	return func(ctx context.Context, db reader) Check {
+		c := Check{Rule: r.name, Counted: r.counted, Reach: reach}
+		if err := db.QueryRow(ctx, p.behind(r.since, r.count), args).Scan(&c.Count); err != nil {
+			c.Unchecked = err.Error()
+			return c
+		}
+		rows, err := db.Query(ctx, find, args)
+		if err == nil {
+			c.Violations, err = pgx.CollectRows(rows, pgx.RowToStructByName[Violation])
+		}
+		if err != nil {
+			c.Unchecked = err.Error()
+		}
 		return c
 	}
-	rows, err := db.Query(ctx,
-		"SELECT object, wrong FROM ("+r.sql+") AS found (object, wrong) ORDER BY object LIMIT $1", shownAtMost)
-	if err == nil {
-		c.Violations, err = pgx.CollectRows(rows, pgx.RowToStructByName[Violation])
-	}
-	if err != nil {
-		c.Unchecked = err.Error()
-	}
-	return c
 }
 
 // Print writes the report for a person.
@@ -192,6 +292,10 @@ func (r Report) Print(w io.Writer) error {
 			say("✗ %s (%d %s)\n", c.Rule, c.Count, c.Counted)
 		case c.Unchecked != "":
 			say("? %s: not checked: %s\n", c.Rule, c.Unchecked)
+		case c.Reach == reachSkipped:
+			say("– %s: not checked by an incremental run\n", c.Rule)
+		case c.Reach == reachFull:
+			say("✓ %s (%d %s, checked in full)\n", c.Rule, c.Count, c.Counted)
 		default:
 			say("✓ %s (%d %s)\n", c.Rule, c.Count, c.Counted)
 		}
@@ -206,6 +310,10 @@ func (r Report) Print(w io.Writer) error {
 		if c.Head != "" {
 			say("The head of the audit trail is %s\n", c.Head)
 		}
+	}
+	if r.Since != nil {
+		say("Checked what can have changed since %s. Run verify without --since to check everything.\n",
+			r.Since.UTC().Format(time.RFC3339))
 	}
 	say("%s in %s\n",
 		[...]string{"Everything holds", "Something does not hold", "Not everything could be checked"}[r.Verdict()],

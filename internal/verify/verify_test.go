@@ -551,7 +551,11 @@ func TestAMonthThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	theirs := readBefore(t.Context(), simulator.Records{DB: begin(t, b.theirs)})
-	if report := prove(t.Context(), tx, theirs, trail{key: chainKey}, false, nil); !slices.Contains(broken(report), audited) || !slices.Contains(broken(report), chainRule) {
+	report, err := Config{AuditKey: chainKey}.prove(t.Context(), tx, theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(broken(report), audited) || !slices.Contains(broken(report), chainRule) {
 		t.Errorf("what is lost beside the month is not noticed; what did: %q", broken(report))
 	}
 }
@@ -590,6 +594,7 @@ const (
 	open       = "no request, call or lock is left open"
 	stands     = "every request has either a run or an answer"
 	shown      = "the views of requests match the tables"
+	completed  = "every complete checkout session has one event that says so"
 	redeemed   = "every coupon is redeemed once per session that was paid with it"
 	events     = "every change has its event, and every event has its change"
 	deliveries = "every event has a delivery to each subscribed endpoint"
@@ -801,7 +806,7 @@ var damages = []damage{
 	{"a setup's session is not complete", "UPDATE checkout_sessions SET status = 'open' WHERE mode = 'setup'", "",
 		checkout},
 	{"a session is lost", "DELETE FROM checkout_items; DELETE FROM checkout_sessions", "", checkout},
-	{"the events of sessions are lost", "DELETE FROM events WHERE type = 'checkout.session.completed'", "", checkout},
+	{"the events of sessions are lost", "DELETE FROM events WHERE type = 'checkout.session.completed'", "", completed},
 	{"the events of expired sessions are lost", "DELETE FROM events WHERE type = 'checkout.session.expired'", "",
 		events},
 	{"the events of prices are lost", "DELETE FROM events WHERE type = 'price.created'", "", events},
@@ -1140,7 +1145,10 @@ func TestEveryDamageIsSeen(t *testing.T) {
 				exec(t, theirs, d.theirs)
 			}
 			side := readBefore(t.Context(), simulator.Records{DB: theirs})
-			report := prove(t.Context(), ours, side, trail{key: chainKey}, false, nil)
+			report, err := Config{AuditKey: chainKey}.prove(t.Context(), ours, side)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, c := range report.Checks {
 				if c.Unchecked != "" {
 					t.Errorf("%q could not be checked: %s", c.Rule, c.Unchecked)
@@ -1149,6 +1157,7 @@ func TestEveryDamageIsSeen(t *testing.T) {
 			if report.Verdict() != Violated || !slices.Contains(broken(report), d.rule) {
 				t.Errorf("%q did not notice; what did: %q", d.rule, broken(report))
 			}
+			requireNoticedSince(t, ours, d)
 		})
 	}
 }

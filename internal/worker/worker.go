@@ -1,8 +1,8 @@
 // Package worker runs background jobs: it finishes requests whose process
 // crashed, delivers webhooks, applies messages and books settled movements that came
 // too early, moves payouts along, expires checkout sessions, archives old answers,
-// seals the audit trail, prepares next month's partitions, and removes sessions of
-// people that ended. Every part is safe to
+// seals the audit trail, prepares next month's partitions, removes sessions of
+// people that ended, and verifies the books. Every part is safe to
 // run in any number of processes at once.
 package worker
 
@@ -43,6 +43,8 @@ type Config struct {
 	Webhooks   webhook.Config
 	WebhookKey []byte // what endpoints' signing secrets are derived from
 	AuditKey   []byte // of the audit trail's chain
+
+	Verify Verify // nil: this worker does not verify
 }
 
 const (
@@ -137,6 +139,9 @@ func Run(ctx context.Context, c Config) error {
 	})
 	every("close periods of books", closeEvery, ledger.NewCloser(c.Pool).Close)
 	every("reconcile", reconcileEvery, c.reconcile)
+	if c.Verify != nil {
+		parts.Go(func() { c.verify(ctx) })
+	}
 	parts.Wait()
 	completer.driving.Wait()
 	return nil

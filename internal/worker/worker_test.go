@@ -14,11 +14,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/verify"
+	"github.com/ratchet-pay/ratchet/internal/worker"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -243,4 +247,47 @@ func TestMoneyIsToldOfWheneverItBecomesAvailable(t *testing.T) {
 			n+1)
 		s.make(t, "/v1/charges", "amount=2000&currency=eur&source=tok_bypassPending")
 	}
+}
+
+// A worker logs and counts what a run of verify finds, and begins the next run where the last clean one looked.
+func TestVerifyRuns(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	var log strings.Builder
+	t.Run("a damaged row is noticed, logged once and counted", func(t *testing.T) {
+		charge := s.make(t, "/v1/charges", "amount=2000&currency=usd&source=tok_visa")
+		verifier, registry := worker.NewVerifierForTest(s.db.Pool, verify.ForWorker,
+			slog.New(slog.NewTextHandler(&log, nil)))
+		round := func() {
+			t.Helper()
+			s.exec(t, "UPDATE verifications SET checked_until = checked_until - interval '1 minute', "+
+				"clean_until = clean_until - interval '1 minute'") // as if a minute had passed
+			if _, err := verifier(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		shown := func() string {
+			t.Helper()
+			response := httptest.NewRecorder()
+			promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(response,
+				httptest.NewRequest(http.MethodGet, "/", nil))
+			_, numbers, _ := strings.Cut(response.Body.String(), "# HELP ratchet_verify")
+			return numbers
+		}
+		const none = `ratchet_verify_violations{scope="recent"} 0`
+		if round(); !strings.Contains(shown(), none) || log.Len() > 0 {
+			t.Fatalf("before: %s\n%s", log.String(), shown())
+		}
+		s.exec(t, "ALTER TABLE charges DISABLE TRIGGER ALL")
+		s.exec(t, fmt.Sprintf("UPDATE charges SET amount_refunded = 7 WHERE id = '%s'", charge))
+		s.exec(t, "ALTER TABLE charges ENABLE TRIGGER ALL")
+		round()
+		round()
+		if got := strings.Count(log.String(), "every charge's totals agree with its refunds"); got != 1 {
+			t.Errorf("logged %d times:\n%s", got, log.String())
+		}
+		if numbers := shown(); strings.Contains(numbers, none) || !strings.Contains(numbers, "_last_clean_timestamp") {
+			t.Errorf("shows %s", numbers)
+		}
+	})
 }

@@ -831,6 +831,14 @@ var faults = []fault{
 		pkg: sdkTest, test: "TestAdoption/every movement is adopted, once",
 	},
 	{
+		name: "the worker verifies nothing that is new",
+		edits: []edit{{"internal/verify/since.go", "FROM answers WHERE finished_at >= @since",
+			"FROM answers WHERE finished_at >= @since AND false"}, {"internal/verify/since.go",
+			"FROM requests q WHERE q.created_at >= @since", "FROM requests q WHERE q.created_at >= @since AND false"},
+			{"internal/verify/since.go", "WHERE p.created_at >= @since)", "WHERE false)"}},
+		pkg: "./internal/worker", test: "TestVerifyRuns/a damaged row is noticed, logged once and counted",
+	},
+	{
 		name: "an event of one mode is queued for listeners of the other",
 		edits: []edit{{"internal/event/event.go", "e.account_id = m.account_id AND e.livemode = m.livemode",
 			"e.account_id = m.account_id"}},

@@ -41,7 +41,7 @@ func allPromises() []promise {
 		refundChainPromises,
 		periodPromises, payoutPromises, payoutRowPromises,
 		customerPromises, chargePromises, refundPromises, intentPromises, disputePromises, settlementPromises,
-		inboxPromises, webhookPromises, checkoutPromises, auditPromises, frozenPromises())
+		inboxPromises, webhookPromises, checkoutPromises, auditPromises, verificationPromises, frozenPromises())
 }
 
 func TestEveryPromiseIsKept(t *testing.T) {

@@ -46,6 +46,7 @@ func TestNoRoleCanRewriteHistory(t *testing.T) {
 			   -- The API delivers to listeners of the Stripe CLI, and a trigger refuses the rest.
 			   AND NOT (right_ = 'UPDATE' AND role <> 'ratchet_auditor' AND r.relname = 'webhook_attempts')
 			   AND NOT (right_ = 'DELETE' AND role <> 'ratchet_auditor' AND r.relname = 'cli_log_lines')
+			   AND NOT (right_ = 'UPDATE' AND role = 'ratchet_worker' AND r.relname = 'verifications')
 			   AND NOT (right_ = 'DELETE' AND role = 'ratchet_worker'
 			       AND r.relname IN ('movements_waiting', 'charges_to_show', 'user_sessions'))
 			   AND NOT (right_ = 'DELETE' AND role <> 'ratchet_auditor' AND r.relname IN ('workers', 'runs'))`)

@@ -1,0 +1,292 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/worker"
+)
+
+// An incremental run executes the same SQL over less data. It finds out which requests were made or finished since a
+// time and which payments they touched. Then it puts a CTE with only those rows behind the name of each table that a
+// rule starts from. So a rule is written once. Where a rule has to find a row however old it is, it says
+// public.charges instead of charges.
+
+// scope is what an incremental run reads of a rule's tables.
+type scope struct {
+	tables  string // CTEs that hide the tables of the same names
+	checked bool   // by an incremental run at all
+}
+
+var (
+	// onlyInFull: the rule adds up everything there is, or reads rows that no index finds by time.
+	onlyInFull = scope{}
+	// inFull: the rule reads tables that do not grow with payments.
+	inFull = scope{checked: true}
+	// ofPayments: every row that belongs to a payment or another object that was touched.
+	ofPayments = scope{payments, true}
+	// ofRequests: the requests that were made or finished, and what the audit trail says of that time.
+	ofRequests = scope{requestsOnly, true}
+	ofBoth     = scope{payments + ",\n" + requestsOnly, true}
+	// ofChanges: what those requests created, with its events and their deliveries.
+	ofChanges = scope{changes, true}
+)
+
+// How much of its data a check looked at.
+const (
+	reachSince   = "since"
+	reachFull    = "in full"
+	reachSkipped = "not checked"
+)
+
+// selectTouched finds requests by time, by indexes that 000021 adds. A retry of a request that a backup had lost is
+// proved with the request that adopted its movement.
+const selectTouched = `
+	WITH touched AS MATERIALIZED (
+		SELECT account_id, request_id, object_id, finished_at FROM answers WHERE finished_at >= @since
+		UNION ALL SELECT account_id, request_id, NULL, NULL FROM runs
+	), adopted AS (
+		SELECT q.account_id, q.id AS request_id, a.object_id, a.finished_at
+		FROM touched t JOIN answers w USING (account_id, request_id)
+		JOIN requests q ON q.key = 'adopt ' || w.call_keys[1] AND q.account_id = w.account_id
+		    AND q.flow IN (` + adoptions + `)
+		LEFT JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id
+	), loose AS (
+		SELECT q.account_id, q.id AS request_id FROM requests q WHERE q.created_at >= @since
+		  AND NOT EXISTS (SELECT FROM touched t WHERE t.account_id = q.account_id AND t.request_id = q.id)
+	)
+	SELECT account_id, request_id, coalesce(object_id, '') AS object_id, finished_at FROM touched
+	UNION SELECT account_id, request_id, coalesce(object_id, ''), finished_at FROM adopted
+	UNION SELECT account_id, request_id, '', NULL FROM loose`
+
+type touched struct {
+	AccountID, RequestID, ObjectID string
+	FinishedAt                     *time.Time
+}
+
+// selectPayments finds every object of the payments that were touched: from what the requests made or were answered
+// with, and from new postings, along the references between charges, refunds, disputes, intents, sessions and payouts.
+const selectPayments = `
+	WITH RECURSIVE named AS MATERIALIZED (
+		SELECT * FROM unnest(@accounts::text[], @requests::text[], @objects::text[]) AS n (account_id, request_id, id)
+	), payment (account_id, id) AS (
+		(SELECT account_id, id FROM named WHERE id <> ''
+		 UNION SELECT o.account_id, o.id FROM named JOIN charges o USING (account_id, request_id)
+		 UNION SELECT o.account_id, o.id FROM named JOIN refunds o USING (account_id, request_id)
+		 UNION SELECT o.account_id, o.id FROM named JOIN disputes o USING (account_id, request_id)
+		 UNION SELECT o.account_id, o.id FROM named JOIN payouts o USING (account_id, request_id)
+		 UNION SELECT o.account_id, o.id FROM named JOIN setup_attempts o USING (account_id, request_id)
+		 UNION SELECT o.account_id, o.object_id FROM named JOIN events o USING (account_id, request_id)
+		 UNION SELECT b.account_id, p.source FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
+		 WHERE p.created_at >= @since)
+		UNION
+		SELECT n.account_id, next.id FROM payment n CROSS JOIN LATERAL (
+			SELECT charge_id FROM refunds r WHERE r.account_id = n.account_id AND r.id = n.id
+			UNION ALL SELECT r.id FROM refunds r WHERE r.charge_id = n.id AND r.account_id = n.account_id
+			UNION ALL SELECT charge_id FROM disputes d WHERE d.account_id = n.account_id AND d.id = n.id
+			UNION ALL SELECT d.id FROM disputes d WHERE d.charge_id = n.id AND d.account_id = n.account_id
+			UNION ALL SELECT payment_intent_id FROM charges c WHERE c.account_id = n.account_id AND c.id = n.id
+			UNION ALL SELECT c.id FROM charges c WHERE c.payment_intent_id = n.id AND c.account_id = n.account_id
+			UNION ALL SELECT checkout_session FROM payment_intents p WHERE p.account_id = n.account_id AND p.id = n.id
+			UNION ALL SELECT p.id FROM payment_intents p WHERE p.checkout_session = n.id
+			    AND p.account_id = n.account_id
+			UNION ALL SELECT checkout_session FROM setup_intents s WHERE s.account_id = n.account_id AND s.id = n.id
+			UNION ALL SELECT s.id FROM setup_intents s WHERE s.checkout_session = n.id AND s.account_id = n.account_id
+			UNION ALL SELECT setup_intent_id FROM setup_attempts t WHERE t.account_id = n.account_id AND t.id = n.id
+			UNION ALL SELECT t.id FROM setup_attempts t WHERE t.setup_intent_id = n.id
+			    AND t.account_id = n.account_id
+			UNION ALL SELECT original_payout FROM payouts o WHERE o.account_id = n.account_id AND o.id = n.id
+			UNION ALL SELECT o.id FROM payouts o WHERE o.original_payout = n.id AND o.account_id = n.account_id
+		) AS next (id) WHERE next.id IS NOT NULL
+	)
+	SELECT account_id, id FROM payment`
+
+// The arguments of the CTEs below: n is what was touched.
+const (
+	someRequests = `unnest(@accounts::text[], @requests::text[]) AS n (account_id, id)`
+	someObjects  = `unnest(@owners::text[], @objects::text[]) AS n (account_id, id)`
+)
+
+// hidden is the CTE that hides a table with an id.
+func hidden(table string) string {
+	return table + ` AS (SELECT t.* FROM public.` + table + ` t JOIN ` + someObjects + ` USING (account_id, id))`
+}
+
+var payments = hidden("charges") + ",\n" + hidden("refunds") + ",\n" + hidden("disputes") + ",\n" +
+	hidden("payment_intents") + ",\n" + hidden("setup_intents") + ",\n" + hidden("setup_attempts") + ",\n" +
+	hidden("checkout_sessions") + ",\n" + hidden("payouts") + ",\n" + hidden("customers") + ",\n" +
+	hidden("cards") + ",\n" + hidden("tokens") + ",\n" + hidden("payment_methods") + ",\n" +
+	hidden("products") + ",\n" + hidden("prices") + ",\n" + hidden("coupons") + ",\n" +
+	hidden("shipping_rates") + ",\n" + hidden("settlement_parts") + `,
+	settlements AS (
+		SELECT t.* FROM ` + someObjects + ` JOIN public.settlements t ON t.charge_id = n.id
+		    AND t.account_id = n.account_id),
+	events AS (
+		SELECT e.* FROM ` + someRequests + ` JOIN public.events e ON e.request_id = n.id
+		    AND e.account_id = n.account_id),
+	ledger_postings AS (
+		SELECT p.* FROM ` + someObjects + ` JOIN public.ledger_books b ON b.account_id = n.account_id
+		JOIN public.ledger_postings p ON p.source = n.id AND p.book_id = b.id
+		UNION ALL
+		SELECT p.* FROM public.ledger_postings p WHERE p.created_at >= @since
+		  AND NOT EXISTS (SELECT FROM public.ledger_books b WHERE b.id = p.book_id)),
+	ledger_refund_chain AS (
+		SELECT k.* FROM ` + someObjects + ` JOIN public.ledger_books b ON b.account_id = n.account_id
+		JOIN public.ledger_refund_chain k ON k.charge = n.id AND k.book_id = b.id),
+	balance_transactions AS (
+		SELECT v.* FROM ledger_postings p JOIN public.balance_transactions v ON v.book_id = p.book_id
+		    AND v.id = p.id)`
+
+const requestsOnly = `
+	requests AS (
+		SELECT t.* FROM ` + someRequests + ` JOIN public.requests t USING (account_id, id)),
+	answers AS (
+		SELECT t.* FROM ` + someRequests + ` JOIN public.answers t ON t.account_id = n.account_id
+		    AND t.request_id = n.id),
+	archived_answers AS (
+		SELECT t.* FROM ` + someRequests + ` JOIN public.archived_answers t ON t.account_id = n.account_id
+		    AND t.request_id = n.id),
+	foreign_calls AS (
+		SELECT t.* FROM ` + someRequests + ` JOIN public.foreign_calls t ON t.account_id = n.account_id
+		    AND t.request_id = n.id),
+	audit_events AS (SELECT * FROM public.audit_events WHERE at >= @audit_since)`
+
+// madeBy is the CTE that hides a table by the requests that made its rows.
+func madeBy(table string) string {
+	return table + ` AS (SELECT t.* FROM ` + someRequests + ` JOIN public.` + table + ` t
+	    ON t.request_id = n.id AND t.account_id = n.account_id)`
+}
+
+// madeByOf is the same for a table without an index by request: its row is found by its id.
+func madeByOf(table string) string {
+	return table + ` AS (SELECT t.* FROM public.` + table + ` t JOIN ` + someObjects + ` USING (account_id, id)
+	    JOIN unnest(@accounts::text[], @requests::text[]) AS q (account_id, id) ON q.account_id = t.account_id
+	        AND q.id = t.request_id)`
+}
+
+var changes = madeBy("charges") + ",\n" + madeBy("refunds") + ",\n" + madeBy("disputes") + ",\n" +
+	madeBy("payouts") + ",\n" + madeBy("events") + ",\n" + madeByOf("customers") + ",\n" + madeByOf("cards") + ",\n" +
+	madeByOf("payment_intents") + ",\n" + madeByOf("setup_intents") + ",\n" + madeByOf("products") + ",\n" +
+	madeByOf("prices") + ",\n" + madeByOf("coupons") + `,
+	requests AS (
+		SELECT t.* FROM ` + someRequests + ` JOIN public.requests t USING (account_id, id)),
+	ledger_postings AS (
+		SELECT p.* FROM ` + someObjects + ` JOIN public.ledger_books b ON b.account_id = n.account_id
+		JOIN public.ledger_postings p ON p.source = n.id AND p.book_id = b.id
+		JOIN unnest(@accounts::text[], @requests::text[]) AS q (account_id, id) ON q.account_id = n.account_id
+		    AND q.id = p.request_id),
+	webhook_deliveries AS (
+		SELECT d.* FROM ` + someRequests + ` JOIN public.events e ON e.request_id = n.id
+		    AND e.account_id = n.account_id
+		JOIN public.webhook_deliveries d ON d.account_id = e.account_id AND d.event_id = e.id)`
+
+// part is what an incremental run looks at.
+type part struct {
+	since time.Time
+	args  pgx.NamedArgs
+}
+
+// auditMargin is how much earlier than its answer a request's audit row may be.
+const auditMargin = time.Minute
+
+// readPart finds what was touched since a time.
+func readPart(ctx context.Context, db reader, since time.Time) (*part, error) {
+	requests, err := readNamed[touched](ctx, db, selectTouched, pgx.NamedArgs{"since": since})
+	if err != nil {
+		return nil, fmt.Errorf("find the requests since %s: %w", since.Format(time.RFC3339), err)
+	}
+	accounts, ids, objects, auditSince := []string{}, []string{}, []string{}, since
+	for _, r := range requests {
+		accounts, ids, objects = append(accounts, r.AccountID), append(ids, r.RequestID), append(objects, r.ObjectID)
+		if r.FinishedAt != nil && r.FinishedAt.Before(auditSince) {
+			auditSince = *r.FinishedAt
+		}
+	}
+	args := pgx.NamedArgs{"since": since, "accounts": accounts, "requests": ids, "objects": objects}
+	found, err := readNamed[struct{ AccountID, ID string }](ctx, db, selectPayments, args)
+	if err != nil {
+		return nil, fmt.Errorf("find the payments since %s: %w", since.Format(time.RFC3339), err)
+	}
+	owners, objects := []string{}, []string{}
+	for _, o := range found {
+		owners, objects = append(owners, o.AccountID), append(objects, o.ID)
+	}
+	args["owners"], args["objects"], args["audit_since"] = owners, objects, auditSince.Add(-auditMargin)
+	return &part{since, args}, nil
+}
+
+func readNamed[T any](ctx context.Context, db reader, sql string, args pgx.NamedArgs) ([]T, error) {
+	rows, err := db.Query(ctx, sql, args)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
+}
+
+// behind puts a rule's statement behind the CTEs of its scope.
+func (p *part) behind(s scope, sql string) string {
+	if p == nil || s.tables == "" {
+		return sql
+	}
+	return "WITH " + s.tables + "\n" + sql
+}
+
+// reach says how much of its data a rule of this scope looks at.
+func (p *part) reach(s scope) string {
+	switch {
+	case p == nil:
+		return ""
+	case !s.checked:
+		return reachSkipped
+	case s.tables == "":
+		return reachFull
+	}
+	return reachSince
+}
+
+const selectLastClean = `SELECT max(clean_until) FROM verifications`
+
+// LastClean is where the next run begins after the worker's last one that found no violation; zero if there was none.
+func LastClean(ctx context.Context, pool *pgxpool.Pool) (time.Time, error) {
+	var at *time.Time
+	if err := pool.QueryRow(ctx, selectLastClean).Scan(&at); err != nil || at == nil {
+		return time.Time{}, err
+	}
+	return at.Add(-worker.VerifyAgain), nil
+}
+
+// ForWorker is a run of the worker: without parallel workers of the database, with pauses, and one at a time.
+func ForWorker(
+	ctx context.Context, pool *pgxpool.Pool, auditKey []byte, since time.Time,
+) (*worker.Verified, error) {
+	report, err := Run(ctx, Config{Pool: pool, AuditKey: auditKey, AllowEmpty: true, Since: since, Politely: true,
+		OnlyOne: true})
+	if errors.Is(err, ErrRunning) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := &worker.Verified{Since: report.Since, Until: report.Until}
+	for _, c := range report.Checks {
+		for _, v := range c.Violations {
+			found.Violations = append(found.Violations,
+				worker.Violation{Rule: c.Rule, Object: v.Object, Wrong: v.Wrong})
+		}
+		switch {
+		case c.Reach == reachSkipped:
+			found.LeftOut++
+		case c.Unchecked != "":
+			found.LeftOut++
+			found.Unchecked = append(found.Unchecked, worker.Violation{Rule: c.Rule, Wrong: c.Unchecked})
+		default:
+			found.Rules++
+		}
+	}
+	return found, nil
+}

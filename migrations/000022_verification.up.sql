@@ -1,0 +1,29 @@
+-- 000021: a worker proves the books all the time: every minute what is new, every night everything. These indexes find
+-- what is new by its time. A BRIN index has one entry for each megabyte of its table, so it costs an insert nothing.
+CREATE INDEX requests_by_time ON requests USING brin (created_at) WITH (autosummarize = on);
+CREATE INDEX answers_by_time ON answers USING brin (finished_at) WITH (autosummarize = on);
+CREATE INDEX postings_of_all_books_by_time ON ledger_postings USING brin (created_at) WITH (autosummarize = on);
+
+CREATE TABLE verifications (
+    scope         text        PRIMARY KEY,
+    checked_from  timestamptz,
+    checked_until timestamptz NOT NULL,
+    clean_until   timestamptz,
+    rules         integer     NOT NULL,
+    left_out      integer     NOT NULL,
+    violations    integer     NOT NULL,
+    CONSTRAINT a_verification_is_of_recent_data_or_all CHECK (scope IN ('recent', 'full')),
+    CONSTRAINT only_recent_data_begins_somewhere CHECK ((checked_from IS NULL) = (scope = 'full')),
+    CONSTRAINT a_clean_run_was_a_run CHECK (clean_until <= checked_until),
+    CONSTRAINT a_verification_counts CHECK (rules >= 0 AND left_out >= 0 AND violations >= 0)
+);
+COMMENT ON TABLE verifications IS
+    'The worker''s last run of verify over recent data, and its last run over everything. '
+    'Deleting a row only makes the worker check more.';
+COMMENT ON COLUMN verifications.checked_until IS 'When the snapshot was taken that the run looked at.';
+COMMENT ON COLUMN verifications.clean_until IS
+    'When the snapshot of the last run without a violation was taken. Null: there was none.';
+COMMENT ON COLUMN verifications.left_out IS 'Rules that the run did not check.';
+
+GRANT SELECT ON verifications TO ratchet_api, ratchet_worker, ratchet_auditor;
+GRANT INSERT, UPDATE ON verifications TO ratchet_worker;
