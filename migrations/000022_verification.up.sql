@@ -1,4 +1,4 @@
--- 000021: a worker proves the books all the time: every minute what is new, every night everything. These indexes find
+-- 000022: a worker proves the books all the time: every minute what is new, every night everything. These indexes find
 -- what is new by its time. A BRIN index has one entry for each megabyte of its table, so it costs an insert nothing.
 CREATE INDEX requests_by_time ON requests USING brin (created_at) WITH (autosummarize = on);
 CREATE INDEX answers_by_time ON answers USING brin (finished_at) WITH (autosummarize = on);

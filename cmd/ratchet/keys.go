@@ -100,7 +100,7 @@ func keysRollCommand() *cobra.Command {
 				return err
 			}
 			defer pool.Close()
-			root, err := s.root()
+			root, err := s.rootOf(cmd.Context(), pool)
 			if err != nil {
 				return err
 			}

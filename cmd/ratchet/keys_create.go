@@ -52,7 +52,7 @@ have events sent to any address.`,
 				return err
 			}
 			defer pool.Close()
-			root, err := s.root()
+			root, err := s.rootOf(cmd.Context(), pool)
 			if err != nil {
 				return err
 			}

@@ -342,7 +342,7 @@ func release(cmd *cobra.Command, name, phase, evidence string) error {
 		return err
 	}
 	defer pool.Close()
-	root, err := s.root()
+	root, err := s.rootOf(ctx, pool)
 	if err != nil {
 		return err
 	}

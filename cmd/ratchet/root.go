@@ -46,8 +46,8 @@ variable, or name a file in the variable that ends in _FILE.`,
 		}
 	}
 	add("parts", serveCommand(), workCommand(), migrateCommand(), healthCommand(), setupCommand())
-	add("operate", inspectCommand(), accountsCommand(), keysCommand(), usersCommand(), requestsCommand(),
-		inboxCommand(), webhooksCommand(), payoutsCommand(),
+	add("operate", inspectCommand(), accountsCommand(), keysCommand(), usersCommand(), secretsCommand(),
+		requestsCommand(), inboxCommand(), webhooksCommand(), payoutsCommand(),
 		ledgerCommand(), reconcileCommand(), eraseCommand(), verifyCommand())
 	cmd.AddCommand(versionCommand())
 	cmd.RunE = help

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
@@ -102,6 +106,18 @@ func (s settings) databaseURL() (string, error) {
 		return url, nil
 	}
 	return s.require(databaseVariable)
+}
+
+// rootOf is the secret for a command on a database. It must be the one that the installation was made under.
+func (s settings) rootOf(ctx context.Context, pool *pgxpool.Pool) (secret.Root, error) {
+	root, err := s.root()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.ClaimSecret(ctx, pool, root); err != nil {
+		return nil, fmt.Errorf("%s: %w", secretVariable, err)
+	}
+	return root, nil
 }
 
 func (s settings) root() (secret.Root, error) {

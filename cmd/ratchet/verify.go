@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/verify"
 )
@@ -73,7 +74,7 @@ proves that nothing sealed before it has changed.`,
 				return err
 			}
 			defer end()
-			key, err := auditKey(s)
+			key, err := auditKey(cmd.Context(), pool, s)
 			if err != nil {
 				return err
 			}
@@ -141,7 +142,7 @@ func progress(w io.Writer, every time.Duration) func(done, of int) {
 }
 
 // auditKey is the key of the audit trail's chain, or nil where the secret is not known.
-func auditKey(s settings) ([]byte, error) {
+func auditKey(ctx context.Context, pool *pgxpool.Pool, s settings) ([]byte, error) {
 	text, err := s.lookup(secretVariable)
 	if err != nil || text == "" {
 		return nil, err
@@ -149,6 +150,9 @@ func auditKey(s settings) ([]byte, error) {
 	root, err := secret.New(text)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := process.CheckSecret(ctx, pool, root); err != nil {
+		return nil, fmt.Errorf("%s: %w", secretVariable, err)
 	}
 	return root.For(secret.AuditChain), nil
 }

@@ -143,7 +143,7 @@ needs RATCHET_SECRET.`,
 				return err
 			}
 			defer pool.Close()
-			root, err := s.root()
+			root, err := s.rootOf(cmd.Context(), pool)
 			if err != nil {
 				return err
 			}

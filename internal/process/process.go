@@ -115,6 +115,9 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 	if err != nil {
 		return p, err
 	}
+	if err := ClaimSecret(ctx, p.pool, c.Secret); err != nil {
+		return p, err
+	}
 	p.writes, err = p.open(ctx, postgres.Config{
 		URL:             c.DatabaseURL,
 		Role:            role,

@@ -233,7 +233,8 @@ func compareGuards(expected, found []guard) (wrong []Violation) {
 // account and identifies it.
 const withoutAccount = `'accounts', 'api_keys', 'flows', 'recovery_points', 'workers', 'ledger_books',
 	'inbox', 'inbox_contradictions', 'inbox_acknowledgments', 'audit_events',
-	'audit_blocks', 'audit_detachments', 'users', 'user_sessions', 'verifications', 'schema_version'`
+	'audit_blocks', 'audit_detachments', 'users', 'user_sessions', 'root_secrets', 'verifications',
+	'schema_version'`
 
 // constraintsCarryTheAccount: when the data is spread over several databases by
 // account, a unique constraint without it would hold on each of them alone.

@@ -44,7 +44,7 @@ const (
 	reachSkipped = "not checked"
 )
 
-// selectTouched finds requests by time, by indexes that 000021 adds. A retry of a request that a backup had lost is
+// selectTouched finds requests by time, by indexes that 000022 adds. A retry of a request that a backup had lost is
 // proved with the request that adopted its movement.
 const selectTouched = `
 	WITH touched AS MATERIALIZED (

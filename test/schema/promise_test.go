@@ -37,7 +37,7 @@ type promise struct {
 }
 
 func allPromises() []promise {
-	return slices.Concat(peoplePromises, accountPromises, requestPromises, callPromises, ledgerPromises,
+	return slices.Concat(secretPromises, peoplePromises, accountPromises, requestPromises, callPromises, ledgerPromises,
 		refundChainPromises,
 		periodPromises, payoutPromises, payoutRowPromises,
 		customerPromises, chargePromises, refundPromises, intentPromises, disputePromises, settlementPromises,
