@@ -71,7 +71,8 @@ const (
 )
 
 // News are the notifications that came with the acquirer's answers to the calls of one
-// request. The acquirer posts them as well, so nothing is lost if nobody applies them.
+// request. The acquirer posts them as well, so a process that dies before it applies them
+// loses nothing.
 type News struct{ Bodies [][]byte }
 
 type newsKey struct{}
