@@ -50,7 +50,9 @@ return a payment, refund it. A reversal cannot be reversed.`,
 				return usagef("--reason is missing: why is the posting wrong?")
 			}
 			details := map[string]any{"reverses": args[0], "reason": reason}
-			booked, err := correct(cmd, "ledger.reverse", details, func(tx pgx.Tx, act string) (ledger.Correction, error) {
+			booked, err := correct(cmd, "ledger.reverse", details, func(
+				tx pgx.Tx, act string,
+			) (ledger.Correction, error) {
 				return ledger.Reverse(cmd.Context(), tx, args[0], act)
 			})
 			if err == nil {
@@ -87,7 +89,9 @@ The accounts are ` + strings.Join(names, ", ") + `.`,
 			}
 			details := map[string]any{"reference": a.Reference, "debit": debit, "credit": credit, "amount": a.Amount,
 				"currency": a.Currency, "reason": reason}
-			booked, err := correct(cmd, "ledger.adjust", details, func(tx pgx.Tx, act string) (ledger.Correction, error) {
+			booked, err := correct(cmd, "ledger.adjust", details, func(
+				tx pgx.Tx, act string,
+			) (ledger.Correction, error) {
 				return ledger.Adjust(cmd.Context(), tx, a, act)
 			})
 			if err == nil {

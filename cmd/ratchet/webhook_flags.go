@@ -48,7 +48,7 @@ func networks(list string) (all []netip.Prefix, err error) {
 
 const loopbackPortsFlag = "webhook-loopback-ports"
 
-// anyPort stands for every port. The demo passes it, too (demo.AnyPort).
+// anyPort means every port. The demo passes it, too (demo.AnyPort).
 const anyPort = "any"
 
 // ports reads a list of ports. "" and "any" are every port.

@@ -142,7 +142,8 @@ const (
 	balanceTransactionsByID = selectBalanceTransactions + ` AND id = ANY (@ids::text[])`
 
 	balanceTransactionFilters = `
-		 AND (@type::text IS NULL OR CASE WHEN kind IN ('dispute', 'dispute_reversal', 'reversal') THEN 'adjustment' ELSE kind
+		 AND (@type::text IS NULL
+		     OR CASE WHEN kind IN ('dispute', 'dispute_reversal', 'reversal') THEN 'adjustment' ELSE kind
 		     END = @type)
 		AND (@source::text IS NULL OR source = @source) AND (@currency::text IS NULL OR currency = @currency)
 		AND (@payout::text IS NULL OR EXISTS (

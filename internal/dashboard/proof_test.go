@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-var paymentsToday = regexp.MustCompile(`<dl( data-unsettled)? class="stats proof">[^<]*<div><dt>Payments today</dt><dd>(\d+)<`)
+var paymentsToday = regexp.MustCompile(
+	`<dl( data-unsettled)? class="stats proof">[^<]*<div><dt>Payments today</dt><dd>(\d+)<`)
 
 // The figures are kept for two seconds. A page that shows old ones has to ask again by
-// itself, because the change that made it ask is the last one it hears of.
+// itself, because no further change makes it ask.
 func TestOldFiguresAreMeasuredAgain(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, "")

@@ -136,7 +136,7 @@ func (w *watcher) tell(now versions) {
 }
 
 // changedSince reports whether something may have changed since then. While no page is
-// open nobody looks, so it may have.
+// open the watcher does not look, so it may have.
 func (w *watcher) changedSince(then time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -263,7 +263,8 @@ func TestErase(t *testing.T) {
 			t.Errorf("somebody else is only found in %v", left)
 		}
 		s.sealAll(t)
-		report, err := verify.Run(t.Context(), verify.Config{Pool: s.pool, Acquirer: simulator.Records{DB: s.theirs}, AuditKey: chainKey})
+		report, err := verify.Run(t.Context(),
+			verify.Config{Pool: s.pool, Acquirer: simulator.Records{DB: s.theirs}, AuditKey: chainKey})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -110,7 +110,8 @@ func Adjust(ctx context.Context, tx pgx.Tx, a Adjustment, act string) (Correctio
 	c := Correction{id.New("txn", time.Now()), a.AccountID, a.Livemode, a.Currency}
 	done, err := tx.Exec(ctx, insertAdjustment, postgres.Args{"id": c.ID, "source": a.Reference,
 		"debit": string(a.Debit), "credit": string(a.Credit), "amount": a.Amount, "act": act,
-		"description": "Adjustment " + a.Reference, "account_id": a.AccountID, "livemode": a.Livemode, "currency": a.Currency})
+		"description": "Adjustment " + a.Reference,
+		"account_id":  a.AccountID, "livemode": a.Livemode, "currency": a.Currency})
 	switch {
 	case postgres.IsUniqueViolation(err, "a_source_is_posted_once"):
 		err = ErrAdjusted

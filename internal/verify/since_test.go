@@ -138,7 +138,8 @@ func TestSince(t *testing.T) {
 				t.Errorf("does not say %q:\n%s", line, text.String())
 			}
 		}
-		full, err := Run(t.Context(), Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs}, AuditKey: chainKey})
+		full, err := Run(t.Context(),
+			Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs}, AuditKey: chainKey})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -106,7 +106,7 @@ func (f *fork) copy(t *testing.T) {
 			return os.MkdirAll(to, 0o700)
 		}
 		if info, err := entry.Info(); err != nil || !info.Mode().IsRegular() || info.Size() > 8<<20 {
-			return err // a program that somebody built here, or a worktree's link to its repository
+			return err // a program that was built here, or a worktree's link to its repository
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {

@@ -208,7 +208,8 @@ func (i *installation) maintain(ctx context.Context, sql string) error {
 
 // verify proves the books, as `ratchet verify` does.
 func (i *installation) verify(ctx context.Context) error {
-	report, err := verify.Run(ctx, verify.Config{Pool: i.Pool, Acquirer: simulator.Records{DB: i.theirs}, AuditKey: i.AuditKey()})
+	report, err := verify.Run(ctx,
+		verify.Config{Pool: i.Pool, Acquirer: simulator.Records{DB: i.theirs}, AuditKey: i.AuditKey()})
 	if err != nil {
 		return err
 	}
