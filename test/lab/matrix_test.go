@@ -73,7 +73,7 @@ func story(r lab.Run) string {
 }
 
 func TestMatrix(t *testing.T) {
-	programs := build(t)
+	programs := build(t, "ratchet", "ratchet-lab")
 
 	t.Run("each cell comes out as it is recorded", func(t *testing.T) {
 		wantCells(t, open(t, programs, false), lab.Designs)

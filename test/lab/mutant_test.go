@@ -18,7 +18,7 @@ import (
 // bank to charge twice.
 func TestMutant(t *testing.T) {
 	t.Parallel()
-	programs := build(t)
+	programs := build(t, "ratchet-lab") // its ratchet is the mutant
 	t.Run("without the derived key the bank charges twice, and our books do not show it", func(t *testing.T) {
 		t.Parallel()
 		root, err := mutant.SourceTree(t.Context())
