@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -201,6 +202,7 @@ card, from the acquirer's journal, and r the charges that the design has booked.
 			defer end()
 			out := cmd.OutOrStdout()
 			var runs lab.Matrix
+			began := time.Now()
 			err = s.RunAll(cmd.Context(), lab.Cases(ds, lab.Faults, lab.Settings{}), atOnce, func(r lab.Run) {
 				runs = append(runs, r)
 				if asJSON {
@@ -210,6 +212,7 @@ card, from the acquirer's journal, and r the charges that the design has booked.
 			if err != nil {
 				return err
 			}
+			took := time.Since(began)
 			if record != "" {
 				if err := runs.Record(record); err != nil {
 					return err
@@ -218,7 +221,11 @@ card, from the acquirer's journal, and r the charges that the design has booked.
 			if asJSON {
 				return nil
 			}
-			return printMatrix(out, runs, ds)
+			if err := printMatrix(out, runs, ds); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(out, "%d runs took %.1f s.\n", len(runs), took.Seconds())
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print runs and their events as JSON lines")

@@ -253,6 +253,19 @@ func (f Fault) Boundary(d Design) string {
 // the slow bank.
 var Pauses = []time.Duration{150 * time.Millisecond, 1200 * time.Millisecond, 2 * time.Second}
 
+// PausesAfterDeath are those where the process is killed. The third attempt comes later
+// than the short lock and a dead process's liveness last, so the last one can follow sooner:
+// it finds what the third has found.
+var PausesAfterDeath = []time.Duration{Pauses[0], Pauses[1], 600 * time.Millisecond}
+
+// Pauses are what the client waits between its attempts.
+func (f Fault) Pauses() []time.Duration {
+	if f.boundary != nil && !f.Stop && f.BankTimeout == 0 {
+		return PausesAfterDeath
+	}
+	return Pauses
+}
+
 // Attempts is how often the client sends its request at most.
 var Attempts = len(Pauses) + 1
 

@@ -107,7 +107,7 @@ test("a run is made for real, without JavaScript, and has an address of its own 
   await page.getByRole("button", { name: "Run it for real" }).click({ timeout: 120_000, noWaitAfter: true });
   await page.waitForURL("**/lab/live/run_*", { timeout: 120_000 });
   assert.equal(await page.locator("h1").innerText(), "Our books say 1, the bank says 2.");
-  assert.match(await page.locator(".lead").innerText(), /Run for real on this machine/);
+  assert.match(await page.locator(".lead").innerText(), /Run for real on this machine in \d+\.\d s/);
   const address = page.url();
   const again = await fetch(`${address}.ndjson`).then((r) => r.text());
   const lines = again.trim().split("\n").map((line) => JSON.parse(line));
@@ -250,4 +250,45 @@ test("the inspector shows a process that was stopped and came back as stalled, w
   assert.equal(await page.locator(".death").count(), 0, "a living process is drawn as dead");
   assert.match(await page.locator(".timeline .refused").innerText(), new RegExp(`process ${stopped} came back, and the fence refused its commit`));
   assert.deepEqual(page.complaints, []);
+});
+
+test("run all fills the matrix cell by cell, with progress, in place and without JavaScript", { timeout: 900_000 }, async () => {
+  const page = await watched(await browser.newContext({ reducedMotion: "reduce" }), demo.base);
+  await page.goto(`${demo.base}/lab/matrix`);
+  await page.getByRole("button", { name: "Run all of it for real" }).click({ timeout: 120_000, noWaitAfter: true });
+  await page.waitForURL("**/lab/matrix/matrix_*", { timeout: 120_000 });
+  const address = page.url(), cells = page.locator(".lab-matrix tbody td"), pending = page.locator(".lab-matrix tbody .muted");
+  const all = await cells.count(), bar = page.getByRole("progressbar", { name: "Runs" });
+  assert.equal(Number(await bar.getAttribute("max")), all, "a cell is not run, or not shown");
+  await page.evaluate(() => { globalThis.sameDocument = true; });
+  const still = await browser.newContext({ javaScriptEnabled: false, reducedMotion: "reduce" });
+  const plain = await watched(still, demo.base);
+  await plain.goto(address);
+  const read = new Set(); // what the page says that reloads itself
+  const seen = new Set(); // how many cells were filled when we looked
+  for (let over = false; !over;) {
+    over = /^All \d+ runs took/.test(await page.locator(".lab-progress p").innerText());
+    const left = await pending.count();
+    assert.ok(!over || left === 0, `${left} cells are empty at the end`);
+    if (seen.size < 3 && !seen.has(left)) await accessible(page);
+    seen.add(left);
+    read.add(await plain.locator(".lab-progress p").innerText());
+    await page.waitForTimeout(500);
+  }
+  assert.ok(seen.size >= 3, `no progress was to be seen: ${[...seen]}`);
+  await plain.getByText(/^All \d+ runs took/).waitFor({ timeout: 60_000 });
+  assert.ok(read.size >= 2, `without JavaScript, no progress was to be seen: ${[...read]}`);
+  assert.equal(await page.evaluate(() => globalThis.sameDocument), true, "the page was loaded again");
+  const said = await page.locator(".lab-progress").innerText();
+  assert.match(said, new RegExp(`All ${all} runs took \\d+\\.\\d s\\. \\d+ of ${all} cells came out as recorded`));
+  console.log(said); // the time, on this machine
+  const links = await page.locator('.lab-matrix tbody td a[href^="/lab/live/run_"]').evaluateAll((them) => them.map((a) => a.getAttribute("href")));
+  assert.equal(new Set(links).size, all, "each cell is a run of its own");
+  const ours = await page.locator(".lab-matrix").first().locator("tbody td:last-child .mono").allTextContents();
+  assert.ok(ours.every((cell) => cell.startsWith("1 / ")), `Ratchet charged ${ours}`);
+  await plain.goto(demo.base + links.at(0));
+  assert.match(await plain.locator(".lead").innerText(), /Run for real on this machine in \d+\.\d s/);
+  await accessible(page);
+  assert.deepEqual(page.complaints, []);
+  await still.close();
 });

@@ -166,6 +166,9 @@ func killsAt(d lab.Design, e lab.Event) string {
 // Doc is the address of the document about the design, without the first slash.
 func (l Lane) Doc() string { return strings.TrimSuffix(l.Design.Page, ".md") }
 
+// Took is how long the run took, in seconds.
+func (l Lane) Took() string { return strconv.FormatFloat(float64(l.Run.MS)/1000, 'f', 1, 64) }
+
 // HasTables says whether the run shows its tables.
 func (l Lane) HasTables() bool {
 	return slices.ContainsFunc(l.Log, func(l line) bool { return l.Tables != nil })

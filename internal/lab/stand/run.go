@@ -229,7 +229,7 @@ func (r *run) again(
 	ctx context.Context, answer lab.Answer, attempt func(context.Context, int, http.Header) lab.Answer,
 ) lab.Answer {
 	for n := 2; answer != lab.Paid && n <= lab.Attempts && ctx.Err() == nil; n++ {
-		time.Sleep(lab.Pauses[n-2])
+		time.Sleep(r.Pauses()[n-2])
 		<-r.ready // what was killed is back, or something else has taken its place
 		if n == lab.Attempts {
 			r.proceed()
