@@ -39,6 +39,7 @@ var needs = map[string]string{
 	"payment_intent.confirm":           "rak_payment_intent_write",
 	"setup_intent.retrieve":            "rak_setup_intent_read",
 	"token.create":                     "rak_token_write",
+	"confirmation_token.create_test":   "rak_confirmation_token_write",
 	"balance_transaction.list":         "rak_balance_transaction_read",
 	"customer.payment_method.retrieve": "rak_payment_method_read",
 }

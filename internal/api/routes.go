@@ -51,6 +51,10 @@ func routes() []route {
 		post("/v1/checkout/sessions/{session}/expire", session.ExpireCheckoutSession, "checkout.session"),
 		get("/v1/checkout/sessions/{session}/line_items", session.ListCheckoutItems, "list:item"),
 
+		post("/v1/confirmation_tokens", customer.CreateConfirmationToken, "confirmation_token").openToPublishableKeys(),
+		get("/v1/confirmation_tokens/{confirmation_token}", customer.RetrieveConfirmationToken, "confirmation_token"),
+		post("/v1/test_helpers/confirmation_tokens", customer.CreateTestConfirmationToken, "confirmation_token"),
+
 		post("/v1/coupons", catalog.CreateCoupon, "coupon"),
 		get("/v1/coupons", catalog.Coupons.List, "list:coupon"),
 		get("/v1/coupons/{coupon}", catalog.Coupons.Retrieve, "coupon"),

@@ -139,7 +139,9 @@ type threeDSecureUsage struct {
 	Supported bool `json:"supported"`
 }
 
-func (m *PaymentMethod) Render() any {
+func (m *PaymentMethod) Render() any { return m.object() }
+
+func (m *PaymentMethod) object() PaymentMethodObject {
 	card := m.Card
 	return PaymentMethodObject{
 		ID:             m.ID,

@@ -80,6 +80,7 @@ var erasures = []struct {
 }{
 	{"customers", eraseCustomers, (*scope).byObject}, {"cards", eraseCards, (*scope).byObject},
 	{"tokens", eraseTokens, (*scope).byObject}, {"payment_methods", eraseMethods, (*scope).byObject},
+	{"confirmation_tokens", eraseConfirmations, (*scope).byObject},
 	{"payment_intents", eraseIntents, (*scope).byObject}, {"setup_intents", eraseSetups, (*scope).byObject},
 	{"setup_attempts", eraseTries, (*scope).byObject}, {"charges", eraseCharges, (*scope).byObject},
 	{"refunds", eraseRefunds, (*scope).byObject}, {"disputes", eraseDisputes, (*scope).byObject},
@@ -106,6 +107,8 @@ const (
 	eraseMethods = `
 		UPDATE payment_methods SET card = impersonal(card), billing_details = impersonal(billing_details),
 		    metadata = '{}'` + theObjects
+	eraseConfirmations = `
+		UPDATE confirmation_tokens SET shipping = impersonal(shipping), return_url = NULL` + theObjects
 	eraseIntents = `
 		UPDATE payment_intents SET description = NULL, metadata = '{}', receipt_email = NULL,
 		    shipping = impersonal(shipping), last_payment_error = impersonal(last_payment_error)` + theObjects

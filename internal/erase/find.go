@@ -40,6 +40,7 @@ const findSubject = `
 	UNION ALL SELECT account_id, livemode FROM disputes WHERE id = @subject
 	UNION ALL SELECT account_id, livemode FROM checkout_sessions WHERE id = @subject
 	UNION ALL SELECT account_id, livemode FROM payment_methods WHERE id = @subject
+	UNION ALL SELECT account_id, livemode FROM confirmation_tokens WHERE id = @subject
 	UNION ALL SELECT account_id, livemode FROM cards WHERE id = @subject
 	UNION ALL SELECT account_id, livemode FROM tokens WHERE id = @subject`
 
@@ -73,6 +74,8 @@ const findObjects = `
 	UNION SELECT payment_method_id FROM intents WHERE payment_method_id IS NOT NULL
 	UNION SELECT payment_method_id FROM setup_attempts
 	WHERE account_id = @account_id AND setup_intent_id IN (SELECT id FROM intents)
+	UNION SELECT payment_method_id FROM confirmation_tokens
+	WHERE account_id = @account_id AND id IN (SELECT id FROM named)
 	UNION SELECT id FROM paid
 	UNION SELECT id FROM refunds WHERE account_id = @account_id AND charge_id IN (SELECT id FROM paid)
 	UNION SELECT id FROM disputes WHERE account_id = @account_id AND charge_id IN (SELECT id FROM paid)
@@ -94,7 +97,11 @@ const findRequests = `
 const findTokens = `
 	SELECT id, request_id FROM tokens
 	WHERE account_id = @account_id
-	  AND (id = ANY (@objects::text[]) OR card_id = ANY (@objects::text[]) OR used_by = ANY (@requests::text[]))`
+	  AND (id = ANY (@objects::text[]) OR card_id = ANY (@objects::text[]) OR used_by = ANY (@requests::text[]))
+	UNION SELECT id, request_id FROM confirmation_tokens
+	WHERE account_id = @account_id
+	  AND (id = ANY (@objects::text[]) OR payment_method_id = ANY (@objects::text[])
+	    OR intent_id = ANY (@objects::text[]))`
 
 func find(ctx context.Context, tx pgx.Tx, subject string) (*scope, error) {
 	s := &scope{}

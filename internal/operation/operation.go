@@ -34,7 +34,7 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		payment.UpdateChargeRefund,
 		customer.CreateCustomer, customer.UpdateCustomer, customer.DeleteCustomer,
 		customer.CreateCard, customer.UpdateCard, customer.DeleteCard,
-		customer.CreateToken,
+		customer.CreateToken, customer.CreateConfirmationToken, customer.CreateTestConfirmationToken,
 		customer.CreatePaymentMethod, customer.UpdatePaymentMethod, customer.AttachPaymentMethod,
 		customer.DetachPaymentMethod,
 		customer.RetrieveTestCard,

@@ -100,10 +100,13 @@ func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Check,
 		return err
 	}
 	params := in.params()
+	if err := in.enter(ctx, db, caller, &params); err != nil {
+		return err
+	}
 	if err := params.Check(ctx, db, caller); err != nil {
 		return err
 	}
-	in.MethodParams = params.MethodParams
+	in.MethodParams, in.Shipping, in.FutureUsage = params.MethodParams, params.Shipping, params.SetupFutureUsage
 	if in.Method() != nil || intent.PaymentMethodID == nil {
 		return nil
 	}
@@ -143,6 +146,9 @@ func recordConfirmation(
 		intent.CaptureMethod = in.CaptureMethod
 	}
 	if err := in.Insert(ctx, tx); err != nil {
+		return phase.Outcome{}, err
+	}
+	if err := in.UseToken(ctx, tx, intent.ID); err != nil {
 		return phase.Outcome{}, err
 	}
 	s.Begin(tx, intent, in.Method(), in.ConfirmParams)

@@ -35,6 +35,7 @@ type ConfirmParams struct {
 	OffSession            string `form:"off_session" enum:"true,false,one_off,recurring"`
 	ErrorOnRequiresAction bool   `form:"error_on_requires_action"`
 	UseStripeSDK          bool   `form:"use_stripe_sdk"`
+	ConfirmationToken     string `form:"confirmation_token" max:"5000"`
 }
 
 // CreatePaymentIntentParams are what POST /v1/payment_intents takes.
@@ -98,6 +99,9 @@ func checkIntent(ctx context.Context, db phase.Reader, caller phase.Check, in *C
 	if err := in.ConfirmParams.Check("PaymentIntent", in.Confirm); err != nil {
 		return err
 	}
+	if err := in.enter(ctx, db, caller, &in.PaymentIntentParams); err != nil {
+		return err
+	}
 	if err := in.PaymentIntentParams.Check(ctx, db, caller); err != nil || in.Confirm {
 		return err // with confirm=true RefuseConfirm says whether the method may be used
 	}
@@ -148,12 +152,62 @@ func (in *ConfirmParams) Check(kind string, confirm bool) error {
 		name string
 		sent bool
 	}{{"return_url", in.ReturnURL != ""}, {"off_session", in.OffSession != ""},
-		{"error_on_requires_action", in.ErrorOnRequiresAction}, {"use_stripe_sdk", in.UseStripeSDK}} {
+		{"error_on_requires_action", in.ErrorOnRequiresAction}, {"use_stripe_sdk", in.UseStripeSDK},
+		{"confirmation_token", in.ConfirmationToken != ""}} {
 		if p.sent {
 			return onlyWithConfirm(kind, p.name)
 		}
 	}
 	return nil
+}
+
+// Enter finds the confirmation token, if there is one, and has the rest of the request say
+// what the customer has entered. What the caller sends beside it counts more.
+func (in *ConfirmParams) Enter(
+	ctx context.Context, db phase.Reader, caller phase.Check, method *customer.MethodParams,
+) (*customer.ConfirmationToken, error) {
+	if in.ConfirmationToken == "" {
+		return nil, nil
+	}
+	if method.PaymentMethod != "" || method.PaymentMethodData != nil {
+		return nil, apierror.Invalid("",
+			"You may only specify one of these parameters: confirmation_token, payment_method, payment_method_data.").
+			WithCode("parameters_exclusive")
+	}
+	token, err := customer.FindConfirmationToken(ctx, db, caller, in.ConfirmationToken)
+	if err != nil {
+		return nil, err
+	}
+	method.PaymentMethod = token.PaymentMethodID
+	if in.ReturnURL == "" {
+		in.ReturnURL = resource.Deref(token.ReturnURL)
+	}
+	return token, nil
+}
+
+// enter is Enter for a payment, which takes more of what was entered.
+func (in *ConfirmParams) enter(
+	ctx context.Context, db phase.Reader, caller phase.Check, params *PaymentIntentParams,
+) error {
+	token, err := in.Enter(ctx, db, caller, &params.MethodParams)
+	if err != nil || token == nil {
+		return err
+	}
+	if to := token.Shipping; params.Shipping == nil && to != nil {
+		params.Shipping = &resource.Shipping{Address: to.Address, Name: to.Name, Phone: to.Phone}
+	}
+	if params.SetupFutureUsage == nil {
+		params.SetupFutureUsage = token.SetupFutureUsage
+	}
+	return nil
+}
+
+// UseToken uses the confirmation token up, if there is one.
+func (in *ConfirmParams) UseToken(ctx context.Context, tx *phase.Tx, intent string) error {
+	if in.ConfirmationToken == "" {
+		return nil
+	}
+	return customer.UseConfirmationToken(ctx, tx, in.ConfirmationToken, intent)
 }
 
 // offSession says that the cardholder is not present.
@@ -181,6 +235,9 @@ func recordIntent(ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParam
 	if refusal := intent.RefuseConfirm(method, method != nil, in.ConfirmParams); refusal != nil {
 		intent.Insert(tx)
 		return phase.Refuse(intent.ID, intent.ShowTo(tx.Caller, refusal)), nil
+	}
+	if err := in.UseToken(ctx, tx, intent.ID); err != nil {
+		return phase.Outcome{}, err
 	}
 	s.Begin(tx, intent, method, in.ConfirmParams)
 	intent.Insert(tx)

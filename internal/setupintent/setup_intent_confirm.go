@@ -23,6 +23,7 @@ type ConfirmSetupIntentParams struct {
 	ClientSecret string                  `form:"client_secret" json:"-"`
 	ReturnURL    string                  `form:"return_url" max:"2048"`
 	UseStripeSDK bool                    `form:"use_stripe_sdk"`
+	Token        string                  `form:"confirmation_token" max:"5000"`
 	Options      *customer.MethodOptions `form:"payment_method_options"`
 	Expand       form.Expand             `form:"expand"`
 	customer.MethodParams
@@ -65,10 +66,14 @@ var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
 	if err != nil {
 		return err
 	}
-	confirm := payment.ConfirmParams{ReturnURL: in.ReturnURL}
+	confirm := in.confirm()
 	if err := confirm.Check("SetupIntent", true); err != nil {
 		return err
 	}
+	if _, err := confirm.Enter(ctx, db, caller, &in.MethodParams); err != nil {
+		return err
+	}
+	in.ReturnURL = confirm.ReturnURL
 	if err := in.Find(ctx, db, caller); err != nil || in.Method() != nil || setup.PaymentMethodID == nil {
 		return err
 	}
@@ -76,6 +81,11 @@ var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
 		*setup.PaymentMethodID)
 	return err
 })
+
+// confirm is what the confirmation has in common with that of a payment.
+func (in *ConfirmSetupIntentParams) confirm() payment.ConfirmParams {
+	return payment.ConfirmParams{ReturnURL: in.ReturnURL, UseStripeSDK: in.UseStripeSDK, ConfirmationToken: in.Token}
+}
 
 func recordSetupConfirmation(
 	ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *SetupTry,
@@ -98,6 +108,10 @@ func recordSetupConfirmation(
 		return phase.Outcome{}, err
 	}
 	if err := in.Insert(ctx, tx); err != nil {
+		return phase.Outcome{}, err
+	}
+	confirm := in.confirm()
+	if err := confirm.UseToken(ctx, tx, setup.ID); err != nil {
 		return phase.Outcome{}, err
 	}
 	s.Begin(tx, setup, in.Method(), in.ReturnURL)

@@ -31,6 +31,7 @@ type CreateSetupIntentParams struct {
 	ReturnURL               string                           `form:"return_url" max:"2048"`
 	Usage                   string                           `form:"usage" enum:"off_session,on_session"`
 	UseStripeSDK            bool                             `form:"use_stripe_sdk"`
+	Token                   string                           `form:"confirmation_token" max:"5000"`
 	Expand                  form.Expand                      `form:"expand"`
 	SetupIntentParams
 }
@@ -64,15 +65,24 @@ var CreateSetupIntent = phase.Define("setup_intent.create", 1,
 	if _, err := in.Metadata.New(); err != nil {
 		return err
 	}
-	confirm := payment.ConfirmParams{ReturnURL: in.ReturnURL, UseStripeSDK: in.UseStripeSDK}
+	confirm := in.confirm()
 	if err := confirm.Check("SetupIntent", in.Confirm); err != nil {
 		return err
 	}
+	if _, err := confirm.Enter(ctx, db, caller, &in.MethodParams); err != nil {
+		return err
+	}
+	in.ReturnURL = confirm.ReturnURL
 	if err := in.check(ctx, db, caller); err != nil || in.Confirm {
 		return err // with confirm=true RefuseConfirm says whether the method may be used
 	}
 	return in.CheckUse(in.Customer)
 })
+
+// confirm is what only a confirmation takes.
+func (in *CreateSetupIntentParams) confirm() payment.ConfirmParams {
+	return payment.ConfirmParams{ReturnURL: in.ReturnURL, UseStripeSDK: in.UseStripeSDK, ConfirmationToken: in.Token}
+}
 
 // check finds the customer and the method.
 func (in *SetupIntentParams) check(ctx context.Context, db phase.Reader, caller phase.Check) error {
@@ -109,6 +119,10 @@ func recordSetup(ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, 
 	if refusal := setup.RefuseConfirm(method, in.ReturnURL); refusal != nil {
 		setup.Insert(tx)
 		return phase.Refuse(setup.ID, setup.ShowTo(tx.Caller, refusal)), nil
+	}
+	confirm := in.confirm()
+	if err := confirm.UseToken(ctx, tx, setup.ID); err != nil {
+		return phase.Outcome{}, err
 	}
 	s.Begin(tx, setup, method, in.ReturnURL)
 	setup.Insert(tx)

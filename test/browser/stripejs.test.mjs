@@ -308,6 +308,23 @@ test("a page of another site can frame an embedded session, and no hosted one", 
   assert.deepEqual([await ancestors(hosted), await ancestors(embedded)], ["'none'", "*"]);
 });
 
+test("what is entered becomes a confirmation token, with which the merchant's server confirms, once", async () => {
+  const intent = await intentFor(), page = await paying(intent);
+  await page.evaluate(() => stripe.createConfirmationToken({ elements })).then(({ error }) => assert.equal(error.type, "validation_error"));
+  await fillPayment(page, authenticated);
+  const { confirmationToken: token } = await page.evaluate(() => stripe.createConfirmationToken({ elements, params: { return_url: location.origin + "/return.html", payment_method_data: { billing_details: { name: "Jenny" } } } }));
+  assert.deepEqual([token.payment_method_preview.card.last4, token.payment_method_preview.billing_details.name], ["3220", "Jenny"]);
+  const waiting = await demo.post(`/v1/payment_intents/${intent.id}/confirm`, { confirmation_token: token.id });
+  assert.equal(waiting.status, "requires_action");
+  const acted = page.evaluate((clientSecret) => stripe.handleNextAction({ clientSecret }), intent.client_secret);
+  await bankFrame(page).locator("#test-source-authorize-3ds").click();
+  assert.equal((await acted).paymentIntent.status, "succeeded");
+  assert.equal((await chargesOf(intent)).length, 1);
+  const again = await demo.post(`/v1/payment_intents/${(await intentFor()).id}/confirm`, { confirmation_token: token.id });
+  assert.match(again.error.message, /has already been used/);
+  assert.deepEqual(page.complaints, []);
+});
+
 test("setup, tokens, payment methods, next actions and redirects, by the calls of a page", async () => {
   const page = await opened("v3");
   const setup = await demo.post("/v1/setup_intents", { "payment_method_types[]": "card" });

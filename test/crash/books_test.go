@@ -34,6 +34,8 @@ const booksOf = `
 		WHERE account_id = @account_id
 		UNION ALL SELECT 'card' || CASE WHEN deleted_at IS NULL THEN '' ELSE ' deleted' END, @amount FROM cards
 		WHERE account_id = @account_id
+		UNION ALL SELECT 'confirmation token' || CASE WHEN used_by IS NULL THEN '' ELSE ' used' END, @amount
+		FROM confirmation_tokens WHERE account_id = @account_id
 		UNION ALL SELECT 'token' || CASE WHEN used_by IS NULL THEN '' ELSE ' spent' END, @amount FROM tokens
 		WHERE account_id = @account_id
 		UNION ALL SELECT 'product' || CASE WHEN deleted_at IS NULL THEN '' ELSE ' deleted' END, @amount FROM products

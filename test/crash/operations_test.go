@@ -159,6 +159,18 @@ var operations = []operation{
 			"1 × call executed"},
 	},
 	{
+		name: "confirmation with what a customer entered", flow: "payment_intent.confirm", twin: true, status: 200,
+		request: func(s stage) request {
+			return s.post("/v1/payment_intents/"+s.waiting("pm_card_visa")+"/confirm", "confirmation_token",
+				s.made(s.entered()))
+		},
+		leaves: []string{"1 × the card saw: sale", "1 × intent succeeded", "1 × charge succeeded and captured",
+			"1 × posted: charge", "1 × confirmation token used",
+			"1 × event payment_intent.created", "1 × event charge.succeeded", "1 × event payment_intent.succeeded",
+			"1 × audited: confirmation_token.create_test", "1 × audited: payment_intent.create",
+			"1 × audited: payment_intent.confirm", "3 × request finished", "1 × call executed"},
+	},
+	{
 		name: "confirmation that asks for the cardholder", flow: "payment_intent.confirm", status: 200,
 		request: func(s stage) request {
 			return s.post("/v1/payment_intents/" + s.waiting("pm_card_authenticationRequired") + "/confirm")

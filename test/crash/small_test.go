@@ -31,6 +31,11 @@ var smallOperations = []operation{
 	small("card.update", func(s stage) request { return s.post(s.card(), "exp_year", "2044") }),
 	small("card.delete", func(s stage) request { return s.del(s.card()) }),
 	small("token.create", func(s stage) request { return s.typed("card[cvc]", "123") }),
+	small("confirmation_token.create", func(s stage) request {
+		return s.post("/v1/confirmation_tokens", "payment_method_data[type]", "card",
+			"payment_method_data[card][token]", s.token())
+	}),
+	small("confirmation_token.create_test", func(s stage) request { return s.entered() }),
 	small("payment_method.create", func(s stage) request {
 		return s.post("/v1/payment_methods", "type", "card", "card[token]", s.token())
 	}),
@@ -155,6 +160,11 @@ func (s stage) customer() string { return s.new("/v1/customers", "payment_method
 func (s stage) card() string {
 	sources := "/v1/customers/" + s.customer() + "/sources"
 	return sources + "/" + s.new(sources, "source", "tok_visa")
+}
+
+// entered is the request for a confirmation token of a test card.
+func (s stage) entered() request {
+	return s.post("/v1/test_helpers/confirmation_tokens", "payment_method", "pm_card_visa")
 }
 
 func (s stage) token() string { return s.made(s.typed()) }

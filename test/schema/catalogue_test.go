@@ -53,7 +53,8 @@ func TestNothingIsUniqueAcrossMerchants(t *testing.T) {
 
 	for _, table := range []string{"requests", "runs", "answers", "foreign_calls", "takeovers",
 		"fence_refusals", "charges", "refunds",
-		"customers", "cards", "tokens", "events", "webhook_endpoints", "webhook_deliveries", "webhook_attempts",
+		"customers", "cards", "tokens", "confirmation_tokens",
+		"events", "webhook_endpoints", "webhook_deliveries", "webhook_attempts",
 		"cli_sessions", "cli_log_lines",
 		"ledger_postings", "ledger_refund_chain", "disputes",
 		"settlements", "settlement_parts", "movements_waiting", "movements_set_aside", "charges_to_show"} {

@@ -39,7 +39,7 @@ func TestNoRoleCanRewriteHistory(t *testing.T) {
 			 WHERE r.relnamespace = 'public'::regnamespace AND r.relkind IN ('r', 'p')
 			   AND has_table_privilege(role, r.oid, right_)
 			   AND NOT (right_ = 'UPDATE' AND role <> 'ratchet_auditor' AND r.relname IN ('flows', 'workers',
-			            'runs', 'customers', 'tokens', 'cards', 'charges', 'refunds',
+			            'runs', 'customers', 'tokens', 'confirmation_tokens', 'cards', 'charges', 'refunds',
 			            'payment_methods', 'payment_intents', 'setup_intents', 'webhook_endpoints',
 			            'webhook_deliveries', 'payouts', 'test_clocks', 'inbox', 'disputes', 'products', 'prices',
 			            'coupons', 'shipping_rates', 'checkout_sessions', 'payment_links', 'cli_sessions'))

@@ -59,6 +59,8 @@ INSERT INTO charges (account_id, id, livemode, request_id, amount, amount_captur
     ('acct_1', 'ch_failed', false, 'req_failed', 1000, 0, 0, 'usd', 'failed', false, '{}', NULL, 'card_declined', NULL, now());
 INSERT INTO payment_methods (account_id, id, livemode, request_id, customer_id, card, billing_details, created_at)
 VALUES ('acct_1', 'pm_1', false, 'req_finished', 'cus_1', '{}', '{}', now());
+INSERT INTO confirmation_tokens (account_id, id, livemode, request_id, payment_method_id, created_at, expires_at)
+    VALUES ('acct_1', 'ctoken_1', false, 'req_finished', 'pm_1', now(), now() + interval '12 hours');
 INSERT INTO payment_intents (account_id, id, livemode, request_id, amount, amount_received, currency, status, client_secret, capture_method,
     confirmation_method, payment_method_types, payment_method_options, latest_charge, created_at) VALUES
     ('acct_1', 'pi_1', false, 'req_finished', 1000, 1000, 'usd', 'succeeded', 'pi_1_secret_1', 'automatic', 'automatic', '{card}', '{}', 'ch_intent', now()),

@@ -140,3 +140,133 @@ func (a *account) token(card *stripe.CardParams) *stripe.Token {
 	noError(a.t, err)
 	return token
 }
+
+func TestConfirmationTokens(t *testing.T) {
+	t.Parallel()
+	in := install(t)
+	enter := func(t *testing.T, a *account, params *stripe.TestHelpersConfirmationTokenCreateParams,
+	) *stripe.ConfirmationToken {
+		t.Helper()
+		token, err := a.V1TestHelpersConfirmationTokens.Create(t.Context(), params)
+		noError(t, err)
+		return token
+	}
+	visa := func() *stripe.TestHelpersConfirmationTokenCreateParams {
+		return &stripe.TestHelpersConfirmationTokenCreateParams{
+			PaymentMethod: stripe.String("pm_card_visa"), ReturnURL: stripe.String("https://example.com/back")}
+	}
+	retrieve := func(t *testing.T, a *account, id string) *stripe.ConfirmationToken {
+		t.Helper()
+		token, err := a.V1ConfirmationTokens.Retrieve(t.Context(), id, nil)
+		noError(t, err)
+		return token
+	}
+
+	t.Run("what a customer entered confirms a payment, once", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		params := visa()
+		params.PaymentMethod = nil
+		params.PaymentMethodData = &stripe.TestHelpersConfirmationTokenCreatePaymentMethodDataParams{
+			Type: stripe.String("card")}
+		params.AddExtra("payment_method_data[card][token]", "tok_mastercard")
+		params.AddExtra("payment_method_data[billing_details][name]", "Jenny Rosen")
+		params.SetupFutureUsage = stripe.String("off_session")
+		params.Shipping = &stripe.TestHelpersConfirmationTokenCreateShippingParams{Name: stripe.String("Jenny Rosen"),
+			Address: &stripe.AddressParams{Line1: stripe.String("510 Townsend St")}}
+		token := enter(t, a, params)
+		preview := token.PaymentMethodPreview
+		equal(t, "preview", []any{preview.Card.Brand, preview.BillingDetails.Name, token.PaymentIntent},
+			[]any{"mastercard", "Jenny Rosen", ""})
+		equal(t, "life", token.ExpiresAt-token.Created, int64(12*60*60))
+
+		intent := a.intent(&stripe.PaymentIntentCreateParams{})
+		confirm := &stripe.PaymentIntentConfirmParams{ConfirmationToken: &token.ID}
+		confirm.AddExpand("payment_method")
+		paid, err := a.V1PaymentIntents.Confirm(t.Context(), intent.ID, confirm)
+		noError(t, err)
+		equal(t, "intent", []any{paid.Status, paid.PaymentMethod.Card.Brand, paid.PaymentMethod.BillingDetails.Name,
+			paid.SetupFutureUsage, paid.Shipping.Name, paid.Shipping.Address.Line1},
+			[]any{stripe.PaymentIntentStatusSucceeded, stripe.PaymentMethodCardBrandMastercard, "Jenny Rosen",
+				stripe.PaymentIntentSetupFutureUsageOffSession, "Jenny Rosen", "510 Townsend St"})
+		equal(t, "the token names it", retrieve(t, a, token.ID).PaymentIntent, intent.ID)
+
+		again := a.intent(&stripe.PaymentIntentCreateParams{})
+		_, err = a.V1PaymentIntents.Confirm(t.Context(), again.ID, confirm)
+		refused(t, err, invalid("", "confirmation_token", "The ConfirmationToken "+token.ID+
+			" has already been used to confirm an intent, and cannot be used again."))
+	})
+
+	t.Run("a payment is created and confirmed with one, and a setup, too", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		params := &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(2000), Currency: stripe.String("usd"),
+			ConfirmationToken: &enter(t, a, visa()).ID}
+		_, err := a.V1PaymentIntents.Create(t.Context(), params)
+		refused(t, err, invalid("", "confirmation_token", ""))
+		params.Confirm = stripe.Bool(true)
+		paid, err := a.V1PaymentIntents.Create(t.Context(), params)
+		noError(t, err)
+		equal(t, "payment", paid.Status, stripe.PaymentIntentStatusSucceeded)
+
+		token := enter(t, a, visa())
+		setup, err := a.V1SetupIntents.Create(t.Context(), &stripe.SetupIntentCreateParams{})
+		noError(t, err)
+		setup, err = a.V1SetupIntents.Confirm(t.Context(), setup.ID,
+			&stripe.SetupIntentConfirmParams{ConfirmationToken: &token.ID})
+		noError(t, err)
+		equal(t, "setup", setup.Status, stripe.SetupIntentStatusSucceeded)
+		equal(t, "the token names it", retrieve(t, a, token.ID).SetupIntent, setup.ID)
+		made, err := a.V1SetupIntents.Create(t.Context(), &stripe.SetupIntentCreateParams{
+			Confirm: stripe.Bool(true), ConfirmationToken: &enter(t, a, visa()).ID})
+		noError(t, err)
+		equal(t, "setup", made.Status, stripe.SetupIntentStatusSucceeded)
+	})
+
+	t.Run("a decline uses it up, and a refusal does not", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		params := visa()
+		params.PaymentMethod, params.ReturnURL = stripe.String("pm_card_chargeDeclined"), nil
+		token := enter(t, a, params)
+		intent, err := a.V1PaymentIntents.Create(t.Context(),
+			&stripe.PaymentIntentCreateParams{Amount: stripe.Int64(2000), Currency: stripe.String("usd")})
+		noError(t, err)
+		confirm := &stripe.PaymentIntentConfirmParams{ConfirmationToken: &token.ID}
+		_, err = a.V1PaymentIntents.Confirm(t.Context(), intent.ID, confirm) // without a return_url
+		refused(t, err, invalid("", "", ""))
+		equal(t, "used", retrieve(t, a, token.ID).PaymentIntent, "")
+		confirm.ReturnURL = stripe.String("https://example.com/back")
+		_, err = a.V1PaymentIntents.Confirm(t.Context(), intent.ID, confirm)
+		refused(t, err, refusal{http.StatusPaymentRequired, stripe.ErrorTypeCard, "card_declined", "generic_decline",
+			"try_again_later", "", ""})
+		_, err = a.V1PaymentIntents.Confirm(t.Context(), intent.ID, confirm)
+		refused(t, err, invalid("", "confirmation_token", ""))
+	})
+
+	t.Run("it expires, and is nobody else's", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		token, intent := enter(t, a, visa()), a.intent(&stripe.PaymentIntentCreateParams{})
+		other := in.account(t)
+		_, err := other.V1ConfirmationTokens.Retrieve(t.Context(), token.ID, nil)
+		if e := refused(t, err, refusal{http.StatusNotFound, stripe.ErrorTypeInvalidRequest, "resource_missing", "", "",
+			"confirmation_token", ""}); e == nil {
+			t.Error("another account reads it")
+		}
+		theirs := other.intent(&stripe.PaymentIntentCreateParams{})
+		confirm := &stripe.PaymentIntentConfirmParams{ConfirmationToken: &token.ID}
+		_, err = other.V1PaymentIntents.Confirm(t.Context(), theirs.ID, confirm)
+		refused(t, err, invalid("resource_missing", "confirmation_token", ""))
+
+		both := &stripe.PaymentIntentConfirmParams{ConfirmationToken: &token.ID,
+			PaymentMethod: stripe.String("pm_card_visa")}
+		_, err = a.V1PaymentIntents.Confirm(t.Context(), intent.ID, both)
+		refused(t, err, invalid("parameters_exclusive", "", ""))
+		_, err = in.db.Exec(t.Context(), `UPDATE confirmation_tokens SET expires_at = now() WHERE id = $1`, token.ID)
+		noError(t, err)
+		_, err = a.V1PaymentIntents.Confirm(t.Context(), intent.ID, confirm)
+		refused(t, err, invalid("", "confirmation_token",
+			"The ConfirmationToken "+token.ID+" has expired. Create another one to confirm with."))
+	})
+}

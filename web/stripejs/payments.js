@@ -148,5 +148,15 @@ const payments = {
     return error ? { error } : frame.call("createPaymentMethod", plain(more));
   },
 
-  async createConfirmationToken() { return unavailable("A confirmation token"); },
+  async createConfirmationToken({ elements, params = {} } = {}) {
+    const payer = elements?.payer();
+    needs(payer, "stripe.createConfirmationToken() needs an Elements instance with a mounted payment Element.");
+    const { error, billing, shipping } = await elements.collect();
+    if (error) return { error };
+    const sent = plain(params), { setupFutureUsage: usage } = elements.options;
+    sent.payment_method_data = merged({ billing_details: billing }, sent.payment_method_data ?? {});
+    if (shipping && !sent.shipping) sent.shipping = shipping;
+    if (usage && !sent.setup_future_usage) sent.setup_future_usage = usage;
+    return payer.frame.call("createConfirmationToken", sent);
+  },
 };

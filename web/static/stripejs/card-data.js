@@ -63,6 +63,8 @@ export function paying({ card, billing = () => ({}) }) {
     confirm: ({ params, card: typed, handleActions, fault, ...at }) =>
       confirm(at, typed ? { ...params, payment_method_data: method(params.payment_method_data) } : params, { handleActions, fault }),
     createPaymentMethod: (params) => made("paymentMethod", () => request("POST", "/v1/payment_methods", method(params))),
+    createConfirmationToken: (params) => made("confirmationToken", () =>
+      request("POST", "/v1/confirmation_tokens", { ...params, payment_method_data: method(params.payment_method_data) })),
     createToken: ({ name, address_line1, address_line2, address_city, address_state, address_zip, address_country }) => {
       const zip = address_zip ?? billing().address?.postal_code;
       return made("token", () => request("POST", "/v1/tokens", { card: { ...card(), name, address_line1, address_line2, address_city, address_state, address_zip: zip, address_country } }));
