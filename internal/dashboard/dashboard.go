@@ -137,7 +137,10 @@ func (s *Server) page(show desk.Handler) http.HandlerFunc {
 		case err != nil:
 			s.fail(w, r, err)
 		case p.Send != nil:
-			p.Send(w)
+			if err := p.Send(w); err != nil {
+				s.Log.Warn("a download stopped", "path", r.URL.Path, "error", err)
+				panic(http.ErrAbortHandler) // the browser must not take a part for the whole
+			}
 		case p.To != "":
 			if p.Wrong {
 				login.Complain(w, r, p.Said)

@@ -97,6 +97,25 @@ test("without JavaScript the page of results has the same objects, pages and act
   assert.equal(await page.getByRole("link", { name: /Customers/ }).count(), 2, "in the navigation and in the results");
 });
 
+test("the log follows what arrives, until it is paused", async () => {
+  const page = await open("/dashboard/requests?path=/v1/customers");
+  await page.locator('.live[data-state="live"]').waitFor();
+  const rows = page.locator("tbody tr"), before = await rows.count();
+  await demo.post("/v1/customers", { name: "Followed" });
+  await rows.nth(before).waitFor();
+  await page.getByRole("link", { name: "Pause" }).click();
+  await page.getByRole("link", { name: "Follow" }).waitFor();
+  assert.equal(await page.locator(".live").count(), 0);
+  const paused = await rows.count();
+  await demo.post("/v1/customers", { name: "Not followed" });
+  await page.waitForTimeout(1000); // longer than a page that follows takes
+  assert.equal(await rows.count(), paused);
+  await accessible(page);
+  await page.getByRole("link", { name: "Follow" }).click();
+  await rows.nth(paused).waitFor();
+  assert.deepEqual(page.complaints, []);
+});
+
 test("a request is sent again: the same bytes with the same key, a new request with a new one", async () => {
   const request = await demo.post("/v1/charges", { amount: 2900, currency: "usd", source: "tok_visa", description: "Once more" }, "once-more")
     .then(async (charge) => (await (await fetch(`${demo.base}/dashboard/requests?key=once-more`)).text()).match(/req_\w+/)[0]);

@@ -1,28 +1,11 @@
 package desk
 
 import (
-	"encoding/csv"
-	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/ratchet-pay/ratchet/internal/money"
 )
-
-// Download sends rows as a file that spreadsheets open, and in which they find
-// nothing to run: customers write into some of the cells.
-func Download(w http.ResponseWriter, name string, rows [][]string) {
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	out := csv.NewWriter(w)
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = harmless(cell)
-		}
-		_ = out.Write(row)
-	}
-	out.Flush()
-}
 
 // formula begins what a spreadsheet runs: also behind spaces, which some of them
 // drop, and in the wide forms that others take for the same.

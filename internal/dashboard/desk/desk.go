@@ -46,7 +46,7 @@ type Page struct {
 	Said  string // a sentence for the page at To
 	Wrong bool   // the sentence is about something that failed
 
-	Send func(http.ResponseWriter) // writes a file instead
+	Send func(http.ResponseWriter) error // writes a file instead
 }
 
 // Show answers with a page.

@@ -12,6 +12,7 @@ type StateList[T any] struct {
 	Lister[T]
 	Template, Here, Title string
 	States                [][2]string // the parameter's value, and its word
+	Columns               []Column[T] // of its file
 }
 
 // StatePage is one page of such a list.
@@ -20,6 +21,7 @@ type StatePage[T any] struct {
 	States   []Chip
 	Filtered bool
 	Pager    Pager
+	CSV      string
 }
 
 // Handler shows the list.
@@ -30,11 +32,22 @@ func (l StateList[T]) Handler(d *Desk) Handler {
 			return nil, err
 		}
 		state := r.FormValue("state")
-		page := StatePage[T]{Filtered: state != "", States: Chips(r, "state", l.States...)}
+		page := StatePage[T]{Filtered: state != "", States: Chips(r, "state", l.States...), CSV: FileOf(r)}
 		page.Rows, page.Pager, err = l.Page(d, r, of.Args(postgres.Args{"state": state}))
 		if err != nil {
 			return nil, err
 		}
 		return List(of, l.Template, l.Here, l.Title, page), nil
+	}
+}
+
+// CSV sends the list as a file.
+func (l StateList[T]) CSV(d *Desk) Handler {
+	return func(r *http.Request) (*Page, error) {
+		of, err := d.Scope(r)
+		if err != nil {
+			return nil, err
+		}
+		return l.File(d, r, l.Here, l.Columns, of.Args(postgres.Args{"state": r.FormValue("state")}))
 	}
 }

@@ -10,12 +10,14 @@ type Pages struct{ *desk.Desk }
 // Routes registers each page under its address. administered is for what only an administrator may change.
 func (s Pages) Routes(handle, administered func(pattern string, show desk.Handler)) {
 	handle("GET /dashboard/requests", s.requests)
+	handle("GET /dashboard/requests.csv", s.requestsCSV)
 	handle("GET /dashboard/requests/{id}", s.request)
 	handle("POST /dashboard/requests/{id}/resume", s.postResume)
 	handle("POST /dashboard/requests/{id}/release", s.postRelease)
 	handle("POST /dashboard/requests/{id}/again", s.postAgain)
 	handle("GET /dashboard/idempotency", s.idempotencyKeys)
 	handle("GET /dashboard/events", s.events)
+	handle("GET /dashboard/events.csv", s.eventsCSV)
 	handle("GET /dashboard/events/{id}", s.event)
 	handle("POST /dashboard/events/{event}/resend", s.postResend)
 	handle("GET /dashboard/webhooks", s.webhooks)
@@ -25,6 +27,7 @@ func (s Pages) Routes(handle, administered func(pattern string, show desk.Handle
 	handle("GET /dashboard/webhooks/{id}/{event}", s.delivery)
 	handle("POST /dashboard/webhooks/{id}/{event}/resend", s.postResend)
 	handle("GET /dashboard/ledger", s.ledger)
+	handle("GET /dashboard/ledger.csv", s.ledgerCSV)
 	handle("GET /dashboard/ledger/{id}", s.posting)
 	handle("GET /dashboard/keys", s.keys)
 	handle("GET /dashboard/workers", s.workers)

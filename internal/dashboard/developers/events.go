@@ -37,6 +37,7 @@ type eventsPage struct {
 	Events []event
 	Types  []desk.Chip
 	Pager  desk.Pager
+	CSV    string
 }
 
 func (s Pages) events(r *http.Request) (*desk.Page, error) {
@@ -44,7 +45,7 @@ func (s Pages) events(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	var page eventsPage
+	page := eventsPage{CSV: desk.FileOf(r)}
 	page.Events, page.Pager, err = events.Page(s.Desk, r, of.Args(postgres.Args{"type": r.FormValue("type")}))
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package developers
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -115,6 +116,7 @@ type ledgerPage struct {
 	Account    string // the one whose entries are listed; "" for all as Ts
 	Lines      []line
 	Pager      desk.Pager
+	CSV        string // "" for all accounts, which are no list
 }
 
 // trial is the trial balance of one currency.
@@ -142,6 +144,8 @@ func (s Pages) ledger(r *http.Request) (*desk.Page, error) {
 	if page.Account == "" {
 		page.Accounts, err = s.tAccounts(r, of, page.Trial)
 	} else {
+		which := url.Values{"account": {page.Account}, "currency": {page.Currency}}
+		page.CSV = "/dashboard/ledger.csv?" + which.Encode()
 		err = s.lines(r, of, &page)
 	}
 	if err != nil {

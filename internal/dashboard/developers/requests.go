@@ -71,6 +71,9 @@ type requestsPage struct {
 	keyed    bool   // only what was sent under a key
 	Pager    desk.Pager
 	Filtered bool
+	CSV      string
+	Tail     bool   // the page follows what arrives
+	Toggle   string // the address that starts or stops that
 }
 
 // Who sent a request. Background jobs and the acquirer's notifications are far more
@@ -122,14 +125,8 @@ func (s Pages) span(r *http.Request, of desk.Scope, page requestsPage) (span, er
 	return *found, nil
 }
 
-// flows are few, and each is there once for each of its versions.
-const selectFlows = `SELECT DISTINCT flow FROM flows ORDER BY flow`
-
-func (s Pages) requests(r *http.Request) (*desk.Page, error) {
-	of, err := s.Scope(r)
-	if err != nil {
-		return nil, err
-	}
+// requestsPageOf is the filter that the address asks for.
+func requestsPageOf(r *http.Request) requestsPage {
 	page := requestsPage{
 		Flow:   r.FormValue("flow"),
 		Status: r.FormValue("status"),
@@ -140,6 +137,20 @@ func (s Pages) requests(r *http.Request) (*desk.Page, error) {
 	}
 	page.Filtered = page.Path != "" || page.Key != "" || page.Flow != "" || page.Status != "" || page.Again ||
 		page.By != byClients
+	return page
+}
+
+// flows are few, and each is there once for each of its versions.
+const selectFlows = `SELECT DISTINCT flow FROM flows ORDER BY flow`
+
+func (s Pages) requests(r *http.Request) (*desk.Page, error) {
+	of, err := s.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	page := requestsPageOf(r)
+	page.CSV, page.Tail = desk.FileOf(r), r.FormValue("tail") != "no"
+	page.Toggle = desk.With(r.URL, "tail", map[bool]string{true: "no"}[page.Tail], "before", "after")
 	flows, err := desk.Read[struct{ Flow string }](r.Context(), s.Pool, selectFlows, nil)
 	if err != nil {
 		return nil, err
@@ -159,14 +170,24 @@ func (s Pages) requests(r *http.Request) (*desk.Page, error) {
 func (s Pages) logged(
 	r *http.Request, of desk.Scope, page requestsPage, states []string,
 ) ([]logged, desk.Pager, error) {
+	args, err := s.loggedArgs(r, of, page, states)
+	if err != nil {
+		return nil, desk.Pager{}, err
+	}
+	return requestLog.Page(s.Desk, r, args)
+}
+
+func (s Pages) loggedArgs(
+	r *http.Request, of desk.Scope, page requestsPage, states []string,
+) (postgres.Args, error) {
 	if states == nil {
 		states = []string{}
 	}
 	within, err := s.span(r, of, page)
 	if err != nil {
-		return nil, desk.Pager{}, err
+		return nil, err
 	}
-	args := of.Args(postgres.Args{
+	return of.Args(postgres.Args{
 		"least":  within.Least,
 		"most":   within.Most,
 		"path":   page.Path,
@@ -176,8 +197,7 @@ func (s Pages) logged(
 		"by":     page.By,
 		"keyed":  page.keyed,
 		"states": states,
-	})
-	return requestLog.Page(s.Desk, r, args)
+	}), nil
 }
 
 // anID is an id in a path: its prefix, and the long tail that people do not read.

@@ -57,6 +57,7 @@ type balancePage struct {
 	Balances  []halves
 	Movements []movement
 	Pager     desk.Pager
+	CSV       string
 }
 
 func (s Pages) balance(r *http.Request) (*desk.Page, error) {
@@ -64,7 +65,7 @@ func (s Pages) balance(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	var page balancePage
+	page := balancePage{CSV: desk.FileOf(r)}
 	page.Balances, err = desk.Read[halves](r.Context(), s.Pool, selectHalves, of.Args(nil))
 	if err != nil {
 		return nil, err

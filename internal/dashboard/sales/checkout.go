@@ -62,6 +62,7 @@ const (
 var sessions = desk.StateList[session]{
 	Lister:   desk.Lister[session]{Down: sessionsDown, Up: sessionsUp, ID: func(v session) string { return v.ID }},
 	Template: "dashboard/sessions", Here: "checkout", Title: "Checkout sessions",
+	Columns: sessionFile,
 	States: [][2]string{
 		{"", "All"}, {"open", "Open"}, {"complete", "Complete"}, {"expired", "Expired"},
 	},

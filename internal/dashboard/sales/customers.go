@@ -48,6 +48,7 @@ type customersPage struct {
 	Customers []customer
 	Email     string
 	Pager     desk.Pager
+	CSV       string
 }
 
 func (s Pages) customers(r *http.Request) (*desk.Page, error) {
@@ -55,7 +56,7 @@ func (s Pages) customers(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := customersPage{Email: r.FormValue("email")}
+	page := customersPage{Email: r.FormValue("email"), CSV: desk.FileOf(r)}
 	page.Customers, page.Pager, err = customers.Page(s.Desk, r, of.Args(postgres.Args{"email": page.Email}))
 	if err != nil {
 		return nil, err

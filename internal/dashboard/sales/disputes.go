@@ -76,6 +76,7 @@ const (
 var disputes = desk.StateList[dispute]{
 	Lister:   desk.Lister[dispute]{Down: disputesDown, Up: disputesUp, ID: func(d dispute) string { return d.ID }},
 	Template: "dashboard/disputes", Here: "disputes", Title: "Disputes",
+	Columns: disputeFile,
 	States: [][2]string{
 		{"", "All"}, {"waits", "Needs response"}, {"review", "Under review"}, {"won", "Won"},
 		{"lost", "Lost"},

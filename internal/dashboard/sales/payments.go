@@ -3,7 +3,6 @@ package sales
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -220,7 +219,7 @@ func (s Pages) payments(r *http.Request) (*desk.Page, error) {
 	page := paymentsPage{
 		Filter: paymentFilterOf(r),
 		Brands: brands,
-		CSV:    strings.Replace(desk.With(r.URL, "before", "", "after"), "/payments", "/payments.csv", 1),
+		CSV:    desk.FileOf(r),
 	}
 	page.Payments, page.Pager, err = payments.Page(s.Desk, r, page.Filter.args(of))
 	if err != nil {
@@ -232,35 +231,4 @@ func (s Pages) payments(r *http.Request) (*desk.Page, error) {
 		[2]string{"failed", "Failed"},
 		[2]string{"incomplete", "Incomplete"}, [2]string{"canceled", "Canceled"}, [2]string{"pending", "Pending"})
 	return desk.List(of, "dashboard/payments", "payments", "Payments", page), nil
-}
-
-// csvLimit bounds a download: for more, an operator filters by date.
-const csvLimit = 50_000
-
-// paymentsCSV is the same list as a file, all pages of it.
-func (s Pages) paymentsCSV(r *http.Request) (*desk.Page, error) {
-	of, err := s.Scope(r)
-	if err != nil {
-		return nil, err
-	}
-	found, err := payments.Latest(s.Desk, r, paymentFilterOf(r).args(of), csvLimit)
-	if err != nil {
-		return nil, err
-	}
-	rows := [][]string{{"id", "created (UTC)", "state", "amount", "currency", "minor units", "refunded minor units",
-		"customer", "card", "description", "failure", "request"}}
-	for _, p := range found {
-		rows = append(rows, []string{p.ID, p.CreatedAt.UTC().Format(time.RFC3339), p.State,
-			desk.Decimal(p.Amount, p.Currency), p.Currency,
-			strconv.FormatInt(p.Amount, 10), strconv.FormatInt(p.AmountRefunded, 10), word(p.CustomerID),
-			strings.TrimSpace(p.Brand + " " + p.Last4), word(p.Description), word(p.FailureCode), p.RequestID})
-	}
-	return &desk.Page{Send: func(w http.ResponseWriter) { desk.Download(w, "payments.csv", rows) }}, nil
-}
-
-func word(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }

@@ -61,6 +61,7 @@ const (
 var payouts = desk.StateList[payout]{
 	Lister:   desk.Lister[payout]{Down: payoutsDown, Up: payoutsUp, ID: func(p payout) string { return p.ID }},
 	Template: "dashboard/payouts", Here: "payouts", Title: "Payouts",
+	Columns: payoutFile,
 	States: [][2]string{
 		{"", "All"}, {"pending", "Pending"}, {"in_transit", "In transit"}, {"paid", "Paid"},
 		{"failed", "Failed"}, {"canceled", "Canceled"},

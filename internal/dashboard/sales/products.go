@@ -60,6 +60,7 @@ const (
 var products = desk.StateList[product]{
 	Lister:   desk.Lister[product]{Down: productsDown, Up: productsUp, ID: func(p product) string { return p.ID }},
 	Template: "dashboard/products", Here: "products", Title: "Products",
+	Columns: productFile,
 	States: [][2]string{
 		{"", "All"}, {"active", "Active"}, {"archived", "Archived"},
 	},
