@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -85,6 +86,7 @@ type piece struct {
 	at   time.Time // of a moment or an id
 	n    int64     // of a number
 	of   []piece   // what a digest is of
+	said [][]piece // what the digest of an answer is of, value by value
 }
 
 type kind int
@@ -99,6 +101,7 @@ const (
 	movement      // number of a movement
 	ownKey        // an idempotency key that is no id
 	digested      // SHA-256 of a message, in any table
+	answered      // SHA-256 of a request and its answer
 	computed      // from the row's other columns
 )
 
@@ -108,7 +111,19 @@ type reader struct {
 	oldest time.Time       // nothing in the story is older: ids whose time is are none
 	setUp  map[string]bool // ids that were there before the day
 
-	messages map[string]string // bodies from the inbox by their digests, both as COPY writes them
+	messages map[string]string   // bodies from the inbox by their digests, both as COPY writes them
+	answers  map[string][]string // the values of answeredColumns by their digests in the audit trail
+}
+
+// answeredColumns are what the audit trail's digest of an answer covers, in its order
+// (internal/audit/answer.go:AnswerDigest).
+var answeredColumns = []column{
+	{"requests", "account_id", "text"}, {"requests", "id", "text"}, {"requests", "livemode", "text"},
+	{"requests", "key", "text"}, {"requests", "key_generated", "text"}, {"requests", "method", "text"},
+	{"requests", "path", "text"}, {"requests", "fingerprint", "bytea"}, {"requests", "fingerprint_version", "text"},
+	{"requests", "params", "json"}, {"requests", "context", "json"}, {"requests", "flow", "text"},
+	{"requests", "version", "text"}, {"answers", "status", "text"}, {"answers", "headers", "json"},
+	{"answers", "body", "bytea"}, {"answers", "object_id", "text"},
 }
 
 func tables(ctx context.Context, conn *pgx.Conn) (map[string][]column, error) {
@@ -141,6 +156,9 @@ func (r *reader) read(ctx context.Context) (all []table, err error) {
 		return nil, err
 	}
 	if err := r.readMessages(ctx, known); err != nil {
+		return nil, err
+	}
+	if err := r.readAnswers(ctx, known); err != nil {
 		return nil, err
 	}
 	for name, columns := range known {
@@ -176,6 +194,33 @@ func (r *reader) readMessages(ctx context.Context, known map[string][]column) er
 	for line := range strings.Lines(out.String()) {
 		digest, body, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		r.messages[digest] = body
+	}
+	return nil
+}
+
+func (r *reader) readAnswers(ctx context.Context, known map[string][]column) error {
+	r.answers = map[string][]string{}
+	if known["answers"] == nil {
+		return nil // the acquirer's database has none
+	}
+	query := "COPY (SELECT audit_events.answer_digest"
+	for _, c := range answeredColumns {
+		value := c.Table + "." + c.Column
+		if c.Type == "text" {
+			value = "coalesce(" + value + "::text, '')"
+		}
+		query += ", " + value
+	}
+	query += ` FROM audit_events JOIN requests ON requests.account_id = audit_events.account_id
+		    AND requests.id = audit_events.request_id AND requests.flow = audit_events.operation
+		JOIN answers ON answers.account_id = requests.account_id AND answers.request_id = requests.id) TO STDOUT`
+	var out bytes.Buffer
+	if _, err := r.conn.PgConn().CopyTo(ctx, &out, query); err != nil {
+		return fmt.Errorf("read answers: %w", err)
+	}
+	for line := range strings.Lines(out.String()) {
+		values := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		r.answers[values[0]] = values[1:]
 	}
 	return nil
 }
@@ -223,6 +268,13 @@ func (r *reader) cut(c column, text string) []piece {
 	}
 	if body, known := r.messages[text]; known {
 		return []piece{{kind: digested, of: r.names(body)}}
+	}
+	if values, known := r.answers[text]; known {
+		said := piece{kind: answered}
+		for n, value := range values {
+			said.said = append(said.said, r.cut(answeredColumns[n], value))
+		}
+		return []piece{said}
 	}
 	if what := cmpOr(numbered[of], numbered[c.Column]); what != "" {
 		n, _ := strconv.ParseInt(text, 10, 64)
@@ -316,6 +368,8 @@ func (p place) writeField(out *bytes.Buffer, t *table, r row, field []piece, val
 			var body bytes.Buffer
 			p.writeField(&body, t, r, part.of, values)
 			out.WriteString(digest(plain(body.String())))
+		case answered:
+			out.WriteString(p.answerDigest(t, r, part.said, values))
 		case name:
 			p.writeName(out, part)
 		case derived:
@@ -337,6 +391,31 @@ func (p place) writeField(out *bytes.Buffer, t *table, r row, field []piece, val
 			out.WriteString(recomputed[part.text](*values))
 		}
 	}
+}
+
+// answerDigest hashes each value as its length in eight bytes and its own bytes.
+func (p place) answerDigest(t *table, r row, said [][]piece, values *map[string]string) string {
+	var all []byte
+	for n, field := range said {
+		var out bytes.Buffer
+		p.writeField(&out, t, r, field, values)
+		value := []byte(unescape(out.String()))
+		if answeredColumns[n].Type == "bytea" {
+			value = bytesOf(out.String())
+		}
+		all = append(binary.BigEndian.AppendUint64(all, uint64(len(value))), value...)
+	}
+	return digest(all)
+}
+
+// bytesOf is what a bytea holds, whether it was read (with escapes) or is a digest of ours (in hexadecimal).
+func bytesOf(text string) []byte {
+	if digits, is := strings.CutPrefix(text, `\\x`); is {
+		if sum, err := hex.DecodeString(digits); err == nil {
+			return sum
+		}
+	}
+	return plain(text)
 }
 
 // Numbers of a story are smaller than these.

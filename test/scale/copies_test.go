@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +97,57 @@ func TestCopies(t *testing.T) {
 			t.Errorf("got %s for %s", got, body)
 		}
 	})
+
+	t.Run("the digest of an answer is that of the copied request and its answer", func(t *testing.T) {
+		t.Parallel()
+		with := *r
+		message := `{"of":"` + charge + `"}`
+		with.messages = map[string]string{"old fingerprint": message}
+		values := make([]string, len(answeredColumns))
+		for n, c := range answeredColumns {
+			switch values[n] = "same"; c.Column {
+			case "account_id":
+				values[n] = account
+			case "fingerprint":
+				values[n] = "old fingerprint"
+			case "body":
+				values[n] = `{"id":"` + charge + `"}\\012`
+			}
+		}
+		with.answers = map[string][]string{"old digest": values}
+		var out bytes.Buffer
+		second.write(&out, &table{name: "audit_events"}, row{fields: [][]piece{
+			with.cut(column{"audit_events", "answer_digest", "bytea"}, "old digest")}})
+
+		var want []byte
+		for n, c := range answeredColumns {
+			value := []byte(copied(t, c, values[n]))
+			switch c.Column {
+			case "fingerprint":
+				sum := sha256.Sum256([]byte(copied(t, column{"inbox", "body", "bytea"}, message)))
+				value = sum[:]
+			case "body":
+				value = plain(string(value))
+			}
+			want = append(binary.BigEndian.AppendUint64(want, uint64(len(value))), value...)
+		}
+		if got := strings.TrimSuffix(out.String(), "\n"); got != digest(want) {
+			t.Errorf("got %s, want %s", got, digest(want))
+		}
+	})
+}
+
+func TestAnArrayHasOneElement(t *testing.T) {
+	t.Parallel()
+	p := &planner{values: map[string]string{"account_id": "'acct_1'", "text": "'x'"}}
+	for kind, want := range map[string]string{"text": "'acct_1'", "text[]": "ARRAY['acct_1']::text[]"} {
+		if got := p.value(variant{}, "account_id", kind); got != want {
+			t.Errorf("%s: got %s, want %s", kind, got, want)
+		}
+	}
+	if got := p.value(variant{}, "purposes", "ledger_purpose[]"); got != "ARRAY[NULL]::ledger_purpose[]" {
+		t.Errorf("a type without a value: got %s", got)
+	}
 }
 
 func TestPlain(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,8 +36,11 @@ type installation struct {
 
 // install makes an installation. Its processes do not run.
 func install(ctx context.Context, of size) (i *installation, err error) {
-	s, err := stand.Start(ctx, stand.Options{Settings: []string{"shared_buffers=512MB", "max_wal_size=8GB",
-		"synchronous_commit=off"},
+	settings := []string{"shared_buffers=512MB", "max_wal_size=8GB", "synchronous_commit=off"}
+	if listStatements {
+		settings = append(settings, "shared_preload_libraries=pg_stat_statements")
+	}
+	s, err := stand.Start(ctx, stand.Options{Settings: settings,
 		Env: []string{"RATCHET_DASHBOARD=on"}})
 	i = &installation{Stand: s, size: of}
 	defer func() {
@@ -92,8 +96,13 @@ func (i *installation) names(ctx context.Context, began time.Time) (map[string]b
 		for _, r := range t.rows {
 			for _, field := range r.fields {
 				for _, p := range field {
-					if p.kind == name {
-						found[p.text] = true
+					if p.kind != name {
+						continue
+					}
+					found[p.text] = true
+					// Its bank account is named after it, and no table has it before the first payout.
+					if suffix, is := strings.CutPrefix(p.text, "acct_"); is {
+						found["ba_"+suffix] = true
 					}
 				}
 			}

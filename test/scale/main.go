@@ -16,10 +16,14 @@ import (
 	"time"
 )
 
+var listStatements bool
+
 func main() {
 	charges := flag.Int("n", 100_000, "how many charges the larger installation has")
 	small := flag.Int("small", 10_000, "how many the smaller one has; 0 leaves it out")
 	accounts := flag.Int("accounts", 1000, "over how many accounts they are spread, beside one; 0 leaves that out")
+	flag.BoolVar(&listStatements, "statements", false,
+		"list the ten slowest statements; the server needs the extension pg_stat_statements")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

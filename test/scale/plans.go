@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -17,8 +18,30 @@ import (
 )
 
 // Packages whose statements may read everything, or that are no part of an installation.
-var mayReadAll = []string{"internal/verify/", "internal/shop/", "internal/demo/", "internal/pgtest/",
+var mayReadAll = []string{"internal/verify/", "internal/shop/", "internal/demo/", "internal/lab/", "internal/pgtest/",
 	"internal/postgres/"}
+
+// mayReadMuch are statements that may read a large part of a table, and why. A name that ends with a slash is a
+// package. No statement that serves a merchant is here.
+var mayReadMuch = map[string]string{
+	"internal/audit/seal.go:leftBehind":             "it is asked only until a restored database has its first block",
+	"internal/erase/":                               "an operator erases a person, whom any object may mention",
+	"internal/idempotency/operate.go:listRequests":  "an operator looks for requests, and names few filters",
+	"internal/webhook/operate.go:eventExists":       "an operator names an event by its ID, without its account",
+	"internal/webhook/operate.go:modeOfEvent":       "an operator names an event by its ID, without its account",
+	"internal/acquirer/simulator/journal.go":        "the tests and the lab read the acquirer's whole journal",
+	"internal/acquirer/simulator/settlement.go":     "the acquirer writes the settlement file of a day",
+	"internal/acquirer/simulator/authorizations.go": "an operator compares what the acquirer has executed",
+}
+
+func (s offense) allowed() bool {
+	for name := range mayReadMuch {
+		if strings.HasPrefix(s.Statement, name) {
+			return true
+		}
+	}
+	return false
+}
 
 // offense is a statement that reads a large part of a table that grows.
 type offense struct {
@@ -87,7 +110,7 @@ func (i *installation) offenses(ctx context.Context) ([]offense, int, error) {
 	}
 	defer theirs.conn.Close(ctx)
 	var found []offense
-	planned := 0
+	planned, failed := 0, error(nil)
 	for _, s := range all {
 		isIn := func(dir string) bool { return strings.HasPrefix(s.Name, dir) }
 		if isPart(s, all) || slices.ContainsFunc(mayReadAll, isIn) {
@@ -99,13 +122,15 @@ func (i *installation) offenses(ctx context.Context) ([]offense, int, error) {
 		}
 		of, err := p.plan(ctx, s)
 		if err != nil {
-			return nil, 0, fmt.Errorf("plan %s: %w", s.Name, err)
+			failed = errors.Join(failed, fmt.Errorf("plan %s: %w", s.Name, err))
+			continue
 		}
 		planned++
 		found = append(found, of...)
 	}
+	found = slices.DeleteFunc(found, offense.allowed)
 	slices.SortFunc(found, func(a, b offense) int { return cmp.Compare(b.Share, a.Share) })
-	return found, planned, nil
+	return found, planned, failed
 }
 
 // isPart says whether a statement is the beginning of others, which say what it
@@ -146,11 +171,11 @@ func newPlanner(ctx context.Context, url string, i *installation) (*planner, err
 	}
 	p.values = map[string]string{
 		"account_id": quote(i.story.account), "account": quote(i.story.account),
-		"accounts": "ARRAY[" + quote(i.story.account) + "]",
+		"accounts": quote(i.story.account),
 		"livemode": "false", "currency": "'usd'", "source": "'acquirer'", "limit": "11",
 		"from": "now() - interval '1 day'", "to": "now()", "size": "1000", "at_once": "100",
 		"book": strconv.FormatInt(book, 10), "from_xid": "0", "to_xid": "100000000", "horizon": "100000000",
-		"text": quote(charge), "character varying": quote(charge), "text[]": "ARRAY[" + quote(charge) + "]",
+		"text": quote(charge), "character varying": quote(charge),
 		"bigint": "10", "integer": "10", "smallint": "1",
 		"boolean": "false", "timestamp with time zone": "now() - interval '1 hour'", "interval": "interval '1 hour'",
 		"date": "current_date - 1",
@@ -213,7 +238,7 @@ func (p *planner) plan(ctx context.Context, s statements.Statement) ([]offense, 
 		values := make([]string, len(names))
 		absent := false
 		for i, name := range names {
-			values[i] = cmp.Or(v.values[name], p.values[name], p.values[types[i]], "NULL")
+			values[i] = p.value(v, name, types[i])
 			if !v.optional && isOptional(s.SQL, name) {
 				values[i], absent = "NULL", true
 			}
@@ -237,6 +262,16 @@ func (p *planner) plan(ctx context.Context, s statements.Statement) ([]offense, 
 		}
 	}
 	return slices.Collect(maps.Values(worst)), nil
+}
+
+// value is the SQL of an argument. An array has one element: most statements get the rows of a group as arrays.
+func (p *planner) value(v variant, name, kind string) string {
+	element, isArray := strings.CutSuffix(kind, "[]")
+	one := cmp.Or(v.values[name], p.values[name], p.values[element], "NULL")
+	if isArray {
+		return "ARRAY[" + one + "]::" + kind
+	}
+	return one
 }
 
 // planning is about what PostgreSQL adds to the cost of a custom plan for making it.

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // pages are what is asked for. $name is an id, from the first list that has one.
@@ -71,6 +73,14 @@ var lists = map[string]string{
 
 // times prints how long everything takes. Nothing is decided by it.
 func (i *installation) times(ctx context.Context) error {
+	if listStatements {
+		if err := i.maintain(ctx, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements"); err != nil {
+			return err
+		}
+		if err := i.maintain(ctx, "SELECT pg_stat_statements_reset()"); err != nil {
+			return err
+		}
+	}
 	began := time.Now()
 	if err := i.Run(ctx); err != nil {
 		return err
@@ -95,7 +105,32 @@ func (i *installation) times(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("resident memory: serve %d MB, work %d MB\n", i.resident("serve")>>20, i.resident("work")>>20)
-	return i.rounds(ctx)
+	if err := i.rounds(ctx); err != nil || !listStatements {
+		return err
+	}
+	return i.slowest(ctx)
+}
+
+const slowestStatements = `
+	SELECT calls, mean_exec_time, max_exec_time, left(regexp_replace(query, '\s+', ' ', 'g'), 160)
+	FROM pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+	ORDER BY mean_exec_time DESC LIMIT 10`
+
+// slowest prints the statements that took longest on average while pages and rounds were timed.
+func (i *installation) slowest(ctx context.Context) error {
+	rows, err := i.Pool.Query(ctx, slowestStatements)
+	if err != nil {
+		return fmt.Errorf("read pg_stat_statements: %w", err)
+	}
+	fmt.Printf("%8s %10s %10s  %s\n", "calls", "mean ms", "max ms", "statement")
+	var calls int64
+	var mean, longest float64
+	var statement string
+	_, err = pgx.ForEachRow(rows, []any{&calls, &mean, &longest, &statement}, func() error {
+		fmt.Printf("%8d %10.1f %10.1f  %s\n", calls, mean, longest, statement)
+		return nil
+	})
+	return err
 }
 
 func (i *installation) lastOf(ctx context.Context, list string) (string, error) {
@@ -182,8 +217,8 @@ var roundTime = regexp.MustCompile(
 	`(?m)^ratchet_worker_round_duration_seconds_(sum|count)\{outcome="([a-z]+)",part="([^"]+)"\} (\S+)$`)
 
 // roundsLast is how long the worker is watched: every part but the hourly ones has
-// had its turn by then.
-const roundsLast = 65 * time.Second
+// had its turn by then, verify as the last of them.
+const roundsLast = 75 * time.Second
 
 // rounds prints how long the worker's parts took for a round, the gauges among them.
 func (i *installation) rounds(ctx context.Context) error {
