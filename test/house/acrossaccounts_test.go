@@ -22,6 +22,7 @@ var acrossAccounts = []struct {
 		because: "an operator names one object by its ID, and each act leaves an audit row",
 		statements: []string{"internal/apikey/list.go:listKeys", "internal/apikey/revoke.go:lockKey",
 			"internal/apikey/revoke.go:expireKey", "internal/erase/find.go:findSubject",
+			"internal/ledger/operate.go:selectPosting",
 			"internal/webhook/operate.go:rollSecret", "internal/webhook/operate.go:eventExists",
 			"internal/webhook/operate.go:modeOfEvent", "internal/webhook/operate.go:resendEvent",
 			"internal/webhook/operate.go:selectAttempts"},
