@@ -172,6 +172,18 @@ test("k leads to the run that is killed at this moment", async () => {
   assert.deepEqual(page.complaints, []);
 });
 
+test("the keys 1 to 7 lead to the stops", async () => {
+  const page = await watched(await browser.newContext({ reducedMotion: "reduce" }), demo.base);
+  await page.goto(`${demo.base}/lab/2`);
+  for (const stop of ["7", "3"]) {
+    await page.locator(".lab-reveal > summary").click();
+    await page.locator(".lab-scroll").first().focus();
+    await page.keyboard.press(stop);
+    await page.waitForURL(`**/lab/${stop}`);
+  }
+  assert.deepEqual(page.complaints, []);
+});
+
 test("a phone shows one lane at a time", async () => {
   const page = await watched(await browser.newContext({ viewport: { width: 360, height: 800 }, reducedMotion: "reduce" }), demo.base);
   await page.goto(`${demo.base}/lab/free?fault=slow-bank&design=redis-1s&design=ratchet`);

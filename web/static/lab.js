@@ -23,6 +23,7 @@ class Player extends HTMLElement {
     this.mismatch = this.counts.classList.contains("mismatch");
     this.addEventListener("click", (event) => this.do(event.target.closest("[data-do]")?.dataset.do));
     this.addEventListener("keydown", (event) => {
+      if (/^[1-7]$/.test(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey) document.querySelector(`.lab-nav li:nth-child(${event.key}) a`)?.click();
       const what = { ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last", " ": "play", k: "kill" }[event.key];
       if (!what || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("button, summary") && event.key === " ") return;
       event.preventDefault();
