@@ -25,6 +25,7 @@ type chart struct {
 	Bars       []bar
 	Top        int64 // the amount of a bar of full height
 	Total      int64
+	Before     int64 // the total of as many days before these
 	Tried      int64 // charges in all currencies that were answered
 	Approved   int64
 	Width      int
@@ -32,6 +33,21 @@ type chart struct {
 
 // Rate is how many of a hundred charges were approved.
 func (c chart) Rate() int64 { return (100*c.Approved + c.Tried/2) / max(c.Tried, 1) }
+
+// Change is how much more that is than in as many days before, in percent. It is 0 where Before is.
+func (c chart) Change() int64 {
+	if c.Before == 0 {
+		return 0
+	}
+	more := 100 * (c.Total - c.Before)
+	if more < 0 {
+		return (more - c.Before/2) / c.Before
+	}
+	return (more + c.Before/2) / c.Before
+}
+
+// Drop is how much less it is, in percent.
+func (c chart) Drop() int64 { return -c.Change() }
 
 // Half is the value of the middle line.
 func (c chart) Half() int64 { return c.Top / 2 }
@@ -72,12 +88,17 @@ func (s *Server) chart(r *http.Request, of desk.Scope) (chart, error) {
 	}
 	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-c.Days)
 	found, err := desk.Read[volume](r.Context(), s.Pool, selectVolume,
-		of.Args(postgres.Args{"first": "ch_" + id.EncodeTime(first)}))
+		of.Args(postgres.Args{"first": "ch_" + id.EncodeTime(first.AddDate(0, 0, -c.Days))}))
 	if err != nil {
 		return chart{}, err
 	}
-	c.choose(r, found)
-	c.draw(first, found)
+	before := slices.IndexFunc(found, func(v volume) bool { return !v.Day.Before(first) }) // they are in order
+	if before < 0 {
+		before = len(found)
+	}
+	c.choose(r, found[before:])
+	c.compare(found[:before])
+	c.draw(first, found[before:])
 	return c, nil
 }
 
@@ -101,6 +122,15 @@ func (c *chart) choose(r *http.Request, found []volume) {
 			c.Currencies = append(c.Currencies,
 				desk.Chip{Word: strings.ToUpper(code), Href: desk.With(r.URL, "currency", code),
 					Current: code == c.Currency})
+		}
+	}
+}
+
+// compare adds up the days before the first.
+func (c *chart) compare(before []volume) {
+	for _, v := range before {
+		if v.Currency == c.Currency {
+			c.Before += v.Amount
 		}
 	}
 }
