@@ -25,7 +25,7 @@ func TestComparingPeriods(t *testing.T) {
 				{Day: day(3), Currency: "eur", Amount: 5000}})
 			shown.draw(day(8), []volume{{Day: day(8), Currency: "usd", Amount: c.now, Count: 1}})
 			if shown.Before != c.before || shown.Total != c.now || shown.Change() != c.want {
-				t.Errorf("%d after %d is a change of %d%%, want %d%%", shown.Total, shown.Before, shown.Change(), c.want)
+				t.Errorf("%d after %d changes by %d%%, want %d%%", shown.Total, shown.Before, shown.Change(), c.want)
 			}
 		})
 	}
