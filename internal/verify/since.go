@@ -17,8 +17,8 @@ import (
 // rule starts from. So a rule is written once. Where a rule has to find a row however old it is, it says
 // public.charges instead of charges.
 
-// scope is what an incremental run reads of a rule's tables. The zero scope is for a rule that only a full run checks: it
-// adds up everything there is, or reads rows that no index finds by time.
+// scope is what an incremental run reads of a rule's tables. The zero scope is for a rule that only a full run checks:
+// it adds up everything there is, or reads rows that no index finds by time.
 type scope struct {
 	tables  string // CTEs that hide the tables of the same names
 	checked bool   // by an incremental run at all
