@@ -46,6 +46,7 @@ test("Ctrl K lists what it finds while one types, and the arrows choose", async 
     await page.goto(`${demo.base}/dashboard`);
     await page.keyboard.press("Control+k");
     await page.keyboard.type(words);
+    await page.waitForFunction((typed) => document.querySelector("search-palette").shown === typed, words); // the list before has some of them, too
     const option = page.getByRole("option", { name }).first();
     await option.waitFor();
     for (let i = 0; i < 20 && (await option.getAttribute("aria-selected")) !== "true"; i++) await page.keyboard.press("ArrowDown");

@@ -130,7 +130,8 @@ customElements.define("search-palette", class extends HTMLElement {
     this.list.hidden = this.options.length === 0;
     this.input.setAttribute("aria-expanded", String(!this.list.hidden));
     this.querySelector("[role=status]").textContent = this.options.length === 1 ? "1 result" : `${this.options.length} results`;
-    this.choose(this.options.includes(this.chosen) ? this.chosen : this.input.value.trim() && this.options[0]);
+    const kept = this.moved && this.options.includes(this.chosen); // else the first: the documentation may have answered before
+    this.choose(kept ? this.chosen : this.input.value.trim() && this.options[0]);
   }
 
   choose(option) {
