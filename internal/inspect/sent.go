@@ -104,7 +104,7 @@ func unsendable(sent *Sent, row sentRow) string {
 	case holdsCard(row.Params):
 		return "This request had card data, which is never stored, so it can’t be rebuilt."
 	}
-	return "Some of its parameters are stored as what they stood for, so the same request can’t be rebuilt."
+	return "Only the values that some parameters refer to are stored, so the same request can’t be rebuilt."
 }
 
 // newMethod is the field in which operations store the card that the parameters describe.

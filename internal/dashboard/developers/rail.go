@@ -156,7 +156,7 @@ func (p *rail) ask(r *inspect.Request, all []inspect.Station, places map[string]
 		moved := false
 		for _, m := range c.Movements {
 			if m.Kind != "none" {
-				text, moved = m.Kind+" of a card", true
+				text, moved = m.Kind, true
 			}
 		}
 		if c.Unread != "" {
