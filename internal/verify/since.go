@@ -259,12 +259,16 @@ func LastClean(ctx context.Context, pool *pgxpool.Pool) (time.Time, error) {
 	return at.Add(-worker.VerifyAgain), nil
 }
 
+// newestAtMost bounds what a run of the worker costs. A busy installation answers more requests in a minute than can be
+// checked beside them, and the snapshot of a long run holds back vacuum.
+const newestAtMost = 2000
+
 // ForWorker is a run of the worker: without parallel workers of the database, with pauses, and one at a time.
 func ForWorker(
 	ctx context.Context, pool *pgxpool.Pool, auditKey []byte, since time.Time,
 ) (*worker.Verified, error) {
-	report, err := Run(ctx, Config{Pool: pool, AuditKey: auditKey, AllowEmpty: true, Since: since, Politely: true,
-		OnlyOne: true})
+	report, err := Run(ctx, Config{Pool: pool, AuditKey: auditKey, AllowEmpty: true, Since: since,
+		AtMost: newestAtMost, Politely: true, OnlyOne: true})
 	if errors.Is(err, ErrRunning) {
 		return nil, nil
 	}

@@ -121,6 +121,25 @@ func TestSince(t *testing.T) {
 		}
 	})
 
+	t.Run("it begins later if more requests were answered than it may check", func(t *testing.T) {
+		before := time.Now().Add(-time.Hour)
+		for _, most := range []int{5, 1_000_000} {
+			report, err := Config{Since: before, AtMost: most}.prove(t.Context(), begin(t, b.ours), unknownSide())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var newer int
+			count := b.ours.QueryRow(t.Context(), "SELECT count(*) FROM answers WHERE finished_at > $1", *report.Since)
+			err = count.Scan(&newer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if limited := most == 5; report.Since.After(before) != limited || limited && newer > most {
+				t.Errorf("at most %d: it begins at %s with %d newer answers", most, report.Since, newer)
+			}
+		}
+	})
+
 	t.Run("it names every rule that it leaves out, and every one that it checks in full", func(t *testing.T) {
 		report := run(t, time.Now().Add(-time.Minute))
 		var text strings.Builder

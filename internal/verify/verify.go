@@ -28,6 +28,8 @@ type Config struct {
 
 	// Since limits the run to what can have changed since then; the zero time: everything is checked.
 	Since time.Time
+	// AtMost moves Since ahead if more requests than this were answered since then; 0: it does not.
+	AtMost int
 	// Politely runs without parallel workers and pauses after each rule for as long as it took, so that requests
 	// keep most of the database.
 	Politely bool
@@ -152,8 +154,12 @@ func (c Config) prove(ctx context.Context, tx pgx.Tx, theirs otherSide) (report 
 	}
 	var p *part
 	if !c.Since.IsZero() {
-		report.Since = &c.Since
-		if p, err = readPart(ctx, tx, c.Since); err != nil {
+		since, err := c.begin(ctx, tx)
+		if err != nil {
+			return Report{}, err
+		}
+		report.Since = &since
+		if p, err = readPart(ctx, tx, since); err != nil {
 			return Report{}, err
 		}
 	}
@@ -169,6 +175,22 @@ func (c Config) prove(ctx context.Context, tx pgx.Tx, theirs otherSide) (report 
 		}
 	}
 	return report, nil
+}
+
+const selectBegin = `
+	SELECT coalesce((SELECT finished_at FROM answers WHERE finished_at >= @since
+	    ORDER BY finished_at DESC OFFSET @at_most LIMIT 1), @since)`
+
+// begin says since when an incremental run checks.
+func (c Config) begin(ctx context.Context, tx pgx.Tx) (since time.Time, err error) {
+	if c.AtMost == 0 {
+		return c.Since, nil
+	}
+	err = tx.QueryRow(ctx, selectBegin, pgx.StrictNamedArgs{"since": c.Since, "at_most": c.AtMost}).Scan(&since)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("find the newest requests: %w", err)
+	}
+	return since, nil
 }
 
 // checks are all checks of a run, in order. An incremental run names those that it leaves out, too.

@@ -79,7 +79,7 @@ const readVerifications = `
 
 const writeVerification = `
 	INSERT INTO verifications AS v (scope, checked_from, checked_until, clean_until, rules, left_out, violations)
-	VALUES (@scope, @checked_from, @checked_until, CASE WHEN @violations = 0 THEN @checked_until::timestamptz END,
+	VALUES (@scope, @checked_from, @checked_until, CASE WHEN @clean::boolean THEN @checked_until::timestamptz END,
 		@rules, @left_out, @violations)
 	ON CONFLICT (scope) DO UPDATE SET checked_from = EXCLUDED.checked_from, checked_until = EXCLUDED.checked_until,
 		clean_until = coalesce(EXCLUDED.clean_until, v.clean_until), rules = EXCLUDED.rules,
@@ -120,10 +120,15 @@ func (v *verifier) round(ctx context.Context) (int, error) {
 	if report == nil {
 		return 0, nil
 	}
+	whole := report.Since == nil || !report.Since.After(since)
+	if !whole {
+		v.log.InfoContext(ctx, "verify checked the newest requests only", "since", *report.Since, "due_since", since)
+	}
 	v.tell(ctx, scope, report)
 	found := len(report.Violations)
 	_, err = v.pool.Exec(ctx, writeVerification, pgx.StrictNamedArgs{"scope": scope, "checked_from": report.Since,
-		"checked_until": report.Until, "rules": report.Rules, "left_out": report.LeftOut, "violations": found})
+		"checked_until": report.Until, "clean": whole && found == 0, "rules": report.Rules, "left_out": report.LeftOut,
+		"violations": found})
 	if err != nil {
 		return found, fmt.Errorf("record the verification: %w", err)
 	}
