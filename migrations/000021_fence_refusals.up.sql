@@ -1,7 +1,7 @@
--- 000021: refused commits. A process that stalls is taken over like one that crashed, and nobody can tell the two apart
--- yet. When it goes on, the fence refuses its commit. The refused process records that here, in a transaction of its
--- own behind the one that was rolled back. Nothing is decided by these rows: they are for people. A process that cannot
--- reach the database leaves none.
+-- 000021: refused commits. A process that stalls is taken over like one that crashed: while it is silent, the two
+-- look the same. When it goes on, the fence refuses its commit. The refused process records that here, in a
+-- transaction of its own behind the one that was rolled back. Nothing is decided by these rows: they are for people.
+-- A process that cannot reach the database leaves none.
 CREATE TABLE fence_refusals (
     account_id text COLLATE "C" NOT NULL,
     request_id text COLLATE "C" NOT NULL,

@@ -1,4 +1,4 @@
--- 000023: which secret this installation was made under. Whatever is derived from it stops to match under another one:
+-- 000023: which secret this installation was made under. Under another secret, nothing that is derived from it matches:
 -- API keys, signing secrets, the keys of calls to the acquirer, the audit chain. A process with another secret does not
 -- start, so it cannot call the acquirer a second time under another key.
 CREATE TABLE root_secrets (

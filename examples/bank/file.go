@@ -44,7 +44,7 @@ type record struct {
 	Reversal bool `json:",omitempty"`
 }
 
-// Open opens the books, and begins them if there are none.
+// Open opens the file with the books, and creates it if it does not exist.
 func Open(path string) (*Bank, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -79,7 +79,7 @@ func (b *Bank) locked(act func() error) error {
 }
 
 // catchUp applies what was written since the last time. It removes a last line that has
-// no end: its writer died, and answered nobody.
+// no end: its writer died before it answered.
 func (b *Bank) catchUp() error {
 	if _, err := b.file.Seek(b.read, io.SeekStart); err != nil {
 		return err

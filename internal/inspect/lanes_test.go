@@ -53,7 +53,7 @@ func TestLanes(t *testing.T) {
 		}
 	})
 
-	t.Run("whoever comes back had only stalled", func(t *testing.T) {
+	t.Run("a process that comes back had only stalled", func(t *testing.T) {
 		t.Parallel()
 		for _, c := range []struct {
 			cameBack bool
@@ -182,7 +182,7 @@ func TestTellingAStall(t *testing.T) {
 			{Name: "charge_settled", Kind: "atomic", Epoch: 2, ReachedAt: after(12)}},
 	}
 
-	t.Run("nobody is called dead, and the refusal comes last", func(t *testing.T) {
+	t.Run("no process is called dead, and the refusal comes last", func(t *testing.T) {
 		t.Parallel()
 		var order []Kind
 		for _, line := range Timeline(r) {

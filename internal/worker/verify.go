@@ -93,6 +93,24 @@ type verification struct {
 	Violations   int
 }
 
+// verifications are the last runs, by scope.
+type verifications map[string]verification
+
+// cleanUntil is until when a run without a violation looked at the data; zero if none did.
+func (all verifications) cleanUntil() (until time.Time) {
+	for _, last := range all {
+		if last.CleanUntil != nil && last.CleanUntil.After(until) {
+			until = *last.CleanUntil
+		}
+	}
+	return until
+}
+
+// gap says whether a run since a time would follow a partial one, so that requests before it were not checked.
+func (all verifications) gap(since time.Time) bool {
+	return !all[verifyRecent].CheckedUntil.IsZero() && since.After(all.cleanUntil())
+}
+
 // verify runs the verifier until ctx ends. A worker that has just started has more urgent work, so it waits first.
 func (c Config) verify(ctx context.Context) {
 	verifier := newVerifier(c)
@@ -120,15 +138,15 @@ func (v *verifier) round(ctx context.Context) (int, error) {
 	if report == nil {
 		return 0, nil
 	}
-	whole := report.Since == nil || !report.Since.After(since)
-	if !whole {
+	partial := report.Since != nil && report.Since.After(since)
+	if partial {
 		v.log.InfoContext(ctx, "verify checked the newest requests only", "since", *report.Since, "due_since", since)
 	}
 	v.tell(ctx, scope, report)
 	found := len(report.Violations)
 	_, err = v.pool.Exec(ctx, writeVerification, pgx.StrictNamedArgs{"scope": scope, "checked_from": report.Since,
-		"checked_until": report.Until, "clean": whole && found == 0, "rules": report.Rules, "left_out": report.LeftOut,
-		"violations": found})
+		"checked_until": report.Until, "clean": found == 0 && !partial && !before.gap(since),
+		"rules": report.Rules, "left_out": report.LeftOut, "violations": found})
 	if err != nil {
 		return found, fmt.Errorf("record the verification: %w", err)
 	}
@@ -137,7 +155,7 @@ func (v *verifier) round(ctx context.Context) (int, error) {
 }
 
 // next says what to check now, and whether anything is due.
-func (v *verifier) next(before map[string]verification, now time.Time) (scope string, since time.Time, due bool) {
+func (v *verifier) next(before verifications, now time.Time) (scope string, since time.Time, due bool) {
 	night := now.UTC().Truncate(24 * time.Hour).Add(verifyHour * time.Hour)
 	if night.After(now) {
 		night = night.Add(-24 * time.Hour)
@@ -153,23 +171,25 @@ func (v *verifier) next(before map[string]verification, now time.Time) (scope st
 	if now.Sub(recent.CheckedUntil) < verifyEvery/2 {
 		return "", time.Time{}, false
 	}
+	last := before.cleanUntil()
+	if recent.Violations == 0 && recent.CheckedUntil.After(last) {
+		last = recent.CheckedUntil // what a partial run left out waits for the night
+	}
 	since = now.Add(-verifyAtMost)
-	for _, last := range before {
-		if last.CleanUntil != nil && last.CleanUntil.Add(-VerifyAgain).After(since) {
-			since = last.CleanUntil.Add(-VerifyAgain)
-		}
+	if last.Add(-VerifyAgain).After(since) {
+		since = last.Add(-VerifyAgain)
 	}
 	return verifyRecent, since, true
 }
 
 // read shows what the last runs found, whichever worker made them.
-func (v *verifier) read(ctx context.Context) (map[string]verification, error) {
+func (v *verifier) read(ctx context.Context) (verifications, error) {
 	rows, err := v.pool.Query(ctx, readVerifications)
 	if err != nil {
 		return nil, err
 	}
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByName[verification])
-	found := map[string]verification{}
+	found := verifications{}
 	for _, one := range all {
 		found[one.Scope] = one
 		v.violations.WithLabelValues(one.Scope).Set(float64(one.Violations))

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
@@ -290,4 +291,29 @@ func TestVerifyRuns(t *testing.T) {
 			t.Errorf("shows %s", numbers)
 		}
 	})
+
+	t.Run("a partial run does not count as clean, and the next one looks back no further than its own minutes",
+		func(t *testing.T) {
+			s.exec(t, "DELETE FROM verifications")
+			var asked time.Time
+			left := time.Hour // what a run leaves out at its beginning
+			partly := func(_ context.Context, _ *pgxpool.Pool, _ []byte, since time.Time) (*worker.Verified, error) {
+				asked = since
+				from := since.Add(left)
+				return &worker.Verified{Since: &from, Until: time.Now()}, nil
+			}
+			verifier, _ := worker.NewVerifierForTest(s.db.Pool, partly, slog.New(slog.DiscardHandler))
+			for _, left = range []time.Duration{time.Hour, 0, 0} {
+				if _, err := verifier(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				s.exec(t, "UPDATE verifications SET checked_until = checked_until - interval '1 minute'")
+				if n := s.number(t, "SELECT count(*) FROM verifications WHERE clean_until IS NOT NULL"); n != 0 {
+					t.Error("a run behind requests that were left out counts as clean")
+				}
+			}
+			if back := time.Since(asked); back > worker.VerifyAgain+2*time.Minute {
+				t.Errorf("it looks %s back", back)
+			}
+		})
 }

@@ -143,9 +143,9 @@ var deliveries = []delivery{
 func TestEveryBoundaryOfADelivery(t *testing.T) {
 	t.Parallel()
 	// an acquirer settles only if its notifications have a receiver
-	nobody := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(nobody.Close)
-	i := installOnFastServer(t, startAcquirer(t, "--settle-every", "100ms", "--notify-url", nobody.URL,
+	deaf := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(deaf.Close)
+	i := installOnFastServer(t, startAcquirer(t, "--settle-every", "100ms", "--notify-url", deaf.URL,
 		"--fault", "late_notifications"))
 	healthy := i.serve(t)
 	for _, d := range deliveries {

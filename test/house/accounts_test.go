@@ -17,8 +17,9 @@ import (
 
 // TestEveryStatementStaysInOneAccount has PostgreSQL plan every statement and reads the plan. Each scan of a table
 // that has account_id must compare it with an argument, or with the account of another row of the same statement. A
-// statement that forgets its account fails here, before it can show one account's rows to another. The plan and not
-// the text is read: views are expanded in it, and a condition within an OR, which restricts nothing, is none.
+// statement that forgets its account fails here, before it can show one account's rows to another. The test
+// reads the plan and not the text: views are expanded in it. A condition within an OR does not count, because it does
+// not restrict the rows.
 //
 // acrossAccounts in acrossaccounts_test.go lists what reads or writes rows of several accounts on purpose.
 func TestEveryStatementStaysInOneAccount(t *testing.T) {

@@ -54,7 +54,7 @@ var acrossAccounts = []struct {
 			"internal/webhook/sweep.go:wakeOverdue"},
 	},
 	{
-		because: "it moves, seals or counts rows whoever they belong to, and shows none of them",
+		because: "it moves, seals or counts the rows of all accounts, and shows none of them",
 		statements: []string{"internal/audit/seal.go:blockEnd", "internal/audit/seal.go:leftBehind",
 			"internal/audit/seal.go:selectRows", "internal/idempotency/reap.go:archiveExpired",
 			"internal/apikey/use.go:recordUses", "internal/worker/gauges.go:countDifferences",

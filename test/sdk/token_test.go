@@ -244,7 +244,7 @@ func TestConfirmationTokens(t *testing.T) {
 		refused(t, err, invalid("", "confirmation_token", ""))
 	})
 
-	t.Run("it expires, and is nobody else's", func(t *testing.T) {
+	t.Run("it expires, and no other account can use it", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		token, intent := enter(t, a, visa()), a.intent(&stripe.PaymentIntentCreateParams{})

@@ -33,7 +33,7 @@ func TestTheFenceIsDrawnWhereItRefusedACommit(t *testing.T) {
 			t.Errorf("%s: the lane ends at %d and the fence is at %d", end, l.To, l.FenceX)
 		}
 		if p.Lanes[1].FenceX != 0 {
-			t.Error("nobody has refused the second attempt")
+			t.Error("the fence is drawn at the second attempt, which it did not refuse")
 		}
 	}
 }
