@@ -20,6 +20,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/ratchet-pay/ratchet/internal/locale"
 )
@@ -39,9 +40,9 @@ var sheets = map[string][]string{
 // Site renders pages and serves what they link to. Make one per process.
 type Site struct {
 	log    *slog.Logger
-	pages  map[string]map[string]*template.Template // by name and language; only buyers' pages have more than English
-	assets map[string][]byte                        // by name
-	zipped map[string][]byte                        // the same, as every browser takes them
+	pages  map[string]map[string]parse // by name and language; only buyers' pages have more than English
+	assets map[string][]byte           // by name
+	zipped map[string][]byte           // the same, as every browser takes them
 	// version is of all assets together. It is part of their address, so they can be cached forever.
 	version string
 	demo    bool
@@ -55,8 +56,12 @@ type Config struct {
 	Log  *slog.Logger
 }
 
-// New parses all pages. It panics over one that does not parse, which no binary
-// that passed its tests contains.
+// parse returns a page's template. It parses the page when it is first asked for: the
+// templates of all pages in all languages take 40 MB, and most processes send few of them.
+// It panics over a page that does not parse; TestEveryPageParses parses them all.
+type parse func() *template.Template
+
+// New prepares the assets and finds the pages.
 func New(c Config) *Site {
 	s := &Site{log: c.Log, demo: c.Demo, shop: c.Shop, assets: map[string][]byte{}, zipped: map[string][]byte{}}
 	sum := sha256.New()
@@ -79,7 +84,7 @@ func New(c Config) *Site {
 	for name, content := range s.assets {
 		s.zipped[name] = zip(content)
 	}
-	s.parse()
+	s.findPages()
 	return s
 }
 
@@ -91,19 +96,24 @@ func zip(content []byte) []byte {
 	return out.Bytes()
 }
 
-func (s *Site) parse() {
+func (s *Site) findPages() {
 	common := template.Must(template.New("common").Option("missingkey=error").Funcs(s.functions()).
 		ParseFS(files, "templates/*.html"))
-	s.pages = map[string]map[string]*template.Template{}
+	s.pages = map[string]map[string]parse{}
 	for _, file := range must(fs.Glob(files, "templates/*/*.html")) {
+		page := func(f template.FuncMap) parse {
+			return sync.OnceValue(func() *template.Template {
+				return template.Must(template.Must(common.Clone()).Funcs(f).ParseFS(files, file))
+			})
+		}
 		name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
-		s.pages[name] = map[string]*template.Template{}
 		if !strings.HasPrefix(name, "checkout/") {
-			s.pages[name][locale.English.Code] = template.Must(template.Must(common.Clone()).ParseFS(files, file))
+			s.pages[name] = map[string]parse{locale.English.Code: page(nil)}
 			continue
 		}
+		s.pages[name] = map[string]parse{}
 		for _, l := range locale.Languages {
-			s.pages[name][l.Code] = template.Must(template.Must(common.Clone()).Funcs(speech(l)).ParseFS(files, file))
+			s.pages[name][l.Code] = page(speech(l))
 		}
 	}
 }
@@ -117,7 +127,10 @@ func (s *Site) page(name string, r *http.Request, chosen *locale.Language) (*tem
 	case chosen == nil:
 		chosen = locale.Choose("", r.Header.Get("Accept-Language"))
 	}
-	return in[chosen.Code], known
+	if !known {
+		return nil, false
+	}
+	return in[chosen.Code](), true
 }
 
 func must[T any](v T, err error) T {

@@ -3,10 +3,10 @@ package phase
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,8 +32,9 @@ type Committer struct {
 	free chan struct{} // one for each connection that is not in use
 
 	mu        sync.Mutex
-	lines     map[string]*line // by the statements that the members run
-	lookups   []*lookup        // that wait
+	lines     map[string]*line  // by the statements that the members run
+	numbers   map[string]uint64 // of each statement's text
+	lookups   []*lookup         // that wait
 	lookingUp bool
 }
 
@@ -85,7 +86,8 @@ var TransactionSession = map[string]string{"plan_cache_mode": "force_generic_pla
 // NewCommitter makes a committer of a pool that nothing else uses, of CommitterConns
 // connections with the settings of CommitterSession.
 func NewCommitter(pool *pgxpool.Pool) *Committer {
-	c := &Committer{pool: pool, free: make(chan struct{}, groupsAtOnce), lines: map[string]*line{}}
+	c := &Committer{pool: pool, free: make(chan struct{}, groupsAtOnce), lines: map[string]*line{},
+		numbers: map[string]uint64{}}
 	for range groupsAtOnce {
 		c.free <- struct{}{}
 	}
@@ -103,7 +105,7 @@ var (
 // errQueued if patience ends before it is sent, and with the error of ctx if its
 // outcome is not known in time.
 func (c *Committer) commit(ctx context.Context, patience time.Duration, m *member) error {
-	name, together := shape(m.statements)
+	name, together := c.shape(m.statements)
 	if !together {
 		return errAlone
 	}
@@ -129,17 +131,24 @@ func (c *Committer) commit(ctx context.Context, patience time.Duration, m *membe
 }
 
 // shape names what a transaction does: transactions of one shape can be a group. One
-// with a statement that does not take rows has to run alone.
-func shape(statements []idempotency.Statement) (name string, together bool) {
-	var b strings.Builder
+// with a statement that does not take rows has to run alone. The name is made of numbers,
+// because the statements themselves are kilobytes of text.
+func (c *Committer) shape(statements []idempotency.Statement) (name string, together bool) {
+	var numbers []byte
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, s := range statements {
 		if _, is := s.Args.(postgres.Rows); !is {
 			return "", false
 		}
-		b.WriteString(s.SQL)
-		b.WriteByte(';')
+		number, known := c.numbers[s.SQL]
+		if !known {
+			number = uint64(len(c.numbers))
+			c.numbers[s.SQL] = number
+		}
+		numbers = binary.AppendUvarint(numbers, number)
 	}
-	return b.String(), true
+	return string(numbers), true
 }
 
 func (c *Committer) enqueue(name string, m *member) *line {

@@ -32,9 +32,12 @@ const (
 // stored with a request's parameters is gone, on purpose.
 type PAN struct{ concealed }
 
+// typedSpacing is what customers type between the digits of a number.
+var typedSpacing = strings.NewReplacer(" ", "", "-", "")
+
 // NewPAN conceals a number. It need not be valid; Validate tells.
 func NewPAN(typed string) PAN {
-	return PAN{conceal(strings.NewReplacer(" ", "", "-", "").Replace(typed))}
+	return PAN{conceal(typedSpacing.Replace(typed))}
 }
 
 func (p PAN) digits() string { return p.text() }
