@@ -15,6 +15,7 @@ const (
 	shopDatabaseVariable = "RATCHET_SHOP_DATABASE_URL"
 	shopSecretVariable   = "RATCHET_SHOP_SECRET"
 	shopKeyVariable      = "RATCHET_SHOP_KEY"
+	shopPublicVariable   = "RATCHET_SHOP_PUBLISHABLE_KEY"
 )
 
 func shopCommand() *cobra.Command {
@@ -26,9 +27,10 @@ func shopCommand() *cobra.Command {
 webhooks. Only "ratchet demo" starts it; visitors find it under /shop at the API's
 address.
 
-  RATCHET_SHOP_DATABASE_URL  PostgreSQL; it uses the schema shop
-  RATCHET_SHOP_SECRET        32 characters or more: signs carts, encrypts secrets
-  RATCHET_SHOP_KEY           its secret API key`,
+  RATCHET_SHOP_DATABASE_URL     PostgreSQL; it uses the schema shop
+  RATCHET_SHOP_SECRET           32 characters or more: signs carts, encrypts secrets
+  RATCHET_SHOP_KEY              its secret API key
+  RATCHET_SHOP_PUBLISHABLE_KEY  its publishable API key`,
 		Example: "  ratchet demo",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -72,6 +74,9 @@ func shopConfig(api string) (c shop.Config, err error) {
 	if c.Secret, err = secret.New(text); err != nil {
 		return c, fmt.Errorf("%s: %w", shopSecretVariable, err)
 	}
-	c.Key, err = given().require(shopKeyVariable)
+	if c.Key, err = given().require(shopKeyVariable); err != nil {
+		return c, err
+	}
+	c.Publishable, err = given().require(shopPublicVariable)
 	return c, err
 }

@@ -248,6 +248,7 @@ func (d *demo) environOfShop() []string {
 		"RATCHET_SHOP_DATABASE_URL=" + d.books.ratchet,
 		"RATCHET_SHOP_SECRET=" + d.shopSecret,
 		"RATCHET_SHOP_KEY=" + merchants[0].secret,
+		"RATCHET_SHOP_PUBLISHABLE_KEY=" + merchants[0].publishable,
 	}
 }
 

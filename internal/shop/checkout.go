@@ -18,19 +18,28 @@ func (s *Server) postPay(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/shop/cart", http.StatusSeeOther)
 		return
 	}
+	uiMode := hostedPage
+	if r.PostFormValue("ui_mode") == elements {
+		uiMode = elements
+	}
 	ctx := context.WithoutCancel(r.Context()) // a customer who leaves finds the order placed when they return
-	o, err := s.place(ctx, c, s.origin(r))
+	o, err := s.place(ctx, c, uiMode, s.origin(r))
+	if err == nil && o.UIMode != uiMode {
+		err = s.expire(ctx, o)
+	}
 	if err == nil && o.State == expired { // that visit is over: the same things again are another order
 		c = c.again()
 		s.keepCart(w, c)
-		o, err = s.place(ctx, c, s.origin(r))
+		o, err = s.place(ctx, c, uiMode, s.origin(r))
 	}
 	if err != nil {
-		s.fail(w, r, err)
+		s.Log.Warn("no order", "order", s.orderID(c), "error", err)
+		s.problem(w, r, http.StatusServiceUnavailable, "Checkout is unavailable",
+			"Your cart is saved. Click Pay again; it can’t be charged twice.")
 		return
 	}
 	if o.State == paid {
-		http.Redirect(w, r, o.path(), http.StatusSeeOther)
+		http.Redirect(w, r, o.backPath(), http.StatusSeeOther)
 		return
 	}
 	page, err := s.session(ctx, o)
@@ -52,7 +61,7 @@ func (s *Server) postBuy(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := context.WithoutCancel(r.Context())
-	o, err := s.place(ctx, cart{}.with(p, 1), s.origin(r))
+	o, err := s.place(ctx, cart{}.with(p, 1), hostedPage, s.origin(r))
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -78,6 +87,9 @@ func withCrash(page, crash string) string {
 
 func (o *order) path() string { return "/shop/orders/" + o.ID }
 
+// backPath is the address that a customer who has paid comes back to.
+func (o *order) backPath() string { return o.path() + "?session_id=" + *o.SessionID }
+
 // The address that came with the first answer stays.
 const keepSession = `
 	UPDATE shop.orders SET session_id = @session_id, session_url = @session_url
@@ -95,18 +107,58 @@ func (s *Server) session(ctx context.Context, o *order) (address string, err err
 	if err != nil {
 		return "", fmt.Errorf("create a session: %w", err)
 	}
+	if o.UIMode == elements {
+		session.URL = o.Origin + o.path() + "/pay"
+	}
 	_, err = s.pool.Exec(ctx, keepSession,
 		postgres.Args{"id": o.ID, "session_id": session.ID, "session_url": session.URL})
 	if err != nil {
 		return "", fmt.Errorf("keep the session: %w", err)
 	}
+	o.SessionID, o.SessionURL = &session.ID, &session.URL
 	return session.URL, nil
+}
+
+const expireWaiting = `UPDATE shop.orders SET state = 'expired' WHERE id = @id AND state = 'waiting'`
+
+// expire sees to it that an order is not paid any more, before the same cart is paid on the
+// other page: it expires the session. If the customer has paid meanwhile, the order is paid,
+// and stays. The request has no idempotency key, because to expire a session twice changes
+// nothing, and a refusal under a key would be repeated.
+func (s *Server) expire(ctx context.Context, o *order) error {
+	if o.State != waiting {
+		return nil
+	}
+	if _, err := s.session(ctx, o); err != nil { // it may have been created, and its answer lost
+		return err
+	}
+	at := "/v1/checkout/sessions/" + *o.SessionID
+	var session checkoutSession
+	if refused := s.client.post(ctx, at+"/expire", "", nil, &session); refused != nil {
+		if err := s.client.get(ctx, at, &session); err != nil {
+			return err
+		}
+		if session.Status == "open" {
+			return fmt.Errorf("expire the session: %w", refused)
+		}
+	}
+	if session.Status == "complete" {
+		o.State = paid // the webhook is on its way
+		return nil
+	}
+	if _, err := s.pool.Exec(ctx, expireWaiting, postgres.Args{"id": o.ID}); err != nil {
+		return fmt.Errorf("expire the order: %w", err)
+	}
+	o.State = expired
+	return nil
 }
 
 // checkoutSession is what the shop reads of one.
 type checkoutSession struct {
 	ID                string
 	URL               string
+	Status            string
+	ClientSecret      string `json:"client_secret"`       // with it, a browser can pay; only while the session is open
 	ClientReferenceID string `json:"client_reference_id"` // the order's id
 	PaymentStatus     string `json:"payment_status"`
 	AmountTotal       int64  `json:"amount_total"` // in the currency's smallest unit
@@ -118,9 +170,15 @@ func (o *order) sessionParams() url.Values {
 	params := url.Values{
 		"mode":                             {"payment"},
 		"client_reference_id":              {o.ID},
-		"success_url":                      {o.Origin + o.path() + "?session_id={CHECKOUT_SESSION_ID}"},
-		"cancel_url":                       {o.Origin + "/shop/cart?left=" + o.ID},
 		"payment_intent_data[description]": {fmt.Sprintf("Shop order %d", o.Number)},
+	}
+	back := o.Origin + o.path() + "?session_id={CHECKOUT_SESSION_ID}"
+	if o.UIMode == elements {
+		params.Set("ui_mode", elements)
+		params.Set("return_url", back)
+	} else {
+		params.Set("success_url", back)
+		params.Set("cancel_url", o.Origin+"/shop/cart?left="+o.ID)
 	}
 	for i, l := range o.Lines {
 		item := fmt.Sprintf("line_items[%d]", i)

@@ -18,11 +18,18 @@ const (
 	expired = "expired" // its session ended, and nothing was paid
 )
 
+// The two pages that an order can be paid on, in the API's words.
+const (
+	hostedPage = "hosted_page" // the API's
+	elements   = "elements"    // the shop's own, with the card in a frame of Stripe.js
+)
+
 // order is what a customer wants to buy.
 type order struct {
 	ID         string
 	Number     int64
 	State      string
+	UIMode     string `db:"ui_mode"`
 	Origin     string // such as http://127.0.0.1:8080
 	Amount     int64  // US cents
 	Currency   string
@@ -46,7 +53,8 @@ func (l orderLine) Amount() int64 { return int64(l.Quantity) * l.UnitAmount }
 
 const insertOrder = `
 	WITH placed AS (
-		INSERT INTO shop.orders (id, origin, amount, currency) VALUES (@id, @origin, @amount, @currency)
+		INSERT INTO shop.orders (id, ui_mode, origin, amount, currency)
+		VALUES (@id, @ui_mode, @origin, @amount, @currency)
 		ON CONFLICT (id) DO NOTHING
 		RETURNING id
 	)
@@ -55,7 +63,7 @@ const insertOrder = `
 	       unnest(@products::text[], @names::text[], @quantities::integer[], @prices::bigint[]) AS l`
 
 // place writes the order of a cart down, or finds it where it was placed before.
-func (s *Server) place(ctx context.Context, c cart, origin string) (*order, error) {
+func (s *Server) place(ctx context.Context, c cart, uiMode, origin string) (*order, error) {
 	var products, names []string
 	var quantities []int
 	var prices []int64
@@ -64,7 +72,7 @@ func (s *Server) place(ctx context.Context, c cart, origin string) (*order, erro
 		quantities, prices = append(quantities, l.Quantity), append(prices, l.Product.Price)
 	}
 	_, err := s.pool.Exec(ctx, insertOrder, postgres.Args{
-		"id": s.orderID(c), "origin": origin, "amount": c.Total(), "currency": currency,
+		"id": s.orderID(c), "ui_mode": uiMode, "origin": origin, "amount": c.Total(), "currency": currency,
 		"products": products, "names": names, "quantities": quantities, "prices": prices})
 	if err != nil {
 		return nil, fmt.Errorf("place the order: %w", err)
@@ -73,7 +81,7 @@ func (s *Server) place(ctx context.Context, c cart, origin string) (*order, erro
 }
 
 const selectOrder = `
-	SELECT id, number, state, origin, amount, currency, session_id, session_url, placed_at, paid_by
+	SELECT id, number, state, ui_mode, origin, amount, currency, session_id, session_url, placed_at, paid_by
 	FROM shop.orders WHERE id = @id`
 
 const selectLines = `

@@ -2,8 +2,8 @@
 // merchant's would. It runs in a separate process, and all it knows about Ratchet is an
 // address and a secret key.
 //
-//	shelf ──▶ cart (a signed cookie) ──Pay──▶ order ──▶ checkout session ──▶ the hosted page
-//	                                            │                                 │
+//	shelf ──▶ cart (a signed cookie) ──Pay──▶ order ──▶ checkout session ──▶ the hosted page, or the
+//	                                            │                            shop's page with Stripe.js
 //	                                           paid ◀── signed webhook ◀──────────┘
 //
 // Three rules keep it correct, no matter which process crashes:
@@ -42,6 +42,7 @@ type Config struct {
 	Secret      secret.Root // the shop's, not the installation's
 	API         string      // the API's address, such as http://127.0.0.1:8080
 	Key         string      // the merchant's secret key
+	Publishable string      // the merchant's publishable key, for the page with Stripe.js
 	WebhookURL  string      // where the API's deliveries reach the shop
 	Log         *slog.Logger
 }
@@ -94,6 +95,7 @@ func (s *Server) routes() http.Handler {
 	page("POST /shop/pay", s.postPay)
 	page("POST /shop/buy", s.postBuy)
 	page("GET /shop/orders/{order}", s.getOrder)
+	page("GET /shop/orders/{order}/pay", s.getPay)
 	page("POST /shop/orders/{order}/again", s.postAgain)
 	page("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/shop", http.StatusSeeOther) })
 	page("/", s.notFound)

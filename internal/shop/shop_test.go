@@ -2,6 +2,7 @@ package shop
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,6 +33,7 @@ type api struct {
 	answered map[string]string     // by key
 	asked    map[string]url.Values // by key
 	lose     int                   // so many answers are lost on the way
+	status   map[string]string     // of sessions; "" is open
 }
 
 const signingSecret = "whsec_of_this_test"
@@ -53,6 +55,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if key == "" {
 		answer = a.answer(r, 0)
 	}
+	if strings.HasPrefix(answer, `{"error"`) {
+		w.WriteHeader(http.StatusBadRequest)
+	}
 	_, _ = io.WriteString(w, answer)
 }
 
@@ -60,6 +65,16 @@ func (a *api) answer(r *http.Request, n int) string {
 	if strings.HasPrefix(r.URL.Path, "/v1/webhook_endpoints") {
 		return fmt.Sprintf(`{"id": "we_1", "object": "webhook_endpoint", "status": "enabled",
 			"url": "http://127.0.0.1:1/shop/webhook", "secret": %q}`, signingSecret)
+	}
+	if name, expire := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/v1/checkout/sessions/"), "/expire"); n == 0 {
+		if expire && a.status[name] == "" {
+			a.status[name] = "expired"
+		} else if expire {
+			return `{"error": {"message": "this session is not open"}}`
+		}
+		status := cmp.Or(a.status[name], "open")
+		secret := map[string]string{"open": "cs_secret_of_" + name}[status]
+		return fmt.Sprintf(`{"id": %q, "status": %q, "client_secret": %q}`, name, status, secret)
 	}
 	return fmt.Sprintf(`{"id": "cs_%d", "object": "checkout.session", "url": "http://pay.example/c/pay/cs_%d"}`, n, n)
 }
@@ -77,7 +92,8 @@ type stand struct {
 func open(t *testing.T) *stand {
 	t.Helper()
 	db := pgtest.New(t)
-	s := &stand{t: t, api: &api{answered: map[string]string{}, asked: map[string]url.Values{}}, pool: db.Pool}
+	s := &stand{t: t, api: &api{answered: map[string]string{}, asked: map[string]url.Values{},
+		status: map[string]string{}}, pool: db.Pool}
 	there := httptest.NewServer(s.api)
 	t.Cleanup(there.Close)
 	root, err := secret.New(strings.Repeat("s", 32))
@@ -89,6 +105,7 @@ func open(t *testing.T) *stand {
 		Secret:      root,
 		API:         there.URL,
 		Key:         "sk_test_shop",
+		Publishable: "pk_test_shop",
 		WebhookURL:  "http://127.0.0.1:1" + WebhookPath,
 		Log:         slog.New(slog.DiscardHandler),
 	})
@@ -117,6 +134,21 @@ func (s *stand) post(path string, form url.Values) *http.Response {
 	}
 	response.Body.Close()
 	return response
+}
+
+// get follows redirects, and returns the page.
+func (s *stand) get(path string) string {
+	s.t.Helper()
+	response, err := (&http.Client{Jar: s.browser.Jar}).Get(s.base + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(page)
 }
 
 // order presses Pay with a mug in the cart, and returns the order that came of it.
@@ -342,6 +374,68 @@ func TestPayPressedAgainIsTheSameOrderUnderTheSameKey(t *testing.T) {
 	}
 	if len(s.api.answered) != 2 { // with the endpoint's
 		t.Errorf("it has asked under %d keys", len(s.api.answered))
+	}
+}
+
+// onPage presses Pay for one of the two pages, and returns where that leads.
+func (s *stand) onPage(uiMode string) string {
+	s.t.Helper()
+	return s.post("/shop/pay", url.Values{"ui_mode": {uiMode}}).Header.Get("Location")
+}
+
+func TestTheShopsOwnPageHasTheSecretOfAnOpenSession(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.post("/shop/cart", url.Values{"product": {"mug"}})
+	leads := s.onPage(elements)
+	o := s.only()
+	if !strings.HasSuffix(leads, "/shop/orders/"+o.ID+"/pay") {
+		t.Errorf("Pay leads to %q", leads)
+	}
+	asked := s.api.asked[o.ID]
+	if asked.Get("ui_mode") != elements || asked.Has("success_url") || asked.Has("cancel_url") ||
+		!strings.HasSuffix(asked.Get("return_url"), o.path()+"?session_id={CHECKOUT_SESSION_ID}") {
+		t.Errorf("it has asked for %v", asked)
+	}
+	page := s.get(o.path() + "/pay")
+	for _, part := range []string{"pk_test_shop", "cs_secret_of_" + *o.SessionID, "/dahlia/stripe.js"} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page lacks %s", part)
+		}
+	}
+	if strings.Contains(page, "sk_test_shop") {
+		t.Error("the page has the secret key")
+	}
+	s.api.status[*o.SessionID] = "complete"
+	if after := s.get(o.path() + "/pay"); strings.Contains(after, "cs_secret_of_") {
+		t.Error("an order that is paid has a page to pay on")
+	}
+}
+
+func TestTheOtherPageIsAnotherOrderAndTheFirstCannotBePaid(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	first := s.order()
+	s.api.lose = 1 // the answer to the request that expires the session
+	s.onPage(elements)
+	second := s.only()
+	if second.ID == first.ID || second.UIMode != elements || second.Amount != first.Amount {
+		t.Errorf("the second order is %+v", second)
+	}
+	if s.api.status[*first.SessionID] != expired {
+		t.Errorf("the first session is %q", s.api.status[*first.SessionID])
+	}
+	if again := s.onPage(elements); !strings.Contains(again, second.ID) {
+		t.Errorf("the same page again leads to %q", again)
+	}
+
+	// The customer has paid on one page, and asks for the other before the webhook is there.
+	s.api.status[*second.SessionID] = "complete"
+	if leads := s.onPage(hostedPage); leads != second.backPath() {
+		t.Errorf("an order that is paid leads to %q", leads)
+	}
+	if last := s.only(); last.ID != second.ID || last.State != waiting {
+		t.Errorf("there is another order: %+v", last)
 	}
 }
 

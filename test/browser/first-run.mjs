@@ -32,7 +32,7 @@ try {
   const page = await watched(await browser.newContext(), base);
   await page.goto(`${base}/shop`);
   await page.getByRole("button", { name: "Add to cart: Mug" }).click();
-  await page.getByRole("button", { name: "Pay" }).click();
+  await page.getByRole("button", { name: "Pay", exact: true }).click();
   await fill(page, visa);
   await press(page);
   await page.locator('[data-state="paid"]').waitFor();

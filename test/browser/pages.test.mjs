@@ -86,7 +86,7 @@ async function buyersPages(context) {
   await page.goto(`${demo.base}/shop`);
   await page.getByRole("button", { name: "Add to cart: Mug" }).click();
   await page.waitForURL("**/shop/cart");
-  await page.getByRole("button", { name: "Pay" }).click();
+  await page.getByRole("button", { name: "Pay", exact: true }).click();
   await page.waitForURL("**/c/pay/cs_test_*");
   const form = await session(), id = new URL(page.url()).pathname.split("/").pop(), receipt = `/c/pay/${id}`;
   await demo.post(`/v1/payment_pages/${id}/confirm`, { payment_method: "pm_card_visa" });

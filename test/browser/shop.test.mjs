@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { accessible, launch, watched } from "./browser.mjs";
 import { startDemo, until } from "./demo.mjs";
+import { bankFrame, paymentFrame } from "./merchant.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
 let demo, browser;
@@ -34,7 +35,7 @@ async function fill(page, ...names) {
 async function order(page) {
   await page.goto(`${demo.base}/shop/cart`);
   const leads = page.waitForResponse((r) => r.request().method() === "POST" && r.url().endsWith("/shop/pay"));
-  await page.getByRole("button", { name: "Pay" }).click();
+  await page.getByRole("button", { name: "Pay", exact: true }).click();
   const to = (await leads).headers().location;
   await page.waitForURL(to);
   const session = await demo.get(`/v1/checkout/sessions/${new URL(to).pathname.split("/").pop()}`);
@@ -115,7 +116,7 @@ test("from the front page: a mug, a card, SIGKILL while it is charged, the order
   await page.goto(demo.base);
   await page.getByRole("link", { name: /Open the shop/ }).click();
   await page.getByRole("button", { name: "Add to cart: Mug" }).click();
-  await page.getByRole("button", { name: "Pay" }).click();
+  await page.getByRole("button", { name: "Pay", exact: true }).click();
   await page.waitForURL("**/c/pay/cs_test_*");
   await page.fill("#email", "jenny@example.com");
   await page.fill("#cardNumber", "4242424242424242");
@@ -150,6 +151,116 @@ test("who leaves the payment page finds his cart", async () => {
   assert.match(await page.getByRole("list", { name: "Cart items" }).innerText(), /Ledger[\s\S]*2[\s\S]*\$28\.00/);
   await page.goto(`${demo.base}/shop/orders/${made.id}`);
   await page.getByText("Waiting for payment.").waitFor();
+});
+
+const visa = "4242424242424242", declined = "4000000000000002", authenticated = "4000000000003220";
+
+// atShop puts a mug into the cart, and goes to the shop's own page for the payment.
+async function atShop(page, ...names) {
+  await fill(page, ...(names.length ? names : ["Mug"]));
+  await page.getByRole("button", { name: "Pay on the shop’s page" }).click();
+  await page.waitForURL("**/shop/orders/order_*/pay");
+  await paymentFrame(page).locator('[name="number"]').waitFor();
+  const { pathname } = new URL(page.url()), id = pathname.split("/")[3];
+  const session = (await demo.get("/v1/checkout/sessions?limit=100")).data.find((s) => s.client_reference_id === id && s.status === "open");
+  return { id, session: session.id };
+}
+
+async function enter(page, number) {
+  await page.getByLabel("Email").fill("jenny@example.com");
+  const frame = paymentFrame(page);
+  for (const [field, text] of Object.entries({ number, expiry: "12 / 34", cvc: "123" })) await frame.locator(`[name="${field}"]`).fill(text);
+  await frame.locator('[name="country"]').selectOption("US");
+  await frame.locator('[name="postalCode"]').fill("10000");
+}
+
+const payButton = (page) => page.getByRole("button", { name: /^Pay \$/ });
+const orderPaid = async (page) => {
+  await page.waitForURL("**/shop/orders/order_*?session_id=*", { timeout: 60_000 });
+  await page.locator('[data-state="paid"]').waitFor({ timeout: 60_000 });
+};
+const chargesOf = async ({ session }) => {
+  const { payment_intent: intent } = await demo.get(`/v1/checkout/sessions/${session}`);
+  return (await demo.get(`/v1/charges?limit=100&payment_intent=${intent}`)).data.filter((c) => c.paid);
+};
+
+test("on the shop's own page, a card is declined and another one pays, and the page never contains them", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 1280, height: 1200 } }), demo.base);
+  const made = await atShop(page);
+  await payButton(page).click();
+  await page.getByText("Your email is incomplete.").waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.id), "email");
+  await enter(page, declined);
+  await payButton(page).click();
+  await page.getByText("Your card was declined.").waitFor();
+  await enter(page, visa);
+  assert.equal(await page.locator("shop-pay input").count(), 1, "the page itself asks for an email, and for nothing of the card");
+  await payButton(page).dblclick();
+  await orderPaid(page);
+  assert.deepEqual((await chargesOf(made)).map((c) => [c.amount, c.billing_details.email]), [[1800, "jenny@example.com"]]);
+  await page.goto(`${demo.base}/shop/cart`);
+  await page.getByText("Your cart is empty").waitFor();
+  assert.deepEqual(page.complaints.filter((c) => !c.includes("402")), []);
+});
+
+test("on the shop's own page, the bank asks, the server is killed meanwhile, and the card is charged once", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 1280, height: 1200 } }), demo.base);
+  const made = await atShop(page);
+  await enter(page, authenticated);
+  await payButton(page).click();
+  await bankFrame(page).locator("#test-source-authorize-3ds").waitFor();
+  await demo.kill();
+  await bankFrame(page).locator("#test-source-authorize-3ds").click();
+  await orderPaid(page);
+  assert.equal((await chargesOf(made)).length, 1);
+});
+
+for (const [what, reload] of [["left open", false], ["reloaded", true]]) {
+  test(`the shop's own page is ${what} while the server is killed in the middle of the charge: paid, once`, async () => {
+    const page = await watched(await browser.newContext({ viewport: { width: 1280, height: 1200 } }), demo.base);
+    const made = await atShop(page);
+    await page.route(/\/confirm$/, (route) => route.continue({ headers: { ...route.request().headers(), "acquirer-fault": "slow:4000" } }), { times: 1 });
+    await enter(page, visa);
+    await payButton(page).click();
+    await until(async () => (await demo.get("/v1/payment_intents?limit=5")).data.some((i) => i.status === "processing"));
+    await demo.kill();
+    if (reload) {
+      await until(async () => (await demo.get(`/v1/checkout/sessions/${made.session}`)).status === "complete", 60_000);
+      await page.reload();
+    }
+    await orderPaid(page);
+    assert.equal((await chargesOf(made)).length, 1);
+  });
+}
+
+test("a cart is paid on one of the two pages: whoever goes to the other cannot pay on the first any more", async () => {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 1200 } });
+  const hosted = await watched(context, demo.base), own = await watched(context, demo.base);
+  await fill(hosted, "Mug");
+  const first = await order(hosted);
+  await own.goto(`${demo.base}/shop/cart`);
+  await own.getByRole("button", { name: "Pay on the shop’s page" }).click();
+  await own.waitForURL("**/shop/orders/order_*/pay");
+  assert.equal((await demo.get(`/v1/checkout/sessions/${first.session}`)).status, "expired");
+  await enter(own, visa);
+  const there = await own.context().newPage();
+  await there.goto(`${demo.base}/shop/cart`);
+  const second = await order(there); // and back to the first page
+  assert.notEqual(second.session, first.session);
+  await payButton(own).click();
+  await own.locator("shop-pay [role=alert]").getByText(/expired/).waitFor();
+  await pay(second.session);
+  await there.goto(second.back);
+  await there.locator('[data-state="paid"]').waitFor();
+  await own.reload(); // an order that has ended has no page to pay on
+  await own.locator('[data-state="expired"]').waitFor();
+});
+
+test("without JavaScript the shop's own page leads to the one that works", async () => {
+  const page = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+  await fill(page, "Mug");
+  await page.getByRole("button", { name: "Pay on the shop’s page" }).click();
+  await page.locator("noscript p").waitFor();
 });
 
 test("a cart whose cookie was tampered with is empty, and what is not an order is not there", async () => {
@@ -189,6 +300,12 @@ test("the shop's process can be killed, and comes back with its orders", async (
   await until(() => fetch(`${demo.base}/shop/orders/${made.id}`).then(async (r) => r.ok && (await r.text()).includes("Paid, once.")));
 });
 
+// backed gives the frame the color that shows through it: axe takes a frame without a color for white.
+async function backed(page) {
+  const color = await page.locator("section.card").first().evaluate((card) => getComputedStyle(card).backgroundColor);
+  await paymentFrame(page).locator("body").evaluate((body, behind) => { body.style.backgroundColor = behind; }, color);
+}
+
 for (const width of [1280, 360, 320]) {
   test(`every page of the shop is in order, light and dark, ${width} pixels wide`, async (t) => {
     const context = await browser.newContext({ viewport: { width, height: 900 }, reducedMotion: "reduce" });
@@ -198,18 +315,22 @@ for (const width of [1280, 360, 320]) {
     await page.getByRole("heading", { name: "Delivered 3 times, processed once" }).waitFor();
     await fill(page, "Mug", "Mug", "Ratchet spanner", "Bookends");
     const open = await order(page);
+    const visitor = await browser.newContext(), own = await atShop(await visitor.newPage(), "Ledger");
+    await visitor.close();
     const pages = {
       shelf: "/shop", cart: "/shop/cart", cart_left: `/shop/cart?left=${open.id}`, order_waiting: `/shop/orders/${open.id}`,
-      order_confirming: new URL(open.back).pathname + new URL(open.back).search, order_paid: `/shop/orders/${paid.id}`, cart_empty: "/shop/cart", missing: "/shop/orders/none",
+      order_confirming: new URL(open.back).pathname + new URL(open.back).search, order_paid: `/shop/orders/${paid.id}`, pay: `/shop/orders/${own.id}/pay`, cart_empty: "/shop/cart", missing: "/shop/orders/none",
     };
     for (const [name, path] of Object.entries(pages)) {
       await t.test(name, async () => {
         page.complaints.length = 0;
         const answer = await page.goto(demo.base + path, { waitUntil: "load" });
         assert.equal(answer.status(), name === "missing" ? 404 : 200);
+        if (name === "pay") await paymentFrame(page).locator('[name="number"]').waitFor();
         for (const theme of ["light", "dark"]) {
           await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
           await page.screenshot({ path: `${shots}shop_${name}.${theme}.${width}.png`, fullPage: true });
+          if (name === "pay") await backed(page);
           await accessible(page);
         }
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");

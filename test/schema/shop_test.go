@@ -49,6 +49,10 @@ func TestTheShopsPromises(t *testing.T) {
 			`
 				INSERT INTO shop.orders (id, origin, amount, currency)
 				VALUES ('order_1', 'o', 0, 'usd')`, check, "an_order_is_of_something"},
+		{"an order that is paid on no page that there is", "",
+			`
+				INSERT INTO shop.orders (id, ui_mode, origin, amount, currency)
+				VALUES ('order_1', 'mail', 'o', 1, 'usd')`, check, "a_ui_mode_of_an_order_is_known"},
 		{"two orders with one session", shopOrder,
 			`
 				INSERT INTO shop.orders (id, origin, amount, currency, session_id, session_url)
@@ -60,6 +64,7 @@ func TestTheShopsPromises(t *testing.T) {
 	}
 	for what, sql := range map[string]string{
 		"change what an order costs":     `UPDATE shop.orders SET amount = 1`,
+		"change where an order is paid":  `UPDATE shop.orders SET ui_mode = 'elements'`,
 		"forget an event":                `DELETE FROM shop.events`,
 		"change what an event did":       `UPDATE shop.events SET did = 'expired'`,
 		"forget a delivery":              `DELETE FROM shop.deliveries`,

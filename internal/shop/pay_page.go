@@ -1,0 +1,46 @@
+package shop
+
+import (
+	"net/http"
+
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// payPage is the shop's own page for a payment. It loads Stripe.js, which puts a frame of the
+// API's into it; the card is typed into that frame.
+type payPage struct {
+	*order
+	Publishable  string
+	ClientSecret string
+}
+
+// getPay shows the page to anyone who has the order's address, as long as there is something
+// to pay. What happens to the money is the session's business: the page keeps nothing.
+func (s *Server) getPay(w http.ResponseWriter, r *http.Request) {
+	o, err := s.orderByID(r.Context(), r.PathValue("order"))
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	if o == nil {
+		s.notFound(w, r)
+		return
+	}
+	if o.State != waiting || o.UIMode != elements || o.SessionID == nil {
+		http.Redirect(w, r, o.path(), http.StatusSeeOther)
+		return
+	}
+	var session checkoutSession
+	if err := s.client.get(r.Context(), "/v1/checkout/sessions/"+*o.SessionID, &session); err != nil {
+		s.Log.Warn("no session", "order", o.ID, "error", err)
+		s.problem(w, r, http.StatusServiceUnavailable, "Checkout is unavailable",
+			"Your order is saved. Reload this page; it can’t be charged twice.")
+		return
+	}
+	if session.ClientSecret == "" { // complete or expired, and the webhook that says so is on its way
+		http.Redirect(w, r, o.backPath(), http.StatusSeeOther)
+		return
+	}
+	page := payPage{order: o, Publishable: s.Publishable, ClientSecret: session.ClientSecret}
+	s.render(w, r, http.StatusOK, "pay", web.Page{Title: "Pay", Data: page})
+}

@@ -1,0 +1,8 @@
+-- 000025: the demo's shop can ask for the card on its own page, with Stripe.js. An order is paid on one
+-- of the two pages: whoever chooses the other one gets another order, after the first one's session has been expired.
+ALTER TABLE shop.orders
+    ADD COLUMN ui_mode text NOT NULL DEFAULT 'hosted_page',
+    ADD CONSTRAINT a_ui_mode_of_an_order_is_known CHECK (ui_mode IN ('hosted_page', 'elements'));
+COMMENT ON COLUMN shop.orders.ui_mode IS
+    'Which page the order is paid on: hosted_page is the API''s, elements the shop''s own. '
+    'The order''s session has the same ui_mode.';
