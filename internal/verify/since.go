@@ -190,8 +190,9 @@ type part struct {
 	args  pgx.NamedArgs
 }
 
-// auditMargin is how much earlier than its answer a request's audit row may be.
-const auditMargin = time.Minute
+// auditMargin is how much earlier than the first answer audit rows are read. An answer and its audit row carry the time
+// of their transaction. The margin covers the rows of operators, who act in transactions of their own.
+const auditMargin = 5 * time.Second
 
 // readPart finds what was touched since a time.
 func readPart(ctx context.Context, db reader, since time.Time) (*part, error) {
