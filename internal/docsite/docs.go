@@ -89,7 +89,7 @@ const box = `<input disabled="" type="checkbox">`
 
 // focusable lets what is wider than the page be moved with the keyboard.
 func focusable(html string) string {
-	html = strings.ReplaceAll(html, box, `<span aria-hidden="true">☐</span>`)
+	html = strings.ReplaceAll(html, box, `<span class="task" aria-hidden="true">☐</span>`)
 	html = strings.ReplaceAll(html, "<pre>", `<pre tabindex="0">`)
 	html = strings.ReplaceAll(html, "<table>",
 		`<div class="card table-wrap" role="group" aria-label="Table" tabindex="0"><table class="table">`)
