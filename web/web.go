@@ -159,7 +159,8 @@ type Page struct {
 	Language *locale.Language
 	// Picture is the address of the image that other sites show when they link to the page; "": none.
 	Picture string
-	Reload  int // seconds after which a browser without JavaScript looks again; 0 for never
+	About   string // the page in a sentence, which they show beside it; "": none
+	Reload  int    // seconds after which a browser without JavaScript looks again; 0 for never
 
 	Theme string // filled in by Render, as are the next three
 	Demo  bool

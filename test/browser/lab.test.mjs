@@ -44,6 +44,40 @@ for (const width of [1280, 360]) {
   });
 }
 
+test("the lab's pages weigh at most 90 KB, and say how soon they paint", async (t) => {
+  for (const path of ["/lab", "/lab/7", "/lab/matrix", "/lab/free", "/lab/runs/ratchet/stopped"]) {
+    const paints = [];
+    let weight;
+    for (let visit = 0; visit < 5; visit++) { // each with an empty cache
+      const context = await browser.newContext();
+      const page = await watched(context, demo.base);
+      await page.goto(demo.base + path);
+      await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length > 0);
+      paints.push(Math.round(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime)));
+      weight = await page.evaluate(() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")].reduce((sum, e) => sum + e.transferSize, 0));
+      await context.close();
+    }
+    t.diagnostic(`${path}: ${Math.round(weight / 1000)} KB, first paint after ${paints.sort((a, b) => a - b).join(", ")} ms`);
+    assert.ok(weight > 10_000 && weight <= 90_000, `${path} weighs ${weight} bytes`);
+  }
+});
+
+test("a run says how much time has passed, and the sandbox compares when designs ended", async () => {
+  const page = await watched(await browser.newContext({ reducedMotion: "reduce" }), demo.base);
+  await page.goto(`${demo.base}/lab/free?fault=slow-bank&design=redis-1s&design=redis-24h`);
+  const ends = await page.locator(".lab-results tbody td:last-child").allInnerTexts();
+  const seconds = ends.map((text) => Number(text.match(/^Paid after ([\d.]+) s$/)?.[1]));
+  assert.ok(seconds[0] > 1 && seconds[1] > 3, `the short lock is retried before the bank answers, and the long one waits for it: ${ends}`);
+  const lane = page.locator(".lab-lane").first(), clock = lane.locator("[data-clock]");
+  const marks = await lane.locator(".lab-figure .at").allTextContents();
+  assert.equal(marks.filter((mark) => /^3\.\d s$/.test(mark)).length, 1, `the slow charge has no time: ${marks}`);
+  assert.match(await clock.innerText(), /^3\.\d+ s$/);
+  await lane.locator('[data-do="first"]').click();
+  assert.equal(await clock.innerText(), "0.000 s");
+  assert.equal(await lane.locator(".lab-figure .at:visible").count(), 1, "times are shown before they come");
+  assert.deepEqual(page.complaints, []);
+});
+
 test("a newcomer predicts, is wrong, and sees that the bank has charged twice", async () => {
   const page = await watched(await browser.newContext(), demo.base);
   await page.goto(`${demo.base}/lab`);

@@ -7,7 +7,7 @@ const narrow = matchMedia("(max-width: 40rem)");
 const detail = new Set(["statement", "asks_store", "bank_answers", "answers"]);
 
 // The static pages keep all runs of a design in one file.
-const runAddress = (design, fault) => document.querySelector('script[src^="/assets/"]') ? `/lab/runs/${design}/${fault}` : `design-${design}.html#${fault}`;
+const runAddress = (design, fault) => document.querySelector('script[src^="/assets/"]') ? `/lab/runs/${design}/${fault}` : `${design}.html#${fault}`;
 
 class Player extends HTMLElement {
   connectedCallback() {
@@ -18,7 +18,7 @@ class Player extends HTMLElement {
     this.verdict = this.querySelector("[data-verdict]");
     this.counts = this.querySelector(".lab-count");
     this.tables = [...this.querySelectorAll("[data-tables]")];
-    this.source = [...this.querySelectorAll("[data-source]")];
+    this.source = [...this.querySelectorAll(".lab-source span")];
     this.killer = this.querySelector('[data-do="kill"]');
     this.mismatch = this.counts.classList.contains("mismatch");
     this.addEventListener("click", (event) => this.do(event.target.closest("[data-do]")?.dataset.do));
@@ -80,6 +80,7 @@ class Player extends HTMLElement {
     this.querySelector("[data-books]").textContent = over ? this.dataset.booked : "…";
     this.verdict.classList.toggle("later", !over);
     this.counts.classList.toggle("mismatch", over && this.mismatch);
+    this.querySelector("[data-clock]").textContent = this.lines[this.at].firstElementChild.textContent;
     this.dataset.at = this.at;
     this.showPanes();
   }
@@ -90,8 +91,8 @@ class Player extends HTMLElement {
     within(line.parentElement, line);
     const now = this.tables.findLast((t) => Number(t.dataset.tables) <= this.at);
     for (const t of this.tables) t.hidden = t !== now;
-    for (const s of this.source) s.dataset.source === line.dataset.line ? s.setAttribute("aria-current", "true") : s.removeAttribute("aria-current");
-    const current = this.source.find((s) => s.dataset.source === line.dataset.line);
+    const current = this.source[line.dataset.line - 1];
+    for (const s of this.source) s === current ? s.setAttribute("aria-current", "true") : s.removeAttribute("aria-current");
     if (current) within(current.closest("pre"), current);
     this.killer.disabled = !line.dataset.fault;
   }
@@ -135,38 +136,6 @@ class Lanes extends HTMLElement {
   }
 }
 
-// Duel plays two figures at once, with one button. Before that they show the beginning.
-class Duel extends HTMLElement {
-  connectedCallback() {
-    this.figures = [...this.querySelectorAll(".lab-figure")].map((f) => [...f.querySelectorAll("[data-n]")]);
-    this.button = this.querySelector("button");
-    this.button.hidden = false;
-    this.button.addEventListener("click", () => this.play());
-    this.show(0.15);
-  }
-  disconnectedCallback() { clearInterval(this.timer); }
-
-  play() {
-    clearInterval(this.timer);
-    if (still.matches) { this.show(1); return; }
-    let part = 0;
-    this.timer = setInterval(() => {
-      part += 0.02;
-      this.show(Math.min(1, part));
-      if (part >= 1) clearInterval(this.timer);
-    }, 100);
-  }
-
-  show(part) {
-    for (const marks of this.figures) {
-      const last = Math.max(...marks.map((m) => Number(m.dataset.n)));
-      for (const mark of marks) mark.classList.toggle("later", Number(mark.dataset.n) > last * part);
-    }
-    for (const result of this.querySelectorAll("[data-result]")) result.classList.toggle("later", part < 1);
-    this.dataset.over = part >= 1;
-  }
-}
-
 const answers = "ratchet-lab-answers";
 
 class Question extends HTMLElement {
@@ -195,7 +164,6 @@ class Question extends HTMLElement {
 
 customElements.define("lab-player", Player);
 customElements.define("lab-lanes", Lanes);
-customElements.define("lab-duel", Duel);
 customElements.define("lab-question", Question);
 
 // 1 to 7 lead to the stops.

@@ -39,7 +39,7 @@ func Export(dir string) error {
 		files["stop-"+strconv.Itoa(s.Number)+".html"] = "/lab/" + strconv.Itoa(s.Number)
 	}
 	for _, d := range lab.Designs {
-		files["design-"+d.Name+".html"] = "/lab/designs/" + d.Name
+		files[d.Name+".html"] = "/lab/designs/" + d.Name
 	}
 	for _, name := range []string{"lab-site.css", "lab.js", "favicon.svg"} {
 		files[name] = "/assets/-/" + name
@@ -61,17 +61,17 @@ func Export(dir string) error {
 		case ".js":
 			content = indent.ReplaceAllString(remark.ReplaceAllString(content, ""), "\n")
 		}
-		if filepath.Ext(name) != ".css" {
-			for _, word := range words.FindAllString(content, -1) {
-				used[word] = true
-			}
+		for _, word := range named(name, content) {
+			used[word] = true
 		}
 		contents[name] = content
 	}
 	size := 0
 	for name, content := range contents {
 		if filepath.Ext(name) == ".css" {
-			content = onlyUsed(between.ReplaceAllString(comment.ReplaceAllString(content, ""), "$1"), used)
+			content = between.ReplaceAllString(comment.ReplaceAllString(content, ""), "$1")
+			content = strings.ReplaceAll(behind.ReplaceAllString(content, "$1"), ".badge", "i")
+			content = onlyUsed(content, used)
 		}
 		size += len(content)
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
@@ -90,9 +90,9 @@ var addresses = []struct {
 	to   string
 }{
 	{regexp.MustCompile(`"/assets/[0-9a-f]+/([^"]+)"`), `"$1"`},
-	{regexp.MustCompile(`"/lab/runs/([a-z0-9-]+)/([a-z-]+)"`), `"design-$1.html#$2"`},
-	{regexp.MustCompile(`"/lab/runs/([a-z0-9-]+)/"`), `"design-$1.html#"`},
-	{regexp.MustCompile(`"/lab/designs/([a-z0-9-]+)"`), `"design-$1.html"`},
+	{regexp.MustCompile(`"/lab/runs/([a-z0-9-]+)/([a-z-]+)"`), `"$1.html#$2"`},
+	{regexp.MustCompile(`"/lab/runs/([a-z0-9-]+)/"`), `"$1.html#"`},
+	{regexp.MustCompile(`"/lab/designs/([a-z0-9-]+)"`), `"$1.html"`},
 	{regexp.MustCompile(`"/lab/matrix"`), `"matrix.html"`},
 	{regexp.MustCompile(`"/lab/1"`), `"index.html"`},
 	{regexp.MustCompile(`"/lab/([0-9]+)"`), `"stop-$1.html"`},
@@ -104,19 +104,43 @@ var (
 	indent  = regexp.MustCompile(`\n\s+`)
 	comment = regexp.MustCompile(`(?s)/\*.*?\*/`)
 	between = regexp.MustCompile(`\s*([{};])\s*`) // the parts of a style sheet
+	behind  = regexp.MustCompile(`([:,])\s+`)     // before them, a space may mean a descendant
 	// mark is a badge's icon. The word beside it says the same.
 	// copier is the button that copies code; its script is not part of the export.
 	copier = regexp.MustCompile(`(?s)<copy-button>.*?</copy-button>`)
 	mark   = regexp.MustCompile(`(<span class="badge[^>]*>)<svg.*?</svg>`)
+	// badge is a verdict: a short element takes its place, in the style sheet, too.
+	badge = regexp.MustCompile(`<span class="badge ([a-z]+)">(\w+)</span>`)
+	// digits are numbers and times: a short element is in the same type.
+	digits = regexp.MustCompile(`<span class="mono">([\d./ s]+)</span>`)
 )
 
 var (
 	words = regexp.MustCompile(`[\w-]+`)
 	rule  = regexp.MustCompile(`([^{};]+)\{([^{}]*)\}`)
-	class = regexp.MustCompile(`\.([A-Za-z][\w-]*)`)
+	// class is a class in a selector, or an element that the pages of the lab may not have.
+	class   = regexp.MustCompile(`\.([A-Za-z][\w-]*)|\b(?:input|select|textarea|kbd|samp|fieldset|legend|tfoot)\b`)
+	empty   = regexp.MustCompile(`@[\w -]+(?:\([^{}]*\))?\{\}`) // a group whose rules are left out
+	quoted  = regexp.MustCompile(`"[^"\n]*"`)
+	classes = regexp.MustCompile(` class="?([\w -]+)`)
 	// bare are attributes whose value needs no quotes: no slash follows it.
-	bare = regexp.MustCompile(`( (?:class|scope|rel|type|data-[a-z]+|[xyr]|[xyc][xy12]|width))="([\w.-]+)"([ >])`)
+	bare = regexp.MustCompile(`( [a-z-]+)="([\w.#-]+)"([ >])`)
 )
+
+// named are the classes that a file of the export names. Those of a script are in its strings.
+func named(name, content string) (all []string) {
+	switch filepath.Ext(name) {
+	case ".js":
+		for _, text := range quoted.FindAllString(content, -1) {
+			all = append(all, words.FindAllString(text, -1)...)
+		}
+	case ".html":
+		for _, attribute := range classes.FindAllStringSubmatch(content, -1) {
+			all = append(all, strings.Fields(attribute[1])...)
+		}
+	}
+	return all
+}
 
 // onlyUsed leaves out the rules of a style sheet that are only for classes that no page has.
 func onlyUsed(css string, used map[string]bool) string {
@@ -125,13 +149,13 @@ func onlyUsed(css string, used map[string]bool) string {
 			return !used[named[1]]
 		})
 	}
-	return rule.ReplaceAllStringFunc(css, func(text string) string {
+	return empty.ReplaceAllString(rule.ReplaceAllStringFunc(css, func(text string) string {
 		selectors := strings.Split(rule.FindStringSubmatch(text)[1], ",")
 		if slices.IndexFunc(selectors, func(s string) bool { return !unused(s) }) < 0 {
 			return ""
 		}
 		return text
-	})
+	}), "")
 }
 
 // besideEachOther turns links between addresses into links between files of one directory.
@@ -139,14 +163,15 @@ func besideEachOther(html string) string {
 	for _, a := range addresses {
 		html = a.from.ReplaceAllString(html, a.to)
 	}
-	html = copier.ReplaceAllString(html, "")
+	html = badge.ReplaceAllString(mark.ReplaceAllString(html, "$1"), "<i class=$1>$2</i>")
+	html = digits.ReplaceAllString(copier.ReplaceAllString(html, ""), "<b>$1</b>")
+	html = strings.ReplaceAll(html, "&#39;", "'") // no attribute has single quotes around it
 	before, code, is := strings.Cut(html, "<pre") // its indentation stays
 	if !is {
 		return smaller(html)
 	}
 	code, behind, _ := strings.Cut(code, "</pre>")
-	return smaller(before) + "<pre" + strings.NewReplacer("&#34;", `"`, "&#39;", "'").
-		Replace(code) + "</pre>" + smaller(behind)
+	return smaller(before) + "<pre" + strings.ReplaceAll(code, "&#34;", `"`) + "</pre>" + smaller(behind)
 }
 
 // optional are end tags that HTML does not need where the next element begins.
@@ -155,7 +180,7 @@ var optional = strings.NewReplacer("</li><li", "<li", "</td><td", "<td", "</th><
 
 // smaller leaves out what HTML does not need.
 func smaller(html string) string {
-	html = optional.Replace(indent.ReplaceAllString(mark.ReplaceAllString(html, "$1"), "\n"))
+	html = optional.Replace(indent.ReplaceAllString(html, "\n"))
 	for range 2 { // a match takes the space before the next attribute
 		html = bare.ReplaceAllString(html, "$1=$2$3")
 	}

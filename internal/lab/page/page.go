@@ -28,6 +28,8 @@ type Config struct {
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 	// Static is for pages that stand alone, without a server: nothing leads out of the lab.
 	Static bool
+	// HTTPS says that readers reach the site over TLS.
+	HTTPS bool
 	// Live is a lab that runs orders for real; nil if there is none.
 	Live Live
 }
@@ -174,6 +176,39 @@ func (l Lane) HasTables() bool {
 	return slices.ContainsFunc(l.Log, func(l line) bool { return l.Tables != nil })
 }
 
+// Small is the figure for a place with half the width.
+func (l Lane) Small() template.HTML { return smallFigure(l.Run) }
+
+// Strip is the picture of the run on a page that has many.
+func (l Lane) Strip() template.HTML { return strip(l.Run) }
+
+// Ended says how the run ended for the client or the broker, and after how much time.
+func (l Lane) Ended() string {
+	ended := ""
+	for _, e := range l.Run.Events {
+		after := " after " + elapsed(e.US)
+		switch {
+		case (e.Kind == lab.Hears || e.Kind == lab.WorkerHears) && e.What == "200":
+			ended = "Paid" + after
+		case e.Kind == lab.GivesUp:
+			ended = "The client gave up" + after
+		case e.Kind == lab.Acks:
+			ended = "Acknowledged" + after
+		case e.Kind == lab.BrokerEnds && lab.Answer(e.What) == lab.GivenUp:
+			ended = "The broker gave up" + after
+		}
+	}
+	return ended
+}
+
+// Last is the time of the last event, in seconds.
+func (l Lane) Last() string {
+	if len(l.Log) == 0 {
+		return ""
+	}
+	return l.Log[len(l.Log)-1].Seconds
+}
+
 // Badge is the verdict in a word, with a shape and a tone.
 func (l Lane) Badge() web.Badge { return badges[l.Run.Verdict()] }
 
@@ -233,12 +268,16 @@ func (p *Pages) stop(w http.ResponseWriter, r *http.Request) {
 	for _, name := range stop.Designs {
 		run, _ := p.matrix.Find(name, stop.Fault)
 		l := p.lane(run)
-		if !p.Static { // there the page of the design has its code
+		if p.Static { // there the page of the design has its code
+			for n := range l.Log {
+				l.Log[n].Code = 0
+			}
+		} else {
 			l = l.withSource()
 		}
 		page.Lanes = append(page.Lanes, l)
 	}
-	p.render(w, r, "lab/stop", web.Page{Title: stop.Title, Here: "lab", Data: page})
+	p.render(w, r, "lab/stop", web.Page{Title: stop.Title, About: stop.Question, Here: "lab", Data: page})
 }
 
 type matrixPage struct {
@@ -272,8 +311,10 @@ func (p *Pages) showMatrix(w http.ResponseWriter, r *http.Request) {
 		run, _ := p.matrix.Find(d.Name, f.Name)
 		return matrixCell{Lane: Lane{Design: d, Fault: f, Run: run, Address: "/lab/runs/" + d.Name + "/" + f.Name}}
 	})}
-	p.render(w, r, "lab/matrix", web.Page{Title: "The matrix", Here: "lab", Data: page})
+	p.render(w, r, "lab/matrix", web.Page{Title: "The matrix", About: matrixAbout, Here: "lab", Data: page})
 }
+
+const matrixAbout = "The usual payment designs, killed at every step, and how often the bank charged the card."
 
 // tables are the two tables of the matrix.
 func tables(cell func(lab.Design, lab.Fault) matrixCell) []matrixTable {
@@ -436,6 +477,9 @@ var more = []lab.Kind{lab.CallsBank, lab.Starts, lab.CutOff, lab.HangsUp, lab.Gi
 	lab.Concludes, lab.Acks}
 
 func (p *Pages) brief(log []line) []line {
+	for n, l := range log {
+		log[n].Text = strings.Replace(l.Text, "The client retries with the same key: attempt", "Attempt", 1)
+	}
 	return slices.DeleteFunc(log, func(l line) bool {
 		first := l.Kind == lab.Delivered && strings.HasSuffix(l.Text, "delivery 1.") ||
 			l.Kind == lab.Sends && strings.HasPrefix(l.Text, "The customer presses Pay")
@@ -455,7 +499,9 @@ func (p *Pages) design(w http.ResponseWriter, r *http.Request) {
 	if first.Name != d.Name {
 		page.Source, page.Same = "", first
 	}
-	if !p.Static {
+	if p.Static {
+		page.Source = withoutImports(page.Source)
+	} else {
 		page.Page = strings.TrimSuffix(d.Page, ".md")
 	}
 	for _, f := range lab.Faults {
@@ -467,7 +513,17 @@ func (p *Pages) design(w http.ResponseWriter, r *http.Request) {
 		l.Log = p.brief(l.Log)
 		page.Lanes = append(page.Lanes, l)
 	}
-	p.render(w, r, "lab/design", web.Page{Title: d.Title, Here: "lab", Data: page})
+	p.render(w, r, "lab/design", web.Page{Title: d.Title, About: d.Idea, Here: "lab", Data: page})
+}
+
+// withoutImports is a source file from its first declaration on.
+func withoutImports(source string) string {
+	_, rest, has := strings.Cut(source, "\nimport (")
+	if !has {
+		return source
+	}
+	_, rest, _ = strings.Cut(rest, "\n)\n\n")
+	return rest
 }
 
 type runPage struct {
@@ -582,8 +638,17 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, run lab.Run, form s
 			l.Address = r.URL.Path
 		}
 		p.render(w, r, "lab/run", web.Page{Title: l.Design.Title + ": " + l.Fault.Title, Here: "lab",
-			Picture: l.Address + ".svg", Data: runPage{Lane: l.withSource(), Real: isLive}})
+			Picture: p.base(r) + l.Address + ".svg", About: run.Title() + " " + l.Fault.Story,
+			Data: runPage{Lane: l.withSource(), Real: isLive}})
 	}
+}
+
+// base is where other sites find this one: they take no address without a host.
+func (p *Pages) base(r *http.Request) string {
+	if p.HTTPS {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
 }
 
 // cutForm cuts the ending off an address that says which form of a run is wanted.

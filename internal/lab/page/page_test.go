@@ -119,6 +119,18 @@ func TestPages(t *testing.T) {
 		}
 	})
 
+	t.Run("a run says to other sites what it is, with the picture's whole address", func(t *testing.T) {
+		t.Parallel()
+		_, body := get(t, h, "/lab/runs/naive/answer-not-recorded")
+		for _, part := range []string{`"og:title" content="Naive: Bank answered, not recorded · Ratchet"`,
+			`"og:image" content="http://example.com/lab/runs/naive/answer-not-recorded.svg"`,
+			`"og:description" content="Our books say 1, the bank says 2. The process is killed`} {
+			if !strings.Contains(body, part) {
+				t.Errorf("it does not say %s", part)
+			}
+		}
+	})
+
 	t.Run("what is not there is not found", func(t *testing.T) {
 		t.Parallel()
 		for _, path := range []string{"/lab/0", "/lab/8", "/lab/x", "/lab/designs/x", "/lab/runs/naive/x",
@@ -184,7 +196,7 @@ func TestRunForReal(t *testing.T) {
 }
 
 var (
-	linked = regexp.MustCompile(`(?:href|src)="([^"#]*)(?:#([^"]+))?"`)
+	linked = regexp.MustCompile(` (?:href|src)="?([^"#> ]*)(?:#([^"> ]+))?`)
 	letter = regexp.MustCompile(`^[a-z0-9.-]+$`)
 )
 
@@ -193,6 +205,18 @@ func TestExport(t *testing.T) {
 	dir := t.TempDir()
 	if err := page.Export(dir); err != nil { // it refuses to be too large
 		t.Fatal(err)
+	}
+	for _, d := range lab.Designs {
+		text, err := os.ReadFile(filepath.Join(dir, d.Name+".html"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range lab.Faults {
+			picture := regexp.MustCompile(` id=` + f.Name + `>[^<]*</p><svg width=\d+ height=\d+>(<path[^>]+/>)+</svg>`)
+			if f.Strikes(d) != picture.Match(text) {
+				t.Errorf("the page of %s: a picture under the link to %s: %v", d.Name, f.Name, !f.Strikes(d))
+			}
+		}
 	}
 	pages, err := filepath.Glob(filepath.Join(dir, "*.html"))
 	if err != nil || len(pages) != len(page.Stops)+1+len(lab.Designs) {
@@ -206,6 +230,12 @@ func TestExport(t *testing.T) {
 		if strings.Contains(string(text), "<form") {
 			t.Errorf("%s has a form, and there is no server", filepath.Base(file))
 		}
+		if !strings.Contains(string(text), `property="og:title"`) || !strings.Contains(string(text), "og:description") {
+			t.Errorf("%s does not say to other sites what it is", filepath.Base(file))
+		}
+		if strings.Contains(string(text), "badge") {
+			t.Errorf("%s has a badge, for which the style sheet has no rule", filepath.Base(file))
+		}
 		for _, link := range linked.FindAllStringSubmatch(string(text), -1) {
 			to, fragment := link[1], link[2]
 			if to == "" {
@@ -213,7 +243,7 @@ func TestExport(t *testing.T) {
 			}
 			target, err := os.ReadFile(filepath.Join(dir, to))
 			if err != nil || !letter.MatchString(to) ||
-				fragment != "" && !strings.Contains(string(target), `id="`+fragment+`"`) {
+				fragment != "" && !strings.Contains(string(target), `id=`+fragment+`>`) {
 				t.Errorf("%s leads to %s, which is not there", filepath.Base(file), link[0])
 			}
 		}

@@ -9,7 +9,8 @@ import (
 // pictureStyle colors a picture that is shown without the site's style sheet.
 const pictureStyle = `<style>text{font:13px system-ui,sans-serif;fill:#504d45}` +
 	`.big{font:600 30px Georgia,serif;fill:#1b1c19}.mid{font-size:17px}` +
-	`line{stroke:#8d8778}.life{stroke:#0b6455;stroke-width:3}.call{stroke:#28568f;stroke-width:2}` +
+	`.row{stroke:#8d8778}.at{text-anchor:middle;font-size:11px}` +
+	`.life{stroke:#0b6455;stroke-width:3}.call{stroke:#28568f;stroke-width:2}` +
 	`.answer{stroke-dasharray:4 3}.step{fill:#0b6455}` +
 	`.charge,.bad{fill:#fbe4e0;stroke:#a3261c;stroke-width:2}path.bad,path.warn{fill:none}` +
 	`.good{fill:#e0f1e4;stroke:#1a6a39;stroke-width:2}.warn{fill:#faecce;stroke:#7d4b00;stroke-width:2}` +
