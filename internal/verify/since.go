@@ -191,7 +191,7 @@ type part struct {
 }
 
 // auditMargin is how much earlier than the first answer audit rows are read. An answer and its audit row carry the time
-// of their transaction. The margin covers the rows of operators, who act in transactions of their own.
+// of their transaction. The margin covers the rows of operators, who act in separate transactions.
 const auditMargin = 5 * time.Second
 
 // readPart finds what was touched since a time.
