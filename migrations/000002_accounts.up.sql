@@ -10,12 +10,12 @@ CREATE TABLE accounts (
     payout_schedule      text        NOT NULL DEFAULT 'manual',
     payout_delay_days    smallint    NOT NULL DEFAULT 2,
     created_at           timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT an_account_is_named CHECK (name <> ''),
+    CONSTRAINT accounts_name_is_not_empty CHECK (name <> ''),
     -- Stripe names a version after its day, and since 2024 also after a plant.
-    CONSTRAINT an_api_version_begins_with_a_day CHECK (api_version ~ '^\d{4}-\d{2}-\d{2}(\.[a-z]+)?$'),
-    CONSTRAINT a_payout_schedule_is_known CHECK (payout_schedule IN ('manual', 'daily')),
+    CONSTRAINT accounts_api_version_begins_with_a_date CHECK (api_version ~ '^\d{4}-\d{2}-\d{2}(\.[a-z]+)?$'),
+    CONSTRAINT accounts_payout_schedule_is_known CHECK (payout_schedule IN ('manual', 'daily')),
     -- A longer delay is a mistake, such as hours instead of days.
-    CONSTRAINT a_delay_is_days_not_years CHECK (payout_delay_days BETWEEN 0 AND 90)
+    CONSTRAINT accounts_payout_delay_is_at_most_90_days CHECK (payout_delay_days BETWEEN 0 AND 90)
 );
 COMMENT ON TABLE accounts IS
     'A merchant. Every row of every other table belongs to one, and every key that guards money contains it.';
@@ -37,14 +37,14 @@ CREATE TABLE api_keys (
     created_at   timestamptz NOT NULL DEFAULT now(),
     last_used_at timestamptz,
     expires_at   timestamptz,
-    CONSTRAINT a_key_is_secret_publishable_or_restricted CHECK (kind IN ('secret', 'publishable', 'restricted')),
+    CONSTRAINT api_keys_kind_is_known CHECK (kind IN ('secret', 'publishable', 'restricted')),
     -- A restricted key opens only the resources that it names. Any other kind names none.
-    CONSTRAINT only_a_restricted_key_has_permissions CHECK ((kind = 'restricted') = (permissions IS NOT NULL)),
-    CONSTRAINT a_permission_is_to_read_or_to_write CHECK (permissions IS NULL OR jsonb_typeof(permissions) = 'object'
+    CONSTRAINT api_keys_only_restricted_have_permissions CHECK ((kind = 'restricted') = (permissions IS NOT NULL)),
+    CONSTRAINT api_keys_permissions_are_read_or_write CHECK (permissions IS NULL OR jsonb_typeof(permissions) = 'object'
         AND NOT jsonb_path_exists(permissions, 'strict $.* ? (@.type() != "string" || @ != "read" && @ != "write")')),
     -- The API looks a key up by its hash.
-    CONSTRAINT a_key_is_known_by_its_hash UNIQUE (hash),
-    CONSTRAINT a_hash_is_sha256 CHECK (octet_length(hash) = 32)
+    CONSTRAINT api_keys_hash_is_unique UNIQUE (hash),
+    CONSTRAINT api_keys_hash_is_sha256 CHECK (octet_length(hash) = 32)
 );
 COMMENT ON TABLE api_keys IS
     'The key itself is shown once and never stored. Only its keyed hash is, so a copy of this table opens nothing.';
@@ -69,10 +69,10 @@ CREATE TABLE test_clocks (
     created_at   timestamptz NOT NULL,
     deleted_at   timestamptz,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_request_makes_one_test_clock UNIQUE (request_id, account_id),
-    CONSTRAINT a_clock_status_is_known CHECK (status IN ('ready', 'advancing')),
-    CONSTRAINT only_test_mode_has_clocks CHECK (NOT livemode),
-    CONSTRAINT a_clock_is_never_behind_its_start CHECK (frozen_time >= started_at)
+    CONSTRAINT test_clocks_one_per_request UNIQUE (request_id, account_id),
+    CONSTRAINT test_clocks_status_is_known CHECK (status IN ('ready', 'advancing')),
+    CONSTRAINT test_clocks_are_in_test_mode CHECK (NOT livemode),
+    CONSTRAINT test_clocks_time_is_not_before_the_start CHECK (frozen_time >= started_at)
 );
 CREATE INDEX advancing_clocks ON test_clocks (advanced_at) WHERE status = 'advancing';
 COMMENT ON TABLE test_clocks IS
@@ -82,9 +82,9 @@ COMMENT ON TABLE test_clocks IS
 CREATE TRIGGER test_clocks_turn_one_way BEFORE UPDATE ON test_clocks FOR EACH ROW
     WHEN (NEW.frozen_time < OLD.frozen_time OR OLD.deleted_at IS NOT NULL
        OR (NEW.account_id, NEW.id, NEW.started_at) IS DISTINCT FROM (OLD.account_id, OLD.id, OLD.started_at))
-    EXECUTE FUNCTION refuse('a clock turns one way');
+    EXECUTE FUNCTION reject_change('a clock turns one way');
 CREATE TRIGGER test_clocks_are_kept BEFORE DELETE ON test_clocks FOR EACH ROW
-    EXECUTE FUNCTION refuse('time does not go back when a clock is deleted');
+    EXECUTE FUNCTION reject_change('time does not go back when a clock is deleted');
 ALTER TABLE test_clocks
     ENABLE ALWAYS TRIGGER test_clocks_turn_one_way,
     ENABLE ALWAYS TRIGGER test_clocks_are_kept;

@@ -243,20 +243,20 @@ CREATE TABLE takeovers (
     lost_by      text COLLATE "C",
     lost_by_host text,
     lost_by_pid  integer,
-    heard_until  timestamptz,
+    seen_until  timestamptz,
     owner        text COLLATE "C" NOT NULL,
     owner_host   text,
     owner_pid    integer,
-    CONSTRAINT an_epoch_begins_once PRIMARY KEY (account_id, request_id, epoch),
-    CONSTRAINT a_takeover_has_its_request FOREIGN KEY (account_id, request_id) REFERENCES requests,
-    CONSTRAINT what_is_taken_over_was_under_way CHECK (was IN ('running', 'parked')),
+    CONSTRAINT takeovers_one_per_epoch PRIMARY KEY (account_id, request_id, epoch),
+    CONSTRAINT takeovers_request_exists FOREIGN KEY (account_id, request_id) REFERENCES requests,
+    CONSTRAINT takeovers_former_state_is_known CHECK (was IN ('running', 'parked')),
     -- A parked run has no owner that could lose it.
-    CONSTRAINT only_the_running_are_lost CHECK ((was = 'running') = (lost_by IS NOT NULL))
+    CONSTRAINT takeovers_only_running_have_a_former_owner CHECK ((was = 'running') = (lost_by IS NOT NULL))
 );
 COMMENT ON TABLE takeovers IS
     'One row per take-over: the epoch that began, and the recovery point that the request was at. '
     'If it was running, its owner had died or had not renewed its lease.';
-COMMENT ON COLUMN takeovers.heard_until IS
+COMMENT ON COLUMN takeovers.seen_until IS
     'When the lost owner''s liveness ran out; null if it had signed off, or its row was missing.';
 
 -- Locks a run for its owner, or ends the transaction because another process took over.
@@ -454,7 +454,7 @@ END $$;
 CREATE FUNCTION request_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF to_jsonb(NEW) - '{params,context}'::text[] <> to_jsonb(OLD) - '{params,context}'::text[]
-       OR NEW.params::text <> impersonal(OLD.params)::text OR NEW.context::text <> impersonal(OLD.context)::text
+       OR NEW.params::text <> redact_pii(OLD.params)::text OR NEW.context::text <> redact_pii(OLD.context)::text
        OR NOT EXISTS (SELECT FROM answers a
                        WHERE a.account_id = OLD.account_id AND a.request_id = OLD.id AND a.redacted_at IS NOT NULL) THEN
         RAISE EXCEPTION 'what was asked is final; only personal data can be redacted, once it is answered'
@@ -473,7 +473,7 @@ BEGIN
                       AND c.headers::text = OLD.headers::text AND c.body = OLD.body) THEN
         RETURN NEW;
     END IF;
-    IF NEW.redacted_at IS NOT NULL AND NEW.body IS NOT DISTINCT FROM impersonal(OLD.body)
+    IF NEW.redacted_at IS NOT NULL AND NEW.body IS NOT DISTINCT FROM redact_pii(OLD.body)
        AND to_jsonb(NEW) - '{body,redacted_at}'::text[] = to_jsonb(OLD) - '{body,redacted_at}'::text[] THEN
         RETURN NEW;
     END IF;
@@ -483,9 +483,9 @@ END $$;
 
 -- A trigger records take-overs, so no statement that takes over can forget to. Its WHEN keeps every other update of a
 -- run from calling it.
-CREATE FUNCTION note_takeover() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION record_takeover() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO takeovers (account_id, request_id, epoch, was, point, lost_by, lost_by_host, lost_by_pid, heard_until,
+    INSERT INTO takeovers (account_id, request_id, epoch, was, point, lost_by, lost_by_host, lost_by_pid, seen_until,
                            owner, owner_host, owner_pid)
     SELECT NEW.account_id, NEW.request_id, NEW.epoch, OLD.state, OLD.recovery_points[cardinality(OLD.recovery_points)],
            OLD.owner, before.host, before.pid, before.alive_until, NEW.owner, now.host, now.pid
@@ -496,9 +496,9 @@ BEGIN
 END $$;
 
 CREATE TRIGGER recovery_points_are_kept BEFORE UPDATE OR DELETE ON recovery_points FOR EACH ROW
-    EXECUTE FUNCTION refuse('requests stand on recovery points, and have passed them');
+    EXECUTE FUNCTION reject_change('requests stand on recovery points, and have passed them');
 CREATE TRIGGER recovery_points_are_not_emptied BEFORE TRUNCATE ON recovery_points FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('the story of a request is kept');
+    EXECUTE FUNCTION reject_change('the story of a request is kept');
 ALTER TABLE recovery_points
     ENABLE ALWAYS TRIGGER recovery_points_are_kept,
     ENABLE ALWAYS TRIGGER recovery_points_are_not_emptied;
@@ -507,9 +507,9 @@ CREATE TRIGGER requests_have_a_run_or_an_answer AFTER INSERT ON requests REFEREN
     FOR EACH STATEMENT EXECUTE FUNCTION request_has_run_or_answer();
 CREATE TRIGGER requests_are_final BEFORE UPDATE ON requests FOR EACH ROW EXECUTE FUNCTION request_is_final();
 CREATE TRIGGER requests_are_kept BEFORE DELETE ON requests FOR EACH ROW
-    EXECUTE FUNCTION refuse('a key outlives its answer');
+    EXECUTE FUNCTION reject_change('a key outlives its answer');
 CREATE TRIGGER requests_are_not_emptied BEFORE TRUNCATE ON requests FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('the story of a request is kept');
+    EXECUTE FUNCTION reject_change('the story of a request is kept');
 ALTER TABLE requests
     ENABLE ALWAYS TRIGGER requests_have_a_run_or_an_answer,
     ENABLE ALWAYS TRIGGER requests_are_final,
@@ -519,18 +519,18 @@ ALTER TABLE requests
 CREATE TRIGGER runs_are_born_with_their_request AFTER INSERT ON runs REFERENCING NEW TABLE AS born
     FOR EACH STATEMENT EXECUTE FUNCTION runs_are_born_with_their_request();
 CREATE TRIGGER runs_move_forward BEFORE UPDATE ON runs FOR EACH ROW EXECUTE FUNCTION run_moves_forward();
-CREATE TRIGGER takeovers_are_noted AFTER UPDATE OF epoch ON runs FOR EACH ROW
-    WHEN (NEW.epoch > OLD.epoch) EXECUTE FUNCTION note_takeover();
+CREATE TRIGGER runs_record_takeovers AFTER UPDATE OF epoch ON runs FOR EACH ROW
+    WHEN (NEW.epoch > OLD.epoch) EXECUTE FUNCTION record_takeover();
 CREATE TRIGGER runs_end_while_running BEFORE DELETE ON runs FOR EACH ROW WHEN (OLD.state <> 'running')
-    EXECUTE FUNCTION refuse('only a run that a process executes can end');
+    EXECUTE FUNCTION reject_change('only a run that a process executes can end');
 CREATE TRIGGER runs_end_with_an_answer AFTER DELETE ON runs REFERENCING OLD TABLE AS ended
     FOR EACH STATEMENT EXECUTE FUNCTION run_ends_with_an_answer();
 CREATE TRIGGER runs_are_not_emptied BEFORE TRUNCATE ON runs FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('the story of a request is kept');
+    EXECUTE FUNCTION reject_change('the story of a request is kept');
 ALTER TABLE runs
     ENABLE ALWAYS TRIGGER runs_are_born_with_their_request,
     ENABLE ALWAYS TRIGGER runs_move_forward,
-    ENABLE ALWAYS TRIGGER takeovers_are_noted,
+    ENABLE ALWAYS TRIGGER runs_record_takeovers,
     ENABLE ALWAYS TRIGGER runs_end_while_running,
     ENABLE ALWAYS TRIGGER runs_end_with_an_answer,
     ENABLE ALWAYS TRIGGER runs_are_not_emptied;
@@ -541,9 +541,9 @@ CREATE TRIGGER answers_end_their_run AFTER INSERT ON answers REFERENCING NEW TAB
     FOR EACH STATEMENT EXECUTE FUNCTION answers_end_their_run();
 CREATE TRIGGER answers_are_final BEFORE UPDATE ON answers FOR EACH ROW EXECUTE FUNCTION answer_is_final();
 CREATE TRIGGER answers_are_kept BEFORE DELETE ON answers FOR EACH ROW
-    EXECUTE FUNCTION refuse('a request is answered once');
+    EXECUTE FUNCTION reject_change('a request is answered once');
 CREATE TRIGGER answers_are_not_emptied BEFORE TRUNCATE ON answers FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('the story of a request is kept');
+    EXECUTE FUNCTION reject_change('the story of a request is kept');
 ALTER TABLE answers
     ENABLE ALWAYS TRIGGER answers_come_with_their_end,
     ENABLE ALWAYS TRIGGER answers_end_their_run,
@@ -551,35 +551,35 @@ ALTER TABLE answers
     ENABLE ALWAYS TRIGGER answers_are_kept,
     ENABLE ALWAYS TRIGGER answers_are_not_emptied;
 
-CREATE TRIGGER archive_is_final BEFORE UPDATE ON archived_answers FOR EACH ROW
+CREATE TRIGGER archived_answers_are_final BEFORE UPDATE ON archived_answers FOR EACH ROW
     WHEN ((NEW.account_id, NEW.request_id, NEW.headers::text, NEW.archived_at)
           IS DISTINCT FROM (OLD.account_id, OLD.request_id, OLD.headers::text, OLD.archived_at)
-       OR NEW.body <> impersonal(OLD.body))
-    EXECUTE FUNCTION refuse('the archive is append-only; only what is personal can be erased');
-CREATE TRIGGER archive_is_kept BEFORE DELETE ON archived_answers FOR EACH ROW
-    EXECUTE FUNCTION refuse('the archive is append-only');
-CREATE TRIGGER archive_is_not_emptied BEFORE TRUNCATE ON archived_answers FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('the archive is append-only');
+       OR NEW.body <> redact_pii(OLD.body))
+    EXECUTE FUNCTION reject_change('the archive is append-only; only what is personal can be erased');
+CREATE TRIGGER archived_answers_are_kept BEFORE DELETE ON archived_answers FOR EACH ROW
+    EXECUTE FUNCTION reject_change('the archive is append-only');
+CREATE TRIGGER archived_answers_are_not_emptied BEFORE TRUNCATE ON archived_answers FOR EACH STATEMENT
+    EXECUTE FUNCTION reject_change('the archive is append-only');
 ALTER TABLE archived_answers
-    ENABLE ALWAYS TRIGGER archive_is_final,
-    ENABLE ALWAYS TRIGGER archive_is_kept,
-    ENABLE ALWAYS TRIGGER archive_is_not_emptied;
+    ENABLE ALWAYS TRIGGER archived_answers_are_final,
+    ENABLE ALWAYS TRIGGER archived_answers_are_kept,
+    ENABLE ALWAYS TRIGGER archived_answers_are_not_emptied;
 
 CREATE TRIGGER foreign_calls_were_open BEFORE INSERT ON foreign_calls FOR EACH ROW
     EXECUTE FUNCTION retired_call_was_open();
 CREATE TRIGGER foreign_calls_are_final BEFORE UPDATE OR DELETE ON foreign_calls FOR EACH ROW
-    EXECUTE FUNCTION refuse('a retired key stays retired');
+    EXECUTE FUNCTION reject_change('a retired key stays retired');
 CREATE TRIGGER foreign_calls_are_not_emptied BEFORE TRUNCATE ON foreign_calls FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('the story of a request is kept');
+    EXECUTE FUNCTION reject_change('the story of a request is kept');
 ALTER TABLE foreign_calls
     ENABLE ALWAYS TRIGGER foreign_calls_were_open,
     ENABLE ALWAYS TRIGGER foreign_calls_are_final,
     ENABLE ALWAYS TRIGGER foreign_calls_are_not_emptied;
 
 CREATE TRIGGER takeovers_are_final BEFORE UPDATE OR DELETE ON takeovers FOR EACH ROW
-    EXECUTE FUNCTION refuse('a take-over has happened');
+    EXECUTE FUNCTION reject_change('a take-over has happened');
 CREATE TRIGGER takeovers_are_not_emptied BEFORE TRUNCATE ON takeovers FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('a take-over has happened');
+    EXECUTE FUNCTION reject_change('a take-over has happened');
 ALTER TABLE takeovers
     ENABLE ALWAYS TRIGGER takeovers_are_final,
     ENABLE ALWAYS TRIGGER takeovers_are_not_emptied;

@@ -9,15 +9,15 @@ CREATE TABLE ledger_books (
     livemode   boolean     NOT NULL,
     currency   text COLLATE "C" NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT a_merchant_has_one_book_per_mode_and_currency UNIQUE (account_id, livemode, currency),
-    CONSTRAINT a_currency_is_three_small_letters CHECK (currency ~ '^[a-z]{3}$')
+    CONSTRAINT ledger_books_one_per_account_mode_and_currency UNIQUE (account_id, livemode, currency),
+    CONSTRAINT ledger_books_currency_is_three_lower_case_letters CHECK (currency ~ '^[a-z]{3}$')
 );
 COMMENT ON TABLE ledger_books IS 'One merchant''s accounts in one mode and currency.';
 
 CREATE TRIGGER ledger_books_is_final BEFORE UPDATE OR DELETE ON ledger_books FOR EACH ROW
-    EXECUTE FUNCTION refuse('the ledger is append-only: post a reversal');
+    EXECUTE FUNCTION reject_change('the ledger is append-only: post a reversal');
 CREATE TRIGGER ledger_books_is_not_emptied BEFORE TRUNCATE ON ledger_books FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('the ledger is append-only');
+    EXECUTE FUNCTION reject_change('the ledger is append-only');
 ALTER TABLE ledger_books
     ENABLE ALWAYS TRIGGER ledger_books_is_final,
     ENABLE ALWAYS TRIGGER ledger_books_is_not_emptied;
@@ -33,7 +33,7 @@ CREATE TYPE ledger_purpose AS ENUM ('gross', 'stripe_fee', 'rounding');
 
 -- A leg is one debit and one credit of the same amount, so the books balance by construction. That needs two different
 -- accounts in each leg.
-CREATE FUNCTION each_leg_has_two_sides(debits ledger_account[], credits ledger_account[]) RETURNS boolean
+CREATE FUNCTION debits_differ_from_credits(debits ledger_account[], credits ledger_account[]) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     FOR leg IN 1..cardinality(debits) LOOP
@@ -62,24 +62,26 @@ CREATE TABLE ledger_postings (
     description  text,
     PRIMARY KEY (book_id, id),
     -- A retry, or a second worker, cannot book the same thing again.
-    CONSTRAINT a_source_is_posted_once UNIQUE (source, kind, book_id),
-    CONSTRAINT a_reversal_names_what_it_reverses CHECK ((kind = 'reversal') = (reverses IS NOT NULL)),
-    CONSTRAINT a_kind_is_known CHECK (kind IN ('charge', 'refund', 'refund_failure', 'dispute', 'dispute_reversal',
+    CONSTRAINT ledger_postings_source_is_posted_once UNIQUE (source, kind, book_id),
+    CONSTRAINT ledger_postings_reversals_name_their_original CHECK ((kind = 'reversal') = (reverses IS NOT NULL)),
+    CONSTRAINT ledger_postings_kind_is_known CHECK (kind IN (
+        'charge', 'refund', 'refund_failure', 'dispute', 'dispute_reversal',
         'payout', 'payout_paid', 'payout_failure', 'payout_cancel', 'settlement', 'adjustment', 'reversal')),
-    CONSTRAINT a_posting_has_legs CHECK (cardinality(amounts) BETWEEN 1 AND 16),
+    CONSTRAINT ledger_postings_have_1_to_16_legs CHECK (cardinality(amounts) BETWEEN 1 AND 16),
     -- All arrays begin at 1 and have one dimension and the same length.
-    CONSTRAINT legs_are_whole CHECK (array_dims(amounts) = '[1:' || cardinality(amounts) || ']'
+    CONSTRAINT ledger_postings_legs_are_complete CHECK (array_dims(amounts) = '[1:' || cardinality(amounts) || ']'
         AND array_dims(purposes) = array_dims(amounts)
         AND array_dims(debits) = array_dims(amounts) AND array_dims(credits) = array_dims(amounts)),
-    CONSTRAINT no_part_of_a_leg_is_missing CHECK (array_position(purposes, NULL) IS NULL
+    CONSTRAINT ledger_postings_legs_have_no_nulls CHECK (array_position(purposes, NULL) IS NULL
         AND array_position(debits, NULL) IS NULL
         AND array_position(credits, NULL) IS NULL AND array_position(amounts, NULL) IS NULL),
     -- A negative amount would turn a leg around.
-    CONSTRAINT a_leg_moves_something CHECK (0 < ALL (amounts)),
-    CONSTRAINT nobody_pays_himself CHECK (each_leg_has_two_sides(debits, credits)),
-    CONSTRAINT money_is_not_available_before_it_is_posted CHECK (available_on >= created_at)
+    CONSTRAINT ledger_postings_amounts_are_positive CHECK (0 < ALL (amounts)),
+    CONSTRAINT ledger_postings_debit_differs_from_credit CHECK (debits_differ_from_credits(debits, credits)),
+    CONSTRAINT ledger_postings_are_not_available_before_created CHECK (available_on >= created_at)
 );
-CREATE UNIQUE INDEX a_posting_is_reversed_once ON ledger_postings (reverses, book_id) WHERE reverses IS NOT NULL;
+CREATE UNIQUE INDEX ledger_postings_one_reversal_per_posting ON ledger_postings (reverses, book_id)
+    WHERE reverses IS NOT NULL;
 CREATE INDEX charges_by_availability ON ledger_postings (book_id, available_on) WHERE kind = 'charge';
 CREATE INDEX payouts_by_time ON ledger_postings (book_id, created_at) WHERE kind = 'payout';
 -- The condition of this index is always true. Because of it, a foreign-key check cannot choose the index and keep to it
@@ -113,14 +115,15 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
-CREATE TRIGGER a_posting_has_its_book BEFORE INSERT ON ledger_postings FOR EACH ROW EXECUTE FUNCTION book_is_there();
-CREATE TRIGGER a_reversal_is_of_the_same_book BEFORE INSERT ON ledger_postings FOR EACH ROW
+CREATE TRIGGER ledger_postings_have_a_book BEFORE INSERT ON ledger_postings FOR EACH ROW
+    EXECUTE FUNCTION book_is_there();
+CREATE TRIGGER ledger_postings_reversal_is_in_the_same_book BEFORE INSERT ON ledger_postings FOR EACH ROW
     WHEN (NEW.reverses IS NOT NULL) EXECUTE FUNCTION reversed_posting_is_there();
 -- A posting is dated when it is made. A posting that arrives later, from a machine that slept in between, would fall
 -- into a period that is closed. This trigger does not fire in replica mode, so that a dump of data can be loaded.
-CREATE TRIGGER a_posting_is_dated_when_it_is_made BEFORE INSERT ON ledger_postings FOR EACH ROW
+CREATE TRIGGER ledger_postings_are_dated_when_made BEFORE INSERT ON ledger_postings FOR EACH ROW
     WHEN (NEW.created_at < clock_timestamp() - interval '1 minute')
-    EXECUTE FUNCTION refuse('a posting is dated when it is made');
+    EXECUTE FUNCTION reject_change('a posting is dated when it is made');
 -- The merchant writes the description, and it may contain personal data. It can be erased. Nothing else of a posting
 -- ever changes.
 CREATE TRIGGER ledger_postings_is_final BEFORE UPDATE ON ledger_postings FOR EACH ROW
@@ -130,14 +133,14 @@ CREATE TRIGGER ledger_postings_is_final BEFORE UPDATE ON ledger_postings FOR EAC
           IS DISTINCT FROM
           (OLD.book_id, OLD.id, OLD.source, OLD.kind, OLD.purposes, OLD.debits, OLD.credits, OLD.amounts,
            OLD.available_on, OLD.created_at, OLD.reverses, OLD.request_id))
-    EXECUTE FUNCTION refuse('the ledger is append-only: post a reversal');
+    EXECUTE FUNCTION reject_change('the ledger is append-only: post a reversal');
 CREATE TRIGGER ledger_postings_is_kept BEFORE DELETE ON ledger_postings FOR EACH ROW
-    EXECUTE FUNCTION refuse('the ledger is append-only: post a reversal');
+    EXECUTE FUNCTION reject_change('the ledger is append-only: post a reversal');
 CREATE TRIGGER ledger_postings_is_not_emptied BEFORE TRUNCATE ON ledger_postings FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('the ledger is append-only');
+    EXECUTE FUNCTION reject_change('the ledger is append-only');
 ALTER TABLE ledger_postings
-    ENABLE ALWAYS TRIGGER a_posting_has_its_book,
-    ENABLE ALWAYS TRIGGER a_reversal_is_of_the_same_book,
+    ENABLE ALWAYS TRIGGER ledger_postings_have_a_book,
+    ENABLE ALWAYS TRIGGER ledger_postings_reversal_is_in_the_same_book,
     ENABLE ALWAYS TRIGGER ledger_postings_is_final,
     ENABLE ALWAYS TRIGGER ledger_postings_is_kept,
     ENABLE ALWAYS TRIGGER ledger_postings_is_not_emptied;
@@ -192,29 +195,30 @@ CREATE TABLE ledger_refund_chain (
     prior         bigint  NOT NULL,
     amount        bigint  NOT NULL,
     total         bigint  NOT NULL GENERATED ALWAYS AS (prior + amount) STORED,
-    comes_back    boolean NOT NULL GENERATED ALWAYS AS (amount < 0) STORED,
+    returned      boolean NOT NULL GENERATED ALWAYS AS (amount < 0) STORED,
     prior_place   integer GENERATED ALWAYS AS (nullif(place - 1, 0)) STORED,
-    CONSTRAINT one_refund_stands_at_each_place PRIMARY KEY (book_id, charge, place),
+    CONSTRAINT ledger_refund_chain_one_refund_per_place PRIMARY KEY (book_id, charge, place),
     -- It repeats the primary key for the foreign key below, which also compares the amounts.
-    CONSTRAINT a_place_has_one_total UNIQUE (book_id, charge, charge_amount, place, total),
-    CONSTRAINT a_refund_is_chained_once UNIQUE (book_id, refund, comes_back),
-    CONSTRAINT a_refund_starts_where_the_last_one_ended FOREIGN KEY (book_id, charge, charge_amount, prior_place, prior)
+    CONSTRAINT ledger_refund_chain_one_total_per_place UNIQUE (book_id, charge, charge_amount, place, total),
+    CONSTRAINT ledger_refund_chain_one_link_per_refund UNIQUE (book_id, refund, returned),
+    CONSTRAINT ledger_refund_chain_starts_at_the_previous_total
+        FOREIGN KEY (book_id, charge, charge_amount, prior_place, prior)
         REFERENCES ledger_refund_chain (book_id, charge, charge_amount, place, total),
-    CONSTRAINT the_first_refund_starts_at_nothing CHECK (place > 1 OR place = 1 AND prior = 0),
-    CONSTRAINT refunds_do_not_exceed_the_charge CHECK (
+    CONSTRAINT ledger_refund_chain_first_starts_at_zero CHECK (place > 1 OR place = 1 AND prior = 0),
+    CONSTRAINT ledger_refund_chain_total_is_at_most_the_charge CHECK (
         prior >= 0 AND amount <> 0 AND prior + amount BETWEEN 0 AND charge_amount)
 );
 COMMENT ON TABLE ledger_refund_chain IS
     'The refunds of a charge laid end to end. No program can refund more than was captured, '
     'no matter how many try at once.';
 
-CREATE TRIGGER a_refund_is_chained_in_its_book BEFORE INSERT ON ledger_refund_chain FOR EACH ROW
+CREATE TRIGGER ledger_refund_chain_book_exists BEFORE INSERT ON ledger_refund_chain FOR EACH ROW
     EXECUTE FUNCTION book_is_there();
 CREATE TRIGGER ledger_refund_chain_is_final BEFORE UPDATE OR DELETE ON ledger_refund_chain FOR EACH ROW
-    EXECUTE FUNCTION refuse('the ledger is append-only: post a reversal');
+    EXECUTE FUNCTION reject_change('the ledger is append-only: post a reversal');
 CREATE TRIGGER ledger_refund_chain_is_not_emptied BEFORE TRUNCATE ON ledger_refund_chain FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('the ledger is append-only');
+    EXECUTE FUNCTION reject_change('the ledger is append-only');
 ALTER TABLE ledger_refund_chain
-    ENABLE ALWAYS TRIGGER a_refund_is_chained_in_its_book,
+    ENABLE ALWAYS TRIGGER ledger_refund_chain_book_exists,
     ENABLE ALWAYS TRIGGER ledger_refund_chain_is_final,
     ENABLE ALWAYS TRIGGER ledger_refund_chain_is_not_emptied;

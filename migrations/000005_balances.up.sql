@@ -11,13 +11,13 @@ CREATE TABLE ledger_periods (
     matures_from  timestamptz NOT NULL,
     matures_until timestamptz NOT NULL,
     follows       timestamptz GENERATED ALWAYS AS (nullif(since, '-infinity')) STORED,
-    CONSTRAINT one_period_ends_at_each_time PRIMARY KEY (book_id, until),
-    CONSTRAINT one_period_begins_at_each_time UNIQUE (since, book_id),
+    CONSTRAINT ledger_periods_one_ends_at_a_time PRIMARY KEY (book_id, until),
+    CONSTRAINT ledger_periods_one_begins_at_a_time UNIQUE (since, book_id),
     -- There is no gap between periods, and none overlaps another. Only the first has no predecessor.
-    CONSTRAINT a_period_begins_where_the_last_one_ended FOREIGN KEY (book_id, follows)
+    CONSTRAINT ledger_periods_begin_where_the_previous_ends FOREIGN KEY (book_id, follows)
         REFERENCES ledger_periods (book_id, until),
-    CONSTRAINT a_period_takes_time CHECK (since < until AND until < 'infinity'),
-    CONSTRAINT what_matures_is_not_negative CHECK (maturing >= 0 AND matures_from <= matures_until)
+    CONSTRAINT ledger_periods_since_is_before_until CHECK (since < until AND until < 'infinity'),
+    CONSTRAINT ledger_periods_maturing_is_not_negative CHECK (maturing >= 0 AND matures_from <= matures_until)
 );
 COMMENT ON TABLE ledger_periods IS
     'The postings of a book made from since to before until, added up. Periods lie end to end; '
@@ -35,8 +35,8 @@ CREATE TABLE ledger_period_sums (
     credit  bigint NOT NULL,
     debits  bigint NOT NULL,
     credits bigint NOT NULL,
-    CONSTRAINT an_account_is_added_up_once PRIMARY KEY (book_id, account, until),
-    CONSTRAINT a_sum_is_of_a_period FOREIGN KEY (book_id, until) REFERENCES ledger_periods ON DELETE CASCADE
+    CONSTRAINT ledger_period_sums_one_per_account PRIMARY KEY (book_id, account, until),
+    CONSTRAINT ledger_period_sums_period_exists FOREIGN KEY (book_id, until) REFERENCES ledger_periods ON DELETE CASCADE
 );
 COMMENT ON TABLE ledger_period_sums IS
     'What a period moved through an account: the two sides of its T, and how many entries each has.';
@@ -44,9 +44,9 @@ COMMENT ON TABLE ledger_period_sums IS
 -- To correct a wrong sum, the owner deletes all periods of its book, and they are computed again. No role writes
 -- another number into one.
 CREATE TRIGGER ledger_periods_are_not_altered BEFORE UPDATE ON ledger_periods FOR EACH ROW
-    EXECUTE FUNCTION refuse('a period is made again, from the postings');
+    EXECUTE FUNCTION reject_change('a period is made again, from the postings');
 CREATE TRIGGER ledger_period_sums_are_not_altered BEFORE UPDATE ON ledger_period_sums FOR EACH ROW
-    EXECUTE FUNCTION refuse('a period is made again, from the postings');
+    EXECUTE FUNCTION reject_change('a period is made again, from the postings');
 ALTER TABLE ledger_periods ENABLE ALWAYS TRIGGER ledger_periods_are_not_altered;
 ALTER TABLE ledger_period_sums ENABLE ALWAYS TRIGGER ledger_period_sums_are_not_altered;
 
@@ -123,7 +123,7 @@ $$;
 
 -- The idempotency key of the request that reports what has become available, or null if that has been reported. A key
 -- is never free again, so it is reported once.
-CREATE FUNCTION money_to_tell_of(of_account text, of_livemode boolean) RETURNS text LANGUAGE sql STABLE AS $$
+CREATE FUNCTION balance_available_key(of_account text, of_livemode boolean) RETURNS text LANGUAGE sql STABLE AS $$
     WITH t AS MATERIALIZED (SELECT account_time(of_account, of_livemode) AS now),
          m AS (SELECT 'available on ' || to_char(max(l.at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS key
                  FROM t CROSS JOIN ledger_books b
@@ -212,16 +212,16 @@ CREATE TABLE ledger_swept (
     book_id    bigint NOT NULL,
     posting_id text COLLATE "C" NOT NULL,
     payout     text COLLATE "C" NOT NULL,
-    CONSTRAINT a_posting_is_swept_once PRIMARY KEY (book_id, posting_id),
-    CONSTRAINT what_is_swept_is_posted FOREIGN KEY (book_id, posting_id) REFERENCES ledger_postings (book_id, id)
+    CONSTRAINT ledger_swept_one_per_posting PRIMARY KEY (book_id, posting_id),
+    CONSTRAINT ledger_swept_posting_exists FOREIGN KEY (book_id, posting_id) REFERENCES ledger_postings (book_id, id)
 );
 CREATE INDEX swept_into_a_payout ON ledger_swept (payout, book_id);
 COMMENT ON TABLE ledger_swept IS 'The postings that an automatic payout has paid out.';
 
 CREATE TRIGGER ledger_swept_is_final BEFORE UPDATE OR DELETE ON ledger_swept FOR EACH ROW
-    EXECUTE FUNCTION refuse('the ledger is append-only: post a reversal');
+    EXECUTE FUNCTION reject_change('the ledger is append-only: post a reversal');
 CREATE TRIGGER ledger_swept_is_not_emptied BEFORE TRUNCATE ON ledger_swept FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('the ledger is append-only');
+    EXECUTE FUNCTION reject_change('the ledger is append-only');
 ALTER TABLE ledger_swept
     ENABLE ALWAYS TRIGGER ledger_swept_is_final,
     ENABLE ALWAYS TRIGGER ledger_swept_is_not_emptied;

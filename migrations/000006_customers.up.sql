@@ -24,8 +24,8 @@ CREATE TABLE customers (
     created_at            timestamptz NOT NULL,
     deleted_at            timestamptz,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_tax_status_is_known CHECK (tax_exempt IN ('none', 'exempt', 'reverse')),
-    CONSTRAINT a_customer_has_its_clock FOREIGN KEY (account_id, test_clock) REFERENCES test_clocks
+    CONSTRAINT customers_tax_exempt_is_known CHECK (tax_exempt IN ('none', 'exempt', 'reverse')),
+    CONSTRAINT customers_test_clock_exists FOREIGN KEY (account_id, test_clock) REFERENCES test_clocks
 );
 CREATE INDEX customers_by_email ON customers (email, account_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX customers_of_a_clock ON customers (test_clock, account_id, id) WHERE test_clock IS NOT NULL;
@@ -59,7 +59,7 @@ CREATE TABLE cards (
     created_at  timestamptz NOT NULL,
     deleted_at  timestamptz,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_card_belongs_to_a_customer FOREIGN KEY (account_id, customer_id) REFERENCES customers
+    CONSTRAINT cards_customer_exists FOREIGN KEY (account_id, customer_id) REFERENCES customers
 );
 CREATE INDEX cards_of_a_customer ON cards (customer_id, account_id, id) WHERE deleted_at IS NULL;
 COMMENT ON TABLE cards IS 'A card kept with a customer, chargeable again.';
@@ -79,15 +79,15 @@ CREATE TABLE payment_methods (
     retrieved_as    text COLLATE "C",
     created_at      timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_method_belongs_to_a_customer FOREIGN KEY (account_id, customer_id) REFERENCES customers,
+    CONSTRAINT payment_methods_customer_exists FOREIGN KEY (account_id, customer_id) REFERENCES customers,
     -- A method that is used up belongs to no customer.
-    CONSTRAINT a_spent_method_is_nobodys CHECK (spent_by IS NULL OR customer_id IS NULL)
+    CONSTRAINT payment_methods_spent_have_no_customer CHECK (spent_by IS NULL OR customer_id IS NULL)
 );
 CREATE INDEX payment_methods_of_a_customer ON payment_methods (customer_id, account_id, id)
     WHERE customer_id IS NOT NULL;
 -- GET /v1/payment_methods/pm_card_visa returns a method that can be attached and charged. Until it is used, the request
 -- returns the same one.
-CREATE UNIQUE INDEX one_unused_method_per_test_id ON payment_methods (account_id, retrieved_as)
+CREATE UNIQUE INDEX payment_methods_one_unused_per_test_id ON payment_methods (account_id, retrieved_as)
     WHERE retrieved_as IS NOT NULL AND customer_id IS NULL AND spent_by IS NULL;
 COMMENT ON TABLE payment_methods IS
     'A card that can be charged, once or, kept with a customer, any number of times.';

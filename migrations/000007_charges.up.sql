@@ -29,27 +29,27 @@ CREATE TABLE charges (
     failure_code                text,
     failure_message             text,
     balance_transaction         text COLLATE "C",
-    settling                    boolean     NOT NULL DEFAULT false,
-    busy_with                   text COLLATE "C",
+    settlement_pending          boolean     NOT NULL DEFAULT false,
+    locked_by                   text COLLATE "C",
     created_at                  timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_request_makes_one_charge UNIQUE (request_id, account_id),
-    CONSTRAINT an_authorization_belongs_to_one_charge UNIQUE (acquirer_reference, account_id),
-    CONSTRAINT a_charge_is_of_something CHECK (amount > 0),
-    CONSTRAINT no_more_is_captured_than_charged CHECK (amount_captured BETWEEN 0 AND amount),
-    CONSTRAINT no_more_is_refunded_than_charged CHECK (amount_refunded BETWEEN 0 AND amount),
+    CONSTRAINT charges_one_per_request UNIQUE (request_id, account_id),
+    CONSTRAINT charges_one_per_acquirer_reference UNIQUE (acquirer_reference, account_id),
+    CONSTRAINT charges_amount_is_positive CHECK (amount > 0),
+    CONSTRAINT charges_captured_is_at_most_the_amount CHECK (amount_captured BETWEEN 0 AND amount),
+    CONSTRAINT charges_refunded_is_at_most_the_amount CHECK (amount_refunded BETWEEN 0 AND amount),
     -- What cardholders took back cannot be refunded, and is never more than was captured.
-    CONSTRAINT no_more_is_charged_back_than_captured CHECK (amount_charged_back BETWEEN 0 AND amount_captured),
-    CONSTRAINT what_is_charged_back_is_disputed CHECK (disputed OR amount_charged_back = 0),
-    CONSTRAINT a_charge_status_is_known CHECK (status IN ('pending', 'succeeded', 'failed')),
-    CONSTRAINT success_has_an_authorization CHECK (status <> 'succeeded' OR acquirer_reference IS NOT NULL),
-    CONSTRAINT failure_has_a_code CHECK ((status = 'failed') = (failure_code IS NOT NULL)),
-    CONSTRAINT captured_money_is_posted CHECK (
+    CONSTRAINT charges_charged_back_is_at_most_captured CHECK (amount_charged_back BETWEEN 0 AND amount_captured),
+    CONSTRAINT charges_charged_back_are_disputed CHECK (disputed OR amount_charged_back = 0),
+    CONSTRAINT charges_status_is_known CHECK (status IN ('pending', 'succeeded', 'failed')),
+    CONSTRAINT charges_succeeded_have_an_authorization CHECK (status <> 'succeeded' OR acquirer_reference IS NOT NULL),
+    CONSTRAINT charges_failed_have_a_code CHECK ((status = 'failed') = (failure_code IS NOT NULL)),
+    CONSTRAINT charges_captured_are_posted CHECK (
         captured = (amount_captured > 0) AND captured = (balance_transaction IS NOT NULL)),
-    CONSTRAINT only_success_is_captured CHECK (NOT captured OR status = 'succeeded'),
-    CONSTRAINT only_captured_money_settles CHECK (NOT settling OR captured)
+    CONSTRAINT charges_only_succeeded_are_captured CHECK (NOT captured OR status = 'succeeded'),
+    CONSTRAINT charges_only_captured_await_settlement CHECK (NOT settlement_pending OR captured)
 );
-CREATE UNIQUE INDEX an_intent_is_paid_once ON charges (payment_intent_id, account_id)
+CREATE UNIQUE INDEX charges_intent_is_paid_once ON charges (payment_intent_id, account_id)
     WHERE payment_intent_id IS NOT NULL AND status <> 'failed';
 CREATE INDEX charges_of_an_intent ON charges (payment_intent_id, account_id, id) WHERE payment_intent_id IS NOT NULL;
 CREATE INDEX charges_of_a_customer ON charges (customer_id, account_id, id) WHERE customer_id IS NOT NULL;
@@ -58,9 +58,9 @@ CREATE INDEX lapsing_charges ON charges (capture_before)
 COMMENT ON TABLE charges IS
     'Amounts are minor units. amount_refunded counts refunds from the moment they are requested.';
 COMMENT ON COLUMN charges.amount_charged_back IS 'Withdrawn by disputes that are not won.';
-COMMENT ON COLUMN charges.settling IS
+COMMENT ON COLUMN charges.settlement_pending IS
     'The charge is posted, but hides its posting until the acquirer has reported that it paid.';
-COMMENT ON COLUMN charges.busy_with IS
+COMMENT ON COLUMN charges.locked_by IS
     'The request that is capturing or voiding this authorization right now. Another one has to wait.';
 
 -- After an old backup was restored, an operator adopts a charge that only the acquirer has. If the client then retries
@@ -104,18 +104,18 @@ CREATE TABLE refunds (
     failure_balance_transaction text COLLATE "C",
     created_at                  timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_request_makes_one_refund UNIQUE (request_id, account_id),
-    CONSTRAINT the_acquirer_makes_one_refund UNIQUE (acquirer_reference, account_id),
-    CONSTRAINT a_refund_has_its_charge FOREIGN KEY (account_id, charge_id) REFERENCES charges,
-    CONSTRAINT a_refund_is_of_something CHECK (amount > 0),
-    CONSTRAINT a_refund_status_is_known CHECK (status IN ('pending', 'succeeded', 'failed')),
-    CONSTRAINT a_refund_kind_is_known CHECK (kind IN ('refund', 'void', 'remainder')),
+    CONSTRAINT refunds_one_per_request UNIQUE (request_id, account_id),
+    CONSTRAINT refunds_one_per_acquirer_reference UNIQUE (acquirer_reference, account_id),
+    CONSTRAINT refunds_charge_exists FOREIGN KEY (account_id, charge_id) REFERENCES charges,
+    CONSTRAINT refunds_amount_is_positive CHECK (amount > 0),
+    CONSTRAINT refunds_status_is_known CHECK (status IN ('pending', 'succeeded', 'failed')),
+    CONSTRAINT refunds_kind_is_known CHECK (kind IN ('refund', 'void', 'remainder')),
     -- A refund that has succeeded can still fail. Then both of its postings stay.
-    CONSTRAINT refunded_money_is_posted CHECK (
+    CONSTRAINT refunds_succeeded_are_posted CHECK (
         (kind = 'refund' AND (status = 'succeeded' OR failure_balance_transaction IS NOT NULL))
         = (balance_transaction IS NOT NULL)),
-    CONSTRAINT only_a_failed_refund_comes_back CHECK (failure_balance_transaction IS NULL OR status = 'failed'),
-    CONSTRAINT a_failed_refund_says_why CHECK ((status = 'failed') = (failure_reason IS NOT NULL))
+    CONSTRAINT refunds_only_failed_are_returned CHECK (failure_balance_transaction IS NULL OR status = 'failed'),
+    CONSTRAINT refunds_failed_have_a_reason CHECK ((status = 'failed') = (failure_reason IS NOT NULL))
 );
 CREATE INDEX refunds_of_a_charge ON refunds (charge_id, account_id, id);
 CREATE INDEX refunds_of_an_intent ON refunds (payment_intent_id, account_id, id) WHERE payment_intent_id IS NOT NULL;
@@ -143,18 +143,18 @@ CREATE TABLE disputes (
     metadata           json        NOT NULL DEFAULT '{}',
     withdrawal         text COLLATE "C",
     reinstatement      text COLLATE "C",
-    busy_with          text COLLATE "C",
+    locked_by          text COLLATE "C",
     created_at         timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_message_opens_one_dispute UNIQUE (request_id, account_id),
-    CONSTRAINT a_dispute_is_opened_once UNIQUE (acquirer_reference, account_id),
-    CONSTRAINT a_dispute_has_its_charge FOREIGN KEY (account_id, charge_id) REFERENCES charges,
-    CONSTRAINT a_dispute_is_of_something CHECK (amount > 0),
-    CONSTRAINT a_dispute_status_is_known CHECK (status IN ('warning_needs_response', 'warning_under_review',
+    CONSTRAINT disputes_one_per_request UNIQUE (request_id, account_id),
+    CONSTRAINT disputes_one_per_acquirer_reference UNIQUE (acquirer_reference, account_id),
+    CONSTRAINT disputes_charge_exists FOREIGN KEY (account_id, charge_id) REFERENCES charges,
+    CONSTRAINT disputes_amount_is_positive CHECK (amount > 0),
+    CONSTRAINT disputes_status_is_known CHECK (status IN ('warning_needs_response', 'warning_under_review',
         'warning_closed', 'needs_response', 'under_review', 'won', 'lost')),
     -- An inquiry, whose states begin with warning, takes no money.
-    CONSTRAINT only_a_chargeback_moves_money CHECK ((status LIKE 'warning%') = (withdrawal IS NULL)),
-    CONSTRAINT only_what_is_won_comes_back CHECK ((status = 'won') = (reinstatement IS NOT NULL))
+    CONSTRAINT disputes_only_chargebacks_withdraw CHECK ((status LIKE 'warning%') = (withdrawal IS NULL)),
+    CONSTRAINT disputes_only_won_are_reinstated CHECK ((status = 'won') = (reinstatement IS NOT NULL))
 );
 CREATE INDEX disputes_of_a_charge ON disputes (charge_id, account_id, id);
 COMMENT ON TABLE disputes IS

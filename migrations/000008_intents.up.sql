@@ -1,5 +1,5 @@
 -- 000008: what a payment, or a setup, is meant to become. An intent is tried any number of times and paid once: the
--- index an_intent_is_paid_once on charges rejects a second success, even if the code has a bug.
+-- index charges_intent_is_paid_once on charges rejects a second success, even if the code has a bug.
 CREATE TABLE payment_intents (
     account_id                  text COLLATE "C" NOT NULL,
     id                          text COLLATE "C" NOT NULL,
@@ -10,7 +10,7 @@ CREATE TABLE payment_intents (
     amount_received             bigint      NOT NULL DEFAULT 0,
     currency                    text        NOT NULL,
     status                      text        NOT NULL,
-    busy_with                   text COLLATE "C",
+    locked_by                   text COLLATE "C",
     checkout_session            text COLLATE "C",
     client_secret               text COLLATE "C" NOT NULL,
     capture_method              text        NOT NULL,
@@ -37,28 +37,29 @@ CREATE TABLE payment_intents (
     cancellation_reason         text,
     created_at                  timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT an_intent_is_of_something CHECK (amount > 0),
-    CONSTRAINT an_intent_status_is_known CHECK (status IN ('requires_payment_method', 'requires_confirmation',
+    CONSTRAINT payment_intents_amount_is_positive CHECK (amount > 0),
+    CONSTRAINT payment_intents_status_is_known CHECK (status IN ('requires_payment_method', 'requires_confirmation',
         'requires_action', 'processing', 'requires_capture', 'succeeded', 'canceled')),
-    CONSTRAINT only_one_request_works_on_an_intent CHECK ((status = 'processing') <= (busy_with IS NOT NULL)),
-    CONSTRAINT a_paid_intent_received_something CHECK (
+    CONSTRAINT payment_intents_processing_are_locked CHECK ((status = 'processing') <= (locked_by IS NOT NULL)),
+    CONSTRAINT payment_intents_only_succeeded_have_received CHECK (
         (status = 'succeeded') = (amount_received > 0) AND amount_received BETWEEN 0 AND amount),
-    CONSTRAINT only_a_held_intent_is_capturable CHECK (
+    CONSTRAINT payment_intents_only_authorized_are_capturable CHECK (
         (status = 'requires_capture') = (amount_capturable > 0) AND amount_capturable BETWEEN 0 AND amount),
-    CONSTRAINT money_on_an_intent_has_a_charge CHECK (
+    CONSTRAINT payment_intents_authorized_have_a_charge CHECK (
         status NOT IN ('requires_capture', 'succeeded') OR latest_charge IS NOT NULL),
-    CONSTRAINT an_action_is_what_is_required CHECK (
+    CONSTRAINT payment_intents_next_action_is_required CHECK (
         (status = 'requires_action') = (next_action IS NOT NULL) AND (next_action IS NULL OR challenge IS NOT NULL)),
-    CONSTRAINT a_canceled_intent_says_when CHECK ((status = 'canceled') = (canceled_at IS NOT NULL))
+    CONSTRAINT payment_intents_canceled_have_a_time CHECK ((status = 'canceled') = (canceled_at IS NOT NULL))
 );
 CREATE INDEX payment_intents_of_a_customer ON payment_intents (customer_id, account_id, id)
     WHERE customer_id IS NOT NULL;
-CREATE UNIQUE INDEX a_challenge_is_of_one_intent ON payment_intents (challenge, account_id) WHERE challenge IS NOT NULL;
-CREATE UNIQUE INDEX a_session_has_one_intent ON payment_intents (checkout_session, account_id)
+CREATE UNIQUE INDEX payment_intents_one_per_challenge ON payment_intents (challenge, account_id)
+    WHERE challenge IS NOT NULL;
+CREATE UNIQUE INDEX payment_intents_one_per_checkout_session ON payment_intents (checkout_session, account_id)
     WHERE checkout_session IS NOT NULL;
 COMMENT ON TABLE payment_intents IS
     'Amounts are minor units. An intent is finished when it is succeeded or canceled.';
-COMMENT ON COLUMN payment_intents.busy_with IS
+COMMENT ON COLUMN payment_intents.locked_by IS
     'The request that is calling the acquirer about this intent right now. Another one has to wait.';
 COMMENT ON COLUMN payment_intents.checkout_session IS
     'The checkout session that the intent pays. Until that is over, no other request confirms or cancels the intent.';
@@ -75,7 +76,7 @@ CREATE TABLE setup_intents (
     livemode                  boolean     NOT NULL,
     request_id                text COLLATE "C" NOT NULL,
     status                    text        NOT NULL,
-    busy_with                 text COLLATE "C",
+    locked_by                 text COLLATE "C",
     checkout_session          text COLLATE "C",
     client_secret             text COLLATE "C" NOT NULL,
     usage                     text        NOT NULL,
@@ -94,16 +95,17 @@ CREATE TABLE setup_intents (
     cancellation_reason       text,
     created_at                timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_setup_status_is_known CHECK (status IN ('requires_payment_method', 'requires_confirmation',
+    CONSTRAINT setup_intents_status_is_known CHECK (status IN ('requires_payment_method', 'requires_confirmation',
         'requires_action', 'processing', 'succeeded', 'canceled')),
-    CONSTRAINT only_one_request_works_on_a_setup CHECK ((status = 'processing') <= (busy_with IS NOT NULL)),
-    CONSTRAINT a_finished_setup_has_a_method CHECK (status <> 'succeeded' OR payment_method_id IS NOT NULL),
-    CONSTRAINT a_setup_action_is_what_is_required CHECK (
+    CONSTRAINT setup_intents_processing_are_locked CHECK ((status = 'processing') <= (locked_by IS NOT NULL)),
+    CONSTRAINT setup_intents_succeeded_have_a_method CHECK (status <> 'succeeded' OR payment_method_id IS NOT NULL),
+    CONSTRAINT setup_intents_next_action_is_required CHECK (
         (status = 'requires_action') = (next_action IS NOT NULL) AND (next_action IS NULL OR challenge IS NOT NULL))
 );
 CREATE INDEX setup_intents_of_a_customer ON setup_intents (customer_id, account_id, id) WHERE customer_id IS NOT NULL;
-CREATE UNIQUE INDEX a_challenge_is_of_one_setup ON setup_intents (challenge, account_id) WHERE challenge IS NOT NULL;
-CREATE UNIQUE INDEX a_session_has_one_setup ON setup_intents (checkout_session, account_id)
+CREATE UNIQUE INDEX setup_intents_one_per_challenge ON setup_intents (challenge, account_id)
+    WHERE challenge IS NOT NULL;
+CREATE UNIQUE INDEX setup_intents_one_per_checkout_session ON setup_intents (checkout_session, account_id)
     WHERE checkout_session IS NOT NULL;
 COMMENT ON TABLE setup_intents IS 'A card being made ready for later payments. No money moves.';
 
@@ -122,13 +124,13 @@ CREATE TABLE setup_attempts (
     usage                  text        NOT NULL,
     created_at             timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_confirmation_makes_one_attempt UNIQUE (request_id, account_id),
-    CONSTRAINT an_attempt_has_its_setup FOREIGN KEY (account_id, setup_intent_id) REFERENCES setup_intents,
-    CONSTRAINT an_attempt_status_is_known CHECK (status IN ('requires_action', 'succeeded', 'failed', 'abandoned')),
-    CONSTRAINT a_failed_attempt_says_why CHECK ((status = 'failed') = (setup_error IS NOT NULL))
+    CONSTRAINT setup_attempts_one_per_request UNIQUE (request_id, account_id),
+    CONSTRAINT setup_attempts_setup_intent_exists FOREIGN KEY (account_id, setup_intent_id) REFERENCES setup_intents,
+    CONSTRAINT setup_attempts_status_is_known CHECK (status IN ('requires_action', 'succeeded', 'failed', 'abandoned')),
+    CONSTRAINT setup_attempts_failed_have_an_error CHECK ((status = 'failed') = (setup_error IS NOT NULL))
 );
 CREATE INDEX attempts_of_a_setup ON setup_attempts (setup_intent_id, account_id, id);
-CREATE UNIQUE INDEX a_setup_is_done_once ON setup_attempts (setup_intent_id, account_id)
+CREATE UNIQUE INDEX setup_attempts_one_open_or_succeeded_per_setup ON setup_attempts (setup_intent_id, account_id)
     WHERE status IN ('requires_action', 'succeeded');
 COMMENT ON TABLE setup_attempts IS
     'One row per confirmation of a setup that its issuer has answered. '
@@ -140,17 +142,17 @@ CREATE TRIGGER setup_attempts_turn_one_way BEFORE UPDATE ON setup_attempts FOR E
              <> to_jsonb(OLD) - '{status,payment_method_details,setup_error}'::text[]
        OR (OLD.status <> 'requires_action' AND (NEW.status <> OLD.status
            OR NEW.payment_method_details::text <> OLD.payment_method_details::text
-           OR NEW.setup_error::text IS DISTINCT FROM impersonal(OLD.setup_error)::text)))
-    EXECUTE FUNCTION refuse('an attempt that has ended is final; only what is personal can be erased');
+           OR NEW.setup_error::text IS DISTINCT FROM redact_pii(OLD.setup_error)::text)))
+    EXECUTE FUNCTION reject_change('an attempt that has ended is final; only what is personal can be erased');
 CREATE TRIGGER setup_attempts_are_kept BEFORE DELETE ON setup_attempts FOR EACH ROW
-    EXECUTE FUNCTION refuse('an attempt has happened');
+    EXECUTE FUNCTION reject_change('an attempt has happened');
 CREATE TRIGGER setup_attempts_are_not_emptied BEFORE TRUNCATE ON setup_attempts FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('an attempt has happened');
+    EXECUTE FUNCTION reject_change('an attempt has happened');
 ALTER TABLE setup_attempts
     ENABLE ALWAYS TRIGGER setup_attempts_turn_one_way,
     ENABLE ALWAYS TRIGGER setup_attempts_are_kept,
     ENABLE ALWAYS TRIGGER setup_attempts_are_not_emptied;
 
 -- A setup and its attempts refer to each other, so one of the two references has to be added when both tables exist.
-ALTER TABLE setup_intents ADD CONSTRAINT the_latest_attempt_is_kept
+ALTER TABLE setup_intents ADD CONSTRAINT setup_intents_latest_attempt_exists
     FOREIGN KEY (account_id, latest_attempt) REFERENCES setup_attempts;

@@ -15,18 +15,18 @@ CREATE TABLE events (
     idempotency_key text,
     created_at      timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_change_is_told_once UNIQUE (request_id, type, object_id, account_id)
+    CONSTRAINT events_one_per_change UNIQUE (request_id, type, object_id, account_id)
 ) WITH (toast_tuple_target = 8160);
 COMMENT ON TABLE events IS
     'data is the object as a plain GET shows it, with the previous values of what changed.';
 
 CREATE TRIGGER events_are_final BEFORE UPDATE ON events FOR EACH ROW
-    WHEN (to_jsonb(NEW) - 'data' <> to_jsonb(OLD) - 'data' OR NEW.data::text <> impersonal(OLD.data)::text)
-    EXECUTE FUNCTION refuse('an event tells what happened; only what is personal can be erased');
+    WHEN (to_jsonb(NEW) - 'data' <> to_jsonb(OLD) - 'data' OR NEW.data::text <> redact_pii(OLD.data)::text)
+    EXECUTE FUNCTION reject_change('an event tells what happened; only what is personal can be erased');
 CREATE TRIGGER events_are_kept BEFORE DELETE ON events FOR EACH ROW
-    EXECUTE FUNCTION refuse('an event tells what happened');
+    EXECUTE FUNCTION reject_change('an event tells what happened');
 CREATE TRIGGER events_are_not_emptied BEFORE TRUNCATE ON events FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('an event tells what happened');
+    EXECUTE FUNCTION reject_change('an event tells what happened');
 ALTER TABLE events
     ENABLE ALWAYS TRIGGER events_are_final,
     ENABLE ALWAYS TRIGGER events_are_kept,
@@ -51,12 +51,13 @@ CREATE TABLE webhook_endpoints (
     changed_at            timestamptz NOT NULL,
     deleted_at            timestamptz,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT an_endpoint_is_enabled_or_disabled CHECK (status IN ('enabled', 'disabled')),
-    CONSTRAINT an_endpoint_wants_some_events CHECK (cardinality(enabled_events) > 0),
-    CONSTRAINT there_are_sixteen_slots CHECK (slot BETWEEN 1 AND 16),
-    CONSTRAINT secrets_are_counted_from_one CHECK (secret_generation >= 1)
+    CONSTRAINT webhook_endpoints_status_is_known CHECK (status IN ('enabled', 'disabled')),
+    CONSTRAINT webhook_endpoints_events_are_not_empty CHECK (cardinality(enabled_events) > 0),
+    CONSTRAINT webhook_endpoints_have_16_slots CHECK (slot BETWEEN 1 AND 16),
+    CONSTRAINT webhook_endpoints_secret_generation_is_positive CHECK (secret_generation >= 1)
 );
-CREATE UNIQUE INDEX a_slot_has_one_endpoint ON webhook_endpoints (account_id, livemode, slot) WHERE deleted_at IS NULL;
+CREATE UNIQUE INDEX webhook_endpoints_one_per_slot ON webhook_endpoints (account_id, livemode, slot)
+    WHERE deleted_at IS NULL;
 COMMENT ON TABLE webhook_endpoints IS
     'No table contains the signing secret: '
     'it is derived from the installation''s secret, the endpoint''s ID and secret_generation.';
@@ -83,14 +84,14 @@ CREATE TABLE webhook_deliveries (
     created_at    timestamptz NOT NULL,
     ended_at      timestamptz,
     PRIMARY KEY (account_id, event_id, endpoint_id),
-    CONSTRAINT a_delivery_has_its_event FOREIGN KEY (account_id, event_id) REFERENCES events,
-    CONSTRAINT a_delivery_state_is_known CHECK (state IN ('pending', 'succeeded', 'failed', 'canceled')),
-    CONSTRAINT a_delivery_is_due_until_it_ends CHECK (
+    CONSTRAINT webhook_deliveries_event_exists FOREIGN KEY (account_id, event_id) REFERENCES events,
+    CONSTRAINT webhook_deliveries_state_is_known CHECK (state IN ('pending', 'succeeded', 'failed', 'canceled')),
+    CONSTRAINT webhook_deliveries_pending_have_a_due_time CHECK (
         (state = 'pending') = (due_at IS NOT NULL) AND (state = 'pending') = (ended_at IS NULL)),
-    CONSTRAINT a_claim_has_an_owner_and_a_lease CHECK ((claimed_by IS NULL) = (claimed_until IS NULL)),
-    CONSTRAINT only_the_pending_is_claimed CHECK (claimed_by IS NULL OR state = 'pending'),
-    CONSTRAINT only_what_is_under_way_is_resent CHECK (NOT resent OR claimed_by IS NOT NULL),
-    CONSTRAINT failures_were_attempts CHECK (failures >= 0 AND failures <= attempts)
+    CONSTRAINT webhook_deliveries_claim_has_a_lease CHECK ((claimed_by IS NULL) = (claimed_until IS NULL)),
+    CONSTRAINT webhook_deliveries_only_pending_are_claimed CHECK (claimed_by IS NULL OR state = 'pending'),
+    CONSTRAINT webhook_deliveries_only_claimed_are_resent CHECK (NOT resent OR claimed_by IS NOT NULL),
+    CONSTRAINT webhook_deliveries_failures_are_at_most_attempts CHECK (failures >= 0 AND failures <= attempts)
 );
 CREATE INDEX deliveries_that_wait ON webhook_deliveries (account_id, endpoint_id, due_at)
     WHERE state = 'pending' AND claimed_by IS NULL;
@@ -118,10 +119,10 @@ CREATE TABLE webhook_attempts (
     error       text,
     duration_ms integer,
     PRIMARY KEY (account_id, event_id, endpoint_id, attempt),
-    CONSTRAINT an_attempt_has_its_delivery FOREIGN KEY (account_id, event_id, endpoint_id)
+    CONSTRAINT webhook_attempts_delivery_exists FOREIGN KEY (account_id, event_id, endpoint_id)
         REFERENCES webhook_deliveries,
-    CONSTRAINT an_attempt_that_ended_says_how CHECK ((ended_at IS NULL) = (status IS NULL AND error IS NULL)),
-    CONSTRAINT an_answer_is_kept_in_part CHECK (octet_length(body) <= 16384)
+    CONSTRAINT webhook_attempts_ended_have_a_result CHECK ((ended_at IS NULL) = (status IS NULL AND error IS NULL)),
+    CONSTRAINT webhook_attempts_body_is_at_most_16_kib CHECK (octet_length(body) <= 16384)
 );
 COMMENT ON TABLE webhook_attempts IS
     'Written before the request is sent. If a row has no end, the worker died during the attempt.';

@@ -1,5 +1,5 @@
 -- 000012: what is sold, and the sessions in which it is paid for. A session has one payment intent at most, and an
--- intent is paid once (see an_intent_is_paid_once on charges). So customers pay once, no matter how often they press
+-- intent is paid once (charges_intent_is_paid_once). So customers pay once, no matter how often they press
 -- Pay, or in how many tabs.
 --
 -- A paid session redeems its coupon. The session reserves the redemption before the acquirer is asked for the money, in
@@ -47,11 +47,11 @@ CREATE TABLE prices (
     tax_behavior text        NOT NULL,
     created_at   timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_price_is_of_a_product FOREIGN KEY (account_id, product_id) REFERENCES products,
-    CONSTRAINT a_price_is_not_negative CHECK (unit_amount >= 0)
+    CONSTRAINT prices_product_exists FOREIGN KEY (account_id, product_id) REFERENCES products,
+    CONSTRAINT prices_unit_amount_is_not_negative CHECK (unit_amount >= 0)
 );
 CREATE INDEX prices_of_a_product ON prices (product_id, account_id, id);
-CREATE UNIQUE INDEX a_lookup_key_finds_one_price ON prices (lookup_key, account_id, livemode)
+CREATE UNIQUE INDEX prices_one_per_lookup_key ON prices (lookup_key, account_id, livemode)
     WHERE lookup_key IS NOT NULL;
 COMMENT ON TABLE prices IS
     'What one unit of a product costs, in minor units. The amount never changes: '
@@ -151,16 +151,17 @@ CREATE TABLE checkout_sessions (
     expires_at                 timestamptz NOT NULL,
     created_at                 timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_session_is_of_a_known_mode CHECK (mode IN ('payment', 'setup')),
-    CONSTRAINT a_session_status_is_known CHECK (status IN ('open', 'complete', 'expired')),
-    CONSTRAINT a_payment_status_is_known CHECK (payment_status IN ('paid', 'unpaid', 'no_payment_required')),
-    CONSTRAINT a_session_to_pay_has_an_amount CHECK (
+    CONSTRAINT checkout_sessions_mode_is_known CHECK (mode IN ('payment', 'setup')),
+    CONSTRAINT checkout_sessions_status_is_known CHECK (status IN ('open', 'complete', 'expired')),
+    CONSTRAINT checkout_sessions_payment_status_is_known CHECK (
+        payment_status IN ('paid', 'unpaid', 'no_payment_required')),
+    CONSTRAINT checkout_sessions_payments_have_an_amount CHECK (
         (mode = 'payment') = (amount_total IS NOT NULL) AND (mode = 'payment') = (currency IS NOT NULL)),
-    CONSTRAINT a_session_is_of_something CHECK (
+    CONSTRAINT checkout_sessions_total_adds_up CHECK (
         amount_total > 0 AND amount_total = amount_subtotal - amount_discount + amount_shipping),
-    CONSTRAINT only_a_complete_session_is_paid CHECK (
+    CONSTRAINT checkout_sessions_only_complete_are_paid CHECK (
         payment_status <> 'paid' OR status = 'complete' AND mode = 'payment'),
-    CONSTRAINT a_complete_session_has_its_intent CHECK (status <> 'complete'
+    CONSTRAINT checkout_sessions_complete_have_an_intent CHECK (status <> 'complete'
         OR (mode = 'payment') = (payment_intent_id IS NOT NULL) AND (mode = 'setup') = (setup_intent_id IS NOT NULL)),
     CONSTRAINT checkout_sessions_discount_is_a_part CHECK (
         amount_discount >= 0 AND amount_discount <= coalesce(amount_subtotal, 0)),
@@ -174,7 +175,7 @@ CREATE TABLE checkout_sessions (
     CONSTRAINT checkout_sessions_coupon_exists FOREIGN KEY (account_id, coupon_id) REFERENCES coupons,
     CONSTRAINT checkout_sessions_shipping_rate_exists FOREIGN KEY (account_id, shipping_rate_id)
         REFERENCES shipping_rates,
-    CONSTRAINT a_session_belongs_to_a_customer FOREIGN KEY (account_id, customer_id) REFERENCES customers
+    CONSTRAINT checkout_sessions_customer_exists FOREIGN KEY (account_id, customer_id) REFERENCES customers
 );
 CREATE INDEX checkout_sessions_by_id ON checkout_sessions (id, account_id);
 CREATE INDEX checkout_sessions_of_a_customer ON checkout_sessions (customer_id, account_id, id)
@@ -207,9 +208,9 @@ CREATE TABLE checkout_items (
     metadata            json        NOT NULL,
     created_at          timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT an_item_is_of_a_session FOREIGN KEY (account_id, session_id) REFERENCES checkout_sessions,
-    CONSTRAINT an_item_has_a_price FOREIGN KEY (account_id, price_id) REFERENCES prices,
-    CONSTRAINT an_item_is_some CHECK (quantity > 0 AND amount >= 0),
+    CONSTRAINT checkout_items_session_exists FOREIGN KEY (account_id, session_id) REFERENCES checkout_sessions,
+    CONSTRAINT checkout_items_price_exists FOREIGN KEY (account_id, price_id) REFERENCES prices,
+    CONSTRAINT checkout_items_quantity_is_positive CHECK (quantity > 0 AND amount >= 0),
     CONSTRAINT checkout_items_discount_is_a_part CHECK (discount BETWEEN 0 AND amount)
 );
 CREATE INDEX checkout_items_of_a_session ON checkout_items (session_id, account_id, id);

@@ -29,9 +29,9 @@ CREATE TABLE audit_events (
     cluster         bigint      NOT NULL DEFAULT this_cluster(),
     PRIMARY KEY (at, id),
     -- Erasing personal data deletes both: the commitment alone reveals nothing about the details.
-    CONSTRAINT details_and_salt_go_together CHECK ((salt IS NULL) = (details IS NULL)),
-    CONSTRAINT a_commitment_is_sha256 CHECK (octet_length(commitment) = 32),
-    CONSTRAINT an_answer_digest_is_sha256 CHECK (octet_length(answer_digest) = 32)
+    CONSTRAINT audit_events_details_have_a_salt CHECK ((salt IS NULL) = (details IS NULL)),
+    CONSTRAINT audit_events_commitment_is_sha256 CHECK (octet_length(commitment) = 32),
+    CONSTRAINT audit_events_answer_digest_is_sha256 CHECK (octet_length(answer_digest) = 32)
 ) PARTITION BY RANGE (at);
 -- The order in which rows are sealed. Without an ordered index, each block would read and sort all rows that wait to be
 -- sealed. New rows go to the right end of the index, which is its cheapest place.
@@ -48,7 +48,7 @@ COMMENT ON TABLE audit_events_default IS
     'Takes rows of a month without a partition: a missing partition must never stop a payment.';
 
 -- Only details and salt may be erased, and only together. Nothing else ever changes.
-CREATE TRIGGER audit_is_final BEFORE UPDATE ON audit_events FOR EACH ROW
+CREATE TRIGGER audit_events_are_final BEFORE UPDATE ON audit_events FOR EACH ROW
     WHEN (NEW.details IS NOT NULL OR NEW.salt IS NOT NULL
        OR (NEW.at, NEW.id, NEW.account_id, NEW.livemode, NEW.request_id, NEW.idempotency_key, NEW.actor, NEW.address,
            NEW.operation, NEW.object_id, NEW.status, NEW.error_code, NEW.commitment, NEW.answer_digest, NEW.xid,
@@ -57,20 +57,20 @@ CREATE TRIGGER audit_is_final BEFORE UPDATE ON audit_events FOR EACH ROW
           (OLD.at, OLD.id, OLD.account_id, OLD.livemode, OLD.request_id, OLD.idempotency_key, OLD.actor, OLD.address,
            OLD.operation, OLD.object_id, OLD.status, OLD.error_code, OLD.commitment, OLD.answer_digest, OLD.xid,
            OLD.cluster))
-    EXECUTE FUNCTION refuse('the audit trail is append-only; only personal details can be erased');
-CREATE TRIGGER audit_is_kept BEFORE DELETE ON audit_events FOR EACH ROW
-    EXECUTE FUNCTION refuse('the audit trail is append-only');
-CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('the audit trail is append-only');
+    EXECUTE FUNCTION reject_change('the audit trail is append-only; only personal details can be erased');
+CREATE TRIGGER audit_events_are_kept BEFORE DELETE ON audit_events FOR EACH ROW
+    EXECUTE FUNCTION reject_change('the audit trail is append-only');
+CREATE TRIGGER audit_events_are_not_emptied BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT
+    EXECUTE FUNCTION reject_change('the audit trail is append-only');
 ALTER TABLE audit_events
-    ENABLE ALWAYS TRIGGER audit_is_final,
-    ENABLE ALWAYS TRIGGER audit_is_kept,
-    ENABLE ALWAYS TRIGGER audit_is_not_emptied;
+    ENABLE ALWAYS TRIGGER audit_events_are_final,
+    ENABLE ALWAYS TRIGGER audit_events_are_kept,
+    ENABLE ALWAYS TRIGGER audit_events_are_not_emptied;
 -- A partition inherits its parent's triggers for rows, but not those for statements. Without one of these a month could
 -- be emptied.
-CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE ON audit_events_default FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('the audit trail is append-only');
-ALTER TABLE audit_events_default ENABLE ALWAYS TRIGGER audit_is_not_emptied;
+CREATE TRIGGER audit_events_are_not_emptied BEFORE TRUNCATE ON audit_events_default FOR EACH STATEMENT
+    EXECUTE FUNCTION reject_change('the audit trail is append-only');
+ALTER TABLE audit_events_default ENABLE ALWAYS TRIGGER audit_events_are_not_emptied;
 
 -- Creates the partitions of this month and the next ones. It is safe to call at any time.
 CREATE FUNCTION ensure_audit_partitions(months_ahead integer) RETURNS integer
@@ -90,9 +90,9 @@ BEGIN
                                  AND at < (month + interval '1 month') AT TIME ZONE 'UTC');
         EXECUTE format('CREATE TABLE %I PARTITION OF audit_events FOR VALUES FROM (%L) TO (%L)', name,
             month::timestamp AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
-        EXECUTE format('CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE ON %I FOR EACH STATEMENT '
-                       'EXECUTE FUNCTION refuse(''the audit trail is append-only'')', name);
-        EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER audit_is_not_emptied', name);
+        EXECUTE format('CREATE TRIGGER audit_events_are_not_emptied BEFORE TRUNCATE ON %I FOR EACH STATEMENT '
+                       'EXECUTE FUNCTION reject_change(''the audit trail is append-only'')', name);
+        EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER audit_events_are_not_emptied', name);
         made := made + 1;
     END LOOP;
     RETURN made;
@@ -110,10 +110,10 @@ CREATE TABLE audit_blocks (
     format    smallint    NOT NULL DEFAULT 1,
     sealed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Of two workers that seal at once, one gets the next place of the chain.
-    CONSTRAINT a_block_has_one_successor UNIQUE (previous),
-    CONSTRAINT a_transaction_is_sealed_once UNIQUE (cluster, to_xid),
-    CONSTRAINT a_digest_is_sha256 CHECK (octet_length(digest) = 32 AND octet_length(previous) = 32),
-    CONSTRAINT a_block_spans_transactions CHECK (to_xid > from_xid)
+    CONSTRAINT audit_blocks_have_one_successor UNIQUE (previous),
+    CONSTRAINT audit_blocks_seal_a_transaction_once UNIQUE (cluster, to_xid),
+    CONSTRAINT audit_blocks_digests_are_sha256 CHECK (octet_length(digest) = 32 AND octet_length(previous) = 32),
+    CONSTRAINT audit_blocks_span_transactions CHECK (to_xid > from_xid)
 );
 COMMENT ON TABLE audit_blocks IS
     'A block covers the audit rows of the transactions from_xid to to_xid - 1 of a cluster, '
@@ -133,12 +133,12 @@ BEGIN
     RETURN NEW;
 END $$;
 -- This trigger does not fire in replica mode, so that a dump of data can be loaded.
-CREATE TRIGGER a_block_covers_what_is_committed BEFORE INSERT ON audit_blocks FOR EACH ROW
+CREATE TRIGGER audit_blocks_cover_what_is_committed BEFORE INSERT ON audit_blocks FOR EACH ROW
     EXECUTE FUNCTION block_is_of_the_past();
 CREATE TRIGGER audit_blocks_are_final BEFORE UPDATE OR DELETE ON audit_blocks FOR EACH ROW
-    EXECUTE FUNCTION refuse('a sealed block is final');
+    EXECUTE FUNCTION reject_change('a sealed block is final');
 CREATE TRIGGER audit_blocks_are_not_emptied BEFORE TRUNCATE ON audit_blocks FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('a sealed block is final');
+    EXECUTE FUNCTION reject_change('a sealed block is final');
 ALTER TABLE audit_blocks
     ENABLE ALWAYS TRIGGER audit_blocks_are_final,
     ENABLE ALWAYS TRIGGER audit_blocks_are_not_emptied;
@@ -156,9 +156,9 @@ COMMENT ON TABLE audit_detachments IS
     'The block stays, and proves the rows when the month is attached again.';
 
 CREATE TRIGGER audit_detachments_are_final BEFORE UPDATE OR DELETE ON audit_detachments FOR EACH ROW
-    EXECUTE FUNCTION refuse('what was detached stays noted');
+    EXECUTE FUNCTION reject_change('what was detached stays noted');
 CREATE TRIGGER audit_detachments_are_not_emptied BEFORE TRUNCATE ON audit_detachments FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('what was detached stays noted');
+    EXECUTE FUNCTION reject_change('what was detached stays noted');
 ALTER TABLE audit_detachments
     ENABLE ALWAYS TRIGGER audit_detachments_are_final,
     ENABLE ALWAYS TRIGGER audit_detachments_are_not_emptied;

@@ -22,11 +22,11 @@ CREATE TABLE shop.orders (
     session_url text,
     placed_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     paid_by     text COLLATE "C",
-    CONSTRAINT an_order_state_is_known CHECK (state IN ('waiting', 'paid', 'expired')),
-    CONSTRAINT an_order_is_of_something CHECK (amount > 0),
-    CONSTRAINT a_session_has_an_address CHECK ((session_id IS NULL) = (session_url IS NULL)),
-    CONSTRAINT a_paid_order_names_its_event CHECK ((state = 'paid') = (paid_by IS NOT NULL)),
-    CONSTRAINT only_a_session_ends CHECK (state = 'waiting' OR session_id IS NOT NULL)
+    CONSTRAINT orders_state_is_known CHECK (state IN ('waiting', 'paid', 'expired')),
+    CONSTRAINT orders_amount_is_positive CHECK (amount > 0),
+    CONSTRAINT orders_session_has_a_url CHECK ((session_id IS NULL) = (session_url IS NULL)),
+    CONSTRAINT orders_paid_have_an_event CHECK ((state = 'paid') = (paid_by IS NOT NULL)),
+    CONSTRAINT orders_without_a_session_are_waiting CHECK (state = 'waiting' OR session_id IS NOT NULL)
 );
 COMMENT ON TABLE shop.orders IS
     'The ID is derived from the cart: the same cart is the same order, '
@@ -41,8 +41,8 @@ CREATE TABLE shop.lines (
     quantity    integer     NOT NULL,
     unit_amount bigint      NOT NULL,
     PRIMARY KEY (order_id, product),
-    CONSTRAINT a_line_is_of_an_order FOREIGN KEY (order_id) REFERENCES shop.orders,
-    CONSTRAINT a_line_is_some CHECK (quantity > 0 AND unit_amount > 0)
+    CONSTRAINT lines_order_exists FOREIGN KEY (order_id) REFERENCES shop.orders,
+    CONSTRAINT lines_quantity_and_price_are_positive CHECK (quantity > 0 AND unit_amount > 0)
 );
 
 CREATE TABLE shop.events (
@@ -54,17 +54,17 @@ CREATE TABLE shop.events (
     request_id     text COLLATE "C",
     payment_intent text COLLATE "C",
     processed_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT an_event_is_about_an_order FOREIGN KEY (order_id) REFERENCES shop.orders,
-    CONSTRAINT what_an_event_did_is_known CHECK (did IN ('paid', 'expired', 'nothing')),
-    CONSTRAINT nothing_has_a_reason CHECK ((did = 'nothing') = (reason IS NOT NULL)),
-    CONSTRAINT an_event_has_one_order UNIQUE (id, order_id)
+    CONSTRAINT events_order_exists FOREIGN KEY (order_id) REFERENCES shop.orders,
+    CONSTRAINT events_effect_is_known CHECK (did IN ('paid', 'expired', 'nothing')),
+    CONSTRAINT events_without_effect_have_a_reason CHECK ((did = 'nothing') = (reason IS NOT NULL)),
+    CONSTRAINT events_one_order_per_event UNIQUE (id, order_id)
 );
-CREATE UNIQUE INDEX an_order_is_paid_once ON shop.events (order_id) WHERE did = 'paid';
+CREATE UNIQUE INDEX events_order_is_paid_once ON shop.events (order_id) WHERE did = 'paid';
 COMMENT ON TABLE shop.events IS
     'What was processed, each in the transaction of what it did. An event with a row here is not processed again.';
 
 -- An order and its events refer to each other, so one of the two references has to be added when both tables exist.
-ALTER TABLE shop.orders ADD CONSTRAINT an_order_is_paid_by_an_event_about_it
+ALTER TABLE shop.orders ADD CONSTRAINT orders_paid_by_their_own_event
     FOREIGN KEY (paid_by, id) REFERENCES shop.events (id, order_id);
 
 CREATE TABLE shop.deliveries (
@@ -72,10 +72,10 @@ CREATE TABLE shop.deliveries (
     event_id  text COLLATE "C" NOT NULL,
     processed boolean     NOT NULL,
     at        timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT a_delivery_is_of_an_event FOREIGN KEY (event_id) REFERENCES shop.events
+    CONSTRAINT deliveries_event_exists FOREIGN KEY (event_id) REFERENCES shop.events
 );
 CREATE INDEX deliveries_of_an_event ON shop.deliveries (event_id, id);
-CREATE UNIQUE INDEX an_event_is_processed_once ON shop.deliveries (event_id) WHERE processed;
+CREATE UNIQUE INDEX deliveries_event_is_processed_once ON shop.deliveries (event_id) WHERE processed;
 COMMENT ON TABLE shop.deliveries IS 'One row per arrival of an event with a valid signature.';
 
 CREATE TABLE shop.endpoint (
@@ -84,8 +84,8 @@ CREATE TABLE shop.endpoint (
     url    text NOT NULL,
     id     text COLLATE "C",
     secret text,
-    CONSTRAINT there_is_one_endpoint CHECK (one),
-    CONSTRAINT an_endpoint_has_its_secret CHECK ((id IS NULL) = (secret IS NULL))
+    CONSTRAINT endpoint_has_one_row CHECK (one),
+    CONSTRAINT endpoint_has_a_secret CHECK ((id IS NULL) = (secret IS NULL))
 );
 COMMENT ON TABLE shop.endpoint IS
     'The webhook endpoint of the shop. The row is written before the shop creates the endpoint, '

@@ -27,8 +27,8 @@ CREATE TABLE payment_link_items (
     quantity   bigint      NOT NULL,
     created_at timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT payment_link_items_are_of_a_link FOREIGN KEY (account_id, link_id) REFERENCES payment_links,
-    CONSTRAINT payment_link_items_have_a_price FOREIGN KEY (account_id, price_id) REFERENCES prices,
+    CONSTRAINT payment_link_items_link_exists FOREIGN KEY (account_id, link_id) REFERENCES payment_links,
+    CONSTRAINT payment_link_items_price_exists FOREIGN KEY (account_id, price_id) REFERENCES prices,
     CONSTRAINT payment_link_items_quantity_is_positive CHECK (quantity > 0)
 );
 CREATE INDEX payment_link_items_of_a_link ON payment_link_items (link_id, account_id, id);

@@ -3,8 +3,8 @@
 -- worker, so an event is queued in the transaction of its change, also while the listener reconnects.
 
 ALTER TABLE webhook_endpoints ADD COLUMN listener boolean NOT NULL DEFAULT false;
-ALTER TABLE webhook_endpoints DROP CONSTRAINT there_are_sixteen_slots;
-ALTER TABLE webhook_endpoints ADD CONSTRAINT there_are_sixteen_slots CHECK (
+ALTER TABLE webhook_endpoints DROP CONSTRAINT webhook_endpoints_have_16_slots;
+ALTER TABLE webhook_endpoints ADD CONSTRAINT webhook_endpoints_have_16_slots CHECK (
     slot - 16 * listener::integer BETWEEN 1 AND 16);
 COMMENT ON COLUMN webhook_endpoints.slot IS
     'An account has at most sixteen endpoints in each mode, and sixteen listeners: each of them takes a slot.';
@@ -26,8 +26,8 @@ CREATE TABLE cli_sessions (
     seen_at         timestamptz NOT NULL,
     ended_at        timestamptz,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_session_listens_or_tails CHECK (feature IN ('webhooks', 'request_logs')),
-    CONSTRAINT connections_are_counted CHECK (connection >= 0)
+    CONSTRAINT cli_sessions_feature_is_known CHECK (feature IN ('webhooks', 'request_logs')),
+    CONSTRAINT cli_sessions_connection_is_not_negative CHECK (connection >= 0)
 );
 CREATE INDEX open_cli_sessions ON cli_sessions (account_id, id) WHERE ended_at IS NULL;
 COMMENT ON TABLE cli_sessions IS
@@ -57,7 +57,7 @@ GRANT INSERT, DELETE ON cli_log_lines TO ratchet_api, ratchet_worker;
 -- The API server delivers to listeners, and records these attempts as a worker records its own. The IDs of other
 -- endpoints begin with we_, and to those only a worker delivers.
 GRANT INSERT, UPDATE ON webhook_attempts TO ratchet_api;
-CREATE TRIGGER only_workers_deliver_to_endpoints BEFORE INSERT OR UPDATE ON webhook_attempts FOR EACH ROW
+CREATE TRIGGER webhook_attempts_to_endpoints_are_the_workers BEFORE INSERT OR UPDATE ON webhook_attempts FOR EACH ROW
     WHEN (NEW.endpoint_id NOT LIKE 'wh\_%' AND current_user = 'ratchet_api')
-    EXECUTE FUNCTION refuse('the API delivers to listeners of the Stripe CLI, and a worker to endpoints');
-ALTER TABLE webhook_attempts ENABLE ALWAYS TRIGGER only_workers_deliver_to_endpoints;
+    EXECUTE FUNCTION reject_change('the API delivers to listeners of the Stripe CLI, and a worker to endpoints');
+ALTER TABLE webhook_attempts ENABLE ALWAYS TRIGGER webhook_attempts_to_endpoints_are_the_workers;

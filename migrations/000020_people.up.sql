@@ -11,12 +11,12 @@ CREATE TABLE users (
     recovery_codes   text[]      NOT NULL DEFAULT '{}',
     created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     disabled_at      timestamptz,
-    CONSTRAINT a_user_is_known_by_the_email UNIQUE (email),
+    CONSTRAINT users_email_is_unique UNIQUE (email),
     -- So that Ann@example.com and ann@example.com are one person.
-    CONSTRAINT an_email_is_lower_case CHECK (email = lower(email) AND email ~ '^[^[:space:]@]+@[^[:space:]@]+$'),
-    CONSTRAINT a_role_is_known CHECK (role IN ('view', 'operate', 'administer')),
-    CONSTRAINT a_password_is_hashed_with_argon2id CHECK (password_hash LIKE '$argon2id$%'),
-    CONSTRAINT recovery_codes_belong_to_a_second_factor CHECK (totp_secret IS NOT NULL OR recovery_codes = '{}')
+    CONSTRAINT users_email_is_lower_case CHECK (email = lower(email) AND email ~ '^[^[:space:]@]+@[^[:space:]@]+$'),
+    CONSTRAINT users_role_is_known CHECK (role IN ('view', 'operate', 'administer')),
+    CONSTRAINT users_password_hash_is_argon2id CHECK (password_hash LIKE '$argon2id$%'),
+    CONSTRAINT users_recovery_codes_need_totp CHECK (totp_secret IS NOT NULL OR recovery_codes = '{}')
 );
 COMMENT ON TABLE users IS
     'A person who uses the dashboard. A user is disabled, never deleted: the audit trail names them.';
@@ -37,9 +37,9 @@ CREATE TABLE user_sessions (
     seen_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz NOT NULL,
     ended_at   timestamptz,
-    CONSTRAINT a_session_is_known_by_its_hash UNIQUE (hash),
-    CONSTRAINT a_session_hash_is_sha256 CHECK (octet_length(hash) = 32),
-    CONSTRAINT a_session_lasts_twelve_hours CHECK (expires_at <= began_at + interval '12 hours')
+    CONSTRAINT user_sessions_hash_is_unique UNIQUE (hash),
+    CONSTRAINT user_sessions_hash_is_sha256 CHECK (octet_length(hash) = 32),
+    CONSTRAINT user_sessions_last_at_most_12_hours CHECK (expires_at <= began_at + interval '12 hours')
 );
 CREATE INDEX user_sessions_by_user ON user_sessions (user_id) WHERE ended_at IS NULL;
 COMMENT ON TABLE user_sessions IS

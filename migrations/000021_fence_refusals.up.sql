@@ -7,17 +7,17 @@ CREATE TABLE fence_refusals (
     request_id text COLLATE "C" NOT NULL,
     epoch      integer     NOT NULL,
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT a_takeover_is_refused_once PRIMARY KEY (account_id, request_id, epoch),
-    CONSTRAINT a_refusal_has_its_takeover FOREIGN KEY (account_id, request_id, epoch) REFERENCES takeovers
+    CONSTRAINT fence_refusals_one_per_takeover PRIMARY KEY (account_id, request_id, epoch),
+    CONSTRAINT fence_refusals_takeover_exists FOREIGN KEY (account_id, request_id, epoch) REFERENCES takeovers
 );
 COMMENT ON TABLE fence_refusals IS
     'One row per take-over whose former owner came back: the fence refused its commit. '
     'The epoch is the one that the take-over began.';
 
 CREATE TRIGGER fence_refusals_are_final BEFORE UPDATE OR DELETE ON fence_refusals FOR EACH ROW
-    EXECUTE FUNCTION refuse('a refusal has happened');
+    EXECUTE FUNCTION reject_change('a refusal has happened');
 CREATE TRIGGER fence_refusals_are_not_emptied BEFORE TRUNCATE ON fence_refusals FOR EACH STATEMENT
-    EXECUTE FUNCTION refuse('a refusal has happened');
+    EXECUTE FUNCTION reject_change('a refusal has happened');
 ALTER TABLE fence_refusals
     ENABLE ALWAYS TRIGGER fence_refusals_are_final,
     ENABLE ALWAYS TRIGGER fence_refusals_are_not_emptied;

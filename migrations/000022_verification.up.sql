@@ -12,10 +12,10 @@ CREATE TABLE verifications (
     rules         integer     NOT NULL,
     left_out      integer     NOT NULL,
     violations    integer     NOT NULL,
-    CONSTRAINT a_verification_is_of_recent_data_or_all CHECK (scope IN ('recent', 'full')),
-    CONSTRAINT only_recent_data_begins_somewhere CHECK ((checked_from IS NULL) = (scope = 'full')),
-    CONSTRAINT a_clean_run_was_a_run CHECK (clean_until <= checked_until),
-    CONSTRAINT a_verification_counts CHECK (rules >= 0 AND left_out >= 0 AND violations >= 0)
+    CONSTRAINT verifications_scope_is_known CHECK (scope IN ('recent', 'full')),
+    CONSTRAINT verifications_only_recent_have_a_start CHECK ((checked_from IS NULL) = (scope = 'full')),
+    CONSTRAINT verifications_clean_until_is_checked CHECK (clean_until <= checked_until),
+    CONSTRAINT verifications_counts_are_not_negative CHECK (rules >= 0 AND left_out >= 0 AND violations >= 0)
 );
 COMMENT ON TABLE verifications IS
     'The worker''s last run of verify over recent data, and its last run over everything. '

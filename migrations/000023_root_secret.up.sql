@@ -5,8 +5,8 @@ CREATE TABLE root_secrets (
     version    smallint    PRIMARY KEY DEFAULT 1,
     digest     bytea       NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT an_installation_has_one_root_secret CHECK (version = 1),
-    CONSTRAINT a_root_secret_digest_is_sha256 CHECK (octet_length(digest) = 32)
+    CONSTRAINT root_secrets_one_per_installation CHECK (version = 1),
+    CONSTRAINT root_secrets_digest_is_sha256 CHECK (octet_length(digest) = 32)
 );
 COMMENT ON TABLE root_secrets IS
     'The first process that starts adds the row. The secret is in no table, and its digest reveals nothing of it.';

@@ -13,8 +13,9 @@ CREATE TABLE confirmation_tokens (
     created_at         timestamptz NOT NULL,
     expires_at         timestamptz NOT NULL,
     PRIMARY KEY (account_id, id),
-    CONSTRAINT a_confirmation_token_has_a_method FOREIGN KEY (account_id, payment_method_id) REFERENCES payment_methods,
-    CONSTRAINT a_used_confirmation_token_names_its_intent CHECK ((used_by IS NULL) = (intent_id IS NULL))
+    CONSTRAINT confirmation_tokens_payment_method_exists FOREIGN KEY (account_id, payment_method_id)
+        REFERENCES payment_methods,
+    CONSTRAINT confirmation_tokens_used_have_an_intent CHECK ((used_by IS NULL) = (intent_id IS NULL))
 );
 COMMENT ON TABLE confirmation_tokens IS
     'What a customer has entered on a page: a method, and how an intent is to be confirmed with it. A token can be '

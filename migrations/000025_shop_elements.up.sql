@@ -2,7 +2,7 @@
 -- of the two pages: whoever chooses the other one gets another order, after the first one's session has been expired.
 ALTER TABLE shop.orders
     ADD COLUMN ui_mode text NOT NULL DEFAULT 'hosted_page',
-    ADD CONSTRAINT a_ui_mode_of_an_order_is_known CHECK (ui_mode IN ('hosted_page', 'elements'));
+    ADD CONSTRAINT orders_ui_mode_is_known CHECK (ui_mode IN ('hosted_page', 'elements'));
 COMMENT ON COLUMN shop.orders.ui_mode IS
     'Which page the order is paid on: hosted_page is the API''s, elements the shop''s own. '
     'The order''s session has the same ui_mode.';

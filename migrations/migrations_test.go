@@ -18,7 +18,7 @@ const baseline = 15
 
 // cycles are the constraints that a table cannot have from the start, because the two
 // tables of each refer to one another.
-var cycles = []string{"the_latest_attempt_is_kept", "an_order_is_paid_by_an_event_about_it"}
+var cycles = []string{"setup_intents_latest_attempt_exists", "orders_paid_by_their_own_event"}
 
 var (
 	comment = regexp.MustCompile(`(?m)--.*$`)

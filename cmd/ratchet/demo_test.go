@@ -401,7 +401,7 @@ func TestDemo(t *testing.T) {
 		dir := dataDir(t)
 		old := startDemo(t, dir, nil)
 		original := old.mustCharge(t, "kept")
-		const asItWas = `ALTER TABLE schema_version RENAME TO schema_migrations`
+		const asItWas = `ALTER TABLE schema_revision RENAME TO schema_migrations`
 		if _, err := old.connect(t, "RATCHET_DATABASE_URL").Exec(t.Context(), asItWas); err != nil {
 			t.Fatal(err)
 		}

@@ -167,8 +167,8 @@ func (l Lost) Adopt(ctx context.Context, e *phase.Engine, operator string) (obje
 	if errors.As(err, &refusal) {
 		return "", &Refused{refusal.Message}
 	}
-	if postgres.IsUniqueViolation(err, "an_authorization_belongs_to_one_charge") ||
-		postgres.IsUniqueViolation(err, "the_acquirer_makes_one_refund") {
+	if postgres.IsUniqueViolation(err, "charges_one_per_acquirer_reference") ||
+		postgres.IsUniqueViolation(err, "refunds_one_per_acquirer_reference") {
 		return "", &Refused{"a retry of the lost request is here by now"}
 	}
 	if err != nil {

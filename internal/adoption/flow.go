@@ -35,7 +35,7 @@ var (
 
 // The charge is locked before this statement reads. A request that announced its call
 // under the same lock is seen. A retry of a lost charge may be overlooked: then
-// an_authorization_belongs_to_one_charge rejects whichever commits later.
+// charges_one_per_acquirer_reference rejects whichever commits later.
 const isCalledHere = `
 	SELECT EXISTS (SELECT FROM runs WHERE account_id = @account_id AND @key = ANY (call_keys))
 	    OR EXISTS (SELECT FROM answers
@@ -61,7 +61,7 @@ func flow(name, point string, book booking) *adopted {
 			case called.Here:
 				return phase.Outcome{},
 					apierror.Invalid("", "A request here has called the acquirer under %s.", in.Executed.Key)
-			case charge != nil && charge.BusyWith != nil:
+			case charge != nil && charge.LockedBy != nil:
 				return phase.Outcome{}, apierror.Locked()
 			}
 			return book(tx, in, charge)

@@ -166,13 +166,13 @@ func TestHealth(t *testing.T) {
 	want(t, "/healthz", http.StatusOK, `{"alive":true}`)
 	want(t, "/readyz", http.StatusOK, `{"ready":true,"reasons":[]}`)
 
-	s.exec(t, `UPDATE schema_version SET version = version + 1`)
+	s.exec(t, `UPDATE schema_revision SET version = version + 1`)
 	want(t, "/readyz", http.StatusOK, `"ready":true`)
-	s.exec(t, `UPDATE schema_version SET version = version - 2`)
+	s.exec(t, `UPDATE schema_revision SET version = version - 2`)
 	want(t, "/readyz", http.StatusServiceUnavailable, `the schema is older than this program`)
-	s.exec(t, `UPDATE schema_version SET version = version + 1, dirty = true`)
+	s.exec(t, `UPDATE schema_revision SET version = version + 1, dirty = true`)
 	want(t, "/readyz", http.StatusServiceUnavailable, `a migration crashed halfway`)
-	s.exec(t, `ALTER TABLE schema_version RENAME TO schema_migrations`)
+	s.exec(t, `ALTER TABLE schema_revision RENAME TO schema_migrations`)
 	want(t, "/readyz", http.StatusServiceUnavailable, `the database was made by an earlier development version`)
 	want(t, "/healthz", http.StatusOK, `{"alive":true}`)
 

@@ -30,7 +30,7 @@ const clocksToSetReady = `WITH ` + resource.WithClocks + `
 	      WHERE h.account_id = c.account_id AND h.livemode = c.livemode AND NOT h.captured AND h.amount_refunded = 0
 	        AND h.capture_before <= clock_timestamp() + k.ahead
 	        AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = h.account_id AND r.charge_id = h.id))
-	  AND money_to_tell_of(c.account_id, c.livemode) IS NULL
+	  AND balance_available_key(c.account_id, c.livemode) IS NULL
 	LIMIT @limit`
 
 // ReadyTestClocks ends the advance of test clocks.

@@ -51,7 +51,7 @@ type Dispute struct {
 	Metadata          map[string]string
 	Withdrawal        *string // posting that took the money; none of an inquiry
 	Reinstatement     *string // posting that gave it back
-	BusyWith          *string // the request that is answering or accepting it right now
+	LockedBy          *string // the request that is answering or accepting it right now
 	Brand             string  // of the charge's card
 	PaymentIntentID   *string // of the charge
 	Postings          []balance.BalanceTransaction
@@ -133,7 +133,7 @@ func (d *Dispute) insert(tx *phase.Tx) {
 const updateDisputeRow = `
 	UPDATE disputes
 	SET status = @status, case_type = @case_type, evidence = @evidence, submissions = @submissions,
-	    metadata = @metadata, withdrawal = @withdrawal, reinstatement = @reinstatement, busy_with = @busy_with
+	    metadata = @metadata, withdrawal = @withdrawal, reinstatement = @reinstatement, locked_by = @locked_by
 	WHERE account_id = @account_id AND id = @id AND status = @before`
 
 // change writes a dispute that was in the state before.
@@ -149,7 +149,7 @@ func (d *Dispute) change(tx *phase.Tx, before string) {
 		"metadata":      d.Metadata,
 		"withdrawal":    d.Withdrawal,
 		"reinstatement": d.Reinstatement,
-		"busy_with":     d.BusyWith,
+		"locked_by":     d.LockedBy,
 	})
 }
 
@@ -158,7 +158,7 @@ func (d *Dispute) change(tx *phase.Tx, before string) {
 const selectDisputes = `
 	SELECT d.account_id, d.id, d.livemode, d.request_id, d.charge_id, d.acquirer_reference, d.amount, d.currency,
 	       d.case_type, d.reason, d.network_code, d.eligibility, d.status, d.evidence, d.submissions, d.respond_by,
-	       d.metadata, d.withdrawal, d.reinstatement, d.busy_with, d.created_at,
+	       d.metadata, d.withdrawal, d.reinstatement, d.locked_by, d.created_at,
 	       c.brand, c.payment_intent_id,
 	       (SELECT coalesce(json_agg(json_build_object('ID', b.id, 'Currency', b.currency, 'Source', b.source, 'Kind',
 	               b.kind, 'Description', b.description, 'AvailableOn', b.available_on, 'CreatedAt', b.created_at,

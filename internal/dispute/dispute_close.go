@@ -89,7 +89,7 @@ func recordClose(ctx context.Context, tx *phase.Tx, id string, s *disputeState) 
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if dispute.BusyWith != nil {
+	if dispute.LockedBy != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if !dispute.needsResponse() {
@@ -98,7 +98,7 @@ func recordClose(ctx context.Context, tx *phase.Tx, id string, s *disputeState) 
 	}
 	s.ID = dispute.ID
 	s.Order = acquirer.Order{Dispute: dispute.AcquirerReference, Amount: dispute.Amount, Currency: dispute.Currency}
-	dispute.BusyWith = &tx.RequestID
+	dispute.LockedBy = &tx.RequestID
 	dispute.change(tx, dispute.Status)
 	return phase.Next, nil
 }
@@ -116,7 +116,7 @@ func closeDispute(ctx context.Context, tx *phase.Tx, paths form.Expand, s *dispu
 		return phase.Outcome{}, err
 	}
 	before, status := dispute.object(), dispute.Status
-	dispute.BusyWith = nil
+	dispute.LockedBy = nil
 	if !s.Answer.Approved {
 		dispute.change(tx, status)
 		return phase.Refuse(dispute.ID,

@@ -133,7 +133,7 @@ func recordEvidence(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if dispute.BusyWith != nil {
+	if dispute.LockedBy != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if (in.Evidence != nil || in.submits()) && !dispute.needsResponse() {
@@ -166,7 +166,7 @@ func recordEvidence(
 	if s.Before, err = json.Marshal(before); err != nil {
 		return phase.Outcome{}, err
 	}
-	dispute.BusyWith = &tx.RequestID
+	dispute.LockedBy = &tx.RequestID
 	dispute.change(tx, dispute.Status)
 	return phase.Next, nil
 }
@@ -184,7 +184,7 @@ func submitEvidence(ctx context.Context, tx *phase.Tx, in DisputeParams, s *disp
 		return phase.Outcome{}, err
 	}
 	status := dispute.Status
-	dispute.BusyWith = nil
+	dispute.LockedBy = nil
 	if !s.Answer.Approved {
 		dispute.change(tx, status)
 		return phase.Refuse(dispute.ID,

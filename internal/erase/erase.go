@@ -4,7 +4,7 @@
 // ids, amounts, states, times, and of a card what may be shown.
 //
 // What is personal, the database decides (migrations/000003_requests.up.sql:
-// impersonal), and it lets nothing else be changed in what is final.
+// redact_pii), and it lets nothing else be changed in what is final.
 package erase
 
 import (
@@ -72,7 +72,7 @@ func Erase(ctx context.Context, tx pgx.Tx, o Order) ([]Count, error) {
 }
 
 // erasures name what is personal column by column where a column is a person's,
-// and leave it to impersonal where it is a document. A trail's row is detached
+// and leave it to redact_pii where it is a document. A trail's row is detached
 // from its details as a whole; what operators wrote down stays.
 var erasures = []struct {
 	table, sql string
@@ -100,32 +100,32 @@ const (
 
 	eraseCustomers = `
 		UPDATE customers SET name = NULL, email = NULL, phone = NULL, description = NULL, address = NULL,
-		shipping = NULL, metadata = '{}', invoice_settings = impersonal(invoice_settings),
+		shipping = NULL, metadata = '{}', invoice_settings = redact_pii(invoice_settings),
 		preferred_locales = '{}'` + theObjects
-	eraseCards   = `UPDATE cards SET card = impersonal(card), metadata = '{}'` + theObjects
-	eraseTokens  = `UPDATE tokens SET card = impersonal(card), client_ip = NULL` + theObjects
+	eraseCards   = `UPDATE cards SET card = redact_pii(card), metadata = '{}'` + theObjects
+	eraseTokens  = `UPDATE tokens SET card = redact_pii(card), client_ip = NULL` + theObjects
 	eraseMethods = `
-		UPDATE payment_methods SET card = impersonal(card), billing_details = impersonal(billing_details),
+		UPDATE payment_methods SET card = redact_pii(card), billing_details = redact_pii(billing_details),
 		    metadata = '{}'` + theObjects
 	eraseConfirmations = `
-		UPDATE confirmation_tokens SET shipping = impersonal(shipping), return_url = NULL` + theObjects
+		UPDATE confirmation_tokens SET shipping = redact_pii(shipping), return_url = NULL` + theObjects
 	eraseIntents = `
 		UPDATE payment_intents SET description = NULL, metadata = '{}', receipt_email = NULL,
-		    shipping = impersonal(shipping), last_payment_error = impersonal(last_payment_error)` + theObjects
+		    shipping = redact_pii(shipping), last_payment_error = redact_pii(last_payment_error)` + theObjects
 	eraseSetups = `
 		UPDATE setup_intents SET description = NULL, metadata = '{}',
-		    last_setup_error = impersonal(last_setup_error)` + theObjects
+		    last_setup_error = redact_pii(last_setup_error)` + theObjects
 	eraseTries = `
-		UPDATE setup_attempts SET setup_error = impersonal(setup_error)
+		UPDATE setup_attempts SET setup_error = redact_pii(setup_error)
 		WHERE account_id = @account_id AND setup_intent_id = ANY (@objects::text[]) AND setup_error IS NOT NULL`
 	eraseCharges = `
-		UPDATE charges SET card = impersonal(card), description = NULL, metadata = '{}', receipt_email = NULL,
-		    shipping = impersonal(shipping)` + theObjects
+		UPDATE charges SET card = redact_pii(card), description = NULL, metadata = '{}', receipt_email = NULL,
+		    shipping = redact_pii(shipping)` + theObjects
 	eraseRefunds  = `UPDATE refunds SET metadata = '{}'` + theObjects
-	eraseDisputes = `UPDATE disputes SET evidence = impersonal(evidence, true), metadata = '{}'` + theObjects
+	eraseDisputes = `UPDATE disputes SET evidence = redact_pii(evidence, true), metadata = '{}'` + theObjects
 	eraseSessions = `
-		UPDATE checkout_sessions SET customer_email = NULL, customer_details = impersonal(customer_details),
-		metadata = '{}', options = impersonal(options)` + theObjects
+		UPDATE checkout_sessions SET customer_email = NULL, customer_details = redact_pii(customer_details),
+		metadata = '{}', options = redact_pii(options)` + theObjects
 	eraseItems = `
 		UPDATE checkout_items SET metadata = '{}'
 		WHERE account_id = @account_id AND session_id = ANY (@objects::text[]) AND metadata::text <> '{}'`
@@ -135,15 +135,15 @@ const (
 	eraseAttempts = `UPDATE webhook_attempts SET headers = NULL, body = NULL
 		WHERE account_id = @account_id AND (headers IS NOT NULL OR body IS NOT NULL)
 		  AND event_id IN (SELECT id FROM events` + theEvents + `)`
-	eraseEvents = `UPDATE events SET data = impersonal(data)` + theEvents
+	eraseEvents = `UPDATE events SET data = redact_pii(data)` + theEvents
 	// The answers first: a request is redacted once its answer is.
 	eraseAnswers = `
-		UPDATE answers SET body = impersonal(body),
+		UPDATE answers SET body = redact_pii(body),
 		    redacted_at = coalesce(redacted_at, clock_timestamp())` + theRequests
 	eraseRequests = `
-		UPDATE requests SET params = impersonal(params), context = impersonal(context)
+		UPDATE requests SET params = redact_pii(params), context = redact_pii(context)
 		WHERE account_id = @account_id AND id = ANY (@requests::text[])`
-	eraseArchive = `UPDATE archived_answers SET body = impersonal(body)` + theRequests
+	eraseArchive = `UPDATE archived_answers SET body = redact_pii(body)` + theRequests
 	eraseTrail   = `UPDATE audit_events SET details = NULL, salt = NULL` +
 		theRequests + ` AND details IS NOT NULL AND actor NOT LIKE 'operator:%'`
 )

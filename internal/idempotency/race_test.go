@@ -76,7 +76,7 @@ func TestRaces(t *testing.T) {
 			_, err := idempotency.Reap(ctx, tx, 100)
 			return err
 		}},
-		{"redact", exec("UPDATE answers SET body = impersonal(body), redacted_at = now() WHERE request_id = $1")},
+		{"redact", exec("UPDATE answers SET body = redact_pii(body), redacted_at = now() WHERE request_id = $1")},
 		{"insert a run", exec(`
 			INSERT INTO runs (account_id, request_id, flow, version, state, recovery_points, reached_at, reached_epochs,
 				state_data, reason)

@@ -255,7 +255,7 @@ const advanceRuns = `
 		RETURNING 1
 	)
 	SELECT CASE count(*) WHEN cardinality(@ids::text[]) THEN 1
-		ELSE exactly(cardinality(@ids::text[]), count(*), 'fence') END FROM advanced`
+		ELSE assert_row_count(cardinality(@ids::text[]), count(*), 'fence') END FROM advanced`
 
 const (
 	finishRuns       = `WITH ` + finishing + `, ` + ended + `, ` + answered
@@ -292,7 +292,7 @@ const (
 		RETURNING 1
 	)
 	SELECT CASE count(*) WHEN cardinality(@ids::text[]) THEN 1
-		ELSE exactly(cardinality(@ids::text[]), count(*), 'fence') END FROM answered`
+		ELSE assert_row_count(cardinality(@ids::text[]), count(*), 'fence') END FROM answered`
 
 	// A call that was reversed has done nothing. Its key is retired before the run ends,
 	// because only an open call of a run can be; the rest of the calls go into the answer.
@@ -398,7 +398,7 @@ const parkRun = `
 		WHERE account_id = @account_id AND request_id = @id AND epoch = @epoch AND state = 'running'
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'fence') END FROM parked`
+	SELECT CASE count(*) WHEN 1 THEN 1 ELSE assert_row_count(1, count(*), 'fence') END FROM parked`
 
 // Park lays a request aside until wait has passed, which is LongestWait at most.
 // sent says whether the call reached the acquirer, counted whether that uses up one of
@@ -423,7 +423,7 @@ const holdRun = `
 		WHERE account_id = @account_id AND request_id = @id AND epoch = @epoch AND state = 'running'
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'fence') END FROM held`
+	SELECT CASE count(*) WHEN 1 THEN 1 ELSE assert_row_count(1, count(*), 'fence') END FROM held`
 
 // Hold lays a request aside for a person, with the reason.
 func Hold(r *Request, reason string) Statement {
@@ -454,7 +454,7 @@ const retireCall = `
 		WHERE r.account_id = place.account_id AND r.request_id = place.request_id
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'fence') END FROM removed`
+	SELECT CASE count(*) WHEN 1 THEN 1 ELSE assert_row_count(1, count(*), 'fence') END FROM removed`
 
 const announceCall = `
 	WITH announced AS (
@@ -465,7 +465,7 @@ const announceCall = `
 		WHERE account_id = @account_id AND request_id = @id
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'fence') END FROM announced`
+	SELECT CASE count(*) WHEN 1 THEN 1 ELSE assert_row_count(1, count(*), 'fence') END FROM announced`
 
 // Retire writes down the proof that a phase's open key did nothing, and retires the
 // key. It goes behind a Fence.

@@ -44,7 +44,7 @@ type takeover struct {
 	LostByHost *string
 	LostByPID  *int32 `db:"lost_by_pid"`
 	LostByKind *string
-	HeardUntil *time.Time
+	SeenUntil  *time.Time
 	CameBack   bool // its process has renewed its liveness since
 	RefusedAt  *time.Time
 	OwnerHost  *string
@@ -55,7 +55,7 @@ type takeover struct {
 // A process that renews its liveness sets it ahead by the time it lasts: what is later was
 // renewed after the takeover.
 const takeovers = `
-	SELECT t.epoch, t.at, t.was, t.point, t.lost_by_host, t.lost_by_pid, l.kind AS lost_by_kind, t.heard_until,
+	SELECT t.epoch, t.at, t.was, t.point, t.lost_by_host, t.lost_by_pid, l.kind AS lost_by_kind, t.seen_until,
 	       coalesce(l.alive_until > t.at + @alive_for::interval, false) AS came_back, f.at AS refused_at,
 	       t.owner_host, t.owner_pid, o.kind AS owner_kind
 	FROM takeovers t
@@ -77,10 +77,10 @@ func attempts(ctx context.Context, db idempotency.Reader, of idempotency.Standin
 // lastHeard is when a lost driver last renewed its liveness. The moment of its crash is
 // unknown, and this is the best estimate. It cannot have crashed before it began.
 func lastHeard(began time.Time, t takeover) *time.Time {
-	if t.HeardUntil == nil {
+	if t.SeenUntil == nil {
 		return &t.At
 	}
-	heard := t.HeardUntil.Add(-idempotency.AliveFor)
+	heard := t.SeenUntil.Add(-idempotency.AliveFor)
 	switch {
 	case heard.After(t.At):
 		return &t.At

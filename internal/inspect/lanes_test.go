@@ -25,13 +25,13 @@ func TestLanes(t *testing.T) {
 		t.Parallel()
 		got := lanes(begun, []takeover{
 			{
-				Epoch:      2,
-				At:         *after(10),
-				Was:        idempotency.Running,
-				Point:      "charge_recorded",
-				LostByPID:  pid(1),
-				HeardUntil: after(6),
-				OwnerPID:   pid(2),
+				Epoch:     2,
+				At:        *after(10),
+				Was:       idempotency.Running,
+				Point:     "charge_recorded",
+				LostByPID: pid(1),
+				SeenUntil: after(6),
+				OwnerPID:  pid(2),
 			},
 			{Epoch: 3, At: *after(20), Was: idempotency.Parked, Point: "charge_recorded", OwnerPID: pid(3)},
 		})
@@ -60,7 +60,7 @@ func TestLanes(t *testing.T) {
 			refused  *time.Time
 			want     End
 		}{{false, nil, Died}, {true, nil, Stalled}, {true, after(20), Stalled}, {false, after(20), Stalled}} {
-			first := lanes(begun, []takeover{{Epoch: 2, At: *after(10), Was: idempotency.Running, HeardUntil: after(6),
+			first := lanes(begun, []takeover{{Epoch: 2, At: *after(10), Was: idempotency.Running, SeenUntil: after(6),
 				CameBack: c.cameBack, RefusedAt: c.refused}})[0]
 			if first.End != c.want || first.Refused != c.refused {
 				t.Errorf("came back %v, refused at %v: %+v", c.cameBack, c.refused, first)
@@ -72,7 +72,7 @@ func TestLanes(t *testing.T) {
 		t.Parallel()
 		for _, heard := range []*time.Time{after(-100), after(100), nil} {
 			first := lanes(begun,
-				[]takeover{{Epoch: 2, At: *after(10), Was: idempotency.Running, HeardUntil: heard}})[0]
+				[]takeover{{Epoch: 2, At: *after(10), Was: idempotency.Running, SeenUntil: heard}})[0]
 			if first.Until.Before(noon) || first.Until.After(*after(10)) {
 				t.Errorf("heard until %v, it died at %v", heard, first.Until)
 			}

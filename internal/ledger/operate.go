@@ -77,8 +77,8 @@ func Reverse(ctx context.Context, tx pgx.Tx, posting, act string) (Correction, e
 	_, err = tx.Exec(ctx, insertReversal, postgres.Args{"book_id": found.BookID, "id": posting, "new_id": c.ID,
 		"act": act, "description": "Reversal of " + posting})
 	// Its source is the posting, too: either constraint may be the one that refuses.
-	if postgres.IsUniqueViolation(err, "a_posting_is_reversed_once") ||
-		postgres.IsUniqueViolation(err, "a_source_is_posted_once") {
+	if postgres.IsUniqueViolation(err, "ledger_postings_one_reversal_per_posting") ||
+		postgres.IsUniqueViolation(err, "ledger_postings_source_is_posted_once") {
 		err = ErrReversed
 	}
 	if err != nil {
@@ -113,7 +113,7 @@ func Adjust(ctx context.Context, tx pgx.Tx, a Adjustment, act string) (Correctio
 		"description": "Adjustment " + a.Reference,
 		"account_id":  a.AccountID, "livemode": a.Livemode, "currency": a.Currency})
 	switch {
-	case postgres.IsUniqueViolation(err, "a_source_is_posted_once"):
+	case postgres.IsUniqueViolation(err, "ledger_postings_source_is_posted_once"):
 		err = ErrAdjusted
 	case err == nil && done.RowsAffected() == 0:
 		err = ErrBookNotFound

@@ -169,7 +169,7 @@ const insertPostings = `
 		RETURNING 1
 	)
 	SELECT CASE count(*) WHEN cardinality(@id::text[]) THEN 1
-	       ELSE exactly(cardinality(@id::text[]), count(*), 'posting') END FROM posting`
+	       ELSE assert_row_count(cardinality(@id::text[]), count(*), 'posting') END FROM posting`
 
 type postingRow struct {
 	AccountID   string    `db:"account_id"`
@@ -227,7 +227,7 @@ const chainRefund = `
 		FROM book LEFT JOIN last ON true
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'refund chain') END FROM chained`
+	SELECT CASE count(*) WHEN 1 THEN 1 ELSE assert_row_count(1, count(*), 'refund chain') END FROM chained`
 
 // ChainRefund lays a refund behind the ones its charge has had, or with a
 // negative amount takes one back that has failed. The caller holds the charge's

@@ -42,7 +42,7 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		payment.UpdatePaymentIntent, payment.CapturePaymentIntent, payment.CancelPaymentIntent,
 		payment.IncrementAuthorization,
 		payout.CreatePayout, payout.UpdatePayout, payout.CancelPayout, payout.ReversePayout, payout.PayOutDaily,
-		payout.DepartPayout, payout.ArrivePayout, payout.TellBalance,
+		payout.DepartPayout, payout.ArrivePayout, payout.NotifyBalance,
 		customer.CreateTestClock, customer.AdvanceTestClock, customer.SetTestClockReady, customer.DeleteTestClock,
 		catalog.CreateProduct, catalog.UpdateProduct, catalog.DeleteProduct, catalog.CreatePrice, catalog.UpdatePrice,
 		catalog.CreateCoupon, catalog.UpdateCoupon, catalog.DeleteCoupon, catalog.CreateShippingRate,

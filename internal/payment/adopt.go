@@ -127,7 +127,7 @@ func (in AdoptParams) Refund(tx *phase.Tx, charge *Charge) (phase.Outcome, error
 	before := charge.object()
 	charge.AmountRefunded += amount
 	tx.WriteOne(reserveRefund, pgx.StrictNamedArgs{
-		"account_id": tx.AccountID, "id": charge.ID, "amount": amount, "busy_with": nil,
+		"account_id": tx.AccountID, "id": charge.ID, "amount": amount, "locked_by": nil,
 		"fraud_details": charge.FraudDetails})
 	refund.AcquirerReference = &in.Executed.Reference
 	if kind == refundOfHold || in.Executed.Answer.RefundStatus != refundPending {

@@ -74,8 +74,8 @@ type Charge struct {
 	FailureCode               *string
 	FailureMessage            *string
 	BalanceTransaction        *string
-	Settling                  bool // does not show its balance transaction yet
-	BusyWith                  *string
+	SettlementPending         bool // does not show its balance transaction yet
+	LockedBy                  *string
 	Disputed                  bool
 	AmountChargedBack         int64 // withdrawn by disputes that are not won
 	CreatedAt                 time.Time
@@ -134,7 +134,7 @@ func outcomeOf(a acquirer.Answer) *ChargeOutcome {
 const chargeColumns = `account_id, id, livemode, request_id, amount, amount_captured, amount_refunded, currency, status,
 	captured, capture_before, customer_id, payment_intent_id, card, description, metadata, receipt_email, shipping,
 	fraud_details, statement_descriptor, statement_descriptor_suffix, acquirer_reference, outcome, failure_code,
-	failure_message, balance_transaction, settling, busy_with, disputed, amount_charged_back, created_at`
+	failure_message, balance_transaction, settlement_pending, locked_by, disputed, amount_charged_back, created_at`
 
 var (
 	insertCharges = postgres.InsertRows[Charge]("charges", `account_id, id, livemode, request_id, amount, currency,
@@ -143,7 +143,7 @@ var (
 
 	// The acquirer's answer is written once: only a pending charge takes it.
 	settleCharges = postgres.UpdateRows[Charge]("charges", `status, captured, amount_captured, capture_before, card,
-		acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settling`,
+		acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settlement_pending`,
 		`t.status = 'pending'`)
 )
 

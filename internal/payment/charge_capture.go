@@ -60,7 +60,7 @@ var CaptureCharge = phase.Define("charge.capture", 1,
 
 // An authorization is captured or voided by one request at a time.
 const reserveCharge = `
-	UPDATE charges SET busy_with = @request_id WHERE account_id = @account_id AND id = @id AND busy_with IS NULL`
+	UPDATE charges SET locked_by = @request_id WHERE account_id = @account_id AND id = @id AND locked_by IS NULL`
 
 func (c *Charge) reserve(tx *phase.Tx) {
 	tx.WriteOne(reserveCharge, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": c.ID, "request_id": tx.RequestID})
@@ -71,7 +71,7 @@ func recordCapture(ctx context.Context, tx *phase.Tx, in CaptureChargeParams, s 
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if charge.BusyWith != nil || charge.Status == chargePending {
+	if charge.LockedBy != nil || charge.Status == chargePending {
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if refusal := charge.refuseCapture(tx, in); refusal != nil {
@@ -117,13 +117,13 @@ func askForCapture(
 const captureChargeRow = `
 	UPDATE charges
 	SET captured = true, amount_captured = @amount_captured, amount_refunded = @amount_refunded,
-	    balance_transaction = @balance_transaction, capture_before = NULL, busy_with = NULL,
+	    balance_transaction = @balance_transaction, capture_before = NULL, locked_by = NULL,
 	    receipt_email = @receipt_email, card = @card, statement_descriptor = @statement_descriptor,
 	    statement_descriptor_suffix = @statement_descriptor_suffix
-	WHERE account_id = @account_id AND id = @id AND NOT captured AND busy_with = @request_id`
+	WHERE account_id = @account_id AND id = @id AND NOT captured AND locked_by = @request_id`
 
 const releaseCharge = `
-	UPDATE charges SET busy_with = NULL WHERE account_id = @account_id AND id = @id AND busy_with = @request_id`
+	UPDATE charges SET locked_by = NULL WHERE account_id = @account_id AND id = @id AND locked_by = @request_id`
 
 func (c *Charge) release(tx *phase.Tx) {
 	tx.WriteOne(releaseCharge, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": c.ID, "request_id": tx.RequestID})

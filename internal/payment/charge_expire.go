@@ -73,7 +73,7 @@ const lapsedCharges = `WITH ` + resource.WithClocks + `
 	LEFT JOIN clocks k ON k.account_id = c.account_id AND NOT c.livemode
 	WHERE c.capture_before < statement_timestamp() + (SELECT coalesce(max(ahead), interval '0') FROM clocks)
 	  AND c.capture_before < statement_timestamp() + coalesce(k.ahead, interval '0') AND NOT c.captured
-	  AND c.amount_refunded = 0 AND c.busy_with IS NULL
+	  AND c.amount_refunded = 0 AND c.locked_by IS NULL
 	  AND NOT EXISTS (SELECT FROM refunds r WHERE r.account_id = c.account_id AND r.charge_id = c.id)
 	ORDER BY c.capture_before LIMIT @limit`
 

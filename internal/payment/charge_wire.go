@@ -146,7 +146,7 @@ func (c *Charge) object() ChargeObject {
 		StatementDescriptorSuffix:     c.StatementDescriptorSuffix,
 		Status:                        c.Status,
 	}
-	if c.Settling {
+	if c.SettlementPending {
 		o.BalanceTransaction = nil
 	}
 	if o.FraudDetails == nil {

@@ -176,7 +176,7 @@ func TestADisputeThatIsDecidedWhileItIsClosed(t *testing.T) {
 				t.Errorf("answered %+v", a)
 			}
 			if stored := s.text(t, `
-				SELECT status || coalesce(', busy with ' || busy_with, '') FROM disputes`); stored != outcome {
+				SELECT status || coalesce(', busy with ' || locked_by, '') FROM disputes`); stored != outcome {
 				t.Errorf("the dispute is %s", stored)
 			}
 			if n := s.number(t, `SELECT count(*) FROM events WHERE type = 'charge.dispute.closed'`); n != 1 {

@@ -48,7 +48,7 @@ type PaymentIntent struct {
 	AmountReceived            int64 // taken
 	Currency                  string
 	Status                    string
-	BusyWith                  *string // the request that is asking the acquirer about it right now
+	LockedBy                  *string // the request that is asking the acquirer about it right now
 	ClientSecret              string
 	CaptureMethod             string
 	ConfirmationMethod        string
@@ -135,7 +135,7 @@ type UseStripeSDK struct {
 }
 
 const intentColumns = `account_id, id, livemode, request_id, amount, amount_capturable, amount_received, currency,
-	status, busy_with, client_secret, capture_method, confirmation_method, automatic_payment_methods,
+	status, locked_by, client_secret, capture_method, confirmation_method, automatic_payment_methods,
 	payment_method_types, payment_method_options, customer_id, payment_method_id, setup_future_usage, description,
 	metadata, receipt_email, shipping, statement_descriptor, statement_descriptor_suffix, latest_charge,
 	last_payment_error, challenge, next_action, return_url, authenticated, canceled_at, cancellation_reason,
@@ -146,7 +146,7 @@ var (
 
 	// A finished intent stays as it is, no matter what the caller asks for.
 	updateIntents = postgres.UpdateRows[PaymentIntent]("payment_intents", `amount, amount_capturable,
-		amount_received, currency, status, busy_with, capture_method, payment_method_types, payment_method_options,
+		amount_received, currency, status, locked_by, capture_method, payment_method_types, payment_method_options,
 		customer_id, payment_method_id, setup_future_usage, description, metadata, receipt_email, shipping,
 		statement_descriptor, statement_descriptor_suffix, latest_charge, last_payment_error, challenge,
 		next_action, return_url, authenticated, canceled_at, cancellation_reason`,
@@ -154,18 +154,18 @@ var (
 
 	// An attempt writes only what it decides. The rest may have changed since it began.
 	concludeIntents = postgres.UpdateRows[PaymentIntent]("payment_intents", `amount_capturable, amount_received,
-		status, busy_with = NULL, payment_method_id, latest_charge, last_payment_error, challenge, next_action,
+		status, locked_by = NULL, payment_method_id, latest_charge, last_payment_error, challenge, next_action,
 		authenticated`,
-		`t.busy_with = m.busy_with`)
+		`t.locked_by = m.locked_by`)
 )
 
 // isBeingCreated says whether the request that creates the intent is under way.
-func (p *PaymentIntent) isBeingCreated() bool { return p.BusyWith != nil && *p.BusyWith == p.RequestID }
+func (p *PaymentIntent) isBeingCreated() bool { return p.LockedBy != nil && *p.LockedBy == p.RequestID }
 
 // conclude writes what the attempt of tx has come to.
 func (p *PaymentIntent) conclude(tx *phase.Tx) {
 	row := *p
-	row.BusyWith = &tx.RequestID
+	row.LockedBy = &tx.RequestID
 	tx.Write(concludeIntents, postgres.RowsOf(row))
 }
 

@@ -61,7 +61,7 @@ func recordCancellation(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if intent.BusyWith != nil {
+	if intent.LockedBy != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if refusal := intent.refuseDirectly("cancel"); refusal != nil {
@@ -94,7 +94,7 @@ func settleCancellation(
 		return phase.Outcome{}, err
 	}
 	charge.release(tx)
-	intent.BusyWith = nil
+	intent.LockedBy = nil
 	var why *string
 	if resource.Deref(in.Reason) == canceledByTime {
 		why = lapsed()

@@ -62,7 +62,7 @@ func recordIntentCapture(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if intent.BusyWith != nil {
+	if intent.LockedBy != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
 	amount := intent.AmountCapturable
@@ -92,7 +92,7 @@ func (p *PaymentIntent) reserveCharge(ctx context.Context, tx *phase.Tx) (*Charg
 	if err != nil {
 		return nil, err
 	}
-	p.BusyWith = &tx.RequestID
+	p.LockedBy = &tx.RequestID
 	p.Update(tx)
 	charge.reserve(tx)
 	return charge, nil
@@ -110,7 +110,7 @@ func settleIntentCapture(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	intent.BusyWith = nil
+	intent.LockedBy = nil
 	if !s.Answer.Approved {
 		charge.release(tx)
 		intent.Update(tx)

@@ -122,7 +122,7 @@ func recordConfirmation(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if intent.BusyWith != nil {
+	if intent.LockedBy != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if refusal := intent.refuseDirectly("confirm"); refusal != nil {
@@ -200,7 +200,7 @@ func (s *Attempt) reserve(tx *phase.Tx, intent *PaymentIntent, method *customer.
 		Object:        intent.ID,
 	}
 	intent.Status = IntentProcessing
-	intent.BusyWith = &tx.RequestID
+	intent.LockedBy = &tx.RequestID
 	intent.NextAction = nil
 	intent.LastPaymentError = nil
 }
@@ -255,7 +255,7 @@ func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end 
 	if err != nil {
 		return end, err
 	}
-	end.Intent, intent.BusyWith = intent, nil
+	end.Intent, intent.LockedBy = intent, nil
 	if s.Answer.Code == acquirer.CodeAuthenticationNeeded && s.MayAsk {
 		intent.require(tx)
 		intent.conclude(tx)
@@ -355,7 +355,7 @@ func (p *PaymentIntent) receive(tx *phase.Tx, charge *Charge) (known []any) {
 		p.Status, p.AmountCapturable = IntentNeedsCapture, p.Amount
 	} else {
 		known = append(known, charge.capture(tx, charge.Amount))
-		charge.Settling = p.CaptureMethod == captureAutomaticAsync && apirequest.Of(tx.Caller).News
+		charge.SettlementPending = p.CaptureMethod == captureAutomaticAsync && apirequest.Of(tx.Caller).News
 		p.Status, p.AmountReceived = IntentSucceeded, p.Amount
 	}
 	charge.settle(tx)

@@ -35,7 +35,7 @@ var IncrementAuthorization = phase.Define("payment_intent.increment_authorizatio
 		if err != nil {
 			return phase.Outcome{}, err
 		}
-		if intent.BusyWith != nil {
+		if intent.LockedBy != nil {
 			return phase.Outcome{}, apierror.Locked()
 		}
 		return phase.Refuse(intent.ID, intent.refuseIncrement(in.Amount)), nil

@@ -166,11 +166,11 @@ func refundAt(
 	})
 }
 
-// The CHECK "no_more_is_refunded_than_charged" refuses what gets past refuseRefund.
+// The CHECK "charges_refunded_is_at_most_the_amount" refuses what gets past refuseRefund.
 const reserveRefund = `
-	UPDATE charges SET amount_refunded = amount_refunded + @amount, busy_with = @busy_with,
+	UPDATE charges SET amount_refunded = amount_refunded + @amount, locked_by = @locked_by,
 	    fraud_details = @fraud_details
-	WHERE account_id = @account_id AND id = @id AND busy_with IS NULL`
+	WHERE account_id = @account_id AND id = @id AND locked_by IS NULL`
 
 // recordRefund reserves the amount. A refund that was adopted is the answer.
 func recordRefund(
@@ -180,7 +180,7 @@ func recordRefund(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if charge.BusyWith != nil || charge.Status == chargePending {
+	if charge.LockedBy != nil || charge.Status == chargePending {
 		return phase.Outcome{}, apierror.Locked()
 	}
 	adopted, err := charge.adoptedRefund(ctx, tx)
@@ -237,7 +237,7 @@ func recordRefund(
 		"account_id":    tx.AccountID,
 		"id":            charge.ID,
 		"amount":        amount,
-		"busy_with":     busyWith,
+		"locked_by":     busyWith,
 		"fraud_details": charge.FraudDetails,
 	})
 	s.Refund.insert(tx)
@@ -282,7 +282,7 @@ func askForRefund(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]
 }
 
 const returnReservation = `
-	UPDATE charges SET amount_refunded = amount_refunded - @amount, busy_with = NULL
+	UPDATE charges SET amount_refunded = amount_refunded - @amount, locked_by = NULL
 	WHERE account_id = @account_id AND id = @id`
 
 // settleRefund writes down what the acquirer answered and books the money. It

@@ -14,27 +14,29 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
-const balanceTold = "balance_told"
+const balanceNotified = "balance_notified"
 
-// ToldBalance is what the worker's request answers; no address of the API shows it.
-type ToldBalance struct {
+// BalanceNotification is what the worker's request answers; no address of the API shows it.
+type BalanceNotification struct {
 	Account string `json:"account"`
 	Object  string `json:"object"`
 }
 
-// TellBalance notifies a merchant that money has become available. Nothing
+// NotifyBalance notifies a merchant that money has become available. Nothing
 // moves: a charge's money becomes available by time alone.
-var TellBalance = phase.Define("balance.tell", 1,
-	phase.Atomic(balanceTold, func(ctx context.Context, tx *phase.Tx, _ struct{}, _ *struct{}) (phase.Outcome, error) {
-		balance, err := balance.RetrieveBalance(ctx, tx, resource.PrincipalOf(tx.Caller),
-			balance.RetrieveBalanceParams{})
-		if err != nil {
-			return phase.Outcome{}, err
-		}
-		event.Emit(tx, "balance.available", tx.AccountID, balance, nil)
-		return phase.OK(tx.AccountID, ToldBalance{tx.AccountID, "balance"}), nil
-	}),
+var NotifyBalance = phase.Define("balance.notify", 1,
+	phase.Atomic(balanceNotified, notifyBalance),
 )
+
+func notifyBalance(ctx context.Context, tx *phase.Tx, _ struct{}, _ *struct{}) (phase.Outcome, error) {
+	retrieved, err := balance.RetrieveBalance(ctx, tx, resource.PrincipalOf(tx.Caller),
+		balance.RetrieveBalanceParams{})
+	if err != nil {
+		return phase.Outcome{}, err
+	}
+	event.Emit(tx, "balance.available", tx.AccountID, retrieved, nil)
+	return phase.OK(tx.AccountID, BalanceNotification{tx.AccountID, "balance"}), nil
+}
 
 // due is every account of which a book's latest available charge became available
 // within the window: one step into an index for each book. Where a clock is being
@@ -57,7 +59,7 @@ const balancesToTell = `WITH ` + resource.WithClocks + `, t AS MATERIALIZED (
 	SELECT due.account_id, due.livemode, ` + resource.MerchantColumns + `, due.ahead, m.key
 	FROM due
 	JOIN accounts a ON a.id = due.account_id
-	CROSS JOIN LATERAL (SELECT money_to_tell_of(due.account_id, due.livemode) AS key) m
+	CROSS JOIN LATERAL (SELECT balance_available_key(due.account_id, due.livemode) AS key) m
 	WHERE m.key IS NOT NULL
 	LIMIT @limit`
 
@@ -87,7 +89,7 @@ func (t *Teller) Tell(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (d
 		return 0, fmt.Errorf("look for money that has become available: %w", err)
 	}
 	done, err = resource.ForEach(ctx, found, func(d untold) error {
-		return resource.RunJob(ctx, e, TellBalance, d.Task, d.Key, struct{}{})
+		return resource.RunJob(ctx, e, NotifyBalance, d.Task, d.Key, struct{}{})
 	})
 	if err != nil || done == resource.BatchSize {
 		return done, err // the next look begins where this one did

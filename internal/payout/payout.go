@@ -55,7 +55,7 @@ type Payout struct {
 	FailureMessage            *string
 	OriginalPayout            *string
 	ReversedBy                *string
-	BusyWith                  *string
+	LockedBy                  *string
 	DepartsAt                 time.Time
 	ArrivesAt                 time.Time
 	CreatedAt                 time.Time
@@ -183,8 +183,8 @@ func (p *Payout) insert(tx *phase.Tx) {
 const movePayout = `
 	UPDATE payouts
 	SET status = @status, bank_reference = @bank_reference, failure_balance_transaction = @failure_balance_transaction,
-	    failure_code = @failure_code, failure_message = @failure_message, busy_with = NULL
-	WHERE account_id = @account_id AND id = @id AND status = @from AND (busy_with IS NULL OR busy_with = @request_id)`
+	    failure_code = @failure_code, failure_message = @failure_message, locked_by = NULL
+	WHERE account_id = @account_id AND id = @id AND status = @from AND (locked_by IS NULL OR locked_by = @request_id)`
 
 func (p *Payout) move(tx *phase.Tx, from string) {
 	tx.WriteOne(movePayout, pgx.StrictNamedArgs{
@@ -203,7 +203,7 @@ func (p *Payout) move(tx *phase.Tx, from string) {
 const selectPayouts = `
 	SELECT account_id, id, livemode, request_id, amount, currency, status, automatic_on, method, destination,
 	       description, statement_descriptor, metadata, bank_reference, balance_transaction,
-	       failure_balance_transaction, failure_code, failure_message, original_payout, reversed_by, busy_with,
+	       failure_balance_transaction, failure_code, failure_message, original_payout, reversed_by, locked_by,
 	       departs_at, arrives_at, created_at
 	FROM payouts
 	WHERE account_id = @account_id AND livemode = @livemode`

@@ -41,15 +41,15 @@ var CancelPayout = phase.Define("payout.cancel", 1,
 })
 
 const reservePayout = `
-	UPDATE payouts SET busy_with = @request_id WHERE account_id = @account_id AND id = @id AND busy_with IS NULL`
+	UPDATE payouts SET locked_by = @request_id WHERE account_id = @account_id AND id = @id AND locked_by IS NULL`
 
 func (p *Payout) reserve(tx *phase.Tx) {
 	tx.WriteOne(reservePayout, pgx.StrictNamedArgs{"account_id": p.AccountID, "id": p.ID, "request_id": tx.RequestID})
 }
 
 const releasePayout = `
-	UPDATE payouts SET busy_with = NULL, reversed_by = @reversed_by
-	WHERE account_id = @account_id AND id = @id AND busy_with = @request_id`
+	UPDATE payouts SET locked_by = NULL, reversed_by = @reversed_by
+	WHERE account_id = @account_id AND id = @id AND locked_by = @request_id`
 
 func (p *Payout) release(tx *phase.Tx) {
 	tx.WriteOne(releasePayout, pgx.StrictNamedArgs{
@@ -66,7 +66,7 @@ func recordCancel(ctx context.Context, tx *phase.Tx, in CancelPayoutParams, s *p
 		return phase.Outcome{}, err
 	}
 	switch {
-	case payout.BusyWith != nil || payout.Status == payoutNew:
+	case payout.LockedBy != nil || payout.Status == payoutNew:
 		return phase.Outcome{}, apierror.Locked()
 	case payout.AutomaticOn != nil:
 		return phase.Refuse(payout.ID,

@@ -49,7 +49,7 @@ func recordReversal(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if original.BusyWith != nil || original.Status == payoutNew {
+	if original.LockedBy != nil || original.Status == payoutNew {
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if refusal := original.refuseReversal(); refusal != nil {

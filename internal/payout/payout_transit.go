@@ -15,7 +15,7 @@ const payoutsDue = `WITH ` + resource.WithClocks + `
 	FROM payouts p
 	JOIN accounts a ON a.id = p.account_id
 	LEFT JOIN clocks k ON k.account_id = p.account_id AND NOT p.livemode
-	WHERE p.busy_with IS NULL AND p.status IN ('pending', 'in_transit')
+	WHERE p.locked_by IS NULL AND p.status IN ('pending', 'in_transit')
 	  AND CASE p.status WHEN 'pending' THEN p.departs_at ELSE p.arrives_at END <= clock_timestamp() + coalesce(k.ahead,
 	      interval '0')
 	LIMIT @limit`

@@ -74,7 +74,7 @@ func payoutAt(ctx context.Context, tx *phase.Tx, id, status string) (*Payout, er
 	if err != nil {
 		return nil, err
 	}
-	if payout.Status != status || payout.BusyWith != nil {
+	if payout.Status != status || payout.LockedBy != nil {
 		return nil, apierror.Locked()
 	}
 	return payout, nil

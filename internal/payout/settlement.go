@@ -106,7 +106,7 @@ const insertMovements = `
 		SELECT * FROM unnest(@kinds::text[], @authorizations::text[], @references::text[], @amounts::bigint[])
 			AS t (kind, authorization_id, reference, amount)
 	), judged AS (
-		SELECT t.*, c.id AS charge_id, c.settling, CASE
+		SELECT t.*, c.id AS charge_id, c.settlement_pending, CASE
 		       WHEN t.kind <> ALL (@paid::text[])
 		           AND t.kind <> ALL (@taken::text[]) THEN 'nothing is known of settling a ' || t.kind
 		       WHEN t.amount <= 0 THEN 'it is of nothing'
@@ -121,7 +121,7 @@ const insertMovements = `
 		SELECT @account_id, reference, kind, @livemode, @request_id, charge_id, @batch, @part, amount, @currency,
 		       @posting_id, @settled_at, @now
 		FROM judged WHERE wrong IS NULL AND charge_id IS NOT NULL ORDER BY reference COLLATE "C", kind
-		ON CONFLICT ON CONSTRAINT a_movement_is_settled_once DO NOTHING
+		ON CONFLICT ON CONSTRAINT settlements_one_per_movement DO NOTHING
 		RETURNING acquirer_reference AS reference, movement AS kind
 	), kept AS (
 		INSERT INTO movements_waiting (account_id, acquirer_reference, movement, livemode, authorization_id, batch,
@@ -129,14 +129,14 @@ const insertMovements = `
 		SELECT @account_id, reference, kind, @livemode, authorization_id, @batch, @part, amount, @currency, @settled_at,
 		       @now, @now
 		FROM judged WHERE wrong IS NULL AND charge_id IS NULL ORDER BY reference COLLATE "C", kind
-		ON CONFLICT ON CONSTRAINT a_movement_waits_once DO NOTHING
+		ON CONFLICT ON CONSTRAINT movements_waiting_one_per_movement DO NOTHING
 		RETURNING acquirer_reference AS reference, movement AS kind
 	), shown AS (
 		INSERT INTO charges_to_show (account_id, charge_id, livemode, created_at)
 		SELECT @account_id, charge_id, @livemode, @now
-		FROM judged WHERE settling AND kind = 'sale'
+		FROM judged WHERE settlement_pending AND kind = 'sale'
 		    AND ((reference, kind) IN (SELECT reference, kind FROM booked)) IS TRUE ORDER BY charge_id
-		ON CONFLICT ON CONSTRAINT a_charge_is_shown_once DO NOTHING
+		ON CONFLICT ON CONSTRAINT charges_to_show_one_per_charge DO NOTHING
 	)
 	SELECT kind, authorization_id AS authorization, reference, amount, coalesce(wrong, '') AS wrong,
 	       (reference, kind) IN (SELECT reference, kind FROM booked) AS booked,

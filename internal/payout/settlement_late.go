@@ -46,7 +46,7 @@ const deleteWaiting = `
 		WHERE w.account_id = @account_id AND w.acquirer_reference = t.reference AND w.movement = t.kind
 		RETURNING 1
 	)
-	SELECT exactly(cardinality(@kinds::text[]), count(*), 'waiting movements') FROM gone`
+	SELECT assert_row_count(cardinality(@kinds::text[]), count(*), 'waiting movements') FROM gone`
 
 // SettleLate books movements of a part that came before their charges, with a
 // separate posting.

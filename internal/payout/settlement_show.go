@@ -17,15 +17,17 @@ import (
 // paidCharges name charges that were paid and still hide their balance transaction.
 type paidCharges struct{ Charges []string }
 
-const lockSettling = payment.SelectCharges + ` AND id = ANY (@ids::text[]) AND settling ORDER BY id FOR NO KEY UPDATE`
+const lockSettling = payment.SelectCharges + `
+	AND id = ANY (@ids::text[]) AND settlement_pending ORDER BY id FOR NO KEY UPDATE`
 
 const (
 	chargesHaveSettled = `
 	WITH shown AS (
-		UPDATE charges SET settling = false WHERE account_id = @account_id AND id = ANY (@ids::text[]) AND settling
+		UPDATE charges SET settlement_pending = false
+		WHERE account_id = @account_id AND id = ANY (@ids::text[]) AND settlement_pending
 		RETURNING 1
 	)
-	SELECT exactly(cardinality(@ids::text[]), count(*), 'settling charges') FROM shown`
+	SELECT assert_row_count(cardinality(@ids::text[]), count(*), 'settling charges') FROM shown`
 
 	deleteChargesToShow = `
 	DELETE FROM charges_to_show WHERE account_id = @account_id AND charge_id = ANY (@ids::text[])`
@@ -61,7 +63,7 @@ var ShowSettled = phase.Define("settlement.show", 1,
 		ids := make([]string, len(charges))
 		for n := range charges {
 			ids[n] = charges[n].ID
-			charges[n].Settling = false
+			charges[n].SettlementPending = false
 			event.Emit(tx, "charge.updated", ids[n], charges[n].Render(), map[string]any{"balance_transaction": nil})
 		}
 		tx.Write(chargesHaveSettled, pgx.StrictNamedArgs{"account_id": tx.AccountID, "ids": ids})

@@ -90,7 +90,7 @@ func (tx *Tx) WriteOne(sql string, args any) {
 
 func exactlyOne(sql string) string {
 	return "WITH touched AS (" + sql +
-		" RETURNING 1) SELECT CASE count(*) WHEN 1 THEN 1 ELSE exactly(1, count(*), 'write') END FROM touched"
+		" RETURNING 1) SELECT CASE count(*) WHEN 1 THEN 1 ELSE assert_row_count(1, count(*), 'write') END FROM touched"
 }
 
 // Query reads.

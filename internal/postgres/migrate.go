@@ -21,7 +21,7 @@ import (
 const ddlLockTimeout = "10s"
 
 // versionTable holds the number of the last chapter that was applied.
-const versionTable = "schema_version"
+const versionTable = "schema_revision"
 
 // ErrBeforeBaseline reports a database that a development version made before the first
 // chapters were written anew. Its version is a number of other chapters.
@@ -137,9 +137,11 @@ func SchemaStatus(ctx context.Context, db querier) (Status, error) {
 }
 
 const (
-	readVersion = `SELECT version, dirty FROM schema_version LIMIT 1`
-	// Development versions before the baseline kept their version in this table.
-	isBeforeBaseline = `SELECT to_regclass('schema_migrations') IS NOT NULL`
+	readVersion = `SELECT version, dirty FROM schema_revision LIMIT 1`
+	// Development versions before the baseline kept their version in other tables: the name
+	// of the table changes whenever the baseline is written anew.
+	isBeforeBaseline = `
+		SELECT to_regclass('schema_migrations') IS NOT NULL OR to_regclass('schema_version') IS NOT NULL`
 )
 
 func schemaStatus(ctx context.Context, db querier, chapters fs.FS) (Status, error) {

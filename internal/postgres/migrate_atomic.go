@@ -35,8 +35,8 @@ func (d *atomicDriver) SetVersion(version int, dirty bool) error {
 func (d *atomicDriver) Run(file io.Reader) error {
 	const record = `
 ;
-DELETE FROM schema_version;
-INSERT INTO schema_version (version, dirty) VALUES (%d, false);
+DELETE FROM schema_revision;
+INSERT INTO schema_revision (version, dirty) VALUES (%d, false);
 `
 	return d.Driver.Run(io.MultiReader(file, strings.NewReader(fmt.Sprintf(record, d.next))))
 }

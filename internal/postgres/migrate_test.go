@@ -186,40 +186,46 @@ func TestMigrate(t *testing.T) {
 // Development versions before the baseline recorded the versions of other chapters.
 func TestADatabaseFromBeforeTheBaselineIsRefused(t *testing.T) {
 	t.Parallel()
-	server := pgtest.New(t)
-	old := emptyDatabase(t, server, "m_"+unique(t, server, "old"))
-	conn, err := pgx.Connect(t.Context(), old)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	_, err = conn.Exec(t.Context(), `
-		CREATE TABLE schema_migrations (version bigint PRIMARY KEY, dirty boolean NOT NULL);
-		INSERT INTO schema_migrations VALUES (3, false);
-		CREATE TABLE accounts (id text PRIMARY KEY);
-		INSERT INTO accounts VALUES ('acct_1')`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	for _, table := range []string{"schema_migrations", "schema_version"} {
+		t.Run("with its version in "+table, func(t *testing.T) {
+			t.Parallel()
+			server := pgtest.New(t)
+			old := emptyDatabase(t, server, "m_"+unique(t, server, "old"))
+			conn, err := pgx.Connect(t.Context(), old)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close(context.Background())
+			_, err = conn.Exec(t.Context(), fmt.Sprintf(`
+					CREATE TABLE %[1]s (version bigint PRIMARY KEY, dirty boolean NOT NULL);
+					INSERT INTO %[1]s VALUES (3, false);
+					CREATE TABLE accounts (id text PRIMARY KEY);
+					INSERT INTO accounts VALUES ('acct_1')`, table))
+			if err != nil {
+				t.Fatal(err)
+			}
 
-	const sentence = "this database was made by an earlier development version and cannot be upgraded: " +
-		"use a new database, or start the demo with ratchet demo --fresh"
-	for range 2 { // a refusal leaves nothing behind that the next look could mistake for a baseline
-		err = postgres.Migrate(t.Context(), old)
-		if !errors.Is(err, postgres.ErrBeforeBaseline) || err.Error() != sentence {
-			t.Errorf("the migration ends with %v", err)
-		}
-		_, err = postgres.MigrationStatus(t.Context(), old)
-		if !errors.Is(err, postgres.ErrBeforeBaseline) {
-			t.Errorf("its status is %v", err)
-		}
-	}
-	if exists(t, old, "schema_version") || exists(t, old, "charges") {
-		t.Error("the refusal changed the schema")
-	}
-	var accounts int
-	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM accounts`).Scan(&accounts); err != nil || accounts != 1 {
-		t.Errorf("%d accounts are left, %v", accounts, err)
+			const sentence = "this database was made by an earlier development version and cannot " +
+				"be upgraded: use a new database, or start the demo with ratchet demo --fresh"
+			for range 2 { // a refusal leaves nothing behind that the next look could mistake for a baseline
+				err = postgres.Migrate(t.Context(), old)
+				if !errors.Is(err, postgres.ErrBeforeBaseline) || err.Error() != sentence {
+					t.Errorf("the migration ends with %v", err)
+				}
+				_, err = postgres.MigrationStatus(t.Context(), old)
+				if !errors.Is(err, postgres.ErrBeforeBaseline) {
+					t.Errorf("its status is %v", err)
+				}
+			}
+			if exists(t, old, "schema_revision") || exists(t, old, "charges") {
+				t.Error("the refusal changed the schema")
+			}
+			var accounts int
+			err = conn.QueryRow(t.Context(), `SELECT count(*) FROM accounts`).Scan(&accounts)
+			if err != nil || accounts != 1 {
+				t.Errorf("%d accounts are left, %v", accounts, err)
+			}
+		})
 	}
 
 	t.Run("but not one of ours on which an old program has tried its migrations", func(t *testing.T) {
@@ -238,7 +244,7 @@ func TestADatabaseFromBeforeTheBaselineIsRefused(t *testing.T) {
 func TestASchemaOfALaterProgramIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	_, err := db.Pool.Exec(t.Context(), `UPDATE schema_version SET version = version + 1`)
+	_, err := db.Pool.Exec(t.Context(), `UPDATE schema_revision SET version = version + 1`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func InsertRows[T any](table, columns string) string {
 
 // UpdateRows returns the statement that updates columns of the rows of T, which are
 // found by account_id and id. The statement fails unless it updates every row exactly
-// once. A column takes its field of T, or what columns says, as in "busy_with = NULL".
+// once. A column takes its field of T, or what columns says, as in "locked_by = NULL".
 // guard is a condition on the table's row t and on fields of T, such as m.status.
 func UpdateRows[T any](table, columns, guard string) string {
 	var set rowSet
@@ -44,7 +44,8 @@ func UpdateRows[T any](table, columns, guard string) string {
 		WHERE t.account_id = m.account_id AND t.id = m.id AND (%s)
 		RETURNING 1
 	)
-	SELECT CASE count(*) WHEN cardinality(@id::text[]) THEN 1 ELSE exactly(cardinality(@id::text[]), count(*), '%s') END
+	SELECT CASE count(*) WHEN cardinality(@id::text[]) THEN 1
+		ELSE assert_row_count(cardinality(@id::text[]), count(*), '%s') END
 	FROM touched`,
 		table, strings.Join(changes, ", "), set.from(), guard, table))
 }

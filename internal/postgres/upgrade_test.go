@@ -223,7 +223,7 @@ func migrateTo(t *testing.T, url string, chapters fstest.MapFS, version uint) {
 func countRows(t *testing.T, conn *pgx.Conn) map[string]int {
 	t.Helper()
 	const tables = `SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
-		AND NOT relispartition AND relname <> 'schema_version'`
+		AND NOT relispartition AND relname <> 'schema_revision'`
 	rows, err := conn.Query(t.Context(), tables)
 	if err != nil {
 		t.Fatal(err)

@@ -214,7 +214,7 @@ func (s *pageAttempt) beginPayment(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if intent.BusyWith != nil {
+	if intent.LockedBy != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if err := session.reserveCoupon(ctx, tx); err != nil {
@@ -274,7 +274,7 @@ func (s *pageAttempt) beginSetup(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if setup.BusyWith != nil {
+	if setup.LockedBy != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
 	err = setup.Apply(setupintent.SetupIntentParams{

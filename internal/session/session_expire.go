@@ -68,7 +68,7 @@ func (s *CheckoutSession) cancelIntent(ctx context.Context, tx *phase.Tx) error 
 		if err != nil {
 			return err
 		}
-		if intent.BusyWith != nil {
+		if intent.LockedBy != nil {
 			return apierror.Locked()
 		}
 		intent.Cancel(tx, nil)
@@ -77,7 +77,7 @@ func (s *CheckoutSession) cancelIntent(ctx context.Context, tx *phase.Tx) error 
 		if err != nil {
 			return err
 		}
-		if setup.BusyWith != nil {
+		if setup.LockedBy != nil {
 			return apierror.Locked()
 		}
 		setup.Cancel(tx, nil)
@@ -101,9 +101,9 @@ const dueSessions = `
 	FROM checkout_sessions s JOIN accounts a ON a.id = s.account_id
 	WHERE s.status = 'open' AND s.expires_at <= now()
 	  AND NOT EXISTS (SELECT FROM payment_intents p
-	      WHERE p.account_id = s.account_id AND p.id = s.payment_intent_id AND p.busy_with IS NOT NULL)
+	      WHERE p.account_id = s.account_id AND p.id = s.payment_intent_id AND p.locked_by IS NOT NULL)
 	  AND NOT EXISTS (SELECT FROM setup_intents i
-	      WHERE i.account_id = s.account_id AND i.id = s.setup_intent_id AND i.busy_with IS NOT NULL)
+	      WHERE i.account_id = s.account_id AND i.id = s.setup_intent_id AND i.locked_by IS NOT NULL)
 	ORDER BY s.expires_at LIMIT @limit`
 
 // ExpireDueSessions expires the sessions whose time is over, at most limit of

@@ -42,7 +42,7 @@ type SetupIntent struct {
 	Livemode                bool
 	RequestID               string
 	Status                  string
-	BusyWith                *string
+	LockedBy                *string
 	ClientSecret            string
 	Usage                   string
 	AutomaticPaymentMethods *payment.AutomaticPaymentMethods
@@ -135,7 +135,7 @@ func (s *SetupIntent) Public() any {
 	return o
 }
 
-const setupColumns = `account_id, id, livemode, request_id, status, busy_with, client_secret, usage,
+const setupColumns = `account_id, id, livemode, request_id, status, locked_by, client_secret, usage,
 	automatic_payment_methods, payment_method_types, payment_method_options, customer_id, payment_method_id,
 	description, metadata, last_setup_error, challenge, next_action, return_url, cancellation_reason, checkout_session,
 	latest_attempt, created_at`
@@ -143,7 +143,7 @@ const setupColumns = `account_id, id, livemode, request_id, status, busy_with, c
 var (
 	insertSetups = postgres.InsertRows[SetupIntent]("setup_intents", setupColumns)
 
-	updateSetups = postgres.UpdateRows[SetupIntent]("setup_intents", `status, busy_with, customer_id,
+	updateSetups = postgres.UpdateRows[SetupIntent]("setup_intents", `status, locked_by, customer_id,
 		payment_method_id, description, payment_method_options, payment_method_types, metadata, last_setup_error,
 		challenge, next_action, return_url, cancellation_reason, latest_attempt`,
 		`t.status NOT IN ('succeeded', 'canceled') OR t.status = m.status`)

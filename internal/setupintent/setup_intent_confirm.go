@@ -94,7 +94,7 @@ func recordSetupConfirmation(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if setup.BusyWith != nil {
+	if setup.LockedBy != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if refusal := setup.refuseDirectly("confirm"); refusal != nil {
@@ -150,7 +150,7 @@ func (s *SetupTry) Begin(tx *phase.Tx, setup *SetupIntent, method *customer.Paym
 // reserve makes the setup this attempt's until the issuer has answered.
 func (s *SetupTry) reserve(tx *phase.Tx, setup *SetupIntent, method *customer.PaymentMethod) {
 	s.IntentID, s.Method, s.Session = setup.ID, *method, setup.CheckoutSession
-	setup.Status, setup.BusyWith = payment.IntentProcessing, &tx.RequestID
+	setup.Status, setup.LockedBy = payment.IntentProcessing, &tx.RequestID
 	setup.NextAction, setup.LastSetupError = nil, nil
 }
 
@@ -192,7 +192,7 @@ func (s *SetupTry) Conclude(
 	if err != nil {
 		return end, err
 	}
-	end.Setup, setup.BusyWith = setup, nil
+	end.Setup, setup.LockedBy = setup, nil
 	method := s.Method
 	switch {
 	case s.Answer.Code == acquirer.CodeAuthenticationNeeded:

@@ -86,7 +86,7 @@ func cancelSetup(ctx context.Context, tx *phase.Tx, in CancelSetupIntentParams, 
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	if setup.BusyWith != nil {
+	if setup.LockedBy != nil {
 		return phase.Outcome{}, apierror.Locked()
 	}
 	if refusal := setup.refuseDirectly("cancel"); refusal != nil {

@@ -24,7 +24,7 @@ const selectGuards = `
 	WITH ours AS (
 		SELECT oid, relname, relpersistence, relrowsecurity, relowner, relacl FROM pg_class
 		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-		  AND relname <> 'schema_version'
+		  AND relname <> 'schema_revision'
 	), views AS (
 		SELECT oid, relname, relowner, relacl FROM pg_class
 		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('v', 'm')
@@ -234,7 +234,7 @@ func compareGuards(expected, found []guard) (wrong []Violation) {
 const withoutAccount = `'accounts', 'api_keys', 'flows', 'recovery_points', 'workers', 'ledger_books',
 	'inbox', 'inbox_contradictions', 'inbox_acknowledgments', 'audit_events',
 	'audit_blocks', 'audit_detachments', 'users', 'user_sessions', 'root_secrets', 'verifications',
-	'schema_version'`
+	'schema_revision'`
 
 // constraintsCarryTheAccount: when the data is spread over several databases by
 // account, a unique constraint without it would hold on each of them alone.

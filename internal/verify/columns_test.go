@@ -29,7 +29,7 @@ const selectColumns = `
 	       format_type(a.atttypid, NULL) AS type
 	FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
 	WHERE t.relnamespace = 'public'::regnamespace AND t.relkind IN ('r', 'p') AND NOT t.relispartition
-	  AND t.relname <> 'schema_version'
+	  AND t.relname <> 'schema_revision'
 	  AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
 	ORDER BY 1`
 

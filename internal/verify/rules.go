@@ -532,12 +532,12 @@ var rules = []rule{
 			    AND s.movement = 'sale'
 			LEFT JOIN charges_to_show d ON d.account_id = c.account_id AND d.charge_id = c.id
 			    AND d.created_at > now() - interval '10 minutes'
-			WHERE c.settling AND d.charge_id IS NULL
+			WHERE c.settlement_pending AND d.charge_id IS NULL
 			UNION ALL
 			SELECT d.charge_id, 'is to be shown as paid, and '
 			       || CASE WHEN c.id IS NULL THEN 'does not exist' ELSE 'hides nothing' END
 			FROM charges_to_show d LEFT JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id
-			WHERE c.settling IS NOT TRUE`,
+			WHERE c.settlement_pending IS NOT TRUE`,
 	},
 	{
 		// What the acquirer said is read from the messages themselves, as they were signed.
@@ -861,22 +861,22 @@ var rules = []rule{
 			SELECT r.id, r.state || ' for ' || date_trunc('second', now() - r.created_at)
 			FROM ` + asked + ` r WHERE r.state IN ('running', 'parked') AND r.created_at < now() - interval '10 minutes'
 			UNION ALL
-			SELECT c.id, 'is kept busy by ' || c.busy_with || ', which '
+			SELECT c.id, 'is kept busy by ' || c.locked_by || ', which '
 			       || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'has finished' END
-			FROM charges c LEFT JOIN ` + asked + ` r ON r.account_id = c.account_id AND r.id = c.busy_with
-			WHERE c.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
+			FROM charges c LEFT JOIN ` + asked + ` r ON r.account_id = c.account_id AND r.id = c.locked_by
+			WHERE c.locked_by IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
 			UNION ALL
-			SELECT d.id, 'is kept busy by ' || d.busy_with || ', which '
+			SELECT d.id, 'is kept busy by ' || d.locked_by || ', which '
 			       || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'has finished' END
-			FROM disputes d LEFT JOIN ` + asked + ` r ON r.account_id = d.account_id AND r.id = d.busy_with
-			WHERE d.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
+			FROM disputes d LEFT JOIN ` + asked + ` r ON r.account_id = d.account_id AND r.id = d.locked_by
+			WHERE d.locked_by IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
 			UNION ALL
-			SELECT p.id, 'is kept busy by ' || p.busy_with || ', which '
+			SELECT p.id, 'is kept busy by ' || p.locked_by || ', which '
 			       || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'has finished' END
-			FROM (SELECT account_id, id, busy_with FROM payment_intents UNION ALL SELECT account_id, id, busy_with
+			FROM (SELECT account_id, id, locked_by FROM payment_intents UNION ALL SELECT account_id, id, locked_by
 			    FROM setup_intents) p
-			LEFT JOIN ` + asked + ` r ON r.account_id = p.account_id AND r.id = p.busy_with
-			WHERE p.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)`,
+			LEFT JOIN ` + asked + ` r ON r.account_id = p.account_id AND r.id = p.locked_by
+			WHERE p.locked_by IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)`,
 	},
 	{
 		name: "the views of requests match the tables", counted: "views",
@@ -1112,20 +1112,20 @@ var rules = []rule{
 			SELECT r.id, 'was erased, and its parameters or its answer still contain personal data'
 			FROM ` + asked + ` r LEFT JOIN archived_answers c ON c.account_id = r.account_id AND c.request_id = r.id
 			WHERE r.redacted_at IS NOT NULL
-			  AND (r.params::text <> impersonal(r.params)::text OR r.context::text <> impersonal(r.context)::text
-			   OR coalesce(r.body, c.body) <> impersonal(coalesce(r.body, c.body)))
+			  AND (r.params::text <> redact_pii(r.params)::text OR r.context::text <> redact_pii(r.context)::text
+			   OR coalesce(r.body, c.body) <> redact_pii(coalesce(r.body, c.body)))
 			UNION ALL
 			SELECT e.id, 'contains personal data, and its request was erased'
 			FROM events e JOIN erased r ON r.account_id = e.account_id AND r.id = e.request_id
-			WHERE e.data::text <> impersonal(e.data)::text
+			WHERE e.data::text <> redact_pii(e.data)::text
 			UNION ALL
 			SELECT s.id, 'knows its customer, and its request was erased'
 			FROM checkout_sessions s JOIN erased r ON r.account_id = s.account_id AND r.id = s.request_id
-			WHERE s.customer_email IS NOT NULL OR s.customer_details::text <> impersonal(s.customer_details)::text
+			WHERE s.customer_email IS NOT NULL OR s.customer_details::text <> redact_pii(s.customer_details)::text
 			UNION ALL
 			SELECT d.id, 'has evidence of a person, and its request was erased'
 			FROM disputes d JOIN erased r ON r.account_id = d.account_id AND r.id = d.request_id
-			WHERE d.evidence::text <> impersonal(d.evidence, true)::text`,
+			WHERE d.evidence::text <> redact_pii(d.evidence, true)::text`,
 	},
 	{
 		since: ofRequests,

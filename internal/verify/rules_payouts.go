@@ -83,10 +83,10 @@ var payoutRules = []rule{
 			WHERE p.reversed_by IS NOT NULL
 			  AND (r.id IS NULL OR r.amount <> -p.amount OR r.currency <> p.currency OR r.livemode <> p.livemode)
 			UNION ALL
-			SELECT p.id, 'is kept busy by ' || p.busy_with || ', which '
+			SELECT p.id, 'is kept busy by ' || p.locked_by || ', which '
 			       || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'has finished' END
-			FROM payouts p LEFT JOIN ` + asked + ` r ON r.account_id = p.account_id AND r.id = p.busy_with
-			WHERE p.busy_with IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
+			FROM payouts p LEFT JOIN ` + asked + ` r ON r.account_id = p.account_id AND r.id = p.locked_by
+			WHERE p.locked_by IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
 			UNION ALL
 			SELECT r.id, r.flow || ' answered ' || r.status || ' and made ' || count(p.id) || ' payouts'
 			FROM ` + asked + ` r LEFT JOIN payouts p ON p.account_id = r.account_id AND p.request_id = r.id

@@ -514,11 +514,12 @@ func TestAMonthThatIsAway(t *testing.T) {
 	run(`
 		CREATE TABLE audit_events_2020_01 PARTITION OF audit_events FOR VALUES FROM ('2020-01-01 00:00+0') TO
 		    ('2020-02-01 00:00+0');
-		CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE
-		    ON audit_events_2020_01 FOR EACH STATEMENT EXECUTE FUNCTION refuse('the audit trail is append-only');
-		ALTER TABLE audit_events_2020_01 ENABLE ALWAYS TRIGGER audit_is_not_emptied`)
+		CREATE TRIGGER audit_events_are_not_emptied BEFORE TRUNCATE
+		    ON audit_events_2020_01 FOR EACH STATEMENT EXECUTE FUNCTION reject_change('the audit trail is append-only');
+		ALTER TABLE audit_events_2020_01 ENABLE ALWAYS TRIGGER audit_events_are_not_emptied`)
 	const guards = `
-		ALTER TABLE audit_events %[1]s TRIGGER audit_is_final; ALTER TABLE audit_events %[1]s TRIGGER audit_is_kept;
+		ALTER TABLE audit_events %[1]s TRIGGER audit_events_are_final;
+		ALTER TABLE audit_events %[1]s TRIGGER audit_events_are_kept;
 		ALTER TABLE audit_blocks %[1]s TRIGGER audit_blocks_are_final;
 		ALTER TABLE answers %[1]s TRIGGER answers_are_final`
 	run(fmt.Sprintf(guards, "DISABLE"))
@@ -627,7 +628,7 @@ const (
 
 var damages = []damage{
 	{"an amount is cut off", `
-		ALTER TABLE ledger_postings DROP CONSTRAINT legs_are_whole;
+		ALTER TABLE ledger_postings DROP CONSTRAINT ledger_postings_legs_are_complete;
 		UPDATE ledger_postings SET amounts = amounts[1:1] WHERE kind = 'charge'`, "", legs},
 	{"a leg is deleted", `
 		UPDATE ledger_postings SET purposes = purposes[1:1], debits = debits[1:1], credits = credits[1:1],
@@ -636,13 +637,13 @@ var damages = []damage{
 		UPDATE ledger_postings SET purposes = purposes || purposes[1], debits = debits || debits[1],
 		    credits = credits || credits[1], amounts = amounts || 1::bigint WHERE kind = 'charge'`, "", ways},
 	{"a part of a leg is null", `
-		ALTER TABLE ledger_postings DROP CONSTRAINT no_part_of_a_leg_is_missing;
+		ALTER TABLE ledger_postings DROP CONSTRAINT ledger_postings_legs_have_no_nulls;
 		UPDATE ledger_postings SET purposes[1] = NULL WHERE kind = 'charge'`, "", legs},
 	{"a leg pays the account it takes from", `
-		ALTER TABLE ledger_postings DROP CONSTRAINT nobody_pays_himself;
+		ALTER TABLE ledger_postings DROP CONSTRAINT ledger_postings_debit_differs_from_credit;
 		UPDATE ledger_postings SET debits = credits WHERE kind = 'settlement'`, "", legs},
 	{"a leg moves less than nothing", `
-		ALTER TABLE ledger_postings DROP CONSTRAINT a_leg_moves_something;
+		ALTER TABLE ledger_postings DROP CONSTRAINT ledger_postings_amounts_are_positive;
 		UPDATE ledger_postings SET amounts[1] = -amounts[1] WHERE kind = 'settlement'`, "", legs},
 	{"a posting is in no book", "UPDATE ledger_postings SET book_id = 99 WHERE kind = 'settlement'", "", legs},
 	{"a refund is chained in no book", "UPDATE ledger_refund_chain SET book_id = 99", "", legs},
@@ -662,7 +663,7 @@ var damages = []damage{
 		"", refunds},
 	{"a posting is deleted", "DELETE FROM ledger_postings WHERE kind = 'charge'", "", captures},
 	{"a charge is posted again", `
-		ALTER TABLE ledger_postings DROP CONSTRAINT a_source_is_posted_once;
+		ALTER TABLE ledger_postings DROP CONSTRAINT ledger_postings_source_is_posted_once;
 		INSERT INTO ledger_postings (book_id, id, source, kind, purposes, debits, credits, amounts, available_on,
 			created_at, request_id) SELECT book_id, id || '-x', source, kind, purposes, debits, credits, amounts,
 			available_on, created_at, request_id FROM ledger_postings WHERE kind = 'charge' LIMIT 1`, "", captures},
@@ -689,7 +690,7 @@ var damages = []damage{
 	{"a finished request whose charge is gone", "DELETE FROM refunds; DELETE FROM charges", "", effects},
 	{"a finished request whose charge is pending", `
 		UPDATE charges SET status = 'pending', captured = false, amount_captured = 0, balance_transaction = NULL,
-		    settling = false WHERE captured AND amount_charged_back = 0`, "", effects},
+		    settlement_pending = false WHERE captured AND amount_charged_back = 0`, "", effects},
 	{"a refused request whose charge succeeded", `
 		UPDATE answers SET status = 402
 		WHERE request_id IN (SELECT id FROM requests WHERE flow = 'charge.create')`, "", effects},
@@ -770,7 +771,7 @@ var damages = []damage{
 	{"an intent names another charge",
 		"UPDATE payment_intents SET latest_charge = 'ch_x' WHERE latest_charge IS NOT NULL", "", intents},
 	{"an intent is lost", "DELETE FROM payment_intents WHERE status = 'succeeded'", "", intents},
-	{"an intent is kept busy by nobody", "UPDATE payment_intents SET busy_with = 'req_none'", "", open},
+	{"an intent is kept busy by nobody", "UPDATE payment_intents SET locked_by = 'req_none'", "", open},
 	{"a setup says it succeeded", `
 		UPDATE setup_intents SET status = 'succeeded', payment_method_id = 'pm_x'
 		WHERE last_setup_error IS NOT NULL`, "", setups},
@@ -800,7 +801,7 @@ var damages = []damage{
 		WHERE amount_shipping > 0`, "", checkout},
 	{"a session takes off more than its coupon", "UPDATE coupons SET percent_off = percent_off / 2", "", checkout},
 	{"a session's total forgets its shipping", `
-		ALTER TABLE checkout_sessions DROP CONSTRAINT a_session_is_of_something;
+		ALTER TABLE checkout_sessions DROP CONSTRAINT checkout_sessions_total_adds_up;
 		UPDATE checkout_sessions SET amount_shipping = 0 WHERE amount_shipping > 0;
 		UPDATE shipping_rates SET amount = 0`, "", checkout},
 	{"a coupon forgets that it was redeemed", "UPDATE coupons SET times_redeemed = 0", "", redeemed},
@@ -857,7 +858,7 @@ var damages = []damage{
 		WHERE kind = 'payout' AND debits[1] = 'merchant_balance'`, "", covered},
 	{"a payout forgets its reversal", "UPDATE payouts SET original_payout = NULL, amount = -amount WHERE amount < 0",
 		"", parts},
-	{"a payout is kept busy by nobody", "UPDATE payouts SET busy_with = 'req_none'", "", parts},
+	{"a payout is kept busy by nobody", "UPDATE payouts SET locked_by = 'req_none'", "", parts},
 	{"a payout that was asked for is lost", "DELETE FROM payouts WHERE status = 'failed'", "", parts},
 	{"a payout says it swept", `
 		INSERT INTO ledger_swept SELECT b.id, p.balance_transaction, p.id FROM payouts p
@@ -872,21 +873,21 @@ var damages = []damage{
 		UPDATE answers SET redacted_at = now()
 		WHERE request_id IN (SELECT id FROM requests WHERE flow = 'customer.create')`, "", forgotten},
 	{"a person is put back into an event", `
-		UPDATE answers SET redacted_at = now(), body = impersonal(body)
+		UPDATE answers SET redacted_at = now(), body = redact_pii(body)
 		WHERE request_id IN (SELECT id FROM requests WHERE flow = 'customer.create');
-		UPDATE requests SET params = impersonal(params), context = impersonal(context)
+		UPDATE requests SET params = redact_pii(params), context = redact_pii(context)
 		WHERE flow = 'customer.create'`, "", forgotten},
 	{"a session remembers who was erased", `
-		UPDATE answers SET redacted_at = now(), body = impersonal(body)
+		UPDATE answers SET redacted_at = now(), body = redact_pii(body)
 		WHERE request_id IN (SELECT id FROM requests WHERE flow = 'checkout_session.create');
-		UPDATE requests SET params = impersonal(params), context = impersonal(context)
-		WHERE flow = 'checkout_session.create'; UPDATE events SET data = impersonal(data);
+		UPDATE requests SET params = redact_pii(params), context = redact_pii(context)
+		WHERE flow = 'checkout_session.create'; UPDATE events SET data = redact_pii(data);
 		UPDATE checkout_sessions SET customer_email = 'ann@example.com'`, "", forgotten},
 	{"evidence remembers who was erased",
-		"UPDATE answers SET redacted_at = now(), body = impersonal(body) WHERE request_id IN (SELECT id FROM " +
-			"requests WHERE flow = 'acquirer.dispute.opened'); UPDATE requests SET params = impersonal(params), " +
-			"context = impersonal(context) WHERE flow = 'acquirer.dispute.opened'; UPDATE events SET data = " +
-			"impersonal(data); UPDATE disputes SET evidence = '{\"customer_name\": \"Ann\"}'", "", forgotten},
+		"UPDATE answers SET redacted_at = now(), body = redact_pii(body) WHERE request_id IN (SELECT id FROM " +
+			"requests WHERE flow = 'acquirer.dispute.opened'); UPDATE requests SET params = redact_pii(params), " +
+			"context = redact_pii(context) WHERE flow = 'acquirer.dispute.opened'; UPDATE events SET data = " +
+			"redact_pii(data); UPDATE disputes SET evidence = '{\"customer_name\": \"Ann\"}'", "", forgotten},
 	{"an audit row is deleted", "DELETE FROM audit_events WHERE operation = 'refund.create'", "", audited},
 	{"an audit row is written twice",
 		insertAuditRow +
@@ -915,11 +916,12 @@ var damages = []damage{
 			"pg_current_xact_id()::text::bigint FROM audit_events LIMIT 1", "", chainRule},
 	{"a block of the chain is gone", "DELETE FROM audit_blocks WHERE no = 1", "", chainRule},
 	{"a block is sealed again over less", "UPDATE audit_blocks SET rows = rows - 1", "", chainRule},
-	{"a constraint is dropped", "ALTER TABLE ledger_postings DROP CONSTRAINT a_source_is_posted_once", "", secondRule},
-	{"a unique index is dropped", "DROP INDEX a_slot_has_one_endpoint", "", secondRule},
+	{"a constraint is dropped", "ALTER TABLE ledger_postings DROP CONSTRAINT ledger_postings_source_is_posted_once", "",
+		secondRule},
+	{"a unique index is dropped", "DROP INDEX webhook_endpoints_one_per_slot", "", secondRule},
 	{"a constraint is put back without being validated", `
-		ALTER TABLE charges DROP CONSTRAINT a_charge_is_of_something,
-		    ADD CONSTRAINT a_charge_is_of_something CHECK (amount > 0) NOT VALID`, "", secondRule},
+		ALTER TABLE charges DROP CONSTRAINT charges_amount_is_positive,
+		    ADD CONSTRAINT charges_amount_is_positive CHECK (amount > 0) NOT VALID`, "", secondRule},
 	{"a trigger is left disabled", "ALTER TABLE ledger_postings DISABLE TRIGGER ledger_postings_is_final", "",
 		secondRule},
 	{"a trigger sleeps on a replica", "ALTER TABLE ledger_postings ENABLE TRIGGER ledger_postings_is_final", "",
@@ -956,13 +958,14 @@ var damages = []damage{
 	{"a refund that came back without its posting", `
 		UPDATE refunds SET failure_balance_transaction = 'txn_x'
 		WHERE failure_balance_transaction IS NOT NULL`, "", refunds},
-	{"the chain forgets that a refund came back", "DELETE FROM ledger_refund_chain WHERE comes_back", "", chained},
+	{"the chain forgets that a refund came back", "DELETE FROM ledger_refund_chain WHERE returned", "", chained},
 	{"a settlement is over another amount", "UPDATE settlements SET amount = amount + 1", "", settled},
 	{"a charge does not know that it has settled", `
-		UPDATE charges SET settling = true
+		UPDATE charges SET settlement_pending = true
 		WHERE id IN (SELECT charge_id FROM settlements WHERE movement = 'sale')`, "", settled},
 	{"a charge that was paid is forgotten before it shows so", "DELETE FROM charges_to_show", "", settled},
-	{"a charge is to be shown and hides nothing", "UPDATE charges SET settling = false WHERE settling", "", settled},
+	{"a charge is to be shown and hides nothing",
+		"UPDATE charges SET settlement_pending = false WHERE settlement_pending", "", settled},
 	{"a posting of a batch mixes two requests",
 		"UPDATE settlements SET request_id = request_id || 'x' WHERE movement = 'refund'", "", settled},
 	{"a batch is posted without its movements", "DELETE FROM charges_to_show; DELETE FROM settlements", "", settled},
@@ -1129,7 +1132,7 @@ var damages = []damage{
 const triggersOff = `DO $$ DECLARE t text; BEGIN
 	PERFORM set_config('lock_timeout', '60s', true); -- a vacuum may be at a table
 	FOR t IN SELECT relname FROM pg_class
-	WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND relname <> 'schema_version' LOOP
+	WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND relname <> 'schema_revision' LOOP
 		EXECUTE format('ALTER TABLE %I DISABLE TRIGGER ALL', t);
 	END LOOP; END $$`
 

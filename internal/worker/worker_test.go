@@ -224,7 +224,7 @@ func TestSessionsThatArePaidKeepNoOtherFromExpiring(t *testing.T) {
 			t.Fatalf("answered %d", status)
 		}
 	}
-	s.exec(t, "UPDATE payment_intents SET status = 'processing', busy_with = 'req_asking'")
+	s.exec(t, "UPDATE payment_intents SET status = 'processing', locked_by = 'req_asking'")
 	idle := s.make(t, "/v1/checkout/sessions", session)
 	s.exec(t, "UPDATE checkout_sessions SET expires_at = clock_timestamp() - interval '1 minute' WHERE id <> $1", idle)
 	s.exec(t, "UPDATE checkout_sessions SET expires_at = clock_timestamp() - interval '1 second' WHERE id = $1", idle)

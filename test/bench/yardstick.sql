@@ -106,7 +106,7 @@ CREATE TABLE jobs (
 );
 CREATE INDEX due_jobs ON jobs (due_at) WHERE state = 'available';
 
-CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION reject_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION '% on % is refused: post a reversal', tg_op, tg_table_name USING ERRCODE = 'insufficient_privilege';
 END $$;
@@ -114,9 +114,11 @@ DO $$
 DECLARE kept text;
 BEGIN
     FOREACH kept IN ARRAY ARRAY['books', 'postings', 'transfers'] LOOP
-        EXECUTE format('CREATE TRIGGER kept BEFORE UPDATE OR DELETE ON %I FOR EACH ROW EXECUTE FUNCTION refuse()',
+        EXECUTE format('CREATE TRIGGER kept BEFORE UPDATE OR DELETE ON %I FOR EACH ROW '
+            'EXECUTE FUNCTION reject_change()',
             kept);
-        EXECUTE format('CREATE TRIGGER not_emptied BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse()',
+        EXECUTE format('CREATE TRIGGER not_emptied BEFORE TRUNCATE ON %I FOR EACH STATEMENT '
+            'EXECUTE FUNCTION reject_change()',
             kept);
         EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER kept', kept);
         EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER not_emptied', kept);

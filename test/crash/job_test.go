@@ -149,7 +149,7 @@ var jobs = []job{
 		leaves: leavesOf("expiry of a checkout session"),
 	},
 	{
-		name: "word that money has become available", flows: []string{"balance.tell"},
+		name: "word that money has become available", flows: []string{"balance.notify"},
 		prepare: func(s stage) { s.earn() },
 		do: func(ctx context.Context, h *hand) error {
 			_, err := new(payout.Teller).Tell(ctx, h.engine, h.pool)
@@ -216,7 +216,7 @@ var jobs = []job{
 		name: "word that a charge was paid", flows: []string{"settlement.show"},
 		prepare: func(s stage) {
 			s.made(s.charge("tok_visa"))
-			s.exec("UPDATE charges SET settling = true WHERE account_id = $1")
+			s.exec("UPDATE charges SET settlement_pending = true WHERE account_id = $1")
 			s.hear(s.settlement("acquirer_reference"))
 		},
 		do: func(ctx context.Context, h *hand) error {

@@ -352,7 +352,8 @@ func (w *walk) failOver(t *rapid.T) {
 	w.unguarded(t, w.ctx, "runs", "runs_end_with_an_answer", "DELETE FROM runs WHERE account_id = $1")
 	w.exec(t, w.ctx, "ALTER TABLE runs ENABLE ALWAYS TRIGGER runs_end_while_running")
 	w.unguarded(t, w.ctx, "answers", "answers_are_kept", "DELETE FROM answers WHERE account_id = $1")
-	w.unguarded(t, w.ctx, "archived_answers", "archive_is_kept", "DELETE FROM archived_answers WHERE account_id = $1")
+	w.unguarded(t, w.ctx, "archived_answers", "archived_answers_are_kept",
+		"DELETE FROM archived_answers WHERE account_id = $1")
 	w.unguarded(t, w.ctx, "requests", "requests_are_kept", "DELETE FROM requests WHERE account_id = $1")
 	for key := range w.answers {
 		w.lost[key] = w.answers[key]

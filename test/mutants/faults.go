@@ -103,9 +103,9 @@ var faults = []fault{
 		name: "a request is laid aside without looking at the epoch",
 		edits: []edit{{write,
 			"AND epoch = @epoch AND state = 'running'\n\t\tRETURNING 1\n\t)\n\tSELECT CASE count(*) WHEN 1 THEN 1 " +
-				"ELSE exactly(1, count(*), 'fence') END FROM parked`",
+				"ELSE assert_row_count(1, count(*), 'fence') END FROM parked`",
 			"AND @epoch::int > 0 AND state = 'running'\n\t\tRETURNING 1\n\t)\n\tSELECT CASE count(*) WHEN 1 THEN 1 " +
-				"ELSE exactly(1, count(*), 'fence') END FROM parked`"}},
+				"ELSE assert_row_count(1, count(*), 'fence') END FROM parked`"}},
 		pkg: phaseTest, test: "TestOvertaken/it cannot lay aside what its successor is driving",
 	},
 	{
@@ -124,12 +124,14 @@ var faults = []fault{
 		edits: []edit{
 			{write, "AND r.epoch = m.epoch\n\t\tAND r.recovery_points[cardinality(r.recovery_points)] = m.stood_on " +
 				"AND r.state = 'running'`", "`"},
-			{write, "WHEN cardinality(@ids::text[]) THEN 1\n\t\tELSE exactly(cardinality(@ids::text[]), count(*), " +
-				"'fence') END FROM answered`", "WHEN -1 THEN 1 ELSE 1 END FROM answered`"},
+			{write, "WHEN cardinality(@ids::text[]) THEN 1\n\t\tELSE " +
+				"assert_row_count(cardinality(@ids::text[]), count(*), 'fence') END FROM answered`",
+				"WHEN -1 THEN 1 ELSE 1 END FROM answered`"},
 			{requests, "    IF NOT FOUND THEN\n        RAISE EXCEPTION 'fence:",
 				"    IF false THEN\n        RAISE EXCEPTION 'fence:"},
-			{postings, "a_source_is_posted_once UNIQUE (", "a_source_is_posted_once UNIQUE (id, "},
-			{"migrations/000009_events.up.sql", "a_change_is_told_once UNIQUE (", "a_change_is_told_once UNIQUE (id, "},
+			{postings, "ledger_postings_source_is_posted_once UNIQUE (",
+				"ledger_postings_source_is_posted_once UNIQUE (id, "},
+			{"migrations/000009_events.up.sql", "events_one_per_change UNIQUE (", "events_one_per_change UNIQUE (id, "},
 			{"internal/payment/charge.go", "`t.status = 'pending'`", "`true`"},
 		},
 		pkg: modelTest, test: "TestOvertakenCharge/the books hold a charge once though two servers brought its answer",
@@ -176,8 +178,8 @@ var faults = []fault{
 	{
 		name: "a set that moved fewer requests than it has members commits",
 		edits: []edit{{write,
-			"SELECT CASE count(*) WHEN cardinality(@ids::text[]) THEN 1\n\t\tELSE exactly(cardinality(@ids::text[]), " +
-				"count(*), 'fence') END FROM advanced`",
+			"SELECT CASE count(*) WHEN cardinality(@ids::text[]) THEN 1\n\t\tELSE " +
+				"assert_row_count(cardinality(@ids::text[]), count(*), 'fence') END FROM advanced`",
 			"SELECT 1 FROM advanced`"}},
 		pkg:  rowTest,
 		test: "TestSets/one request twice in a set moves nothing, though an UPDATE alone would apply one of the two",
@@ -610,16 +612,16 @@ var faults = []fault{
 				"applied_at = excluded.applied_at\n\tWHERE"},
 			{"migrations/000010_inbox.up.sql", "WHEN (OLD.state = 'applied'\n       OR (NEW.source",
 				"WHEN ((NEW.source"},
-			{"migrations/000011_payouts.up.sql", "a_movement_is_settled_once PRIMARY KEY (",
-				"a_movement_is_settled_once PRIMARY KEY (request_id, "},
+			{"migrations/000011_payouts.up.sql", "settlements_one_per_movement PRIMARY KEY (",
+				"settlements_one_per_movement PRIMARY KEY (request_id, "},
 		},
 		pkg: crashTest, test: "TestEveryBoundaryOfADelivery/batch.settled",
 	},
 	{
 		name: "a leg of a posting may lack a part",
 		edits: []edit{{postings,
-			"CONSTRAINT no_part_of_a_leg_is_missing CHECK (array_position(purposes, NULL) IS NULL\n        AND",
-			"CONSTRAINT no_part_of_a_leg_is_missing CHECK ("}},
+			"CONSTRAINT ledger_postings_legs_have_no_nulls CHECK (array_position(purposes, NULL) IS NULL\n        AND",
+			"CONSTRAINT ledger_postings_legs_have_no_nulls CHECK ("}},
 		pkg: schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a leg whose purpose is null",
 	},
 	{
@@ -753,16 +755,17 @@ var faults = []fault{
 		pkg:   schemaTest, test: "TestClosedPeriodsChangeNoBalance",
 	},
 	{
-		name:  "an intent may succeed twice, says the table",
-		edits: []edit{{charges, "an_intent_is_paid_once ON charges (", "an_intent_is_paid_once ON charges (id, "}},
-		pkg:   schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a second charge that pays an intent",
+		name: "an intent may succeed twice, says the table",
+		edits: []edit{{charges, "charges_intent_is_paid_once ON charges (",
+			"charges_intent_is_paid_once ON charges (id, "}},
+		pkg: schemaTest, test: "TestEveryPromiseIsKept/a fresh database refuses/a second charge that pays an intent",
 	},
 	{
 		name: "an intent may succeed twice, say the table and the rules",
 		edits: []edit{
-			{charges, "an_intent_is_paid_once ON charges (", "an_intent_is_paid_once ON charges (id, "},
+			{charges, "charges_intent_is_paid_once ON charges (", "charges_intent_is_paid_once ON charges (id, "},
 			{"internal/payment/payment_intent_confirm.go",
-				"\tif intent.BusyWith != nil {\n\t\treturn phase.Outcome{}, apierror.Locked()\n\t}\n\tif refusal := " +
+				"\tif intent.LockedBy != nil {\n\t\treturn phase.Outcome{}, apierror.Locked()\n\t}\n\tif refusal := " +
 					"intent.refuseDirectly", "\tif refusal := intent.refuseDirectly"},
 			{"internal/payment/payment_intent_confirm.go",
 				"if refusal := intent.RefuseConfirm(in.Method(), sent, in.ConfirmParams); refusal != nil {",
@@ -795,7 +798,7 @@ var faults = []fault{
 	},
 	{
 		name: "evidence outlives the person",
-		edits: []edit{{"internal/erase/erase.go", "SET evidence = impersonal(evidence, true), metadata",
+		edits: []edit{{"internal/erase/erase.go", "SET evidence = redact_pii(evidence, true), metadata",
 			"SET metadata"}},
 		pkg:  "./internal/erase",
 		test: "TestErase/nothing is left of a person, the books still agree, and the chain holds",

@@ -54,7 +54,7 @@ func digest(parts ...[]byte) string {
 // that say what runs.
 var notCopied = []string{"audit_blocks", "audit_detachments", "ledger_periods", "ledger_period_sums",
 	"archived_answers", "workers",
-	"flows", "recovery_points", "schema_version", "settlement_differences", "acquirer.schema_migrations"}
+	"flows", "recovery_points", "schema_revision", "settlement_differences", "acquirer.schema_migrations"}
 
 const listColumns = `
 	SELECT CASE n.nspname WHEN 'public' THEN c.relname ELSE n.nspname || '.' || c.relname END AS table,

@@ -163,9 +163,9 @@ func (i *installation) pastMonths(ctx context.Context) error {
 		        name := 'audit_events_' || to_char(month, 'YYYY_MM');
 		        EXECUTE format('CREATE TABLE %I PARTITION OF audit_events FOR VALUES FROM (%L) TO (%L)', name,
 		            month::timestamp AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
-		        EXECUTE format('CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE ON %I FOR EACH STATEMENT '
-		            'EXECUTE FUNCTION refuse(''the audit trail is append-only'')', name);
-		        EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER audit_is_not_emptied', name);
+		        EXECUTE format('CREATE TRIGGER audit_events_are_not_emptied BEFORE TRUNCATE ON %I FOR EACH STATEMENT '
+		            'EXECUTE FUNCTION reject_change(''the audit trail is append-only'')', name);
+		        EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER audit_events_are_not_emptied', name);
 		    END LOOP;
 		END $$`)
 	if err != nil {

@@ -347,7 +347,7 @@ func (p *planner) walk(n node, part float64, found *[]offense) {
 var reading = []string{
 	"SELECT ledger_balance($book, clock_timestamp())",
 	"SELECT ledger_available($book)",
-	"SELECT money_to_tell_of('$account', false)",
+	"SELECT balance_available_key('$account', false)",
 	"SELECT ledger_close_period($book, clock_timestamp() - interval '3 minutes', 1000)",
 	"SELECT * FROM ledger_totals WHERE book_id = $book",
 	"SELECT ledger_try_pay_out($book, 'txn_scale', 'po_scale', 1, 'req_scale')",

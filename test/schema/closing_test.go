@@ -21,7 +21,7 @@ func aged(t *testing.T) *pgtest.DB {
 	t.Helper()
 	db := pgtest.New(t)
 	mustExec(t, db.Pool, `
-		ALTER TABLE ledger_postings DISABLE TRIGGER a_posting_is_dated_when_it_is_made;
+		ALTER TABLE ledger_postings DISABLE TRIGGER ledger_postings_are_dated_when_made;
 		INSERT INTO accounts (id, name) VALUES ('acct_1', 'Shop');
 		INSERT INTO ledger_books (account_id, livemode, currency) VALUES ('acct_1', false, 'usd')`)
 	return db

@@ -49,7 +49,7 @@ func TestTheTrailGoesOnInAnotherCluster(t *testing.T) {
 
 	for _, id := range []string{"aud_sealed1", "aud_left1", "aud_new1", "aud_later1"} {
 		mustExec(t, elsewhere, `
-			ALTER TABLE audit_events DISABLE TRIGGER audit_is_final;
+			ALTER TABLE audit_events DISABLE TRIGGER audit_events_are_final;
 			UPDATE audit_events SET actor = 'nobody' WHERE id = '`+id+`'`)
 		if wrong := brokenChain(t, elsewhere); len(wrong) != 1 {
 			t.Errorf("%s was changed, and the chain says %v", id, wrong)
@@ -87,9 +87,9 @@ func TestAMonthIsDetached(t *testing.T) {
 	mustExec(t, pool, `
 		CREATE TABLE audit_events_2020_01 PARTITION OF audit_events FOR VALUES FROM ('2020-01-01 00:00+0') TO
 		    ('2020-02-01 00:00+0');
-		CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE
-		    ON audit_events_2020_01 FOR EACH STATEMENT EXECUTE FUNCTION refuse('the audit trail is append-only');
-		ALTER TABLE audit_events_2020_01 ENABLE ALWAYS TRIGGER audit_is_not_emptied`)
+		CREATE TRIGGER audit_events_are_not_emptied BEFORE TRUNCATE
+		    ON audit_events_2020_01 FOR EACH STATEMENT EXECUTE FUNCTION reject_change('the audit trail is append-only');
+		ALTER TABLE audit_events_2020_01 ENABLE ALWAYS TRIGGER audit_events_are_not_emptied`)
 	mustExec(t, pool, `
 		INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment)
 		SELECT '2020-01-15', 'aud_old' || n, 'acct_1', false, 'op_1', 'operator:me', 'x', 200, sha256('1')
@@ -111,7 +111,7 @@ func TestAMonthIsDetached(t *testing.T) {
 	sealAll(t, pool)
 
 	mustExec(t, pool, `
-		ALTER TABLE audit_events DISABLE TRIGGER audit_is_kept; DELETE FROM audit_events WHERE id = 'aud_new1'`)
+		ALTER TABLE audit_events DISABLE TRIGGER audit_events_are_kept; DELETE FROM audit_events WHERE id = 'aud_new1'`)
 	if wrong := brokenChain(t, pool); len(wrong) != 1 {
 		t.Errorf("a row went that no month took along, and the chain says %v", wrong)
 	}

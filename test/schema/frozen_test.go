@@ -58,22 +58,22 @@ var auditPromises = []promise{
 			UPDATE answers SET body = '{"amount":1}', redacted_at = now()
 			WHERE request_id = 'req_finished'`, privilege, "answers_are_final"},
 	{"parameters changed and called erased", `
-		UPDATE answers SET body = impersonal(body), redacted_at = now() WHERE request_id = 'req_finished'`,
+		UPDATE answers SET body = redact_pii(body), redacted_at = now() WHERE request_id = 'req_finished'`,
 		`UPDATE requests SET params = '{"amount":1}' WHERE id = 'req_finished'`, privilege, "requests_are_final"},
 	{"an answer erased without saying so", "",
-		`UPDATE answers SET body = impersonal(body) WHERE request_id = 'req_finished'`, privilege, "answers_are_final"},
+		`UPDATE answers SET body = redact_pii(body) WHERE request_id = 'req_finished'`, privilege, "answers_are_final"},
 	{"another fact changed while an answer is erased", "",
 		`
-			UPDATE answers SET body = impersonal(body), redacted_at = now(), object_id = 'ch_2'
+			UPDATE answers SET body = redact_pii(body), redacted_at = now(), object_id = 'ch_2'
 			WHERE request_id = 'req_finished'`, privilege, "answers_are_final"},
 	{"another fact changed while an event is erased", "",
-		`UPDATE events SET data = impersonal(data), object_id = 'ch_2'`, privilege, ""},
+		`UPDATE events SET data = redact_pii(data), object_id = 'ch_2'`, privilege, ""},
 	{"an archived answer replaced by another", "",
 		`UPDATE archived_answers SET body = '{"amount":1}'`, privilege, ""},
 	{"a posting described anew", "",
 		`UPDATE ledger_postings SET description = 'another'`, privilege, ""},
 	{"an event told twice", "",
-		copyOf("events", "evt_1", `{"id": "evt_2"}`), unique, "a_change_is_told_once"},
+		copyOf("events", "evt_1", `{"id": "evt_2"}`), unique, "events_one_per_change"},
 	{"two events with one id", "",
 		copyOf("events", "evt_1", `{"type": "charge.failed"}`), unique, "events_pkey"},
 	{"an answer archived twice", "",
@@ -107,17 +107,17 @@ var auditPromises = []promise{
 			INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment,
 				details)
 		 VALUES (now(), 'aud_2', 'acct_1', false, 'req_finished', 'key_1', 'x', 200, sha256('1'), 'details')`,
-		check, "details_and_salt_go_together"},
+		check, "audit_events_details_have_a_salt"},
 	{"a commitment of another length", "",
 		`INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment)
 		 VALUES (now(), 'aud_2', 'acct_1', false, 'req_finished', 'key_1', 'x', 200, 'short')`,
-		check, "a_commitment_is_sha256"},
+		check, "audit_events_commitment_is_sha256"},
 	{"a digest of an answer that is too short", "",
 		`
 			INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, operation, status, commitment,
 				answer_digest)
 		 VALUES (now(), 'aud_2', 'acct_1', false, 'req_finished', 'key_1', 'x', 200, sha256('x'), 'short')`,
-		check, "an_answer_digest_is_sha256"},
+		check, "audit_events_answer_digest_is_sha256"},
 
 	{"two blocks with one number", "",
 		`
@@ -128,12 +128,12 @@ var auditPromises = []promise{
 		`
 			INSERT INTO audit_blocks (no, from_xid, to_xid, rows, previous, digest)
 			VALUES (2, 2, 3, 0, sha256('0'), sha256('2'))`,
-		unique, "a_block_has_one_successor"},
+		unique, "audit_blocks_have_one_successor"},
 	{"a transaction sealed by two blocks", "",
 		`
 			INSERT INTO audit_blocks (no, from_xid, to_xid, rows, previous, digest)
 			VALUES (2, 1, 2, 0, sha256('1'), sha256('2'))`,
-		unique, "a_transaction_is_sealed_once"},
+		unique, "audit_blocks_seal_a_transaction_once"},
 	{"a month detached twice", "",
 		`
 			INSERT INTO audit_detachments (month, block, rows)
@@ -150,10 +150,10 @@ var auditPromises = []promise{
 		`
 			INSERT INTO audit_blocks (no, from_xid, to_xid, rows, previous, digest)
 			VALUES (2, 2, 3, 0, sha256('1'), 'short')`,
-		check, "a_digest_is_sha256"},
+		check, "audit_blocks_digests_are_sha256"},
 	{"a block of no transaction", "",
 		`
 			INSERT INTO audit_blocks (no, from_xid, to_xid, rows, previous, digest)
 			VALUES (2, 2, 2, 0, sha256('1'), sha256('2'))`,
-		check, "a_block_spans_transactions"},
+		check, "audit_blocks_span_transactions"},
 }

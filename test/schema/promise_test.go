@@ -17,7 +17,7 @@ const (
 	foreignKey   = "23503"
 	unique       = "23505"
 	check        = "23514"
-	privilege    = "42501" // also what refuse() raises
+	privilege    = "42501" // also what reject_change() raises
 	invalidText  = "22P02"
 	notAvailable = "RT003"
 	lockTimeout  = "55P03"
@@ -123,15 +123,15 @@ func TestWhatIsHonestIsAccepted(t *testing.T) {
 			UPDATE answers SET archived_at = now(), headers = NULL, body = NULL WHERE request_id = 'req_finished';`,
 		"erasing the personal details of an audit row": `UPDATE audit_events SET details = NULL, salt = NULL;`,
 		"erasing what is personal in a finished request": `
-			UPDATE answers SET body = impersonal(body), redacted_at = now() WHERE request_id = 'req_finished';
-			UPDATE requests SET params = impersonal(params), context = impersonal(context) WHERE id = 'req_finished';`,
+			UPDATE answers SET body = redact_pii(body), redacted_at = now() WHERE request_id = 'req_finished';
+			UPDATE requests SET params = redact_pii(params), context = redact_pii(context) WHERE id = 'req_finished';`,
 		"erasing what is personal in an archived answer": `
-			UPDATE archived_answers SET body = impersonal(body);
+			UPDATE archived_answers SET body = redact_pii(body);
 			UPDATE answers SET redacted_at = now() WHERE request_id = 'req_archived';`,
-		"erasing what is personal in an event": `UPDATE events SET data = impersonal(data);`,
+		"erasing what is personal in an event": `UPDATE events SET data = redact_pii(data);`,
 		"an attempt whose cardholder has answered": `
 			UPDATE setup_attempts SET status = 'succeeded' WHERE id = 'setatt_open';`,
-		"erasing what is personal in an attempt":  `UPDATE setup_attempts SET setup_error = impersonal(setup_error);`,
+		"erasing what is personal in an attempt":  `UPDATE setup_attempts SET setup_error = redact_pii(setup_error);`,
 		"erasing what a posting was described as": `UPDATE ledger_postings SET description = '[erased]';`,
 	} {
 		t.Run(sentence, func(t *testing.T) { accept(t, pool, sql) })

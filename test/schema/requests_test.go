@@ -54,13 +54,13 @@ const (
 
 var accountPromises = []promise{
 	{"a merchant without a name", "",
-		`INSERT INTO accounts (id, name) VALUES ('acct_3', '')`, check, "an_account_is_named"},
+		`INSERT INTO accounts (id, name) VALUES ('acct_3', '')`, check, "accounts_name_is_not_empty"},
 	{"two merchants with one id", "",
 		`INSERT INTO accounts (id, name) VALUES ('acct_1', 'x')`, unique, "accounts_pkey"},
 	{"a payout delay of years", "",
-		`UPDATE accounts SET payout_delay_days = 91`, check, "a_delay_is_days_not_years"},
+		`UPDATE accounts SET payout_delay_days = 91`, check, "accounts_payout_delay_is_at_most_90_days"},
 	{"an API version without a day", "",
-		`UPDATE accounts SET api_version = 'latest'`, check, "an_api_version_begins_with_a_day"},
+		`UPDATE accounts SET api_version = 'latest'`, check, "accounts_api_version_begins_with_a_date"},
 	{"an API key of no merchant", "",
 		copyOf("api_keys", "key_1", `{"id": "key_2", "account_id": "acct_none",
 			"hash": "\\x0000000000000000000000000000000000000000000000000000000000000000"}`),
@@ -69,25 +69,26 @@ var accountPromises = []promise{
 		copyOf("api_keys", "key_1", `{"hash": "\\x0000000000000000000000000000000000000000000000000000000000000000"}`),
 		unique, "api_keys_pkey"},
 	{"two API keys with one hash", "",
-		copyOf("api_keys", "key_1", `{"id": "key_2"}`), unique, "a_key_is_known_by_its_hash"},
+		copyOf("api_keys", "key_1", `{"id": "key_2"}`), unique, "api_keys_hash_is_unique"},
 	{"an API key of an unknown kind", "",
-		`UPDATE api_keys SET kind = 'ephemeral'`, check, "a_key_is_secret_publishable_or_restricted"},
+		`UPDATE api_keys SET kind = 'ephemeral'`, check, "api_keys_kind_is_known"},
 	{"a restricted API key that may do everything", "",
-		`UPDATE api_keys SET kind = 'restricted'`, check, "only_a_restricted_key_has_permissions"},
+		`UPDATE api_keys SET kind = 'restricted'`, check, "api_keys_only_restricted_have_permissions"},
 	{"an API key that may do everything, and has permissions", "",
-		`UPDATE api_keys SET permissions = '{"charges": "read"}'`, check, "only_a_restricted_key_has_permissions"},
+		`UPDATE api_keys SET permissions = '{"charges": "read"}'`, check, "api_keys_only_restricted_have_permissions"},
 	{"a permission to do something else than to read or to write", "",
 		`
 			UPDATE api_keys SET kind = 'restricted',
-			    permissions = '{"charges": "read", "refunds": "forge"}'`, check, "a_permission_is_to_read_or_to_write"},
+			    permissions = '{"charges": "read", "refunds": "forge"}'`,
+		check, "api_keys_permissions_are_read_or_write"},
 	{"a permission that is no word", "",
 		`
 			UPDATE api_keys SET kind = 'restricted',
-			    permissions = '{"charges": ["write"]}'`, check, "a_permission_is_to_read_or_to_write"},
+			    permissions = '{"charges": ["write"]}'`, check, "api_keys_permissions_are_read_or_write"},
 	{"permissions that name no resource", "",
-		`UPDATE api_keys SET kind = 'restricted', permissions = '[]'`, check, "a_permission_is_to_read_or_to_write"},
+		`UPDATE api_keys SET kind = 'restricted', permissions = '[]'`, check, "api_keys_permissions_are_read_or_write"},
 	{"an API key stored as it is", "",
-		`UPDATE api_keys SET hash = 'sk_test_1'`, check, "a_hash_is_sha256"},
+		`UPDATE api_keys SET hash = 'sk_test_1'`, check, "api_keys_hash_is_sha256"},
 }
 
 var requestPromises = []promise{
@@ -217,7 +218,7 @@ var requestPromises = []promise{
 	{"a request given to another merchant", "", `
 		UPDATE requests SET account_id = 'acct_2' WHERE id = 'req_running'`, privilege, "requests_are_final"},
 	{"an unfinished request that is redacted", "", `
-		UPDATE requests SET params = impersonal(params) WHERE id = 'req_running'`, privilege, "requests_are_final"},
+		UPDATE requests SET params = redact_pii(params) WHERE id = 'req_running'`, privilege, "requests_are_final"},
 	{"a finished answer that changes", "", `
 		UPDATE answers SET body = 'another' WHERE request_id = 'req_finished'`, privilege, "answers_are_final"},
 	{"a status that changes", "", `
@@ -277,28 +278,28 @@ var requestPromises = []promise{
 		`
 			INSERT INTO takeovers (account_id, request_id, epoch, was, point, owner)
 			VALUES ('acct_1', 'req_running', 2, 'parked', 'started', 'worker_2')`,
-		unique, "an_epoch_begins_once"},
+		unique, "takeovers_one_per_epoch"},
 	{"a take-over of no request", "",
 		`
 			INSERT INTO takeovers (account_id, request_id, epoch, was, point, owner)
 			VALUES ('acct_1', 'req_none', 2, 'parked', 'started', 'worker_2')`,
-		foreignKey, "a_takeover_has_its_request"},
+		foreignKey, "takeovers_request_exists"},
 	{"a take-over of what was finished", "",
 		`
 			INSERT INTO takeovers (account_id, request_id, epoch, was, point, owner)
 			VALUES ('acct_1', 'req_running', 3, 'finished', 'started', 'worker_2')`,
-		check, "what_is_taken_over_was_under_way"},
+		check, "takeovers_former_state_is_known"},
 	{"a take-over from a driver nobody names", "",
 		`
 			INSERT INTO takeovers (account_id, request_id, epoch, was, point, owner)
 			VALUES ('acct_1', 'req_running', 3, 'running', 'started', 'worker_2')`,
-		check, "only_the_running_are_lost"},
+		check, "takeovers_only_running_have_a_former_owner"},
 	{"a process that is refused twice for one take-over", "",
 		`INSERT INTO fence_refusals (account_id, request_id, epoch) VALUES ('acct_1', 'req_running', 2)`,
-		unique, "a_takeover_is_refused_once"},
+		unique, "fence_refusals_one_per_takeover"},
 	{"a refusal without a take-over", "",
 		`INSERT INTO fence_refusals (account_id, request_id, epoch) VALUES ('acct_1', 'req_running', 3)`,
-		foreignKey, "a_refusal_has_its_takeover"},
+		foreignKey, "fence_refusals_takeover_exists"},
 	{"a worker that registers twice", `INSERT INTO workers VALUES ('worker_1', 'api', 'host', 1, now(), now())`,
 		`INSERT INTO workers VALUES ('worker_1', 'api', 'host', 1, now(), now())`, unique, "workers_pkey"},
 }

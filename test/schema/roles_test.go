@@ -74,7 +74,8 @@ func TestNoRoleCanSilenceTriggers(t *testing.T) {
 			}
 			for _, sql := range []string{
 				`SET session_replication_role = replica`,
-				`CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'`,
+				`CREATE OR REPLACE FUNCTION reject_change() RETURNS trigger LANGUAGE plpgsql
+					AS 'BEGIN RETURN NEW; END'`,
 				`ALTER TABLE requests DISABLE TRIGGER USER`,
 				`ALTER TABLE requests DROP CONSTRAINT requests_key_is_used_once`,
 				`TRUNCATE requests CASCADE`,

@@ -7,7 +7,7 @@ var secretPromises = []promise{
 		"root_secrets_pkey"},
 	{"a second version of the root secret", someSecret,
 		`INSERT INTO root_secrets (version, digest) VALUES (2, sha256('2'))`, check,
-		"an_installation_has_one_root_secret"},
+		"root_secrets_one_per_installation"},
 	{"a root secret stored as it is", "", `INSERT INTO root_secrets (digest) VALUES ('kettle')`, check,
-		"a_root_secret_digest_is_sha256"},
+		"root_secrets_digest_is_sha256"},
 }

@@ -18,16 +18,16 @@ func TestTheShopsPromises(t *testing.T) {
 	shop := db.PoolAs(t, "ratchet_shop")
 	for _, p := range []promise{
 		{"an order paid by no event", shopOrder, `UPDATE shop.orders SET state = 'paid'`, check,
-			"a_paid_order_names_its_event"},
+			"orders_paid_have_an_event"},
 		{"an order paid by an event about another", shopPaid + `INSERT INTO shop.orders (id, origin, amount, currency,
 			session_id, session_url) VALUES ('order_2', 'o', 1, 'usd', 'cs_2', 'u');`,
 			`
 				UPDATE shop.orders SET state = 'paid', paid_by = 'evt_1'
-				WHERE id = 'order_2'`, foreignKey, "an_order_is_paid_by_an_event_about_it"},
+				WHERE id = 'order_2'`, foreignKey, "orders_paid_by_their_own_event"},
 		{"an order that is paid twice", shopPaid,
 			`
 				INSERT INTO shop.events (id, type, order_id, did)
-				VALUES ('evt_2', 't', 'order_1', 'paid')`, unique, "an_order_is_paid_once"},
+				VALUES ('evt_2', 't', 'order_1', 'paid')`, unique, "events_order_is_paid_once"},
 		{"an event that is written down twice", shopPaid,
 			`
 				INSERT INTO shop.events (id, type, order_id, did, reason)
@@ -36,29 +36,29 @@ func TestTheShopsPromises(t *testing.T) {
 			VALUES ('evt_1', true);`,
 			`
 				INSERT INTO shop.deliveries (event_id, processed)
-				VALUES ('evt_1', true)`, unique, "an_event_is_processed_once"},
+				VALUES ('evt_1', true)`, unique, "deliveries_event_is_processed_once"},
 		{"an event about no order", "",
 			`
 				INSERT INTO shop.events (id, type, order_id, did)
-				VALUES ('evt_1', 't', 'order_1', 'paid')`, foreignKey, "an_event_is_about_an_order"},
+				VALUES ('evt_1', 't', 'order_1', 'paid')`, foreignKey, "events_order_exists"},
 		{"an event that did nothing, for no reason", shopOrder,
 			`
 				INSERT INTO shop.events (id, type, order_id, did)
-				VALUES ('evt_1', 't', 'order_1', 'nothing')`, check, "nothing_has_a_reason"},
+				VALUES ('evt_1', 't', 'order_1', 'nothing')`, check, "events_without_effect_have_a_reason"},
 		{"an order of nothing", "",
 			`
 				INSERT INTO shop.orders (id, origin, amount, currency)
-				VALUES ('order_1', 'o', 0, 'usd')`, check, "an_order_is_of_something"},
+				VALUES ('order_1', 'o', 0, 'usd')`, check, "orders_amount_is_positive"},
 		{"an order that is paid on no page that there is", "",
 			`
 				INSERT INTO shop.orders (id, ui_mode, origin, amount, currency)
-				VALUES ('order_1', 'mail', 'o', 1, 'usd')`, check, "a_ui_mode_of_an_order_is_known"},
+				VALUES ('order_1', 'mail', 'o', 1, 'usd')`, check, "orders_ui_mode_is_known"},
 		{"two orders with one session", shopOrder,
 			`
 				INSERT INTO shop.orders (id, origin, amount, currency, session_id, session_url)
 				VALUES ('order_2', 'o', 1, 'usd', 'cs_1', 'u')`, unique, "orders_session_id_key"},
 		{"a second endpoint", `INSERT INTO shop.endpoint (key, url) VALUES ('k', 'u');`,
-			`INSERT INTO shop.endpoint (one, key, url) VALUES (false, 'k', 'u')`, check, "there_is_one_endpoint"},
+			`INSERT INTO shop.endpoint (one, key, url) VALUES (false, 'k', 'u')`, check, "endpoint_has_one_row"},
 	} {
 		t.Run(p.event, func(t *testing.T) { try(t, shop, p) })
 	}

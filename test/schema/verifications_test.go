@@ -7,11 +7,11 @@ const someVerification = `
 var verificationPromises = []promise{
 	{"two last runs of one scope", someVerification, someVerification, unique, "verifications_pkey"},
 	{"an unknown scope", someVerification, `UPDATE verifications SET scope = 'half'`, check,
-		"a_verification_is_of_recent_data_or_all"},
+		"verifications_scope_is_known"},
 	{"recent data without a beginning", someVerification, `UPDATE verifications SET checked_from = NULL`, check,
-		"only_recent_data_begins_somewhere"},
+		"verifications_only_recent_have_a_start"},
 	{"a clean run in the future", someVerification, `UPDATE verifications SET clean_until = now() + interval '1 day'`,
-		check, "a_clean_run_was_a_run"},
+		check, "verifications_clean_until_is_checked"},
 	{"fewer than no violations", someVerification, `UPDATE verifications SET violations = -1`, check,
-		"a_verification_counts"},
+		"verifications_counts_are_not_negative"},
 }

@@ -62,7 +62,7 @@ func (a *account) stuck() *stripe.PaymentIntent {
 	a.t.Helper()
 	intent := a.intent(&stripe.PaymentIntentCreateParams{PaymentMethod: stripe.String("pm_card_visa")})
 	_, err := a.in.db.Exec(a.t.Context(), `
-		UPDATE payment_intents SET status = 'processing', busy_with = 'req_asking' WHERE id = $1`, intent.ID)
+		UPDATE payment_intents SET status = 'processing', locked_by = 'req_asking' WHERE id = $1`, intent.ID)
 	noError(a.t, err)
 	return intent
 }

@@ -3,15 +3,16 @@
 -- own so that tests and demonstrations can share one database all the same.
 
 CREATE TABLE acquirer.operations (
-    key              text        NOT NULL CONSTRAINT a_key_is_used_once PRIMARY KEY,
-    state            text        NOT NULL CONSTRAINT the_state_is_known CHECK (state IN ('done', 'reversed', 'spent')),
+    key              text        NOT NULL CONSTRAINT operations_key_is_used_once PRIMARY KEY,
+    state            text        NOT NULL CONSTRAINT operations_state_is_known
+                                 CHECK (state IN ('done', 'reversed', 'spent')),
     reference        text,
     authorization_id text,
     verb             text,
     asked            json,
     answer           json,
     at               timestamptz NOT NULL,
-    CONSTRAINT what_was_done_has_an_answer CHECK (state <> 'done' OR num_nulls(reference, verb, asked, answer) = 0)
+    CONSTRAINT operations_done_have_an_answer CHECK (state <> 'done' OR num_nulls(reference, verb, asked, answer) = 0)
 );
 COMMENT ON TABLE acquirer.operations IS
     'The memory for keys: what was asked and answered under each. A reversed or spent row without an answer is a '
@@ -23,12 +24,14 @@ CREATE TABLE acquirer.authorizations (
     livemode boolean     NOT NULL,
     card     text        NOT NULL,
     currency text        NOT NULL,
-    held     bigint      NOT NULL CONSTRAINT a_hold_holds_something CHECK (held > 0),
-    captured bigint      NOT NULL CONSTRAINT a_capture_never_exceeds_the_hold CHECK (captured BETWEEN 0 AND held),
-    refunded bigint      NOT NULL CONSTRAINT a_refund_never_exceeds_the_capture CHECK (refunded BETWEEN 0 AND captured),
+    held     bigint      NOT NULL CONSTRAINT authorizations_held_is_positive CHECK (held > 0),
+    captured bigint      NOT NULL CONSTRAINT authorizations_captured_is_at_most_held
+                         CHECK (captured BETWEEN 0 AND held),
+    refunded bigint      NOT NULL CONSTRAINT authorizations_refunded_is_at_most_captured
+                         CHECK (refunded BETWEEN 0 AND captured),
     released boolean     NOT NULL,
     at       timestamptz NOT NULL,
-    CONSTRAINT what_was_released_was_not_captured CHECK (NOT released OR captured = 0)
+    CONSTRAINT authorizations_released_are_not_captured CHECK (NOT released OR captured = 0)
 );
 COMMENT ON TABLE acquirer.authorizations IS
     'A hold on a card and what became of it, in minor units. Captured once, in full or in part, or released.';
@@ -40,14 +43,14 @@ CREATE TABLE acquirer.movements (
     authorization_id text,
     verb             text        NOT NULL,
     card             text        NOT NULL,
-    kind             text        NOT NULL CONSTRAINT the_kind_is_known
+    kind             text        NOT NULL CONSTRAINT movements_kind_is_known
                                  CHECK (kind IN ('hold', 'release', 'sale', 'capture', 'refund', 'payout', 'recall',
                                      'none')),
     amount           bigint      NOT NULL,
     currency         text        NOT NULL,
     result           text        NOT NULL,
     at               timestamptz NOT NULL,
-    CONSTRAINT an_operation_moves_a_card_once_and_back_once UNIQUE (reference, verb)
+    CONSTRAINT movements_one_per_reference_and_verb UNIQUE (reference, verb)
 );
 COMMENT ON TABLE acquirer.movements IS
     'The journal: what happened to which card. Deliberately not unique by key, because it is the evidence that no '
@@ -56,11 +59,11 @@ COMMENT ON TABLE acquirer.movements IS
 CREATE INDEX movements_of_a_key ON acquirer.movements (key);
 CREATE INDEX movements_of_a_card ON acquirer.movements (card);
 
-CREATE FUNCTION acquirer.refuse_to_rewrite() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION acquirer.reject_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'the journal of movements is append-only' USING ERRCODE = 'restrict_violation';
 END $$;
 
-CREATE TRIGGER the_journal_is_append_only
+CREATE TRIGGER movements_are_append_only
     BEFORE UPDATE OR DELETE OR TRUNCATE ON acquirer.movements
-    FOR EACH STATEMENT EXECUTE FUNCTION acquirer.refuse_to_rewrite();
+    FOR EACH STATEMENT EXECUTE FUNCTION acquirer.reject_change();

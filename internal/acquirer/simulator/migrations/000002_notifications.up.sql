@@ -1,12 +1,12 @@
--- 000002: what the acquirer tells by itself.
+-- 000002: what the acquirer reports: disputes, and the outcome of settlement.
 
 CREATE TABLE acquirer.disputes (
     id               text        NOT NULL PRIMARY KEY,
     authorization_id text        NOT NULL REFERENCES acquirer.authorizations,
     card             text        NOT NULL,
     currency         text        NOT NULL,
-    amount           bigint      NOT NULL CONSTRAINT a_dispute_is_about_something CHECK (amount > 0),
-    state            text        NOT NULL CONSTRAINT a_dispute_state_is_known CHECK (state IN ('inquiry',
+    amount           bigint      NOT NULL CONSTRAINT disputes_amount_is_positive CHECK (amount > 0),
+    state            text        NOT NULL CONSTRAINT disputes_state_is_known CHECK (state IN ('inquiry',
         'chargeback', 'closed')),
     at               timestamptz NOT NULL
 );
@@ -15,7 +15,7 @@ COMMENT ON TABLE acquirer.disputes IS
 
 CREATE TABLE acquirer.outbox (
     number           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    id               text        NOT NULL CONSTRAINT a_notification_has_its_own_id UNIQUE,
+    id               text        NOT NULL CONSTRAINT outbox_id_is_unique UNIQUE,
     kind             text        NOT NULL,
     authorization_id text,
     body             bytea       NOT NULL,
@@ -25,24 +25,24 @@ CREATE TABLE acquirer.outbox (
     repeats          integer     NOT NULL,
     acknowledged_at  timestamptz
 );
-CREATE INDEX untold ON acquirer.outbox (due_at) WHERE acknowledged_at IS NULL;
+CREATE INDEX outbox_unacknowledged ON acquirer.outbox (due_at) WHERE acknowledged_at IS NULL;
 COMMENT ON TABLE acquirer.outbox IS
-    'Notifications, written with what they tell of and sent until they are acknowledged; some, on purpose, once '
-    'more after that.';
+    'Notifications, written in the transaction of what they report and sent until they are acknowledged; some, on '
+    'purpose, once more after that.';
 
 COMMENT ON COLUMN acquirer.outbox.authorization_id IS
     'The payment it is about; null of a settlement batch, which is about many.';
 
 CREATE TABLE acquirer.settled (
-    movement bigint      NOT NULL CONSTRAINT a_movement_is_settled_once PRIMARY KEY,
+    movement bigint      NOT NULL CONSTRAINT settled_one_per_movement PRIMARY KEY,
     batch    text        NOT NULL,
     part     integer     NOT NULL,
     at       timestamptz NOT NULL
 );
 COMMENT ON TABLE acquirer.settled IS 'Movements that have been paid to the merchant''s side, or taken from it.';
 
-ALTER TABLE acquirer.movements DROP CONSTRAINT the_kind_is_known;
-ALTER TABLE acquirer.movements ADD CONSTRAINT the_kind_is_known
+ALTER TABLE acquirer.movements DROP CONSTRAINT movements_kind_is_known;
+ALTER TABLE acquirer.movements ADD CONSTRAINT movements_kind_is_known
     CHECK (kind IN ('hold', 'release', 'sale', 'capture', 'refund', 'refund_failed', 'chargeback',
         'chargeback_reversal',
                     'payout', 'recall', 'none'));

@@ -3,7 +3,7 @@
 -- journal.
 
 CREATE TABLE acquirer.owed (
-    movement bigint NOT NULL CONSTRAINT a_movement_is_owed_once PRIMARY KEY
+    movement bigint NOT NULL CONSTRAINT owed_one_per_movement PRIMARY KEY
 );
 COMMENT ON TABLE acquirer.owed IS
     'Movements that have not been paid to the merchant''s side yet. A row is written with its movement and goes '
