@@ -45,7 +45,7 @@ RATCHET_ACQUIRER_URL and RATCHET_ACQUIRER_SECRET.`,
 				if i > 0 {
 					fmt.Fprintln(cmd.OutOrStdout())
 				}
-				story, err := inspect.Story(ctx, pool, books, subject)
+				story, err := inspect.History(ctx, pool, books, subject)
 				if err != nil {
 					return err
 				}
@@ -75,7 +75,7 @@ func theirBooks(s settings) (inspect.Books, error) {
 func printStory(out io.Writer, of inspect.Subject, story []*inspect.Request) error {
 	fmt.Fprintf(out, "%s %s, account %s\n", of.Kind, of.ID, of.AccountID)
 	for _, r := range story {
-		fmt.Fprintf(out, "%s  %s %s  %s: %s\n", r.ID, r.Method, r.Path, r.State, why(r.Standing))
+		fmt.Fprintf(out, "%s  %s %s  %s: %s\n", r.ID, r.Method, r.Path, r.State, why(r.Summary))
 	}
 	fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

@@ -101,7 +101,7 @@ func TestInspect(t *testing.T) {
 		attempt := d.ask(t, http.MethodGet, "", "/v1/setup_intents/"+tried)["latest_attempt"].(string)
 		posting := d.ask(t, http.MethodGet, "", "/v1/charges/"+charge)["balance_transaction"].(string)
 		event := d.ask(t, http.MethodGet, "", "/v1/events?limit=1")["data"].([]any)[0].(map[string]any)["id"].(string)
-		for kind, c := range map[string]struct{ id, told string }{
+		for kind, c := range map[string]struct{ id, shown string }{
 			"charge": {charge, "POST /v1/charges"},
 			"refund": {d.make(t, "/v1/refunds", "charge", charge, "amount", "100"), "POST /v1/refunds"},
 			"payment_intent": {d.make(t, "/v1/payment_intents", "amount", "900", "currency", "usd",
@@ -130,13 +130,13 @@ func TestInspect(t *testing.T) {
 			"event":   {event, ""},
 			"posting": {posting, "gross: $50.00"},
 		} {
-			told := mustDo(t, atDemo, "inspect", c.id)
+			shown := mustDo(t, atDemo, "inspect", c.id)
 			want := fmt.Sprintf("%s %s, account acct_demo\n", kind, c.id)
-			if !strings.HasPrefix(told, want) || !strings.Contains(told, c.told) {
-				t.Errorf("inspect %s begins without %q, or does not tell of %q:\n%s", c.id, want, c.told, told)
+			if !strings.HasPrefix(shown, want) || !strings.Contains(shown, c.shown) {
+				t.Errorf("inspect %s begins without %q, or does not tell of %q:\n%s", c.id, want, c.shown, shown)
 			}
-			if strings.Count(told, "\n") < 4 {
-				t.Errorf("%s has no story:\n%s", c.id, told)
+			if strings.Count(shown, "\n") < 4 {
+				t.Errorf("%s has no story:\n%s", c.id, shown)
 			}
 		}
 	})
@@ -164,13 +164,13 @@ func TestInspect(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.mustCharge(t, "killed over")
-		told := mustDo(t, atDemo, "inspect", "killed over")
+		shown := mustDo(t, atDemo, "inspect", "killed over")
 		at := 0
 		for _, want := range []string{"POST /v1/charges", fmt.Sprintf("process %d stopped responding", d.pid["serve"]),
 			"took over the request", "charge.succeeded", "response 200 stored"} {
-			next := strings.Index(told[at:], want)
+			next := strings.Index(shown[at:], want)
 			if next < 0 {
-				t.Fatalf("%q does not follow in\n%s", want, told)
+				t.Fatalf("%q does not follow in\n%s", want, shown)
 			}
 			at += next
 		}
@@ -204,12 +204,12 @@ func TestInspect(t *testing.T) {
 			t.Fatalf("the other account was answered %d", answer.StatusCode)
 		}
 		d.ask(t, http.MethodPost, "shared", "/v1/customers", "name", "Mine")
-		told := mustDo(t, atDemo, "inspect", "shared")
-		mine, others, _ := strings.Cut(told, "\n\nrequest ")
-		if strings.Count(told, "account acct_demo") != 1 || strings.Count(told, "account acct_other") != 1 ||
+		shown := mustDo(t, atDemo, "inspect", "shared")
+		mine, others, _ := strings.Cut(shown, "\n\nrequest ")
+		if strings.Count(shown, "account acct_demo") != 1 || strings.Count(shown, "account acct_other") != 1 ||
 			others == "" ||
 			strings.Contains(mine, "acct_demo") == strings.Contains(mine, "acct_other") {
-			t.Errorf("it is told as\n%s", told)
+			t.Errorf("it is told as\n%s", shown)
 		}
 	})
 }

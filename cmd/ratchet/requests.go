@@ -79,7 +79,7 @@ func requestsListCommand() *cobra.Command {
 	return cmd
 }
 
-func printRequests(cmd *cobra.Command, found []idempotency.Standing) error {
+func printRequests(cmd *cobra.Command, found []idempotency.Summary) error {
 	if len(found) == 0 {
 		fmt.Fprintln(cmd.ErrOrStderr(), "none")
 		return nil
@@ -94,7 +94,7 @@ func printRequests(cmd *cobra.Command, found []idempotency.Standing) error {
 }
 
 // why says why a request is in the state it is in.
-func why(r idempotency.Standing) string {
+func why(r idempotency.Summary) string {
 	switch r.State {
 	case idempotency.Held:
 		return orDash(r.HeldReason)
@@ -104,7 +104,7 @@ func why(r idempotency.Standing) string {
 		}
 		return "due"
 	case idempotency.Running:
-		if r.Driven {
+		if r.Executing {
 			return fmt.Sprintf("executed by pid %d on %s", *r.OwnerPID, *r.OwnerHost)
 		}
 		return "its process crashed; the completer will take it over"
@@ -148,7 +148,7 @@ func requestsShowCommand() *cobra.Command {
 	}
 }
 
-func printRequest(ctx context.Context, out io.Writer, pool *pgxpool.Pool, r idempotency.Standing) error {
+func printRequest(ctx context.Context, out io.Writer, pool *pgxpool.Pool, r idempotency.Summary) error {
 	journal, err := idempotency.Journal(ctx, pool, r.AccountID, r.ID)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func printRequest(ctx context.Context, out io.Writer, pool *pgxpool.Pool, r idem
 		return err
 	}
 	key := r.Key
-	if r.Keyless {
+	if r.KeyGenerated {
 		key += "  (generated: the client sent none)"
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -187,7 +187,7 @@ func printRequest(ctx context.Context, out io.Writer, pool *pgxpool.Pool, r idem
 	return printAnswer(out, r)
 }
 
-func printAnswer(out io.Writer, r idempotency.Standing) error {
+func printAnswer(out io.Writer, r idempotency.Summary) error {
 	fmt.Fprintf(out, "\nanswer %d, replayed until %s\n", *r.Status, moment(r.ExpiresAt))
 	var body bytes.Buffer
 	err := json.Indent(&body, r.Body, "", "  ")
@@ -200,16 +200,16 @@ func printAnswer(out io.Writer, r idempotency.Standing) error {
 
 // one finds the request that an operator means to change. A key that belongs to
 // several is no way to name one.
-func one(ctx context.Context, pool *pgxpool.Pool, name string) (idempotency.Standing, error) {
+func one(ctx context.Context, pool *pgxpool.Pool, name string) (idempotency.Summary, error) {
 	found, err := idempotency.LookUp(ctx, pool, name)
 	if err != nil {
-		return idempotency.Standing{}, err
+		return idempotency.Summary{}, err
 	}
 	if len(found) == 0 {
-		return idempotency.Standing{}, fmt.Errorf("request not found: no ID or idempotency key is %q", name)
+		return idempotency.Summary{}, fmt.Errorf("request not found: no ID or idempotency key is %q", name)
 	}
 	if len(found) > 1 {
-		return idempotency.Standing{},
+		return idempotency.Summary{},
 			fmt.Errorf("%d requests have the idempotency key %q: pass a request ID", len(found), name)
 	}
 	return found[0], nil
@@ -286,7 +286,7 @@ func under(calls []idempotency.CallLine) string {
 	return ""
 }
 
-func act(r idempotency.Standing, operation string, details any) audit.OperatorAct {
+func act(r idempotency.Summary, operation string, details any) audit.OperatorAct {
 	a := audit.OperatorAct{
 		User:      operator(),
 		Operation: operation,
@@ -295,7 +295,7 @@ func act(r idempotency.Standing, operation string, details any) audit.OperatorAc
 		RequestID: r.ID,
 		Details:   details,
 	}
-	if !r.Keyless {
+	if !r.KeyGenerated {
 		a.Key = r.Key
 	}
 	return a

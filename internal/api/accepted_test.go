@@ -10,7 +10,7 @@ import (
 // TestOddButRight sends what looks wrong and is not.
 func TestOddButRight(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 
 	t.Run("names that mean something elsewhere are plain data", func(t *testing.T) {
 		a := s.ask(t, sent{target: "/v1/customers", body: "metadata[__proto__]=a&metadata[constructor]=b"})
@@ -208,7 +208,7 @@ func first(list any) map[string]any {
 // their key, and the same key gets them again.
 func TestRefusalsThatAreKept(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	held := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa&capture=false")
 	taken := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa")
 	returned := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa")

@@ -15,7 +15,7 @@ import (
 func TestAuthFailuresAreLimited(t *testing.T) {
 	t.Parallel()
 	metrics, get := shown(t)
-	s := newStand(t, func(c *process.Config) { c.Metrics, c.Limits.API.AuthFailureRate = metrics, 1 })
+	s := newEnv(t, func(c *process.Config) { c.Metrics, c.Limits.API.AuthFailureRate = metrics, 1 })
 	read := func(as string) answer { return s.ask(t, sent{as: as, method: http.MethodGet, target: "/v1/balance"}) }
 	if a := read("toboggans"); a.status != http.StatusOK {
 		t.Fatalf("a valid key is answered %d %s", a.status, a.body)
@@ -89,7 +89,7 @@ func TestAuthFailuresAreLimited(t *testing.T) {
 }
 
 // readFrom reads the balance from another address, and returns the status.
-func (s *stand) readFrom(t *testing.T, remote, key string) int {
+func (s *env) readFrom(t *testing.T, remote, key string) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/v1/balance", nil)
 	r.RemoteAddr = remote

@@ -14,7 +14,7 @@ import (
 func TestOpenBreaker(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
-	s := newStand(t, func(c *process.Config) {
+	s := newEnv(t, func(c *process.Config) {
 		c.Limits.BreakerFailures, c.Limits.BreakerPause = 3, time.Hour
 		c.AcquirerURL = overhear(t, c.AcquirerURL, func(*http.Request) {
 			asked.Add(1)

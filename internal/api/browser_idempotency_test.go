@@ -9,7 +9,7 @@ import (
 // Every visitor of a shop's page has its publishable key.
 func TestBrowsersHaveIdempotencyKeysOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	under := func(key string) http.Header { return http.Header{"Idempotency-Key": {key}} }
 	card := "card[number]=" + number(t, "visa") + "&card[exp_month]=12&card[exp_year]=2040&card[cvc]=123"
 	const (

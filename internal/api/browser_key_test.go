@@ -9,7 +9,7 @@ import (
 // TestPublishableKeyAsParameter sends keys the way Stripe.js does: as the parameter "key", without a header.
 func TestPublishableKeyAsParameter(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	withoutHeader := http.Header{"Authorization": nil}
 	publishable, secret := "key="+s.keys["toboggans publishable"], "key="+s.keys["toboggans"]
 	card := "card[number]=" + number(t, "visa") + "&card[exp_month]=12&card[exp_year]=2040&card[cvc]=123"

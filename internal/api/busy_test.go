@@ -29,7 +29,7 @@ func TestABusyDatabaseIsNotAFault(t *testing.T) {
 		}
 	}
 	// while asks with the customers locked, and meanwhile does something else.
-	while := func(t *testing.T, s *stand, r sent, meanwhile func()) answer {
+	while := func(t *testing.T, s *env, r sent, meanwhile func()) answer {
 		t.Helper()
 		tx, err := s.db.Pool.Begin(t.Context())
 		if err != nil {
@@ -58,7 +58,7 @@ func TestABusyDatabaseIsNotAFault(t *testing.T) {
 	for name := range requests("") {
 		t.Run(name+" that finds a lock for too long is told that the object is busy", func(t *testing.T) {
 			t.Parallel()
-			s := newStand(t)
+			s := newEnv(t)
 			r := requests(s.make(t, "", "/v1/customers", "name=Jenny"))[name]
 			stored := s.requests(t)
 
@@ -74,7 +74,7 @@ func TestABusyDatabaseIsNotAFault(t *testing.T) {
 
 		t.Run(name+" that is canceled is told to come back", func(t *testing.T) {
 			t.Parallel()
-			s := newStand(t)
+			s := newEnv(t)
 			r := requests(s.make(t, "", "/v1/customers", "name=Jenny"))[name]
 			a := while(t, s, r, func() {
 				await(t, "the request's statement is canceled", func() bool {
@@ -102,7 +102,7 @@ func TestABusyDatabaseIsNotAFault(t *testing.T) {
 // have statements prepared that return it.
 func TestAMigrationUnderAPreparedStatement(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	customer := "/v1/customers/" + s.make(t, "", "/v1/customers", "name=Jenny")
 	for _, r := range []sent{
 		{method: http.MethodGet, target: customer},

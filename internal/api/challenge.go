@@ -115,7 +115,7 @@ func (s *Server) decideChallenge(c echo.Context) error {
 	c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, int64(s.limits.BodyBytes))
 	passed := c.FormValue("result") == "pass"
 	acting, news := acquirer.WithNews(s.context(c.Request()))
-	answer, err := found.Decide(acting, s.engine, name, x.id, s.baseURL(c.Request()), s.hearsNews(), passed)
+	answer, err := found.Decide(acting, s.engine, name, x.id, s.baseURL(c.Request()), s.acceptsNotifications(), passed)
 	if err == nil {
 		s.applyNews(acting, news)
 	}

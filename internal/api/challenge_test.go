@@ -11,7 +11,7 @@ import (
 // TestReturnAddressStaysOutOfThePolicy stores addresses that older versions accepted.
 func TestReturnAddressStaysOutOfThePolicy(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	intent := s.make(t, "toboggans", "/v1/payment_intents", "amount=1000&currency=usd&confirm=true"+
 		"&payment_method=pm_card_authenticationRequired&return_url=sledges%3A%2F%2Fpaid")
 	var challenge string
@@ -45,7 +45,7 @@ func TestReturnAddressStaysOutOfThePolicy(t *testing.T) {
 // TestFramesOfABankPage checks who may show the page in a frame.
 func TestFramesOfABankPage(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	for query, ancestors := range map[string]string{"": "frame-ancestors 'self';", "?framed": "frame-ancestors *;"} {
 		response, err := s.server.Client().Get(s.server.URL + payment.ChallengePath + "3ds_none" + query)
 		if err != nil {

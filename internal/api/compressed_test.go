@@ -6,7 +6,7 @@ import "testing"
 // the disk. Where the server has LZ4 they are compressed, and stay in their rows.
 func TestResponsesAndEventsAreCompressed(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	var lz4 bool
 	s.query(t, `SELECT EXISTS (SELECT FROM pg_settings
 		WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals))`, &lz4)
@@ -30,7 +30,7 @@ func TestResponsesAndEventsAreCompressed(t *testing.T) {
 	}
 }
 
-func (s *stand) query(t *testing.T, sql string, into ...any) {
+func (s *env) query(t *testing.T, sql string, into ...any) {
 	t.Helper()
 	if err := s.db.Pool.QueryRow(t.Context(), sql).Scan(into...); err != nil {
 		t.Fatal(err)

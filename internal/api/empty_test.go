@@ -11,7 +11,7 @@ import (
 // TestEmptyLists asks for what belongs to products that this installation does not have.
 func TestEmptyLists(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 
 	for _, path := range contract.EmptyLists() {
 		t.Run(path+" is an empty list", func(t *testing.T) {

@@ -79,8 +79,8 @@ func (x *exchange) finish(ctx context.Context, log *slog.Logger, status int, rep
 	x.end(status, x.limit)
 }
 
-// tell shows the exchange to clients that tail the account's log with the Stripe CLI.
-func (s *Server) tell(c echo.Context, x *exchange, status int, body []byte) {
+// tail shows the exchange to clients that tail the account's log with the Stripe CLI.
+func (s *Server) tail(c echo.Context, x *exchange, status int, body []byte) {
 	if x.holder == nil || s.stripeCLI == nil || !s.stripeCLI.Tailed(x.holder.AccountID, x.holder.Livemode) {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 // then looks for them in all that is kept: every table, and the log.
 func TestNoCardNumberIsKept(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	pan := number(t, "mastercard")
 	expiry := "&card[exp_month]=12&card[exp_year]=2040"
 	token := s.make(t, "", "/v1/tokens", "card[number]="+pan+"&card[cvc]=123&card[name]=Jenny"+expiry)
@@ -90,7 +90,7 @@ func TestNoCardNumberIsKept(t *testing.T) {
 
 	// An operator may decide that what a merchant writes is their own. Only the log is ours.
 	t.Run("where it is allowed, it is kept as it is, but not in the log", func(t *testing.T) {
-		s := newStand(t, func(c *process.Config) { c.Limits.API.AllowCardNumbers = true })
+		s := newEnv(t, func(c *process.Config) { c.Limits.API.AllowCardNumbers = true })
 		a := s.ask(t, sent{
 			target:  "/v1/customers",
 			body:    "description=" + pan,
@@ -107,7 +107,7 @@ func TestNoCardNumberIsKept(t *testing.T) {
 }
 
 // requireKeptNowhere reads every table as text.
-func (s *stand) requireKeptNowhere(t *testing.T, pan string) {
+func (s *env) requireKeptNowhere(t *testing.T, pan string) {
 	t.Helper()
 	filled := 0
 	for table, text := range s.db.Text(t) {

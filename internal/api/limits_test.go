@@ -33,7 +33,7 @@ func TestWhoAsksForTooMuchIsRefusedAlone(t *testing.T) {
 
 	t.Run("a key that asks too often hears 429, nothing is stored, and other keys are heard", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, func(c *process.Config) { c.Limits.API.KeyRate = 1 })
+		s := newEnv(t, func(c *process.Config) { c.Limits.API.KeyRate = 1 })
 		answered := 0
 		for {
 			a := s.ask(t, sent{target: "/v1/customers"})
@@ -55,7 +55,7 @@ func TestWhoAsksForTooMuchIsRefusedAlone(t *testing.T) {
 
 	t.Run("an account with too much under way hears 429, and is heard again when it is done", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, func(c *process.Config) { c.Limits.API.AccountConcurrency = 1 })
+		s := newEnv(t, func(c *process.Config) { c.Limits.API.AccountConcurrency = 1 })
 		first, goOn := s.start(t, sent{target: "/v1/charges", body: mug})
 		requireLimited(t, s.ask(t, sent{target: "/v1/customers"}), "global-concurrency")
 		requireLimited(t, s.ask(t, sent{method: http.MethodGet, target: "/v1/customers"}), "global-concurrency")
@@ -74,7 +74,7 @@ func TestWhoAsksForTooMuchIsRefusedAlone(t *testing.T) {
 
 // start sends a charge and returns when the acquirer has been asked. There it
 // stays until goOn is called.
-func (s *stand) start(t *testing.T, r sent) (first <-chan answer, goOn func()) {
+func (s *env) start(t *testing.T, r sent) (first <-chan answer, goOn func()) {
 	t.Helper()
 	begun, goOn := s.sim.Stall(t)
 	answered := make(chan answer, 1)
@@ -90,7 +90,7 @@ func TestOverload(t *testing.T) {
 
 	t.Run("new work is turned away before it begins; replays and reads are answered", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, narrow)
+		s := newEnv(t, narrow)
 		key := header("Idempotency-Key", "done before")
 		done := s.ask(t, sent{target: "/v1/customers", body: "name=Jenny", header: key})
 		stored := s.requests(t)
@@ -151,7 +151,7 @@ func TestOverload(t *testing.T) {
 
 	t.Run("a request that waits for the acquirer takes no slot", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, narrow)
+		s := newEnv(t, narrow)
 		first, goOn := s.start(t, sent{target: "/v1/charges", body: mug})
 		if a := s.ask(t, sent{target: "/v1/charges", body: mug}); a.status != http.StatusOK {
 			t.Errorf("another charge was answered %d %s", a.status, a.body)
@@ -164,7 +164,7 @@ func TestOverload(t *testing.T) {
 
 	t.Run("a read that takes too long is given up", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, func(c *process.Config) { c.Limits.API.ReadTime = 100 * time.Millisecond })
+		s := newEnv(t, func(c *process.Config) { c.Limits.API.ReadTime = 100 * time.Millisecond })
 		tx, err := s.db.Pool.Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -179,7 +179,7 @@ func TestOverload(t *testing.T) {
 
 	t.Run("reads that find no slot are turned away, and work goes on", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, func(c *process.Config) { c.Limits.ConcurrentReads, c.Limits.Queue = 1, 0 })
+		s := newEnv(t, func(c *process.Config) { c.Limits.ConcurrentReads, c.Limits.Queue = 1, 0 })
 		tx, err := s.db.Pool.Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -216,7 +216,7 @@ func TestOverload(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				s := newStand(t, func(c *process.Config) {
+				s := newEnv(t, func(c *process.Config) {
 					c.Limits.ConcurrentReads, c.Limits.AccountReads, c.Limits.Queue = 4, 2, 0
 					c.Limits.ConcurrentSearches, c.Limits.AccountSearches = 2, 1
 				})

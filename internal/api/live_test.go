@@ -9,7 +9,7 @@ import (
 // TestLiveModeTakesNoCard shows test cards in live mode, wherever one can be shown.
 func TestLiveModeTakesNoCard(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	customer := s.make(t, "toboggans live", "/v1/customers", "name=Jenny")
 	intent := s.make(t, "toboggans live", "/v1/payment_intents", "amount=1000&currency=usd")
 	setup := s.make(t, "toboggans live", "/v1/setup_intents", "")

@@ -11,7 +11,7 @@ import (
 // become a standby. The trigger answers in its place.
 func TestADatabaseThatTakesNothingMoreIsUnavailable(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	key := http.Header{"Idempotency-Key": {"full"}}
 	for name, state := range map[string]string{"disk full": "53100", "out of memory": "53200", "read only": "25006"} {
 		s.exec(t, fmt.Sprintf(`CREATE OR REPLACE FUNCTION takes_nothing() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -34,8 +34,8 @@ func (s *Server) notifications(c echo.Context) error {
 	return nil
 }
 
-// hearsNews says whether the acquirer can send us notifications.
-func (s *Server) hearsNews() bool { return s.notificationSecret != "" }
+// acceptsNotifications says whether the acquirer can send us notifications.
+func (s *Server) acceptsNotifications() bool { return s.notificationSecret != "" }
 
 func (s *Server) receive(c echo.Context) error {
 	h := c.Request()
@@ -46,7 +46,7 @@ func (s *Server) receive(c echo.Context) error {
 	if err != nil {
 		return tooLarge(http.StatusRequestEntityTooLarge, "A notification must have at most %d bytes.", maxNotification)
 	}
-	if !s.hearsNews() {
+	if !s.acceptsNotifications() {
 		return unauthorized("Notifications are not accepted, because no secret is configured for them.")
 	}
 	err = acquirer.CheckSignature(s.notificationSecret, h.Header.Get(acquirer.SignatureHeader), body, time.Now())
@@ -91,7 +91,7 @@ const newsPatience = 2 * time.Second
 // already, and does not fail with them: the acquirer posts each of them as well, and the
 // inbox applies it once.
 func (s *Server) applyNews(ctx context.Context, news *acquirer.News) {
-	if !s.hearsNews() {
+	if !s.acceptsNotifications() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), newsPatience) // the client may have left

@@ -48,8 +48,8 @@ func read(t *testing.T, url string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// work runs a worker beside the stand's API until the test ends.
-func (s *stand) work(t *testing.T, metrics net.Listener) {
+// work runs a worker beside the environment's API until the test ends.
+func (s *env) work(t *testing.T, metrics net.Listener) {
 	t.Helper()
 	config := s.config
 	config.Metrics = metrics
@@ -67,7 +67,7 @@ func (s *stand) work(t *testing.T, metrics net.Listener) {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	api, get := shown(t)
-	s := newStand(t, func(c *process.Config) { c.Metrics = api })
+	s := newEnv(t, func(c *process.Config) { c.Metrics = api })
 	s.make(t, "", "/v1/charges", mug)
 	s.ask(t, sent{target: "/v1/charges", body: "amount=1000&currency=usd&source=tok_chargeDeclined"})
 	for range 3 {
@@ -155,7 +155,7 @@ func TestMetrics(t *testing.T) {
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	metrics, get := shown(t)
-	s := newStand(t, func(c *process.Config) { c.Metrics, c.Limits.DrainGrace = metrics, 0 })
+	s := newEnv(t, func(c *process.Config) { c.Metrics, c.Limits.DrainGrace = metrics, 0 })
 	want := func(t *testing.T, path string, status int, text string) {
 		t.Helper()
 		await(t, path+" says "+text, func() bool {
@@ -197,7 +197,7 @@ func TestHealth(t *testing.T) {
 // TestOneLineForEachRequest reads the log as an operator would.
 func TestOneLineForEachRequest(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	key := header("Idempotency-Key", "mug-1")
 	a := s.ask(t, sent{target: "/v1/charges", body: mug, header: key})
 	s.ask(t, sent{target: "/v1/charges", body: mug, header: key})
@@ -242,7 +242,7 @@ func TestOneLineForEachRequest(t *testing.T) {
 // and of requests that no client sent.
 func TestOneLineForEachJob(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, func(c *process.Config) {
+	s := newEnv(t, func(c *process.Config) {
 		c.Webhooks.AllowLoopback, c.Webhooks.Schedule = true, []time.Duration{50 * time.Millisecond}
 	})
 	var tries atomic.Int32
@@ -310,17 +310,17 @@ func TestTraces(t *testing.T) {
 		}
 	}))
 	defer collector.Close()
-	heard := make(chan string, 1) // one charge asks once
+	received := make(chan string, 1) // one charge asks once
 	tapped := func(c *process.Config) {
-		c.AcquirerURL = overhear(t, c.AcquirerURL, func(r *http.Request) { heard <- r.Header.Get("Traceparent") })
+		c.AcquirerURL = overhear(t, c.AcquirerURL, func(r *http.Request) { received <- r.Header.Get("Traceparent") })
 	}
 	traced := header("Traceparent", "00-"+traceID+"-00f067aa0ba902b7-01")
 
 	t.Run("without a collector the client's trace is handed on all the same", func(t *testing.T) {
-		s := newStand(t, tapped)
+		s := newEnv(t, tapped)
 		s.ask(t, sent{target: "/v1/charges", body: mug, header: traced})
-		if told := <-heard; !strings.Contains(told, traceID) {
-			t.Errorf("the acquirer heard of the trace %q", told)
+		if sent := <-received; !strings.Contains(sent, traceID) {
+			t.Errorf("the acquirer heard of the trace %q", sent)
 		}
 		if !strings.Contains(s.log.String(), "trace="+traceID) {
 			t.Error("the line in the log does not name the trace")
@@ -329,7 +329,7 @@ func TestTraces(t *testing.T) {
 
 	t.Run("the request, its transactions and its call are spans of the client's trace", func(t *testing.T) {
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-		s := newStand(t, tapped)
+		s := newEnv(t, tapped)
 		a := s.ask(t, sent{target: "/v1/charges", body: mug, header: traced})
 		if a.status != http.StatusOK {
 			t.Fatalf("answered %d %s", a.status, a.body)
@@ -347,13 +347,13 @@ func TestTraces(t *testing.T) {
 				t.Errorf("the span of %s is %v", point, span)
 			}
 		}
-		call, to := named["charge.create acquirer_answered"], <-heard
+		call, to := named["charge.create acquirer_answered"], <-received
 		if call != nil && !strings.Contains(to, fmt.Sprintf("%s-%x", traceID, call.SpanId)) {
 			t.Errorf("the acquirer heard of %q", to)
 		}
-		told, err := json.Marshal(named)
-		if err != nil || strings.Contains(string(told), "tok_visa") {
-			t.Errorf("the spans tell too much: %s %v", told, err)
+		sent, err := json.Marshal(named)
+		if err != nil || strings.Contains(string(sent), "tok_visa") {
+			t.Errorf("the spans tell too much: %s %v", sent, err)
 		}
 	})
 }

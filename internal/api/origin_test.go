@@ -12,7 +12,7 @@ import (
 // TestAPageOfAnotherSiteCannotUseASecretKey sends what browsers send for such a page.
 func TestAPageOfAnotherSiteCannotUseASecretKey(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, func(c *process.Config) { c.PublicURL = "https://pay.example.com" })
+	s := newEnv(t, func(c *process.Config) { c.PublicURL = "https://pay.example.com" })
 	us := s.server.URL
 	const charge, token = "/v1/charges", "/v1/tokens"
 	for _, row := range []struct {
@@ -121,7 +121,7 @@ func TestHosts(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStand(t, func(c *process.Config) { c.PublicURL, c.Demo = row.publicURL, row.demo })
+			s := newEnv(t, func(c *process.Config) { c.PublicURL, c.Demo = row.publicURL, row.demo })
 			for host, accepted := range row.accepts {
 				for _, path := range []string{"/v1/balance", "//v1/balance", "/3d_secure/none", "/c/pay/none"} {
 					r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://ours"+path, nil)

@@ -12,7 +12,7 @@ import (
 )
 
 // restrict makes a key of the toboggans, by the name of its permissions.
-func (s *stand) restrict(t *testing.T, name string, allowed apikey.Permissions) {
+func (s *env) restrict(t *testing.T, name string, allowed apikey.Permissions) {
 	t.Helper()
 	_, key, err := apikey.CreateRestricted(t.Context(), s.db.Pool, s.root.For(secret.APIKeys), "acct_toboggans",
 		allowed, false)
@@ -47,7 +47,7 @@ var needs = map[string]string{
 // TestRestrictedKeys asks at every address with keys that may do a part of it.
 func TestRestrictedKeys(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	s.restrict(t, "nothing", apikey.Permissions{})
 	s.restrict(t, "reads charges", apikey.Permissions{"charges": apikey.Read})
 	s.restrict(t, "writes charges", apikey.Permissions{"charges": apikey.Write, "customers": apikey.Read})

@@ -31,7 +31,7 @@ const (
 // Stripe's shape, takes no key, and is never a fault of the server's.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	things := s.things(t)
 	for group, rows := range map[string][]refused{
 		"who asks": keyRefusals(s), "addresses": addressRefusals, "bodies": bodyRefusals, "headers": headerRefusals,
@@ -70,7 +70,7 @@ func requireRefusal(t *testing.T, a answer, want refused) {
 }
 
 // things makes objects that requests can name, in braces.
-func (s *stand) things(t *testing.T) *strings.Replacer {
+func (s *env) things(t *testing.T) *strings.Replacer {
 	t.Helper()
 	charge := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_visa")
 	customer := s.make(t, "", "/v1/customers", "name=Jenny")
@@ -90,7 +90,7 @@ func header(pairs ...string) http.Header {
 	return h
 }
 
-func keyRefusals(s *stand) []refused {
+func keyRefusals(s *env) []refused {
 	list := func(h http.Header) sent { return sent{method: "GET", target: "/v1/charges", header: h} }
 	return []refused{
 		{"no key", list(http.Header{"Authorization": nil}), 401, fault{Type: invalid}},
@@ -393,11 +393,11 @@ func cardRefusals(t *testing.T) []refused {
 		return sent{target: "/v1/tokens", body: "card[number]=" + number + "&card[cvc]=123&" + rest}
 	}
 	good := "card[exp_month]=12&card[exp_year]=2040"
-	slip := []byte(visa)
-	slip[15] = '0' + (slip[15]-'0'+1)%10
+	mistyped := []byte(visa)
+	mistyped[15] = '0' + (mistyped[15]-'0'+1)%10
 	return []refused{
 		{"no card", sent{target: "/v1/tokens"}, 400, fault{Type: invalid, Code: "parameter_missing"}},
-		{"a slip of the finger", typed(string(slip), good), 402,
+		{"a slip of the finger", typed(string(mistyped), good), 402,
 			fault{Type: cardError, Code: "incorrect_number", Param: "number"}},
 		{"letters", typed("abcdefghijklmnop", good), 402,
 			fault{Type: cardError, Code: "invalid_number", Param: "number"}},

@@ -270,7 +270,7 @@ func (r *request) pathParam(name string) string {
 	return r.params[len(r.params)-1]
 }
 
-func (r *request) viewer() resource.Principal {
+func (r *request) principal() resource.Principal {
 	return resource.Principal{
 		AccountID:   r.holder.AccountID,
 		Livemode:    r.holder.Livemode,
@@ -298,7 +298,7 @@ func (r *request) call(s *Server) phase.Request {
 		Caller: phase.Caller{
 			AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, RequestID: r.id, Key: r.storedKey(),
 			Caller: apirequest.Context{APIVersion: r.version, Publishable: r.publishable(), BaseURL: s.baseURL(r.http),
-				News: s.hearsNews(), Merchant: r.holder.Merchant}.By(r.holder.KeyID, r.address()),
+				News: s.acceptsNotifications(), Merchant: r.holder.Merchant}.By(r.holder.KeyID, r.address()),
 		},
 		Method: r.http.Method, Path: r.http.URL.Path,
 		Fingerprint: idempotency.Fingerprint(s.idempotencyKey, r.http.Method, r.http.URL.Path,

@@ -80,7 +80,7 @@ func get[P any](path string, read reader[P], kind string) route {
 			defer leave()
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
-			object, err := read(ctx, s.engine.Pool(), r.viewer(), in)
+			object, err := read(ctx, s.engine.Pool(), r.principal(), in)
 			return phase.Response{}, object, err
 		}}
 }

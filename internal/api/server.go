@@ -59,7 +59,7 @@ type Config struct {
 // Server answers the API.
 type Server struct {
 	engine         *phase.Engine
-	keys           *apikey.Ring
+	keys           *apikey.Cache
 	idempotencyKey []byte
 	cardKey        []byte
 	inbox          *inbox.Inbox
@@ -83,7 +83,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{
 		engine:    c.Engine,
-		keys:      apikey.NewRing(c.Engine.Pool(), c.Secret.For(secret.APIKeys), c.Demo),
+		keys:      apikey.NewCache(c.Engine.Pool(), c.Secret.For(secret.APIKeys), c.Demo),
 		demo:      c.Demo,
 		private:   c.PrivateWebhooks,
 		log:       c.Log,
@@ -285,7 +285,7 @@ func (s *Server) write(c echo.Context, x *exchange, status int, body []byte, rep
 	c.Response().WriteHeader(status)
 	_, _ = c.Response().Write(body) // a client that is gone does not change what was done
 	x.finish(c.Request().Context(), s.log, status, replayed)
-	s.tell(c, x, status, body)
+	s.tail(c, x, status, body)
 }
 
 func unknownURL(h *http.Request) *apierror.Error {

@@ -21,7 +21,7 @@ import (
 // for what is written at once; the test's is a minute.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, func(c *process.Config) { c.Limits.HeaderTime, c.Limits.BodyTime = 2*time.Second, 3*time.Second })
+	s := newEnv(t, func(c *process.Config) { c.Limits.HeaderTime, c.Limits.BodyTime = 2*time.Second, 3*time.Second })
 	dial := s.serve(t)
 	key := "Authorization: Bearer " + s.keys["toboggans"] + "\r\n"
 
@@ -55,7 +55,7 @@ func TestSlowClients(t *testing.T) {
 // TestIdleClients keeps a connection after its answer, and asks nothing more.
 func TestIdleClients(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, func(c *process.Config) { c.Limits.IdleTime = 100 * time.Millisecond })
+	s := newEnv(t, func(c *process.Config) { c.Limits.IdleTime = 100 * time.Millisecond })
 	conn := s.serve(t)(t)
 	say(t, conn, "GET /v1/charges HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+s.keys["toboggans"]+"\r\n\r\n")
 	reader := bufio.NewReader(conn)
@@ -75,7 +75,7 @@ func TestIdleClients(t *testing.T) {
 // and a second request behind each of them on the same connection.
 func TestTwoLengths(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	dial := s.serve(t)
 	head := " HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + s.keys["toboggans"] + "\r\n"
 	post := "POST /v1/customers" + head + "Content-Type: application/x-www-form-urlencoded\r\n"
@@ -93,12 +93,12 @@ func TestTwoLengths(t *testing.T) {
 			t.Parallel()
 			conn := dial(t)
 			say(t, conn, c.first+"GET /v1/account"+head+"Connection: close\r\n\r\n")
-			heard, err := io.ReadAll(conn)
-			if err != nil && len(heard) == 0 { // closed with our second request unread, which resets the connection
+			received, err := io.ReadAll(conn)
+			if err != nil && len(received) == 0 { // closed with our second request unread, which resets the connection
 				t.Fatal(err)
 			}
-			if got := strings.Count(string(heard), "HTTP/1.1 200 OK"); got != c.answers {
-				t.Errorf("%d answers, want %d:\n%s", got, c.answers, heard)
+			if got := strings.Count(string(received), "HTTP/1.1 200 OK"); got != c.answers {
+				t.Errorf("%d answers, want %d:\n%s", got, c.answers, received)
 			}
 		})
 	}
@@ -107,7 +107,7 @@ func TestTwoLengths(t *testing.T) {
 // TestOnlySoManyConnections lets a slow client have the only connection there is.
 func TestOnlySoManyConnections(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, func(c *process.Config) { c.Limits.Connections, c.Limits.HeaderTime = 1, 2*time.Second })
+	s := newEnv(t, func(c *process.Config) { c.Limits.Connections, c.Limits.HeaderTime = 1, 2*time.Second })
 	dial := s.serve(t)
 	say(t, dial(t), "GET /v1/charges HTTP/1.1\r\nHost: 127.0.0.1\r\n") // and no more
 	conn := dial(t)
@@ -127,7 +127,7 @@ func TestOnlySoManyConnections(t *testing.T) {
 // more than fits into what lies between it and the server, and not take it.
 func TestClientsThatDoNotRead(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, func(c *process.Config) { c.Limits.Connections, c.Limits.WriteTime = 1, 2*time.Second })
+	s := newEnv(t, func(c *process.Config) { c.Limits.Connections, c.Limits.WriteTime = 1, 2*time.Second })
 	var notes strings.Builder
 	for n := range 50 {
 		fmt.Fprintf(&notes, "&metadata[note%d]=%s", n, strings.Repeat("x", 500))
@@ -188,7 +188,7 @@ func (l tight) Accept() (net.Conn, error) {
 }
 
 // serve answers as the program does, with its bounds, and returns a way to call it.
-func (s *stand) serve(t *testing.T) func(*testing.T) net.Conn {
+func (s *env) serve(t *testing.T) func(*testing.T) net.Conn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -20,19 +20,19 @@ const sledge = "mode=payment&success_url=https://example.com&line_items[0][quant
 	"&line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=2000" +
 	"&line_items[0][price_data][product_data][name]=Sledge"
 
-// belongings are objects of the toboggans in test mode.
-type belongings struct {
+// fixtures are objects of the toboggans in test mode.
+type fixtures struct {
 	byVariable map[string]string // by the variable in a path
 	byPath     map[string]string // where variables of one name mean different things
 }
 
-func (s *stand) belongings(t *testing.T) belongings {
+func (s *env) fixtures(t *testing.T) fixtures {
 	t.Helper()
 	charge := s.make(t, "", "/v1/charges", "amount=1000&currency=usd&source=tok_createDisputeInquiry")
 	s.make(t, "", "/v1/charges", "amount=9000&currency=usd&source=tok_bypassPending") // something to pay out
 	customer := s.make(t, "", "/v1/customers", "name=Jenny")
 	setup := s.make(t, "", "/v1/setup_intents", "")
-	b := belongings{
+	b := fixtures{
 		byVariable: map[string]string{
 			"{account}":        "acct_toboggans",
 			"{charge}":         charge,
@@ -68,7 +68,7 @@ func (s *stand) belongings(t *testing.T) belongings {
 			b.byPath[o.Path] = setup
 		}
 	}
-	s.sim.WaitUntilTold(t, s.server.URL)
+	s.sim.WaitUntilNotified(t, s.server.URL)
 	disputes := s.ask(t, sent{method: http.MethodGet, target: "/v1/disputes"})
 	b.byVariable["{dispute}"], _ = disputes.object["data"].([]any)[0].(map[string]any)["id"].(string)
 	for path, list := range map[string]string{
@@ -83,7 +83,7 @@ func (s *stand) belongings(t *testing.T) belongings {
 }
 
 // fill puts ids in the place of a path's variables. given are those it used.
-func (b belongings) fill(t *testing.T, path string) (filled string, given []string) {
+func (b fixtures) fill(t *testing.T, path string) (filled string, given []string) {
 	t.Helper()
 	filled = inBraces.ReplaceAllStringFunc(path, func(variable string) string {
 		value := b.byVariable[variable]
@@ -103,8 +103,8 @@ func (b belongings) fill(t *testing.T, path string) (filled string, given []stri
 // is not. The answer is the one for an object that never was, and nothing happens.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
-	theirs := s.belongings(t)
+	s := newEnv(t)
+	theirs := s.fixtures(t)
 	needed := map[string]map[string]string{"kites": {}, "toboggans live": {}}
 	for _, as := range others {
 		needed[as]["test_clock.advance"] = "frozen_time=2"
@@ -160,8 +160,8 @@ func TestStrangers(t *testing.T) {
 // in the lists, behind cursors, and by searching for everything.
 func TestStrangersLists(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
-	s.belongings(t)
+	s := newEnv(t)
+	s.fixtures(t)
 	lists, searches := 0, 0
 	for _, o := range apitest.Operations() {
 		if o.Method != http.MethodGet || strings.Contains(o.Path, "{") {
@@ -210,8 +210,8 @@ func TestStrangersLists(t *testing.T) {
 // TestStrangersParameters names another's objects in what is sent.
 func TestStrangersParameters(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
-	theirs := s.belongings(t)
+	s := newEnv(t)
+	theirs := s.fixtures(t)
 	const pay = "amount=1000&currency=usd&"
 	for _, as := range others {
 		own := s.make(t, as, "/v1/customers", "name=Kit")

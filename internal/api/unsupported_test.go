@@ -9,7 +9,7 @@ import (
 // lack. A client that uses one learns that the parameter is missing here, not that it made a mistake.
 func TestUnsupportedParameters(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	for _, row := range []struct {
 		name, method, target, body, message string
 	}{

@@ -13,7 +13,7 @@ import (
 // keys were used, and until then nothing was written for it.
 func TestLastUse(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	p, err := process.NewAPI(t.Context(), s.config)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestLastUse(t *testing.T) {
 	}
 }
 
-func (s *stand) lastUsed(t *testing.T, as string) (at *time.Time) {
+func (s *env) lastUsed(t *testing.T, as string) (at *time.Time) {
 	t.Helper()
 	err := s.db.Pool.QueryRow(t.Context(), `
 		SELECT last_used_at FROM api_keys WHERE right(display, 4) = right($1, 4)`, s.keys[as]).Scan(&at)

@@ -14,7 +14,7 @@ const before = "2017-08-15"
 // TestVersions asks for objects in old versions and in new ones.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	ask := func(t *testing.T, version, method, target, body string) answer {
 		t.Helper()
 		a := s.ask(t, sent{method: method, target: target, body: body, header: header("Stripe-Version", version)})

@@ -15,7 +15,7 @@ import (
 // TestWire sends bytes that no client library would.
 func TestWire(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, func(c *process.Config) { c.PublicURL = "http://ratchet.example" })
+	s := newEnv(t, func(c *process.Config) { c.PublicURL = "http://ratchet.example" })
 	key := "Authorization: Bearer " + s.keys["toboggans"] + "\r\n"
 	const formType = "Content-Type: application/x-www-form-urlencoded\r\n"
 
@@ -98,7 +98,7 @@ func TestWire(t *testing.T) {
 
 // speak sends bytes and returns the first answer, with its body and all that
 // follows until the server closes the connection.
-func (s *stand) speak(t *testing.T, head, body string) (first *http.Response, rest string) {
+func (s *env) speak(t *testing.T, head, body string) (first *http.Response, rest string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.server.Listener.Addr().String())
 	if err != nil {

@@ -52,8 +52,8 @@ const rememberFor = 2 * time.Second
 // rememberAtMost bounds the memory; a flood of wrong keys is not remembered at all.
 const rememberAtMost = 10_000
 
-// Ring looks keys up and remembers them for a moment. Safe for concurrent use.
-type Ring struct {
+// Cache looks keys up and remembers them for a moment. Safe for concurrent use.
+type Cache struct {
 	pool *pgxpool.Pool
 	key  []byte
 	demo bool
@@ -68,10 +68,10 @@ type remembered struct {
 	until  time.Time
 }
 
-// NewRing makes a ring. hashKey is secret.Root.For(secret.APIKeys); demo admits
+// NewCache makes a cache. hashKey is secret.Root.For(secret.APIKeys); demo admits
 // the demo accounts' well-known keys.
-func NewRing(pool *pgxpool.Pool, hashKey []byte, demo bool) *Ring {
-	return &Ring{
+func NewCache(pool *pgxpool.Pool, hashKey []byte, demo bool) *Cache {
+	return &Cache{
 		pool:  pool,
 		key:   hashKey,
 		demo:  demo,
@@ -88,10 +88,10 @@ const findKey = `
 	WHERE k.hash = @hash`
 
 // Find returns who holds a key.
-func (r *Ring) Find(ctx context.Context, key string) (*Holder, error) {
+func (r *Cache) Find(ctx context.Context, key string) (*Holder, error) {
 	hash := Hash(r.key, key)
 	now := time.Now()
-	if holder := r.recall(hash, now); holder != nil {
+	if holder := r.cached(hash, now); holder != nil {
 		return holder, holder.usable(now)
 	}
 	rows, err := r.pool.Query(ctx, findKey, postgres.Args{"hash": hash[:]})
@@ -113,7 +113,7 @@ func (r *Ring) Find(ctx context.Context, key string) (*Holder, error) {
 }
 
 // Seen says whether this process has looked a key up before and found it valid.
-func (r *Ring) Seen(key string) bool {
+func (r *Cache) Seen(key string) bool {
 	hash := Hash(r.key, key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,8 +121,8 @@ func (r *Ring) Seen(key string) bool {
 	return is && hit.holder.usable(time.Now()) == nil
 }
 
-// recall is who holds a key, if that was asked a moment ago. It notes the use.
-func (r *Ring) recall(hash [sha256.Size]byte, now time.Time) *Holder {
+// cached is who holds a key, if that was asked a moment ago. It notes the use.
+func (r *Cache) cached(hash [sha256.Size]byte, now time.Time) *Holder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	hit, is := r.known[hash]
@@ -133,7 +133,7 @@ func (r *Ring) recall(hash [sha256.Size]byte, now time.Time) *Holder {
 	return hit.holder
 }
 
-func (r *Ring) remember(hash [sha256.Size]byte, holder *Holder, now time.Time) {
+func (r *Cache) remember(hash [sha256.Size]byte, holder *Holder, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.known) >= rememberAtMost {

@@ -14,7 +14,7 @@ import (
 const recordEvery = time.Minute
 
 // use notes that a key opened something. The caller has the lock.
-func (r *Ring) use(h *Holder, now time.Time) {
+func (r *Cache) use(h *Holder, now time.Time) {
 	if h.usable(now) == nil {
 		r.used[h.KeyID] = now
 	}
@@ -23,7 +23,7 @@ func (r *Ring) use(h *Holder, now time.Time) {
 // Record writes down which keys were used, about once a minute until ctx ends,
 // and then once more. A process that is killed loses its last minute: a request
 // must not wait for a disk only to say that it was there.
-func (r *Ring) Record(ctx context.Context) {
+func (r *Cache) Record(ctx context.Context) {
 	tick := time.NewTicker(recordEvery)
 	defer tick.Stop()
 	for {
@@ -46,7 +46,7 @@ const recordUses = `
 	WHERE api_keys.id = used.id
 	  AND api_keys.id IN (SELECT id FROM api_keys WHERE id = ANY(@ids) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)`
 
-func (r *Ring) record(ctx context.Context) error {
+func (r *Cache) record(ctx context.Context) error {
 	r.mu.Lock()
 	used := r.used
 	r.used = map[string]time.Time{}

@@ -19,7 +19,8 @@ import (
 // bytes; numbers and booleans as texts.
 func AnswerDigest(r *idempotency.Request, answer *idempotency.StoredResponse) []byte {
 	d := digest{sha256.New()}
-	d.text(r.AccountID, r.ID, strconv.FormatBool(r.Livemode), r.Key, strconv.FormatBool(r.Keyless), r.Method, r.Path)
+	d.text(r.AccountID, r.ID, strconv.FormatBool(r.Livemode), r.Key, strconv.FormatBool(r.KeyGenerated),
+		r.Method, r.Path)
 	d.bytes(r.Fingerprint)
 	d.text(strconv.Itoa(int(r.FingerprintVersion)), string(r.Params), postgres.JSONText(r.Caller), r.Flow,
 		strconv.Itoa(int(r.Version)))

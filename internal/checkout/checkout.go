@@ -48,7 +48,7 @@ func New(c Config) *Server {
 	const at = session.CheckoutPath + "{session}"
 	page("GET "+at, web.Policy{}, s.show)
 	page("POST "+at, web.Policy{}, s.pay)
-	page("GET "+at+"/state", web.Policy{}, s.tell)
+	page("GET "+at+"/state", web.Policy{}, s.sendState)
 	page("GET "+at+"/challenge", web.Policy{Framed: true}, s.frame)
 	page("GET "+at+"/done", web.Policy{}, s.done)
 	page("GET "+session.PaymentLinkPath+"{link}", web.Policy{}, s.link)

@@ -26,8 +26,8 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // What a browser does is tried in test/browser. Here is what no browser shows.
 
-// stand is an API without a dashboard, over real HTTP.
-type stand struct {
+// env is an API without a dashboard, over real HTTP.
+type env struct {
 	db     *pgtest.DB
 	server *httptest.Server
 	key    string
@@ -51,14 +51,14 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-func newStand(t *testing.T) *stand {
+func newEnv(t *testing.T) *env {
 	t.Helper()
 	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
 	root, err := secret.New(strings.Repeat("x", 32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{db: db, log: &log{}}
+	s := &env{db: db, log: &log{}}
 	p, err := process.NewAPI(t.Context(), process.Config{
 		DatabaseURL:    db.URL,
 		Secret:         root,
@@ -91,7 +91,7 @@ type page struct {
 }
 
 // do asks for a page and follows nothing.
-func (s *stand) do(t *testing.T, method, path string, form url.Values, header ...string) page {
+func (s *env) do(t *testing.T, method, path string, form url.Values, header ...string) page {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.server.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *stand) do(t *testing.T, method, path string, form url.Values, header ..
 }
 
 // session makes one, and returns the path of its page.
-func (s *stand) session(t *testing.T, more ...url.Values) string {
+func (s *env) session(t *testing.T, more ...url.Values) string {
 	t.Helper()
 	params := url.Values{
 		"mode":                                          {"payment"},
@@ -162,7 +162,7 @@ func form(number string) url.Values {
 
 func TestPage(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	path := s.session(t)
 
 	t.Run("it keeps itself to itself, and needs no dashboard", func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestPage(t *testing.T) {
 }
 
 // requests is how often the API was asked to confirm a page.
-func (s *stand) requests(t *testing.T) (n int) {
+func (s *env) requests(t *testing.T) (n int) {
 	t.Helper()
 	err := s.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM requests WHERE flow = 'payment_page.confirm'`).Scan(&n)
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *stand) requests(t *testing.T) (n int) {
 
 func TestOneKeyIsOneAttempt(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	path := s.session(t)
 	state := func(p page) (got struct{ State, Key, Next, Message string }) {
 		if err := json.Unmarshal([]byte(p.body), &got); err != nil {
@@ -253,7 +253,7 @@ func TestOneKeyIsOneAttempt(t *testing.T) {
 
 func TestNoCardIsRepeatedOrKept(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	path, number := s.session(t), card(t, "visa_chargeDeclinedLostCard") // which the page does not offer
 	grouped := number[:4] + " " + number[4:8] + " " + number[8:12] + " " + number[12:]
 	holds := func(text string) bool { return strings.Contains(strings.ReplaceAll(text, " ", ""), number) }

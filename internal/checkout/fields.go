@@ -10,9 +10,9 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
-// typed is what the customer typed. A page that is rendered again shows Kept; it never
+// submission is what the customer typed. A page that is rendered again shows Kept; it never
 // shows the number or the security code.
-type typed struct {
+type submission struct {
 	Kept
 	number, cvc string
 }
@@ -27,7 +27,7 @@ type Kept struct {
 // Faults are what is wrong with fields, by their names.
 type Faults map[string]string
 
-func read(r *http.Request) typed {
+func read(r *http.Request) submission {
 	field := func(name string) string {
 		text := strings.TrimSpace(r.PostFormValue(name))
 		if name != "cardNumber" && testcard.IsNumber(text) {
@@ -35,7 +35,7 @@ func read(r *http.Request) typed {
 		}
 		return text
 	}
-	return typed{
+	return submission{
 		Kept: Kept{
 			Rate:       field("shipping"),
 			Email:      field("email"),
@@ -55,7 +55,7 @@ func read(r *http.Request) typed {
 
 // check is what is wrong, in the page's language. What a card is and whether it is good is
 // not decided here.
-func (t *typed) check(s *paymentPage, now time.Time) Faults {
+func (t *submission) check(s *paymentPage, now time.Time) Faults {
 	faults := t.faults(s, now)
 	for field, fault := range faults {
 		faults[field] = s.lang.Say(fault)
@@ -64,7 +64,7 @@ func (t *typed) check(s *paymentPage, now time.Time) Faults {
 }
 
 // faults are the same, by the keys of their texts. web/static/card.js has the same ones.
-func (t *typed) faults(s *paymentPage, now time.Time) Faults {
+func (t *submission) faults(s *paymentPage, now time.Time) Faults {
 	faults := Faults{}
 	wants := func(name, value, fault string) {
 		if value == "" {
@@ -124,7 +124,7 @@ func expiry(text string) (month, year int, ok bool) {
 }
 
 // form is what the API is sent to confirm with.
-func (t *typed) form(s *paymentPage, back string) url.Values {
+func (t *submission) form(s *paymentPage, back string) url.Values {
 	month, year, _ := expiry(t.Expiry)
 	form := url.Values{"return_url": {back}}
 	set := func(name, value string) {

@@ -10,7 +10,7 @@ import (
 
 func TestPaymentLink(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	key := []string{"Authorization", "Bearer " + s.key}
 	var link struct{ ID, URL string }
 	s.decode(t, s.do(t, http.MethodPost, "/v1/payment_links", url.Values{
@@ -87,7 +87,7 @@ func TestPaymentLink(t *testing.T) {
 	}
 }
 
-func (s *stand) decode(t *testing.T, p page, into any) {
+func (s *env) decode(t *testing.T, p page, into any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(p.body), into); err != nil || p.status != http.StatusOK {
 		t.Fatalf("answered %d %s", p.status, p.body)

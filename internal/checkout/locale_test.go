@@ -10,7 +10,7 @@ import (
 // TestLanguages shows the page to browsers without JavaScript.
 func TestLanguages(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 
 	t.Run("the browser chooses, unless the session does", func(t *testing.T) {
 		t.Parallel()

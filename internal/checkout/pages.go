@@ -242,7 +242,7 @@ func wantsJSON(r *http.Request) bool {
 }
 
 // answer sends JSON, always as a success: that a card was declined is no fault of the page.
-func answer(w http.ResponseWriter, t turn) {
+func answer(w http.ResponseWriter, t outcome) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(t) // fails only if the client is gone
 }

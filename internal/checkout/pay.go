@@ -18,9 +18,9 @@ const bodyBytes = 32 << 10
 // patience is how long one try of Pay waits for another one under the same key.
 const patience = "wait=10"
 
-// turn is the result of a press of Pay, or the state of the session, as the page's
+// outcome is the result of a press of Pay, or the state of the session, as the page's
 // JavaScript gets it.
-type turn struct {
+type outcome struct {
 	State   string `json:"state"`
 	Unknown bool   `json:"unknown,omitempty"` // ask again, with the same key
 	Message string `json:"message,omitempty"`
@@ -34,8 +34,8 @@ type turn struct {
 	status int // for a page without JavaScript
 }
 
-func turnOf(s *paymentPage) turn {
-	t := turn{State: s.State(), Attempt: s.Attempts, Key: s.Key(), status: http.StatusOK}
+func outcomeOf(s *paymentPage) outcome {
+	t := outcome{State: s.State(), Attempt: s.Attempts, Key: s.Key(), status: http.StatusOK}
 	switch t.State {
 	case complete:
 		t.Next = s.SuccessURL
@@ -88,19 +88,19 @@ func (s *Server) pay(w http.ResponseWriter, r *http.Request) {
 
 // attempt tries to pay once. Whether this is the first try under its key, or one
 // more after a lost answer, or one of two at once, is the API's to tell apart.
-func (s *Server) attempt(r *http.Request, found *paymentPage, entered typed) (turn, *paymentPage) {
+func (s *Server) attempt(r *http.Request, found *paymentPage, entered submission) (outcome, *paymentPage) {
 	if state := found.State(); state == complete || state == expired {
-		return turnOf(found), found
+		return outcomeOf(found), found
 	}
 	found.choose(entered.Rate)
 	if shown := r.PostFormValue("total"); shown != "" && shown != strconv.FormatInt(found.AmountTotal, 10) {
-		t := turnOf(found)
+		t := outcomeOf(found)
 		t.State, t.status = open, http.StatusConflict
 		t.Message = found.lang.Say("total_changed", "amount", found.Total())
 		return t, found
 	}
 	if faults := entered.check(found, time.Now()); len(faults) > 0 {
-		t := turnOf(found)
+		t := outcomeOf(found)
 		t.State, t.Faults, t.status = open, faults, http.StatusUnprocessableEntity
 		return t, found
 	}
@@ -131,8 +131,8 @@ func (s *Server) attempt(r *http.Request, found *paymentPage, entered typed) (tu
 
 // outcome combines a response of the API with the state of the session after it: the
 // response may be a replay from before the customer saw the bank's page.
-func (s *Server) outcome(now *paymentPage, a *api.Answer) turn {
-	t, refusal := turnOf(now), a.Refusal()
+func (s *Server) outcome(now *paymentPage, a *api.Answer) outcome {
+	t, refusal := outcomeOf(now), a.Refusal()
 	switch {
 	case t.State == complete || refusal == nil:
 		if t.State == open {
@@ -155,9 +155,9 @@ func (s *Server) outcome(now *paymentPage, a *api.Answer) turn {
 }
 
 // unknown is the result while the outcome is unknown: the page must send the same key again.
-func (s *Server) unknown(found *paymentPage, err error) turn {
+func (s *Server) unknown(found *paymentPage, err error) outcome {
 	s.Log.Error("checkout", "session", found.ID, "error", err)
-	t := turnOf(found)
+	t := outcomeOf(found)
 	t.Unknown, t.status = true, http.StatusServiceUnavailable
 	return t
 }
@@ -180,8 +180,8 @@ func (s *Server) extras(r *http.Request) http.Header {
 	return h
 }
 
-// tell sends the state of a session to a page that waits for it.
-func (s *Server) tell(w http.ResponseWriter, r *http.Request) {
+// sendState sends the state of a session to a page that waits for it.
+func (s *Server) sendState(w http.ResponseWriter, r *http.Request) {
 	found, err := s.find(r)
 	switch {
 	case errors.Is(err, errNoSession):
@@ -190,7 +190,7 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request) {
 		s.Log.Error("checkout", "session", form.Quote(r.PathValue("session")), "error", err)
 		http.Error(w, "not available", http.StatusServiceUnavailable)
 	default:
-		t := turnOf(found)
+		t := outcomeOf(found)
 		if t.State == open {
 			t.Message = found.Failure()
 		}

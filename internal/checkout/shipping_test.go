@@ -10,7 +10,7 @@ import (
 // TestShippingWithoutJavaScript chooses how to ship an order as a browser without JavaScript does.
 func TestShippingWithoutJavaScript(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	option := func(i, name, amount string) url.Values {
 		at := "shipping_options[" + i + "][shipping_rate_data]"
 		return url.Values{

@@ -122,20 +122,20 @@ func wantTrace(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var passes []string
 	for line := range strings.Lines(string(text)) {
 		var passed crashpoint.Passed
 		if err := json.Unmarshal([]byte(line), &passed); err != nil || passed.At.IsZero() || passed.PID == 0 {
 			t.Fatalf("%s: %v", line, err)
 		}
 		if len(passed.Sent) > 0 {
-			told = append(told, passed.Boundary+": "+strings.Join(passed.Sent, "; "))
+			passes = append(passes, passed.Boundary+": "+strings.Join(passed.Sent, "; "))
 		}
 	}
 	want := []string{"database: after sync: SELECT a, b FROM c", "redis: before writing: GET k",
 		"database: after sync: SELECT a, b FROM c"}
-	if !slices.Equal(told, want) {
-		t.Errorf("the trace tells\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+	if !slices.Equal(passes, want) {
+		t.Errorf("the trace tells\n%s\nwant\n%s", strings.Join(passes, "\n"), strings.Join(want, "\n"))
 	}
 }
 

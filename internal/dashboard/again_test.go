@@ -16,7 +16,7 @@ import (
 
 func TestSendingAgain(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	send := func(path, key string, form url.Values) page {
 		return s.post(t, path, form, "Authorization", "Bearer "+s.key, "Idempotency-Key", key)
 	}

@@ -7,7 +7,7 @@ import (
 
 func TestGrossVolumeChart(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	for _, c := range []struct{ amount, currency string }{{"2000", "usd"}, {"12345", "usd"}, {"5000", "eur"}} {
 		s.api(t, "/v1/charges", "amount", c.amount, "currency", c.currency, "source", "tok_visa")
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // create opens a form of the menu New, fills it in and sends it, as often as is said.
-func (s *stand) create(t *testing.T, what string, times int, typed ...string) page {
+func (s *env) create(t *testing.T, what string, times int, typed ...string) page {
 	t.Helper()
 	form := s.get(t, "/dashboard/new/"+what)
 	if form.status != http.StatusOK {
@@ -31,7 +31,7 @@ func (s *stand) create(t *testing.T, what string, times int, typed ...string) pa
 
 func TestCreatingThings(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 
 	for _, c := range []struct {
 		what, table, page string
@@ -133,7 +133,7 @@ func TestCreatingThings(t *testing.T) {
 
 func TestSessionWithDiscountAndShipping(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	s.api(t, "/v1/coupons", "id", "WINTER", "name", "Winter sale", "percent_off", "25", "duration", "once")
 	const rate = "shipping_options[0][shipping_rate_data]"
 	id := s.api(t, "/v1/checkout/sessions", "mode", "payment", "success_url", "https://shop.example/thanks",

@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// stand is an API with its dashboard over real HTTP, and a browser that keeps cookies.
-type stand struct {
+// env is an API with its dashboard over real HTTP, and a browser that keeps cookies.
+type env struct {
 	db     *pgtest.DB
 	sim    *acquirertest.Sim
 	server *httptest.Server
@@ -51,7 +51,7 @@ func (l *lines) String() string {
 	return l.all.String()
 }
 
-func newStand(t *testing.T, password string, otherwise ...func(*process.Config)) *stand {
+func newEnv(t *testing.T, password string, otherwise ...func(*process.Config)) *env {
 	t.Helper()
 	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
 	root, err := secret.New(strings.Repeat("x", 32))
@@ -89,7 +89,7 @@ func newStand(t *testing.T, password string, otherwise ...func(*process.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{
+	s := &env{
 		db:     db,
 		sim:    sim,
 		server: httptest.NewServer(p.Handler),
@@ -109,7 +109,7 @@ type page struct {
 	body   string
 }
 
-func (s *stand) do(t *testing.T, r *http.Request) page {
+func (s *env) do(t *testing.T, r *http.Request) page {
 	t.Helper()
 	response, err := s.client.Do(r)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *stand) do(t *testing.T, r *http.Request) page {
 	return page{response.StatusCode, response.Request.URL.Path, response.Header, string(body)}
 }
 
-func (s *stand) get(t *testing.T, path string) page {
+func (s *env) get(t *testing.T, path string) page {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+path, nil)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *stand) get(t *testing.T, path string) page {
 	return s.do(t, r)
 }
 
-func (s *stand) post(t *testing.T, path string, form url.Values, header ...string) page {
+func (s *env) post(t *testing.T, path string, form url.Values, header ...string) page {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+path,
 		strings.NewReader(form.Encode()))
@@ -147,7 +147,7 @@ func (s *stand) post(t *testing.T, path string, form url.Values, header ...strin
 }
 
 // charge makes a payment as a merchant does, and returns its id.
-func (s *stand) charge(t *testing.T, more ...string) string {
+func (s *env) charge(t *testing.T, more ...string) string {
 	t.Helper()
 	form := url.Values{"amount": {"2000"}, "currency": {"usd"}, "source": {"tok_visa"}}
 	for i := 0; i < len(more); i += 2 {
@@ -160,7 +160,7 @@ func (s *stand) charge(t *testing.T, more ...string) string {
 	return regexp.MustCompile(`ch_\w+`).FindString(made.body)
 }
 
-func (s *stand) count(t *testing.T, sql string) (n int) {
+func (s *env) count(t *testing.T, sql string) (n int) {
 	t.Helper()
 	if err := s.db.Pool.QueryRow(t.Context(), sql).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestWhoGetsIn(t *testing.T) {
 
 	t.Run("with a password nobody sees anything before giving it", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, "open sesame, please")
+		s := newEnv(t, "open sesame, please")
 		for _, path := range []string{"/dashboard", "/dashboard/payments", "/dashboard/payments.csv",
 			"/dashboard/keys", "/dashboard/stream", "/dashboard/nothing"} {
 			if p := s.get(t, path); p.path != "/dashboard/login" {
@@ -203,7 +203,7 @@ func TestWhoGetsIn(t *testing.T) {
 
 	t.Run("who logs in comes to the page that was asked for, here and nowhere else, and can log out", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, "open sesame, please")
+		s := newEnv(t, "open sesame, please")
 		enter := func(login page) page {
 			return s.post(t, "/dashboard/login", url.Values{
 				"csrf":     {hidden(t, login, "csrf")},
@@ -234,7 +234,7 @@ func TestWhoGetsIn(t *testing.T) {
 
 	t.Run("without one it answers to this machine's names only, and so does the API", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, "")
+		s := newEnv(t, "")
 		for host, want := range map[string]int{
 			"rebound.example": http.StatusMisdirectedRequest,
 			"localhost:1":     http.StatusOK,
@@ -260,7 +260,7 @@ func TestWhoGetsIn(t *testing.T) {
 
 	t.Run("an address that a page would be led on from is refused as the API refuses, if it means the API", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, "")
+		s := newEnv(t, "")
 		for _, path := range []string{"//v1/account", "/./v1/account", "/docs/../v1/account", "//v1//account"} {
 			p := s.get(t, path)
 			if p.status != http.StatusNotFound || p.path != path ||
@@ -275,7 +275,7 @@ func TestWhoGetsIn(t *testing.T) {
 
 	t.Run("at an address that is nobody's a browser sees a page, and whoever means the API its error", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, "")
+		s := newEnv(t, "")
 		const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 		for _, asked := range []struct{ path, accept, kind string }{
 			{"/nothing", browser, "text/html; charset=utf-8"}, {"/3ds/<b>/more", browser, "text/html; charset=utf-8"},
@@ -302,7 +302,7 @@ func TestWhoGetsIn(t *testing.T) {
 
 	t.Run("no page is framed, runs what is inline, or shows a key", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, "")
+		s := newEnv(t, "")
 		for _, path := range []string{"/", "/dashboard", "/dashboard/keys", "/docs", "/docs/api/charges"} {
 			p := s.get(t, path)
 			policy := p.header.Get("Content-Security-Policy")
@@ -319,7 +319,7 @@ func TestWhoGetsIn(t *testing.T) {
 
 func TestWhatIsDoneFromAPage(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 
 	t.Run("a form that is sent twice refunds once, and the trail names the dashboard", func(t *testing.T) {
 		at := "/dashboard/payments/" + s.charge(t)
@@ -392,7 +392,7 @@ func TestWhatIsDoneFromAPage(t *testing.T) {
 
 func TestLists(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	for i := range 60 {
 		s.charge(t, "amount", fmt.Sprint(1000+i), "description", fmt.Sprintf("=HYPERLINK(%d)", i))
 	}

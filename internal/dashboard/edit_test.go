@@ -9,7 +9,7 @@ import (
 
 func TestEditing(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	edit := func(t *testing.T, at, ending string, typed url.Values) page {
 		t.Helper()
 		form := s.get(t, at)
@@ -72,11 +72,11 @@ func TestEditing(t *testing.T) {
 
 func TestAnsweringDisputes(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	disputed := func(t *testing.T) string {
 		t.Helper()
 		charge := s.charge(t, "source", "tok_createDispute")
-		s.sim.WaitUntilTold(t, s.server.URL)
+		s.sim.WaitUntilNotified(t, s.server.URL)
 		var id string
 		err := s.db.Pool.QueryRow(t.Context(), `SELECT id FROM disputes WHERE charge_id = $1`, charge).Scan(&id)
 		if err != nil {
@@ -84,14 +84,14 @@ func TestAnsweringDisputes(t *testing.T) {
 		}
 		return "/dashboard/disputes/" + id
 	}
-	answer := func(t *testing.T, at, deed string, typed ...string) page {
+	answer := func(t *testing.T, at, action string, typed ...string) page {
 		t.Helper()
 		form := s.get(t, at)
 		sent := url.Values{"csrf": {hidden(t, form, "csrf")}, "key": {hidden(t, form, "key")}}
 		for i := 0; i < len(typed); i += 2 {
 			sent.Set(typed[i], typed[i+1])
 		}
-		return s.post(t, at+"/"+deed, sent)
+		return s.post(t, at+"/"+action, sent)
 	}
 
 	t.Run("evidence is saved, and then submitted", func(t *testing.T) {

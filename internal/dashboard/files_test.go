@@ -9,7 +9,7 @@ import (
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	s.api(t, "/v1/customers", "name", "=HYPERLINK(1)", "email", "jenny@example.com", "description", "@cmd")
 	s.api(t, "/v1/customers", "name", "-Sum", "description", "+1")
 	charge := s.charge(t, "amount", "5000", "currency", "jpy")

@@ -13,7 +13,7 @@ const password = "a password of some length"
 
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	try := func(t *testing.T, s *stand, given string) page {
+	try := func(t *testing.T, s *env, given string) page {
 		t.Helper()
 		return s.post(t, "/dashboard/login",
 			url.Values{"csrf": {hidden(t, s.get(t, "/dashboard/login"), "csrf")}, "password": {given}})
@@ -21,7 +21,7 @@ func TestLogin(t *testing.T) {
 
 	t.Run("every try leaves an audit row with its address and outcome, and no password", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, password)
+		s := newEnv(t, password)
 		try(t, s, "a wrong password")
 		try(t, s, password)
 		for operation, status := range map[string]string{"dashboard.login_refused": "401", "dashboard.login": "200"} {
@@ -47,7 +47,7 @@ func TestLogin(t *testing.T) {
 
 	t.Run("after ten tries in a minute even the right password is not looked at", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, password)
+		s := newEnv(t, password)
 		for i := range 10 {
 			if p := try(t, s, "a wrong password"); p.status != http.StatusUnauthorized {
 				t.Errorf("try %d was answered %d", i+1, p.status)
@@ -73,7 +73,7 @@ func TestLogin(t *testing.T) {
 
 	t.Run("behind HTTPS the cookies are this host's alone, and browsers use nothing else", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, password, func(c *process.Config) { c.PublicURL = "https://pay.example.com" })
+		s := newEnv(t, password, func(c *process.Config) { c.PublicURL = "https://pay.example.com" })
 		s.client.Jar = nil
 		s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		login := s.get(t, "/dashboard/login")
@@ -96,7 +96,7 @@ func TestLogin(t *testing.T) {
 
 	t.Run("without HTTPS browsers would keep no secure cookie, so there is none", func(t *testing.T) {
 		t.Parallel()
-		s := newStand(t, password)
+		s := newEnv(t, password)
 		login := s.get(t, "/dashboard/login")
 		text := strings.Join(login.header.Values("Set-Cookie"), "")
 		if strings.Contains(text, "Secure") || login.header.Get("Strict-Transport-Security") != "" {

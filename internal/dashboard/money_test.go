@@ -11,7 +11,7 @@ import (
 )
 
 // api asks as a merchant does, and returns the answer's id.
-func (s *stand) api(t *testing.T, path string, params ...string) string {
+func (s *env) api(t *testing.T, path string, params ...string) string {
 	t.Helper()
 	form := url.Values{}
 	for i := 0; i < len(params); i += 2 {
@@ -28,7 +28,7 @@ func (s *stand) api(t *testing.T, path string, params ...string) string {
 	return found[1]
 }
 
-func (s *stand) intent(t *testing.T, more ...string) string {
+func (s *env) intent(t *testing.T, more ...string) string {
 	t.Helper()
 	return s.api(t, "/v1/payment_intents",
 		append([]string{"amount", "2500", "currency", "usd", "payment_method_types[]", "card"}, more...)...)
@@ -46,7 +46,7 @@ func rows(p page) (ids []string) {
 
 func TestPaymentsAreOneList(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	plain := s.charge(t, "amount", "1000")
 	tried := s.intent(t)
 	s.api(t, "/v1/payment_intents/"+tried+"/confirm", "payment_method", "pm_card_visa_chargeDeclined")
@@ -119,7 +119,7 @@ func TestPaymentsAreOneList(t *testing.T) {
 	})
 
 	t.Run("a hold of an intent is captured in part, an unpaid one canceled", func(t *testing.T) {
-		for _, c := range []struct{ id, deed, amount, want string }{{held, "capture", "20.00", "$20.00 captured."},
+		for _, c := range []struct{ id, action, amount, want string }{{held, "capture", "20.00", "$20.00 captured."},
 			{open, "cancel", "", "Payment canceled."}} {
 			at := "/dashboard/payments/" + c.id
 			drawn := s.get(t, at)
@@ -128,24 +128,24 @@ func TestPaymentsAreOneList(t *testing.T) {
 				"key":    {hidden(t, drawn, "key")},
 				"amount": {c.amount},
 			}
-			if p := s.post(t, at+"/"+c.deed, form); p.status != http.StatusOK || !strings.Contains(p.body, c.want) {
-				t.Errorf("%s was answered %d", c.deed, p.status)
+			if p := s.post(t, at+"/"+c.action, form); p.status != http.StatusOK || !strings.Contains(p.body, c.want) {
+				t.Errorf("%s was answered %d", c.action, p.status)
 			}
-			if p := s.post(t, at+"/"+c.deed, form); p.status != http.StatusOK || p.path != at {
-				t.Errorf("sent again, %s was answered %d at %s", c.deed, p.status, p.path)
+			if p := s.post(t, at+"/"+c.action, form); p.status != http.StatusOK || p.path != at {
+				t.Errorf("sent again, %s was answered %d at %s", c.action, p.status, p.path)
 			}
 		}
 		if n := s.count(t, `
 			SELECT count(*) FROM audit_events
 			WHERE actor = 'dashboard' AND operation IN ('payment_intent.capture', 'payment_intent.cancel')`); n != 2 {
-			t.Errorf("the trail has %d of the two deeds", n)
+			t.Errorf("the trail has %d of the two actions", n)
 		}
 	})
 }
 
 func TestSpreadsheetsRunNothing(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	dangerous := []string{`=1+1`, `+1+1`, `-1+1`, `@SUM(1)`, "\t=1", "\n=1", "  =1", `=cmd|'/C calc'!A0`, `＝1+1`,
 		`|calc`}
 	harmless := []string{`a=1`, `Order 6735`, `-5`, `-5.25`, `"quoted", and = inside`}
@@ -180,7 +180,7 @@ func TestSpreadsheetsRunNothing(t *testing.T) {
 
 func TestAnEmptyInstallationLeadsOn(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	link := regexp.MustCompile(`<a [^>]*href="(/[^"#]*)`)
 	seen := map[string]bool{}
 	for _, path := range []string{"", "/payments", "/customers", "/checkout", "/disputes", "/balance", "/payouts",

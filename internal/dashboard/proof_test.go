@@ -13,7 +13,7 @@ var paymentsToday = regexp.MustCompile(
 // itself, because no further change makes it ask.
 func TestOldFiguresAreMeasuredAgain(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	figures := func() (old bool, today string) {
 		found := paymentsToday.FindStringSubmatch(s.get(t, "/").body)
 		if found == nil {

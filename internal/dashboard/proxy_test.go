@@ -15,7 +15,7 @@ func TestPagesBehindAProxyNeedAPassword(t *testing.T) {
 	}{"without a password": {"", http.StatusForbidden}, "with one": {"a password of some length", http.StatusOK}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStand(t, row.password)
+			s := newEnv(t, row.password)
 			for header, value := range map[string]string{"X-Forwarded-For": "192.0.2.1", "x-forwarded-proto": "https",
 				"Forwarded": "for=192.0.2.1", "Via": "1.1 proxy", "X-Real-IP": "192.0.2.1"} {
 				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/dashboard", nil)

@@ -9,7 +9,7 @@ import (
 // TestRedirectsStayInTheDashboard checks the two places that redirect to an address from the request.
 func TestRedirectsStayInTheDashboard(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	csrf := hidden(t, s.get(t, "/dashboard"), "csrf")
 	ways := map[string]func(to string) page{

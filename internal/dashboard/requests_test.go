@@ -13,7 +13,7 @@ import (
 
 func TestRequestLogs(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	send := func(path, key string, params ...string) string {
 		form := url.Values{}
 		for i := 0; i < len(params); i += 2 {

@@ -8,7 +8,7 @@ import (
 
 func TestSearchingTexts(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	jenny := s.create(t, "customer", 1, "name", "Jenny Rosen", "email", "jenny@example.com").path
 	s.create(t, "customer", 1, "name", "Nora Jennings", "description", "100% wool")
 	sledge := s.create(t, "product", 1, "name", "Red sledge", "amount", "20", "currency", "usd").path
@@ -48,7 +48,7 @@ func TestSearchingTexts(t *testing.T) {
 
 func TestSearchingWhileTyping(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	s.create(t, "customer", 1, "name", "Jenny Rosen")
 	twenty := s.charge(t, "amount", "2000", "currency", "usd")
 	yen := s.charge(t, "amount", "2000", "currency", "jpy")
@@ -102,7 +102,7 @@ func TestSearchingWhileTyping(t *testing.T) {
 
 func TestResolvingAHeldRequest(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	s.charge(t)
 	const request = "req_held"
 	_, err := s.db.Pool.Exec(t.Context(), `

@@ -33,5 +33,5 @@ func (s *Server) docs() *docsite.Pages {
 // framedStory is how a request recovered, for a frame in the shop's page of the order.
 func (s *Server) framedStory(w http.ResponseWriter, r *http.Request) {
 	web.Policy{Framed: true}.Apply(w.Header())
-	s.page(developers.Pages{Desk: s.desk}.Told(s.guard.Known(r)))(w, r)
+	s.page(developers.Pages{Desk: s.desk}.Recovery(s.guard.Known(r)))(w, r)
 }

@@ -105,7 +105,7 @@ func (w *watcher) run(ctx context.Context) {
 		now, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[versions])
 		rest := max(watchEvery, watchRest*time.Since(began))
 		if err == nil {
-			w.tell(now)
+			w.broadcast(now)
 		} else if ctx.Err() == nil {
 			rest = watchFailing
 			w.log.Warn("watch", "error", err)
@@ -118,8 +118,8 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// tell keeps only the newest for a client that is slow.
-func (w *watcher) tell(now versions) {
+// broadcast keeps only the newest for a client that is slow.
+func (w *watcher) broadcast(now versions) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if now == w.last {

@@ -9,7 +9,7 @@ import (
 
 func TestWebhookForms(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	form := s.get(t, "/dashboard/webhooks")
 	types := regexp.MustCompile(`name="events" value="([^"]+)"`).FindAllStringSubmatch(form.body, -1)
 	if len(types) < 50 {

@@ -10,7 +10,7 @@ import (
 
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	endpoint := s.api(t, "/v1/webhook_endpoints", "url", "https://shop.example/hook", "enabled_events[]",
 		"charge.succeeded")
 	other := s.api(t, "/v1/webhook_endpoints", "url", "https://books.example/hook", "enabled_events[]", "*")
@@ -119,14 +119,14 @@ func TestWebhooks(t *testing.T) {
 	})
 
 	t.Run("an endpoint is switched off and on through the API", func(t *testing.T) {
-		for _, deed := range []string{"disable", "enable"} {
-			p := s.post(t, at+"/"+deed, url.Values{"csrf": {hidden(t, s.get(t, at), "csrf")}})
+		for _, action := range []string{"disable", "enable"} {
+			p := s.post(t, at+"/"+action, url.Values{"csrf": {hidden(t, s.get(t, at), "csrf")}})
 			if p.status != http.StatusOK || p.path != at {
-				t.Errorf("%s was answered %d at %s", deed, p.status, p.path)
+				t.Errorf("%s was answered %d at %s", action, p.status, p.path)
 			}
 			if n := s.count(t, `
-				SELECT count(*) FROM webhook_endpoints WHERE url LIKE '%shop%' AND status = '`+deed+`d'`); n != 1 {
-				t.Errorf("after %s it is not %sd", deed, deed)
+				SELECT count(*) FROM webhook_endpoints WHERE url LIKE '%shop%' AND status = '`+action+`d'`); n != 1 {
+				t.Errorf("after %s it is not %sd", action, action)
 			}
 		}
 		if n := s.count(t, `
@@ -163,7 +163,7 @@ func TestWebhooks(t *testing.T) {
 
 func TestErrorsAreExplained(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, "")
+	s := newEnv(t, "")
 	p := s.get(t, "/docs/errors")
 	for _, want := range []string{`id="card_declined"`, "HTTP 402", "409", "What to do", `href="/docs/api/`} {
 		if !strings.Contains(p.body, want) {

@@ -83,7 +83,7 @@ type demo struct {
 	parts            []*child // that pages may kill
 
 	labAddr, labProcessAddr string // of the lab: ours, and its process's
-	lab                     *laboratory
+	lab                     *labProcess
 }
 
 // startPatience is how long the parts get until they answer. They need a tenth

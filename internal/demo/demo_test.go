@@ -160,10 +160,10 @@ func TestWithDatabase(t *testing.T) {
 
 func TestWebhookPorts(t *testing.T) {
 	t.Parallel()
-	for told, want := range map[string]string{"": "4711", "3000,4242": "4711,3000,4242", AnyPort: "any"} {
-		d := &demo{Config: Config{WebhookPorts: told}, shopAddr: "127.0.0.1:4711"}
+	for given, want := range map[string]string{"": "4711", "3000,4242": "4711,3000,4242", AnyPort: "any"} {
+		d := &demo{Config: Config{WebhookPorts: given}, shopAddr: "127.0.0.1:4711"}
 		if got := d.webhookPorts(); got != want {
-			t.Errorf("told %q, webhooks may go to %q, want %q", told, got, want)
+			t.Errorf("told %q, webhooks may go to %q, want %q", given, got, want)
 		}
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
 )
 
-// laboratory is the demo's lab. Its process is built and started when a user
+// labProcess is the demo's lab. Its process is built and started when a user
 // runs something on its pages, and not before.
-type laboratory struct {
+type labProcess struct {
 	demo  *demo
 	addr  string // of the lab's own process
 	proxy *httputil.ReverseProxy
@@ -36,7 +36,7 @@ func (d *demo) startLab(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for the lab: %w", err)
 	}
-	l := &laboratory{demo: d, addr: d.labProcessAddr}
+	l := &labProcess{demo: d, addr: d.labProcessAddr}
 	l.proxy = httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: l.addr})
 	l.server = &http.Server{
 		ReadHeaderTimeout: 5 * time.Second,
@@ -54,7 +54,7 @@ func (d *demo) startLab(ctx context.Context) error {
 }
 
 // ready returns when the lab's process answers.
-func (l *laboratory) ready(ctx context.Context) error {
+func (l *labProcess) ready(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.child != nil {
@@ -84,7 +84,7 @@ func (l *laboratory) ready(ctx context.Context) error {
 	return nil
 }
 
-func (l *laboratory) stop() {
+func (l *labProcess) stop() {
 	_ = l.server.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()

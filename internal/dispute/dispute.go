@@ -82,15 +82,15 @@ func (d *Dispute) needsResponse() bool {
 
 // withdraw takes the money of a dispute, and the fee, from the merchant.
 func (d *Dispute) withdraw(tx *phase.Tx) {
-	posting := ledger.Withdraw(id.New("txn", tx.Now()), d.ID, d.Currency, d.Amount, money.DisputeFee(d.Currency),
-		tx.Now())
+	posting := ledger.DisputeWithdrawal(id.New("txn", tx.Now()), d.ID, d.Currency, d.Amount,
+		money.DisputeFee(d.Currency), tx.Now())
 	d.Withdrawal = d.post(tx, posting, "Chargeback withdrawal for "+d.ChargeID)
 }
 
 // reinstate gives both back.
 func (d *Dispute) reinstate(tx *phase.Tx) {
-	posting := ledger.Reinstate(id.New("txn", tx.Now()), d.ID, d.Currency, d.Amount, money.DisputeFee(d.Currency),
-		tx.Now())
+	posting := ledger.DisputeReinstatement(id.New("txn", tx.Now()), d.ID, d.Currency, d.Amount,
+		money.DisputeFee(d.Currency), tx.Now())
 	d.Reinstatement = d.post(tx, posting, "Chargeback reversal for "+d.ChargeID)
 }
 

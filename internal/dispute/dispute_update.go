@@ -150,7 +150,7 @@ func recordEvidence(
 	}
 	if !in.submits() {
 		dispute.change(tx, dispute.Status)
-		return dispute.tellUpdate(ctx, tx, in.Expand, before)
+		return dispute.replyWithUpdate(ctx, tx, in.Expand, before)
 	}
 	evidence, err := json.Marshal(dispute.Evidence)
 	if err != nil {
@@ -198,7 +198,7 @@ func submitEvidence(ctx context.Context, tx *phase.Tx, in DisputeParams, s *disp
 		dispute.Status = inquiryUnderReview
 	}
 	dispute.change(tx, status)
-	return dispute.tellUpdate(ctx, tx, in.Expand, s.Before)
+	return dispute.replyWithUpdate(ctx, tx, in.Expand, s.Before)
 }
 
 // escalatedSince says that the bank has answered evidence for an inquiry by
@@ -208,8 +208,10 @@ func (d *Dispute) escalatedSince(before json.RawMessage) bool {
 	return json.Unmarshal(before, &then) == nil && then.Status == inquiryNeedsResponse && !d.isInquiry()
 }
 
-// tellUpdate answers with the dispute and tells the event if anything has changed.
-func (d *Dispute) tellUpdate(ctx context.Context, tx *phase.Tx, paths form.Expand, before any) (phase.Outcome, error) {
+// replyWithUpdate answers with the dispute, and emits the event if anything has changed.
+func (d *Dispute) replyWithUpdate(
+	ctx context.Context, tx *phase.Tx, paths form.Expand, before any,
+) (phase.Outcome, error) {
 	previous, err := event.Changes(before, d.object())
 	if err != nil {
 		return phase.Outcome{}, err

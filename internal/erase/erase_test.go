@@ -215,7 +215,7 @@ func (s *shop) dispute(t *testing.T, more string) (dispute string) {
 	const intent = "amount=2000&currency=usd&payment_method_types[]=card&confirm=true" +
 		"&payment_method=pm_card_createDispute"
 	payment := s.post(t, "/v1/payment_intents", intent+more)
-	s.sim.WaitUntilTold(t, s.server.URL)
+	s.sim.WaitUntilNotified(t, s.server.URL)
 	err := s.pool.QueryRow(t.Context(), `
 		SELECT d.id FROM disputes d JOIN charges c ON c.account_id = d.account_id AND c.id = d.charge_id
 		WHERE c.payment_intent_id = $1`, payment).Scan(&dispute)

@@ -53,7 +53,7 @@ type Data struct {
 // pays for one look into an index that is empty for it. A session of "stripe listen"
 // is an endpoint that needs no worker, and its ID has another prefix.
 const Insert = `
-	WITH told AS (
+	WITH emitted AS (
 		SELECT * FROM unnest(@account_id::text[], @id::text[], @livemode::boolean[], @type::text[],
 			@object_id::text[], @data::text[], @api_version::text[], @request_id::text[],
 			@idempotency_key::text[], @created_at::timestamptz[])
@@ -62,11 +62,11 @@ const Insert = `
 		INSERT INTO events (account_id, id, livemode, type, object_id, data, api_version, request_id, idempotency_key,
 			created_at)
 		SELECT account_id, id, livemode, type, object_id, data::json, api_version, request_id, idempotency_key,
-			created_at FROM told
+			created_at FROM emitted
 	), delivery AS (
 		INSERT INTO webhook_deliveries (account_id, event_id, endpoint_id, due_at, created_at)
 		SELECT m.account_id, m.id, e.id, m.created_at, m.created_at
-		FROM told m JOIN webhook_endpoints e ON e.account_id = m.account_id AND e.livemode = m.livemode
+		FROM emitted m JOIN webhook_endpoints e ON e.account_id = m.account_id AND e.livemode = m.livemode
 		WHERE e.status = 'enabled' AND e.deleted_at IS NULL AND e.enabled_events && ARRAY['*', m.type]
 		RETURNING account_id, endpoint_id
 	)

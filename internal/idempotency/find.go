@@ -41,9 +41,9 @@ type Found struct {
 // makes it harmless.
 const Alive = `is_ahead(w.alive_until, '1 s')`
 
-// Driven says whether a run (r) is in the hands of a live process that has not sat
+// IsExecuting says whether a run (r) is in the hands of a live process that has not sat
 // on its lease.
-const Driven = `(r.state = 'running' AND is_ahead(r.lease_until, '30 s')
+const IsExecuting = `(r.state = 'running' AND is_ahead(r.lease_until, '30 s')
 	AND EXISTS (SELECT FROM workers w WHERE w.id = r.owner AND ` + Alive + `))`
 
 // Due says whether a run (r) is parked and has waited long enough.
@@ -69,7 +69,7 @@ const withRunAndAnswer = `LEFT JOIN runs r ON r.account_id = q.account_id AND r.
 // in their order.
 const findRequests = `
 	SELECT clock_timestamp() AS now, q.id, q.method, q.path, q.flow, q.version, q.fingerprint, q.fingerprint_version,
-	       ` + stateOf + ` AS state, ` + epochOf + ` AS epoch, ` + Driven + ` AS owner_alive,
+	       ` + stateOf + ` AS state, ` + epochOf + ` AS epoch, ` + IsExecuting + ` AS owner_alive,
 	       a.status, a.headers, a.body, a.object_id, q.created_at, a.expires_at, a.redacted_at IS NOT NULL AS erased,
 	       current_setting('synchronous_standby_names') <> '' AS replicated
 	FROM unnest(@account_id::text[], @livemode::boolean[], @key::text[]) WITH ORDINALITY AS m (account_id, livemode,
@@ -182,44 +182,44 @@ const (
 	// all the same, so that its commit waits for a synchronous standby.
 	writeMessage = `SELECT pg_logical_emit_message(true, 'ratchet', '')`
 
-	readStanding = `
+	readCommitStatus = `
 	SELECT q.id, ` + epochOf + ` AS epoch, ` + pointOf + ` AS point, ` + stateOf + ` AS state
 	FROM requests q ` + withRunAndAnswer + `
 	WHERE q.account_id = @account_id AND q.livemode = @livemode AND q.key = @key`
 )
 
-// Whereabouts is the committed state of a request, established by writing.
-type Whereabouts struct {
+// CommitStatus is the committed state of a request, established by writing.
+type CommitStatus struct {
 	ID    string
 	Epoch int32
 	Point string
 	State string
 }
 
-// Establish finds out what became of a commit whose acknowledgment was lost, in one
+// ResolveCommit finds out what became of a commit whose acknowledgment was lost, in one
 // transaction that waits for the holder of the run's lock, writes, and then reads. A
 // read alone could show a commit that a fail-over is about to undo; here the commit of
 // the write covers the earlier one. It returns nil if there is no row.
 //
 // Each of the three statements sees what was committed before it, and the last one
 // reads run and answer in one snapshot.
-func Establish(ctx context.Context, pool *pgxpool.Pool, key Key) (*Whereabouts, error) {
+func ResolveCommit(ctx context.Context, pool *pgxpool.Pool, key Key) (*CommitStatus, error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("establish request: %w", err)
+		return nil, fmt.Errorf("resolve commit: %w", err)
 	}
 	defer conn.Release()
-	return establish(ctx, conn.Conn(), key)
+	return resolveCommit(ctx, conn.Conn(), key)
 }
 
-func establish(ctx context.Context, conn *pgx.Conn, key Key) (*Whereabouts, error) {
+func resolveCommit(ctx context.Context, conn *pgx.Conn, key Key) (*CommitStatus, error) {
 	args := pgx.StrictNamedArgs{"account_id": key.AccountID, "livemode": key.Livemode, "key": key.Key}
 	batch := &pgx.Batch{}
 	batch.Queue(lockRun, args)
 	batch.Queue(writeMessage)
-	var at *Whereabouts
-	batch.Queue(readStanding, args).Query(func(rows pgx.Rows) error {
-		found, err := pgx.CollectOneRow(rows, whereabouts)
+	var at *CommitStatus
+	batch.Queue(readCommitStatus, args).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectOneRow(rows, scanCommitStatus)
 		if !errors.Is(err, pgx.ErrNoRows) {
 			at = found
 			return err
@@ -227,13 +227,13 @@ func establish(ctx context.Context, conn *pgx.Conn, key Key) (*Whereabouts, erro
 		return nil
 	})
 	if err := postgres.SendBatch(ctx, conn, batch); err != nil {
-		return nil, fmt.Errorf("establish request: %w", err)
+		return nil, fmt.Errorf("resolve commit: %w", err)
 	}
 	return at, nil
 }
 
-func whereabouts(row pgx.CollectableRow) (*Whereabouts, error) {
-	var at Whereabouts
+func scanCommitStatus(row pgx.CollectableRow) (*CommitStatus, error) {
+	var at CommitStatus
 	var epoch *int32
 	var point *string
 	if err := row.Scan(&at.ID, &epoch, &point, &at.State); err != nil {

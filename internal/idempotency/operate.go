@@ -15,60 +15,60 @@ import (
 // Ratchet cannot know whether the acquirer acted, decide that it did not. None of these
 // changes a request that a live process drives.
 
-// Standing is all that the rows of a request say, for an operator.
-type Standing struct {
-	AccountID  string
-	ID         string
-	Livemode   bool
-	Key        string
-	Keyless    bool
-	Method     string
-	Path       string
-	Flow       string
-	Version    int16
-	Point      string
-	State      string
-	Epoch      int32
-	Attempts   int32
-	HeldReason *string
-	Owner      *string
-	OwnerHost  *string // nil when the owner's liveness row is gone
-	OwnerPID   *int32
-	Driven     bool // by a process that is alive
-	LeaseUntil *time.Time
-	DueAt      *time.Time
-	CreatedAt  time.Time
-	FinishedAt *time.Time
-	ExpiresAt  *time.Time
-	Status     *int16
-	ObjectID   *string
-	Headers    json.RawMessage // of the answer, wherever it is kept
-	Body       []byte
-	Now        time.Time // the database's time when this was read
+// Summary is all that the rows of a request say, for an operator.
+type Summary struct {
+	AccountID    string
+	ID           string
+	Livemode     bool
+	Key          string
+	KeyGenerated bool
+	Method       string
+	Path         string
+	Flow         string
+	Version      int16
+	Point        string
+	State        string
+	Epoch        int32
+	Attempts     int32
+	HeldReason   *string
+	Owner        *string
+	OwnerHost    *string // nil when the owner's liveness row is gone
+	OwnerPID     *int32
+	Executing    bool // by a process that is alive
+	LeaseUntil   *time.Time
+	DueAt        *time.Time
+	CreatedAt    time.Time
+	FinishedAt   *time.Time
+	ExpiresAt    *time.Time
+	Status       *int16
+	ObjectID     *string
+	Headers      json.RawMessage // of the answer, wherever it is kept
+	Body         []byte
+	Now          time.Time // the database's time when this was read
 }
 
-const standing = `q.account_id, q.id, q.livemode, q.key, q.key_generated AS keyless, q.method, q.path, q.flow,
+const summaryColumns = `q.account_id, q.id, q.livemode, q.key, q.key_generated, q.method, q.path, q.flow,
 	q.version, coalesce(` + pointOf + `, '') AS point,
 	` + stateOf + ` AS state, coalesce(` + epochOf + `, 0) AS epoch, coalesce(r.attempts, a.attempts, 0) AS attempts,
 	r.reason AS held_reason, r.owner, w.host AS owner_host,
-	w.pid AS owner_pid, ` + Driven + ` AS driven, r.lease_until, r.due_at,
+	w.pid AS owner_pid, ` + IsExecuting + ` AS executing, r.lease_until, r.due_at,
 	q.created_at, a.finished_at, a.expires_at, a.status, a.object_id,
 	coalesce(a.headers, c.headers) AS headers, coalesce(a.body, c.body) AS body, clock_timestamp() AS now`
 
-const besidesStanding = withRunAndAnswer + `
+const summaryJoins = withRunAndAnswer + `
 	LEFT JOIN workers w ON w.id = r.owner
 	LEFT JOIN archived_answers c ON c.account_id = q.account_id AND c.request_id = q.id`
 
 const listRequests = `
-	SELECT ` + standing + `
-	FROM requests q ` + besidesStanding + `
+	SELECT ` + summaryColumns + `
+	FROM requests q ` + summaryJoins + `
 	WHERE ` + stateOf + ` = ANY (@states::text[]) AND (@account_id = '' OR q.account_id = @account_id)
 	ORDER BY q.id
 	LIMIT @limit`
 
 // Through the runs, which are few: the requests that have ended are not read.
 const listUnfinished = `
-	SELECT ` + standing + `
+	SELECT ` + summaryColumns + `
 	FROM runs r
 	JOIN requests q ON q.account_id = r.account_id AND q.id = r.request_id
 	LEFT JOIN workers w ON w.id = r.owner
@@ -86,7 +86,7 @@ func Unfinished() []string { return []string{Running, Parked, Held} }
 
 // List reads requests in any of some states, oldest first, of one account or,
 // where accountID is empty, of all.
-func List(ctx context.Context, db Reader, states []string, accountID string, limit int) ([]Standing, error) {
+func List(ctx context.Context, db Reader, states []string, accountID string, limit int) ([]Summary, error) {
 	sql := listRequests
 	if !slices.Contains(states, Finished) && !slices.Contains(states, Archived) {
 		sql = listUnfinished
@@ -102,22 +102,22 @@ const lookRequestUp = `
 		UNION
 		SELECT q.account_id, q.id FROM requests q WHERE q.key = @name
 	)
-	SELECT ` + standing + `
-	FROM named JOIN requests q USING (account_id, id) ` + besidesStanding + `
+	SELECT ` + summaryColumns + `
+	FROM named JOIN requests q USING (account_id, id) ` + summaryJoins + `
 	ORDER BY q.id`
 
 // LookUp reads the requests of a name: an id, or an idempotency key, which may
 // be in use in several accounts and modes.
-func LookUp(ctx context.Context, db Reader, name string) ([]Standing, error) {
+func LookUp(ctx context.Context, db Reader, name string) ([]Summary, error) {
 	return standings(ctx, db, lookRequestUp, pgx.StrictNamedArgs{"name": name})
 }
 
-func standings(ctx context.Context, db Reader, sql string, args pgx.StrictNamedArgs) ([]Standing, error) {
+func standings(ctx context.Context, db Reader, sql string, args pgx.StrictNamedArgs) ([]Summary, error) {
 	rows, err := db.Query(ctx, sql, args)
 	if err != nil {
 		return nil, fmt.Errorf("read requests: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Standing])
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Summary])
 	if err != nil {
 		return nil, fmt.Errorf("read requests: %w", err)
 	}
@@ -190,7 +190,7 @@ const parkNow = `
 	SET state = 'parked', owner = NULL, lease_until = NULL, due_at = clock_timestamp(), reason = NULL,
 	    attempts = CASE state WHEN 'needs_review' THEN 0 WHEN 'running' THEN attempts + 1 ELSE attempts END
 	WHERE account_id = @account_id AND request_id = @id
-	  AND (state IN ('parked', 'needs_review') OR state = 'running' AND NOT ` + Driven + `)
+	  AND (state IN ('parked', 'needs_review') OR state = 'running' AND NOT ` + IsExecuting + `)
 	RETURNING request_id`
 
 // TryNow makes a request due at once that is parked, needs review, or whose process

@@ -31,7 +31,7 @@ func lay(t *testing.T, pool *pgxpool.Pool, s idempotency.Statement) {
 	}
 }
 
-func standing(t *testing.T, pool *pgxpool.Pool, name string) idempotency.Standing {
+func summary(t *testing.T, pool *pgxpool.Pool, name string) idempotency.Summary {
 	t.Helper()
 	found, err := idempotency.LookUp(t.Context(), pool, name)
 	if err != nil || len(found) != 1 {
@@ -55,7 +55,7 @@ func TestOperator(t *testing.T) {
 		claim(t, pool, "old", idempotency.AnswerRetention+time.Hour, ok)
 		for _, state := range []string{idempotency.Finished, idempotency.Archived} {
 			for _, name := range []string{"old", "req_old"} {
-				r := standing(t, pool, name)
+				r := summary(t, pool, name)
 				if r.State != state || string(r.Body) != `{"id":"or_1"}` || *r.ObjectID != "or_1" {
 					t.Errorf("%s is %s with %s", name, r.State, r.Body)
 				}
@@ -84,7 +84,7 @@ func TestOperator(t *testing.T) {
 		if got := strings.Join(keys, " "); got != "1_running 2_held 4_parked" {
 			t.Error(got)
 		}
-		if found[0].Driven {
+		if found[0].Executing {
 			t.Error("a request whose process left no liveness row counts as driven")
 		}
 		none, err := idempotency.List(t.Context(), pool, idempotency.Unfinished(), "acct_another", 10)
@@ -114,7 +114,7 @@ func TestOperator(t *testing.T) {
 			if err := idempotency.TryNow(t.Context(), pool, account, "req_"+key); err != nil {
 				t.Fatal(err)
 			}
-			r := standing(t, pool, key)
+			r := summary(t, pool, key)
 			if r.State != idempotency.Parked || r.DueAt.After(r.Now) || r.Attempts != c.attempts {
 				t.Errorf("%s: %s, due %v, %d attempts", key, r.State, r.DueAt, r.Attempts)
 			}
@@ -155,7 +155,7 @@ func TestOperator(t *testing.T) {
 		if err := idempotency.TryNow(t.Context(), pool, account, "req_k"); err != nil {
 			t.Error(err)
 		}
-		if r := standing(t, pool, "k"); r.State != idempotency.Parked || r.DueAt.After(r.Now) || r.Attempts != 1 {
+		if r := summary(t, pool, "k"); r.State != idempotency.Parked || r.DueAt.After(r.Now) || r.Attempts != 1 {
 			t.Errorf("%s, due %v, %d attempts", r.State, r.DueAt, r.Attempts)
 		}
 	})
@@ -180,7 +180,7 @@ func TestOperator(t *testing.T) {
 			calls[1].Verdict != "unknown" {
 			t.Errorf("the next call is %+v", calls[1])
 		}
-		if got := standing(t, pool, "held").State; got != idempotency.Parked {
+		if got := summary(t, pool, "held").State; got != idempotency.Parked {
 			t.Errorf("the request is %s", got)
 		}
 	})

@@ -22,11 +22,11 @@ func TestRaces(t *testing.T) {
 	ok := &idempotency.StoredResponse{Status: 200, Headers: map[string]string{}, Body: []byte("{}\n"), ObjectID: "or_1"}
 	step := func(finish *idempotency.StoredResponse) *idempotency.Step {
 		return &idempotency.Step{
-			From:   "recorded",
-			Points: []string{"paid", "shipped"},
-			Memo:   []byte("{}"),
-			Owner:  "wk_dead",
-			Finish: finish,
+			From:      "recorded",
+			Points:    []string{"paid", "shipped"},
+			StateData: []byte("{}"),
+			Owner:     "wk_dead",
+			Finish:    finish,
 		}
 	}
 	type act func(ctx context.Context, tx pgx.Tx, r *idempotency.Request) error
@@ -49,7 +49,7 @@ func TestRaces(t *testing.T) {
 	}{
 		{"claim", send(func(r *idempotency.Request) idempotency.Statement {
 			return idempotency.Claim(r,
-				&idempotency.Step{Points: []string{"recorded"}, Memo: []byte("{}"), Owner: "wk_dead"}, time.Now())
+				&idempotency.Step{Points: []string{"recorded"}, StateData: []byte("{}"), Owner: "wk_dead"}, time.Now())
 		})},
 		{"answer at once", send(func(r *idempotency.Request) idempotency.Statement {
 			return idempotency.Claim(r, &idempotency.Step{Points: []string{"recorded"}, Finish: ok}, time.Now())
@@ -69,7 +69,7 @@ func TestRaces(t *testing.T) {
 			return err
 		}},
 		{"establish", func(ctx context.Context, tx pgx.Tx, r *idempotency.Request) error {
-			_, err := idempotency.EstablishOn(ctx, tx.Conn(), idempotency.Key{AccountID: r.AccountID, Key: r.Key})
+			_, err := idempotency.ResolveCommitOn(ctx, tx.Conn(), idempotency.Key{AccountID: r.AccountID, Key: r.Key})
 			return err
 		}},
 		{"archive", func(ctx context.Context, tx pgx.Tx, _ *idempotency.Request) error {
@@ -190,12 +190,12 @@ func TestEstablish(t *testing.T) {
 			t.Fatal(err)
 		}
 		type found struct {
-			at  *idempotency.Whereabouts
+			at  *idempotency.CommitStatus
 			err error
 		}
 		done := make(chan found, 1)
 		go func() {
-			at, err := idempotency.Establish(t.Context(), pool, key)
+			at, err := idempotency.ResolveCommit(t.Context(), pool, key)
 			done <- found{at, err}
 		}()
 		select {
@@ -224,7 +224,7 @@ func TestEstablish(t *testing.T) {
 			return n
 		}
 		before := xid()
-		if _, err := idempotency.Establish(t.Context(), pool,
+		if _, err := idempotency.ResolveCommit(t.Context(), pool,
 			idempotency.Key{AccountID: account, Key: "k"}); err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +245,7 @@ func TestEstablish(t *testing.T) {
 		if _, _, err := idempotency.Find(t.Context(), pool, key); !errors.Is(err, idempotency.ErrDamaged) {
 			t.Errorf("find: %v", err)
 		}
-		if _, err := idempotency.Establish(t.Context(), pool, key); !errors.Is(err, idempotency.ErrDamaged) {
+		if _, err := idempotency.ResolveCommit(t.Context(), pool, key); !errors.Is(err, idempotency.ErrDamaged) {
 			t.Errorf("establish: %v", err)
 		}
 	})

@@ -24,14 +24,14 @@ func claim(
 	r := &idempotency.Request{
 		AccountID: account, ID: "req_" + key, Key: key, Method: "POST", Path: "/v1/orders",
 		Fingerprint: []byte{1}, FingerprintVersion: 1, Params: []byte("{}"), Flow: "order.buy", Version: 1,
-		Point: "recorded", Memo: []byte("{}"), Epoch: 1, CreatedAt: made,
+		Point: "recorded", StateData: []byte("{}"), Epoch: 1, CreatedAt: made,
 	}
 	step := &idempotency.Step{
-		Points: []string{"recorded"},
-		Ord:    1,
-		Memo:   []byte("{}"),
-		Owner:  "wk_dead",
-		Finish: answer,
+		Points:    []string{"recorded"},
+		Position:  1,
+		StateData: []byte("{}"),
+		Owner:     "wk_dead",
+		Finish:    answer,
 	}
 	batch := &pgx.Batch{}
 	s := idempotency.Claim(r, step, made)

@@ -65,7 +65,7 @@ type Request struct {
 	ID                 string // also the Request-Id of the first attempt
 	Livemode           bool
 	Key                string
-	Keyless            bool // the key is ours: the caller sent none
+	KeyGenerated       bool // the key is ours: the caller sent none
 	Method             string
 	Path               string
 	Fingerprint        []byte
@@ -75,7 +75,7 @@ type Request struct {
 	Flow               string
 	Version            int16
 	Point              string // the last recovery point reached
-	Memo               json.RawMessage
+	StateData          json.RawMessage
 	Epoch              int32
 	Attempts           int32
 	CreatedAt          time.Time

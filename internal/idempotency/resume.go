@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-const requestColumns = `q.account_id, q.id, q.livemode, q.key, q.key_generated AS keyless, q.method, q.path,
+const requestColumns = `q.account_id, q.id, q.livemode, q.key, q.key_generated, q.method, q.path,
 	q.fingerprint, q.fingerprint_version, q.params, q.context, q.flow, q.version,
-	r.recovery_points[cardinality(r.recovery_points)] AS point, r.state_data AS memo, r.epoch, r.attempts, q.created_at,
+	r.recovery_points[cardinality(r.recovery_points)] AS point, r.state_data, r.epoch, r.attempts, q.created_at,
 	clock_timestamp() AS resumed_at`
 
 // takeOver raises the epoch, so that the process that drove the request before can no
@@ -26,7 +26,7 @@ const resumeRequest = `
 	FROM requests q
 	WHERE r.account_id = @account_id AND r.request_id = @id AND r.epoch = @epoch
 	  AND q.account_id = r.account_id AND q.id = r.request_id
-	  AND (r.state = 'parked' OR r.state = 'running' AND NOT ` + Driven + `)
+	  AND (r.state = 'parked' OR r.state = 'running' AND NOT ` + IsExecuting + `)
 	RETURNING ` + requestColumns
 
 // Resume takes a parked request, or one whose driver is dead, over for a retry
@@ -85,7 +85,7 @@ const resumeUnfinished = `
 		WHERE ` + Due + ` AND ` + known + `
 		UNION ALL
 		SELECT r.account_id, r.request_id, r.due_at FROM runs r
-		WHERE r.state = 'running' AND NOT ` + Driven + ` AND ` + known + `
+		WHERE r.state = 'running' AND NOT ` + IsExecuting + ` AND ` + known + `
 	), fair AS (
 		SELECT w.account_id, w.request_id,
 		       coalesce(o.turns, 0) + row_number() OVER (PARTITION BY w.account_id
@@ -103,7 +103,7 @@ const resumeUnfinished = `
 	FROM picked, requests q
 	WHERE r.account_id = picked.account_id AND r.request_id = picked.request_id
 	  AND q.account_id = picked.account_id AND q.id = picked.request_id
-	  AND (` + Due + ` OR r.state = 'running' AND NOT ` + Driven + `)
+	  AND (` + Due + ` OR r.state = 'running' AND NOT ` + IsExecuting + `)
 	RETURNING ` + requestColumns
 
 const known = `(r.flow, r.version) IN (SELECT * FROM unnest(@flows::text[], @versions::smallint[]))`

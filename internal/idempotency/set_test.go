@@ -162,7 +162,7 @@ func newSet(t *testing.T, n int) *set {
 
 func (s *set) members(from, to string) (members []member) {
 	for _, r := range s.requests {
-		step := &Step{From: from, Points: []string{to}, Memo: json.RawMessage(`{}`), Owner: "wk_1",
+		step := &Step{From: from, Points: []string{to}, StateData: json.RawMessage(`{}`), Owner: "wk_1",
 			Finish: &StoredResponse{
 				Status:   200,
 				Headers:  map[string]string{},
@@ -206,9 +206,9 @@ func (s *set) want(want int, sql string) {
 func TestWhatIsBelievedIsWhatIsSet(t *testing.T) {
 	t.Parallel()
 	for sql, bound := range map[string]string{
-		Alive:  fmt.Sprintf("'%d s'", AliveFor/time.Second),
-		Driven: fmt.Sprintf("'%d s'", LeaseTime/time.Second),
-		Due:    fmt.Sprintf("'%d min'", LongestWait/time.Minute),
+		Alive:       fmt.Sprintf("'%d s'", AliveFor/time.Second),
+		IsExecuting: fmt.Sprintf("'%d s'", LeaseTime/time.Second),
+		Due:         fmt.Sprintf("'%d min'", LongestWait/time.Minute),
 
 		leaseFromNow: fmt.Sprintf("'%d s'", LeaseTime/time.Second),
 	} {

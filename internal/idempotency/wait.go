@@ -12,7 +12,7 @@ const releasedKeys = `
 	FROM unnest(@accounts::text[], @livemodes::boolean[], @keys::text[]) AS w (account_id, livemode, key)
 	WHERE NOT EXISTS (
 		SELECT FROM requests q JOIN runs r ON r.account_id = q.account_id AND r.request_id = q.id
-		WHERE q.account_id = w.account_id AND q.livemode = w.livemode AND q.key = w.key AND ` + Driven + `)`
+		WHERE q.account_id = w.account_id AND q.livemode = w.livemode AND q.key = w.key AND ` + IsExecuting + `)`
 
 // Released returns those of the keys whose request no live process is executing:
 // it is finished, suspended, or its process is dead. One query answers for all.

@@ -21,8 +21,8 @@ type Statement struct {
 type Step struct {
 	From      string          // the point it starts from: part of the fence
 	Points    []string        // reached by it, in order
-	Ord       int16           // place of the last of them
-	Memo      json.RawMessage // for later phases; nil when there are none
+	Position  int16           // place of the last of them
+	StateData json.RawMessage // for later phases; nil when there are none
 	Calls     []ForeignCall   // to be made next
 	Answered  []string        // phases whose calls have been answered; they are among Points
 	Undone    []string        // phases whose calls are proven to have done nothing; only the last step has any
@@ -61,7 +61,7 @@ func (m member) identity() identityFields {
 type requestFields struct {
 	Livemode           bool      `db:"livemodes"`
 	Key                string    `db:"keys"`
-	Keyless            bool      `db:"keyless"`
+	KeyGenerated       bool      `db:"key_generated"`
 	Method             string    `db:"methods"`
 	Path               string    `db:"paths"`
 	Fingerprint        []byte    `db:"fingerprints"`
@@ -74,16 +74,16 @@ type requestFields struct {
 }
 
 const (
-	requestRows = `@livemodes::boolean[], @keys::text[], @keyless::boolean[], @methods::text[], @paths::text[],
+	requestRows = `@livemodes::boolean[], @keys::text[], @key_generated::boolean[], @methods::text[], @paths::text[],
 		@fingerprints::bytea[], @fingerprint_versions::smallint[], @params::text[], @contexts::text[],
 		@flows::text[], @versions::smallint[], @created_at::timestamptz[]`
-	requestRow = `livemode, key, keyless, method, path, fingerprint,
+	requestRow = `livemode, key, key_generated, method, path, fingerprint,
 		fingerprint_version, params, context, flow, version, created_at`
 
 	asked = `asked AS (
 		INSERT INTO requests (account_id, id, livemode, key, key_generated, method, path, fingerprint,
 			fingerprint_version, params, context, flow, version, created_at)
-		SELECT account_id, id, livemode, key, keyless, method, path, fingerprint,
+		SELECT account_id, id, livemode, key, key_generated, method, path, fingerprint,
 			fingerprint_version, params::json, context::json, flow, version, created_at
 		FROM claim ORDER BY account_id, key
 		RETURNING account_id, id, flow, version
@@ -92,22 +92,22 @@ const (
 
 func (m member) asked() requestFields {
 	r := m.request
-	return requestFields{r.Livemode, r.Key, r.Keyless, r.Method, r.Path, r.Fingerprint, r.FingerprintVersion,
+	return requestFields{r.Livemode, r.Key, r.KeyGenerated, r.Method, r.Path, r.Fingerprint, r.FingerprintVersion,
 		string(r.Params), postgres.JSONText(r.Caller), r.Flow, r.Version, m.now}
 }
 
 // goingOnFields are what a member needs to go on: its state, the calls that are made next,
 // its owner.
 type goingOnFields struct {
-	Memo       string `db:"memos"`
+	StateData  string `db:"state_data"`
 	CallPhases string `db:"call_phases"`
 	CallKeys   string `db:"call_keys"`
 	Owner      string `db:"owners"`
 }
 
 const (
-	goingOnRows = `@memos::text[], @call_phases::text[], @call_keys::text[], @owners::text[]`
-	goingOnRow  = `memo, call_phases, call_keys, owner`
+	goingOnRows = `@state_data::text[], @call_phases::text[], @call_keys::text[], @owners::text[]`
+	goingOnRow  = `state_data, call_phases, call_keys, owner`
 
 	// leaseFromNow is when the lease of a run ends that is claimed or advanced: after LeaseTime.
 	leaseFromNow = `clock_timestamp() + interval '30 s'`
@@ -118,7 +118,7 @@ func (m member) goingOn() goingOnFields {
 	for _, call := range m.step.Calls {
 		phases, keys = append(phases, call.Phase), append(keys, call.Key)
 	}
-	return goingOnFields{string(m.step.Memo), postgres.TextArray(phases), postgres.TextArray(keys), m.step.Owner}
+	return goingOnFields{string(m.step.StateData), postgres.TextArray(phases), postgres.TextArray(keys), m.step.Owner}
 }
 
 // answerFields are what a member was answered.
@@ -184,7 +184,7 @@ const claimRequests = `
 		array_fill(1, ARRAY[cardinality(reached.points)]),
 		call.phases, m.call_keys::text[], array_fill(1::smallint, ARRAY[cardinality(call.phases)]),
 		array_fill(clock_timestamp(), ARRAY[cardinality(call.phases)]), array_fill(0, ARRAY[cardinality(call.phases)]),
-		m.memo::json, m.owner, ` + leaseFromNow + `
+		m.state_data::json, m.owner, ` + leaseFromNow + `
 	FROM asked q JOIN claim m USING (account_id, id)
 	CROSS JOIN LATERAL (SELECT m.points::text[]) AS reached (points)
 	CROSS JOIN LATERAL (SELECT m.call_phases::text[]) AS call (phases)`
@@ -249,7 +249,7 @@ const advanceRuns = `
 		    call_generations = r.call_generations || array_fill(1::smallint, ARRAY[cardinality(m.call_phases::text[])]),
 		    call_sent_at = r.call_sent_at || array_fill(clock_timestamp(), ARRAY[cardinality(m.call_phases::text[])]),
 		    call_attempts = r.call_attempts || array_fill(0, ARRAY[cardinality(m.call_phases::text[])]),
-		    state_data = m.memo::json, owner = m.owner, lease_until = ` + leaseFromNow + `
+		    state_data = m.state_data::json, owner = m.owner, lease_until = ` + leaseFromNow + `
 		FROM advance m
 		WHERE ` + fenced + `
 		RETURNING 1

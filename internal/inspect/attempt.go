@@ -65,7 +65,7 @@ const takeovers = `
 	WHERE t.account_id = @account_id AND t.request_id = @id
 	ORDER BY t.epoch`
 
-func attempts(ctx context.Context, db idempotency.Reader, of idempotency.Standing) ([]Attempt, error) {
+func attempts(ctx context.Context, db idempotency.Reader, of idempotency.Summary) ([]Attempt, error) {
 	taken, err := rows[takeover](ctx, db, takeovers, postgres.Args{"account_id": of.AccountID, "id": of.ID,
 		"alive_for": idempotency.AliveFor})
 	if err != nil {
@@ -74,20 +74,20 @@ func attempts(ctx context.Context, db idempotency.Reader, of idempotency.Standin
 	return lanes(of, taken), nil
 }
 
-// lastHeard is when a lost driver last renewed its liveness. The moment of its crash is
+// lastHeartbeat is when a lost driver last renewed its liveness. The moment of its crash is
 // unknown, and this is the best estimate. It cannot have crashed before it began.
-func lastHeard(began time.Time, t takeover) *time.Time {
+func lastHeartbeat(began time.Time, t takeover) *time.Time {
 	if t.SeenUntil == nil {
 		return &t.At
 	}
-	heard := t.SeenUntil.Add(-idempotency.AliveFor)
+	seen := t.SeenUntil.Add(-idempotency.AliveFor)
 	switch {
-	case heard.After(t.At):
+	case seen.After(t.At):
 		return &t.At
-	case heard.Before(began):
+	case seen.Before(began):
 		return &began
 	}
-	return &heard
+	return &seen
 }
 
 // outliveDeeds moves the end of an attempt behind everything the process is known to have
@@ -103,7 +103,7 @@ func (r *Request) outliveDeeds() {
 				a.Until = &did
 			}
 		}
-		for _, s := range r.Stations {
+		for _, s := range r.RecoveryPoints {
 			if s.ReachedAt != nil && s.Epoch == a.Epoch {
 				later(*s.ReachedAt)
 			}
@@ -118,14 +118,14 @@ func (r *Request) outliveDeeds() {
 
 // lanes turns take-overs, which are the moments between attempts, into the
 // attempts themselves.
-func lanes(of idempotency.Standing, taken []takeover) []Attempt {
+func lanes(of idempotency.Summary, taken []takeover) []Attempt {
 	all := []Attempt{{Epoch: 1, From: of.CreatedAt}}
 	for _, t := range taken {
 		last := &all[len(all)-1]
 		last.Until, last.End = &t.At, Yielded
 		if t.Was == idempotency.Running {
 			last.End, last.Host, last.PID, last.Kind = Died, t.LostByHost, t.LostByPID, t.LostByKind
-			last.Until, last.Refused = lastHeard(last.From, t), t.RefusedAt
+			last.Until, last.Refused = lastHeartbeat(last.From, t), t.RefusedAt
 			if t.CameBack || t.RefusedAt != nil {
 				last.End = Stalled
 			}
@@ -137,7 +137,7 @@ func lanes(of idempotency.Standing, taken []takeover) []Attempt {
 	switch of.State {
 	case idempotency.Running:
 		last.End, last.Host, last.PID = Driving, of.OwnerHost, of.OwnerPID
-		if !of.Driven {
+		if !of.Executing {
 			last.End = Died
 		}
 	case idempotency.Parked:

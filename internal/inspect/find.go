@@ -147,8 +147,8 @@ func Origin(ctx context.Context, db idempotency.Reader, of Subject) (string, err
 	return "", nil
 }
 
-// Story reads all requests that a subject is about, oldest first.
-func Story(ctx context.Context, db idempotency.Reader, books Books, of Subject) (all []*Request, err error) {
+// History reads all requests that a subject is about, oldest first.
+func History(ctx context.Context, db idempotency.Reader, books Books, of Subject) (all []*Request, err error) {
 	names := []string{of.ID}
 	if of.Kind != "request" {
 		names, err = requestsAbout(ctx, db, of)
@@ -161,11 +161,11 @@ func Story(ctx context.Context, db idempotency.Reader, books Books, of Subject) 
 		if err != nil {
 			return nil, err
 		}
-		for _, standing := range found {
-			if standing.AccountID != of.AccountID || standing.ID != name {
+		for _, summary := range found {
+			if summary.AccountID != of.AccountID || summary.ID != name {
 				continue // a client used another request's id as its key
 			}
-			r, err := Show(ctx, db, books, standing)
+			r, err := Show(ctx, db, books, summary)
 			if err != nil {
 				return nil, err
 			}

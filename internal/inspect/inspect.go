@@ -22,20 +22,20 @@ type Books interface {
 
 // Request is everything that is known about a request.
 type Request struct {
-	idempotency.Standing
-	Stations []Station
-	Attempts []Attempt
-	Calls    []Call
-	Postings []Posting
-	Events   []Event
-	Told     []Delivery
-	Settled  []Settled // of the charge it made
-	Siblings []Sibling
-	Acts     []Act
+	idempotency.Summary
+	RecoveryPoints []RecoveryPoint
+	Attempts       []Attempt
+	Calls          []Call
+	Postings       []Posting
+	Events         []Event
+	Deliveries     []Delivery
+	Settled        []Settled // of the charge it made
+	Siblings       []Sibling
+	Acts           []Act
 }
 
-// Station is a recovery point of the request's flow.
-type Station struct {
+// RecoveryPoint is a recovery point of the request's flow.
+type RecoveryPoint struct {
 	Name      string
 	Kind      string // atomic, foreign, abandoned
 	Epoch     int32
@@ -185,8 +185,8 @@ const acts = `
 	LIMIT 50`
 
 // Show reads everything about a request that has been found.
-func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotency.Standing) (*Request, error) {
-	r := &Request{Standing: of}
+func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotency.Summary) (*Request, error) {
+	r := &Request{Summary: of}
 	mine := postgres.Args{"account_id": of.AccountID, "id": of.ID}
 	end := of.Now
 	if of.FinishedAt != nil {
@@ -199,7 +199,7 @@ func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotenc
 		}
 	}
 	read(func() (err error) {
-		r.Stations, err = rows[Station](ctx, db, stations,
+		r.RecoveryPoints, err = rows[RecoveryPoint](ctx, db, stations,
 			postgres.Args{"account_id": of.AccountID, "id": of.ID, "flow": of.Flow, "version": of.Version})
 		return err
 	})
@@ -207,7 +207,7 @@ func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotenc
 	read(func() (err error) { r.Calls, err = calls(ctx, db, books, of); return err })
 	read(func() (err error) { r.Postings, err = rows[Posting](ctx, db, postings, mine); return err })
 	read(func() (err error) { r.Events, err = rows[Event](ctx, db, events, mine); return err })
-	read(func() (err error) { r.Told, err = rows[Delivery](ctx, db, deliveries, mine); return err })
+	read(func() (err error) { r.Deliveries, err = rows[Delivery](ctx, db, deliveries, mine); return err })
 	read(func() (err error) { r.Settled, err = rows[Settled](ctx, db, settlements, mine); return err })
 	read(func() (err error) { r.Siblings, err = rows[Sibling](ctx, db, siblings, mine); return err })
 	read(func() (err error) {
@@ -222,7 +222,7 @@ func Show(ctx context.Context, db idempotency.Reader, books Books, of idempotenc
 	return r, nil
 }
 
-func calls(ctx context.Context, db idempotency.Reader, books Books, of idempotency.Standing) (all []Call, err error) {
+func calls(ctx context.Context, db idempotency.Reader, books Books, of idempotency.Summary) (all []Call, err error) {
 	lines, err := idempotency.Calls(ctx, db, of.AccountID, of.ID)
 	if err != nil {
 		return nil, err

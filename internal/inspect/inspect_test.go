@@ -22,15 +22,15 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// stand is an API with two merchants, and the acquirer's books.
-type stand struct {
+// env is an API with two merchants, and the acquirer's books.
+type env struct {
 	db     *pgtest.DB
 	books  *acquirer.Client
 	server *httptest.Server
 	keys   map[string]string // by account
 }
 
-func newStand(t *testing.T) *stand {
+func newEnv(t *testing.T) *env {
 	t.Helper()
 	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
 	root, err := secret.New(strings.Repeat("x", 32))
@@ -50,7 +50,7 @@ func newStand(t *testing.T) *stand {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	s := &stand{db: db, keys: map[string]string{}, server: httptest.NewServer(p.Handler),
+	s := &env{db: db, keys: map[string]string{}, server: httptest.NewServer(p.Handler),
 		books: acquirer.NewClient(acquirer.Config{URL: sim.URL(), Secret: sim.Secret()})}
 	t.Cleanup(s.server.Close)
 	for _, account := range []string{"acct_1", "acct_2"} {
@@ -67,7 +67,7 @@ func newStand(t *testing.T) *stand {
 }
 
 // post asks the API, and returns the answer's first id.
-func (s *stand) post(t *testing.T, account, path, key, form string) string {
+func (s *env) post(t *testing.T, account, path, key, form string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+path, strings.NewReader(form))
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *stand) post(t *testing.T, account, path, key, form string) string {
 	return regexp.MustCompile(`"id": ?"([^"]+)"`).FindStringSubmatch(string(body))[1]
 }
 
-func (s *stand) find(t *testing.T, name string) []inspect.Subject {
+func (s *env) find(t *testing.T, name string) []inspect.Subject {
 	t.Helper()
 	found, err := inspect.Find(t.Context(), s.db.Pool, name)
 	if err != nil {
@@ -97,16 +97,16 @@ func (s *stand) find(t *testing.T, name string) []inspect.Subject {
 	return found
 }
 
-func (s *stand) story(t *testing.T, of inspect.Subject) []*inspect.Request {
+func (s *env) history(t *testing.T, of inspect.Subject) []*inspect.Request {
 	t.Helper()
-	story, err := inspect.Story(t.Context(), s.db.Pool, s.books, of)
+	history, err := inspect.History(t.Context(), s.db.Pool, s.books, of)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return story
+	return history
 }
 
-func (s *stand) one(t *testing.T, sql string, args ...any) (text string) {
+func (s *env) one(t *testing.T, sql string, args ...any) (text string) {
 	t.Helper()
 	if err := s.db.Pool.QueryRow(t.Context(), sql, args...).Scan(&text); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ const sledge = "amount=2000&currency=usd&source=tok_visa"
 
 func TestFind(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	charge := s.post(t, "acct_1", "/v1/charges", "sledge", sledge)
 	refund := s.post(t, "acct_1", "/v1/refunds", "back", "amount=500&charge="+charge)
 	customer := s.post(t, "acct_1", "/v1/customers", "jenny", "email=jenny@example.com&source=tok_visa")
@@ -159,17 +159,17 @@ func TestFind(t *testing.T) {
 			t.Fatalf("found %v", found)
 		}
 		for _, subject := range found {
-			story := s.story(t, subject)
-			if len(story) != 1 || story[0].AccountID != subject.AccountID {
-				t.Fatalf("%v is told by %d requests", subject, len(story))
+			history := s.history(t, subject)
+			if len(history) != 1 || history[0].AccountID != subject.AccountID {
+				t.Fatalf("%v is told by %d requests", subject, len(history))
 			}
-			if siblings := story[0].Siblings; len(siblings) != 1 || siblings[0].AccountID == subject.AccountID {
+			if siblings := history[0].Siblings; len(siblings) != 1 || siblings[0].AccountID == subject.AccountID {
 				t.Errorf("%v has the siblings %v", subject, siblings)
 			}
-			for _, line := range inspect.Timeline(story...) {
+			for _, line := range inspect.Timeline(history...) {
 				other := map[string]string{"acct_1": foreign, "acct_2": charge}[subject.AccountID]
 				if line.Ref == other {
-					t.Errorf("the story of %v names %s", subject, other)
+					t.Errorf("the history of %v names %s", subject, other)
 				}
 			}
 		}
@@ -187,7 +187,7 @@ func TestFind(t *testing.T) {
 	t.Run("a key that is another's id does not lead to the other", func(t *testing.T) {
 		s.post(t, "acct_2", "/v1/charges", charge, sledge)
 		for _, subject := range s.find(t, charge) {
-			for _, r := range s.story(t, subject) {
+			for _, r := range s.history(t, subject) {
 				if r.AccountID != subject.AccountID {
 					t.Errorf("%v is told by a request of %s", subject, r.AccountID)
 				}
@@ -211,14 +211,14 @@ func follow(t *testing.T, lines []inspect.Line, words ...string) {
 
 func TestStory(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 
-	t.Run("a charge's story has what was done to it later, in the order in which it happened", func(t *testing.T) {
+	t.Run("a charge's history has what was done to it later, in the order in which it happened", func(t *testing.T) {
 		charge := s.post(t, "acct_1", "/v1/charges", "told", sledge)
 		s.post(t, "acct_1", "/v1/refunds", "told back", "amount=500&charge="+charge)
-		lines := inspect.Timeline(s.story(t, s.find(t, charge)[0])...)
+		lines := inspect.Timeline(s.history(t, s.find(t, charge)[0])...)
 		if !slices.IsSortedFunc(lines, func(a, b inspect.Line) int { return a.At.Compare(b.At) }) {
-			t.Error("the story goes to and fro")
+			t.Error("the history goes to and fro")
 		}
 		// The acquirer's clock is another one: its lines are held to ours only roughly.
 		follow(t, lines, "POST /v1/charges", "gross: $20.00", "charge.succeeded", "response 200 stored",
@@ -226,7 +226,7 @@ func TestStory(t *testing.T) {
 		follow(t, lines, "POST /v1/charges", "acquirer: authorize $20.00", "POST /v1/refunds", "acquirer: refund $5.00")
 	})
 
-	t.Run("an intent's story has every try, whichever of the payment's names is asked", func(t *testing.T) {
+	t.Run("an intent's history has every try, whichever of the payment's names is asked", func(t *testing.T) {
 		intent := s.post(t, "acct_1", "/v1/payment_intents", "tried",
 			"amount=900&currency=usd&payment_method_types[]=card")
 		s.post(t, "acct_1", "/v1/payment_intents/"+intent+"/confirm", "first",
@@ -236,7 +236,7 @@ func TestStory(t *testing.T) {
 		refund := s.post(t, "acct_1", "/v1/refunds", "again", "payment_intent="+intent)
 		for _, name := range []string{intent, charge, refund} {
 			var keys []string
-			for _, r := range s.story(t, s.find(t, name)[0]) {
+			for _, r := range s.history(t, s.find(t, name)[0]) {
 				keys = append(keys, r.Key)
 			}
 			if want := []string{"tried", "first", "second", "again"}; !slices.Equal(keys, want) {
@@ -247,11 +247,11 @@ func TestStory(t *testing.T) {
 
 	t.Run("an answer that the acquirer's books do not confirm is not made up", func(t *testing.T) {
 		charge := s.post(t, "acct_1", "/v1/charges", "alone", sledge)
-		story, err := inspect.Story(t.Context(), s.db.Pool, nil, s.find(t, charge)[0])
+		history, err := inspect.History(t.Context(), s.db.Pool, nil, s.find(t, charge)[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := story[0].Calls[0]; len(c.Movements) != 0 || c.Unread == "" {
+		if c := history[0].Calls[0]; len(c.Movements) != 0 || c.Unread == "" {
 			t.Errorf("without anybody to ask, the call shows %v and says %q", c.Movements, c.Unread)
 		}
 	})
@@ -259,7 +259,7 @@ func TestStory(t *testing.T) {
 	t.Run("a self-chosen id is told as well", func(t *testing.T) {
 		s.post(t, "acct_1", "/v1/products", "own", url.Values{"id": {"mug"}, "name": {"A mug"}}.Encode())
 		found := s.find(t, "mug")
-		if len(found) != 1 || found[0].Kind != "product" || len(s.story(t, found[0])) != 1 {
+		if len(found) != 1 || found[0].Kind != "product" || len(s.history(t, found[0])) != 1 {
 			t.Errorf("found %v", found)
 		}
 	})

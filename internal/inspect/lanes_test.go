@@ -19,7 +19,7 @@ func pid(n int32) *int32 { return &n }
 
 func TestLanes(t *testing.T) {
 	t.Parallel()
-	begun := idempotency.Standing{State: idempotency.Finished, CreatedAt: noon, FinishedAt: after(30)}
+	begun := idempotency.Summary{State: idempotency.Finished, CreatedAt: noon, FinishedAt: after(30)}
 
 	t.Run("who died, who parked it and who finished it are three attempts", func(t *testing.T) {
 		t.Parallel()
@@ -70,11 +70,11 @@ func TestLanes(t *testing.T) {
 
 	t.Run("nobody dies before he began, or after he was buried", func(t *testing.T) {
 		t.Parallel()
-		for _, heard := range []*time.Time{after(-100), after(100), nil} {
+		for _, seen := range []*time.Time{after(-100), after(100), nil} {
 			first := lanes(begun,
-				[]takeover{{Epoch: 2, At: *after(10), Was: idempotency.Running, SeenUntil: heard}})[0]
+				[]takeover{{Epoch: 2, At: *after(10), Was: idempotency.Running, SeenUntil: seen}})[0]
 			if first.Until.Before(noon) || first.Until.After(*after(10)) {
-				t.Errorf("heard until %v, it died at %v", heard, first.Until)
+				t.Errorf("heard until %v, it died at %v", seen, first.Until)
 			}
 		}
 	})
@@ -88,7 +88,7 @@ func TestLanes(t *testing.T) {
 		}{{idempotency.Running, true, Driving}, {idempotency.Running, false, Died},
 			{idempotency.Parked, false, Yielded}, {idempotency.Held, false, Waiting},
 			{idempotency.Finished, false, Ended}, {idempotency.Archived, false, Ended}} {
-			got := lanes(idempotency.Standing{State: c.state, Driven: c.driven, CreatedAt: noon}, nil)
+			got := lanes(idempotency.Summary{State: c.state, Executing: c.driven, CreatedAt: noon}, nil)
 			if len(got) != 1 || got[0].End != c.want {
 				t.Errorf("%s, driven %v: %+v", c.state, c.driven, got)
 			}
@@ -119,7 +119,7 @@ func TestTellingADeath(t *testing.T) {
 	serve, work := "serve", "work"
 	status := int16(200)
 	r := &Request{
-		Standing: idempotency.Standing{
+		Summary: idempotency.Summary{
 			ID:         "req_1",
 			State:      idempotency.Finished,
 			Point:      "charge_settled",
@@ -139,7 +139,7 @@ func TestTellingADeath(t *testing.T) {
 				Kind:  &work,
 			},
 		},
-		Stations: []Station{{Name: "charge_recorded", Kind: "atomic", Epoch: 1, ReachedAt: after(6)},
+		RecoveryPoints: []RecoveryPoint{{Name: "charge_recorded", Kind: "atomic", Epoch: 1, ReachedAt: after(6)},
 			{Name: "acquirer_answered", Kind: "foreign", Epoch: 2, ReachedAt: after(20)},
 			{Name: "charge_settled", Kind: "atomic", Epoch: 2, ReachedAt: after(30)}},
 	}
@@ -150,7 +150,7 @@ func TestTellingADeath(t *testing.T) {
 		for _, line := range Timeline(r) {
 			order = append(order, line.Kind)
 		}
-		if want := []Kind{Asked, Passed, Death, TookOver, Passed, Passed, Answered}; !slices.Equal(order, want) {
+		if want := []Kind{Received, Passed, Death, TookOver, Passed, Passed, Answered}; !slices.Equal(order, want) {
 			t.Errorf("the lines are %v, want %v", order, want)
 		}
 	})
@@ -172,13 +172,13 @@ func TestTellingAStall(t *testing.T) {
 	t.Parallel()
 	status := int16(200)
 	r := &Request{
-		Standing: idempotency.Standing{ID: "req_1", State: idempotency.Finished, Point: "charge_settled",
+		Summary: idempotency.Summary{ID: "req_1", State: idempotency.Finished, Point: "charge_settled",
 			CreatedAt: noon, FinishedAt: after(12), Status: &status},
 		Attempts: []Attempt{
 			{Epoch: 1, From: noon, Until: after(6), End: Stalled, Refused: after(20), PID: pid(1)},
 			{Epoch: 2, From: *after(10), Until: after(12), Stood: "charge_recorded", End: Ended, PID: pid(2)},
 		},
-		Stations: []Station{{Name: "charge_recorded", Kind: "atomic", Epoch: 1, ReachedAt: after(6)},
+		RecoveryPoints: []RecoveryPoint{{Name: "charge_recorded", Kind: "atomic", Epoch: 1, ReachedAt: after(6)},
 			{Name: "charge_settled", Kind: "atomic", Epoch: 2, ReachedAt: after(12)}},
 	}
 
@@ -188,7 +188,7 @@ func TestTellingAStall(t *testing.T) {
 		for _, line := range Timeline(r) {
 			order = append(order, line.Kind)
 		}
-		if want := []Kind{Asked, Passed, Stall, TookOver, Passed, Answered, Refused}; !slices.Equal(order, want) {
+		if want := []Kind{Received, Passed, Stall, TookOver, Passed, Answered, Refused}; !slices.Equal(order, want) {
 			t.Errorf("the lines are %v, want %v", order, want)
 		}
 		if r.Crashes() != 0 || r.Stalls() != 1 {

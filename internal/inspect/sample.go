@@ -14,17 +14,17 @@ import (
 type Sample struct{ Language, Text string }
 
 // samples are the programs in every language. They read the secret key from SECRET_KEY.
-func samples(of idempotency.Standing, params []Param, row sentRow) []Sample {
+func samples(of idempotency.Summary, params []Param, row sentRow) []Sample {
 	return []Sample{{"curl", curl(of, params, row)}, {"Go", inGo(of, params, row)}, {"Node", inNode(of, params, row)},
 		{"Python", inPython(of, params, row)}}
 }
 
 // headers are what a sample sends besides the secret key.
-func headers(of idempotency.Standing, row sentRow) (all []Param) {
+func headers(of idempotency.Summary, row sentRow) (all []Param) {
 	if row.APIVersion != "" {
 		all = append(all, Param{"Stripe-Version", row.APIVersion})
 	}
-	if !of.Keyless {
+	if !of.KeyGenerated {
 		all = append(all, Param{"Idempotency-Key", of.Key})
 	}
 	return all
@@ -77,7 +77,7 @@ func main() {
 	}
 }`
 
-func inGo(of idempotency.Standing, params []Param, row sentRow) string {
+func inGo(of idempotency.Summary, params []Param, row sentRow) string {
 	return fmt.Sprintf(sampleInGo, each(params, "\tparams.Add(%s, %s)\n", strconv.Quote), strconv.Quote(of.Method),
 		strconv.Quote(row.BaseURL+of.Path),
 		each(headers(of, row), "\trequest.Header.Set(%s, %s)\n", strconv.Quote))
@@ -93,7 +93,7 @@ const sampleInNode = `const response = await fetch(%s, {
 });
 process.stdout.write(await response.text());`
 
-func inNode(of idempotency.Standing, params []Param, row sentRow) string {
+func inNode(of idempotency.Summary, params []Param, row sentRow) string {
 	return fmt.Sprintf(sampleInNode, inJSON(row.BaseURL+of.Path), inJSON(of.Method),
 		each(headers(of, row), "    %s: %s,\n", inJSON), each(params, "    [%s, %s],\n", inJSON))
 }
@@ -120,13 +120,13 @@ except urllib.error.HTTPError as refusal:
     response = refusal
 sys.stdout.buffer.write(response.read())`
 
-func inPython(of idempotency.Standing, params []Param, row sentRow) string {
+func inPython(of idempotency.Summary, params []Param, row sentRow) string {
 	return fmt.Sprintf(sampleInPython, each(params, "    (%s, %s),\n", inJSON), inJSON(row.BaseURL+of.Path),
 		each(headers(of, row), "        %s: %s,\n", inJSON), inJSON(of.Method))
 }
 
 // curl writes the command that sends the request again under its key.
-func curl(of idempotency.Standing, params []Param, row sentRow) string {
+func curl(of idempotency.Summary, params []Param, row sentRow) string {
 	lines := []string{"curl -X " + of.Method + " " + shellWord(row.BaseURL+of.Path), `-u "$SECRET_KEY:"`}
 	for _, h := range headers(of, row) {
 		lines = append(lines, "-H "+shellWord(h.Name+": "+h.Value))

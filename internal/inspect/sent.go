@@ -62,7 +62,7 @@ type Param struct{ Name, Value string }
 
 // ReadSent reads what a client of the API sent, or nil if another source sent the request.
 // The key is the one that fingerprints are made with.
-func ReadSent(ctx context.Context, db *pgxpool.Pool, key []byte, of idempotency.Standing) (*Sent, error) {
+func ReadSent(ctx context.Context, db *pgxpool.Pool, key []byte, of idempotency.Summary) (*Sent, error) {
 	if !strings.HasPrefix(of.Path, "/v1/") {
 		return nil, nil
 	}
@@ -127,7 +127,7 @@ func holdsCard(stored json.RawMessage) bool {
 
 // confirmed tells whether these are the parameters that the request's fingerprint was
 // made of.
-func confirmed(key []byte, of idempotency.Standing, params []Param, fingerprint []byte) bool {
+func confirmed(key []byte, of idempotency.Summary, params []Param, fingerprint []byte) bool {
 	values, err := form.Parse(encode(params))
 	if err != nil {
 		return false
@@ -155,7 +155,7 @@ var guesses = []guess{
 
 // derived are fields in which operations store what parameters stand for, such as the
 // card of a token.
-var derived = map[string]bool{"Found": true, "FoundRates": true, "FoundCoupon": true, "New": true, "KeptWith": true}
+var derived = map[string]bool{"Found": true, "FoundRates": true, "FoundCoupon": true, "New": true, "AttachedTo": true}
 
 // cardReference is the field of a stored card that names it to the acquirer.
 const cardReference = "vault"

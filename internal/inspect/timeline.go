@@ -25,7 +25,7 @@ type Line struct {
 type Kind string
 
 const (
-	Asked    Kind = "request"
+	Received Kind = "request"
 	Passed   Kind = "phase"
 	Death    Kind = "death"
 	Stall    Kind = "stall"
@@ -34,7 +34,7 @@ const (
 	Called   Kind = "call"
 	Moved    Kind = "acquirer"
 	Booked   Kind = "entry"
-	Told     Kind = "event"
+	Emitted  Kind = "event"
 	Posted   Kind = "delivery"
 	Answered Kind = "answer"
 	Operated Kind = "operator"
@@ -56,12 +56,12 @@ func (r *Request) timeline() (lines []Line) {
 		lines = append(lines, Line{At: at, Kind: kind, Text: text, Detail: detail, Request: r.ID, Ref: ref})
 	}
 	key := "idempotency key " + r.Key
-	if r.Keyless {
+	if r.KeyGenerated {
 		key = "no idempotency key"
 	}
-	add(r.CreatedAt, Asked, r.ID, r.Method+" "+r.Path, key)
+	add(r.CreatedAt, Received, r.ID, r.Method+" "+r.Path, key)
 	r.work(add)
-	r.driven(add) // after the work: a process does nothing after its crash
+	r.ownership(add) // after the work: a process does nothing after its crash
 	if r.FinishedAt != nil {
 		add(r.written(*r.FinishedAt), Answered, r.ID, fmt.Sprintf("response %d stored", *r.Status),
 			"a retry with this key gets the same bytes")
@@ -69,8 +69,8 @@ func (r *Request) timeline() (lines []Line) {
 	return lines
 }
 
-// driven tells who took the request up, and which attempts came to no outcome.
-func (r *Request) driven(add func(at time.Time, kind Kind, ref, text, detail string)) {
+// ownership shows who took the request up, and which attempts came to no outcome.
+func (r *Request) ownership(add func(at time.Time, kind Kind, ref, text, detail string)) {
 	for i, a := range r.Attempts {
 		if i > 0 {
 			role := a.Role()
@@ -107,7 +107,7 @@ func (r *Request) work(add func(at time.Time, kind Kind, ref, text, detail strin
 				"acquirer: "+said(m.Verb)+" "+money.Format(m.Amount, m.Currency)+", "+said(m.Result), happened(m.Kind))
 		}
 	}
-	for _, s := range r.Stations {
+	for _, s := range r.RecoveryPoints {
 		if s.ReachedAt != nil {
 			add(*s.ReachedAt, Passed, r.ID, said(s.Name), "committed by attempt "+fmt.Sprint(s.Epoch))
 		}
@@ -124,9 +124,9 @@ func (r *Request) work(add func(at time.Time, kind Kind, ref, text, detail strin
 			said(m.Movement)+" of "+money.Format(m.Amount, m.Currency))
 	}
 	for _, e := range r.Events {
-		add(r.written(e.CreatedAt), Told, e.ID, e.Type, "")
+		add(r.written(e.CreatedAt), Emitted, e.ID, e.Type, "")
 	}
-	for _, d := range r.Told {
+	for _, d := range r.Deliveries {
 		add(d.StartedAt, Posted, d.EventID, d.Type+" sent to "+d.URL, d.outcome())
 	}
 	for _, a := range r.Acts {
@@ -139,10 +139,10 @@ func (r *Request) work(add func(at time.Time, kind Kind, ref, text, detail strin
 // Wrote is the station whose transaction committed a row with this time, or nil. Rows have
 // the time at which their transaction began, stations the time at which it ended, and only
 // atomic phases write rows.
-func (r *Request) Wrote(at time.Time) *Station {
-	for i, s := range r.Stations {
+func (r *Request) Wrote(at time.Time) *RecoveryPoint {
+	for i, s := range r.RecoveryPoints {
 		if s.Kind == "atomic" && s.ReachedAt != nil && !s.ReachedAt.Before(at) {
-			return &r.Stations[i]
+			return &r.RecoveryPoints[i]
 		}
 	}
 	return nil
@@ -212,7 +212,7 @@ func (r *Request) ended(as End) (n int) {
 }
 
 // Abandoned reports whether a request is marked as running and no live process drives it.
-func Abandoned(s idempotency.Standing) bool { return s.State == idempotency.Running && !s.Driven }
+func Abandoned(s idempotency.Summary) bool { return s.State == idempotency.Running && !s.Executing }
 
 func said(name string) string {
 	if name == "" {

@@ -130,7 +130,7 @@ type Kind string
 // The kinds.
 const (
 	Sends       Kind = "sends"      // the client sends attempt N
-	Hears       Kind = "hears"      // the client is answered; What is the status
+	Receives    Kind = "receives"   // the client is answered; What is the status
 	HangsUp     Kind = "hangs_up"   // the client waits no longer
 	CutOff      Kind = "cut_off"    // the connection breaks
 	GivesUp     Kind = "gives_up"   // the client has no attempt left
@@ -148,9 +148,9 @@ const (
 	Concludes   Kind = "concludes"  // the end: what both books say
 	FencedOff   Kind = "fenced_off" // Ratchet's fence refuses the commit of a process that was overtaken
 
-	WorkerSends  Kind = "worker_sends"  // a worker sends attempt N
-	WorkerHears  Kind = "worker_hears"  // the worker is answered; What is the status
-	WorkerStarts Kind = "worker_starts" // `ratchet work`, which completes what others have left
+	WorkerSends    Kind = "worker_sends"    // a worker sends attempt N
+	WorkerReceives Kind = "worker_receives" // the worker is answered; What is the status
+	WorkerStarts   Kind = "worker_starts"   // `ratchet work`, which completes what others have left
 
 	Publishes   Kind = "publishes"   // the publisher sends a message; What is its subject
 	Delivered   Kind = "delivered"   // the process receives it; What says which delivery this is

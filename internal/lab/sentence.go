@@ -15,7 +15,7 @@ func (r Run) Sentence(e Event) string {
 		}
 		return fmt.Sprintf("The client retries with the same key: attempt %d of %d, to process %d.", e.N, Attempts,
 			e.PID)
-	case Hears:
+	case Receives:
 		return fmt.Sprintf("The client receives %s%s.", e.What, meaning(e.What))
 	case HangsUp:
 		return "The client times out and disconnects."
@@ -51,7 +51,7 @@ func (r Run) Sentence(e Event) string {
 	case WorkerSends:
 		return fmt.Sprintf("A worker sends the order again with the same key: attempt %d of %d, to process %d.", e.N,
 			Attempts, e.PID)
-	case WorkerHears:
+	case WorkerReceives:
 		return fmt.Sprintf("The worker receives %s%s.", e.What, meaning(e.What))
 	case WorkerStarts:
 		return fmt.Sprintf("Process %d is `ratchet work`: it completes what crashed processes leave.", e.PID)

@@ -22,8 +22,8 @@ func ExampleSale() {
 }
 
 // A settlement has one leg for each way: their difference may be zero.
-func ExampleSettle() {
-	for _, leg := range ledger.Settle("txn_2", "part_1", "usd", 5000, 700, time.Now()).Legs {
+func ExampleSettlement() {
+	for _, leg := range ledger.Settlement("txn_2", "part_1", "usd", 5000, 700, time.Now()).Legs {
 		fmt.Println(leg.Amount, "debited to", leg.Debit, "and credited to", leg.Credit)
 	}
 	// Output:

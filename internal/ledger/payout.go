@@ -17,11 +17,13 @@ const takeOut = `
 	FROM ledger_books b
 	WHERE b.account_id = @account_id AND b.livemode = @livemode AND b.currency = @currency`
 
-// TakeOut moves amount from what is available to what is on its way to the bank,
+// DebitAvailable moves amount from what is available to what is on its way to the bank,
 // under the lock of the book, and says whether there was enough. id is the
 // posting's, source the payout's. Unlike Post it acts at once: the answer is
 // true until the transaction ends.
-func TakeOut(ctx context.Context, tx *phase.Tx, id, source, currency string, amount int64) (enough bool, err error) {
+func DebitAvailable(
+	ctx context.Context, tx *phase.Tx, id, source, currency string, amount int64,
+) (enough bool, err error) {
 	args := takeArgs(tx, id, source, currency)
 	args["amount"] = amount
 	rows, err := tx.Query(ctx, takeOut, args)
@@ -66,31 +68,31 @@ func takeArgs(tx *phase.Tx, id, source, currency string) postgres.Args {
 	}
 }
 
-// Arrival books that what was on its way has left our bank.
-func Arrival(id, source, currency string, amount int64, now time.Time) Posting {
+// PayoutPaid books that what was on its way has left our bank.
+func PayoutPaid(id, source, currency string, amount int64, now time.Time) Posting {
 	return Posting{ID: id, Currency: currency, Source: source, Kind: "payout_paid", AvailableOn: now, Legs: []Leg{
 		{Gross, PayoutsInTransit, BankCash, amount},
 	}}
 }
 
-// Return books that what was on its way comes back to the merchant, available at
+// PayoutReturn books that what was on its way comes back to the merchant, available at
 // once. kind is "payout_failure" or "payout_cancel".
-func Return(id, source, kind, currency string, amount int64, now time.Time) Posting {
+func PayoutReturn(id, source, kind, currency string, amount int64, now time.Time) Posting {
 	return Posting{ID: id, Currency: currency, Source: source, Kind: kind, AvailableOn: now, Legs: []Leg{
 		{Gross, PayoutsInTransit, MerchantBalance, amount},
 	}}
 }
 
-// Fetch books that a payout is fetched back from the merchant's bank: available
+// PayoutReversal books that a payout is fetched back from the merchant's bank: available
 // when it has arrived.
-func Fetch(id, source, currency string, amount int64, availableOn time.Time) Posting {
+func PayoutReversal(id, source, currency string, amount int64, availableOn time.Time) Posting {
 	return Posting{ID: id, Currency: currency, Source: source, Kind: "payout", AvailableOn: availableOn, Legs: []Leg{
 		{Gross, PayoutsInTransit, MerchantBalance, amount},
 	}}
 }
 
-// Fetched books that what was fetched back has reached our bank.
-func Fetched(id, source, currency string, amount int64, now time.Time) Posting {
+// PayoutReversalPaid books that what was fetched back has reached our bank.
+func PayoutReversalPaid(id, source, currency string, amount int64, now time.Time) Posting {
 	return Posting{ID: id, Currency: currency, Source: source, Kind: "payout_paid", AvailableOn: now, Legs: []Leg{
 		{Gross, BankCash, PayoutsInTransit, amount},
 	}}

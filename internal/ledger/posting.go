@@ -69,42 +69,42 @@ func Sale(id, source, currency string, gross, fee int64, availableOn time.Time) 
 	}}
 }
 
-// GiveBack books a refund. It counts at once, may take the balance below zero,
+// Refund books a refund. It counts at once, may take the balance below zero,
 // and the fee of the sale stays with us.
-func GiveBack(id, source, currency string, amount int64, now time.Time) Posting {
+func Refund(id, source, currency string, amount int64, now time.Time) Posting {
 	return Posting{ID: id, Currency: currency, Source: source, Kind: "refund", AvailableOn: now, Legs: []Leg{
 		{Gross, MerchantBalance, ProcessorReceivable, amount},
 	}}
 }
 
-// ComeBack books that a refund failed after it was booked: the money is the
+// RefundFailure books that a refund failed after it was booked: the money is the
 // merchant's again.
-func ComeBack(id, source, currency string, amount int64, now time.Time) Posting {
+func RefundFailure(id, source, currency string, amount int64, now time.Time) Posting {
 	return Posting{ID: id, Currency: currency, Source: source, Kind: "refund_failure", AvailableOn: now, Legs: []Leg{
 		{Gross, ProcessorReceivable, MerchantBalance, amount},
 	}}
 }
 
-// Withdraw books that a cardholder took their money back, and the fee for it.
-func Withdraw(id, source, currency string, amount, fee int64, now time.Time) Posting {
+// DisputeWithdrawal books that a cardholder took their money back, and the fee for it.
+func DisputeWithdrawal(id, source, currency string, amount, fee int64, now time.Time) Posting {
 	return Posting{ID: id, Currency: currency, Source: source, Kind: "dispute", AvailableOn: now, Legs: []Leg{
 		{Gross, MerchantBalance, ProcessorReceivable, amount},
 		{Fee, MerchantBalance, DisputeFeeRevenue, fee},
 	}}
 }
 
-// Reinstate books the opposite of a Withdraw: the dispute was won.
-func Reinstate(id, source, currency string, amount, fee int64, now time.Time) Posting {
+// DisputeReinstatement books the opposite of a Withdraw: the dispute was won.
+func DisputeReinstatement(id, source, currency string, amount, fee int64, now time.Time) Posting {
 	return Posting{ID: id, Currency: currency, Source: source, Kind: "dispute_reversal", AvailableOn: now, Legs: []Leg{
 		{Gross, ProcessorReceivable, MerchantBalance, amount},
 		{Fee, DisputeFeeRevenue, MerchantBalance, fee},
 	}}
 }
 
-// Settle books a part of a settlement batch: what the acquirer paid of what it
+// Settlement books a part of a settlement batch: what the acquirer paid of what it
 // owed, and what it deducted. Each is a separate leg, because their difference may
 // be zero; at least one of them is positive.
-func Settle(id, source, currency string, paid, taken int64, now time.Time) Posting {
+func Settlement(id, source, currency string, paid, taken int64, now time.Time) Posting {
 	p := Posting{ID: id, Currency: currency, Source: source, Kind: "settlement", AvailableOn: now}
 	if paid > 0 {
 		p.Legs = append(p.Legs, Leg{Gross, BankCash, ProcessorReceivable, paid})

@@ -22,6 +22,6 @@ func (g *Guard) Routes(handle func(pattern string, page http.Handler)) {
 
 	handle(g.Act(people.Administer, "GET /dashboard/users", g.showUsers))
 	handle(g.Act(people.Administer, "POST /dashboard/users", g.postUser))
-	handle(g.Act(people.Administer, "POST /dashboard/users/{id}/{deed}", g.postUserDeed))
+	handle(g.Act(people.Administer, "POST /dashboard/users/{id}/{action}", g.postUserAction))
 	handle(g.Closed("GET /dashboard/activity", g.activity))
 }

@@ -78,12 +78,12 @@ func (g *Guard) postUser(w http.ResponseWriter, r *http.Request) {
 	g.listUsers(w, r, http.StatusOK, usersPage{Password: password, Named: user.Email})
 }
 
-// postUserDeed does something to a user.
-func (g *Guard) postUserDeed(w http.ResponseWriter, r *http.Request) {
+// postUserAction does something to a user.
+func (g *Guard) postUserAction(w http.ResponseWriter, r *http.Request) {
 	ctx, userID, page := r.Context(), r.PathValue("id"), usersPage{}
 	var err error
 	done := ""
-	switch r.PathValue("deed") {
+	switch r.PathValue("action") {
 	case "role":
 		err, done = people.SetRole(ctx, g.Pool, by(r), userID, people.Role(r.PostFormValue("role"))), "Role changed."
 	case "disable":
@@ -110,7 +110,7 @@ func (g *Guard) postUserDeed(w http.ResponseWriter, r *http.Request) {
 		g.Fail(w, r, err)
 		return
 	}
-	g.note(r, "user."+r.PathValue("deed"), userID)
+	g.note(r, "user."+r.PathValue("action"), userID)
 	if page.Password != "" {
 		g.listUsers(w, r, http.StatusOK, page)
 		return

@@ -53,7 +53,7 @@ func (in AdoptParams) Charge(tx *phase.Tx) (phase.Outcome, error) {
 	charge.insert(tx)
 	answer := in.Executed.Answer
 	answer.Approved, answer.Reference = true, in.Authorization
-	charge.heard(answer)
+	charge.applyResult(answer)
 	if in.Executed.Kind == acquirer.KindSale {
 		charge.capture(tx, charge.Amount)
 	} else {
@@ -83,7 +83,7 @@ func (in AdoptParams) Capture(tx *phase.Tx, charge *Charge) (phase.Outcome, erro
 	before := charge.object()
 	charge.capture(tx, in.Executed.Amount)
 	if rest := charge.Amount - charge.AmountCaptured; rest > 0 {
-		refund := charge.letGo(tx, rest)
+		refund := charge.recordRemainder(tx, rest)
 		event.Emit(tx, "refund.created", refund.ID, refund.Render(), nil)
 	}
 	charge.reserve(tx)
@@ -186,7 +186,7 @@ func (c *Charge) describeAs(tx *phase.Tx, retried *Charge) error {
 // what is known of the intent's references.
 func (s *Attempt) takeAdopted(tx *phase.Tx, intent *PaymentIntent, adopted *Charge) ([]any, error) {
 	retried := intent.pendingCharge(tx, s.Method)
-	retried.heard(s.Answer)
+	retried.applyResult(s.Answer)
 	if err := adopted.describeAs(tx, retried); err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ func settleCapture(ctx context.Context, tx *phase.Tx, in CaptureChargeParams, s 
 	charge.describe(tx, in)
 	known := []any{charge.capture(tx, s.Order.Amount)}
 	if rest := charge.Amount - charge.AmountCaptured; rest > 0 {
-		refund := charge.letGo(tx, rest)
+		refund := charge.recordRemainder(tx, rest)
 		known = append(known, refund.Render())
 		event.Emit(tx, "refund.created", refund.ID, refund.Render(), nil)
 	}
@@ -180,9 +180,9 @@ func (c *Charge) describe(tx *phase.Tx, in CaptureChargeParams) {
 		c.StatementDescriptorSuffix)
 }
 
-// letGo records what a partial capture did not take. Stripe shows it as a refund
+// recordRemainder records what a partial capture did not take. Stripe shows it as a refund
 // of the rest; no money moves, so nothing is posted.
-func (c *Charge) letGo(tx *phase.Tx, rest int64) Refund {
+func (c *Charge) recordRemainder(tx *phase.Tx, rest int64) Refund {
 	refund := Refund{
 		AccountID: tx.AccountID,
 		ID:        id.New("re", tx.Now()),

@@ -37,8 +37,8 @@ type CreateChargeParams struct {
 	TransferGroup             *string              `form:"transfer_group"` // taken and not kept: there are no transfers
 	Expand                    form.Expand          `form:"expand"`
 
-	Found    customer.PaymentSource // the card that Source or Customer names
-	KeptWith *string                // the customer it is kept with, if it is
+	Found      customer.PaymentSource // the card that Source or Customer names
+	AttachedTo *string                // the customer that the card is attached to, if any
 }
 
 // chargeState is what the phases of a charge tell each other. All else about the
@@ -139,7 +139,7 @@ func (in *CreateChargeParams) findCustomersCard(ctx context.Context, db phase.Re
 		return apierror.Invalid("source", "Customer %s does not have a linked source with ID %s.", payer.ID,
 			form.Quote(source)).WithCode("missing")
 	}
-	in.Found, in.KeptWith = customer.PaymentSource{Card: card.Card, CardID: card.ID}, &payer.ID
+	in.Found, in.AttachedTo = customer.PaymentSource{Card: card.Card, CardID: card.ID}, &payer.ID
 	return nil
 }
 
@@ -173,7 +173,7 @@ func pendingCharge(tx *phase.Tx, in CreateChargeParams, s *chargeState) (Charge,
 		Currency:   in.Currency,
 		Status:     chargePending,
 		CustomerID: resource.NilIfEmpty(in.Customer),
-		Card: ChargedCard{Card: in.Found.Card, ID: in.Found.CardID, Customer: in.KeptWith,
+		Card: ChargedCard{Card: in.Found.Card, ID: in.Found.CardID, Customer: in.AttachedTo,
 			Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, in.StatementDescriptor,
 				in.StatementDescriptorSuffix)},
 		Description:               resource.Patch(in.Description, nil),
@@ -205,7 +205,7 @@ func settleCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *c
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	charge.heard(s.Answer)
+	charge.applyResult(s.Answer)
 	if !s.Answer.Approved {
 		return failCharge(tx, charge, s.Answer), nil
 	}
@@ -238,8 +238,8 @@ func settleCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *c
 	return phase.OK(charge.ID, body), nil
 }
 
-// heard notes what the issuer said of the card.
-func (c *Charge) heard(a acquirer.Answer) {
+// applyResult takes over what the issuer said of the card.
+func (c *Charge) applyResult(a acquirer.Answer) {
 	if a.Approved {
 		c.Status, c.AcquirerReference = chargeSucceeded, &a.Reference
 	}
@@ -302,6 +302,6 @@ func abandonCharge(_ context.Context, tx *phase.Tx, in CreateChargeParams, s *ch
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	charge.heard(NeverSent)
+	charge.applyResult(NeverSent)
 	return failCharge(tx, charge, NeverSent), nil
 }

@@ -35,7 +35,7 @@ func (s *shop) text(t *testing.T, sql string, args ...any) (text string) {
 // event that reports it.
 func TestWhatIsWrittenMeanwhileIsInTheAnswer(t *testing.T) {
 	t.Parallel()
-	const metadataTold = `
+	const metadataEvents = `
 		SELECT count(*) FROM events
 		WHERE object_id = $1 AND type = $2 AND data::jsonb #>> '{object,metadata,note}' = 'late'`
 
@@ -65,7 +65,7 @@ func TestWhatIsWrittenMeanwhileIsInTheAnswer(t *testing.T) {
 			if a.status != http.StatusOK || a.ID != id || a.Metadata["note"] != "late" {
 				t.Errorf("answered %+v", a)
 			}
-			if n := s.number(t, metadataTold, id, made.event); n != 1 {
+			if n := s.number(t, metadataEvents, id, made.event); n != 1 {
 				t.Errorf("%d events %s say so, want one", n, made.event)
 			}
 		})
@@ -110,11 +110,11 @@ func TestAChangeOfAnIntentWhileItIsPaid(t *testing.T) {
 		if paid.status != http.StatusOK || paid.Status != "succeeded" || paid.Metadata["note"] != "late" {
 			t.Errorf("the attempt is answered %+v", paid)
 		}
-		told := s.number(t, `SELECT count(*) FROM events WHERE object_id = $1 AND type = 'payment_intent.succeeded'
+		events := s.number(t, `SELECT count(*) FROM events WHERE object_id = $1 AND type = 'payment_intent.succeeded'
 			AND data::jsonb #>> '{object,metadata,note}' = 'late'`, id)
 		stored := s.text(t, `SELECT metadata ->> 'note' || ' ' || status FROM payment_intents WHERE id = $1`, id)
-		if told != 1 || stored != "late succeeded" {
-			t.Errorf("%d events have the change, and the intent is %q", told, stored)
+		if events != 1 || stored != "late succeeded" {
+			t.Errorf("%d events have the change, and the intent is %q", events, stored)
 		}
 	})
 }
@@ -158,7 +158,7 @@ func TestADisputeThatIsDecidedWhileItIsClosed(t *testing.T) {
 			t.Parallel()
 			s := openShop(t)
 			charge := s.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_createDispute").ID
-			s.sim.WaitUntilTold(t, s.server.URL)
+			s.sim.WaitUntilNotified(t, s.server.URL)
 			dispute := s.text(t, `SELECT id FROM disputes`)
 			a := s.meanwhile(t, "/v1/disputes/"+dispute+"/close", "", func() {
 				s.notify(t, acquirer.Notification{

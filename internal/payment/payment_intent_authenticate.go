@@ -36,7 +36,7 @@ var AuthenticatePayment = phase.Define("payment_intent.authenticate", 1,
 	phase.Foreign(PaymentAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AuthenticateParams, s *Attempt,
 	) error {
-		return s.Ask(ctx, call)
+		return s.Send(ctx, call)
 	}),
 	phase.Atomic(PaymentSettled, func(
 		ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *Attempt,

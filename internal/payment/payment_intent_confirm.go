@@ -63,7 +63,7 @@ var ConfirmPaymentIntent = phase.Define("payment_intent.confirm", 1,
 	phase.Foreign(PaymentAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmPaymentIntentParams, s *Attempt,
 	) error {
-		return s.Ask(ctx, call)
+		return s.Send(ctx, call)
 	}),
 	phase.Atomic(PaymentSettled, func(
 		ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *Attempt,
@@ -211,7 +211,7 @@ func (p *PaymentIntent) wantsAuthentication(card customer.Card) bool {
 	return !p.Authenticated && p.PaymentMethodOptions.Card.RequestThreeDSecure != "automatic" && card.Supports3DS()
 }
 
-func (s *Attempt) Ask(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]) (err error) {
+func (s *Attempt) Send(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]) (err error) {
 	s.Answer, err = call.To().Authorize(ctx, call.Permit, s.Order)
 	return err
 }
@@ -277,7 +277,7 @@ func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end 
 	}
 	charge := intent.pendingCharge(tx, s.Method)
 	charge.insert(tx)
-	charge.heard(s.Answer)
+	charge.applyResult(s.Answer)
 	intent.LatestCharge = &charge.ID
 	if !s.Answer.Approved {
 		if owner != nil {

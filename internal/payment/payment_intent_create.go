@@ -67,7 +67,7 @@ var CreatePaymentIntent = phase.Define("payment_intent.create", 1,
 	phase.Foreign(PaymentAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreatePaymentIntentParams, s *Attempt,
 	) error {
-		return s.Ask(ctx, call)
+		return s.Send(ctx, call)
 	}),
 	phase.Atomic(PaymentSettled, func(
 		ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParams, s *Attempt,

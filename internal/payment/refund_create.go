@@ -334,7 +334,7 @@ func settleRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *
 
 // post books a refund that has succeeded and returns its balance transaction.
 func (r *Refund) post(tx *phase.Tx, charge *Charge) any {
-	posting := ledger.GiveBack(id.New("txn", tx.Now()), r.ID, r.Currency, r.Amount, tx.Now())
+	posting := ledger.Refund(id.New("txn", tx.Now()), r.ID, r.Currency, r.Amount, tx.Now())
 	ledger.Post(tx, posting)
 	ledger.ChainRefund(tx, charge.ID, charge.AmountCaptured, r.ID, r.Amount, r.Currency)
 	r.BalanceTransaction = &posting.ID

@@ -148,7 +148,7 @@ func TestSettlementBatches(t *testing.T) {
 		charge := s.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_visa").ID
 		s.post(t, "/v1/refunds", "charge="+charge)
 		s.sim.Settle(t)
-		s.sim.WaitUntilTold(t, s.server.URL)
+		s.sim.WaitUntilNotified(t, s.server.URL)
 
 		s.wantBooked(t, 2, 0, 0)
 		legs := s.text(t, `
@@ -160,8 +160,8 @@ func TestSettlementBatches(t *testing.T) {
 		if owed := s.number(t, receivable); owed != 0 {
 			t.Errorf("the acquirer owes %d, want nothing", owed)
 		}
-		if told := s.number(t, "SELECT movements * 10000 + paid - taken FROM settlement_parts"); told != 20000 {
-			t.Errorf("the part is kept as %d, want 2 movements and equal sums", told)
+		if kept := s.number(t, "SELECT movements * 10000 + paid - taken FROM settlement_parts"); kept != 20000 {
+			t.Errorf("the part is kept as %d, want 2 movements and equal sums", kept)
 		}
 	})
 
@@ -272,7 +272,7 @@ func TestSettlementBatches(t *testing.T) {
 		s.sell(t, "usd", 1000, 1100)
 		s.sell(t, "eur", 1200)
 		s.sim.Settle(t)
-		s.sim.WaitUntilTold(t, s.server.URL)
+		s.sim.WaitUntilNotified(t, s.server.URL)
 		s.wantBooked(t, 3, 0, 0)
 		books := s.text(t, `
 			SELECT string_agg(b.currency || ' ' || l.amount, ', ' ORDER BY b.currency) FROM ledger_legs l

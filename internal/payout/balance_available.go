@@ -40,11 +40,11 @@ func notifyBalance(ctx context.Context, tx *phase.Tx, _ struct{}, _ *struct{}) (
 
 // due is every account of which a book's latest available charge became available
 // within the window: one step into an index for each book. Where a clock is being
-// moved, anything may have. Only for these it is asked what there is to tell, which
+// moved, anything may have. Only for these the function is called, which
 // costs a hundred times as much. The key names the moment up to which money has become
 // available: the first worker to find it emits the event, and once it has been used there is nothing
-// to tell.
-const balancesToTell = `WITH ` + resource.WithClocks + `, t AS MATERIALIZED (
+// to emit.
+const selectNotifiable = `WITH ` + resource.WithClocks + `, t AS MATERIALIZED (
 		SELECT clock_timestamp() AS now
 	), due AS MATERIALIZED (
 		SELECT DISTINCT b.account_id, b.livemode, coalesce(k.ahead, interval '0') AS ahead
@@ -63,10 +63,10 @@ const balancesToTell = `WITH ` + resource.WithClocks + `, t AS MATERIALIZED (
 	WHERE m.key IS NOT NULL
 	LIMIT @limit`
 
-// Teller notifies every merchant whose money has become available since they were notified
+// BalanceNotifier notifies every merchant whose money has become available since they were notified
 // last. It remembers until when it has looked. Forgetting that costs a look at
 // everything, and notifies no merchant twice.
-type Teller struct{ looked, lookedAtAll time.Time }
+type BalanceNotifier struct{ looked, lookedAtAll time.Time }
 
 const (
 	// lateCommit is how long after its time a charge may appear whose money is available at once.
@@ -76,33 +76,33 @@ const (
 	lookAtAllEvery = time.Hour
 )
 
-// Tell looks once.
-func (t *Teller) Tell(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (done int, err error) {
+// Run looks once.
+func (n *BalanceNotifier) Run(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (done int, err error) {
 	began := time.Now()
-	all := began.Sub(t.lookedAtAll) > lookAtAllEvery
+	all := began.Sub(n.lookedAtAll) > lookAtAllEvery
 	if all {
-		t.looked = time.Time{}
+		n.looked = time.Time{}
 	}
-	found, err := resource.QueryWithTimeout[untold](ctx, db, balancesToTell,
-		pgx.StrictNamedArgs{"window": began.Sub(t.looked), "limit": resource.BatchSize})
+	found, err := resource.QueryWithTimeout[notifiable](ctx, db, selectNotifiable,
+		pgx.StrictNamedArgs{"window": began.Sub(n.looked), "limit": resource.BatchSize})
 	if err != nil {
 		return 0, fmt.Errorf("look for money that has become available: %w", err)
 	}
-	done, err = resource.ForEach(ctx, found, func(d untold) error {
+	done, err = resource.ForEach(ctx, found, func(d notifiable) error {
 		return resource.RunJob(ctx, e, NotifyBalance, d.Task, d.Key, struct{}{})
 	})
 	if err != nil || done == resource.BatchSize {
 		return done, err // the next look begins where this one did
 	}
-	t.looked = began.Add(-lateCommit)
+	n.looked = began.Add(-lateCommit)
 	if all {
-		t.lookedAtAll = began
+		n.lookedAtAll = began
 	}
 	return done, nil
 }
 
-// untold is an account with something to tell.
-type untold struct {
+// notifiable is an account of which a balance has become available.
+type notifiable struct {
 	resource.Task
 	Key string
 }

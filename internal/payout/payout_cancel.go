@@ -100,7 +100,7 @@ func settleCancel(ctx context.Context, tx *phase.Tx, in CancelPayoutParams, s *p
 		return phase.Refuse(payout.ID,
 			apierror.Invalid("", "Payout %s could not be canceled: %s", payout.ID, s.Answer.Message)), nil
 	}
-	back := payout.comesBack(tx, payoutCanceled)
+	back := payout.returnToBalance(tx, payoutCanceled)
 	payout.move(tx, payoutPending)
 	event.Emit(tx, "payout.canceled", payout.ID, payout.Render(), nil)
 	return replyWithPayout(ctx, tx, in.Expand, payout, back)

@@ -111,7 +111,7 @@ func recordPayout(ctx context.Context, tx *phase.Tx, in CreatePayoutParams, s *p
 	s.Payout.Description, s.Payout.StatementDescriptor = resource.Patch(in.Description, nil), in.StatementDescriptor
 	enough := in.SourceType == "" || in.SourceType == "card" // all money here comes from cards
 	if enough {
-		enough, err = ledger.TakeOut(ctx, tx, s.Payout.BalanceTransaction, s.Payout.ID, in.Currency, in.Amount)
+		enough, err = ledger.DebitAvailable(ctx, tx, s.Payout.BalanceTransaction, s.Payout.ID, in.Currency, in.Amount)
 		if err != nil {
 			return phase.Outcome{}, err
 		}
@@ -185,7 +185,7 @@ func settlePayout(ctx context.Context, tx *phase.Tx, paths form.Expand, s *payou
 		}
 	} else {
 		event.Emit(tx, "payout.created", payout.ID, payout.Render(), nil)
-		known = append(known, payout.comesBack(tx, payoutFailed))
+		known = append(known, payout.returnToBalance(tx, payoutFailed))
 		payout.FailureCode, payout.FailureMessage = &s.Answer.Code, &s.Answer.Message
 		event.Emit(tx, "payout.failed", payout.ID, payout.Render(), nil)
 	}
@@ -193,11 +193,11 @@ func settlePayout(ctx context.Context, tx *phase.Tx, paths form.Expand, s *payou
 	return replyWithPayout(ctx, tx, paths, payout, known...)
 }
 
-// comesBack books the money of a payout that was not paid as available again,
+// returnToBalance books the money of a payout that was not paid as available again,
 // and returns its balance transaction.
-func (p *Payout) comesBack(tx *phase.Tx, status string) any {
+func (p *Payout) returnToBalance(tx *phase.Tx, status string) any {
 	kind := map[string]string{payoutFailed: "payout_failure", payoutCanceled: "payout_cancel"}[status]
-	back := ledger.Return(id.New("txn", tx.Now()), p.ID, kind, p.Currency, p.Amount, tx.Now())
+	back := ledger.PayoutReturn(id.New("txn", tx.Now()), p.ID, kind, p.Currency, p.Amount, tx.Now())
 	ledger.Post(tx, back)
 	p.Status, p.FailureBalanceTransaction = status, &back.ID
 	return balance.BalanceTransactionOf(tx, back).Render()

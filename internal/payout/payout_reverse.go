@@ -105,7 +105,7 @@ func settleReversal(
 
 	reversal := s.Payout
 	reversal.insert(tx)
-	fetch := ledger.Fetch(reversal.BalanceTransaction, reversal.ID, reversal.Currency, -reversal.Amount,
+	fetch := ledger.PayoutReversal(reversal.BalanceTransaction, reversal.ID, reversal.Currency, -reversal.Amount,
 		reversal.ArrivesAt)
 	ledger.Post(tx, fetch)
 	reversal.Status, reversal.BankReference = payoutPending, &s.Answer.Reference

@@ -55,9 +55,9 @@ var ArrivePayout = phase.Define("payout.arrive", 1,
 
 // arrive books a payout's money as gone, or that of a reversal as fetched.
 func (p *Payout) arrive(tx *phase.Tx) {
-	posting := ledger.Arrival(id.New("txn", tx.Now()), p.ID, p.Currency, p.Amount, tx.Now())
+	posting := ledger.PayoutPaid(id.New("txn", tx.Now()), p.ID, p.Currency, p.Amount, tx.Now())
 	if p.OriginalPayout != nil {
-		posting = ledger.Fetched(posting.ID, p.ID, p.Currency, -p.Amount, tx.Now())
+		posting = ledger.PayoutReversalPaid(posting.ID, p.ID, p.Currency, -p.Amount, tx.Now())
 	}
 	ledger.Post(tx, posting)
 	p.Status = payoutPaid

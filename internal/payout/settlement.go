@@ -99,10 +99,10 @@ const insertSettlementPart = `
 // One statement, so that one snapshot decides which charges are here. Rows are
 // inserted in the order of their key: two requests that settle the same movements
 // wait for each other and do not deadlock. What was inserted is looked up with IN,
-// which hashes it: the planner does not know how many rows told has, and a join would
+// which hashes it: the planner does not know how many rows reported has, and a join would
 // compare each with each.
 const insertMovements = `
-	WITH told AS (
+	WITH reported AS (
 		SELECT * FROM unnest(@kinds::text[], @authorizations::text[], @references::text[], @amounts::bigint[])
 			AS t (kind, authorization_id, reference, amount)
 	), judged AS (
@@ -114,7 +114,7 @@ const insertMovements = `
 		       THEN 'charge ' || c.id || ' is in ' || c.currency || CASE WHEN c.livemode THEN ', live' ELSE ', test' END
 		       || ' mode'
 		       END AS wrong
-		FROM told t LEFT JOIN charges c ON c.account_id = @account_id AND c.acquirer_reference = t.authorization_id
+		FROM reported t LEFT JOIN charges c ON c.account_id = @account_id AND c.acquirer_reference = t.authorization_id
 	), booked AS (
 		INSERT INTO settlements (account_id, acquirer_reference, movement, livemode, request_id, charge_id, batch, part,
 			amount, currency, posting_id, settled_at, created_at)
@@ -203,7 +203,7 @@ func bookMovements(ctx context.Context, tx *phase.Tx, of settledMovements) (Sett
 	made.Booked, made.SetAside = len(booked), len(aside)
 	if len(booked) > 0 {
 		paid, taken := acquirer.Sums(booked)
-		ledger.Post(tx, ledger.Settle(posting, made.ID, of.Currency, paid, taken, tx.Now()))
+		ledger.Post(tx, ledger.Settlement(posting, made.ID, of.Currency, paid, taken, tx.Now()))
 	}
 	if len(aside) > 0 {
 		setAside(tx, of, made.ID, aside, reasons)

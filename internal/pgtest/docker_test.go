@@ -18,9 +18,9 @@ func TestDocker(t *testing.T) {
 	// Where there is no Docker, that is said, and what a user would read then is
 	// tested instead.
 	if err := daemonAnswers(t.Context()); err != nil {
-		_, told := local.Start(t.Context(), options)
-		if told == nil || !strings.Contains(told.Error(), "docker: the Docker daemon does not answer: ") {
-			t.Errorf("the user reads: %v", told)
+		_, refusal := local.Start(t.Context(), options)
+		if refusal == nil || !strings.Contains(refusal.Error(), "docker: the Docker daemon does not answer: ") {
+			t.Errorf("the user reads: %v", refusal)
 		}
 		t.Skipf("SKIPPED, no container was started: the Docker daemon does not answer: %v", err)
 	}

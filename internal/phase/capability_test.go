@@ -15,10 +15,10 @@ func TestCapabilities(t *testing.T) {
 
 	for _, tc := range []struct{ does, dir, want string }{
 		{"an atomic phase cannot call another system", "network_in_transaction",
-			"cannot use tx (variable of type *phase.Tx) as phase.ForeignCall[teller] value"},
+			"cannot use tx (variable of type *phase.Tx) as phase.ForeignCall[bankAPI] value"},
 		{"a foreign phase cannot write", "write_in_call", "call.Write undefined"},
 		{"a foreign phase cannot call through another port than its own", "wrong_port",
-			"does not match inferred type func(ctx context.Context, call phase.ForeignCall[teller]"},
+			"does not match inferred type func(ctx context.Context, call phase.ForeignCall[bankAPI]"},
 		{"only the engine can fill in a permit", "forged_permit", "unexported field key"},
 		{"only the engine can fill in a foreign call", "forged_call", "unexported field to"},
 		{"a phase of one flow does not fit into another", "wrong_flow", "type phase.Phase[another, struct{}] of"},
@@ -40,7 +40,7 @@ func TestCapabilities(t *testing.T) {
 				t.Error("a foreign call that the engine did not make reached the bank")
 			}
 		}()
-		var forged phase.ForeignCall[teller]
+		var forged phase.ForeignCall[bankAPI]
 		_, _ = forged.To().Pay(t.Context(), forged.Permit, 1)
 	})
 }

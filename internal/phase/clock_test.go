@@ -65,7 +65,7 @@ const fallible = `
 // was set by the clock before lies an hour ahead then.
 func TestClockFallsBack(t *testing.T) {
 	t.Parallel()
-	setup := func(t *testing.T) *stand {
+	setup := func(t *testing.T) *env {
 		t.Helper()
 		db := pgtest.New(t)
 		if _, err := db.Pool.Exec(t.Context(), fallible); err != nil {
@@ -85,7 +85,7 @@ func TestClockFallsBack(t *testing.T) {
 		t.Cleanup(pool.Close)
 		return setupOn(t, pool)
 	}
-	finishes := func(t *testing.T, s *stand) {
+	finishes := func(t *testing.T, s *env) {
 		t.Helper()
 		p := s.process()
 		taken, err := idempotency.ResumeUnfinished(t.Context(), s.pool, p.engine.Known(), p.owner, 10)
@@ -132,7 +132,7 @@ func TestClockFallsBack(t *testing.T) {
 	})
 }
 
-func (s *stand) wantAhead(what, sql string) {
+func (s *env) wantAhead(what, sql string) {
 	s.t.Helper()
 	var stored time.Time
 	if err := s.pool.QueryRow(s.t.Context(), sql).Scan(&stored); err != nil {

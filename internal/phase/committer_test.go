@@ -186,7 +186,7 @@ func (p *process) serveAll(keys ...string) func() map[string]error {
 	}
 }
 
-func (s *stand) eventually(want int, count func() int) {
+func (s *env) eventually(want int, count func() int) {
 	s.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); count() != want; {
 		if time.Now().After(deadline) {

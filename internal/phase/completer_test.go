@@ -292,7 +292,7 @@ func TestOvertaken(t *testing.T) {
 
 	// overtaken lets a process stall in its call, be taken for dead, and wake up
 	// again at the moment that meanwhile says it may.
-	overtaken := func(s *stand, meanwhile func(wake func() phase.Response)) {
+	overtaken := func(s *env, meanwhile func(wake func() phase.Response)) {
 		s.t.Helper()
 		zombie, held := s.process(), newStall()
 		s.bank.has(held.day)
@@ -411,7 +411,7 @@ func TestOvertaken(t *testing.T) {
 }
 
 // untilRefused waits until the fence has refused a process, or a process got past it.
-func (s *stand) untilRefused(t *testing.T) {
+func (s *env) untilRefused(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if s.fenced.Load() > 0 || s.state("k") != idempotency.Running {

@@ -75,7 +75,7 @@ func (x *execution) commit(ctx context.Context) (response *idempotency.StoredRes
 		if outcome, err = x.atomic(ctx, i, tx); err != nil {
 			return nil, err
 		}
-		step.Points, step.Ord = append(step.Points, x.definition.points[i].name), int16(i+1)
+		step.Points, step.Position = append(step.Points, x.definition.points[i].name), int16(i+1)
 	}
 	if err = x.complete(tx, step, outcome); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (x *execution) commit(ctx context.Context) (response *idempotency.StoredRes
 	if err = x.store(ctx, tx, step); err != nil {
 		return nil, err
 	}
-	x.claimed, x.reached, x.answered, x.reversed, x.retries = true, int(step.Ord), nil, nil, 0
+	x.claimed, x.reached, x.answered, x.reversed, x.retries = true, int(step.Position), nil, nil, 0
 	x.request.Point, x.calls = step.Points[len(step.Points)-1], step.Calls
 	x.observe(ctx, Committed, step.Points...)
 	return step.Finish, nil
@@ -130,7 +130,7 @@ func (x *execution) databaseTime() time.Time { return x.now.Add(time.Since(x.sta
 func (x *execution) caller() Caller {
 	r := x.request
 	c := Caller{AccountID: r.AccountID, Livemode: r.Livemode, RequestID: r.ID, Key: r.Key, Caller: r.Caller}
-	if r.Keyless {
+	if r.KeyGenerated {
 		c.Key = ""
 	}
 	return c
@@ -153,11 +153,11 @@ func (x *execution) complete(tx *Tx, step *idempotency.Step, outcome Outcome) (e
 		x.engine.record(tx, x.request, step.Finish)
 		return nil
 	}
-	if int(step.Ord) >= x.definition.phaseCount {
+	if int(step.Position) >= x.definition.phaseCount {
 		return fmt.Errorf("%s ends without a response", x.definition.name)
 	}
-	step.Calls = x.announce(int(step.Ord))
-	step.Memo, err = x.encodeState()
+	step.Calls = x.announce(int(step.Position))
+	step.StateData, err = x.encodeState()
 	return err
 }
 
@@ -196,7 +196,7 @@ func (x *execution) store(ctx context.Context, tx *Tx, step *idempotency.Step) e
 	engine := idempotency.Advance(x.request, step, tx.now)
 	if !x.claimed {
 		x.request.Point = step.Points[len(step.Points)-1]
-		x.request.Memo = step.Memo
+		x.request.StateData = step.StateData
 		engine = idempotency.Claim(x.request, step, tx.now)
 	}
 	err := tx.commit(ctx, x.key(), engine)
@@ -218,7 +218,7 @@ func (x *execution) store(ctx context.Context, tx *Tx, step *idempotency.Step) e
 // resolveCommit finds out whether a commit whose acknowledgment was lost happened,
 // by locking the request's row (a read might show what a fail-over then undoes).
 func (x *execution) resolveCommit(ctx context.Context, step *idempotency.Step, lost error) error {
-	at, err := idempotency.Establish(ctx, x.engine.writes, x.key())
+	at, err := idempotency.ResolveCommit(ctx, x.engine.writes, x.key())
 	if err != nil {
 		return errors.Join(errLost, lost, err)
 	}
@@ -247,7 +247,7 @@ func (x *execution) load(ctx context.Context) (err error) {
 	if !x.claimed {
 		return nil
 	}
-	if err = x.decode(x.request.Params, x.request.Memo); err == nil {
+	if err = x.decode(x.request.Params, x.request.StateData); err == nil {
 		x.reached, err = x.definition.reached(x.request.Point)
 	}
 	if err != nil {

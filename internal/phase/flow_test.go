@@ -13,7 +13,7 @@ func next(context.Context, *phase.Tx, order, *purchase) (phase.Outcome, error) {
 	return phase.Next, nil
 }
 
-func ask(context.Context, phase.ForeignCall[teller], order, *purchase) error { return nil }
+func ask(context.Context, phase.ForeignCall[bankAPI], order, *purchase) error { return nil }
 
 func TestDefine(t *testing.T) {
 	t.Parallel()
@@ -75,7 +75,7 @@ func TestRegister(t *testing.T) {
 			t.Errorf("error %v, want one that names the flow and the port", err)
 		}
 		s.want("points", 0, "SELECT count(*) FROM recovery_points")
-		phase.Connect[teller](unconnected, bankPort, s.bank)
+		phase.Connect[bankAPI](unconnected, bankPort, s.bank)
 		if err := unconnected.Register(t.Context(), s.shop.buy()); err != nil {
 			t.Errorf("with its port connected, the flow is refused, too: %v", err)
 		}

@@ -63,7 +63,7 @@ func (x *execution) abandoned() bool {
 	if !x.definition.compensable() || x.clientWaiting {
 		return false
 	}
-	return x.request.Keyless || x.databaseTime().Sub(x.request.CreatedAt) > x.definition.abandonAfter
+	return x.request.KeyGenerated || x.databaseTime().Sub(x.request.CreatedAt) > x.definition.abandonAfter
 }
 
 // send makes one call under its key. A panic in the phase is an unknown outcome.

@@ -53,7 +53,7 @@ func (l *link) mend() {
 }
 
 // cuttable starts a process whose link to the database can be cut.
-func (s *stand) cuttable() (*process, *link) {
+func (s *env) cuttable() (*process, *link) {
 	s.t.Helper()
 	l := &link{}
 	pool, err := postgres.Open(s.t.Context(), postgres.Config{URL: s.pool.Config().ConnString(), DialFunc: l.dial})
@@ -69,7 +69,7 @@ func (s *stand) cuttable() (*process, *link) {
 const handedOverWithin = 3 * time.Second
 
 // untilHandedOver waits until no process drives the request.
-func (s *stand) untilHandedOver(key string) {
+func (s *env) untilHandedOver(key string) {
 	s.t.Helper()
 	for deadline := time.Now().Add(handedOverWithin); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if s.state(key) == idempotency.Parked {

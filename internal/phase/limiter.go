@@ -18,9 +18,9 @@ func (unlimited) Enter(context.Context) (release func(), err error) { return fun
 // enter finds a request a slot. Where there is none for new work, full says so:
 // then the engine may look the key up, which may have its response already, but
 // begins nothing. err turns the request away altogether.
-func (e *Engine) enter(ctx context.Context, keyless bool) (release func(), full, err error) {
+func (e *Engine) enter(ctx context.Context, keyGenerated bool) (release func(), full, err error) {
 	release, full = e.work.Enter(ctx)
-	if full == nil || keyless {
+	if full == nil || keyGenerated {
 		return release, nil, full
 	}
 	release, err = e.lookups.Enter(ctx)

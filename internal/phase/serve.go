@@ -69,26 +69,26 @@ var errTaken = errors.New("the key has been taken")
 
 // accept finds an incoming request a slot, and a key if it came without one.
 func (e *Engine) accept(ctx context.Context, request Request, r run) (*incoming, error) {
-	in := incoming{Request: request, engine: e, run: r, keyless: request.Key == "",
+	in := incoming{Request: request, engine: e, run: r, keyGenerated: request.Key == "",
 		key: idempotency.Key{AccountID: request.AccountID, Livemode: request.Livemode, Key: request.Key}}
-	if in.keyless {
+	if in.keyGenerated {
 		in.key.Key = id.New("auto", time.Now())
 	}
 	var err error
-	in.release, in.full, err = e.enter(ctx, in.keyless)
+	in.release, in.full, err = e.enter(ctx, in.keyGenerated)
 	return &in, err
 }
 
 // incoming is a request that Serve is answering.
 type incoming struct {
 	Request
-	engine  *Engine
-	run     run
-	key     idempotency.Key
-	keyless bool
-	release func() // gives the slot back
-	full    error  // there is no slot for new work, only for looking the key up
-	lost    int    // claims that were not committed
+	engine       *Engine
+	run          run
+	key          idempotency.Key
+	keyGenerated bool
+	release      func() // gives the slot back
+	full         error  // there is no slot for new work, only for looking the key up
+	lost         int    // claims that were not committed
 }
 
 // find looks a key up. Find says what it returns.
@@ -172,7 +172,7 @@ func (in *incoming) first(ctx context.Context, now time.Time) (*execution, error
 		release: in.release,
 		request: &idempotency.Request{
 			AccountID: in.key.AccountID, Livemode: in.key.Livemode, Key: in.key.Key, ID: in.RequestID,
-			Keyless: in.keyless, Method: in.Method, Path: in.Path,
+			KeyGenerated: in.keyGenerated, Method: in.Method, Path: in.Path,
 			Fingerprint: in.Fingerprint, FingerprintVersion: idempotency.FingerprintVersion,
 			Params: params, Caller: in.Caller.Caller, Flow: d.name, Version: d.version, Epoch: 1, CreatedAt: now,
 		}}, nil
@@ -195,7 +195,7 @@ func (in *incoming) resolve(ctx context.Context, x *execution, err error) error 
 // nothing is stored. What stood in the way may be what the key's own first
 // attempt has done, if that was committed after we had looked: errTaken.
 func (in *incoming) recheck(ctx context.Context, err error) error {
-	if in.keyless || errors.Is(err, errTaken) || errors.Is(err, errLost) {
+	if in.keyGenerated || errors.Is(err, errTaken) || errors.Is(err, errLost) {
 		return err
 	}
 	if found, _, lost := in.engine.find(ctx, in.key); lost == nil && found != nil {

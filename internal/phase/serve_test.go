@@ -56,9 +56,9 @@ func TestKey(t *testing.T) {
 
 	t.Run("what its own first attempt has done does not refuse a retry", func(t *testing.T) {
 		t.Parallel()
-		for name, refuse := range map[string]func(s *stand, done func() error){
-			"by the check": func(s *stand, done func() error) { s.shop.check = done },
-			"by the first transaction": func(s *stand, done func() error) {
+		for name, refuse := range map[string]func(s *env, done func() error){
+			"by the check": func(s *env, done func() error) { s.shop.check = done },
+			"by the first transaction": func(s *env, done func() error) {
 				s.shop.record = func(*phase.Tx, order) error { return done() }
 			},
 		} {
@@ -361,7 +361,7 @@ func TestKey(t *testing.T) {
 			t.Errorf("keys %q and %q", one.Key, two.Key)
 		}
 		s.bank.wantMoved(t, 2)
-		s.want("keyless rows", 2, "SELECT count(*) FROM request_status WHERE key_generated AND state = 'finished'")
+		s.want("keyGenerated rows", 2, "SELECT count(*) FROM request_status WHERE key_generated AND state = 'finished'")
 	})
 
 	t.Run("a key whose answer is in the archive says what it made", func(t *testing.T) {

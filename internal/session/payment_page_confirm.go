@@ -53,9 +53,9 @@ var ConfirmPaymentPage = phase.Define("payment_page.confirm", 1,
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmPaymentPageParams, s *pageAttempt,
 	) error {
 		if s.Setup {
-			return s.Card.Ask(ctx, call)
+			return s.Card.Send(ctx, call)
 		}
-		return s.Payment.Ask(ctx, call)
+		return s.Payment.Send(ctx, call)
 	}),
 	phase.Atomic(payment.PaymentSettled, settlePage),
 ).Check(checkPageConfirmation).AbandonUnsentAfter(payment.AbandonChargeAfter, func(

@@ -54,7 +54,7 @@ var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
 	phase.Foreign(cardAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmSetupIntentParams, s *SetupTry,
 	) error {
-		return s.Ask(ctx, call)
+		return s.Send(ctx, call)
 	}),
 	phase.Atomic(setupSettled, func(
 		ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *SetupTry,
@@ -154,7 +154,7 @@ func (s *SetupTry) reserve(tx *phase.Tx, setup *SetupIntent, method *customer.Pa
 	setup.NextAction, setup.LastSetupError = nil, nil
 }
 
-func (s *SetupTry) Ask(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]) (err error) {
+func (s *SetupTry) Send(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]) (err error) {
 	s.Answer, err = call.To().Verify(ctx, call.Permit, acquirer.Order{
 		Card: s.Method.Card.Vault, Currency: customer.VerificationCurrency, SetUp: true, Authenticated: s.Passed})
 	return err
@@ -200,7 +200,7 @@ func (s *SetupTry) Conclude(
 		setup.Status = payment.IntentNeedsAction
 		setup.Challenge = &challenge
 		setup.NextAction = payment.ChallengeAt(tx, challenge, setup.ReturnURL)
-		attempt := setup.tried(tx, method, payment.IntentNeedsAction, s.asked())
+		attempt := setup.tried(tx, method, payment.IntentNeedsAction, s.authenticated())
 		setup.Update(tx)
 		event.Emit(tx, "setup_intent.requires_action", setup.ID, setup.Render(), nil)
 		end.known = append(end.known, method.Render(), attempt.Render())
@@ -211,7 +211,7 @@ func (s *SetupTry) Conclude(
 	}
 	method.Card.ApplyResult(s.Answer)
 	setup.Status = payment.IntentSucceeded
-	attempt := setup.tried(tx, method, payment.IntentSucceeded, s.asked())
+	attempt := setup.tried(tx, method, payment.IntentSucceeded, s.authenticated())
 	setup.Update(tx)
 	method.SetUp = method.SetUp || setup.Usage == "off_session"
 	if method.CustomerID == nil && setup.CustomerID != nil {
@@ -227,8 +227,8 @@ func (s *SetupTry) Conclude(
 	return end, nil
 }
 
-// asked is the outcome of the authentication, nil if there was none.
-func (s *SetupTry) asked() *attemptSecure {
+// authenticated is the outcome of the authentication, nil if there was none.
+func (s *SetupTry) authenticated() *attemptSecure {
 	if !s.Passed {
 		return nil
 	}
@@ -245,7 +245,7 @@ func (s *SetupTry) fail(tx *phase.Tx, setup *SetupIntent) (*apierror.Error, erro
 		return nil, fmt.Errorf("encode last_setup_error: %w", err)
 	}
 	setup.Status, setup.PaymentMethodID, setup.LastSetupError = payment.IntentNeedsMethod, nil, remembered
-	setup.tried(tx, s.Method, attemptFailed, s.asked())
+	setup.tried(tx, s.Method, attemptFailed, s.authenticated())
 	setup.Update(tx)
 	event.Emit(tx, "setup_intent.setup_failed", setup.ID, setup.Render(), nil)
 	return setup.ShowTo(tx.Caller, declined), nil
@@ -267,7 +267,7 @@ var AuthenticateSetup = phase.Define("setup_intent.authenticate", 1,
 	phase.Foreign(cardAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ payment.AuthenticateParams, s *SetupTry,
 	) error {
-		return s.Ask(ctx, call)
+		return s.Send(ctx, call)
 	}),
 	phase.Atomic(setupSettled, func(
 		ctx context.Context, tx *phase.Tx, _ payment.AuthenticateParams, s *SetupTry,

@@ -49,7 +49,7 @@ var CreateSetupIntent = phase.Define("setup_intent.create", 1,
 	phase.Foreign(cardAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateSetupIntentParams, s *SetupTry,
 	) error {
-		return s.Ask(ctx, call)
+		return s.Send(ctx, call)
 	}),
 	phase.Atomic(setupSettled, func(
 		ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, s *SetupTry,

@@ -79,8 +79,8 @@ func (a *api) answer(r *http.Request, n int) string {
 	return fmt.Sprintf(`{"id": "cs_%d", "object": "checkout.session", "url": "http://pay.example/c/pay/cs_%d"}`, n, n)
 }
 
-// stand is a shop with its own database, and a customer's browser.
-type stand struct {
+// env is a shop with its own database, and a customer's browser.
+type env struct {
 	t       *testing.T
 	api     *api
 	shop    *Server
@@ -89,10 +89,10 @@ type stand struct {
 	pool    *pgxpool.Pool // the owner's
 }
 
-func open(t *testing.T) *stand {
+func open(t *testing.T) *env {
 	t.Helper()
 	db := pgtest.New(t)
-	s := &stand{t: t, api: &api{answered: map[string]string{}, asked: map[string]url.Values{},
+	s := &env{t: t, api: &api{answered: map[string]string{}, asked: map[string]url.Values{},
 		status: map[string]string{}}, pool: db.Pool}
 	there := httptest.NewServer(s.api)
 	t.Cleanup(there.Close)
@@ -126,7 +126,7 @@ func open(t *testing.T) *stand {
 	return s
 }
 
-func (s *stand) post(path string, form url.Values) *http.Response {
+func (s *env) post(path string, form url.Values) *http.Response {
 	s.t.Helper()
 	response, err := s.browser.PostForm(s.base+path, form)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *stand) post(path string, form url.Values) *http.Response {
 }
 
 // get follows redirects, and returns the page.
-func (s *stand) get(path string) string {
+func (s *env) get(path string) string {
 	s.t.Helper()
 	response, err := (&http.Client{Jar: s.browser.Jar}).Get(s.base + path)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *stand) get(path string) string {
 }
 
 // order presses Pay with a mug in the cart, and returns the order that came of it.
-func (s *stand) order() *order {
+func (s *env) order() *order {
 	s.t.Helper()
 	s.post("/shop/cart", url.Values{"product": {"mug"}})
 	if r := s.post("/shop/pay", nil); r.StatusCode != http.StatusSeeOther {
@@ -162,7 +162,7 @@ func (s *stand) order() *order {
 }
 
 // only is the one order there is.
-func (s *stand) only() *order {
+func (s *env) only() *order {
 	s.t.Helper()
 	var id string
 	err := s.pool.QueryRow(s.t.Context(), `SELECT id FROM shop.orders ORDER BY number DESC LIMIT 1`).Scan(&id)
@@ -203,13 +203,13 @@ func event(o *order, id string, change func(session map[string]any)) []byte {
 }
 
 // tell delivers a body, signed with a secret at a time.
-func (s *stand) tell(body []byte, with string, at time.Time) (status int, said string) {
+func (s *env) tell(body []byte, with string, at time.Time) (status int, said string) {
 	s.t.Helper()
 	signed := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: body, Secret: with, Timestamp: at})
 	return s.send(signed.Payload, signed.Header)
 }
 
-func (s *stand) send(body []byte, signature string) (status int, said string) {
+func (s *env) send(body []byte, signature string) (status int, said string) {
 	request, err := http.NewRequest(http.MethodPost, s.base+WebhookPath, bytes.NewReader(body))
 	if err != nil {
 		s.t.Error(err)
@@ -228,7 +228,7 @@ func (s *stand) send(body []byte, signature string) (status int, said string) {
 
 // stands compares what is in the tables: the latest order's state, how many events
 // were processed, and how many deliveries were counted.
-func (s *stand) stands(state string, events, deliveries int) {
+func (s *env) stands(state string, events, deliveries int) {
 	s.t.Helper()
 	var e, d int
 	err := s.pool.QueryRow(s.t.Context(), `
@@ -279,7 +279,7 @@ func TestTheSameEventAtOnceIsProcessedOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSignedIsNotHeard(t *testing.T) {
+func TestUnsignedEventsAreRejected(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	body := event(s.order(), "evt_1", nil)
@@ -378,7 +378,7 @@ func TestPayPressedAgainIsTheSameOrderUnderTheSameKey(t *testing.T) {
 }
 
 // onPage presses Pay for one of the two pages, and returns where that leads.
-func (s *stand) onPage(uiMode string) string {
+func (s *env) onPage(uiMode string) string {
 	s.t.Helper()
 	return s.post("/shop/pay", url.Values{"ui_mode": {uiMode}}).Header.Get("Location")
 }

@@ -33,7 +33,7 @@ type collectorOf struct {
 	mu       sync.Mutex
 	statuses []int
 	answer   []byte
-	heard    []*official.ExportTraceServiceRequest
+	received []*official.ExportTraceServiceRequest
 	headers  []http.Header
 	paths    []string
 }
@@ -52,11 +52,12 @@ func newCollector(t *testing.T, statuses ...int) *collectorOf {
 			}
 			body, _ = io.ReadAll(unzip)
 		}
-		told := &official.ExportTraceServiceRequest{}
-		if err := proto.Unmarshal(body, told); err != nil {
+		sent := &official.ExportTraceServiceRequest{}
+		if err := proto.Unmarshal(body, sent); err != nil {
 			t.Error(err)
 		}
-		c.heard, c.headers, c.paths = append(c.heard, told), append(c.headers, r.Header), append(c.paths, r.URL.Path)
+		c.received, c.headers = append(c.received, sent), append(c.headers, r.Header)
+		c.paths = append(c.paths, r.URL.Path)
 		w.WriteHeader(c.statuses[0])
 		if len(c.statuses) > 1 {
 			c.statuses = c.statuses[1:]
@@ -156,14 +157,14 @@ func TestSpansAreWrittenAsOpenTelemetryDoes(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, told := range c.heard { // scopes come in no order
-		scopes := told.ResourceSpans[0].ScopeSpans
+	for _, sent := range c.received { // scopes come in no order
+		scopes := sent.ResourceSpans[0].ScopeSpans
 		if scopes[0].Scope.Name != scope {
 			scopes[0], scopes[1] = scopes[1], scopes[0]
 		}
 	}
-	if !proto.Equal(c.heard[0], c.heard[1]) {
-		t.Errorf("told as\n%s\nwant\n%s", prototext.Format(c.heard[1]), prototext.Format(c.heard[0]))
+	if !proto.Equal(c.received[0], c.received[1]) {
+		t.Errorf("received\n%s\nwant\n%s", prototext.Format(c.received[1]), prototext.Format(c.received[0]))
 	}
 	for _, name := range []string{"Api-Key", "Tenant", "Content-Type", "Content-Encoding"} {
 		if want, got := c.headers[0].Get(name), c.headers[1].Get(name); got != want || got == "" {
@@ -202,8 +203,8 @@ func TestACollectorThatRefuses(t *testing.T) {
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, want %q", err, c.want)
 			}
-			if len(collector.heard) != c.times {
-				t.Errorf("sent %d times, want %d", len(collector.heard), c.times)
+			if len(collector.received) != c.times {
+				t.Errorf("sent %d times, want %d", len(collector.received), c.times)
 			}
 		})
 	}

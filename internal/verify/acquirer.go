@@ -17,8 +17,8 @@ import (
 type Journal interface {
 	// Movements lists all of it, oldest first.
 	Movements(context.Context) ([]acquirer.Movement, error)
-	// Untold lists the authorizations of which it has not told us everything yet.
-	Untold(context.Context) ([]string, error)
+	// Unacknowledged lists the authorizations of which it has reports that we have not acknowledged.
+	Unacknowledged(context.Context) ([]string, error)
 }
 
 // unasked says whether no call caused a movement, so that no key of ours belongs to it.
@@ -82,22 +82,22 @@ type moved struct {
 // snapshot, and what our snapshot claims must be there after. What was asked for
 // meanwhile, or is still under way, is left out.
 type otherSide struct {
-	journal Journal
-	before  []acquirer.Movement
-	untold  []string // authorizations of which it had not told us all
-	err     error
+	journal        Journal
+	before         []acquirer.Movement
+	unacknowledged []string // authorizations with reports that we had not acknowledged
+	err            error
 }
 
-// unheard is an authorization of which a message waits in our inbox.
-type unheard struct{ Reference string }
+// unapplied is an authorization of which a message waits in our inbox.
+type unapplied struct{ Reference string }
 
 // A settlement changes nothing that is compared here, so one that waits leaves
 // nothing out.
-const selectUnheard = `
+const selectUnapplied = `
 	SELECT convert_from(body, 'UTF8')::json->>'authorization' AS reference FROM inbox
 	WHERE state = 'waiting' AND kind <> 'batch.settled'`
 
-func references(waiting []unheard) (all []string) {
+func references(waiting []unapplied) (all []string) {
 	for _, w := range waiting {
 		all = append(all, w.Reference)
 	}
@@ -111,8 +111,8 @@ func readBefore(ctx context.Context, journal Journal) otherSide {
 	if err != nil {
 		return otherSide{err: err}
 	}
-	untold, err := journal.Untold(ctx)
-	return otherSide{journal, before, untold, err}
+	unacknowledged, err := journal.Unacknowledged(ctx)
+	return otherSide{journal, before, unacknowledged, err}
 }
 
 const acquirerRuleName = "our books agree with the acquirer's journal"
@@ -147,11 +147,11 @@ func (o otherSide) compare(ctx context.Context, db reader) ([]Violation, error) 
 	if err != nil {
 		return nil, err
 	}
-	untold, err := o.journal.Untold(ctx)
+	unacknowledged, err := o.journal.Unacknowledged(ctx)
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := read[unheard](ctx, db, selectUnheard)
+	waiting, err := read[unapplied](ctx, db, selectUnapplied)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (o otherSide) compare(ctx context.Context, db reader) ([]Violation, error) 
 	for _, c := range charges {
 		ours[c.Reference] = true
 	}
-	for _, reference := range append(append(untold, o.untold...), references(waiting)...) {
+	for _, reference := range append(append(unacknowledged, o.unacknowledged...), references(waiting)...) {
 		// A notification that has not arrived yet explains why a charge of ours differs. It
 		// does not explain a missing charge: that is what a lost charge looks like.
 		if m, there := theirs[reference]; there && ours[reference] {

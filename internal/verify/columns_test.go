@@ -121,7 +121,7 @@ func TestEveryColumnIsNoticedOrListed(t *testing.T) {
 	}
 	side := readBefore(t.Context(), simulator.Records{DB: b.theirs})
 	proofs := []proof{{trail{key: chainKey}.chain, selectBlocks + selectSealed},
-		{side.check, selectCharged + selectDerived + selectUnheard}}
+		{side.check, selectCharged + selectDerived + selectUnapplied}}
 	for _, r := range allRules() {
 		proofs = append(proofs, proof{r.check, r.sql})
 	}

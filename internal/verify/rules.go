@@ -80,10 +80,10 @@ const refunded = `(
 	      AND w.object_id = f.charge_id)
 	WHERE q.flow = 'refund.adopt')`
 
-// told is every change there must be an event of, and whether an amount belongs
+// emitted is every change there must be an event of, and whether an amount belongs
 // to it: from the objects where they remember the request that made them, from
 // the requests where they do not.
-const told = `told (account_id, request_id, type, object_id, amount) AS (
+const emitted = `emitted (account_id, request_id, type, object_id, amount) AS (
 	SELECT account_id, request_id, 'charge.' || status, id, amount FROM charges WHERE status <> 'pending'
 	UNION ALL SELECT account_id, id, 'charge.captured', object_id, NULL FROM ` + asked + ` q
 	          WHERE flow IN ('charge.capture', 'charge.adopt_capture') AND status = 200
@@ -547,13 +547,13 @@ var rules = []rule{
 			WITH said AS MATERIALIZED (
 				SELECT m.event_id, m.account_id, m.request_id, convert_from(m.body, 'UTF8')::jsonb AS body FROM inbox m
 				WHERE m.kind = 'batch.settled' AND m.state = 'applied'
-			), told AS MATERIALIZED (
+			), reported AS MATERIALIZED (
 				SELECT s.account_id, s.request_id, (s.body->>'livemode')::boolean AS livemode,
 				       s.body->>'currency' AS currency, s.body->>'batch' AS batch, (s.body->>'part')::integer AS part,
 				       t.movement->>'kind' AS movement, t.movement->>'authorization' AS authorization_id,
 				       t.movement->>'reference' AS reference, (t.movement->>'amount')::bigint AS amount
 				FROM said s CROSS JOIN LATERAL jsonb_array_elements(s.body->'movements') AS t (movement)
-			), whereabouts AS MATERIALIZED (
+			), reports AS MATERIALIZED (
 				SELECT s.account_id, s.acquirer_reference AS reference, s.movement, s.livemode, s.batch, s.part,
 				       s.amount, s.currency, c.acquirer_reference AS authorization_id, 'is booked' AS as_what
 				FROM settlements s LEFT JOIN charges c ON c.account_id = s.account_id AND c.id = s.charge_id
@@ -563,16 +563,16 @@ var rules = []rule{
 				    authorization_id, 'is set aside' FROM movements_set_aside)
 			SELECT t.reference, t.movement || ' of ' || t.amount || ' ' || t.currency || ' in part ' || t.part || ' of '
 			       || t.batch || ' is neither booked nor waiting nor set aside'
-			FROM told t
-			WHERE NOT EXISTS (SELECT FROM whereabouts w
+			FROM reported t
+			WHERE NOT EXISTS (SELECT FROM reports w
 				WHERE w.account_id = t.account_id AND w.reference = t.reference AND w.movement = t.movement
 				  AND w.livemode = t.livemode AND w.currency = t.currency
 				  AND w.amount = t.amount AND w.authorization_id = t.authorization_id)
 			UNION ALL
 			SELECT w.reference, w.movement || ' of ' || w.amount || ' ' || w.currency || ' ' || w.as_what
 			       || ', and part ' || w.part || ' of ' || w.batch || ' does not list it'
-			FROM whereabouts w
-			WHERE NOT EXISTS (SELECT FROM told t
+			FROM reports w
+			WHERE NOT EXISTS (SELECT FROM reported t
 				WHERE t.account_id = w.account_id AND t.reference = w.reference AND t.movement = w.movement
 				  AND t.livemode = w.livemode AND t.currency = w.currency
 				  AND t.amount = w.amount AND t.batch = w.batch AND t.part = w.part)
@@ -593,7 +593,7 @@ var rules = []rule{
 			LEFT JOIN (SELECT account_id, request_id, count(*) AS movements,
 			                  coalesce(sum(amount) FILTER (WHERE movement NOT IN ('refund', 'chargeback')), 0) AS paid,
 			                  coalesce(sum(amount) FILTER (WHERE movement IN ('refund', 'chargeback')), 0) AS taken
-			           FROM told GROUP BY account_id, request_id) t ON t.account_id = p.account_id
+			           FROM reported GROUP BY account_id, request_id) t ON t.account_id = p.account_id
 			           AND t.request_id = p.request_id
 			WHERE (p.movements::bigint, p.paid::numeric, p.taken::numeric)
 			    IS DISTINCT FROM (t.movements, t.paid, t.taken)
@@ -1027,7 +1027,7 @@ var rules = []rule{
 		name: "every complete checkout session has one event that says so", counted: "checkout sessions",
 		count: `SELECT count(*) FROM checkout_sessions`,
 		sql: `
-			SELECT s.id, 'is ' || s.status || ' and has told so ' || count(e.id) || ' times'
+			SELECT s.id, 'is ' || s.status || ' and has reported it ' || count(e.id) || ' times'
 			FROM checkout_sessions s LEFT JOIN events e ON e.account_id = s.account_id AND e.object_id = s.id
 			    AND e.type = 'checkout.session.completed'
 			GROUP BY s.account_id, s.id, s.status
@@ -1052,7 +1052,7 @@ var rules = []rule{
 		name:  "every change has its event, and every event has its change", counted: "events",
 		count: `SELECT count(*) FROM events`,
 		sql: `
-			WITH ` + told + `, tellable AS (SELECT DISTINCT type
+			WITH ` + emitted + `, emitted_types AS (SELECT DISTINCT type
 			    FROM (VALUES ('charge.succeeded'), ('charge.failed'), ('charge.captured'), ('refund.created'),
 			        ('refund.failed'),
 				('charge.refunded'), ('charge.expired'), ('charge.dispute.created'), ('charge.dispute.funds_withdrawn'),
@@ -1068,7 +1068,7 @@ var rules = []rule{
 			       WHEN e.id IS NULL THEN 'no event ' || t.type
 			       WHEN t.type IS NULL THEN 'tells ' || e.type || ' of ' || e.object_id || ', which did not happen'
 			       ELSE 'its event ' || e.type || ' tells another object or amount' END
-			FROM told t FULL JOIN (SELECT * FROM events WHERE type IN (SELECT type FROM tellable)) e
+			FROM emitted t FULL JOIN (SELECT * FROM events WHERE type IN (SELECT type FROM emitted_types)) e
 			  ON e.request_id = t.request_id AND e.type = t.type AND e.object_id = t.object_id
 			      AND e.account_id = t.account_id
 			WHERE e.id IS NULL OR t.type IS NULL

@@ -141,9 +141,12 @@ var payments = hidden("charges") + ",\n" + hidden("refunds") + ",\n" + hidden("d
 		SELECT v.* FROM ledger_postings p JOIN public.balance_transactions v ON v.book_id = p.book_id
 		    AND v.id = p.id)`
 
-const requestsOnly = `
+// touchedRequests is the CTE of the requests themselves.
+const touchedRequests = `
 	requests AS (
-		SELECT t.* FROM ` + someRequests + ` JOIN public.requests t USING (account_id, id)),
+		SELECT t.* FROM ` + someRequests + ` JOIN public.requests t USING (account_id, id))`
+
+const requestsOnly = touchedRequests + `,
 	answers AS (
 		SELECT t.* FROM ` + someRequests + ` JOIN public.answers t ON t.account_id = n.account_id
 		    AND t.request_id = n.id),
@@ -171,9 +174,7 @@ func madeByOf(table string) string {
 var changes = madeBy("charges") + ",\n" + madeBy("refunds") + ",\n" + madeBy("disputes") + ",\n" +
 	madeBy("payouts") + ",\n" + madeBy("events") + ",\n" + madeByOf("customers") + ",\n" + madeByOf("cards") + ",\n" +
 	madeByOf("payment_intents") + ",\n" + madeByOf("setup_intents") + ",\n" + madeByOf("products") + ",\n" +
-	madeByOf("prices") + ",\n" + madeByOf("coupons") + `,
-	requests AS (
-		SELECT t.* FROM ` + someRequests + ` JOIN public.requests t USING (account_id, id)),
+	madeByOf("prices") + ",\n" + madeByOf("coupons") + "," + touchedRequests + `,
 	ledger_postings AS (
 		SELECT p.* FROM ` + someObjects + ` JOIN public.ledger_books b ON b.account_id = n.account_id
 		JOIN public.ledger_postings p ON p.source = n.id AND p.book_id = b.id

@@ -144,7 +144,7 @@ func newBooks(t *testing.T) *books {
 	b.post(t, "/v1/refunds", "charge="+b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_refundFail"))
 	b.post(t, "/v1/refunds", "charge="+b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_pendingRefund"))
 	sim.Settle(t)
-	sim.WaitUntilTold(t, b.server.URL)
+	sim.WaitUntilNotified(t, b.server.URL)
 	b.applyWaiting(t, p)
 	b.forget(t, b.post(t, "/v1/charges", charge+"&description=For+Ann"))
 	b.seal(t)
@@ -259,7 +259,7 @@ func (b *books) dispute(t *testing.T, sim *acquirertest.Sim) {
 	t.Helper()
 	for _, answer := range []string{"", "winning_evidence", "losing_evidence", "close"} {
 		charge := b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_createDispute")
-		sim.WaitUntilTold(t, b.server.URL)
+		sim.WaitUntilNotified(t, b.server.URL)
 		switch answer {
 		case "":
 		case "close":
@@ -270,7 +270,7 @@ func (b *books) dispute(t *testing.T, sim *acquirertest.Sim) {
 	}
 	for _, answer := range []string{"escalate_inquiry_evidence", "a+story"} {
 		charge := b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_createDisputeInquiry")
-		sim.WaitUntilTold(t, b.server.URL)
+		sim.WaitUntilNotified(t, b.server.URL)
 		b.post(t, "/v1/charges/"+charge+"/dispute", "evidence[uncategorized_text]="+answer)
 	}
 }

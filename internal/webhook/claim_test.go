@@ -135,7 +135,7 @@ func TestWhoWasOvertaken(t *testing.T) {
 	}
 }
 
-func TestAnAcknowledgementCountsWhoeverHearsIt(t *testing.T) {
+func TestAnAcknowledgmentCountsOnEveryProcess(t *testing.T) {
 	t.Parallel()
 	db, one, other := waiting(t, 1)
 	slow := one.mustClaim(t)
@@ -185,7 +185,7 @@ func TestAnEndpointIsWokenOnce(t *testing.T) {
 	sweeps(3, "when the worker that had taken one is dead")
 }
 
-func TestWhoIsToldToStopHandsTheRestOn(t *testing.T) {
+func TestAStoppedWorkerReleasesItsClaims(t *testing.T) {
 	t.Parallel()
 	db, one, _ := waiting(t, 3)
 	stopped, stop := context.WithCancel(t.Context())

@@ -37,7 +37,7 @@ func (c *completer) round(ctx context.Context) (int, error) {
 		for _, r := range taken {
 			c.driving.Go(func() {
 				defer c.leave(1)
-				c.drive(ctx, r)
+				c.execute(ctx, r)
 			})
 		}
 		c.leave(places - len(taken))
@@ -71,8 +71,8 @@ func (c *completer) leave(places int) {
 	}
 }
 
-// drive brings what was taken over to an end, even during shutdown.
-func (c *completer) drive(ctx context.Context, r *idempotency.Request) {
+// execute brings what was taken over to an end, even during shutdown.
+func (c *completer) execute(ctx context.Context, r *idempotency.Request) {
 	line := logline.Begin("took over")
 	line.Add(slog.String("request", r.ID), slog.String("flow", r.Flow), slog.String("account", r.AccountID),
 		slog.String("key", apierror.Quote(r.Key)),

@@ -142,7 +142,7 @@ func (v *verifier) round(ctx context.Context) (int, error) {
 	if partial {
 		v.log.InfoContext(ctx, "verify checked the newest requests only", "since", *report.Since, "due_since", since)
 	}
-	v.tell(ctx, scope, report)
+	v.report(ctx, scope, report)
 	found := len(report.Violations)
 	_, err = v.pool.Exec(ctx, writeVerification, pgx.StrictNamedArgs{"scope": scope, "checked_from": report.Since,
 		"checked_until": report.Until, "clean": found == 0 && !partial && !before.gap(since),
@@ -200,8 +200,8 @@ func (v *verifier) read(ctx context.Context) (verifications, error) {
 	return found, err
 }
 
-// tell logs each violation, once for as long as every run finds it.
-func (v *verifier) tell(ctx context.Context, scope string, report *Verified) {
+// report logs each violation, once for as long as every run finds it.
+func (v *verifier) report(ctx context.Context, scope string, report *Verified) {
 	now := map[Violation]bool{}
 	for _, wrong := range report.Violations {
 		if !v.logged[wrong] {

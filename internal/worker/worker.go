@@ -65,7 +65,7 @@ const (
 	// dailyEvery is how long after midnight a day's payouts are made, at most.
 	dailyEvery     = 5 * time.Second
 	clocksEvery    = time.Second
-	tellEvery      = 2 * time.Second
+	reportEvery    = 2 * time.Second
 	reconcileEvery = time.Hour
 	// closeEvery bounds how many postings a balance adds up one by one.
 	closeEvery   = 30 * time.Second
@@ -88,7 +88,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	var teller payout.Teller
+	var notifier payout.BalanceNotifier
 	var parts sync.WaitGroup
 	// At once, and not when the slowest part has ended: jobs are left for other workers.
 	parts.Go(func() { <-ctx.Done(); stopRiver() })
@@ -134,8 +134,8 @@ func Run(ctx context.Context, c Config) error {
 	every("set test clocks ready", clocksEvery, func(ctx context.Context) (int, error) {
 		return customer.ReadyTestClocks(ctx, c.Engine, c.Pool)
 	})
-	every("announce available balances", tellEvery, func(ctx context.Context) (int, error) {
-		return teller.Tell(ctx, c.Engine, c.Pool)
+	every("announce available balances", reportEvery, func(ctx context.Context) (int, error) {
+		return notifier.Run(ctx, c.Engine, c.Pool)
 	})
 	every("close periods of books", closeEvery, ledger.NewCloser(c.Pool).Close)
 	every("reconcile", reconcileEvery, c.reconcile)

@@ -28,8 +28,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// stand is an API, an acquirer, and a merchant. A test starts its workers.
-type stand struct {
+// env is an API, an acquirer, and a merchant. A test starts its workers.
+type env struct {
 	db     *pgtest.DB
 	sim    *acquirertest.Sim
 	config process.Config
@@ -37,14 +37,14 @@ type stand struct {
 	key    string
 }
 
-func newStand(t *testing.T) *stand {
+func newEnv(t *testing.T) *env {
 	t.Helper()
 	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
 	root, err := secret.New(strings.Repeat("w", 32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{db: db, sim: sim}
+	s := &env{db: db, sim: sim}
 	s.config = process.Config{
 		DatabaseURL:    db.URL,
 		Secret:         root,
@@ -70,7 +70,7 @@ func newStand(t *testing.T) *stand {
 }
 
 // work runs a worker. stop tells it to stop and waits until it has.
-func (s *stand) work(t *testing.T) (stop func()) {
+func (s *env) work(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, tell := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
@@ -85,7 +85,7 @@ func (s *stand) work(t *testing.T) (stop func()) {
 	return stop
 }
 
-func (s *stand) post(t *testing.T, path, form string, headers ...string) (status int, id string) {
+func (s *env) post(t *testing.T, path, form string, headers ...string) (status int, id string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.server.URL+path, strings.NewReader(form))
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *stand) post(t *testing.T, path, form string, headers ...string) (status
 }
 
 // make asks for something that has to succeed and returns its id.
-func (s *stand) make(t *testing.T, path, form string) string {
+func (s *env) make(t *testing.T, path, form string) string {
 	t.Helper()
 	status, id := s.post(t, path, form)
 	if status != http.StatusOK {
@@ -124,7 +124,7 @@ func (s *stand) make(t *testing.T, path, form string) string {
 }
 
 // parked leaves the request for a charge behind that is due at once, and returns its amount.
-func (s *stand) parked(t *testing.T, amount int) int {
+func (s *env) parked(t *testing.T, amount int) int {
 	t.Helper()
 	status, _ := s.post(t, "/v1/charges", fmt.Sprintf("amount=%d&currency=usd&source=tok_visa", amount),
 		"Acquirer-Fault", "drop_before_acting")
@@ -135,14 +135,14 @@ func (s *stand) parked(t *testing.T, amount int) int {
 	return amount
 }
 
-func (s *stand) exec(t *testing.T, sql string, args ...any) {
+func (s *env) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
 	if _, err := s.db.Pool.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *stand) number(t *testing.T, sql string, args ...any) (n int) {
+func (s *env) number(t *testing.T, sql string, args ...any) (n int) {
 	t.Helper()
 	if err := s.db.Pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func (s *stand) number(t *testing.T, sql string, args ...any) (n int) {
 	return n
 }
 
-func (s *stand) eventually(t *testing.T, what, sql string, args ...any) {
+func (s *env) eventually(t *testing.T, what, sql string, args ...any) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); s.number(t, sql, args...) == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -166,7 +166,7 @@ const (
 
 func TestOneSlowCallKeepsNoOtherRepair(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	slow := s.parked(t, 2000)
 	begun, goOn := s.sim.Stall(t)
 	s.work(t)
@@ -185,9 +185,9 @@ func TestOneSlowCallKeepsNoOtherRepair(t *testing.T) {
 
 // Rounds with much to do are left when the worker stops: what is under way
 // is finished, and the rest is there for the next one.
-func TestAWorkerThatIsToldToStop(t *testing.T) {
+func TestAStoppedWorker(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	const holds = 12
 	for range holds {
 		s.make(t, "/v1/charges", "amount=2000&currency=usd&source=tok_visa&capture=false")
@@ -213,7 +213,7 @@ func TestAWorkerThatIsToldToStop(t *testing.T) {
 // are not among them, however many there are.
 func TestSessionsThatArePaidKeepNoOtherFromExpiring(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	const session = "mode=payment&success_url=https://example.com&line_items[0][quantity]=1" +
 		"&line_items[0][price_data][currency]=usd&line_items[0][price_data][unit_amount]=2000" +
 		"&line_items[0][price_data][product_data][name]=Sledge"
@@ -237,9 +237,9 @@ func TestSessionsThatArePaidKeepNoOtherFromExpiring(t *testing.T) {
 }
 
 // The first look is at everything, the next ones are at what has come since.
-func TestMoneyIsToldOfWheneverItBecomesAvailable(t *testing.T) {
+func TestBalanceNotifications(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	s.make(t, "/v1/charges", "amount=2000&currency=usd&source=tok_bypassPending")
 	s.make(t, "/v1/charges", "amount=2000&currency=eur&source=tok_visa") // not yet
 	s.work(t)
@@ -253,7 +253,7 @@ func TestMoneyIsToldOfWheneverItBecomesAvailable(t *testing.T) {
 // A worker logs and counts what a run of verify finds, and begins the next run where the last clean one looked.
 func TestVerifyRuns(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
+	s := newEnv(t)
 	var log strings.Builder
 	t.Run("a damaged row is noticed, logged once and counted", func(t *testing.T) {
 		charge := s.make(t, "/v1/charges", "amount=2000&currency=usd&source=tok_visa")

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/test/stand"
+	"github.com/ratchet-pay/ratchet/test/deployment"
 )
 
 // Processes whose CPU time is measured separately.
@@ -40,7 +40,7 @@ const (
 		  pg_snapshot_xmax(pg_current_snapshot())::text::bigint, pg_database_size($1::name)`
 	// listSessions leaves out this program's own sessions of our database.
 	listSessions = `
-		SELECT pid, coalesce(datname, '') FROM pg_stat_activity WHERE application_name <> 'stand'`
+		SELECT pid, coalesce(datname, '') FROM pg_stat_activity WHERE application_name <> 'deployment'`
 	countSettled = `SELECT count(*) FROM settlements WHERE movement = 'sale'`
 )
 
@@ -50,7 +50,7 @@ func (b *bench) read(ctx context.Context, database string) (*reading, error) {
 	if err := b.Pool.QueryRow(ctx, readServer, database).Scan(&r.wal, &r.commits, &r.disk); err != nil {
 		return nil, fmt.Errorf("read the server: %w", err)
 	}
-	if database == stand.Ours {
+	if database == deployment.Ours {
 		if err := b.Pool.QueryRow(ctx, countSettled).Scan(&r.settled); err != nil {
 			return nil, fmt.Errorf("count settlements: %w", err)
 		}

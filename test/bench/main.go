@@ -19,7 +19,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/ratchet-pay/ratchet/test/stand"
+	"github.com/ratchet-pay/ratchet/test/deployment"
 )
 
 // options are the flags.
@@ -69,9 +69,9 @@ func numbers(list string) (out []int, err error) {
 	return out, nil
 }
 
-// bench is the stand everything is measured on.
+// bench is the deployment that everything is measured on.
 type bench struct {
-	*stand.Stand
+	*deployment.Deployment
 	theirs       *pgxpool.Pool // of the acquirer's database
 	yardstickURL string
 	keys         []string // API keys, one per merchant
@@ -94,7 +94,7 @@ var (
 
 func start(ctx context.Context) (b *bench, err error) {
 	b = &bench{made: make(chan charge, refundsAtMost)}
-	if b.Stand, err = stand.Start(ctx, stand.Options{Settings: settings, Env: env}); err != nil {
+	if b.Deployment, err = deployment.Start(ctx, deployment.Options{Settings: settings, Env: env}); err != nil {
 		return nil, err
 	}
 	defer func() {

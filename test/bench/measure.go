@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/test/stand"
+	"github.com/ratchet-pay/ratchet/test/deployment"
 )
 
 // job does one thing, again and again; it belongs to one client.
@@ -57,7 +57,7 @@ func (b *bench) measure(ctx context.Context, each time.Duration, n int, w worklo
 	}
 	database := w.database
 	if database == "" {
-		database = stand.Ours
+		database = deployment.Ours
 	}
 	var times samples
 	var working sync.WaitGroup

@@ -179,9 +179,9 @@ func (o operation) die(t testing.TB, f *finisher, d death) {
 	s := f.stage(t, f.healthy)
 	r := o.request(s)
 	p := f.victim(t, "")
-	heard, err := r.to(p, o.headers(d.n)...)
+	response, err := r.to(p, o.headers(d.n)...)
 	if err == nil && !p.dies() {
-		t.Fatalf("the process lives and answered %s", heard)
+		t.Fatalf("the process lives and answered %s", response)
 	}
 	if !p.killed() {
 		t.Fatalf("the process was not killed: %v", p.cmd.ProcessState)
@@ -191,15 +191,15 @@ func (o operation) die(t testing.TB, f *finisher, d death) {
 	if first.status != o.status && !(r.method == http.MethodDelete && first.status == http.StatusNotFound) {
 		t.Fatalf("finished with %s; want status %d", first, o.status)
 	}
-	if o.tells != "" {
-		s.hear(told(t, s.healthy.outside, o.tells, s.amount))
+	if o.reports != "" {
+		s.receive(report(t, s.healthy.outside, o.reports, s.amount))
 	}
 	if !r.replayed() {
 		f.wantBooks(t, s.merchant, s.amount, o.leaves...)
 		return
 	}
-	if err == nil && heard.final() && !heard.same(first) {
-		t.Errorf("before it died it had answered\n\t%s\nand now the answer is\n\t%s", heard, first)
+	if err == nil && response.final() && !response.same(first) {
+		t.Errorf("before it died it had answered\n\t%s\nand now the answer is\n\t%s", response, first)
 	}
 	r.wantReplay(t, f.healthy, first)
 	r.wantReplay(t, f.healthy, first)
@@ -238,10 +238,10 @@ func anotherDeath(t testing.TB, f *finisher, r request, d death) answer {
 	})
 	second := 1 + (d.n*7)%d.of // 7 spreads them over the whole recovery
 	p := f.victim(t, "")
-	heard, err := r.to(p, crashpoint.AtHeader, strconv.Itoa(second))
+	response, err := r.to(p, crashpoint.AtHeader, strconv.Itoa(second))
 	last := r.finally(t, f.healthy)
-	if err == nil && heard.final() && !heard.same(last) && r.replayed() {
-		t.Errorf("the second process answered\n\t%s\nand now the answer is\n\t%s", heard, last)
+	if err == nil && response.final() && !response.same(last) && r.replayed() {
+		t.Errorf("the second process answered\n\t%s\nand now the answer is\n\t%s", response, last)
 	}
 	return last
 }

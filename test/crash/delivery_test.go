@@ -32,7 +32,7 @@ const outbox = `
 	   OR convert_from(body, 'UTF8')::jsonb->'movements'
 	   @> jsonb_build_array(jsonb_build_object('amount', $2::text::bigint)))`
 
-func told(t testing.TB, journal *pgxpool.Pool, kind string, amount int64) (body []byte) {
+func report(t testing.TB, journal *pgxpool.Pool, kind string, amount int64) (body []byte) {
 	t.Helper()
 	eventually(t, "the acquirer has a "+kind+" to tell", func() bool {
 		err := journal.QueryRow(t.Context(), outbox, kind, strconv.FormatInt(amount, 10)).Scan(&body)
@@ -155,7 +155,7 @@ func TestEveryBoundaryOfADelivery(t *testing.T) {
 			d.prepare(s)
 			record := filepath.Join(t.TempDir(), "boundaries")
 			p := i.victim(t, record)
-			status, err := notify(p, told(t, i.acquirer.journal, d.kind, s.amount), crashpoint.AtHeader, "0")
+			status, err := notify(p, report(t, i.acquirer.journal, d.kind, s.amount), crashpoint.AtHeader, "0")
 			if status != http.StatusOK {
 				t.Fatalf("answered %d, %v", status, err)
 			}
@@ -181,7 +181,7 @@ func TestEveryBoundaryOfADelivery(t *testing.T) {
 func (d delivery) die(t testing.TB, i *installation, healthy *process, at int) {
 	s := i.stage(t, healthy)
 	d.prepare(s)
-	body := told(t, i.acquirer.journal, d.kind, s.amount)
+	body := report(t, i.acquirer.journal, d.kind, s.amount)
 	p := i.victim(t, "")
 	status, err := notify(p, body, crashpoint.AtHeader, strconv.Itoa(at))
 	if err == nil && !p.dies() {

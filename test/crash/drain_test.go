@@ -31,7 +31,7 @@ func TestDrain(t *testing.T) {
 		t.Fatalf("before, /readyz answers %d", status)
 	}
 
-	var answered, unheard sync.Map // by key: the answer, the error
+	var answered, unapplied sync.Map // by key: the answer, the error
 	var count, afterTerm atomic.Int64
 	var clients sync.WaitGroup
 	termed := make(chan struct{})
@@ -43,7 +43,7 @@ func TestDrain(t *testing.T) {
 				r := charge(m, "tok_visa", newAmount())
 				a, err := r.by(keeps, p)
 				if err != nil {
-					unheard.Store(r.key, err)
+					unapplied.Store(r.key, err)
 					return // the process has exited
 				}
 				answered.Store(r.key, a)
@@ -84,7 +84,7 @@ func TestDrain(t *testing.T) {
 	if unfinished != 0 || int64(stored) != count.Load() {
 		t.Errorf("%d requests are stored, %d of them not finished; %d were answered", stored, unfinished, count.Load())
 	}
-	unheard.Range(func(key, err any) bool {
+	unapplied.Range(func(key, err any) bool {
 		var begun bool
 		scan := i.db.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM requests WHERE key = $1)`, key).Scan(&begun)
 		if scan != nil || begun {
@@ -105,12 +105,12 @@ func TestDrainWaitsForTheSlow(t *testing.T) {
 	i := installOnFastServer(t, startAcquirer(t))
 	p := start(t, i.env, "serve", "--addr", "127.0.0.1:0", "--drain-grace-period", "0s")
 	m := i.merchant(t)
-	r, heard := charge(m, "tok_visa", newAmount()), make(chan error, 1)
+	r, done := charge(m, "tok_visa", newAmount()), make(chan error, 1)
 	var a answer
 	go func() {
 		var err error
 		a, err = r.to(p, "Acquirer-Fault", "slow:1500")
-		heard <- err
+		done <- err
 	}()
 	eventually(t, "the charge is under way", func() bool {
 		var begun bool
@@ -120,7 +120,7 @@ func TestDrainWaitsForTheSlow(t *testing.T) {
 	began := time.Now()
 	p.signal(syscall.SIGTERM)
 	p.wait()
-	if err := <-heard; err != nil || a.status != http.StatusOK {
+	if err := <-done; err != nil || a.status != http.StatusOK {
 		t.Errorf("its client heard %s, %v", a, err)
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {

@@ -152,7 +152,7 @@ var jobs = []job{
 		name: "word that money has become available", flows: []string{"balance.notify"},
 		prepare: func(s stage) { s.earn() },
 		do: func(ctx context.Context, h *hand) error {
-			_, err := new(payout.Teller).Tell(ctx, h.engine, h.pool)
+			_, err := new(payout.BalanceNotifier).Run(ctx, h.engine, h.pool)
 			return err
 		},
 		leaves: append([]string{"1 × event balance.available", "1 × audited: balance.tell",
@@ -177,10 +177,10 @@ var jobs = []job{
 		name: "message that came too early", flows: []string{"acquirer.dispute.closed"},
 		prepare: func(s stage) {
 			s.made(s.charge("tok_createDispute"))
-			opened := told(s, s.healthy.outside, acquirers.DisputeOpened, s.amount)
+			opened := report(s, s.healthy.outside, acquirers.DisputeOpened, s.amount)
 			early := bytes.Replace(opened, []byte(acquirers.DisputeOpened), []byte(acquirers.DisputeClosed), 1)
-			s.hear(bytes.Replace(early, []byte(`"id":"`), []byte(`"outcome":"won","id":"early_`), 1))
-			s.hear(opened)
+			s.receive(bytes.Replace(early, []byte(`"id":"`), []byte(`"outcome":"won","id":"early_`), 1))
+			s.receive(opened)
 			s.script("UPDATE inbox SET due_at = now() - interval '1 second' WHERE state = 'waiting'")
 		},
 		do: func(ctx context.Context, h *hand) error {
@@ -200,7 +200,7 @@ var jobs = []job{
 		prepare: func(s stage) {
 			s.made(s.charge("tok_visa"))
 			s.exec("UPDATE charges SET acquirer_reference = 'hidden ' || acquirer_reference WHERE account_id = $1")
-			s.hear(s.settlement("replace(acquirer_reference, 'hidden ', '')"))
+			s.receive(s.settlement("replace(acquirer_reference, 'hidden ', '')"))
 			s.exec(`
 				UPDATE charges SET acquirer_reference = replace(acquirer_reference, 'hidden ', '')
 				WHERE account_id = $1`)
@@ -217,7 +217,7 @@ var jobs = []job{
 		prepare: func(s stage) {
 			s.made(s.charge("tok_visa"))
 			s.exec("UPDATE charges SET settlement_pending = true WHERE account_id = $1")
-			s.hear(s.settlement("acquirer_reference"))
+			s.receive(s.settlement("acquirer_reference"))
 		},
 		do: func(ctx context.Context, h *hand) error {
 			_, err := payout.ShowPaid(ctx, h.engine, h.pool)
@@ -377,9 +377,9 @@ const lapseNow = "UPDATE charges SET capture_before = now() - interval '1 second
 
 // shop is a merchant's server that accepts every event.
 type shop struct {
-	url  string
-	mu   sync.Mutex
-	told []string
+	url    string
+	mu     sync.Mutex
+	events []string
 }
 
 func listen(t testing.TB) *shop {
@@ -392,7 +392,7 @@ func listen(t testing.TB) *shop {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.told = append(s.told, string(body))
+		s.events = append(s.events, string(body))
 	}))
 	t.Cleanup(server.Close)
 	s.url = server.URL
@@ -403,10 +403,10 @@ func (s *shop) wantOneEvent(t testing.TB) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := len(s.told); n < 1 || n > 2 {
+	if n := len(s.events); n < 1 || n > 2 {
 		t.Errorf("the event was told %d times, want once, or twice where the first time was not written down", n)
 	}
-	if different := slices.Compact(slices.Sorted(slices.Values(s.told))); len(different) > 1 {
+	if different := slices.Compact(slices.Sorted(slices.Values(s.events))); len(different) > 1 {
 		t.Errorf("it was told differently: %q", different)
 	}
 }

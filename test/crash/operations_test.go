@@ -10,13 +10,13 @@ import (
 
 // operation is a kind of request that is killed at every boundary.
 type operation struct {
-	name  string
-	flow  string // what it runs last; a test wants every flow there is in one of these
-	fault string // what the acquirer does to the first attempt
-	every bool   // not only a sample of its boundaries, even in a short run
-	twin  bool   // another operation has the same phases: a smaller sample
-	tells string // what the acquirer posts after the answer, which has brought it already
-	small bool   // one transaction, so that nothing is ever left to be taken over: a sample smaller still
+	name    string
+	flow    string // what it runs last; a test wants every flow there is in one of these
+	fault   string // what the acquirer does to the first attempt
+	every   bool   // not only a sample of its boundaries, even in a short run
+	twin    bool   // another operation has the same phases: a smaller sample
+	reports string // what the acquirer posts after the answer, which has brought it already
+	small   bool   // one transaction, so that nothing is ever left to be taken over: a sample smaller still
 	// request makes what it needs on a healthy process first.
 	request func(s stage) request
 	inside  bool // it makes no foreign call
@@ -47,7 +47,7 @@ var operations = []operation{
 			"1 × audited: charge.create", "1 × request finished", "1 × call executed"},
 	},
 	{
-		name: "charge that is disputed", flow: "acquirer." + acquirers.DisputeOpened, tells: acquirers.DisputeOpened,
+		name: "charge that is disputed", flow: "acquirer." + acquirers.DisputeOpened, reports: acquirers.DisputeOpened,
 		status:  200,
 		request: func(s stage) request { return s.charge("tok_createDispute") },
 		leaves: []string{"1 × the card saw: sale", "1 × the card saw: chargeback", "1 × charge succeeded and captured",

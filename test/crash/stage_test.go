@@ -180,14 +180,14 @@ func (s stage) discounted() request {
 func (s stage) disputed(token string) (charge, dispute string) {
 	s.Helper()
 	charge = s.made(s.charge(token))
-	s.hear(told(s, s.healthy.outside, acquirers.DisputeOpened, s.amount))
+	s.receive(report(s, s.healthy.outside, acquirers.DisputeOpened, s.amount))
 	var object struct{ ID string }
 	s.read("/v1/charges/"+charge+"/dispute", &object)
 	return charge, object.ID
 }
 
-// hear takes a message of the acquirer's.
-func (s stage) hear(message []byte) {
+// receive takes a message of the acquirer's.
+func (s stage) receive(message []byte) {
 	s.Helper()
 	if status, err := notify(s.healthy, message); status != http.StatusOK {
 		s.Fatalf("answered %d, %v", status, err)

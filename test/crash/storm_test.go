@@ -25,18 +25,18 @@ func TestStorm(t *testing.T) {
 		t.Parallel()
 		m, amount := i.merchant(t), newAmount()
 		r := charge(m, "tok_visa", amount)
-		heard, busy := storm(t, clients, func(n int) (answer, error) { return r.to(processes[n%2], slow...) },
+		answers, busy := storm(t, clients, func(n int) (answer, error) { return r.to(processes[n%2], slow...) },
 			func(n int) (answer, error) { return r.until(processes[n%2]) })
 		if busy == 0 {
 			t.Error("no client ever met a charge under way: the storm was none")
 		}
-		for _, a := range heard {
-			if a.status != http.StatusOK || !a.same(heard[0]) {
-				t.Errorf("two answers to one key:\n\t%s\n\t%s", heard[0], a)
+		for _, a := range answers {
+			if a.status != http.StatusOK || !a.same(answers[0]) {
+				t.Errorf("two answers to one key:\n\t%s\n\t%s", answers[0], a)
 			}
 		}
 		for n := range clients {
-			r.wantReplay(t, processes[n%2], heard[0])
+			r.wantReplay(t, processes[n%2], answers[0])
 		}
 		i.wantBooks(t, m, amount, operations[0].leaves...)
 	})
@@ -45,15 +45,15 @@ func TestStorm(t *testing.T) {
 		t.Parallel()
 		one, two := charge(i.merchant(t), "tok_visa", newAmount()), charge(i.merchant(t), "tok_visa", newAmount())
 		two.key, two.form = one.key, one.form
-		heard, _ := storm(t, 10, func(n int) (answer, error) { return pick(n, one, two).to(processes[n%2], slow...) },
+		answers, _ := storm(t, 10, func(n int) (answer, error) { return pick(n, one, two).to(processes[n%2], slow...) },
 			func(n int) (answer, error) { return pick(n, one, two).until(processes[n%2]) })
-		for n, a := range heard {
-			if a.status != http.StatusOK || !a.same(heard[n%2]) {
+		for n, a := range answers {
+			if a.status != http.StatusOK || !a.same(answers[n%2]) {
 				t.Errorf("client %d heard %s", n, a)
 			}
 		}
-		if heard[0].same(heard[1]) {
-			t.Errorf("both accounts were shown one charge: %s", heard[0])
+		if answers[0].same(answers[1]) {
+			t.Errorf("both accounts were shown one charge: %s", answers[0])
 		}
 		if n := number(t, i.acquirer.journal,
 			"SELECT count(*) FROM acquirer.movements WHERE amount = $1::text::bigint", one.form.Get("amount")); n != 2 {
@@ -102,17 +102,17 @@ func pick(n int, one, two request) request {
 
 // storm lets clients ask all at once, and those that got a 409 retry
 // until they know. It returns what each received in the end, and how many waited.
-func storm(t *testing.T, clients int, ask, again func(n int) (answer, error)) (heard []answer, busy int) {
+func storm(t *testing.T, clients int, ask, again func(n int) (answer, error)) (answers []answer, busy int) {
 	t.Helper()
-	heard = make([]answer, clients)
+	answers = make([]answer, clients)
 	waited, errs := make([]bool, clients), make([]error, clients)
 	var all sync.WaitGroup
 	for n := range clients {
 		all.Go(func() {
-			heard[n], errs[n] = ask(n)
-			if errs[n] == nil && !heard[n].final() {
+			answers[n], errs[n] = ask(n)
+			if errs[n] == nil && !answers[n].final() {
 				waited[n] = true
-				heard[n], errs[n] = again(n)
+				answers[n], errs[n] = again(n)
 			}
 		})
 	}
@@ -125,5 +125,5 @@ func storm(t *testing.T, clients int, ask, again func(n int) (answer, error)) (h
 			busy++
 		}
 	}
-	return heard, busy
+	return answers, busy
 }

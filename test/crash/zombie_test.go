@@ -93,10 +93,10 @@ func (o operation) halt(t *testing.T, f *finisher, at int) {
 		answer
 		err error
 	}
-	heard := make(chan outcome, 1)
+	done := make(chan outcome, 1)
 	go func() {
 		a, err := r.to(zombie, append(o.headers(at), crashpoint.HowHeader, crashpoint.Stop)...)
-		heard <- outcome{a, err}
+		done <- outcome{a, err}
 	}()
 	eventually(t, "the process is stopped", zombie.stopped)
 
@@ -105,12 +105,12 @@ func (o operation) halt(t *testing.T, f *finisher, at int) {
 		t.Fatalf("finished with %s; want status %d", first, o.status)
 	}
 	select {
-	case early := <-heard:
+	case early := <-done:
 		t.Fatalf("the stopped process has answered: %s, %v", early.answer, early.err)
 	default:
 	}
 	zombie.signal(syscall.SIGCONT)
-	late := <-heard
+	late := <-done
 	if late.err != nil || !late.same(first) || !late.replayed {
 		t.Errorf("the process that was stopped answers (marked %v, %v)\n\t%s\nand the answer is\n\t%s", late.replayed,
 			late.err, late.answer, first)

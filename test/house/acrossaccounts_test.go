@@ -46,7 +46,7 @@ var acrossAccounts = []struct {
 		statements: []string{"internal/customer/test_clock_advance.go:clocksToSetReady",
 			"internal/inbox/kept.go:dueKept",
 			"internal/idempotency/resume.go:resumeUnfinished", "internal/ledger/period.go:booksToClose",
-			"internal/payment/charge_expire.go:lapsedCharges", "internal/payout/balance_available.go:balancesToTell",
+			"internal/payment/charge_expire.go:lapsedCharges", "internal/payout/balance_available.go:selectNotifiable",
 			"internal/payout/payout_daily.go:dailyPayoutsDue", "internal/payout/payout_transit.go:payoutsDue",
 			"internal/payout/settlement_late.go:lateParts", "internal/payout/settlement_late.go:putOffWaiting",
 			"internal/payout/settlement_show.go:chargesToShow", "internal/session/session_expire.go:dueSessions",

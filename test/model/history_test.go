@@ -21,8 +21,8 @@ const (
 	settleWithin = time.Minute
 )
 
-// heard is what one operation of the history returned.
-type heard struct {
+// response is what one operation of the history returned.
+type response struct {
 	kind kind
 	body string
 }
@@ -55,7 +55,7 @@ var oneAnswer = porcupine.Model{
 	},
 	Init: func() any { return "" },
 	Step: func(state, _, output any) (bool, any) {
-		decided, got := state.(string), output.(heard)
+		decided, got := state.(string), output.(response)
 		switch got.kind {
 		case final:
 			return decided == "" || decided == got.body, got.body
@@ -70,7 +70,7 @@ var oneAnswer = porcupine.Model{
 // TestOneAnswer knows that the model can tell a bad history from a good one.
 func TestOneAnswer(t *testing.T) {
 	t.Parallel()
-	op := func(from, to int64, got heard) porcupine.Operation {
+	op := func(from, to int64, got response) porcupine.Operation {
 		return porcupine.Operation{Input: "k", Call: from, Return: to, Output: got}
 	}
 	for _, tc := range []struct {
@@ -78,16 +78,18 @@ func TestOneAnswer(t *testing.T) {
 		history []porcupine.Operation
 		legal   bool
 	}{
-		{"two answers that agree", []porcupine.Operation{op(1, 2, heard{final, "a"}), op(3, 4, heard{final, "a"})},
+		{"two answers that agree",
+			[]porcupine.Operation{op(1, 2, response{final, "a"}), op(3, 4, response{final, "a"})},
 			true},
-		{"two answers that differ", []porcupine.Operation{op(1, 2, heard{final, "a"}), op(3, 4, heard{final, "b"})},
+		{"two answers that differ",
+			[]porcupine.Operation{op(1, 2, response{final, "a"}), op(3, 4, response{final, "b"})},
 			false},
 		{"in flight while the answer is on its way",
-			[]porcupine.Operation{op(1, 4, heard{final, "a"}), op(2, 3, heard{kind: inFlight})}, true},
+			[]porcupine.Operation{op(1, 4, response{final, "a"}), op(2, 3, response{kind: inFlight})}, true},
 		{"in flight after the answer",
-			[]porcupine.Operation{op(1, 2, heard{final, "a"}), op(3, 4, heard{kind: inFlight})}, false},
-		{"nothing heard, then the answer",
-			[]porcupine.Operation{op(1, 2, heard{kind: nothing}), op(3, 4, heard{final, "a"})}, true},
+			[]porcupine.Operation{op(1, 2, response{final, "a"}), op(3, 4, response{kind: inFlight})}, false},
+		{"nothing response, then the answer",
+			[]porcupine.Operation{op(1, 2, response{kind: nothing}), op(3, 4, response{final, "a"})}, true},
 	} {
 		if legal := porcupine.CheckOperations(oneAnswer, tc.history); legal != tc.legal {
 			t.Errorf("%s: legal %v, want %v", tc.name, legal, tc.legal)
@@ -109,13 +111,13 @@ func TestHistory(t *testing.T) {
 	var mu sync.Mutex
 	originals := map[string]int{} // answers per key that were no replays
 	began := time.Now()
-	ask := func(client int, key string, patience time.Duration) heard {
+	ask := func(client int, key string, patience time.Duration) response {
 		call := time.Since(began)
 		r := in.charge(rand.IntN(len(in.servers)), key, chargeForm, patience)
-		got := heard{kind: nothing}
+		got := response{kind: nothing}
 		switch r.status {
 		case http.StatusOK, http.StatusPaymentRequired:
-			got = heard{final, r.body}
+			got = response{final, r.body}
 		case http.StatusConflict:
 			got.kind = inFlight
 		case 0, http.StatusServiceUnavailable:
@@ -158,13 +160,13 @@ func TestHistory(t *testing.T) {
 		}
 	}
 
-	heardOf := map[kind]int{}
+	counted := map[kind]int{}
 	for _, op := range history {
-		heardOf[op.Output.(heard).kind]++
+		counted[op.Output.(response).kind]++
 	}
-	t.Logf("%d operations: %d final, %d in flight, %d without an answer", len(history), heardOf[final],
-		heardOf[inFlight], heardOf[nothing])
-	if heardOf[nothing] == 0 || heardOf[final] == 0 {
+	t.Logf("%d operations: %d final, %d in flight, %d without an answer", len(history), counted[final],
+		counted[inFlight], counted[nothing])
+	if counted[nothing] == 0 || counted[final] == 0 {
 		t.Error("a history in which nothing went wrong, or nothing went well, proves nothing")
 	}
 	result, info := porcupine.CheckOperationsVerbose(oneAnswer, history, time.Minute)

@@ -87,7 +87,7 @@ type row struct {
 	State    string
 	Owner    *string
 	Point    string
-	Ord      int16
+	Position int16
 	Epoch    int32
 	Attempts int32
 	Status   *int16
@@ -161,7 +161,7 @@ func (w *walk) answered(t *rapid.T, key string, before row, driven bool, got res
 	case before.State == idempotency.Archived:
 		w.wantRefusal(t, got, http.StatusBadRequest)
 	default:
-		w.heard(t, key, got)
+		w.record(t, key, got)
 	}
 }
 
@@ -180,9 +180,9 @@ func (w *walk) driven(t *rapid.T) map[string]bool {
 	return driven
 }
 
-// heard takes down what a client received: a final answer is the only one there is,
+// record takes down what a client received: a final answer is the only one there is,
 // any other answer says that a retry helps or that a person is needed.
-func (w *walk) heard(t *rapid.T, key string, got result) {
+func (w *walk) record(t *rapid.T, key string, got result) {
 	if got.err == nil {
 		first, is := w.answers[key]
 		if is && (first.Status != got.answer.Status || !bytes.Equal(first.Body, got.answer.Body)) {
@@ -291,7 +291,7 @@ func (w *walk) wake(t *rapid.T) {
 	case before.State == idempotency.Archived:
 		w.wantRefusal(t, *ended, http.StatusServiceUnavailable) // it woke up a month late
 	default:
-		w.heard(t, s.key, *ended)
+		w.record(t, s.key, *ended)
 	}
 	w.listen(t)
 }
@@ -320,7 +320,7 @@ func (w *walk) listen(t *rapid.T) {
 		if driven[s.key] {
 			return false
 		}
-		w.heard(t, s.key, <-s.ended)
+		w.record(t, s.key, <-s.ended)
 		return true
 	})
 }
@@ -474,7 +474,7 @@ func (w *walk) movesForward(t *rapid.T, key string, old, now row) {
 	if !turns[old.State][now.State] {
 		t.Fatalf("key %s went from %q to %q", key, old.State, now.State)
 	}
-	if now.Ord < old.Ord || now.Epoch < old.Epoch || now.Attempts < old.Attempts {
+	if now.Position < old.Position || now.Epoch < old.Epoch || now.Attempts < old.Attempts {
 		t.Fatalf("key %s went back: %+v, then %+v", key, old, now)
 	}
 	if old.Owner != nil && now.Owner != nil && *old.Owner != *now.Owner && now.Epoch == old.Epoch {

@@ -70,11 +70,11 @@ type delivery struct {
 	Outcome string `json:"outcome"`
 }
 
-type teller interface {
+type bankAPI interface {
 	Pay(context.Context, phase.Permit, order) (purchase, error)
 }
 
-var bankPort = phase.NewPort[teller]("bank", 24*time.Hour)
+var bankPort = phase.NewPort[bankAPI]("bank", 24*time.Hour)
 
 // world is an installation of two processes and the bank outside.
 type world struct {
@@ -151,7 +151,7 @@ func (w *world) start(t *rapid.T, ctx context.Context, i int) {
 		Log:    slog.New(fenceCounter{slog.DiscardHandler, &w.fenced}),
 		Refuse: apirequest.Refuse,
 	})
-	phase.Connect[teller](w.engines[i], bankPort, w)
+	phase.Connect[bankAPI](w.engines[i], bankPort, w)
 	if err := w.engines[i].Register(ctx, w.steady, w.hasty); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func (w *world) flow(name string) *phase.Flow[order, purchase] {
 	return phase.Define(name, 1,
 		phase.Atomic("ordered", w.recordOrder),
 		phase.Foreign("paid", bankPort, func(
-			ctx context.Context, call phase.ForeignCall[teller], in order, s *purchase,
+			ctx context.Context, call phase.ForeignCall[bankAPI], in order, s *purchase,
 		) (err error) {
 			*s, err = call.To().Pay(ctx, call.Permit, in)
 			return err

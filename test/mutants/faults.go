@@ -355,7 +355,7 @@ var faults = []fault{
 	},
 	{
 		name: "the completer acts in its own name",
-		edits: []edit{{execution, "\tif r.Keyless {\n\t\tc.Key = \"\"\n\t}\n", `	if r.Keyless {
+		edits: []edit{{execution, "\tif r.KeyGenerated {\n\t\tc.Key = \"\"\n\t}\n", `	if r.KeyGenerated {
 		c.Key = ""
 	}
 	if !x.clientWaiting {
@@ -553,7 +553,7 @@ var faults = []fault{
 	{
 		name: "a request without a place is begun all the same",
 		edits: []edit{{serve, "case found == nil && in.full != nil:",
-			"case found == nil && in.full != nil && in.keyless:"}},
+			"case found == nil && in.full != nil && in.keyGenerated:"}},
 		pkg: apiTest, test: "TestOverload/new work is turned away before it begins; replays and reads are answered",
 	},
 	{
@@ -659,8 +659,8 @@ var faults = []fault{
 	{
 		name: "a batch is posted as its net sum",
 		edits: []edit{{"internal/payout/settlement.go",
-			"ledger.Settle(posting, made.ID, of.Currency, paid, taken, tx.Now())",
-			"ledger.Settle(posting, made.ID, of.Currency, max(paid-taken, 0), max(taken-paid, 0), tx.Now())"}},
+			"ledger.Settlement(posting, made.ID, of.Currency, paid, taken, tx.Now())",
+			"ledger.Settlement(posting, made.ID, of.Currency, max(paid-taken, 0), max(taken-paid, 0), tx.Now())"}},
 		pkg: paymentsTest, test: "TestSettlementBatches/a batch whose refunds equal its sales has a leg for each",
 	},
 	{

@@ -68,25 +68,25 @@ func run(ctx context.Context, wanted, against string, verbose bool) error {
 		return err
 	}
 	defer func() { _ = server.Stop() }()
-	lab := &laboratory{root: root, verbose: verbose, env: append(os.Environ(), pgtest.Environ(server)...)}
-	if lab.dir, err = os.MkdirTemp("", "ratchet-mutants-"); err != nil {
+	run := &runner{root: root, verbose: verbose, env: append(os.Environ(), pgtest.Environ(server)...)}
+	if run.dir, err = os.MkdirTemp("", "ratchet-mutants-"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(lab.dir)
-	return lab.examine(ctx, chosen)
+	defer os.RemoveAll(run.dir)
+	return run.examine(ctx, chosen)
 }
 
 // examine runs the tests without a fault and then with each of them.
-func (lab *laboratory) examine(ctx context.Context, chosen []fault) error {
+func (run *runner) examine(ctx context.Context, chosen []fault) error {
 	began := time.Now()
-	if err := lab.baseline(ctx, chosen); err != nil {
+	if err := run.baseline(ctx, chosen); err != nil {
 		return err
 	}
 	fmt.Printf("ok        %6.1fs  without a fault all of these tests pass\n", time.Since(began).Seconds())
 	failures := 0
 	for n, f := range chosen {
 		began := time.Now()
-		found, err := lab.try(ctx, n, f)
+		found, err := run.try(ctx, n, f)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -100,7 +100,7 @@ func (lab *laboratory) examine(ctx context.Context, chosen []fault) error {
 			fmt.Printf("SURVIVED  %6.1fs  %s\n                   %s %s passes\n", took, f.name, f.pkg, f.test)
 		default:
 			fmt.Printf("caught    %6.1fs  %s\n                   %s: %s\n", took, f.name, f.pkg, found.failed[0])
-			if lab.verbose {
+			if run.verbose {
 				fmt.Println(found.output)
 			}
 		}

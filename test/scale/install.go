@@ -15,7 +15,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
 	"github.com/ratchet-pay/ratchet/internal/verify"
-	"github.com/ratchet-pay/ratchet/test/stand"
+	"github.com/ratchet-pay/ratchet/test/deployment"
 )
 
 // size is an installation to be measured.
@@ -28,7 +28,7 @@ const span = 60 * 24 * time.Hour
 
 // installation is a stand full of copies of one story.
 type installation struct {
-	*stand.Stand
+	*deployment.Deployment
 	size
 	story  *story
 	theirs *pgxpool.Pool
@@ -40,9 +40,9 @@ func install(ctx context.Context, of size) (i *installation, err error) {
 	if listStatements {
 		settings = append(settings, "shared_preload_libraries=pg_stat_statements")
 	}
-	s, err := stand.Start(ctx, stand.Options{Settings: settings,
+	s, err := deployment.Start(ctx, deployment.Options{Settings: settings,
 		Env: []string{"RATCHET_DASHBOARD=on"}})
-	i = &installation{Stand: s, size: of}
+	i = &installation{Deployment: s, size: of}
 	defer func() {
 		if err != nil {
 			i.Stop()
@@ -80,7 +80,7 @@ func (i *installation) Stop() {
 	if i.theirs != nil {
 		i.theirs.Close()
 	}
-	i.Stand.Stop()
+	i.Deployment.Stop()
 }
 
 // names are the ids that are in the tables now.

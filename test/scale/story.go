@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/id"
-	"github.com/ratchet-pay/ratchet/test/stand"
+	"github.com/ratchet-pay/ratchet/test/deployment"
 )
 
 // chargesInStory is how many charges one story makes.
@@ -23,7 +23,7 @@ const chargesInStory = 20
 // story is a merchant's day, lived through the API: all that it leaves in the
 // tables is what the program writes, and copies of it are as consistent as it is.
 type story struct {
-	stand   *stand.Stand
+	stand   *deployment.Deployment
 	account string
 	key     string
 
@@ -32,7 +32,7 @@ type story struct {
 
 // live opens an account and lives the story, and returns when everything it
 // caused has ended: settlements, disputes, deliveries.
-func live(ctx context.Context, s *stand.Stand) (*story, error) {
+func live(ctx context.Context, s *deployment.Deployment) (*story, error) {
 	t := &story{stand: s}
 	t.listener = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

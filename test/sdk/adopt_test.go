@@ -263,7 +263,7 @@ func TestAdoption(t *testing.T) {
 			}
 			return err
 		})
-		equal(t, "events", a.told(was.sale.ID), []string{"charge.succeeded"})
+		equal(t, "events", a.eventsOf(was.sale.ID), []string{"charge.succeeded"})
 		var actor string
 		noError(t, d.db.QueryRow(t.Context(),
 			`

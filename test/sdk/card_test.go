@@ -81,7 +81,7 @@ func TestCardsOfACustomer(t *testing.T) {
 		equal(t, "the customer", []any{left.Name, left.DefaultSource == nil}, []any{"", true})
 		equal(t, "cards", len(collect(t,
 			a.V1PaymentSources.List(t.Context(), &stripe.PaymentSourceListParams{Customer: &c.ID}))), 0)
-		equal(t, "events", a.told(c.ID), []string{"customer.created"})
+		equal(t, "events", a.eventsOf(c.ID), []string{"customer.created"})
 	})
 
 	t.Run("a card whose charges will fail is kept, because its issuer says that it is good", func(t *testing.T) {

@@ -73,11 +73,11 @@ func TestCheckout(t *testing.T) {
 			[]any{int64(3000), true, "Jenny Rosen"})
 		equal(t, "item", []any{complete.LineItems.Data[0].Description, complete.LineItems.Data[0].Price.Product.Name},
 			[]any{"myproduct", "myproduct"})
-		var told []string
+		var emitted []string
 		for _, e := range collect(t, a.V1Events.List(t.Context(), nil)) {
-			told = append(told, string(e.Type))
+			emitted = append(emitted, string(e.Type))
 		}
-		equal(t, "the last event", told[0], "checkout.session.completed")
+		equal(t, "the last event", emitted[0], "checkout.session.completed")
 		var then stripe.CheckoutSession
 		noError(t, json.Unmarshal(a.onlyEvent("checkout.session.completed").Data.Raw, &then))
 		equal(t, "what it shows", []any{then.ID, then.Status, then.PaymentIntent.ID},

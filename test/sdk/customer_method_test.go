@@ -36,8 +36,8 @@ func TestCustomersThatBringAMethod(t *testing.T) {
 					&stripe.CustomerListPaymentMethodsParams{Customer: &customer.ID}))
 			equal(t, "methods of the customer", ids(methods, func(m *stripe.PaymentMethod) string { return m.ID }),
 				[]string{customer.InvoiceSettings.DefaultPaymentMethod.ID})
-			equal(t, "events", a.told(methods[0].ID), []string{"payment_method.attached"})
-			equal(t, "events", a.told(customer.ID), []string{"customer.created"})
+			equal(t, "events", a.eventsOf(methods[0].ID), []string{"payment_method.attached"})
+			equal(t, "events", a.eventsOf(customer.ID), []string{"customer.created"})
 		}
 		_, err = create(a, made.ID, "")
 		refused(t, err, invalid("", "", "The payment method you provided has already been attached to a customer."))
@@ -85,18 +85,18 @@ func TestCustomersOfATestClock(t *testing.T) {
 	_, err = a.V1TestHelpersTestClocks.Delete(t.Context(), clock.ID, nil)
 	noError(t, err)
 	equal(t, "the customer is deleted with its clock", a.retrieveCustomer(customer.ID).Deleted, true)
-	equal(t, "its events", a.told(customer.ID), []string{"customer.created", "customer.deleted"})
+	equal(t, "its events", a.eventsOf(customer.ID), []string{"customer.created", "customer.deleted"})
 	equal(t, "another is not", a.retrieveCustomer(other.ID).Deleted, false)
 	_, err = a.V1Customers.Create(t.Context(), &stripe.CustomerCreateParams{TestClock: &clock.ID})
 	refused(t, err, invalid("resource_missing", "test_clock", ""))
 }
 
-func TestWhatIsAvailableIsTold(t *testing.T) {
+func TestBalanceAvailableEvent(t *testing.T) {
 	t.Parallel()
 	in := install(t)
 	in.workTwice(t)
 	a := in.account(t)
-	told := func() (available []any) {
+	emitted := func() (available []any) {
 		for _, e := range collect(t,
 			a.V1Events.List(t.Context(), &stripe.EventListParams{Type: stripe.String("balance.available")})) {
 			equal(t, "its object", e.Data.Object["object"], any("balance"))
@@ -107,7 +107,7 @@ func TestWhatIsAvailableIsTold(t *testing.T) {
 	}
 	a.sell(2000)
 	had := a.earn(5000)
-	eventually(t, "it is told what is available at once", func() bool { return len(told()) > 0 })
+	eventually(t, "it is told what is available at once", func() bool { return len(emitted()) > 0 })
 	a.advance(twoDays)
-	equal(t, "what was told when the clock is ready", told(), []any{float64(had), float64(had + 2000 - 88)})
+	equal(t, "what was told when the clock is ready", emitted(), []any{float64(had), float64(had + 2000 - 88)})
 }

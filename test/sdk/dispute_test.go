@@ -53,8 +53,8 @@ func (a *account) awaitStatus(id string, want stripe.DisputeStatus) *stripe.Disp
 	return d
 }
 
-// told are the types of the events about an object, oldest first.
-func (a *account) told(object string) (types []string) {
+// eventsOf are the types of the events about an object, oldest first.
+func (a *account) eventsOf(object string) (types []string) {
 	a.t.Helper()
 	for _, e := range collect(a.t, a.V1Events.List(a.t.Context(), nil)) {
 		if e.Data.Object["id"] == object {
@@ -115,8 +115,8 @@ func TestDisputes(t *testing.T) {
 		equal(t, "money", moved(won), []int64{-2000, 1500, 2000, -1500})
 		equal(t, "balance", a.pending()+a.available(), int64(2000-88))
 		equal(t, "events",
-			a.told(d.ID), []string{"charge.dispute.created", "charge.dispute.funds_withdrawn", "charge.dispute.updated",
-				"charge.dispute.closed", "charge.dispute.funds_reinstated"})
+			a.eventsOf(d.ID), []string{"charge.dispute.created", "charge.dispute.funds_withdrawn",
+				"charge.dispute.updated", "charge.dispute.closed", "charge.dispute.funds_reinstated"})
 		a.refund(&stripe.RefundCreateParams{Charge: &d.Charge.ID}) // what is won can be refunded
 	})
 
@@ -132,7 +132,7 @@ func TestDisputes(t *testing.T) {
 		closed, err := a.V1Disputes.Close(t.Context(), given.ID, nil)
 		noError(t, err)
 		equal(t, "status", closed.Status, stripe.DisputeStatusLost)
-		equal(t, "events", a.told(given.ID),
+		equal(t, "events", a.eventsOf(given.ID),
 			[]string{"charge.dispute.created", "charge.dispute.funds_withdrawn", "charge.dispute.closed"})
 		_, err = a.V1Disputes.Close(t.Context(), given.ID, nil)
 		refused(t, err, invalid("", "", fmt.Sprintf("Dispute %s is lost and cannot be closed.", given.ID)))

@@ -67,9 +67,9 @@ func TestEvents(t *testing.T) {
 			t.Parallel()
 			a := in.account(t)
 			c.change(t, a)
-			told := ids(collect(t, a.V1Events.List(t.Context(), nil)),
+			emitted := ids(collect(t, a.V1Events.List(t.Context(), nil)),
 				func(e *stripe.Event) string { return string(e.Type) })
-			equal(t, "events", slices.Sorted(slices.Values(told)), slices.Sorted(slices.Values(c.want)))
+			equal(t, "events", slices.Sorted(slices.Values(emitted)), slices.Sorted(slices.Values(c.want)))
 		})
 	}
 

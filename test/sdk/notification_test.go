@@ -51,7 +51,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 		done := a.awaitRefund(refund.ID, stripe.RefundStatusSucceeded)
 		equal(t, "booked", done.BalanceTransaction != nil, true)
 		equal(t, "balance", a.pending()+a.available(), int64(-88))
-		equal(t, "events", a.told(refund.ID), []string{"refund.created", "refund.updated", "charge.refund.updated"})
+		equal(t, "events", a.eventsOf(refund.ID), []string{"refund.created", "refund.updated", "charge.refund.updated"})
 	})
 
 	t.Run("a refund that fails after it succeeded gives the money back, and can be tried again", func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 		equal(t, "balance", a.pending()+a.available(), int64(2000-88))
 		again := a.retrieveCharge(charge.ID)
 		equal(t, "charge", []any{again.AmountRefunded, again.Refunded}, []any{int64(0), false})
-		equal(t, "events", a.told(refund.ID),
+		equal(t, "events", a.eventsOf(refund.ID),
 			[]string{"refund.created", "refund.failed", "refund.updated", "charge.refund.updated"})
 		a.awaitRefund(a.refund(&stripe.RefundCreateParams{Charge: &charge.ID}).ID, stripe.RefundStatusFailed)
 	})
@@ -91,7 +91,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 		_, err := in.db.Exec(t.Context(), `
 			UPDATE charges SET capture_before = now() - interval '1 second' WHERE id = $1`, charge.ID)
 		noError(t, err)
-		eventually(t, "it is let go", func() bool { return slices.Contains(a.told(charge.ID), "charge.expired") })
+		eventually(t, "it is let go", func() bool { return slices.Contains(a.eventsOf(charge.ID), "charge.expired") })
 		lapsed := a.retrieveCharge(charge.ID, "refunds")
 		equal(t, "refund", []any{len(lapsed.Refunds.Data), lapsed.Refunds.Data[0].Reason},
 			[]any{1, stripe.RefundReasonExpiredUncapturedCharge})
@@ -116,7 +116,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 			return intent.Status == stripe.PaymentIntentStatusCanceled
 		})
 		equal(t, "reason", intent.CancellationReason, stripe.PaymentIntentCancellationReasonAutomatic)
-		equal(t, "the events of its charge", a.told(intent.LatestCharge.ID),
+		equal(t, "the events of its charge", a.eventsOf(intent.LatestCharge.ID),
 			[]string{"charge.succeeded", "charge.refunded", "charge.expired"})
 	})
 
@@ -137,7 +137,7 @@ func TestRefundsThatEndLater(t *testing.T) {
 				return failed != nil && failed.Status == stripe.RefundStatusFailed
 			})
 			equal(t, "reason", failed.Reason, stripe.RefundReasonExpiredUncapturedCharge)
-			equal(t, "its events", a.told(failed.ID), []string{"refund.created", "refund.failed"})
+			equal(t, "its events", a.eventsOf(failed.ID), []string{"refund.created", "refund.failed"})
 		}
 		time.Sleep(5 * time.Second) // two more looks of the worker
 		var tries int
@@ -269,7 +269,7 @@ func TestDisputesComeWithTheAnswer(t *testing.T) {
 	for _, charge := range []string{confirmed, held.LatestCharge.ID, charged} {
 		disputes := disputeOf(charge)
 		equal(t, "disputes", len(disputes), 1)
-		equal(t, "events", a.told(disputes[0].ID), opened)
+		equal(t, "events", a.eventsOf(disputes[0].ID), opened)
 	}
 
 	// The answer does not fail with its notification, which the acquirer posts as well.
@@ -288,7 +288,7 @@ func TestDisputesComeWithTheAnswer(t *testing.T) {
 	for _, charge := range []string{confirmed, held.LatestCharge.ID, charged, refused} {
 		disputes := disputeOf(charge)
 		equal(t, "disputes after their deliveries", len(disputes), 1)
-		equal(t, "events after their deliveries", a.told(disputes[0].ID), opened)
+		equal(t, "events after their deliveries", a.eventsOf(disputes[0].ID), opened)
 	}
 }
 

@@ -202,19 +202,19 @@ func TestPayout(t *testing.T) {
 		lapsed := a.retrieveCharge(hold.ID, "refunds")
 		equal(t, "the charge", []any{lapsed.Refunded, lapsed.Captured, lapsed.Refunds.Data[0].Reason},
 			[]any{true, false, stripe.RefundReasonExpiredUncapturedCharge})
-		equal(t, "its events", a.told(hold.ID), []string{"charge.succeeded", "charge.refunded", "charge.expired"})
+		equal(t, "its events", a.eventsOf(hold.ID), []string{"charge.succeeded", "charge.refunded", "charge.expired"})
 		_, err := a.V1Charges.Capture(t.Context(), hold.ID, nil)
 		refused(t, err, invalid("charge_already_refunded", "", "Charge "+hold.ID+" has already been refunded."))
 
 		canceled := a.retrieveIntent(intent.ID)
 		equal(t, "the intent", []any{canceled.Status, canceled.CancellationReason, canceled.AmountCapturable},
 			[]any{stripe.PaymentIntentStatusCanceled, stripe.PaymentIntentCancellationReasonAutomatic, int64(0)})
-		equal(t, "its events", a.told(intent.ID),
+		equal(t, "its events", a.eventsOf(intent.ID),
 			[]string{"payment_intent.created", "payment_intent.amount_capturable_updated", "payment_intent.canceled"})
 		charge := a.retrieveCharge(intent.LatestCharge.ID, "refunds")
 		equal(t, "its charge", []any{charge.Refunded, charge.Refunds.Data[0].Reason},
 			[]any{true, stripe.RefundReasonExpiredUncapturedCharge})
-		equal(t, "the events of its charge", a.told(charge.ID),
+		equal(t, "the events of its charge", a.eventsOf(charge.ID),
 			[]string{"charge.succeeded", "charge.refunded", "charge.expired"})
 
 		again := a.hold(1000)

@@ -201,8 +201,8 @@ func TestRefundsBelowTheirCharge(t *testing.T) {
 		charge := a.sell(2000)
 		_, err := a.V1Refunds.Create(t.Context(), &stripe.RefundCreateParams{Charge: &charge.ID})
 		noError(t, err)
-		told := collect(t, a.V1Events.List(t.Context(), nil))
-		equal(t, "events, newest first", ids(told, func(e *stripe.Event) string { return string(e.Type) }),
+		emitted := collect(t, a.V1Events.List(t.Context(), nil))
+		equal(t, "events, newest first", ids(emitted, func(e *stripe.Event) string { return string(e.Type) }),
 			[]string{"charge.refunded", "refund.created", "charge.succeeded"})
 	})
 }

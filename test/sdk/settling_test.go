@@ -86,7 +86,7 @@ func TestChargesThatSettleLater(t *testing.T) {
 			Scan(&paid))
 		return paid == 4
 	})
-	equal(t, "a charge that hid nothing has nothing to tell", a.told(atOnce.LatestCharge.ID),
+	equal(t, "a charge that hid nothing has nothing to tell", a.eventsOf(atOnce.LatestCharge.ID),
 		[]string{"charge.succeeded"})
 }
 

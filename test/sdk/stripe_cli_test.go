@@ -336,14 +336,14 @@ func (a *account) opens(t *testing.T, account, id, feature string) int {
 	return r.StatusCode
 }
 
-// heard is the message that brings an event.
-type heard struct {
+// frame is the message that brings an event.
+type frame struct {
 	ConversationID string `json:"webhook_conversation_id"`
 	Payload        string `json:"event_payload"`
 }
 
-// hear connects as the Stripe CLI does, waits for one event, and disconnects.
-func (a *account) hear(t *testing.T, session map[string]any) (event heard) {
+// receive connects as the Stripe CLI does, waits for one event, and disconnects.
+func (a *account) receive(t *testing.T, session map[string]any) (event frame) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -401,8 +401,9 @@ func TestStripeCLISessions(t *testing.T) {
 		a := in.account(t)
 		_, made := a.cliSession(t, a.key, "webhooks")
 		a.named("Ada")
-		first := a.hear(t, made)
-		if second := a.hear(t, made); second.Payload != first.Payload || second.ConversationID == first.ConversationID {
+		first := a.receive(t, made)
+		second := a.receive(t, made)
+		if second.Payload != first.Payload || second.ConversationID == first.ConversationID {
 			t.Errorf("the first connection heard\n%v\nand the second\n%v", first, second)
 		}
 	})

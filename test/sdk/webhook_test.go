@@ -107,12 +107,12 @@ func (l *listener) types() (types []string) {
 	return types
 }
 
-type told struct {
+type received struct {
 	ID, Type   string
 	APIVersion string `json:"api_version"`
 }
 
-func (d delivery) event(t *testing.T) (e told) {
+func (d delivery) event(t *testing.T) (e received) {
 	t.Helper()
 	noError(t, json.Unmarshal(d.body, &e))
 	return e
@@ -468,8 +468,8 @@ func TestEndpointsThatOnlyFailAreDisabled(t *testing.T) {
 	e := a.endpoint(dead.url, "customer.created", "customer.deleted")
 	a.endpoint(witness.url, "webhook_endpoint.disabled")
 	c := a.customer(nil)
-	told := witness.await(1)[0].event(t)
-	event, err := a.V1Events.Retrieve(t.Context(), told.ID, nil)
+	received := witness.await(1)[0].event(t)
+	event, err := a.V1Events.Retrieve(t.Context(), received.ID, nil)
 	noError(t, err)
 	equal(t, "event", []any{event.Type, event.GetObjectValue("id"), event.GetObjectValue("status"), event.Request.ID},
 		[]any{stripe.EventType("webhook_endpoint.disabled"), e.ID, "disabled", ""})

@@ -88,11 +88,11 @@ func (s *Sim) Settle(t testing.TB) {
 	}
 }
 
-// WaitUntilTold has all there is to tell posted to an API, signed with Secret, and
+// WaitUntilNotified has all there is to tell posted to an API, signed with Secret, and
 // waits until it is acknowledged: after that only the test works on the books.
 // Notifications are sent at no other time. A notice that overtakes the answer it speaks of
 // is kept for a worker, and most tests have none.
-func (s *Sim) WaitUntilTold(t testing.TB, url string) {
+func (s *Sim) WaitUntilNotified(t testing.TB, url string) {
 	t.Helper()
 	s.Notify(url)
 	defer s.sim.Notify("", "")

@@ -73,9 +73,9 @@ func (a *announcer) run(ctx context.Context) {
 			settled = time.Now()
 			a.complain(ctx, "settle", settleDue(ctx, a.pool))
 		}
-		for told := atOnce; told == atOnce && ctx.Err() == nil; { // as long as more is due
+		for sent := atOnce; sent == atOnce && ctx.Err() == nil; { // as long as more is due
 			var err error
-			told, err = a.announce(ctx, *to)
+			sent, err = a.announce(ctx, *to)
 			a.complain(ctx, "announce", err)
 		}
 	}
@@ -99,7 +99,7 @@ func (a *announcer) complain(ctx context.Context, what string, err error) {
 
 // announce tells some of what is due, all at once, and returns how many notices
 // those were: order is not promised.
-func (a *announcer) announce(ctx context.Context, to listener) (told int, err error) {
+func (a *announcer) announce(ctx context.Context, to listener) (sent int, err error) {
 	due, err := a.take(ctx)
 	if err != nil || len(due) == 0 {
 		return 0, err
@@ -112,7 +112,7 @@ func (a *announcer) announce(ctx context.Context, to listener) (told int, err er
 	var telling sync.WaitGroup
 	for _, n := range due {
 		telling.Go(func() {
-			if err := a.tell(ctx, to, n); err != nil {
+			if err := a.send(ctx, to, n); err != nil {
 				a.log.Warn("a notification was not acknowledged", "number", n.Number, "error", err)
 				return
 			}
@@ -125,7 +125,7 @@ func (a *announcer) announce(ctx context.Context, to listener) (told int, err er
 	return len(due), nil
 }
 
-func (a *announcer) tell(ctx context.Context, to listener, n notice) error {
+func (a *announcer) send(ctx context.Context, to listener, n notice) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.url, bytes.NewReader(n.Body))
 	if err != nil {
 		return err

@@ -266,11 +266,11 @@ func (b *book) decideRefund(op *operation, auth *authorization) {
 	default:
 		return
 	}
-	b.tell(notice)
+	b.notify(notice)
 }
 
-// tell queues a notification and returns its bytes, which are the same wherever they are sent.
-func (b *book) tell(n acquirer.Notification) []byte {
+// notify queues a notification and returns its bytes, which are the same wherever they are sent.
+func (b *book) notify(n acquirer.Notification) []byte {
 	body, err := b.letters.add(n.ID, n.Kind, &n.Authorization, n)
 	if err != nil {
 		panic(err) // our own types always marshal

@@ -72,7 +72,7 @@ func (b *book) complain(op *operation, auth *authorization) {
 		notice.NetworkCode = c.networkCode
 		notice.Eligibility = c.eligibility
 		notice.RespondBy = b.at.Add(respondWithin)
-		op.letters = append(op.letters, b.tell(notice))
+		op.letters = append(op.letters, b.notify(notice))
 	}
 }
 
@@ -108,7 +108,7 @@ func (b *book) submitEvidence(op *operation) {
 	case evidence.Text == escalatedEvidence && d.state == isInquiry:
 		d.state = isChargeback
 		b.unasked(d.authorization, d.card, d.currency, d.id, chargeback, d.amount)
-		b.tell(d.notice(b.at, acquirer.DisputeEscalated))
+		b.notify(d.notice(b.at, acquirer.DisputeEscalated))
 	case evidence.Text == winningEvidence && d.state == isChargeback:
 		b.unasked(d.authorization, d.card, d.currency, d.id, chargebackReversal, d.amount)
 		b.close(d, acquirer.OutcomeWon)
@@ -134,7 +134,7 @@ func (b *book) close(d *dispute, outcome string) {
 	d.state = isClosed
 	notice := d.notice(b.at, acquirer.DisputeClosed)
 	notice.Outcome = outcome
-	b.tell(notice)
+	b.notify(notice)
 }
 
 // disputeFor finds the dispute an order is about, or refuses the order.

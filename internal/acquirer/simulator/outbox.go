@@ -109,14 +109,14 @@ func (a *announcer) acknowledge(ctx context.Context, acknowledged <-chan int64) 
 
 const countUnacknowledged = `SELECT count(*) FROM acquirer.outbox WHERE acknowledged_at IS NULL`
 
-const selectUntold = `
+const selectUnacknowledged = `
 	SELECT DISTINCT authorization_id FROM acquirer.outbox
 	WHERE acknowledged_at IS NULL AND kind <> 'batch.settled'`
 
-// Untold lists the authorizations of which the acquirer knows something that it
+// Unacknowledged lists the authorizations of which the acquirer knows something that it
 // has not got across yet.
-func Untold(ctx context.Context, db Queryer) ([]string, error) {
-	rows, err := db.Query(ctx, selectUntold)
+func Unacknowledged(ctx context.Context, db Queryer) ([]string, error) {
+	rows, err := db.Query(ctx, selectUnacknowledged)
 	if err != nil {
 		return nil, err
 	}

@@ -23,5 +23,7 @@ func (r Records) Movements(ctx context.Context) ([]acquirer.Movement, error) {
 	return all, nil
 }
 
-// Untold lists the authorizations of which the acquirer has not told everything yet.
-func (r Records) Untold(ctx context.Context) ([]string, error) { return Untold(ctx, r.DB) }
+// Unacknowledged lists the authorizations with unacknowledged reports.
+func (r Records) Unacknowledged(ctx context.Context) ([]string, error) {
+	return Unacknowledged(ctx, r.DB)
+}

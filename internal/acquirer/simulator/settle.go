@@ -53,7 +53,7 @@ const insertSettled = `
 	INSERT INTO acquirer.settled (movement, batch, part, at)
 	SELECT movement, @batch, @part, @at FROM unnest(@movements::bigint[]) AS new (movement)`
 
-// settleDue pays, or takes, all that is owed, in batches, and has each part told.
+// settleDue pays, or takes, all that is owed, in batches, and reports each part.
 func settleDue(ctx context.Context, pool *pgxpool.Pool) error {
 	for {
 		settled, err := settleSome(ctx, pool)
@@ -99,7 +99,7 @@ func byOwner(found []owed) (batches [][]owed) {
 }
 
 // queueBatch settles the movements of one owner, in parts, and adds a notification for each.
-func queueBatch(changes *pgx.Batch, told *letters, at time.Time, all []owed) error {
+func queueBatch(changes *pgx.Batch, out *letters, at time.Time, all []owed) error {
 	batch, parts := id.New("batch", at), (len(all)+acquirer.MaxPartMovements-1)/acquirer.MaxPartMovements
 	for n := range parts {
 		some := all[n*acquirer.MaxPartMovements : min((n+1)*acquirer.MaxPartMovements, len(all))]
@@ -128,7 +128,7 @@ func queueBatch(changes *pgx.Batch, told *letters, at time.Time, all []owed) err
 		}
 		part.Paid, part.Taken = acquirer.Sums(part.Movements)
 		changes.Queue(insertSettled, postgres.Args{"batch": batch, "part": part.Part, "at": at, "movements": numbers})
-		if _, err := told.add(part.ID, part.Kind, nil, part); err != nil {
+		if _, err := out.add(part.ID, part.Kind, nil, part); err != nil {
 			return err
 		}
 	}

@@ -611,10 +611,10 @@ func TestSettle(t *testing.T) {
 		if n := one("SELECT count(*) FROM acquirer.owed"); n != 0 {
 			t.Errorf("%d movements are still owed", n)
 		}
-		const told = `
+		const reported = `
 			FROM acquirer.outbox, json_array_elements(convert_from(body, 'UTF8')::json->'movements') AS m (movement)`
 		for _, sql := range []string{"SELECT count(*) FROM acquirer.settled",
-			"SELECT count(DISTINCT movement->>'reference') " + told, "SELECT count(*) " + told} {
+			"SELECT count(DISTINCT movement->>'reference') " + reported, "SELECT count(*) " + reported} {
 			if n := one(sql); n != sales+50 {
 				t.Errorf("%s: %d, want %d", sql, n, sales+50)
 			}

@@ -17,7 +17,7 @@ import (
 
 // replayPage compares the answer of a request that was sent again with the stored one.
 type replayPage struct {
-	Request  idempotency.Standing
+	Request  idempotency.Summary
 	Status   int
 	Replayed string // the header Idempotent-Replayed
 	Body     []byte
@@ -46,7 +46,7 @@ func (s Pages) postAgain(r *http.Request) (*desk.Page, error) {
 		return desk.Complain(back, sent.Unsendable), nil
 	}
 	switch with := r.PostFormValue("with"); {
-	case with == "same" && !of.Keyless:
+	case with == "same" && !of.KeyGenerated:
 		return s.replay(r, of, sent)
 	case with == "new" && r.PostFormValue("key") != "":
 		return s.repeat(r, of, sent)
@@ -56,7 +56,7 @@ func (s Pages) postAgain(r *http.Request) (*desk.Page, error) {
 
 // replay sends the request under its own key. The API answers with the stored response, and records nothing: the
 // audit trail gets the act from here, before it happens.
-func (s Pages) replay(r *http.Request, of idempotency.Standing, sent *inspect.Sent) (*desk.Page, error) {
+func (s Pages) replay(r *http.Request, of idempotency.Summary, sent *inspect.Sent) (*desk.Page, error) {
 	err := pgx.BeginFunc(r.Context(), s.Pool, func(tx pgx.Tx) error {
 		return audit.RecordOperator(r.Context(), tx, act(r, of, "request.send_again", map[string]any{"key": "same"}))
 	})
@@ -78,7 +78,7 @@ func (s Pages) replay(r *http.Request, of idempotency.Standing, sent *inspect.Se
 }
 
 // repeat sends the request under a new key, and leads to the log of the new request. Its audit row names the person.
-func (s Pages) repeat(r *http.Request, of idempotency.Standing, sent *inspect.Sent) (*desk.Page, error) {
+func (s Pages) repeat(r *http.Request, of idempotency.Summary, sent *inspect.Sent) (*desk.Page, error) {
 	a, err := s.send(r, of, sent, r.PostFormValue("key"))
 	if err != nil {
 		return nil, err
@@ -96,6 +96,6 @@ func (s Pages) repeat(r *http.Request, of idempotency.Standing, sent *inspect.Se
 	return desk.Say("/dashboard/requests/"+made[0].ID, "Sent again with a new key. This is the new request."), nil
 }
 
-func (s Pages) send(r *http.Request, of idempotency.Standing, sent *inspect.Sent, key string) (*api.Answer, error) {
+func (s Pages) send(r *http.Request, of idempotency.Summary, sent *inspect.Sent, key string) (*api.Answer, error) {
 	return s.AskAs(r, of.AccountID, of.Livemode, sent.APIVersion, of.Method, of.Path, key, sent.Form())
 }

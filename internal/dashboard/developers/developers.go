@@ -23,7 +23,7 @@ func (s Pages) Routes(handle, administered func(pattern string, show desk.Handle
 	handle("GET /dashboard/webhooks", s.webhooks)
 	administered("POST /dashboard/webhooks", s.postEndpoint)
 	handle("GET /dashboard/webhooks/{id}", s.webhook)
-	administered("POST /dashboard/webhooks/{id}/{deed}", s.postEndpointDeed)
+	administered("POST /dashboard/webhooks/{id}/{action}", s.postEndpointAction)
 	handle("GET /dashboard/webhooks/{id}/{event}", s.delivery)
 	handle("POST /dashboard/webhooks/{id}/{event}/resend", s.postResend)
 	handle("GET /dashboard/ledger", s.ledger)

@@ -114,15 +114,15 @@ func (s Pages) event(r *http.Request) (*desk.Page, error) {
 }
 
 func changesOf(data json.RawMessage) (all []desk.Change) {
-	var told struct {
+	var shown struct {
 		Object             map[string]json.RawMessage `json:"object"`
 		PreviousAttributes map[string]json.RawMessage `json:"previous_attributes"`
 	}
-	if json.Unmarshal(data, &told) != nil {
+	if json.Unmarshal(data, &shown) != nil {
 		return nil
 	}
-	for _, name := range desk.Sorted(told.PreviousAttributes) {
-		was, is := told.PreviousAttributes[name], told.Object[name]
+	for _, name := range desk.Sorted(shown.PreviousAttributes) {
+		was, is := shown.PreviousAttributes[name], shown.Object[name]
 		all = append(all, desk.Change{Name: name, Was: string(was), Is: string(is)})
 	}
 	return all

@@ -24,7 +24,7 @@ var requestFile = []desk.Column[logged]{
 	}},
 	{Name: "attempts", Cell: func(l logged) string { return strconv.Itoa(int(l.Epoch)) }},
 	{Name: "idempotency key", Cell: func(l logged) string {
-		if l.Keyless {
+		if l.KeyGenerated {
 			return ""
 		}
 		return l.Key

@@ -62,7 +62,7 @@ func (s Pages) showKeys(r *http.Request, wrong string) (*desk.Page, error) {
 // command does, and leaves the same trail. A held request needs a reason.
 func (s Pages) postResume(r *http.Request) (*desk.Page, error) {
 	reason := strings.TrimSpace(r.PostFormValue("reason"))
-	return s.operate(r, "The request will be retried now.", func(tx pgx.Tx, of idempotency.Standing) error {
+	return s.operate(r, "The request will be retried now.", func(tx pgx.Tx, of idempotency.Summary) error {
 		if of.State == idempotency.Held && reason == "" {
 			return errNoReason
 		}
@@ -83,7 +83,7 @@ func (s Pages) postRelease(r *http.Request) (*desk.Page, error) {
 		return s.showKeys(r, "Nothing changed. Enter how you confirmed it, and check the box.")
 	}
 	const done = "Released. The next call uses a new derived key."
-	return s.operate(r, done, func(tx pgx.Tx, of idempotency.Standing) error {
+	return s.operate(r, done, func(tx pgx.Tx, of idempotency.Summary) error {
 		spent, next, err := idempotency.Release(r.Context(), tx, s.Secret.For(secret.Idempotency), of.AccountID, of.ID,
 			"", "operator "+login.Actor(r)+": "+evidence)
 		if err != nil {
@@ -103,7 +103,7 @@ func (s Pages) postRelease(r *http.Request) (*desk.Page, error) {
 var errNoReason = errors.New("a held request was resumed without a reason")
 
 func (s Pages) operate(
-	r *http.Request, done string, do func(pgx.Tx, idempotency.Standing) error,
+	r *http.Request, done string, do func(pgx.Tx, idempotency.Summary) error,
 ) (*desk.Page, error) {
 	found, err := idempotency.LookUp(r.Context(), s.Pool, r.PathValue("id"))
 	if err != nil {
@@ -125,7 +125,7 @@ func (s Pages) operate(
 	}
 }
 
-func act(r *http.Request, of idempotency.Standing, operation string, details any) audit.OperatorAct {
+func act(r *http.Request, of idempotency.Summary, operation string, details any) audit.OperatorAct {
 	a := audit.OperatorAct{
 		User:      login.Actor(r),
 		Address:   login.Peer(r),
@@ -135,7 +135,7 @@ func act(r *http.Request, of idempotency.Standing, operation string, details any
 		RequestID: of.ID,
 		Details:   details,
 	}
-	if !of.Keyless {
+	if !of.KeyGenerated {
 		a.Key = of.Key
 	}
 	return a

@@ -85,7 +85,7 @@ type queue struct {
 const selectQueue = `
 	SELECT count(*) FILTER (WHERE ` + idempotency.Due + `) AS due,
 	       count(*) FILTER (WHERE r.state = 'parked' AND NOT ` + idempotency.Due + `) AS later,
-	       count(*) FILTER (WHERE r.state = 'running' AND NOT ` + idempotency.Driven + `) AS lost,
+	       count(*) FILTER (WHERE r.state = 'running' AND NOT ` + idempotency.IsExecuting + `) AS lost,
 	       count(*) FILTER (WHERE r.state = 'needs_review') AS held,
 	       min(q.created_at) AS oldest
 	FROM runs r JOIN requests q ON q.account_id = r.account_id AND q.id = r.request_id`

@@ -14,9 +14,9 @@ import (
 // requestPage is the inspector.
 type requestPage struct {
 	Request *inspect.Request
-	Rail    rail
+	Trace   trace
 	Writes  []write
-	Lines   []desk.Told
+	Lines   []desk.Entry
 	Sent    *inspect.Sent // nil: no client sent it
 	Again   string        // the key of a request that sends it again
 	State   string        // as the badge says it: a running request whose driver is dead is not running
@@ -24,7 +24,7 @@ type requestPage struct {
 
 // write is what the transaction of one recovery point wrote.
 type write struct {
-	Station  inspect.Station
+	Station  inspect.RecoveryPoint
 	Postings []inspect.Posting
 	Events   []inspect.Event
 	Answer   bool
@@ -44,13 +44,13 @@ func (s Pages) request(r *http.Request) (*desk.Page, error) {
 	}
 	page := requestPage{
 		Request: shown,
-		Rail:    draw(shown),
+		Trace:   draw(shown),
 		Writes:  writes(shown),
-		Lines:   desk.Tell(inspect.Timeline(shown), shown.ID),
+		Lines:   desk.Entries(inspect.Timeline(shown), shown.ID),
 		Again:   desk.NewKey("again"),
-		State:   standing(shown.Standing),
+		State:   displayState(shown.Summary),
 	}
-	page.Sent, err = inspect.ReadSent(r.Context(), s.Pool, s.Secret.For(secret.Idempotency), shown.Standing)
+	page.Sent, err = inspect.ReadSent(r.Context(), s.Pool, s.Secret.For(secret.Idempotency), shown.Summary)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s Pages) request(r *http.Request) (*desk.Page, error) {
 		web.Page{Title: "Request " + shown.ID, Here: "requests", Data: page}), nil
 }
 
-func standing(s idempotency.Standing) string {
+func displayState(s idempotency.Summary) string {
 	if inspect.Abandoned(s) {
 		return "orphaned"
 	}
@@ -68,7 +68,7 @@ func standing(s idempotency.Standing) string {
 // writes puts what was written to the recovery point it was committed with.
 func writes(r *inspect.Request) []write {
 	var all []write
-	for _, station := range r.Stations {
+	for _, station := range r.RecoveryPoints {
 		if station.ReachedAt == nil {
 			continue
 		}

@@ -13,29 +13,30 @@ import (
 
 // logged is a line of the log of requests.
 type logged struct {
-	ID         string
-	Method     string
-	Path       string
-	Key        string
-	Keyless    bool
-	Flow       string
-	State      string
-	Point      string
-	Status     *int16
-	ObjectID   *string
-	Epoch      int32
-	Owner      *string
-	OwnerPID   *int32 `db:"owner_pid"`
-	HeldReason *string
-	DueAt      *time.Time
-	CreatedAt  time.Time
-	TookMS     *float64 `db:"took_ms"`
+	ID           string
+	Method       string
+	Path         string
+	Key          string
+	KeyGenerated bool
+	Flow         string
+	State        string
+	Point        string
+	Status       *int16
+	ObjectID     *string
+	Epoch        int32
+	Owner        *string
+	OwnerPID     *int32 `db:"owner_pid"`
+	HeldReason   *string
+	DueAt        *time.Time
+	CreatedAt    time.Time
+	TookMS       *float64 `db:"took_ms"`
 }
 
 // What says "running" may have lost its process: then it is shown as orphaned.
 const selectLogged = `
-	SELECT r.id, r.method, r.path, r.key, r.key_generated AS keyless, r.flow,
-	       CASE WHEN r.state = 'running' AND NOT ` + idempotency.Driven + ` THEN 'orphaned' ELSE r.state END AS state,
+	SELECT r.id, r.method, r.path, r.key, r.key_generated, r.flow,
+	       CASE WHEN r.state = 'running' AND NOT ` + idempotency.IsExecuting + `
+	            THEN 'orphaned' ELSE r.state END AS state,
 	       coalesce(r.recovery_point, '') AS point, r.status, r.object_id, coalesce(r.epoch, 0) AS epoch, r.owner,
 	       w.pid AS owner_pid, r.reason AS held_reason, r.due_at, r.created_at,
 	       extract(epoch FROM r.finished_at - r.created_at)::float8 * 1000 AS took_ms

@@ -41,8 +41,8 @@ func (s Pages) postEndpoint(r *http.Request) (*desk.Page, error) {
 	return s.showWebhooks(r, a.Status, page)
 }
 
-// postEndpointDeed switches an endpoint on or off, through the API, or rolls its secret.
-func (s Pages) postEndpointDeed(r *http.Request) (*desk.Page, error) {
+// postEndpointAction switches an endpoint on or off, through the API, or rolls its secret.
+func (s Pages) postEndpointAction(r *http.Request) (*desk.Page, error) {
 	e, err := s.findEndpoint(r, r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (s Pages) postEndpointDeed(r *http.Request) (*desk.Page, error) {
 	if e == nil || e.DeletedAt != nil || e.Listener {
 		return nil, desk.ErrNotFound
 	}
-	switch r.PathValue("deed") {
+	switch r.PathValue("action") {
 	case "roll":
 		return s.roll(r, e)
 	case "edit":
@@ -58,7 +58,7 @@ func (s Pages) postEndpointDeed(r *http.Request) (*desk.Page, error) {
 	case "test":
 		return s.testEndpoint(r, e)
 	case "enable", "disable":
-		disabled := r.PathValue("deed") == "disable"
+		disabled := r.PathValue("action") == "disable"
 		a, err := s.Ask(r, e.AccountID, e.Livemode, http.MethodPost, "/v1/webhook_endpoints/"+e.ID,
 			desk.NewKey("endpoint"),
 			url.Values{"disabled": {strconv.FormatBool(disabled)}})

@@ -83,7 +83,7 @@ const selectItems = `
 
 type sessionPage struct {
 	session
-	desk.Story
+	desk.History
 	Items []item
 	Key   string // of the form that ends it
 }
@@ -102,11 +102,11 @@ func (s Pages) session(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	story, err := s.Story(r, inspect.Subject{Kind: "checkout_session", AccountID: found.AccountID, ID: found.ID})
+	history, err := s.History(r, inspect.Subject{Kind: "checkout_session", AccountID: found.AccountID, ID: found.ID})
 	if err != nil {
 		return nil, err
 	}
-	page := sessionPage{session: *found, Story: story, Items: items, Key: desk.NewKey("session")}
+	page := sessionPage{session: *found, History: history, Items: items, Key: desk.NewKey("session")}
 	return desk.Show("dashboard/session",
 		web.Page{Title: "Checkout session " + page.ID, Here: "checkout", Data: page}), nil
 }

@@ -85,7 +85,7 @@ var disputes = desk.StateList[dispute]{
 
 type disputePage struct {
 	dispute
-	desk.Story
+	desk.History
 	Key string // of the forms that answer it
 }
 
@@ -98,11 +98,11 @@ func (s Pages) dispute(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	story, err := s.Story(r, inspect.Subject{Kind: "dispute", AccountID: found.AccountID, ID: found.ID})
+	history, err := s.History(r, inspect.Subject{Kind: "dispute", AccountID: found.AccountID, ID: found.ID})
 	if err != nil {
 		return nil, err
 	}
-	page := disputePage{dispute: *found, Story: story, Key: desk.NewKey("dispute")}
+	page := disputePage{dispute: *found, History: history, Key: desk.NewKey("dispute")}
 	return desk.Show("dashboard/dispute",
 		web.Page{Title: "Dispute " + page.ID, Here: "disputes", Data: page}), nil
 }

@@ -96,9 +96,9 @@ func (s Pages) postDispute(r *http.Request) (*desk.Page, error) {
 		return nil, err
 	}
 	path, params, done := "/v1/disputes/"+d.ID, url.Values{}, "Dispute accepted."
-	deed, key := r.PathValue("deed"), r.PostFormValue("key")
+	action, key := r.PathValue("action"), r.PostFormValue("key")
 	switch {
-	case deed == "evidence":
+	case action == "evidence":
 		for _, f := range evidenceFields {
 			params.Set("evidence["+f.Name+"]", strings.TrimSpace(r.PostFormValue(f.Name)))
 		}
@@ -108,9 +108,9 @@ func (s Pages) postDispute(r *http.Request) (*desk.Page, error) {
 		}
 		key += map[bool]string{true: "-submit", false: "-save"}[submit] // the same form can be saved, then submitted
 		done = map[bool]string{true: "Evidence submitted.", false: "Draft saved. Nothing was sent to the bank."}[submit]
-	case deed == "accept" && r.PostFormValue("sure") == "yes":
+	case action == "accept" && r.PostFormValue("sure") == "yes":
 		path += "/close"
-	case deed == "accept":
+	case action == "accept":
 		return desk.Complain("/dashboard/disputes/"+d.ID, "Nothing changed. Check the box to accept the dispute."), nil
 	default:
 		return nil, desk.ErrNotFound

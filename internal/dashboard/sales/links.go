@@ -128,8 +128,8 @@ func (s Pages) postLink(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	active := r.PathValue("deed") == "activate"
-	if !active && r.PathValue("deed") != "deactivate" {
+	active := r.PathValue("action") == "activate"
+	if !active && r.PathValue("action") != "deactivate" {
 		return nil, desk.ErrNotFound
 	}
 	done := map[bool]string{true: "Payment link activated.", false: "Payment link deactivated."}[active]

@@ -159,7 +159,7 @@ type paymentPage struct {
 	Tries       []try
 	Disputes    []dispute
 	Settlements []settlement
-	desk.Story
+	desk.History
 	CSRF  string
 	Key   string // of the form on this page
 	Typed string // what was typed into it
@@ -224,7 +224,7 @@ func (s Pages) around(r *http.Request, page *paymentPage) (err error) {
 			return err
 		}
 	}
-	page.Story, err = s.Story(r, inspect.Subject{Kind: kind, AccountID: p.AccountID, ID: p.ID})
+	page.History, err = s.History(r, inspect.Subject{Kind: kind, AccountID: p.AccountID, ID: p.ID})
 	return err
 }
 

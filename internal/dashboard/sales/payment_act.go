@@ -10,16 +10,16 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/money"
 )
 
-// deed is something that can be done to a payment: the request that does it, and
+// action is something that can be done to a payment: the request that does it, and
 // what is said when it is done.
-type deed struct {
+type action struct {
 	path string
 	form url.Values
 	done string
 }
 
-// deedOf is what one of the page's buttons does, if that is left to do.
-func deedOf(p *paymentDetail, name, reason string, amount int64) (deed, bool) {
+// actionOf is what one of the page's buttons does, if that is left to do.
+func actionOf(p *paymentDetail, name, reason string, amount int64) (action, bool) {
 	sum, shown := strconv.FormatInt(amount, 10), money.Format(amount, p.Currency)
 	switch {
 	case name == "refund" && p.CanRefund():
@@ -27,20 +27,20 @@ func deedOf(p *paymentDetail, name, reason string, amount int64) (deed, bool) {
 		if reason != "" {
 			params.Set("reason", reason)
 		}
-		return deed{"/v1/refunds", params, shown + " refunded."}, true
+		return action{"/v1/refunds", params, shown + " refunded."}, true
 	case name == "capture" && p.CanCapture() && p.IntentID != nil:
-		return deed{"/v1/payment_intents/" + *p.IntentID + "/capture", url.Values{"amount_to_capture": {sum}},
+		return action{"/v1/payment_intents/" + *p.IntentID + "/capture", url.Values{"amount_to_capture": {sum}},
 			shown + " captured."}, true
 	case name == "capture" && p.CanCapture():
-		return deed{"/v1/charges/" + p.ID + "/capture", url.Values{"amount": {sum}}, shown + " captured."}, true
+		return action{"/v1/charges/" + p.ID + "/capture", url.Values{"amount": {sum}}, shown + " captured."}, true
 	case name == "release" && p.CanCapture() && p.IntentID != nil:
-		return deed{"/v1/payment_intents/" + *p.IntentID + "/cancel", url.Values{}, "Hold released."}, true
+		return action{"/v1/payment_intents/" + *p.IntentID + "/cancel", url.Values{}, "Hold released."}, true
 	case name == "release" && p.CanCapture():
-		return deed{"/v1/refunds", url.Values{"charge": {p.ID}}, "Hold released."}, true
+		return action{"/v1/refunds", url.Values{"charge": {p.ID}}, "Hold released."}, true
 	case name == "cancel" && p.CanCancel():
-		return deed{"/v1/payment_intents/" + p.ID + "/cancel", url.Values{}, "Payment canceled."}, true
+		return action{"/v1/payment_intents/" + p.ID + "/cancel", url.Values{}, "Payment canceled."}, true
 	}
-	return deed{}, false
+	return action{}, false
 }
 
 // postPayment refunds, captures or releases. The key was made when the form was
@@ -53,11 +53,11 @@ func (s Pages) postPayment(r *http.Request) (*desk.Page, error) {
 	}
 	again := paymentPage{Key: key, Typed: typed}
 	amount, wrong := parseAmount(typed, p.Currency)
-	if wrong != "" && asksForAmount(r.PathValue("deed")) {
+	if wrong != "" && asksForAmount(r.PathValue("action")) {
 		again.Wrong = wrong
 		return s.showPayment(r, http.StatusUnprocessableEntity, again)
 	}
-	do, possible := deedOf(p, r.PathValue("deed"), r.PostFormValue("reason"), amount)
+	do, possible := actionOf(p, r.PathValue("action"), r.PostFormValue("reason"), amount)
 	if !possible && !s.sentBefore(r, p.AccountID, key) {
 		again.Key = desk.NewKey("payment")
 		again.Wrong = "The payment changed since you opened this page, so this action is no longer possible."
@@ -79,7 +79,7 @@ func (s Pages) postPayment(r *http.Request) (*desk.Page, error) {
 	return s.showPayment(r, a.Status, again)
 }
 
-func asksForAmount(deed string) bool { return deed == "refund" || deed == "capture" }
+func asksForAmount(action string) bool { return action == "refund" || action == "capture" }
 
 const keyIsTaken = `SELECT true AS taken FROM requests WHERE key = @key AND account_id = @account_id LIMIT 1`
 

@@ -70,7 +70,7 @@ var payouts = desk.StateList[payout]{
 
 type payoutPage struct {
 	payout
-	desk.Story
+	desk.History
 	Key string // of the form that cancels it
 }
 
@@ -83,11 +83,11 @@ func (s Pages) payout(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	story, err := s.Story(r, inspect.Subject{Kind: "payout", AccountID: found.AccountID, ID: found.ID})
+	history, err := s.History(r, inspect.Subject{Kind: "payout", AccountID: found.AccountID, ID: found.ID})
 	if err != nil {
 		return nil, err
 	}
-	page := payoutPage{payout: *found, Story: story, Key: desk.NewKey("payout")}
+	page := payoutPage{payout: *found, History: history, Key: desk.NewKey("payout")}
 	return desk.Show("dashboard/payout",
 		web.Page{Title: "Payout " + page.ID, Here: "payouts", Data: page}), nil
 }

@@ -124,9 +124,9 @@ func (s Pages) postProduct(r *http.Request) (*desk.Page, error) {
 		return nil, err
 	}
 	path, params, done := "/v1/products/"+url.PathEscape(p.ID), url.Values{}, ""
-	switch r.PathValue("deed") {
+	switch r.PathValue("action") {
 	case "archive", "activate":
-		active := r.PathValue("deed") == "activate"
+		active := r.PathValue("action") == "activate"
 		params.Set("active", strconv.FormatBool(active))
 		done = map[bool]string{true: "Product activated.", false: "Product archived."}[active]
 	case "price":

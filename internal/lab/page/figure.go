@@ -192,9 +192,9 @@ func (f *drawing) mark(n int, e lab.Event) {
 		f.dot(as("ring"), x, firstRow, 6)
 		f.time(n, firstRow-14)
 	case lab.Acks, lab.Rejects:
-		f.heard(n, x, y, e.Kind == lab.Acks)
-	case lab.Hears, lab.WorkerHears:
-		f.heard(n, x, f.last, e.What == "200")
+		f.received(n, x, y, e.Kind == lab.Acks)
+	case lab.Receives, lab.WorkerReceives:
+		f.received(n, x, f.last, e.What == "200")
 	case lab.CutOff, lab.HangsUp, lab.GivesUp:
 		f.path(as("bad"), "M%d %dl10 10m0 -10l-10 10", x-5, firstRow-5)
 	default:
@@ -208,8 +208,8 @@ func (f *drawing) dot(attributes string, x, y, r int) {
 	fmt.Fprintf(&f.out, `<circle %s cx="%d" cy="%d" r="%d"/>`, attributes, x, y, r)
 }
 
-// heard is a response that reaches the client, or an acknowledgment the broker.
-func (f *drawing) heard(n, x, from int, good bool) {
+// received is a response that reaches the client, or an acknowledgment the broker.
+func (f *drawing) received(n, x, from int, good bool) {
 	class := "bad"
 	if good {
 		class = "good"

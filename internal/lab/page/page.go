@@ -188,7 +188,7 @@ func (l Lane) Ended() string {
 	for _, e := range l.Run.Events {
 		after := " after " + elapsed(e.US)
 		switch {
-		case (e.Kind == lab.Hears || e.Kind == lab.WorkerHears) && e.What == "200":
+		case (e.Kind == lab.Receives || e.Kind == lab.WorkerReceives) && e.What == "200":
 			ended = "Paid" + after
 		case e.Kind == lab.GivesUp:
 			ended = "The client gave up" + after

@@ -68,7 +68,7 @@ func strip(r lab.Run) template.HTML {
 			draw("bad", "M%d %dv8m4-8v8", x-2, y-4)
 		case lab.Severed, lab.FencedOff:
 			draw("bad", "M%d %dv10", x, y-5)
-		case lab.Hears, lab.WorkerHears, lab.Acks, lab.Rejects:
+		case lab.Receives, lab.WorkerReceives, lab.Acks, lab.Rejects:
 			draw(calls, "M%d %dV0", x, last)
 			class := "no"
 			if e.What == "200" || e.Kind == lab.Acks {

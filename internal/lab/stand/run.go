@@ -351,15 +351,15 @@ var oneByOne = &http.Transport{DisableKeepAlives: true}
 
 // attempt has the client send the order once.
 func (r *run) attempt(ctx context.Context, n int, headers http.Header) lab.Answer {
-	return r.send(ctx, n, headers, lab.Sends, lab.Hears)
+	return r.send(ctx, n, headers, lab.Sends, lab.Receives)
 }
 
 // workerAttempt has a worker send it.
 func (r *run) workerAttempt(ctx context.Context, n int, headers http.Header) lab.Answer {
-	return r.send(ctx, n, headers, lab.WorkerSends, lab.WorkerHears)
+	return r.send(ctx, n, headers, lab.WorkerSends, lab.WorkerReceives)
 }
 
-func (r *run) send(ctx context.Context, n int, headers http.Header, sends, hears lab.Kind) lab.Answer {
+func (r *run) send(ctx context.Context, n int, headers http.Header, sends, receives lab.Kind) lab.Answer {
 	r.mu.Lock()
 	to := r.current
 	r.mu.Unlock()
@@ -387,7 +387,7 @@ func (r *run) send(ctx context.Context, n int, headers http.Header, sends, hears
 	}
 	_, _ = io.Copy(io.Discard, response.Body) // the status says it
 	response.Body.Close()
-	r.note(lab.Event{Kind: hears, N: n, What: strconv.Itoa(response.StatusCode)})
+	r.note(lab.Event{Kind: receives, N: n, What: strconv.Itoa(response.StatusCode)})
 	switch response.StatusCode {
 	case http.StatusOK:
 		return lab.Paid

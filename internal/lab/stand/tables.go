@@ -74,8 +74,8 @@ const runsOfInbox = `
 	WHERE $1::bigint > 0 AND $2::text <> ''`
 
 // changes are moments after which the tables may look different.
-var changes = map[lab.Kind]bool{lab.Hears: true, lab.HangsUp: true, lab.CutOff: true, lab.Killed: true,
-	lab.Stopped: true, lab.StoreLost: true, lab.FencedOff: true, lab.WorkerHears: true, lab.Restarts: true,
+var changes = map[lab.Kind]bool{lab.Receives: true, lab.HangsUp: true, lab.CutOff: true, lab.Killed: true,
+	lab.Stopped: true, lab.StoreLost: true, lab.FencedOff: true, lab.WorkerReceives: true, lab.Restarts: true,
 	lab.BrokerEnds: true, lab.Continued: true}
 
 // tablesNow are the tables of the order, or nil if they are as they were.

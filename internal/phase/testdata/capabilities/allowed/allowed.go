@@ -7,11 +7,11 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
-type teller interface {
+type bankAPI interface {
 	Pay(context.Context, phase.Permit) error
 }
 
-var port = phase.NewPort[teller]("bank", 0)
+var port = phase.NewPort[bankAPI]("bank", 0)
 
 type order struct{}
 
@@ -20,7 +20,7 @@ var flow = phase.Define("order.buy", 1,
 		tx.Write("SELECT 1", nil)
 		return phase.Next, nil
 	}),
-	phase.Foreign("paid", port, func(ctx context.Context, call phase.ForeignCall[teller], _ order, _ *struct{}) error {
+	phase.Foreign("paid", port, func(ctx context.Context, call phase.ForeignCall[bankAPI], _ order, _ *struct{}) error {
 		return call.To().Pay(ctx, call.Permit)
 	}),
 	phase.Atomic("delivered", func(context.Context, *phase.Tx, order, *struct{}) (phase.Outcome, error) {

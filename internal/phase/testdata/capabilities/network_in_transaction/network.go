@@ -7,13 +7,13 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
-type teller interface {
+type bankAPI interface {
 	Pay(context.Context, phase.Permit) error
 }
 
 type order struct{}
 
-func pay(ctx context.Context, call phase.ForeignCall[teller]) error {
+func pay(ctx context.Context, call phase.ForeignCall[bankAPI]) error {
 	return call.To().Pay(ctx, call.Permit)
 }
 

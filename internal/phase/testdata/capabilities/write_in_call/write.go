@@ -7,16 +7,16 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
-type teller interface {
+type bankAPI interface {
 	Pay(context.Context, phase.Permit) error
 }
 
-var port = phase.NewPort[teller]("bank", 0)
+var port = phase.NewPort[bankAPI]("bank", 0)
 
 type order struct{}
 
 var paid = phase.Foreign("paid", port, func(
-	_ context.Context, call phase.ForeignCall[teller], _ order, _ *struct{},
+	_ context.Context, call phase.ForeignCall[bankAPI], _ order, _ *struct{},
 ) error {
 	call.Write("SELECT 1", nil)
 	return nil

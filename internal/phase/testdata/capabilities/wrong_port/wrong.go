@@ -7,7 +7,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
-type teller interface {
+type bankAPI interface {
 	Pay(context.Context, phase.Permit) error
 }
 
@@ -15,7 +15,7 @@ type courier interface {
 	Send(context.Context, phase.Permit) error
 }
 
-var port = phase.NewPort[teller]("bank", 0)
+var port = phase.NewPort[bankAPI]("bank", 0)
 
 type order struct{}
 

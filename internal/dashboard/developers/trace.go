@@ -6,31 +6,31 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 )
 
-// rail is the drawing of a request: recovery points are stations, left to right;
+// trace is the drawing of a request: recovery points are stations, left to right;
 // every attempt is a lane, top to bottom; the acquirer is the ground below.
 // Positions are pixels of the drawing.
-type rail struct {
+type trace struct {
 	Width, Height int
 	Above         int // how far names of more than two lines reach above the drawing
-	Stations      []railStation
-	Lanes         []railLane
-	Calls         []railCall
+	Stations      []traceStation
+	Lanes         []traceLane
+	Calls         []traceCall
 	Ground        int // of the acquirer; 0 if it was not called
 	GroundX       int
 	GroundW       int
 	Alt           string
 	Words         []string // what it shows, in sentences
-	Down          railDown
+	Down          traceDown
 }
 
-type railStation struct {
+type traceStation struct {
 	X       int
 	Name    []string // in lines
 	Reached bool
 	Foreign bool
 }
 
-type railLane struct {
+type traceLane struct {
 	Y, From, To int
 	Epoch       int32
 	Who, How    string
@@ -42,7 +42,7 @@ type railLane struct {
 	End         inspect.End
 }
 
-type railCall struct {
+type traceCall struct {
 	X, From, To int
 	Lane        int
 	Text        string
@@ -50,36 +50,36 @@ type railCall struct {
 }
 
 const (
-	railLeft, railTop    = 288, 74
-	railStep, railLaneH  = 176, 66
-	railRight, railNamed = 140, 14 // characters of a name in one line
-	railLine             = 14      // from one line of a name to the next
-	railLate             = 56      // from where a process stalled to the fence that refused it
+	traceLeft, traceTop    = 288, 74
+	traceStep, traceLaneH  = 176, 66
+	traceRight, traceNamed = 140, 14 // characters of a name in one line
+	traceLine              = 14      // from one line of a name to the next
+	traceLate              = 56      // from where a process stalled to the fence that refused it
 )
 
 // draw lays a request out.
-func draw(r *inspect.Request) rail {
-	all := []inspect.Station{{Name: "started", ReachedAt: &r.CreatedAt, Epoch: 1}}
-	for _, s := range r.Stations {
+func draw(r *inspect.Request) trace {
+	all := []inspect.RecoveryPoint{{Name: "started", ReachedAt: &r.CreatedAt, Epoch: 1}}
+	for _, s := range r.RecoveryPoints {
 		if s.Kind != "abandoned" || s.ReachedAt != nil {
 			all = append(all, s)
 		}
 	}
-	p := rail{Width: railLeft + (len(all)-1)*railStep + railRight, Height: railTop + len(r.Attempts)*railLaneH}
+	p := trace{Width: traceLeft + (len(all)-1)*traceStep + traceRight, Height: traceTop + len(r.Attempts)*traceLaneH}
 	places := map[string]int{"": 0}
 	for i, s := range all {
 		places[s.Name] = i
-		name := wrap(s.Name, railNamed)
-		p.Above = max(p.Above, (len(name)-2)*railLine)
-		p.Stations = append(p.Stations, railStation{
-			X:       railLeft + i*railStep,
+		name := wrap(s.Name, traceNamed)
+		p.Above = max(p.Above, (len(name)-2)*traceLine)
+		p.Stations = append(p.Stations, traceStation{
+			X:       traceLeft + i*traceStep,
 			Name:    name,
 			Reached: s.ReachedAt != nil,
 			Foreign: s.Kind == "foreign",
 		})
 	}
 	for i, a := range r.Attempts {
-		p.Lanes = append(p.Lanes, lane(a, all, places, railTop+i*railLaneH))
+		p.Lanes = append(p.Lanes, lane(a, all, places, traceTop+i*traceLaneH))
 	}
 	for i := range len(p.Lanes) - 1 {
 		p.Lanes[i].DropX, p.Lanes[i].DropY = p.Lanes[i+1].From, p.Lanes[i+1].Y
@@ -91,23 +91,23 @@ func draw(r *inspect.Request) rail {
 }
 
 // lane is one attempt: from where it took up to where it came.
-func lane(a inspect.Attempt, all []inspect.Station, places map[string]int, y int) railLane {
-	l := railLane{Y: y, Epoch: a.Epoch, Who: fmt.Sprintf("Attempt %d", a.Epoch), End: a.End}
+func lane(a inspect.Attempt, all []inspect.RecoveryPoint, places map[string]int, y int) traceLane {
+	l := traceLane{Y: y, Epoch: a.Epoch, Who: fmt.Sprintf("Attempt %d", a.Epoch), End: a.End}
 	if role := a.Role(); role != "" {
 		l.Who += ", " + role
 	}
 	begin := places[a.Stood]
 	reached := begin
 	if a.Epoch == 1 {
-		l.Stops = append(l.Stops, railLeft)
+		l.Stops = append(l.Stops, traceLeft)
 	}
 	for i, s := range all {
 		if i > 0 && s.ReachedAt != nil && s.Epoch == a.Epoch {
-			l.Stops = append(l.Stops, railLeft+i*railStep)
+			l.Stops = append(l.Stops, traceLeft+i*traceStep)
 			reached = i
 		}
 	}
-	l.From, l.To = railLeft+begin*railStep, railLeft+reached*railStep
+	l.From, l.To = traceLeft+begin*traceStep, traceLeft+reached*traceStep
 	switch a.End {
 	case inspect.Died:
 		l.How, l.Tone = a.Driver()+" went silent", "bad"
@@ -129,24 +129,24 @@ func lane(a inspect.Attempt, all []inspect.Station, places map[string]int, y int
 		}
 	}
 	if a.End == inspect.Ended {
-		l.To += railStep / 3 // to the answer
+		l.To += traceStep / 3 // to the answer
 	} else {
-		l.To += railStep / 2 // on its way to the next station
+		l.To += traceStep / 2 // on its way to the next station
 	}
 	if a.Refused != nil {
-		l.FenceX = l.To + railLate
+		l.FenceX = l.To + traceLate
 	}
 	return l
 }
 
 // ask draws the calls: from the lanes that made them down to the acquirer.
-func (p *rail) ask(r *inspect.Request, all []inspect.Station, places map[string]int) {
+func (p *trace) ask(r *inspect.Request, all []inspect.RecoveryPoint, places map[string]int) {
 	if len(r.Calls) == 0 {
 		return
 	}
 	p.Ground = p.Height + 16
 	p.Height = p.Ground + 44
-	p.GroundX, p.GroundW = railLeft, (len(all)-1)*railStep+railRight-40
+	p.GroundX, p.GroundW = traceLeft, (len(all)-1)*traceStep+traceRight-40
 	for _, c := range r.Calls {
 		at, known := places[c.Phase]
 		if !known {
@@ -167,9 +167,9 @@ func (p *rail) ask(r *inspect.Request, all []inspect.Station, places map[string]
 			here := all[at].ReachedAt != nil && all[at].Epoch == a.Epoch
 			began := !c.AskedAt.Before(a.From) && !over
 			if here || began {
-				x := railLeft + at*railStep - railStep/2 - 26 + 14*i
+				x := traceLeft + at*traceStep - traceStep/2 - 26 + 14*i
 				p.Calls = append(p.Calls,
-					railCall{X: x, From: p.Lanes[i].Y, Lane: i, To: p.Ground, Text: text, Moved: moved})
+					traceCall{X: x, From: p.Lanes[i].Y, Lane: i, To: p.Ground, Text: text, Moved: moved})
 				text = "" // the same key, the same answer
 			}
 		}
@@ -178,11 +178,11 @@ func (p *rail) ask(r *inspect.Request, all []inspect.Station, places map[string]
 
 // Rems is how wide it is in the reader's own size of text: what is written in it
 // grows with the rest of the page.
-func (p rail) Rems() float64 { return float64(p.Width) / 16 }
+func (p trace) Rems() float64 { return float64(p.Width) / 16 }
 
 func alt(r *inspect.Request) string {
 	reached := 0
-	for _, s := range r.Stations {
+	for _, s := range r.RecoveryPoints {
 		if s.ReachedAt != nil {
 			reached++
 		}
@@ -193,7 +193,7 @@ func alt(r *inspect.Request) string {
 	}
 	return fmt.Sprintf("%s: %d of %d recovery points reached in %d attempts, %d of them interrupted%s. The text below "+
 		"and the timeline give the details.",
-		r.Flow, reached, len(r.Stations), len(r.Attempts), r.Crashes(), stalled)
+		r.Flow, reached, len(r.RecoveryPoints), len(r.Attempts), r.Crashes(), stalled)
 }
 
 // wrap breaks a recovery point's name at its words.

@@ -15,8 +15,8 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/lab/mutant"
 )
 
-// laboratory runs tests of broken sources.
-type laboratory struct {
+// runner runs tests of broken sources.
+type runner struct {
 	root string   // of the module
 	dir  string   // for the broken files
 	env  []string // with a database server in it
@@ -33,7 +33,7 @@ func moduleRoot(ctx context.Context) (string, error) {
 }
 
 // baseline runs every test that is to catch a fault, on the sources as they are.
-func (lab *laboratory) baseline(ctx context.Context, chosen []fault) error {
+func (run *runner) baseline(ctx context.Context, chosen []fault) error {
 	tests := map[string][]string{} // by package
 	for _, f := range chosen {
 		top, _, _ := strings.Cut(f.test, "/")
@@ -43,7 +43,7 @@ func (lab *laboratory) baseline(ctx context.Context, chosen []fault) error {
 	}
 	passed := map[string]bool{}
 	for pkg, names := range tests {
-		report, err := lab.goTest(ctx, pkg, "^("+strings.Join(names, "|")+")$", "")
+		report, err := run.goTest(ctx, pkg, "^("+strings.Join(names, "|")+")$", "")
 		if err != nil {
 			return err
 		}
@@ -63,8 +63,8 @@ func (lab *laboratory) baseline(ctx context.Context, chosen []fault) error {
 }
 
 // try makes a fault and runs the test that is to catch it.
-func (lab *laboratory) try(ctx context.Context, n int, f fault) (report, error) {
-	overlay, err := lab.overlay(n, f)
+func (run *runner) try(ctx context.Context, n int, f fault) (report, error) {
+	overlay, err := run.overlay(n, f)
 	if err != nil {
 		return report{}, err
 	}
@@ -72,16 +72,16 @@ func (lab *laboratory) try(ctx context.Context, n int, f fault) (report, error) 
 	for _, part := range strings.Split(f.test, "/") {
 		pattern = append(pattern, "^"+regexp.QuoteMeta(part)+"$")
 	}
-	return lab.goTest(ctx, f.pkg, strings.Join(pattern, "/"), overlay)
+	return run.goTest(ctx, f.pkg, strings.Join(pattern, "/"), overlay)
 }
 
 // overlay writes the broken files and returns the file that tells the compiler of them.
-func (lab *laboratory) overlay(n int, f fault) (string, error) {
+func (run *runner) overlay(n int, f fault) (string, error) {
 	var edits []mutant.Edit
 	for _, e := range f.edits {
 		edits = append(edits, mutant.Edit{File: e.file, Old: e.old, New: e.new})
 	}
-	return mutant.Overlay(lab.root, lab.dir, fmt.Sprint(n), edits)
+	return mutant.Overlay(run.root, run.dir, fmt.Sprint(n), edits)
 }
 
 // report is what came of a run of go test. Names are as go test prints them.
@@ -92,12 +92,12 @@ type report struct {
 
 // goTest runs tests. That some of them fail is a result; that there are none, or
 // that the sources do not compile, is an error.
-func (lab *laboratory) goTest(ctx context.Context, pkg, pattern, overlay string) (report, error) {
+func (run *runner) goTest(ctx context.Context, pkg, pattern, overlay string) (report, error) {
 	args := []string{"test", "-json", "-count=1", "-vet=off", "-timeout=10m", "-run=" + pattern}
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
-	cmd.Dir, cmd.Env = lab.root, lab.env
+	cmd.Dir, cmd.Env = run.root, run.env
 	if overlay != "" { // for the test, and for the program that some tests build
-		cmd.Env = append(slices.Clip(lab.env), "GOFLAGS=-overlay="+overlay)
+		cmd.Env = append(slices.Clip(run.env), "GOFLAGS=-overlay="+overlay)
 	}
 	out, err := cmd.Output()
 	r := read(out)

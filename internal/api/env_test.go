@@ -25,9 +25,9 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// stand is an API over real HTTP, a database and its own acquirer, and two
+// env is an API over real HTTP, a database and its own acquirer, and two
 // merchants.
-type stand struct {
+type env struct {
 	db      *pgtest.DB
 	config  process.Config
 	process *process.API
@@ -38,14 +38,14 @@ type stand struct {
 	keys    map[string]string // by whose they are: "toboggans", "toboggans live", "kites"
 }
 
-func newStand(t *testing.T, otherwise ...func(*process.Config)) *stand {
+func newEnv(t *testing.T, otherwise ...func(*process.Config)) *env {
 	t.Helper()
 	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
 	root, err := secret.New(strings.Repeat("x", 32))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{db: db, sim: sim, log: &lines{}, root: root, keys: map[string]string{}}
+	s := &env{db: db, sim: sim, log: &lines{}, root: root, keys: map[string]string{}}
 	s.config = process.Config{
 		DatabaseURL:        db.URL,
 		Secret:             root,
@@ -82,7 +82,7 @@ func newStand(t *testing.T, otherwise ...func(*process.Config)) *stand {
 	return s
 }
 
-func (s *stand) newKey(t *testing.T, account, kind string, livemode bool) string {
+func (s *env) newKey(t *testing.T, account, kind string, livemode bool) string {
 	t.Helper()
 	_, key, err := apikey.Create(t.Context(), s.db.Pool, s.root.For(secret.APIKeys), account, kind, livemode)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *stand) newKey(t *testing.T, account, kind string, livemode bool) string
 	return key
 }
 
-func (s *stand) exec(t *testing.T, sql string, args ...any) {
+func (s *env) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
 	_, err := s.db.Pool.Exec(t.Context(), sql, args...)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *stand) exec(t *testing.T, sql string, args ...any) {
 }
 
 // requests counts the keys that are taken, those we make up for the caller too.
-func (s *stand) requests(t *testing.T) (count int) {
+func (s *env) requests(t *testing.T) (count int) {
 	t.Helper()
 	err := s.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM requests`).Scan(&count)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *stand) requests(t *testing.T) (count int) {
 
 // rows counts what every table holds but those in which processes say that they
 // live. It is the catalogue that lists them, so no table is forgotten.
-func (s *stand) rows(t *testing.T) map[string]int64 {
+func (s *env) rows(t *testing.T) map[string]int64 {
 	t.Helper()
 	const everyTable = `
 		SELECT n.nspname || '.' || t.relname,
@@ -161,7 +161,7 @@ type answer struct {
 type fault struct{ Type, Code, Param, Message string }
 
 // ask sends a request whose answer is held to the contract.
-func (s *stand) ask(t *testing.T, r sent) answer {
+func (s *env) ask(t *testing.T, r sent) answer {
 	t.Helper()
 	if r.method == "" {
 		r.method = http.MethodPost
@@ -211,7 +211,7 @@ func readAnswer(t *testing.T, response *http.Response) answer {
 }
 
 // make asks for something that has to succeed and returns its id.
-func (s *stand) make(t *testing.T, as, target, body string) string {
+func (s *env) make(t *testing.T, as, target, body string) string {
 	t.Helper()
 	a := s.ask(t, sent{as: as, target: target, body: body})
 	name, _ := a.object["id"].(string)

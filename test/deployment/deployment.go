@@ -1,9 +1,9 @@
-// Package stand starts a whole installation on this machine for programs that
+// Package deployment starts a whole installation on this machine for programs that
 // measure it: PostgreSQL with its ordinary durability, the API, the worker, and
 // the acquirer with its own PostgreSQL, each as the process it is in
 // production. Two servers keep apart what the acquirer costs, which is another
 // company.
-package stand
+package deployment
 
 import (
 	"context"
@@ -29,21 +29,21 @@ import (
 )
 
 // Ours is the name of our database.
-const Ours = "stand"
+const Ours = "deployment"
 
 const (
 	rootSecret         = "a secret for measuring and for nothing else"
 	notificationSecret = "notifications of a measurement"
 )
 
-// Options say what the stand has beside its defaults.
+// Options say what the deployment has beside its defaults.
 type Options struct {
 	Settings []string // of PostgreSQL, as name=value
 	Env      []string // of all processes, as NAME=value
 }
 
-// Stand is an installation that runs. Stop it.
-type Stand struct {
+// Deployment is an installation that runs. Stop it.
+type Deployment struct {
 	Server      *local.Server // of our database
 	Theirs      *local.Server // of the acquirer's
 	Pool        *pgxpool.Pool // of our database, as its owner
@@ -58,14 +58,14 @@ type Stand struct {
 }
 
 // Start makes the databases and builds the program. Nothing runs yet but PostgreSQL.
-func Start(ctx context.Context, o Options) (s *Stand, err error) {
-	s = &Stand{options: o, running: map[string]*exec.Cmd{}, MetricsAddr: map[string]string{}}
+func Start(ctx context.Context, o Options) (s *Deployment, err error) {
+	s = &Deployment{options: o, running: map[string]*exec.Cmd{}, MetricsAddr: map[string]string{}}
 	defer func() {
 		if err != nil {
 			s.Stop()
 		}
 	}()
-	if s.dir, err = os.MkdirTemp("", "ratchet-stand-"); err != nil {
+	if s.dir, err = os.MkdirTemp("", "ratchet-deployment-"); err != nil {
 		return s, err
 	}
 	if err := os.Chmod(s.dir, 0o755); err != nil { // the server may run as another user
@@ -85,7 +85,7 @@ func Start(ctx context.Context, o Options) (s *Stand, err error) {
 	if err := postgres.Migrate(ctx, s.URL); err != nil {
 		return s, err
 	}
-	s.Pool, err = postgres.Open(ctx, postgres.Config{URL: s.URL, MaxConns: 80, ApplicationName: "stand"})
+	s.Pool, err = postgres.Open(ctx, postgres.Config{URL: s.URL, MaxConns: 80, ApplicationName: "deployment"})
 	if err != nil {
 		return s, err
 	}
@@ -96,10 +96,10 @@ func Start(ctx context.Context, o Options) (s *Stand, err error) {
 	return s, nil
 }
 
-func (s *Stand) program() string { return filepath.Join(s.dir, "ratchet") }
+func (s *Deployment) program() string { return filepath.Join(s.dir, "ratchet") }
 
 // Database makes another database beside ours and returns its address.
-func (s *Stand) Database(ctx context.Context, name string) (string, error) {
+func (s *Deployment) Database(ctx context.Context, name string) (string, error) {
 	conn, err := pgx.Connect(ctx, s.Server.URL)
 	if err != nil {
 		return "", err
@@ -112,7 +112,7 @@ func (s *Stand) Database(ctx context.Context, name string) (string, error) {
 }
 
 // Run starts acquirer, work and serve, and waits until they answer.
-func (s *Stand) Run(ctx context.Context) error {
+func (s *Deployment) Run(ctx context.Context) error {
 	theirs, err := port.Reserve()
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (s *Stand) Run(ctx context.Context) error {
 		return err
 	}
 	env := append(os.Environ(),
-		"RATCHET_SECRET="+rootSecret, "RATCHET_ACQUIRER_SECRET=stand",
+		"RATCHET_SECRET="+rootSecret, "RATCHET_ACQUIRER_SECRET=deployment",
 		"RATCHET_NOTIFICATION_SECRET="+notificationSecret,
 		"RATCHET_DATABASE_URL="+s.URL, "RATCHET_ACQUIRER_DATABASE_URL="+s.AcquirerURL,
 		"RATCHET_ACQUIRER_URL=http://"+theirs,
@@ -154,7 +154,7 @@ func (s *Stand) Run(ctx context.Context) error {
 }
 
 // Halt ends the processes, and leaves PostgreSQL.
-func (s *Stand) Halt() {
+func (s *Deployment) Halt() {
 	for name, cmd := range s.running {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
@@ -163,7 +163,7 @@ func (s *Stand) Halt() {
 }
 
 // Stop ends everything and removes what it left on disk.
-func (s *Stand) Stop() {
+func (s *Deployment) Stop() {
 	s.Halt()
 	if s.Pool != nil {
 		s.Pool.Close()
@@ -177,7 +177,7 @@ func (s *Stand) Stop() {
 }
 
 // PID is a process's: of "serve", "work" or "acquirer"; 0 if it does not run.
-func (s *Stand) PID(part string) int {
+func (s *Deployment) PID(part string) int {
 	if cmd := s.running[part]; cmd != nil {
 		return cmd.Process.Pid
 	}
@@ -185,13 +185,13 @@ func (s *Stand) PID(part string) int {
 }
 
 // Log is where a process writes its lines.
-func (s *Stand) Log(part string) string { return filepath.Join(s.dir, part+".log") }
+func (s *Deployment) Log(part string) string { return filepath.Join(s.dir, part+".log") }
 
 // AuditKey is the key of the audit trail's chain.
-func (s *Stand) AuditKey() []byte { return secret.Root(rootSecret).For(secret.AuditChain) }
+func (s *Deployment) AuditKey() []byte { return secret.Root(rootSecret).For(secret.AuditChain) }
 
 // OpenAccount makes a merchant and returns its id and its secret key.
-func (s *Stand) OpenAccount(ctx context.Context, name string) (account, key string, err error) {
+func (s *Deployment) OpenAccount(ctx context.Context, name string) (account, key string, err error) {
 	root, err := secret.New(rootSecret)
 	if err != nil {
 		return "", "", err

@@ -29,9 +29,9 @@ import (
 
 var engineSecret = []byte("the secret of a test's installation")
 
-// stand is an installation in small: a database, a bank, and as many processes
+// env is an installation in small: a database, a bank, and as many processes
 // as a test starts.
-type stand struct {
+type env struct {
 	t    *testing.T
 	pool *pgxpool.Pool
 	bank *bank
@@ -48,21 +48,21 @@ const shopTables = `
 
 const account = "acct_test"
 
-func setup(t *testing.T) *stand {
+func setup(t *testing.T) *env {
 	t.Helper()
 	return setupOn(t, pgtest.New(t).Pool)
 }
 
-func setupOn(t *testing.T, pool *pgxpool.Pool) *stand {
+func setupOn(t *testing.T, pool *pgxpool.Pool) *env {
 	t.Helper()
-	s := &stand{t: t, pool: pool, bank: newBank(), shop: &shop{}}
+	s := &env{t: t, pool: pool, bank: newBank(), shop: &shop{}}
 	pgtest.AllowImmortals(t, pool)
 	s.exec(shopTables)
 	s.exec("INSERT INTO accounts (id, name) VALUES ($1, 'Test')", account)
 	return s
 }
 
-func (s *stand) exec(sql string, args ...any) {
+func (s *env) exec(sql string, args ...any) {
 	s.t.Helper()
 	if _, err := s.pool.Exec(s.t.Context(), sql, args...); err != nil {
 		s.t.Fatalf("%s: %v", sql, err)
@@ -70,7 +70,7 @@ func (s *stand) exec(sql string, args ...any) {
 }
 
 // count runs a query for one number.
-func (s *stand) count(sql string, args ...any) (n int) {
+func (s *env) count(sql string, args ...any) (n int) {
 	s.t.Helper()
 	if err := s.pool.QueryRow(s.t.Context(), sql, args...).Scan(&n); err != nil {
 		s.t.Fatalf("%s: %v", sql, err)
@@ -78,7 +78,7 @@ func (s *stand) count(sql string, args ...any) (n int) {
 	return n
 }
 
-func (s *stand) want(what string, want int, sql string, args ...any) {
+func (s *env) want(what string, want int, sql string, args ...any) {
 	s.t.Helper()
 	if got := s.count(sql, args...); got != want {
 		s.t.Errorf("%s: %d, want %d", what, got, want)
@@ -86,7 +86,7 @@ func (s *stand) want(what string, want int, sql string, args ...any) {
 }
 
 // state is the state of a key's request.
-func (s *stand) state(key string) (state string) {
+func (s *env) state(key string) (state string) {
 	s.t.Helper()
 	err := s.pool.QueryRow(s.t.Context(), "SELECT state FROM request_status WHERE key = $1", key).Scan(&state)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -98,7 +98,7 @@ func (s *stand) state(key string) (state string) {
 	return state
 }
 
-func (s *stand) wantState(key, want string) {
+func (s *env) wantState(key, want string) {
 	s.t.Helper()
 	if got := s.state(key); got != want {
 		s.t.Errorf("the request is %s, want %s", got, want)
@@ -106,7 +106,7 @@ func (s *stand) wantState(key, want string) {
 }
 
 // backdate moves a request into the past, which nothing but a test may do.
-func (s *stand) backdate(key string, by time.Duration) {
+func (s *env) backdate(key string, by time.Duration) {
 	s.t.Helper()
 	s.unguarded("requests", "requests_are_final", `
 		UPDATE requests SET created_at = created_at - $2::interval WHERE key = $1`, key, by)
@@ -118,7 +118,7 @@ func (s *stand) backdate(key string, by time.Duration) {
 		WHERE request_id = (SELECT id FROM requests WHERE key = $1)`, key, by)
 }
 
-func (s *stand) unguarded(table, trigger, sql string, args ...any) {
+func (s *env) unguarded(table, trigger, sql string, args ...any) {
 	s.t.Helper()
 	err := pgx.BeginFunc(s.t.Context(), s.pool, func(tx pgx.Tx) error {
 		for _, statement := range []struct {
@@ -141,7 +141,7 @@ func (s *stand) unguarded(table, trigger, sql string, args ...any) {
 
 // failOver loses everything the database knows of requests, as an asynchronous
 // standby does when it is promoted too early.
-func (s *stand) failOver() {
+func (s *env) failOver() {
 	s.t.Helper()
 	s.unguarded("foreign_calls", "foreign_calls_are_final", "DELETE FROM foreign_calls")
 	s.unguarded("fence_refusals", "fence_refusals_are_final", "DELETE FROM fence_refusals")
@@ -156,7 +156,7 @@ func (s *stand) failOver() {
 
 // process is one of an installation's processes.
 type process struct {
-	*stand
+	*env
 	engine    *phase.Engine
 	committer *phase.Committer
 	owner     string
@@ -165,15 +165,15 @@ type process struct {
 
 // process starts a process that knows the shop. Its liveness never lapses by
 // itself, so that no test depends on how fast the machine is.
-func (s *stand) process() *process {
+func (s *env) process() *process {
 	s.t.Helper()
 	return s.processOn(s.pool)
 }
 
 // processOn starts a process with its own connections.
-func (s *stand) processOn(pool *pgxpool.Pool) *process {
+func (s *env) processOn(pool *pgxpool.Pool) *process {
 	s.t.Helper()
-	p := &process{stand: s, owner: id.New("wk", time.Now()), buy: s.shop.buy()}
+	p := &process{env: s, owner: id.New("wk", time.Now()), buy: s.shop.buy()}
 	s.exec(`
 		INSERT INTO workers (id, kind, host, pid, started_at, alive_until)
 		VALUES ($1, 'test', 'here', 1, now(), 'infinity')`, p.owner)
@@ -182,7 +182,7 @@ func (s *stand) processOn(pool *pgxpool.Pool) *process {
 		Pool: pool, Committer: p.committer, Secret: engineSecret, Owner: p.owner, Record: recordInTrail,
 		Log:    slog.New(fenceCounter{slog.DiscardHandler, &s.fenced}),
 		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse})
-	phase.Connect[teller](p.engine, bankPort, s.bank)
+	phase.Connect[bankAPI](p.engine, bankPort, s.bank)
 	if err := p.engine.Register(s.t.Context(), p.buy); err != nil {
 		s.t.Fatal(err)
 	}
@@ -410,7 +410,7 @@ func (s *shop) recordOrder(_ context.Context, tx *phase.Tx, in order, _ *purchas
 	return phase.Next, nil
 }
 
-func askBank(ctx context.Context, call phase.ForeignCall[teller], in order, s *purchase) (err error) {
+func askBank(ctx context.Context, call phase.ForeignCall[bankAPI], in order, s *purchase) (err error) {
 	s.Receipt, err = call.To().Pay(ctx, call.Permit, in.Amount)
 	return err
 }
@@ -433,15 +433,15 @@ func (s *shop) deliverOrder(ctx context.Context, tx *phase.Tx, in order, state *
 	return phase.OK("or_1", delivery{Receipt: state.Receipt, Amount: in.Amount, HTML: "<b>"}), nil
 }
 
-// teller is the port to the bank.
-type teller interface {
+// bankAPI is the port to the bank.
+type bankAPI interface {
 	Pay(ctx context.Context, permit phase.Permit, amount int64) (receipt string, err error)
 }
 
 // bankKeyRetention is how long the bank remembers a key.
 const bankKeyRetention = 24 * time.Hour
 
-var bankPort = phase.NewPort[teller]("bank", bankKeyRetention)
+var bankPort = phase.NewPort[bankAPI]("bank", bankKeyRetention)
 
 // bank is another system: it remembers what it did under which key, and has bad days.
 type bank struct {

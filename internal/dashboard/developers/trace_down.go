@@ -2,19 +2,19 @@ package developers
 
 import "github.com/ratchet-pay/ratchet/internal/inspect"
 
-// railDown is the same drawing for a narrow page: recovery points are stations,
+// traceDown is the same drawing for a narrow page: recovery points are stations,
 // top to bottom; every attempt is a lane, left to right; the acquirer is at the right.
 // It is as wide as a phone, no matter how many attempts there are.
-type railDown struct {
+type traceDown struct {
 	Height   int
-	Stations []railStation // X is how far down
-	Lanes    []railLaneDown
-	Calls    []railCallDown
+	Stations []traceStation // X is how far down
+	Lanes    []traceLaneDown
+	Calls    []traceCallDown
 	Answer   int // how far down; 0 while there is none
 	Ground   bool
 }
 
-type railLaneDown struct {
+type traceLaneDown struct {
 	X, From, To int
 	Epoch       int32
 	Tone        string
@@ -25,7 +25,7 @@ type railLaneDown struct {
 	End         inspect.End
 }
 
-type railCallDown struct {
+type traceCallDown struct {
 	Y, From int
 	Text    []string
 	Moved   bool
@@ -38,18 +38,19 @@ const (
 )
 
 // turned lays the drawing that draw has made upright.
-func turned(p rail) railDown {
-	down := func(x int) int { return downTop + (x-railLeft)*downStep/railStep }
-	d := railDown{Height: downTop + len(p.Stations)*downStep, Ground: p.Ground != 0}
+func turned(p trace) traceDown {
+	down := func(x int) int { return downTop + (x-traceLeft)*downStep/traceStep }
+	d := traceDown{Height: downTop + len(p.Stations)*downStep, Ground: p.Ground != 0}
 	for _, s := range p.Stations {
-		d.Stations = append(d.Stations, railStation{X: down(s.X), Name: s.Name, Reached: s.Reached, Foreign: s.Foreign})
+		d.Stations = append(d.Stations,
+			traceStation{X: down(s.X), Name: s.Name, Reached: s.Reached, Foreign: s.Foreign})
 	}
 	step := downLane
 	if n := len(p.Lanes); n > 1 {
 		step = min(step, (downRight-24-downLeft)/(n-1))
 	}
 	for i, l := range p.Lanes {
-		lane := railLaneDown{
+		lane := traceLaneDown{
 			X:     downLeft + i*step,
 			From:  down(l.From),
 			To:    down(l.To),
@@ -74,7 +75,7 @@ func turned(p rail) railDown {
 	}
 	for _, c := range p.Calls {
 		d.Calls = append(d.Calls,
-			railCallDown{Y: down(c.X), From: d.Lanes[c.Lane].X, Text: wrap(c.Text, downNamed), Moved: c.Moved})
+			traceCallDown{Y: down(c.X), From: d.Lanes[c.Lane].X, Text: wrap(c.Text, downNamed), Moved: c.Moved})
 	}
 	return d
 }

@@ -21,7 +21,7 @@ const refundFate = `
 	    failure_balance_transaction = @failure_transaction
 	WHERE account_id = @account_id AND id = @id AND status = @before`
 
-func (r *Refund) changeFate(tx *phase.Tx, before string) {
+func (r *Refund) updateResult(tx *phase.Tx, before string) {
 	tx.WriteOne(refundFate, pgx.StrictNamedArgs{
 		"account_id": r.AccountID, "id": r.ID, "before": before, "status": r.Status, "failure_reason": r.FailureReason,
 		"balance_transaction": r.BalanceTransaction, "failure_transaction": r.FailureTransaction,
@@ -42,8 +42,8 @@ var CompleteRefund = NotificationFlow(acquirer.RefundSucceeded, "refund_complete
 	before := refund.object()
 	refund.Status = refundSucceeded
 	refund.post(tx, charge)
-	refund.changeFate(tx, refundPending)
-	return refund.tellFate(tx, before)
+	refund.updateResult(tx, refundPending)
+	return refund.emitUpdated(tx, before)
 })
 
 // FailRefund writes down that a refund came to nothing. If it had succeeded
@@ -64,21 +64,21 @@ var FailRefund = NotificationFlow(acquirer.RefundFailed, "refund_returned", func
 		reason = "unknown"
 	}
 	if refund.BalanceTransaction != nil {
-		posting := ledger.ComeBack(id.New("txn", tx.Now()), refund.ID, refund.Currency, refund.Amount, tx.Now())
+		posting := ledger.RefundFailure(id.New("txn", tx.Now()), refund.ID, refund.Currency, refund.Amount, tx.Now())
 		ledger.Post(tx, posting)
 		ledger.ChainRefund(tx, charge.ID, charge.AmountCaptured, refund.ID, -refund.Amount, refund.Currency)
 		refund.FailureTransaction = &posting.ID
 	}
 	refund.Status, refund.FailureReason = refundFailed, &reason
-	refund.changeFate(tx, status)
+	refund.updateResult(tx, status)
 	charge.AmountRefunded -= refund.Amount
 	tx.WriteOne(returnReservation,
 		pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": charge.ID, "amount": refund.Amount})
 	event.Emit(tx, "refund.failed", refund.ID, refund.Render(), nil)
-	return refund.tellFate(tx, before)
+	return refund.emitUpdated(tx, before)
 })
 
-func (r *Refund) tellFate(tx *phase.Tx, before RefundObject) (phase.Outcome, error) {
+func (r *Refund) emitUpdated(tx *phase.Tx, before RefundObject) (phase.Outcome, error) {
 	previous, err := event.Changes(before, r.object())
 	if err != nil {
 		return phase.Outcome{}, err
