@@ -1,15 +1,12 @@
 package api_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -19,7 +16,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apitest"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
-	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/testapp"
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
@@ -33,70 +30,34 @@ type env struct {
 	process *process.API
 	server  *httptest.Server
 	sim     *acquirertest.Sim
-	log     *lines
-	root    secret.Root
+	log     *testapp.Log
+	app     *testapp.App
 	keys    map[string]string // by whose they are: "toboggans", "toboggans live", "kites"
 }
 
-func newEnv(t *testing.T, otherwise ...func(*process.Config)) *env {
+func newEnv(t *testing.T, changes ...func(*process.Config)) *env {
 	t.Helper()
-	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
-	root, err := secret.New(strings.Repeat("x", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &env{db: db, sim: sim, log: &lines{}, root: root, keys: map[string]string{}}
-	s.config = process.Config{
-		DatabaseURL:        db.URL,
-		Secret:             root,
-		AcquirerURL:        sim.URL(),
-		AcquirerSecret:     sim.Secret(),
-		NotificationSecret: sim.Secret(),
-		MaxConns:           8,
-		Limits:             process.DefaultLimits(),
-		Log:                slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}
-	for _, change := range otherwise {
-		change(&s.config)
-	}
-	p, err := process.NewAPI(t.Context(), s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	s.process = p
-	_, err = db.Pool.Exec(t.Context(), `
-		INSERT INTO accounts (id, name) VALUES ('acct_toboggans', 'Toboggans'), ('acct_kites', 'Kites')`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.keys["toboggans"] = s.newKey(t, "acct_toboggans", apikey.Secret, false)
+	app := testapp.New(t, append([]func(*process.Config){testapp.Notified}, changes...)...)
+	s := &env{db: app.DB, config: app.Config, process: app.API, server: app.Server, sim: app.Sim, log: app.Log,
+		app: app, keys: map[string]string{}}
+	s.keys["toboggans"] = app.Open(t, "acct_toboggans", "Toboggans")
 	s.keys["toboggans live"] = s.newKey(t, "acct_toboggans", apikey.Secret, true)
 	s.keys["toboggans publishable"] = s.newKey(t, "acct_toboggans", apikey.Publishable, false)
 	s.keys["toboggans revoked"] = s.newKey(t, "acct_toboggans", apikey.Secret, false)
-	s.keys["kites"] = s.newKey(t, "acct_kites", apikey.Secret, false)
+	s.keys["kites"] = app.Open(t, "acct_kites", "Kites")
 	s.exec(t, `
 		UPDATE api_keys SET expires_at = now() WHERE right(display, 4) = right($1, 4)`, s.keys["toboggans revoked"])
-	s.server = httptest.NewServer(p.Handler)
-	t.Cleanup(s.server.Close)
 	return s
 }
 
 func (s *env) newKey(t *testing.T, account, kind string, livemode bool) string {
 	t.Helper()
-	_, key, err := apikey.Create(t.Context(), s.db.Pool, s.root.For(secret.APIKeys), account, kind, livemode)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return s.app.NewKey(t, account, kind, livemode)
 }
 
 func (s *env) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
-	_, err := s.db.Pool.Exec(t.Context(), sql, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.app.Exec(t, sql, args...)
 }
 
 // requests counts the keys that are taken, those we make up for the caller too.
@@ -229,22 +190,4 @@ func number(t *testing.T, name string) string {
 		t.Fatalf("there is no test card %q", name)
 	}
 	return card.Number()
-}
-
-// lines gathers the log.
-type lines struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (l *lines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.Write(line)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.String()
 }

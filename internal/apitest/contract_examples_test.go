@@ -3,7 +3,6 @@ package apitest_test
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,12 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
-	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/apitest"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
-	"github.com/ratchet-pay/ratchet/internal/process"
-	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/testapp"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -39,43 +35,15 @@ func TestExamples(t *testing.T) {
 // answers are all checked.
 func startServer(t *testing.T) apitest.Sender {
 	t.Helper()
-	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
-	root, err := secret.New(strings.Repeat("x", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := process.NewAPI(t.Context(), process.Config{
-		DatabaseURL:        db.URL,
-		Secret:             root,
-		AcquirerURL:        sim.URL(),
-		AcquirerSecret:     sim.Secret(),
-		NotificationSecret: sim.Secret(),
-		Log:                slog.New(slog.DiscardHandler),
-		MaxConns:           8,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	_, err = db.Pool.Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ('acct_1', 'Toboggans')`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, key, err := apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(p.Handler)
-	t.Cleanup(server.Close)
-
-	send := sender(server, key)
-	sim.Notify(server.URL)
+	app := testapp.New(t, testapp.Notified)
+	send := sender(app.Server, app.Open(t, "acct_1", "Toboggans"))
+	app.Sim.Notify(app.Server.URL)
 	// A notification that arrives before its charge is booked is stored, and no worker is here to try it again.
 	ctx, stop := context.WithCancel(t.Context())
 	var trying sync.WaitGroup
 	trying.Go(func() {
 		for ctx.Err() == nil {
-			_, _ = p.Inbox().ApplyDue(ctx)
+			_, _ = app.API.Inbox().ApplyDue(ctx)
 			time.Sleep(100 * time.Millisecond)
 		}
 	})

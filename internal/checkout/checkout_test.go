@@ -1,24 +1,18 @@
 package checkout_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
-	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
-	"github.com/ratchet-pay/ratchet/internal/process"
-	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/testapp"
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
@@ -31,57 +25,13 @@ type env struct {
 	db     *pgtest.DB
 	server *httptest.Server
 	key    string
-	log    *log
-}
-
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	log    *testapp.Log
 }
 
 func newEnv(t *testing.T) *env {
 	t.Helper()
-	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
-	root, err := secret.New(strings.Repeat("x", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &env{db: db, log: &log{}}
-	p, err := process.NewAPI(t.Context(), process.Config{
-		DatabaseURL:    db.URL,
-		Secret:         root,
-		AcquirerURL:    sim.URL(),
-		AcquirerSecret: sim.Secret(),
-		Log:            slog.New(slog.NewTextHandler(s.log, nil)),
-		MaxConns:       8,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	_, err = db.Pool.Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ('acct_1', 'Toboggans')`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, s.key, err = apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.server = httptest.NewServer(p.Handler)
-	t.Cleanup(s.server.Close)
-	return s
+	app := testapp.New(t)
+	return &env{db: app.DB, server: app.Server, log: app.Log, key: app.Open(t, "acct_1", "Toboggans")}
 }
 
 type page struct {

@@ -4,21 +4,18 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
-	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
-	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/testapp"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -30,75 +27,25 @@ type env struct {
 	server *httptest.Server
 	client *http.Client
 	key    string
-	log    *lines
+	log    *testapp.Log
 }
 
-// lines gathers the log.
-type lines struct {
-	mu  sync.Mutex
-	all strings.Builder
-}
-
-func (l *lines) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.Write(line)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.String()
-}
-
-func newEnv(t *testing.T, password string, otherwise ...func(*process.Config)) *env {
+func newEnv(t *testing.T, password string, changes ...func(*process.Config)) *env {
 	t.Helper()
-	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
-	root, err := secret.New(strings.Repeat("x", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := &lines{}
-	config := process.Config{
-		DatabaseURL:        db.URL,
-		Secret:             root,
-		AcquirerURL:        sim.URL(),
-		AcquirerSecret:     sim.Secret(),
-		NotificationSecret: sim.Secret(),
-		Dashboard:          &process.Dashboard{Password: password},
-		Log:                slog.New(slog.NewTextHandler(log, nil)),
-		MaxConns:           8,
-	}
-	for _, change := range otherwise {
-		change(&config)
-	}
-	p, err := process.NewAPI(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	_, err = db.Pool.Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ('acct_1', 'Toboggans')`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, key, err := apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dashboard := func(c *process.Config) { c.Dashboard = &process.Dashboard{Password: password} }
+	app := testapp.New(t, append([]func(*process.Config){testapp.Notified, dashboard}, changes...)...)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &env{
-		db:     db,
-		sim:    sim,
-		server: httptest.NewServer(p.Handler),
+	return &env{
+		db:     app.DB,
+		sim:    app.Sim,
+		server: app.Server,
 		client: &http.Client{Jar: jar},
-		key:    key,
-		log:    log,
+		key:    app.Open(t, "acct_1", "Toboggans"),
+		log:    app.Log,
 	}
-	t.Cleanup(s.server.Close)
-	return s
 }
 
 // page is what a browser was shown in the end.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,13 +15,11 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
 	"github.com/ratchet-pay/ratchet/internal/acquirer/simulator"
-	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/erase"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
-	"github.com/ratchet-pay/ratchet/internal/process"
-	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/testapp"
 	"github.com/ratchet-pay/ratchet/internal/verify"
 )
 
@@ -38,36 +35,9 @@ type shop struct {
 
 func open(t *testing.T) *shop {
 	t.Helper()
-	db, theirs := pgtest.New(t), pgtest.New(t)
-	sim := acquirertest.Start(t, theirs.URL)
-	root, err := secret.New(strings.Repeat("e", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := process.NewAPI(t.Context(), process.Config{
-		DatabaseURL:        db.URL,
-		Secret:             root,
-		AcquirerURL:        sim.URL(),
-		AcquirerSecret:     sim.Secret(),
-		NotificationSecret: sim.Secret(),
-		Log:                slog.New(slog.DiscardHandler),
-		MaxConns:           8,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	_, err = db.Pool.Exec(t.Context(), "INSERT INTO accounts (id, name) VALUES ('acct_1', 'The shop')")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, key, err := apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &shop{pool: db.Pool, theirs: theirs.Pool, sim: sim, server: httptest.NewServer(p.Handler), key: key}
-	t.Cleanup(s.server.Close)
-	return s
+	app := testapp.New(t, testapp.Notified)
+	return &shop{pool: app.DB.Pool, theirs: app.AcquirerDB.Pool, sim: app.Sim, server: app.Server,
+		key: app.Open(t, "acct_1", "The shop")}
 }
 
 type answer struct {

@@ -2,7 +2,6 @@ package inspect_test
 
 import (
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,12 +11,9 @@ import (
 	"testing"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
-	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
-	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
-	"github.com/ratchet-pay/ratchet/internal/process"
-	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/testapp"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -32,36 +28,11 @@ type env struct {
 
 func newEnv(t *testing.T) *env {
 	t.Helper()
-	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
-	root, err := secret.New(strings.Repeat("x", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := process.NewAPI(t.Context(), process.Config{
-		DatabaseURL:    db.URL,
-		Secret:         root,
-		AcquirerURL:    sim.URL(),
-		AcquirerSecret: sim.Secret(),
-		Demo:           true,
-		Log:            slog.New(slog.DiscardHandler),
-		MaxConns:       8,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	s := &env{db: db, keys: map[string]string{}, server: httptest.NewServer(p.Handler),
-		books: acquirer.NewClient(acquirer.Config{URL: sim.URL(), Secret: sim.Secret()})}
-	t.Cleanup(s.server.Close)
+	app := testapp.New(t, testapp.Demo)
+	s := &env{db: app.DB, keys: map[string]string{}, server: app.Server,
+		books: acquirer.NewClient(acquirer.Config{URL: app.Sim.URL(), Secret: app.Sim.Secret()})}
 	for _, account := range []string{"acct_1", "acct_2"} {
-		if _, err := db.Pool.Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ($1, $1)`, account); err != nil {
-			t.Fatal(err)
-		}
-		_, s.keys[account], err = apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), account, apikey.Secret,
-			false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s.keys[account] = app.Open(t, account, account)
 	}
 	return s
 }

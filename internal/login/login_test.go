@@ -2,7 +2,6 @@ package login_test
 
 import (
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -14,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
 	"github.com/ratchet-pay/ratchet/internal/people"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
-	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/supervisor"
+	"github.com/ratchet-pay/ratchet/internal/testapp"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -32,24 +30,9 @@ type house struct {
 
 func newHouse(t *testing.T, d process.Dashboard) *house {
 	t.Helper()
-	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
-	root, err := secret.New(strings.Repeat("x", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := process.NewAPI(t.Context(), process.Config{DatabaseURL: db.URL, Secret: root, AcquirerURL: sim.URL(),
-		AcquirerSecret: sim.Secret(), Dashboard: &d, Log: slog.New(slog.DiscardHandler), MaxConns: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	_, err = db.Pool.Exec(t.Context(), `INSERT INTO accounts (id, name) VALUES ('acct_1', 'Toboggans')`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &house{db, httptest.NewServer(p.Handler)}
-	t.Cleanup(h.server.Close)
-	return h
+	app := testapp.New(t, func(c *process.Config) { c.Dashboard = &d })
+	app.Open(t, "acct_1", "Toboggans")
+	return &house{app.DB, app.Server}
 }
 
 func (h *house) count(t *testing.T, sql string, args ...any) (n int) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,10 +13,9 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
-	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
-	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/testapp"
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
@@ -33,35 +31,8 @@ type shop struct {
 
 func openShop(t *testing.T) *shop {
 	t.Helper()
-	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
-	root, err := secret.New(strings.Repeat("r", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := process.Config{
-		DatabaseURL:        db.URL,
-		Secret:             root,
-		AcquirerURL:        sim.URL(),
-		AcquirerSecret:     sim.Secret(),
-		NotificationSecret: sim.Secret(),
-		Log:                slog.New(slog.DiscardHandler),
-		MaxConns:           16,
-	}
-	p, err := process.NewAPI(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	if _, err := db.Pool.Exec(t.Context(), "INSERT INTO accounts (id, name) VALUES ('acct_1', 'Shop')"); err != nil {
-		t.Fatal(err)
-	}
-	_, key, err := apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &shop{db: db, sim: sim, config: config, server: httptest.NewServer(p.Handler), key: key}
-	t.Cleanup(s.server.Close)
-	return s
+	app := testapp.New(t, testapp.Notified, func(c *process.Config) { c.MaxConns = 16 })
+	return &shop{db: app.DB, sim: app.Sim, config: app.Config, server: app.Server, key: app.Open(t, "acct_1", "Shop")}
 }
 
 // answer is what came back, as far as a test is decided by it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -28,6 +27,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/testapp"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -66,36 +66,11 @@ func (b *books) post(t *testing.T, path, form string) string {
 
 func newBooks(t *testing.T) *books {
 	t.Helper()
-	db, theirs := pgtest.New(t), pgtest.New(t)
-	sim := acquirertest.Start(t, theirs.URL)
-	root, err := secret.New(strings.Repeat("v", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := process.NewAPI(t.Context(), process.Config{
-		DatabaseURL:        db.URL,
-		Secret:             root,
-		AcquirerURL:        sim.URL(),
-		AcquirerSecret:     sim.Secret(),
-		NotificationSecret: sim.Secret(),
-		Log:                slog.New(slog.DiscardHandler),
-		MaxConns:           8,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	if _, err := db.Pool.Exec(t.Context(), "INSERT INTO accounts (id, name) VALUES ('acct_1', 'Books')"); err != nil {
-		t.Fatal(err)
-	}
-	_, key, err := apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keysOfAllKinds(t, db.Pool)
-	usersOfAllKinds(t, db.Pool, root)
-	b := &books{ours: db.Pool, theirs: theirs.Pool, server: httptest.NewServer(p.Handler), key: key}
-	t.Cleanup(b.server.Close)
+	app := testapp.New(t, testapp.Notified)
+	b := &books{ours: app.DB.Pool, theirs: app.AcquirerDB.Pool, server: app.Server,
+		key: app.Open(t, "acct_1", "Books")}
+	keysOfAllKinds(t, app.DB.Pool)
+	usersOfAllKinds(t, app.DB.Pool, app.Root)
 
 	const charge = "amount=2000&currency=usd&source=tok_visa"
 	b.post(t, "/v1/webhook_endpoints", "url=https://books.example.com/&enabled_events[]=*")
@@ -140,12 +115,12 @@ func newBooks(t *testing.T) *books {
 	b.post(t, "/v1/payouts/"+b.post(t, "/v1/payouts", payout)+"/cancel", "")
 	b.post(t, "/v1/payouts/"+b.post(t, "/v1/payouts", payout+"&method=instant")+"/reverse", "")
 	b.post(t, "/v1/payouts", payout+"&method=instant")
-	b.dispute(t, sim)
+	b.dispute(t, app.Sim)
 	b.post(t, "/v1/refunds", "charge="+b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_refundFail"))
 	b.post(t, "/v1/refunds", "charge="+b.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_pendingRefund"))
-	sim.Settle(t)
-	sim.WaitUntilNotified(t, b.server.URL)
-	b.applyWaiting(t, p)
+	app.Sim.Settle(t)
+	app.Sim.WaitUntilNotified(t, b.server.URL)
+	b.applyWaiting(t, app.API)
 	b.forget(t, b.post(t, "/v1/charges", charge+"&description=For+Ann"))
 	b.seal(t)
 	b.correct(t, b.post(t, "/v1/charges", charge))

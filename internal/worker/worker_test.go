@@ -18,10 +18,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
-	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
-	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/testapp"
 	"github.com/ratchet-pay/ratchet/internal/verify"
 	"github.com/ratchet-pay/ratchet/internal/worker"
 )
@@ -39,34 +38,8 @@ type env struct {
 
 func newEnv(t *testing.T) *env {
 	t.Helper()
-	db, sim := pgtest.New(t), acquirertest.Start(t, pgtest.New(t).URL)
-	root, err := secret.New(strings.Repeat("w", 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &env{db: db, sim: sim}
-	s.config = process.Config{
-		DatabaseURL:    db.URL,
-		Secret:         root,
-		AcquirerURL:    sim.URL(),
-		AcquirerSecret: sim.Secret(),
-		Demo:           true,
-		Log:            slog.New(slog.DiscardHandler),
-		MaxConns:       8,
-	}
-	api, err := process.NewAPI(t.Context(), s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(api.Close)
-	s.server = httptest.NewServer(api.Handler)
-	t.Cleanup(s.server.Close)
-	s.exec(t, "INSERT INTO accounts (id, name) VALUES ('acct_1', 'Shop')")
-	_, s.key, err = apikey.Create(t.Context(), db.Pool, root.For(secret.APIKeys), "acct_1", apikey.Secret, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	app := testapp.New(t, testapp.Demo)
+	return &env{db: app.DB, sim: app.Sim, config: app.Config, server: app.Server, key: app.Open(t, "acct_1", "Shop")}
 }
 
 // work runs a worker. stop tells it to stop and waits until it has.

@@ -3,9 +3,7 @@ package model
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -13,10 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
-	"github.com/ratchet-pay/ratchet/internal/apikey"
-	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
-	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/internal/testapp"
 )
 
 // installation is the whole product in one process: API servers, the acquirer,
@@ -31,37 +27,11 @@ type installation struct {
 
 func install(t *testing.T, servers int) *installation {
 	t.Helper()
-	db := pgtest.New(t)
-	root, err := secret.New(strings.Repeat("secret", 8))
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := &installation{pool: db.Pool, acquirer: acquirertest.Start(t, db.URL)}
-	in.config = process.Config{
-		DatabaseURL:    db.URL,
-		Secret:         root,
-		AcquirerURL:    in.acquirer.URL(),
-		AcquirerSecret: in.acquirer.Secret(),
-		MaxConns:       8,
-		Log:            slog.New(slog.DiscardHandler),
-	}
-	if _, err := in.pool.Exec(t.Context(), "INSERT INTO accounts (id, name) VALUES ('acct_test', 'Test')"); err != nil {
-		t.Fatal(err)
-	}
-	_, in.apiKey, err = apikey.Create(t.Context(), in.pool, root.For(secret.APIKeys), "acct_test", apikey.Secret, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range servers {
-		api, err := process.NewAPI(t.Context(), in.config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := httptest.NewServer(api.Handler)
-		t.Cleanup(func() {
-			server.Close()
-			api.Close()
-		})
+	app := testapp.New(t)
+	in := &installation{pool: app.DB.Pool, acquirer: app.Sim, config: app.Config, servers: []string{app.Server.URL},
+		apiKey: app.Open(t, "acct_test", "Test")}
+	for len(in.servers) < servers {
+		_, server := app.Serve(t)
 		in.servers = append(in.servers, server.URL)
 	}
 	return in
