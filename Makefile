@@ -96,7 +96,8 @@ release: ## bin/release: a program for each platform, checksums, and a bill of m
 compose: ## docker-compose.yml: start, charge, kill a server, verify; says so where no Docker engine answers
 	@bash test/compose/smoke.sh
 
-lint: ## format, vet, staticcheck
+lint: ## format, of the templates too, vet, staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not gofmt'd:"; echo "$$unformatted"; exit 1; }
+	go run ./test/templates
 	go vet ./...
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
