@@ -133,8 +133,10 @@ func cannotUnset(name string) *apierror.Error {
 		WithCode("parameter_invalid_empty")
 }
 
-// maxUnknown is how many unknown names are gathered; the message shows fewer.
-const maxUnknown = 32
+const (
+	maxUnknown   = 32 // unknown names are gathered
+	shownUnknown = 8  // and as many are in the message
+)
 
 func (d *decoder) refuseName(name string) {
 	if len(d.unknown) == maxUnknown {
@@ -165,8 +167,14 @@ func refuseNames(message string, names []string) *apierror.Error {
 	if len(names) > 1 {
 		what = "parameters"
 	}
-	return apierror.Invalid(Quote(names[0]), message, what, Quote(strings.Join(names, ", "))).
-		WithCode("parameter_unknown")
+	var shown []string
+	for _, name := range names[:min(len(names), shownUnknown)] {
+		shown = append(shown, Quote(name))
+	}
+	if len(names) > len(shown) {
+		shown = append(shown, "…")
+	}
+	return apierror.Invalid(shown[0], message, what, strings.Join(shown, ", ")).WithCode("parameter_unknown")
 }
 
 // hash fills a struct. A member that no field has is an unknown name.
