@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	contract "github.com/ratchet-pay/ratchet/api"
@@ -13,7 +14,9 @@ func TestEmptyLists(t *testing.T) {
 	t.Parallel()
 	s := newEnv(t)
 
+	made := s.ask(t, sent{target: "/v1/customers", body: "name=Ada"})
 	for _, path := range contract.EmptyLists() {
+		path = strings.Replace(path, "{customer}", made.object["id"].(string), 1)
 		t.Run(path+" is an empty list", func(t *testing.T) {
 			a := s.ask(t, sent{
 				method: http.MethodGet,
@@ -35,7 +38,19 @@ func TestEmptyLists(t *testing.T) {
 		}
 	})
 
+	t.Run("a restricted key reads a customer's only if it may read customers", func(t *testing.T) {
+		s.restrict(t, "no customers", apikey.Permissions{})
+		target := "/v1/customers/" + made.object["id"].(string) + "/tax_ids"
+		a := s.ask(t, sent{as: "no customers", method: http.MethodGet, target: target})
+		if a.status != http.StatusForbidden {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	})
+
 	for _, row := range []refused{
+		{"a customer's, where there is no such customer",
+			sent{method: "GET", target: "/v1/customers/cus_none/tax_ids"}, 404,
+			fault{Type: invalid, Code: "resource_missing", Param: "id"}},
 		{"a publishable key", sent{as: "toboggans publishable", method: "GET", target: "/v1/plans"}, 401,
 			fault{Type: invalid, Code: "secret_key_required"}},
 		{"no key", sent{method: "GET", target: "/v1/plans", header: http.Header{"Authorization": nil}}, 401,
