@@ -30,7 +30,7 @@ func answerEmptyList(ctx context.Context, s *Server, r *request) (phase.Response
 	list := resource.ListObject{Object: "list", Data: []any{}, URL: r.route.path}
 	if len(r.names) > 0 {
 		id := r.pathParam("customer")
-		if err := customer.CustomerExists(ctx, s.engine.Pool(), r.viewer(), id); err != nil {
+		if err := customer.CustomerExists(ctx, s.engine.Pool(), r.principal(), id); err != nil {
 			return phase.Response{}, nil, err
 		}
 		list.URL = strings.Replace(list.URL, "{customer}", id, 1)
