@@ -54,6 +54,25 @@ func TestPublishableKeyAsParameter(t *testing.T) {
 		}
 	})
 
+	t.Run("Stripe.js confirms with a card and without a return_url; a server may not", func(t *testing.T) {
+		const confirm = "use_stripe_sdk=true&payment_method_data[type]=card&payment_method_data[card][token]=tok_visa"
+		for kind, params := range map[string]string{
+			"payment_intents": "&amount=1000&currency=usd",
+			"setup_intents":   "",
+		} {
+			made := s.ask(t, sent{target: "/v1/" + kind, body: "automatic_payment_methods[enabled]=true" + params})
+			target := "/v1/" + kind + "/" + made.object["id"].(string) + "/confirm"
+			if a := s.ask(t, sent{target: target, body: confirm}); a.status != http.StatusBadRequest {
+				t.Errorf("a server confirms %s: %d %s", kind, a.status, a.body)
+			}
+			body := confirm + "&client_secret=" + made.object["client_secret"].(string) + "&" + publishable
+			a := s.ask(t, sent{target: target, body: body, header: withoutHeader})
+			if a.status != http.StatusOK || a.object["status"] != "succeeded" {
+				t.Errorf("Stripe.js confirms %s: %d %s", kind, a.status, a.body)
+			}
+		}
+	})
+
 	t.Run("a secret key reports nothing of a browser", func(t *testing.T) {
 		a := s.ask(t, sent{target: "/v1/tokens", body: card + "&time_on_page=100"})
 		if a.status != http.StatusBadRequest {

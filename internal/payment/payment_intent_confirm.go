@@ -115,6 +115,11 @@ func checkConfirmation(ctx context.Context, db phase.Reader, caller phase.Check,
 	return err
 }
 
+// OnPage says whether Stripe.js is the caller that confirms.
+func OnPage(caller phase.Caller, useStripeSDK bool) bool {
+	return useStripeSDK && apirequest.Of(caller).Publishable
+}
+
 func recordConfirmation(
 	ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *Attempt,
 ) (phase.Outcome, error) {
@@ -132,6 +137,7 @@ func recordConfirmation(
 	if !sent && in.Found != nil && (intent.PaymentMethodID == nil || *intent.PaymentMethodID != in.Found.ID) {
 		return phase.Outcome{}, apierror.Locked() // it was given another method since we looked
 	}
+	in.OnPage = OnPage(tx.Caller, in.UseStripeSDK)
 	if refusal := intent.RefuseConfirm(in.Method(), sent, in.ConfirmParams); refusal != nil {
 		return phase.Refuse(intent.ID, intent.ShowTo(tx.Caller, refusal)), nil
 	}

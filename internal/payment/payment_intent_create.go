@@ -36,6 +36,10 @@ type ConfirmParams struct {
 	ErrorOnRequiresAction bool   `form:"error_on_requires_action"`
 	UseStripeSDK          bool   `form:"use_stripe_sdk"`
 	ConfirmationToken     string `form:"confirmation_token" max:"5000"`
+
+	// OnPage says that Stripe.js confirms, with a publishable key. It shows the bank's page over the
+	// merchant's, and it pays with a card: there is no need for an address to come back to.
+	OnPage bool
 }
 
 // CreatePaymentIntentParams are what POST /v1/payment_intents takes.

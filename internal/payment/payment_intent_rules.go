@@ -56,7 +56,7 @@ func (p *PaymentIntent) RefuseConfirm(method *customer.PaymentMethod, sent bool,
 	if refusal := method.RefuseUse(resource.Deref(p.CustomerID)); refusal != nil {
 		return refusal
 	}
-	if in.ReturnURL == "" && !in.offSession() && p.AutomaticPaymentMethods.MayRedirect() {
+	if in.ReturnURL == "" && !in.OnPage && !in.offSession() && p.AutomaticPaymentMethods.MayRedirect() {
 		return MissingReturnURL("PaymentIntent")
 	}
 	return nil

@@ -287,7 +287,7 @@ func (s *pageAttempt) beginSetup(
 	if err := in.Insert(ctx, tx); err != nil {
 		return phase.Outcome{}, err
 	}
-	if refusal := setup.RefuseConfirm(in.Method(), in.ReturnURL); refusal != nil {
+	if refusal := setup.RefuseConfirm(in.Method(), in.ReturnURL != ""); refusal != nil {
 		return phase.Outcome{}, setup.ShowTo(tx.Caller, refusal)
 	}
 	s.Card.Begin(tx, setup, in.Method(), in.ReturnURL)

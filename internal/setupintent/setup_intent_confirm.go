@@ -100,7 +100,8 @@ func recordSetupConfirmation(
 	if refusal := setup.refuseDirectly("confirm"); refusal != nil {
 		return phase.Outcome{}, setup.ShowTo(tx.Caller, refusal)
 	}
-	if refusal := setup.RefuseConfirm(in.Method(), in.ReturnURL); refusal != nil {
+	returns := in.ReturnURL != "" || payment.OnPage(tx.Caller, in.UseStripeSDK)
+	if refusal := setup.RefuseConfirm(in.Method(), returns); refusal != nil {
 		return phase.Refuse(setup.ID, setup.ShowTo(tx.Caller, refusal)), nil
 	}
 	err = setup.Apply(SetupIntentParams{PaymentMethodOptions: in.Options, MethodParams: in.MethodParams})
@@ -120,8 +121,9 @@ func recordSetupConfirmation(
 }
 
 // RefuseConfirm says why a setup cannot be confirmed with the method it would have,
-// or nil. The caller says who is shown the setup.
-func (s *SetupIntent) RefuseConfirm(method *customer.PaymentMethod, returnURL string) *apierror.Error {
+// or nil. returns says that a customer who is sent away has a way back. The caller says
+// who is shown the setup.
+func (s *SetupIntent) RefuseConfirm(method *customer.PaymentMethod, returns bool) *apierror.Error {
 	if refusal := s.refuse("confirm"); refusal != nil {
 		return refusal
 	}
@@ -133,7 +135,7 @@ func (s *SetupIntent) RefuseConfirm(method *customer.PaymentMethod, returnURL st
 	if refusal := method.RefuseUse(resource.Deref(s.CustomerID)); refusal != nil {
 		return refusal
 	}
-	if returnURL == "" && s.AutomaticPaymentMethods.MayRedirect() {
+	if !returns && s.AutomaticPaymentMethods.MayRedirect() {
 		return payment.MissingReturnURL("SetupIntent")
 	}
 	return nil
