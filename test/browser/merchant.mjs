@@ -9,6 +9,7 @@ export async function openShop(demo, pages) {
     served.push(request.url);
     response.setHeader("content-type", "text/html; charset=utf-8");
     const page = pages[pathname.slice(1)];
+    if (pathname.endsWith(".js")) { response.setHeader("content-type", "text/javascript"); response.end(page); return; }
     if (page === undefined) { response.end("<!doctype html><title>Back</title><h1>Thank you!</h1>"); return; }
     response.end(`<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Shop</title><link rel="icon" href="data:,"></head>${page.replaceAll("BASE", demo.base)}</html>`);
   });
