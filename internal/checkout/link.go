@@ -3,12 +3,14 @@ package checkout
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 
 	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/session"
 	"github.com/ratchet-pay/ratchet/web"
@@ -41,18 +43,27 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 		if link.Inactive != nil {
 			shown.Message = *link.Inactive
 		}
-		s.render(w, r, http.StatusGone, "checkout/closed",
-			web.Page{Title: langOf(r).Say("link_closed_title"), Data: shown})
+		s.close(w, r, shown)
 	case r.Method != http.MethodGet:
 		w.WriteHeader(http.StatusOK)
 	default:
 		address, err := s.openLink(w, r, id, link)
-		if err != nil {
+		var refusal *apierror.Error
+		switch {
+		case errors.As(err, &refusal) && refusal.Status == http.StatusBadRequest: // a price that is inactive or recurs
+			s.Log.Warn("a payment link cannot be opened", "link", id, "reason", refusal.Message)
+			s.close(w, r, closedLink{Business: link.Business})
+		case err != nil:
 			s.fail(w, r, err)
-			return
+		default:
+			http.Redirect(w, r, address, http.StatusSeeOther)
 		}
-		http.Redirect(w, r, address, http.StatusSeeOther)
 	}
+}
+
+func (s *Server) close(w http.ResponseWriter, r *http.Request, shown closedLink) {
+	s.render(w, r, http.StatusGone, "checkout/closed",
+		web.Page{Title: langOf(r).Say("link_closed_title"), Data: shown})
 }
 
 // openLink returns the address of the session that this browser has of the link, or of a new one.

@@ -87,6 +87,24 @@ func TestPaymentLink(t *testing.T) {
 	}
 }
 
+// A link may offer a price that recurs, as it may at Stripe. There are no subscriptions here, so its page is closed.
+func TestALinkThatCannotBePaidIsClosed(t *testing.T) {
+	t.Parallel()
+	s := newEnv(t)
+	key := []string{"Authorization", "Bearer " + s.key}
+	var price, link struct{ ID, URL string }
+	s.decode(t, s.do(t, http.MethodPost, "/v1/prices", url.Values{
+		"currency": {"usd"}, "unit_amount": {"1500"}, "recurring[interval]": {"month"}, "product_data[name]": {"Rink"},
+	}, key...), &price)
+	s.decode(t, s.do(t, http.MethodPost, "/v1/payment_links", url.Values{
+		"line_items[0][quantity]": {"1"}, "line_items[0][price]": {price.ID},
+	}, key...), &link)
+	p := s.do(t, http.MethodGet, strings.TrimPrefix(link.URL, s.server.URL), nil)
+	if p.status != http.StatusGone || strings.Contains(p.body, "http-equiv") {
+		t.Errorf("the link was answered %d %s", p.status, p.body)
+	}
+}
+
 func (s *env) decode(t *testing.T, p page, into any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(p.body), into); err != nil || p.status != http.StatusOK {

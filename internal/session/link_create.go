@@ -143,7 +143,7 @@ var CreatePaymentLink = phase.Define("payment_link.create", 1,
 	if err := in.check(ctx, db, caller); err != nil {
 		return err
 	}
-	session := CreateCheckoutSessionParams{Mode: modePayment, Currency: in.Currency}
+	session := CreateCheckoutSessionParams{Mode: modePayment, Currency: in.Currency, Offered: true}
 	for _, item := range in.LineItems {
 		session.LineItems = append(session.LineItems,
 			LineItem{Price: item.Price, PriceData: item.PriceData, Quantity: item.Quantity})

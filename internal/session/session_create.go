@@ -52,6 +52,7 @@ type CreateCheckoutSessionParams struct {
 	FoundRates  []FoundRate // what ShippingOptions stand for
 
 	PaymentLink   *string // the link that opens the session
+	Offered       bool    // by a link that is created: no payment begins yet
 	CustomMessage *string // on the receipt
 }
 

@@ -65,6 +65,9 @@ func (in *CreateCheckoutSessionParams) findItems(ctx context.Context, db phase.R
 		if err != nil {
 			return err
 		}
+		if found.Price != nil && found.Price.Recurring != nil && !in.Offered {
+			return refuseRecurring(at + "[price]")
+		}
 		if in.Currency == "" {
 			in.Currency = found.Cost.Currency
 		}
@@ -169,9 +172,6 @@ func (l *LineItem) find(
 	if !price.Active {
 		return nil,
 			apierror.Invalid(at+"[price]", "The price %s is inactive. Only active prices can be paid.", price.ID)
-	}
-	if price.Recurring != nil {
-		return nil, refuseRecurring(at + "[price]")
 	}
 	found.Price, found.Product = price, products[price.ProductID]
 	found.Cost = catalog.Cost{Currency: price.Currency, UnitAmount: &price.UnitAmount}
