@@ -63,6 +63,7 @@ type params struct {
 	Reason      reason        `form:"reason" enum:"duplicate,fraudulent,requested_by_customer"`
 	Usage       string        `form:"usage" enum:"on_session,off_session"`
 	Types       []string      `form:"types" max:"3" enum:"card,link"`
+	OffSession  string        `form:"off_session" enum:"true,false,recurring"`
 	Items       []item        `form:"items"`
 	Shipping    *shipping     `form:"shipping,unset"`
 	Billing     address       `form:"billing"`
@@ -155,9 +156,10 @@ func TestDecode(t *testing.T) {
 
 	t.Run("a boolean may be spelled as Python spells it", func(t *testing.T) {
 		t.Parallel()
-		got := mustDecode(t, "capture=False&confirm=True")
-		if got.Capture == nil || *got.Capture || !got.Confirm {
-			t.Errorf("capture = %v, confirm = %v, want false and true", got.Capture, got.Confirm)
+		got := mustDecode(t, "capture=False&confirm=True&off_session=True")
+		if got.Capture == nil || *got.Capture || !got.Confirm || got.OffSession != "true" {
+			t.Errorf("capture = %v, confirm = %v, off_session = %q, want false and twice true", got.Capture, got.Confirm,
+				got.OffSession)
 		}
 	})
 

@@ -137,6 +137,9 @@ func TestCanonical(t *testing.T) {
 		if canonical("capture=True&confirm=False") != canonical("capture=true&confirm=false") {
 			t.Error("capture=True and capture=true are two requests")
 		}
+		if canonical("off_session=True") != canonical("off_session=true") {
+			t.Error("off_session=True and off_session=true are two requests")
+		}
 		if canonical("description=True") == canonical("description=true") {
 			t.Error("description=True and description=true are one request")
 		}

@@ -37,6 +37,9 @@ func setString(d *decoder, f *field, n *node, into reflect.Value) {
 		d.invalidf("Invalid string: %s; must be at most %d characters", start(s), f.max)
 		return
 	}
+	if lower := strings.ToLower(s); (s == "True" || s == "False") && slices.Contains(f.enum, lower) {
+		s, n.text = lower, lower // off_session, which may be a boolean: see setBool
+	}
 	if f.enum != nil && s != "" && !slices.Contains(f.enum, s) {
 		d.invalidf("Invalid %s: must be one of %s", d.at(), oneOf(f.enum))
 		return
