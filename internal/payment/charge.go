@@ -65,6 +65,7 @@ type Charge struct {
 	Description               *string
 	Metadata                  map[string]string
 	ReceiptEmail              *string
+	ReceiptURL                *string // nil for charges from before there were receipts
 	Shipping                  *resource.Shipping
 	FraudDetails              map[string]string
 	StatementDescriptor       *string
@@ -134,12 +135,13 @@ func outcomeOf(a acquirer.Answer) *ChargeOutcome {
 const chargeColumns = `account_id, id, livemode, request_id, amount, amount_captured, amount_refunded, currency, status,
 	captured, capture_before, customer_id, payment_intent_id, card, description, metadata, receipt_email, shipping,
 	fraud_details, statement_descriptor, statement_descriptor_suffix, acquirer_reference, outcome, failure_code,
-	failure_message, balance_transaction, settlement_pending, locked_by, disputed, amount_charged_back, created_at`
+	failure_message, balance_transaction, settlement_pending, locked_by, disputed, amount_charged_back, receipt_url,
+	created_at`
 
 var (
 	insertCharges = postgres.InsertRows[Charge]("charges", `account_id, id, livemode, request_id, amount, currency,
 		status, customer_id, payment_intent_id, card, description, metadata, receipt_email, shipping,
-		statement_descriptor, statement_descriptor_suffix, created_at`)
+		statement_descriptor, statement_descriptor_suffix, receipt_url, created_at`)
 
 	// The acquirer's answer is written once: only a pending charge takes it.
 	settleCharges = postgres.UpdateRows[Charge]("charges", `status, captured, amount_captured, capture_before, card,

@@ -149,6 +149,9 @@ func (c *Charge) object() ChargeObject {
 	if c.SettlementPending {
 		o.BalanceTransaction = nil
 	}
+	if c.Status == chargeSucceeded {
+		o.ReceiptURL = c.ReceiptURL
+	}
 	if o.FraudDetails == nil {
 		o.FraudDetails = map[string]string{}
 	}

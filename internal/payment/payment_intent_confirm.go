@@ -324,9 +324,10 @@ const ChallengePath = "/3d_secure/"
 
 // pendingCharge is the attempt as a charge, before the issuer's answer is noted.
 func (p *PaymentIntent) pendingCharge(tx *phase.Tx, method customer.PaymentMethod) *Charge {
+	chargeID := id.New("ch", tx.Now())
 	return &Charge{
 		AccountID:       tx.AccountID,
-		ID:              id.New("ch", tx.Now()),
+		ID:              chargeID,
 		Livemode:        tx.Livemode,
 		RequestID:       tx.RequestID,
 		PaymentIntentID: &p.ID,
@@ -345,6 +346,7 @@ func (p *PaymentIntent) pendingCharge(tx *phase.Tx, method customer.PaymentMetho
 		Description:               p.Description,
 		Metadata:                  p.Metadata,
 		ReceiptEmail:              p.ReceiptEmail,
+		ReceiptURL:                receiptURL(tx, chargeID),
 		Shipping:                  p.Shipping,
 		FraudDetails:              map[string]string{},
 		StatementDescriptor:       p.StatementDescriptor,

@@ -46,6 +46,7 @@ const (
 	Answers     = "secrets in stored answers"
 	AuditChain  = "audit chain"
 	TOTP        = "second factors of users"
+	Receipts    = "receipt addresses"
 )
 
 // The purposes of the demo's shop, which has its own secret.

@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -84,6 +85,7 @@ type orderPage struct {
 	Back       bool // the customer has come back from the payment page
 	Event      *processed
 	Deliveries []delivery
+	Receipt    string // its path on the API, "" if the API does not tell
 	Page       string // this drawing of the page: what is asked for from it is asked for once
 }
 
@@ -147,12 +149,38 @@ func (s *Server) addStory(r *http.Request, page *orderPage) error {
 		return fmt.Errorf("read the event: %w", err)
 	}
 	page.Event = event
+	page.Receipt = s.receiptOf(r.Context(), event)
 	rows, _ = s.pool.Query(r.Context(), selectDeliveries, postgres.Args{"event_id": *page.PaidBy})
 	page.Deliveries, err = pgx.CollectRows(rows, pgx.RowToStructByName[delivery])
 	if err != nil {
 		return fmt.Errorf("read its deliveries: %w", err)
 	}
 	return nil
+}
+
+// receiptPatience is how long a page waits for the API. The order is shown without the link
+// rather than late.
+const receiptPatience = time.Second
+
+// receiptOf asks the API for the receipt of a payment.
+func (s *Server) receiptOf(ctx context.Context, event *processed) string {
+	if event.PaymentIntent == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, receiptPatience)
+	defer cancel()
+	var paid struct {
+		LatestCharge struct {
+			ReceiptURL string `json:"receipt_url"`
+		} `json:"latest_charge"`
+	}
+	_, err := s.client.once(ctx, http.MethodGet,
+		"/v1/payment_intents/"+url.PathEscape(*event.PaymentIntent)+"?expand[]=latest_charge", "", nil, &paid)
+	address, notURL := url.Parse(paid.LatestCharge.ReceiptURL)
+	if err != nil || notURL != nil {
+		return ""
+	}
+	return address.Path
 }
 
 // problem is a page that says why there is no other.

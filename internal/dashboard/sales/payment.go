@@ -3,11 +3,13 @@ package sales
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 	"github.com/ratchet-pay/ratchet/internal/money"
+	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -42,6 +44,7 @@ type paymentDetail struct {
 	BalanceTx         *string
 	CaptureBefore     *time.Time
 	CheckoutSession   *string
+	ReceiptURL        *string
 	SessionOpen       bool // the session decides about its intent
 	CouponID          *string
 	Discount          int64
@@ -65,6 +68,15 @@ func (p paymentDetail) CanCancel() bool {
 	return p.IntentID != nil && (p.State == "incomplete" || p.State == "failed") && !p.SessionOpen
 }
 
+// Receipt is the path of the receipt, "" where there is none. This page and the receipt have
+// the same host, so the path is enough.
+func (p paymentDetail) Receipt() string {
+	if p.ReceiptURL == nil || p.Status != "succeeded" && p.Status != "requires_capture" {
+		return ""
+	}
+	return (*p.ReceiptURL)[strings.Index(*p.ReceiptURL, payment.ReceiptPath):]
+}
+
 // Prefilled is whether the page asks for an amount.
 func (p paymentDetail) Prefilled() bool { return p.CanRefund() || p.CanCapture() }
 
@@ -77,8 +89,8 @@ const selectPlainPayment = `
 	       c.disputed, c.amount, c.amount_captured, c.amount_refunded, c.amount_charged_back, c.currency, c.description,
 	       c.metadata, c.customer_id, ` + ofCharge + `,
 	       c.failure_code, c.failure_message, c.acquirer_reference, c.request_id, c.balance_transaction AS balance_tx,
-	       c.capture_before, NULL::text AS checkout_session, false AS session_open, NULL::text AS coupon_id,
-	       0::bigint AS discount, NULL::bigint AS shipping, c.created_at
+	       c.capture_before, NULL::text AS checkout_session, c.receipt_url, false AS session_open,
+	       NULL::text AS coupon_id, 0::bigint AS discount, NULL::bigint AS shipping, c.created_at
 	FROM accounts a
 	JOIN charges c ON c.account_id = a.id AND c.id = @id
 	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state) p`
@@ -92,7 +104,7 @@ const selectIntentPayment = `
 	       coalesce(c.country, m.country, '') AS country,
 	       coalesce(c.failure_code, i.last_payment_error->>'code') AS failure_code,
 	       coalesce(c.failure_message, i.last_payment_error->>'message') AS failure_message, c.acquirer_reference,
-	       i.request_id, c.balance_transaction AS balance_tx, c.capture_before, i.checkout_session,
+	       i.request_id, c.balance_transaction AS balance_tx, c.capture_before, i.checkout_session, c.receipt_url,
 	       coalesce(v.status = 'open', false) AS session_open, v.coupon_id, coalesce(v.amount_discount, 0) AS discount,
 	       CASE WHEN v.shipping_rate_id IS NOT NULL THEN v.amount_shipping END AS shipping, i.created_at
 	FROM accounts a
