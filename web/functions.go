@@ -21,7 +21,7 @@ func (s *Site) functions() template.FuncMap {
 		"icon":        icon,
 		"money":       money.Format,
 		"upper":       strings.ToUpper,
-		"brand":       brand,
+		"brand":       Brand,
 		"words":       Words,
 		"soft":        soft,
 		"took":        took,
@@ -110,8 +110,8 @@ func plainly(fault string) string {
 	return fault
 }
 
-// brand writes a card's brand as its owner does.
-func brand(name string) string {
+// Brand writes a card's brand as its owner does.
+func Brand(name string) string {
 	if known, is := brands[name]; is {
 		return known
 	}

@@ -37,6 +37,7 @@ var icons = map[string]string{
 	"lock":     `<rect x="5" y="11" width="14" height="9" rx="2"/><path d="M8 11V8a4 4 0 0 1 8 0v3"/>`,
 	"gauge":    `<path d="M4 18a9 9 0 1 1 16 0M12 14l4-5"/>`,
 	"link":     `<path d="M10 14a4 4 0 0 0 5.7 0l3.6-3.6a4 4 0 0 0-5.7-5.7L12 6.3M14 10a4 4 0 0 0-5.7 0l-3.6 3.6a4 4 0 0 0 5.7 5.7l1.6-1.6"/>`,
+	"mail":     `<rect x="3" y="5.5" width="18" height="13"/><path d="M3.5 6.5L12 13l8.5-6.5"/>`,
 	"minus":    `<path d="M6 12h12"/>`,
 	"plus":     `<path d="M6 12h12M12 6v12"/>`,
 	"cart":     `<path d="M3 4h2.5l2 11h10l2-8H6.3"/><path d="M9 19.5h.01M16.5 19.5h.01" stroke-width="3"/>`,

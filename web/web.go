@@ -150,6 +150,7 @@ type Page struct {
 	Flash  string // something that was just done
 	Wrong  bool   // or that was not
 	CSRF   string
+	Views  *Views                 // the list’s saved filters; nil: the page has none
 	Scopes []Scope                // whose lists can be shown; one of them is
 	Leave  bool                   // the reader has logged in, and can log out
 	Person string                 // the reader's name; "" if no login is needed
@@ -166,6 +167,19 @@ type Page struct {
 	Demo  bool
 	Shop  bool
 	Path  string
+}
+
+// Views are the saved filters of a list.
+type Views struct {
+	Here    string // the address of the list as it is shown
+	Savable bool   // it is filtered, and not saved yet
+	All     []View
+}
+
+// View is one of them.
+type View struct {
+	Word, Href string
+	Current    bool
 }
 
 // Scope is an account in a mode.

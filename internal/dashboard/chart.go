@@ -15,20 +15,17 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// chart is a bar for each day, drawn by the server: the gross volume in one currency.
-// The drawing is stretched to the page's width, so its labels are no part of it.
+// chart is the gross volume in one currency.
 type chart struct {
-	Days       int
-	Periods    []desk.Chip
+	desk.Period
 	Currencies []desk.Chip // empty if there is no choice
 	Currency   string
-	Bars       []bar
+	Bars       []desk.Bar
 	Top        int64 // the amount of a bar of full height
 	Total      int64
 	Before     int64 // the total of as many days before these
 	Tried      int64 // charges in all currencies that were answered
 	Approved   int64
-	Width      int
 }
 
 // Rate is how many of a hundred charges were approved.
@@ -46,59 +43,57 @@ func (c chart) Change() int64 {
 	return (more + c.Before/2) / c.Before
 }
 
-// Drop is how much less it is, in percent.
-func (c chart) Drop() int64 { return -c.Change() }
-
-// Half is the value of the middle line.
-func (c chart) Half() int64 { return c.Top / 2 }
-
-// Middle is the bar in the middle, whose day is on the axis.
-func (c chart) Middle() bar { return c.Bars[len(c.Bars)/2] }
-
-// Last is the bar of today.
-func (c chart) Last() bar { return c.Bars[len(c.Bars)-1] }
-
-// Default tells whether the chart has its default period: only that is read again
-// whenever something is paid.
-func (c chart) Default() bool { return c.Days == periods[0] }
-
-// bar is a day. Sizes are units of the drawing.
-type bar struct {
-	Day     string
-	Count   int64
-	Amount  int64
-	X, Y, H int
+// compared says how the total compares with the days before.
+func (c chart) compared() string {
+	if c.Before == 0 {
+		return ""
+	}
+	how := "about as much as"
+	switch change := c.Change(); {
+	case change > 0:
+		how = fmt.Sprintf("up %d%% from", change)
+	case change < 0:
+		how = fmt.Sprintf("down %d%% from", -change)
+	}
+	return fmt.Sprintf(" · %s %s in the %d days before", how, money.Format(c.Before, c.Currency), c.Days)
 }
 
-const chartHeight, barWidth, barStep = 100, 8, 10
-
-// periods are the choices, in days. The first is the default.
-var periods = []int{7, 30, 90}
+// shown is the chart as a page draws it.
+func (c chart) shown() desk.Chart {
+	write := func(amount int64) string { return money.Format(amount, c.Currency) }
+	drawn := desk.Chart{
+		ID:    "volume",
+		Title: "Gross volume",
+		Chips: [][]desk.Chip{c.Chips, c.Currencies},
+		Value: write(c.Total),
+		About: fmt.Sprintf("in %d days, UTC%s", c.Days, c.compared()),
+		Label: fmt.Sprintf("Gross volume by day, %s: %s in %d days.", strings.ToUpper(c.Currency), write(c.Total),
+			c.Days),
+		Axis:    [3]string{write(c.Top), write(c.Top / 2), write(0)},
+		Columns: []string{"Payments", "Volume"},
+		Bars:    c.Bars,
+	}
+	if c.Tried > 0 {
+		drawn.Note = fmt.Sprintf("%d%% of charges approved (%d of %d), in all currencies.", c.Rate(), c.Approved,
+			c.Tried)
+	}
+	return drawn
+}
 
 func (s *Server) chart(r *http.Request, of desk.Scope) (chart, error) {
-	c := chart{Days: periods[0]}
-	asked, err := strconv.Atoi(r.FormValue("days"))
-	if err == nil && slices.Contains(periods, asked) {
-		c.Days = asked
-	}
-	for _, days := range periods {
-		c.Periods = append(c.Periods,
-			desk.Chip{Word: fmt.Sprintf("%d days", days), Href: desk.With(r.URL, "days", strconv.Itoa(days)),
-				Current: days == c.Days})
-	}
-	first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-c.Days)
+	c := chart{Period: desk.PeriodOf(r)}
 	found, err := desk.Read[volume](r.Context(), s.Pool, selectVolume,
-		of.Args(postgres.Args{"first": "ch_" + id.EncodeTime(first.AddDate(0, 0, -c.Days))}))
+		of.Args(postgres.Args{"first": "ch_" + id.EncodeTime(c.Period.Before())}))
 	if err != nil {
 		return chart{}, err
 	}
-	before := slices.IndexFunc(found, func(v volume) bool { return !v.Day.Before(first) }) // they are in order
+	before := slices.IndexFunc(found, func(v volume) bool { return !v.Day.Before(c.First) }) // they are in order
 	if before < 0 {
 		before = len(found)
 	}
 	c.choose(r, found[before:])
 	c.compare(found[:before])
-	c.draw(first, found[before:])
+	c.draw(found[before:])
 	return c, nil
 }
 
@@ -135,8 +130,8 @@ func (c *chart) compare(before []volume) {
 	}
 }
 
-// draw makes the bars of the days since the first.
-func (c *chart) draw(first time.Time, found []volume) {
+// draw makes the bars.
+func (c *chart) draw(found []volume) {
 	amounts, counts, most := map[string]int64{}, map[string]int64{}, int64(0)
 	for _, v := range found {
 		if v.Currency != c.Currency {
@@ -147,32 +142,23 @@ func (c *chart) draw(first time.Time, found []volume) {
 		c.Total += v.Amount
 		most = max(most, v.Amount)
 	}
-	c.Top, c.Width = roundUp(most, money.Exponent(c.Currency)), c.Days*barStep
-	for i := range c.Days {
-		at := first.AddDate(0, 0, i)
-		amount := amounts[at.Format(time.DateOnly)]
-		height := int(amount * chartHeight / c.Top)
-		if amount > 0 {
-			height = max(height, 1)
-		}
-		c.Bars = append(c.Bars, bar{Day: at.Format("Jan 2"), Count: counts[at.Format(time.DateOnly)], Amount: amount,
-			X: i*barStep + (barStep-barWidth)/2, Y: chartHeight - height, H: height})
-	}
-}
-
-// roundUp is the next of 2, 4, 10, 20, 40, 100, … whole units of a currency with so many
-// digits behind the point: its half is round, too.
-func roundUp(amount int64, exponent int) int64 {
 	unit := int64(1)
-	for range exponent {
+	for range money.Exponent(c.Currency) {
 		unit *= 10
 	}
-	for {
-		for _, step := range []int64{2, 4, 10} {
-			if step*unit >= amount {
-				return step * unit
-			}
+	c.Top = desk.RoundUp(most, unit)
+	for i := range c.Days {
+		day := c.Day(i)
+		amount, count := amounts[day.Format(time.DateOnly)], counts[day.Format(time.DateOnly)]
+		b := desk.NewBar(i, day, amount, c.Top)
+		noun := "payments"
+		if count == 1 {
+			noun = "payment"
 		}
-		unit *= 10
+		b.Tip = fmt.Sprintf("%s: %s, %d %s", b.Day, money.Format(amount, c.Currency), count, noun)
+		if count > 0 {
+			b.Cells = []string{strconv.FormatInt(count, 10), money.Format(amount, c.Currency)}
+		}
+		c.Bars = append(c.Bars, b)
 	}
 }

@@ -3,6 +3,8 @@ package dashboard
 import (
 	"testing"
 	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
 )
 
 func TestComparingPeriods(t *testing.T) {
@@ -20,10 +22,10 @@ func TestComparingPeriods(t *testing.T) {
 		"far more than it": {1_000_000_00, 1_00, 99_999_900},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shown := chart{Days: 7, Currency: "usd"}
+			shown := chart{Period: desk.Period{Days: 7, First: day(8)}, Currency: "usd"}
 			shown.compare([]volume{{Day: day(3), Currency: "usd", Amount: c.before},
 				{Day: day(3), Currency: "eur", Amount: 5000}})
-			shown.draw(day(8), []volume{{Day: day(8), Currency: "usd", Amount: c.now, Count: 1}})
+			shown.draw([]volume{{Day: day(8), Currency: "usd", Amount: c.now, Count: 1}})
 			if shown.Before != c.before || shown.Total != c.now || shown.Change() != c.want {
 				t.Errorf("%d after %d changes by %d%%, want %d%%", shown.Total, shown.Before, shown.Change(), c.want)
 			}

@@ -97,6 +97,7 @@ func (s *Server) routes() {
 
 	page := func(pattern string, show desk.Handler) { closed(pattern, s.page(show)) }
 	page("GET /dashboard", s.overview)
+	page("GET /dashboard/charts", s.charts)
 	page("GET /dashboard/search", s.search)
 	sales.Pages{Desk: s.desk}.Routes(page)
 	developers.Pages{Desk: s.desk}.Routes(page, func(pattern string, show desk.Handler) {
@@ -104,6 +105,7 @@ func (s *Server) routes() {
 	})
 	s.mux.Handle(s.guard.Stream("GET /dashboard/stream", s.watch.stream))
 	s.mux.Handle(s.guard.Own("POST /dashboard/scope", s.postScope)) // it changes what one browser shows
+	s.mux.Handle(s.guard.Own("POST /dashboard/views", s.postView))  // as above
 	closed("/dashboard/", s.notFound)
 }
 
@@ -149,6 +151,7 @@ func (s *Server) page(show desk.Handler) http.HandlerFunc {
 			}
 			http.Redirect(w, r, p.To, http.StatusSeeOther)
 		default:
+			p.Views = viewsOf(r)
 			s.render(w, r, p.Status, p.Template, p.Page)
 		}
 	}

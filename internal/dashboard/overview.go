@@ -33,7 +33,8 @@ type overviewPage struct {
 	Payments  []sales.Payment
 	Stuck     []stuck
 	Wanting   wanting
-	Chart     chart
+	Chart     desk.Chart
+	Default   bool // the chart has its default period
 	AccountID string
 }
 
@@ -82,8 +83,10 @@ func (s *Server) overview(r *http.Request) (*desk.Page, error) {
 		return nil, err
 	}
 	page.Wanting = wanting[0]
-	if page.Chart, err = s.chart(r, of); err != nil {
+	volume, err := s.chart(r, of)
+	if err != nil {
 		return nil, err
 	}
+	page.Chart, page.Default = volume.shown(), volume.Default()
 	return desk.List(of, "dashboard/overview", "overview", "Overview", page), nil
 }

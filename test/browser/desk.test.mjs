@@ -2,9 +2,10 @@
 // that follows, and what is done to several payments at once.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { after, afterEach, before, test } from "node:test";
 import { accessible, launch, watched } from "./browser.mjs";
-import { furnish, startDemo } from "./demo.mjs";
+import { furnish, startDemo, until } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
 let demo, made, browser;
@@ -147,3 +148,124 @@ test("a request is sent again: the same bytes with the same key, a new request w
   await accessible(page);
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
 });
+
+// looked takes pictures of a page in both themes and widths, and checks each.
+const looked = async (page, name) => {
+  for (const width of [1280, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      await page.screenshot({ path: `${shots}${name}.${colorScheme}.${width}.png`, fullPage: true });
+      await accessible(page);
+    }
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} scrolls sideways at ${width}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+};
+
+test("a payment leads to its receipt, which anybody with the address may read", async () => {
+  const page = await open(`/dashboard/payments/${made.charge.id}`);
+  await page.getByRole("link", { name: "Receipt" }).click();
+  await page.getByRole("heading", { name: "Receipt from Demo Shop" }).waitFor();
+  await page.getByText("-$10.00").waitFor();
+  await page.getByText("$37.11").waitFor();
+  await looked(page, "receipt");
+  assert.deepEqual(page.complaints, []);
+
+  const stranger = await open(new URL(page.url()).pathname, { javaScriptEnabled: false, locale: "fr-FR" });
+  await stranger.getByRole("heading", { name: "Reçu de Demo Shop" }).waitFor();
+  const wrong = await fetch(page.url().slice(0, -3) + "abc");
+  assert.equal(wrong.status, 404);
+
+  const sold = await open(`/dashboard/payments/${made.reduced.payment_intent}`);
+  await sold.getByRole("link", { name: "Receipt" }).click();
+  await sold.getByText("Sledge").waitFor();
+  await looked(sold, "receipt-items");
+});
+
+test("charts name the value of a day for the mouse and for the arrow keys, and show the same without JavaScript", async () => {
+  await until(async () => (await fetch(`${demo.base}/dashboard/charts`).then((r) => r.text())).includes("recovered request in 7 days"));
+  const page = await open("/dashboard/charts");
+  const chart = page.locator("day-chart").first(), reading = chart.getByRole("status");
+  await chart.focus();
+  await page.keyboard.press("End");
+  assert.match(await reading.textContent(), /: \$[\d,.]+, \d+ payments/);
+  const today = await reading.textContent();
+  await page.keyboard.press("ArrowLeft");
+  assert.match(await reading.textContent(), /: \$0\.00, 0 payments/);
+  await chart.locator("svg g").last().hover({ force: true });
+  assert.equal(await reading.textContent(), today);
+  await page.getByRole("heading", { name: "Webhook success" }).waitFor();
+  await page.getByRole("heading", { name: "From crash to response" }).waitFor();
+  await looked(page, "charts");
+  assert.deepEqual(page.complaints, []);
+  const plain = await open("/dashboard/charts?days=90", { javaScriptEnabled: false });
+  assert.equal(await plain.locator("svg.bars").count(), 3);
+  await plain.locator("summary", { hasText: "View as table" }).first().click();
+  await plain.getByRole("columnheader", { name: "Volume" }).waitFor();
+});
+
+test("the emails of a shop are shown, and the page says that none is sent", async () => {
+  const page = await open("/dashboard/emails");
+  await page.getByText("Nothing is sent.").waitFor();
+  await looked(page, "emails");
+  await page.getByRole("link", { name: "Your refund from Demo Shop" }).first().click();
+  await page.getByText("Demo Shop refunded $10.00 to your card.").waitFor();
+  await page.getByText("Nothing is sent.").waitFor();
+  await looked(page, "email");
+  await page.getByRole("link", { name: "View receipt" }).click();
+  await page.getByRole("heading", { name: "Receipt from Demo Shop" }).waitFor();
+  assert.deepEqual(page.complaints, []);
+});
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`checked payments are downloaded, and refunded once each, ${javaScriptEnabled ? "with" : "without"} JavaScript`, async () => {
+    const bought = [];
+    for (const amount of [3100, 3200]) bought.push(await demo.post("/v1/charges", { amount, currency: "usd", source: "tok_visa", description: "To be refunded" }));
+    const page = await open("/dashboard/payments", { javaScriptEnabled });
+    for (const charge of bought) await page.getByRole("checkbox", { name: new RegExp(charge.id) }).check();
+    if (javaScriptEnabled) { // a payment that arrives must not take the checks away
+      await page.locator('.live[data-state="live"]').waitFor();
+      await demo.post("/v1/charges", { amount: 1234, currency: "usd", source: "tok_visa" });
+      await page.waitForTimeout(500); // longer than an update takes
+      assert.equal(await page.locator("[name=selected]:checked").count(), 2);
+      await looked(page, "payments-checked");
+    }
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download CSV" }).click()]);
+    const rows = (await readFile(await file.path(), "utf8")).trim().split("\n");
+    assert.equal(rows.length, 3);
+    for (const charge of bought) assert.ok(rows.some((row) => row.startsWith(charge.id)));
+    await page.getByRole("button", { name: "Refund…" }).click();
+    await page.getByRole("heading", { name: "Refund 2 payments?" }).waitFor();
+    if (javaScriptEnabled) await looked(page, "refunds-asked");
+    await page.getByRole("button", { name: "Refund $63.00" }).click();
+    await page.getByRole("heading", { name: "Refunds", exact: true }).waitFor();
+    assert.equal(await page.locator('td[data-label="Result"] .badge.good').count(), 2);
+    if (javaScriptEnabled) await looked(page, "refunds-done");
+    for (const charge of bought) assert.equal((await demo.get(`/v1/charges/${charge.id}`)).amount_refunded, charge.amount);
+    assert.deepEqual(page.complaints, []);
+  });
+
+  test(`a list is limited to days, and the view is saved under a name, ${javaScriptEnabled ? "with" : "without"} JavaScript`, async () => {
+    const page = await open("/dashboard/payments?state=refunded", { javaScriptEnabled });
+    await page.getByRole("link", { name: "7 days" }).click();
+    await page.locator('a.chip[aria-current="true"]', { hasText: "7 days" }).waitFor();
+    await page.getByText("Save this view").click();
+    await page.getByLabel("Name of the view").fill("Refunds of the week");
+    await page.getByRole("button", { name: "Save view" }).click();
+    const saved = page.getByRole("navigation", { name: "Saved views" }).getByRole("link", { name: "Refunds of the week" });
+    await saved.waitFor();
+    await page.goto(`${demo.base}/dashboard/payments`);
+    await saved.click();
+    await page.waitForURL((url) => url.searchParams.get("state") === "refunded" && url.searchParams.has("from"));
+    if (javaScriptEnabled) await looked(page, "views");
+    await page.getByText("Edit views").click();
+    await page.getByRole("button", { name: "Remove Refunds of the week" }).click();
+    await page.getByText("View removed.").waitFor();
+    assert.equal(await saved.count(), 0);
+    await page.goto(`${demo.base}/dashboard/events?to=2020-01-01`);
+    await page.getByRole("heading", { name: "No events" }).waitFor();
+    if (javaScriptEnabled) await looked(page, "events-dates");
+    assert.deepEqual(page.complaints, []);
+  });
+}

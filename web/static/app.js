@@ -2,6 +2,7 @@
 // light-DOM custom elements around markup that the server has already written.
 import "./theme.js";
 import "./copy.js";
+import "./chart.js";
 import "./time.js";
 import "./palette.js";
 import "./find.js";

@@ -131,6 +131,7 @@ customElements.define("live-region", class extends HTMLElement {
   get busy() {
     const focused = document.activeElement;
     if (this.contains(focused) && focused.matches("input, select, textarea, summary")) return true;
+    if (this.querySelector("[name=selected]:checked")) return true;
     const selection = getSelection();
     return !selection.isCollapsed && this.contains(selection.anchorNode);
   }

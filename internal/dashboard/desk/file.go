@@ -26,7 +26,8 @@ const (
 func (l Lister[T]) File(
 	d *Desk, r *http.Request, name string, columns []Column[T], args postgres.Args,
 ) (*Page, error) {
-	args["limit"], args["before"] = filePage, ""
+	dates := DatesOf(r)
+	args["limit"], args["before"] = filePage, l.within(dates, Keyset{}, args).Before
 	first, err := Read[T](r.Context(), d.Pool, l.Down, args)
 	if err != nil {
 		return nil, err
@@ -42,14 +43,15 @@ func (l Lister[T]) File(
 		_ = out.Write(row) // Flush reports the error
 		for rows := first; ; {
 			_ = control.SetWriteDeadline(time.Now().Add(filePageMax))
-			for _, one := range rows {
+			within := l.cut(dates, rows)
+			for _, one := range within {
 				for i, c := range columns {
 					row[i] = harmless(c.Cell(one))
 				}
 				_ = out.Write(row)
 			}
 			out.Flush()
-			if out.Error() != nil || len(rows) < filePage {
+			if out.Error() != nil || len(within) < filePage {
 				return out.Error()
 			}
 			args["before"] = l.ID(rows[len(rows)-1])

@@ -19,6 +19,7 @@ type StateList[T any] struct {
 type StatePage[T any] struct {
 	Rows     []T
 	States   []Chip
+	Dates    Dates
 	Filtered bool
 	Pager    Pager
 	CSV      string
@@ -32,7 +33,8 @@ func (l StateList[T]) Handler(d *Desk) Handler {
 			return nil, err
 		}
 		state := r.FormValue("state")
-		page := StatePage[T]{Filtered: state != "", States: Chips(r, "state", l.States...), CSV: FileOf(r)}
+		page := StatePage[T]{States: Chips(r, "state", l.States...), Dates: DatesOf(r), CSV: FileOf(r)}
+		page.Filtered = state != "" || page.Dates.Limits()
 		page.Rows, page.Pager, err = l.Page(d, r, of.Args(postgres.Args{"state": state}))
 		if err != nil {
 			return nil, err

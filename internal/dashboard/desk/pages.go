@@ -34,22 +34,25 @@ type Pager struct {
 type Lister[T any] struct {
 	Down, Up string
 	ID       func(T) string
+	// Prefix comes before the time in the rows' IDs, {mode} standing for test or live. A list
+	// that has one can be limited to days.
+	Prefix string
 }
 
 // Page reads the page that the address names. args are what else the statements take.
 func (l Lister[T]) Page(d *Desk, r *http.Request, args postgres.Args) ([]T, Pager, error) {
-	k, sql := KeysetOf(r), l.Down
+	k, sql, dates := KeysetOf(r), l.Down, DatesOf(r)
 	args["limit"] = PageSize + 1
-	if k.Backwards() {
-		sql, args["after"] = l.Up, k.After
+	if read := l.within(dates, k, args); k.Backwards() {
+		sql, args["after"] = l.Up, read.After
 	} else {
-		args["before"] = k.Before
+		args["before"] = read.Before
 	}
 	found, err := Read[T](r.Context(), d.Pool, sql, args)
 	if err != nil {
 		return nil, Pager{}, err
 	}
-	rows, pages := turn(r, k, found, l.ID)
+	rows, pages := turn(r, k, l.cut(dates, found), l.ID)
 	pages.Newest = k == Keyset{}
 	return rows, pages, nil
 }

@@ -31,13 +31,15 @@ const (
 	eventsUp   = selectEvents + ` AND id > @after ORDER BY id LIMIT @limit`
 )
 
-var events = desk.Lister[event]{Down: eventsDown, Up: eventsUp, ID: func(e event) string { return e.ID }}
+var events = desk.Lister[event]{Down: eventsDown, Up: eventsUp, Prefix: "evt_",
+	ID: func(e event) string { return e.ID }}
 
 type eventsPage struct {
 	Events []event
 	Types  []desk.Chip
 	Pager  desk.Pager
 	CSV    string
+	Dates  desk.Dates
 }
 
 func (s Pages) events(r *http.Request) (*desk.Page, error) {
@@ -45,7 +47,7 @@ func (s Pages) events(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := eventsPage{CSV: desk.FileOf(r)}
+	page := eventsPage{CSV: desk.FileOf(r), Dates: desk.DatesOf(r)}
 	page.Events, page.Pager, err = events.Page(s.Desk, r, of.Args(postgres.Args{"type": r.FormValue("type")}))
 	if err != nil {
 		return nil, err

@@ -57,7 +57,8 @@ const (
 	loggedUp   = selectLogged + ` AND r.id > @after ORDER BY r.id LIMIT @limit`
 )
 
-var requestLog = desk.Lister[logged]{Down: loggedDown, Up: loggedUp, ID: func(l logged) string { return l.ID }}
+var requestLog = desk.Lister[logged]{Down: loggedDown, Up: loggedUp, Prefix: "req_",
+	ID: func(l logged) string { return l.ID }}
 
 type requestsPage struct {
 	Requests []logged
@@ -73,6 +74,7 @@ type requestsPage struct {
 	Pager    desk.Pager
 	Filtered bool
 	CSV      string
+	Dates    desk.Dates
 	Tail     bool   // the page follows what arrives
 	Toggle   string // the address that starts or stops that
 }
@@ -137,7 +139,7 @@ func requestsPageOf(r *http.Request) requestsPage {
 		Key:    strings.TrimSpace(r.FormValue("key")),
 	}
 	page.Filtered = page.Path != "" || page.Key != "" || page.Flow != "" || page.Status != "" || page.Again ||
-		page.By != byClients
+		page.By != byClients || desk.DatesOf(r).Limits()
 	return page
 }
 
@@ -150,7 +152,7 @@ func (s Pages) requests(r *http.Request) (*desk.Page, error) {
 		return nil, err
 	}
 	page := requestsPageOf(r)
-	page.CSV, page.Tail = desk.FileOf(r), r.FormValue("tail") != "no"
+	page.CSV, page.Dates, page.Tail = desk.FileOf(r), desk.DatesOf(r), r.FormValue("tail") != "no"
 	page.Toggle = desk.With(r.URL, "tail", map[bool]string{true: "no"}[page.Tail], "before", "after")
 	flows, err := desk.Read[struct{ Flow string }](r.Context(), s.Pool, selectFlows, nil)
 	if err != nil {

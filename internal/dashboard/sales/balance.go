@@ -32,7 +32,8 @@ const (
 	movementsUp   = selectMovements + ` AND id > @after ORDER BY id LIMIT @limit`
 )
 
-var movements = desk.Lister[movement]{Down: movementsDown, Up: movementsUp, ID: func(m movement) string { return m.ID }}
+var movements = desk.Lister[movement]{Down: movementsDown, Up: movementsUp, Prefix: "txn_",
+	ID: func(m movement) string { return m.ID }}
 
 // halves are the two sums a balance is made of, and when the pending half comes free.
 type halves struct {
@@ -58,6 +59,7 @@ type balancePage struct {
 	Movements []movement
 	Pager     desk.Pager
 	CSV       string
+	Dates     desk.Dates
 }
 
 func (s Pages) balance(r *http.Request) (*desk.Page, error) {
@@ -65,7 +67,7 @@ func (s Pages) balance(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := balancePage{CSV: desk.FileOf(r)}
+	page := balancePage{CSV: desk.FileOf(r), Dates: desk.DatesOf(r)}
 	page.Balances, err = desk.Read[halves](r.Context(), s.Pool, selectHalves, of.Args(nil))
 	if err != nil {
 		return nil, err

@@ -60,7 +60,8 @@ const (
 )
 
 var sessions = desk.StateList[session]{
-	Lister:   desk.Lister[session]{Down: sessionsDown, Up: sessionsUp, ID: func(v session) string { return v.ID }},
+	Lister: desk.Lister[session]{Down: sessionsDown, Up: sessionsUp, Prefix: "cs_{mode}_",
+		ID: func(v session) string { return v.ID }},
 	Template: "dashboard/sessions", Here: "checkout", Title: "Checkout sessions",
 	Columns: sessionFile,
 	States: [][2]string{

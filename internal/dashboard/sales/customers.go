@@ -42,13 +42,15 @@ const (
 	customersUp   = selectCustomers + ` AND c.id > @after ORDER BY c.id LIMIT @limit`
 )
 
-var customers = desk.Lister[customer]{Down: customersDown, Up: customersUp, ID: func(c customer) string { return c.ID }}
+var customers = desk.Lister[customer]{Down: customersDown, Up: customersUp, Prefix: "cus_",
+	ID: func(c customer) string { return c.ID }}
 
 type customersPage struct {
 	Customers []customer
 	Email     string
 	Pager     desk.Pager
 	CSV       string
+	Dates     desk.Dates
 }
 
 func (s Pages) customers(r *http.Request) (*desk.Page, error) {
@@ -56,7 +58,7 @@ func (s Pages) customers(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := customersPage{Email: r.FormValue("email"), CSV: desk.FileOf(r)}
+	page := customersPage{Email: r.FormValue("email"), CSV: desk.FileOf(r), Dates: desk.DatesOf(r)}
 	page.Customers, page.Pager, err = customers.Page(s.Desk, r, of.Args(postgres.Args{"email": page.Email}))
 	if err != nil {
 		return nil, err

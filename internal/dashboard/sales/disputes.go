@@ -74,7 +74,8 @@ const (
 )
 
 var disputes = desk.StateList[dispute]{
-	Lister:   desk.Lister[dispute]{Down: disputesDown, Up: disputesUp, ID: func(d dispute) string { return d.ID }},
+	Lister: desk.Lister[dispute]{Down: disputesDown, Up: disputesUp, Prefix: "du_",
+		ID: func(d dispute) string { return d.ID }},
 	Template: "dashboard/disputes", Here: "disputes", Title: "Disputes",
 	Columns: disputeFile,
 	States: [][2]string{

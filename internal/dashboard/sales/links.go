@@ -58,7 +58,8 @@ const (
 )
 
 var links = desk.StateList[paymentLink]{
-	Lister:   desk.Lister[paymentLink]{Down: linksDown, Up: linksUp, ID: func(l paymentLink) string { return l.ID }},
+	Lister: desk.Lister[paymentLink]{Down: linksDown, Up: linksUp, Prefix: "plink_",
+		ID: func(l paymentLink) string { return l.ID }},
 	Template: "dashboard/links", Here: "links", Title: "Payment links",
 	Columns: linkFile,
 	States: [][2]string{

@@ -60,7 +60,7 @@ const (
 	FROM payment_intents i
 	LEFT JOIN charges c ON c.account_id = i.account_id AND c.id = i.latest_charge
 	LEFT JOIN payment_methods m ON m.account_id = i.account_id AND m.id = i.payment_method_id
-	CROSS JOIN LATERAL (SELECT ` + intentState + ` AS state, i.amount, i.currency, i.customer_id, i.created_at,
+	CROSS JOIN LATERAL (SELECT ` + intentState + ` AS state, i.amount, i.currency, i.customer_id,
 	       coalesce(c.card->>'brand', m.card->>'brand', '') AS brand,
 	       coalesce(c.card->>'last4', m.card->>'last4', '') AS last4) p
 	WHERE i.account_id = @account_id AND i.livemode = @livemode` + paymentFilters + `
@@ -74,7 +74,7 @@ const (
 	       (SELECT count(*) FROM takeovers t
 	           WHERE t.account_id = c.account_id AND t.request_id = c.request_id AND ` + crashed + `) AS takeovers
 	FROM charges c
-	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state, c.amount, c.currency, c.customer_id, c.created_at,
+	CROSS JOIN LATERAL (SELECT ` + chargeState + ` AS state, c.amount, c.currency, c.customer_id,
 	    c.card->>'brand' AS brand, c.card->>'last4' AS last4) p
 	WHERE c.account_id = @account_id AND c.livemode = @livemode AND c.payment_intent_id IS NULL` + paymentFilters + `
 	  AND (NOT @crashed::boolean OR EXISTS (
@@ -98,9 +98,7 @@ const (
 	      WHEN p.currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END)
 	  AND (@most::numeric IS NULL
 	      OR p.amount <= @most * CASE WHEN p.currency = ANY (@whole::text[]) THEN 1
-	      WHEN p.currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END)
-	  AND (@since::timestamptz IS NULL OR p.created_at >= @since)
-	  AND (@until::timestamptz IS NULL OR p.created_at < @until)`
+	      WHEN p.currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END)`
 
 	paymentsDown = `SELECT * FROM (
 		(` + intentPayments + ` AND (@before = '' OR i.id < 'pi_' || substr(@before, 4)) ORDER BY i.id DESC
@@ -116,7 +114,8 @@ const (
 		ORDER BY substr(id, 4) LIMIT @limit`
 )
 
-var payments = desk.Lister[Payment]{Down: paymentsDown, Up: paymentsUp, ID: func(p Payment) string { return p.ID }}
+var payments = desk.Lister[Payment]{Down: paymentsDown, Up: paymentsUp, Prefix: "pi_",
+	ID: func(p Payment) string { return p.ID }}
 
 // paymentFilter is what the address asks for, as it was written there.
 type paymentFilter struct {
@@ -187,16 +186,7 @@ func (f paymentFilter) args(of desk.Scope) postgres.Args {
 		"whole":    desk.CurrenciesOf(0),
 		"mills":    desk.CurrenciesOf(3),
 		"crashed":  f.Crashed,
-		"since":    (*time.Time)(nil),
-		"until":    (*time.Time)(nil),
 	})
-	if day, err := time.Parse(time.DateOnly, f.From); err == nil {
-		args["since"] = &day
-	}
-	if day, err := time.Parse(time.DateOnly, f.To); err == nil {
-		next := day.AddDate(0, 0, 1)
-		args["until"] = &next
-	}
 	return args
 }
 
@@ -207,6 +197,7 @@ type paymentsPage struct {
 	Brands   []string
 	Pager    desk.Pager
 	CSV      string
+	Dates    desk.Dates
 }
 
 var brands = []string{"visa", "mastercard", "amex", "discover", "diners", "jcb", "unionpay"}
@@ -220,6 +211,7 @@ func (s Pages) payments(r *http.Request) (*desk.Page, error) {
 		Filter: paymentFilterOf(r),
 		Brands: brands,
 		CSV:    desk.FileOf(r),
+		Dates:  desk.DatesOf(r),
 	}
 	page.Payments, page.Pager, err = payments.Page(s.Desk, r, page.Filter.args(of))
 	if err != nil {

@@ -59,7 +59,8 @@ const (
 )
 
 var payouts = desk.StateList[payout]{
-	Lister:   desk.Lister[payout]{Down: payoutsDown, Up: payoutsUp, ID: func(p payout) string { return p.ID }},
+	Lister: desk.Lister[payout]{Down: payoutsDown, Up: payoutsUp, Prefix: "po_",
+		ID: func(p payout) string { return p.ID }},
 	Template: "dashboard/payouts", Here: "payouts", Title: "Payouts",
 	Columns: payoutFile,
 	States: [][2]string{

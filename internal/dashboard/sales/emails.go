@@ -1,0 +1,260 @@
+package sales
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/money"
+	"github.com/ratchet-pay/ratchet/internal/payment"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/web"
+)
+
+// email is what a shop with a mail server would send because of an event. Nothing is sent and
+// nothing is stored: each page renders it again.
+type email struct {
+	ID        string // the event's
+	AccountID string
+	Type      string
+	Data      json.RawMessage
+	Shop      string
+	Address   *string // of the event's customer, which a charge may not have
+	CreatedAt time.Time
+}
+
+// emailed are the objects of the events, as far as an email needs them.
+type emailed struct {
+	Object struct {
+		ID             string
+		Amount         int64
+		Captured       bool
+		AmountCaptured int64 `json:"amount_captured"`
+		AmountRefunded int64 `json:"amount_refunded"`
+		Currency       string
+		Charge         string
+		Reason         string
+		Status         string
+		Description    *string
+		ReceiptEmail   *string                       `json:"receipt_email"`
+		ReceiptURL     *string                       `json:"receipt_url"`
+		BillingDetails struct{ Email, Name *string } `json:"billing_details"`
+		Method         struct {
+			Card struct{ Brand, Last4 string }
+		} `json:"payment_method_details"`
+		Evidence struct {
+			DueBy int64 `json:"due_by"`
+		} `json:"evidence_details"`
+		ArrivalDate    int64   `json:"arrival_date"`
+		FailureMessage *string `json:"failure_message"`
+	}
+	Previous struct {
+		AmountRefunded int64 `json:"amount_refunded"`
+	} `json:"previous_attributes"`
+}
+
+// The events of a month are read, so that a merchant with many other events waits no longer.
+const selectEmails = `
+	SELECT e.id, e.account_id, e.type, e.data, a.name AS shop, c.email AS address, e.created_at
+	FROM events e
+	JOIN accounts a ON a.id = e.account_id
+	LEFT JOIN customers c ON c.account_id = e.account_id AND c.id = e.data->'object'->>'customer'
+	WHERE e.account_id = @account_id AND e.livemode = @livemode AND e.id >= @first
+	  AND e.type = ANY (ARRAY['charge.succeeded', 'charge.captured', 'charge.refunded', 'charge.dispute.created',
+	                          'charge.dispute.closed', 'payout.paid', 'payout.failed'])
+	  AND (e.type <> 'charge.succeeded' OR e.data->'object'->>'captured' = 'true')`
+
+const (
+	emailsDown = selectEmails + ` AND (@before = '' OR e.id < @before) ORDER BY e.id DESC LIMIT @limit`
+	emailsUp   = selectEmails + ` AND e.id > @after ORDER BY e.id LIMIT @limit`
+
+	emailOfEvent = `
+	SELECT e.id, e.account_id, e.type, e.data, a.name AS shop, c.email AS address, e.created_at
+	FROM accounts a
+	JOIN events e ON e.account_id = a.id AND e.id = @id
+	LEFT JOIN customers c ON c.account_id = e.account_id AND c.id = e.data->'object'->>'customer'`
+)
+
+var emails = desk.Lister[email]{Down: emailsDown, Up: emailsUp, Prefix: "evt_",
+	ID: func(m email) string { return m.ID }}
+
+const emailDays = 30
+
+// message is an email as it is shown.
+type message struct {
+	ID         string
+	To         string
+	Missing    bool // the customer has no address
+	ToMerchant bool
+	Subject    string
+	Lines      []string
+	Facts      [][2]string
+	Receipt    string // the path of the receipt, "" for none
+	Link       string // of the dashboard, for the merchant
+	CreatedAt  time.Time
+	Shop       string
+}
+
+type emailsPage struct {
+	Emails []message
+	Pager  desk.Pager
+	Days   int
+	Dates  desk.Dates
+}
+
+func (s Pages) emails(r *http.Request) (*desk.Page, error) {
+	of, err := s.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	found, pager, err := emails.Page(s.Desk, r,
+		of.Args(postgres.Args{"first": "evt_" + id.EncodeTime(time.Now().AddDate(0, 0, -emailDays))}))
+	if err != nil {
+		return nil, err
+	}
+	page := emailsPage{Pager: pager, Days: emailDays, Dates: desk.DatesOf(r)}
+	for _, m := range found {
+		if shown, is := m.message(); is {
+			page.Emails = append(page.Emails, shown)
+		}
+	}
+	return desk.List(of, "dashboard/emails", "emails", "Emails", page), nil
+}
+
+func (s Pages) email(r *http.Request) (*desk.Page, error) {
+	found, err := desk.Read[email](r.Context(), s.Pool, emailOfEvent, postgres.Args{"id": r.PathValue("id")})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, desk.ErrNotFound
+	}
+	shown, is := found[0].message()
+	if !is {
+		return nil, desk.ErrNotFound
+	}
+	return desk.Show("dashboard/email", web.Page{Title: shown.Subject, Here: "emails", Data: shown}), nil
+}
+
+// message renders the email; false says that the event causes none.
+func (m email) message() (message, bool) {
+	var emitted emailed
+	if json.Unmarshal(m.Data, &emitted) != nil {
+		return message{}, false
+	}
+	if m.Type == "charge.succeeded" && !emitted.Object.Captured { // a hold: its capture has the receipt
+		return message{}, false
+	}
+	shown := message{ID: m.ID, CreatedAt: m.CreatedAt, Shop: m.Shop}
+	switch m.Type {
+	case "charge.succeeded", "charge.captured":
+		m.receipt(&shown, emitted)
+	case "charge.refunded":
+		m.refund(&shown, emitted)
+	case "charge.dispute.created", "charge.dispute.closed":
+		m.dispute(&shown, emitted)
+	case "payout.paid", "payout.failed":
+		m.payout(&shown, emitted)
+	default:
+		return message{}, false
+	}
+	return shown, true
+}
+
+// toCustomer addresses the email to whom the charge names.
+func (m email) toCustomer(shown *message, emitted emailed) {
+	for _, address := range []*string{emitted.Object.ReceiptEmail, emitted.Object.BillingDetails.Email, m.Address} {
+		if address != nil && *address != "" {
+			shown.To = *address
+			break
+		}
+	}
+	shown.Missing = shown.To == ""
+	if url := emitted.Object.ReceiptURL; url != nil {
+		if at := strings.Index(*url, payment.ReceiptPath); at >= 0 {
+			shown.Receipt = (*url)[at:]
+		}
+	}
+	card := emitted.Object.Method.Card
+	shown.Facts = append(shown.Facts, [2]string{"Card", web.Brand(card.Brand) + " ending in " + card.Last4},
+		[2]string{"Date", day(m.CreatedAt)}, [2]string{"Reference", emitted.Object.ID})
+	if text := emitted.Object.Description; text != nil {
+		shown.Facts = append(shown.Facts, [2]string{"Description", *text})
+	}
+}
+
+func (m email) receipt(shown *message, emitted emailed) {
+	amount := money.Format(emitted.Object.AmountCaptured, emitted.Object.Currency)
+	shown.Subject = "Your receipt from " + m.Shop
+	shown.Lines = []string{fmt.Sprintf("Thank you. You paid %s to %s.", amount, m.Shop)}
+	shown.Facts = [][2]string{{"Amount paid", amount}}
+	m.toCustomer(shown, emitted)
+}
+
+func (m email) refund(shown *message, emitted emailed) {
+	back := emitted.Object.AmountRefunded - emitted.Previous.AmountRefunded
+	amount := money.Format(back, emitted.Object.Currency)
+	shown.Subject = "Your refund from " + m.Shop
+	shown.Lines = []string{
+		fmt.Sprintf("%s refunded %s to your card.", m.Shop, amount),
+		"Your bank may take 5 to 10 days to show it.",
+	}
+	if emitted.Object.AmountCaptured == 0 {
+		shown.Subject = "Your order with " + m.Shop + " was canceled"
+		shown.Lines = []string{
+			fmt.Sprintf("%s released the hold of %s on your card. You weren’t charged.", m.Shop, amount),
+		}
+	}
+	shown.Facts = [][2]string{{"Amount", amount}}
+	m.toCustomer(shown, emitted)
+}
+
+func (m email) dispute(shown *message, emitted emailed) {
+	amount := money.Format(emitted.Object.Amount, emitted.Object.Currency)
+	shown.ToMerchant, shown.To = true, "The owner of "+m.Shop
+	shown.Link = "/dashboard/disputes/" + emitted.Object.ID
+	shown.Facts = [][2]string{{"Amount", amount}, {"Reason", web.Words(emitted.Object.Reason)},
+		{"Charge", emitted.Object.Charge}}
+	switch {
+	case m.Type == "charge.dispute.closed":
+		shown.Subject = fmt.Sprintf("A dispute of %s is closed: %s", amount, web.Words(emitted.Object.Status))
+		shown.Lines = []string{"The cardholder’s bank decided."}
+		if emitted.Object.Status == "won" {
+			shown.Lines = append(shown.Lines, "The money is back in your balance.")
+		}
+	case strings.HasPrefix(emitted.Object.Status, "warning"):
+		shown.Subject = "A bank asks about a payment of " + amount
+		shown.Lines = []string{"No money was withdrawn. Answer the inquiry, or refund the payment to end it."}
+	default:
+		shown.Subject = "A customer disputed a payment of " + amount
+		shown.Lines = []string{
+			"The bank withdrew the amount and a fee from your balance. Answer with evidence, or accept the dispute.",
+		}
+	}
+	if due := emitted.Object.Evidence.DueBy; due > 0 && m.Type == "charge.dispute.created" {
+		shown.Facts = append(shown.Facts, [2]string{"Respond by", day(time.Unix(due, 0))})
+	}
+}
+
+func (m email) payout(shown *message, emitted emailed) {
+	amount := money.Format(emitted.Object.Amount, emitted.Object.Currency)
+	shown.ToMerchant, shown.To = true, "The owner of "+m.Shop
+	shown.Link = "/dashboard/payouts/" + emitted.Object.ID
+	shown.Facts = [][2]string{{"Amount", amount}, {"Arrival", day(time.Unix(emitted.Object.ArrivalDate, 0))},
+		{"Payout", emitted.Object.ID}}
+	shown.Subject, shown.Lines = "Your payout of "+amount+" arrived", []string{"The money is in your bank account."}
+	if m.Type == "payout.failed" {
+		shown.Subject = "Your payout of " + amount + " failed"
+		shown.Lines = []string{"The money is back in your balance."}
+		if why := emitted.Object.FailureMessage; why != nil {
+			shown.Lines = append([]string{*why}, shown.Lines...)
+		}
+	}
+}
+
+// day writes a date as emails do.
+func day(at time.Time) string { return at.UTC().Format("January 2, 2006") }
