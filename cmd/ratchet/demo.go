@@ -50,6 +50,7 @@ downloads one, in this order.`,
 	f.StringVar(&c.DataDir, "data-dir", env("RATCHET_DATA_DIR", demo.DefaultDataDir()),
 		"data directory (RATCHET_DATA_DIR)")
 	f.BoolVar(&c.Fresh, "fresh", false, "delete the data of earlier runs")
+	f.BoolVar(&c.Empty, "empty", false, "begin without sample payments and customers")
 	f.BoolVar(&c.LAN, "lan", false, "listen for other machines; the demo's API keys are public")
 	f.StringVar(&c.PublicURL, "public-url", env("RATCHET_PUBLIC_URL", ""),
 		"URL that browsers use, if not --addr; with --lan, an address of this machine by default (RATCHET_PUBLIC_URL)")

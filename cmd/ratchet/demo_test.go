@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -81,7 +82,7 @@ var (
 func startDemo(t *testing.T, dir string, env []string, args ...string) *running {
 	t.Helper()
 	d := &running{out: &output{}, dir: dir, pid: map[string]int{}, exited: make(chan struct{})}
-	d.cmd = playing(env, append([]string{"demo", "--addr", "127.0.0.1:0", "--data-dir", dir}, args...)...)
+	d.cmd = playing(env, append([]string{"demo", "--empty", "--addr", "127.0.0.1:0", "--data-dir", dir}, args...)...)
 	d.cmd.Stdout, d.cmd.Stderr = d.out, d.out
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -321,6 +322,46 @@ func TestDemo(t *testing.T) {
 		again := d.mustCharge(t, "kept")
 		if !again.replayed || again.body != original.body {
 			t.Errorf("the database forgot: %+v", again)
+		}
+	})
+
+	t.Run("it begins with a sample, and killing the server changes nothing in it", func(t *testing.T) {
+		t.Parallel()
+		dir := dataDir(t)
+		d := startDemo(t, dir, nil, "--empty=false")
+		if err := syscall.Kill(d.pid["serve"], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		complete := func() bool { _, err := os.Stat(filepath.Join(dir, "sample")); return err == nil }
+		await(t, "the sample to be complete", complete)
+		counts := func(d *running) (n [4]int) {
+			t.Helper()
+			err := d.connect(t, "RATCHET_DATABASE_URL").QueryRow(t.Context(), `
+				SELECT (SELECT count(*) FROM charges WHERE status = 'succeeded'),
+				       (SELECT count(*) FROM charges WHERE status = 'failed'),
+				       (SELECT count(*) FROM refunds), (SELECT count(*) FROM payouts)`).Scan(&n[0], &n[1], &n[2], &n[3])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		want := [4]int{39, 5, 3, 1}
+		if got := counts(d); got != want {
+			t.Errorf("there are %v charges, declines, refunds and payouts, want %v", got, want)
+		}
+		if stdout, stderr, code := ratchet(t, []string{"RATCHET_DATA_DIR=" + dir}, "verify"); code != 0 {
+			t.Errorf("verify ends with %d: %s%s", code, stdout, stderr)
+		}
+		if said := d.out.String(); strings.Contains(said, "POST   /v1/customers") {
+			t.Errorf("the terminal shows requests that nobody made:\n%s", said)
+		}
+		d.interrupt(t)
+
+		again := startDemo(t, dir, nil, "--empty=false")
+		again.mustCharge(t, "own")
+		want[0]++
+		if got := counts(again); got != want {
+			t.Errorf("after a restart and one charge there are %v, want %v", got, want)
 		}
 	})
 

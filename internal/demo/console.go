@@ -124,6 +124,18 @@ func (c *console) begin(banner string) {
 	fmt.Fprint(c.out, banner)
 }
 
+// hideRequests leaves out the requests that are answered until the returned function is called.
+func (c *console) hideRequests() (show func()) {
+	set := func(shown bool) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.readLogs()
+		c.requests = shown
+	}
+	set(false)
+	return func() { set(true) }
+}
+
 func (c *console) show(line string) {
 	if line != "" {
 		fmt.Fprintf(c.out, "%s  %s\n", time.Now().Format(time.TimeOnly), line)

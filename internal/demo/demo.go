@@ -42,6 +42,8 @@ type Config struct {
 	// around the checks of the API could have the worker post to any program here.
 	WebhookPorts string
 
+	Empty bool // begin without sample data
+
 	DatabaseURL string // a server that exists already; empty: the demo starts one
 
 	Program string    // how to call this program again, for the examples that are printed
@@ -116,6 +118,12 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	d.banner()
+	if d.wantsSample() {
+		ctx, stop := context.WithCancel(ctx)
+		added := make(chan struct{})
+		go func() { defer close(added); d.addSample(ctx) }()
+		defer func() { stop(); <-added }()
+	}
 	return d.watch(ctx)
 }
 

@@ -11,7 +11,7 @@ export async function startDemo(settings = {}) {
   if (!program) throw new Error("RATCHET_PROGRAM names no binary: run this with make test-browser");
   const dir = mkdtempSync(join(tmpdir(), "ratchet-browser-"));
   chmodSync(dir, 0o755); // as root, PostgreSQL runs as somebody else, who has to get in
-  const child = spawn(program, ["demo", "--addr", "127.0.0.1:0", "--data-dir", dir], { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, RATCHET_WEBHOOK_LOOPBACK_PORTS: "any", ...settings } });
+  const child = spawn(program, ["demo", "--empty", "--addr", "127.0.0.1:0", "--data-dir", dir], { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, RATCHET_WEBHOOK_LOOPBACK_PORTS: "any", ...settings } });
   let said = "";
   const demo = {
     dir,

@@ -39,7 +39,8 @@ func startDemo(ctx context.Context, binary string) (*demo, error) {
 		return nil, err
 	}
 	d := &demo{url: "http://" + address, dir: dir}
-	d.process = exec.Command(binary, "demo", "--addr", address, "--data-dir", dir, "--webhook-loopback-ports", "any")
+	d.process = exec.Command(binary, "demo", "--empty", "--addr", address, "--data-dir", dir,
+		"--webhook-loopback-ports", "any")
 	d.process.Stderr = os.Stderr
 	if err := d.process.Start(); err != nil {
 		return nil, err
