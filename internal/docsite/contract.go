@@ -51,6 +51,7 @@ type responseSpec struct {
 	Ref         string `yaml:"$ref"`
 	Description string
 	Statuses    []int `yaml:"x-statuses"` // that every operation can answer
+	Content     map[string]struct{ Schema *schemaSpec }
 }
 
 type schemaSpec struct {
@@ -59,6 +60,11 @@ type schemaSpec struct {
 	Description string
 	Required    []string
 	Properties  map[string]*schemaSpec
+	Nullable    bool
+	Enum        []any
+	AnyOf       []*schemaSpec `yaml:"anyOf"`
+	Items       *schemaSpec
+	Example     yaml.Node
 	Codes       map[string]struct {
 		Status    []int
 		Means, Do string

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/ratchet-pay/ratchet/api"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -24,7 +25,9 @@ type operation struct {
 	Phases      []string
 	Params      []param
 	Examples    []example
-	Sample      sample // the example that is shown, ready to be sent
+	Sample      sample   // the example that is shown, ready to be sent
+	Answer      string   // the name of the schema of what it answers, "" for a list
+	Unsupported []string // parameters that Stripe's operation has, too
 }
 
 // place is where a page has an operation: by how deep its address is, and old
@@ -68,6 +71,16 @@ type resource struct {
 	Slug       string
 	About      template.HTML
 	Operations []operation
+	Objects    []object // what they answer with
+}
+
+// Object is what an operation of the page answers with; nil for a list, and what another page has.
+func (r resource) Object(name string) *object {
+	at := slices.IndexFunc(r.Objects, func(o object) bool { return o.ID == objectID(name) })
+	if at < 0 {
+		return nil
+	}
+	return &r.Objects[at]
 }
 
 type reference struct {
@@ -94,8 +107,16 @@ var theReference = sync.OnceValues(func() (*reference, error) {
 		ref.add(http.MethodGet, path, c, c.Paths[path].Get)
 		ref.add(http.MethodDelete, path, c, c.Paths[path].Delete)
 	}
-	for _, r := range ref.Resources { // what is of use first
+	described := map[string]bool{}
+	for i := range ref.Resources { // what is of use first
+		r := &ref.Resources[i]
 		slices.SortStableFunc(r.Operations, func(a, b operation) int { return cmp.Compare(a.place(), b.place()) })
+		for _, op := range r.Operations {
+			if o := c.objectOf(op.Answer); o != nil && !op.Deprecated && !described[op.Answer] {
+				described[op.Answer] = true
+				r.Objects = append(r.Objects, *o)
+			}
+		}
 	}
 	return ref, nil
 })
@@ -128,6 +149,8 @@ func operationOf(method, path string, c *contract, op *operationSpec) operation 
 		Deprecated:  op.Deprecated,
 		Flow:        op.Flow,
 		Examples:    op.Examples,
+		Answer:      c.answerOf(op),
+		Unsupported: unsupported()[method+" "+path],
 	}
 	for _, given := range op.Parameters {
 		p := c.parameter(given)
@@ -155,6 +178,8 @@ func operationOf(method, path string, c *contract, op *operationSpec) operation 
 	})
 	return o
 }
+
+var unsupported = sync.OnceValue(api.UnsupportedParameters)
 
 type referencePage struct {
 	*reference

@@ -6,6 +6,7 @@ import "./chart.js";
 import "./time.js";
 import "./palette.js";
 import "./find.js";
+import "./languages.js";
 import "./frame.js";
 import "./live.js";
 import "./rows.js";
