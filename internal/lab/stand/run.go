@@ -440,10 +440,29 @@ func (r *run) settle() error {
 		}
 	}
 	const more = 200 * time.Millisecond // until a call that was sent has arrived and is in the journal
-	if r.BankTakes > 0 {
-		time.Sleep(time.Until(r.began.Add(r.BankTakes + more)))
+	if r.BankTakes == 0 {
+		return nil
 	}
-	return nil
+	asked, err := r.askedBank()
+	time.Sleep(time.Until(asked.Add(r.BankTakes + more)))
+	return err
+}
+
+// askedBank is when the process made the last call that the bank is slow for. A server's
+// first attempt has one; of a message, every delivery has.
+func (r *run) askedBank() (at time.Time, err error) {
+	passed, err := r.passed()
+	at = r.began
+	for _, p := range passed {
+		if p.Boundary != "acquirer: before writing" {
+			continue
+		}
+		at = p.At
+		if !r.Design.Queue {
+			break
+		}
+	}
+	return at, err
 }
 
 // conclude asks both books, and puts the trace together.
@@ -530,20 +549,13 @@ func (r *run) end(ctx context.Context) {
 
 // addBoundaries adds what the processes have passed, in the words of the trace.
 func (r *run) addBoundaries() error {
-	text, err := os.ReadFile(r.trace)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
+	all, err := r.passed()
 	if err != nil {
 		return err
 	}
 	var last lab.Event
 	severed := false
-	for line := range bytes.Lines(text) {
-		var passed crashpoint.Passed
-		if err := json.Unmarshal(line, &passed); err != nil {
-			continue // the process was killed in the middle of the line
-		}
+	for _, passed := range all {
 		r.date(passed)
 		e, tells := eventOf(passed)
 		if !tells || e.Kind == lab.Answers && last.Kind == lab.Answers && last.PID == e.PID {
@@ -560,6 +572,21 @@ func (r *run) addBoundaries() error {
 		last = e
 	}
 	return nil
+}
+
+// passed are the boundaries that the processes have passed, by the trace.
+func (r *run) passed() (all []crashpoint.Passed, err error) {
+	text, err := os.ReadFile(r.trace)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	for line := range bytes.Lines(text) {
+		var p crashpoint.Passed
+		if json.Unmarshal(line, &p) == nil { // the process may be killed in the middle of a line
+			all = append(all, p)
+		}
+	}
+	return all, err
 }
 
 // date moves the end of a process to the last boundary that it has passed: we
