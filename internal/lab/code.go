@@ -92,6 +92,7 @@ func (r Run) lineOfRatchet(lines []string, n int) int {
 	for _, of := range []struct{ part, line string }{
 		{"claim AS (", "charge.insert(tx)"},
 		{"finish AS (", settled},
+		{"INTO fence_refusals", settled},
 		{"BEGIN", "AdoptParams{"},
 		{"clock_timestamp() AS now", table},
 		{"c.phase, c.generation", table},

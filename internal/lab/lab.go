@@ -258,9 +258,22 @@ var Pauses = []time.Duration{150 * time.Millisecond, 1200 * time.Millisecond, 2 
 // it finds what the third has found.
 var PausesAfterDeath = []time.Duration{Pauses[0], Pauses[1], 600 * time.Millisecond}
 
+// PausesAfterStop are those where the process is stopped. It continues before the last
+// attempt, which finds what it has done.
+var PausesAfterStop = []time.Duration{Pauses[0], Pauses[1], Pauses[0]}
+
+// PausesAfterTimeout are those where the handler waits for the bank no longer. Nothing that
+// the later attempts find depends on when they come.
+var PausesAfterTimeout = []time.Duration{Pauses[0], 600 * time.Millisecond, 300 * time.Millisecond}
+
 // Pauses are what the client waits between its attempts.
 func (f Fault) Pauses() []time.Duration {
-	if f.boundary != nil && !f.Stop && f.BankTimeout == 0 {
+	switch {
+	case f.Stop:
+		return PausesAfterStop
+	case f.BankTimeout > 0:
+		return PausesAfterTimeout
+	case f.boundary != nil:
 		return PausesAfterDeath
 	}
 	return Pauses
