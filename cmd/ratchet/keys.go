@@ -100,11 +100,11 @@ func keysRollCommand() *cobra.Command {
 				return err
 			}
 			defer pool.Close()
-			root, err := s.rootOf(cmd.Context(), pool)
+			roots, err := s.rootsOf(cmd.Context(), pool)
 			if err != nil {
 				return err
 			}
-			keyID, key, err := roll(cmd.Context(), pool, root.For(secret.APIKeys), args[0], grace)
+			keyID, key, err := roll(cmd.Context(), pool, roots.Keys(secret.APIKeys), args[0], grace)
 			if err != nil {
 				return err
 			}
@@ -117,10 +117,10 @@ func keysRollCommand() *cobra.Command {
 }
 
 func roll(
-	ctx context.Context, pool *pgxpool.Pool, hashKey []byte, oldID string, grace time.Duration,
+	ctx context.Context, pool *pgxpool.Pool, hashKeys secret.Keys, oldID string, grace time.Duration,
 ) (newID, key string, err error) {
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) (err error) {
-		_, newID, key, err = apikey.Roll(ctx, tx, hashKey, oldID, grace)
+		_, newID, key, err = apikey.Roll(ctx, tx, hashKeys, oldID, grace)
 		return err
 	})
 	return newID, key, err

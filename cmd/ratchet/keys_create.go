@@ -52,11 +52,11 @@ have events sent to any address.`,
 				return err
 			}
 			defer pool.Close()
-			root, err := s.rootOf(cmd.Context(), pool)
+			roots, err := s.rootsOf(cmd.Context(), pool)
 			if err != nil {
 				return err
 			}
-			keyID, key, err := w.create(cmd.Context(), pool, root.For(secret.APIKeys))
+			keyID, key, err := w.create(cmd.Context(), pool, roots.Keys(secret.APIKeys))
 			if err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ func (w *wanted) kind() string {
 
 // create makes the key, its account if need be, and what the audit trail says of
 // them: all of it or nothing.
-func (w *wanted) create(ctx context.Context, pool *pgxpool.Pool, hashKey []byte) (keyID, key string, err error) {
+func (w *wanted) create(ctx context.Context, pool *pgxpool.Pool, hashKeys secret.Keys) (keyID, key string, err error) {
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		err := needAccount(ctx, tx, w.account, w.open)
 		if err != nil {
@@ -114,9 +114,9 @@ func (w *wanted) create(ctx context.Context, pool *pgxpool.Pool, hashKey []byte)
 		}
 		kind := w.kind()
 		if kind == apikey.Restricted {
-			keyID, key, err = apikey.CreateRestricted(ctx, tx, hashKey, w.account, w.permissions, w.live)
+			keyID, key, err = apikey.CreateRestricted(ctx, tx, hashKeys, w.account, w.permissions, w.live)
 		} else {
-			keyID, key, err = apikey.Create(ctx, tx, hashKey, w.account, kind, w.live)
+			keyID, key, err = apikey.Create(ctx, tx, hashKeys, w.account, kind, w.live)
 		}
 		return err
 	})

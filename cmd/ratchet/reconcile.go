@@ -18,7 +18,6 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/payout"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/process"
-	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/verify"
 )
 
@@ -101,7 +100,7 @@ func reconciliationConfig(cmd *cobra.Command, acquirerURL string) (c process.Con
 	if err != nil || text == "" {
 		return c, err
 	}
-	c.Secret, err = secret.New(text)
+	c.Secret, c.OldSecrets, err = s.roots()
 	return c, err
 }
 

@@ -342,7 +342,7 @@ func release(cmd *cobra.Command, name, phase, evidence string) error {
 		return err
 	}
 	defer pool.Close()
-	root, err := s.rootOf(ctx, pool)
+	roots, err := s.rootsOf(ctx, pool)
 	if err != nil {
 		return err
 	}
@@ -352,8 +352,8 @@ func release(cmd *cobra.Command, name, phase, evidence string) error {
 	}
 	var spent, next idempotency.ForeignCall
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) (err error) {
-		spent, next, err = idempotency.Release(ctx, tx, root.For(secret.Idempotency), r.AccountID, r.ID, phase,
-			"operator "+operator()+": "+evidence)
+		spent, next, err = idempotency.Release(ctx, tx, roots.Keys(secret.Idempotency).Oldest(), r.AccountID, r.ID,
+			phase, "operator "+operator()+": "+evidence)
 		if err != nil {
 			return err
 		}

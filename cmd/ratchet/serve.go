@@ -32,6 +32,7 @@ RATCHET_KEY_RATE. Traces are sent to OTEL_EXPORTER_OTLP_ENDPOINT, if it is set.
 
   RATCHET_DATABASE_URL         PostgreSQL, migrated with "ratchet migrate up"
   RATCHET_SECRET               32 characters or more, the same in every process
+  RATCHET_SECRET_OLD           while the secret is rotated: the older ones, one per line
   RATCHET_ACQUIRER_SECRET      the credential for the acquirer
   RATCHET_ANSWER_RETENTION     how long responses are replayed (720h); a key never
                                becomes free again
@@ -183,7 +184,7 @@ func join(c *process.Config, acquirerURL string, log *slog.Logger) (err error) {
 	if err := requireEncryption(c.DatabaseURL, acquirerURL); err != nil {
 		return err
 	}
-	if c.Secret, err = s.root(); err != nil {
+	if c.Secret, c.OldSecrets, err = s.roots(); err != nil {
 		return err
 	}
 	if c.AcquirerSecret, err = s.require(acquirerSecretVariable); err != nil {

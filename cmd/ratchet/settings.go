@@ -19,6 +19,7 @@ const (
 	databaseVariable         = "RATCHET_DATABASE_URL"
 	acquirerDatabaseVariable = "RATCHET_ACQUIRER_DATABASE_URL"
 	secretVariable           = "RATCHET_SECRET"
+	oldSecretVariable        = "RATCHET_SECRET_OLD"
 	acquirerSecretVariable   = "RATCHET_ACQUIRER_SECRET"
 
 	notificationSecretVariable = "RATCHET_NOTIFICATION_SECRET"
@@ -108,16 +109,39 @@ func (s settings) databaseURL() (string, error) {
 	return s.require(databaseVariable)
 }
 
-// rootOf is the secret for a command on a database. It must be the one that the installation was made under.
-func (s settings) rootOf(ctx context.Context, pool *pgxpool.Pool) (secret.Root, error) {
-	root, err := s.root()
+// rootsOf are the secrets for a command on a database. They must be those of the installation.
+func (s settings) rootsOf(ctx context.Context, pool *pgxpool.Pool) (*secret.Roots, error) {
+	newest, older, err := s.roots()
 	if err != nil {
 		return nil, err
 	}
-	if err := process.ClaimSecret(ctx, pool, root); err != nil {
+	roots, err := process.ClaimSecrets(ctx, pool, append([]secret.Root{newest}, older...)...)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", secretVariable, err)
 	}
-	return root, nil
+	return roots, nil
+}
+
+// roots are the newest secret and the older ones, of which there are some while it is rotated.
+func (s settings) roots() (newest secret.Root, older []secret.Root, err error) {
+	if newest, err = s.root(); err != nil {
+		return nil, nil, err
+	}
+	text, err := s.lookup(oldSecretVariable)
+	if err != nil {
+		return nil, nil, err
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		root, err := secret.New(line)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", oldSecretVariable, err)
+		}
+		older = append(older, root)
+	}
+	return newest, older, nil
 }
 
 func (s settings) root() (secret.Root, error) {

@@ -74,7 +74,7 @@ proves that nothing sealed before it has changed.`,
 				return err
 			}
 			defer end()
-			key, err := auditKey(cmd.Context(), pool, s)
+			keys, err := auditKeys(cmd.Context(), pool, s)
 			if err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ proves that nothing sealed before it has changed.`,
 				return usagef("--head needs a full run: leave out --since")
 			}
 			report, err := verify.Run(cmd.Context(),
-				verify.Config{Pool: pool, Acquirer: journal, AuditKey: key, Head: head, AllowEmpty: allowEmpty,
+				verify.Config{Pool: pool, Acquirer: journal, AuditKeys: keys, Head: head, AllowEmpty: allowEmpty,
 					Since: from, Progress: progress(cmd.ErrOrStderr(), time.Second)})
 			if err != nil {
 				return err
@@ -141,20 +141,24 @@ func progress(w io.Writer, every time.Duration) func(done, of int) {
 	}
 }
 
-// auditKey is the key of the audit trail's chain, or nil where the secret is not known.
-func auditKey(ctx context.Context, pool *pgxpool.Pool, s settings) ([]byte, error) {
+// auditKeys are the keys of the audit trail's chain, or none where the secret is not known.
+func auditKeys(ctx context.Context, pool *pgxpool.Pool, s settings) (none secret.Keys, err error) {
 	text, err := s.lookup(secretVariable)
 	if err != nil || text == "" {
-		return nil, err
+		return none, err
 	}
-	root, err := secret.New(text)
+	newest, older, err := s.roots()
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	if _, err := process.CheckSecret(ctx, pool, root); err != nil {
-		return nil, fmt.Errorf("%s: %w", secretVariable, err)
+	roots, err := process.ReadSecrets(ctx, pool, append(older, newest)...)
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", secretVariable, err)
 	}
-	return root.For(secret.AuditChain), nil
+	if roots == nil { // no process has started yet
+		roots = secret.Only(newest)
+	}
+	return roots.Keys(secret.AuditChain), nil
 }
 
 // acquirersJournal opens the simulated acquirer's database, or returns nil if it is not

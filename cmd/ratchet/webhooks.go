@@ -143,11 +143,11 @@ needs RATCHET_SECRET.`,
 				return err
 			}
 			defer pool.Close()
-			root, err := s.rootOf(cmd.Context(), pool)
+			roots, err := s.rootsOf(cmd.Context(), pool)
 			if err != nil {
 				return err
 			}
-			rolled, err := webhook.Roll(cmd.Context(), pool, root.For(secret.Webhooks), operator(), args[0], overlap)
+			rolled, err := webhook.Roll(cmd.Context(), pool, roots.Keys(secret.Webhooks), operator(), args[0], overlap)
 			if errors.Is(err, webhook.ErrUnknown) {
 				return fmt.Errorf("webhook endpoint %q not found", args[0])
 			}

@@ -14,7 +14,7 @@ import (
 // restrict makes a key of the toboggans, by the name of its permissions.
 func (s *env) restrict(t *testing.T, name string, allowed apikey.Permissions) {
 	t.Helper()
-	_, key, err := apikey.CreateRestricted(t.Context(), s.db.Pool, s.app.Root.For(secret.APIKeys), "acct_toboggans",
+	_, key, err := apikey.CreateRestricted(t.Context(), s.db.Pool, s.app.Root.Keys(secret.APIKeys), "acct_toboggans",
 		allowed, false)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
@@ -294,6 +296,7 @@ func (r *request) storedKey() string {
 }
 
 func (r *request) call(s *Server) phase.Request {
+	version, fingerprint, otherwise := r.fingerprints(s.idempotencyKeys)
 	return phase.Request{
 		Caller: phase.Caller{
 			AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, RequestID: r.id, Key: r.storedKey(),
@@ -301,10 +304,24 @@ func (r *request) call(s *Server) phase.Request {
 				News: s.acceptsNotifications(), Merchant: r.holder.Merchant}.By(r.holder.KeyID, r.address()),
 		},
 		Method: r.http.Method, Path: r.http.URL.Path,
-		Fingerprint: idempotency.Fingerprint(s.idempotencyKey, r.http.Method, r.http.URL.Path,
-			form.Canonical(r.values)),
+		Fingerprint: fingerprint, FingerprintVersion: version, Otherwise: otherwise,
 		Wait: prefer(r.http.Header),
 	}
+}
+
+// fingerprints are what the request is compared by, under the newest key and under the others.
+func (r *request) fingerprints(keys secret.Keys) (version int16, newest []byte, otherwise [][]byte) {
+	canonical := form.Canonical(r.values)
+	under := func(key []byte) []byte {
+		return idempotency.Fingerprint(key, r.http.Method, r.http.URL.Path, canonical)
+	}
+	version, key := keys.Newest()
+	for _, other := range keys.All() {
+		if !bytes.Equal(other, key) {
+			otherwise = append(otherwise, under(other))
+		}
+	}
+	return version, under(key), otherwise
 }
 
 // address is the peer's, never what a header claims.

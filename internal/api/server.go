@@ -37,7 +37,7 @@ import (
 // Config is what a server needs.
 type Config struct {
 	Engine    *phase.Engine
-	Secret    secret.Root
+	Roots     *secret.Roots
 	Demo      bool // accept the demo accounts' keys, and faults that a request asks for
 	Limits    Limits
 	Reads     ReadGates // where requests that change nothing wait for a slot
@@ -58,23 +58,23 @@ type Config struct {
 
 // Server answers the API.
 type Server struct {
-	engine         *phase.Engine
-	keys           *apikey.Cache
-	idempotencyKey []byte
-	cardKey        []byte
-	inbox          *inbox.Inbox
-	demo           bool
-	publicURL      string
-	private        *webhook.Private
-	limits         Limits
-	limiters       limiters
-	permissions    permissions
-	telemetry      *telemetry.Telemetry
-	site           *web.Site
-	pages          bool
-	stripeCLI      *stripecli.Hub
-	log            *slog.Logger
-	echo           *echo.Echo
+	engine          *phase.Engine
+	keys            *apikey.Cache
+	idempotencyKeys secret.Keys
+	cardKey         []byte
+	inbox           *inbox.Inbox
+	demo            bool
+	publicURL       string
+	private         *webhook.Private
+	limits          Limits
+	limiters        limiters
+	permissions     permissions
+	telemetry       *telemetry.Telemetry
+	site            *web.Site
+	pages           bool
+	stripeCLI       *stripecli.Hub
+	log             *slog.Logger
+	echo            *echo.Echo
 
 	notificationSecret string
 }
@@ -83,7 +83,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{
 		engine:    c.Engine,
-		keys:      apikey.NewCache(c.Engine.Pool(), c.Secret.For(secret.APIKeys), c.Demo),
+		keys:      apikey.NewCache(c.Engine.Pool(), c.Roots.Keys(secret.APIKeys), c.Demo),
 		demo:      c.Demo,
 		private:   c.PrivateWebhooks,
 		log:       c.Log,
@@ -92,8 +92,8 @@ func New(c Config) *Server {
 		telemetry: c.Telemetry,
 		limiters: limiters{limit.NewRates(c.Limits.KeyRate), limit.NewConcurrency(c.Limits.AccountConcurrency),
 			limit.NewRates(c.Limits.AuthFailureRate), c.Reads},
-		idempotencyKey:     c.Secret.For(secret.Idempotency),
-		cardKey:            c.Secret.For(secret.Cards),
+		idempotencyKeys:    c.Roots.Keys(secret.Idempotency),
+		cardKey:            c.Roots.Keys(secret.Cards).Oldest(),
 		echo:               echo.New(),
 		inbox:              c.Inbox,
 		site:               c.Site,

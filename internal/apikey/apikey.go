@@ -17,6 +17,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 // The kinds of key.
@@ -55,7 +56,7 @@ const rememberAtMost = 10_000
 // Cache looks keys up and remembers them for a moment. Safe for concurrent use.
 type Cache struct {
 	pool *pgxpool.Pool
-	key  []byte
+	keys secret.Keys
 	demo bool
 
 	mu    sync.Mutex
@@ -68,12 +69,12 @@ type remembered struct {
 	until  time.Time
 }
 
-// NewCache makes a cache. hashKey is secret.Root.For(secret.APIKeys); demo admits
+// NewCache makes a cache. hashKeys are secret.Roots.Keys(secret.APIKeys); demo admits
 // the demo accounts' well-known keys.
-func NewCache(pool *pgxpool.Pool, hashKey []byte, demo bool) *Cache {
+func NewCache(pool *pgxpool.Pool, hashKeys secret.Keys, demo bool) *Cache {
 	return &Cache{
 		pool:  pool,
-		key:   hashKey,
+		keys:  hashKeys,
 		demo:  demo,
 		known: map[[sha256.Size]byte]remembered{},
 		used:  map[string]time.Time{},
@@ -85,16 +86,21 @@ const findKey = `
 	       a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days, a.api_version AS default_version,
 	       account_ahead(k.account_id, k.livemode) AS ahead
 	FROM api_keys k JOIN accounts a ON a.id = k.account_id
-	WHERE k.hash = @hash`
+	WHERE k.hash = ANY (@hashes::bytea[])`
 
 // Find returns who holds a key.
 func (r *Cache) Find(ctx context.Context, key string) (*Holder, error) {
-	hash := Hash(r.key, key)
+	name := r.name(key)
 	now := time.Now()
-	if holder := r.cached(hash, now); holder != nil {
+	if holder := r.cached(name, now); holder != nil {
 		return holder, holder.usable(now)
 	}
-	rows, err := r.pool.Query(ctx, findKey, postgres.Args{"hash": hash[:]})
+	var hashes [][]byte
+	for _, hashKey := range r.keys.All() {
+		hash := Hash(hashKey, key)
+		hashes = append(hashes, hash[:])
+	}
+	rows, err := r.pool.Query(ctx, findKey, postgres.Args{"hashes": hashes})
 	if err != nil {
 		return nil, fmt.Errorf("find API key: %w", err)
 	}
@@ -108,24 +114,27 @@ func (r *Cache) Find(ctx context.Context, key string) (*Holder, error) {
 	if holder.Demo && !r.demo {
 		return nil, ErrUnknown
 	}
-	r.remember(hash, holder, now)
+	r.remember(name, holder, now)
 	return holder, holder.usable(now)
 }
 
 // Seen says whether this process has looked a key up before and found it valid.
 func (r *Cache) Seen(key string) bool {
-	hash := Hash(r.key, key)
+	name := r.name(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	hit, is := r.known[hash]
+	hit, is := r.known[name]
 	return is && hit.holder.usable(time.Now()) == nil
 }
 
+// name is what this process remembers a key by: no key is kept in memory as it is.
+func (r *Cache) name(key string) [sha256.Size]byte { return Hash(r.keys.Oldest(), key) }
+
 // cached is who holds a key, if that was asked a moment ago. It notes the use.
-func (r *Cache) cached(hash [sha256.Size]byte, now time.Time) *Holder {
+func (r *Cache) cached(name [sha256.Size]byte, now time.Time) *Holder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	hit, is := r.known[hash]
+	hit, is := r.known[name]
 	if !is || !now.Before(hit.until) {
 		return nil
 	}
@@ -133,13 +142,13 @@ func (r *Cache) cached(hash [sha256.Size]byte, now time.Time) *Holder {
 	return hit.holder
 }
 
-func (r *Cache) remember(hash [sha256.Size]byte, holder *Holder, now time.Time) {
+func (r *Cache) remember(name [sha256.Size]byte, holder *Holder, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.known) >= rememberAtMost {
 		clear(r.known)
 	}
-	r.known[hash] = remembered{holder, now.Add(rememberFor)}
+	r.known[name] = remembered{holder, now.Add(rememberFor)}
 	r.use(holder, now)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 const lockKey = `SELECT ` + keyColumns + ` FROM api_keys WHERE id = @id FOR NO KEY UPDATE`
@@ -69,7 +70,7 @@ func end(ctx context.Context, tx pgx.Tx, keyID string, grace time.Duration) (key
 // Roll makes a successor that may do the same, and ends the key after grace. A
 // key that has ended has no successor: it was ended on purpose.
 func Roll(
-	ctx context.Context, tx pgx.Tx, hashKey []byte, keyID string, grace time.Duration,
+	ctx context.Context, tx pgx.Tx, hashKeys secret.Keys, keyID string, grace time.Duration,
 ) (old *Key, newID, key string, err error) {
 	old, endsAt, err := end(ctx, tx, keyID, grace)
 	if err != nil {
@@ -78,7 +79,7 @@ func Roll(
 	if old.Expired {
 		return nil, "", "", fmt.Errorf("%s has already expired; create a new key", keyID)
 	}
-	newID, key, err = create(ctx, tx, hashKey, old.AccountID, old.Kind, old.Permissions, old.Livemode)
+	newID, key, err = create(ctx, tx, hashKeys, old.AccountID, old.Kind, old.Permissions, old.Livemode)
 	if err != nil {
 		return nil, "", "", err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 // A block covers all audit rows of the transactions from one id to another, in
@@ -72,8 +73,9 @@ const selectRows = `
 	ORDER BY cluster, xid, id`
 
 const insertBlock = `
-	INSERT INTO audit_blocks (no, cluster, from_xid, to_xid, rows, previous, digest, format)
-	VALUES (@no, @cluster, @from_xid, @to_xid, @rows, @previous, @digest, @format)
+	INSERT INTO audit_blocks (no, cluster, from_xid, to_xid, rows, previous, digest, format,
+		secret_version)
+	VALUES (@no, @cluster, @from_xid, @to_xid, @rows, @previous, @digest, @format, @secret_version)
 	ON CONFLICT DO NOTHING`
 
 // Row is the part of an audit row that the chain covers: everything but the details,
@@ -110,12 +112,12 @@ type Span struct {
 	FromXID, ToXID int64
 }
 
-// Sealer adds blocks to the chain. Its key is secret.Root.For(secret.AuditChain),
-// which is in no table, so an attacker with access to the database alone cannot recompute
+// Sealer adds blocks to the chain. Its keys are secret.Roots.Keys(secret.AuditChain),
+// which are in no table as they are, so an attacker with access to the database alone cannot recompute
 // a block. The sealer logs each new head of the chain, and the log is kept elsewhere.
 type Sealer struct {
 	Pool *pgxpool.Pool
-	Key  []byte
+	Keys secret.Keys
 	Log  *slog.Logger // nil: heads are not logged
 }
 
@@ -141,10 +143,12 @@ func (s Sealer) Seal(ctx context.Context) (int, error) {
 	if err != nil || span.ToXID <= span.FromXID || len(rows) == 0 && !begins {
 		return 0, err
 	}
-	sum := Digest(s.Key, last.Digest, rows)
+	version, key := s.Keys.Newest()
+	sum := Digest(key, last.Digest, rows)
 	added, err := pool.Exec(ctx, insertBlock, postgres.Args{
 		"no": last.No + 1, "cluster": span.Cluster, "from_xid": span.FromXID, "to_xid": span.ToXID, "rows": len(rows),
-		"previous": last.Digest, "digest": sum, "format": Format})
+		"previous": last.Digest, "digest": sum, "format": Format,
+		"secret_version": version})
 	if err != nil {
 		return 0, fmt.Errorf("insert block: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -59,7 +60,7 @@ func TestABacklogIsSealedBlockByBlock(t *testing.T) {
 	t.Run("a block is full, or holds one transaction", func(t *testing.T) {
 		var sealed []int
 		for {
-			rows, err := Sealer{Pool: db.Pool, Key: []byte("a key")}.Seal(t.Context())
+			rows, err := Sealer{Pool: db.Pool, Keys: secret.OneKey([]byte("a key"))}.Seal(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -55,7 +55,7 @@ var AttachPaymentMethod = phase.Define("payment_method.attach", 1,
 
 // find resolves the method that is named. A magic id makes a new one.
 func (in *AttachPaymentMethodParams) find(ctx context.Context, db phase.Reader, caller phase.Check) error {
-	magic, err := MagicMethod(in.ID, caller.Caller, caller.KeyFor(secret.Cards), caller.At)
+	magic, err := MagicMethod(in.ID, caller.Caller, caller.Keys(secret.Cards).Oldest(), caller.At)
 	if err != nil {
 		return err
 	}

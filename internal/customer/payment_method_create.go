@@ -92,7 +92,7 @@ func (c *MethodCard) recognize(
 	if err != nil {
 		return Card{}, nil, err
 	}
-	card := fromTestCard(known, caller.KeyFor(secret.Cards))
+	card := fromTestCard(known, caller.Keys(secret.Cards).Oldest())
 	card.ExpMonth, card.ExpYear = typed.ExpMonth, typed.Year()
 	if c.CVC != nil {
 		card.CVCCheck = resource.NilIfEmpty("unchecked")

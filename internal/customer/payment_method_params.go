@@ -32,7 +32,7 @@ func (in *MethodParams) Find(ctx context.Context, db phase.Reader, caller phase.
 	case in.PaymentMethod == "":
 		return nil
 	}
-	magic, err := MagicMethod(in.PaymentMethod, caller.Caller, caller.KeyFor(secret.Cards), caller.At)
+	magic, err := MagicMethod(in.PaymentMethod, caller.Caller, caller.Keys(secret.Cards).Oldest(), caller.At)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ const testCardKept = "test_card_kept"
 var RetrieveTestCard = phase.Define("payment_method.retrieve_test_card", 1,
 	phase.Atomic(testCardKept, keepTestCard),
 ).Check(func(_ context.Context, _ phase.Reader, caller phase.Check, in *RetrieveTestCardParams) (err error) {
-	in.Method, err = MagicMethod(in.ID, caller.Caller, caller.KeyFor(secret.Cards), caller.At)
+	in.Method, err = MagicMethod(in.ID, caller.Caller, caller.Keys(secret.Cards).Oldest(), caller.At)
 	return err
 })
 

@@ -60,7 +60,7 @@ func (c *TypedCard) recognize(caller phase.Check, at string) (Card, error) {
 	if err != nil {
 		return Card{}, err
 	}
-	card := fromTestCard(known, caller.KeyFor(secret.Cards))
+	card := fromTestCard(known, caller.Keys(secret.Cards).Oldest())
 	card.ExpMonth, card.ExpYear = c.ExpMonth, c.Year()
 	card.CardHolder = CardHolder{}.changed(c.CardHolder)
 	if c.CVC != nil {

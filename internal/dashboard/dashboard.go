@@ -32,7 +32,7 @@ type Config struct {
 	Pool         *pgxpool.Pool
 	API          http.Handler     // answers /v1 and what else is not the dashboard's
 	Acquirer     acquirer.Reports // whose books are shown beside ours; nil if they cannot be read
-	Secret       secret.Root
+	Roots        *secret.Roots
 	Password     string // opens the pages while there is no user; "" for an address that only this machine reaches
 	TOTPRequired bool   // every user needs a second factor
 	Site         *web.Site
@@ -63,7 +63,7 @@ func New(c Config) *Server {
 	s := &Server{Config: c, site: c.Site, mux: http.NewServeMux()}
 	s.guard = login.New(login.Config{
 		Pool:         c.Pool,
-		Secret:       c.Secret,
+		Roots:        c.Roots,
 		Password:     c.Password,
 		TOTPRequired: c.TOTPRequired,
 		Site:         c.Site,
@@ -74,7 +74,7 @@ func New(c Config) *Server {
 	s.watch = newWatcher(c.Pool, c.Log)
 	s.facts = newFacts(c.Pool, c.Acquirer, s.watch, c.Log)
 	s.lab = s.openLab()
-	s.desk = &desk.Desk{Pool: c.Pool, API: c.API, Acquirer: c.Acquirer, Secret: c.Secret, Demo: c.Demo,
+	s.desk = &desk.Desk{Pool: c.Pool, API: c.API, Acquirer: c.Acquirer, Roots: c.Roots, Demo: c.Demo,
 		Shop: c.Shop != nil, HTTPS: c.HTTPS, Supervisor: c.Supervisor, Token: s.guard.Token, Chosen: chosenScope}
 	s.routes()
 	return s

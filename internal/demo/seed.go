@@ -42,7 +42,7 @@ func seed(ctx context.Context, url, installationSecret string) error {
 			return fmt.Errorf("create account %s: %w", m.account, err)
 		}
 		for kind, key := range map[string]string{apikey.Secret: m.secret, apikey.Publishable: m.publishable} {
-			_, err := apikey.Put(ctx, pool, root.For(secret.APIKeys), m.account, kind, false, key, true)
+			_, err := apikey.Put(ctx, pool, root.Keys(secret.APIKeys), m.account, kind, false, key, true)
 			if err != nil {
 				return err
 			}

@@ -39,6 +39,7 @@ type WebhookEndpoint struct {
 	APIVersion       *string
 	Status           string
 	SecretGeneration int32
+	SecretVersion    int16 // of the root secret
 	CreatedAt        time.Time
 }
 
@@ -82,10 +83,11 @@ func (e *WebhookEndpoint) object() WebhookEndpointObject {
 	}
 }
 
-// secret is the endpoint's signing secret. It is derived, not stored.
-func (e *WebhookEndpoint) secret(tx *phase.Tx) string {
-	key := webhook.EndpointKey{AccountID: e.AccountID, EndpointID: e.ID}
-	return webhook.Secret(tx.KeyFor(secret.Webhooks), key, e.SecretGeneration)
+// newSecret is the signing secret of a new endpoint. It is derived, not stored.
+func (e *WebhookEndpoint) newSecret(tx *phase.Tx) string {
+	version, key := tx.Keys(secret.Webhooks).Newest()
+	e.SecretVersion, e.SecretGeneration = version, 1
+	return webhook.Secret(key, webhook.EndpointKey{AccountID: e.AccountID, EndpointID: e.ID}, e.SecretGeneration)
 }
 
 // maxEndpoints is how many endpoints an account may have in each mode. The schema
@@ -132,9 +134,9 @@ func freeSlot(ctx context.Context, tx *phase.Tx) (int16, error) {
 
 const insertEndpoint = `
 	INSERT INTO webhook_endpoints (account_id, id, livemode, request_id, slot, url, description, enabled_events,
-		metadata, api_version, status, secret_generation, created_at, changed_at)
+		metadata, api_version, status, secret_generation, secret_version, created_at, changed_at)
 	VALUES (@account_id, @id, @livemode, @request_id, @slot, @url, @description, @enabled_events, @metadata,
-		@api_version, @status, @secret_generation, @created_at, @created_at)`
+		@api_version, @status, @secret_generation, @secret_version, @created_at, @created_at)`
 
 func (e *WebhookEndpoint) insert(tx *phase.Tx, slot int16) {
 	tx.Write(insertEndpoint, pgx.StrictNamedArgs{
@@ -150,6 +152,7 @@ func (e *WebhookEndpoint) insert(tx *phase.Tx, slot int16) {
 		"api_version":       e.APIVersion,
 		"status":            e.Status,
 		"secret_generation": e.SecretGeneration,
+		"secret_version":    e.SecretVersion,
 		"created_at":        e.CreatedAt,
 	})
 }

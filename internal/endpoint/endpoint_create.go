@@ -60,22 +60,22 @@ func createEndpoint(
 		return phase.Outcome{}, err
 	}
 	endpoint := WebhookEndpoint{
-		AccountID:        tx.AccountID,
-		ID:               tx.NewID("we"),
-		Livemode:         tx.Livemode,
-		RequestID:        tx.RequestID,
-		URL:              in.URL,
-		Description:      resource.Patch(in.Description, nil),
-		EnabledEvents:    in.EnabledEvents,
-		Metadata:         metadata,
-		APIVersion:       in.APIVersion,
-		Status:           endpointEnabled,
-		SecretGeneration: 1,
-		CreatedAt:        tx.Now(),
+		AccountID:     tx.AccountID,
+		ID:            tx.NewID("we"),
+		Livemode:      tx.Livemode,
+		RequestID:     tx.RequestID,
+		URL:           in.URL,
+		Description:   resource.Patch(in.Description, nil),
+		EnabledEvents: in.EnabledEvents,
+		Metadata:      metadata,
+		APIVersion:    in.APIVersion,
+		Status:        endpointEnabled,
+		CreatedAt:     tx.Now(),
 	}
+	signing := endpoint.newSecret(tx)
 	endpoint.insert(tx, slot)
 	object := endpoint.object()
-	if object.Secret, err = tx.EncryptInResponse(endpoint.secret(tx)); err != nil {
+	if object.Secret, err = tx.EncryptInResponse(signing); err != nil {
 		return phase.Outcome{}, err
 	}
 	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), in.Expand, object)

@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/erase"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/testapp"
 	"github.com/ratchet-pay/ratchet/internal/verify"
 )
@@ -234,7 +235,7 @@ func TestErase(t *testing.T) {
 		}
 		s.sealAll(t)
 		report, err := verify.Run(t.Context(),
-			verify.Config{Pool: s.pool, Acquirer: simulator.Records{DB: s.theirs}, AuditKey: chainKey})
+			verify.Config{Pool: s.pool, Acquirer: simulator.Records{DB: s.theirs}, AuditKeys: chainKey})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -359,7 +360,7 @@ func has(counts []erase.Count, table string) bool {
 	return false
 }
 
-var chainKey = []byte("the key of the chain")
+var chainKey = secret.OneKey([]byte("the key of the chain"))
 
 // sealAll waits until there is nothing left to seal: no transaction of the server,
 // another test's neither, may be older than the rows.
@@ -368,7 +369,7 @@ func (s *shop) sealAll(t *testing.T) {
 	const unsealed = `
 		SELECT count(*) FROM audit_events WHERE xid >= coalesce((SELECT max(to_xid) FROM audit_blocks), 0)`
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if _, err := (audit.Sealer{Pool: s.pool, Key: chainKey}).Seal(t.Context()); err != nil {
+		if _, err := (audit.Sealer{Pool: s.pool, Keys: chainKey}).Seal(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		var left int

@@ -7,14 +7,10 @@ import (
 	"encoding/binary"
 )
 
-// FingerprintVersion is the rule by which Fingerprint hashes today. A row keeps
-// the version it was made under; a changed rule needs a new number and the old
-// one beside it for as long as old rows live.
-const FingerprintVersion = 1
-
 // Fingerprint is what makes two requests the same: method, path and parameters,
 // in any order. It is keyed, because parameters may hold a card number and a
-// bare hash of one can be guessed.
+// bare hash of one can be guessed. A row keeps the version of the root secret that
+// its key comes from.
 func Fingerprint(secret []byte, method, path string, canonicalParams []byte) []byte {
 	return keyedHash(secret, "fingerprint/1", method, path, string(canonicalParams))
 }
@@ -22,7 +18,8 @@ func Fingerprint(secret []byte, method, path string, canonicalParams []byte) []b
 // DeriveKey names one foreign call forever. It is derived from what the caller
 // repeats on a retry, never from a row's id, an epoch or a time: after a failover
 // that lost the last milliseconds, the same retry reaches the acquirer under
-// the same key. The hash hides the merchant's key from the acquirer.
+// the same key. So secret stays the same when the root secret is rotated. The hash
+// hides the merchant's key from the acquirer.
 func DeriveKey(secret []byte, r *Request, phase string, generation int16) string {
 	mode := "test"
 	if r.Livemode {

@@ -20,8 +20,8 @@ const (
 )
 
 const renewWorker = `
-	INSERT INTO workers (id, kind, host, pid, started_at, alive_until)
-	VALUES (@id, @kind, @host, @pid, clock_timestamp(), clock_timestamp() + @alive_for::interval)
+	INSERT INTO workers (id, kind, host, pid, started_at, secrets, alive_until)
+	VALUES (@id, @kind, @host, @pid, clock_timestamp(), @secrets, clock_timestamp() + @alive_for::interval)
 	ON CONFLICT (id) DO UPDATE SET alive_until = clock_timestamp() + @alive_for::interval`
 
 const forgetWorkers = `DELETE FROM workers WHERE id = @id OR alive_until < clock_timestamp() - interval '1 hour'`
@@ -29,14 +29,17 @@ const forgetWorkers = `DELETE FROM workers WHERE id = @id OR alive_until < clock
 // Liveness is this process's row in workers. While the process renews it, others leave its
 // requests alone. A second after it stops, any process may take them over.
 type Liveness struct {
-	ID   string // the owner of every request this process drives
-	kind string
-	pool *pgxpool.Pool
+	ID      string // the owner of every request this process drives
+	kind    string
+	secrets [][]byte
+	pool    *pgxpool.Pool
 }
 
-// NewLiveness announces a process of a kind ("serve", "work") to the others.
-func NewLiveness(ctx context.Context, pool *pgxpool.Pool, kind string) (*Liveness, error) {
-	l := &Liveness{ID: id.New("wk", time.Now()), kind: kind, pool: pool}
+// NewLiveness announces a process of a kind ("serve", "work") to the others, with the
+// digests of the secrets that it was given.
+func NewLiveness(ctx context.Context, pool *pgxpool.Pool, kind string, secrets ...[]byte) (*Liveness, error) {
+	l := &Liveness{ID: id.New("wk", time.Now()), kind: kind, secrets: append([][]byte{}, secrets...),
+		pool: pool}
 	if err := l.renew(ctx); err != nil {
 		return nil, err
 	}
@@ -70,7 +73,8 @@ func (l *Liveness) renew(ctx context.Context) error {
 	defer cancel()
 	host, _ := os.Hostname()
 	_, err := l.pool.Exec(ctx, renewWorker, pgx.StrictNamedArgs{
-		"id": l.ID, "kind": l.kind, "host": host, "pid": os.Getpid(), "alive_for": AliveFor})
+		"id": l.ID, "kind": l.kind, "host": host, "pid": os.Getpid(), "secrets": l.secrets,
+		"alive_for": AliveFor})
 	if err != nil {
 		return fmt.Errorf("renew liveness: %w", err)
 	}

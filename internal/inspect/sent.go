@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 // Sent is what a client sent: the parameters, rebuilt from what the operation stored
@@ -61,8 +62,8 @@ const selectSent = `
 type Param struct{ Name, Value string }
 
 // ReadSent reads what a client of the API sent, or nil if another source sent the request.
-// The key is the one that fingerprints are made with.
-func ReadSent(ctx context.Context, db *pgxpool.Pool, key []byte, of idempotency.Summary) (*Sent, error) {
+// The keys are those that fingerprints are made with.
+func ReadSent(ctx context.Context, db *pgxpool.Pool, keys secret.Keys, of idempotency.Summary) (*Sent, error) {
 	if !strings.HasPrefix(of.Path, "/v1/") {
 		return nil, nil
 	}
@@ -83,7 +84,7 @@ func ReadSent(ctx context.Context, db *pgxpool.Pool, key []byte, of idempotency.
 		if sent.Params == nil {
 			sent.Params = params
 		}
-		if confirmed(key, of, params, row.Fingerprint) {
+		if confirmed(keys, of, params, row.Fingerprint) {
 			sent.Params, sent.Exact = params, true
 			break
 		}
@@ -127,12 +128,14 @@ func holdsCard(stored json.RawMessage) bool {
 
 // confirmed tells whether these are the parameters that the request's fingerprint was
 // made of.
-func confirmed(key []byte, of idempotency.Summary, params []Param, fingerprint []byte) bool {
+func confirmed(keys secret.Keys, of idempotency.Summary, params []Param, fingerprint []byte) bool {
 	values, err := form.Parse(encode(params))
 	if err != nil {
 		return false
 	}
-	return bytes.Equal(idempotency.Fingerprint(key, of.Method, of.Path, form.Canonical(values)), fingerprint)
+	return slices.ContainsFunc(keys.All(), func(key []byte) bool {
+		return bytes.Equal(idempotency.Fingerprint(key, of.Method, of.Path, form.Canonical(values)), fingerprint)
+	})
 }
 
 func encode(params []Param) string {

@@ -103,7 +103,7 @@ func (g *Guard) totp(w http.ResponseWriter, r *http.Request) {
 
 func (g *Guard) showTOTP(w http.ResponseWriter, r *http.Request, status int, shared, wrong string) {
 	u := g.visit(r).session.User
-	sealed, err := secret.Seal(g.Secret.For(secret.TOTP), "form "+u.ID, shared)
+	sealed, err := g.Roots.Keys(secret.TOTP).Seal("form "+u.ID, shared)
 	if err != nil {
 		g.Fail(w, r, err)
 		return
@@ -126,7 +126,7 @@ func (g *Guard) postTOTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/dashboard/account", http.StatusSeeOther)
 		return
 	}
-	shared, err := secret.Open(g.Secret.For(secret.TOTP), "form "+s.User.ID, r.PostFormValue("sealed"))
+	shared, err := g.Roots.Keys(secret.TOTP).Open("form "+s.User.ID, r.PostFormValue("sealed"))
 	if err != nil { // a form that was drawn before the secret changed
 		g.notOurs(w, r)
 		return
@@ -145,7 +145,8 @@ func (g *Guard) postTOTP(w http.ResponseWriter, r *http.Request) {
 		g.showTOTP(w, r, http.StatusUnprocessableEntity, shared, "Your password is incorrect.")
 		return
 	}
-	codes, err := people.Enroll(r.Context(), g.Pool, by(r), g.Secret, s, shared, r.PostFormValue("code"))
+	codes, err := people.Enroll(r.Context(), g.Pool, by(r), g.Roots.Keys(secret.TOTP), s, shared,
+		r.PostFormValue("code"))
 	switch {
 	case errors.Is(err, people.ErrWrongCode):
 		g.showTOTP(w, r, http.StatusUnprocessableEntity, shared,

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -27,7 +28,7 @@ import (
 // Config is what the guard needs.
 type Config struct {
 	Pool         *pgxpool.Pool
-	Secret       secret.Root
+	Roots        *secret.Roots
 	Password     string // opens the dashboard while there is no user
 	TOTPRequired bool   // every user needs a second factor
 	Site         *web.Site
@@ -43,7 +44,6 @@ type Config struct {
 // not reach us under a host name that it controls (DNS rebinding).
 type Guard struct {
 	Config
-	key          []byte // of this installation and this password: a new password ends all sessions
 	tries        tries
 	across       *http.CrossOriginProtection
 	acts         *http.ServeMux // the role that each form needs
@@ -58,9 +58,7 @@ const (
 
 // New makes a guard.
 func New(c Config) *Guard {
-	mac := hmac.New(sha256.New, c.Secret.For(secret.Dashboard))
-	mac.Write([]byte(c.Password))
-	return &Guard{Config: c, key: mac.Sum(nil), tries: newTries(), across: http.NewCrossOriginProtection(),
+	return &Guard{Config: c, tries: newTries(), across: http.NewCrossOriginProtection(),
 		acts: http.NewServeMux()}
 }
 
@@ -155,8 +153,27 @@ func (g *Guard) allow(least people.Role, next http.HandlerFunc) http.HandlerFunc
 	}
 }
 
-func (g *Guard) sign(what string) string {
-	mac := hmac.New(sha256.New, g.key)
+// keys are of this installation and this password, newest first: a new password ends all sessions.
+func (g *Guard) keys() (keys [][]byte) {
+	for _, key := range g.Roots.Keys(secret.Dashboard).All() {
+		keys = append(keys, g.withPassword(key))
+	}
+	return keys
+}
+
+func (g *Guard) newestKey() []byte {
+	_, key := g.Roots.Keys(secret.Dashboard).Newest()
+	return g.withPassword(key)
+}
+
+func (g *Guard) withPassword(key []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(g.Password))
+	return mac.Sum(nil)
+}
+
+func sign(key []byte, what string) string {
+	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(what))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
@@ -222,8 +239,9 @@ func (g *Guard) ours(w http.ResponseWriter, r *http.Request) bool {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	cookie, err := Cookie(r, browserCookie)
-	return err == nil &&
-		subtle.ConstantTimeCompare([]byte(r.PostFormValue("csrf")), []byte(g.sign("form "+cookie.Value))) == 1
+	return err == nil && slices.ContainsFunc(g.keys(), func(key []byte) bool {
+		return subtle.ConstantTimeCompare([]byte(r.PostFormValue("csrf")), []byte(sign(key, "form "+cookie.Value))) == 1
+	})
 }
 
 // Token is what a form has to carry: it belongs to the browser that asked for the page.
@@ -232,5 +250,5 @@ func (g *Guard) Token(r *http.Request) string {
 	if err != nil {
 		return ""
 	}
-	return g.sign("form " + cookie.Value)
+	return sign(g.newestKey(), "form "+cookie.Value)
 }

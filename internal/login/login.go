@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/limit"
 	"github.com/ratchet-pay/ratchet/internal/people"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -191,7 +192,7 @@ func (g *Guard) postCode(w http.ResponseWriter, r *http.Request) {
 }
 
 func (g *Guard) checkCode(w http.ResponseWriter, r *http.Request, user *people.User) {
-	err := people.UseCode(r.Context(), g.Pool, by(r), g.Secret, user.ID, r.PostFormValue("code"))
+	err := people.UseCode(r.Context(), g.Pool, by(r), g.Roots.Keys(secret.TOTP), user.ID, r.PostFormValue("code"))
 	switch {
 	case errors.Is(err, people.ErrWrongCode):
 		if err := g.refused(r, user.Email); err != nil {

@@ -53,7 +53,7 @@ func (g *Guard) look(r *http.Request) visit {
 	if err != nil {
 		return visit{looked: true}
 	}
-	session, err := people.Open(r.Context(), g.Pool, g.key, cookie.Value)
+	session, err := people.Open(r.Context(), g.Pool, g.keys(), cookie.Value)
 	return visit{true, session, err}
 }
 
@@ -174,7 +174,7 @@ func (g *Guard) begin(w http.ResponseWriter, r *http.Request, user *people.User,
 	old := g.visit(r).session
 	ctx := context.WithoutCancel(r.Context())
 	browser := r.UserAgent()
-	token, err := people.Begin(ctx, g.Pool, g.key, user, complete,
+	token, err := people.Begin(ctx, g.Pool, g.newestKey(), user, complete,
 		people.Visit{Address: Peer(r), Browser: browser[:min(len(browser), 200)]})
 	if err != nil {
 		return err

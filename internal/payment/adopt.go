@@ -39,7 +39,7 @@ func (in AdoptParams) Find(ctx context.Context, tx *phase.Tx) (*Charge, error) {
 
 // Charge books a hold or a sale.
 func (in AdoptParams) Charge(tx *phase.Tx) (phase.Outcome, error) {
-	card, known := customer.VaultCard(in.Card, tx.KeyFor(secret.Cards), in.Executed.At)
+	card, known := customer.VaultCard(in.Card, tx.Keys(secret.Cards).Oldest(), in.Executed.At)
 	if !known {
 		return phase.Outcome{}, apierror.Invalid("", "The card %s is not known here.", in.Card)
 	}

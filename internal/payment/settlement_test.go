@@ -42,7 +42,7 @@ func (s *shop) worker(t *testing.T) *phase.Engine {
 	e := phase.NewEngine(phase.Config{
 		Pool:   pool,
 		Secret: s.config.Secret.For(secret.Idempotency),
-		Root:   s.config.Secret,
+		Roots:  secret.Only(s.config.Secret),
 		Owner:  liveness.ID,
 		Record: audit.Record,
 		Log:    slog.New(slog.DiscardHandler),

@@ -142,7 +142,7 @@ const sessionColumns = `s.id, s.complete, s.address, s.browser, s.began_at, s.se
 	coalesce(s.user_id, '') AS user_id`
 
 const (
-	sessionByHash  = `SELECT ` + sessionColumns + openSession + ` AND s.hash = @hash`
+	sessionByHash  = `SELECT ` + sessionColumns + openSession + ` AND s.hash = ANY (@hashes::bytea[])`
 	sessionsOfUser = `SELECT ` + sessionColumns + openSession + ` AND s.complete AND s.user_id = @user_id
 		ORDER BY s.seen_at DESC`
 	userByID = `SELECT ` + userColumns + ` FROM users WHERE id = @id`
@@ -182,9 +182,13 @@ func (r sessionRow) session(u *User) Session {
 		SeenAt: r.SeenAt, ExpiresAt: r.ExpiresAt, User: u}
 }
 
-// Open is the session that a cookie opens, or nil.
-func Open(ctx context.Context, db DB, key []byte, token string) (*Session, error) {
-	found, err := sessions(ctx, db, sessionByHash, postgres.Args{"hash": hashToken(key, token), "idle": Idle})
+// Open is the session that a cookie opens, or nil. It may have begun under any of the keys.
+func Open(ctx context.Context, db DB, keys [][]byte, token string) (*Session, error) {
+	var hashes [][]byte
+	for _, key := range keys {
+		hashes = append(hashes, hashToken(key, token))
+	}
+	found, err := sessions(ctx, db, sessionByHash, postgres.Args{"hashes": hashes, "idle": Idle})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

@@ -71,13 +71,13 @@ func stepOf(shared, typed string, now time.Time) int64 {
 }
 
 // SealTOTP encrypts a secret for one user.
-func SealTOTP(root secret.Root, userID, shared string) (string, error) {
-	return secret.Seal(root.For(secret.TOTP), userID, shared)
+func SealTOTP(keys secret.Keys, userID, shared string) (string, error) {
+	return keys.Seal(userID, shared)
 }
 
 // OpenTOTP is the secret that was sealed for a user.
-func OpenTOTP(root secret.Root, userID, sealed string) (string, error) {
-	return secret.Open(root.For(secret.TOTP), userID, sealed)
+func OpenTOTP(keys secret.Keys, userID, sealed string) (string, error) {
+	return keys.Open(userID, sealed)
 }
 
 // recoveryCodes is how many a user gets. Each replaces the phone once.

@@ -273,7 +273,7 @@ func ResetTOTP(ctx context.Context, db DB, by By, userID string) error {
 }
 
 // Operations that leave the user's sessions alone.
-var keepsSessions = map[string]bool{"user.enable": true, "user.role": true, "user.code": true}
+var keepsSessions = map[string]bool{"user.seal": true, "user.enable": true, "user.role": true, "user.code": true}
 
 func change(ctx context.Context, db DB, by By, userID, operation string, do func(*User) error) error {
 	return changeBut(ctx, db, by, userID, "", operation, do)

@@ -8,22 +8,22 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
-// KeyFor is the installation's key for one purpose (package secret names them),
+// Keys are the installation's keys for one purpose (package secret names them),
 // for what a phase derives instead of storing it.
-func (tx *Tx) KeyFor(purpose string) []byte { return tx.root.For(purpose) }
+func (tx *Tx) Keys(purpose string) secret.Keys { return tx.roots.Keys(purpose) }
 
 // EncryptInResponse returns a ciphertext to put into a response in place of a
 // secret. The response is stored with the ciphertext, so a copy of the database
 // does not disclose the secret; the caller, now and at every replay, receives the
 // secret itself. text must need no escaping in JSON.
 func (tx *Tx) EncryptInResponse(text string) (string, error) {
-	sealed, err := secret.Seal(tx.KeyFor(secret.Answers), tx.RequestID, text)
+	sealed, err := tx.Keys(secret.Answers).Seal(tx.RequestID, text)
 	return cipherMark + sealed, err
 }
 
 const cipherMark = "sealed:"
 
-var ciphertext = regexp.MustCompile(cipherMark + `[A-Za-z0-9_-]+`)
+var ciphertext = regexp.MustCompile(cipherMark + `(?:[0-9]+\.)?[A-Za-z0-9_-]+`)
 
 // decrypt puts the secrets back into a response that is about to be sent. A text
 // that only looks like a ciphertext, because a caller wrote it, stays as it is.
@@ -31,9 +31,9 @@ func (e *Engine) decrypt(stored idempotency.StoredResponse, requestID string) id
 	if !bytes.Contains(stored.Body, []byte(cipherMark)) {
 		return stored
 	}
-	key := e.root.For(secret.Answers)
+	keys := e.roots.Keys(secret.Answers)
 	stored.Body = ciphertext.ReplaceAllFunc(stored.Body, func(found []byte) []byte {
-		text, err := secret.Open(key, requestID, string(found[len(cipherMark):]))
+		text, err := keys.Open(requestID, string(found[len(cipherMark):]))
 		if err != nil {
 			return found
 		}

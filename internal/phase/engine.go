@@ -37,7 +37,7 @@ type Engine struct {
 	writes    *pgxpool.Pool
 	committer *Committer
 	secret    []byte
-	root      secret.Root
+	roots     *secret.Roots
 	owner     string
 	record    Recorder
 	retain    time.Duration
@@ -63,13 +63,15 @@ type Config struct {
 	Pool      *pgxpool.Pool // for checks and other reads
 	Writes    *pgxpool.Pool // for transactions, with the settings of TransactionSession; nil: Pool
 	Committer *Committer    // commits requests together; nil: each alone
-	Secret    []byte        // keys the derived keys; the same in every process of an installation
-	Root      secret.Root   // what phases derive secrets from, and responses are encrypted with
-	Owner     string        // this process's liveness id
-	Record    Recorder      // nil: nothing is recorded
-	Retain    time.Duration // how long a response is replayed; 0 is idempotency.AnswerRetention
-	Log       *slog.Logger  // nil: nothing is logged
-	Observer  Observer      // nil: nothing is observed
+	// Secret keys the derived keys of calls. It is the same in every process of an installation, and forever: a retry
+	// whose first attempt was lost in a failover must call under the same key.
+	Secret   []byte
+	Roots    *secret.Roots // what phases derive secrets from, and responses are encrypted with
+	Owner    string        // this process's liveness id
+	Record   Recorder      // nil: nothing is recorded
+	Retain   time.Duration // how long a response is replayed; 0 is idempotency.AnswerRetention
+	Log      *slog.Logger  // nil: nothing is logged
+	Observer Observer      // nil: nothing is observed
 
 	// Encode writes the body of a response; nil: as compact JSON.
 	Encode func(object any) ([]byte, error)
@@ -91,7 +93,7 @@ func NewEngine(c Config) *Engine {
 		writes:    cmp.Or(c.Writes, c.Pool),
 		committer: c.Committer,
 		secret:    c.Secret,
-		root:      c.Root,
+		roots:     c.Roots,
 		owner:     c.Owner,
 		record:    c.Record,
 		retain:    c.Retain,

@@ -112,7 +112,7 @@ func (x *execution) begin() *Tx {
 		Caller:    x.caller(),
 		pool:      x.engine.writes,
 		committer: x.engine.committer,
-		root:      x.engine.root,
+		roots:     x.engine.roots,
 		now:       x.databaseTime(),
 		callKey:   x.callKey,
 	}

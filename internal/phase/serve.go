@@ -2,8 +2,10 @@ package phase
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/id"
@@ -15,8 +17,13 @@ import (
 type Request struct {
 	Caller
 	Method, Path string
-	Fingerprint  []byte        // idempotency.Fingerprint of the request as it was sent
-	Wait         time.Duration // how long to wait for the same key's first request; 0 refuses at once
+	Fingerprint  []byte // idempotency.Fingerprint of the request as it was sent
+	// FingerprintVersion is the root secret's version of the fingerprint's key; 0 is 1.
+	FingerprintVersion int16
+	// Otherwise are its fingerprints under other keys: of older secrets, and of one that is new. An earlier attempt may
+	// have been made under one of them.
+	Otherwise [][]byte
+	Wait      time.Duration // how long to wait for the same key's first request; 0 refuses at once
 }
 
 // Response is what to send back: bytes that are already committed.
@@ -146,7 +153,7 @@ func (in *incoming) misused(found *idempotency.Found) Reason {
 	switch {
 	case found.Method != in.Method || found.Path != in.Path:
 		return DifferentEndpoint
-	case !bytes.Equal(found.Fingerprint, in.Fingerprint):
+	case !in.is(found.Fingerprint):
 		return DifferentParameters
 	case found.Erased:
 		return ResponseRedacted
@@ -156,11 +163,17 @@ func (in *incoming) misused(found *idempotency.Found) Reason {
 	return ""
 }
 
+// is says whether a fingerprint is that of this request.
+func (in *incoming) is(fingerprint []byte) bool {
+	return bytes.Equal(fingerprint, in.Fingerprint) || slices.ContainsFunc(in.Otherwise,
+		func(other []byte) bool { return bytes.Equal(fingerprint, other) })
+}
+
 // first checks a request whose key has not been used, and begins its execution.
 func (in *incoming) first(ctx context.Context, now time.Time) (*execution, error) {
 	e, started := in.engine, time.Now() // together with now: the check takes time, too
 	r := in.run.copy()
-	if err := r.verify(ctx, e.pool, Check{Caller: in.Caller, At: now, root: e.root}); err != nil {
+	if err := r.verify(ctx, e.pool, Check{Caller: in.Caller, At: now, roots: e.roots}); err != nil {
 		return nil, e.nothingStored(in.key.Key, in.recheck(ctx, err))
 	}
 	params, err := r.encodeParams()
@@ -173,7 +186,7 @@ func (in *incoming) first(ctx context.Context, now time.Time) (*execution, error
 		request: &idempotency.Request{
 			AccountID: in.key.AccountID, Livemode: in.key.Livemode, Key: in.key.Key, ID: in.RequestID,
 			KeyGenerated: in.keyGenerated, Method: in.Method, Path: in.Path,
-			Fingerprint: in.Fingerprint, FingerprintVersion: idempotency.FingerprintVersion,
+			Fingerprint: in.Fingerprint, FingerprintVersion: cmp.Or(in.FingerprintVersion, 1),
 			Params: params, Caller: in.Caller.Caller, Flow: d.name, Version: d.version, Epoch: 1, CreatedAt: now,
 		}}, nil
 }

@@ -30,7 +30,7 @@ type Tx struct {
 
 	pool      *pgxpool.Pool
 	committer *Committer // nil: every transaction goes alone
-	root      secret.Root
+	roots     *secret.Roots
 	now       time.Time
 	fence     *idempotency.Statement // nil while the key is being claimed
 	callKey   func(name string) string
@@ -54,12 +54,12 @@ type Caller struct {
 // Check is what a flow's check knows: who asks, and when.
 type Check struct {
 	Caller
-	At   time.Time // when the request came in, by the database's clock
-	root secret.Root
+	At    time.Time // when the request came in, by the database's clock
+	roots *secret.Roots
 }
 
-// KeyFor is the installation's key for one purpose, as Tx has it.
-func (c Check) KeyFor(purpose string) []byte { return c.root.For(purpose) }
+// Keys are the installation's keys for one purpose, as Tx has them.
+func (c Check) Keys(purpose string) secret.Keys { return c.roots.Keys(purpose) }
 
 // Now is the database's time when this attempt began. Times and ids that are
 // stored come from it, never from this machine's clock.

@@ -41,7 +41,7 @@ func openPages(ctx context.Context, c Config, p *parts, api http.Handler, site *
 		Pool:         pool,
 		API:          api,
 		Acquirer:     p.acquirer,
-		Secret:       c.Secret,
+		Roots:        p.roots,
 		Password:     c.Dashboard.Password,
 		TOTPRequired: c.Dashboard.TOTPRequired,
 		Site:         site,

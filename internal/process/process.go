@@ -3,6 +3,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ import (
 type Config struct {
 	DatabaseURL    string
 	Secret         secret.Root
+	OldSecrets     []secret.Root // while it is rotated: those that it takes over from
 	AcquirerURL    string
 	AcquirerSecret string
 	// NotificationSecret verifies the acquirer's notifications; without it the API rejects them.
@@ -78,6 +80,7 @@ const (
 // parts are what both kinds of process are made of.
 type parts struct {
 	limits    Limits
+	roots     *secret.Roots
 	pool      *pgxpool.Pool // for reads
 	writes    *pgxpool.Pool // for transactions that read first
 	liveness  *idempotency.Liveness
@@ -115,7 +118,7 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 	if err != nil {
 		return p, err
 	}
-	if err := ClaimSecret(ctx, p.pool, c.Secret); err != nil {
+	if p.roots, err = ClaimSecrets(ctx, p.pool, c.secrets()...); err != nil {
 		return p, err
 	}
 	p.writes, err = p.open(ctx, postgres.Config{
@@ -132,6 +135,9 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 	if err := p.live(ctx, c, kind, role); err != nil {
 		return p, err
 	}
+	if err := p.followRotations(ctx, c); err != nil {
+		return p, err
+	}
 	commits, err := p.open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: phase.CommitterConns,
 		ApplicationName: "ratchet " + kind + " commits", Session: phase.CommitterSession, NeverCancel: true,
 		DialFunc: c.Crash.DialDatabase()})
@@ -142,8 +148,8 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 		Pool:      p.pool,
 		Writes:    p.writes,
 		Committer: phase.NewCommitter(commits),
-		Secret:    c.Secret.For(secret.Idempotency),
-		Root:      c.Secret,
+		Secret:    p.roots.Keys(secret.Idempotency).Oldest(),
+		Roots:     p.roots,
 		Owner:     p.liveness.ID,
 		Record:    audit.Record,
 		Retain:    c.Retain,
@@ -187,13 +193,33 @@ func (p *parts) live(ctx context.Context, c Config, kind, role string) error {
 	}
 	p.atEnd(heart.Close)
 	p.health = &health{pool: heart}
-	p.liveness, err = idempotency.NewLiveness(ctx, heart, kind)
+	var digests [][]byte
+	for _, root := range c.secrets() {
+		digests = append(digests, root.Digest())
+	}
+	p.liveness, err = idempotency.NewLiveness(ctx, heart, kind, digests...)
 	if err != nil {
 		return err
 	}
 	p.background(ctx, p.liveness.Run)
 	return nil
 }
+
+// followRotations reads the secrets again, now that a rotation can see which of them this process knows: it waits for
+// every process, or the process has learned of it here and does not start.
+func (p *parts) followRotations(ctx context.Context, c Config) error {
+	versions, err := readVersions(ctx, p.pool, c.secrets())
+	if err != nil {
+		return err
+	}
+	p.roots.Set(versions)
+	log := cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	p.background(ctx, func(ctx context.Context) { learnSecrets(ctx, p.pool, p.roots, c.secrets(), log) })
+	return nil
+}
+
+// secrets are all root secrets that the process was given, the newest first.
+func (c Config) secrets() []secret.Root { return append([]secret.Root{c.Secret}, c.OldSecrets...) }
 
 // background does something until the process ends, and waits for its end.
 func (p *parts) background(ctx context.Context, do func(context.Context)) {
@@ -242,7 +268,7 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 		Engine:             p.engine,
 		Site:               site,
 		Pages:              c.Dashboard != nil,
-		Secret:             c.Secret,
+		Roots:              p.roots,
 		Inbox:              p.inbox,
 		NotificationSecret: c.NotificationSecret,
 		Demo:               c.Demo,
@@ -288,8 +314,8 @@ func openStripeCLI(ctx context.Context, c Config, p *parts) (*stripecli.Hub, err
 	if err != nil {
 		return nil, err
 	}
-	hub := stripecli.NewHub(stripecli.Parts{Pool: pool, Key: c.Secret.For(secret.Webhooks), Owner: p.liveness.ID,
-		Render: event.RenderEvent, Log: c.Log})
+	hub := stripecli.NewHub(stripecli.Parts{Pool: pool, Keys: p.roots.Keys(secret.Webhooks),
+		Owner: p.liveness.ID, Render: event.RenderEvent, Log: c.Log})
 	p.background(ctx, hub.Run)
 	return hub, nil
 }
@@ -379,17 +405,17 @@ func Work(ctx context.Context, c Config) error {
 	defer p.close()
 	context.AfterFunc(ctx, func() { p.health.draining.Store(true) })
 	return worker.Run(ctx, worker.Config{
-		Pool:       p.pool,
-		Engine:     p.engine,
-		Acquirer:   p.acquirer,
-		Inbox:      p.inbox,
-		Owner:      p.liveness.ID,
-		Telemetry:  p.telemetry,
-		Log:        c.Log,
-		Webhooks:   c.Webhooks,
-		WebhookKey: c.Secret.For(secret.Webhooks),
-		AuditKey:   c.Secret.For(secret.AuditChain),
-		Verify:     c.Verify,
+		Pool:        p.pool,
+		Engine:      p.engine,
+		Acquirer:    p.acquirer,
+		Inbox:       p.inbox,
+		Owner:       p.liveness.ID,
+		Telemetry:   p.telemetry,
+		Log:         c.Log,
+		Webhooks:    c.Webhooks,
+		WebhookKeys: p.roots.Keys(secret.Webhooks),
+		AuditKeys:   p.roots.Keys(secret.AuditChain),
+		Verify:      c.Verify,
 	})
 }
 

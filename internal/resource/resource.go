@@ -77,7 +77,7 @@ func PrincipalOf(c phase.Caller) Principal {
 // ViewerOf is the viewer of a check, which knows the test cards.
 func ViewerOf(c phase.Check) Principal {
 	v := PrincipalOf(c.Caller)
-	v.CardKey = c.KeyFor(secret.Cards)
+	v.CardKey = c.Keys(secret.Cards).Oldest()
 	return v
 }
 

@@ -1,13 +1,15 @@
-// Package secret derives an installation's keys from its one secret.
+// Package secret derives an installation's keys from its root secret.
 //
-// The secret comes from the environment or a file and is in no table: a copy of
-// the database opens no account, names no card and forges no idempotency key.
+// An installation has one, or several versions of it once it was rotated. A secret comes
+// from the environment or a file and is in no table: a copy of the database opens no
+// account, names no card and forges no idempotency key.
 package secret
 
 import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 )
 
 // Root is the secret all processes of an installation share.
@@ -48,6 +50,24 @@ const (
 	TOTP        = "second factors of users"
 	Receipts    = "receipt addresses"
 )
+
+// keptKeys is the purpose under which a newer secret seals the keys of an older one.
+const keptKeys = "keys of older root secrets"
+
+// Kept are the purposes whose keys outlive their root secret. What was made under them stays for years, or is known to
+// others, so a newer secret seals these keys. Second factors are not among them: they are sealed again.
+var Kept = []string{APIKeys, Cards, Idempotency, Dashboard, Webhooks, Answers, AuditChain}
+
+// Keep seals the key of an older version for one purpose.
+func (r Root) Keep(version int16, purpose string, key []byte) (string, error) {
+	return Seal(r.For(keptKeys), fmt.Sprintf("%d/%s", version, purpose), string(key))
+}
+
+// OpenKept opens what Keep has sealed.
+func (r Root) OpenKept(version int16, purpose, sealed string) ([]byte, error) {
+	key, err := Open(r.For(keptKeys), fmt.Sprintf("%d/%s", version, purpose), sealed)
+	return []byte(key), err
+}
 
 // The purposes of the demo's shop, which has its own secret.
 const (

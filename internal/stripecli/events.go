@@ -101,7 +101,10 @@ func (s *socket) sendEvent(ctx context.Context, c claimed) error {
 				"error", err)
 			return s.failed(ctx, c, "the event cannot be rendered")
 		}
-		secret := signingSecret(s.hub.Key, s.AccountID, s.Livemode)
+		var secrets []string
+		for _, key := range s.hub.Keys.InUse() {
+			secrets = append(secrets, signingSecret(key, s.AccountID, s.Livemode))
+		}
 		err = s.write(ctx, webhookEvent{
 			Type:           "webhook_event",
 			WebhookID:      s.ID,
@@ -112,7 +115,7 @@ func (s *socket) sendEvent(ctx context.Context, c claimed) error {
 				"User-Agent":       webhook.UserAgent,
 				"Accept":           webhook.Accept,
 				"Cache-Control":    "no-cache",
-				"Stripe-Signature": webhook.Sign(body, c.StartedAt, secret),
+				"Stripe-Signature": webhook.Sign(body, c.StartedAt, secrets...),
 			},
 			Payload: string(body),
 		})

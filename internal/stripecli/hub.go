@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
@@ -41,8 +42,8 @@ const (
 // Parts are what a Hub is made of.
 type Parts struct {
 	Pool   *pgxpool.Pool
-	Key    []byte // the installation's key for webhooks
-	Owner  string // this process's liveness ID
+	Keys   secret.Keys // the installation's, for webhooks
+	Owner  string      // this process's liveness ID
 	Render webhook.Render
 	Log    *slog.Logger
 }

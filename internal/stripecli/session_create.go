@@ -124,7 +124,7 @@ func createSession(ctx context.Context, tx *phase.Tx, in CreateSessionParams, _ 
 func (in CreateSessionParams) object(
 	tx *phase.Tx, caller apirequest.Context, sessionID string,
 ) (object SessionObject, err error) {
-	key := tx.KeyFor(secret.Webhooks)
+	_, key := tx.Keys(secret.Webhooks).Newest()
 	object = SessionObject{
 		WebsocketURL:               "ws" + strings.TrimPrefix(caller.BaseURL, "http") + SocketPath + tx.AccountID,
 		WebsocketAuthorizedFeature: in.feature(),

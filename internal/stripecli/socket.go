@@ -125,7 +125,7 @@ func (h *Hub) Connect(w http.ResponseWriter, r *http.Request, accountID string) 
 }
 
 func (h *Hub) find(r *http.Request, accountID string) (*connected, error) {
-	sessionID := sessionOf(h.Key, accountID, r.Header.Get("Websocket-Id"))
+	sessionID := sessionOf(h.Keys, accountID, r.Header.Get("Websocket-Id"))
 	if sessionID == "" {
 		return nil, nil
 	}

@@ -19,6 +19,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
@@ -57,21 +58,24 @@ func proof(key []byte, accountID, sessionID string) string {
 
 // sessionOf is the session that a WebSocket ID opens, or "" if we did not issue it
 // for this account.
-func sessionOf(key []byte, accountID, socketID string) string {
+func sessionOf(keys secret.Keys, accountID, socketID string) string {
 	rest, is := strings.CutPrefix(socketID, socketPrefix)
 	name, given, has := strings.Cut(rest, "_")
 	if !is || !has {
 		return ""
 	}
 	sessionID := sessionPrefix + name
-	if !hmac.Equal([]byte(given), []byte(proof(key, accountID, sessionID))) {
-		return ""
+	for _, key := range keys.All() {
+		if hmac.Equal([]byte(given), []byte(proof(key, accountID, sessionID))) {
+			return sessionID
+		}
 	}
-	return sessionID
+	return ""
 }
 
 // signingSecret is what events to all listeners of an account's mode are signed
-// with. It stays the same, because people paste it into their settings.
+// with. It stays the same, because people paste it into their settings. While the root
+// secret is rotated, events are signed with that of each root secret.
 func signingSecret(key []byte, accountID string, livemode bool) string {
 	mode := "test"
 	if livemode {

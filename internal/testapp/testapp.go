@@ -87,7 +87,7 @@ func (a *App) Open(t testing.TB, account, name string) (key string) {
 // NewKey makes an API key of an account.
 func (a *App) NewKey(t testing.TB, account, kind string, livemode bool) string {
 	t.Helper()
-	_, key, err := apikey.Create(t.Context(), a.DB.Pool, a.Root.For(secret.APIKeys), account, kind, livemode)
+	_, key, err := apikey.Create(t.Context(), a.DB.Pool, a.Root.Keys(secret.APIKeys), account, kind, livemode)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -233,7 +233,7 @@ func compareGuards(expected, found []guard) (wrong []Violation) {
 // account and identifies it.
 const withoutAccount = `'accounts', 'api_keys', 'flows', 'recovery_points', 'workers', 'ledger_books',
 	'inbox', 'inbox_contradictions', 'inbox_acknowledgments', 'audit_events',
-	'audit_blocks', 'audit_detachments', 'users', 'user_sessions', 'root_secrets', 'verifications',
+	'audit_blocks', 'audit_detachments', 'users', 'user_sessions', 'root_secrets', 'kept_keys', 'verifications',
 	'schema_revision'`
 
 // constraintsCarryTheAccount: when the data is spread over several databases by

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 type sealed struct {
@@ -24,11 +26,12 @@ type sealed struct {
 	Rows             int64
 	Previous, Digest []byte
 	Format           int16
+	SecretVersion    int16
 	Detached         int64 // rows that went away with their months
 }
 
 const selectBlocks = `
-	SELECT no, cluster, from_xid, to_xid, rows, previous, digest, format, coalesce(d.detached, 0)
+	SELECT no, cluster, from_xid, to_xid, rows, previous, digest, format, secret_version, coalesce(d.detached, 0)
 	FROM audit_blocks LEFT JOIN (SELECT block, sum(rows)::bigint AS detached FROM audit_detachments GROUP BY block) AS d
 	    ON d.block = no
 	ORDER BY no`
@@ -40,8 +43,8 @@ const selectSealed = `
 
 // trail is what the audit trail's chain is checked with.
 type trail struct {
-	key  []byte // of blocks of format 2; empty: they cannot be computed again
-	head string // "12:5f…", as printed or logged before; "": not given
+	keys secret.Keys // of blocks of format 2; none: they cannot be computed again
+	head string      // "12:5f…", as printed or logged before; "": not given
 }
 
 // The formats of a block.
@@ -90,6 +93,7 @@ func (t trail) chain(ctx context.Context, db reader) (c Check) {
 		wrong(int64(len(blocks)), "is the last one and has no key, so any program could have computed it")
 	}
 	previous, end, format := make([]byte, sha256.Size), map[int64]int64{}, int16(unkeyed)
+	version := int16(0)
 	for i, b := range blocks {
 		if b.No != int64(i+1) || b.FromXID != end[b.Cluster] || !bytes.Equal(b.Previous, previous) {
 			wrong(b.No, "does not follow the block before it")
@@ -97,6 +101,10 @@ func (t trail) chain(ctx context.Context, db reader) (c Check) {
 		if b.Format < format {
 			wrong(b.No, "has no key, and the block before it has one")
 		}
+		if b.SecretVersion < version {
+			wrong(b.No, "was sealed under an older secret than the block before it")
+		}
+		version = b.SecretVersion
 		format, previous, end[b.Cluster] = b.Format, b.Digest, b.ToXID
 	}
 	digests, counts, err := t.digestAll(ctx, db, blocks)
@@ -113,8 +121,10 @@ func (t trail) chain(ctx context.Context, db reader) (c Check) {
 			detached++ // provable with the detached month's rows
 		case counts[i] != b.Rows:
 			wrong(b.No, "was sealed over %d rows, there are %d", b.Rows, counts[i])
-		case b.Format == keyed && len(t.key) == 0:
+		case b.Format == keyed && t.keys.None():
 			c.Unchecked = "without RATCHET_SECRET the digests of blocks cannot be computed"
+		case b.Format == keyed && t.key(b) == nil:
+			wrong(b.No, "is of version %d of the root secret, which there is not", b.SecretVersion)
 		case !bytes.Equal(digests[i], b.Digest):
 			wrong(b.No, "its rows are not what was sealed, or another key sealed them")
 		}
@@ -197,10 +207,16 @@ func (b sealed) endsBefore(cluster, xid int64) bool {
 // head names the block in public.
 func (b sealed) head() string { return fmt.Sprintf("%d:%x", b.No, b.Digest) }
 
+// key is what a block was sealed with, or nil if it is not known.
+func (t trail) key(b sealed) []byte {
+	key, _ := t.keys.Version(b.SecretVersion) // an error says that it is not known
+	return key
+}
+
 func (t trail) link(b sealed) hash.Hash {
 	sum := sha256.New()
 	if b.Format == keyed {
-		sum = hmac.New(sha256.New, t.key)
+		sum = hmac.New(sha256.New, t.key(b))
 	}
 	sum.Write(b.Previous)
 	return sum

@@ -120,7 +120,7 @@ func TestEveryColumnIsNoticedOrListed(t *testing.T) {
 		}
 	}
 	side := readBefore(t.Context(), simulator.Records{DB: b.theirs})
-	proofs := []proof{{trail{key: chainKey}.chain, selectBlocks + selectSealed},
+	proofs := []proof{{trail{keys: chainKey}.chain, selectBlocks + selectSealed},
 		{side.check, selectCharged + selectDerived + selectUnapplied}}
 	for _, r := range allRules() {
 		proofs = append(proofs, proof{r.check, r.sql})

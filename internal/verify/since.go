@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/worker"
 )
 
@@ -267,9 +268,9 @@ const newestAtMost = 2000
 
 // ForWorker is a run of the worker: without parallel workers of the database, with pauses, and one at a time.
 func ForWorker(
-	ctx context.Context, pool *pgxpool.Pool, auditKey []byte, since time.Time,
+	ctx context.Context, pool *pgxpool.Pool, auditKeys secret.Keys, since time.Time,
 ) (*worker.Verified, error) {
-	report, err := Run(ctx, Config{Pool: pool, AuditKey: auditKey, AllowEmpty: true, Since: since,
+	report, err := Run(ctx, Config{Pool: pool, AuditKeys: auditKeys, AllowEmpty: true, Since: since,
 		AtMost: newestAtMost, Politely: true, OnlyOne: true})
 	if errors.Is(err, ErrRunning) {
 		return nil, nil

@@ -46,7 +46,7 @@ func TestSince(t *testing.T) {
 	b := newBooks(t)
 	run := func(t *testing.T, since time.Time) Report {
 		t.Helper()
-		report, err := Run(t.Context(), Config{Pool: b.ours, AuditKey: chainKey, Since: since})
+		report, err := Run(t.Context(), Config{Pool: b.ours, AuditKeys: chainKey, Since: since})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestSince(t *testing.T) {
 			}
 		}
 		full, err := Run(t.Context(),
-			Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs}, AuditKey: chainKey})
+			Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs}, AuditKeys: chainKey})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,13 +16,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 // Config says what to prove, and against what.
 type Config struct {
 	Pool       *pgxpool.Pool // of a login that may read everything
 	Acquirer   Journal       // if nil, it is reported as unchecked
-	AuditKey   []byte        // of the audit trail's chain, which cannot be checked without it
+	AuditKeys  secret.Keys   // of the audit trail's chain, which cannot be checked without it
 	Head       string        // of the chain, as it was printed or logged before; "" where none was kept
 	AllowEmpty bool          // an installation without any request is in order
 
@@ -195,7 +197,7 @@ func (c Config) begin(ctx context.Context, tx pgx.Tx) (since time.Time, err erro
 
 // checks are all checks of a run, in order. An incremental run names those that it leaves out, too.
 func (c Config) checks(p *part, theirs otherSide) (checks []check) {
-	audit := trail{c.AuditKey, c.Head}
+	audit := trail{c.AuditKeys, c.Head}
 	if p == nil {
 		checks = append(checks, notEmpty(c.AllowEmpty))
 	}

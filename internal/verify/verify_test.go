@@ -167,14 +167,14 @@ func (b *books) correct(t *testing.T, charge string) {
 // keysOfAllKinds makes keys beside the one that is used, and ends one of them.
 func keysOfAllKinds(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	hashKey := []byte("another key of hashes")
-	id, _, err := apikey.CreateRestricted(t.Context(), pool, hashKey, "acct_1",
+	hashKeys := secret.OneKey([]byte("another key of hashes"))
+	id, _, err := apikey.CreateRestricted(t.Context(), pool, hashKeys, "acct_1",
 		apikey.Permissions{"charges": apikey.Read}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		_, next, _, err := apikey.Roll(t.Context(), tx, hashKey, id, time.Hour)
+		_, next, _, err := apikey.Roll(t.Context(), tx, hashKeys, id, time.Hour)
 		if err != nil {
 			return err
 		}
@@ -206,7 +206,8 @@ func usersOfAllKinds(t *testing.T, pool *pgxpool.Pool, root secret.Root) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := people.Enroll(t.Context(), pool, by, root, &people.Session{User: ann}, shared, code); err != nil {
+	_, err = people.Enroll(t.Context(), pool, by, root.Keys(secret.TOTP), &people.Session{User: ann}, shared, code)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, complete := range []bool{false, true} {
@@ -318,14 +319,17 @@ func (b *books) visitCheckout(t *testing.T) {
 	b.post(t, "/v1/products", "name=Kite&default_price_data[currency]=usd&default_price_data[unit_amount]=900")
 }
 
-var chainKey = []byte("the key of the chain")
+var (
+	sealKey  = []byte("the key of the chain")
+	chainKey = secret.OneKey(sealKey)
+)
 
 // seal waits until a block can be sealed: no transaction of the server, another
 // test's neither, may be older than the rows.
 func (b *books) seal(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		n, err := audit.Sealer{Pool: b.ours, Key: chainKey}.Seal(t.Context())
+		n, err := audit.Sealer{Pool: b.ours, Keys: chainKey}.Seal(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +353,8 @@ func broken(r Report) (names []string) {
 func TestBooksThatAreInOrder(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
-	report, err := Run(t.Context(), Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs}, AuditKey: chainKey})
+	report, err := Run(t.Context(),
+		Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs}, AuditKeys: chainKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +449,7 @@ func TestAnAcknowledgedContradictionIsInOrder(t *testing.T) {
 	wrong := func() []string {
 		t.Helper()
 		report, err := Run(t.Context(),
-			Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs}, AuditKey: chainKey})
+			Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs}, AuditKeys: chainKey})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -513,7 +518,7 @@ func TestAMonthThatIsAway(t *testing.T) {
 	requireOK := func(when string) {
 		t.Helper()
 		report, err := Run(t.Context(),
-			Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs}, AuditKey: chainKey})
+			Config{Pool: b.ours, Acquirer: simulator.Records{DB: b.theirs}, AuditKeys: chainKey})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -532,7 +537,7 @@ func TestAMonthThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	theirs := readBefore(t.Context(), simulator.Records{DB: begin(t, b.theirs)})
-	report, err := Config{AuditKey: chainKey}.prove(t.Context(), tx, theirs)
+	report, err := Config{AuditKeys: chainKey}.prove(t.Context(), tx, theirs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1128,7 +1133,7 @@ func TestEveryDamageIsSeen(t *testing.T) {
 				exec(t, theirs, d.theirs)
 			}
 			side := readBefore(t.Context(), simulator.Records{DB: theirs})
-			report, err := Config{AuditKey: chainKey}.prove(t.Context(), ours, side)
+			report, err := Config{AuditKeys: chainKey}.prove(t.Context(), ours, side)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -1151,7 +1156,7 @@ func TestTheChainIsKeyed(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
 	prove := func(tx pgx.Tx, audit trail) Check { return audit.chain(t.Context(), tx) }
-	head := prove(begin(t, b.ours), trail{key: chainKey}).Head
+	head := prove(begin(t, b.ours), trail{keys: chainKey}).Head
 
 	// reseal replaces all blocks by one over what the rows say now.
 	reseal := func(t *testing.T, tx pgx.Tx, format int16, digest func(previous []byte, rows []audit.Row) []byte) {
@@ -1186,7 +1191,7 @@ func TestTheChainIsKeyed(t *testing.T) {
 	t.Run("a chain that was computed again under another key is noticed", func(t *testing.T) {
 		tx := begin(t, b.ours)
 		reseal(t, tx, keyed, with([]byte("a guess")))
-		if c := prove(tx, trail{key: chainKey}); len(c.Violations) == 0 {
+		if c := prove(tx, trail{keys: chainKey}); len(c.Violations) == 0 {
 			t.Error("not noticed")
 		}
 	})
@@ -1194,7 +1199,7 @@ func TestTheChainIsKeyed(t *testing.T) {
 	t.Run("a chain that was computed again without a key is noticed", func(t *testing.T) {
 		tx := begin(t, b.ours)
 		reseal(t, tx, unkeyed, with(nil))
-		c := prove(tx, trail{key: chainKey})
+		c := prove(tx, trail{keys: chainKey})
 		if !slices.ContainsFunc(c.Violations, func(v Violation) bool {
 			return strings.Contains(v.Wrong, "has no key")
 		}) {
@@ -1207,8 +1212,8 @@ func TestTheChainIsKeyed(t *testing.T) {
 		if c := prove(tx, trail{chainKey, head}); len(c.Violations) > 0 || c.Unchecked != "" {
 			t.Fatalf("before: %v %s", c.Violations, c.Unchecked)
 		}
-		reseal(t, tx, keyed, with(chainKey))
-		if c := prove(tx, trail{key: chainKey}); len(c.Violations) > 0 {
+		reseal(t, tx, keyed, with(sealKey))
+		if c := prove(tx, trail{keys: chainKey}); len(c.Violations) > 0 {
 			t.Fatalf("the key's holder cannot do it, either: %v", c.Violations)
 		}
 		if c := prove(tx, trail{chainKey, head}); len(c.Violations) != 1 {

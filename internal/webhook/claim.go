@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 const (
@@ -45,6 +46,8 @@ type endpoint struct {
 	Enabled          bool
 	FailingSince     *time.Time
 	SecretGeneration int32
+	SecretVersion    int16
+	PreviousVersion  int16
 	PreviousIsValid  bool
 }
 
@@ -53,7 +56,8 @@ type endpoint struct {
 // server that has a listener's socket delivers to it, until the listener ends.
 const lockEndpoint = `
 	SELECT url, livemode, api_version, status = 'enabled'
-	       AND deleted_at IS NULL AS enabled, failing_since, secret_generation,
+	       AND deleted_at IS NULL AS enabled, failing_since, secret_generation, secret_version,
+	           previous_secret_version AS previous_version,
 	           coalesce(previous_secret_until > clock_timestamp(), false) AS previous_is_valid
 	FROM webhook_endpoints
 	WHERE account_id = @account_id AND id = @endpoint_id AND NOT (listener AND deleted_at IS NULL)
@@ -141,12 +145,12 @@ func (d *Deliverer) claimFor(ctx context.Context, tx pgx.Tx, key EndpointKey, to
 		Livemode:    to.Livemode,
 		APIVersion:  to.APIVersion,
 		URL:         to.URL,
-		Secrets:     []string{Secret(d.key, key, to.SecretGeneration)},
 	}
-	if to.PreviousIsValid {
-		c.Secrets = append(c.Secrets, Secret(d.key, key, to.SecretGeneration-1))
+	var err error
+	if c.Secrets, err = to.secrets(d.keys, key); err != nil {
+		return nil, err
 	}
-	err := tx.QueryRow(ctx, claimDelivery, postgres.Args{
+	err = tx.QueryRow(ctx, claimDelivery, postgres.Args{
 		"account_id":  key.AccountID,
 		"endpoint_id": key.EndpointID,
 		"lanes":       limit,
@@ -157,4 +161,20 @@ func (d *Deliverer) claimFor(ctx context.Context, tx pgx.Tx, key EndpointKey, to
 		return nil, nil
 	}
 	return c, err
+}
+
+// secrets are the signing secrets of an endpoint that are valid now, newest first.
+func (e *endpoint) secrets(keys secret.Keys, of EndpointKey) ([]string, error) {
+	key, err := keys.Version(e.SecretVersion)
+	if err != nil {
+		return nil, err
+	}
+	all := []string{Secret(key, of, e.SecretGeneration)}
+	if e.PreviousIsValid {
+		if key, err = keys.Version(e.PreviousVersion); err != nil {
+			return nil, err
+		}
+		all = append(all, Secret(key, of, e.SecretGeneration-1))
+	}
+	return all, nil
 }

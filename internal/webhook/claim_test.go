@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -45,7 +46,8 @@ func waiting(t *testing.T, events int) (db *pgxpool.Pool, one, other *Deliverer)
 	do(t, db, makeDeliveries)
 	worker := func(owner string) *Deliverer {
 		do(t, db, setAlive, owner, "infinity")
-		return NewDeliverer(Parts{Pool: db, Key: []byte("key"), Owner: owner, Log: slog.New(slog.DiscardHandler),
+		return NewDeliverer(Parts{Pool: db, Keys: secret.OneKey([]byte("key")), Owner: owner,
+			Log:      slog.New(slog.DiscardHandler),
 			Config:   Config{Schedule: []time.Duration{time.Hour}, DisableAfter: Never},
 			Disabled: func(context.Context, pgx.Tx, EndpointKey, string) error { return nil }})
 	}

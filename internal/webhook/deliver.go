@@ -9,13 +9,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/logline"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 // Deliverer delivers events. Any number of processes may have one.
 type Deliverer struct {
 	pool     *pgxpool.Pool
 	config   Config
-	key      []byte
+	keys     secret.Keys
 	owner    string
 	sender   *Sender
 	render   Render
@@ -40,8 +41,8 @@ type Observe func(Result)
 type Parts struct {
 	Pool     *pgxpool.Pool
 	Config   Config
-	Key      []byte // the installation's key for webhooks
-	Owner    string // this process's liveness id
+	Keys     secret.Keys // the installation's, for webhooks
+	Owner    string      // this process's liveness id
 	Render   Render
 	Disabled Disabled
 	Observe  Observe // nil: not observed
@@ -53,7 +54,7 @@ func NewDeliverer(p Parts) *Deliverer {
 	if p.Observe == nil {
 		p.Observe = func(Result) {}
 	}
-	return &Deliverer{pool: p.Pool, config: p.Config, key: p.Key, owner: p.Owner, sender: NewSender(p.Config),
+	return &Deliverer{pool: p.Pool, config: p.Config, keys: p.Keys, owner: p.Owner, sender: NewSender(p.Config),
 		render: p.Render, disabled: p.Disabled, observe: p.Observe, log: p.Log}
 }
 

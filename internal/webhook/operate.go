@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 // LongestOverlap is how long at most an old secret signs beside the new one.
@@ -22,7 +23,8 @@ var ErrUnknown = errors.New("webhook endpoint not found")
 
 const rollSecret = `
 	UPDATE webhook_endpoints
-	SET secret_generation = secret_generation + 1, previous_secret_until = clock_timestamp() + @overlap::interval
+	SET secret_generation = secret_generation + 1, secret_version = @secret_version,
+	    previous_secret_version = secret_version, previous_secret_until = clock_timestamp() + @overlap::interval
 	WHERE id = @endpoint_id AND deleted_at IS NULL AND NOT listener
 	RETURNING account_id, livemode, secret_generation`
 
@@ -30,16 +32,18 @@ const rollSecret = `
 // shown. Deliveries are signed with the old one, too, until overlap has passed.
 // The operator's audit row is written in the same transaction.
 func Roll(
-	ctx context.Context, pool *pgxpool.Pool, key []byte, user, endpointID string, overlap time.Duration,
-) (secret string, err error) {
+	ctx context.Context, pool *pgxpool.Pool, keys secret.Keys, user, endpointID string, overlap time.Duration,
+) (text string, err error) {
 	if overlap < 0 || overlap > LongestOverlap {
 		return "", fmt.Errorf("the old secret can stay valid for %s at most, not %s", LongestOverlap, overlap)
 	}
+	version, key := keys.Newest()
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		var endpoint EndpointKey
 		var livemode bool
 		var generation int32
-		err := tx.QueryRow(ctx, rollSecret, postgres.Args{"endpoint_id": endpointID, "overlap": overlap}).
+		err := tx.QueryRow(ctx, rollSecret, postgres.Args{"endpoint_id": endpointID, "overlap": overlap,
+			"secret_version": version}).
 			Scan(&endpoint.AccountID, &livemode, &generation)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return ErrUnknown
@@ -48,7 +52,7 @@ func Roll(
 			return err
 		}
 		endpoint.EndpointID = endpointID
-		secret = Secret(key, endpoint, generation)
+		text = Secret(key, endpoint, generation)
 		return audit.RecordOperator(ctx, tx, audit.OperatorAct{
 			User:      user,
 			Operation: "webhook_endpoint.roll",
@@ -61,7 +65,7 @@ func Roll(
 	if err != nil {
 		return "", fmt.Errorf("roll the secret of %s: %w", endpointID, err)
 	}
-	return secret, nil
+	return text, nil
 }
 
 // A resend starts the schedule over. What is under way goes on, and is sent again

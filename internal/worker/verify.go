@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 const (
@@ -31,7 +33,7 @@ const (
 
 // Verify checks what can have changed since a time; everything if it is zero. It returns nil while another worker's
 // run is under way.
-type Verify func(ctx context.Context, pool *pgxpool.Pool, auditKey []byte, since time.Time) (*Verified, error)
+type Verify func(ctx context.Context, pool *pgxpool.Pool, auditKeys secret.Keys, since time.Time) (*Verified, error)
 
 // Verified is what a run found.
 type Verified struct {
@@ -49,18 +51,18 @@ type Violation struct{ Rule, Object, Wrong string }
 // verifier proves the books while the installation runs: every minute what can have changed, every night everything.
 // It uses one connection without parallel workers, and rests as long as it works.
 type verifier struct {
-	pool     *pgxpool.Pool
-	auditKey []byte
-	verify   Verify
-	log      *slog.Logger
-	began    time.Time // before its first night there is no full run
-	logged   map[Violation]bool
+	pool      *pgxpool.Pool
+	auditKeys secret.Keys
+	verify    Verify
+	log       *slog.Logger
+	began     time.Time // before its first night there is no full run
+	logged    map[Violation]bool
 
 	violations, clean *prometheus.GaugeVec
 }
 
 func newVerifier(c Config) *verifier {
-	v := &verifier{pool: c.Pool, auditKey: c.AuditKey, verify: c.Verify, log: c.Log, began: time.Now()}
+	v := &verifier{pool: c.Pool, auditKeys: c.AuditKeys, verify: c.Verify, log: c.Log, began: time.Now()}
 	v.violations = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "ratchet_verify_violations",
 		Help: "Violations that the last run of verify found: of what is new, every minute, and of everything, every " +
@@ -131,7 +133,7 @@ func (v *verifier) round(ctx context.Context) (int, error) {
 	if !due {
 		return 0, nil // another worker was here
 	}
-	report, err := v.verify(ctx, v.pool, v.auditKey, since)
+	report, err := v.verify(ctx, v.pool, v.auditKeys, since)
 	if err != nil {
 		return 0, fmt.Errorf("verify: %w", err)
 	}

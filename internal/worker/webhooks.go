@@ -33,7 +33,7 @@ const (
 )
 
 func (c Config) deliverer() *webhook.Deliverer {
-	return webhook.NewDeliverer(webhook.Parts{Pool: c.Pool, Config: c.Webhooks, Key: c.WebhookKey, Owner: c.Owner,
+	return webhook.NewDeliverer(webhook.Parts{Pool: c.Pool, Config: c.Webhooks, Keys: c.WebhookKeys, Owner: c.Owner,
 		Render: event.RenderEvent, Disabled: endpoint.EndpointDisabled, Observe: c.delivered, Log: c.Log})
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/payout"
 	"github.com/ratchet-pay/ratchet/internal/people"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/session"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
@@ -40,9 +41,9 @@ type Config struct {
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
 
-	Webhooks   webhook.Config
-	WebhookKey []byte // what endpoints' signing secrets are derived from
-	AuditKey   []byte // of the audit trail's chain
+	Webhooks    webhook.Config
+	WebhookKeys secret.Keys // what endpoints' signing secrets are derived from
+	AuditKeys   secret.Keys // of the audit trail's chain
 
 	Verify Verify // nil: this worker does not verify
 }
@@ -107,7 +108,7 @@ func Run(ctx context.Context, c Config) error {
 		return payment.ExpireLapsed(ctx, c.Engine)
 	})
 	every("reap", reapEvery, c.reap)
-	every("seal", sealEvery, audit.Sealer{Pool: c.Pool, Key: c.AuditKey, Log: c.Log}.Seal)
+	every("seal", sealEvery, audit.Sealer{Pool: c.Pool, Keys: c.AuditKeys, Log: c.Log}.Seal)
 	every("sweep webhooks", sweepEvery, func(ctx context.Context) (int, error) { return 0, deliverer.Sweep(ctx) })
 	every("expire checkout sessions", expireEvery, func(ctx context.Context) (int, error) {
 		return session.ExpireDueSessions(ctx, c.Engine, expireAtOnce)

@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/testapp"
 	"github.com/ratchet-pay/ratchet/internal/verify"
 	"github.com/ratchet-pay/ratchet/internal/worker"
@@ -270,7 +271,9 @@ func TestVerifyRuns(t *testing.T) {
 			s.exec(t, "DELETE FROM verifications")
 			var asked time.Time
 			left := time.Hour // what a run leaves out at its beginning
-			partly := func(_ context.Context, _ *pgxpool.Pool, _ []byte, since time.Time) (*worker.Verified, error) {
+			partly := func(
+				_ context.Context, _ *pgxpool.Pool, _ secret.Keys, since time.Time,
+			) (*worker.Verified, error) {
 				asked = since
 				from := since.Add(left)
 				return &worker.Verified{Since: &from, Until: time.Now()}, nil

@@ -279,7 +279,7 @@ var jobs = []job{
 			deliverer := webhook.NewDeliverer(webhook.Parts{
 				Pool:     h.pool,
 				Config:   webhook.Config{AllowLoopback: true},
-				Key:      secret.Root(rootSecret).For(secret.Webhooks),
+				Keys:     secret.Root(rootSecret).Keys(secret.Webhooks),
 				Owner:    h.owner,
 				Render:   event.RenderEvent,
 				Disabled: endpoint.EndpointDisabled,
@@ -544,7 +544,7 @@ func newHand(ctx context.Context, points *crashpoint.Points) (h *hand, err error
 	h.engine = phase.NewEngine(phase.Config{
 		Pool:   h.pool,
 		Secret: root.For(secret.Idempotency),
-		Root:   root,
+		Roots:  secret.Only(root),
 		Owner:  h.owner,
 		Record: audit.Record,
 		Log:    slog.New(slog.NewTextHandler(os.Stderr, nil)),

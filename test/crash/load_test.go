@@ -166,9 +166,9 @@ func (i *installation) wantNoDoubles(t testing.TB, all []work) {
 func (i *installation) wantClean(t testing.TB) {
 	t.Helper()
 	report, err := verify.Run(t.Context(), verify.Config{
-		Pool:     i.db,
-		Acquirer: simulator.Records{DB: i.acquirer.journal},
-		AuditKey: secret.Root(rootSecret).For(secret.AuditChain),
+		Pool:      i.db,
+		Acquirer:  simulator.Records{DB: i.acquirer.journal},
+		AuditKeys: secret.Root(rootSecret).Keys(secret.AuditChain),
 	})
 	if err != nil {
 		t.Fatal(err)

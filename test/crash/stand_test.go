@@ -104,7 +104,7 @@ func (i *installation) merchant(t testing.TB) merchant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, m.apiKey, err = apikey.Create(t.Context(), i.db, secret.Root(rootSecret).For(secret.APIKeys), m.account,
+	_, m.apiKey, err = apikey.Create(t.Context(), i.db, secret.Root(rootSecret).Keys(secret.APIKeys), m.account,
 		apikey.Secret, false)
 	if err != nil {
 		t.Fatal(err)

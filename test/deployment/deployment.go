@@ -187,8 +187,8 @@ func (s *Deployment) PID(part string) int {
 // Log is where a process writes its lines.
 func (s *Deployment) Log(part string) string { return filepath.Join(s.dir, part+".log") }
 
-// AuditKey is the key of the audit trail's chain.
-func (s *Deployment) AuditKey() []byte { return secret.Root(rootSecret).For(secret.AuditChain) }
+// AuditKeys are the keys of the audit trail's chain.
+func (s *Deployment) AuditKeys() secret.Keys { return secret.Root(rootSecret).Keys(secret.AuditChain) }
 
 // OpenAccount makes a merchant and returns its id and its secret key.
 func (s *Deployment) OpenAccount(ctx context.Context, name string) (account, key string, err error) {
@@ -200,7 +200,7 @@ func (s *Deployment) OpenAccount(ctx context.Context, name string) (account, key
 	if _, err := s.Pool.Exec(ctx, "INSERT INTO accounts (id, name) VALUES ($1, $2)", account, name); err != nil {
 		return "", "", err
 	}
-	_, key, err = apikey.Create(ctx, s.Pool, root.For(secret.APIKeys), account, apikey.Secret, false)
+	_, key, err = apikey.Create(ctx, s.Pool, root.Keys(secret.APIKeys), account, apikey.Secret, false)
 	return account, key, err
 }
 

@@ -56,6 +56,7 @@ var acrossAccounts = []struct {
 	{
 		because: "it moves, seals or counts the rows of all accounts, and shows none of them",
 		statements: []string{"internal/audit/seal.go:blockEnd", "internal/audit/seal.go:leftBehind",
+			"internal/process/rotate.go:selectUses", "internal/process/secret.go:replaceSecret",
 			"internal/audit/seal.go:selectRows", "internal/idempotency/reap.go:archiveExpired",
 			"internal/apikey/use.go:recordUses", "internal/worker/gauges.go:countDifferences",
 			"internal/worker/gauges.go:countDue", "internal/worker/gauges.go:countUnapplied",

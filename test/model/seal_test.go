@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
 // The sealer reads behind transactions that commit in another order than they
@@ -54,7 +55,10 @@ func TestSeal(t *testing.T) {
 	})
 }
 
-var chainKey = []byte("the key of the chain")
+var (
+	theKey   = []byte("the key of the chain")
+	chainKey = secret.OneKey(theKey)
+)
 
 type execer interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
@@ -77,7 +81,7 @@ func leaveTrace(t *testing.T, db execer, id string) {
 
 func seal(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	if _, err := (audit.Sealer{Pool: pool, Key: chainKey}).Seal(t.Context()); err != nil {
+	if _, err := (audit.Sealer{Pool: pool, Keys: chainKey}).Seal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -103,7 +107,7 @@ func wholeChain(t *testing.T, pool *pgxpool.Pool) map[string]int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(b.Previous, previous) || !bytes.Equal(b.Digest, audit.Digest(chainKey, previous, rows)) {
+		if !bytes.Equal(b.Previous, previous) || !bytes.Equal(b.Digest, audit.Digest(theKey, previous, rows)) {
 			t.Errorf("block %d does not fit what it covers", n+1)
 		}
 		previous = b.Digest

@@ -506,7 +506,7 @@ var faults = []fault{
 	{
 		name: "the chain of the audit trail has no key",
 		edits: []edit{{"internal/audit/seal.go", "hmac.New(sha256.New, key)", "hmac.New(sha256.New, nil)"},
-			{"internal/verify/chain.go", "hmac.New(sha256.New, t.key)", "hmac.New(sha256.New, nil)"}},
+			{"internal/verify/chain.go", "hmac.New(sha256.New, t.key(b))", "hmac.New(sha256.New, nil)"}},
 		pkg:  "./internal/verify",
 		test: "TestTheChainIsKeyed/a chain that was computed again under another key is noticed",
 	},
@@ -530,8 +530,8 @@ var faults = []fault{
 	{
 		name: "liveness comes from the application's clock",
 		edits: []edit{
-			{liveness, "VALUES (@id, @kind, @host, @pid, clock_timestamp(), clock_timestamp() + @alive_for::interval)",
-				"VALUES (@id, @kind, @host, @pid, clock_timestamp(), @now::timestamptz + @alive_for::interval)"},
+			{liveness, "clock_timestamp(), @secrets, clock_timestamp() + @alive_for::interval)",
+				"clock_timestamp(), @secrets, @now::timestamptz + @alive_for::interval)"},
 			{liveness, "SET alive_until = clock_timestamp() + @alive_for::interval",
 				"SET alive_until = @now::timestamptz + @alive_for::interval"},
 			{liveness, `"alive_for": AliveFor})`, `"alive_for": AliveFor, "now": time.Now()})`},
@@ -862,15 +862,31 @@ var faults = []fault{
 		test: "TestStripeCLI/the log shows requests as they happen, and only those asked for",
 	},
 	{
-		name: "a process starts under another secret",
-		edits: []edit{{"internal/process/process.go", "if err := ClaimSecret(ctx, p.pool, c.Secret); err != nil {",
-			"if err := error(nil); err != nil {"}},
-		pkg: sdkTest, test: "TestRootSecret/a server is refused under another secret",
+		name:  "a process starts under another secret",
+		edits: []edit{{"internal/process/secret.go", "missing = true", "missing = false"}},
+		pkg:   sdkTest, test: "TestRootSecret/a server is refused under another secret",
+	},
+	{
+		name: "the keys of calls follow a rotation",
+		edits: []edit{{"internal/process/process.go", "p.roots.Keys(secret.Idempotency).Oldest(),",
+			"p.roots.Keys(secret.Idempotency).InUse()[0],"}},
+		pkg: sdkTest, test: "TestRotationAfterALostRequest",
+	},
+	{
+		name: "a retry is compared under the newest secret alone",
+		edits: []edit{{"internal/phase/serve.go", "slices.ContainsFunc(in.Otherwise,",
+			"slices.ContainsFunc(in.Otherwise[:0],"}},
+		pkg: sdkTest, test: "TestRotation/no request failed",
+	},
+	{
+		name:  "a rotation does not look at the processes",
+		edits: []edit{{"internal/process/rotate.go", "if len(uninformed) == 0 {", "if true {"}},
+		pkg:   sdkTest, test: "TestRotation/it is refused while a process does not have the new secret",
 	},
 	{
 		name: "a WebSocket ID needs no proof",
 		edits: []edit{{"internal/stripecli/stripecli.go",
-			"!hmac.Equal([]byte(given), []byte(proof(key, accountID, sessionID)))", "given == accountID"}},
+			"hmac.Equal([]byte(given), []byte(proof(key, accountID, sessionID)))", "given != accountID"}},
 		pkg: sdkTest, test: "TestStripeCLISessions/its WebSocket ID opens it and nothing else",
 	},
 	{

@@ -182,7 +182,7 @@ func (i *installation) settleDown(ctx context.Context) error {
 	}
 	closer := ledger.NewCloser(i.Pool)
 	for what, do := range map[string]func() (int, error){
-		"seal":          func() (int, error) { return audit.Sealer{Pool: i.Pool, Key: i.AuditKey()}.Seal(ctx) },
+		"seal":          func() (int, error) { return audit.Sealer{Pool: i.Pool, Keys: i.AuditKeys()}.Seal(ctx) },
 		"close periods": func() (int, error) { return closer.Close(ctx) },
 		"reap":          func() (int, error) { return idempotency.Reap(ctx, i.Pool, 500) },
 	} {
@@ -218,7 +218,7 @@ func (i *installation) maintain(ctx context.Context, sql string) error {
 // verify proves the books, as `ratchet verify` does.
 func (i *installation) verify(ctx context.Context) error {
 	report, err := verify.Run(ctx,
-		verify.Config{Pool: i.Pool, Acquirer: simulator.Records{DB: i.theirs}, AuditKey: i.AuditKey()})
+		verify.Config{Pool: i.Pool, Acquirer: simulator.Records{DB: i.theirs}, AuditKeys: i.AuditKeys()})
 	if err != nil {
 		return err
 	}

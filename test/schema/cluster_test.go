@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/verify"
 )
 
@@ -68,7 +69,7 @@ func TestABlockLinksTwoClusters(t *testing.T) {
 	mustExec(t, pool, `
 		CREATE OR REPLACE FUNCTION this_cluster() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT 4711::bigint'`)
 	for range 3 {
-		if _, err := (audit.Sealer{Pool: pool, Key: chainKey}).Seal(t.Context()); err != nil {
+		if _, err := (audit.Sealer{Pool: pool, Keys: chainKey}).Seal(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,7 +130,7 @@ func TestAMonthIsDetached(t *testing.T) {
 	})
 }
 
-var chainKey = []byte("the key of the chain")
+var chainKey = secret.OneKey([]byte("the key of the chain"))
 
 // leaveTrail writes rows as operators leave them, each in a separate transaction.
 func leaveTrail(t *testing.T, pool *pgxpool.Pool, id string, rows int) {
@@ -153,7 +154,7 @@ func sealAll(t *testing.T, pool *pgxpool.Pool) {
 		WHERE NOT EXISTS (SELECT FROM audit_blocks b
 		    WHERE b.cluster = e.cluster AND e.xid >= b.from_xid AND e.xid < b.to_xid)`
 	for deadline := time.Now().Add(time.Minute); number(t, pool, left) > 0; time.Sleep(10 * time.Millisecond) {
-		if _, err := (audit.Sealer{Pool: pool, Key: chainKey}).Seal(t.Context()); err != nil {
+		if _, err := (audit.Sealer{Pool: pool, Keys: chainKey}).Seal(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if time.Now().After(deadline) {
@@ -165,7 +166,7 @@ func sealAll(t *testing.T, pool *pgxpool.Pool) {
 // brokenChain is what the proof of the chain finds wrong.
 func brokenChain(t *testing.T, pool *pgxpool.Pool) []verify.Violation {
 	t.Helper()
-	report, err := verify.Run(t.Context(), verify.Config{Pool: pool, AuditKey: chainKey, AllowEmpty: true})
+	report, err := verify.Run(t.Context(), verify.Config{Pool: pool, AuditKeys: chainKey, AllowEmpty: true})
 	if err != nil {
 		t.Fatal(err)
 	}

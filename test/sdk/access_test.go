@@ -110,7 +110,7 @@ func TestAccess(t *testing.T) {
 	t.Run("live mode and test mode see nothing of each other", func(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
-		_, key, err := apikey.Create(t.Context(), in.db, secret.Root(rootSecret).For(secret.APIKeys), a.id,
+		_, key, err := apikey.Create(t.Context(), in.db, secret.Root(rootSecret).Keys(secret.APIKeys), a.id,
 			apikey.Secret, true)
 		noError(t, err)
 		live, _ := connect(t, in.url, key)

@@ -153,14 +153,15 @@ func (in *installation) account(t *testing.T) *account {
 
 func (a *account) newKey(kind string) string {
 	a.t.Helper()
-	_, key, err := apikey.Create(a.t.Context(), a.in.db, secret.Root(rootSecret).For(secret.APIKeys), a.id, kind, false)
+	_, key, err := apikey.Create(a.t.Context(), a.in.db, secret.Root(rootSecret).Keys(secret.APIKeys), a.id, kind,
+		false)
 	noError(a.t, err)
 	return key
 }
 
 func (a *account) newRestrictedKey(allowed apikey.Permissions) string {
 	a.t.Helper()
-	_, key, err := apikey.CreateRestricted(a.t.Context(), a.in.db, secret.Root(rootSecret).For(secret.APIKeys), a.id,
+	_, key, err := apikey.CreateRestricted(a.t.Context(), a.in.db, secret.Root(rootSecret).Keys(secret.APIKeys), a.id,
 		allowed, false)
 	noError(a.t, err)
 	return key

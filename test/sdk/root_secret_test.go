@@ -107,10 +107,17 @@ func TestReplacedRootSecret(t *testing.T) {
 // under runs a command of the program under a root secret. A server that should not have started is killed.
 func (in *installation) under(t *testing.T, secret string, args ...string) (said string, err error) {
 	t.Helper()
+	other := installation{env: slices.Concat(in.env, []string{"RATCHET_SECRET=" + secret})}
+	return other.runs(t, args...)
+}
+
+// runs runs a command of the program, for as long as the test is patient.
+func (in *installation) runs(t *testing.T, args ...string) (said string, err error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	command := exec.CommandContext(ctx, os.Getenv(binaryVar), args...)
-	command.Env = slices.Concat(os.Environ(), in.env, []string{"RATCHET_SECRET=" + secret})
+	command.Env = slices.Concat(os.Environ(), in.env)
 	out, err := command.CombinedOutput()
 	return string(out), err
 }

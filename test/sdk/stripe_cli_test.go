@@ -180,7 +180,7 @@ func TestStripeCLI(t *testing.T) {
 
 	t.Run("listen forwards what happens, signed, and records what the server answers", func(t *testing.T) {
 		a, other, l := in.account(t), in.account(t), listen(t, fail(1))
-		_, liveKey, err := apikey.Create(t.Context(), in.db, secret.Root(rootSecret).For(secret.APIKeys), a.id,
+		_, liveKey, err := apikey.Create(t.Context(), in.db, secret.Root(rootSecret).Keys(secret.APIKeys), a.id,
 			apikey.Secret, true)
 		noError(t, err)
 		live, _ := connect(t, in.url, liveKey)

@@ -19,7 +19,7 @@ type Desk struct {
 	Pool     *pgxpool.Pool
 	API      http.Handler
 	Acquirer acquirer.Reports // nil if its books cannot be read
-	Secret   secret.Root
+	Roots    *secret.Roots
 	Demo     bool
 	Shop     bool // this installation has the demo's shop
 	HTTPS    bool // browsers reach the pages over HTTPS

@@ -36,7 +36,7 @@ func (s Pages) postAgain(r *http.Request) (*desk.Page, error) {
 		return nil, desk.ErrNotFound
 	}
 	of, back := found[0], "/dashboard/requests/"+found[0].ID
-	sent, err := inspect.ReadSent(r.Context(), s.Pool, s.Secret.For(secret.Idempotency), of)
+	sent, err := inspect.ReadSent(r.Context(), s.Pool, s.Roots.Keys(secret.Idempotency), of)
 	switch {
 	case err != nil:
 		return nil, err

@@ -84,7 +84,8 @@ func (s Pages) postRelease(r *http.Request) (*desk.Page, error) {
 	}
 	const done = "Released. The next call uses a new derived key."
 	return s.operate(r, done, func(tx pgx.Tx, of idempotency.Summary) error {
-		spent, next, err := idempotency.Release(r.Context(), tx, s.Secret.For(secret.Idempotency), of.AccountID, of.ID,
+		spent, next, err := idempotency.Release(r.Context(), tx,
+			s.Roots.Keys(secret.Idempotency).Oldest(), of.AccountID, of.ID,
 			"", "operator "+login.Actor(r)+": "+evidence)
 		if err != nil {
 			return err

@@ -50,7 +50,7 @@ func (s Pages) request(r *http.Request) (*desk.Page, error) {
 		Again:   desk.NewKey("again"),
 		State:   displayState(shown.Summary),
 	}
-	page.Sent, err = inspect.ReadSent(r.Context(), s.Pool, s.Secret.For(secret.Idempotency), shown.Summary)
+	page.Sent, err = inspect.ReadSent(r.Context(), s.Pool, s.Roots.Keys(secret.Idempotency), shown.Summary)
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func (s Pages) roll(r *http.Request, e *endpoint) (*desk.Page, error) {
 		return desk.Complain("/dashboard/webhooks/"+e.ID,
 			"The secret changed since you opened this page. Nothing was rolled."), nil
 	}
-	rolled, err := webhook.Roll(r.Context(), s.Pool, s.Secret.For(secret.Webhooks), login.Actor(r), e.ID, overlap)
+	rolled, err := webhook.Roll(r.Context(), s.Pool, s.Roots.Keys(secret.Webhooks), login.Actor(r), e.ID, overlap)
 	if err != nil {
 		return nil, err
 	}
