@@ -471,7 +471,7 @@ var faults = []fault{
 	{
 		name: "verify takes every fee for the right one",
 		edits: []edit{{"internal/verify/rules_terms.go", "FROM terms WHERE fee <> wanted",
-			"FROM terms WHERE fee > gross AND wanted > 0"}},
+			"FROM terms WHERE fee <> wanted AND false"}},
 		pkg: "./internal/verify", test: "TestEveryDamageIsSeen/a charge cost more",
 	},
 	{
@@ -882,6 +882,29 @@ var faults = []fault{
 		name:  "a rotation does not look at the processes",
 		edits: []edit{{"internal/process/rotate.go", "if len(uninformed) == 0 {", "if true {"}},
 		pkg:   sdkTest, test: "TestRotation/it is refused while a process does not have the new secret",
+	},
+	{
+		name: "verify takes any user for one that the trail knows",
+		edits: []edit{{"internal/verify/rules_people.go", "WHERE u.is IS DISTINCT FROM s.says\n",
+			"WHERE s.id IS NOT NULL AND u.is IS DISTINCT FROM s.says\n"}},
+		pkg: "./internal/verify", test: "TestEveryDamageIsSeen/a user is put in by hand",
+	},
+	{
+		name: "verify does not compare second factors",
+		edits: []edit{{"internal/verify/rules_people.go", "WHERE u.is IS DISTINCT FROM s.says\n",
+			"WHERE u.is - 'totp' - 'recovery' IS DISTINCT FROM s.says - 'totp' - 'recovery'\n"}},
+		pkg: "./internal/verify", test: "TestEveryDamageIsSeen/a user's second factor is removed",
+	},
+	{
+		name: "verify takes any session for one that began with a login",
+		edits: []edit{{"internal/verify/rules_people.go", "WHERE s.complete AND NOT EXISTS (",
+			"WHERE s.complete AND s.user_id IS NULL AND NOT EXISTS ("}},
+		pkg: "./internal/verify", test: "TestEveryDamageIsSeen/a session is put in by hand",
+	},
+	{
+		name:  "verify takes one login for all sessions of a user",
+		edits: []edit{{"internal/verify/rules_people.go", "e.object_id = s.id AND e.status = 200", "e.status = 200"}},
+		pkg:   "./internal/verify", test: "TestEveryDamageIsSeen/a session without its second factor opens",
 	},
 	{
 		name: "a WebSocket ID needs no proof",
