@@ -1,4 +1,4 @@
--- 000026: several root secrets, so that the secret can be rotated while the processes run. Each value that is derived
+-- 000027: several root secrets, so that the secret can be rotated while the processes run. Each value that is derived
 -- from a secret says of which version it is. Requests have fingerprint_version for it, and sealed texts begin with it.
 ALTER TABLE root_secrets DROP CONSTRAINT root_secrets_one_per_installation;
 ALTER TABLE root_secrets
