@@ -213,7 +213,7 @@ func ListBalanceTransactions(
 	}
 	return resource.ListPage[BalanceTransaction](ctx, db, v, in.List, resource.Listing{
 		URL: "/v1/balance_transactions", Object: "balance transaction", ByID: balanceTransactionByID,
-		Newest: listBalanceTransactions, Oldest: listBalanceTransactionsBackwards,
+		Newest: listBalanceTransactions, Oldest: listBalanceTransactionsBackwards, Prefix: "txn",
 		Filters: pgx.StrictNamedArgs{
 			"type":     in.Type,
 			"source":   in.Source,

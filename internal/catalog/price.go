@@ -174,6 +174,7 @@ type ListPricesParams struct {
 func ListPrices(ctx context.Context, db phase.Reader, v resource.Principal, in ListPricesParams) (any, error) {
 	return resource.ListPage[Price](ctx, db, v, in.List, resource.Listing{
 		URL: "/v1/prices", Object: "price", Newest: listPrices, Oldest: listPricesBackwards, ByID: priceByID,
+		Prefix: "price",
 		Filters: pgx.StrictNamedArgs{
 			"active":      in.Active,
 			"currency":    resource.LowerCase(in.Currency),

@@ -115,7 +115,7 @@ const (
 
 // ShippingRates are all shipping rates.
 var ShippingRates = resource.Collection[ShippingRate, *ShippingRate]{
-	Object: "shipping rate", Param: "shipping_rate_token", URL: "/v1/shipping_rates",
+	Object: "shipping rate", Param: "shipping_rate_token", URL: "/v1/shipping_rates", Prefix: "shr",
 	ByID: shippingRateByID, Lock: lockShippingRate, Newest: listShippingRates, Oldest: listShippingRatesBackwards,
 }
 

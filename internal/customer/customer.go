@@ -231,6 +231,7 @@ func ListCustomers(ctx context.Context, db phase.Reader, v resource.Principal, i
 		Newest:  listCustomers,
 		Oldest:  listCustomersBackwards,
 		ByID:    CustomerByID,
+		Prefix:  "cus",
 		Filters: pgx.StrictNamedArgs{"email": in.Email, "test_clock": in.TestClock},
 	})
 }

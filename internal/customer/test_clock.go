@@ -134,6 +134,7 @@ func ListTestClocks(ctx context.Context, db phase.Reader, v resource.Principal, 
 		Newest: listTestClocks,
 		Oldest: listTestClocksBackwards,
 		ByID:   testClockByID,
+		Prefix: "clock",
 	})
 }
 

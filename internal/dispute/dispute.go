@@ -238,6 +238,7 @@ type ListDisputesParams struct {
 func ListDisputes(ctx context.Context, db phase.Reader, v resource.Principal, in ListDisputesParams) (any, error) {
 	return resource.ListPage[Dispute](ctx, db, v, in.List, resource.Listing{
 		URL: "/v1/disputes", Object: "dispute", Newest: listDisputes, Oldest: listDisputesOldest, ByID: disputeByID,
+		Prefix:  "du",
 		Filters: pgx.StrictNamedArgs{"charge_id": in.Charge, "payment_intent": in.PaymentIntent},
 		Named:   []resource.Reference{payment.NamedCharge(in.Charge), payment.NamedIntent(in.PaymentIntent)},
 	})

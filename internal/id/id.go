@@ -21,6 +21,9 @@ const (
 	randomDigits = 16 // 62^16 is 95 bits
 )
 
+// Latest is a time that ids can still encode.
+var Latest = time.Date(8888, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // New returns an id such as "ch_0VbTq1s3Zk…" for something made at the given time.
 // The time should be the database's, like every time that is stored.
 func New(prefix string, at time.Time) string {

@@ -226,6 +226,7 @@ type ListChargesParams struct {
 func ListCharges(ctx context.Context, db phase.Reader, v resource.Principal, in ListChargesParams) (any, error) {
 	return resource.ListPage[Charge](ctx, db, v, in.List, resource.Listing{
 		URL: "/v1/charges", Object: "charge", Newest: listCharges, Oldest: listChargesBackwards, ByID: chargeByID,
+		Prefix:  "ch",
 		Filters: pgx.StrictNamedArgs{"customer_id": in.Customer, "payment_intent": in.PaymentIntent},
 		Named:   []resource.Reference{customer.NamedCustomer(in.Customer), NamedIntent(in.PaymentIntent)},
 	})

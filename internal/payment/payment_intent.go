@@ -252,6 +252,7 @@ func ListPaymentIntents(
 		Newest:  listIntents,
 		Oldest:  listIntentsBackwards,
 		ByID:    IntentByID,
+		Prefix:  "pi",
 		Filters: pgx.StrictNamedArgs{"customer_id": in.Customer},
 		Named:   []resource.Reference{customer.NamedCustomer(in.Customer)},
 	})

@@ -236,6 +236,7 @@ type ListRefundsParams struct {
 func ListRefunds(ctx context.Context, db phase.Reader, v resource.Principal, in ListRefundsParams) (any, error) {
 	return resource.ListPage[Refund](ctx, db, v, in.List, resource.Listing{
 		URL: "/v1/refunds", Object: "refund", Newest: listRefunds, Oldest: listRefundsBackwards, ByID: refundByID,
+		Prefix:  "re",
 		Filters: pgx.StrictNamedArgs{"charge_id": in.Charge, "payment_intent": in.PaymentIntent},
 		Named:   []resource.Reference{NamedCharge(in.Charge), NamedIntent(in.PaymentIntent)},
 	})

@@ -17,6 +17,7 @@ type Collection[Row any, R wired[Row]] struct {
 	Object string // as an error names it: "coupon"
 	Param  string // what the path calls the id
 	URL    string // of the list
+	Prefix string // as a Listing has it
 
 	ByID   string // takes @id
 	Lock   string // the same, for a change
@@ -63,7 +64,8 @@ func (c Collection[Row, R]) ListWith(
 	ctx context.Context, db phase.Reader, v Principal, in List, filters pgx.StrictNamedArgs,
 ) (any, error) {
 	return ListPage[Row, R](ctx, db, v, in, Listing{
-		URL: c.URL, Object: c.Object, Newest: c.Newest, Oldest: c.Oldest, ByID: c.ByID, Filters: filters,
+		URL: c.URL, Object: c.Object, Newest: c.Newest, Oldest: c.Oldest, ByID: c.ByID, Prefix: c.Prefix,
+		Filters: filters,
 	})
 }
 

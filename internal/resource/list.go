@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
@@ -79,6 +80,7 @@ type Listing struct {
 	Object         string // as an error names it: "charge"
 	Newest, Oldest string
 	ByID           string
+	Prefix         string // of IDs that encode when the object was made; "" if callers choose IDs
 	Filters        pgx.StrictNamedArgs
 	Named          []Reference
 	Prepare        func(row any) error // a row, before it is shown; nil for nothing
@@ -90,6 +92,25 @@ type Reference struct {
 	Id     *string
 	Object string // as an error names it
 	ByID   string
+}
+
+// idSlack is how far the time in an ID may be from the object's created. Most have one reading of the clock. Some
+// have two: a posting is dated when the ledger takes it, and a refund that a restored backup has lost is dated by
+// the acquirer.
+const idSlack = 24 * time.Hour
+
+// idAt sorts before every ID of the list that was made at a time or later. A filter by time is a bound on IDs as
+// well: without it, the page of a year ago would be looked for among all newer objects.
+func (l Listing) idAt(at time.Time, unbounded string) string {
+	switch {
+	case l.Prefix == "":
+		return unbounded
+	case at.Before(FirstTime):
+		return FirstID
+	case at.After(id.Latest):
+		return LastID
+	}
+	return l.Prefix + "_" + id.EncodeTime(at)
 }
 
 // wired is a row that knows its form on the wire.
@@ -128,9 +149,11 @@ func ListPage[Row any, R wired[Row]](
 	from, to := in.Created.Between()
 	if from != nil {
 		args["from"] = *from
+		args["after"] = max(args["after"].(string), l.idAt(from.Add(-idSlack), FirstID))
 	}
 	if to != nil {
 		args["to"] = *to
+		args["before"] = min(args["before"].(string), l.idAt(to.Add(idSlack), LastID))
 	}
 	rows, err := db.Query(ctx, sql, args)
 	if err != nil {

@@ -200,7 +200,7 @@ const (
 
 // PaymentLinks are all payment links.
 var PaymentLinks = resource.Collection[PaymentLink, *PaymentLink]{
-	Object: "payment_link", Param: "payment_link", URL: "/v1/payment_links",
+	Object: "payment_link", Param: "payment_link", URL: "/v1/payment_links", Prefix: "plink",
 	ByID: linkByID, Lock: lockLink, Newest: listLinks, Oldest: listLinksBackwards,
 }
 

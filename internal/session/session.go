@@ -236,6 +236,7 @@ func ListCheckoutSessions(
 		Newest: listSessions,
 		Oldest: listSessionsBackwards,
 		ByID:   sessionByID,
+		Prefix: sessionPrefix(v.Livemode),
 		Filters: pgx.StrictNamedArgs{
 			"customer_id":    in.Customer,
 			"email":          email,

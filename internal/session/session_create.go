@@ -312,19 +312,23 @@ func createSession(
 	return replyWithSession(ctx, tx, in.Expand, session, items, products...)
 }
 
+// sessionPrefix begins the IDs of a mode's sessions.
+func sessionPrefix(livemode bool) string {
+	if livemode {
+		return "cs_live"
+	}
+	return "cs_test"
+}
+
 // session is the visit as it was asked for, without what is paid for in it.
 func (in *CreateCheckoutSessionParams) session(tx *phase.Tx) (*CheckoutSession, error) {
 	metadata, err := in.Metadata.Apply(nil)
 	if err != nil {
 		return nil, err
 	}
-	prefix := "cs_test"
-	if tx.Livemode {
-		prefix = "cs_live"
-	}
 	s := &CheckoutSession{
 		AccountID:         tx.AccountID,
-		ID:                id.New(prefix, tx.Now()),
+		ID:                id.New(sessionPrefix(tx.Livemode), tx.Now()),
 		Livemode:          tx.Livemode,
 		RequestID:         tx.RequestID,
 		Mode:              in.Mode,

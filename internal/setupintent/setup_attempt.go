@@ -245,6 +245,7 @@ func ListSetupAttempts(
 		Newest:  listSetupAttempts,
 		Oldest:  listSetupAttemptsBackwards,
 		ByID:    setupAttemptByID,
+		Prefix:  "setatt",
 		Filters: pgx.StrictNamedArgs{"setup_intent": in.SetupIntent},
 	})
 }

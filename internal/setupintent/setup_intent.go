@@ -265,6 +265,7 @@ func ListSetupIntents(
 		Newest:  listSetups,
 		Oldest:  listSetupsBackwards,
 		ByID:    SetupByID,
+		Prefix:  "seti",
 		Filters: pgx.StrictNamedArgs{"customer_id": in.Customer, "payment_method": in.PaymentMethod},
 		Named:   []resource.Reference{customer.NamedCustomer(in.Customer)},
 	})
