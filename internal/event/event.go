@@ -188,25 +188,64 @@ func (e *Event) cause() *string {
 
 // What is not delivered yet and what never was are both unacknowledged; what was
 // written off with its endpoint is not waited for.
+const eventColumns = `id, type, livemode, data, api_version, request_id, idempotency_key, created_at,
+	       (SELECT count(*) FROM ` + unacknowledged + ` AND d.event_id = events.id) AS unacknowledged`
+
+// unacknowledged are the deliveries that keep an event from being delivered. An index has only them.
+const unacknowledged = `webhook_deliveries d
+	        WHERE d.account_id = @account_id AND d.state IN ('pending', 'failed')`
+
 const selectEvents = `
-	SELECT id, type, livemode, data, api_version, request_id, idempotency_key, created_at,
-	       (SELECT count(*) FROM webhook_deliveries d
-	        WHERE d.account_id = events.account_id AND d.event_id = events.id
-	          AND d.state IN ('pending', 'failed')) AS unacknowledged
+	SELECT ` + eventColumns + `
 	FROM events
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const eventByID = selectEvents + ` AND id = @id`
 
-const eventFilters = `
-	 AND (@types::text[] IS NULL OR EXISTS (SELECT FROM unnest(@types::text[]) AS pattern WHERE type LIKE pattern))
-	AND (@delivery_success::boolean IS NULL OR @delivery_success::boolean = NOT EXISTS (
-		SELECT FROM webhook_deliveries d
-		WHERE d.account_id = events.account_id AND d.event_id = events.id AND d.state IN ('pending', 'failed')))`
+const delivered = `
+	AND NOT EXISTS (SELECT FROM ` + unacknowledged + ` AND d.event_id = events.id AND @delivered::boolean)`
 
 const (
-	listEvents          = selectEvents + eventFilters + resource.NewestFirst
-	listEventsBackwards = selectEvents + eventFilters + resource.OldestFirst
+	listEvents          = selectEvents + delivered + resource.NewestFirst
+	listEventsBackwards = selectEvents + delivered + resource.OldestFirst
+)
+
+// WantedTypes are the types that match a pattern in @types, in a statement that reads a page of each of them. The types
+// that an account has are found one by one in the index that begins with them: each look-up skips to the next type.
+const WantedTypes = `RECURSIVE known (type) AS (
+		(SELECT e.type FROM events e WHERE e.account_id = @account_id ORDER BY e.type LIMIT 1)
+		UNION ALL
+		SELECT (SELECT e.type FROM events e WHERE e.account_id = @account_id AND e.type > known.type
+		        ORDER BY e.type LIMIT 1)
+		FROM known WHERE known.type IS NOT NULL
+	), wanted AS (
+		SELECT type FROM known WHERE EXISTS (SELECT FROM unnest(@types::text[]) AS pattern WHERE type LIKE pattern)
+	)`
+
+// The IDs of the pages are looked up: a join could read all events of the account instead.
+const (
+	listTyped          = `WITH ` + WantedTypes + selectEvents + idsOfTypes + resource.NewestFirst + newestOfTypes
+	listTypedBackwards = `WITH ` + WantedTypes + selectEvents + idsOfTypes + resource.OldestFirst + oldestOfTypes
+
+	idsOfTypes = ` AND id = ANY (ARRAY(
+		SELECT p.id FROM wanted CROSS JOIN LATERAL (
+			SELECT id FROM events
+			WHERE account_id = @account_id AND livemode = @livemode AND type = wanted.type` + delivered
+	newestOfTypes = `) p)) ORDER BY id DESC LIMIT @limit`
+	oldestOfTypes = `) p)) ORDER BY id LIMIT @limit`
+)
+
+// Events that were not delivered are read in the order of their deliveries, each once.
+const (
+	listUndelivered = `SELECT ` + undelivered + ` ORDER BY d.event_id DESC` + theirEvents +
+		resource.NewestFirst
+	listUndeliveredBackwards = `SELECT ` + undelivered + ` ORDER BY d.event_id` + theirEvents + resource.OldestFirst
+
+	undelivered = eventColumns + `
+		FROM (SELECT DISTINCT d.event_id FROM ` + unacknowledged + ` AND d.event_id < @before AND d.event_id > @after`
+	theirEvents = `) u JOIN events ON events.account_id = @account_id AND events.id = u.event_id
+		WHERE livemode = @livemode AND (@types::text[] IS NULL
+		    OR EXISTS (SELECT FROM unnest(@types::text[]) AS pattern WHERE type LIKE pattern))`
 )
 
 // RetrieveEvent answers GET /v1/events/{id}.
@@ -295,11 +334,21 @@ func ListEvents(ctx context.Context, db phase.Reader, v resource.Principal, in L
 	if in.Type != "" {
 		types = []string{in.Type}
 	}
-	return resource.ListPage[Event](ctx, db, v, in.List, resource.Listing{
+	list := resource.Listing{
 		URL: "/v1/events", Object: "event", Newest: listEvents, Oldest: listEventsBackwards, ByID: eventByID,
-		Filters: pgx.StrictNamedArgs{"types": patterns(types), "delivery_success": in.DeliverySuccess},
+		Prefix:  "evt",
+		Filters: pgx.StrictNamedArgs{"delivered": in.DeliverySuccess != nil && *in.DeliverySuccess},
 		Prepare: func(row any) error { return row.(*Event).age(ctx, db, v) },
-	})
+	}
+	switch {
+	case in.DeliverySuccess != nil && !*in.DeliverySuccess:
+		list.Newest, list.Oldest = listUndelivered, listUndeliveredBackwards
+		list.Filters = pgx.StrictNamedArgs{"types": patterns(types)}
+	case types != nil:
+		list.Newest, list.Oldest = listTyped, listTypedBackwards
+		list.Filters["types"] = patterns(types)
+	}
+	return resource.ListPage[Event](ctx, db, v, in.List, list)
 }
 
 // patterns turns Stripe's wildcards into SQL's.
@@ -309,12 +358,13 @@ func patterns(types []string) []string {
 	}
 	out := slices.Clone(types)
 	for i, t := range out {
-		out[i] = likePattern(t)
+		out[i] = Pattern(t)
 	}
 	return out
 }
 
-func likePattern(wildcard string) string {
+// Pattern is a type with wildcards ("charge.*") as LIKE understands it.
+func Pattern(wildcard string) string {
 	var out []byte
 	for _, c := range []byte(wildcard) {
 		switch c {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	emitted "github.com/ratchet-pay/ratchet/internal/event"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -24,15 +25,33 @@ type event struct {
 
 const selectEvents = `
 	SELECT id, type, object_id, request_id, idempotency_key, created_at FROM events
-	WHERE account_id = @account_id AND livemode = @livemode AND (@type = '' OR type = @type OR type LIKE @type || '.%')`
+	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
 	eventsDown = selectEvents + ` AND (@before = '' OR id < @before) ORDER BY id DESC LIMIT @limit`
 	eventsUp   = selectEvents + ` AND id > @after ORDER BY id LIMIT @limit`
+
+	typedDown = `WITH ` + emitted.WantedTypes + selectEvents + idsOfTypes + ` AND (@before = '' OR id < @before)
+		ORDER BY id DESC LIMIT @limit) p)) ORDER BY id DESC LIMIT @limit`
+	typedUp = `WITH ` + emitted.WantedTypes + selectEvents + idsOfTypes + ` AND id > @after
+		ORDER BY id LIMIT @limit) p)) ORDER BY id LIMIT @limit`
+	idsOfTypes = ` AND id = ANY (ARRAY(
+		SELECT p.id FROM wanted CROSS JOIN LATERAL (
+			SELECT id FROM events
+			WHERE account_id = @account_id AND livemode = @livemode AND type = wanted.type`
 )
 
 var events = desk.Lister[event]{Down: eventsDown, Up: eventsUp, Prefix: "evt_",
 	ID: func(e event) string { return e.ID }}
+
+// eventsOf is the list for a filter by type, with its arguments. "charge" means all types that begin with it, too.
+func eventsOf(of desk.Scope, kind string) (desk.Lister[event], postgres.Args) {
+	if kind == "" {
+		return events, of.Args(nil)
+	}
+	typed := desk.Lister[event]{Down: typedDown, Up: typedUp, Prefix: events.Prefix, ID: events.ID}
+	return typed, of.Args(postgres.Args{"types": []string{emitted.Pattern(kind), emitted.Pattern(kind + ".*")}})
+}
 
 type eventsPage struct {
 	Events []event
@@ -48,7 +67,8 @@ func (s Pages) events(r *http.Request) (*desk.Page, error) {
 		return nil, err
 	}
 	page := eventsPage{CSV: desk.FileOf(r), Dates: desk.DatesOf(r)}
-	page.Events, page.Pager, err = events.Page(s.Desk, r, of.Args(postgres.Args{"type": r.FormValue("type")}))
+	list, args := eventsOf(of, r.FormValue("type"))
+	page.Events, page.Pager, err = list.Page(s.Desk, r, args)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +113,8 @@ const selectEvent = `
 	FROM accounts a JOIN events e ON e.account_id = a.id AND e.id = @id`
 
 func (s Pages) event(r *http.Request) (*desk.Page, error) {
-	rows, err := s.Pool.Query(r.Context(), selectEvent, postgres.Args{"id": r.PathValue("id")})
+	rows, err := s.Pool.Query(r.Context(), selectEvent, pgx.QueryExecModeCacheDescribe,
+		postgres.Args{"id": r.PathValue("id")})
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,8 @@ func (s Pages) eventsCSV(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return events.File(s.Desk, r, "events", eventFile, of.Args(postgres.Args{"type": r.FormValue("type")}))
+	list, args := eventsOf(of, r.FormValue("type"))
+	return list.File(s.Desk, r, "events", eventFile, args)
 }
 
 var lineFile = slices.Concat(
