@@ -18,7 +18,8 @@ const ReceiptPath = "/receipts/"
 // installation's secret: every attempt of a request makes the same address, and another
 // charge's address cannot be guessed.
 func receiptURL(tx *phase.Tx, charge string) *string {
-	mac := hmac.New(sha256.New, tx.KeyFor(secret.Receipts))
+	_, key := tx.Keys(secret.Receipts).Newest()
+	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(tx.AccountID + "/" + charge))
 	token := base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:18])
 	return new(apirequest.Of(tx.Caller).BaseURL + ReceiptPath + tx.AccountID + "/" + charge + "/" + token)
