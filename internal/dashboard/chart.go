@@ -83,7 +83,7 @@ func (c chart) shown() desk.Chart {
 func (s *Server) chart(r *http.Request, of desk.Scope) (chart, error) {
 	c := chart{Period: desk.PeriodOf(r)}
 	found, err := desk.Read[volume](r.Context(), s.Pool, selectVolume,
-		of.Args(postgres.Args{"first": "ch_" + id.EncodeTime(c.Period.Before())}))
+		of.Args(postgres.Args{"oldest": "ch_" + id.EncodeTime(c.Period.Before())}))
 	if err != nil {
 		return chart{}, err
 	}

@@ -17,10 +17,10 @@ import (
 // proof holds the figures of the front page. All of them are measured: ours in our
 // database, the acquirer's in its books.
 type proof struct {
-	Today      int64 // payments taken since midnight, UTC
-	Survived   int64 // requests taken over from a process that did not come back
-	Difference int64 // debits less credits, over all books
-	Currencies int64 // books it was summed over
+	Today      int64      // payments taken since midnight, UTC
+	Survived   int64      // requests taken over from a process that did not come back
+	Violations *int32     // that a worker's verification found, over recent data or over everything
+	Verified   *time.Time // until when the last one looked; nil: there was none
 
 	Charges int64 // times the acquirer held or took money
 	Twice   int64 // keys under which it did so more than once
@@ -30,13 +30,13 @@ type proof struct {
 	Old     bool // something changed after it was measured: the page asks again soon
 }
 
-// The days' first id bounds the scan: ids are in order of time.
+// The day's first id bounds the scan: ids are in order of time.
 const selectProof = `
 	SELECT (SELECT count(*) FROM accounts a
-	       JOIN charges c ON c.account_id = a.id AND c.id >= @first AND c.status = 'succeeded') AS today,
+	       JOIN charges c ON c.account_id = a.id AND c.id >= @midnight AND c.status = 'succeeded') AS today,
 	       (SELECT count(*) FROM takeovers WHERE was = 'running') - (SELECT count(*) FROM fence_refusals) AS survived,
-	       (SELECT coalesce(sum(t.debit - t.credit), 0)::bigint FROM ledger_totals t) AS difference,
-	       (SELECT count(*) FROM ledger_books) AS currencies`
+	       (SELECT max(violations) FROM verifications) AS violations,
+	       (SELECT max(checked_until) FROM verifications) AS verified`
 
 // The engine makes a second key for a call only after the first is proven unused and
 // retired. The acquirer's books show whether it was unused.
@@ -55,7 +55,7 @@ const selectRenewed = `
 	    a.call_keys[array_position(a.call_phases, c.phase)])) AS next (key)
 	WHERE next.key IS NOT NULL`
 
-// facts keeps a proof for a moment: it adds up all books. Within that moment a page can
+// facts keeps a proof for a moment: it counts today's payments of all accounts. Within that moment a page can
 // show a proof that is older than the change which made the page ask for it. Nothing would make
 // it ask again, so the proof says that it is old.
 type facts struct {
@@ -84,7 +84,8 @@ func (f *facts) get(ctx context.Context) (proof, error) {
 	}
 	began := time.Now()
 	midnight := time.Now().UTC().Truncate(24 * time.Hour)
-	rows, _ := f.pool.Query(ctx, selectProof, postgres.Args{"first": "ch_" + id.EncodeTime(midnight)})
+	rows, _ := f.pool.Query(ctx, selectProof, pgx.QueryExecModeCacheDescribe,
+		postgres.Args{"midnight": "ch_" + id.EncodeTime(midnight)})
 	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByNameLax[proof])
 	if err != nil {
 		return proof{}, err
@@ -106,7 +107,7 @@ func (f *facts) theirs(ctx context.Context, p *proof) {
 		return
 	}
 	p.Charges, p.Twice = summary.Charges, summary.Twice
-	rows, _ := f.pool.Query(ctx, selectRenewed)
+	rows, _ := f.pool.Query(ctx, selectRenewed, pgx.QueryExecModeCacheDescribe)
 	renewed, err := pgx.CollectRows(rows, pgx.RowToStructByName[struct {
 		AccountID, RequestID, Phase string
 		Keys                        []string

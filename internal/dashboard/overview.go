@@ -24,7 +24,7 @@ const selectVolume = `
 	       count(*) FILTER (WHERE c.status = 'succeeded') AS approved, count(*) FILTER (WHERE c.captured) AS count,
 	       sum(c.amount_captured)::bigint AS amount
 	FROM charges c
-	WHERE c.account_id = @account_id AND c.livemode = @livemode AND c.id >= @first
+	WHERE c.account_id = @account_id AND c.livemode = @livemode AND c.id >= @oldest
 	GROUP BY 1, 2 ORDER BY 1, 2`
 
 type overviewPage struct {
@@ -44,18 +44,21 @@ type stuck struct {
 	Count int64
 }
 
-// wanting is what waits for the merchant.
+// wanting is what waits for the merchant, or for an operator.
 type wanting struct {
-	Disputes  int64
-	Endpoints int64
+	Disputes   int64
+	Endpoints  int64
+	Violations int64 // that the last run of verify found, over recent data or over everything
 }
 
 const selectWanting = `
 	SELECT (SELECT count(*) FROM disputes
-	       WHERE account_id = @account_id AND livemode = @livemode AND status LIKE '%needs_response') AS disputes,
+	       WHERE account_id = @account_id AND livemode = @livemode
+	         AND status IN ('needs_response', 'warning_needs_response')) AS disputes,
 	       (SELECT count(*) FROM webhook_endpoints
 	           WHERE account_id = @account_id AND livemode = @livemode AND failing_since IS NOT NULL
-	             AND deleted_at IS NULL) AS endpoints`
+	             AND deleted_at IS NULL) AS endpoints,
+	       (SELECT coalesce(max(violations), 0)::bigint FROM verifications) AS violations`
 
 const selectStuck = `
 	SELECT state, count(*) AS count FROM runs GROUP BY state ORDER BY state`

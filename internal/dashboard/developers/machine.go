@@ -90,11 +90,28 @@ const selectQueue = `
 	       min(q.created_at) AS oldest
 	FROM runs r JOIN requests q ON q.account_id = r.account_id AND q.id = r.request_id`
 
+// verification is a worker's last run of verify: over recent data, every minute, or over everything, every night.
+type verification struct {
+	Scope        string
+	CheckedUntil time.Time
+	CleanUntil   *time.Time
+	Rules        int32
+	LeftOut      int32
+	Violations   int32
+}
+
+// Recent tells whether the run checked only what can have changed.
+func (v verification) Recent() bool { return v.Scope == "recent" }
+
+const selectVerifications = `
+	SELECT scope, checked_until, clean_until, rules, left_out, violations FROM verifications ORDER BY scope DESC`
+
 type workersPage struct {
-	Workers []workerRow
-	Queue   queue
-	Kills   bool // the demo kills them if asked
-	CSRF    string
+	Workers       []workerRow
+	Queue         queue
+	Verifications []verification
+	Kills         bool // the demo kills them if asked
+	CSRF          string
 }
 
 func (s Pages) workers(r *http.Request) (*desk.Page, error) {
@@ -106,6 +123,10 @@ func (s Pages) workers(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	verifications, err := desk.Read[verification](r.Context(), s.Pool, selectVerifications, nil)
+	if err != nil {
+		return nil, err
+	}
 	return desk.Show("dashboard/workers", web.Page{Title: "Workers", Here: "workers",
-		Data: workersPage{found, waiting[0], s.Supervisor != nil, s.Token(r)}}), nil
+		Data: workersPage{found, waiting[0], verifications, s.Supervisor != nil, s.Token(r)}}), nil
 }
