@@ -20,7 +20,7 @@ type Version struct {
 // VersionOf is a root secret with all keys that are derived from it.
 func VersionOf(number int16, root Root) Version {
 	v := Version{Number: number, Active: number > 0, Keys: map[string][]byte{}}
-	for _, purpose := range slices.Concat(Kept, []string{TOTP}) {
+	for _, purpose := range slices.Concat(Kept, []string{TOTP, Receipts}) {
 		v.Keys[purpose] = root.For(purpose)
 	}
 	return v
@@ -76,10 +76,14 @@ func (k Keys) versions() []Version {
 // None says that no secret is known.
 func (k Keys) None() bool { return len(k.versions()) == 0 }
 
-// Newest is the key that makes what is new, and its version.
+// Newest is the key that makes what is new, and its version. It panics over a purpose that VersionOf does not know,
+// because a signature under an empty key protects nothing.
 func (k Keys) Newest() (version int16, key []byte) {
 	for _, v := range k.versions() {
 		if v.Active && !v.Retired {
+			if v.Keys[k.purpose] == nil {
+				panic("there is no key for " + k.purpose)
+			}
 			return v.Number, v.Keys[k.purpose]
 		}
 	}
