@@ -29,6 +29,10 @@ type Context struct {
 	Merchant
 }
 
+// ReceiptPath comes before the account, the charge and the charge's token in the address of
+// a receipt (package checkout has the page).
+const ReceiptPath = "/receipts/"
+
 // Merchant is what the phases need of an account's settings.
 type Merchant struct {
 	Country             string `json:"country"`

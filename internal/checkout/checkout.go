@@ -11,7 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/ratchet-pay/ratchet/internal/payment"
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/session"
 	"github.com/ratchet-pay/ratchet/internal/supervisor"
@@ -53,7 +53,7 @@ func New(c Config) *Server {
 	page("GET "+at+"/challenge", web.Policy{Framed: true}, s.frame)
 	page("GET "+at+"/done", web.Policy{}, s.done)
 	page("GET "+session.PaymentLinkPath+"{link}", web.Policy{}, s.link)
-	page("GET "+payment.ReceiptPath+"{account}/{charge}/{token}", web.Policy{}, s.receipt)
+	page("GET "+apirequest.ReceiptPath+"{account}/{charge}/{token}", web.Policy{}, s.receipt)
 	if c.Supervisor != nil {
 		page("POST "+at+"/kill", web.Policy{}, s.kill)
 	}

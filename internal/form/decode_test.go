@@ -158,8 +158,8 @@ func TestDecode(t *testing.T) {
 		t.Parallel()
 		got := mustDecode(t, "capture=False&confirm=True&off_session=True")
 		if got.Capture == nil || *got.Capture || !got.Confirm || got.OffSession != "true" {
-			t.Errorf("capture = %v, confirm = %v, off_session = %q, want false and twice true", got.Capture, got.Confirm,
-				got.OffSession)
+			t.Errorf("capture = %v, confirm = %v, off_session = %q, want false and twice true",
+				got.Capture, got.Confirm, got.OffSession)
 		}
 	})
 

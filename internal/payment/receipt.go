@@ -10,10 +10,6 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/secret"
 )
 
-// ReceiptPath comes before the account, the charge and the charge's token in the address of
-// a receipt (package checkout has the page).
-const ReceiptPath = "/receipts/"
-
 // receiptURL is where the receipt of a charge is. The token is derived from the
 // installation's secret: every attempt of a request makes the same address, and another
 // charge's address cannot be guessed.
@@ -22,5 +18,5 @@ func receiptURL(tx *phase.Tx, charge string) *string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(tx.AccountID + "/" + charge))
 	token := base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:18])
-	return new(apirequest.Of(tx.Caller).BaseURL + ReceiptPath + tx.AccountID + "/" + charge + "/" + token)
+	return new(apirequest.Of(tx.Caller).BaseURL + apirequest.ReceiptPath + tx.AccountID + "/" + charge + "/" + token)
 }

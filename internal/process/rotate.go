@@ -61,7 +61,8 @@ const (
 
 	// A process that learned of it late has sealed something under the older one until then.
 	secretIsSettled = `
-		SELECT coalesce(active_at < clock_timestamp() - @lead::interval, false) FROM root_secrets WHERE version = @version`
+		SELECT coalesce(active_at < clock_timestamp() - @lead::interval, false)
+		FROM root_secrets WHERE version = @version`
 )
 
 // Run adds the newest secret, makes it active once every live process was given it, and seals again what can be sealed

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/money"
-	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -175,7 +175,7 @@ func (m email) toCustomer(shown *message, emitted emailed) {
 	}
 	shown.Missing = shown.To == ""
 	if url := emitted.Object.ReceiptURL; url != nil {
-		if at := strings.Index(*url, payment.ReceiptPath); at >= 0 {
+		if at := strings.Index(*url, apirequest.ReceiptPath); at >= 0 {
 			shown.Receipt = (*url)[at:]
 		}
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 	"github.com/ratchet-pay/ratchet/internal/money"
-	"github.com/ratchet-pay/ratchet/internal/payment"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -74,7 +74,7 @@ func (p paymentDetail) Receipt() string {
 	if p.ReceiptURL == nil || p.Status != "succeeded" && p.Status != "requires_capture" {
 		return ""
 	}
-	return (*p.ReceiptURL)[strings.Index(*p.ReceiptURL, payment.ReceiptPath):]
+	return (*p.ReceiptURL)[strings.Index(*p.ReceiptURL, apirequest.ReceiptPath):]
 }
 
 // Prefilled is whether the page asks for an amount.
