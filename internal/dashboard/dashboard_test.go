@@ -67,8 +67,7 @@ func (s *env) do(t *testing.T, r *http.Request) page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return page{response.StatusCode, response.Request.URL.Path, response.Header,
-		brokenLine.ReplaceAllLiteralString(string(body), " ")}
+	return page{response.StatusCode, response.Request.URL.Path, response.Header, string(body)}
 }
 
 func (s *env) get(t *testing.T, path string) page {
@@ -115,9 +114,6 @@ func (s *env) count(t *testing.T, sql string) (n int) {
 	}
 	return n
 }
-
-// brokenLine is where a template breaks a line, between words or attributes.
-var brokenLine = regexp.MustCompile(`\n +`)
 
 func hidden(t *testing.T, p page, name string) string {
 	t.Helper()

@@ -114,7 +114,7 @@ func (b *browser) send(t *testing.T, method, path string, form url.Values) page 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return page{response.StatusCode, response.Request.URL.Path, brokenLine.ReplaceAllLiteralString(string(body), " ")}
+	return page{response.StatusCode, response.Request.URL.Path, string(body)}
 }
 
 func (b *browser) login(t *testing.T, email string) *browser {
@@ -124,9 +124,6 @@ func (b *browser) login(t *testing.T, email string) *browser {
 	}
 	return b
 }
-
-// brokenLine is where a template breaks a line, between words or attributes.
-var brokenLine = regexp.MustCompile(`\n +`)
 
 func hidden(t *testing.T, p page, name string) string {
 	t.Helper()

