@@ -39,7 +39,7 @@ type WebhookEndpoint struct {
 	APIVersion       *string
 	Status           string
 	SecretGeneration int32
-	SecretVersion    int16 // of the root secret
+	SecretVersion    int16 `db:"-"` // of the root secret; only an insert needs it
 	CreatedAt        time.Time
 }
 
