@@ -27,11 +27,12 @@ sdks: build ## Stripe's SDKs, many versions of them, against a demo (10 minutes;
 samples: browser ## Stripe's samples in a real Chromium, from checkouts of stripe-samples in DIR=folder (5 minutes; needs npm)
 	cd test/browser && RATCHET_PROGRAM=./ratchet node samples.mjs "$(abspath $(DIR))" ../../docs/compatibility.md
 
-cli: ## the published Stripe CLI: listen, logs tail, resend, and every trigger whose product exists here (2 minutes)
+cli: ## the published Stripe CLI: listen, logs tail, every trigger and resource command whose product exists here (5 minutes)
 	@mkdir -p bin
 	@RATCHET_STRIPE_CLI=all go run ./internal/pgtest/cmd/testserver -- go test -count=1 -v -timeout 20m -run 'TestStripeCLI' \
-		./test/sdk > bin/cli.log 2>&1 || { grep -v '^ *{"time' bin/cli.log; exit 1; }
-	@grep '^Stripe CLI' bin/cli.log
+		./test/sdk > bin/cli.log 2>&1; passed=$$?; grep '^Stripe CLI' bin/cli.log; \
+		go run ./test/sdk/matrix -cli bin/cli.log -table docs/compatibility.md; \
+		[ $$passed = 0 ] || { grep -v '^ *{"time' bin/cli.log; exit 1; }
 
 test-browser: browser ## the pages in a real Chromium: looks, links, keyboards, accessibility; screenshots in test/browser/screenshots
 	cd test/browser && RATCHET_PROGRAM=./ratchet ./run.sh

@@ -460,21 +460,24 @@ func TestStripeCLISessions(t *testing.T) {
 
 // triggers are the events of products that exist here. The other ones of the published
 // CLI make subscriptions, invoices, issued cards and the like.
-var triggers = []string{"balance.available", "charge.captured", "charge.dispute.created", "charge.failed",
+var triggers = []string{"balance.available", "charge.captured",
+	"charge.dispute.closed", "charge.dispute.created", "charge.dispute.updated", "charge.failed",
 	"charge.refund.updated", "charge.refunded", "charge.succeeded",
 	"checkout.session.completed", "checkout.session.expired", "coupon.created", "coupon.deleted", "coupon.updated",
 	"customer.created", "customer.deleted", "customer.source.created", "customer.source.updated", "customer.updated",
 	"payment_intent.amount_capturable_updated", "payment_intent.canceled", "payment_intent.created",
 	"payment_intent.payment_failed", "payment_intent.requires_action", "payment_intent.succeeded",
 	"payment_link.created", "payment_link.updated",
-	"payment_method.attached", "payment_method.detached", "payout.created", "payout.updated", "price.created",
-	"price.updated", "product.created", "product.deleted", "product.updated", "setup_intent.canceled",
-	"setup_intent.created", "setup_intent.setup_failed", "setup_intent.succeeded",
+	"payment_method.attached", "payment_method.detached", "payment_method.updated",
+	"payout.created", "payout.updated", "price.created", "price.updated",
+	"product.created", "product.deleted", "product.updated", "setup_intent.canceled",
+	"setup_intent.created", "setup_intent.requires_action", "setup_intent.setup_failed", "setup_intent.succeeded",
 	"test_helpers.test_clock.advancing", "test_helpers.test_clock.created", "test_helpers.test_clock.deleted",
 	"test_helpers.test_clock.ready"}
 
-// silent are triggers whose product exists and that announce no event here.
-var silent = []string{"test_helpers.test_clock.advancing"}
+// unfit are fixtures that Stripe refuses as well, in versions since 2023-08-16: they confirm an intent without a
+// return_url.
+var unfit = map[string]string{"payment_method.updated": "2022-11-15", "setup_intent.requires_action": "2022-11-15"}
 
 // TestStripeCLITriggers runs all of them for "make cli".
 func TestStripeCLITriggers(t *testing.T) {
@@ -482,22 +485,22 @@ func TestStripeCLITriggers(t *testing.T) {
 		t.Log("make cli runs all triggers; TestStripeCLI runs some")
 		return
 	}
-	in := install(t)
-	in.work(t)
-	a, passed := in.account(t), 0
+	in, _ := installWithNews(t)
+	a := in.account(t)
+	var missing []string
 	for _, name := range triggers {
-		out, err := command(t, in.url, a.key, "trigger", name).CombinedOutput()
-		switch {
-		case err != nil:
-			t.Errorf("stripe trigger %s: %v\n%s", name, err, out)
-		case !slices.Contains(silent, name):
-			eventually(t, "there is an event "+name, func() bool {
-				return len(collect(t, a.V1Events.List(t.Context(), &stripe.EventListParams{Type: &name}))) > 0
-			})
-			passed++
-		default:
-			passed++
+		args := []string{"trigger", name}
+		if version := unfit[name]; version != "" {
+			args = append(args, "--api-version", version)
 		}
+		if out, err := command(t, in.url, a.key, args...).CombinedOutput(); err != nil {
+			t.Errorf("stripe trigger %s: %v\n%s", name, err, out)
+			missing = append(missing, name)
+			continue
+		}
+		eventually(t, "there is an event "+name, func() bool {
+			return len(collect(t, a.V1Events.List(t.Context(), &stripe.EventListParams{Type: &name}))) > 0
+		})
 	}
-	fmt.Printf("Stripe CLI %s: %d of %d triggers passed\n", cliVersion, passed, len(triggers))
+	tellCLI("triggers", len(triggers), missing)
 }

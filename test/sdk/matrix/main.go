@@ -39,7 +39,11 @@ func run(ctx context.Context) error {
 		"the clients to run, as language@version, separated by commas; all of them by default")
 	few := flag.Bool("few", false, "run the few clients that differ most, of the languages that are installed")
 	table := flag.String("table", "", "the file to write the table to")
+	cli := flag.String("cli", "", "a log of the tests of the Stripe CLI: write its results to the table, and end")
 	flag.Parse()
+	if *cli != "" {
+		return writeCLI(*cli, *table)
+	}
 
 	clients, err := choose(*dir, *only)
 	if err != nil {
@@ -84,7 +88,11 @@ func run(ctx context.Context) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := os.WriteFile(*table, []byte(page(results)+otherSections(string(before))), 0o644); err != nil {
+		document := page(results)
+		if *dir == "" {
+			document += rowsOfCheckouts(string(before))
+		}
+		if err := os.WriteFile(*table, []byte(document+otherSections(string(before))), 0o644); err != nil {
 			return err
 		}
 	}

@@ -91,7 +91,7 @@ func checkouts(dir string) (all []sdk, err error) {
 			of = append(of, sdk{
 				language: language,
 				version:  strings.TrimSpace(string(version)),
-				from:     "checkout",
+				from:     fromCheckout,
 				dir:      filepath.Clean(root),
 			})
 		}
