@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := demo
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
-.PHONY: help demo build test sdks cli samples test-browser screenshots first-run browser race crash soak failover walk bench scale mutants compose release lint lab-record lab-site
+.PHONY: help demo build test sdks cli samples test-browser screenshots first-run browser race crash soak failover walk bench scale neighbors mutants compose release lint lab-record lab-site
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -72,6 +72,9 @@ bench: ## what a charge costs, beside the least SQL that does it (25 minutes; ma
 
 scale: ## an installation of 100,000 charges, and every statement planned on it (make scale ARGS='-n 1000000' for more)
 	go run ./test/scale $(ARGS)
+
+neighbors: ## what one merchant's load costs another: p99 beside the worst that limits allow (3 minutes)
+	go run ./test/neighbors $(ARGS)
 
 mutants: ## break the code on purpose and see whether a test notices
 	go run ./test/mutants $(ARGS)
