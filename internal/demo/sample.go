@@ -105,13 +105,8 @@ func (s *sampler) hasOther(ctx context.Context) (bool, error) {
 	var found struct {
 		Data []struct{ Metadata map[string]string }
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/v1/charges?limit=1", nil)
-	if err != nil {
+	if err := s.send(ctx, http.MethodGet, "/v1/charges?limit=1", "", nil, &found); err != nil {
 		return false, err
-	}
-	status, err := s.do(r, &found)
-	if err != nil || status != http.StatusOK {
-		return false, fmt.Errorf("list charges: status %d: %w", status, err)
 	}
 	return len(found.Data) > 0 && found.Data[0].Metadata["sample"] == "", nil
 }
@@ -155,7 +150,7 @@ func (s *sampler) handle(ctx context.Context, charges []sampled) error {
 		// A card whose money is available at once, so that there is something to pay out.
 		{"/v1/charges", "amount", "24000", "currency", "usd", "source", "tok_bypassPending",
 			"description", "10 × Ratchet spanner"},
-		{"/v1/payouts", "amount", "15000", "currency", "usd", "description", "First payout"},
+		{"/v1/payouts", "amount", "5000", "currency", "usd", "description", "First payout"},
 	} {
 		if _, err := s.post(ctx, r[0], r[1:]...); err != nil {
 			return err
@@ -178,28 +173,36 @@ func (s *sampler) post(ctx context.Context, path string, params ...string) (made
 	for i := 0; i < len(params); i += 2 {
 		form.Set(params[i], params[i+1])
 	}
+	err = s.send(ctx, http.MethodPost, path, fmt.Sprintf("sample-%d", s.sent), form, &made)
+	return made, err
+}
+
+// send repeats a request until it is answered.
+func (s *sampler) send(ctx context.Context, method, path, key string, form url.Values, into any) (err error) {
 	for try := range sampleTries {
-		r, wrong := http.NewRequestWithContext(ctx, http.MethodPost, s.base+path, strings.NewReader(form.Encode()))
+		r, wrong := http.NewRequestWithContext(ctx, method, s.base+path, strings.NewReader(form.Encode()))
 		if wrong != nil {
-			return sampled{}, wrong
+			return wrong
 		}
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		r.Header.Set("Idempotency-Key", fmt.Sprintf("sample-%d", s.sent))
-		status, failed := s.do(r, &made)
+		if method == http.MethodPost {
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.Header.Set("Idempotency-Key", key)
+		}
+		status, failed := s.do(r, into)
 		switch {
 		case failed == nil && (status == http.StatusOK || status == http.StatusPaymentRequired):
-			return made, nil
+			return nil
 		case failed == nil && status < 500 && status != http.StatusConflict && status != http.StatusTooManyRequests:
-			return sampled{}, fmt.Errorf("POST %s: status %d", path, status)
+			return fmt.Errorf("%s %s: status %d", method, path, status)
 		}
-		err = fmt.Errorf("POST %s: status %d: %w", path, status, failed)
+		err = fmt.Errorf("%s %s: status %d, %v", method, path, status, failed)
 		select {
 		case <-ctx.Done():
-			return sampled{}, ctx.Err()
+			return ctx.Err()
 		case <-time.After(time.Duration(try+1) * 100 * time.Millisecond):
 		}
 	}
-	return sampled{}, err
+	return err
 }
 
 // do sends a request with the demo shop's key, and reads the answer.
