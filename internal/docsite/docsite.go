@@ -70,6 +70,7 @@ func (p *Pages) Routes(handle, forms func(pattern string, page http.HandlerFunc)
 	handle("GET /docs/errors/{code}", p.errors)
 	handle("GET /docs/api", p.reference)
 	handle("GET /docs/api/{resource}", p.reference)
+	handle("GET /docs/api/{resource}"+objectsPath, p.reference)
 	forms("POST /docs/api/run", p.postRun)
 }
 

@@ -179,6 +179,10 @@ func operationOf(method, path string, c *contract, op *operationSpec) operation 
 	return o
 }
 
+// objectsPath comes after the address of a resource. Its objects have their own page, because those
+// of some resources are as long as the operations.
+const objectsPath = "/objects"
+
 var unsupported = sync.OnceValue(api.UnsupportedParameters)
 
 type referencePage struct {
@@ -208,6 +212,11 @@ func (p *Pages) reference(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page.Here = ref.Resources[at]
+	if strings.HasSuffix(r.URL.Path, objectsPath) {
+		p.Render(w, r, http.StatusOK, "site/objects",
+			web.Page{Title: page.Here.Name + ": objects", Here: "api", Data: page})
+		return
+	}
 	page.Here.Operations, err = p.samples(r, page.Here.Operations)
 	if err != nil {
 		p.Fail(w, r, err)

@@ -13,7 +13,7 @@ import (
 
 // object is what operations answer with: its fields, and one as an example.
 type object struct {
-	Name    string // as its field "object" says
+	Name    string // of its schema
 	ID      string // of its place on the page
 	About   template.HTML
 	Fields  []field
@@ -46,9 +46,6 @@ func (c *contract) objectOf(name string) *object {
 		return nil
 	}
 	o := &object{Name: name, ID: objectID(name), About: prose(s.Description)}
-	if kind := s.Properties["object"]; kind != nil && len(kind.Enum) == 1 {
-		o.Name = fmt.Sprint(kind.Enum[0])
-	}
 	for _, name := range sorted(s.Properties) {
 		p := s.Properties[name]
 		if ref := strings.TrimPrefix(p.Ref, schemasRef); ref == alwaysNull || ref == neverSent {

@@ -29,7 +29,7 @@ after(async () => {
 });
 
 const everyPage = () => ({
-  front: "/", overview: "/dashboard", overview_month: "/dashboard?days=30&currency=usd", emails: "/dashboard/emails", charts: "/dashboard/charts", charts_quarter: "/dashboard/charts?days=90", payments: "/dashboard/payments", payments_none: "/dashboard/payments?state=pending",
+  front: "/", overview: "/dashboard", overview_month: "/dashboard?days=30&currency=usd", emails: "/dashboard/emails", reference_objects: "/docs/api/charges/objects", charts: "/dashboard/charts", charts_quarter: "/dashboard/charts?days=90", payments: "/dashboard/payments", payments_none: "/dashboard/payments?state=pending",
   payments_filtered: "/dashboard/payments?state=succeeded&min=45&max=nonsense&brand=visa",
   payment: `/dashboard/payments/${made.survivor.id}`, payment_held: `/dashboard/payments/${made.held.id}`,
   intent: `/dashboard/payments/${made.intent.id}`, intent_incomplete: `/dashboard/payments/${made.incomplete.id}`,
