@@ -112,7 +112,9 @@ const (
 	UNION SELECT used_by FROM tokens WHERE account_id = @account_id AND id = ANY (@ids::text[]) AND used_by IS NOT NULL
 	UNION SELECT request_id FROM settlement_parts WHERE account_id = @account_id AND id = ANY (@ids::text[])
 	UNION SELECT p.request_id FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
-		WHERE b.account_id = @account_id AND (p.source = ANY (@ids::text[]) OR p.id = ANY (@ids::text[]))
+		WHERE b.account_id = @account_id AND p.source = ANY (@ids::text[])
+	UNION SELECT p.request_id FROM ledger_postings p JOIN ledger_books b ON b.id = p.book_id
+		WHERE b.account_id = @account_id AND p.id = ANY (@ids::text[])
 	UNION SELECT later.request_id FROM (
 		SELECT request_id, object_id FROM events WHERE account_id = @account_id AND id >= @since ORDER BY id
 		LIMIT 5000) later

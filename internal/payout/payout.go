@@ -213,7 +213,8 @@ const (
 	payoutsByID = selectPayouts + ` AND id = ANY (@ids::text[])`
 	lockPayout  = payoutByID + ` FOR NO KEY UPDATE`
 
-	payoutFilters = ` AND (@status::text IS NULL OR CASE status WHEN 'new' THEN 'pending' ELSE status END = @status)
+	// A payout that the acquirer has not confirmed yet is new, and shown as pending.
+	payoutFilters = ` AND (@status::text IS NULL OR status = @status OR @status = 'pending' AND status = 'new')
 		AND (@destination::text IS NULL OR destination = @destination)
 		AND arrives_at >= @arrives_from AND arrives_at < @arrives_to`
 	listPayouts          = selectPayouts + payoutFilters + resource.NewestFirst
@@ -268,6 +269,7 @@ func ListPayouts(ctx context.Context, db phase.Reader, v resource.Principal, in 
 	}
 	return resource.ListPage[Payout](ctx, db, v, in.List, resource.Listing{
 		URL: "/v1/payouts", Object: "payout", Newest: listPayouts, Oldest: listPayoutsBackwards, ByID: payoutByID,
+		Prefix: "po",
 		Filters: pgx.StrictNamedArgs{
 			"status":       in.Status,
 			"destination":  in.Destination,

@@ -78,8 +78,8 @@ func timeOf(name string) string {
 	return name[:min(len(name), len(id.EncodeTime(time.Time{}.AddDate(2000, 0, 0))))]
 }
 
-// bound is the first ID that an object of that time can have.
-func (l Lister[T]) bound(at time.Time, args postgres.Args) string {
+// idAt is the first ID that an object of that time can have.
+func (l Lister[T]) idAt(at time.Time, args postgres.Args) string {
 	mode := "test"
 	if args["livemode"] == true {
 		mode = "live"
@@ -94,25 +94,28 @@ func (l Lister[T]) within(d Dates, k Keyset, args postgres.Args) Keyset {
 		return k
 	}
 	if !d.until.IsZero() && !k.Backwards() && (k.Before == "" || timeOf(k.Before) > id.EncodeTime(d.until)) {
-		k.Before = l.bound(d.until, args)
+		k.Before = l.idAt(d.until, args)
 	}
 	if !d.since.IsZero() && k.Backwards() && timeOf(k.After) < id.EncodeTime(d.since) {
-		k.After = l.bound(d.since, args)
+		k.After = l.idAt(d.since, args)
 	}
 	return k
 }
 
 // cut drops the rows outside of the days: those at the end, where reading left them.
 func (l Lister[T]) cut(d Dates, rows []T) []T {
-	if l.Prefix == "" {
-		return rows
-	}
-	outside := func(row T) bool {
-		at := timeOf(l.ID(row))
-		return !d.since.IsZero() && at < id.EncodeTime(d.since) || !d.until.IsZero() && at >= id.EncodeTime(d.until)
-	}
-	if first := slices.IndexFunc(rows, outside); first >= 0 {
+	first := slices.IndexFunc(rows, func(row T) bool { return l.outside(d, l.ID(row)) })
+	if first >= 0 {
 		return rows[:first]
 	}
 	return rows
+}
+
+// outside tells whether an ID is of a time before or after the days.
+func (l Lister[T]) outside(d Dates, name string) bool {
+	if l.Prefix == "" {
+		return false
+	}
+	at := timeOf(name)
+	return !d.since.IsZero() && at < id.EncodeTime(d.since) || !d.until.IsZero() && at >= id.EncodeTime(d.until)
 }

@@ -35,7 +35,9 @@ func (l StateList[T]) Handler(d *Desk) Handler {
 		state := r.FormValue("state")
 		page := StatePage[T]{States: Chips(r, "state", l.States...), Dates: DatesOf(r), CSV: FileOf(r)}
 		page.Filtered = state != "" || page.Dates.Limits()
-		page.Rows, page.Pager, err = l.Page(d, r, of.Args(postgres.Args{"state": state}))
+		list := l.Lister
+		list.Whole = state == ""
+		page.Rows, page.Pager, err = list.Page(d, r, of.Args(postgres.Args{"state": state}))
 		if err != nil {
 			return nil, err
 		}
@@ -50,6 +52,8 @@ func (l StateList[T]) CSV(d *Desk) Handler {
 		if err != nil {
 			return nil, err
 		}
-		return l.File(d, r, l.Here, l.Columns, of.Args(postgres.Args{"state": r.FormValue("state")}))
+		list := l.Lister
+		list.Whole = r.FormValue("state") == ""
+		return list.File(d, r, l.Here, l.Columns, of.Args(postgres.Args{"state": r.FormValue("state")}))
 	}
 }

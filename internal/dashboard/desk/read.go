@@ -12,11 +12,12 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
-// Read runs a statement and collects its rows.
+// Read runs a statement and collects its rows. PostgreSQL plans it for its arguments each time: a page names few of
+// the filters that its statement has, and a plan for any arguments would read the whole table.
 func Read[T any](ctx context.Context, pool *pgxpool.Pool, sql string, args postgres.Args) ([]T, error) {
-	var given []any
+	given := []any{pgx.QueryExecModeCacheDescribe}
 	if args != nil {
-		given = []any{args}
+		given = append(given, args)
 	}
 	rows, err := pool.Query(ctx, sql, given...)
 	if err != nil {

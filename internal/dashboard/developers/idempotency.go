@@ -43,14 +43,15 @@ func (s Pages) showKeys(r *http.Request, wrong string) (*desk.Page, error) {
 		return nil, err
 	}
 	page := idempotencyPage{State: r.FormValue("state"), Wrong: wrong, Counts: desk.Chips(r, "state", stateNames...)}
-	states, which := []string{page.State}, requestsPage{By: byAnybody}
+	list, states, which := unfinished, []string{page.State}, requestsPage{By: byAnybody}
 	switch page.State {
 	case "":
 		states = idempotency.Unfinished()
-	case idempotency.Finished, idempotency.Archived:
-		which = requestsPage{By: byClients, keyed: true} // the others need no action
+	case idempotency.Finished, idempotency.Archived: // machines' own need no action
+		list = requestLog
+		which = requestsPage{By: byClients, keyed: true, archived: page.State == idempotency.Archived}
 	}
-	page.Requests, page.Pager, err = s.logged(r, of, which, states)
+	page.Requests, page.Pager, err = s.logged(r, of, list, which, states)
 	if err != nil {
 		return nil, err
 	}

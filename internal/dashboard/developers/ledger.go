@@ -81,21 +81,31 @@ type line struct {
 }
 
 const (
-	selectLines = `
-	SELECT p.id AS posting_id, b.currency, p.kind, p.source, p.request_id, p.created_at, s.debit, s.credit
-	FROM ledger_books b
-	JOIN ledger_postings p ON p.book_id = b.id
-	CROSS JOIN LATERAL (
-		SELECT coalesce(sum(l.amount) FILTER (WHERE l.debit::text = @account), 0)::bigint AS debit,
-		       coalesce(sum(l.amount) FILTER (WHERE l.credit::text = @account), 0)::bigint AS credit
-		FROM unnest(p.debits, p.credits, p.amounts) AS l (debit, credit, amount)) s
-	WHERE b.account_id = @account_id AND b.livemode = @livemode AND b.currency = @currency
-	  AND (s.debit, s.credit) <> (0, 0)`
-	linesDown = selectLines + ` AND (@before = '' OR p.id < @before) ORDER BY p.id DESC LIMIT @limit`
-	linesUp   = selectLines + ` AND p.id > @after ORDER BY p.id LIMIT @limit`
+	linesOfTheBook = theBook + ` CROSS JOIN LATERAL (
+		SELECT p.id AS posting_id, b.currency, p.kind, p.source, p.request_id, p.created_at, s.debit, s.credit
+		FROM ledger_postings p
+		CROSS JOIN LATERAL (
+			SELECT coalesce(sum(l.amount) FILTER (WHERE l.debit::text = @account), 0)::bigint AS debit,
+			       coalesce(sum(l.amount) FILTER (WHERE l.credit::text = @account), 0)::bigint AS credit
+			FROM unnest(p.debits, p.credits, p.amounts) AS l (debit, credit, amount)) s
+		WHERE p.book_id = b.id AND (s.debit, s.credit) <> (0, 0)`
+	linesDown = `SELECT t.* FROM ` + linesOfTheBook + ` AND (@before = '' OR p.id < @before) AND p.id >= @edge
+		ORDER BY p.id DESC LIMIT @limit) t ORDER BY posting_id DESC`
+	linesUp = `SELECT t.* FROM ` + linesOfTheBook + ` AND p.id > @after AND p.id <= @edge
+		ORDER BY p.id LIMIT @limit) t ORDER BY posting_id`
+
+	theBook = `(SELECT id, currency FROM ledger_books
+		WHERE account_id = @account_id AND livemode = @livemode AND currency = @currency) b`
+	linesEdgeDown = `SELECT t.id FROM ` + theBook + ` CROSS JOIN LATERAL (
+		SELECT p.id FROM ledger_postings p WHERE p.book_id = b.id AND (@before = '' OR p.id < @before)
+		ORDER BY p.id DESC OFFSET @over LIMIT 1) t`
+	linesEdgeUp = `SELECT t.id FROM ` + theBook + ` CROSS JOIN LATERAL (
+		SELECT p.id FROM ledger_postings p WHERE p.book_id = b.id AND p.id > @after
+		ORDER BY p.id OFFSET @over LIMIT 1) t`
 )
 
-var lines = desk.Lister[line]{Down: linesDown, Up: linesUp, ID: func(l line) string { return l.PostingID }}
+var lines = desk.Lister[line]{Down: linesDown, Up: linesUp, ID: func(l line) string { return l.PostingID },
+	Edge: desk.Edge{Down: linesEdgeDown, Up: linesEdgeUp, Args: []string{"livemode", "currency"}}}
 
 // tAccount is an account as a bookkeeper draws it.
 type tAccount struct {

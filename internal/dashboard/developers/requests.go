@@ -53,12 +53,31 @@ const selectLogged = `
 	  AND (cardinality(@states::text[]) = 0 OR r.state = ANY (@states::text[]))`
 
 const (
-	loggedDown = selectLogged + ` AND (@before = '' OR r.id < @before) ORDER BY r.id DESC LIMIT @limit`
-	loggedUp   = selectLogged + ` AND r.id > @after ORDER BY r.id LIMIT @limit`
+	loggedDown = selectLogged + ` AND (@before = '' OR r.id < @before) AND r.id >= @edge
+		ORDER BY r.id DESC LIMIT @limit`
+	loggedUp = selectLogged + ` AND r.id > @after AND r.id <= @edge ORDER BY r.id LIMIT @limit`
+
+	loggedEdgeDown = `SELECT id FROM requests WHERE account_id = @account_id AND id BETWEEN @least AND @most
+		AND (@before = '' OR id < @before) ORDER BY id DESC OFFSET @over LIMIT 1`
+	loggedEdgeUp = `SELECT id FROM requests WHERE account_id = @account_id AND id BETWEEN @least AND @most
+		AND id > @after ORDER BY id OFFSET @over LIMIT 1`
 )
 
 var requestLog = desk.Lister[logged]{Down: loggedDown, Up: loggedUp, Prefix: "req_",
-	ID: func(l logged) string { return l.ID }}
+	ID:   func(l logged) string { return l.ID },
+	Edge: desk.Edge{Down: loggedEdgeDown, Up: loggedEdgeUp, Args: []string{"least", "most"}}}
+
+// What is unfinished has a run, and few requests have one. They are looked up by their IDs: a join could read all
+// requests of the account instead, newest first, until it has found a page of unfinished ones.
+const (
+	selectUnfinished = selectLogged + `
+	  AND r.id = ANY (ARRAY(SELECT request_id FROM runs WHERE account_id = @account_id))`
+	unfinishedDown = selectUnfinished + ` AND (@before = '' OR r.id < @before) ORDER BY r.id DESC LIMIT @limit`
+	unfinishedUp   = selectUnfinished + ` AND r.id > @after ORDER BY r.id LIMIT @limit`
+)
+
+var unfinished = desk.Lister[logged]{Down: unfinishedDown, Up: unfinishedUp, Prefix: requestLog.Prefix,
+	ID: requestLog.ID}
 
 type requestsPage struct {
 	Requests []logged
@@ -71,6 +90,7 @@ type requestsPage struct {
 	Status   string
 	By       string // byClients, byMachine, byAnybody
 	keyed    bool   // only what was sent under a key
+	archived bool   // only what is archived
 	Pager    desk.Pager
 	Filtered bool
 	CSV      string
@@ -87,13 +107,6 @@ const (
 	byAnybody = "all"
 )
 
-// pathOver is how many of an account's newest requests are searched by their path. No
-// index knows it, and what few requests have would otherwise be looked for in all.
-const pathOver = 10_000
-
-// PathOver is pathOver for the page, which says it.
-func (requestsPage) PathOver() int { return pathOver }
-
 // span is a range of request IDs. Every ID sorts between firstID and lastID.
 type span struct{ Least, Most string }
 
@@ -102,22 +115,19 @@ const firstID, lastID = "", "~"
 const selectKeyed = `
 	SELECT id AS least, id AS most FROM requests WHERE key = @key AND account_id = @account_id AND livemode = @livemode`
 
-const selectPathSpan = `
-	SELECT coalesce(min(id), '') AS least, '~' AS most
-	FROM (SELECT id FROM requests WHERE account_id = @account_id AND (@before = '' OR id < @before)
-	      ORDER BY id DESC LIMIT @over) newest`
+// What is archived is older than what is not: the newest of it is where a page can begin.
+const selectArchivedSpan = `
+	SELECT '' AS least, coalesce(max(request_id), '') AS most FROM archived_answers WHERE account_id = @account_id`
 
-// span is where the requests of a page can be: a key finds its one request, and a path
-// is looked for among the newest ones.
+// span is where the requests of a page can be: a key finds its one request.
 func (s Pages) span(r *http.Request, of desk.Scope, page requestsPage) (span, error) {
-	k, found := desk.KeysetOf(r), &span{firstID, lastID}
-	var err error
+	found, err := &span{firstID, lastID}, error(nil)
 	switch {
 	case page.Key != "":
 		found, err = desk.ReadOne[span](r.Context(), s.Pool, selectKeyed, of.Args(postgres.Args{"key": page.Key}))
-	case page.Path != "" && !k.Backwards():
-		args := postgres.Args{"account_id": of.AccountID, "before": k.Before, "over": pathOver}
-		found, err = desk.ReadOne[span](r.Context(), s.Pool, selectPathSpan, args)
+	case page.archived:
+		found, err = desk.ReadOne[span](r.Context(), s.Pool, selectArchivedSpan,
+			postgres.Args{"account_id": of.AccountID})
 	}
 	if err != nil {
 		return span{}, err
@@ -161,7 +171,7 @@ func (s Pages) requests(r *http.Request) (*desk.Page, error) {
 	for _, f := range flows {
 		page.Flows = append(page.Flows, f.Flow)
 	}
-	page.Requests, page.Pager, err = s.logged(r, of, page, nil)
+	page.Requests, page.Pager, err = s.logged(r, of, requestLog, page, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -171,13 +181,13 @@ func (s Pages) requests(r *http.Request) (*desk.Page, error) {
 }
 
 func (s Pages) logged(
-	r *http.Request, of desk.Scope, page requestsPage, states []string,
+	r *http.Request, of desk.Scope, list desk.Lister[logged], page requestsPage, states []string,
 ) ([]logged, desk.Pager, error) {
 	args, err := s.loggedArgs(r, of, page, states)
 	if err != nil {
 		return nil, desk.Pager{}, err
 	}
-	return requestLog.Page(s.Desk, r, args)
+	return list.Page(s.Desk, r, args)
 }
 
 func (s Pages) loggedArgs(

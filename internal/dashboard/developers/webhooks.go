@@ -161,13 +161,22 @@ const selectDeliveries = `
 	WHERE d.account_id = @account_id AND d.endpoint_id = @endpoint_id AND (@state = '' OR d.state = @state)`
 
 const (
-	deliveriesDown = selectDeliveries + ` AND (@before = '' OR d.event_id < @before) ORDER BY d.event_id DESC
-		LIMIT @limit`
-	deliveriesUp = selectDeliveries + ` AND d.event_id > @after ORDER BY d.event_id LIMIT @limit`
+	deliveriesDown = selectDeliveries + ` AND (@before = '' OR d.event_id < @before) AND d.event_id >= @edge
+		ORDER BY d.event_id DESC LIMIT @limit`
+	deliveriesUp = selectDeliveries + ` AND d.event_id > @after AND d.event_id <= @edge
+		ORDER BY d.event_id LIMIT @limit`
+
+	deliveriesEdgeDown = `SELECT event_id AS id FROM webhook_deliveries
+		WHERE account_id = @account_id AND (@before = '' OR event_id < @before)
+		ORDER BY event_id DESC OFFSET @over LIMIT 1`
+	deliveriesEdgeUp = `SELECT event_id AS id FROM webhook_deliveries
+		WHERE account_id = @account_id AND event_id > @after
+		ORDER BY event_id OFFSET @over LIMIT 1`
 )
 
+// Another endpoint may get most of an account's events.
 var deliveries = desk.Lister[delivery]{Down: deliveriesDown, Up: deliveriesUp,
-	ID: func(d delivery) string { return d.EventID }}
+	ID: func(d delivery) string { return d.EventID }, Edge: desk.Edge{Down: deliveriesEdgeDown, Up: deliveriesEdgeUp}}
 
 type endpointPage struct {
 	endpoint

@@ -21,15 +21,20 @@ type movement struct {
 	Available   bool
 }
 
-const selectMovements = `
-	SELECT id, kind, source, currency, amount, fee, net, available_on, created_at, net < 0
-	    OR available_on <= account_time(account_id, livemode) AS available
-	FROM balance_transactions
-	WHERE account_id = @account_id AND livemode = @livemode`
+const movementsOfEachBook = ` ledger_books k CROSS JOIN LATERAL (
+		SELECT id, kind, source, currency, amount, fee, net, available_on, created_at, net < 0
+		    OR available_on <= account_time(account_id, livemode) AS available
+		FROM balance_transactions
+		WHERE account_id = @account_id AND livemode = @livemode AND book_id = k.id`
 
+// A page is taken of each book, whose index has its order, and then of those.
 const (
-	movementsDown = selectMovements + ` AND (@before = '' OR id < @before) ORDER BY id DESC LIMIT @limit`
-	movementsUp   = selectMovements + ` AND id > @after ORDER BY id LIMIT @limit`
+	movementsDown = `SELECT t.* FROM` + movementsOfEachBook + ` AND (@before = '' OR id < @before)
+		ORDER BY id DESC LIMIT @limit` +
+		ofTheirAccount + ` ORDER BY id DESC LIMIT @limit`
+	movementsUp = `SELECT t.* FROM` + movementsOfEachBook + ` AND id > @after ORDER BY id LIMIT @limit` +
+		ofTheirAccount + ` ORDER BY id LIMIT @limit`
+	ofTheirAccount = `) AS t WHERE k.account_id = @account_id AND k.livemode = @livemode`
 )
 
 var movements = desk.Lister[movement]{Down: movementsDown, Up: movementsUp, Prefix: "txn_",

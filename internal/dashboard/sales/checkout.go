@@ -54,14 +54,19 @@ const selectSessions = sessionColumns + `
 	WHERE v.account_id = @account_id AND v.livemode = @livemode AND (@state = '' OR v.status = @state)`
 
 const (
-	sessionsDown  = selectSessions + ` AND (@before = '' OR v.id < @before) ORDER BY v.id DESC LIMIT @limit`
-	sessionsUp    = selectSessions + ` AND v.id > @after ORDER BY v.id LIMIT @limit`
+	sessionsEdgeDown = `SELECT id FROM checkout_sessions` + desk.EdgeDown
+	sessionsEdgeUp   = `SELECT id FROM checkout_sessions` + desk.EdgeUp
+
+	sessionsDown = selectSessions + ` AND (@before = '' OR v.id < @before)
+		AND v.id >= @edge ORDER BY v.id DESC LIMIT @limit`
+	sessionsUp    = selectSessions + ` AND v.id > @after AND v.id <= @edge ORDER BY v.id LIMIT @limit`
 	selectSession = sessionColumns + ` JOIN accounts a ON a.id = v.account_id WHERE v.id = @id`
 )
 
 var sessions = desk.StateList[session]{
 	Lister: desk.Lister[session]{Down: sessionsDown, Up: sessionsUp, Prefix: "cs_{mode}_",
-		ID: func(v session) string { return v.ID }},
+		ID:   func(v session) string { return v.ID },
+		Edge: desk.Edge{Down: sessionsEdgeDown, Up: sessionsEdgeUp}},
 	Template: "dashboard/sessions", Here: "checkout", Title: "Checkout sessions",
 	Columns: sessionFile,
 	States: [][2]string{

@@ -63,19 +63,25 @@ const disputeColumns = `
 
 const selectDisputes = disputeColumns + `
 	WHERE d.account_id = @account_id AND d.livemode = @livemode
-	  AND (@state = '' OR @state = 'waits' AND d.status LIKE '%needs_response' OR @state = 'review'
-	      AND d.status LIKE '%under_review' OR d.status = @state)`
+	  AND (@state = '' OR d.status = @state
+	      OR @state = 'waits' AND d.status IN ('needs_response', 'warning_needs_response')
+	      OR @state = 'review' AND d.status IN ('under_review', 'warning_under_review'))`
 
 const (
-	disputesDown     = selectDisputes + ` AND (@before = '' OR d.id < @before) ORDER BY d.id DESC LIMIT @limit`
-	disputesUp       = selectDisputes + ` AND d.id > @after ORDER BY d.id LIMIT @limit`
+	disputesEdgeDown = `SELECT id FROM disputes` + desk.EdgeDown
+	disputesEdgeUp   = `SELECT id FROM disputes` + desk.EdgeUp
+
+	disputesDown = selectDisputes + ` AND (@before = '' OR d.id < @before)
+		AND d.id >= @edge ORDER BY d.id DESC LIMIT @limit`
+	disputesUp       = selectDisputes + ` AND d.id > @after AND d.id <= @edge ORDER BY d.id LIMIT @limit`
 	selectDisputesOf = disputeColumns + ` WHERE d.charge_id = @charge_id AND d.account_id = @account_id ORDER BY d.id`
 	selectDispute    = disputeColumns + ` JOIN accounts a ON a.id = d.account_id WHERE d.id = @id`
 )
 
 var disputes = desk.StateList[dispute]{
 	Lister: desk.Lister[dispute]{Down: disputesDown, Up: disputesUp, Prefix: "du_",
-		ID: func(d dispute) string { return d.ID }},
+		ID:   func(d dispute) string { return d.ID },
+		Edge: desk.Edge{Down: disputesEdgeDown, Up: disputesEdgeUp}},
 	Template: "dashboard/disputes", Here: "disputes", Title: "Disputes",
 	Columns: disputeFile,
 	States: [][2]string{

@@ -31,7 +31,8 @@ func (s Pages) paymentsCSV(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return payments.File(s.Desk, r, "payments", paymentColumns, paymentFilterOf(r).args(of))
+	filter := paymentFilterOf(r)
+	return paymentsOf(filter).File(s.Desk, r, "payments", paymentColumns, filter.args(of))
 }
 
 var customerFile = []desk.Column[customer]{

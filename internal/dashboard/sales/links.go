@@ -52,14 +52,19 @@ const selectLinks = linkColumns + `
 	WHERE l.account_id = @account_id AND l.livemode = @livemode AND (@state = '' OR l.active = (@state = 'active'))`
 
 const (
-	linksDown  = selectLinks + ` AND (@before = '' OR l.id < @before) ORDER BY l.id DESC LIMIT @limit`
-	linksUp    = selectLinks + ` AND l.id > @after ORDER BY l.id LIMIT @limit`
+	linksEdgeDown = `SELECT id FROM payment_links` + desk.EdgeDown
+	linksEdgeUp   = `SELECT id FROM payment_links` + desk.EdgeUp
+
+	linksDown = selectLinks + ` AND (@before = '' OR l.id < @before)
+		AND l.id >= @edge ORDER BY l.id DESC LIMIT @limit`
+	linksUp    = selectLinks + ` AND l.id > @after AND l.id <= @edge ORDER BY l.id LIMIT @limit`
 	selectLink = linkColumns + ` JOIN accounts a ON a.id = l.account_id WHERE l.id = @id`
 )
 
 var links = desk.StateList[paymentLink]{
 	Lister: desk.Lister[paymentLink]{Down: linksDown, Up: linksUp, Prefix: "plink_",
-		ID: func(l paymentLink) string { return l.ID }},
+		ID:   func(l paymentLink) string { return l.ID },
+		Edge: desk.Edge{Down: linksEdgeDown, Up: linksEdgeUp}},
 	Template: "dashboard/links", Here: "links", Title: "Payment links",
 	Columns: linkFile,
 	States: [][2]string{

@@ -101,21 +101,50 @@ const (
 	      WHEN p.currency = ANY (@mills::text[]) THEN 1000 ELSE 100 END)`
 
 	paymentsDown = `SELECT * FROM (
-		(` + intentPayments + ` AND (@before = '' OR i.id < 'pi_' || substr(@before, 4)) ORDER BY i.id DESC
+		(` + intentPayments + ` AND (@before = '' OR i.id < 'pi_' || substr(@before, 4))
+		AND i.id >= 'pi_' || substr(@edge, 4) ORDER BY i.id DESC
 		LIMIT @limit)
 		UNION ALL
-		(` + plainPayments + ` AND (@before = '' OR c.id < 'ch_' || substr(@before, 4)) ORDER BY c.id DESC
+		(` + plainPayments + ` AND (@before = '' OR c.id < 'ch_' || substr(@before, 4))
+		AND c.id >= 'ch_' || substr(@edge, 4) ORDER BY c.id DESC
 		LIMIT @limit)) merged
 		ORDER BY substr(id, 4) DESC LIMIT @limit`
 	paymentsUp = `SELECT * FROM (
-		(` + intentPayments + ` AND i.id > 'pi_' || substr(@after, 4) ORDER BY i.id LIMIT @limit)
+		(` + intentPayments + ` AND i.id > 'pi_' || substr(@after, 4)
+		AND i.id <= 'pi_' || substr(@edge, 4) ORDER BY i.id LIMIT @limit)
 		UNION ALL
-		(` + plainPayments + ` AND c.id > 'ch_' || substr(@after, 4) ORDER BY c.id LIMIT @limit)) merged
+		(` + plainPayments + ` AND c.id > 'ch_' || substr(@after, 4)
+		AND c.id <= 'ch_' || substr(@edge, 4) ORDER BY c.id LIMIT @limit)) merged
 		ORDER BY substr(id, 4) LIMIT @limit`
+
+	// No more than so many rows of either table are searched.
+	paymentsEdgeDown = `SELECT max('ch_' || substr(id, 4)) AS id FROM (
+		(SELECT id FROM payment_intents
+		 WHERE account_id = @account_id AND (@before = '' OR id < 'pi_' || substr(@before, 4))
+		 ORDER BY id DESC OFFSET @over LIMIT 1)
+		UNION ALL
+		(SELECT id FROM charges WHERE account_id = @account_id AND (@before = '' OR id < 'ch_' || substr(@before, 4))
+		 ORDER BY id DESC OFFSET @over LIMIT 1)) edges
+		HAVING count(*) > 0`
+	paymentsEdgeUp = `SELECT min('ch_' || substr(id, 4)) AS id FROM (
+		(SELECT id FROM payment_intents WHERE account_id = @account_id AND id > 'pi_' || substr(@after, 4)
+		 ORDER BY id OFFSET @over LIMIT 1)
+		UNION ALL
+		(SELECT id FROM charges WHERE account_id = @account_id AND id > 'ch_' || substr(@after, 4)
+		 ORDER BY id OFFSET @over LIMIT 1)) edges
+		HAVING count(*) > 0`
 )
 
 var payments = desk.Lister[Payment]{Down: paymentsDown, Up: paymentsUp, Prefix: "pi_",
-	ID: func(p Payment) string { return p.ID }}
+	ID:   func(p Payment) string { return p.ID },
+	Edge: desk.Edge{Down: paymentsEdgeDown, Up: paymentsEdgeUp}}
+
+// paymentsOf is the list for a filter. Indexes have the payments of a customer.
+func paymentsOf(f paymentFilter) desk.Lister[Payment] {
+	list := payments
+	list.Whole = !f.Any() || f.Customer != ""
+	return list
+}
 
 // paymentFilter is what the address asks for, as it was written there.
 type paymentFilter struct {
@@ -213,7 +242,7 @@ func (s Pages) payments(r *http.Request) (*desk.Page, error) {
 		CSV:    desk.FileOf(r),
 		Dates:  desk.DatesOf(r),
 	}
-	page.Payments, page.Pager, err = payments.Page(s.Desk, r, page.Filter.args(of))
+	page.Payments, page.Pager, err = paymentsOf(page.Filter).Page(s.Desk, r, page.Filter.args(of))
 	if err != nil {
 		return nil, err
 	}

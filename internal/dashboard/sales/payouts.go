@@ -50,17 +50,22 @@ const payoutColumns = `
 
 const selectPayouts = payoutColumns + `
 	WHERE o.account_id = @account_id AND o.livemode = @livemode
-	  AND (@state = '' OR CASE o.status WHEN 'new' THEN 'pending' ELSE o.status END = @state)`
+	  AND (@state = '' OR o.status = @state OR @state = 'pending' AND o.status = 'new')`
 
 const (
-	payoutsDown  = selectPayouts + ` AND (@before = '' OR o.id < @before) ORDER BY o.id DESC LIMIT @limit`
-	payoutsUp    = selectPayouts + ` AND o.id > @after ORDER BY o.id LIMIT @limit`
+	payoutsEdgeDown = `SELECT id FROM payouts` + desk.EdgeDown
+	payoutsEdgeUp   = `SELECT id FROM payouts` + desk.EdgeUp
+
+	payoutsDown = selectPayouts + ` AND (@before = '' OR o.id < @before)
+		AND o.id >= @edge ORDER BY o.id DESC LIMIT @limit`
+	payoutsUp    = selectPayouts + ` AND o.id > @after AND o.id <= @edge ORDER BY o.id LIMIT @limit`
 	selectPayout = payoutColumns + ` JOIN accounts a ON a.id = o.account_id WHERE o.id = @id`
 )
 
 var payouts = desk.StateList[payout]{
 	Lister: desk.Lister[payout]{Down: payoutsDown, Up: payoutsUp, Prefix: "po_",
-		ID: func(p payout) string { return p.ID }},
+		ID:   func(p payout) string { return p.ID },
+		Edge: desk.Edge{Down: payoutsEdgeDown, Up: payoutsEdgeUp}},
 	Template: "dashboard/payouts", Here: "payouts", Title: "Payouts",
 	Columns: payoutFile,
 	States: [][2]string{

@@ -51,14 +51,19 @@ const selectProducts = productColumns + `
 	  AND (@state = '' OR o.active = (@state = 'active'))`
 
 const (
-	productsDown  = selectProducts + ` AND (@before = '' OR o.id < @before) ORDER BY o.id DESC LIMIT @limit`
-	productsUp    = selectProducts + ` AND o.id > @after ORDER BY o.id LIMIT @limit`
+	productsEdgeDown = `SELECT id FROM products` + desk.EdgeDown
+	productsEdgeUp   = `SELECT id FROM products` + desk.EdgeUp
+
+	productsDown = selectProducts + ` AND (@before = '' OR o.id < @before)
+		AND o.id >= @edge ORDER BY o.id DESC LIMIT @limit`
+	productsUp    = selectProducts + ` AND o.id > @after AND o.id <= @edge ORDER BY o.id LIMIT @limit`
 	selectProduct = productColumns + ` JOIN accounts a ON a.id = o.account_id WHERE o.id = @id AND o.deleted_at IS NULL
 		ORDER BY o.account_id = @account_id DESC LIMIT 1`
 )
 
 var products = desk.StateList[product]{
-	Lister:   desk.Lister[product]{Down: productsDown, Up: productsUp, ID: func(p product) string { return p.ID }},
+	Lister: desk.Lister[product]{Down: productsDown, Up: productsUp, ID: func(p product) string { return p.ID },
+		Edge: desk.Edge{Down: productsEdgeDown, Up: productsEdgeUp}},
 	Template: "dashboard/products", Here: "products", Title: "Products",
 	Columns: productFile,
 	States: [][2]string{

@@ -1,0 +1,68 @@
+package dashboard_test
+
+import (
+	"html"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var neighbor = regexp.MustCompile(`href="([^"]+)" rel="(prev|next)"`)
+
+// neighbors are the addresses of the pages beside one, "prev" and "next".
+func neighbors(p page) map[string]string {
+	all := map[string]string{}
+	for _, found := range neighbor.FindAllStringSubmatch(p.body, -1) {
+		all[found[2]] = html.UnescapeString(found[1])
+	}
+	return all
+}
+
+// What few rows have is searched for in steps, so that no page reads all rows of an account.
+func TestRareRowsAreSearchedForInSteps(t *testing.T) {
+	t.Parallel()
+	s := newEnv(t, "")
+	charge := s.charge(t)
+	_, err := s.db.Pool.Exec(t.Context(), `
+		INSERT INTO charges (account_id, id, livemode, request_id, amount, currency, status, card, acquirer_reference,
+		                     created_at)
+		SELECT account_id, 'ch_' || to_char(n, 'FM00000000'), livemode, 'req_bulk' || n, 2000,
+		       CASE WHEN n IN (3, 5990) THEN 'eur' ELSE 'usd' END, 'succeeded', card, 'auth_bulk' || n,
+		       created_at
+		FROM charges, generate_series(1, 6000) n WHERE id = $1`, charge)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for name, c := range map[string]struct{ from, first, then, way, says string }{
+		"downward": {"/dashboard/payments?currency=eur", "ch_00005990", "ch_00000003", "next",
+			"Searched 5000 rows. “Older” continues."},
+		"upward": {"/dashboard/payments?currency=eur&after=ch_00000001", "ch_00000003", "ch_00005990", "prev",
+			"Searched 5000 rows. “Newer” continues."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := s.get(t, c.from)
+			requireWords(t, p, c.says)
+			if got := rows(p); !slices.Equal(got, []string{c.first}) {
+				t.Fatalf("the page has %v, want %s", got, c.first)
+			}
+			p = s.get(t, neighbors(p)[c.way])
+			if got := rows(p); !slices.Equal(got, []string{c.then}) || strings.Contains(p.body, "Searched") {
+				t.Errorf("the page behind it has %v, want only %s", got, c.then)
+			}
+		})
+	}
+	t.Run("a file has all of them", func(t *testing.T) {
+		file := s.get(t, "/dashboard/payments.csv?currency=eur").body
+		if !strings.Contains(file, "ch_00005990,") || !strings.Contains(file, "ch_00000003,") {
+			t.Errorf("the file is %s", file)
+		}
+	})
+	t.Run("a page without a filter is full, and searches nothing", func(t *testing.T) {
+		p := s.get(t, "/dashboard/payments")
+		if got := rows(p); len(got) != 25 || strings.Contains(p.body, "Searched") {
+			t.Errorf("the page has %d rows", len(got))
+		}
+	})
+}
