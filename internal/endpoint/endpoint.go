@@ -184,7 +184,7 @@ const deleteEndpoint = `
 
 const selectEndpoints = `
 	SELECT account_id, id, livemode, request_id, url, description, enabled_events, metadata, api_version, status,
-	       secret_generation, secret_version, created_at
+	       secret_generation, created_at
 	FROM webhook_endpoints
 	WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL AND NOT listener`
 
