@@ -49,6 +49,7 @@ func New(t testing.TB, changes ...func(*process.Config)) *App {
 		AcquirerURL:    a.Sim.URL(),
 		AcquirerSecret: a.Sim.Secret(),
 		MaxConns:       8,
+		Limits:         process.DefaultLimits(),
 		Log:            slog.New(slog.NewTextHandler(a.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, change := range changes {
