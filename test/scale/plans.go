@@ -21,7 +21,7 @@ import (
 
 // Packages whose statements may read everything, or that are no part of an installation.
 var mayReadAll = []string{"internal/verify/", "internal/shop/", "internal/demo/", "internal/lab/", "internal/pgtest/",
-	"internal/postgres/"}
+	"internal/postgres/", "internal/testapp/"}
 
 // mayReadMuch are statements that may read a large part of a table, and why. A name that ends with a slash is a
 // package. No statement that serves a merchant is here.
