@@ -502,5 +502,5 @@ func TestStripeCLITriggers(t *testing.T) {
 			return len(collect(t, a.V1Events.List(t.Context(), &stripe.EventListParams{Type: &name}))) > 0
 		})
 	}
-	tellCLI("triggers", len(triggers), missing)
+	reportCLI("triggers", len(triggers), missing)
 }
