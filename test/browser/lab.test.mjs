@@ -28,9 +28,9 @@ for (const width of [1280, 360]) {
     for (const [name, path] of Object.entries(pages)) {
       await t.test(name, async () => {
         page.complaints.length = 0;
-        assert.equal((await page.goto(demo.base + path)).status(), 200);
-        for (const theme of ["light", "dark"]) {
+        for (const theme of ["light", "dark"]) { // each loads the page: after a change of theme, axe may still read the old one's colors
           await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+          assert.equal((await page.goto(demo.base + path)).status(), 200);
           await page.evaluate(() => { for (const closed of document.querySelectorAll("details")) closed.open = true; });
           await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))); // with the theme's colors
           await page.screenshot({ path: `${shots}lab-${name}.${theme}.${width}.png` });
