@@ -184,10 +184,11 @@ func (p *parts) open(ctx context.Context, c postgres.Config) (*pgxpool.Pool, err
 }
 
 // live begins to renew the process's liveness row, on separate connections: a
-// process whose others are all busy is still alive.
+// process whose others are all busy is still alive. One of them renews the row, one
+// looks whether the database answers, and one follows rotations of the root secret.
 func (p *parts) live(ctx context.Context, c Config, kind, role string) error {
 	heart, err := postgres.Open(ctx,
-		postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: 2, ApplicationName: "ratchet liveness"})
+		postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: 3, ApplicationName: "ratchet liveness"})
 	if err != nil {
 		return err
 	}
@@ -214,7 +215,7 @@ func (p *parts) followRotations(ctx context.Context, c Config) error {
 	}
 	p.roots.Set(versions)
 	log := cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	p.background(ctx, func(ctx context.Context) { learnSecrets(ctx, p.pool, p.roots, c.secrets(), log) })
+	p.background(ctx, func(ctx context.Context) { learnSecrets(ctx, p.health.pool, p.roots, c.secrets(), log) })
 	return nil
 }
 

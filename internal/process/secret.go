@@ -171,7 +171,7 @@ const (
 	learnedBy  = 5 * learnEvery
 )
 
-// learnSecrets follows rotations until ctx ends. The pool is not the one of the heartbeats.
+// learnSecrets follows rotations until ctx ends.
 func learnSecrets(
 	ctx context.Context, pool *pgxpool.Pool, roots *secret.Roots, given []secret.Root, log *slog.Logger,
 ) {

@@ -64,7 +64,7 @@ const booksOf = `
 		UNION ALL SELECT 'event ' || type, @amount FROM events WHERE account_id = @account_id
 		UNION ALL SELECT 'audited: ' || operation, @amount FROM audit_events
 		WHERE account_id = @account_id AND operation NOT LIKE 'key.%'
-		UNION ALL SELECT 'request ' || state || CASE WHEN flow = 'balance.tell' THEN ': ' || flow ELSE '' END, @amount
+		UNION ALL SELECT 'request ' || state || CASE WHEN flow = 'balance.notify' THEN ': ' || flow ELSE '' END, @amount
 		FROM request_status WHERE account_id = @account_id
 		UNION ALL SELECT 'answer archived', @amount FROM archived_answers WHERE account_id = @account_id
 		UNION ALL SELECT 'call ' || outcome, @amount FROM request_calls WHERE account_id = @account_id

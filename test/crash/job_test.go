@@ -155,8 +155,8 @@ var jobs = []job{
 			_, err := new(payout.BalanceNotifier).Run(ctx, h.engine, h.pool)
 			return err
 		},
-		leaves: append([]string{"1 × event balance.available", "1 × audited: balance.tell",
-			"1 × request finished: balance.tell", "1 × request finished", "1 × call executed"}, earned...),
+		leaves: append([]string{"1 × event balance.available", "1 × audited: balance.notify",
+			"1 × request finished: balance.notify", "1 × request finished", "1 × call executed"}, earned...),
 	},
 	{
 		name: "end of a test clock's advance", flows: []string{"test_clock.ready"},
