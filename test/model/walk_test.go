@@ -408,7 +408,7 @@ func (w *walk) reap(t *rapid.T) {
 }
 
 const readRows = `
-	SELECT s.key, s.state, s.owner, s.recovery_point AS point, p.position AS ord, s.epoch, s.attempts, s.status, s.body
+	SELECT s.key, s.state, s.owner, s.recovery_point AS point, p.position, s.epoch, s.attempts, s.status, s.body
 	FROM request_status s JOIN recovery_points p ON p.flow = s.flow AND p.version = s.version
 	    AND p.name = s.recovery_point
 	WHERE s.account_id = $1`
