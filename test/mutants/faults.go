@@ -838,7 +838,8 @@ var faults = []fault{
 		edits: []edit{{"internal/verify/since.go", "FROM answers WHERE finished_at >= @since",
 			"FROM answers WHERE finished_at >= @since AND false"}, {"internal/verify/since.go",
 			"FROM requests q WHERE q.created_at >= @since", "FROM requests q WHERE q.created_at >= @since AND false"},
-			{"internal/verify/since.go", "const postedSince = `p.created_at", "const postedSince = `false AND p.created_at"}},
+			{"internal/verify/since.go", "const postedSince = `p.created_at",
+				"const postedSince = `false AND p.created_at"}},
 		pkg: "./internal/worker", test: "TestVerifyRuns/a damaged row is noticed, logged once and counted",
 	},
 	{
