@@ -57,7 +57,6 @@ const (
 )
 
 // findReceipt reads the receipt that an address names; nil if the token is not the charge's.
-// It compares the token with the one on record, so addresses survive a replaced secret.
 func findReceipt(ctx context.Context, db phase.Reader, account, charge, token string) (*receipt, error) {
 	args := pgx.StrictNamedArgs{"account_id": account, "id": charge}
 	found, err := resource.QueryOne[receipt](ctx, db, receiptOfCharge, args)

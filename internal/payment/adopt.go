@@ -50,9 +50,6 @@ func (in AdoptParams) Charge(tx *phase.Tx) (phase.Outcome, error) {
 		Card: ChargedCard{Card: card, ID: id.New("card", in.Executed.At),
 			Descriptor: statement(apirequest.Of(tx.Caller).StatementDescriptor, nil, nil)},
 	}
-	if apirequest.Of(tx.Caller).BaseURL != "" {
-		charge.ReceiptURL = receiptURL(tx, charge.ID)
-	}
 	charge.insert(tx)
 	answer := in.Executed.Answer
 	answer.Approved, answer.Reference = true, in.Authorization

@@ -65,7 +65,7 @@ type Charge struct {
 	Description               *string
 	Metadata                  map[string]string
 	ReceiptEmail              *string
-	ReceiptURL                *string // nil for charges from before there were receipts
+	ReceiptURL                *string // nil until it has succeeded
 	Shipping                  *resource.Shipping
 	FraudDetails              map[string]string
 	StatementDescriptor       *string
@@ -141,17 +141,24 @@ const chargeColumns = `account_id, id, livemode, request_id, amount, amount_capt
 var (
 	insertCharges = postgres.InsertRows[Charge]("charges", `account_id, id, livemode, request_id, amount, currency,
 		status, customer_id, payment_intent_id, card, description, metadata, receipt_email, shipping,
-		statement_descriptor, statement_descriptor_suffix, receipt_url, created_at`)
+		statement_descriptor, statement_descriptor_suffix, created_at`)
 
 	// The acquirer's answer is written once: only a pending charge takes it.
 	settleCharges = postgres.UpdateRows[Charge]("charges", `status, captured, amount_captured, capture_before, card,
-		acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settlement_pending`,
+		acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settlement_pending,
+		receipt_url`,
 		`t.status = 'pending'`)
 )
 
 func (c *Charge) insert(tx *phase.Tx) { tx.Write(insertCharges, postgres.RowsOf(*c)) }
 
-func (c *Charge) settle(tx *phase.Tx) { tx.Write(settleCharges, postgres.RowsOf(*c)) }
+// settle writes down what the acquirer answered. A charge that succeeded gets its receipt.
+func (c *Charge) settle(tx *phase.Tx) {
+	if c.Status == chargeSucceeded {
+		c.ReceiptURL = receiptURL(tx, c.ID)
+	}
+	tx.Write(settleCharges, postgres.RowsOf(*c))
+}
 
 const SelectCharges = `
 	SELECT ` + chargeColumns + `

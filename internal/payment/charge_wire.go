@@ -139,6 +139,7 @@ func (c *Charge) object() ChargeObject {
 		PaymentMethod:                 &c.Card.ID,
 		PaymentMethodDetails:          c.method(),
 		ReceiptEmail:                  c.ReceiptEmail,
+		ReceiptURL:                    c.ReceiptURL,
 		Refunded:                      c.refundable() == 0,
 		Shipping:                      c.Shipping,
 		Source:                        c.source(),
@@ -148,9 +149,6 @@ func (c *Charge) object() ChargeObject {
 	}
 	if c.SettlementPending {
 		o.BalanceTransaction = nil
-	}
-	if c.Status == chargeSucceeded {
-		o.ReceiptURL = c.ReceiptURL
 	}
 	if o.FraudDetails == nil {
 		o.FraudDetails = map[string]string{}

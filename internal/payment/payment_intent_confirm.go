@@ -324,10 +324,9 @@ const ChallengePath = "/3d_secure/"
 
 // pendingCharge is the attempt as a charge, before the issuer's answer is noted.
 func (p *PaymentIntent) pendingCharge(tx *phase.Tx, method customer.PaymentMethod) *Charge {
-	chargeID := id.New("ch", tx.Now())
 	return &Charge{
 		AccountID:       tx.AccountID,
-		ID:              chargeID,
+		ID:              id.New("ch", tx.Now()),
 		Livemode:        tx.Livemode,
 		RequestID:       tx.RequestID,
 		PaymentIntentID: &p.ID,
@@ -346,7 +345,6 @@ func (p *PaymentIntent) pendingCharge(tx *phase.Tx, method customer.PaymentMetho
 		Description:               p.Description,
 		Metadata:                  p.Metadata,
 		ReceiptEmail:              p.ReceiptEmail,
-		ReceiptURL:                receiptURL(tx, chargeID),
 		Shipping:                  p.Shipping,
 		FraudDetails:              map[string]string{},
 		StatementDescriptor:       p.StatementDescriptor,

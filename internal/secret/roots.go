@@ -20,7 +20,7 @@ type Version struct {
 // VersionOf is a root secret with all keys that are derived from it.
 func VersionOf(number int16, root Root) Version {
 	v := Version{Number: number, Active: number > 0, Keys: map[string][]byte{}}
-	for _, purpose := range slices.Concat(Kept, []string{TOTP, Receipts}) {
+	for _, purpose := range slices.Concat(Kept, []string{TOTP}) {
 		v.Keys[purpose] = root.For(purpose)
 	}
 	return v

@@ -48,7 +48,6 @@ const (
 	Answers     = "secrets in stored answers"
 	AuditChain  = "audit chain"
 	TOTP        = "second factors of users"
-	Receipts    = "receipt addresses"
 )
 
 // keptKeys is the purpose under which a newer secret seals the keys of an older one.
