@@ -368,6 +368,11 @@ func TestRotationDuringACharge(t *testing.T) {
 			t.Fatalf("%d %v: %s", status, err, body)
 		}
 		equal(t, "charges", charged(), 1)
+		var receipt string
+		noError(t, r.db.QueryRow(t.Context(), `SELECT receipt_url FROM charges`).Scan(&receipt))
+		if !strings.Contains(string(body), `"receipt_url": "`+receipt+`"`) {
+			t.Errorf("the receipt is at %s, and the response says otherwise: %s", receipt, body)
+		}
 	})
 }
 
