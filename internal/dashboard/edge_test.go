@@ -59,6 +59,13 @@ func TestRareRowsAreSearchedForInSteps(t *testing.T) {
 			t.Errorf("the file is %s", file)
 		}
 	})
+	t.Run("a file of many rows has each of them once", func(t *testing.T) {
+		lines := strings.Split(strings.TrimSpace(s.get(t, "/dashboard/payments.csv?currency=usd").body), "\n")[1:]
+		slices.Sort(lines)
+		if many := len(lines); many != 5999 || len(slices.Compact(lines)) != many {
+			t.Errorf("the file has %d rows, %d of them different", many, len(slices.Compact(lines)))
+		}
+	})
 	t.Run("a page without a filter is full, and searches nothing", func(t *testing.T) {
 		p := s.get(t, "/dashboard/payments")
 		if got := rows(p); len(got) != 25 || strings.Contains(p.body, "Searched") {

@@ -26,18 +26,20 @@ const (
 func (l Lister[T]) File(
 	d *Desk, r *http.Request, name string, columns []Column[T], args postgres.Args,
 ) (*Page, error) {
-	dates := DatesOf(r)
+	dates, searched, bounded := DatesOf(r), true, false
 	args["limit"] = filePage
 	read := func(before string) (rows []T, next string, err error) {
 		from := l.within(dates, Keyset{Before: before}, args)
 		args["before"] = from.Before
-		bounded, err := l.bound(d, r, from, args, firstID)
-		if err != nil {
-			return nil, "", err
+		if searched { // as far as the edge: the next one is looked for
+			if bounded, err = l.bound(d, r, from, args, firstID); err != nil {
+				return nil, "", err
+			}
 		}
 		rows, err = Read[T](r.Context(), d.Pool, l.Down, args)
+		searched = len(rows) < filePage
 		switch {
-		case len(rows) == filePage:
+		case !searched:
 			next = l.ID(rows[filePage-1])
 		case bounded:
 			next = args["edge"].(string)
