@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/phase/phasetest"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/wire"
 )
@@ -180,7 +180,7 @@ func (s *env) processOn(pool *pgxpool.Pool) *process {
 	p.committer = phase.NewCommitter(committerPool(s.t, pool))
 	p.engine = phase.NewEngine(phase.Config{
 		Pool: pool, Committer: p.committer, Secret: engineSecret, Owner: p.owner, Record: recordInTrail,
-		Log:    slog.New(fenceCounter{slog.DiscardHandler, &s.fenced}),
+		Log:    slog.New(phasetest.FenceCounter{Handler: slog.DiscardHandler, Fenced: &s.fenced}),
 		Encode: wire.Encode, Headers: apirequest.Headers, Refuse: apirequest.Refuse})
 	phase.Connect[bankAPI](p.engine, bankPort, s.bank)
 	if err := p.engine.Register(s.t.Context(), p.buy); err != nil {
@@ -201,22 +201,6 @@ func committerPool(t *testing.T, like *pgxpool.Pool) *pgxpool.Pool {
 	}
 	t.Cleanup(pool.Close)
 	return pool
-}
-
-// fenceCounter listens to an engine's log for the line that an operator would
-// look for as well.
-type fenceCounter struct {
-	slog.Handler
-	fenced *atomic.Int32
-}
-
-func (c fenceCounter) Enabled(context.Context, slog.Level) bool { return true }
-
-func (c fenceCounter) Handle(_ context.Context, r slog.Record) error {
-	if strings.HasPrefix(r.Message, "overtaken") {
-		c.fenced.Add(1)
-	}
-	return nil
 }
 
 // lapse lets a process look dead. If it is alive, it does not know.

@@ -26,13 +26,12 @@ const countDeliveries = `SELECT count(*) FROM shop.deliveries WHERE event_id = @
 // other. The keys hang on the page that the button is on, so a double click asks
 // for the same two.
 func (s *Server) postAgain(w http.ResponseWriter, r *http.Request) {
-	o, err := s.orderByID(r.Context(), r.PathValue("order"))
-	if err != nil {
-		s.fail(w, r, err)
+	o := s.namedOrder(w, r)
+	if o == nil {
 		return
 	}
 	seen, err := strconv.Atoi(r.PostFormValue("seen"))
-	if o == nil || o.PaidBy == nil || err != nil {
+	if o.PaidBy == nil || err != nil {
 		s.notFound(w, r)
 		return
 	}

@@ -113,15 +113,23 @@ const selectProcessed = `
 
 const selectDeliveries = `SELECT processed, at FROM shop.deliveries WHERE event_id = @event_id ORDER BY id LIMIT 100`
 
+// namedOrder is the order that the address names. If there is none, it answers the request and returns nil.
+func (s *Server) namedOrder(w http.ResponseWriter, r *http.Request) *order {
+	o, err := s.orderByID(r.Context(), r.PathValue("order"))
+	switch {
+	case err != nil:
+		s.fail(w, r, err)
+		return nil
+	case o == nil:
+		s.notFound(w, r)
+	}
+	return o
+}
+
 // getOrder shows an order to anyone who has its address.
 func (s *Server) getOrder(w http.ResponseWriter, r *http.Request) {
-	o, err := s.orderByID(r.Context(), r.PathValue("order"))
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
+	o := s.namedOrder(w, r)
 	if o == nil {
-		s.notFound(w, r)
 		return
 	}
 	page := orderPage{order: o, Page: id.Random(12)}

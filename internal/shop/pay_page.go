@@ -17,13 +17,8 @@ type payPage struct {
 // getPay shows the page to anyone who has the order's address, as long as there is something
 // to pay. What happens to the money is the session's business: the page keeps nothing.
 func (s *Server) getPay(w http.ResponseWriter, r *http.Request) {
-	o, err := s.orderByID(r.Context(), r.PathValue("order"))
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
+	o := s.namedOrder(w, r)
 	if o == nil {
-		s.notFound(w, r)
 		return
 	}
 	if o.State != waiting || o.UIMode != elements || o.SessionID == nil {

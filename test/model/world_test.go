@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/phase/phasetest"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -97,22 +97,6 @@ type world struct {
 	fenced atomic.Int32 // how often the fence refused a process
 }
 
-// fenceCounter listens to the engines' log for the line that an operator would
-// look for as well.
-type fenceCounter struct {
-	slog.Handler
-	fenced *atomic.Int32
-}
-
-func (c fenceCounter) Enabled(context.Context, slog.Level) bool { return true }
-
-func (c fenceCounter) Handle(_ context.Context, r slog.Record) error {
-	if strings.HasPrefix(r.Message, "overtaken") {
-		c.fenced.Add(1)
-	}
-	return nil
-}
-
 // stall is a call that waits, after acting or before it. When it wakes up it may
 // find that the line has gone dead.
 type stall struct {
@@ -148,7 +132,7 @@ func (w *world) start(t *rapid.T, ctx context.Context, i int) {
 		Pool:   w.pool,
 		Secret: engineSecret,
 		Owner:  w.owners[i],
-		Log:    slog.New(fenceCounter{slog.DiscardHandler, &w.fenced}),
+		Log:    slog.New(phasetest.FenceCounter{Handler: slog.DiscardHandler, Fenced: &w.fenced}),
 		Refuse: apirequest.Refuse,
 	})
 	phase.Connect[bankAPI](w.engines[i], bankPort, w)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -130,20 +131,31 @@ func actionEnd(s string) int {
 	return len(s)
 }
 
+// unquoted are the places and bytes of a tag outside of quotes and actions.
+func unquoted(s string) iter.Seq2[int, byte] {
+	return func(yield func(int, byte) bool) {
+		quote := byte(0)
+		for i := 0; i < len(s); i++ {
+			switch {
+			case strings.HasPrefix(s[i:], "{{"):
+				i += actionEnd(s[i:]) - 1
+			case quote != 0:
+				if s[i] == quote {
+					quote = 0
+				}
+			case s[i] == '"' || s[i] == '\'':
+				quote = s[i]
+			case !yield(i, s[i]):
+				return
+			}
+		}
+	}
+}
+
 // tagEnd is behind the > of the tag that the text begins with.
 func tagEnd(s string) int {
-	quote := byte(0)
-	for i := 0; i < len(s); i++ {
-		switch {
-		case strings.HasPrefix(s[i:], "{{"):
-			i += actionEnd(s[i:]) - 1
-		case quote != 0:
-			if s[i] == quote {
-				quote = 0
-			}
-		case s[i] == '"' || s[i] == '\'':
-			quote = s[i]
-		case s[i] == '>':
+	for i, c := range unquoted(s) {
+		if c == '>' {
 			return i + 1
 		}
 	}
@@ -152,18 +164,9 @@ func tagEnd(s string) int {
 
 // attributes splits a tag where it may be broken: at the white space between attributes.
 func attributes(s string) (parts []string) {
-	quote, from := byte(0), 0
-	for i := 0; i < len(s); i++ {
-		switch {
-		case strings.HasPrefix(s[i:], "{{"):
-			i += actionEnd(s[i:]) - 1
-		case quote != 0:
-			if s[i] == quote {
-				quote = 0
-			}
-		case s[i] == '"' || s[i] == '\'':
-			quote = s[i]
-		case strings.TrimLeft(s[i:i+1], " \t\n") == "":
+	from := 0
+	for i, c := range unquoted(s) {
+		if c == ' ' || c == '\t' || c == '\n' {
 			if i > from {
 				parts = append(parts, s[from:i])
 			}

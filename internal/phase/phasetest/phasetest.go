@@ -1,7 +1,11 @@
-// Package phasetest lets the test of an adapter call it as the engine does.
+// Package phasetest lets the test of an adapter call it as the engine does, and counts what the fence refuses.
 package phasetest
 
 import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,4 +21,21 @@ const patience = time.Minute
 func Permit(t testing.TB, key string, mode phase.Mode) phase.Permit {
 	t.Helper()
 	return phase.PermitForTest(testonly.Caller{}, key, mode, time.Now().Add(patience))
+}
+
+// FenceCounter listens to an engine's log for the line that an operator would look for as well.
+type FenceCounter struct {
+	slog.Handler
+	Fenced *atomic.Int32
+}
+
+// Enabled is true at every level.
+func (c FenceCounter) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle counts a line about a commit that the fence refused.
+func (c FenceCounter) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "overtaken") {
+		c.Fenced.Add(1)
+	}
+	return nil
 }
