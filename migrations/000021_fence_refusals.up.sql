@@ -1,6 +1,6 @@
 -- 000021: refused commits. A process that stalls is taken over like one that crashed: while it is silent, the two
--- look the same. When it goes on, the fence refuses its commit. The refused process records that here, in a
--- transaction of its own behind the one that was rolled back. Nothing is decided by these rows: they are for people.
+-- look the same. When it continues, the fence refuses its commit. After the rollback, the refused process
+-- records that here in a separate transaction. These rows are for people; no code decides by them.
 -- A process that cannot reach the database leaves none.
 CREATE TABLE fence_refusals (
     account_id text COLLATE "C" NOT NULL,

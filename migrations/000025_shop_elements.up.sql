@@ -1,5 +1,5 @@
 -- 000025: the demo's shop can ask for the card on its own page, with Stripe.js. An order is paid on one
--- of the two pages: whoever chooses the other one gets another order, after the first one's session has been expired.
+-- of the two pages: if the customer chooses the other one, the shop expires the first session and places another order.
 ALTER TABLE shop.orders
     ADD COLUMN ui_mode text NOT NULL DEFAULT 'hosted_page',
     ADD CONSTRAINT orders_ui_mode_is_known CHECK (ui_mode IN ('hosted_page', 'elements'));

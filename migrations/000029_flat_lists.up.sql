@@ -1,14 +1,13 @@
--- 000029: what reads one book or one account reads no more of it as others grow.
+-- 000029: reads of one book or one account cost the same as the others grow.
 --
--- The planner used the index of all books by time for a time span of one book, too: it looked for the newest postings
--- of a quiet book among those that all books have made since. Now the index is of an expression, and only verify names
--- that expression.
+-- The planner also used the index of all books by time for a time span of one book. To find the newest postings of a
+-- quiet book, it read the recent postings of all books. Now the index is on an expression that only verify uses.
 DROP INDEX postings_of_all_books_by_time;
 CREATE INDEX postings_of_all_books_by_time ON ledger_postings USING brin ((created_at AT TIME ZONE 'UTC'))
     WITH (autosummarize = on);
 
--- Lists leave out what is deleted, the customers of a test clock, and methods that belong to nobody. These indexes have
--- what is left, in the order of the lists.
+-- Lists leave out deleted objects, the customers of a test clock, and payment methods without a customer. These indexes
+-- contain the others, in the order of the lists.
 CREATE INDEX customers_in_lists ON customers (account_id, id) WHERE deleted_at IS NULL AND test_clock IS NULL;
 CREATE INDEX products_in_lists ON products (account_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX payment_methods_in_lists ON payment_methods (account_id, id) WHERE customer_id IS NOT NULL;

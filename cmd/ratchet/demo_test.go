@@ -353,7 +353,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("verify ends with %d: %s%s", code, stdout, stderr)
 		}
 		if said := d.out.String(); strings.Contains(said, "POST   /v1/customers") {
-			t.Errorf("the terminal shows requests that nobody made:\n%s", said)
+			t.Errorf("the terminal shows requests of the sample:\n%s", said)
 		}
 		d.interrupt(t)
 

@@ -209,7 +209,7 @@ func TestInspect(t *testing.T) {
 		if strings.Count(shown, "account acct_demo") != 1 || strings.Count(shown, "account acct_other") != 1 ||
 			others == "" ||
 			strings.Contains(mine, "acct_demo") == strings.Contains(mine, "acct_other") {
-			t.Errorf("it is told as\n%s", shown)
+			t.Errorf("inspect prints\n%s", shown)
 		}
 	})
 }

@@ -320,7 +320,7 @@ func TestTraces(t *testing.T) {
 		s := newEnv(t, tapped)
 		s.ask(t, sent{target: "/v1/charges", body: mug, header: traced})
 		if sent := <-received; !strings.Contains(sent, traceID) {
-			t.Errorf("the acquirer heard of the trace %q", sent)
+			t.Errorf("the acquirer received the trace %q", sent)
 		}
 		if !strings.Contains(s.log.String(), "trace="+traceID) {
 			t.Error("the line in the log does not name the trace")

@@ -127,7 +127,7 @@ func (r *Cache) Seen(key string) bool {
 	return is && hit.holder.usable(time.Now()) == nil
 }
 
-// name is what this process remembers a key by: no key is kept in memory as it is.
+// name is the hash under which this process remembers a key, so that its memory holds no key.
 func (r *Cache) name(key string) [sha256.Size]byte { return Hash(r.keys.Oldest(), key) }
 
 // cached is who holds a key, if that was asked a moment ago. It notes the use.

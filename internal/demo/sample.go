@@ -24,7 +24,7 @@ import (
 // sampleFile, in the data directory, says that the sample is complete.
 const sampleFile = "sample"
 
-// wantsSample tells whether this demo is to get the sample, or the rest of it.
+// wantsSample reports whether this demo should get the sample, or the rest of it.
 func (d *demo) wantsSample() bool {
 	if d.Empty {
 		return false
@@ -33,8 +33,8 @@ func (d *demo) wantsSample() bool {
 	return d.Fresh || errors.Is(err, fs.ErrNotExist)
 }
 
-// addSample fills the demo. A run that is stopped in the middle goes on at the next start: every
-// request has its own key, and what was done before is answered from memory.
+// addSample fills the demo. If a run is stopped in the middle, the next start continues it: every
+// request has its own key, so the API repeats the earlier responses.
 func (d *demo) addSample(ctx context.Context) {
 	defer d.console.hideRequests()()
 	s := sampler{base: d.base, http: http.Client{Timeout: 30 * time.Second}}
@@ -162,11 +162,11 @@ func (s *sampler) handle(ctx context.Context, charges []sampled) error {
 // sampled is an object that a request made.
 type sampled struct{ ID string }
 
-// sampleTries is how often a request is sent under its key. The demo's processes may be killed
-// meanwhile: that is what it is for.
+// sampleTries is how often a request is sent under its key. Readers kill the demo's processes
+// meanwhile.
 const sampleTries = 20
 
-// post sends a request under the next key of the sample. A declined card is an answer.
+// post sends a request under the next key of the sample. A declined card is a response, too.
 func (s *sampler) post(ctx context.Context, path string, params ...string) (made sampled, err error) {
 	s.sent++
 	form := url.Values{"metadata[sample]": {"yes"}}

@@ -22,7 +22,7 @@ type Step struct {
 	From      string          // the point it starts from: part of the fence
 	Points    []string        // reached by it, in order
 	Position  int16           // place of the last of them
-	StateData json.RawMessage // for later phases; nil when there are none
+	StateData json.RawMessage // for later phases; nil if there are none
 	Calls     []ForeignCall   // to be made next
 	Answered  []string        // phases whose calls have been answered; they are among Points
 	Undone    []string        // phases whose calls are proven to have done nothing; only the last step has any

@@ -132,7 +132,7 @@ func TestFind(t *testing.T) {
 		for _, subject := range found {
 			history := s.history(t, subject)
 			if len(history) != 1 || history[0].AccountID != subject.AccountID {
-				t.Fatalf("%v is told by %d requests", subject, len(history))
+				t.Fatalf("%d requests are about %v", len(history), subject)
 			}
 			if siblings := history[0].Siblings; len(siblings) != 1 || siblings[0].AccountID == subject.AccountID {
 				t.Errorf("%v has the siblings %v", subject, siblings)

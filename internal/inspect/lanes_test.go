@@ -74,7 +74,7 @@ func TestLanes(t *testing.T) {
 			first := lanes(begun,
 				[]takeover{{Epoch: 2, At: *after(10), Was: idempotency.Running, SeenUntil: seen}})[0]
 			if first.Until.Before(noon) || first.Until.After(*after(10)) {
-				t.Errorf("heard until %v, it died at %v", seen, first.Until)
+				t.Errorf("it was last seen at %v, and died at %v", seen, first.Until)
 			}
 		}
 	})

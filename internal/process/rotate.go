@@ -65,8 +65,8 @@ const (
 		FROM root_secrets WHERE version = @version`
 )
 
-// Run adds the newest secret, makes it active once every live process was given it, and seals again what can be sealed
-// again. It can be interrupted at any time and run again.
+// Run adds the newest secret, makes it active once every live process has it, and seals second factors again. It can be
+// interrupted at any time and run again.
 func (r Rotation) Run(ctx context.Context) error {
 	added, err := r.add(ctx)
 	if err != nil {

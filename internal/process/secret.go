@@ -165,7 +165,7 @@ func ClaimSecrets(ctx context.Context, pool *pgxpool.Pool, given ...secret.Root)
 	return ReadSecrets(ctx, pool, given...)
 }
 
-// learnEvery is how soon a process learns of a rotation, and learnedBy when it counts on it that all have.
+// learnEvery is how often a process looks for a rotation. After learnedBy, every live process has seen it.
 const (
 	learnEvery = time.Second
 	learnedBy  = 5 * learnEvery

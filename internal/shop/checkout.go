@@ -121,10 +121,10 @@ func (s *Server) session(ctx context.Context, o *order) (address string, err err
 
 const expireWaiting = `UPDATE shop.orders SET state = 'expired' WHERE id = @id AND state = 'waiting'`
 
-// expire sees to it that an order is not paid any more, before the same cart is paid on the
-// other page: it expires the session. If the customer has paid meanwhile, the order is paid,
-// and stays. The request has no idempotency key, because to expire a session twice changes
-// nothing, and a refusal under a key would be repeated.
+// expire ends an order before the same cart is paid on the other page: it expires the session. If
+// the customer has paid meanwhile, the order is paid, and stays. The request has no idempotency
+// key, because expiring a session twice changes nothing, and a refusal under a key would be
+// repeated.
 func (s *Server) expire(ctx context.Context, o *order) error {
 	if o.State != waiting {
 		return nil

@@ -15,7 +15,7 @@ type payPage struct {
 }
 
 // getPay shows the page to anyone who has the order's address, as long as there is something
-// to pay. What happens to the money is the session's business: the page keeps nothing.
+// to pay. The session handles the payment; the shop stores nothing here.
 func (s *Server) getPay(w http.ResponseWriter, r *http.Request) {
 	o := s.namedOrder(w, r)
 	if o == nil {

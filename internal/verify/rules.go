@@ -861,17 +861,17 @@ var rules = []rule{
 			SELECT r.id, r.state || ' for ' || date_trunc('second', now() - r.created_at)
 			FROM ` + asked + ` r WHERE r.state IN ('running', 'parked') AND r.created_at < now() - interval '10 minutes'
 			UNION ALL
-			SELECT c.id, 'is kept busy by ' || c.locked_by || ', which '
+			SELECT c.id, 'is locked by ' || c.locked_by || ', which '
 			       || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'has finished' END
 			FROM charges c LEFT JOIN ` + asked + ` r ON r.account_id = c.account_id AND r.id = c.locked_by
 			WHERE c.locked_by IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
 			UNION ALL
-			SELECT d.id, 'is kept busy by ' || d.locked_by || ', which '
+			SELECT d.id, 'is locked by ' || d.locked_by || ', which '
 			       || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'has finished' END
 			FROM disputes d LEFT JOIN ` + asked + ` r ON r.account_id = d.account_id AND r.id = d.locked_by
 			WHERE d.locked_by IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)
 			UNION ALL
-			SELECT p.id, 'is kept busy by ' || p.locked_by || ', which '
+			SELECT p.id, 'is locked by ' || p.locked_by || ', which '
 			       || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'has finished' END
 			FROM (SELECT account_id, id, locked_by FROM payment_intents UNION ALL SELECT account_id, id, locked_by
 			    FROM setup_intents) p

@@ -83,7 +83,7 @@ var payoutRules = []rule{
 			WHERE p.reversed_by IS NOT NULL
 			  AND (r.id IS NULL OR r.amount <> -p.amount OR r.currency <> p.currency OR r.livemode <> p.livemode)
 			UNION ALL
-			SELECT p.id, 'is kept busy by ' || p.locked_by || ', which '
+			SELECT p.id, 'is locked by ' || p.locked_by || ', which '
 			       || CASE WHEN r.id IS NULL THEN 'does not exist' ELSE 'has finished' END
 			FROM payouts p LEFT JOIN ` + asked + ` r ON r.account_id = p.account_id AND r.id = p.locked_by
 			WHERE p.locked_by IS NOT NULL AND (r.id IS NULL OR r.status IS NOT NULL)

@@ -751,7 +751,7 @@ var damages = []damage{
 	{"an intent names another charge",
 		"UPDATE payment_intents SET latest_charge = 'ch_x' WHERE latest_charge IS NOT NULL", "", intents},
 	{"an intent is lost", "DELETE FROM payment_intents WHERE status = 'succeeded'", "", intents},
-	{"an intent is kept busy by nobody", "UPDATE payment_intents SET locked_by = 'req_none'", "", open},
+	{"an intent is locked by an unknown request", "UPDATE payment_intents SET locked_by = 'req_none'", "", open},
 	{"a setup says it succeeded", `
 		UPDATE setup_intents SET status = 'succeeded', payment_method_id = 'pm_x'
 		WHERE last_setup_error IS NOT NULL`, "", setups},
@@ -838,7 +838,7 @@ var damages = []damage{
 		WHERE kind = 'payout' AND debits[1] = 'merchant_balance'`, "", covered},
 	{"a payout forgets its reversal", "UPDATE payouts SET original_payout = NULL, amount = -amount WHERE amount < 0",
 		"", parts},
-	{"a payout is kept busy by nobody", "UPDATE payouts SET locked_by = 'req_none'", "", parts},
+	{"a payout is locked by an unknown request", "UPDATE payouts SET locked_by = 'req_none'", "", parts},
 	{"a payout that was asked for is lost", "DELETE FROM payouts WHERE status = 'failed'", "", parts},
 	{"a payout says it swept", `
 		INSERT INTO ledger_swept SELECT b.id, p.balance_transaction, p.id FROM payouts p

@@ -163,7 +163,7 @@ const looked = async (page, name) => {
   await page.setViewportSize({ width: 1280, height: 900 });
 };
 
-test("a payment leads to its receipt, which anybody with the address may read", async () => {
+test("a payment links to its receipt, which anyone with the address can read", async () => {
   const page = await open(`/dashboard/payments/${made.charge.id}`);
   await page.getByRole("link", { name: "Receipt" }).click();
   await page.getByRole("heading", { name: "Receipt from Demo Shop" }).waitFor();

@@ -233,7 +233,7 @@ for (const [what, reload] of [["left open", false], ["reloaded", true]]) {
   });
 }
 
-test("a cart is paid on one of the two pages: whoever goes to the other cannot pay on the first any more", async () => {
+test("a cart is paid on one of the two pages: a customer who goes to the other cannot pay on the first", async () => {
   const context = await browser.newContext({ viewport: { width: 1280, height: 1200 } });
   const hosted = await watched(context, demo.base), own = await watched(context, demo.base);
   await fill(hosted, "Mug");

@@ -54,7 +54,7 @@ func DatesOf(r *http.Request) Dates {
 	return d
 }
 
-// Limits tells whether the address asks for days at all.
+// Limits reports whether the address limits the days.
 func (d Dates) Limits() bool { return d.From != "" || d.To != "" }
 
 // Custom tells whether the days are other than those of a preset.

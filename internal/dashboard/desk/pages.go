@@ -83,7 +83,7 @@ func (l Lister[T]) Latest(d *Desk, r *http.Request, args postgres.Args, limit in
 }
 
 // Edge bounds what is read for a page with a filter that few rows may pass and that no index has. The page searches
-// the next searchOver rows, and the page after it goes on there. Down gives the ID of the last of those rows before
+// the next searchOver rows, and the page after it continues there. Down gives the ID of the last of those rows before
 // @before, and Up of the last one after @after. The statements of the list take it as @edge. The zero value is of a
 // list without such filters.
 type Edge struct {
@@ -130,7 +130,7 @@ func (l Lister[T]) bound(d *Desk, r *http.Request, k Keyset, args postgres.Args,
 	return true, nil
 }
 
-// goOn leads to the page that searches behind an edge.
+// goOn links to the page that continues behind an edge.
 func (p *Pager) goOn(r *http.Request, k Keyset, edge string) {
 	p.Searched = searchOver
 	if k.Backwards() {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/apirequest"
 	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/money"
@@ -174,11 +173,7 @@ func (m email) toCustomer(shown *message, emitted emailed) {
 		}
 	}
 	shown.Missing = shown.To == ""
-	if url := emitted.Object.ReceiptURL; url != nil {
-		if at := strings.Index(*url, apirequest.ReceiptPath); at >= 0 {
-			shown.Receipt = (*url)[at:]
-		}
-	}
+	shown.Receipt = receiptPath(emitted.Object.ReceiptURL)
 	card := emitted.Object.Method.Card
 	shown.Facts = append(shown.Facts, [2]string{"Card", web.Brand(card.Brand) + " ending in " + card.Last4},
 		[2]string{"Date", day(m.CreatedAt)}, [2]string{"Reference", emitted.Object.ID})

@@ -68,13 +68,25 @@ func (p paymentDetail) CanCancel() bool {
 	return p.IntentID != nil && (p.State == "incomplete" || p.State == "failed") && !p.SessionOpen
 }
 
-// Receipt is the path of the receipt, "" where there is none. This page and the receipt have
-// the same host, so the path is enough.
+// Receipt is the path of the receipt, or "" if there is none.
 func (p paymentDetail) Receipt() string {
-	if p.ReceiptURL == nil || p.Status != "succeeded" && p.Status != "requires_capture" {
+	if p.Status != "succeeded" && p.Status != "requires_capture" {
 		return ""
 	}
-	return (*p.ReceiptURL)[strings.Index(*p.ReceiptURL, apirequest.ReceiptPath):]
+	return receiptPath(p.ReceiptURL)
+}
+
+// receiptPath is the path of a receipt's address, or "" if there is none. The dashboard and the receipt have the same
+// host, so the path is enough.
+func receiptPath(url *string) string {
+	if url == nil {
+		return ""
+	}
+	_, end, found := strings.Cut(*url, apirequest.ReceiptPath)
+	if !found {
+		return ""
+	}
+	return apirequest.ReceiptPath + end
 }
 
 // Prefilled is whether the page asks for an amount.

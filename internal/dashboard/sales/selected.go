@@ -61,7 +61,7 @@ type bulkRow struct {
 	Sent   string // the amount that the form asks for, in minor units
 	Result string // what the API said against it
 	Done   bool   // it is refunded
-	Open   bool   // the fate of the request is not known yet
+	Open   bool   // the outcome of the request is not known yet
 }
 
 // Asked is the amount that the form asks for.
@@ -167,7 +167,7 @@ func (s Pages) refundRow(r *http.Request, row *bulkRow, key string) error {
 	row.Result = desk.Refusal(a)
 	row.Done, row.Open = row.Result == "", a.Open()
 	r.SetPathValue("id", row.ID)
-	found, err := s.findPayment(r) // whose state is another now
+	found, err := s.findPayment(r) // with its new state
 	if found != nil {
 		row.paymentDetail = *found
 	}

@@ -79,7 +79,7 @@ func strip(r lab.Run) template.HTML {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, `<svg width="%d" height="%d">`, width, bank)
-	for _, class := range []string{"life", calls, "bad", "no", "yes", "sum"} { // the last lies on top
+	for _, class := range []string{"life", calls, "bad", "no", "yes", "sum"} { // the last is drawn on top
 		switch {
 		case paths[class] == nil:
 		case class == calls:
