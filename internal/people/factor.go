@@ -59,7 +59,7 @@ func UseCode(ctx context.Context, db DB, by By, keys secret.Keys, userID, typed 
 	})
 }
 
-// In this order, so that a batch that is interrupted goes on where it was.
+// The order lets an interrupted batch continue where it stopped.
 const sealedOtherwise = `
 	SELECT id FROM users WHERE totp_secret IS NOT NULL AND NOT starts_with(totp_secret, @prefix)
 	ORDER BY id LIMIT @at_once`
