@@ -56,7 +56,9 @@ const (
 	// CommitterConns is how many connections a committer's pool needs: one for looking
 	// keys up, and the others for groups.
 	CommitterConns = 1 + groupsAtOnce
-	groupsAtOnce   = 4
+	// groupsAtOnce has one group prepared while another waits for the disk. More at once are
+	// smaller, and each costs a flush.
+	groupsAtOnce = 2
 	// groupSize bounds how many members a group has, and how long its first waits for its last.
 	groupSize = 32
 	// queueTimeout is how long a claim waits for its turn. Commits that take longer
