@@ -52,10 +52,14 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 		"requests per second with one API key, with bursts of twice as many; 0: no limit")
 	f.IntVar(&l.API.AccountConcurrency, "account-concurrency", l.API.AccountConcurrency,
 		"concurrent requests of one account; 0: no limit")
+	f.DurationVar(&l.API.RejectionDelay, "rejection-delay", l.API.RejectionDelay,
+		"how long the 429 for exceeding a rate or a concurrency is delayed")
 	f.IntVar(&l.API.AuthFailureRate, "auth-failure-rate", l.API.AuthFailureRate,
 		"requests per second with an unknown API key from one peer, with bursts of twice as many; 0: no limit")
 	f.IntVar(&l.ConcurrentWrites, "max-concurrent-writes", l.ConcurrentWrites,
 		"concurrent new requests that use the database; 0: no limit")
+	f.IntVar(&l.AccountWrites, "max-account-writes", l.AccountWrites,
+		"concurrent new requests of one account that use the database; 0: no limit")
 	f.IntVar(&l.ConcurrentLookups, "max-concurrent-lookups", l.ConcurrentLookups,
 		"concurrent key lookups of requests without a slot for new work; 0: no limit")
 	f.IntVar(&l.ConcurrentReads, "max-concurrent-reads", l.ConcurrentReads, "concurrent reads; 0: no limit")

@@ -21,6 +21,7 @@ type Limits struct {
 
 	KeyRate            int           // requests a second with one API key, and twice as many at once; 0: any number
 	AccountConcurrency int           // requests of one account under way at once; 0: any number
+	RejectionDelay     time.Duration // before a 429 for one of these two is sent
 	AuthFailureRate    int           // unknown keys a second from one peer, and twice as many at once; 0: any number
 	ReadTime           time.Duration // how long a read may take; the engine bounds everything else
 	SearchTime         time.Duration // how long a search may take: one that finds little may have to look at a lot
@@ -31,8 +32,8 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		BodyBytes: 256 << 10, HeaderBytes: 32 << 10, URLBytes: 16 << 10, Form: form.DefaultLimits(),
-		KeyRate: 500, AccountConcurrency: 100, AuthFailureRate: 20, ReadTime: 10 * time.Second,
-		SearchTime: 2 * time.Second,
+		KeyRate: 500, AccountConcurrency: 100, RejectionDelay: 250 * time.Millisecond, AuthFailureRate: 20,
+		ReadTime: 10 * time.Second, SearchTime: 2 * time.Second,
 	}
 }
 
@@ -42,42 +43,33 @@ type limiters struct {
 	accounts *limit.Concurrency
 	failures *limit.Rates // of authentication, by peer
 	reads    ReadGates
+	brake    *limit.Brake
 }
 
-// ReadGates are where reads wait for a slot: first for one of their account's, then for
-// one of the process's. Searches need a slot of both kinds.
+// delayedAtMost bounds how many rejections are delayed at once: a fraction of the
+// connections that a process keeps by default.
+const delayedAtMost = 1024
+
+// ReadGates are where reads wait for a slot. A search needs one of both kinds.
 type ReadGates struct {
-	AccountReads, AccountSearches *limit.Shares
-	Reads, Searches               *limit.Limiter
+	Reads, Searches limit.Fair
 }
 
 // enter takes the slots of a read. leave gives them back.
-func (g ReadGates) enter(ctx context.Context, account string, search bool) (leave func(), err error) {
-	ways := []func() (func(), error){
-		func() (func(), error) { return g.AccountReads.Enter(ctx, account) },
-		func() (func(), error) { return g.Reads.Enter(ctx) },
+func (g ReadGates) enter(ctx context.Context, account string, searches bool) (leave func(), err error) {
+	if !searches {
+		return g.Reads.Enter(ctx, account)
 	}
-	if search {
-		ways = append([]func() (func(), error){
-			func() (func(), error) { return g.AccountSearches.Enter(ctx, account) },
-			func() (func(), error) { return g.Searches.Enter(ctx) },
-		}, ways...)
+	search, err := g.Searches.Enter(ctx, account)
+	if err != nil {
+		return nil, err
 	}
-	var taken []func()
-	leave = func() {
-		for _, giveBack := range taken {
-			giveBack()
-		}
+	read, err := g.Reads.Enter(ctx, account)
+	if err != nil {
+		search()
+		return nil, err
 	}
-	for _, enter := range ways {
-		giveBack, err := enter()
-		if err != nil {
-			leave()
-			return nil, err
-		}
-		taken = append(taken, giveBack)
-	}
-	return leave, nil
+	return func() { read(); search() }, nil
 }
 
 // allow takes a request off what its API key may ask for in this second.

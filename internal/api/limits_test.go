@@ -53,6 +53,22 @@ func TestWhoAsksForTooMuchIsRefusedAlone(t *testing.T) {
 		}
 	})
 
+	t.Run("a client that repeats at once what is rejected hears the next 429 later", func(t *testing.T) {
+		t.Parallel()
+		const delay = 300 * time.Millisecond
+		s := newEnv(t, func(c *process.Config) {
+			c.Limits.API.AccountConcurrency, c.Limits.API.RejectionDelay = 1, delay
+		})
+		first, goOn := s.start(t, sent{target: "/v1/charges", body: mug})
+		began := time.Now()
+		requireLimited(t, s.ask(t, sent{target: "/v1/customers"}), "global-concurrency")
+		if took := time.Since(began); took < delay {
+			t.Errorf("the rejection came after %v, want %v", took, delay)
+		}
+		goOn()
+		<-first
+	})
+
 	t.Run("an account with too much under way hears 429, and is heard again when it is done", func(t *testing.T) {
 		t.Parallel()
 		s := newEnv(t, func(c *process.Config) { c.Limits.API.AccountConcurrency = 1 })
@@ -81,6 +97,34 @@ func (s *env) start(t *testing.T, r sent) (first <-chan answer, goOn func()) {
 	go func() { answered <- s.ask(t, r) }()
 	<-begun
 	return answered, goOn
+}
+
+// flood sends a request from eight clients, again and again, and returns when the account's
+// share is used up. stop ends it.
+func (s *env) flood(t *testing.T, r sent) (stop func()) {
+	t.Helper()
+	over := make(chan struct{})
+	var clients sync.WaitGroup
+	var rejected atomic.Int64
+	for range 8 {
+		clients.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				if s.ask(t, r).fault.Code == "rate_limit" {
+					rejected.Add(1)
+				}
+			}
+		})
+	}
+	await(t, "the account has used up its share", func() bool { return rejected.Load() > 0 })
+	return func() {
+		close(over)
+		clients.Wait()
+	}
 }
 
 // TestOverload fills a process that has one slot for new work.
@@ -208,6 +252,31 @@ func TestOverload(t *testing.T) {
 		<-inside // in time or not: it was the one inside
 	})
 
+	t.Run("an account that writes slowly takes no slot from the others", func(t *testing.T) {
+		t.Parallel()
+		s := newEnv(t, func(c *process.Config) {
+			c.Limits.ConcurrentWrites, c.Limits.AccountWrites, c.Limits.Queue = 4, 2, 0
+		})
+		tx, err := s.db.Pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback(t.Context()) }()
+		if _, err := tx.Exec(t.Context(), `
+			SET LOCAL idle_in_transaction_session_timeout = 0;
+			LOCK TABLE products IN ACCESS EXCLUSIVE MODE`); err != nil {
+			t.Fatal(err)
+		}
+		stop := s.flood(t, sent{target: "/v1/products", body: "name=Mug"})
+		defer stop()
+		for range 20 {
+			a := s.ask(t, sent{as: "kites", target: "/v1/customers"})
+			if a.status != http.StatusOK {
+				t.Fatalf("another account's customer is answered %d %s", a.status, a.body)
+			}
+		}
+	})
+
 	t.Run("an account that reads slowly, or searches, takes no slot from the others", func(t *testing.T) {
 		t.Parallel()
 		for name, slow := range map[string]string{
@@ -230,26 +299,8 @@ func TestOverload(t *testing.T) {
 					LOCK TABLE refunds, charges IN ACCESS EXCLUSIVE MODE`); err != nil {
 					t.Fatal(err)
 				}
-				over := make(chan struct{})
-				var readers sync.WaitGroup
-				defer readers.Wait()
-				defer close(over)
-				var refused atomic.Int64
-				for range 8 {
-					readers.Go(func() {
-						for {
-							select {
-							case <-over:
-								return
-							default:
-							}
-							if s.ask(t, sent{method: http.MethodGet, target: slow}).fault.Code == "rate_limit" {
-								refused.Add(1)
-							}
-						}
-					})
-				}
-				await(t, "the account has used up its share", func() bool { return refused.Load() > 0 })
+				stop := s.flood(t, sent{method: http.MethodGet, target: slow})
+				defer stop()
 				for range 20 {
 					for _, target := range []string{"/v1/customers", "/v1/customers/search?query=name%3A%27x%27"} {
 						a := s.ask(t, sent{as: "kites", method: http.MethodGet, target: target})

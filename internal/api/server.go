@@ -91,7 +91,8 @@ func New(c Config) *Server {
 		limits:    c.Limits,
 		telemetry: c.Telemetry,
 		limiters: limiters{limit.NewRates(c.Limits.KeyRate), limit.NewConcurrency(c.Limits.AccountConcurrency),
-			limit.NewRates(c.Limits.AuthFailureRate), c.Reads},
+			limit.NewRates(c.Limits.AuthFailureRate), c.Reads,
+			limit.NewBrake(c.Limits.RejectionDelay, delayedAtMost)},
 		idempotencyKeys:    c.Roots.Keys(secret.Idempotency),
 		cardKey:            c.Roots.Keys(secret.Cards).Oldest(),
 		echo:               echo.New(),
@@ -266,6 +267,7 @@ func (s *Server) refuse(c echo.Context, x *exchange, err error) {
 		header.Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
 	if e.Status == http.StatusTooManyRequests && e.Limit != "" {
+		s.limiters.brake.Wait(c.Request().Context())
 		header.Set("Stripe-Rate-Limited-Reason", e.Limit)
 	}
 	if e.Status == http.StatusUnauthorized {

@@ -82,7 +82,7 @@ func (e *Engine) accept(ctx context.Context, request Request, r run) (*incoming,
 		in.key.Key = id.New("auto", time.Now())
 	}
 	var err error
-	in.release, in.full, err = e.enter(ctx, in.keyGenerated)
+	in.release, in.full, err = e.enter(ctx, in.key.AccountID, in.keyGenerated)
 	return &in, err
 }
 

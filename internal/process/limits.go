@@ -26,6 +26,7 @@ type Limits struct {
 	Queue              int           // how many may wait for a slot
 	QueueTime          time.Duration // and how long
 
+	AccountWrites   int // of the new requests, those of one account; 0: any number
 	AccountReads    int // of the reads, those of one account; 0: any number
 	AccountSearches int // of the searches, those of one account; 0: any number
 
@@ -54,6 +55,7 @@ func DefaultLimits() Limits {
 		ConcurrentLookups:  1,
 		ConcurrentReads:    16,
 		ConcurrentSearches: 6,
+		AccountWrites:      32,
 		AccountReads:       4,
 		AccountSearches:    2,
 		Queue:              128,
@@ -69,29 +71,31 @@ func DefaultLimits() Limits {
 
 // gates are where requests wait before anything is done for them.
 type gates struct {
-	work, lookUps *limit.Limiter
+	work, lookUps limit.Fair
 	reads         api.ReadGates
 }
 
-// behindItself is how many times longer a read waits for its own account's reads than
-// for those of others: it keeps no other account waiting.
+// behindItself is how many times longer a request waits for its own account's requests
+// than for those of others: it keeps no other account waiting.
 const behindItself = 10
 
 func newGates(l Limits) gates {
 	ofOneAccount := func(slots int) *limit.Shares {
 		return limit.NewShares(slots, l.Queue, behindItself*l.QueueTime, apierror.RateLimited("global-concurrency"))
 	}
+	ofAll := func(slots int, reason string) *limit.Limiter {
+		return limit.NewLimiter(slots, l.Queue, l.QueueTime, apierror.Overloaded(reason))
+	}
 	return gates{
-		work: limit.NewLimiter(l.ConcurrentWrites, l.Queue, l.QueueTime,
-			apierror.Overloaded("max-concurrent-writes")),
-		lookUps: limit.NewLimiter(l.ConcurrentLookups, 0, 0, apierror.Overloaded("max-concurrent-writes")),
+		work: limit.Fair{Accounts: ofOneAccount(l.AccountWrites),
+			All: ofAll(l.ConcurrentWrites, "max-concurrent-writes")},
+		lookUps: limit.Fair{All: limit.NewLimiter(l.ConcurrentLookups, 0, 0,
+			apierror.Overloaded("max-concurrent-writes"))},
 		reads: api.ReadGates{
-			AccountReads:    ofOneAccount(l.AccountReads),
-			AccountSearches: ofOneAccount(l.AccountSearches),
-			Reads: limit.NewLimiter(l.ConcurrentReads, l.Queue, l.QueueTime,
-				apierror.Overloaded("max-concurrent-reads")),
-			Searches: limit.NewLimiter(l.ConcurrentSearches, l.Queue, l.QueueTime,
-				apierror.Overloaded("max-concurrent-searches")),
+			Reads: limit.Fair{Accounts: ofOneAccount(l.AccountReads),
+				All: ofAll(l.ConcurrentReads, "max-concurrent-reads")},
+			Searches: limit.Fair{Accounts: ofOneAccount(l.AccountSearches),
+				All: ofAll(l.ConcurrentSearches, "max-concurrent-searches")},
 		},
 	}
 }

@@ -29,10 +29,10 @@ func (p *parts) show(adapter acquirer.Adapter) {
 // showGates registers how full the gates are, of a process that has callers.
 func (p *parts) showGates() {
 	for name, gate := range map[string]*limit.Limiter{
-		"work":    p.gates.work,
-		"look_up": p.gates.lookUps,
-		"read":    p.gates.reads.Reads,
-		"search":  p.gates.reads.Searches,
+		"work":    p.gates.work.All,
+		"look_up": p.gates.lookUps.All,
+		"read":    p.gates.reads.Reads.All,
+		"search":  p.gates.reads.Searches.All,
 	} {
 		const takenHelp = "Requests that have a slot at the gate."
 		labels := prometheus.Labels{"gate": name}

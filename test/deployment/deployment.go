@@ -128,7 +128,7 @@ func (s *Deployment) Run(ctx context.Context) error {
 		"RATCHET_ACQUIRER_URL=http://"+theirs,
 		"RATCHET_ACQUIRER_NOTIFY_URL=http://"+s.Addr+acquirer.NotificationsPath, "RATCHET_ACQUIRER_NOTIFY_DELAY=0s",
 		"RATCHET_WEBHOOK_ALLOW_LOOPBACK=1", "RATCHET_DRAIN_GRACE_PERIOD=0s",
-		"RATCHET_KEY_RATE=0", "RATCHET_ACCOUNT_CONCURRENCY=0", // one merchant's rate is measured, too
+		"RATCHET_KEY_RATE=0", "RATCHET_ACCOUNT_CONCURRENCY=0", "RATCHET_MAX_ACCOUNT_WRITES=0",
 	)
 	env = append(env, s.options.Env...)
 	for _, args := range [][]string{{"acquirer", "--addr", theirs}, {"work"}, {"serve", "--addr", s.Addr}} {

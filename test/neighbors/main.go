@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/api"
+	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/test/deployment"
 )
 
@@ -59,9 +59,10 @@ type street struct {
 
 // asDelivered are the default limits, which package deployment lifts otherwise.
 func asDelivered() []string {
-	l := api.DefaultLimits()
-	return []string{"RATCHET_KEY_RATE=" + strconv.Itoa(l.KeyRate),
-		"RATCHET_ACCOUNT_CONCURRENCY=" + strconv.Itoa(l.AccountConcurrency)}
+	l := process.DefaultLimits()
+	return []string{"RATCHET_KEY_RATE=" + strconv.Itoa(l.API.KeyRate),
+		"RATCHET_ACCOUNT_CONCURRENCY=" + strconv.Itoa(l.API.AccountConcurrency),
+		"RATCHET_MAX_ACCOUNT_WRITES=" + strconv.Itoa(l.AccountWrites)}
 }
 
 func open(ctx context.Context, o options) (s *street, err error) {

@@ -1,0 +1,31 @@
+package limit
+
+import (
+	"context"
+	"sync"
+)
+
+// Fair has a request take a slot of its account's before it takes one of the process's.
+// An account that asks for more than its share waits for itself, and does not delay the others.
+type Fair struct {
+	Accounts *Shares // nil: an account may take all slots
+	All      *Limiter
+}
+
+// Enter takes both slots, each now or after a short wait. release gives them back; only
+// the first call does.
+func (f Fair) Enter(ctx context.Context, account string) (release func(), err error) {
+	if f.Accounts == nil {
+		return f.All.Enter(ctx)
+	}
+	giveBack, err := f.Accounts.Enter(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	free, err := f.All.Enter(ctx)
+	if err != nil {
+		giveBack()
+		return nil, err
+	}
+	return sync.OnceFunc(func() { free(); giveBack() }), nil
+}
