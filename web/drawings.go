@@ -1,7 +1,7 @@
 package web
 
 // drawings are what the shop sells, on a field of 160 by 120. Their classes (line,
-// body, deep, light) get their colours from shop.css.
+// body, deep, light) get their colors from shop.css.
 var drawings = map[string]string{
 	"mug": `<path class="shade" d="M38 104h70"/>` +
 		`<path class="line body" d="M44 36h60v54a10 10 0 0 1-10 10H54a10 10 0 0 1-10-10Z"/>` +

@@ -216,7 +216,7 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, name s
 	_, _ = out.WriteTo(w)
 }
 
-// theme is the colours that the reader chose; "" leaves them to the system.
+// theme is the colors that the reader chose; "" leaves them to the system.
 func theme(r *http.Request) string {
 	chosen, err := r.Cookie("ratchet_theme")
 	if err == nil && (chosen.Value == "light" || chosen.Value == "dark") {

@@ -162,7 +162,7 @@ func TestCommandLine(t *testing.T) {
 		"permissions of a whole key": {args: []string{"keys", "create", "--account", "a", "--allow",
 			"charges=read"}, says: "--restricted"},
 		"a resource that does not exist": {args: []string{"keys", "create", "--account", "a", "--restricted",
-			"--allow", "cheques=read"}, says: `unknown resource "cheques"`},
+			"--allow", "transfers=read"}, says: `unknown resource "transfers"`},
 		"a level that does not exist": {args: []string{"keys", "create", "--account", "a", "--restricted", "--allow",
 			"charges=forge"}, says: `not "forge"`},
 		"a grace before now": {

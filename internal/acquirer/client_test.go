@@ -205,7 +205,7 @@ func TestWhatALostConnectionProves(t *testing.T) {
 		var calls atomic.Int32
 		client := clientOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if calls.Add(1) == 1 {
-				json.NewEncoder(w).Encode(honest())
+				_ = json.NewEncoder(w).Encode(honest())
 				return
 			}
 			panic(http.ErrAbortHandler)
@@ -261,7 +261,7 @@ func TestClientBreaker(t *testing.T) {
 				w.WriteHeader(http.StatusBadGateway)
 				return
 			}
-			json.NewEncoder(w).Encode(honest())
+			_ = json.NewEncoder(w).Encode(honest())
 		}))
 		t.Cleanup(server.Close)
 		return server, calls
@@ -322,10 +322,10 @@ func TestClientBreaker(t *testing.T) {
 		gone, giveUp := context.WithCancel(t.Context())
 		client := clientOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if patient.Load() {
-				json.NewEncoder(w).Encode(honest())
+				_ = json.NewEncoder(w).Encode(honest())
 				return
 			}
-			io.Copy(io.Discard, r.Body) // the server sees a caller hang up only when it has read everything
+			_, _ = io.Copy(io.Discard, r.Body) // the server sees a caller hang up only when it has read everything
 			giveUp()
 			<-r.Context().Done()
 		}))

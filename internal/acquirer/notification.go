@@ -49,7 +49,7 @@ type Notification struct {
 	Case        string    `json:"case,omitempty"`         // chargeback, inquiry, compliance
 	Reason      string    `json:"reason,omitempty"`       // fraudulent, product_not_received, …
 	NetworkCode string    `json:"network_code,omitempty"` // the card network's own reason, such as 10.4
-	Eligibility []string  `json:"eligibility,omitempty"`  // for special programmes of the network
+	Eligibility []string  `json:"eligibility,omitempty"`  // for special programs of the network
 	RespondBy   time.Time `json:"respond_by,omitzero"`
 	Outcome     string    `json:"outcome,omitempty"` // of a dispute that is closed: won, lost, withdrawn
 

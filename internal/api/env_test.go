@@ -71,7 +71,7 @@ func (s *env) requests(t *testing.T) (count int) {
 }
 
 // rows counts what every table holds but those in which processes say that they
-// live. It is the catalogue that lists them, so no table is forgotten.
+// live. It is the catalog that lists them, so no table is forgotten.
 func (s *env) rows(t *testing.T) map[string]int64 {
 	t.Helper()
 	const everyTable = `

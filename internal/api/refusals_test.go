@@ -230,8 +230,8 @@ var bodyRefusals = []refused{
 	{"half a surrogate pair", charge("description=%ED%A0%80"), 400,
 		fault{Type: invalid, Code: badText, Param: "description"}},
 	{"an unknown parameter", charge("tip=1"), 400, fault{Type: invalid, Code: badName, Param: "tip"}},
-	{"an unknown parameter in a hash", charge("shipping[colour]=red"), 400,
-		fault{Type: invalid, Code: badName, Param: "shipping[colour]"}},
+	{"an unknown parameter in a hash", charge("shipping[color]=red"), 400,
+		fault{Type: invalid, Code: badName, Param: "shipping[color]"}},
 }
 
 // charge is a charge that is in order but for what is added.

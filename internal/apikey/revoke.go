@@ -28,7 +28,7 @@ type ending struct {
 }
 
 // Revoke ends a key after grace, which may be 0, and tells which it was.
-// Processes that have just seen it honour it for two seconds more.
+// Processes that have just seen it honor it for two seconds more.
 func Revoke(ctx context.Context, tx pgx.Tx, keyID string, grace time.Duration) (*Key, error) {
 	key, endsAt, err := end(ctx, tx, keyID, grace)
 	if err != nil {

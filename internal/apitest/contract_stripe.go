@@ -40,7 +40,7 @@ type stripe struct {
 
 // stripes keeps of Stripe's schema, which has over a thousand parts, what our
 // operations answer. Stripe leaves objects open; here they are closed, so that a
-// misspelt key does not pass for one of the optional ones.
+// misspelled key does not pass for one of the optional ones.
 var stripes = sync.OnceValue(func() stripe {
 	var spec struct {
 		Paths      map[string]map[string]stripeOperation

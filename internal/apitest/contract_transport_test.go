@@ -121,7 +121,7 @@ func TestChecked(t *testing.T) {
 				w.Header()[name] = values
 			}
 			w.WriteHeader(a.Status)
-			w.Write(a.Body) //nolint:errcheck // a client that is gone
+			w.Write(a.Body)
 		}))
 		t.Cleanup(server.Close)
 		r := &recorder{TB: t}

@@ -96,6 +96,7 @@ func (s *Server) openLink(w http.ResponseWriter, r *http.Request, id string, lin
 	if err := json.Unmarshal(a.Body.Bytes(), &made); err != nil {
 		return "", fmt.Errorf("read the session: %w", err)
 	}
+	//nolint:gosec // the address in it is on every page that the link leads to; a demo has no certificate
 	http.SetCookie(w, &http.Cookie{Name: id, Value: made.ID, Path: session.PaymentLinkPath + id, HttpOnly: true,
 		SameSite: http.SameSiteLaxMode})
 	return session.CheckoutPath + url.PathEscape(made.ID), nil

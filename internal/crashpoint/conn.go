@@ -140,7 +140,7 @@ type brokerConn struct {
 }
 
 func (c *brokerConn) Write(b []byte) (int, error) {
-	what := ""
+	var what string
 	switch {
 	case bytes.Contains(b, []byte("+ACK")):
 		what = "acknowledgment"

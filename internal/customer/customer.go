@@ -291,7 +291,7 @@ func CustomerExists(ctx context.Context, db phase.Reader, v resource.Principal, 
 }
 
 func NamedCustomer(id *string) resource.Reference {
-	return resource.Reference{Param: "customer", Id: id, Object: "customer", ByID: CustomerByID}
+	return resource.Reference{Param: "customer", ID: id, Object: "customer", ByID: CustomerByID}
 }
 
 var searchableCustomers = resource.Searchable{

@@ -50,7 +50,7 @@ type Config struct {
 	Out     io.Writer // where people read what happens
 }
 
-// AnyPort, for Config.WebhookPorts, is every port.
+// AnyPort is every port, in Config.WebhookPorts.
 const AnyPort = "any"
 
 // Refusal is why a demo does not start as requested: a mistake in how it was

@@ -120,10 +120,10 @@ func (d *Dispute) object() DisputeObject {
 	return o
 }
 
-// eligibility says what a network's special programmes still want.
-func eligibility(programmes []string) map[string]any {
+// eligibility says what a network's special programs still want.
+func eligibility(programs []string) map[string]any {
 	details := map[string]any{}
-	for _, p := range programmes {
+	for _, p := range programs {
 		switch p {
 		case "visa_compelling_evidence_3":
 			details[p] = map[string]any{

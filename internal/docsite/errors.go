@@ -127,7 +127,7 @@ func (p *Pages) errors(w http.ResponseWriter, r *http.Request) {
 			p.docs(w, r) // which says that there is no such page
 			return
 		}
-		http.Redirect(w, r, "/docs/errors#"+code, http.StatusSeeOther)
+		http.Redirect(w, r, "/docs/errors#"+code, http.StatusSeeOther) //nolint:gosec // the code was found in the list
 		return
 	}
 	all, err := p.library()

@@ -36,7 +36,7 @@ func requireFault(t *testing.T, err error, want fault) {
 	}
 }
 
-// refusal is one row of the catalogue of bad input. Each is also a seed of the fuzzer.
+// refusal is one row of the catalog of bad input. Each is also a seed of the fuzzer.
 type refusal struct {
 	name string
 	raw  string // added to a request that is otherwise complete

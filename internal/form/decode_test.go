@@ -284,7 +284,7 @@ func TestDecode(t *testing.T) {
 				A int64 `form:"a" min:"x"`
 			}{},
 			&struct {
-				a string `form:"a"` //nolint:unused
+				a string `form:"a"`
 			}{},
 		} {
 			err := form.Decode(form.Values{}, into)

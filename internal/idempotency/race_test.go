@@ -185,7 +185,7 @@ func TestEstablish(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer tx.Rollback(context.WithoutCancel(t.Context())) // if it did not come to its commit
+		defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }() // if it did not come to its commit
 		if _, err := tx.Exec(t.Context(), s.SQL, s.Args); err != nil {
 			t.Fatal(err)
 		}

@@ -25,6 +25,7 @@ func Cookie(r *http.Request, name string) (*http.Cookie, error) { return r.Cooki
 
 // SetCookie sets one of the dashboard's cookies for some seconds; 0: until the browser closes, -1: no longer.
 func SetCookie(w http.ResponseWriter, r *http.Request, name, value string, seconds int) {
+	//nolint:gosec // Secure where the request came by https; a demo on this machine has no certificate
 	http.SetCookie(w, &http.Cookie{Name: cookieName(r, name), Value: value, Path: "/", MaxAge: seconds,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure(r)})
 }

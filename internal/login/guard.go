@@ -219,7 +219,7 @@ func name(w http.ResponseWriter, r *http.Request) {
 	}
 	name := rand.Text()
 	SetCookie(w, r, browserCookie, name, 0)
-	r.AddCookie(&http.Cookie{Name: cookieName(r, browserCookie), Value: name}) // as if it had sent it already
+	r.AddCookie(&http.Cookie{Name: cookieName(r, browserCookie), Value: name}) //nolint:gosec // as if it had sent it
 }
 
 // forgery turns away forms that no page of ours has drawn.

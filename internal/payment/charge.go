@@ -276,7 +276,7 @@ const chargeBack = `
 	WHERE account_id = @account_id AND id = @id`
 
 func NamedCharge(id *string) resource.Reference {
-	return resource.Reference{Param: "charge", Id: id, Object: "charge", ByID: chargeByID}
+	return resource.Reference{Param: "charge", ID: id, Object: "charge", ByID: chargeByID}
 }
 
 var searchableCharges = resource.Searchable{Plural: "charges", Rows: SelectCharges, Metadata: "metadata",

@@ -54,8 +54,8 @@ type ChargeOwner struct {
 	apirequest.Merchant
 }
 
-// A notice does not name an account. An authorization is unique in each,
-// and should two have one of the same name, neither is meant for certain.
+// ChargeOfAuthorization finds the charges of an authorization in all accounts: a notification does not name one. An
+// authorization is unique in each account. If two accounts have one of the same name, neither is meant for certain.
 const ChargeOfAuthorization = `
 	SELECT c.id AS charge, c.payment_intent_id, c.account_id, c.livemode, ` + resource.MerchantColumns + `,
 	       account_ahead(c.account_id, c.livemode) AS ahead

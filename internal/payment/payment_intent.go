@@ -17,7 +17,7 @@ import (
 )
 
 func NamedIntent(id *string) resource.Reference {
-	return resource.Reference{Param: "payment_intent", Id: id, Object: "payment_intent", ByID: IntentByID}
+	return resource.Reference{Param: "payment_intent", ID: id, Object: "payment_intent", ByID: IntentByID}
 }
 
 func init() {

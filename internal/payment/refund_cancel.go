@@ -17,7 +17,7 @@ type EndRefundParams struct {
 }
 
 // CancelRefund calls a refund off that waits for the customer.
-var CancelRefund = endRefund("refund.cancel", "refund_cancelled", "canceled")
+var CancelRefund = endRefund("refund.cancel", "refund_cancelled", "canceled") //nolint:misspell // stored with requests
 
 // ExpireRefund ends a refund that has waited for the customer too long.
 var ExpireRefund = endRefund("refund.expire", "refund_expired", "expired")

@@ -36,7 +36,7 @@ func (s *server) ensureTemplate(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer lock.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, templateLock)
+	defer func() { _, _ = lock.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, templateLock) }()
 
 	var ready bool
 	const isReady = `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1 AND datistemplate)`

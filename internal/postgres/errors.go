@@ -117,9 +117,9 @@ func IsTransient(err error) bool {
 		return IsRetryable(err) || strings.HasPrefix(code, connectionProblemClass) ||
 			strings.HasPrefix(code, noRoomClass)
 	}
-	var dialled *pgconn.ConnectError
+	var dialed *pgconn.ConnectError
 	var network net.Error
-	return errors.As(err, &dialled) || errors.As(err, &network) || errors.Is(err, io.EOF) ||
+	return errors.As(err, &dialed) || errors.As(err, &network) || errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded)
 }

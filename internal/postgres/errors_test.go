@@ -34,7 +34,7 @@ func TestConnectionLost(t *testing.T) {
 		"a statement whose completion is unknown":     {answered("40003"), true},
 		"a session ended for its idleness":            {answered("25P03"), true},
 		"a unique violation":                          {answered("23505"), false},
-		"a statement that was cancelled":              {answered("57014"), false},
+		"a statement that was canceled":               {answered("57014"), false},
 		"a deadlock":                                  {answered("40P01"), false},
 		"no rows":                                     {pgx.ErrNoRows, false},
 		"a commit that the server answered with none": {fmt.Errorf("commit: %w", pgx.ErrTxCommitRollback), false},
@@ -60,11 +60,11 @@ func TestErrorsOfARealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	t.Run("a unique violation is recognised by its constraint", func(t *testing.T) {
+	t.Run("a unique violation is recognized by its constraint", func(t *testing.T) {
 		t.Parallel()
 		_, err := db.Pool.Exec(t.Context(), `INSERT INTO seats VALUES (1, 'B')`)
 		if !postgres.IsUniqueViolation(err, "a_seat_is_sold_once") {
-			t.Errorf("not recognised: %v", err)
+			t.Errorf("not recognized: %v", err)
 		}
 		if postgres.IsUniqueViolation(err, "a_label_is_unique") {
 			t.Error("taken for the other constraint")

@@ -41,7 +41,7 @@ type querier interface {
 }
 
 // Migrate applies every chapter that is missing. Each is one transaction
-// together with its number: a crash, an error or a cancelled context leaves
+// together with its number: a crash, an error or a canceled context leaves
 // the database exactly after some chapter. Any number of processes may call it
 // at once, also for different databases of one cluster; they take turns.
 //

@@ -169,7 +169,7 @@ func TestMigrate(t *testing.T) {
 		}
 	})
 
-	t.Run("a cancelled context ends the wait for another's migration", func(t *testing.T) {
+	t.Run("a canceled context ends the wait for another's migration", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		ctx, cancel := context.WithCancel(t.Context())

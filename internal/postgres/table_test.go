@@ -146,11 +146,11 @@ func TestRowsOfATable(t *testing.T) {
 				t.Error("it was accepted")
 			}
 		}()
-		postgres.InsertRows[thing]("things", "account_id, id, colour")
+		postgres.InsertRows[thing]("things", "account_id, id, color")
 	})
 
 	t.Run("a name without a field is an error", func(t *testing.T) {
-		_, err := db.Pool.Exec(t.Context(), "SELECT @account_id::text[], @colour::text[]", postgres.RowsOf(full))
+		_, err := db.Pool.Exec(t.Context(), "SELECT @account_id::text[], @color::text[]", postgres.RowsOf(full))
 		if err == nil {
 			t.Error("it was accepted")
 		}

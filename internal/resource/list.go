@@ -89,7 +89,7 @@ type Listing struct {
 // Reference is an object that a parameter of a list names, if it does.
 type Reference struct {
 	Param  string
-	Id     *string
+	ID     *string
 	Object string // as an error names it
 	ByID   string
 }
@@ -194,11 +194,11 @@ func reverse(data []any) {
 
 // check rejects an object that does not exist: an empty list would say that it has nothing.
 func (n Reference) check(ctx context.Context, db phase.Reader, v Principal) error {
-	if n.Id == nil {
+	if n.ID == nil {
 		return nil
 	}
 	args := v.Args()
-	args["id"] = *n.Id
+	args["id"] = *n.ID
 	rows, err := db.Query(ctx, n.ByID, args)
 	if err != nil {
 		return fmt.Errorf("look %s up: %w", n.Param, err)
@@ -209,7 +209,7 @@ func (n Reference) check(ctx context.Context, db phase.Reader, v Principal) erro
 		return fmt.Errorf("look %s up: %w", n.Param, rows.Err())
 	}
 	if !there {
-		return apierror.NoSuch(n.Object, n.Param, *n.Id)
+		return apierror.NoSuch(n.Object, n.Param, *n.ID)
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func refuse(w http.ResponseWriter, e *apierror.Error) {
 // serve sends and receives until the connection ends, and then returns what the client
 // has not acknowledged to the queue.
 func (s *socket) serve(ctx context.Context) {
-	defer s.conn.CloseNow()
+	defer func() { _ = s.conn.CloseNow() }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if s.Feature == Webhooks {

@@ -150,7 +150,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(max(again, pause/2+rand.N(pause))):
+		case <-time.After(max(again, pause/2+rand.N(pause))): //nolint:gosec // spreads retries
 		}
 	}
 }

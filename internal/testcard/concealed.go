@@ -27,7 +27,7 @@ const (
 )
 
 // PAN is a card number as a customer typed it, without spaces and dashes. However
-// it is printed, logged or marshalled, "[card number]" comes out. The zero value
+// it is printed, logged or marshaled, "[card number]" comes out. The zero value
 // is no number, and so is what unmarshals from that text: a number that was
 // stored with a request's parameters is gone, on purpose.
 type PAN struct{ concealed }

@@ -226,25 +226,25 @@ func tally(before, after []acquirer.Movement, keys []derived) map[string]*moved 
 	return theirs
 }
 
-func (t *moved) add(m acquirer.Movement) {
-	t.currencies, t.cards = withOne(t.currencies, m.Currency), withOne(t.cards, m.Card)
-	switch m.Kind {
+func (m *moved) add(of acquirer.Movement) {
+	m.currencies, m.cards = withOne(m.currencies, of.Currency), withOne(m.cards, of.Card)
+	switch of.Kind {
 	case "hold":
-		t.times, t.held = t.times+1, t.held+m.Amount
+		m.times, m.held = m.times+1, m.held+of.Amount
 	case "sale", "payout":
-		t.times, t.held, t.taken = t.times+1, t.held+m.Amount, t.taken+m.Amount
+		m.times, m.held, m.taken = m.times+1, m.held+of.Amount, m.taken+of.Amount
 	case "capture":
-		t.taken += m.Amount
+		m.taken += of.Amount
 	case "refund", "recall":
-		t.back += m.Amount
+		m.back += of.Amount
 	case "release":
-		t.released = true
+		m.released = true
 	case "refund_failed":
-		t.back -= m.Amount
+		m.back -= of.Amount
 	case "chargeback":
-		t.chargedBack += m.Amount
+		m.chargedBack += of.Amount
 	case "chargeback_reversal":
-		t.chargedBack -= m.Amount
+		m.chargedBack -= of.Amount
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Objection says why an address cannot be an endpoint's, in words for the merchant who
 // chose it, or "" if it can. It looks at the text alone: the address behind a name is decided, and
-// checked, when it is dialled.
+// checked, when it is dialed.
 func Objection(address string, private *Private) string {
 	u, err := url.Parse(address)
 	switch {

@@ -97,7 +97,7 @@ func TestTheGuardStandsAtTheSocket(t *testing.T) {
 	}
 	if r := sender(true, net.IPv4(10, 0, 0, 1)).
 		Send(t.Context(), "https://rebound.example.com/", nil, ""); !strings.Contains(r.Error, ErrForbidden.Error()) {
-		t.Errorf("allowing this machine allows its neighbours: %+v", r)
+		t.Errorf("allowing this machine allows its neighbors: %+v", r)
 	}
 	if r := NewSender(Config{}).Send(t.Context(), server.URL, nil, ""); r.Status != 0 || r.Error == "" {
 		t.Errorf("an endpoint from when this machine was allowed is still sent to: %+v", r)

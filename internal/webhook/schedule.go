@@ -35,7 +35,8 @@ func (c Config) pause(failures int32) (time.Duration, bool) {
 	if int(failures) > len(schedule) {
 		return 0, false
 	}
-	return time.Duration(float64(schedule[failures-1]) * (0.9 + 0.2*rand.Float64())), true
+	spread := 0.9 + 0.2*rand.Float64() //nolint:gosec // nothing secret depends on it
+	return time.Duration(float64(schedule[failures-1]) * spread), true
 }
 
 // longestPause is the longest that a delivery waits: one that is due later than that

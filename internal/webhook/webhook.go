@@ -43,7 +43,7 @@ var DefaultSchedule = []time.Duration{
 // has had all of its attempts.
 const DefaultDisableAfter = 7 * 24 * time.Hour
 
-// Never, for DisableAfter, leaves all endpoints enabled.
+// Never leaves all endpoints enabled, as DisableAfter.
 const Never time.Duration = -1
 
 // States of a delivery.

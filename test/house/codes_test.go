@@ -104,7 +104,7 @@ func decode(t *testing.T, extension, into any) {
 // make an error, or a refusal of the acquirer's.
 func codesSaid(t *testing.T) (codes []string) {
 	t.Helper()
-	_, all := sources(t, "internal")
+	all := sources(t, "internal")
 	for _, s := range all {
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch n := n.(type) {

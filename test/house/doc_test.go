@@ -27,7 +27,7 @@ type source struct {
 }
 
 // sources reads every file of Go under the directories, but for tests.
-func sources(t *testing.T, dirs ...string) (*token.FileSet, []source) {
+func sources(t *testing.T, dirs ...string) []source {
 	t.Helper()
 	var all []source
 	files := token.NewFileSet()
@@ -56,5 +56,5 @@ func sources(t *testing.T, dirs ...string) (*token.FileSet, []source) {
 	if len(all) == 0 {
 		t.Fatalf("there is no Go under %q", dirs)
 	}
-	return files, all
+	return all
 }

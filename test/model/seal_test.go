@@ -28,7 +28,7 @@ func TestSeal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer late.Rollback(context.WithoutCancel(t.Context())) // if it did not come to its commit
+		defer func() { _ = late.Rollback(context.WithoutCancel(t.Context())) }() // if it did not come to its commit
 		leaveTrace(t, late, "late")
 		for n := range 3 {
 			leaveTrace(t, pool, fmt.Sprintf("early-%d", n))

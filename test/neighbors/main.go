@@ -70,7 +70,7 @@ func open(ctx context.Context, o options) (s *street, err error) {
 	if s.Deployment, err = deployment.Start(ctx, deployment.Options{Env: asDelivered()}); err != nil {
 		return s, err
 	}
-	account := ""
+	var account string
 	if account, s.loud, err = s.OpenAccount(ctx, "Loud"); err != nil {
 		return s, err
 	}

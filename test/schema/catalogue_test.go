@@ -33,7 +33,7 @@ func TestEveryConstraintIsTried(t *testing.T) {
 		   AND r.relname <> 'schema_revision'
 		 ORDER BY 1`)
 	if len(names) < 50 {
-		t.Fatalf("the catalogue shows only %d constraints: %v", len(names), names)
+		t.Fatalf("the catalog shows only %d constraints: %v", len(names), names)
 	}
 	for _, name := range names {
 		if !tried[name] && !slices.Contains(impliedByNarrowerKeys, name) {

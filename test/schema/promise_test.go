@@ -71,7 +71,7 @@ func try(t *testing.T, pool *pgxpool.Pool, p promise) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(context.WithoutCancel(t.Context()))
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 
 	_, err = tx.Exec(t.Context(), p.given)
 	if err != nil {
@@ -145,7 +145,7 @@ func accept(t *testing.T, pool *pgxpool.Pool, sql string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(context.WithoutCancel(t.Context()))
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 	_, err = tx.Exec(t.Context(), sql+atCommit)
 	if err != nil {
 		t.Errorf("%v\nin: %s", err, sql)

@@ -63,7 +63,7 @@ func TestNoRoleCanSilenceTriggers(t *testing.T) {
 		SELECT format('%I ON %I', t.tgname, r.relname) FROM pg_trigger t JOIN pg_class r ON r.oid = t.tgrelid
 		 WHERE NOT t.tgisinternal AND NOT r.relispartition ORDER BY 1`)
 	if len(triggers) < 10 {
-		t.Fatalf("the catalogue shows only %v", triggers)
+		t.Fatalf("the catalog shows only %v", triggers)
 	}
 
 	for _, role := range roles {

@@ -33,7 +33,7 @@ func TestCustomers(t *testing.T) {
 			Balance:     stripe.Int64(-250),
 			Address:     address,
 			Shipping: &stripe.CustomerCreateShippingParams{
-				Name:    stripe.String("The neighbour"),
+				Name:    stripe.String("The neighbor"),
 				Phone:   stripe.String("+47 555 02"),
 				Address: address,
 			},
@@ -64,7 +64,7 @@ func TestCustomers(t *testing.T) {
 			State:      "Oslo",
 		})
 		equal(t, "shipping", []string{c.Shipping.Name, c.Shipping.Phone, c.Shipping.Address.City},
-			[]string{"The neighbour", "+47 555 02", "Oslo"})
+			[]string{"The neighbor", "+47 555 02", "Oslo"})
 		equal(t, "metadata", c.Metadata, map[string]string{"crm": "77", "tier": "gold"})
 		equal(t, "locales", c.PreferredLocales, []string{"nb", "en"})
 		equal(t, "tax", c.TaxExempt, stripe.CustomerTaxExemptExempt)

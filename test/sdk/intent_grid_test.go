@@ -260,11 +260,11 @@ func TestTheGrid(t *testing.T) {
 				equal(t, "state before", string(a.retrieveIntent(intent).Status), state.name)
 				err := operation.do(a, intent)
 				after := string(a.retrieveIntent(intent).Status)
-				switch {
-				case want.state == "":
+				switch want.state {
+				case "":
 					refused(t, err, want.refusal(intent))
 					equal(t, "state after the refusal", after, state.name)
-				case want.state == ok:
+				case ok:
 					noError(t, err)
 					equal(t, "state", after, state.name)
 				default:

@@ -67,7 +67,7 @@ func TestReplacedRootSecret(t *testing.T) {
 	noError(t, server.Signal(os.Interrupt))
 
 	another := strings.Repeat("another ", 8)
-	said := ""
+	var said string
 	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		if said, err = in.under(t, another, "secrets", "replace", "--reason", "a stolen laptop"); err == nil {
 			break

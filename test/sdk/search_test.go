@@ -136,7 +136,7 @@ func TestSearch(t *testing.T) {
 		t.Parallel()
 		a := in.account(t)
 		for query, message := range map[string]string{
-			`colour:"red"`:                      "Field `colour` is an unsupported search field",
+			`color:"red"`:                       "Field `color` is an unsupported search field",
 			`name~"ab"`:                         "at least 3 characters",
 			`created:"soon"`:                    "whole number",
 			`name>"x"`:                          "operator",

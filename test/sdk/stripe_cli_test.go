@@ -351,7 +351,7 @@ func (a *account) receive(t *testing.T, session map[string]any) (event frame) {
 		&websocket.DialOptions{Subprotocols: []string{"stripecli-devproxy-v1"},
 			HTTPHeader: http.Header{"Websocket-Id": {session["websocket_id"].(string)}}})
 	noError(t, err)
-	defer conn.CloseNow()
+	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(1 << 20)
 	_, text, err := conn.Read(ctx)
 	noError(t, err)

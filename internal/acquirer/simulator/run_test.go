@@ -123,7 +123,7 @@ func post(t *testing.T, url, body, fault string) (status int) {
 		return 0
 	}
 	defer resp.Body.Close()
-	io.Copy(io.Discard, resp.Body)
+	_, _ = io.Copy(io.Discard, resp.Body)
 	return resp.StatusCode
 }
 

@@ -43,10 +43,14 @@ const (
 // Width is the width of the drawing.
 func (c Chart) Width() int { return len(c.Bars) * BarStep }
 
-// First, Middle and Last are the bars whose days are on the axis.
-func (c Chart) First() Bar  { return c.Bars[0] }
+// First is the bar of the oldest day. The axis names its day, and those of Middle and Last.
+func (c Chart) First() Bar { return c.Bars[0] }
+
+// Middle is the bar between First and Last.
 func (c Chart) Middle() Bar { return c.Bars[len(c.Bars)/2] }
-func (c Chart) Last() Bar   { return c.Bars[len(c.Bars)-1] }
+
+// Last is the bar of the newest day.
+func (c Chart) Last() Bar { return c.Bars[len(c.Bars)-1] }
 
 // NewBar draws value as a part of top, for the i-th day.
 func NewBar(i int, day time.Time, value, top int64) Bar {

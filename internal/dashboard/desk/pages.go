@@ -23,7 +23,7 @@ func KeysetOf(r *http.Request) Keyset {
 // Backwards tells whether the page is read upward, from older rows.
 func (k Keyset) Backwards() bool { return k.After != "" && k.Before == "" }
 
-// Pager leads to the neighbouring pages. An empty address is no page.
+// Pager leads to the neighboring pages. An empty address is no page.
 type Pager struct {
 	Newer, Older string
 	Newest       bool   // this is the first page: what arrives appears on it
@@ -141,7 +141,7 @@ func (p *Pager) goOn(r *http.Request, k Keyset, edge string) {
 }
 
 // turn cuts what was read (one row more than is shown, in the direction of
-// reading) to a page, newest first, and finds its neighbours.
+// reading) to a page, newest first, and finds its neighbors.
 func turn[T any](r *http.Request, k Keyset, found []T, id func(T) string) ([]T, Pager) {
 	more := len(found) > PageSize
 	found = found[:min(len(found), PageSize)]

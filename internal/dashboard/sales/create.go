@@ -301,11 +301,11 @@ func (s Pages) creation(r *http.Request) (*desk.Page, error) {
 	for name, values := range r.URL.Query() {
 		typed[name] = values
 	}
-	return s.showCreation(r, http.StatusOK, of, creationPage{creation: *c, Key: desk.NewKey(c.Name)}, typed)
+	return showCreation(http.StatusOK, of, creationPage{creation: *c, Key: desk.NewKey(c.Name)}, typed)
 }
 
-func (s Pages) showCreation(
-	r *http.Request, status int, of desk.Scope, page creationPage, typed url.Values,
+func showCreation(
+	status int, of desk.Scope, page creationPage, typed url.Values,
 ) (*desk.Page, error) {
 	page.Scope = of.Value()
 	for _, f := range page.fields {
@@ -339,7 +339,7 @@ func (s Pages) postCreation(r *http.Request) (*desk.Page, error) {
 	}
 	if wrong != "" {
 		page.Wrong = wrong
-		return s.showCreation(r, http.StatusUnprocessableEntity, of, page, typed)
+		return showCreation(http.StatusUnprocessableEntity, of, page, typed)
 	}
 	a, err := s.Ask(r, of.AccountID, of.Livemode, http.MethodPost, c.path, page.Key, params)
 	if err != nil {
@@ -356,7 +356,7 @@ func (s Pages) postCreation(r *http.Request) (*desk.Page, error) {
 		if !page.Open {
 			page.Key = desk.NewKey(c.Name) // that answer was the last one to this key
 		}
-		return s.showCreation(r, a.Status, of, page, typed)
+		return showCreation(a.Status, of, page, typed)
 	}
 }
 

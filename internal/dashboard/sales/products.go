@@ -128,7 +128,8 @@ func (s Pages) postProduct(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, params, done := "/v1/products/"+url.PathEscape(p.ID), url.Values{}, ""
+	path, params := "/v1/products/"+url.PathEscape(p.ID), url.Values{}
+	var done string
 	switch r.PathValue("action") {
 	case "archive", "activate":
 		active := r.PathValue("action") == "activate"

