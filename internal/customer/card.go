@@ -38,19 +38,19 @@ type Card struct {
 	Country      string  `json:"country"`
 	Funding      string  `json:"funding"`
 	Fingerprint  string  `json:"fingerprint"`
-	CVCCheck     *string `json:"cvc_check"`
+	CVCCheck     *string `json:"cvc_check,omitzero"`
 	CardHolder
 }
 
 // CardHolder is what a customer may change of a card.
 type CardHolder struct {
-	Name           *string `json:"name" form:"name,unset" max:"5000"`
-	AddressCity    *string `json:"address_city" form:"address_city,unset" max:"5000"`
-	AddressCountry *string `json:"address_country" form:"address_country,unset" max:"5000"`
-	AddressLine1   *string `json:"address_line1" form:"address_line1,unset" max:"5000"`
-	AddressLine2   *string `json:"address_line2" form:"address_line2,unset" max:"5000"`
-	AddressState   *string `json:"address_state" form:"address_state,unset" max:"5000"`
-	AddressZip     *string `json:"address_zip" form:"address_zip,unset" max:"5000"`
+	Name           *string `json:"name,omitzero" form:"name,unset" max:"5000"`
+	AddressCity    *string `json:"address_city,omitzero" form:"address_city,unset" max:"5000"`
+	AddressCountry *string `json:"address_country,omitzero" form:"address_country,unset" max:"5000"`
+	AddressLine1   *string `json:"address_line1,omitzero" form:"address_line1,unset" max:"5000"`
+	AddressLine2   *string `json:"address_line2,omitzero" form:"address_line2,unset" max:"5000"`
+	AddressState   *string `json:"address_state,omitzero" form:"address_state,unset" max:"5000"`
+	AddressZip     *string `json:"address_zip,omitzero" form:"address_zip,unset" max:"5000"`
 }
 
 // changed returns the holder with the fields that were sent.

@@ -96,11 +96,11 @@ const authorizationTime = 7 * 24 * time.Hour
 type ChargedCard struct {
 	customer.Card
 	ID                string            `json:"id"`
-	Customer          *string           `json:"customer"` // whose card it is, if it is kept
+	Customer          *string           `json:"customer,omitzero"` // whose card it is, if it is kept
 	Metadata          map[string]string `json:"metadata,omitempty"`
-	AuthorizationCode *string           `json:"authorization_code"`
-	AddressLine1Check *string           `json:"address_line1_check"`
-	PostalCodeCheck   *string           `json:"postal_code_check"`
+	AuthorizationCode *string           `json:"authorization_code,omitzero"`
+	AddressLine1Check *string           `json:"address_line1_check,omitzero"`
+	PostalCodeCheck   *string           `json:"postal_code_check,omitzero"`
 	Descriptor        string            `json:"descriptor"` // what the statement shows
 	// of a payment method; a source has them in the card
 	Billing       *customer.BillingDetails `json:"billing,omitempty"`

@@ -68,7 +68,7 @@ func (r *runOf[P, S]) encodeParams() (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode parameters of %s: %w", r.name, err)
 	}
-	return params, nil
+	return withoutNulls(params), nil
 }
 
 func (r *runOf[P, S]) encodeState() (json.RawMessage, error) {
