@@ -10,7 +10,7 @@ import "embed"
 // test/house/source_test.go finds a file that none of them takes.
 //
 //go:embed *.go cmd/*/*.go internal/*/*.go internal/*/*/*.go internal/*/*/*/*.go
-//go:embed api/*.go docs/*.go examples/*/*.go migrations/*.go web/*.go test/*/*.go test/*/*/*.go
+//go:embed api/*.go docs/*.go examples/*/*.go migrations/*.go web/*.go web/*/*.go test/*/*.go test/*/*/*.go
 //go:embed migrations/*.sql internal/*/*/*.sql internal/*/*/*/*.sql
 //go:embed api/*.txt internal/verify/*.txt test/browser/*.mjs web/static/*.css web/*/*.js web/*/*/*.js
 //go:embed web/templates/*.html web/templates/*/*.html

@@ -2,7 +2,6 @@ package checkout_test
 
 import (
 	"encoding/json"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +13,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/testapp"
 	"github.com/ratchet-pay/ratchet/internal/testcard"
+	"github.com/ratchet-pay/ratchet/web/webtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -58,7 +58,7 @@ func (s *env) do(t *testing.T, method, path string, form url.Values, header ...s
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	body, err := webtest.Read(response)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package dashboard_test
 import (
 	"encoding/csv"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -16,6 +15,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/internal/testapp"
+	"github.com/ratchet-pay/ratchet/web/webtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -63,7 +63,7 @@ func (s *env) do(t *testing.T, r *http.Request) page {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	body, err := webtest.Read(response)
 	if err != nil {
 		t.Fatal(err)
 	}

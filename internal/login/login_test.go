@@ -1,7 +1,6 @@
 package login_test
 
 import (
-	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -18,6 +17,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/process"
 	"github.com/ratchet-pay/ratchet/internal/supervisor"
 	"github.com/ratchet-pay/ratchet/internal/testapp"
+	"github.com/ratchet-pay/ratchet/web/webtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -110,7 +110,7 @@ func (b *browser) send(t *testing.T, method, path string, form url.Values) page 
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	body, err := webtest.Read(response)
 	if err != nil {
 		t.Fatal(err)
 	}

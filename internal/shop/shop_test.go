@@ -22,6 +22,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/secret"
+	"github.com/ratchet-pay/ratchet/web/webtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -144,7 +145,7 @@ func (s *env) get(path string) string {
 		s.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	page, err := io.ReadAll(response.Body)
+	page, err := webtest.Read(response)
 	if err != nil {
 		s.t.Fatal(err)
 	}

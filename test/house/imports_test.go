@@ -120,7 +120,7 @@ var floors = map[string]int{
 
 // onlyForTests are packages that no program may import: they are no floor of the house.
 var onlyForTests = []string{"internal/pgtest", "internal/pgtest/cmd/testserver", "internal/apitest",
-	"internal/testapp", "internal/acquirer/acquirertest", "internal/phase/phasetest"}
+	"internal/testapp", "web/webtest", "internal/acquirer/acquirertest", "internal/phase/phasetest"}
 
 func TestImportsPointDown(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ func Export(dir string) error {
 		content := w.Body.String()
 		switch filepath.Ext(name) {
 		case ".html":
-			content = besideEachOther(content)
+			content = besideEachOther(web.Compact(content))
 		case ".js":
 			content = indent.ReplaceAllString(remark.ReplaceAllString(content, ""), "\n")
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/lab"
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/web"
+	"github.com/ratchet-pay/ratchet/web/webtest"
 )
 
 // once is a lab that has run one order.
@@ -65,7 +66,11 @@ func get(t *testing.T, h http.Handler, path string) (status int, body string) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
-	return w.Code, w.Body.String()
+	body, err := webtest.Read(w.Result())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Code, body
 }
 
 func TestPages(t *testing.T) {
