@@ -334,34 +334,45 @@ func TestDemo(t *testing.T) {
 		}
 		complete := func() bool { _, err := os.Stat(filepath.Join(dir, "sample")); return err == nil }
 		await(t, "the sample to be complete", complete)
-		counts := func(d *running) (n [4]int) {
-			t.Helper()
-			err := d.connect(t, "RATCHET_DATABASE_URL").QueryRow(t.Context(), `
-				SELECT (SELECT count(*) FROM charges WHERE status = 'succeeded'),
-				       (SELECT count(*) FROM charges WHERE status = 'failed'),
-				       (SELECT count(*) FROM refunds), (SELECT count(*) FROM payouts)`).Scan(&n[0], &n[1], &n[2], &n[3])
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-		want := [4]int{39, 5, 3, 1}
-		if got := counts(d); got != want {
-			t.Errorf("there are %v charges, declines, refunds and payouts, want %v", got, want)
-		}
+		wantSample(t, d, 0)
 		if stdout, stderr, code := ratchet(t, []string{"RATCHET_DATA_DIR=" + dir}, "verify"); code != 0 {
 			t.Errorf("verify ends with %d: %s%s", code, stdout, stderr)
 		}
-		if said := d.out.String(); strings.Contains(said, "POST   /v1/customers") {
-			t.Errorf("the terminal shows requests of the sample:\n%s", said)
+		for _, request := range []string{"POST   /v1/customers", "POST   /v1/payment_intents"} {
+			if said := d.out.String(); strings.Contains(said, request) {
+				t.Errorf("the terminal shows requests of the sample:\n%s", said)
+			}
 		}
 		d.interrupt(t)
 
 		again := startDemo(t, dir, nil, "--empty=false")
 		again.mustCharge(t, "own")
-		want[0]++
-		if got := counts(again); got != want {
-			t.Errorf("after a restart and one charge there are %v, want %v", got, want)
+		wantSample(t, again, 1)
+	})
+
+	t.Run("a sample that was interrupted is completed by the next start, once", func(t *testing.T) {
+		t.Parallel()
+		dir := dataDir(t)
+		first := startDemo(t, dir, nil, "--empty=false")
+		db := first.connect(t, "RATCHET_DATABASE_URL")
+		await(t, "the sample's first crash", func() bool {
+			var crashed bool
+			if err := db.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM takeovers)`).Scan(&crashed); err != nil {
+				t.Fatal(err)
+			}
+			return crashed
+		})
+		_ = first.cmd.Process.Kill()
+		<-first.exited
+
+		second := startDemo(t, dir, nil, "--empty=false")
+		await(t, "the sample to be complete", func() bool {
+			_, err := os.Stat(filepath.Join(dir, "sample"))
+			return err == nil
+		})
+		wantSample(t, second, 0)
+		if stdout, stderr, code := ratchet(t, []string{"RATCHET_DATA_DIR=" + dir}, "verify"); code != 0 {
+			t.Errorf("verify ends with %d: %s%s", code, stdout, stderr)
 		}
 	})
 
@@ -469,4 +480,48 @@ func TestDemo(t *testing.T) {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
 	})
+}
+
+// wantSample checks what the demo's shop consists of: the sample, and a number of other charges.
+func wantSample(t *testing.T, d *running, own int) {
+	t.Helper()
+	db := d.connect(t, "RATCHET_DATABASE_URL")
+	for what, c := range map[string]struct {
+		query string
+		want  int
+	}{
+		"successful charges":     {`charges WHERE status = 'succeeded'`, 79 + own},
+		"declines":               {`charges WHERE status = 'failed'`, 9},
+		"abandoned payments":     {`payment_intents WHERE status IN ('requires_payment_method', 'requires_action')`, 5},
+		"open authorizations":    {`payment_intents WHERE status = 'requires_capture'`, 2},
+		"refunds":                {`refunds`, 8},
+		"payouts":                {`payouts`, 2},
+		"disputes won":           {`disputes WHERE status = 'won'`, 1},
+		"disputes lost":          {`disputes WHERE status = 'lost'`, 1},
+		"disputes to answer":     {`disputes WHERE status = 'needs_response'`, 1},
+		"endpoints that fail":    {`webhook_endpoints WHERE failing_since IS NOT NULL AND deleted_at IS NULL`, 0},
+		"requests not recovered": {`runs WHERE state = 'needs_review'`, 0},
+	} {
+		var got int
+		if err := db.QueryRow(t.Context(), `SELECT count(*) FROM `+c.query).Scan(&got); err != nil {
+			t.Fatal(err)
+		}
+		if got != c.want {
+			t.Errorf("there are %d %s, want %d", got, what, c.want)
+		}
+	}
+	var recovered, acknowledged, refused int
+	err := db.QueryRow(t.Context(), `
+		SELECT (SELECT count(DISTINCT request_id) FROM takeovers WHERE was = 'running'),
+		       (SELECT count(*) FROM webhook_attempts WHERE status = 200),
+		       (SELECT count(*) FROM webhook_attempts WHERE status = 503)`).Scan(&recovered, &acknowledged, &refused)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if recovered < 3 {
+		t.Errorf("%d payments survived a crash, want at least the 3 of the sample", recovered)
+	}
+	if acknowledged == 0 || refused == 0 {
+		t.Errorf("the stockroom acknowledged %d webhooks and refused %d, want some of both", acknowledged, refused)
+	}
 }

@@ -75,6 +75,7 @@ type demo struct {
 	notificationSecret    string
 	password              string // of the dashboard; none where only this machine reaches it
 	shopAddr, shopSecret  string
+	sampleAddr            string // where the sample receives webhooks
 	serve, work, acquirer *child
 	shop                  *child
 
@@ -147,7 +148,7 @@ func (d *demo) prepare(ctx context.Context) error {
 		return err
 	}
 	d.base = baseURL(d.Addr)
-	inner, err := innerPorts(d.Addr, 8)
+	inner, err := innerPorts(d.Addr, 9)
 	if err != nil {
 		return err
 	}
@@ -158,6 +159,7 @@ func (d *demo) prepare(ctx context.Context) error {
 		"acquirer": inner[4],
 	}
 	d.shopAddr, d.labAddr, d.labProcessAddr, d.supervisorAddr = inner[3], inner[5], inner[6], inner[7]
+	d.sampleAddr = inner[8]
 	d.secret, err = d.dir.secret("secret")
 	if err != nil {
 		return err
@@ -238,13 +240,14 @@ func (d *demo) environ() []string {
 
 // webhookPorts are the ports of this machine that webhooks may go to.
 func (d *demo) webhookPorts() string {
+	own := portOf(d.shopAddr) + "," + portOf(d.sampleAddr)
 	switch d.WebhookPorts {
 	case "":
-		return portOf(d.shopAddr)
+		return own
 	case AnyPort:
 		return AnyPort
 	}
-	return portOf(d.shopAddr) + "," + d.WebhookPorts
+	return own + "," + d.WebhookPorts
 }
 
 // environOfShop is all that the shop knows: it represents a merchant.

@@ -160,8 +160,8 @@ func TestWithDatabase(t *testing.T) {
 
 func TestWebhookPorts(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[string]string{"": "4711", "3000,4242": "4711,3000,4242", AnyPort: "any"} {
-		d := &demo{Config: Config{WebhookPorts: given}, shopAddr: "127.0.0.1:4711"}
+	for given, want := range map[string]string{"": "4711,4712", "3000,4242": "4711,4712,3000,4242", AnyPort: "any"} {
+		d := &demo{Config: Config{WebhookPorts: given}, shopAddr: "127.0.0.1:4711", sampleAddr: "127.0.0.1:4712"}
 		if got := d.webhookPorts(); got != want {
 			t.Errorf("told %q, webhooks may go to %q, want %q", given, got, want)
 		}
