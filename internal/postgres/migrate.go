@@ -101,6 +101,7 @@ func newMigrator(ctx context.Context, url string, chapters fs.FS) (*migrate.Migr
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
 	}
+	passOver(&config.Config)
 	config.RuntimeParams["lock_timeout"] = ddlLockTimeout
 	config.RuntimeParams["statement_timeout"] = "0" // building an index takes as long as the table is large
 
@@ -123,7 +124,12 @@ func newMigrator(ctx context.Context, url string, chapters fs.FS) (*migrate.Migr
 }
 
 func migrationStatus(ctx context.Context, url string, chapters fs.FS) (Status, error) {
-	conn, err := pgx.Connect(ctx, url)
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return Status{}, fmt.Errorf("read database URL: %w", err)
+	}
+	passOver(&config.Config)
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return Status{}, fmt.Errorf("migration status: %w", err)
 	}

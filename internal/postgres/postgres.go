@@ -70,6 +70,10 @@ type Config struct {
 	// become visible without the standby.
 	NeverCancel bool
 
+	// Leader is shared by the pools of a process: if one of them sees a newer timeline, all
+	// of them leave the older one. nil: the pool does not look.
+	Leader *Leader
+
 	// DialFunc opens the connections. nil: pgx's own way.
 	DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -92,10 +96,12 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 		config.ConnConfig.DialFunc = cfg.DialFunc
 	}
 
+	passOver(&config.ConnConfig.Config)
+	config.PingTimeout = pingTimeout
+	leaveReadOnly(&config.ConnConfig.Config)
 	config.ConnConfig.OnNotice = noteUnacknowledged
-	if cfg.NeverCancel {
-		config.BeforeConnect = neverCancel
-	}
+	config.BeforeConnect = giveUp(cfg.NeverCancel)
+	cfg.Leader.follow(&config.ConnConfig.Config)
 
 	session := config.ConnConfig.RuntimeParams
 	session["statement_timeout"] = statementTimeout
@@ -124,5 +130,6 @@ func Open(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 		pool.Close()
 		return nil, fmt.Errorf("reach database: %w", err)
 	}
+	cfg.Leader.add(pool)
 	return pool, nil
 }

@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"net"
-	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -38,25 +36,4 @@ func noteUnacknowledged(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	if notice.Routine == "SyncRepWaitForLSN" {
 		conn.CustomData()[unacknowledged] = true
 	}
-}
-
-// neverCancel keeps pgx from asking the server to cancel what a connection is doing.
-// pgx does so on a separate connection, whenever one breaks or a caller gives up.
-func neverCancel(_ context.Context, config *pgx.ConnConfig) error {
-	var connected atomic.Bool
-	dial, after := config.DialFunc, config.AfterConnect
-	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if connected.Load() {
-			return nil, errors.New("statements of this connection are not canceled")
-		}
-		return dial(ctx, network, address)
-	}
-	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-		connected.Store(true)
-		if after == nil {
-			return nil
-		}
-		return after(ctx, conn)
-	}
-	return nil
 }

@@ -31,12 +31,11 @@ const pagesConns = 4
 type pages struct{ *dashboard.Server }
 
 func openPages(ctx context.Context, c Config, p *parts, api http.Handler, site *web.Site) (*pages, error) {
-	pool, err := postgres.Open(ctx,
+	pool, err := p.open(ctx,
 		postgres.Config{URL: c.DatabaseURL, Role: apiRole, MaxConns: pagesConns, ApplicationName: "ratchet dashboard"})
 	if err != nil {
 		return nil, err
 	}
-	p.atEnd(pool.Close)
 	return &pages{dashboard.New(dashboard.Config{
 		Pool:         pool,
 		API:          api,

@@ -80,6 +80,7 @@ const (
 // parts are what both kinds of process are made of.
 type parts struct {
 	limits    Limits
+	leader    *postgres.Leader // the database server that takes writes
 	roots     *secret.Roots
 	pool      *pgxpool.Pool // for reads
 	writes    *pgxpool.Pool // for transactions that read first
@@ -101,7 +102,7 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 	if c.Limits == (Limits{}) {
 		c.Limits = DefaultLimits()
 	}
-	p = &parts{limits: c.Limits, gates: newGates(c.Limits)}
+	p = &parts{limits: c.Limits, gates: newGates(c.Limits), leader: new(postgres.Leader)}
 	defer func() {
 		if err != nil {
 			p.close()
@@ -176,6 +177,7 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 
 // open opens a pool that is closed at the end.
 func (p *parts) open(ctx context.Context, c postgres.Config) (*pgxpool.Pool, error) {
+	c.Leader = p.leader
 	pool, err := postgres.Open(ctx, c)
 	if err == nil {
 		p.atEnd(pool.Close)
@@ -187,12 +189,11 @@ func (p *parts) open(ctx context.Context, c postgres.Config) (*pgxpool.Pool, err
 // process whose others are all busy is still alive. One of them renews the row, one
 // looks whether the database answers, and one follows rotations of the root secret.
 func (p *parts) live(ctx context.Context, c Config, kind, role string) error {
-	heart, err := postgres.Open(ctx,
+	heart, err := p.open(ctx,
 		postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: 3, ApplicationName: "ratchet liveness"})
 	if err != nil {
 		return err
 	}
-	p.atEnd(heart.Close)
 	p.health = &health{pool: heart}
 	var digests [][]byte
 	for _, root := range c.secrets() {

@@ -54,6 +54,34 @@ func TestFailOver(t *testing.T) {
 		t.Logf("%d requests answered, %d of them before the fail-over", len(all), before)
 	})
 
+	// The old primary does not learn that it is one no longer: the processes have to know.
+	t.Run("a primary that stalls is left, and not returned to when it wakes", func(t *testing.T) {
+		t.Parallel()
+		i, primary, standby, serving, merchants := failover(t, true)
+		loads := startLoad(t, serving, merchants)
+		goesOn := func(what string) {
+			before := finishedBy(loads)
+			eventually(t, what, func() bool { return t.Failed() || finishedBy(loads) > before+enough })
+		}
+		goesOn("there is something to lose")
+		thaw := primary.Freeze()
+		standby.Promote()
+		i.db = standby.Pool
+		goesOn("work goes on")
+		thaw()
+		goesOn("work goes on with the new primary")
+		all := stopLoad(loads)
+		eventually(t, "everything is finished", func() bool {
+			return number(t, i.db,
+				"SELECT count(*) FROM request_status WHERE state NOT IN ('finished', 'archived')") == 0
+		})
+		for _, w := range all {
+			w.wantReplay(t, serving.any(), w.answer)
+		}
+		i.wantNoDoubles(t, all)
+		i.wantClean(t)
+	})
+
 	// An operator, a time-out or a client that gives up cancels the wait for a standby;
 	// the server then shows what no other server has.
 	t.Run("nothing is answered that only the primary has while the standby is stalled", func(t *testing.T) {
