@@ -61,8 +61,9 @@ crash: ## SIGKILL at every I/O boundary of every operation, not a sample of them
 soak: ## processes killed and restarted under load (ten minutes; make soak FOR=1m for less)
 	RATCHET_SOAK=$(or $(FOR),10m) go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 3h -v -run 'TestSoak' ./test/crash
 
-failover: ## a standby promoted under load, synchronous and not
-	go run ./internal/pgtest/cmd/testserver -- go test -count=1 -v -run 'TestFailOver' ./test/crash
+failover: ## leaders killed, stalled and isolated under load, with Patroni (four minutes; make failover ROUNDS=20 for more)
+	RATCHET_FAILOVER_ROUNDS=$(or $(ROUNDS),4) go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 3h -v \
+		-run 'TestFailOver|TestPatroni' ./test/crash
 
 walk: ## ten thousand random stories of one key (an hour; make walk CHECKS=1500 for a minute and a half)
 	go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 3h -run TestWalk ./test/model -rapid.checks $(or $(CHECKS),10000)

@@ -49,18 +49,27 @@ type load struct {
 	t        testing.TB
 	crew     *crew
 	merchant merchant
+	waits    time.Duration // for an answer
 	enough   atomic.Bool
 	finished atomic.Int64
 	all      sync.WaitGroup
 
-	mu   sync.Mutex
-	done []work
+	mu    sync.Mutex
+	done  []work
+	spans []span // of done
 }
 
+// span is the time from a client's first attempt to its answer.
+type span struct{ began, ended time.Time }
+
 func startLoad(t testing.TB, c *crew, merchants []merchant) []*load {
+	return startPatientLoad(t, c, merchants, patience)
+}
+
+func startPatientLoad(t testing.TB, c *crew, merchants []merchant, waits time.Duration) []*load {
 	loads := make([]*load, len(merchants))
 	for n, m := range merchants {
-		l := &load{t: t, crew: c, merchant: m}
+		l := &load{t: t, crew: c, merchant: m, waits: waits}
 		loads[n] = l
 		l.all.Go(func() {
 			for turn := n; !l.enough.Load(); turn++ {
@@ -100,7 +109,8 @@ func (l *load) turn(n int) {
 // do sends a request to a live server until it is answered, and returns the id of
 // what it made.
 func (l *load) do(r request, amount int64) string {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	began := time.Now()
+	for deadline := began.Add(l.waits); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		a, err := r.to(l.crew.any())
 		if err != nil || !a.final() {
 			continue
@@ -111,11 +121,12 @@ func (l *load) do(r request, amount int64) string {
 		}
 		l.mu.Lock()
 		l.done = append(l.done, work{r, amount, a})
+		l.spans = append(l.spans, span{began, time.Now()})
 		l.mu.Unlock()
 		l.finished.Add(1)
 		return a.id()
 	}
-	l.t.Errorf("no answer to %s %s for %s", r.path, r.key, patience)
+	l.t.Errorf("no answer to %s %s for %s", r.path, r.key, l.waits)
 	return ""
 }
 
