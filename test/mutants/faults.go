@@ -228,6 +228,12 @@ var faults = []fault{
 		pkg: crashTest, test: "TestFailOver/nothing is answered that only the primary has while the standby is stalled",
 	},
 	{
+		name:  "a process returns to a primary that was overtaken while it stalled",
+		edits: []edit{{"internal/postgres/postgres.go", "\tcfg.Leader.follow(&config.ConnConfig.Config)\n", ""}},
+		pkg:   crashTest,
+		test:  "TestFailOver/a primary that stalls is left, and not returned to when it wakes",
+	},
+	{
 		name:  "a replay shows what only the primary has",
 		edits: []edit{{serve, "\tif !found.Replicated {\n", "\tif true {\n"}},
 		pkg:   crashTest,
