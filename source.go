@@ -14,4 +14,5 @@ import "embed"
 //go:embed migrations/*.sql internal/*/*/*.sql internal/*/*/*/*.sql
 //go:embed api/*.txt internal/verify/*.txt test/browser/*.mjs web/static/*.css web/*/*.js web/*/*/*.js
 //go:embed web/templates/*.html web/templates/*/*.html
+//go:embed test/patroni/*.yml
 var Source embed.FS

@@ -71,7 +71,9 @@ func (b *bench) read(ctx context.Context, database string) (*reading, error) {
 func (b *bench) processes(ctx context.Context, database string) (map[int]string, error) {
 	of := map[int]string{os.Getpid(): clients}
 	for _, name := range []string{"serve", "work", "acquirer"} {
-		of[b.PID(name)] = name
+		for _, pid := range b.PIDs(name) {
+			of[pid] = name
+		}
 	}
 	for pid, parent := range parents() {
 		if parent == b.Theirs.PID() || pid == b.Theirs.PID() {

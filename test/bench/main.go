@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -29,6 +30,8 @@ type options struct {
 	rounds   int
 	only     []string
 	overload bool
+
+	serves, works int
 }
 
 func main() {
@@ -37,6 +40,8 @@ func main() {
 	only := flag.String("only", "", "which workloads beside the yardstick, such as charges,replays; \"\" is all")
 	flag.DurationVar(&o.each, "each", 5*time.Second, "how long each workload runs in each round")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often everything is measured; medians count")
+	flag.IntVar(&o.serves, "serves", 1, "how many processes serve the API; clients spread over them")
+	flag.IntVar(&o.works, "works", 1, "how many workers")
 	flag.BoolVar(&o.overload, "overload", true, "measure overload, too")
 	flag.Parse()
 	if *only != "" {
@@ -76,6 +81,7 @@ type bench struct {
 	yardstickURL string
 	keys         []string // API keys, one per merchant
 	made         chan charge
+	dialed       atomic.Int64
 }
 
 const (
@@ -92,9 +98,11 @@ var (
 	env      = []string{"RATCHET_ACQUIRER_SETTLE_EVERY=1s"}
 )
 
-func start(ctx context.Context) (b *bench, err error) {
+func start(ctx context.Context, o options) (b *bench, err error) {
 	b = &bench{made: make(chan charge, refundsAtMost)}
-	if b.Deployment, err = deployment.Start(ctx, deployment.Options{Settings: settings, Env: env}); err != nil {
+	b.Deployment, err = deployment.Start(ctx,
+		deployment.Options{Settings: settings, Env: env, Serves: o.serves, Works: o.works})
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -126,7 +134,7 @@ func (b *bench) stop() {
 }
 
 func run(ctx context.Context, o options) error {
-	b, err := start(ctx)
+	b, err := start(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (b *bench) overload(ctx context.Context, each time.Duration, rounds int) er
 func (b *bench) callers() ([]*client, error) {
 	var all []*client
 	for range lines {
-		c, err := dial(b.Addr)
+		c, err := dial(b.addr())
 		if err != nil {
 			return nil, err
 		}

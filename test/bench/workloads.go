@@ -31,6 +31,9 @@ func dial(addr string) (*client, error) {
 	return &client{conn, bufio.NewReaderSize(conn, 16<<10)}, nil
 }
 
+// addr is that of each process that serves the API in turn.
+func (b *bench) addr() string { return b.Addrs[int(b.dialed.Add(1))%len(b.Addrs)] }
+
 // post returns the status, and the beginning of the answer's body.
 func (c *client) post(path, apiKey, key, form string) (status int, body []byte, err error) {
 	request := "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + apiKey +
@@ -87,7 +90,7 @@ func fresh(name string) string { return name + "-" + strconv.FormatInt(sequence.
 // time. next makes the key and the form of each.
 func (b *bench) posting(path, apiKey string, next func() (key, form string, err error),
 	answered func(body []byte)) (job, func(), error) {
-	c, err := dial(b.Addr)
+	c, err := dial(b.addr())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -206,7 +209,7 @@ const refundsPreparers = 16
 
 // refunds gives charges back, all of each.
 func (b *bench) refunds(_ context.Context, _ int) (job, func(), error) {
-	c, err := dial(b.Addr)
+	c, err := dial(b.addr())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -40,6 +40,8 @@ const (
 type Options struct {
 	Settings []string // of PostgreSQL, as name=value
 	Env      []string // of all processes, as NAME=value
+
+	Serves, Works int // how many processes of each; 0: one
 }
 
 // Deployment is an installation that runs. Stop it.
@@ -50,11 +52,12 @@ type Deployment struct {
 	URL         string        // of our database
 	AcquirerURL string        // of the acquirer's database
 	Addr        string        // of the API
+	Addrs       []string      // of all processes that serve it
 	MetricsAddr map[string]string
 
 	dir     string
 	options Options
-	running map[string]*exec.Cmd
+	running map[string]*exec.Cmd // by name: serve, and serve 2 if there is another
 }
 
 // Start makes the databases and builds the program. Nothing runs yet but PostgreSQL.
@@ -73,7 +76,7 @@ func Start(ctx context.Context, o Options) (s *Deployment, err error) {
 	}
 	for name, server := range map[string]**local.Server{"postgres": &s.Server, "acquirer": &s.Theirs} {
 		*server, err = local.Start(ctx, local.Options{StateDir: filepath.Join(s.dir, name),
-			ExtraSettings: append([]string{"max_connections=300"}, o.Settings...)})
+			ExtraSettings: append([]string{"max_connections=500"}, o.Settings...)})
 		if err != nil {
 			return s, err
 		}
@@ -117,10 +120,10 @@ func (s *Deployment) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Addr, err = port.Reserve()
-	if err != nil {
+	if s.Addr, err = port.Reserve(); err != nil {
 		return err
 	}
+	s.Addrs = []string{s.Addr}
 	env := append(os.Environ(),
 		"RATCHET_SECRET="+rootSecret, "RATCHET_ACQUIRER_SECRET=deployment",
 		"RATCHET_NOTIFICATION_SECRET="+notificationSecret,
@@ -131,26 +134,53 @@ func (s *Deployment) Run(ctx context.Context) error {
 		"RATCHET_KEY_RATE=0", "RATCHET_ACCOUNT_CONCURRENCY=0", "RATCHET_MAX_ACCOUNT_WRITES=0",
 	)
 	env = append(env, s.options.Env...)
-	for _, args := range [][]string{{"acquirer", "--addr", theirs}, {"work"}, {"serve", "--addr", s.Addr}} {
-		s.MetricsAddr[args[0]], err = port.Reserve()
-		if err != nil {
-			return err
-		}
-		cmd := exec.CommandContext(ctx, s.program(), args...)
-		cmd.Env = append(env, "RATCHET_METRICS_ADDR="+s.MetricsAddr[args[0]])
-		log, err := os.Create(filepath.Join(s.dir, args[0]+".log"))
-		if err != nil {
-			return err
-		}
-		cmd.Stdout, cmd.Stderr = log, log
-		err = cmd.Start()
-		log.Close() // the process has it
-		if err != nil {
-			return err
-		}
-		s.running[args[0]] = cmd
+	all := [][]string{{"acquirer", "--addr", theirs}, {"work"}, {"serve", "--addr", s.Addr}}
+	for range s.options.Works - 1 {
+		all = append(all, []string{"work"})
 	}
-	return errors.Join(answers(theirs), answers(s.Addr))
+	for range s.options.Serves - 1 {
+		addr, err := port.Reserve()
+		if err != nil {
+			return err
+		}
+		s.Addrs = append(s.Addrs, addr)
+		all = append(all, []string{"serve", "--addr", addr})
+	}
+	started := map[string]int{}
+	for _, args := range all {
+		name := args[0]
+		if started[args[0]]++; started[args[0]] > 1 {
+			name = fmt.Sprintf("%s %d", name, started[args[0]])
+		}
+		if err := s.start(ctx, name, env, args); err != nil {
+			return err
+		}
+	}
+	ready := answers(theirs)
+	for _, addr := range s.Addrs {
+		ready = errors.Join(ready, answers(addr))
+	}
+	return ready
+}
+
+// start starts one process.
+func (s *Deployment) start(ctx context.Context, name string, env, args []string) (err error) {
+	if s.MetricsAddr[name], err = port.Reserve(); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, s.program(), args...)
+	cmd.Env = append(env[:len(env):len(env)], "RATCHET_METRICS_ADDR="+s.MetricsAddr[name])
+	log, err := os.Create(s.Log(name))
+	if err != nil {
+		return err
+	}
+	defer log.Close() // the process has it
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.running[name] = cmd
+	return nil
 }
 
 // Halt ends the processes, and leaves PostgreSQL.
@@ -182,6 +212,16 @@ func (s *Deployment) PID(part string) int {
 		return cmd.Process.Pid
 	}
 	return 0
+}
+
+// PIDs are those of all processes of a kind: "serve", "work" or "acquirer".
+func (s *Deployment) PIDs(part string) (all []int) {
+	for name, cmd := range s.running {
+		if kind, _, _ := strings.Cut(name, " "); kind == part {
+			all = append(all, cmd.Process.Pid)
+		}
+	}
+	return all
 }
 
 // Log is where a process writes its lines.
