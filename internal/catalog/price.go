@@ -78,8 +78,10 @@ type PriceObject struct {
 	UnitAmountDecimal string            `json:"unit_amount_decimal"`
 }
 
+// Render is the object as API responses show it, before anything in it is expanded.
 func (p *Price) Render() any { return p.Object() }
 
+// Object is Render with its type.
 func (p *Price) Object() PriceObject {
 	return PriceObject{
 		ID:                p.ID,

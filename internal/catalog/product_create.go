@@ -132,6 +132,7 @@ func createProduct(ctx context.Context, tx *phase.Tx, in CreateProductParams, _ 
 	return replyWithProduct(ctx, tx, in.Expand, product, price.Render())
 }
 
+// NewProduct is an active product of the account of tx, not yet inserted.
 func NewProduct(tx *phase.Tx, name string) *Product {
 	return &Product{
 		AccountID:         tx.AccountID,
@@ -178,18 +179,11 @@ func (p *Product) Apply(in ProductParams) (err error) {
 		p.MarketingFeatures = append([]MarketingFeature{}, *in.MarketingFeatures...)
 	}
 	if in.PackageDimensions != nil {
-		p.PackageDimensions = in.PackageDimensions.orNull()
+		p.PackageDimensions = resource.NilIfZero(in.PackageDimensions)
 	}
 	if in.Shippable != nil {
 		p.Shippable = in.Shippable
 	}
 	p.Metadata, err = in.Metadata.Apply(p.Metadata)
 	return err
-}
-
-func (d *PackageDimensions) orNull() *PackageDimensions {
-	if *d == (PackageDimensions{}) {
-		return nil
-	}
-	return d
 }

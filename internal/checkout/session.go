@@ -94,6 +94,7 @@ const (
 	expired    = "expired"
 )
 
+// State is what the page shows: the session's status, or while that is open, how far the attempt to pay it is.
 func (s *paymentPage) State() string {
 	if s.Status != open {
 		return s.Status
@@ -202,8 +203,10 @@ func (s *paymentPage) Back() string {
 // shownItems is how many lines are shown before the rest is folded away.
 const shownItems = 4
 
-// Shown are the lines that are always visible, Folded those that the customer can unfold.
-func (s *paymentPage) Shown() []item  { return s.LineItems[:min(len(s.LineItems), shownItems)] }
+// Shown are the lines that are always visible.
+func (s *paymentPage) Shown() []item { return s.LineItems[:min(len(s.LineItems), shownItems)] }
+
+// Folded are the lines that the customer can unfold.
 func (s *paymentPage) Folded() []item { return s.LineItems[min(len(s.LineItems), shownItems):] }
 
 // Path is the page's own address.

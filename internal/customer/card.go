@@ -183,6 +183,7 @@ type CustomerCard struct {
 	DeletedAt  *time.Time
 }
 
+// Render is the object as API responses show it, before anything in it is expanded.
 func (c *CustomerCard) Render() any { return c.Card.Render(c.ID, &c.CustomerID, c.Metadata) }
 
 var insertCards = postgres.InsertRows[CustomerCard]("cards", `account_id, id, livemode, request_id, customer_id,

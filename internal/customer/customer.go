@@ -118,6 +118,7 @@ type Deleted struct {
 	Deleted bool   `json:"deleted"`
 }
 
+// Render is the customer as API responses show it; of a deleted one only that it is deleted.
 func (c *Customer) Render() any {
 	if c.DeletedAt != nil {
 		return Deleted{c.ID, "customer", true}
@@ -187,6 +188,7 @@ const (
 	listCustomersBackwards = selectCustomers + customerFilters + resource.OldestFirst
 )
 
+// Insert queues the INSERT of the customer.
 func (c *Customer) Insert(tx *phase.Tx) { tx.Write(insertCustomers, postgres.RowsOf(*c)) }
 
 func (c *Customer) update(tx *phase.Tx) { tx.Write(updateCustomers, postgres.RowsOf(*c)) }
@@ -279,6 +281,7 @@ func RetrieveCard(ctx context.Context, db phase.Reader, v resource.Principal, in
 	return resource.Expand(ctx, db, v, in.Expand, card.Render())
 }
 
+// CustomerExists returns a 404 for a customer that the account does not have in this mode, or has deleted.
 func CustomerExists(ctx context.Context, db phase.Reader, v resource.Principal, id string) error {
 	customer, err := resource.Get[Customer](ctx, db, CustomerByID, v, id)
 	if err != nil {
@@ -290,6 +293,7 @@ func CustomerExists(ctx context.Context, db phase.Reader, v resource.Principal, 
 	return nil
 }
 
+// NamedCustomer is the filter customer of a list. A list rejects one that does not exist.
 func NamedCustomer(id *string) resource.Reference {
 	return resource.Reference{Param: "customer", ID: id, Object: "customer", ByID: CustomerByID}
 }

@@ -256,10 +256,10 @@ func (c *Customer) apply(
 		return nil, err
 	}
 	if in.Address != nil {
-		c.Address = in.Address.NilIfEmpty()
+		c.Address = resource.NilIfZero(in.Address)
 	}
 	if in.Shipping != nil {
-		c.Shipping = in.Shipping.NilIfEmpty()
+		c.Shipping = resource.NilIfZero(in.Shipping)
 	}
 	if in.Balance != nil {
 		c.Balance = *in.Balance
@@ -310,15 +310,9 @@ func (s *InvoiceSettings) apply(sent InvoiceSettings) {
 	s.Footer = resource.Patch(sent.Footer, s.Footer)
 	s.DefaultPaymentMethod = resource.Patch(sent.DefaultPaymentMethod, s.DefaultPaymentMethod)
 	if sent.RenderingOptions != nil {
-		s.RenderingOptions = sent.RenderingOptions.orNull()
+		s.RenderingOptions = resource.NilIfZero(sent.RenderingOptions)
 	}
 }
 
-func (o *RenderingOptions) orNull() *RenderingOptions {
-	if *o == (RenderingOptions{}) {
-		return nil
-	}
-	return o
-}
-
+// InvoicePrefix is eight random letters and digits. Stripe begins the numbers of a customer's invoices with them.
 func InvoicePrefix() string { return strings.ToUpper(id.Random(8)) }

@@ -70,7 +70,7 @@ func (b BillingDetails) changed(sent *BillingDetailsParams) BillingDetails {
 	}
 	switch {
 	case sent.Address == nil:
-	case sent.Address.NilIfEmpty() == nil:
+	case resource.NilIfZero(&sent.Address) == nil:
 		b.Address = resource.Address{}
 	default:
 		b.Address = b.Address.Changed(*sent.Address)
@@ -139,6 +139,7 @@ type threeDSecureUsage struct {
 	Supported bool `json:"supported"`
 }
 
+// Render is the object as API responses show it, before anything in it is expanded.
 func (m *PaymentMethod) Render() any { return m.object() }
 
 func (m *PaymentMethod) object() PaymentMethodObject {
@@ -170,6 +171,7 @@ func (m *PaymentMethod) object() PaymentMethodObject {
 	}
 }
 
+// Checks are the results of the checks of address, postal code and CVC; nil for what was not sent.
 func (m *PaymentMethod) Checks() CardChecks {
 	address := m.BillingDetails.Address
 	return CardChecks{unchecked(address.Line1), unchecked(address.PostalCode), m.Card.CVCCheck}
@@ -188,6 +190,7 @@ var (
 
 func (m *PaymentMethod) insert(tx *phase.Tx) { tx.Write(insertMethods, postgres.RowsOf(*m)) }
 
+// Update queues the UPDATE of all columns that can change.
 func (m *PaymentMethod) Update(tx *phase.Tx) { tx.Write(updateMethods, postgres.RowsOf(*m)) }
 
 const selectMethods = `
@@ -208,6 +211,8 @@ const (
 	listMethodsBackwards = selectMethods + methodFilters + resource.OldestFirst
 )
 
+// NoSuchMethod is the error for a payment method that was not found, in Stripe's words. status makes it a 404 or a 400:
+// apierror.NotFound where the path names the method, apierror.NoSuch where a parameter does.
 func NoSuchMethod(status func(object, param, id string) *apierror.Error, id string) *apierror.Error {
 	e := status("PaymentMethod", "payment_method", id)
 	e.Message += "; It's possible this PaymentMethod exists on one of your connected accounts, in which case you " +

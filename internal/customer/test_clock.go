@@ -71,6 +71,7 @@ type advancingDetails struct {
 	TargetFrozenTime int64 `json:"target_frozen_time"`
 }
 
+// Render is the object as API responses show it, before anything in it is expanded.
 func (c *TestClock) Render() any { return c.object() }
 
 func (c *TestClock) object() TestClockObject {

@@ -41,6 +41,7 @@ type TokenObject struct {
 	Used     bool       `json:"used"`
 }
 
+// Render is the object as API responses show it, before anything in it is expanded.
 func (t *Token) Render() any {
 	card := t.Card.Render(t.CardID, nil, nil)
 	card.Networks = &cardNetworks{}

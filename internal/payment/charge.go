@@ -199,6 +199,7 @@ func lockedCharge(ctx context.Context, tx *phase.Tx, id string) (*Charge, error)
 	return charge, nil
 }
 
+// ChargeExists returns a 404 for a charge that the account does not have in this mode.
 func ChargeExists(ctx context.Context, db phase.Reader, v resource.Principal, id string) error {
 	charge, err := resource.Get[Charge](ctx, db, chargeByID, v, id)
 	if err != nil {
@@ -275,6 +276,7 @@ const chargeBack = `
 	UPDATE charges SET disputed = true, amount_charged_back = amount_charged_back + @amount
 	WHERE account_id = @account_id AND id = @id`
 
+// NamedCharge is the filter charge of a list. A list rejects one that does not exist.
 func NamedCharge(id *string) resource.Reference {
 	return resource.Reference{Param: "charge", ID: id, Object: "charge", ByID: chargeByID}
 }

@@ -109,6 +109,7 @@ type usedFlag struct {
 	Used bool `json:"used"`
 }
 
+// Render is the object as API responses show it, before anything in it is expanded.
 func (c *Charge) Render() any { return c.object() }
 
 func (c *Charge) object() ChargeObject {

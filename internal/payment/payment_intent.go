@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
+// NamedIntent is the filter payment_intent of a list. A list rejects one that does not exist.
 func NamedIntent(id *string) resource.Reference {
 	return resource.Reference{Param: "payment_intent", ID: id, Object: "payment_intent", ByID: IntentByID}
 }
@@ -169,8 +170,11 @@ func (p *PaymentIntent) conclude(tx *phase.Tx) {
 	tx.Write(concludeIntents, postgres.RowsOf(row))
 }
 
+// Insert queues the INSERT of the intent.
 func (p *PaymentIntent) Insert(tx *phase.Tx) { tx.Write(insertIntents, postgres.RowsOf(*p)) }
 
+// Update queues the UPDATE of all columns that can change. It changes no row of an intent that has succeeded or was
+// canceled, unless the status stays the same.
 func (p *PaymentIntent) Update(tx *phase.Tx) { tx.Write(updateIntents, postgres.RowsOf(*p)) }
 
 const selectIntents = `

@@ -217,6 +217,8 @@ func (p *PaymentIntent) wantsAuthentication(card customer.Card) bool {
 	return !p.Authenticated && p.PaymentMethodOptions.Card.RequestThreeDSecure != "automatic" && card.Supports3DS()
 }
 
+// Send asks the acquirer to authorize the order, and to capture it if the order says so. What the acquirer answers,
+// a decline too, is in s.Answer. An error means that the outcome is not known.
 func (s *Attempt) Send(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]) (err error) {
 	s.Answer, err = call.To().Authorize(ctx, call.Permit, s.Order)
 	return err

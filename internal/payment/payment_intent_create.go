@@ -298,7 +298,7 @@ func (p *PaymentIntent) apply(in PaymentIntentParams, metadata form.Metadata) (e
 		p.CustomerID = &in.Customer
 	}
 	if in.Shipping != nil {
-		p.Shipping = in.Shipping.NilIfEmpty()
+		p.Shipping = resource.NilIfZero(in.Shipping)
 	}
 	card := &p.PaymentMethodOptions.Card
 	card.RequestThreeDSecure = in.PaymentMethodOptions.ThreeDSecure(card.RequestThreeDSecure)

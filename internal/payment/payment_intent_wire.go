@@ -58,6 +58,7 @@ type amountDetails struct {
 	Tip struct{} `json:"tip"`
 }
 
+// Render is the object as API responses show it, before anything in it is expanded.
 func (p *PaymentIntent) Render() any { return p.object() }
 
 func (p *PaymentIntent) object() PaymentIntentObject {

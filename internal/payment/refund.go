@@ -98,6 +98,7 @@ type cardDestination struct {
 	Type            string  `json:"type"`
 }
 
+// Render is the object as API responses show it, before anything in it is expanded.
 func (r *Refund) Render() any { return r.object() }
 
 func (r *Refund) object() RefundObject {

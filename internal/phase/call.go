@@ -58,6 +58,7 @@ const (
 	Reverse
 )
 
+// String is the mode as logs, traces and the table foreign_calls name it.
 func (m Mode) String() string { return [...]string{"send", "lookup", "reverse"}[m] }
 
 // Port is another system that foreign phases can reach, declared once beside its

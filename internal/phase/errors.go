@@ -70,6 +70,7 @@ type Refusal struct {
 	cause error
 }
 
+// Error names the request, its key and the reason, for logs. The client gets Reason's own message.
 func (r *Refusal) Error() string {
 	if r.cause != nil {
 		return fmt.Sprintf("request %s under key %q: %s: %v", r.RequestID, r.Key, r.Reason, r.cause)
@@ -77,4 +78,5 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("request %s under key %q: %s", r.RequestID, r.Key, r.Reason)
 }
 
+// Unwrap is what went wrong, or nil where nothing did: a key in use, for example.
 func (r *Refusal) Unwrap() error { return r.cause }

@@ -221,6 +221,7 @@ func rank(name string) int {
 	return 2
 }
 
+// InOrder is decoded JSON whose objects encode id first, object second, and the other fields by name.
 func InOrder(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

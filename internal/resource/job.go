@@ -105,6 +105,7 @@ func ForEach[T any](ctx context.Context, found []T, do func(T) error) (done int,
 	return len(found), err
 }
 
+// QueryDue reads what a job has to do now, at most BatchSize rows of it: what is left over waits for the next round.
 func QueryDue[T any](ctx context.Context, db *pgxpool.Pool, sql string) ([]T, error) {
 	rows, err := db.Query(ctx, sql, pgx.StrictNamedArgs{"limit": BatchSize})
 	if err != nil {
@@ -120,6 +121,7 @@ func QueryDue[T any](ctx context.Context, db *pgxpool.Pool, sql string) ([]T, er
 // bePatient lets a statement that may have much to read come to its end.
 const bePatient = `SET LOCAL statement_timeout = '60s'`
 
+// QueryWithTimeout reads with a minute's time, in a transaction that ends before it returns.
 func QueryWithTimeout[T any](
 	ctx context.Context, db *pgxpool.Pool, sql string, args pgx.StrictNamedArgs,
 ) (found []T, err error) {

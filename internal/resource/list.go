@@ -37,6 +37,7 @@ type Pages struct {
 	Expand        form.Expand `form:"expand"`
 }
 
+// List is the same page as parameters of a list that can be filtered by time.
 func (p Pages) List() List {
 	return List{Limit: p.Limit, StartingAfter: p.StartingAfter, EndingBefore: p.EndingBefore, Expand: p.Expand}
 }

@@ -1,5 +1,6 @@
 package resource
 
+// Changed is the address after an update: a field that was not sent stays, and one that was sent empty becomes nil.
 func (a Address) Changed(sent Address) Address {
 	return Address{
 		City:       Patch(sent.City, a.City),

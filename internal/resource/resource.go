@@ -64,6 +64,7 @@ type Principal struct {
 	Publishable bool // a browser, which sees and does what an intent's client secret opens
 }
 
+// PrincipalOf is who sent the request. It knows no key of cards: a check uses ViewerOf.
 func PrincipalOf(c phase.Caller) Principal {
 	known := apirequest.Of(c)
 	return Principal{
@@ -81,6 +82,7 @@ func ViewerOf(c phase.Check) Principal {
 	return v
 }
 
+// Args are account_id and livemode, which every statement takes.
 func (v Principal) Args() pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"account_id": v.AccountID, "livemode": v.Livemode}
 }
@@ -147,6 +149,7 @@ type CustomerShipping struct {
 // Unix is a time on the wire: seconds since 1970.
 func Unix(t time.Time) int64 { return t.Unix() }
 
+// UnixOrNil is a time as seconds since 1970, or nil.
 func UnixOrNil(t *time.Time) *int64 {
 	if t == nil {
 		return nil
@@ -183,6 +186,7 @@ func LooksLikeEmail(address string) bool {
 	return err == nil && parsed.Address == address
 }
 
+// CheckEmail returns a 400 that names param if the address cannot be one. An empty address passes: it takes one away.
 func CheckEmail(param string, address *string) error {
 	if address != nil && *address != "" && !LooksLikeEmail(*address) {
 		return apierror.Invalid(param, "Invalid email address: %s", form.Quote(*address)).WithCode("email_invalid")
@@ -217,6 +221,15 @@ func IsReturnURL(address string) bool {
 // Browsers and operating systems parse such an address by their own rules.
 func unfitForApps(r rune) bool { return r == ';' || unicode.IsSpace(r) || unicode.IsControl(r) }
 
+// NilIfZero is what was sent, or nil where it was sent without any content: that takes the field away.
+func NilIfZero[T comparable](sent *T) *T {
+	var zero T
+	if *sent == zero {
+		return nil
+	}
+	return sent
+}
+
 // NilIfEmpty makes an empty text null.
 func NilIfEmpty(text string) *string {
 	if text == "" {
@@ -225,6 +238,7 @@ func NilIfEmpty(text string) *string {
 	return &text
 }
 
+// Deref is the text, or "" for nil.
 func Deref(text *string) string {
 	if text == nil {
 		return ""

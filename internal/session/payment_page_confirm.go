@@ -164,7 +164,7 @@ func recordPageConfirmation(
 func (s *CheckoutSession) meet(tx *phase.Tx, in ConfirmPaymentPageParams) {
 	billing := in.Method().BillingDetails
 	s.CustomerDetails = &CustomerDetails{
-		Address:   billing.Address.NilIfEmpty(),
+		Address:   resource.NilIfZero(&billing.Address),
 		Email:     billing.Email,
 		Name:      billing.Name,
 		Phone:     billing.Phone,
@@ -185,7 +185,7 @@ func (s *CheckoutSession) meet(tx *phase.Tx, in ConfirmPaymentPageParams) {
 		Email:               s.CustomerDetails.Email,
 		Name:                billing.Name,
 		Phone:               billing.Phone,
-		Address:             billing.Address.NilIfEmpty(),
+		Address:             resource.NilIfZero(&billing.Address),
 		Metadata:            map[string]string{},
 		InvoicePrefix:       customer.InvoicePrefix(),
 		NextInvoiceSequence: 1,

@@ -149,8 +149,10 @@ var (
 		`t.status NOT IN ('succeeded', 'canceled') OR t.status = m.status`)
 )
 
+// Insert queues the INSERT of the setup.
 func (s *SetupIntent) Insert(tx *phase.Tx) { tx.Write(insertSetups, postgres.RowsOf(*s)) }
 
+// Update queues the UPDATE of all columns that can change.
 func (s *SetupIntent) Update(tx *phase.Tx) { tx.Write(updateSetups, postgres.RowsOf(*s)) }
 
 const selectSetups = `
@@ -169,6 +171,8 @@ const (
 	listSetupsBackwards = selectSetups + setupFilters + resource.OldestFirst
 )
 
+// LockSetup reads a setup and locks its row until the transaction ends. It returns a 404 for one that the account does
+// not have in this mode.
 func LockSetup(ctx context.Context, tx *phase.Tx, id string) (*SetupIntent, error) {
 	setup, err := resource.Get[SetupIntent](ctx, tx, lockSetup, resource.PrincipalOf(tx.Caller), id)
 	if err != nil {

@@ -156,6 +156,8 @@ func (s *SetupTry) reserve(tx *phase.Tx, setup *SetupIntent, method *customer.Pa
 	setup.NextAction, setup.LastSetupError = nil, nil
 }
 
+// Send asks the issuer, through the acquirer, whether the card may be kept. No money moves. The answer, a decline too,
+// is in s.Answer. An error means that the outcome is not known.
 func (s *SetupTry) Send(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]) (err error) {
 	s.Answer, err = call.To().Verify(ctx, call.Permit, acquirer.Order{
 		Card: s.Method.Card.Vault, Currency: customer.VerificationCurrency, SetUp: true, Authenticated: s.Passed})

@@ -22,7 +22,7 @@ type sums struct {
 	Credits  int64
 }
 
-// Balance is what is left on the heavier side, and Side which one that is.
+// Balance is what is left on the heavier side.
 func (t sums) Balance() int64 {
 	if t.Debit >= t.Credit {
 		return t.Debit - t.Credit
@@ -30,6 +30,7 @@ func (t sums) Balance() int64 {
 	return t.Credit - t.Debit
 }
 
+// Side is the heavier side.
 func (t sums) Side() string {
 	if t.Debit >= t.Credit {
 		return "debit"
@@ -114,8 +115,10 @@ type tAccount struct {
 	Href        string
 }
 
-// MoreLeft and MoreRight are how many entries a T has no room for.
-func (t tAccount) MoreLeft() int  { return int(t.Debits) - len(t.Left) }
+// MoreLeft is how many debits a T has no room for.
+func (t tAccount) MoreLeft() int { return int(t.Debits) - len(t.Left) }
+
+// MoreRight is how many credits a T has no room for.
 func (t tAccount) MoreRight() int { return int(t.Credits) - len(t.Right) }
 
 type ledgerPage struct {

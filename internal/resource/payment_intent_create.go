@@ -1,8 +1,0 @@
-package resource
-
-func (s *Shipping) NilIfEmpty() *Shipping {
-	if *s == (Shipping{}) {
-		return nil
-	}
-	return s
-}
