@@ -127,7 +127,7 @@ func command(side string, b []byte) []string {
 func (c *peerConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.asked.Swap(false) {
-		c.points.pass(c.side + "answer read")
+		c.points.note(Passed{Boundary: c.side + "answer read", Failed: err != nil && n == 0})
 	}
 	return n, err
 }

@@ -76,7 +76,8 @@ type Passed struct {
 	At       time.Time `json:"at"`
 	PID      int       `json:"pid"`
 	Boundary string    `json:"boundary"`
-	Sent     []string  `json:"sent,omitempty"` // the statements that were written, or the command that is about to be
+	Sent     []string  `json:"sent,omitempty"`   // the statements that were written, or the command that is about to be
+	Failed   bool      `json:"failed,omitempty"` // the answer that was to be read did not come
 }
 
 // Points watches a process's connections and counts.
@@ -194,6 +195,11 @@ func boundary(wish string) (at int, names []string, err error) {
 // been written to the database, or the command that is about to be sent to Redis. It
 // does not return from the fatal one.
 func (p *Points) pass(boundary string, sent ...string) {
+	p.note(Passed{Boundary: boundary, Sent: sent})
+}
+
+func (p *Points) note(passed Passed) {
+	boundary, sent := passed.Boundary, passed.Sent
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.client == "" {
@@ -204,8 +210,8 @@ func (p *Points) pass(boundary string, sent ...string) {
 		fmt.Fprintln(p.record, boundary)
 	}
 	if p.trace != nil {
-		// a trace that ends early is one
-		_ = json.NewEncoder(p.trace).Encode(Passed{time.Now(), os.Getpid(), boundary, sent})
+		passed.At, passed.PID = time.Now(), os.Getpid()
+		_ = json.NewEncoder(p.trace).Encode(passed) // a trace that ends early is one
 	}
 	if p.passed == p.at || p.named(boundary, sent) {
 		p.end()

@@ -49,7 +49,7 @@ func (r Run) LineOf(n int) int {
 	case AsksStore:
 		command, _, _ := strings.Cut(e.What, " ")
 		return lineWith(lines, map[string]string{"GET": ".Get(", "SET": ".SetNX(", "SETEX": ".SetEX("}[command])
-	case CallsBank, BankAnswers:
+	case CallsBank, BankAnswers, BankSilent:
 		return lineWith(lines, "ank.Charge(", "Authorize(", "q.do(")
 	case Answers:
 		return lineWith(lines, "answer.send()", "return c.JSONBlob(http.StatusOK, response)",
@@ -78,7 +78,7 @@ func (r Run) lineOfRatchet(lines []string, n int) int {
 	const table, settled = "var CreateCharge = ", "charge.settle(tx)"
 	e := r.Events[n]
 	switch {
-	case e.Kind == CallsBank || e.Kind == BankAnswers:
+	case e.Kind == CallsBank || e.Kind == BankAnswers || e.Kind == BankSilent:
 		return lineWith(lines, "Authorize(")
 	case e.Kind == FencedOff:
 		return lineWith(lines, settled)

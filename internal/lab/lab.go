@@ -114,7 +114,8 @@ type Fault struct {
 
 const (
 	patient   = 6 * time.Second        // longer than anything takes that is not made to be slow
-	impatient = 600 * time.Millisecond // shorter than the slow bank, and than the lock
+	impatient = 500 * time.Millisecond // shorter than the slow bank, and than the lock
+	hasty     = 350 * time.Millisecond // two attempts that wait in vain still leave a run short
 )
 
 func at(boundary string) func(Design) string { return func(Design) string { return boundary } }
@@ -149,19 +150,19 @@ var Faults = []Fault{
 		Story:    "The customer presses Pay twice. Both requests arrive at once, under the same key.",
 		Patience: patient, DoubleClick: true, BankTakes: 100 * time.Millisecond},
 	{Name: "slow-bank", Title: "Slow bank",
-		Story: "The bank takes 3 s. That is longer than the client waits (0.6 s), and longer than the short " +
+		Story: "The bank takes 1.8 s. That is longer than the client waits (0.5 s), and longer than the short " +
 			"lock lives (1 s). No process crashes.",
-		Patience: impatient, BankTakes: 3 * time.Second},
+		Patience: impatient, BankTakes: 1800 * time.Millisecond},
 	{Name: "bank-timeout", Title: "Bank's answer times out",
-		Story:    "The handler waits 1 s for the bank, which charges the card after 1.5 s. No process crashes.",
-		Patience: patient, BankTakes: 1500 * time.Millisecond, BankTimeout: time.Second},
+		Story:    "The handler waits 0.6 s for the bank, which charges the card after 0.9 s. No process crashes.",
+		Patience: patient, BankTakes: 900 * time.Millisecond, BankTimeout: 600 * time.Millisecond},
 	{Name: "store-lost", Title: "Key store loses its data",
 		Story:    "The process is killed before it sends its response, and Redis starts again without its file.",
 		Patience: patient, LosesStore: true, boundary: at("client: before writing")},
 	{Name: "stopped", Title: "Stopped, and continued",
 		Story: "The process stops after it has read the bank's response (SIGSTOP). Another one takes its place. " +
 			"Then the first continues.",
-		Patience: impatient, Stop: true, boundary: at(answerRead)},
+		Patience: hasty, Stop: true, boundary: at(answerRead)},
 
 	{Name: "queue-none", Title: "Nothing goes wrong", Queue: true, Story: "Nothing goes wrong."},
 	{Name: "queue-before-bank", Title: "Before the bank is called", Queue: true,
@@ -180,9 +181,9 @@ var Faults = []Fault{
 		Story: "The connection breaks when the consumer sends its acknowledgment. The broker delivers the " +
 			"message again, to the same process.",
 		boundary: at("broker: before acknowledgment")},
-	{Name: "queue-two-consumers", Title: "Two consumers", Queue: true, Consumers: 2, BankTakes: 3 * time.Second,
-		Story: "The bank takes 3 s. After 1 s without an acknowledgment, the broker delivers the message again, " +
-			"to the second consumer. No process crashes."},
+	{Name: "queue-two-consumers", Title: "Two consumers", Queue: true, Consumers: 2, BankTakes: 1300 * time.Millisecond,
+		Story: "The bank takes 1.3 s. After 0.8 s without an acknowledgment, the broker delivers the message " +
+			"again, to the second consumer. No process crashes."},
 	{Name: "queue-stopped", Title: "Stopped, and continued", Queue: true, Stop: true,
 		Story: "The consumer stops after it has read the bank's response (SIGSTOP). Another one takes its place. " +
 			"Then the first continues.",
@@ -195,8 +196,8 @@ var Faults = []Fault{
 	{Name: "queue-reordered", Title: "Reordering", Queue: true, Reordered: true,
 		Story: "The message that pays the order arrives before the one that places it."},
 	{Name: "queue-bank-timeout", Title: "Bank's answer times out", Queue: true,
-		Story:     "The consumer waits 1 s for the bank, which charges the card after 1.5 s. No process crashes.",
-		BankTakes: 1500 * time.Millisecond, BankTimeout: time.Second},
+		Story:     "The consumer waits 0.6 s for the bank, which charges the card after 0.9 s. No process crashes.",
+		BankTakes: 900 * time.Millisecond, BankTimeout: 600 * time.Millisecond},
 }
 
 // Strikes says whether the fault can happen to a design.
@@ -248,23 +249,23 @@ func (f Fault) Boundary(d Design) string {
 }
 
 // Pauses are what the client waits after each attempt before it tries again with
-// the same key. After the last it gives up. The second is longer than the short
-// lock and than the time in which a death is noticed, and the third longer than
-// the slow bank.
-var Pauses = []time.Duration{150 * time.Millisecond, 1200 * time.Millisecond, 2 * time.Second}
+// the same key. After the last it gives up. Where the bank is slow, the second attempt
+// comes while the short lock lives, the third when it has expired, and the fourth when
+// the bank has responded.
+var Pauses = []time.Duration{150 * time.Millisecond, 700 * time.Millisecond, 650 * time.Millisecond}
 
 // PausesAfterDeath are those where the process is killed. The third attempt comes later
 // than the short lock and a dead process's liveness last, so the last one can follow sooner:
 // it finds what the third has found.
-var PausesAfterDeath = []time.Duration{Pauses[0], Pauses[1], 600 * time.Millisecond}
+var PausesAfterDeath = []time.Duration{Pauses[0], 1200 * time.Millisecond, 600 * time.Millisecond}
 
-// PausesAfterStop are those where the process is stopped. It continues before the last
-// attempt, which finds what it has done.
-var PausesAfterStop = []time.Duration{Pauses[0], Pauses[1], Pauses[0]}
+// PausesAfterStop are those where the process is stopped. The third attempt comes later than
+// its liveness lasts. It continues before the last attempt, which finds what it has done.
+var PausesAfterStop = []time.Duration{100 * time.Millisecond, time.Second, 50 * time.Millisecond}
 
 // PausesAfterTimeout are those where the handler waits for the bank no longer. Nothing that
 // the later attempts find depends on when they come.
-var PausesAfterTimeout = []time.Duration{Pauses[0], 600 * time.Millisecond, 300 * time.Millisecond}
+var PausesAfterTimeout = []time.Duration{Pauses[0], 400 * time.Millisecond, 300 * time.Millisecond}
 
 // Pauses are what the client waits between its attempts.
 func (f Fault) Pauses() []time.Duration {

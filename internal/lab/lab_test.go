@@ -120,7 +120,7 @@ func TestEveryStepHasALineOfTheCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := []lab.Kind{lab.Statement, lab.AsksStore, lab.CallsBank, lab.BankAnswers, lab.Answers,
+	steps := []lab.Kind{lab.Statement, lab.AsksStore, lab.CallsBank, lab.BankAnswers, lab.BankSilent, lab.Answers,
 		lab.Delivered, lab.Acks}
 	for _, r := range recorded {
 		d, _ := lab.FindDesign(r.Design)

@@ -138,15 +138,16 @@ const (
 	AsksStore   Kind = "asks_store" // the process sends a command to Redis
 	CallsBank   Kind = "calls_bank" // the process has sent the charge to the bank
 	BankAnswers Kind = "bank_answers"
-	Charges     Kind = "charges"    // the bank charges the card, by its journal
-	Answers     Kind = "answers"    // the process sends its answer
-	Killed      Kind = "killed"     // What is the boundary
-	Stopped     Kind = "stopped"    // What is the boundary
-	Continued   Kind = "continued"  // after Stopped
-	Starts      Kind = "starts"     // another process takes the place of the first
-	StoreLost   Kind = "store_lost" // Redis starts again, empty
-	Concludes   Kind = "concludes"  // the end: what both books say
-	FencedOff   Kind = "fenced_off" // Ratchet's fence refuses the commit of a process that was overtaken
+	BankSilent  Kind = "bank_silent" // the process waits for the bank no longer
+	Charges     Kind = "charges"     // the bank charges the card, by its journal
+	Answers     Kind = "answers"     // the process sends its answer
+	Killed      Kind = "killed"      // What is the boundary
+	Stopped     Kind = "stopped"     // What is the boundary
+	Continued   Kind = "continued"   // after Stopped
+	Starts      Kind = "starts"      // another process takes the place of the first
+	StoreLost   Kind = "store_lost"  // Redis starts again, empty
+	Concludes   Kind = "concludes"   // the end: what both books say
+	FencedOff   Kind = "fenced_off"  // Ratchet's fence refuses the commit of a process that was overtaken
 
 	WorkerSends    Kind = "worker_sends"    // a worker sends attempt N
 	WorkerReceives Kind = "worker_receives" // the worker is answered; What is the status

@@ -31,6 +31,9 @@ func (r Run) Sentence(e Event) string {
 		return fmt.Sprintf("Process %d calls the bank to charge the card.", e.PID)
 	case BankAnswers:
 		return fmt.Sprintf("Process %d reads the bank's response.", e.PID)
+	case BankSilent:
+		return fmt.Sprintf("Process %d stops waiting for the bank. It does not know whether the card was charged.",
+			e.PID)
 	case Charges:
 		return fmt.Sprintf("The bank charges the card %s.", r.money())
 	case Answers:

@@ -67,11 +67,11 @@ test("a run says how much time has passed, and the sandbox compares when designs
   await page.goto(`${demo.base}/lab/free?fault=slow-bank&design=redis-1s&design=redis-24h`);
   const ends = await page.locator(".lab-results tbody td:last-child").allInnerTexts();
   const seconds = ends.map((text) => Number(text.match(/^Paid after ([\d.]+) s$/)?.[1]));
-  assert.ok(seconds[0] > 1 && seconds[1] > 3, `the short lock is retried before the bank answers, and the long one waits for it: ${ends}`);
+  assert.ok(seconds[0] > 1 && seconds[1] > 1.8 && seconds[0] < seconds[1], `the short lock is retried before the bank answers, and the long one waits for it: ${ends}`);
   const lane = page.locator(".lab-lane").first(), clock = lane.locator("[data-clock]");
   const marks = await lane.locator(".lab-figure .at").allTextContents();
-  assert.equal(marks.filter((mark) => /^3\.\d s$/.test(mark)).length, 1, `the slow charge has no time: ${marks}`);
-  assert.match(await clock.innerText(), /^3\.\d+ s$/);
+  assert.equal(marks.filter((mark) => /^1\.[89] s$/.test(mark)).length, 1, `the slow charge has no time: ${marks}`);
+  assert.match(await clock.innerText(), /^2\.\d+ s$/);
   await lane.locator('[data-do="first"]').click();
   assert.equal(await clock.innerText(), "0.000 s");
   assert.equal(await lane.locator(".lab-figure .at:visible").count(), 1, "times are shown before they come");

@@ -153,12 +153,13 @@ func elapsed(us int64) string {
 
 // marks are what is drawn at a process, relative to it.
 var marks = map[lab.Kind]string{
-	lab.Killed:    `<circle class="bad" r="9"/><path class="bad" d="M-4 -4l8 8m0 -8l-8 8"/>`,
-	lab.Stopped:   `<circle class="warn" r="9"/><path class="warn" d="M-2.5 -4v8m5 -8v8"/>`,
-	lab.Continued: `<circle class="warn" r="9"/><path class="warn" d="M-3 -4l6 4l-6 4z"/>`,
-	lab.FencedOff: `<circle class="bad" r="9"/><path class="bad" d="M-5 0h10"/>`,
-	lab.Severed:   `<circle class="bad" r="9"/><path class="bad" d="M-5 0h10"/>`,
-	lab.Starts:    `<circle class="ring" r="6"/>`,
+	lab.Killed:     `<circle class="bad" r="9"/><path class="bad" d="M-4 -4l8 8m0 -8l-8 8"/>`,
+	lab.Stopped:    `<circle class="warn" r="9"/><path class="warn" d="M-2.5 -4v8m5 -8v8"/>`,
+	lab.Continued:  `<circle class="warn" r="9"/><path class="warn" d="M-3 -4l6 4l-6 4z"/>`,
+	lab.FencedOff:  `<circle class="bad" r="9"/><path class="bad" d="M-5 0h10"/>`,
+	lab.Severed:    `<circle class="bad" r="9"/><path class="bad" d="M-5 0h10"/>`,
+	lab.BankSilent: `<circle class="warn" r="9"/><path class="warn" d="M0 -5v5h4"/>`,
+	lab.Starts:     `<circle class="ring" r="6"/>`,
 }
 
 func (f *drawing) mark(n int, e lab.Event) {

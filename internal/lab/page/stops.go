@@ -28,7 +28,7 @@ var Stops = []Stop{
 		Why: "Once. The second request finds the lock and has to wait; its retry gets the stored answer. " +
 			"Without the lock there are two charges."},
 	{Title: "The lock expires", Designs: []string{"redis-1s"}, Fault: "slow-bank", Answer: "2",
-		Question: "Nothing crashes. The bank takes 3 s, and the lock lives for 1 s. How many times is the card " +
+		Question: "Nothing crashes. The bank takes 1.8 s, and the lock lives for 1 s. How many times is the card " +
 			"charged?",
 		Why: "Twice, without any crash. The lock expired while the first request was still waiting for the " +
 			"bank, so a retry took it and charged again."},

@@ -25,7 +25,7 @@ import (
 
 // The broker's settings for a run.
 const (
-	ackWait      = time.Second            // without an acknowledgment in this time, a message is delivered again
+	ackWait      = 800 * time.Millisecond // without an acknowledgment in this time, a message is delivered again
 	maxDeliver   = 5                      // after so many deliveries the broker gives a message up
 	dedupeWindow = 200 * time.Millisecond // in which the broker knows the ids of messages
 	// reorderBy is how long the first message of an order is late, when it is.

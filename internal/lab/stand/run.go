@@ -230,8 +230,8 @@ func (r *run) again(
 	ctx context.Context, answer lab.Answer, attempt func(context.Context, int, http.Header) lab.Answer,
 ) lab.Answer {
 	for n := 2; answer != lab.Paid && n <= lab.Attempts && ctx.Err() == nil; n++ {
-		time.Sleep(r.Pauses()[n-2])
 		<-r.ready // what was killed is back, or something else has taken its place
+		time.Sleep(r.Pauses()[n-2])
 		if n == lab.Attempts {
 			r.proceed()
 		}
@@ -449,18 +449,30 @@ func (r *run) settle() error {
 	return err
 }
 
-// askedBank is when the process made the last call that the bank is slow for. A server's
-// first attempt has one; of a message, every delivery has.
+// The boundaries of a call to the bank.
+const bankCalled, bankAnswered = "acquirer: before writing", "acquirer: answer read"
+
+// askedBank is when a process made the last call that the bank is slow for. A server's
+// first attempt has one; of a message, every delivery has, and those that were answered
+// need no more time.
 func (r *run) askedBank() (at time.Time, err error) {
 	passed, err := r.passed()
 	at = r.began
+	open := map[int]time.Time{} // calls without an answer, by process
 	for _, p := range passed {
-		if p.Boundary != "acquirer: before writing" {
-			continue
+		switch {
+		case p.Boundary == bankCalled:
+			open[p.PID] = p.At
+		case r.Design.Queue && p.Boundary == bankAnswered && !p.Failed:
+			delete(open, p.PID) // it has acted
 		}
-		at = p.At
-		if !r.Design.Queue {
+		if len(open) > 0 && !r.Design.Queue {
 			break
+		}
+	}
+	for _, called := range open {
+		if called.After(at) {
+			at = called
 		}
 	}
 	return at, err
@@ -630,9 +642,11 @@ func eventOf(p crashpoint.Passed) (e lab.Event, tells bool) {
 		e.Kind, e.What = lab.AsksStore, strings.Join(p.Sent, "; ")
 	case len(p.Sent) > 0:
 		e.Kind, e.What = lab.Statement, strings.Join(p.Sent, "; ")
-	case p.Boundary == "acquirer: before writing":
+	case p.Boundary == bankCalled:
 		e.Kind = lab.CallsBank
-	case p.Boundary == "acquirer: answer read":
+	case p.Boundary == bankAnswered && p.Failed:
+		e.Kind = lab.BankSilent
+	case p.Boundary == bankAnswered:
 		e.Kind = lab.BankAnswers
 	case p.Boundary == "client: before writing the response":
 		e.Kind = lab.Answers

@@ -28,7 +28,9 @@ func TestAskedBank(t *testing.T) {
 		{At: began, Boundary: "database: before"},
 		{At: first, Boundary: "acquirer: before writing"},
 		{At: second, Boundary: "acquirer: before writing"},
-		{At: second.Add(time.Second), Boundary: "acquirer: answer read"},
+		{At: second.Add(time.Second), Boundary: "acquirer: answer read", Failed: true},
+		{At: second.Add(2 * time.Second), PID: 2, Boundary: "acquirer: before writing"},
+		{At: second.Add(3 * time.Second), PID: 2, Boundary: "acquirer: answer read"},
 	} {
 		if err := json.NewEncoder(file).Encode(p); err != nil {
 			t.Fatal(err)
@@ -46,7 +48,7 @@ func TestAskedBank(t *testing.T) {
 		want  time.Time
 	}{
 		"a server's first attempt has the slow call":      {trace, false, first},
-		"every delivery of a message has a slow call":     {trace, true, second},
+		"every delivery has one, and an answer ends it":   {trace, true, second},
 		"a process that made no call is not waited for":   {trace + "-none", false, began},
 		"nor is a consumer that never got to the message": {trace + "-none", true, began},
 	} {
