@@ -82,10 +82,10 @@ mutants: ## break the code on purpose and see whether a test notices
 
 lab-record: ## the lab's matrix: run every design under every fault, and keep the runs
 	go build -o bin/ ./cmd/ratchet ./cmd/ratchet-lab
-	go run ./internal/pgtest/cmd/testserver -- sh -c 'DATABASE_URL="$$TEST_DATABASE_URL" bin/ratchet-lab matrix --record internal/lab/recorded'
+	go run ./internal/pgtest/cmd/testserver -- sh -c 'DATABASE_URL="$$TEST_DATABASE_URL" bin/ratchet-lab matrix --at-once 3 --record internal/lab/recorded'
 
-lab-site: ## the lab as static files, for any web server: bin/lab-site
-	go run ./cmd/ratchet-lab site --out bin/lab-site
+lab-site: ## the lab as static files, for any web server: bin/lab-site; URL=https://... for a picture beside links to it
+	go run ./cmd/ratchet-lab site --out bin/lab-site --url "$(URL)"
 
 release: ## bin/release: a program for each platform, checksums, and a bill of materials (SBOM, CycloneDX)
 	rm -rf bin/release && mkdir -p bin/release

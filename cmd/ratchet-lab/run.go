@@ -293,16 +293,23 @@ func listCommand() *cobra.Command {
 }
 
 func siteCommand() *cobra.Command {
-	var out string
+	var out, base string
 	cmd := &cobra.Command{
 		Use:   "site",
 		Short: "Write the lab's pages as static files",
 		Long: `Write the lab's pages as static files: the stops, the matrix and all recorded runs.
-Any web server can host them, under any URL.`,
-		Example: "  ratchet lab site --out bin/lab-site",
+Any web server can host them, under any URL. Other sites show a picture beside a link
+only if --url says where they are published: they take no address without a host.`,
+		Example: "  ratchet lab site --out bin/lab-site --url https://example.github.io/lab/",
 		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return page.Export(out) },
+		RunE: func(*cobra.Command, []string) error {
+			if base != "" && !strings.HasSuffix(base, "/") {
+				base += "/"
+			}
+			return page.Export(out, base)
+		},
 	}
 	cmd.Flags().StringVar(&out, "out", "lab-site", "output directory")
+	cmd.Flags().StringVar(&base, "url", "", "where the pages are published, for the picture beside a link")
 	return cmd
 }

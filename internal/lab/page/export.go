@@ -20,9 +20,13 @@ import (
 // maxExport is how much all files of an export may weigh together.
 const maxExport = 300_000
 
+// exportedPicture is the picture of all pages: one for each would weigh as much as the pages.
+const exportedPicture = "picture.png"
+
 // Export writes the lab as static files that any web server can serve from any
-// path: the stops, the matrix, and a page for each design with all of its runs.
-func Export(dir string) error {
+// path: the stops, the matrix, and a page for each design with all of its runs. base is
+// where they are published, or "": other sites then show no picture beside a link.
+func Export(dir, base string) error {
 	site := web.New(web.Config{Demo: true, Log: slog.New(slog.DiscardHandler)})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /assets/{version}/{name...}", site.Assets)
@@ -31,6 +35,7 @@ func Export(dir string) error {
 	New(Config{
 		Render: site.Render,
 		Static: true,
+		Base:   base,
 		Fail:   func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
 	}).Routes(handle, handle)
 
@@ -65,6 +70,13 @@ func Export(dir string) error {
 			used[word] = true
 		}
 		contents[name] = content
+	}
+	if base != "" {
+		drawn, err := asPNG(questionPicture(Stops[0]), fewColors)
+		if err != nil {
+			return err
+		}
+		contents[exportedPicture] = string(drawn)
 	}
 	size := 0
 	for name, content := range contents {

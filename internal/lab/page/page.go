@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,9 @@ type Config struct {
 	Static bool
 	// HTTPS says that readers reach the site over TLS.
 	HTTPS bool
+	// Base is where a static site is published, with a slash at its end; "": its pages have no
+	// picture for other sites, which take no address without a host.
+	Base string
 	// Live is a lab that runs orders for real; nil if there is none.
 	Live Live
 }
@@ -84,8 +88,14 @@ func (p *Pages) Routes(handle, forms func(pattern string, page http.HandlerFunc)
 }
 
 func (p *Pages) render(w http.ResponseWriter, r *http.Request, name string, page web.Page) {
-	if p.Static {
-		page.Layout = "alone"
+	switch {
+	case p.Static:
+		page.Layout, page.Picture = "alone", ""
+		if p.Base != "" {
+			page.Picture = p.Base + exportedPicture
+		}
+	case page.Picture != "":
+		page.Picture = p.base(r) + page.Picture
 	}
 	p.Render(w, r, http.StatusOK, name, page)
 }
@@ -242,15 +252,24 @@ type stopPage struct {
 
 func (p *Pages) stop(w http.ResponseWriter, r *http.Request) {
 	number := 1
-	if text := r.PathValue("stop"); text != "" {
+	name, form := cutForm(r.PathValue("stop"))
+	if name == "matrix" && form == pngForm {
+		p.sendPNG(w, r, p.matrixPicture())
+		return
+	}
+	if name != "" {
 		var err error
-		number, err = strconv.Atoi(text)
-		if err != nil || number < 1 || number > len(Stops) {
+		number, err = strconv.Atoi(name)
+		if err != nil || number < 1 || number > len(Stops) || form != "" && form != pngForm {
 			p.missing(w, r)
 			return
 		}
 	}
 	stop := Stops[number-1]
+	if form == pngForm {
+		p.sendPNG(w, r, questionPicture(stop))
+		return
+	}
 	fault, _ := lab.FindFault(stop.Fault)
 	page := stopPage{
 		Stop:     stop,
@@ -277,7 +296,8 @@ func (p *Pages) stop(w http.ResponseWriter, r *http.Request) {
 		}
 		page.Lanes = append(page.Lanes, l)
 	}
-	p.render(w, r, "lab/stop", web.Page{Title: stop.Title, About: stop.Question, Here: "lab", Data: page})
+	p.render(w, r, "lab/stop", web.Page{Title: stop.Title, About: stop.Question, Here: "lab",
+		Picture: "/lab/" + strconv.Itoa(number) + pngForm, Data: page})
 }
 
 type matrixPage struct {
@@ -311,7 +331,8 @@ func (p *Pages) showMatrix(w http.ResponseWriter, r *http.Request) {
 		run, _ := p.matrix.Find(d.Name, f.Name)
 		return matrixCell{Lane: Lane{Design: d, Fault: f, Run: run, Address: "/lab/runs/" + d.Name + "/" + f.Name}}
 	})}
-	p.render(w, r, "lab/matrix", web.Page{Title: "The matrix", About: matrixAbout, Here: "lab", Data: page})
+	p.render(w, r, "lab/matrix", web.Page{Title: "The matrix", About: matrixAbout, Here: "lab",
+		Picture: "/lab/matrix" + pngForm, Data: page})
 }
 
 const matrixAbout = "The usual payment designs, killed at every step, and how often the bank charged the card."
@@ -476,15 +497,34 @@ var details = []lab.Kind{lab.Statement, lab.AsksStore, lab.BankAnswers, lab.Answ
 var more = []lab.Kind{lab.CallsBank, lab.Starts, lab.CutOff, lab.HangsUp, lab.GivesUp, lab.Publishes, lab.BrokerEnds,
 	lab.Concludes, lab.Acks}
 
+// said is the end of a sentence that says what the fault, or its page, has said.
+var said = regexp.MustCompile(` (?:of \d, to process \d+|at the boundary “.*”)\.$`)
+
 func (p *Pages) brief(log []line) []line {
 	for n, l := range log {
 		log[n].Text = strings.Replace(l.Text, "The client retries with the same key: attempt", "Attempt", 1)
+		if p.Static {
+			log[n].Text = said.ReplaceAllString(log[n].Text, ".")
+		}
 	}
-	return slices.DeleteFunc(log, func(l line) bool {
+	log = slices.DeleteFunc(log, func(l line) bool {
 		first := l.Kind == lab.Delivered && strings.HasSuffix(l.Text, "delivery 1.") ||
 			l.Kind == lab.Sends && strings.HasPrefix(l.Text, "The customer presses Pay")
 		return slices.Contains(details, l.Kind) || p.Static && (first || slices.Contains(more, l.Kind))
 	})
+	if !p.Static {
+		return log
+	}
+	var short []line
+	for n, l := range log {
+		status, answered := strings.CutPrefix(l.Text, "The client receives")
+		if answered && n > 0 && log[n-1].Kind == lab.Sends {
+			l.Text = strings.TrimSuffix(log[n-1].Text, ".") + " receives" + status
+			short = short[:len(short)-1]
+		}
+		short = append(short, l)
+	}
+	return short
 }
 
 // design shows one design under all faults.
@@ -513,7 +553,10 @@ func (p *Pages) design(w http.ResponseWriter, r *http.Request) {
 		l.Log = p.brief(l.Log)
 		page.Lanes = append(page.Lanes, l)
 	}
-	p.render(w, r, "lab/design", web.Page{Title: d.Title, About: d.Idea, Here: "lab", Data: page})
+	telling, _ := lab.FindFault("answer-not-recorded")
+	telling, _ = telling.For(d)
+	p.render(w, r, "lab/design", web.Page{Title: d.Title, About: d.Idea, Here: "lab",
+		Picture: "/lab/runs/" + d.Name + "/" + telling.Name + pngForm, Data: page})
 }
 
 // withoutImports is a source file from its first declaration on.
@@ -633,12 +676,14 @@ func (p *Pages) show(w http.ResponseWriter, r *http.Request, run lab.Run, form s
 	case ".svg":
 		w.Header().Set("Content-Type", "image/svg+xml")
 		_, _ = w.Write(picture(l))
+	case pngForm:
+		p.sendPNG(w, r, picture(l))
 	default:
 		if isLive {
 			l.Address = r.URL.Path
 		}
 		p.render(w, r, "lab/run", web.Page{Title: l.Design.Title + ": " + l.Fault.Title, Here: "lab",
-			Picture: p.base(r) + l.Address + ".svg", About: run.Title() + " " + l.Fault.Story,
+			Picture: l.Address + pngForm, About: run.Title() + " " + l.Fault.Story,
 			Data: runPage{Lane: l.withSource(), Real: isLive}})
 	}
 }
@@ -651,9 +696,22 @@ func (p *Pages) base(r *http.Request) string {
 	return "http://" + r.Host
 }
 
+// pngForm ends the address of a picture for other sites, of which most show no SVG.
+const pngForm = ".png"
+
+func (p *Pages) sendPNG(w http.ResponseWriter, r *http.Request, svg []byte) {
+	drawn, err := asPNG(svg, allColors)
+	if err != nil {
+		p.Fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "image/png")
+	_, _ = w.Write(drawn) // the reader may have gone
+}
+
 // cutForm cuts the ending off an address that says which form of a run is wanted.
 func cutForm(name string) (bare, form string) {
-	for _, form := range []string{".ndjson", ".svg"} {
+	for _, form := range []string{".ndjson", ".svg", pngForm} {
 		if n := len(name) - len(form); n > 0 && name[n:] == form {
 			return name[:n], form
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
+	"image"
+	_ "image/png"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,6 +116,15 @@ func TestPages(t *testing.T) {
 					len(runs[0].Events) < 5 {
 					t.Errorf("%s.ndjson: %d runs, %v", address, len(runs), err)
 				}
+				if every := strings.TrimPrefix(f.Name, "queue-"); slices.Contains(
+					[]string{"answer-not-recorded", "stopped", "redelivered", "bank-timeout"}, every,
+				) { // together they have all marks
+					_, drawn := get(t, h, address+".png")
+					size, form, err := image.DecodeConfig(strings.NewReader(drawn))
+					if err != nil || form != "png" || size.Width != 1200 || size.Height != 630 {
+						t.Errorf("%s.png: %+v, %v", address, size, err)
+					}
+				}
 				_, picture := get(t, h, address+".svg")
 				for tokens := xml.NewDecoder(strings.NewReader(picture)); err == nil; {
 					_, err = tokens.Token()
@@ -124,11 +136,28 @@ func TestPages(t *testing.T) {
 		}
 	})
 
+	t.Run("each page has a picture for other sites: a run, its question, or the matrix", func(t *testing.T) {
+		t.Parallel()
+		for address, want := range map[string]string{
+			"/lab": "/lab/1.png", "/lab/7": "/lab/7.png", "/lab/matrix": "/lab/matrix.png",
+			"/lab/designs/inbox": "/lab/runs/inbox/queue-answer-not-recorded.png",
+		} {
+			_, body := get(t, h, address)
+			if !strings.Contains(body, `"og:image" content="http://example.com`+want+`"`) {
+				t.Errorf("%s has no picture %s", address, want)
+			}
+			status, drawn := get(t, h, want)
+			if _, _, err := image.Decode(strings.NewReader(drawn)); status != http.StatusOK || err != nil {
+				t.Errorf("%s: %d, %v", want, status, err)
+			}
+		}
+	})
+
 	t.Run("a run says to other sites what it is, with the picture's whole address", func(t *testing.T) {
 		t.Parallel()
 		_, body := get(t, h, "/lab/runs/naive/answer-not-recorded")
 		for _, part := range []string{`"og:title" content="Naive: Bank answered, not recorded · Ratchet"`,
-			`"og:image" content="http://example.com/lab/runs/naive/answer-not-recorded.svg"`,
+			`"og:image" content="http://example.com/lab/runs/naive/answer-not-recorded.png"`,
 			`"og:description" content="Our books say 1, the bank says 2. The process is killed`} {
 			if !strings.Contains(body, part) {
 				t.Errorf("it does not say %s", part)
@@ -138,7 +167,8 @@ func TestPages(t *testing.T) {
 
 	t.Run("what is not there is not found", func(t *testing.T) {
 		t.Parallel()
-		for _, path := range []string{"/lab/0", "/lab/8", "/lab/x", "/lab/designs/x", "/lab/runs/naive/x",
+		for _, path := range []string{"/lab/8.png", "/lab/1.svg", "/lab/matrix.svg",
+			"/lab/0", "/lab/8", "/lab/x", "/lab/designs/x", "/lab/runs/naive/x",
 			"/lab/runs/x/none.svg", "/lab/live/run_1"} {
 			if status, _ := get(t, h, path); status != http.StatusNotFound {
 				t.Errorf("%s: %d", path, status)
@@ -208,7 +238,7 @@ var (
 func TestExport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := page.Export(dir); err != nil { // it refuses to be too large
+	if err := page.Export(dir, "https://example.com/lab/"); err != nil { // it refuses to be too large
 		t.Fatal(err)
 	}
 	for _, d := range lab.Designs {
@@ -222,6 +252,14 @@ func TestExport(t *testing.T) {
 				t.Errorf("the page of %s: a picture under the link to %s: %v", d.Name, f.Name, !f.Strikes(d))
 			}
 		}
+	}
+	file, err := os.Open(filepath.Join(dir, "picture.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if size, form, err := image.DecodeConfig(file); form != "png" || size.Width != 1200 {
+		t.Errorf("the picture for other sites: %+v, %v", size, err)
 	}
 	pages, err := filepath.Glob(filepath.Join(dir, "*.html"))
 	if err != nil || len(pages) != len(page.Stops)+1+len(lab.Designs) {
@@ -237,6 +275,9 @@ func TestExport(t *testing.T) {
 		}
 		if !strings.Contains(string(text), `property="og:title"`) || !strings.Contains(string(text), "og:description") {
 			t.Errorf("%s does not say to other sites what it is", filepath.Base(file))
+		}
+		if !strings.Contains(string(text), `property="og:image" content="https://example.com/lab/picture.png"`) {
+			t.Errorf("%s has no picture for other sites", filepath.Base(file))
 		}
 		if strings.Contains(string(text), "badge") {
 			t.Errorf("%s has a badge, for which the style sheet has no rule", filepath.Base(file))
