@@ -462,7 +462,7 @@ func TestDemo(t *testing.T) {
 
 		_, stderr, code := ratchet(t, nil, "demo", "--addr", "127.0.0.1:0", "--data-dir", dir)
 		if code != exitFailed || strings.Count(stderr, "earlier development version") != 1 ||
-			!strings.Contains(stderr, "start the demo with ratchet demo --fresh\n") {
+			!strings.Contains(stderr, "start the demo with ratchet demo --fresh (make demo ARGS=--fresh)\n") {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
 

@@ -23,13 +23,14 @@ func (d *demo) banner() {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("")
-	p("  Ratchet is running. Test cards only: no real money can move.")
+	p("  Ratchet is running. Open %s in a browser. Test cards only: no real money can move.", d.base)
 	p("")
 	p("    API        %s", d.base)
 	if public := d.publicURL(); public != "" {
 		p("               %s  (from other machines; --public-url changes it)", public)
 	}
 	p("    shop       %s/shop", d.base)
+	p("    lab        %s/lab  (seven questions: how often is the card charged?)", d.base)
 	p("    dashboard  %s/", d.base)
 	if d.password != "" {
 		p("               password %s", d.password)
@@ -102,7 +103,15 @@ func (d *demo) farewell() {
 		d.console.print("\n  Stopped. The data stays in " + public(d.books.ratchet) + ".\n")
 		return
 	}
-	d.console.print("\n  Stopped. The data stays in " + d.dir.path + "; demo --fresh starts over.\n")
+	d.console.print("\n  Stopped. The data stays in " + d.dir.path + "; " + d.startOver() + " deletes it.\n")
+}
+
+// startOver is the command that begins with new data, as the reader has called this one.
+func (d *demo) startOver() string {
+	if strings.HasPrefix(d.Program, "go run ") {
+		return "make demo ARGS=--fresh"
+	}
+	return d.Program + " demo --fresh"
 }
 
 // publicURL is where other machines find the API, and "" where only this one does. The API

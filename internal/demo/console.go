@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ratchet-pay/ratchet/internal/acquirer"
 )
 
 // readEvery is how far the console lags behind the parts' logs.
@@ -177,6 +180,8 @@ func forPeople(part, line string, requests bool) string {
 		return "" // not from our logger: a stack trace, which reportExit shows the end of
 	}
 	switch {
+	case e.Msg == "request" && e.Route == acquirer.NotificationsPath && e.Status < http.StatusBadRequest:
+		return "" // the acquirer reports settlements all the time
 	case e.Msg == "request" && requests:
 		return e.answered()
 	case e.Msg == "request":

@@ -31,6 +31,11 @@ func TestForPeople(t *testing.T) {
 			"part received evt_1: order 1001: paid"},
 		"a warning": {`{"level":"WARN","msg":"request is parked","request":"req_1","cause":"lost"}`,
 			"part: request is parked req_1: lost"},
+		"what the acquirer reports by itself": {`{"level":"INFO","msg":"request","request":"req_1","method":"POST",` +
+			`"route":"/acquirer/notifications","status":200,"ms":8}`, ""},
+		"a notification that is refused": {`{"level":"INFO","msg":"request","request":"req_1","method":"POST",` +
+			`"route":"/acquirer/notifications","status":401,"ms":8}`,
+			"POST   /acquirer/notifications 401  req_1  8 ms"},
 		"a warning without a reason":       {`{"level":"WARN","msg":"beware"}`, "part: beware"},
 		"what only a log needs":            {`{"level":"INFO","msg":"serving","addr":"x"}`, ""},
 		"what is not of our logger at all": {`goroutine 1 [running]:`, ""},

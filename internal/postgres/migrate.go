@@ -26,7 +26,7 @@ const versionTable = "schema_revision"
 // ErrBeforeBaseline reports a database that a development version made before the first
 // chapters were written anew. Its version is a number of other chapters.
 var ErrBeforeBaseline = errors.New("this database was made by an earlier development version and cannot be upgraded: " +
-	"use a new database, or start the demo with ratchet demo --fresh")
+	"use a new database, or start the demo with ratchet demo --fresh (make demo ARGS=--fresh)")
 
 // Status is the schema version of a database.
 type Status struct {

@@ -206,7 +206,7 @@ func TestADatabaseFromBeforeTheBaselineIsRefused(t *testing.T) {
 			}
 
 			const sentence = "this database was made by an earlier development version and cannot " +
-				"be upgraded: use a new database, or start the demo with ratchet demo --fresh"
+				"be upgraded: use a new database, or start the demo with ratchet demo --fresh (make demo ARGS=--fresh)"
 			for range 2 { // a refusal leaves nothing behind that the next look could mistake for a baseline
 				err = postgres.Migrate(t.Context(), old)
 				if !errors.Is(err, postgres.ErrBeforeBaseline) || err.Error() != sentence {
