@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := demo
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
-.PHONY: help demo build test sdks cli samples test-browser screenshots first-run browser race crash soak failover walk bench scale neighbors mutants compose release lint lab-record lab-site
+.PHONY: help demo build test sdks cli samples test-browser screenshots first-run browser race crash soak failover test-on walk bench scale neighbors mutants compose release lint lab-record lab-site
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -19,6 +19,17 @@ build: ## bin/ratchet, without C libraries, the same bytes wherever it is built
 
 test: ## all tests, on one database server
 	go run ./internal/pgtest/cmd/testserver -- go test -timeout 30m $(ARGS) ./...
+
+# what depends on the server and takes minutes
+SERVER_TESTS = ./internal/postgres/... ./internal/phase/... ./internal/idempotency/... ./internal/dashboard/developers \
+	./internal/webhook ./internal/ledger/... ./test/schema ./test/model
+
+test-on: ## the tests that depend on the server, on another one: make test-on PGBIN=/usr/lib/postgresql/18/bin (ARGS=./... for all)
+	@test -x "$(PGBIN)/postgres" || { echo "PGBIN names the folder that contains postgres and initdb"; exit 2; }
+	@server=$$("$(PGBIN)/postgres" --version); \
+	if PGBIN="$(PGBIN)" go run ./internal/pgtest/cmd/testserver -- \
+		go test -count=1 -p 1 -timeout 30m $(or $(ARGS),$(SERVER_TESTS)); \
+	then echo "passed on $$server"; else echo "failed on $$server"; exit 1; fi
 
 sdks: build ## Stripe's SDKs, many versions of them, against a demo (10 minutes; DIR=folder adds checkouts of Python, Ruby, PHP)
 	go run ./internal/pgtest/cmd/testserver -- sh -c 'DATABASE_URL="$$TEST_DATABASE_URL" \

@@ -102,8 +102,14 @@ func dumpPrograms(t *testing.T, db *pgtest.DB) (dumper, restorer string) {
 		}
 		tried = append(tried, dumper+": "+err.Error()+" "+standardError(err))
 	}
-	t.Fatalf("no pg_dump and psql for this server; on Debian: apt-get install postgresql-client\n%s",
-		strings.Join(tried, "\n"))
+	var version int
+	err := db.Pool.QueryRow(t.Context(), "SELECT current_setting('server_version_num')::int / 10000").Scan(&version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Fatalf("found no psql with a pg_dump of PostgreSQL %d or later, which this server needs; its binaries from "+
+		"npm have none; from PostgreSQL's apt repository: apt-get install postgresql-client-%[1]d\n%[2]s",
+		version, strings.Join(tried, "\n"))
 	return "", ""
 }
 

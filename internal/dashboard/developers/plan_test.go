@@ -1,6 +1,7 @@
 package developers
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,6 +39,10 @@ func answered(t *testing.T) *pgtest.DB {
 	return db
 }
 
+// lookedUp is in a plan that looks rows up by IDs that it has read before. PostgreSQL 15 and 16 write ($0),
+// and 17 and later write ((InitPlan 2).col1).
+var lookedUp = regexp.MustCompile(`Index Cond: .*\bid = ANY \((\$\d|\(InitPlan \d)`)
+
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	db := answered(t)
@@ -54,7 +59,7 @@ func TestPlans(t *testing.T) {
 				args["after"] = "req_00000001"
 			}
 			plan := db.Plan(t, sql, args)
-			if strings.Contains(plan, "Seq Scan on requests") || !strings.Contains(plan, "id = ANY ($") {
+			if strings.Contains(plan, "Seq Scan on requests") || !lookedUp.MatchString(plan) {
 				t.Errorf("%s, all requests are read:\n%s", name, plan)
 			}
 		}
