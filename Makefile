@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := demo
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
-.PHONY: help demo build test sdks cli samples test-browser screenshots first-run browser race crash soak failover test-on walk bench scale neighbors mutants compose release lint lab-record lab-site
+.PHONY: help demo build test sdks cli samples test-browser screenshots first-run browser race crash soak failover test-on volume replays events database-crashes mixed walk bench scale neighbors mutants compose release lint lab-record lab-site
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -75,6 +75,32 @@ soak: ## processes killed and restarted under load (ten minutes; make soak FOR=1
 failover: ## leaders killed, stalled and isolated under load, with Patroni (four minutes; make failover ROUNDS=20 for more)
 	RATCHET_FAILOVER_ROUNDS=$(or $(ROUNDS),4) go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 3h -v \
 		-run 'TestFailOver|TestPatroni' ./test/crash
+
+# A long run of one test: its lines go to a file, and its summary to the terminal.
+define long
+	@mkdir -p bin
+	@go run ./internal/pgtest/cmd/testserver -- env $(2) go test -count=1 -timeout 3h -v -run '^$(1)$$' ./test/crash \
+		> bin/$(1).log 2>&1; passed=$$?; grep -o 'SUMMARY.*' bin/$(1).log; \
+		[ $$passed = 0 ] || { grep -v '"time"' bin/$(1).log; exit 1; }
+endef
+
+volume: ## 10,000 requests during 30 minutes, with 200 kills and restarts (FOR, REQUESTS and FAULTS change the numbers)
+	$(call long,TestSoak,RATCHET_SOAK=$(or $(FOR),30m) RATCHET_SOAK_REQUESTS=$(or $(REQUESTS),10000) RATCHET_SOAK_FAULTS=$(or $(FAULTS),200))
+
+replays: ## 10,000 keys: each answer has the same bytes after crashes and a restart (make replays N=1000 for fewer)
+	$(call long,TestReplays,RATCHET_REPLAYS=$(or $(N),10000))
+
+events: ## 20,000 events while workers are killed: none is missed (make events N=1000 for fewer)
+	$(call long,TestEveryEventArrives,RATCHET_EVENTS=$(or $(N),20000))
+
+database-crashes: ## the database killed 20 times under load (make database-crashes N=5 for fewer)
+	$(call long,TestPostgresCrash,RATCHET_DATABASE_CRASHES=$(or $(N),20))
+
+mixed: ## two versions of the program on one database, with kills; OLDER=commit with the same migrations (ten minutes)
+	@mkdir -p bin && rm -rf bin/older && git worktree prune && git worktree add -q --detach bin/older $(or $(OLDER),HEAD~20)
+	@cd bin/older && go build -trimpath -o ../ratchet-older ./cmd/ratchet; built=$$?; \
+		cd ../.. && git worktree remove --force bin/older && exit $$built
+	$(call long,TestSoak,RATCHET_OLDER_BINARY=$(abspath bin/ratchet-older) RATCHET_SOAK=$(or $(FOR),10m))
 
 walk: ## ten thousand random stories of one key (an hour; make walk CHECKS=1500 for a minute and a half)
 	go run ./internal/pgtest/cmd/testserver -- go test -count=1 -timeout 3h -run TestWalk ./test/model -rapid.checks $(or $(CHECKS),10000)

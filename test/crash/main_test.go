@@ -30,6 +30,9 @@ import (
 // binaryVar names the program under test. It is built where it is not set.
 const binaryVar = "RATCHET_BINARY"
 
+// olderBinaryVar names an older version of the program. Every other process of an installation then runs it.
+const olderBinaryVar = "RATCHET_OLDER_BINARY"
+
 // full dies at every boundary of every operation, not at a sample of most.
 var full = os.Getenv("RATCHET_CRASH_FULL") == "1"
 

@@ -43,7 +43,12 @@ var ready = regexp.MustCompile(`"msg":"working"|"addr(?:ess)?":"(127\.0\.0\.1:[1
 // test ends, if it still lives then.
 func start(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, name: args[0], cmd: exec.Command(os.Getenv(binaryVar), args...), gone: make(chan struct{})}
+	return startProgram(t, os.Getenv(binaryVar), env, args...)
+}
+
+func startProgram(t testing.TB, program string, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, name: args[0], cmd: exec.Command(program, args...), gone: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {

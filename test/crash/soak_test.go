@@ -27,7 +27,8 @@ func soakFor(t testing.TB) time.Duration {
 const finishWithin = 30 * time.Second
 
 // TestSoak lets clients work while one process after another is killed, or asked
-// to leave as in a rolling restart, and replaced. The longer run: make soak.
+// to leave as in a rolling restart, and replaced. The longer runs: make soak, make volume, and make mixed, in
+// which every other process is of an older version.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	i := installOnFastServer(t, startAcquirer(t))
@@ -40,8 +41,11 @@ func TestSoak(t *testing.T) {
 	loads := startLoad(t, serving, merchants)
 
 	// A slow machine takes longer than it was given, rather than prove nothing.
+	requests, faults := volume(t, "RATCHET_SOAK_REQUESTS", 50), volume(t, "RATCHET_SOAK_FAULTS", 2)
 	deaths, departures := 0, 0
-	proves := func() bool { return deaths > 0 && departures > 0 && finishedBy(loads) >= 50 }
+	proves := func() bool {
+		return deaths > 0 && departures > 0 && deaths+departures >= faults && finishedBy(loads) >= int64(requests)
+	}
 	for end := time.Now().Add(soakFor(t)); (time.Now().Before(end) || !proves()) && !t.Failed(); {
 		time.Sleep(time.Duration(300+rand.IntN(1200)) * time.Millisecond)
 		how := os.Signal(syscall.SIGKILL)
@@ -72,10 +76,10 @@ func TestSoak(t *testing.T) {
 		t.Errorf("it took %s after the last death to finish everything, want %s at most", late, finishWithin)
 	}
 
-	for _, w := range all {
-		w.wantReplay(t, serving.any(), w.answer)
-	}
+	replayed, differ := replayAll(t, serving, all)
 	i.wantNoDoubles(t, all)
 	i.wantClean(t)
-	t.Logf("%d requests answered over %d deaths and %d departures", len(all), deaths, departures)
+	t.Logf("SUMMARY soak: %d requests answered over %d deaths and %d departures, %d processes of an older "+
+		"version; %d of %d replays with the same bytes",
+		len(all), deaths, departures, i.older.Load(), replayed-differ, len(all))
 }

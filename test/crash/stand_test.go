@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -55,15 +56,29 @@ type installation struct {
 	db       *pgxpool.Pool
 	acquirer *acquirer
 	env      []string
+
+	started, older *atomic.Int64 // processes of serve and work, and those of them that are of an older version
 }
 
 func install(t testing.TB, databaseURL string, db *pgxpool.Pool, a *acquirer) *installation {
-	return &installation{t, db, a, []string{
+	env := []string{
 		"RATCHET_SECRET=" + rootSecret, "RATCHET_ACQUIRER_SECRET=" + acquirerSecret, "RATCHET_DEMO=1",
 		"RATCHET_NOTIFICATION_SECRET=" + notificationSecret, "RATCHET_DATABASE_URL=" + databaseURL,
 		// every answer of a load is asked for once more, as fast as it goes
 		"RATCHET_ACQUIRER_URL=http://" + a.addr, modest, "RATCHET_KEY_RATE=0",
-	}}
+	}
+	return &installation{t, db, a, env, new(atomic.Int64), new(atomic.Int64)}
+}
+
+// start runs the program, or its older version in every other case where there is one.
+func (i *installation) start(t testing.TB, args ...string) *process {
+	t.Helper()
+	older := os.Getenv(olderBinaryVar)
+	if older != "" && i.started.Add(1)%2 == 0 {
+		i.older.Add(1)
+		return startProgram(t, older, i.env, args...)
+	}
+	return start(t, i.env, args...)
 }
 
 func installOnFastServer(t testing.TB, a *acquirer) *installation {
@@ -75,7 +90,7 @@ func installOnFastServer(t testing.TB, a *acquirer) *installation {
 // serve starts a process that answers the API.
 func (i *installation) serve(t testing.TB) *process {
 	t.Helper()
-	p := start(t, i.env, "serve", "--addr", "127.0.0.1:0")
+	p := i.start(t, "serve", "--addr", "127.0.0.1:0")
 	p.outside = i.acquirer.journal
 	return p
 }
@@ -83,7 +98,7 @@ func (i *installation) serve(t testing.TB) *process {
 // work starts a process with a completer.
 func (i *installation) work(t testing.TB) *process {
 	t.Helper()
-	return start(t, i.env, "work")
+	return i.start(t, "work")
 }
 
 // victim starts a process that dies on request. It writes the boundaries it
