@@ -302,6 +302,7 @@ var searchableCustomers = resource.Searchable{
 	Plural:   "customers",
 	Rows:     selectCustomers + ` AND deleted_at IS NULL`,
 	Metadata: "metadata",
+	Prefix:   "cus",
 	Fields: map[string]resource.SearchField{
 		"created": {Kind: resource.SearchNumber, SQL: resource.CreatedSeconds},
 		"email":   {Kind: resource.SearchText, SQL: "email"},

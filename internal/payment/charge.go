@@ -282,6 +282,7 @@ func NamedCharge(id *string) resource.Reference {
 }
 
 var searchableCharges = resource.Searchable{Plural: "charges", Rows: SelectCharges, Metadata: "metadata",
+	Prefix: "ch",
 	Fields: map[string]resource.SearchField{
 		"amount":   {Kind: resource.SearchNumber, SQL: "amount"},
 		"created":  {Kind: resource.SearchNumber, SQL: resource.CreatedSeconds},

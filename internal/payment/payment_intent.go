@@ -276,6 +276,7 @@ func replyWithIntent(
 }
 
 var searchableIntents = resource.Searchable{Plural: "payment_intents", Rows: selectIntents, Metadata: "metadata",
+	Prefix: "pi",
 	Fields: map[string]resource.SearchField{
 		"amount":   {Kind: resource.SearchNumber, SQL: "amount"},
 		"created":  {Kind: resource.SearchNumber, SQL: resource.CreatedSeconds},

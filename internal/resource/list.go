@@ -100,18 +100,19 @@ type Reference struct {
 // the acquirer.
 const idSlack = 24 * time.Hour
 
-// idAt sorts before every ID of the list that was made at a time or later. A filter by time is a bound on IDs as
-// well: without it, the page of a year ago would be looked for among all newer objects.
-func (l Listing) idAt(at time.Time, unbounded string) string {
+// idAt sorts before every ID with a prefix that was made at a time or later. A filter by time is a bound on IDs as
+// well: without it, the page of a year ago would be looked for among all newer objects. Callers choose the IDs of
+// objects without a prefix.
+func idAt(prefix string, at time.Time, unbounded string) string {
 	switch {
-	case l.Prefix == "":
+	case prefix == "":
 		return unbounded
 	case at.Before(FirstTime):
 		return FirstID
 	case at.After(id.Latest):
 		return LastID
 	}
-	return l.Prefix + "_" + id.EncodeTime(at)
+	return prefix + "_" + id.EncodeTime(at)
 }
 
 // wired is a row that knows its form on the wire.
@@ -150,11 +151,11 @@ func ListPage[Row any, R wired[Row]](
 	from, to := in.Created.Between()
 	if from != nil {
 		args["from"] = *from
-		args["after"] = max(args["after"].(string), l.idAt(from.Add(-idSlack), FirstID))
+		args["after"] = max(args["after"].(string), idAt(l.Prefix, from.Add(-idSlack), FirstID))
 	}
 	if to != nil {
 		args["to"] = *to
-		args["before"] = min(args["before"].(string), l.idAt(to.Add(idSlack), LastID))
+		args["before"] = min(args["before"].(string), idAt(l.Prefix, to.Add(idSlack), LastID))
 	}
 	rows, err := db.Query(ctx, sql, args)
 	if err != nil {

@@ -13,12 +13,15 @@ import (
 )
 
 // recorder is a database that only records its arguments.
-type recorder struct{ args pgx.StrictNamedArgs }
+type recorder struct {
+	sql  string
+	args pgx.StrictNamedArgs
+}
 
 var errRecorded = errors.New("recorded")
 
-func (l *recorder) Query(_ context.Context, _ string, args ...any) (pgx.Rows, error) {
-	l.args = args[0].(pgx.StrictNamedArgs)
+func (l *recorder) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
+	l.sql, l.args = sql, args[len(args)-1].(pgx.StrictNamedArgs)
 	return nil, errRecorded
 }
 

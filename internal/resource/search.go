@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
 	"github.com/ratchet-pay/ratchet/internal/form"
+	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 )
 
@@ -59,6 +61,7 @@ type Searchable struct {
 	Rows     string // SELECT of the viewer's objects, up to its WHERE
 	Fields   map[string]SearchField
 	Metadata string // the column metadata["…"] looks into
+	Prefix   string // of the IDs, which encode when the object was made
 }
 
 const CreatedSeconds = `floor(extract(epoch FROM created_at))::bigint`
@@ -173,7 +176,26 @@ func (s Searchable) clause(c searchClause, n string, args pgx.StrictNamedArgs) (
 		return field.SQL + " IS NULL", nil
 	}
 	name := "value" + n
-	return field.compare(c, name, args)
+	compared, err := field.compare(c, name, args)
+	if err == nil && field.SQL == CreatedSeconds {
+		compared = "(" + compared + s.idBounds(c.op, n, args) + ")"
+	}
+	return compared, err
+}
+
+// idBounds bounds the IDs of what was created at the clause's value, before or after it. It refuses no row that the
+// clause accepts. The rows are read by ID: without it, a search of one day would read all newer rows, or all rows.
+func (s Searchable) idBounds(op, n string, args pgx.StrictNamedArgs) (sql string) {
+	at := time.Unix(min(max(args["value"+n].(int64), 0), id.Latest.Unix()), 0)
+	if op != "<" && op != "<=" {
+		args["from"+n] = idAt(s.Prefix, at.Add(-idSlack), FirstID)
+		sql += " AND id >= @from" + n + "::text"
+	}
+	if op != ">" && op != ">=" {
+		args["to"+n] = idAt(s.Prefix, at.Add(time.Second+idSlack), LastID)
+		sql += " AND id < @to" + n + "::text"
+	}
+	return sql
 }
 
 // compare is one comparison in SQL. It refuses what the field's kind cannot do.

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/apierror"
+	"github.com/ratchet-pay/ratchet/internal/id"
 )
 
 func TestASearchQueryMeansWhatItSays(t *testing.T) {
@@ -59,7 +61,7 @@ func TestASearchQueryMeansWhatItSays(t *testing.T) {
 	}
 }
 
-var searchableThings = Searchable{Plural: "things", Metadata: "metadata", Fields: map[string]SearchField{
+var searchableThings = Searchable{Plural: "things", Metadata: "metadata", Prefix: "th", Fields: map[string]SearchField{
 	"amount":   {SearchNumber, "amount"},
 	"created":  {SearchNumber, CreatedSeconds},
 	"customer": {SearchToken, "customer_id"},
@@ -91,8 +93,47 @@ func FuzzSearchQuery(f *testing.F) {
 		for _, field := range searchableThings.Fields {
 			rest = strings.ReplaceAll(rest, field.SQL, "")
 		}
-		if strings.ContainsAny(rest, `'";\`) || len(args) > 2*maxSearchClauses {
+		if strings.ContainsAny(rest, `'";\`) || len(args) > 3*maxSearchClauses {
 			t.Fatalf("%q became %s with %v", text, condition, args)
 		}
 	})
+}
+
+// The primary key is the only order that a search reads in.
+func TestASearchByTimeIsABoundOnIDs(t *testing.T) {
+	t.Parallel()
+	day := time.Date(2026, 5, 17, 0, 0, 0, 0, time.UTC)
+	before, behind := "th_"+id.EncodeTime(day.Add(-idSlack)), "th_"+id.EncodeTime(day.Add(idSlack+time.Second))
+	const second = "1778976000" // day
+	for query, want := range map[string]struct {
+		sql      string
+		from, to any
+	}{
+		"created>" + second:            {" AND id >= @from0::text)", before, nil},
+		"created>=" + second:           {" AND id >= @from0::text)", before, nil},
+		"created<" + second:            {" AND id < @to0::text)", nil, behind},
+		"created<=" + second:           {" AND id < @to0::text)", nil, behind},
+		"created:" + second:            {" AND id >= @from0::text AND id < @to0::text)", before, behind},
+		"-created:" + second:           {" AND id >= @from0::text AND id < @to0::text), false)", before, behind},
+		"created>-9223372036854775808": {" AND id >= @from0::text)", FirstID, nil},
+		"created<9223372036854775807":  {" AND id < @to0::text)", nil, LastID},
+		"amount>" + second:             {"", nil, nil},
+	} {
+		t.Run(query, func(t *testing.T) {
+			t.Parallel()
+			var asked recorder
+			_, err := RunSearch[listed](t.Context(), &asked, Principal{}, Search{Query: query}, searchableThings)
+			if !errors.Is(err, errRecorded) {
+				t.Fatal(err)
+			}
+			if asked.args["from0"] != want.from || asked.args["to0"] != want.to {
+				t.Errorf("IDs from %v to %v, want from %v to %v", asked.args["from0"], asked.args["to0"], want.from,
+					want.to)
+			}
+			bounds := strings.Count(want.sql, " id ") + 2 // of the page
+			if !strings.Contains(asked.sql, want.sql) || strings.Count(asked.sql, " id ") != bounds {
+				t.Errorf("the statement is %s", asked.sql)
+			}
+		})
+	}
 }

@@ -3,6 +3,7 @@
 package sdk_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,12 +19,14 @@ func TestSearch(t *testing.T) {
 		t.Parallel()
 		a, other := in.account(t), in.account(t)
 		var want []string
+		var first, last int64
 		for i := range 5 {
 			made := a.customer(&stripe.CustomerCreateParams{
 				Name:     stripe.String(fmt.Sprint("Åse ", i)),
 				Metadata: map[string]string{"crm": `7"7`},
 			})
 			want = append(want, made.ID)
+			first, last = cmp.Or(first, made.Created), made.Created
 		}
 		a.customer(&stripe.CustomerCreateParams{Name: stripe.String("Bo")})
 		other.customer(&stripe.CustomerCreateParams{
@@ -31,7 +34,9 @@ func TestSearch(t *testing.T) {
 			Metadata: map[string]string{"crm": `7"7`},
 		})
 		for _, query := range []string{`metadata["crm"]:"7\"7"`, `name~"Åse"`, `-name:"bo"`,
-			`name:"Åse 0" OR name~"Åse"`, `-metadata["crm"]:null AND created>1000`} {
+			`name:"Åse 0" OR name~"Åse"`, `-metadata["crm"]:null AND created>1000`,
+			fmt.Sprintf(`name~"Åse" AND created>=%d AND created<=%d`, first, last),
+			fmt.Sprintf(`name~"Åse" AND -created<%d AND -created>%d`, first, last)} {
 			params := &stripe.CustomerSearchParams{}
 			params.Query, params.Limit = query, stripe.Int64(2)
 			var got []string
