@@ -89,7 +89,7 @@ func TestTemplatesAreFormatted(t *testing.T) {
 		if shown(formatted) != shown(string(source)) {
 			t.Errorf("%s shows something else when it is formatted", path)
 		}
-		if formatted != string(source) && !isUnformatted(path) {
+		if formatted != string(source) {
 			t.Errorf("%s is not formatted: run go run ./test/templates -w", path)
 		}
 	}
