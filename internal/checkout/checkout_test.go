@@ -62,7 +62,7 @@ func (s *env) do(t *testing.T, method, path string, form url.Values, header ...s
 	if err != nil {
 		t.Fatal(err)
 	}
-	return page{response.StatusCode, response.Header, string(body)}
+	return page{response.StatusCode, response.Header, body}
 }
 
 // session makes one, and returns the path of its page.

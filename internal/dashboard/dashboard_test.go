@@ -67,7 +67,7 @@ func (s *env) do(t *testing.T, r *http.Request) page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return page{response.StatusCode, response.Request.URL.Path, response.Header, string(body)}
+	return page{response.StatusCode, response.Request.URL.Path, response.Header, body}
 }
 
 func (s *env) get(t *testing.T, path string) page {

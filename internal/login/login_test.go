@@ -114,7 +114,7 @@ func (b *browser) send(t *testing.T, method, path string, form url.Values) page 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return page{response.StatusCode, response.Request.URL.Path, string(body)}
+	return page{response.StatusCode, response.Request.URL.Path, body}
 }
 
 func (b *browser) login(t *testing.T, email string) *browser {

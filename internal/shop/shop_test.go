@@ -149,7 +149,7 @@ func (s *env) get(path string) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return string(page)
+	return page
 }
 
 // order presses Pay with a mug in the cart, and returns the order that came of it.
