@@ -15,8 +15,8 @@ var blocks = strings.Fields(`html head body title main section article header fo
 // verbatim are the elements whose white space means something.
 var verbatim = []string{"pre", "script", "style", "textarea"}
 
-// Compact is a page without the white space that no browser shows. None is beside the tag of a block. Elsewhere, and
-// between attributes, it is one space. Everything else stays as it is.
+// Compact removes the white space that no browser shows: all of it beside the tag of a block, and all but one space
+// elsewhere and between attributes. It changes nothing else.
 func Compact(page string) string {
 	var out strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(page))
@@ -64,10 +64,10 @@ func Compact(page string) string {
 	}
 }
 
-// isSpace says what HTML collapses: a no-break space is a character like any other.
+// isSpace reports what HTML collapses: a no-break space is a character like any other.
 func isSpace(c rune) bool { return strings.ContainsRune(" \t\n\r\f", c) }
 
-// onOneLine is a tag with one space between its attributes, and none before its end.
+// onOneLine returns a tag with one space between its attributes, and none before its end.
 func onOneLine(tag string) string {
 	var out strings.Builder
 	quote, space := rune(0), false

@@ -178,6 +178,20 @@ func TestSpreadsheetsRunNothing(t *testing.T) {
 	}
 }
 
+func TestAnEmptyListNamesTheNextStep(t *testing.T) {
+	t.Parallel()
+	s := newEnv(t, "")
+	empty := regexp.MustCompile(`(?s)<div class="card empty">.*?</div>`)
+	for _, path := range []string{"/payments", "/payments?state=failed", "/customers", "/customers?email=jim@example.com",
+		"/checkout", "/disputes", "/payouts", "/products", "/links", "/emails", "/events", "/requests"} {
+		p := s.get(t, "/dashboard"+path)
+		said := empty.FindString(p.body)
+		if !strings.Contains(said, "<p>") || !strings.Contains(said, `<a class="button`) {
+			t.Errorf("%s says neither what appears there nor what to do next: %s", path, said)
+		}
+	}
+}
+
 func TestAnEmptyInstallationLeadsOn(t *testing.T) {
 	t.Parallel()
 	s := newEnv(t, "")

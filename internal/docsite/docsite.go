@@ -77,8 +77,9 @@ func (p *Pages) Routes(plain, forms func(pattern string, page http.HandlerFunc))
 }
 
 // zip compresses pages for browsers that ask for it: a page of the reference has up to 120 KB.
-// Random padding hides how well a page compresses, since a page has a form's token next to its
-// own address (the attack BREACH).
+// A page contains a form's token and its own address, so an attacker who chooses the address
+// could learn the token from how well the page compresses (BREACH). Padding, whose length is
+// drawn from a hash of the page, blurs that.
 var zip = func() func(http.Handler) http.HandlerFunc {
 	wrap, err := gzhttp.NewWrapper(gzhttp.RandomJitter(32, 0, false))
 	if err != nil {

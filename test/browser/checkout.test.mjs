@@ -103,6 +103,10 @@ test("a declined card keeps the form, and the next one pays", async () => {
     await fill(page, number);
     await press(page);
     await page.locator("#verdict", { hasText: words }).waitFor();
+    await page.waitForFunction(() => { // the reason is in view, although the cursor is in a field below it
+      const box = document.querySelector("#verdict").getBoundingClientRect();
+      return box.top >= 0 && box.bottom <= innerHeight;
+    });
   }
   assert.equal(await page.inputValue("#billingName"), "Jenny Rosen");
   assert.equal(await page.inputValue("#cardCvc"), "");
