@@ -4,13 +4,13 @@ package crash_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/ratchet-pay/ratchet/internal/crashpoint"
+	"github.com/ratchet-pay/ratchet/web/webtest"
 )
 
 // TestZombie halts a process that has charged a card and not yet written it
@@ -173,9 +173,9 @@ func (p *process) page(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	body, err := webtest.Read(response)
 	if err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %s, %v\n%s", path, response.Status, err, body)
 	}
-	return string(body)
+	return body
 }
