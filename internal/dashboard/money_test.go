@@ -182,8 +182,9 @@ func TestAnEmptyListNamesTheNextStep(t *testing.T) {
 	t.Parallel()
 	s := newEnv(t, "")
 	empty := regexp.MustCompile(`(?s)<div class="card empty">.*?</div>`)
-	for _, path := range []string{"/payments", "/payments?state=failed", "/customers",
-		"/customers?email=jim@example.com", "/checkout", "/disputes", "/payouts", "/products", "/links", "/emails", "/events", "/requests"} {
+	for _, path := range []string{"/payments", "/payments?state=failed", "/customers", "/disputes", "/payouts",
+		"/customers?email=jim@example.com", "/checkout", "/products", "/links", "/emails", "/events",
+		"/requests"} {
 		p := s.get(t, "/dashboard"+path)
 		said := empty.FindString(p.body)
 		if !strings.Contains(said, "<p>") || !strings.Contains(said, `<a class="button`) {
