@@ -70,7 +70,7 @@ func (b BillingDetails) changed(sent *BillingDetailsParams) BillingDetails {
 	}
 	switch {
 	case sent.Address == nil:
-	case resource.NilIfZero(&sent.Address) == nil:
+	case resource.NilIfZero(sent.Address) == nil:
 		b.Address = resource.Address{}
 	default:
 		b.Address = b.Address.Changed(*sent.Address)
