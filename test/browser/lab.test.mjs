@@ -337,7 +337,7 @@ test("run all fills the matrix cell by cell, with progress, in place and without
     await page.waitForTimeout(500);
   }
   assert.ok(seen.size >= 3, `no progress was to be seen: ${[...seen]}`);
-  await plain.getByText(/^All \d+ runs took/).waitFor({ timeout: 60_000 });
+  await plain.getByText(/^\s*All \d+ runs took/).waitFor({ timeout: 60_000 });
   assert.ok(read.size >= 2, `without JavaScript, no progress was to be seen: ${[...read]}`);
   assert.equal(await page.evaluate(() => globalThis.sameDocument), true, "the page was loaded again");
   const said = await page.locator(".lab-progress").innerText();

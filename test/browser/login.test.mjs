@@ -135,6 +135,7 @@ test("an app is set up as second factor, and each of its codes opens the dashboa
   await enterCode(page, code);
   await page.getByRole("heading", { level: 1, name: "Overview" }).or(page.getByRole("heading", { level: 1, name: "Payments" })).first().waitFor();
 
+  await page.waitForLoadState(); // what the kill interrupts would be a complaint
   await demo.kill(); // sessions are in the database
   await page.goto(`${demo.base}/dashboard/payments`);
   await page.getByRole("heading", { level: 1, name: "Payments" }).waitFor();
