@@ -173,6 +173,7 @@ const selectCustomers = `
 
 const (
 	CustomerByID  = selectCustomers + ` AND id = @id`
+	notDeleted    = selectCustomers + ` AND deleted_at IS NULL`
 	customersByID = selectCustomers + ` AND id = ANY (@ids::text[])`
 )
 
@@ -300,7 +301,7 @@ func NamedCustomer(id *string) resource.Reference {
 
 var searchableCustomers = resource.Searchable{
 	Plural:   "customers",
-	Rows:     selectCustomers + ` AND deleted_at IS NULL`,
+	Rows:     notDeleted,
 	Metadata: "metadata",
 	Prefix:   "cus",
 	Fields: map[string]resource.SearchField{

@@ -73,3 +73,43 @@ func TestRareRowsAreSearchedForInSteps(t *testing.T) {
 		}
 	})
 }
+
+// A shop that holds cards first has many events that cause no email.
+func TestEmailsAmongManyHolds(t *testing.T) {
+	t.Parallel()
+	s := newEnv(t, "")
+	charge := s.charge(t)
+	s.api(t, "/v1/refunds", "charge", charge, "amount", "500")
+	_, err := s.db.Pool.Exec(t.Context(), `
+		INSERT INTO events (account_id, id, livemode, type, data, api_version, request_id, idempotency_key, object_id,
+		                    created_at)
+		SELECT account_id, substr(id, 1, 12) || to_char(n, 'FM0000000000000000'), livemode, type,
+		       jsonb_set(data::jsonb, '{object,captured}', to_jsonb(n IN (3, 5990)))::json, api_version,
+		       'req_bulk' || n, idempotency_key, object_id, created_at
+		FROM events, generate_series(1, 6000) n WHERE type = 'charge.succeeded' AND object_id = $1`, charge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	email := regexp.MustCompile(`/dashboard/emails/(evt_\w+)`)
+	subjects := func(p page) (all []string) {
+		for _, found := range email.FindAllStringSubmatch(p.body, -1) {
+			all = append(all, strings.TrimLeft(found[1][12:], "0"))
+		}
+		return all
+	}
+	newest := s.get(t, "/dashboard/emails")
+	requireWords(t, newest, "Searched 5000 rows. “Older” continues.", "Your refund from Toboggans")
+	if got := subjects(newest); len(got) != 3 || got[2] != "5990" {
+		t.Errorf("the newest page has %v, want the refund, its charge, and 5990", got)
+	}
+	older := s.get(t, neighbors(newest)["next"])
+	if got := subjects(older); !slices.Equal(got, []string{"3"}) {
+		t.Errorf("the page behind it has %v, want only 3", got)
+	}
+	newer := s.get(t, neighbors(older)["prev"])
+	requireWords(t, newer, "Searched 5000 rows. “Newer” continues.")
+	newer = s.get(t, neighbors(newer)["prev"])
+	if got := subjects(newer); len(got) != 3 || got[2] != "5990" {
+		t.Errorf("upward, the last page has %v, want the three of the newest", got)
+	}
+}

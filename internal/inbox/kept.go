@@ -69,7 +69,8 @@ const (
 	JOIN (SELECT source, event_id FROM inbox WHERE state <> 'applied'
 	      UNION SELECT source, event_id FROM inbox_contradictions c
 	      WHERE ` + unacknowledged + `) wanted USING (source, event_id)` + inOrder
-	listAll = selectKept + inOrder
+	// The IDs of the acquirer's messages are in order of time, and the primary key has that order.
+	listAll = selectKept + ` ORDER BY m.source, m.event_id LIMIT @limit`
 	inOrder = ` ORDER BY m.received_at LIMIT @limit`
 
 	dueKept = selectKept + ` WHERE m.state = 'waiting' AND m.due_at <= statement_timestamp() ORDER BY m.due_at
@@ -97,7 +98,7 @@ type Querier interface {
 }
 
 // List reads the messages that wait, are set aside, or were contradicted, in the
-// order they came: and with all, those that were applied, too.
+// order they came: and with all, those that were applied, too, in the order of their IDs.
 func List(ctx context.Context, db Querier, all bool, limit int) ([]Kept, error) {
 	sql := listKept
 	if all {

@@ -36,6 +36,13 @@ var mayReadMuch = map[string]string{
 	"internal/acquirer/simulator/authorizations.go": "an operator compares what the acquirer has executed",
 }
 
+// searched are the rows that a search starts from. It adds a condition, an order and a limit. A search that does not
+// name created has no index, and the server ends it after two seconds (internal/resource/search.go:Searchable).
+var searched = []string{
+	"internal/customer/customer.go:notDeleted", "internal/payment/charge.go:SelectCharges",
+	"internal/payment/payment_intent.go:selectIntents",
+}
+
 // measured are statements whose bound PostgreSQL finds only while it runs them, such as the end of the last closed
 // period. Their plan shows an estimate that has nothing to do with it, so they are run, and what they read is counted.
 var measured = []string{
@@ -70,6 +77,10 @@ const largePart = 0.2
 // severalPages is the cost of what is small however large its share is: one row of
 // a table that has a hundred pages.
 const severalPages = 50
+
+// fewRows is how many rows are few however large their share is: a page is searched for in as many
+// (internal/dashboard/desk/pages.go:searchOver).
+const fewRows = 5000
 
 // passable are the parts of a filter that most rows pass: what they refuse is never much.
 var passable = regexp.MustCompile(`NOT livemode|livemode = false|[a-z_]+ >= '1970-[^']*'::timestamp with time zone|` +
@@ -122,7 +133,8 @@ func (i *installation) offenses(ctx context.Context) ([]offense, int, error) {
 	planned, failed := 0, error(nil)
 	for _, s := range all {
 		isIn := func(dir string) bool { return strings.HasPrefix(s.Name, dir) }
-		if isPart(s, all) || slices.ContainsFunc(mayReadAll, isIn) || slices.Contains(measured, s.Name) {
+		if s.Part || slices.ContainsFunc(mayReadAll, isIn) || slices.Contains(measured, s.Name) ||
+			slices.Contains(searched, s.Name) {
 			continue
 		}
 		p := ours
@@ -140,16 +152,6 @@ func (i *installation) offenses(ctx context.Context) ([]offense, int, error) {
 	found = slices.DeleteFunc(found, offense.allowed)
 	slices.SortFunc(found, func(a, b offense) int { return cmp.Compare(b.Share, a.Share) })
 	return found, planned, failed
-}
-
-// isPart says whether a statement is the beginning of others, which say what it
-// reads: in this form the program does not send it.
-func isPart(s statements.Statement, all []statements.Statement) bool {
-	begins := strings.TrimSpace(s.SQL)
-	return slices.ContainsFunc(all, func(other statements.Statement) bool {
-		text := strings.TrimSpace(other.SQL)
-		return len(text) > len(begins) && strings.HasPrefix(text, begins)
-	})
 }
 
 // planner has PostgreSQL plan statements with values as the program gives them.
@@ -288,7 +290,7 @@ func (p *planner) edge(ctx context.Context, s statements.Statement) (string, err
 }
 
 // listed finds the table of a list's rows.
-var listed = regexp.MustCompile(`FROM (\w+)\s+WHERE account_id = @account_id`)
+var listed = regexp.MustCompile(`FROM (\w+)(?: \w+ JOIN LATERAL [^@]+)?\s+WHERE account_id = @account_id`)
 
 // withCallersIDs are tables whose IDs the API's callers may choose. Every other list that is filtered by time is read
 // by the IDs of that time (internal/resource/list.go:idSlack).
@@ -359,15 +361,19 @@ func (p *planner) plan(ctx context.Context, s statements.Statement) ([]offense, 
 		if v.mode == customPlan && v.values == nil && !v.optional && !absent {
 			continue // the same as with every argument
 		}
-		of, cost, err := p.explain(ctx, v, values)
+		plans, err := p.explain(ctx, v, values)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", v.name, err)
+		}
+		cost := 0.0
+		for _, n := range plans {
+			cost += n.Total
 		}
 		if v.mode == genericPlan && cost > dearest+planning {
 			continue // PostgreSQL compares the two, and keeps to custom plans
 		}
 		dearest = max(dearest, cost)
-		for _, o := range of {
+		for _, o := range p.scans(plans, v) {
 			o.Statement, o.Variant = s.Name, v.name
 			if had, is := worst[o.Table]; !is || o.Share > had.Share+0.01 {
 				worst[o.Table] = o
@@ -409,9 +415,9 @@ func isOptional(sql, name string) bool {
 // isEmpty says whether a statement asks if an argument is the empty text.
 func isEmpty(sql, name string) bool { return regexp.MustCompile(`@` + name + ` = ''`).MatchString(sql) }
 
-func (p *planner) explain(ctx context.Context, v variant, values []string) (found []offense, cost float64, err error) {
+func (p *planner) explain(ctx context.Context, v variant, values []string) (all []node, err error) {
 	if _, err := p.conn.Exec(ctx, "SET plan_cache_mode = "+v.mode); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	call := "EXPLAIN (FORMAT JSON) EXECUTE planned"
 	if len(values) > 0 {
@@ -420,17 +426,28 @@ func (p *planner) explain(ctx context.Context, v variant, values []string) (foun
 	var text []byte
 	err = p.conn.QueryRow(ctx, call, pgx.QueryExecModeSimpleProtocol).Scan(&text)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	var plans []struct{ Plan node }
 	if err := json.Unmarshal(text, &plans); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for _, plan := range plans {
-		p.walk(plan.Plan, 1, &found)
-		cost += plan.Plan.Total
+		all = append(all, plan.Plan)
 	}
-	return found, cost, nil
+	return all, nil
+}
+
+// scans are the scans of a statement's plans that read a large part of a table.
+func (p *planner) scans(plans []node, v variant) []offense {
+	w := walker{planner: p, before: v.values["before"]}
+	if v.values["to"] != longAgo || w.before == "'~'" {
+		w.before = "" // no ID bounds what a filter by time refuses
+	}
+	for _, n := range plans {
+		w.walk(n, run{part: 1})
+	}
+	return w.found
 }
 
 // node is a part of a plan.
@@ -438,7 +455,10 @@ type node struct {
 	Type     string  `json:"Node Type"`
 	Relation string  `json:"Relation Name"`
 	Index    string  `json:"Index Name"`
+	Cond     string  `json:"Index Cond"`
 	Filter   string  `json:"Filter"`
+	Relative string  `json:"Parent Relationship"`
+	Rows     float64 `json:"Plan Rows"`
 	Startup  float64 `json:"Startup Cost"`
 	Total    float64 `json:"Total Cost"`
 	Plans    []node  `json:"Plans"`
@@ -447,31 +467,90 @@ type node struct {
 // blocking are nodes that take all of their input before they give the first row.
 var blocking = []string{"Sort", "Aggregate", "Hash", "HashAggregate", "SetOp", "Bitmap Index Scan"}
 
-// walk looks for scans. part is how much of a node is run, where a LIMIT above ends it early.
-func (p *planner) walk(n node, part float64, found *[]offense) {
-	if cost, grows := p.growing[n.Relation]; grows && strings.Contains(n.Type, "Scan") {
-		o := offense{Table: n.Relation, Node: strings.TrimSpace(n.Type + " " + n.Index), Share: part * n.Total / cost}
-		// A partial index has no row that its own predicate refuses, which a statement that locks rows checks again.
-		filter := n.Filter
-		if predicate := p.predicates[n.Index]; predicate != "" {
-			filter = strings.ReplaceAll(filter, predicate, "")
-		}
-		if o.Share < largePart && mayRefuseMost(filter) {
-			o.Share, o.Filter = n.Total/cost, n.Filter // as many rows as the filter refuses
-		}
-		if o.Share >= largePart && o.Share*cost >= severalPages {
-			*found = append(*found, o)
+// own is what a scan costs without the subqueries in its result, each of which is run once for a row that it gives.
+// Those in its filter are not taken away: nothing says how often they are run.
+func (n node) own() float64 {
+	cost := n.Total
+	for _, child := range n.Plans {
+		if child.Relative == "SubPlan" && !strings.Contains(n.Filter, "SubPlan") {
+			cost -= n.Rows * child.Total
 		}
 	}
+	return cost
+}
+
+// walker looks for scans in a plan.
+type walker struct {
+	*planner
+	before string // as SQL, the ID that bounds a list which is filtered by time; "" for none
+	found  []offense
+}
+
+// run is how much of a node is run.
+type run struct {
+	part float64 // where a LIMIT above ends it early
+	rows float64 // that such a LIMIT takes, if nothing between it and the node refuses any; 0: not known
+}
+
+// follow are the nodes that give each row which they get.
+var follow = []string{"Limit", "Result", "Subquery Scan", "LockRows"}
+
+// late is the condition of a list that is filtered by time.
+var late = regexp.MustCompile(`created_at < '[^']*'::timestamp with time zone`)
+
+// filter is what a scan's filter may refuse. A partial index has no row that its own predicate refuses, which a
+// statement that locks rows checks again. And a filter by time refuses a day's rows at most, if the index is searched
+// below an ID of that time.
+func (w *walker) filter(n node) string {
+	filter := n.Filter
+	if predicate := w.predicates[n.Index]; predicate != "" {
+		filter = strings.ReplaceAll(filter, predicate, "")
+	}
+	if w.before != "" && strings.Contains(n.Cond, "(id < "+w.before+"::text)") {
+		filter = late.ReplaceAllString(filter, "")
+	}
+	return filter
+}
+
+// check finds out whether a scan reads too much.
+func (w *walker) check(n node, r run) {
+	cost, grows := w.growing[n.Relation]
+	if !grows || !strings.Contains(n.Type, "Scan") {
+		return
+	}
+	own, refuses := n.own(), mayRefuseMost(w.filter(n))
+	o := offense{Table: n.Relation, Node: strings.TrimSpace(n.Type + " " + n.Index), Share: r.part * own / cost}
+	if !refuses && r.rows > 0 && r.rows <= fewRows {
+		return // it never reads more rows, no matter how many the table has
+	}
+	if o.Share < largePart && refuses {
+		o.Share, o.Filter = own/cost, n.Filter // as many rows as the filter refuses
+	}
+	if o.Share >= largePart && o.Share*cost >= severalPages {
+		w.found = append(w.found, o)
+	}
+}
+
+func (w *walker) walk(n node, r run) {
+	w.check(n, r)
 	if slices.Contains(blocking, n.Type) {
-		part = 1
+		r.part = 1
+	}
+	if !slices.Contains(follow, n.Type) || n.Filter != "" {
+		r.rows = 0
+	}
+	if n.Type == "Limit" {
+		r.rows = n.Rows
 	}
 	for _, child := range n.Plans {
-		run := part
-		if n.Type == "Limit" && child.Total > child.Startup {
-			run *= min(1, (n.Total-child.Startup)/(child.Total-child.Startup))
+		below := r
+		if child.Relative == "SubPlan" || child.Relative == "InitPlan" {
+			below.rows = 0
 		}
-		p.walk(child, run, found)
+		if n.Type == "Limit" && child.Total > child.Startup {
+			below.part *= min(1, (n.Total-child.Startup)/(child.Total-child.Startup))
+		}
+		w.walk(child, below)
 	}
 }
 

@@ -24,6 +24,7 @@ type Statement struct {
 	Name string // file:constant, or file:line of one that is written down in a call
 	At   string // file:line:column
 	SQL  string // with @names
+	Part bool   // only other constants contain it: the program does not send it as it is
 }
 
 // fragments look like statements, and the code completes them or sends several
@@ -88,13 +89,21 @@ func collect(files *token.FileSet, parsed map[string]*ast.File) (all []Statement
 			packages[dir][name] = value
 		}
 	}
+	used := map[string]bool{} // names of constants that code mentions, by folder
 	for path, file := range parsed {
-		for _, s := range inFile(packages, filepath.Dir(path), file) {
+		for _, name := range usedIn(file) {
+			used[filepath.Dir(path)+":"+name] = true
+		}
+	}
+	for path, file := range parsed {
+		dir := filepath.Dir(path)
+		for _, s := range inFile(packages, dir, file) {
 			at := files.Position(s.expr.Pos())
+			part := s.name != "" && !ast.IsExported(s.name) && !used[dir+":"+s.name]
 			if s.name == "" {
 				s.name = "line " + strconv.Itoa(at.Line)
 			}
-			all = append(all, Statement{Name: path + ":" + s.name, At: at.String(), SQL: s.text})
+			all = append(all, Statement{Name: path + ":" + s.name, At: at.String(), SQL: s.text, Part: part})
 		}
 	}
 	slices.SortFunc(all, func(a, b Statement) int { return strings.Compare(a.Name, b.Name) })
@@ -127,6 +136,20 @@ func inFile(known packages, dir string, file *ast.File) (all []found) {
 		return false
 	})
 	return all
+}
+
+// usedIn are the names that a file mentions outside of the declarations of constants.
+func usedIn(file *ast.File) (names []string) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GenDecl:
+			return n.Tok != token.CONST
+		case *ast.Ident:
+			names = append(names, n.Name)
+		}
+		return true
+	})
+	return names
 }
 
 func isName(expr ast.Expr) bool {

@@ -56,30 +56,47 @@ type emailed struct {
 	} `json:"previous_attributes"`
 }
 
-// The events of a month are read, so that a merchant with many other events waits no longer.
-const selectEmails = `
-	SELECT e.id, e.account_id, e.type, e.data, a.name AS shop, c.email AS address, e.created_at
-	FROM events e
-	JOIN accounts a ON a.id = e.account_id
-	LEFT JOIN customers c ON c.account_id = e.account_id AND c.id = e.data->'object'->>'customer'
-	WHERE e.account_id = @account_id AND e.livemode = @livemode AND e.id >= @first
-	  AND e.type = ANY (ARRAY['charge.succeeded', 'charge.captured', 'charge.refunded', 'charge.dispute.created',
-	                          'charge.dispute.closed', 'payout.paid', 'payout.failed'])
-	  AND (e.type <> 'charge.succeeded' OR e.data->'object'->>'captured' = 'true')`
+// A page is read of each type, which an index has in the list's order, and then the page of those.
+const emailedEvents = `
+	FROM unnest(ARRAY['charge.succeeded', 'charge.captured', 'charge.refunded', 'charge.dispute.created',
+	                  'charge.dispute.closed', 'payout.paid', 'payout.failed']) AS emailed (type)
+	CROSS JOIN LATERAL (
+		SELECT id, account_id, type, data, created_at FROM events
+		WHERE account_id = @account_id AND livemode = @livemode AND type = emailed.type AND id >= @first
+		  AND (type <> 'charge.succeeded' OR data->'object'->>'captured' = 'true')`
 
 const (
-	emailsDown = selectEmails + ` AND (@before = '' OR e.id < @before) ORDER BY e.id DESC LIMIT @limit`
-	emailsUp   = selectEmails + ` AND e.id > @after ORDER BY e.id LIMIT @limit`
+	emailColumns = `e.id, e.account_id, e.type, e.data, a.name AS shop, c.email AS address, e.created_at`
+
+	ofShops = `) AS e
+	JOIN accounts a ON a.id = e.account_id
+	LEFT JOIN customers c ON c.account_id = e.account_id AND c.id = e.data->'object'->>'customer'`
+
+	emailsDown = `SELECT ` + emailColumns + emailedEvents +
+		` AND (@before = '' OR id < @before) AND id >= @edge ORDER BY id DESC LIMIT @limit` +
+		ofShops + ` ORDER BY e.id DESC LIMIT @limit`
+	emailsUp = `SELECT ` + emailColumns + emailedEvents + ` AND id > @after AND id <= @edge ORDER BY id LIMIT @limit` +
+		ofShops + ` ORDER BY e.id LIMIT @limit`
+
+	// A shop may hold all cards first: then no event of this type causes an email.
+	emailsEdgeDown = `SELECT id FROM events
+		WHERE account_id = @account_id AND type = 'charge.succeeded' AND id >= @first
+		  AND (@before = '' OR id < @before)
+		ORDER BY id DESC OFFSET @over LIMIT 1`
+	emailsEdgeUp = `SELECT id FROM events
+		WHERE account_id = @account_id AND type = 'charge.succeeded' AND id >= @first AND id > @after
+		ORDER BY id OFFSET @over LIMIT 1`
 
 	emailOfEvent = `
-	SELECT e.id, e.account_id, e.type, e.data, a.name AS shop, c.email AS address, e.created_at
+	SELECT ` + emailColumns + `
 	FROM accounts a
 	JOIN events e ON e.account_id = a.id AND e.id = @id
 	LEFT JOIN customers c ON c.account_id = e.account_id AND c.id = e.data->'object'->>'customer'`
 )
 
 var emails = desk.Lister[email]{Down: emailsDown, Up: emailsUp, Prefix: "evt_",
-	ID: func(m email) string { return m.ID }}
+	ID:   func(m email) string { return m.ID },
+	Edge: desk.Edge{Down: emailsEdgeDown, Up: emailsEdgeUp, Args: []string{"first"}}}
 
 const emailDays = 30
 

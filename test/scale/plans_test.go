@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/pgtest"
+	"github.com/ratchet-pay/ratchet/test/statements"
+)
+
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	p := &planner{growing: growth{"charges": 10_000}}
+	scan := func(cost float64, filter string) node {
+		return node{Type: "Index Scan", Relation: "charges", Index: "charges_pkey", Total: cost, Filter: filter}
+	}
+	// Ten thousand rows, each with a subquery that costs 8.5.
+	withSubquery := func(n node) node {
+		n.Rows, n.Plans = 10_000, []node{{Type: "Index Scan", Relation: "takeovers", Relative: "SubPlan", Total: 8.5}}
+		return n
+	}
+	for name, c := range map[string]struct {
+		plan     node
+		found    bool
+		filtered bool
+	}{
+		"one row by its key": {scan(8, ""), false, false},
+		"all rows":           {scan(10_000, ""), true, false},
+		"all rows, sorted, and then a page of them": {node{Type: "Limit", Total: 9_000,
+			Plans: []node{{Type: "Sort", Startup: 9_000, Total: 9_100, Plans: []node{scan(9_000, "")}}}}, true, false},
+		"a page in the order of an index": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000,
+			"")}}, false, false},
+		"a page in that order, of rows that pass a test": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000,
+			"(email = 'a')")}}, true, true},
+		"a page in that order, of one mode": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000,
+			"(NOT livemode)")}}, false, false},
+		"a page of all times": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000,
+			"((NOT livemode) AND (created_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (created_at "+
+				"< '9999-01-01 00:00:00+00'::timestamp with time zone))")}}, false, false},
+		"a page from long ago": {node{Type: "Limit", Total: 10, Plans: []node{scan(10_000,
+			"((NOT livemode) AND (created_at < '2026-01-01 00:00:00+00'::timestamp with time zone))")}}, true, true},
+		"few rows, each with a look at another table": {withSubquery(scan(86_000, "")), false, false},
+		"all rows, each with a look at another table": {withSubquery(scan(95_000, "")), true, false},
+		"a filter that looks at another table":        {withSubquery(scan(86_000, "(SubPlan 1)")), true, false},
+		"all rows of a page that is large": {node{Type: "Limit", Total: 9_000, Rows: 9_000,
+			Plans: []node{scan(10_000, "")}}, true, false},
+		"a page that is large, but always the same": {node{Type: "Limit", Total: 9_000, Rows: 5_000,
+			Plans: []node{scan(10_000, "")}}, false, false},
+		"such a page of rows that pass a test": {node{Type: "Limit", Total: 9_000, Rows: 5_000,
+			Plans: []node{scan(10_000, "(email = 'a')")}}, true, false},
+		"such a page of rows that pass a test above the scan": {node{Type: "Limit", Total: 9_000, Rows: 5_000,
+			Plans: []node{{Type: "Subquery Scan", Filter: "(x.email = 'a')", Total: 10_000,
+				Plans: []node{scan(10_000, "")}}}}, true, false},
+		"all of a table that does not grow": {node{Type: "Seq Scan", Relation: "points", Total: 10_000},
+			false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := p.scans([]node{c.plan}, variant{})
+			if (len(found) > 0) != c.found || c.found && (found[0].Filter != "") != c.filtered {
+				t.Errorf("found %+v", found)
+			}
+		})
+	}
+}
+
+// TestListsFromLongAgo plans lists of a table that has sixty days of rows in it.
+func TestListsFromLongAgo(t *testing.T) {
+	t.Parallel()
+	p := plannerOfThings(t)
+	const page = ` ORDER BY id DESC LIMIT @limit`
+	for name, c := range map[string]struct {
+		sql   string
+		reads bool
+	}{
+		"a bound on the ID keeps newer rows out": {
+			`SELECT id FROM things WHERE account_id = @account_id AND livemode = @livemode AND id < @before
+			   AND id > @after AND created_at >= @from AND created_at < @to` + page, false},
+		"so it does in the other direction": {
+			`SELECT id FROM things WHERE account_id = @account_id AND livemode = @livemode AND id < @before
+			   AND id > @after AND created_at >= @from AND created_at < @to ORDER BY id LIMIT @limit`, false},
+		"a join changes nothing": {
+			`SELECT id FROM things t JOIN LATERAL (SELECT count(*) FROM accounts a WHERE a.id = t.account_id) a ON true
+			 WHERE account_id = @account_id AND id < @before
+			   AND id > @after AND created_at >= @from AND created_at < @to` + page, false},
+		"without that bound, all newer rows are read": {
+			`SELECT id, @before || @after FROM things WHERE account_id = @account_id AND created_at >= @from
+			   AND created_at < @to` + page, true},
+		"a bound that no index is searched with is none": {
+			`SELECT id FROM things WHERE account_id = @account_id AND id || '' < @before AND id > @after
+			   AND created_at >= @from AND created_at < @to` + page, true},
+		"another filter may refuse all older rows": {
+			`SELECT id FROM things WHERE account_id = @account_id AND id < @before
+			   AND id > @after AND created_at >= @from AND created_at < @to AND note = 'rare'` + page, true},
+		"a sort reads them all": {
+			`SELECT id FROM things WHERE account_id = @account_id AND id < @before
+			   AND id > @after AND created_at >= @from AND created_at < @to ORDER BY note LIMIT @limit`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := p.plan(t.Context(), statements.Statement{Name: name, SQL: c.sql})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (len(found) > 0) != c.reads {
+				t.Errorf("found %+v", found)
+			}
+		})
+	}
+}
+
+func plannerOfThings(t *testing.T) *planner {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), pgtest.New(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) })
+	const rows, days = 20_000, 60
+	if _, err := conn.Exec(t.Context(), `CREATE TABLE things (account_id text COLLATE "C", id text COLLATE "C",
+		livemode boolean, note text, created_at timestamptz, PRIMARY KEY (account_id, id))`); err != nil {
+		t.Fatal(err)
+	}
+	next, now := rows, time.Now()
+	if _, err := conn.CopyFrom(t.Context(), pgx.Identifier{"things"},
+		[]string{"account_id", "id", "livemode", "note", "created_at"},
+		pgx.CopyFromFunc(func() ([]any, error) {
+			if next--; next < 0 {
+				return nil, nil
+			}
+			at := now.Add(-days * 24 * time.Hour / rows * time.Duration(next))
+			return []any{"acct_1", id.New("th", at), false, "a note of some length, as rows have columns", at}, nil
+		})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), "ANALYZE things"); err != nil {
+		t.Fatal(err)
+	}
+	p := &planner{conn: conn, values: map[string]string{"account_id": "'acct_1'", "livemode": "false", "limit": "11",
+		"text": "'th_1'", "timestamp with time zone": "now() - interval '1 hour'"}}
+	if p.growing, err = growing(t.Context(), conn, rows); err != nil || p.growing["things"] == 0 {
+		t.Fatalf("the growing tables are %v: %v", p.growing, err)
+	}
+	return p
+}
