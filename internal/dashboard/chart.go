@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
-	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
@@ -82,8 +81,9 @@ func (c chart) shown() desk.Chart {
 
 func (s *Server) chart(r *http.Request, of desk.Scope) (chart, error) {
 	c := chart{Period: desk.PeriodOf(r)}
-	found, err := desk.Read[volume](r.Context(), s.Pool, selectVolume,
-		of.Args(postgres.Args{"oldest": "ch_" + id.EncodeTime(c.Period.Before())}))
+	found, err := readCounted[volume](r.Context(), s.Pool, selectVolume, of, func(m mark) postgres.Args {
+		return postgres.Args{"first": c.Period.Before(), "charges_from": m.ChargesBefore}
+	})
 	if err != nil {
 		return chart{}, err
 	}

@@ -1,10 +1,14 @@
 package dashboard
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
 	"github.com/ratchet-pay/ratchet/internal/id"
@@ -17,7 +21,7 @@ type chartsPage struct {
 }
 
 // charts shows every chart for the period that the address names. Nothing refreshes this page,
-// so its statements, which read every row of a period, run only when a reader opens it.
+// so its statements run only when a reader opens it.
 func (s *Server) charts(r *http.Request) (*desk.Page, error) {
 	of, err := s.desk.Scope(r)
 	if err != nil {
@@ -46,23 +50,60 @@ type sent struct {
 	Acknowledged int64
 }
 
-// An event's ID begins with its time, so the primary key finds the attempts of a period. An
-// event is sent for three days and sometimes again later: the index reads from a week earlier.
-const selectSent = `
-	SELECT date_trunc('day', t.started_at AT TIME ZONE 'UTC') AS day, count(*) AS tried,
-	       count(*) FILTER (WHERE t.status BETWEEN 200 AND 299) AS acknowledged
-	FROM webhook_attempts t
-	JOIN webhook_endpoints e ON e.account_id = t.account_id AND e.id = t.endpoint_id
-	WHERE t.account_id = @account_id AND e.livemode = @livemode AND t.event_id >= @first_event
-	  AND t.started_at >= @first AND t.ended_at IS NOT NULL
-	GROUP BY 1 ORDER BY 1`
+// mark is how far the worker has counted an account.
+type mark struct {
+	ChargesBefore  string
+	AttemptsBefore time.Time
+}
 
-const resentFor = 7 // days
+const selectMark = `
+	SELECT charges_before, greatest(attempts_before, '1970-01-01') AS attempts_before
+	FROM counted WHERE account_id = @account_id`
+
+// readCounted runs a statement that adds what was counted to what was not. The mark between both is of the same
+// snapshot.
+func readCounted[T any](
+	ctx context.Context, pool *pgxpool.Pool, sql string, of desk.Scope, args func(mark) postgres.Args,
+) (found []T, err error) {
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, pool, options, func(tx pgx.Tx) error {
+		marks, err := desk.ReadIn[mark](ctx, tx, selectMark, postgres.Args{"account_id": of.AccountID})
+		if err != nil {
+			return err
+		}
+		var m mark // of an account that was not counted yet
+		if len(marks) > 0 {
+			m = marks[0]
+		}
+		found, err = desk.ReadIn[T](ctx, tx, sql, of.Args(args(m)))
+		return err
+	})
+	return found, err
+}
+
+// The sums are of webhook endpoints: attempts of the Stripe CLI are not counted.
+const selectSent = `
+	SELECT day::timestamp AS day, sum(tried)::bigint AS tried, sum(acknowledged)::bigint AS acknowledged
+	FROM (
+		SELECT day, tried, acknowledged FROM attempt_days
+		WHERE account_id = @account_id AND livemode = @livemode AND day >= @first
+		UNION ALL
+		SELECT t.day, 1, t.acknowledged
+		FROM attempts_to_count w JOIN attempt_counts t ON t.account_id = w.account_id AND t.event_id = w.event_id
+		    AND t.endpoint_id = w.endpoint_id AND t.attempt = w.attempt
+		WHERE w.account_id = @account_id AND t.livemode = @livemode AND t.day >= @first AND t.final
+		UNION ALL
+		SELECT day, 1, acknowledged FROM attempt_counts
+		WHERE account_id = @account_id AND livemode = @livemode AND day >= @first AND final AND attempt > 0
+		  AND started_at >= @attempts_from
+	) all_attempts
+	GROUP BY 1 ORDER BY 1`
 
 func (s *Server) webhookChart(r *http.Request, of desk.Scope) (desk.Chart, error) {
 	p := desk.PeriodOf(r)
-	found, err := desk.Read[sent](r.Context(), s.Pool, selectSent, of.Args(postgres.Args{"first": p.Before(),
-		"first_event": "evt_" + id.EncodeTime(p.Before().AddDate(0, 0, -resentFor))}))
+	found, err := readCounted[sent](r.Context(), s.Pool, selectSent, of, func(m mark) postgres.Args {
+		return postgres.Args{"first": p.Before(), "attempts_from": m.AttemptsBefore}
+	})
 	if err != nil {
 		return desk.Chart{}, err
 	}

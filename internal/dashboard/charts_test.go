@@ -65,6 +65,19 @@ func TestCharts(t *testing.T) {
 		requireWords(t, p, "of 3 attempts in 30 days", "66.7%", "of 3 recovered requests in 30 days")
 	})
 
+	t.Run("what the worker has counted is shown once", func(t *testing.T) {
+		for _, again := range []string{"before", "after"} {
+			p := s.get(t, "/dashboard/charts?days=30")
+			requireWords(t, p, "of 3 attempts in 30 days", "66.7%", "$90.00", "100% of charges approved (3 of 3)")
+			requireWords(t, s.get(t, "/dashboard"), "$90.00")
+			if t.Failed() {
+				t.Fatalf("%s the count", again)
+			}
+			run(`SELECT count_charges(id, 'ch_z', 2), count_charges(id, 'ch_z', 2), count_attempts(id, now(), 2),
+			            count_attempts(id, now(), 2) FROM accounts`)
+		}
+	})
+
 	t.Run("a process that came back did not crash", func(t *testing.T) {
 		run(`INSERT INTO fence_refusals (account_id, request_id, epoch)
 			SELECT account_id, request_id, epoch FROM takeovers WHERE at > clock_timestamp() - interval '1 day'`)

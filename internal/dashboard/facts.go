@@ -30,10 +30,26 @@ type proof struct {
 	Old     bool // something changed after it was measured: the page asks again soon
 }
 
-// The day's first id bounds the scan: ids are in order of time.
+// selectUncounted is the ID of the first charge of today that the worker has not added to its day yet
+// (internal/daysum/daysum.go:Counter). Of each account one ID is read.
+const selectUncounted = `
+	SELECT coalesce(min(first.id), '~') AS id FROM accounts a
+	LEFT JOIN counted k ON k.account_id = a.id
+	CROSS JOIN LATERAL (
+		SELECT c.id FROM charges c
+		WHERE c.account_id = a.id AND c.id >= greatest(@midnight, k.charges_before)
+		ORDER BY c.id LIMIT 1) first`
+
 const selectProof = `
-	SELECT (SELECT count(*) FROM accounts a
-	       JOIN charges c ON c.account_id = a.id AND c.id >= @midnight AND c.status = 'succeeded') AS today,
+	SELECT (SELECT coalesce(sum(approved), 0)::bigint FROM charge_days WHERE day = @today)
+	       + (SELECT count(*) FROM charges_to_count w
+	              JOIN charge_counts c ON c.account_id = w.account_id AND c.id = w.id
+	              WHERE c.day = @today AND c.approved = 1)
+	       + (SELECT count(*) FROM accounts a
+	              LEFT JOIN counted k ON k.account_id = a.id
+	              JOIN charge_counts c ON c.account_id = a.id AND c.id >= @uncounted
+	                  AND c.id >= coalesce(k.charges_before, '')
+	              WHERE c.day = @today AND c.approved = 1) AS today,
 	       (SELECT count(*) FROM takeovers WHERE was = 'running') - (SELECT count(*) FROM fence_refusals) AS survived,
 	       (SELECT max(violations) FROM verifications) AS violations,
 	       (SELECT max(checked_until) FROM verifications) AS verified`
@@ -84,9 +100,19 @@ func (f *facts) get(ctx context.Context) (proof, error) {
 	}
 	began := time.Now()
 	midnight := time.Now().UTC().Truncate(24 * time.Hour)
-	rows, _ := f.pool.Query(ctx, selectProof, pgx.QueryExecModeCacheDescribe,
-		postgres.Args{"midnight": "ch_" + id.EncodeTime(midnight)})
-	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByNameLax[proof])
+	var found proof
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err := pgx.BeginTxFunc(ctx, f.pool, options, func(tx pgx.Tx) (err error) {
+		var uncounted string
+		if err := tx.QueryRow(ctx, selectUncounted, pgx.QueryExecModeCacheDescribe,
+			postgres.Args{"midnight": "ch_" + id.EncodeTime(midnight)}).Scan(&uncounted); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, selectProof, pgx.QueryExecModeCacheDescribe,
+			postgres.Args{"today": midnight, "uncounted": uncounted})
+		found, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByNameLax[proof])
+		return err
+	})
 	if err != nil {
 		return proof{}, err
 	}

@@ -18,13 +18,22 @@ type volume struct {
 	Amount   int64
 }
 
+// The worker has added up each day but for the charges that can still change and those that are younger than what it
+// has counted (internal/daysum/daysum.go:Counter).
 const selectVolume = `
-	SELECT date_trunc('day', c.created_at AT TIME ZONE 'UTC') AS day, c.currency,
-	       count(*) FILTER (WHERE c.status <> 'pending') AS tried,
-	       count(*) FILTER (WHERE c.status = 'succeeded') AS approved, count(*) FILTER (WHERE c.captured) AS count,
-	       sum(c.amount_captured)::bigint AS amount
-	FROM charges c
-	WHERE c.account_id = @account_id AND c.livemode = @livemode AND c.id >= @oldest
+	SELECT day::timestamp AS day, currency, sum(tried)::bigint AS tried, sum(approved)::bigint AS approved,
+	       sum(captured)::bigint AS count, sum(amount)::bigint AS amount
+	FROM (
+		SELECT day, currency, tried, approved, captured, amount FROM charge_days
+		WHERE account_id = @account_id AND livemode = @livemode AND day >= @first
+		UNION ALL
+		SELECT c.day, c.currency, c.tried, c.approved, c.captured, c.amount
+		FROM charges_to_count w JOIN charge_counts c ON c.account_id = w.account_id AND c.id = w.id
+		WHERE w.account_id = @account_id AND c.livemode = @livemode AND c.day >= @first
+		UNION ALL
+		SELECT day, currency, tried, approved, captured, amount FROM charge_counts
+		WHERE account_id = @account_id AND livemode = @livemode AND day >= @first AND id >= @charges_from
+	) all_charges
 	GROUP BY 1, 2 ORDER BY 1, 2`
 
 type overviewPage struct {

@@ -65,10 +65,11 @@ const closePeriod = `SELECT ledger_close_period(@book, @before, @size)`
 // Close closes every period that is full, and returns how many it closed. Each has its own
 // transaction: the next call does what a crash left undone.
 func (c *Closer) Close(ctx context.Context) (closed int, err error) {
-	before, err := c.ended(ctx)
-	if err != nil || before.IsZero() {
+	ended, err := c.Ended(ctx)
+	if err != nil || ended.IsZero() {
 		return 0, err
 	}
+	before := ended.Add(-backdated)
 	rows, err := c.pool.Query(ctx, booksToClose, postgres.Args{"before": before, "size": periodSize})
 	if err != nil {
 		return 0, fmt.Errorf("look for books to close: %w", err)
@@ -99,9 +100,9 @@ func (c *Closer) closeBook(ctx context.Context, book int64, before time.Time) (c
 	return closed, nil // if the context was canceled, the next call closes the rest
 }
 
-// ended is the time up to which no posting can come any more: zero while
+// Ended is a time that no transaction is left of: each that had written by then has ended. It is zero while
 // transactions of the last note are still under way.
-func (c *Closer) ended(ctx context.Context) (time.Time, error) {
+func (c *Closer) Ended(ctx context.Context) (time.Time, error) {
 	rows, err := c.pool.Query(ctx, selectHorizon)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the horizon: %w", err)
@@ -117,7 +118,7 @@ func (c *Closer) ended(ctx context.Context) (time.Time, error) {
 	case now.Oldest < c.noted.XID:
 		return time.Time{}, nil
 	}
-	before := c.noted.At.Add(-backdated)
+	at := c.noted.At
 	c.noted = now
-	return before, nil
+	return at, nil
 }

@@ -295,6 +295,56 @@ var rules = []rule{
 			WHERE c.since > '-infinity' AND before.until IS NULL`,
 	},
 	{
+		name: "the sums of every day agree with its charges and webhook attempts", counted: "days",
+		count: `SELECT (SELECT count(*) FROM charge_days) + (SELECT count(*) FROM attempt_days)`,
+		sql: `
+			WITH charged AS (
+				SELECT c.account_id, c.livemode, c.currency, date_trunc('day', c.created_at, 'UTC') AS day,
+				       count(*) FILTER (WHERE c.status <> 'pending') AS tried,
+				       count(*) FILTER (WHERE c.status = 'succeeded') AS approved,
+				       count(*) FILTER (WHERE c.captured) AS captured, sum(c.amount_captured) AS amount
+				FROM charges c JOIN counted k ON k.account_id = c.account_id AND c.id < k.charges_before
+				WHERE NOT EXISTS (SELECT FROM charges_to_count w WHERE w.account_id = c.account_id AND w.id = c.id)
+				GROUP BY 1, 2, 3, 4
+			), attempted AS (
+				SELECT t.account_id, e.livemode, date_trunc('day', t.started_at, 'UTC') AS day, count(*) AS tried,
+				       count(*) FILTER (WHERE t.status BETWEEN 200 AND 299) AS acknowledged
+				FROM webhook_attempts t JOIN webhook_endpoints e ON e.account_id = t.account_id AND e.id = t.endpoint_id
+				JOIN counted k ON k.account_id = t.account_id AND t.started_at < k.attempts_before
+				WHERE NOT e.listener AND NOT EXISTS (
+				    SELECT FROM attempts_to_count w WHERE w.account_id = t.account_id AND w.event_id = t.event_id
+				        AND w.endpoint_id = t.endpoint_id AND w.attempt = t.attempt)
+				GROUP BY 1, 2, 3
+			)
+			SELECT coalesce(c.account_id, d.account_id),
+			       concat('on ', coalesce(c.day::date, d.day), ' had ', c.tried, ' charges, of which ', c.approved,
+			           ' approved and ', c.captured, ' captured with ', c.amount, ' ', c.currency,
+			           ', and its sum says ', d.tried, ', ', d.approved, ', ', d.captured, ' and ', d.amount,
+			           ' ', d.currency)
+			FROM charged c FULL JOIN charge_days d ON d.account_id = c.account_id AND d.livemode = c.livemode
+			    AND d.currency = c.currency AND d.day = (c.day AT TIME ZONE 'UTC')::date
+			WHERE (c.tried, c.approved, c.captured, c.amount)
+			    IS DISTINCT FROM (d.tried, d.approved, d.captured, d.amount::numeric)
+			UNION ALL
+			SELECT coalesce(t.account_id, d.account_id),
+			       concat('on ', coalesce(t.day::date, d.day), ' had ', t.tried, ' webhook attempts, of which ',
+			           t.acknowledged, ' were acknowledged, and its sum says ', d.tried, ' and ', d.acknowledged)
+			FROM attempted t FULL JOIN attempt_days d ON d.account_id = t.account_id AND d.livemode = t.livemode
+			    AND d.day = (t.day AT TIME ZONE 'UTC')::date
+			WHERE (t.tried, t.acknowledged) IS DISTINCT FROM (d.tried, d.acknowledged)
+			UNION ALL
+			SELECT w.id, 'waits to be counted, and is not among the charges that were'
+			FROM charges_to_count w LEFT JOIN counted k ON k.account_id = w.account_id AND w.id < k.charges_before
+			WHERE k.account_id IS NULL
+			UNION ALL
+			SELECT w.event_id, 'has attempt ' || w.attempt || ' to ' || w.endpoint_id
+			       || ', which waits to be counted, and is not among those that were'
+			FROM attempts_to_count w LEFT JOIN webhook_attempts t ON t.account_id = w.account_id
+			    AND t.event_id = w.event_id AND t.endpoint_id = w.endpoint_id AND t.attempt = w.attempt
+			LEFT JOIN counted k ON k.account_id = w.account_id AND t.started_at < k.attempts_before
+			WHERE k.account_id IS NULL`,
+	},
+	{
 		since: ofPayments,
 		name:  "every leg has the accounts of its kind of posting", counted: "legs",
 		count: `SELECT coalesce(sum(cardinality(amounts)), 0)::bigint FROM ledger_postings`,

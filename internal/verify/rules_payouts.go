@@ -65,9 +65,21 @@ var payoutRules = []rule{
 		count: `SELECT count(*) FROM payouts`,
 		sql: `
 			WITH ` + posted + `
-			SELECT s.payout, 'consists of movements that come to ' || sum(p.gross - p.fee) || ' beside its own'
-			FROM ledger_swept s JOIN posted p ON p.book_id = s.book_id AND p.id = s.posting_id
-			GROUP BY s.book_id, s.payout HAVING sum(p.gross - p.fee) <> 0
+			SELECT s.payout, 'consists of movements that come to ' || sum(s.net) || ' beside its own'
+			FROM (SELECT s.book_id, s.payout, p.gross - p.fee AS net
+			      FROM ledger_swept s JOIN posted p ON p.book_id = s.book_id AND p.id = s.posting_id
+			      UNION ALL SELECT book_id, payout, amount FROM swept_before) s
+			GROUP BY s.book_id, s.payout HAVING sum(s.net) <> 0
+			UNION ALL
+			SELECT o.payout, 'takes ' || o.amount || ' for what was posted before ' || o.until || ', which comes to '
+			       || coalesce(sum(p.gross - p.fee), 0)
+			FROM swept_before o LEFT JOIN ledger_postings t ON t.book_id = o.book_id AND t.created_at < o.until
+			LEFT JOIN posted p ON p.book_id = t.book_id AND p.id = t.id
+			GROUP BY o.payout, o.amount, o.until HAVING o.amount <> coalesce(sum(p.gross - p.fee), 0)
+			UNION ALL
+			SELECT s.payout, 'names ' || t.id || ', which is part of the balance that ' || o.payout || ' takes'
+			FROM swept_before o JOIN ledger_postings t ON t.book_id = o.book_id AND t.created_at < o.until
+			JOIN ledger_swept s ON s.book_id = t.book_id AND s.posting_id = t.id
 			UNION ALL
 			SELECT p.id, CASE WHEN p.automatic_on IS NULL THEN 'was asked for, and yet consists of movements'
 			       ELSE 'is automatic, and does not hold its own movement' END

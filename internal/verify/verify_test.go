@@ -126,6 +126,7 @@ func newBooks(t *testing.T) *books {
 	b.correct(t, b.post(t, "/v1/charges", charge))
 	b.seal(t)
 	b.closePeriods(t)
+	b.countDays(t)
 	return b
 }
 
@@ -213,6 +214,19 @@ func usersOfAllKinds(t *testing.T, pool *pgxpool.Pool, root secret.Root) {
 	for _, complete := range []bool{false, true} {
 		_, err := people.Begin(t.Context(), pool, []byte("key"), ann, complete, people.Visit{Address: "192.0.2.1"})
 		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// countDays counts all there is, in steps of four.
+func (b *books) countDays(t *testing.T) {
+	t.Helper()
+	for more := true; more; {
+		const countSome = `
+			SELECT coalesce(bool_or(count_charges(id, 'ch_z', 4) OR count_attempts(id, clock_timestamp(), 4)), false)
+			FROM accounts`
+		if err := b.ours.QueryRow(t.Context(), countSome).Scan(&more); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -563,6 +577,7 @@ const (
 	legs       = "every posting has exactly its legs"
 	ways       = "every leg has the accounts of its kind of posting"
 	periods    = "every closed period matches its postings"
+	days       = "the sums of every day agree with its charges and webhook attempts"
 	captures   = "every capture is posted once, with its amount"
 	refunds    = "every refund is posted once, with its amount"
 	sources    = "every posting has a source"
@@ -826,6 +841,22 @@ var damages = []damage{
 	{"the first of the periods is gone", `
 		DELETE FROM ledger_period_sums WHERE until = (SELECT min(until) FROM ledger_periods);
 		DELETE FROM ledger_periods WHERE until = (SELECT min(until) FROM ledger_periods)`, "", periods},
+	{"a day's sum is raised", "UPDATE charge_days SET amount = amount + 1", "", days},
+	{"a day has webhook attempts that nobody made",
+		"INSERT INTO attempt_days SELECT account_id, false, '2026-11-20', 5, 4 FROM counted", "", days},
+	{"a charge slips in behind what was counted", `
+		UPDATE counted SET charges_before = 'ch_zzz';
+		UPDATE charges SET created_at = created_at - interval '3 days' WHERE captured`, "", days},
+	{"a charge is counted and waits, too", `
+		INSERT INTO charges_to_count SELECT account_id, min(id) FROM charges WHERE captured GROUP BY 1
+		ON CONFLICT DO NOTHING`, "", days},
+	{"a charge waits that was never reached", "UPDATE counted SET charges_before = ''", "", days},
+	{"a payout takes a past that was never there", `
+		INSERT INTO swept_before SELECT min(id), 'po_x', '-infinity', 100 FROM ledger_books`, "", parts},
+	{"a payout names what another took with the past", `
+		INSERT INTO ledger_swept SELECT b.id, p.balance_transaction, p.id FROM payouts p
+		JOIN ledger_books b ON b.account_id = p.account_id AND b.currency = p.currency;
+		INSERT INTO swept_before SELECT min(id), 'po_x', 'infinity', 0 FROM ledger_books`, "", parts},
 	{"a payout's posting is raised", "UPDATE ledger_postings SET amounts[1] = amounts[1] + 1 WHERE kind = 'payout'",
 		"", paidOut},
 	{"a payout's money never came back", "DELETE FROM ledger_postings WHERE kind = 'payout_cancel'", "", paidOut},

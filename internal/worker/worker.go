@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/audit"
 	"github.com/ratchet-pay/ratchet/internal/customer"
+	"github.com/ratchet-pay/ratchet/internal/daysum"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inbox"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
@@ -69,11 +70,13 @@ const (
 	reportEvery    = 2 * time.Second
 	reconcileEvery = time.Hour
 	// closeEvery bounds how many postings a balance adds up one by one.
-	closeEvery   = 30 * time.Second
-	expireEvery  = 5 * time.Second
-	expireAtOnce = 100
-	upkeepEvery  = time.Hour
-	monthsAhead  = 3
+	closeEvery = 30 * time.Second
+	// countDaysEvery bounds how much a chart adds up row by row, beside the last hour.
+	countDaysEvery = 5 * time.Minute
+	expireEvery    = 5 * time.Second
+	expireAtOnce   = 100
+	upkeepEvery    = time.Hour
+	monthsAhead    = 3
 	// countEvery is how old the numbers about what is unfinished or waits are at most:
 	// about as often as they are read.
 	countEvery = 15 * time.Second
@@ -139,6 +142,7 @@ func Run(ctx context.Context, c Config) error {
 		return notifier.Run(ctx, c.Engine, c.Pool)
 	})
 	every("close periods of books", closeEvery, ledger.NewCloser(c.Pool).Close)
+	every("count days", countDaysEvery, daysum.NewCounter(c.Pool).Count)
 	every("reconcile", reconcileEvery, c.reconcile)
 	if c.Verify != nil {
 		parts.Go(func() { c.verify(ctx) })

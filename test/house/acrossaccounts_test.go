@@ -44,7 +44,7 @@ var acrossAccounts = []struct {
 	{
 		because: "the worker looks in all accounts for what is due, and then runs one request of one account for each",
 		statements: []string{"internal/customer/test_clock_advance.go:clocksToSetReady",
-			"internal/inbox/kept.go:dueKept",
+			"internal/daysum/daysum.go:accountsToCount", "internal/inbox/kept.go:dueKept",
 			"internal/idempotency/resume.go:resumeUnfinished", "internal/ledger/period.go:booksToClose",
 			"internal/payment/charge_expire.go:lapsedCharges", "internal/payout/balance_available.go:selectNotifiable",
 			"internal/payout/payout_daily.go:dailyPayoutsDue", "internal/payout/payout_transit.go:payoutsDue",

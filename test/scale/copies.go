@@ -53,6 +53,7 @@ func digest(parts ...[]byte) string {
 // notCopied are tables that the program fills itself once the copies are there, or
 // that say what runs.
 var notCopied = []string{"audit_blocks", "audit_detachments", "ledger_periods", "ledger_period_sums",
+	"counted", "charge_days", "charges_to_count", "attempt_days", "attempts_to_count", "swept_before",
 	"archived_answers", "workers",
 	"flows", "recovery_points", "schema_revision", "settlement_differences", "acquirer.schema_migrations"}
 

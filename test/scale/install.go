@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer/simulator"
 	"github.com/ratchet-pay/ratchet/internal/audit"
+	"github.com/ratchet-pay/ratchet/internal/daysum"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
 	"github.com/ratchet-pay/ratchet/internal/verify"
@@ -36,7 +37,8 @@ type installation struct {
 
 // install makes an installation. Its processes do not run.
 func install(ctx context.Context, of size) (i *installation, err error) {
-	settings := []string{"shared_buffers=512MB", "max_wal_size=8GB", "synchronous_commit=off"}
+	settings := []string{"shared_buffers=512MB", "max_wal_size=8GB", "synchronous_commit=off",
+		"autovacuum=off"} // settleDown does it, and periods are closed once no transaction is under way
 	if listStatements {
 		settings = append(settings, "shared_preload_libraries=pg_stat_statements")
 	}
@@ -180,9 +182,10 @@ func (i *installation) settleDown(ctx context.Context) error {
 	if err := i.maintain(ctx, "ANALYZE"); err != nil {
 		return err
 	}
-	closer := ledger.NewCloser(i.Pool)
+	closer, counter := ledger.NewCloser(i.Pool), daysum.NewCounter(i.Pool)
 	for what, do := range map[string]func() (int, error){
 		"seal":          func() (int, error) { return audit.Sealer{Pool: i.Pool, Keys: i.AuditKeys()}.Seal(ctx) },
+		"count days":    func() (int, error) { return counter.Count(ctx) },
 		"close periods": func() (int, error) { return closer.Close(ctx) },
 		"reap":          func() (int, error) { return idempotency.Reap(ctx, i.Pool, 500) },
 	} {

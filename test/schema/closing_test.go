@@ -206,6 +206,56 @@ func TestASweepLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// The first automatic payout of a book that has many movements takes its past as one amount, and names the rest.
+func TestTheFirstSweepOfAnOldBookHasAnOpening(t *testing.T) {
+	t.Parallel()
+	const (
+		sweepable = nets + `
+		SELECT coalesce(sum(net), 0)::bigint FROM net JOIN ledger_postings p ON p.book_id = 1 AND p.id = net.id
+		WHERE (net < 0 OR net.available_on <= account_time('acct_1', false))
+		  AND p.created_at >= coalesce((SELECT until FROM swept_before), '-infinity')
+		  AND NOT EXISTS (SELECT FROM ledger_swept s WHERE s.book_id = 1 AND s.posting_id = net.id)`
+		sweep = `SELECT coalesce(ledger_sweep(1, 'txn_po' || $1, 'po_' || $1, 'req_sweep'), 0)`
+	)
+	number := func(db *pgtest.DB, sql string, args ...any) (n int64) {
+		t.Helper()
+		if err := db.Pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	db := aged(t)
+	batch{first: 1, n: 1200, ago: 6 * day, apart: 350_000, hours: 40}.post(t, db.Pool)
+	if closeUntil(t, db.Pool, 0) != 4 {
+		t.Fatal("1200 postings are four periods")
+	}
+	mustExec(t, db.Pool, `
+		ALTER TABLE ledger_periods DISABLE TRIGGER ledger_periods_are_not_altered;
+		UPDATE ledger_periods SET postings = postings + 50000 WHERE since = '-infinity'`)
+	want := number(db, sweepable)
+	if got := number(db, sweep, "1"); want <= 0 || got != want {
+		t.Errorf("the first payout is %d, want %d", got, want)
+	}
+	if named := number(db, "SELECT count(*) FROM ledger_swept"); named == 0 || named > 1200/2 {
+		t.Errorf("%d movements are named, want those after the second period or so", named)
+	}
+	if left := number(db, "SELECT amount FROM swept_before") + number(db, nets+`
+		SELECT sum(net)::bigint FROM net JOIN ledger_swept s ON s.book_id = 1 AND s.posting_id = net.id`); left != 0 {
+		t.Errorf("the payout's parts and the payout come to %d, want 0", left)
+	}
+	for round := range 3 {
+		mustExec(t, db.Pool, fmt.Sprintf(`
+			INSERT INTO test_clocks (account_id, id, request_id, started_at, frozen_time, advanced_at, created_at)
+			VALUES ('acct_1', 'clock_%d', 'req_%[1]d', now(), now() + interval '%d hours', now(),
+				now())`, round, 50*round))
+		batch{first: 10_000 * (round + 1), n: 100, ago: 0, apart: 0, hours: 30}.post(t, db.Pool)
+		want := number(db, sweepable)
+		if got, left := number(db, sweep, fmt.Sprint("later", round)), number(db, sweepable); got != want || left != 0 {
+			t.Errorf("the next payout is %d of %d, and leaves %d", got, want, left)
+		}
+	}
+}
+
 func TestNoPeriodIsClosedOverAPostingUnderWay(t *testing.T) {
 	t.Parallel()
 	db := aged(t)

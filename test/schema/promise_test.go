@@ -41,7 +41,8 @@ func allPromises() []promise {
 		refundChainPromises,
 		periodPromises, payoutPromises, payoutRowPromises,
 		customerPromises, chargePromises, refundPromises, intentPromises, disputePromises, settlementPromises,
-		inboxPromises, webhookPromises, checkoutPromises, auditPromises, verificationPromises, frozenPromises())
+		inboxPromises, webhookPromises, checkoutPromises, auditPromises, verificationPromises, dayPromises,
+		frozenPromises())
 }
 
 func TestEveryPromiseIsKept(t *testing.T) {

@@ -12,14 +12,24 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
+// Querier is a pool or a transaction.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
 // Read runs a statement and collects its rows. PostgreSQL plans it for its arguments each time: a page names few of
 // the filters that its statement has, and a plan for any arguments would read the whole table.
 func Read[T any](ctx context.Context, pool *pgxpool.Pool, sql string, args postgres.Args) ([]T, error) {
+	return ReadIn[T](ctx, pool, sql, args)
+}
+
+// ReadIn is Read in a pool or a transaction.
+func ReadIn[T any](ctx context.Context, db Querier, sql string, args postgres.Args) ([]T, error) {
 	given := []any{pgx.QueryExecModeCacheDescribe}
 	if args != nil {
 		given = append(given, args)
 	}
-	rows, err := pool.Query(ctx, sql, given...)
+	rows, err := db.Query(ctx, sql, given...)
 	if err != nil {
 		return nil, fmt.Errorf("read: %w", err)
 	}

@@ -31,15 +31,24 @@ const customerColumns = `c.account_id, c.id, c.livemode, c.name, c.email, c.phon
 	    WHERE p.customer_id = c.id AND p.account_id = c.account_id AND p.payment_intent_id IS NULL)
 	+ (SELECT count(*) FROM payment_intents i WHERE i.customer_id = c.id AND i.account_id = c.account_id) AS payments`
 
-const selectCustomers = `
-	SELECT ` + customerColumns + `
-	FROM customers c
-	WHERE c.account_id = @account_id AND c.livemode = @livemode AND (@email = '' OR c.email = @email)
-	  AND c.deleted_at IS NULL`
-
+// A page is read of each of two indexes, which leave out deleted customers, and then the page of those.
 const (
-	customersDown = selectCustomers + ` AND (@before = '' OR c.id < @before) ORDER BY c.id DESC LIMIT @limit`
-	customersUp   = selectCustomers + ` AND c.id > @after ORDER BY c.id LIMIT @limit`
+	someCustomers = `(SELECT id FROM customers
+		WHERE account_id = @account_id AND livemode = @livemode AND (@email = '' OR email = @email)
+		  AND deleted_at IS NULL`
+	downToPage = ` AND (@before = '' OR id < @before) ORDER BY id DESC LIMIT @limit)`
+	upToPage   = ` AND id > @after ORDER BY id LIMIT @limit)`
+	noClock    = ` AND test_clock IS NULL`
+	aClock     = ` AND test_clock IS NOT NULL`
+
+	customersDown = `SELECT ` + customerColumns + `
+	FROM (` + someCustomers + noClock + downToPage + ` UNION ALL ` + someCustomers + aClock + downToPage + `) AS page
+	JOIN customers c ON c.account_id = @account_id AND c.id = page.id
+	ORDER BY c.id DESC LIMIT @limit`
+	customersUp = `SELECT ` + customerColumns + `
+	FROM (` + someCustomers + noClock + upToPage + ` UNION ALL ` + someCustomers + aClock + upToPage + `) AS page
+	JOIN customers c ON c.account_id = @account_id AND c.id = page.id
+	ORDER BY c.id LIMIT @limit`
 )
 
 var customers = desk.Lister[customer]{Down: customersDown, Up: customersUp, Prefix: "cus_",
