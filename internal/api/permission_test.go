@@ -50,6 +50,7 @@ func TestRestrictedKeys(t *testing.T) {
 	s := newEnv(t)
 	s.restrict(t, "nothing", apikey.Permissions{})
 	s.restrict(t, "reads charges", apikey.Permissions{"charges": apikey.Read})
+	s.restrict(t, "reads the balance", apikey.Permissions{"balance": apikey.Read})
 	s.restrict(t, "writes charges", apikey.Permissions{"charges": apikey.Write, "customers": apikey.Read})
 	all := apikey.Permissions{}
 	for _, resource := range api.Resources() {
@@ -95,6 +96,19 @@ func TestRestrictedKeys(t *testing.T) {
 		a := s.ask(t, sent{as: "reads charges", target: "/v1/charges", body: pay})
 		if a.status != http.StatusForbidden {
 			t.Errorf("a key that reads charges made one: %d %s", a.status, a.body)
+		}
+	})
+
+	t.Run("the old address of balance transactions is not a way around their permission", func(t *testing.T) {
+		for target, status := range map[string]int{
+			"/v1/balance":               http.StatusOK,
+			"/v1/balance/history":       http.StatusForbidden,
+			"/v1/balance/history/txn_1": http.StatusForbidden,
+		} {
+			a := s.ask(t, sent{as: "reads the balance", method: http.MethodGet, target: target})
+			if a.status != status {
+				t.Errorf("%s was answered %d %s", target, a.status, a.body)
+			}
 		}
 	})
 

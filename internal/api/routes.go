@@ -28,6 +28,11 @@ func routes() []route {
 		get("/v1/balance", balance.RetrieveBalance, "balance"),
 		get("/v1/balance_transactions", balance.ListBalanceTransactions, "list:balance_transaction"),
 		get("/v1/balance_transactions/{id}", balance.RetrieveBalanceTransaction, "balance_transaction"),
+		// What SDKs called the two until 2018.
+		get("/v1/balance/history", balance.ListBalanceTransactions, "list:balance_transaction").
+			showing("balance_transaction"),
+		get("/v1/balance/history/{id}", balance.RetrieveBalanceTransaction, "balance_transaction").
+			showing("balance_transaction"),
 
 		post("/v1/charges", payment.CreateCharge, "charge"),
 		get("/v1/charges", payment.ListCharges, "list:charge"),

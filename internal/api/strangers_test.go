@@ -74,6 +74,7 @@ func (s *env) fixtures(t *testing.T) fixtures {
 	for path, list := range map[string]string{
 		"/v1/events/{id}":               "/v1/events?limit=1",
 		"/v1/balance_transactions/{id}": "/v1/balance_transactions?limit=1",
+		"/v1/balance/history/{id}":      "/v1/balance_transactions?limit=1",
 	} {
 		page := s.ask(t, sent{method: http.MethodGet, target: list})
 		b.byPath[path], _ = page.object["data"].([]any)[0].(map[string]any)["id"].(string)

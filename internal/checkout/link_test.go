@@ -12,7 +12,12 @@ func TestPaymentLink(t *testing.T) {
 	t.Parallel()
 	s := newEnv(t)
 	key := []string{"Authorization", "Bearer " + s.key}
-	var link struct{ ID, URL string }
+	var link struct {
+		ID, URL string
+		Data    struct {
+			TransferGroup string `json:"transfer_group"`
+		} `json:"payment_intent_data"`
+	}
 	s.decode(t, s.do(t, http.MethodPost, "/v1/payment_links", url.Values{
 		"line_items[0][quantity]":                               {"2"},
 		"line_items[0][price_data][currency]":                   {"usd"},
@@ -21,7 +26,11 @@ func TestPaymentLink(t *testing.T) {
 		"after_completion[type]":                                {"hosted_confirmation"},
 		"after_completion[hosted_confirmation][custom_message]": {"See you on the hill."},
 		"metadata[campaign]":                                    {"spring"},
+		"payment_intent_data[transfer_group]":                   {"hills"},
 	}, key...), &link)
+	if link.Data.TransferGroup != "hills" {
+		t.Errorf("the link's transfer group is %q", link.Data.TransferGroup)
+	}
 	at := strings.TrimPrefix(link.URL, s.server.URL)
 	sessions := func() (n int) {
 		if err := s.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM checkout_sessions`).Scan(&n); err != nil {

@@ -169,6 +169,7 @@ func (l *PaymentLink) object() PaymentLinkObject {
 			SetupFutureUsage:          data.SetupFutureUsage,
 			StatementDescriptor:       data.StatementDescriptor,
 			StatementDescriptorSuffix: data.StatementDescriptorSuffix,
+			TransferGroup:             data.TransferGroup,
 		}
 		if data.Metadata.Set != nil {
 			o.PaymentIntentData.Metadata = data.Metadata.Set

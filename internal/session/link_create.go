@@ -53,6 +53,7 @@ type LinkIntentParam struct {
 	SetupFutureUsage          *string       `form:"setup_future_usage" enum:"off_session,on_session"`
 	StatementDescriptor       *string       `form:"statement_descriptor" max:"22"`
 	StatementDescriptorSuffix *string       `form:"statement_descriptor_suffix" max:"22"`
+	TransferGroup             *string       `form:"transfer_group"`
 }
 
 func (d *LinkIntentParam) data() *PaymentIntentData {
@@ -66,6 +67,7 @@ func (d *LinkIntentParam) data() *PaymentIntentData {
 		SetupFutureUsage:          d.SetupFutureUsage,
 		StatementDescriptor:       d.StatementDescriptor,
 		StatementDescriptorSuffix: d.StatementDescriptorSuffix,
+		TransferGroup:             d.TransferGroup,
 	}
 }
 

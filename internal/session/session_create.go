@@ -82,6 +82,7 @@ type PaymentIntentData struct {
 	Shipping                  *resource.Shipping `form:"shipping"`
 	StatementDescriptor       *string            `form:"statement_descriptor" max:"22"`
 	StatementDescriptorSuffix *string            `form:"statement_descriptor_suffix" max:"22"`
+	TransferGroup             *string            `form:"transfer_group"` // only a link shows it: there are no transfers
 }
 
 // SetupIntentData are what the setup of a session has.

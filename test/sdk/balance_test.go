@@ -4,6 +4,7 @@ package sdk_test
 
 import (
 	"github.com/stripe/stripe-go/v85"
+	"net/http"
 	"testing"
 )
 
@@ -76,6 +77,15 @@ func TestBalance(t *testing.T) {
 		equal(t, "euros", len(list(&stripe.BalanceTransactionListParams{Currency: stripe.String("eur")})), 1)
 		equal(t, "all, one at a time",
 			len(list(&stripe.BalanceTransactionListParams{ListParams: stripe.ListParams{Limit: stripe.Int64(1)}})), 3)
+		var page stripe.BalanceTransactionList
+		noError(t, a.backend.Call(http.MethodGet, "/v1/balance/history?source="+charge.ID, a.key, nil, &page))
+		equal(t, "of the charge, at the old address",
+			ids(page.Data, func(b *stripe.BalanceTransaction) string { return b.ID }),
+			[]string{charge.BalanceTransaction.ID})
+		var one stripe.BalanceTransaction
+		old := "/v1/balance/history/" + refund.BalanceTransaction.ID
+		noError(t, a.backend.Call(http.MethodGet, old, a.key, nil, &one))
+		equal(t, "the refund's, at the old address", one.Amount, int64(-2000))
 		err := a.V1BalanceTransactions.List(t.Context(),
 			&stripe.BalanceTransactionListParams{Payout: stripe.String("po_1")}).Err()
 		refused(t, err, invalid("resource_missing", "payout", "No such payout: 'po_1'"))
