@@ -32,8 +32,14 @@ type paymentPage struct {
 	Card                     *struct{ Brand, Last4 string }
 	Currency                 string
 	CustomMessage            string `json:"custom_message"`
-	CustomerEmail            string `json:"customer_email"`
-	Discount                 *struct {
+	CustomText               struct {
+		AfterSubmit     *struct{ Message string } `json:"after_submit"`
+		ShippingAddress *struct{ Message string } `json:"shipping_address"`
+		Submit          *struct{ Message string }
+		TermsOfService  *struct{ Message string } `json:"terms_of_service_acceptance"`
+	} `json:"custom_text"`
+	CustomerEmail string `json:"customer_email"`
+	Discount      *struct {
 		Amount int64
 		Name   string
 	}

@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -74,4 +75,88 @@ func TestShippingWithoutJavaScript(t *testing.T) {
 			t.Errorf("charged %d, %v", charged, err)
 		}
 	})
+}
+
+// TestCustomText shows the merchant's own texts where they belong, and never as HTML.
+func TestCustomText(t *testing.T) {
+	t.Parallel()
+	s := newEnv(t)
+	texts := url.Values{
+		"custom_text[submit][message]":                      {"We <b>print</b> it today."},
+		"custom_text[after_submit][message]":                {"Sent by mail."},
+		"custom_text[shipping_address][message]":            {"Not on Sundays."},
+		"custom_text[terms_of_service_acceptance][message]": {"Our terms hold."},
+	}
+	for i, name := range []string{"Standard", "Express"} {
+		at := fmt.Sprintf("shipping_options[%d][shipping_rate_data]", i)
+		texts[at+"[display_name]"] = []string{name}
+		texts[at+"[fixed_amount][amount]"] = []string{"500"}
+		texts[at+"[fixed_amount][currency]"] = []string{"usd"}
+	}
+	shown := s.do(t, http.MethodGet, s.session(t, texts), nil).body
+	at := 0
+	for _, text := range []string{"Not on Sundays.", "Our terms hold.", "We &lt;b&gt;print&lt;/b&gt; it today.",
+		`data-testid="hosted-payment-submit-button"`, "Sent by mail."} {
+		next := strings.Index(shown[at:], text)
+		if next < 0 {
+			t.Fatalf("%q is not on the page, or comes too early", text)
+		}
+		at += next
+	}
+
+	key := []string{"Authorization", "Bearer " + s.key}
+	long := url.Values{
+		"line_items[0][quantity]": {"1"}, "line_items[0][price_data][currency]": {"usd"},
+		"line_items[0][price_data][unit_amount]":        {"1500"},
+		"line_items[0][price_data][product_data][name]": {"Sledge"},
+		"custom_text[submit][message]":                  {strings.Repeat("ä", 1201)},
+	}
+	if got := s.do(t, http.MethodPost, "/v1/payment_links", long, key...); got.status != http.StatusBadRequest {
+		t.Errorf("a text of 1,201 characters was answered %d %s", got.status, got.body)
+	}
+	long.Set("custom_text[submit][message]", strings.Repeat("ä", 1200))
+	var link struct {
+		ID, URL string
+		Text    struct{ Submit *struct{ Message string } } `json:"custom_text"`
+	}
+	s.decode(t, s.do(t, http.MethodPost, "/v1/payment_links", long, key...), &link)
+	visit := s.do(t, http.MethodGet, strings.TrimPrefix(link.URL, s.server.URL), nil)
+	if !strings.Contains(s.do(t, http.MethodGet, visit.header.Get("Location"), nil).body, link.Text.Submit.Message) {
+		t.Error("the link's session does not show the link's text")
+	}
+	s.decode(t, s.do(t, http.MethodPost, "/v1/payment_links/"+link.ID, url.Values{"custom_text[submit]": {""}}, key...),
+		&link)
+	if link.Text.Submit != nil {
+		t.Errorf("the text is still %q", link.Text.Submit.Message)
+	}
+}
+
+// TestPhoneNumber asks for a phone number where the merchant wants one, and for none elsewhere.
+func TestPhoneNumber(t *testing.T) {
+	t.Parallel()
+	s := newEnv(t)
+	if without := s.do(t, http.MethodGet, s.session(t), nil).body; strings.Contains(without, `name="phoneNumber"`) {
+		t.Error("a page asks for a phone number that nobody wants")
+	}
+	path := s.session(t, url.Values{
+		"phone_number_collection[enabled]": {"true"}, "customer_creation": {"always"},
+	})
+	typed := form(card(t, "visa"))
+	typed.Del("phoneNumber")
+	if got := s.do(t, http.MethodPost, path, typed); got.status != http.StatusUnprocessableEntity {
+		t.Errorf("without a phone number, paying was answered %d", got.status)
+	}
+	typed.Set("phoneNumber", "+1 555 0100")
+	if got := s.do(t, http.MethodPost, path, typed); got.status != http.StatusSeeOther {
+		t.Fatalf("paying was answered %d %s", got.status, got.body)
+	}
+	var session struct {
+		Details  struct{ Phone string } `json:"customer_details"`
+		Customer struct{ Phone string }
+	}
+	s.decode(t, s.do(t, http.MethodGet, "/v1/checkout/sessions/"+strings.TrimPrefix(path, "/c/pay/")+
+		"?expand[]=customer", nil, "Authorization", "Bearer "+s.key), &session)
+	if session.Details.Phone != "+1 555 0100" || session.Customer.Phone != "+1 555 0100" {
+		t.Errorf("the session has %+v", session)
+	}
 }

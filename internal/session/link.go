@@ -46,6 +46,7 @@ type LinkOptions struct {
 	BillingAddressCollection string             `json:"billing_address_collection"`
 	CollectPhoneNumber       bool               `json:"collect_phone_number"`
 	CustomMessage            *string            `json:"custom_message"` // on the receipt, if there is no RedirectURL
+	CustomText               CustomText         `json:"custom_text"`
 	CustomerCreation         string             `json:"customer_creation"`
 	InactiveMessage          *string            `json:"inactive_message"`
 	PaymentIntent            *PaymentIntentData `json:"payment_intent,omitempty"`
@@ -72,7 +73,7 @@ type PaymentLinkObject struct {
 	ConsentCollection        *string              `json:"consent_collection"`
 	Currency                 string               `json:"currency"`
 	CustomFields             []string             `json:"custom_fields"`
-	CustomText               customText           `json:"custom_text"`
+	CustomText               CustomText           `json:"custom_text"`
 	CustomerCreation         string               `json:"customer_creation"`
 	InactiveMessage          *string              `json:"inactive_message"`
 	InvoiceCreation          *string              `json:"invoice_creation"`
@@ -143,6 +144,7 @@ func (l *PaymentLink) object() PaymentLinkObject {
 		BillingAddressCollection: l.Options.BillingAddressCollection,
 		Currency:                 l.Currency,
 		CustomFields:             []string{},
+		CustomText:               l.Options.CustomText,
 		CustomerCreation:         l.Options.CustomerCreation,
 		InactiveMessage:          l.Options.InactiveMessage,
 		Livemode:                 l.Livemode,

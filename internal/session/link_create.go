@@ -19,6 +19,7 @@ type LinkParams struct {
 	AfterCompletion          *AfterCompletionParam `form:"after_completion"`
 	AllowPromotionCodes      *bool                 `form:"allow_promotion_codes"`
 	BillingAddressCollection *string               `form:"billing_address_collection" enum:"auto,required"`
+	CustomText               *CustomText           `form:"custom_text"`
 	CustomerCreation         *string               `form:"customer_creation" enum:"always,if_required"`
 	InactiveMessage          *string               `form:"inactive_message,unset" max:"500"`
 	Metadata                 form.Metadata         `form:"metadata"`
@@ -107,6 +108,7 @@ func (in *LinkParams) apply(l *PaymentLink) (err error) {
 	if in.PhoneNumberCollection != nil {
 		o.CollectPhoneNumber = in.PhoneNumberCollection.Enabled
 	}
+	o.CustomText = o.CustomText.with(in.CustomText)
 	l.Metadata, err = in.Metadata.Apply(l.Metadata)
 	return err
 }

@@ -62,6 +62,7 @@ func (l *PaymentLink) session(items []CheckoutItem, base string) CreateCheckoutS
 		AllowPromotionCodes:      &o.AllowPromotionCodes,
 		BillingAddressCollection: &o.BillingAddressCollection,
 		Currency:                 l.Currency,
+		CustomText:               &o.CustomText,
 		CustomerCreation:         o.CustomerCreation,
 		Metadata:                 form.Metadata{Set: l.Metadata},
 		Mode:                     modePayment,

@@ -33,6 +33,7 @@ type PaymentPageObject struct {
 	Card                     *paidCard      `json:"card"` // that paid, or was kept; null until the session is complete
 	Currency                 *string        `json:"currency"`
 	CustomMessage            *string        `json:"custom_message"` // what the receipt says
+	CustomText               CustomText     `json:"custom_text"`
 	CustomerEmail            *string        `json:"customer_email"`
 	Discount                 *pageDiscount  `json:"discount"`
 	ExpiresAt                int64          `json:"expires_at"`
@@ -91,6 +92,7 @@ func (s *CheckoutSession) page(
 		CancelURL:                s.CancelURL,
 		Currency:                 s.Currency,
 		CustomMessage:            s.Options.CustomMessage,
+		CustomText:               s.Options.CustomText,
 		CustomerEmail:            s.CustomerEmail,
 		ExpiresAt:                resource.Unix(s.ExpiresAt),
 		LineItems:                []any{},

@@ -113,6 +113,8 @@ type CheckoutOptions struct {
 	RedirectOnCompletion string  `json:"redirect_on_completion,omitempty"`
 	PaymentLink          *string `json:"payment_link,omitempty"`
 	CustomMessage        *string `json:"custom_message,omitempty"` // on the receipt
+
+	CustomText CustomText `json:"custom_text"`
 }
 
 // CustomerDetails are what the page has learned of the customer.

@@ -25,6 +25,7 @@ type CreateCheckoutSessionParams struct {
 	CancelURL                *string               `form:"cancel_url" max:"5000"`
 	ClientReferenceID        *string               `form:"client_reference_id" max:"200"`
 	Currency                 string                `form:"currency"`
+	CustomText               *CustomText           `form:"custom_text"`
 	Customer                 string                `form:"customer" max:"5000"`
 	CustomerCreation         string                `form:"customer_creation" enum:"always,if_required"`
 	CustomerEmail            *string               `form:"customer_email" max:"800"`
@@ -356,6 +357,7 @@ func (in *CreateCheckoutSessionParams) session(tx *phase.Tx) (*CheckoutSession, 
 			SetupIntent:              in.SetupIntentData,
 			PaymentLink:              in.PaymentLink,
 			CustomMessage:            in.CustomMessage,
+			CustomText:               CustomText{}.with(in.CustomText),
 			IntentFromStart: in.Mode == modePayment &&
 				apirequest.Of(tx.Caller).APIVersion.SessionsMakeIntents(),
 		},

@@ -26,7 +26,7 @@ type CheckoutSessionObject struct {
 	Currency                   *string               `json:"currency"`
 	CurrencyConversion         *string               `json:"currency_conversion"`
 	CustomFields               []string              `json:"custom_fields"`
-	CustomText                 customText            `json:"custom_text"`
+	CustomText                 CustomText            `json:"custom_text"`
 	Customer                   *string               `json:"customer"`
 	CustomerAccount            *string               `json:"customer_account"`
 	CustomerCreation           *string               `json:"customer_creation"`
@@ -80,13 +80,6 @@ type automaticTax struct {
 	Liability *string `json:"liability"`
 	Provider  *string `json:"provider"`
 	Status    *string `json:"status"`
-}
-
-type customText struct {
-	AfterSubmit     *string `json:"after_submit"`
-	ShippingAddress *string `json:"shipping_address"`
-	Submit          *string `json:"submit"`
-	TermsOfService  *string `json:"terms_of_service_acceptance"`
 }
 
 type invoiceCreation struct {
@@ -156,6 +149,7 @@ func (s *CheckoutSession) object() CheckoutSessionObject {
 		Created:                  resource.Unix(s.CreatedAt),
 		Currency:                 s.Currency,
 		CustomFields:             []string{},
+		CustomText:               s.Options.CustomText,
 		Customer:                 s.CustomerID,
 		CustomerCreation:         s.CustomerCreation,
 		CustomerEmail:            s.CustomerEmail,
