@@ -90,7 +90,7 @@ func run(ctx context.Context) error {
 		}
 		document := page(results)
 		if *dir == "" {
-			document += rowsOfCheckouts(string(before))
+			document += rowsNotRun(string(before), results)
 		}
 		if err := os.WriteFile(*table, []byte(document+otherSections(string(before))), 0o644); err != nil {
 			return err

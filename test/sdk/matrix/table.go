@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -79,7 +80,7 @@ Stripe's own SDKs run against a demo, unchanged; only the address is Ratchet's. 
 ` + "`test/sdk/matrix/clients`" + ` says: customers and their pages, charges, a decline, captures, refunds, payment
 intents in the shape of the SDK's API version, payment methods, setup intents, products and prices, a checkout session,
 an idempotency key, a signed webhook in the SDK's API version, and errors by their class, status and code. A run without
-` + "`DIR`" + ` leaves the rows of checkouts as they are.
+` + "`DIR`" + ` leaves the rows of checkouts as they are, and a run without the distribution's package leaves that row.
 [Divergences](divergences.md) has what no SDK can do here.
 
 | SDK | Version | From | Passed | Missing |
@@ -96,10 +97,17 @@ func page(results []result) string {
 	return text
 }
 
-// rowsOfCheckouts are the rows that a run without checkouts leaves as they are.
-func rowsOfCheckouts(document string) (rows string) {
-	for line := range strings.Lines(document) {
-		if strings.HasPrefix(line, "| stripe-") && strings.Contains(line, "| "+fromCheckout+" |") {
+// rowsNotRun are the rows of before that a run leaves as they are: those of checkouts, and of a package
+// that this machine does not have.
+func rowsNotRun(before string, results []result) (rows string) {
+	for line := range strings.Lines(before) {
+		cells := strings.Split(line, " | ")
+		if !strings.HasPrefix(line, "| stripe-") || len(cells) < 3 {
+			continue
+		}
+		packaged := strings.HasPrefix(cells[2], "package ") &&
+			!slices.ContainsFunc(results, func(r result) bool { return r.from == cells[2] })
+		if packaged || cells[2] == fromCheckout {
 			rows += line
 		}
 	}
