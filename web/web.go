@@ -155,19 +155,19 @@ func must[T any](v T, err error) T {
 // Page is what the layout needs to know of a page, and the page's own Data: a
 // struct of its handler's, never a map.
 type Page struct {
-	Title  string
-	Layout string // the frame it is rendered in: "" is the site's, "buyer" the paying customer's
-	Here   string // the entry of the navigation that the page belongs to
-	Desk   bool   // one of the dashboard's: with its side
-	Flash  string // something that was just done
-	Wrong  bool   // or that was not
-	CSRF   string
-	Views  *Views                 // the list’s saved filters; nil: the page has none
-	Scopes []Scope                // whose lists can be shown; one of them is
-	Leave  bool                   // the reader has logged in, and can log out
-	Person string                 // the reader's name; "" if no login is needed
-	May    func(path string) bool // whether the reader may send a form there; nil: all forms
-	Data   any
+	Title     string
+	Layout    string // the frame it is rendered in: "" is the site's, "buyer" the paying customer's
+	Here      string // the entry of the navigation that the page belongs to
+	Dashboard bool   // one of the dashboard's: with its side
+	Flash     string // something that was just done
+	Wrong     bool   // or that was not
+	CSRF      string
+	Views     *Views                 // the list’s saved filters; nil: the page has none
+	Scopes    []Scope                // whose lists can be shown; one of them is
+	Leave     bool                   // the reader has logged in, and can log out
+	Person    string                 // the reader's name; "" if no login is needed
+	May       func(path string) bool // whether the reader may send a form there; nil: all forms
+	Data      any
 	// Language is what a buyer's page is written in; nil: the browser's.
 	Language *locale.Language
 	// Picture is the address of the image that other sites show when they link to the page; "": none.

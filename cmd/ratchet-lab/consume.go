@@ -18,7 +18,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/crashpoint"
 	"github.com/ratchet-pay/ratchet/internal/lab/consumer"
 	"github.com/ratchet-pay/ratchet/internal/lab/design"
-	"github.com/ratchet-pay/ratchet/internal/lab/stand"
+	"github.com/ratchet-pay/ratchet/internal/lab/runner"
 )
 
 // consumeCommand is the process of a design that consumes a queue. The lab starts it,
@@ -72,7 +72,7 @@ func openInbox(ctx context.Context, crash *crashpoint.Points) (design.Handler, f
 		return nil, nil, err
 	}
 	closeBoth := func() { db.Close(); quiet.Close() }
-	bank := acquirer.Config{URL: os.Getenv(stand.AcquirerVariable), Secret: os.Getenv(stand.SecretVariable),
+	bank := acquirer.Config{URL: os.Getenv(runner.AcquirerVariable), Secret: os.Getenv(runner.SecretVariable),
 		DialContext: crash.DialAcquirer(), Timeout: timeout}
 	c, err := consumer.Open(ctx, db, quiet, bank, []byte(inboxSecret), slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 	if err != nil {
@@ -102,7 +102,7 @@ func consume(ctx context.Context, crash *crashpoint.Points, handle design.Handle
 	if dial := crash.DialBroker(); dial != nil {
 		options = append(options, nats.SetCustomDialer(dialer{dial}))
 	}
-	conn, err := nats.Connect(os.Getenv(stand.BrokerVariable), options...)
+	conn, err := nats.Connect(os.Getenv(runner.BrokerVariable), options...)
 	if err != nil {
 		return fmt.Errorf("reach the broker: %w", err)
 	}
@@ -111,7 +111,7 @@ func consume(ctx context.Context, crash *crashpoint.Points, handle design.Handle
 	if err != nil {
 		return err
 	}
-	messages, err := js.Consumer(ctx, os.Getenv(stand.StreamVariable), stand.Consumer)
+	messages, err := js.Consumer(ctx, os.Getenv(runner.StreamVariable), runner.Consumer)
 	if err != nil {
 		return fmt.Errorf("find the consumer: %w", err)
 	}
@@ -141,7 +141,7 @@ func take(ctx context.Context, crash *crashpoint.Points, handle design.Handler, 
 	if about.NumDelivered > 1 {
 		headers.Set(crashpoint.AtHeader, "0") // the fault strikes the first delivery
 	}
-	what := fmt.Sprintf("the message that %s the order, delivery %d", stand.Says(m.Subject()), about.NumDelivered)
+	what := fmt.Sprintf("the message that %s the order, delivery %d", runner.Says(m.Subject()), about.NumDelivered)
 	if err := crash.Delivered(headers, what); err != nil {
 		return err
 	}

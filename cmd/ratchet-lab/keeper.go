@@ -20,7 +20,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/lab"
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
-	"github.com/ratchet-pay/ratchet/internal/lab/stand"
+	"github.com/ratchet-pay/ratchet/internal/lab/runner"
 )
 
 // keeper makes the runs that the pages ask for, and keeps them as files.
@@ -29,7 +29,7 @@ type keeper struct {
 	ctx context.Context
 
 	running sync.Mutex // held during runs: one reader's after the other's
-	stand   *stand.Stand
+	runner  *runner.Runner
 	end     func()
 
 	mu       sync.Mutex
@@ -98,13 +98,13 @@ func answer(w http.ResponseWriter, what any) {
 func (k *keeper) run(cases []lab.Case, atOnce int, done func(page.Ran)) (all []page.Ran, err error) {
 	k.running.Lock()
 	defer k.running.Unlock()
-	if k.stand == nil {
-		if k.stand, k.end, err = openStand(k.ctx, false); err != nil {
+	if k.runner == nil {
+		if k.runner, k.end, err = openRunner(k.ctx, false); err != nil {
 			return nil, err
 		}
 	}
 	var failure error
-	err = k.stand.RunAll(k.ctx, cases, atOnce, func(r lab.Run) {
+	err = k.runner.RunAll(k.ctx, cases, atOnce, func(r lab.Run) {
 		name, err := k.keep(r)
 		if err != nil {
 			failure = err
@@ -188,7 +188,7 @@ func (k *keeper) postMatrix(w http.ResponseWriter, _ *http.Request) {
 
 func (k *keeper) runMatrix(name string, p *page.Progress, cases []lab.Case) {
 	began := time.Now()
-	_, err := k.run(cases, stand.AtOnce, func(r page.Ran) {
+	_, err := k.run(cases, runner.AtOnce, func(r page.Ran) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		p.Done = append(p.Done, r)

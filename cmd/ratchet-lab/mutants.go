@@ -101,7 +101,7 @@ func runMutant(ctx context.Context, e mutant.Exercise, root string, out io.Write
 	if err := os.Setenv(binary.RatchetVariable, program); err != nil {
 		return run, err
 	}
-	s, end, err := openStand(ctx, false)
+	s, end, err := openRunner(ctx, false)
 	if err != nil {
 		return run, err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/lab"
 	"github.com/ratchet-pay/ratchet/internal/lab/design"
 	"github.com/ratchet-pay/ratchet/internal/lab/redis"
-	"github.com/ratchet-pay/ratchet/internal/lab/stand"
+	"github.com/ratchet-pay/ratchet/internal/lab/runner"
 )
 
 // designCommand is the process of one design. The lab starts it, and kills it.
@@ -37,7 +37,7 @@ const drainTime = 10 * time.Second
 
 // openDatabase opens the database that the environment names, over watched connections.
 func openDatabase(ctx context.Context, crash *crashpoint.Points, maxConns int32) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig(os.Getenv(stand.DatabaseVariable))
+	config, err := pgxpool.ParseConfig(os.Getenv(runner.DatabaseVariable))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func openDatabase(ctx context.Context, crash *crashpoint.Points, maxConns int32)
 
 // timeoutOfBank is how long the design waits for the bank.
 func timeoutOfBank() (time.Duration, error) {
-	text := os.Getenv(stand.TimeoutVariable)
+	text := os.Getenv(runner.TimeoutVariable)
 	if text == "" {
 		return bankTimeout, nil
 	}
@@ -70,7 +70,7 @@ func timeoutOfBank() (time.Duration, error) {
 // openBank is the bank's client of the designs.
 func openBank(crash *crashpoint.Points) (*design.Bank, error) {
 	timeout, err := timeoutOfBank()
-	return design.NewBank(os.Getenv(stand.AcquirerVariable), os.Getenv(stand.SecretVariable), timeout,
+	return design.NewBank(os.Getenv(runner.AcquirerVariable), os.Getenv(runner.SecretVariable), timeout,
 		design.DialFunc(crash.DialAcquirer())), err
 }
 
@@ -80,8 +80,8 @@ func partsOf(ctx context.Context, crash *crashpoint.Points) (p design.Parts, err
 	if p.Bank, err = openBank(crash); err != nil {
 		return p, err
 	}
-	p.Redis = redis.NewClient(os.Getenv(stand.RedisVariable), redis.DialFunc(crash.DialRedis()))
-	settings, err := lab.ParseSettings("", os.Getenv(stand.LockVariable), os.Getenv(stand.StoreVariable))
+	p.Redis = redis.NewClient(os.Getenv(runner.RedisVariable), redis.DialFunc(crash.DialRedis()))
+	settings, err := lab.ParseSettings("", os.Getenv(runner.LockVariable), os.Getenv(runner.StoreVariable))
 	if err != nil {
 		return p, err
 	}

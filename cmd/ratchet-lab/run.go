@@ -18,13 +18,13 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/lab"
 	"github.com/ratchet-pay/ratchet/internal/lab/binary"
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
-	"github.com/ratchet-pay/ratchet/internal/lab/stand"
+	"github.com/ratchet-pay/ratchet/internal/lab/runner"
 	"github.com/ratchet-pay/ratchet/internal/postgres/local"
 )
 
-// openStand finds a database server and the programs, and opens the lab on them.
+// openRunner finds a database server and the programs, and opens the lab on them.
 // The returned func closes everything.
-func openStand(ctx context.Context, standIn bool) (*stand.Stand, func(), error) {
+func openRunner(ctx context.Context, standIn bool) (*runner.Runner, func(), error) {
 	ratchet, err := ratchetProgram()
 	if err != nil {
 		return nil, nil, err
@@ -49,7 +49,7 @@ func openStand(ctx context.Context, standIn bool) (*stand.Stand, func(), error) 
 		_ = server.Stop() // its data is thrown away in any case
 		_ = os.RemoveAll(dir)
 	}
-	s, err := stand.Open(ctx, stand.Config{
+	s, err := runner.Open(ctx, runner.Config{
 		Ratchet:     ratchet,
 		Lab:         self,
 		DatabaseURL: server.URL,
@@ -134,7 +134,7 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, end, err := openStand(cmd.Context(), standIn)
+			s, end, err := openRunner(cmd.Context(), standIn)
 			if err != nil {
 				return err
 			}
@@ -195,7 +195,7 @@ card, from the acquirer's journal, and r the charges that the design has booked.
 			if err != nil {
 				return err
 			}
-			s, end, err := openStand(cmd.Context(), standIn)
+			s, end, err := openRunner(cmd.Context(), standIn)
 			if err != nil {
 				return err
 			}
@@ -230,7 +230,7 @@ card, from the acquirer's journal, and r the charges that the design has booked.
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print runs and their events as JSON lines")
 	cmd.Flags().BoolVar(&standIn, "stand-in", false, "use the stand-in for Redis even if a real one is available")
-	cmd.Flags().IntVar(&atOnce, "at-once", stand.AtOnce, "number of concurrent runs; each mostly waits")
+	cmd.Flags().IntVar(&atOnce, "at-once", runner.AtOnce, "number of concurrent runs; each mostly waits")
 	cmd.Flags().StringVar(&designs, "design", "all", "names of designs, separated by commas, or all")
 	cmd.Flags().StringVar(&record, "record", "", "directory for the runs, one file per design")
 	return cmd

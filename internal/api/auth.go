@@ -18,18 +18,18 @@ import (
 type actingKey struct{}
 
 // As has a request act for an account without showing a key. It is for pages
-// that this very process serves to a user it has let in; holder.KeyID is what
+// that this very process serves to a user it has let in; credential.KeyID is what
 // the audit trail will name as the actor.
-func As(ctx context.Context, holder *apikey.Holder) context.Context {
-	return context.WithValue(ctx, actingKey{}, holder)
+func As(ctx context.Context, credential *apikey.Credential) context.Context {
+	return context.WithValue(ctx, actingKey{}, credential)
 }
 
 // authenticate finds the account whose key a request carries: as a bearer token,
 // as SDKs send it, or as the user of Basic authentication, as curl -u does. A
 // publishable key may be a parameter, which browserKey has found.
-func (s *Server) authenticate(h *http.Request, rt *route, browserKey string) (*apikey.Holder, error) {
-	if holder, is := h.Context().Value(actingKey{}).(*apikey.Holder); is {
-		return holder, nil
+func (s *Server) authenticate(h *http.Request, rt *route, browserKey string) (*apikey.Credential, error) {
+	if credential, is := h.Context().Value(actingKey{}).(*apikey.Credential); is {
+		return credential, nil
 	}
 	key := browserKey
 	if key == "" {
@@ -39,7 +39,7 @@ func (s *Server) authenticate(h *http.Request, rt *route, browserKey string) (*a
 			return nil, err
 		}
 	}
-	holder, err := s.findKey(h, key)
+	credential, err := s.findKey(h, key)
 	var limited *apierror.Error
 	switch {
 	case errors.As(err, &limited):
@@ -51,18 +51,18 @@ func (s *Server) authenticate(h *http.Request, rt *route, browserKey string) (*a
 	case err != nil:
 		return nil, errors.Join(apierror.Unavailable(), err)
 	}
-	if err := s.refuseForeignPage(h, holder); err != nil {
+	if err := s.refuseForeignPage(h, credential); err != nil {
 		return nil, err
 	}
-	if holder.Kind == apikey.Publishable && !rt.publishable {
+	if credential.Kind == apikey.Publishable && !rt.publishable {
 		return nil, unauthorized("This API call cannot be made with a publishable API key. Please use a secret API " +
 			"key. You can find a list of your API keys at https://dashboard.stripe.com/account/apikeys.").
 			WithCode("secret_key_required")
 	}
-	if other := h.Header.Get("Stripe-Account"); other != "" && other != holder.AccountID {
+	if other := h.Header.Get("Stripe-Account"); other != "" && other != credential.AccountID {
 		return nil, apierror.NoAccess(apikey.Display(key), other)
 	}
-	return holder, nil
+	return credential, nil
 }
 
 // browserKey is the key that Stripe.js sends as the parameter "key" instead of in a
@@ -71,7 +71,7 @@ func (s *Server) authenticate(h *http.Request, rt *route, browserKey string) (*a
 // address or a form, and no other body is read before its sender is known.
 func (s *Server) browserKey(c echo.Context, rt *route) (string, form.Values) {
 	h := c.Request()
-	_, inside := h.Context().Value(actingKey{}).(*apikey.Holder)
+	_, inside := h.Context().Value(actingKey{}).(*apikey.Credential)
 	if inside || !rt.publishable || len(h.Header.Values("Authorization")) > 0 {
 		return "", form.Values{}
 	}

@@ -16,13 +16,13 @@ import (
 // findKey looks an API key up. Each failure takes a token of its peer's bucket, and while that is
 // empty no new key is looked up: guessing is bounded before it costs a query. A key that was valid
 // here before is looked up in any case, so clients behind the same address keep working.
-func (s *Server) findKey(h *http.Request, key string) (*apikey.Holder, error) {
+func (s *Server) findKey(h *http.Request, key string) (*apikey.Credential, error) {
 	from := network(h.RemoteAddr)
 	if !s.keys.Seen(key) && !s.limiters.failures.Left(from, time.Now()) {
 		s.authFailed(h, telemetry.AuthLimited)
 		return nil, apierror.RateLimited("global-rate")
 	}
-	holder, err := s.keys.Find(h.Context(), key)
+	credential, err := s.keys.Find(h.Context(), key)
 	if errors.Is(err, apikey.ErrUnknown) || errors.Is(err, apikey.ErrExpired) {
 		s.limiters.failures.Allow(from, time.Now())
 	}
@@ -32,7 +32,7 @@ func (s *Server) findKey(h *http.Request, key string) (*apikey.Holder, error) {
 	case errors.Is(err, apikey.ErrExpired):
 		s.authFailed(h, telemetry.AuthExpired)
 	}
-	return holder, err
+	return credential, err
 }
 
 // authFailed counts a failure and names the peer in the request's line of the log.

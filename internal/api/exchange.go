@@ -24,7 +24,7 @@ type exchange struct {
 	end   func(status int, limit string)
 	limit string // that refused it
 
-	holder *apikey.Holder // who asks; nil: unknown
+	credential *apikey.Credential // who asks; nil: unknown
 }
 
 // unknownRoute is the label of every unknown path: callers can make up
@@ -50,9 +50,9 @@ func (x *exchange) note(r *request) {
 	if r == nil {
 		return
 	}
-	if r.holder != nil {
-		x.holder = r.holder
-		x.line.Add(slog.String("account", r.holder.AccountID))
+	if r.credential != nil {
+		x.credential = r.credential
+		x.line.Add(slog.String("account", r.credential.AccountID))
 	}
 	if r.key != "" {
 		x.line.Add(slog.String("key", form.Quote(r.key)))
@@ -81,7 +81,7 @@ func (x *exchange) finish(ctx context.Context, log *slog.Logger, status int, rep
 
 // tail shows the exchange to clients that tail the account's log with the Stripe CLI.
 func (s *Server) tail(c echo.Context, x *exchange, status int, body []byte) {
-	if x.holder == nil || s.stripeCLI == nil || !s.stripeCLI.Tailed(x.holder.AccountID, x.holder.Livemode) {
+	if x.credential == nil || s.stripeCLI == nil || !s.stripeCLI.Tailed(x.credential.AccountID, x.credential.Livemode) {
 		return
 	}
 	h := c.Request()
@@ -89,10 +89,10 @@ func (s *Server) tail(c echo.Context, x *exchange, status int, body []byte) {
 	if testcard.Mentions(path) {
 		path = form.Quote(path)
 	}
-	_, inside := h.Context().Value(actingKey{}).(*apikey.Holder)
+	_, inside := h.Context().Value(actingKey{}).(*apikey.Credential)
 	s.stripeCLI.Logged(stripecli.Request{
-		AccountID: x.holder.AccountID,
-		Livemode:  x.holder.Livemode,
+		AccountID: x.credential.AccountID,
+		Livemode:  x.credential.Livemode,
 		Method:    h.Method,
 		Path:      path,
 		ID:        x.id,

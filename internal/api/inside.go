@@ -18,12 +18,12 @@ import (
 // Inside is a request that a page of this very process sends to the API for
 // a user it has let in. It passes everything that a merchant's request passes.
 type Inside struct {
-	Holder *apikey.Holder // in whose name; its KeyID is what the audit trail names as the actor
-	Method string
-	Path   string // may have a query
-	Key    string // idempotency key, "" for none
-	Form   url.Values
-	Header http.Header // more of it; nil for no more
+	Credential *apikey.Credential // in whose name; its KeyID is what the audit trail names as the actor
+	Method     string
+	Path       string // may have a query
+	Key        string // idempotency key, "" for none
+	Form       url.Values
+	Header     http.Header // more of it; nil for no more
 }
 
 // Ask sends the request of the page that r asked for, and waits for the answer.
@@ -47,7 +47,7 @@ func (in Inside) Ask(h http.Handler, r *http.Request) (*Answer, error) {
 		RemoteAddr:    r.RemoteAddr,
 		RequestURI:    in.Path,
 	}).
-		WithContext(As(context.WithoutCancel(r.Context()), in.Holder))
+		WithContext(As(context.WithoutCancel(r.Context()), in.Credential))
 	for name, values := range in.Header {
 		asked.Header[name] = values
 	}

@@ -73,7 +73,7 @@ func (g ReadGates) enter(ctx context.Context, account string, searches bool) (le
 }
 
 // allow takes a request off what its API key may ask for in this second.
-func (l *limiters) allow(h *apikey.Holder) error {
+func (l *limiters) allow(h *apikey.Credential) error {
 	if !l.rates.Allow(h.AccountID+" "+h.KeyID, time.Now()) { // a page's actor is no key of one account
 		return apierror.RateLimited("global-rate")
 	}
@@ -81,7 +81,7 @@ func (l *limiters) allow(h *apikey.Holder) error {
 }
 
 // enter counts a request among those of its account, until leave.
-func (l *limiters) enter(h *apikey.Holder) (leave func(), err error) {
+func (l *limiters) enter(h *apikey.Credential) (leave func(), err error) {
 	leave, ok := l.accounts.Enter(h.AccountID)
 	if !ok {
 		return nil, apierror.RateLimited("global-concurrency")

@@ -85,8 +85,8 @@ func misdirected(host string) *apierror.Error {
 
 // refuseForeignPage refuses a key that belongs on a server if a browser sends it from a page of
 // another origin, or as a navigation. Publishable keys are made for browsers and pass.
-func (s *Server) refuseForeignPage(h *http.Request, holder *apikey.Holder) error {
-	if holder.Kind == apikey.Publishable || !s.sentByForeignPage(h) {
+func (s *Server) refuseForeignPage(h *http.Request, credential *apikey.Credential) error {
+	if credential.Kind == apikey.Publishable || !s.sentByForeignPage(h) {
 		return nil
 	}
 	e := apierror.Invalid("",

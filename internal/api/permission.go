@@ -61,7 +61,7 @@ func newPermissions(all []route) permissions {
 // check refuses what the key's permissions do not cover: to write where the
 // address says so, to read what else the answer is to show. Kinds that have no
 // address are part of another object, and an empty list shows nothing of an account.
-func (p permissions) check(h *apikey.Holder, rt *route, shown []string) error {
+func (p permissions) check(h *apikey.Credential, rt *route, shown []string) error {
 	if h.Kind != apikey.Restricted || rt.empty {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (p permissions) check(h *apikey.Holder, rt *route, shown []string) error {
 	return nil
 }
 
-func notPermitted(h *apikey.Holder, resource string, need apikey.Level) error {
+func notPermitted(h *apikey.Credential, resource string, need apikey.Level) error {
 	e := apierror.Invalid("",
 		"The provided key '%s' does not have the required permissions for this endpoint on account '%s'. "+
 			"Having the 'rak_%s_%s' permission would allow this request to continue.", h.Display, h.AccountID,

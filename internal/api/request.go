@@ -33,16 +33,16 @@ const maxKey = 255
 
 // request is what the handlers need of an HTTP request, checked.
 type request struct {
-	http    *http.Request
-	id      string // req_…
-	route   *route
-	names   []string // of the path's parameters, in order
-	params  []string
-	values  form.Values
-	holder  *apikey.Holder
-	version apiversion.Version // whose parameters are sent and whose shapes are answered
-	key     string             // idempotency key, "" for none
-	cardKey []byte
+	http       *http.Request
+	id         string // req_…
+	route      *route
+	names      []string // of the path's parameters, in order
+	params     []string
+	values     form.Values
+	credential *apikey.Credential
+	version    apiversion.Version // whose parameters are sent and whose shapes are answered
+	key        string             // idempotency key, "" for none
+	cardKey    []byte
 
 	permissions permissions
 }
@@ -64,16 +64,16 @@ func (s *Server) read(c echo.Context, rt *route, id string) (*request, error) {
 	}
 	browserKey, sent := s.browserKey(c, rt)
 	var err error
-	if r.holder, err = s.authenticate(h, rt, browserKey); err != nil {
+	if r.credential, err = s.authenticate(h, rt, browserKey); err != nil {
 		return nil, err
 	}
-	if err := s.limiters.allow(r.holder); err != nil {
+	if err := s.limiters.allow(r.credential); err != nil {
 		return r, err
 	}
-	if err := s.permissions.check(r.holder, rt, rt.shows); err != nil {
+	if err := s.permissions.check(r.credential, rt, rt.shows); err != nil {
 		return r, err
 	}
-	if r.version, err = version(h.Header, r.holder.DefaultVersion); err != nil {
+	if r.version, err = version(h.Header, r.credential.DefaultVersion); err != nil {
 		return r, err
 	}
 	if r.key, err = idempotencyKey(h, r.publishable()); err != nil {
@@ -274,16 +274,16 @@ func (r *request) pathParam(name string) string {
 
 func (r *request) principal() resource.Principal {
 	return resource.Principal{
-		AccountID:   r.holder.AccountID,
-		Livemode:    r.holder.Livemode,
+		AccountID:   r.credential.AccountID,
+		Livemode:    r.credential.Livemode,
 		CardKey:     r.cardKey,
 		Publishable: r.publishable(),
-		Key:         r.holder.Display,
+		Key:         r.credential.Display,
 		Version:     r.version,
 	}
 }
 
-func (r *request) publishable() bool { return r.holder.Kind == apikey.Publishable }
+func (r *request) publishable() bool { return r.credential.Kind == apikey.Publishable }
 
 // storedKey is what the request is kept under. A visitor of a shop's page has its
 // publishable key, so browsers have their own space of keys: they neither take a
@@ -299,9 +299,9 @@ func (r *request) call(s *Server) phase.Request {
 	version, fingerprint, otherwise := r.fingerprints(s.idempotencyKeys)
 	return phase.Request{
 		Caller: phase.Caller{
-			AccountID: r.holder.AccountID, Livemode: r.holder.Livemode, RequestID: r.id, Key: r.storedKey(),
+			AccountID: r.credential.AccountID, Livemode: r.credential.Livemode, RequestID: r.id, Key: r.storedKey(),
 			Caller: apirequest.Context{APIVersion: r.version, Publishable: r.publishable(), BaseURL: s.baseURL(r.http),
-				News: s.acceptsNotifications(), Merchant: r.holder.Merchant}.By(r.holder.KeyID, r.address()),
+				News: s.acceptsNotifications(), Merchant: r.credential.Merchant}.By(r.credential.KeyID, r.address()),
 		},
 		Method: r.http.Method, Path: r.http.URL.Path,
 		Fingerprint: fingerprint, FingerprintVersion: version, Otherwise: otherwise,

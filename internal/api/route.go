@@ -55,7 +55,7 @@ func (r route) unless(applies func(*request) bool, other route) route {
 
 // namesTestCard is true of a request for a payment method such as pm_card_visa. Live mode has none.
 func namesTestCard(r *request) bool {
-	return !r.holder.Livemode && customer.IsTestCard(r.pathParam("payment_method"))
+	return !r.credential.Livemode && customer.IsTestCard(r.pathParam("payment_method"))
 }
 
 // reader answers a request that changes nothing.
@@ -73,7 +73,7 @@ func get[P any](path string, read reader[P], kind string) route {
 			if search {
 				patience = s.limits.SearchTime
 			}
-			leave, err := s.limiters.reads.enter(ctx, r.holder.AccountID, search)
+			leave, err := s.limiters.reads.enter(ctx, r.credential.AccountID, search)
 			if err != nil {
 				return phase.Response{}, nil, err
 			}
@@ -130,7 +130,7 @@ func decode(r *request, in any, kind string) error {
 		if err != nil {
 			return err
 		}
-		return r.permissions.check(r.holder, r.route, shown)
+		return r.permissions.check(r.credential, r.route, shown)
 	}
 	return nil
 }

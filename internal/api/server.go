@@ -166,7 +166,7 @@ func (s *Server) handler(rt route) echo.HandlerFunc {
 			return nil
 		}
 		echoHeaders(c.Response().Header(), r)
-		leave, err := s.limiters.enter(r.holder)
+		leave, err := s.limiters.enter(r.credential)
 		if err != nil {
 			s.refuse(c, x, err)
 			return nil

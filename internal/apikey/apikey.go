@@ -27,8 +27,8 @@ const (
 	Restricted  = "restricted"  // rk_: may do what its permissions say
 )
 
-// Holder is who a key belongs to, and what it opens.
-type Holder struct {
+// Credential is who a key belongs to, and what it opens.
+type Credential struct {
 	KeyID       string
 	AccountID   string
 	Livemode    bool
@@ -65,8 +65,8 @@ type Cache struct {
 }
 
 type remembered struct {
-	holder *Holder
-	until  time.Time
+	credential *Credential
+	until      time.Time
 }
 
 // NewCache makes a cache. hashKeys are secret.Roots.Keys(secret.APIKeys); demo admits
@@ -89,11 +89,11 @@ const findKey = `
 	WHERE k.hash = ANY (@hashes::bytea[])`
 
 // Find returns who holds a key.
-func (r *Cache) Find(ctx context.Context, key string) (*Holder, error) {
+func (r *Cache) Find(ctx context.Context, key string) (*Credential, error) {
 	name := r.name(key)
 	now := time.Now()
-	if holder := r.cached(name, now); holder != nil {
-		return holder, holder.usable(now)
+	if credential := r.cached(name, now); credential != nil {
+		return credential, credential.usable(now)
 	}
 	var hashes [][]byte
 	for _, hashKey := range r.keys.All() {
@@ -104,18 +104,18 @@ func (r *Cache) Find(ctx context.Context, key string) (*Holder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find API key: %w", err)
 	}
-	holder, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[Holder])
+	credential, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[Credential])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrUnknown
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find API key: %w", err)
 	}
-	if holder.Demo && !r.demo {
+	if credential.Demo && !r.demo {
 		return nil, ErrUnknown
 	}
-	r.remember(name, holder, now)
-	return holder, holder.usable(now)
+	r.remember(name, credential, now)
+	return credential, credential.usable(now)
 }
 
 // Seen says whether this process has looked a key up before and found it valid.
@@ -124,35 +124,35 @@ func (r *Cache) Seen(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	hit, is := r.known[name]
-	return is && hit.holder.usable(time.Now()) == nil
+	return is && hit.credential.usable(time.Now()) == nil
 }
 
 // name is the hash under which this process remembers a key, so that its memory holds no key.
 func (r *Cache) name(key string) [sha256.Size]byte { return Hash(r.keys.Oldest(), key) }
 
 // cached is who holds a key, if that was asked a moment ago. It notes the use.
-func (r *Cache) cached(name [sha256.Size]byte, now time.Time) *Holder {
+func (r *Cache) cached(name [sha256.Size]byte, now time.Time) *Credential {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	hit, is := r.known[name]
 	if !is || !now.Before(hit.until) {
 		return nil
 	}
-	r.use(hit.holder, now)
-	return hit.holder
+	r.use(hit.credential, now)
+	return hit.credential
 }
 
-func (r *Cache) remember(name [sha256.Size]byte, holder *Holder, now time.Time) {
+func (r *Cache) remember(name [sha256.Size]byte, credential *Credential, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.known) >= rememberAtMost {
 		clear(r.known)
 	}
-	r.known[name] = remembered{holder, now.Add(rememberFor)}
-	r.use(holder, now)
+	r.known[name] = remembered{credential, now.Add(rememberFor)}
+	r.use(credential, now)
 }
 
-func (h *Holder) usable(now time.Time) error {
+func (h *Credential) usable(now time.Time) error {
 	if h.ExpiresAt != nil && !now.Before(*h.ExpiresAt) {
 		return ErrExpired
 	}

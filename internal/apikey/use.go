@@ -14,7 +14,7 @@ import (
 const recordEvery = time.Minute
 
 // use notes that a key opened something. The caller has the lock.
-func (r *Cache) use(h *Holder, now time.Time) {
+func (r *Cache) use(h *Credential, now time.Time) {
 	if h.usable(now) == nil {
 		r.used[h.KeyID] = now
 	}

@@ -75,7 +75,7 @@ func (s *Server) openLink(w http.ResponseWriter, r *http.Request, id string, lin
 		}
 	}
 	a, err := api.Inside{
-		Holder: &apikey.Holder{
+		Credential: &apikey.Credential{
 			KeyID:     actor,
 			AccountID: link.AccountID,
 			Livemode:  link.Livemode,

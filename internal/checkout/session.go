@@ -268,7 +268,7 @@ func (s *Server) read(r *http.Request, known *paymentPage) (*paymentPage, error)
 
 // ask sends a request to the API with a customer's rights: those of a publishable key.
 func (s *Server) ask(r *http.Request, of *paymentPage, in api.Inside) (*api.Answer, error) {
-	in.Holder = &apikey.Holder{
+	in.Credential = &apikey.Credential{
 		KeyID:     actor,
 		AccountID: of.visit.AccountID,
 		Livemode:  of.visit.Livemode,

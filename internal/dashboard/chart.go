@@ -9,17 +9,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // chart is the gross volume in one currency.
 type chart struct {
-	desk.Period
-	Currencies []desk.Chip // empty if there is no choice
+	ui.Period
+	Currencies []ui.Chip // empty if there is no choice
 	Currency   string
-	Bars       []desk.Bar
+	Bars       []ui.Bar
 	Top        int64 // the amount of a bar of full height
 	Total      int64
 	Before     int64 // the total of as many days before these
@@ -58,12 +58,12 @@ func (c chart) compared() string {
 }
 
 // shown is the chart as a page draws it.
-func (c chart) shown() desk.Chart {
+func (c chart) shown() ui.Chart {
 	write := func(amount int64) string { return money.Format(amount, c.Currency) }
-	drawn := desk.Chart{
+	drawn := ui.Chart{
 		ID:    "volume",
 		Title: "Gross volume",
-		Chips: [][]desk.Chip{c.Chips, c.Currencies},
+		Chips: [][]ui.Chip{c.Chips, c.Currencies},
 		Value: write(c.Total),
 		About: fmt.Sprintf("in %d days, UTC%s", c.Days, c.compared()),
 		Label: fmt.Sprintf("Gross volume by day, %s: %s in %d days.", strings.ToUpper(c.Currency), write(c.Total),
@@ -79,8 +79,8 @@ func (c chart) shown() desk.Chart {
 	return drawn
 }
 
-func (s *Server) chart(r *http.Request, of desk.Scope) (chart, error) {
-	c := chart{Period: desk.PeriodOf(r)}
+func (s *Server) chart(r *http.Request, of ui.Scope) (chart, error) {
+	c := chart{Period: ui.PeriodOf(r)}
 	found, err := readCounted[volume](r.Context(), s.Pool, selectVolume, of, func(m mark) postgres.Args {
 		return postgres.Args{"first": c.Period.Before(), "charges_from": m.ChargesBefore}
 	})
@@ -104,7 +104,7 @@ func (c *chart) choose(r *http.Request, found []volume) {
 		counts[v.Currency] += v.Count
 		c.Tried, c.Approved = c.Tried+v.Tried, c.Approved+v.Approved
 	}
-	all := desk.Sorted(counts)
+	all := ui.Sorted(counts)
 	c.Currency = r.FormValue("currency")
 	if _, known := counts[c.Currency]; !known {
 		c.Currency = "usd" // of a period without payments
@@ -115,7 +115,7 @@ func (c *chart) choose(r *http.Request, found []volume) {
 	for _, code := range all {
 		if len(all) > 1 {
 			c.Currencies = append(c.Currencies,
-				desk.Chip{Word: strings.ToUpper(code), Href: desk.With(r.URL, "currency", code),
+				ui.Chip{Word: strings.ToUpper(code), Href: ui.With(r.URL, "currency", code),
 					Current: code == c.Currency})
 		}
 	}
@@ -146,11 +146,11 @@ func (c *chart) draw(found []volume) {
 	for range money.Exponent(c.Currency) {
 		unit *= 10
 	}
-	c.Top = desk.RoundUp(most, unit)
+	c.Top = ui.RoundUp(most, unit)
 	for i := range c.Days {
 		day := c.Day(i)
 		amount, count := amounts[day.Format(time.DateOnly)], counts[day.Format(time.DateOnly)]
-		b := desk.NewBar(i, day, amount, c.Top)
+		b := ui.NewBar(i, day, amount, c.Top)
 		noun := "payments"
 		if count == 1 {
 			noun = "payment"

@@ -10,20 +10,20 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 type chartsPage struct {
-	Charts []desk.Chart
+	Charts []ui.Chart
 }
 
 // charts shows every chart for the period that the address names. Nothing refreshes this page,
 // so its statements run only when a reader opens it.
-func (s *Server) charts(r *http.Request) (*desk.Page, error) {
-	of, err := s.desk.Scope(r)
+func (s *Server) charts(r *http.Request) (*ui.Page, error) {
+	of, err := s.env.Scope(r)
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +39,8 @@ func (s *Server) charts(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return desk.List(of, "dashboard/charts", "charts", "Charts",
-		chartsPage{[]desk.Chart{volume.shown(), webhooks, recovery}}), nil
+	return ui.List(of, "dashboard/charts", "charts", "Charts",
+		chartsPage{[]ui.Chart{volume.shown(), webhooks, recovery}}), nil
 }
 
 // sent is how one day's webhook attempts ended.
@@ -63,11 +63,11 @@ const selectMark = `
 // readCounted runs a statement that adds what was counted to what was not. The mark between both is of the same
 // snapshot.
 func readCounted[T any](
-	ctx context.Context, pool *pgxpool.Pool, sql string, of desk.Scope, args func(mark) postgres.Args,
+	ctx context.Context, pool *pgxpool.Pool, sql string, of ui.Scope, args func(mark) postgres.Args,
 ) (found []T, err error) {
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, pool, options, func(tx pgx.Tx) error {
-		marks, err := desk.ReadIn[mark](ctx, tx, selectMark, postgres.Args{"account_id": of.AccountID})
+		marks, err := ui.ReadIn[mark](ctx, tx, selectMark, postgres.Args{"account_id": of.AccountID})
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func readCounted[T any](
 		if len(marks) > 0 {
 			m = marks[0]
 		}
-		found, err = desk.ReadIn[T](ctx, tx, sql, of.Args(args(m)))
+		found, err = ui.ReadIn[T](ctx, tx, sql, of.Args(args(m)))
 		return err
 	})
 	return found, err
@@ -99,13 +99,13 @@ const selectSent = `
 	) all_attempts
 	GROUP BY 1 ORDER BY 1`
 
-func (s *Server) webhookChart(r *http.Request, of desk.Scope) (desk.Chart, error) {
-	p := desk.PeriodOf(r)
+func (s *Server) webhookChart(r *http.Request, of ui.Scope) (ui.Chart, error) {
+	p := ui.PeriodOf(r)
 	found, err := readCounted[sent](r.Context(), s.Pool, selectSent, of, func(m mark) postgres.Args {
 		return postgres.Args{"first": p.Before(), "attempts_from": m.AttemptsBefore}
 	})
 	if err != nil {
-		return desk.Chart{}, err
+		return ui.Chart{}, err
 	}
 	return drawSent(p, found), nil
 }
@@ -121,7 +121,7 @@ func rate(part, of int64) string {
 	return strconv.FormatFloat(min(float64(100*part)/float64(of), 99.9), 'f', 1, 64) + "%"
 }
 
-func drawSent(p desk.Period, found []sent) desk.Chart {
+func drawSent(p ui.Period, found []sent) ui.Chart {
 	days, now, before := map[string]sent{}, sent{}, sent{}
 	for _, v := range found {
 		sum := &now
@@ -131,10 +131,10 @@ func drawSent(p desk.Period, found []sent) desk.Chart {
 		sum.Tried, sum.Acknowledged = sum.Tried+v.Tried, sum.Acknowledged+v.Acknowledged
 		days[v.Day.Format(time.DateOnly)] = v
 	}
-	c := desk.Chart{
+	c := ui.Chart{
 		ID:      "webhooks",
 		Title:   "Webhook success",
-		Chips:   [][]desk.Chip{p.Chips},
+		Chips:   [][]ui.Chip{p.Chips},
 		Value:   rate(now.Acknowledged, now.Tried),
 		About:   fmt.Sprintf("of %d attempts in %d days, UTC", now.Tried, p.Days),
 		Axis:    [3]string{"100%", "50%", "0%"},
@@ -147,7 +147,7 @@ func drawSent(p desk.Period, found []sent) desk.Chart {
 	c.Label = fmt.Sprintf("Webhook success by day: %s of %d attempts in %d days.", c.Value, now.Tried, p.Days)
 	for i := range p.Days {
 		v := days[p.Day(i).Format(time.DateOnly)]
-		b := desk.NewBar(i, p.Day(i), v.Acknowledged, v.Tried)
+		b := ui.NewBar(i, p.Day(i), v.Acknowledged, v.Tried)
 		b.Tip = b.Day + ": no attempts"
 		if v.Tried > 0 {
 			share := rate(v.Acknowledged, v.Tried)
@@ -191,13 +191,13 @@ const selectRecovered = `
 	GROUP BY GROUPING SETS ((c.day, c.recent), (c.recent))
 	ORDER BY c.day, c.recent`
 
-func (s *Server) recoveryChart(r *http.Request, of desk.Scope) (desk.Chart, error) {
-	p := desk.PeriodOf(r)
-	found, err := desk.Read[recovered](r.Context(), s.Pool, selectRecovered, of.Args(postgres.Args{
+func (s *Server) recoveryChart(r *http.Request, of ui.Scope) (ui.Chart, error) {
+	p := ui.PeriodOf(r)
+	found, err := ui.Read[recovered](r.Context(), s.Pool, selectRecovered, of.Args(postgres.Args{
 		"since": p.First, "first": p.Before(), "alive_for": idempotency.AliveFor,
 		"first_request": "req_" + id.EncodeTime(p.Before().AddDate(0, 0, -1))}))
 	if err != nil {
-		return desk.Chart{}, err
+		return ui.Chart{}, err
 	}
 	return drawRecovered(p, found), nil
 }
@@ -210,7 +210,7 @@ func seconds(ms int64) string {
 	return strconv.FormatFloat(float64(ms)/1000, 'f', 1, 64) + " s"
 }
 
-func drawRecovered(p desk.Period, found []recovered) desk.Chart {
+func drawRecovered(p ui.Period, found []recovered) ui.Chart {
 	days, top := map[string]recovered{}, int64(0)
 	var now, before recovered
 	for _, v := range found {
@@ -223,11 +223,11 @@ func drawRecovered(p desk.Period, found []recovered) desk.Chart {
 			days[v.Day.Format(time.DateOnly)], top = v, max(top, v.P99)
 		}
 	}
-	top = desk.RoundUp(top, 1000)
-	c := desk.Chart{
+	top = ui.RoundUp(top, 1000)
+	c := ui.Chart{
 		ID:      "recovery",
 		Title:   "From crash to response",
-		Chips:   [][]desk.Chip{p.Chips},
+		Chips:   [][]ui.Chip{p.Chips},
 		Value:   "–",
 		About:   fmt.Sprintf("No process crashed during a request in %d days, UTC", p.Days),
 		Axis:    [3]string{seconds(top), seconds(top / 2), "0 s"},
@@ -250,7 +250,7 @@ func drawRecovered(p desk.Period, found []recovered) desk.Chart {
 	c.Label = "Time from crash to response by day: " + c.Value + ", " + c.About + "."
 	for i := range p.Days {
 		v := days[p.Day(i).Format(time.DateOnly)]
-		b := desk.NewBar(i, p.Day(i), v.P50, top)
+		b := ui.NewBar(i, p.Day(i), v.P50, top)
 		b.Raise(v.P99, top)
 		b.Tip = b.Day + ": no crash"
 		if v.Count > 0 {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 )
 
 func TestComparingPeriods(t *testing.T) {
@@ -22,7 +22,7 @@ func TestComparingPeriods(t *testing.T) {
 		"far more than it": {1_000_000_00, 1_00, 99_999_900},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shown := chart{Period: desk.Period{Days: 7, First: day(8)}, Currency: "usd"}
+			shown := chart{Period: ui.Period{Days: 7, First: day(8)}, Currency: "usd"}
 			shown.compare([]volume{{Day: day(3), Currency: "usd", Amount: c.before},
 				{Day: day(3), Currency: "eur", Amount: 5000}})
 			shown.draw([]volume{{Day: day(8), Currency: "usd", Amount: c.now, Count: 1}})

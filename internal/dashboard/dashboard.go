@@ -16,9 +16,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
 	"github.com/ratchet-pay/ratchet/internal/dashboard/developers"
 	"github.com/ratchet-pay/ratchet/internal/dashboard/sales"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/people"
@@ -54,7 +54,7 @@ type Server struct {
 	watch *watcher
 	facts *facts
 	lab   *page.Pages
-	desk  *desk.Desk
+	env   *ui.Env
 	mux   *http.ServeMux
 }
 
@@ -74,7 +74,7 @@ func New(c Config) *Server {
 	s.watch = newWatcher(c.Pool, c.Log)
 	s.facts = newFacts(c.Pool, c.Acquirer, s.watch, c.Log)
 	s.lab = s.openLab()
-	s.desk = &desk.Desk{Pool: c.Pool, API: c.API, Acquirer: c.Acquirer, Roots: c.Roots, Demo: c.Demo,
+	s.env = &ui.Env{Pool: c.Pool, API: c.API, Acquirer: c.Acquirer, Roots: c.Roots, Demo: c.Demo,
 		Shop: c.Shop != nil, HTTPS: c.HTTPS, Supervisor: c.Supervisor, Token: s.guard.Token, Chosen: chosenScope}
 	s.routes()
 	return s
@@ -95,12 +95,12 @@ func (s *Server) routes() {
 	open("GET /dashboard/requests/{id}/story", s.framedStory)
 	s.guard.Routes(s.mux.Handle)
 
-	page := func(pattern string, show desk.Handler) { closed(pattern, s.page(show)) }
+	page := func(pattern string, show ui.Handler) { closed(pattern, s.page(show)) }
 	page("GET /dashboard", s.overview)
 	page("GET /dashboard/charts", s.charts)
 	page("GET /dashboard/search", s.search)
-	sales.Pages{Desk: s.desk}.Routes(page)
-	developers.Pages{Desk: s.desk}.Routes(page, func(pattern string, show desk.Handler) {
+	sales.Pages{Env: s.env}.Routes(page)
+	developers.Pages{Env: s.env}.Routes(page, func(pattern string, show ui.Handler) {
 		s.mux.Handle(s.guard.Act(people.Administer, pattern, s.page(show)))
 	})
 	s.mux.Handle(s.guard.Stream("GET /dashboard/stream", s.watch.stream))
@@ -130,11 +130,11 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) { s.guard.Fail(w, r, err) }
 
 // page sends what a handler answers.
-func (s *Server) page(show desk.Handler) http.HandlerFunc {
+func (s *Server) page(show ui.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p, err := show(r)
 		switch {
-		case errors.Is(err, desk.ErrNotFound):
+		case errors.Is(err, ui.ErrNotFound):
 			s.notFound(w, r)
 		case err != nil:
 			s.fail(w, r, err)
@@ -162,6 +162,6 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	if id := r.PathValue("id"); id != "" {
 		text = "We couldn’t find " + id + ". Check the ID, or press Ctrl K to search."
 	}
-	s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Desk: true,
+	s.render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Dashboard: true,
 		Data: login.Problem{Heading: "Page not found", Text: text, Href: "/dashboard", Way: "Go to overview"}})
 }

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
 	"github.com/ratchet-pay/ratchet/internal/dashboard/sales"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 )
 
 // volume is what was taken on one day in one currency.
@@ -42,7 +42,7 @@ type overviewPage struct {
 	Payments  []sales.Payment
 	Stuck     []stuck
 	Wanting   wanting
-	Chart     desk.Chart
+	Chart     ui.Chart
 	Default   bool // the chart has its default period
 	AccountID string
 }
@@ -72,8 +72,8 @@ const selectWanting = `
 const selectStuck = `
 	SELECT state, count(*) AS count FROM runs GROUP BY state ORDER BY state`
 
-func (s *Server) overview(r *http.Request) (*desk.Page, error) {
-	of, err := s.desk.Scope(r)
+func (s *Server) overview(r *http.Request) (*ui.Page, error) {
+	of, err := s.env.Scope(r)
 	if err != nil {
 		return nil, err
 	}
@@ -81,16 +81,16 @@ func (s *Server) overview(r *http.Request) (*desk.Page, error) {
 	if page.Proof, err = s.facts.get(r.Context()); err != nil {
 		return nil, err
 	}
-	if page.Balances, err = sales.Balances(s.desk, r, of); err != nil {
+	if page.Balances, err = sales.Balances(s.env, r, of); err != nil {
 		return nil, err
 	}
-	if page.Payments, err = sales.Latest(s.desk, r, of, 8); err != nil {
+	if page.Payments, err = sales.Latest(s.env, r, of, 8); err != nil {
 		return nil, err
 	}
-	if page.Stuck, err = desk.Read[stuck](r.Context(), s.Pool, selectStuck, nil); err != nil {
+	if page.Stuck, err = ui.Read[stuck](r.Context(), s.Pool, selectStuck, nil); err != nil {
 		return nil, err
 	}
-	wanting, err := desk.Read[wanting](r.Context(), s.Pool, selectWanting, of.Args(nil))
+	wanting, err := ui.Read[wanting](r.Context(), s.Pool, selectWanting, of.Args(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -100,5 +100,5 @@ func (s *Server) overview(r *http.Request) (*desk.Page, error) {
 		return nil, err
 	}
 	page.Chart, page.Default = volume.shown(), volume.Default()
-	return desk.List(of, "dashboard/overview", "overview", "Overview", page), nil
+	return ui.List(of, "dashboard/overview", "overview", "Overview", page), nil
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -84,11 +84,11 @@ const selectAmounts = `
 var literally = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 func (s *Server) searchTexts(r *http.Request, words string) (all []hit, err error) {
-	of, err := s.desk.Scope(r)
+	of, err := s.env.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	found, err := desk.Read[struct{ Kind, ID, Text string }](r.Context(), s.Pool, selectTexts,
+	found, err := ui.Read[struct{ Kind, ID, Text string }](r.Context(), s.Pool, selectTexts,
 		of.Args(postgres.Args{"pattern": "%" + literally.Replace(words) + "%", "over": searchOver}))
 	if err != nil {
 		return nil, err
@@ -113,11 +113,11 @@ func (s *Server) searchAmounts(r *http.Request, words string) (all []hit, err er
 	if typed == nil {
 		return nil, nil
 	}
-	of, err := s.desk.Scope(r)
+	of, err := s.env.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	found, err := desk.Read[struct {
+	found, err := ui.Read[struct {
 		ID          string
 		Amount      int64
 		Currency    string
@@ -125,8 +125,8 @@ func (s *Server) searchAmounts(r *http.Request, words string) (all []hit, err er
 	}](r.Context(), s.Pool, selectAmounts, of.Args(postgres.Args{
 		"units":    strings.ReplaceAll(typed[1], ",", ""),
 		"currency": strings.ToLower(typed[2]),
-		"whole":    desk.CurrenciesOf(0),
-		"mills":    desk.CurrenciesOf(3),
+		"whole":    ui.CurrenciesOf(0),
+		"mills":    ui.CurrenciesOf(3),
 		"over":     searchOver,
 	}))
 	if err != nil {
@@ -183,12 +183,12 @@ func (s *Server) searchAll(r *http.Request, query string) (named, others []hit, 
 
 // search opens the object that a query names, or lists what has its words: objects, pages and forms. With
 // part=yes, as the search dialog asks while the reader types, it only lists.
-func (s *Server) search(r *http.Request) (*desk.Page, error) {
+func (s *Server) search(r *http.Request) (*ui.Page, error) {
 	page := searchPage{Query: strings.TrimSpace(r.FormValue("q"))}
 	part := r.FormValue("part") == "yes"
 	page.Last4 = len(page.Query) == 4 && strings.Trim(page.Query, "0123456789") == ""
 	if page.Last4 && !part {
-		return desk.GoTo("/dashboard/payments?last4=" + page.Query), nil
+		return ui.Redirect("/dashboard/payments?last4=" + page.Query), nil
 	}
 	page.Places = placesCalled(page.Query)
 	if page.Query != "" {
@@ -200,16 +200,16 @@ func (s *Server) search(r *http.Request) (*desk.Page, error) {
 		only := len(page.Hits)+len(page.Places) == 1
 		switch {
 		case !part && (len(named) == 1 || only && len(page.Hits) == 1):
-			return desk.GoTo(page.Hits[0].Href), nil
+			return ui.Redirect(page.Hits[0].Href), nil
 		case !part && only:
-			return desk.GoTo(page.Places[0].Href), nil
+			return ui.Redirect(page.Places[0].Href), nil
 		}
 	}
 	shown := web.Page{Title: "Search", Here: "search", Data: page}
 	if part {
 		shown.Layout = "part"
 	}
-	return desk.Show("dashboard/search", shown), nil
+	return ui.Show("dashboard/search", shown), nil
 }
 
 // Some objects have no page and are shown with the object they belong to: a refund
@@ -236,7 +236,7 @@ func (s *Server) pageOf(r *http.Request, of inspect.Subject) (string, error) {
 	case "product":
 		return "/dashboard/products/" + url.PathEscape(of.ID), nil
 	case "refund", "payment_method", "card", "token", "price", "settlement":
-		found, err := desk.Read[struct{ ID string }](r.Context(), s.Pool, selectPageOf,
+		found, err := ui.Read[struct{ ID string }](r.Context(), s.Pool, selectPageOf,
 			postgres.Args{"account_id": of.AccountID, "id": of.ID})
 		if err != nil || len(found) == 0 {
 			return "/dashboard/requests", err

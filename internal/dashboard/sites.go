@@ -26,12 +26,12 @@ func (s *Server) docs() *docsite.Pages {
 	return docsite.New(docsite.Config{Pool: s.Pool, Demo: s.Demo, Render: s.render, Fail: s.fail, Token: s.guard.Token,
 		Lab: s.lab, Source: s.Source, Shop: s.Shop != nil, HTTPS: s.HTTPS,
 		Ask: func(r *http.Request, account, method, path, key string, form url.Values) (*api.Answer, error) {
-			return s.desk.Ask(r, account, false, method, path, key, form)
+			return s.env.Call(r, account, false, method, path, key, form)
 		}})
 }
 
 // framedStory is how a request recovered, for a frame in the shop's page of the order.
 func (s *Server) framedStory(w http.ResponseWriter, r *http.Request) {
 	web.Policy{Framed: true}.Apply(w.Header())
-	s.page(developers.Pages{Desk: s.desk}.Recovery(s.guard.Known(r)))(w, r)
+	s.page(developers.Pages{Env: s.env}.Recovery(s.guard.Known(r)))(w, r)
 }

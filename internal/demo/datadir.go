@@ -17,7 +17,7 @@ import (
 
 // dataDir is what a demo keeps between runs, locked for one of them.
 //
-//	demo.lock        held while in use; contains the holder's process id
+//	demo.lock        held while in use; contains the owner's process id
 //	secret           the installation's secret
 //	acquirer-secret  what the acquirer's clients present
 //	env              the settings of the demo that is running
@@ -55,10 +55,10 @@ func openDataDir(path string) (*dataDir, error) {
 		return nil, fmt.Errorf("lock the data directory: %w", err)
 	}
 	if !free {
-		holder, _ := os.ReadFile(d.lock.Name())
+		owner, _ := os.ReadFile(d.lock.Name())
 		d.lock.Close()
 		return nil, fmt.Errorf("another demo (pid %s) is running in %s: stop it, or use another --data-dir and --addr",
-			strings.TrimSpace(string(holder)), path)
+			strings.TrimSpace(string(owner)), path)
 	}
 	d.removeEnviron() // of a run that was killed
 	err = errors.Join(d.lock.Truncate(0), writeAt(d.lock, strconv.Itoa(os.Getpid())+"\n"))

@@ -38,7 +38,7 @@ func (g *Guard) showAccount(w http.ResponseWriter, r *http.Request, status int, 
 		}
 	}
 	g.Render(w, r, status, "dashboard/account",
-		web.Page{Title: "Your account", Here: "account", Desk: true, Data: page})
+		web.Page{Title: "Your account", Here: "account", Dashboard: true, Data: page})
 }
 
 func (g *Guard) postPassword(w http.ResponseWriter, r *http.Request) {
@@ -114,7 +114,7 @@ func (g *Guard) showTOTP(w http.ResponseWriter, r *http.Request, status int, sha
 		g.Fail(w, r, err)
 		return
 	}
-	g.Render(w, r, status, "dashboard/totp", web.Page{Title: "Authenticator app", Here: "account", Desk: true,
+	g.Render(w, r, status, "dashboard/totp", web.Page{Title: "Authenticator app", Here: "account", Dashboard: true,
 		Data: totpPage{Shared: shared, Sealed: sealed, Link: template.URL(link), QR: code,
 			Replaces: u.TOTPSecret != nil, Wrong: wrong}})
 }
@@ -156,7 +156,7 @@ func (g *Guard) postTOTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		g.note(r, "user.totp", s.User.ID)
 		g.Render(w, r, http.StatusOK, "dashboard/totp",
-			web.Page{Title: "Recovery codes", Here: "account", Desk: true, Data: totpPage{Codes: codes}})
+			web.Page{Title: "Recovery codes", Here: "account", Dashboard: true, Data: totpPage{Codes: codes}})
 	}
 }
 

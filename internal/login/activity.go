@@ -75,5 +75,5 @@ func (g *Guard) activity(w http.ResponseWriter, r *http.Request) {
 		page.Older = "/dashboard/activity?before=" + page.Acts[activityRows-1].ID
 	}
 	g.Render(w, r, http.StatusOK, "dashboard/activity",
-		web.Page{Title: "Activity", Here: "activity", Desk: true, Data: page})
+		web.Page{Title: "Activity", Here: "activity", Dashboard: true, Data: page})
 }

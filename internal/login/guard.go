@@ -146,7 +146,7 @@ func (g *Guard) allow(least people.Role, next http.HandlerFunc) http.HandlerFunc
 		}
 		g.Log.Warn("dashboard act refused", "user", Actor(r), "role", string(role), "needs", string(least),
 			"method", r.Method, "path", r.URL.Path, "peer", Peer(r))
-		g.Render(w, r, http.StatusForbidden, "dashboard/problem", web.Page{Title: "Not allowed", Desk: true,
+		g.Render(w, r, http.StatusForbidden, "dashboard/problem", web.Page{Title: "Not allowed", Dashboard: true,
 			Data: Problem{"You’re not allowed to do this", "Your role is “" + string(role) +
 				"”. This needs the role “" + string(least) + "”. Nothing changed. " +
 				"An administrator can change your role.", "/dashboard", "Go to overview"}})

@@ -22,20 +22,20 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// house is an API with its dashboard over real HTTP.
-type house struct {
+// env is an API with its dashboard over real HTTP.
+type env struct {
 	db     *pgtest.DB
 	server *httptest.Server
 }
 
-func newHouse(t *testing.T, d process.Dashboard) *house {
+func newEnv(t *testing.T, d process.Dashboard) *env {
 	t.Helper()
 	app := testapp.New(t, func(c *process.Config) { c.Dashboard = &d })
 	app.Open(t, "acct_1", "Toboggans")
-	return &house{app.DB, app.Server}
+	return &env{app.DB, app.Server}
 }
 
-func (h *house) count(t *testing.T, sql string, args ...any) (n int) {
+func (h *env) count(t *testing.T, sql string, args ...any) (n int) {
 	t.Helper()
 	if err := h.db.Pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func (h *house) count(t *testing.T, sql string, args ...any) (n int) {
 }
 
 // user makes a user who has chosen a password.
-func (h *house) user(t *testing.T, email string, role people.Role) *people.User {
+func (h *env) user(t *testing.T, email string, role people.Role) *people.User {
 	t.Helper()
 	by := people.By{Actor: "tester"}
 	u, first, err := people.Create(t.Context(), h.db.Pool, by, email, role)
@@ -62,7 +62,7 @@ const password = "seven green kettles sing"
 
 // browser keeps cookies and follows redirects.
 type browser struct {
-	h      *house
+	h      *env
 	client *http.Client
 }
 
@@ -72,7 +72,7 @@ type page struct {
 	body   string
 }
 
-func (h *house) browser(t *testing.T) *browser {
+func (h *env) browser(t *testing.T) *browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -139,7 +139,7 @@ func TestUsers(t *testing.T) {
 
 	t.Run("the installation's password opens the dashboard until there is a user", func(t *testing.T) {
 		t.Parallel()
-		h := newHouse(t, process.Dashboard{Password: password})
+		h := newEnv(t, process.Dashboard{Password: password})
 		b := h.browser(t)
 		b.post(t, "/dashboard/login", "password", password)
 		p := b.post(t, "/dashboard/users", "email", "Ann@Example.com", "role", "administer")
@@ -181,7 +181,7 @@ func TestUsers(t *testing.T) {
 
 	t.Run("an unknown email and a wrong password get the same answer, and only a user is named", func(t *testing.T) {
 		t.Parallel()
-		h := newHouse(t, process.Dashboard{})
+		h := newEnv(t, process.Dashboard{})
 		h.user(t, "ann@example.com", people.View)
 		same := regexp.MustCompile(`value="[^"]*"`)
 		b := h.browser(t)
@@ -199,7 +199,7 @@ func TestUsers(t *testing.T) {
 
 	t.Run("a code works once, and a recovery code, too", func(t *testing.T) {
 		t.Parallel()
-		h := newHouse(t, process.Dashboard{TOTPRequired: true})
+		h := newEnv(t, process.Dashboard{TOTPRequired: true})
 		u := h.user(t, "ann@example.com", people.View)
 		b := h.browser(t)
 		p := b.post(t, "/dashboard/login", "email", u.Email, "password", password)
@@ -247,7 +247,7 @@ const logouts = `
 
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, process.Dashboard{})
+	h := newEnv(t, process.Dashboard{})
 	h.user(t, "ann@example.com", people.Operate)
 	enter := func(t *testing.T) (*browser, string) {
 		t.Helper()
@@ -390,7 +390,7 @@ var leastRole = map[string]people.Role{
 // TestEveryFormNeedsARole reads the forms' routes from the source, and sends each form as a person of each role.
 func TestEveryFormNeedsARole(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, process.Dashboard{Supervisor: &supervisor.Client{}}) // which kills nothing
+	h := newEnv(t, process.Dashboard{Supervisor: &supervisor.Client{}}) // which kills nothing
 	browsers, csrf := map[people.Role]*browser{}, map[people.Role]string{}
 	for _, role := range []people.Role{people.Administer, people.Operate, people.View} {
 		h.user(t, string(role)+"@example.com", role)
@@ -456,7 +456,7 @@ func TestEveryFormNeedsARole(t *testing.T) {
 func postRoutes(t *testing.T) map[string]bool {
 	t.Helper()
 	routes, route := map[string]bool{}, regexp.MustCompile(`"(POST /[^"]+)"`)
-	for _, dir := range []string{".", "../dashboard", "../dashboard/desk", "../dashboard/sales",
+	for _, dir := range []string{".", "../dashboard", "../dashboard/ui", "../dashboard/sales",
 		"../dashboard/developers", "../docsite", "../lab/page"} {
 		files, err := filepath.Glob(dir + "/*.go")
 		if err != nil || len(files) == 0 {

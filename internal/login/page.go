@@ -22,7 +22,7 @@ func (g *Guard) Render(w http.ResponseWriter, r *http.Request, status int, name 
 // Fail answers a request that the database or the API let down.
 func (g *Guard) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	g.Log.Error("dashboard", "path", r.URL.Path, "error", err)
-	g.Render(w, r, http.StatusServiceUnavailable, "dashboard/problem", web.Page{Title: "Not available", Desk: true,
+	g.Render(w, r, http.StatusServiceUnavailable, "dashboard/problem", web.Page{Title: "Not available", Dashboard: true,
 		Data: Problem{"This page is unavailable right now",
 			"The database didn’t respond as expected. Nothing changed. Reload to try again.", "/dashboard",
 			"Go to overview"}})
@@ -31,8 +31,8 @@ func (g *Guard) Fail(w http.ResponseWriter, r *http.Request, err error) {
 // notOurs answers a form that another site has sent, or a page of ours that is too old.
 func (g *Guard) notOurs(w http.ResponseWriter, r *http.Request) {
 	g.Render(w, r, http.StatusForbidden, "dashboard/problem", web.Page{
-		Title: "Form not verified",
-		Desk:  g.Known(r),
+		Title:     "Form not verified",
+		Dashboard: g.Known(r),
 		Data: Problem{"We couldn’t verify this form",
 			"The page may be out of date. Nothing changed. Go back, reload the page and try again.", "/dashboard",
 			"Go to overview"},

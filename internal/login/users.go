@@ -59,7 +59,7 @@ func (g *Guard) listUsers(w http.ResponseWriter, r *http.Request, status int, pa
 		}
 		page.Users = append(page.Users, userRow{users[i], len(open)})
 	}
-	g.Render(w, r, status, "dashboard/users", web.Page{Title: "Users", Here: "users", Desk: true, Data: page})
+	g.Render(w, r, status, "dashboard/users", web.Page{Title: "Users", Here: "users", Dashboard: true, Data: page})
 }
 
 // postUser creates a user, and shows the first password.
@@ -98,7 +98,7 @@ func (g *Guard) postUserAction(w http.ResponseWriter, r *http.Request) {
 		page.Password, err = people.ResetPassword(ctx, g.Pool, by(r), userID)
 		page.Named = r.PostFormValue("email")
 	default:
-		g.Render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Desk: true,
+		g.Render(w, r, http.StatusNotFound, "dashboard/problem", web.Page{Title: "Not found", Dashboard: true,
 			Data: Problem{"Page not found", "Check the address.", "/dashboard/users", "Go to users"}})
 		return
 	}

@@ -194,7 +194,7 @@ func (g *Guard) dress(r *http.Request, page *web.Page) {
 	if session == nil || session == &noLogin || !session.Complete {
 		return
 	}
-	page.Leave = page.Desk
+	page.Leave = page.Dashboard
 	page.Person = session.Actor()
 	if session.Role() != people.Administer {
 		page.May = func(path string) bool { return g.May(r, path) }

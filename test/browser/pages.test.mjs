@@ -70,7 +70,7 @@ for (const width of [1280, 360]) {
           if (width === 1280 || theme === "light") await accessible(page); // a phone has the same colors and the same markup
         }
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
-        const wide = await page.evaluate(() => [...document.querySelectorAll(".desk .table-wrap")].filter((it) => it.scrollWidth > it.clientWidth + 1).map((it) => it.getAttribute("aria-label")));
+        const wide = await page.evaluate(() => [...document.querySelectorAll(".dashboard .table-wrap")].filter((it) => it.scrollWidth > it.clientWidth + 1).map((it) => it.getAttribute("aria-label")));
         assert.deepEqual(wide, [], "tables are wider than the page");
         assert.deepEqual(page.complaints.filter((c) => !(none && c.includes("404"))), []);
       });

@@ -1,4 +1,4 @@
-// Package house_test keeps the rules of the house that no compiler keeps: which
+// Package house_test keeps the conventions that no compiler keeps: which
 // package may import which, that every statement of SQL fits the schema, and that
 // what the documentation points at is there.
 package house_test

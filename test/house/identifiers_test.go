@@ -30,6 +30,13 @@ var retiredIdentifiers = map[string]string{
 	"weather":     "fault",
 	"laboratory":  "runner",
 	"belongings":  "fixtures",
+	"desk":        "dashboard, env",
+}
+
+// retiredNames are names that say nothing when they stand alone. Part of a longer name, such as cardholder, they may.
+var retiredNames = map[string]string{
+	"stand":  "runner, env, deployment",
+	"holder": "credential, owner, cardholder",
 }
 
 var wordsOfName = regexp.MustCompile(`[A-Z]+(?:[a-z0-9]+)?|[a-z0-9]+`)
@@ -50,6 +57,9 @@ func TestNamesAreTheFieldsTerms(t *testing.T) {
 				return true
 			}
 			names++
+			if instead, retired := retiredNames[strings.ToLower(id.Name)]; retired {
+				t.Errorf("%s has the name %s: write %s", path, id.Name, instead)
+			}
 			for _, word := range wordsOfName.FindAllString(id.Name, -1) {
 				if instead, retired := retiredIdentifiers[strings.ToLower(word)]; retired {
 					t.Errorf("%s has the name %s: write %s", path, id.Name, instead)

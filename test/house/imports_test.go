@@ -18,7 +18,7 @@ var floors = map[string]int{
 	"cmd/ratchet":     90,
 	"cmd/ratchet-lab": 90,
 
-	"internal/lab/stand": 85, // kills the parts of both
+	"internal/lab/runner": 85, // kills the parts of both
 
 	"internal/demo": 80,
 
@@ -29,7 +29,7 @@ var floors = map[string]int{
 	"internal/dashboard":            64,
 	"internal/dashboard/sales":      63,
 	"internal/dashboard/developers": 63,
-	"internal/dashboard/desk":       62, // what their pages share
+	"internal/dashboard/ui":         62, // what their pages share
 
 	"internal/login":    61, // lets people into the pages above it
 	"internal/docsite":  61,
@@ -120,7 +120,7 @@ var floors = map[string]int{
 	"docs":              0,
 }
 
-// onlyForTests are packages that no program may import: they are no floor of the house.
+// onlyForTests are packages that no program may import: they are on no level.
 var onlyForTests = []string{"internal/pgtest", "internal/pgtest/cmd/testserver", "internal/apitest",
 	"internal/testapp", "web/webtest", "internal/acquirer/acquirertest", "internal/phase/phasetest"}
 
@@ -237,7 +237,7 @@ func TestWhoMayUseWhat(t *testing.T) {
 		mayDial := []string{"internal/api", "internal/acquirer", "internal/acquirer/simulator", "internal/webhook",
 			"internal/demo", "internal/postgres/local", "internal/pgtest", "internal/apitest", "internal/crashpoint",
 			"internal/shop", "internal/telemetry", "cmd/ratchet", "internal/lab/consumer", "internal/lab/design",
-			"internal/lab/redis", "internal/lab/stand", "internal/lab/page", "internal/supervisor"}
+			"internal/lab/redis", "internal/lab/runner", "internal/lab/page", "internal/supervisor"}
 		for _, s := range all {
 			if slices.Contains(mayDial, s.dir) {
 				continue

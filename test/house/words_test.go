@@ -63,7 +63,7 @@ var retired = []struct{ pattern, instead string }{
 var mayStay = []string{}
 
 // pagePackages hold strings that a page shows.
-var pagePackages = []string{"internal/dashboard", "internal/dashboard/desk", "internal/dashboard/sales",
+var pagePackages = []string{"internal/dashboard", "internal/dashboard/ui", "internal/dashboard/sales",
 	"internal/dashboard/developers", "internal/login", "internal/docsite", "internal/checkout",
 	"internal/shop", "internal/lab/page", "internal/inspect", "web"}
 

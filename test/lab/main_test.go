@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/ratchet-pay/ratchet/internal/lab/stand"
+	"github.com/ratchet-pay/ratchet/internal/lab/runner"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 )
 
@@ -32,9 +32,9 @@ func build(t *testing.T, names ...string) string {
 }
 
 // open starts a lab of the test's own.
-func open(t *testing.T, programs string, standIn bool) *stand.Stand {
+func open(t *testing.T, programs string, standIn bool) *runner.Runner {
 	t.Helper()
-	s, err := stand.Open(t.Context(), stand.Config{
+	s, err := runner.Open(t.Context(), runner.Config{
 		Ratchet:     filepath.Join(programs, "ratchet"),
 		Lab:         filepath.Join(programs, "ratchet-lab"),
 		DatabaseURL: pgtest.New(t).URL,

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/lab"
-	"github.com/ratchet-pay/ratchet/internal/lab/stand"
+	"github.com/ratchet-pay/ratchet/internal/lab/runner"
 )
 
 func recorded(t *testing.T) lab.Matrix {
@@ -25,11 +25,11 @@ func recorded(t *testing.T) lab.Matrix {
 // differs is run once more alone: attempts of a client that hangs up after 0.6 s
 // come out differently on a machine that is stuck for a second. A charge of Ratchet's
 // that is missing or one too many is an error at once.
-func wantCells(t *testing.T, s *stand.Stand, designs []lab.Design) {
+func wantCells(t *testing.T, s *runner.Runner, designs []lab.Design) {
 	t.Helper()
 	var runs lab.Matrix
 	began := time.Now()
-	if err := s.RunAll(t.Context(), lab.Cases(designs, lab.Faults, lab.Settings{}), stand.AtOnce,
+	if err := s.RunAll(t.Context(), lab.Cases(designs, lab.Faults, lab.Settings{}), runner.AtOnce,
 		func(r lab.Run) { runs = append(runs, r) }); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestMatrix(t *testing.T) {
 				cases = append(cases, lab.Case{Design: ratchet, Fault: fault, Settings: lab.Settings{Retries: by}})
 			}
 		}
-		err := s.RunAll(t.Context(), cases, stand.AtOnce, func(r lab.Run) {
+		err := s.RunAll(t.Context(), cases, runner.AtOnce, func(r lab.Run) {
 			if r.Charged != 1 || r.Booked != 1 {
 				t.Errorf("%s, %v: %s\n%s", r.Fault, r.Words(), r.Cell(), story(r))
 			}
@@ -116,7 +116,7 @@ func TestMatrix(t *testing.T) {
 	})
 
 	t.Run("the stand-in for Redis gives the same cells as Redis", func(t *testing.T) {
-		if stand.RedisServer() == "" {
+		if runner.RedisServer() == "" {
 			t.Skip("there is no redis-server here: the whole matrix was run with the stand-in")
 		}
 		onRedis := slices.DeleteFunc(slices.Clone(lab.Designs), func(d lab.Design) bool {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/lab"
 	"github.com/ratchet-pay/ratchet/internal/lab/mutant"
-	"github.com/ratchet-pay/ratchet/internal/lab/stand"
+	"github.com/ratchet-pay/ratchet/internal/lab/runner"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 )
 
@@ -30,7 +30,7 @@ func TestMutant(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := stand.Open(t.Context(), stand.Config{Ratchet: program, Lab: filepath.Join(programs, "ratchet-lab"),
+		s, err := runner.Open(t.Context(), runner.Config{Ratchet: program, Lab: filepath.Join(programs, "ratchet-lab"),
 			DatabaseURL: pgtest.New(t).URL, StandIn: true})
 		if err != nil {
 			t.Fatal(err)

@@ -27,7 +27,7 @@ func (s size) String() string { return fmt.Sprintf("%d charges in %d accounts", 
 // span is how far the oldest charge lies back: half of the answers have expired.
 const span = 60 * 24 * time.Hour
 
-// installation is a stand full of copies of one story.
+// installation is a deployment full of copies of one story.
 type installation struct {
 	*deployment.Deployment
 	size

@@ -79,7 +79,7 @@ const largePart = 0.2
 const severalPages = 50
 
 // fewRows is how many rows are few however large their share is: a page is searched for in as many
-// (internal/dashboard/desk/pages.go:searchOver).
+// (internal/dashboard/ui/pages.go:searchOver).
 const fewRows = 5000
 
 // passable are the parts of a filter that most rows pass: what they refuse is never much.
@@ -261,13 +261,13 @@ func (v variant) applies(s statements.Statement, names []string) bool {
 }
 
 // plannedEachTime says whether PostgreSQL never makes a plan for any arguments, because the program does not have it
-// keep the statement (internal/dashboard/desk/read.go:Read).
+// keep the statement (internal/dashboard/ui/read.go:Read).
 func plannedEachTime(s statements.Statement) bool {
 	return strings.HasPrefix(s.Name, "internal/dashboard/")
 }
 
 // edges are tables by how statements with @edge begin to read them. What lies between a page and its edge is a constant
-// number of rows (internal/dashboard/desk/pages.go:searchOver), here those of a day.
+// number of rows (internal/dashboard/ui/pages.go:searchOver), here those of a day.
 var edges = map[string]string{"request_status": "requests", "ledger_books": "ledger_postings"}
 
 var reads = regexp.MustCompile(`FROM \(?\(?(\w+)`)

@@ -23,9 +23,9 @@ const chargesInStory = 20
 // story is a merchant's day, lived through the API: all that it leaves in the
 // tables is what the program writes, and copies of it are as consistent as it is.
 type story struct {
-	stand   *deployment.Deployment
-	account string
-	key     string
+	deployment *deployment.Deployment
+	account    string
+	key        string
 
 	listener *httptest.Server // takes its webhooks
 }
@@ -33,7 +33,7 @@ type story struct {
 // live opens an account and lives the story, and returns when everything it
 // caused has ended: settlements, disputes, deliveries.
 func live(ctx context.Context, s *deployment.Deployment) (*story, error) {
-	t := &story{stand: s}
+	t := &story{deployment: s}
 	t.listener = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}))
@@ -70,7 +70,8 @@ func (t *story) day(ctx context.Context) error {
 		return err
 	}
 	// The bank takes days, and the copies lie weeks back.
-	_, err = t.stand.Pool.Exec(ctx, "UPDATE payouts SET departs_at = now(), arrives_at = now() WHERE id = $1", payout)
+	_, err = t.deployment.Pool.Exec(ctx,
+		"UPDATE payouts SET departs_at = now(), arrives_at = now() WHERE id = $1", payout)
 	if err != nil {
 		return err
 	}
@@ -167,7 +168,7 @@ func (t *story) sellToCustomers() error {
 // post asks for one thing and returns its id. Keys look like ids, so that a copy
 // of the story has other keys.
 func (t *story) post(path, form string) (string, error) {
-	request, err := http.NewRequest(http.MethodPost, "http://"+t.stand.Addr+path, strings.NewReader(form))
+	request, err := http.NewRequest(http.MethodPost, "http://"+t.deployment.Addr+path, strings.NewReader(form))
 	if err != nil {
 		return "", err
 	}
@@ -204,14 +205,14 @@ const whatIsOwed = `
 
 // drained waits until nothing is under way any more on either side.
 func (t *story) drained(ctx context.Context) error {
-	theirs, err := pgx.Connect(ctx, t.stand.AcquirerURL)
+	theirs, err := pgx.Connect(ctx, t.deployment.AcquirerURL)
 	if err != nil {
 		return err
 	}
 	defer theirs.Close(ctx)
 	var open, owed int
 	for quiet, deadline := 0, time.Now().Add(time.Minute); quiet < 4; time.Sleep(500 * time.Millisecond) {
-		if err := t.stand.Pool.QueryRow(ctx, whatIsOpen).Scan(&open); err != nil {
+		if err := t.deployment.Pool.QueryRow(ctx, whatIsOpen).Scan(&open); err != nil {
 			return err
 		}
 		if err := theirs.QueryRow(ctx, whatIsOwed).Scan(&owed); err != nil {

@@ -28,7 +28,7 @@ const owe = `
 	INSERT INTO acquirer.owed (movement) SELECT number FROM moved`
 
 // parts reads the acquirer's settlement notifications.
-func (d desk) parts(t *testing.T, conn *pgx.Conn) (parts []acquirer.SettledPart) {
+func (d env) parts(t *testing.T, conn *pgx.Conn) (parts []acquirer.SettledPart) {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), "SELECT body FROM acquirer.outbox WHERE kind = $1 ORDER BY number",
 		acquirer.BatchSettled)

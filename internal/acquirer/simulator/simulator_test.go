@@ -22,31 +22,31 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
 
-// desk is an acquirer and the raw protocol to talk to it: what the client makes
+// env is an acquirer and the raw protocol to talk to it: what the client makes
 // of it is tested in fault_test.go.
-type desk struct {
+type env struct {
 	*acquirertest.Sim
 	databaseURL string
 }
 
-func setup(t *testing.T) desk {
+func setup(t *testing.T) env {
 	t.Helper()
 	url := pgtest.New(t).URL
-	return desk{Sim: acquirertest.Start(t, url), databaseURL: url}
+	return env{Sim: acquirertest.Start(t, url), databaseURL: url}
 }
 
-func (d desk) ask(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) (status int, body string) {
+func (d env) ask(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) (status int, body string) {
 	t.Helper()
 	request := acquirer.Request{Verb: verb, Order: order}
 	return d.send(t, http.MethodPost, acquirer.OperationsPath+key, jsonOf(t, request))
 }
 
-func (d desk) reverse(t *testing.T, key string) (status int, body string) {
+func (d env) reverse(t *testing.T, key string) (status int, body string) {
 	t.Helper()
 	return d.send(t, http.MethodPost, acquirer.OperationsPath+key+acquirer.ReversePath, "")
 }
 
-func (d desk) send(t *testing.T, method, path, body string) (status int, answer string) {
+func (d env) send(t *testing.T, method, path, body string) (status int, answer string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, d.URL()+path, strings.NewReader(body))
 	if err != nil {
@@ -67,7 +67,7 @@ func (d desk) send(t *testing.T, method, path, body string) (status int, answer 
 }
 
 // must asks for something that has to be approved.
-func (d desk) must(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) acquirer.Answer {
+func (d env) must(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) acquirer.Answer {
 	t.Helper()
 	answer := d.answer(t, key, verb, order)
 	if !answer.Approved {
@@ -76,7 +76,7 @@ func (d desk) must(t *testing.T, key string, verb acquirer.Verb, order acquirer.
 	return answer
 }
 
-func (d desk) answer(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) acquirer.Answer {
+func (d env) answer(t *testing.T, key string, verb acquirer.Verb, order acquirer.Order) acquirer.Answer {
 	t.Helper()
 	status, body := d.ask(t, key, verb, order)
 	if status != http.StatusOK {
@@ -86,7 +86,7 @@ func (d desk) answer(t *testing.T, key string, verb acquirer.Verb, order acquire
 }
 
 // cardMoney is what the journal says a card has paid and not got back.
-func (d desk) cardMoney(t *testing.T, card string) int64 {
+func (d env) cardMoney(t *testing.T, card string) int64 {
 	t.Helper()
 	var sum int64
 	for _, m := range d.Movements(t) {
@@ -143,10 +143,10 @@ func TestAKeyMovesACardOnce(t *testing.T) {
 	t.Run("also when two processes share the database", func(t *testing.T) {
 		t.Parallel()
 		one := setup(t)
-		other := desk{Sim: acquirertest.Start(t, one.databaseURL)}
+		other := env{Sim: acquirertest.Start(t, one.databaseURL)}
 		var bodies [2][20]string
 		atOnce(40, func(i int) {
-			d := []desk{one, other}[i%2]
+			d := []env{one, other}[i%2]
 			_, bodies[i%2][i/2] = d.ask(t, fmt.Sprint("k", i/2), acquirer.VerbAuthorize, visaSale(2000))
 		})
 		if bodies[0] != bodies[1] {
@@ -189,7 +189,7 @@ func TestAKeyMovesACardOnce(t *testing.T) {
 		t.Parallel()
 		d := setup(t)
 		_, before := d.ask(t, "k", acquirer.VerbAuthorize, visa(2000))
-		restarted := desk{Sim: acquirertest.Start(t, d.databaseURL)}
+		restarted := env{Sim: acquirertest.Start(t, d.databaseURL)}
 		_, after := restarted.ask(t, "k", acquirer.VerbAuthorize, visa(2000))
 		if before != after {
 			t.Errorf("answers differ:\n%s\n%s", before, after)
@@ -338,10 +338,10 @@ func TestNoMoreThanThereIs(t *testing.T) {
 	t.Run("refunds through two processes never exceed it either", func(t *testing.T) {
 		t.Parallel()
 		d := setup(t)
-		other := desk{Sim: acquirertest.Start(t, d.databaseURL)}
+		other := env{Sim: acquirertest.Start(t, d.databaseURL)}
 		auth := d.must(t, "a", acquirer.VerbAuthorize, visaSale(1000))
 		atOnce(20, func(i int) {
-			[]desk{d, other}[i%2].ask(t, fmt.Sprint("r", i), acquirer.VerbRefund, of(auth, 300))
+			[]env{d, other}[i%2].ask(t, fmt.Sprint("r", i), acquirer.VerbRefund, of(auth, 300))
 		})
 		if got := d.cardMoney(t, "visa"); got != 100 {
 			t.Errorf("card paid %d, want 100", got)
@@ -396,7 +396,7 @@ func TestNoMoreThanThereIs(t *testing.T) {
 }
 
 // race asks for the same under n keys at once and says how many were approved.
-func (d desk) race(t *testing.T, n int, verb acquirer.Verb, order acquirer.Order) (approved int) {
+func (d env) race(t *testing.T, n int, verb acquirer.Verb, order acquirer.Order) (approved int) {
 	t.Helper()
 	bodies := make([]string, n)
 	atOnce(n, func(i int) { _, bodies[i] = d.ask(t, fmt.Sprint("race", i), verb, order) })

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/internal/audit"
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 	"github.com/ratchet-pay/ratchet/internal/secret"
@@ -27,13 +27,13 @@ type replayPage struct {
 
 // postAgain sends a request of the log again: under its own key, which shows the stored response, or under the key
 // that was made with the form, which repeats the request.
-func (s Pages) postAgain(r *http.Request) (*desk.Page, error) {
+func (s Pages) postAgain(r *http.Request) (*ui.Page, error) {
 	found, err := idempotency.LookUp(r.Context(), s.Pool, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	of, back := found[0], "/dashboard/requests/"+found[0].ID
 	sent, err := inspect.ReadSent(r.Context(), s.Pool, s.Roots.Keys(secret.Idempotency), of)
@@ -41,9 +41,9 @@ func (s Pages) postAgain(r *http.Request) (*desk.Page, error) {
 	case err != nil:
 		return nil, err
 	case sent == nil:
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	case sent.Unsendable != "":
-		return desk.Complain(back, sent.Unsendable), nil
+		return ui.RedirectWithError(back, sent.Unsendable), nil
 	}
 	switch with := r.PostFormValue("with"); {
 	case with == "same" && !of.KeyGenerated:
@@ -51,12 +51,12 @@ func (s Pages) postAgain(r *http.Request) (*desk.Page, error) {
 	case with == "new" && r.PostFormValue("key") != "":
 		return s.repeat(r, of, sent)
 	}
-	return desk.Complain(back, "Choose a key. Nothing was sent."), nil
+	return ui.RedirectWithError(back, "Choose a key. Nothing was sent."), nil
 }
 
 // replay sends the request under its own key. The API answers with the stored response, and records nothing: the
 // audit trail gets the act from here, before it happens.
-func (s Pages) replay(r *http.Request, of idempotency.Summary, sent *inspect.Sent) (*desk.Page, error) {
+func (s Pages) replay(r *http.Request, of idempotency.Summary, sent *inspect.Sent) (*ui.Page, error) {
 	err := pgx.BeginFunc(r.Context(), s.Pool, func(tx pgx.Tx) error {
 		return audit.RecordOperator(r.Context(), tx, act(r, of, "request.send_again", map[string]any{"key": "same"}))
 	})
@@ -67,35 +67,36 @@ func (s Pages) replay(r *http.Request, of idempotency.Summary, sent *inspect.Sen
 	if err != nil {
 		return nil, err
 	}
-	return desk.Show("dashboard/again", web.Page{Title: "Sent again " + of.ID, Here: "requests", Data: replayPage{
+	return ui.Show("dashboard/again", web.Page{Title: "Sent again " + of.ID, Here: "requests", Data: replayPage{
 		Request:  of,
 		Status:   a.Status,
 		Replayed: a.Header().Get("Idempotent-Replayed"),
 		Body:     a.Body.Bytes(),
 		Same:     of.Status != nil && a.Status == int(*of.Status) && bytes.Equal(a.Body.Bytes(), of.Body),
-		Wrong:    desk.Refusal(a),
+		Wrong:    ui.Refusal(a),
 	}}), nil
 }
 
 // repeat sends the request under a new key, and leads to the log of the new request. Its audit row names the person.
-func (s Pages) repeat(r *http.Request, of idempotency.Summary, sent *inspect.Sent) (*desk.Page, error) {
+func (s Pages) repeat(r *http.Request, of idempotency.Summary, sent *inspect.Sent) (*ui.Page, error) {
 	a, err := s.send(r, of, sent, r.PostFormValue("key"))
 	if err != nil {
 		return nil, err
 	}
-	wrong := desk.Refusal(a)
+	wrong := ui.Refusal(a)
 	made, err := idempotency.LookUp(r.Context(), s.Pool, a.RequestID())
 	switch {
 	case err != nil:
 		return nil, err
 	case len(made) == 0: // refused before anything was stored
-		return desk.Complain("/dashboard/requests/"+of.ID, wrong), nil
+		return ui.RedirectWithError("/dashboard/requests/"+of.ID, wrong), nil
 	case wrong != "":
-		return desk.Complain("/dashboard/requests/"+made[0].ID, wrong), nil
+		return ui.RedirectWithError("/dashboard/requests/"+made[0].ID, wrong), nil
 	}
-	return desk.Say("/dashboard/requests/"+made[0].ID, "Sent again with a new key. This is the new request."), nil
+	return ui.RedirectWithNotice("/dashboard/requests/"+made[0].ID,
+		"Sent again with a new key. This is the new request."), nil
 }
 
 func (s Pages) send(r *http.Request, of idempotency.Summary, sent *inspect.Sent, key string) (*api.Answer, error) {
-	return s.AskAs(r, of.AccountID, of.Livemode, sent.APIVersion, of.Method, of.Path, key, sent.Form())
+	return s.CallAs(r, of.AccountID, of.Livemode, sent.APIVersion, of.Method, of.Path, key, sent.Form())
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -65,16 +65,16 @@ func (p clockPage) IsAhead() string {
 	return spoken(time.Duration(p.Ahead * float64(time.Second)))
 }
 
-func (s Pages) clock(r *http.Request) (*desk.Page, error) {
+func (s Pages) clock(r *http.Request) (*ui.Page, error) {
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	page := clockPage{Livemode: of.Livemode, Key: desk.NewKey("clock")}
-	if page.Clocks, err = desk.Read[clock](r.Context(), s.Pool, selectClocks, of.Args(nil)); err != nil {
+	page := clockPage{Livemode: of.Livemode, Key: ui.NewIdempotencyKey("clock")}
+	if page.Clocks, err = ui.Read[clock](r.Context(), s.Pool, selectClocks, of.Args(nil)); err != nil {
 		return nil, err
 	}
-	now, err := desk.Read[struct {
+	now, err := ui.Read[struct {
 		Now   time.Time
 		Ahead float64
 	}](r.Context(), s.Pool, selectTime, of.Args(nil))
@@ -82,19 +82,19 @@ func (s Pages) clock(r *http.Request) (*desk.Page, error) {
 		return nil, err
 	}
 	page.Now, page.Ahead = now[0].Now, now[0].Ahead
-	return desk.List(of, "dashboard/clock", "clock", "Test clock", page), nil
+	return ui.List(of, "dashboard/clock", "clock", "Test clock", page), nil
 }
 
 // postClock makes a clock that begins now.
-func (s Pages) postClock(r *http.Request) (*desk.Page, error) {
+func (s Pages) postClock(r *http.Request) (*ui.Page, error) {
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.Ask(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/test_helpers/test_clocks",
+	a, err := s.Call(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/test_helpers/test_clocks",
 		r.PostFormValue("key"),
 		url.Values{"frozen_time": {strconv.FormatInt(time.Now().Unix(), 10)}, "name": {"Created in the dashboard"}})
-	return desk.Settle(a, err, "Test clock created.", "/dashboard/clock")
+	return ui.RespondTo(a, err, "Test clock created.", "/dashboard/clock")
 }
 
 // steps are how far one press of a button moves a clock, in seconds.
@@ -106,12 +106,12 @@ const selectClock = `
 
 // postAdvance moves a clock. The new time is reckoned from the one the page has
 // shown, so a form that is sent twice moves it once.
-func (s Pages) postAdvance(r *http.Request) (*desk.Page, error) {
+func (s Pages) postAdvance(r *http.Request) (*ui.Page, error) {
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	found, err := desk.Read[clock](r.Context(), s.Pool, selectClock,
+	found, err := ui.Read[clock](r.Context(), s.Pool, selectClock,
 		postgres.Args{"account_id": of.AccountID, "id": r.PathValue("id")})
 	if err != nil {
 		return nil, err
@@ -119,10 +119,11 @@ func (s Pages) postAdvance(r *http.Request) (*desk.Page, error) {
 	from, wrong := strconv.ParseInt(r.PostFormValue("from"), 10, 64)
 	step := steps[r.PostFormValue("step")]
 	if len(found) == 0 || step == 0 || wrong != nil {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
-	a, err := s.Ask(r, of.AccountID, of.Livemode, http.MethodPost,
+	a, err := s.Call(r, of.AccountID, of.Livemode, http.MethodPost,
 		"/v1/test_helpers/test_clocks/"+found[0].ID+"/advance", r.PostFormValue("key")+"-"+r.PostFormValue("step"),
 		url.Values{"frozen_time": {strconv.FormatInt(from+step, 10)}})
-	return desk.Settle(a, err, "Test time advanced by "+spoken(time.Duration(step)*time.Second)+".", "/dashboard/clock")
+	return ui.RespondTo(a, err, "Test time advanced by "+spoken(time.Duration(step)*time.Second)+".",
+		"/dashboard/clock")
 }

@@ -2,13 +2,13 @@
 // idempotency keys, events, webhooks, the ledger, API keys, workers and test clocks.
 package developers
 
-import "github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+import "github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 
 // Pages are the pages of this package.
-type Pages struct{ *desk.Desk }
+type Pages struct{ *ui.Env }
 
 // Routes registers each page under its address. administered is for what only an administrator may change.
-func (s Pages) Routes(handle, administered func(pattern string, show desk.Handler)) {
+func (s Pages) Routes(handle, administered func(pattern string, show ui.Handler)) {
 	handle("GET /dashboard/requests", s.requests)
 	handle("GET /dashboard/requests.csv", s.requestsCSV)
 	handle("GET /dashboard/requests/{id}", s.request)

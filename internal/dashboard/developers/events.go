@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	emitted "github.com/ratchet-pay/ratchet/internal/event"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
@@ -41,42 +41,42 @@ const (
 			WHERE account_id = @account_id AND livemode = @livemode AND type = wanted.type`
 )
 
-var events = desk.Lister[event]{Down: eventsDown, Up: eventsUp, Prefix: "evt_",
+var events = ui.Lister[event]{Down: eventsDown, Up: eventsUp, Prefix: "evt_",
 	ID: func(e event) string { return e.ID }}
 
 // eventsOf is the list for a filter by type, with its arguments. "charge" means all types that begin with it, too.
-func eventsOf(of desk.Scope, kind string) (desk.Lister[event], postgres.Args) {
+func eventsOf(of ui.Scope, kind string) (ui.Lister[event], postgres.Args) {
 	if kind == "" {
 		return events, of.Args(nil)
 	}
-	typed := desk.Lister[event]{Down: typedDown, Up: typedUp, Prefix: events.Prefix, ID: events.ID}
+	typed := ui.Lister[event]{Down: typedDown, Up: typedUp, Prefix: events.Prefix, ID: events.ID}
 	return typed, of.Args(postgres.Args{"types": []string{emitted.Pattern(kind), emitted.Pattern(kind + ".*")}})
 }
 
 type eventsPage struct {
 	Events []event
-	Types  []desk.Chip
-	Pager  desk.Pager
+	Types  []ui.Chip
+	Pager  ui.Pager
 	CSV    string
-	Dates  desk.Dates
+	Dates  ui.Dates
 }
 
-func (s Pages) events(r *http.Request) (*desk.Page, error) {
+func (s Pages) events(r *http.Request) (*ui.Page, error) {
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	page := eventsPage{CSV: desk.FileOf(r), Dates: desk.DatesOf(r)}
+	page := eventsPage{CSV: ui.FileOf(r), Dates: ui.DatesOf(r)}
 	list, args := eventsOf(of, r.FormValue("type"))
-	page.Events, page.Pager, err = list.Page(s.Desk, r, args)
+	page.Events, page.Pager, err = list.Page(s.Env, r, args)
 	if err != nil {
 		return nil, err
 	}
-	page.Types = desk.Chips(r, "type", [2]string{"", "All"}, [2]string{"charge", "Charges"},
+	page.Types = ui.Chips(r, "type", [2]string{"", "All"}, [2]string{"charge", "Charges"},
 		[2]string{"refund", "Refunds"},
 		[2]string{"payment_intent", "Intents"}, [2]string{"checkout.session", "Checkout"},
 		[2]string{"charge.dispute", "Disputes"}, [2]string{"payout", "Payouts"}, [2]string{"customer", "Customers"})
-	return desk.List(of, "dashboard/events", "events", "Events", page), nil
+	return ui.List(of, "dashboard/events", "events", "Events", page), nil
 }
 
 type eventPage struct {
@@ -84,7 +84,7 @@ type eventPage struct {
 	AccountID  string
 	APIVersion string
 	Data       json.RawMessage
-	Changes    []desk.Change  `db:"-"`
+	Changes    []ui.Change    `db:"-"`
 	Attempts   []eventAttempt `db:"-"`
 }
 
@@ -112,7 +112,7 @@ const selectEvent = `
 	SELECT e.id, e.type, e.object_id, e.request_id, e.idempotency_key, e.created_at, e.account_id, e.api_version, e.data
 	FROM accounts a JOIN events e ON e.account_id = a.id AND e.id = @id`
 
-func (s Pages) event(r *http.Request) (*desk.Page, error) {
+func (s Pages) event(r *http.Request) (*ui.Page, error) {
 	rows, err := s.Pool.Query(r.Context(), selectEvent, pgx.QueryExecModeCacheDescribe,
 		postgres.Args{"id": r.PathValue("id")})
 	if err != nil {
@@ -123,20 +123,20 @@ func (s Pages) event(r *http.Request) (*desk.Page, error) {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	page := found[0]
 	page.Changes = changesOf(page.Data)
-	page.Attempts, err = desk.Read[eventAttempt](r.Context(), s.Pool, selectEventAttempts,
+	page.Attempts, err = ui.Read[eventAttempt](r.Context(), s.Pool, selectEventAttempts,
 		postgres.Args{"account_id": page.AccountID, "id": page.ID})
 	if err != nil {
 		return nil, err
 	}
-	return desk.Show("dashboard/event",
+	return ui.Show("dashboard/event",
 		web.Page{Title: "Event " + page.ID, Here: "events", Data: page}), nil
 }
 
-func changesOf(data json.RawMessage) (all []desk.Change) {
+func changesOf(data json.RawMessage) (all []ui.Change) {
 	var shown struct {
 		Object             map[string]json.RawMessage `json:"object"`
 		PreviousAttributes map[string]json.RawMessage `json:"previous_attributes"`
@@ -144,9 +144,9 @@ func changesOf(data json.RawMessage) (all []desk.Change) {
 	if json.Unmarshal(data, &shown) != nil {
 		return nil
 	}
-	for _, name := range desk.Sorted(shown.PreviousAttributes) {
+	for _, name := range ui.Sorted(shown.PreviousAttributes) {
 		was, is := shown.PreviousAttributes[name], shown.Object[name]
-		all = append(all, desk.Change{Name: name, Was: string(was), Is: string(is)})
+		all = append(all, ui.Change{Name: name, Was: string(was), Is: string(is)})
 	}
 	return all
 }

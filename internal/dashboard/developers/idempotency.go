@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ratchet-pay/ratchet/internal/audit"
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/secret"
@@ -17,9 +17,9 @@ import (
 )
 
 type idempotencyPage struct {
-	Counts   []desk.Chip
+	Counts   []ui.Chip
 	Requests []logged
-	Pager    desk.Pager
+	Pager    ui.Pager
 	State    string
 	Wrong    string
 	Acts     bool // a person can do something about one of them
@@ -33,16 +33,16 @@ var stateNames = [][2]string{{"", "Open"}, {idempotency.Running, "Running"}, {id
 	{idempotency.Finished, "Finished"}, {idempotency.Archived, "Archived"}}
 
 // idempotencyKeys lists requests by where their keys stand.
-func (s Pages) idempotencyKeys(r *http.Request) (*desk.Page, error) {
+func (s Pages) idempotencyKeys(r *http.Request) (*ui.Page, error) {
 	return s.showKeys(r, "")
 }
 
-func (s Pages) showKeys(r *http.Request, wrong string) (*desk.Page, error) {
+func (s Pages) showKeys(r *http.Request, wrong string) (*ui.Page, error) {
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	page := idempotencyPage{State: r.FormValue("state"), Wrong: wrong, Counts: desk.Chips(r, "state", stateNames...)}
+	page := idempotencyPage{State: r.FormValue("state"), Wrong: wrong, Counts: ui.Chips(r, "state", stateNames...)}
 	list, states, which := unfinished, []string{page.State}, requestsPage{By: byAnybody}
 	switch page.State {
 	case "":
@@ -56,12 +56,12 @@ func (s Pages) showKeys(r *http.Request, wrong string) (*desk.Page, error) {
 		return nil, err
 	}
 	page.Acts = slices.ContainsFunc(page.Requests, logged.Waits)
-	return desk.List(of, "dashboard/idempotency", "idempotency", "Idempotency keys", page), nil
+	return ui.List(of, "dashboard/idempotency", "idempotency", "Idempotency keys", page), nil
 }
 
 // postResume has a parked or held request tried again now, as the operators'
 // command does, and leaves the same trail. A held request needs a reason.
-func (s Pages) postResume(r *http.Request) (*desk.Page, error) {
+func (s Pages) postResume(r *http.Request) (*ui.Page, error) {
 	reason := strings.TrimSpace(r.PostFormValue("reason"))
 	return s.operate(r, "The request will be retried now.", func(tx pgx.Tx, of idempotency.Summary) error {
 		if of.State == idempotency.Held && reason == "" {
@@ -78,7 +78,7 @@ func (s Pages) postResume(r *http.Request) (*desk.Page, error) {
 
 // postRelease records an operator's decision that a held request's call did nothing. If
 // that is wrong, money moves twice, so it requires evidence.
-func (s Pages) postRelease(r *http.Request) (*desk.Page, error) {
+func (s Pages) postRelease(r *http.Request) (*ui.Page, error) {
 	evidence := strings.TrimSpace(r.PostFormValue("evidence"))
 	if evidence == "" || r.PostFormValue("sure") != "yes" {
 		return s.showKeys(r, "Nothing changed. Enter how you confirmed it, and check the box.")
@@ -106,13 +106,13 @@ var errNoReason = errors.New("a held request was resumed without a reason")
 
 func (s Pages) operate(
 	r *http.Request, done string, do func(pgx.Tx, idempotency.Summary) error,
-) (*desk.Page, error) {
+) (*ui.Page, error) {
 	found, err := idempotency.LookUp(r.Context(), s.Pool, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	if len(found) != 1 {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	err = pgx.BeginFunc(r.Context(), s.Pool, func(tx pgx.Tx) error { return do(tx, found[0]) })
 	switch {
@@ -123,7 +123,7 @@ func (s Pages) operate(
 	case err != nil:
 		return nil, err
 	default:
-		return desk.Say("/dashboard/requests/"+found[0].ID, done), nil
+		return ui.RedirectWithNotice("/dashboard/requests/"+found[0].ID, done), nil
 	}
 }
 

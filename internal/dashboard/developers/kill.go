@@ -6,7 +6,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/supervisor"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -19,16 +19,16 @@ type killedPage struct {
 
 // postKill kills one of the demo's processes. It may be this one: then this page is the last
 // that it makes, and its links lead to the next.
-func (s Pages) postKill(r *http.Request) (*desk.Page, error) {
+func (s Pages) postKill(r *http.Request) (*ui.Page, error) {
 	process := r.PostFormValue("process")
 	err := s.Supervisor.Kill(r.Context(), process)
 	if errors.Is(err, supervisor.ErrNotFound) {
-		return desk.Complain("/dashboard/workers",
+		return ui.RedirectWithError("/dashboard/workers",
 			"The demo has no process "+process+". It may have been killed already."), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return desk.Show("dashboard/killed", web.Page{Title: "Killed", Here: "workers",
+	return ui.Show("dashboard/killed", web.Page{Title: "Killed", Here: "workers",
 		Data: killedPage{process, process == strconv.Itoa(os.Getpid()), s.Shop}}), nil
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
@@ -105,8 +105,8 @@ const (
 		ORDER BY p.id OFFSET @over LIMIT 1) t`
 )
 
-var lines = desk.Lister[line]{Down: linesDown, Up: linesUp, ID: func(l line) string { return l.PostingID },
-	Edge: desk.Edge{Down: linesEdgeDown, Up: linesEdgeUp, Args: []string{"livemode", "currency"}}}
+var lines = ui.Lister[line]{Down: linesDown, Up: linesUp, ID: func(l line) string { return l.PostingID },
+	Edge: ui.Edge{Down: linesEdgeDown, Up: linesEdgeUp, Args: []string{"livemode", "currency"}}}
 
 // tAccount is an account as a bookkeeper draws it.
 type tAccount struct {
@@ -123,12 +123,12 @@ func (t tAccount) MoreRight() int { return int(t.Credits) - len(t.Right) }
 
 type ledgerPage struct {
 	Currency   string
-	Currencies []desk.Chip
+	Currencies []ui.Chip
 	Accounts   []tAccount
 	Trial      trial
 	Account    string // the one whose entries are listed; "" for all as Ts
 	Lines      []line
-	Pager      desk.Pager
+	Pager      ui.Pager
 	CSV        string // "" for all accounts, which are no list
 }
 
@@ -142,12 +142,12 @@ type trial struct {
 // Difference is 0, or something is very wrong.
 func (t trial) Difference() int64 { return t.Debit - t.Credit }
 
-func (s Pages) ledger(r *http.Request) (*desk.Page, error) {
+func (s Pages) ledger(r *http.Request) (*ui.Page, error) {
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	all, err := desk.Read[sums](r.Context(), s.Pool, selectSums, of.Args(nil))
+	all, err := ui.Read[sums](r.Context(), s.Pool, selectSums, of.Args(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -164,10 +164,10 @@ func (s Pages) ledger(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	return desk.List(of, "dashboard/ledger", "ledger", "Ledger", page), nil
+	return ui.List(of, "dashboard/ledger", "ledger", "Ledger", page), nil
 }
 
-func currencies(r *http.Request, all []sums) (chosen string, choices []desk.Chip) {
+func currencies(r *http.Request, all []sums) (chosen string, choices []ui.Chip) {
 	var known []string
 	for _, t := range all {
 		if !slices.Contains(known, t.Currency) {
@@ -182,7 +182,7 @@ func currencies(r *http.Request, all []sums) (chosen string, choices []desk.Chip
 		}
 	}
 	for _, c := range known {
-		choices = append(choices, desk.Chip{Word: c, Href: desk.With(r.URL, "currency", c, "before", "after"),
+		choices = append(choices, ui.Chip{Word: c, Href: ui.With(r.URL, "currency", c, "before", "after"),
 			Current: c == chosen})
 	}
 	return chosen, choices
@@ -204,15 +204,15 @@ func trialOf(all []sums, currency string) trial {
 	return t
 }
 
-func (s Pages) tAccounts(r *http.Request, of desk.Scope, trial trial) ([]tAccount, error) {
-	newest, err := desk.Read[entry](r.Context(), s.Pool, selectNewest,
+func (s Pages) tAccounts(r *http.Request, of ui.Scope, trial trial) ([]tAccount, error) {
+	newest, err := ui.Read[entry](r.Context(), s.Pool, selectNewest,
 		of.Args(postgres.Args{"currency": trial.Currency}))
 	if err != nil {
 		return nil, err
 	}
 	var all []tAccount
 	for _, row := range trial.Rows {
-		t := tAccount{sums: row, Href: desk.With(r.URL, "account", row.Account)}
+		t := tAccount{sums: row, Href: ui.With(r.URL, "account", row.Account)}
 		for _, e := range newest {
 			switch {
 			case e.Account != row.Account:
@@ -227,10 +227,10 @@ func (s Pages) tAccounts(r *http.Request, of desk.Scope, trial trial) ([]tAccoun
 	return all, nil
 }
 
-func (s Pages) lines(r *http.Request, of desk.Scope, page *ledgerPage) error {
+func (s Pages) lines(r *http.Request, of ui.Scope, page *ledgerPage) error {
 	args := of.Args(postgres.Args{"currency": page.Currency, "account": page.Account})
 	var err error
-	page.Lines, page.Pager, err = lines.Page(s.Desk, r, args)
+	page.Lines, page.Pager, err = lines.Page(s.Env, r, args)
 	return err
 }
 
@@ -267,14 +267,14 @@ const selectPosting = `
 	          FROM ledger_legs l WHERE l.book_id = p.book_id AND l.posting_id = p.id) AS legs
 	FROM ledger_books b JOIN ledger_postings p ON p.book_id = b.id AND p.id = @id`
 
-func (s Pages) posting(r *http.Request) (*desk.Page, error) {
-	found, err := desk.Read[postingPage](r.Context(), s.Pool, selectPosting, postgres.Args{"id": r.PathValue("id")})
+func (s Pages) posting(r *http.Request) (*ui.Page, error) {
+	found, err := ui.Read[postingPage](r.Context(), s.Pool, selectPosting, postgres.Args{"id": r.PathValue("id")})
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
-	return desk.Show("dashboard/posting",
+	return ui.Show("dashboard/posting",
 		web.Page{Title: "Ledger entry " + found[0].ID, Here: "ledger", Data: found[0]}), nil
 }

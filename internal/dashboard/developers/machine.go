@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -38,12 +38,12 @@ const selectKeys = `
 	ORDER BY account_id, livemode, kind DESC, id
 	LIMIT 500`
 
-func (s Pages) keys(r *http.Request) (*desk.Page, error) {
-	found, err := desk.Read[apiKey](r.Context(), s.Pool, selectKeys, nil)
+func (s Pages) keys(r *http.Request) (*ui.Page, error) {
+	found, err := ui.Read[apiKey](r.Context(), s.Pool, selectKeys, nil)
 	if err != nil {
 		return nil, err
 	}
-	return desk.Show("dashboard/keys", web.Page{Title: "API keys", Here: "keys", Data: found}), nil
+	return ui.Show("dashboard/keys", web.Page{Title: "API keys", Here: "keys", Data: found}), nil
 }
 
 // workerRow is a process that says it is alive, or said so not long ago.
@@ -114,19 +114,19 @@ type workersPage struct {
 	CSRF          string
 }
 
-func (s Pages) workers(r *http.Request) (*desk.Page, error) {
-	found, err := desk.Read[workerRow](r.Context(), s.Pool, selectWorkers, nil)
+func (s Pages) workers(r *http.Request) (*ui.Page, error) {
+	found, err := ui.Read[workerRow](r.Context(), s.Pool, selectWorkers, nil)
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := desk.Read[queue](r.Context(), s.Pool, selectQueue, nil)
+	waiting, err := ui.Read[queue](r.Context(), s.Pool, selectQueue, nil)
 	if err != nil {
 		return nil, err
 	}
-	verifications, err := desk.Read[verification](r.Context(), s.Pool, selectVerifications, nil)
+	verifications, err := ui.Read[verification](r.Context(), s.Pool, selectVerifications, nil)
 	if err != nil {
 		return nil, err
 	}
-	return desk.Show("dashboard/workers", web.Page{Title: "Workers", Here: "workers",
+	return ui.Show("dashboard/workers", web.Page{Title: "Workers", Here: "workers",
 		Data: workersPage{found, waiting[0], verifications, s.Supervisor != nil, s.Token(r)}}), nil
 }

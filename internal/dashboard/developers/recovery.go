@@ -3,7 +3,7 @@ package developers
 import (
 	"net/http"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 	"github.com/ratchet-pay/ratchet/web"
@@ -20,8 +20,8 @@ type recoveryPage struct {
 
 // Recovery shows how a request recovered, for the page of the order that it paid. It is drawn for
 // a frame there, because the shop is another program and knows nothing of processes.
-func (s Pages) Recovery(known bool) desk.Handler {
-	return func(r *http.Request) (*desk.Page, error) {
+func (s Pages) Recovery(known bool) ui.Handler {
+	return func(r *http.Request) (*ui.Page, error) {
 		page, status := recoveryPage{Known: known}, http.StatusOK
 		if known {
 			found, err := idempotency.LookUp(r.Context(), s.Pool, r.PathValue("id"))
@@ -40,6 +40,6 @@ func (s Pages) Recovery(known bool) desk.Handler {
 			page.Trace.Words = nil // they are above the drawing
 		}
 		shown := web.Page{Title: "How the charge was made", Layout: "bare", Data: page}
-		return &desk.Page{Page: shown, Template: "dashboard/story", Status: status}, nil
+		return &ui.Page{Page: shown, Template: "dashboard/story", Status: status}, nil
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 	"github.com/ratchet-pay/ratchet/internal/secret"
@@ -16,7 +16,7 @@ type requestPage struct {
 	Request *inspect.Request
 	Trace   trace
 	Writes  []write
-	Lines   []desk.Entry
+	Lines   []ui.Entry
 	Sent    *inspect.Sent // nil: no client sent it
 	Again   string        // the key of a request that sends it again
 	State   string        // as the badge says it: a running request whose driver is dead is not running
@@ -30,13 +30,13 @@ type write struct {
 	Answer   bool
 }
 
-func (s Pages) request(r *http.Request) (*desk.Page, error) {
+func (s Pages) request(r *http.Request) (*ui.Page, error) {
 	found, err := idempotency.LookUp(r.Context(), s.Pool, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	shown, err := inspect.Show(r.Context(), s.Pool, s.Books(), found[0])
 	if err != nil {
@@ -46,15 +46,15 @@ func (s Pages) request(r *http.Request) (*desk.Page, error) {
 		Request: shown,
 		Trace:   draw(shown),
 		Writes:  writes(shown),
-		Lines:   desk.Entries(inspect.Timeline(shown), shown.ID),
-		Again:   desk.NewKey("again"),
+		Lines:   ui.Entries(inspect.Timeline(shown), shown.ID),
+		Again:   ui.NewIdempotencyKey("again"),
 		State:   displayState(shown.Summary),
 	}
 	page.Sent, err = inspect.ReadSent(r.Context(), s.Pool, s.Roots.Keys(secret.Idempotency), shown.Summary)
 	if err != nil {
 		return nil, err
 	}
-	return desk.Show("dashboard/request",
+	return ui.Show("dashboard/request",
 		web.Page{Title: "Request " + shown.ID, Here: "requests", Data: page}), nil
 }
 

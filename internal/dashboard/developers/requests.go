@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
@@ -63,9 +63,9 @@ const (
 		AND id > @after ORDER BY id OFFSET @over LIMIT 1`
 )
 
-var requestLog = desk.Lister[logged]{Down: loggedDown, Up: loggedUp, Prefix: "req_",
+var requestLog = ui.Lister[logged]{Down: loggedDown, Up: loggedUp, Prefix: "req_",
 	ID:   func(l logged) string { return l.ID },
-	Edge: desk.Edge{Down: loggedEdgeDown, Up: loggedEdgeUp, Args: []string{"least", "most"}}}
+	Edge: ui.Edge{Down: loggedEdgeDown, Up: loggedEdgeUp, Args: []string{"least", "most"}}}
 
 // What is unfinished has a run, and few requests have one. They are looked up by their IDs: a join could read all
 // requests of the account instead, newest first, until it has found a page of unfinished ones.
@@ -76,12 +76,12 @@ const (
 	unfinishedUp   = selectUnfinished + ` AND r.id > @after ORDER BY r.id LIMIT @limit`
 )
 
-var unfinished = desk.Lister[logged]{Down: unfinishedDown, Up: unfinishedUp, Prefix: requestLog.Prefix,
+var unfinished = ui.Lister[logged]{Down: unfinishedDown, Up: unfinishedUp, Prefix: requestLog.Prefix,
 	ID: requestLog.ID}
 
 type requestsPage struct {
 	Requests []logged
-	Results  []desk.Chip
+	Results  []ui.Chip
 	Flows    []string
 	Flow     string
 	Path     string // what the path begins with
@@ -91,10 +91,10 @@ type requestsPage struct {
 	By       string // byClients, byMachine, byAnybody
 	keyed    bool   // only what was sent under a key
 	archived bool   // only what is archived
-	Pager    desk.Pager
+	Pager    ui.Pager
 	Filtered bool
 	CSV      string
-	Dates    desk.Dates
+	Dates    ui.Dates
 	Tail     bool   // the page follows what arrives
 	Toggle   string // the address that starts or stops that
 }
@@ -120,13 +120,13 @@ const selectArchivedSpan = `
 	SELECT '' AS least, coalesce(max(request_id), '') AS most FROM archived_answers WHERE account_id = @account_id`
 
 // span is where the requests of a page can be: a key finds its one request.
-func (s Pages) span(r *http.Request, of desk.Scope, page requestsPage) (span, error) {
+func (s Pages) span(r *http.Request, of ui.Scope, page requestsPage) (span, error) {
 	found, err := &span{firstID, lastID}, error(nil)
 	switch {
 	case page.Key != "":
-		found, err = desk.ReadOne[span](r.Context(), s.Pool, selectKeyed, of.Args(postgres.Args{"key": page.Key}))
+		found, err = ui.ReadOne[span](r.Context(), s.Pool, selectKeyed, of.Args(postgres.Args{"key": page.Key}))
 	case page.archived:
-		found, err = desk.ReadOne[span](r.Context(), s.Pool, selectArchivedSpan,
+		found, err = ui.ReadOne[span](r.Context(), s.Pool, selectArchivedSpan,
 			postgres.Args{"account_id": of.AccountID})
 	}
 	if err != nil {
@@ -149,22 +149,22 @@ func requestsPageOf(r *http.Request) requestsPage {
 		Key:    strings.TrimSpace(r.FormValue("key")),
 	}
 	page.Filtered = page.Path != "" || page.Key != "" || page.Flow != "" || page.Status != "" || page.Again ||
-		page.By != byClients || desk.DatesOf(r).Limits()
+		page.By != byClients || ui.DatesOf(r).Limits()
 	return page
 }
 
 // flows are few, and each is there once for each of its versions.
 const selectFlows = `SELECT DISTINCT flow FROM flows ORDER BY flow`
 
-func (s Pages) requests(r *http.Request) (*desk.Page, error) {
+func (s Pages) requests(r *http.Request) (*ui.Page, error) {
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
 	}
 	page := requestsPageOf(r)
-	page.CSV, page.Dates, page.Tail = desk.FileOf(r), desk.DatesOf(r), r.FormValue("tail") != "no"
-	page.Toggle = desk.With(r.URL, "tail", map[bool]string{true: "no"}[page.Tail], "before", "after")
-	flows, err := desk.Read[struct{ Flow string }](r.Context(), s.Pool, selectFlows, nil)
+	page.CSV, page.Dates, page.Tail = ui.FileOf(r), ui.DatesOf(r), r.FormValue("tail") != "no"
+	page.Toggle = ui.With(r.URL, "tail", map[bool]string{true: "no"}[page.Tail], "before", "after")
+	flows, err := ui.Read[struct{ Flow string }](r.Context(), s.Pool, selectFlows, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -175,23 +175,23 @@ func (s Pages) requests(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page.Results = desk.Chips(r, "status", [2]string{"", "All"}, [2]string{"ok", "Succeeded"},
+	page.Results = ui.Chips(r, "status", [2]string{"", "All"}, [2]string{"ok", "Succeeded"},
 		[2]string{"error", "Failed"}, [2]string{"none", "Open"})
-	return desk.List(of, "dashboard/requests", "requests", "Logs", page), nil
+	return ui.List(of, "dashboard/requests", "requests", "Logs", page), nil
 }
 
 func (s Pages) logged(
-	r *http.Request, of desk.Scope, list desk.Lister[logged], page requestsPage, states []string,
-) ([]logged, desk.Pager, error) {
+	r *http.Request, of ui.Scope, list ui.Lister[logged], page requestsPage, states []string,
+) ([]logged, ui.Pager, error) {
 	args, err := s.loggedArgs(r, of, page, states)
 	if err != nil {
-		return nil, desk.Pager{}, err
+		return nil, ui.Pager{}, err
 	}
-	return list.Page(s.Desk, r, args)
+	return list.Page(s.Env, r, args)
 }
 
 func (s Pages) loggedArgs(
-	r *http.Request, of desk.Scope, page requestsPage, states []string,
+	r *http.Request, of ui.Scope, page requestsPage, states []string,
 ) (postgres.Args, error) {
 	if states == nil {
 		states = []string{}

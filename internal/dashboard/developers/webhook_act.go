@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
 // postEndpoint makes an endpoint, and shows its secret: the only time it can be seen.
-func (s Pages) postEndpoint(r *http.Request) (*desk.Page, error) {
+func (s Pages) postEndpoint(r *http.Request) (*ui.Page, error) {
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
@@ -26,29 +26,29 @@ func (s Pages) postEndpoint(r *http.Request) (*desk.Page, error) {
 		Typed:  strings.TrimSpace(r.PostFormValue("url")),
 		Events: picker(r.PostForm["events"]),
 	}
-	a, err := s.Ask(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/webhook_endpoints", page.Key,
+	a, err := s.Call(r, of.AccountID, of.Livemode, http.MethodPost, "/v1/webhook_endpoints", page.Key,
 		url.Values{"url": {page.Typed}, "enabled_events[]": picked(r)})
 	if err != nil {
 		return nil, err
 	}
 	var made struct{ ID, Secret string }
-	if page.Wrong = desk.Refusal(a); page.Wrong == "" && json.Unmarshal(a.Body.Bytes(), &made) == nil {
+	if page.Wrong = ui.Refusal(a); page.Wrong == "" && json.Unmarshal(a.Body.Bytes(), &made) == nil {
 		return s.showWebhook(r, made.ID, endpointPage{NewSecret: made.Secret})
 	}
 	if page.Open = a.Open(); !page.Open {
-		page.Key = desk.NewKey("endpoint")
+		page.Key = ui.NewIdempotencyKey("endpoint")
 	}
 	return s.showWebhooks(r, a.Status, page)
 }
 
 // postEndpointAction switches an endpoint on or off, through the API, or rolls its secret.
-func (s Pages) postEndpointAction(r *http.Request) (*desk.Page, error) {
+func (s Pages) postEndpointAction(r *http.Request) (*ui.Page, error) {
 	e, err := s.findEndpoint(r, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	if e == nil || e.DeletedAt != nil || e.Listener {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	switch r.PathValue("action") {
 	case "roll":
@@ -59,13 +59,13 @@ func (s Pages) postEndpointAction(r *http.Request) (*desk.Page, error) {
 		return s.testEndpoint(r, e)
 	case "enable", "disable":
 		disabled := r.PathValue("action") == "disable"
-		a, err := s.Ask(r, e.AccountID, e.Livemode, http.MethodPost, "/v1/webhook_endpoints/"+e.ID,
-			desk.NewKey("endpoint"),
+		a, err := s.Call(r, e.AccountID, e.Livemode, http.MethodPost, "/v1/webhook_endpoints/"+e.ID,
+			ui.NewIdempotencyKey("endpoint"),
 			url.Values{"disabled": {strconv.FormatBool(disabled)}})
-		return desk.Settle(a, err, map[bool]string{true: "Endpoint disabled.", false: "Endpoint enabled."}[disabled],
+		return ui.RespondTo(a, err, map[bool]string{true: "Endpoint disabled.", false: "Endpoint enabled."}[disabled],
 			"/dashboard/webhooks/"+e.ID)
 	default:
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 }
 
@@ -74,10 +74,10 @@ var overlaps = map[string]time.Duration{"0": 0, "1h": time.Hour, "24h": webhook.
 
 // roll gives the endpoint a new secret, as the operators' command does. A form
 // that was drawn for an earlier secret rolls nothing: it was sent already.
-func (s Pages) roll(r *http.Request, e *endpoint) (*desk.Page, error) {
+func (s Pages) roll(r *http.Request, e *endpoint) (*ui.Page, error) {
 	overlap, known := overlaps[r.PostFormValue("overlap")]
 	if !known || r.PostFormValue("generation") != strconv.Itoa(int(e.SecretGeneration)) {
-		return desk.Complain("/dashboard/webhooks/"+e.ID,
+		return ui.RedirectWithError("/dashboard/webhooks/"+e.ID,
 			"The secret changed since you opened this page. Nothing was rolled."), nil
 	}
 	rolled, err := webhook.Roll(r.Context(), s.Pool, s.Roots.Keys(secret.Webhooks), login.Actor(r), e.ID, overlap)
@@ -92,7 +92,7 @@ func (s Pages) roll(r *http.Request, e *endpoint) (*desk.Page, error) {
 
 // postResend sends an event once more: to one endpoint, or to all that it was
 // sent to. It is what the operators' command does, and leaves the same trail.
-func (s Pages) postResend(r *http.Request) (*desk.Page, error) {
+func (s Pages) postResend(r *http.Request) (*ui.Page, error) {
 	event, back := r.PathValue("event"), "/dashboard/events/"+r.PathValue("event")
 	if endpoint := r.PathValue("id"); endpoint != "" {
 		back = "/dashboard/webhooks/" + endpoint + "/" + event
@@ -100,13 +100,13 @@ func (s Pages) postResend(r *http.Request) (*desk.Page, error) {
 	to, err := webhook.Resend(r.Context(), s.Pool, login.Actor(r), event, r.PathValue("id"))
 	switch {
 	case errors.Is(err, webhook.ErrUnknown):
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	case err != nil:
 		return nil, err
 	case len(to) == 0:
-		return desk.Complain(back, "No enabled endpoint receives this event. Nothing was sent."), nil
+		return ui.RedirectWithError(back, "No enabled endpoint receives this event. Nothing was sent."), nil
 	case len(to) == 1:
-		return desk.Say(back, "Resending to "+to[0].EndpointID+"."), nil
+		return ui.RedirectWithNotice(back, "Resending to "+to[0].EndpointID+"."), nil
 	}
-	return desk.Say(back, "Resending to "+strconv.Itoa(len(to))+" endpoints."), nil
+	return ui.RedirectWithNotice(back, "Resending to "+strconv.Itoa(len(to))+" endpoints."), nil
 }

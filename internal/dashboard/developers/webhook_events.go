@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 )
 
 // eventTypes are those that this server sends, by the object they are about.
@@ -118,26 +118,26 @@ func (e endpoint) Triggers() []trigger {
 }
 
 // editEndpoint changes where events go, and which.
-func (s Pages) editEndpoint(r *http.Request, e *endpoint) (*desk.Page, error) {
+func (s Pages) editEndpoint(r *http.Request, e *endpoint) (*ui.Page, error) {
 	params := url.Values{
 		"url":              {strings.TrimSpace(r.PostFormValue("url"))},
 		"description":      {strings.TrimSpace(r.PostFormValue("description"))},
 		"enabled_events[]": picked(r),
 	}
-	a, err := s.Ask(r, e.AccountID, e.Livemode, http.MethodPost, "/v1/webhook_endpoints/"+e.ID, r.PostFormValue("key"),
+	a, err := s.Call(r, e.AccountID, e.Livemode, http.MethodPost, "/v1/webhook_endpoints/"+e.ID, r.PostFormValue("key"),
 		params)
-	return desk.Settle(a, err, "Endpoint updated.", "/dashboard/webhooks/"+e.ID)
+	return ui.RespondTo(a, err, "Endpoint updated.", "/dashboard/webhooks/"+e.ID)
 }
 
 // testEndpoint creates an object in test mode, so that its event is delivered as any other.
-func (s Pages) testEndpoint(r *http.Request, e *endpoint) (*desk.Page, error) {
+func (s Pages) testEndpoint(r *http.Request, e *endpoint) (*ui.Page, error) {
 	offered := e.Triggers()
 	at := slices.IndexFunc(offered, func(t trigger) bool { return t.Type == r.PostFormValue("type") })
 	if at < 0 {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	t := offered[at]
-	a, err := s.Ask(r, e.AccountID, e.Livemode, http.MethodPost, t.path, r.PostFormValue("key")+"-"+t.Type, t.params)
-	return desk.Settle(a, err, "Test event "+t.Type+" created. Its delivery appears below.",
+	a, err := s.Call(r, e.AccountID, e.Livemode, http.MethodPost, t.path, r.PostFormValue("key")+"-"+t.Type, t.params)
+	return ui.RespondTo(a, err, "Test event "+t.Type+" created. Its delivery appears below.",
 		"/dashboard/webhooks/"+e.ID)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 	"github.com/ratchet-pay/ratchet/web"
@@ -102,20 +102,20 @@ type webhooksPage struct {
 	Open      bool
 }
 
-func (s Pages) webhooks(r *http.Request) (*desk.Page, error) {
-	return s.showWebhooks(r, http.StatusOK, webhooksPage{Key: desk.NewKey("endpoint"), Events: picker(nil)})
+func (s Pages) webhooks(r *http.Request) (*ui.Page, error) {
+	return s.showWebhooks(r, http.StatusOK, webhooksPage{Key: ui.NewIdempotencyKey("endpoint"), Events: picker(nil)})
 }
 
-func (s Pages) showWebhooks(r *http.Request, status int, page webhooksPage) (*desk.Page, error) {
+func (s Pages) showWebhooks(r *http.Request, status int, page webhooksPage) (*ui.Page, error) {
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	found, err := desk.Read[endpoint](r.Context(), s.Pool, endpointsHere, of.Args(nil))
+	found, err := ui.Read[endpoint](r.Context(), s.Pool, endpointsHere, of.Args(nil))
 	if err != nil {
 		return nil, err
 	}
-	tallies, err := desk.Read[tally](r.Context(), s.Pool, selectTallies,
+	tallies, err := ui.Read[tally](r.Context(), s.Pool, selectTallies,
 		postgres.Args{"account_id": of.AccountID, "limit": tallyOver})
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (s Pages) showWebhooks(r *http.Request, status int, page webhooksPage) (*de
 		}
 		page.Endpoints = append(page.Endpoints, row)
 	}
-	return desk.ShowAs(status, "dashboard/webhooks",
+	return ui.ShowAs(status, "dashboard/webhooks",
 		web.Page{Title: "Webhooks", Here: "webhooks", Scopes: of.All, Data: page}), nil
 }
 
@@ -175,8 +175,8 @@ const (
 )
 
 // Another endpoint may get most of an account's events.
-var deliveries = desk.Lister[delivery]{Down: deliveriesDown, Up: deliveriesUp,
-	ID: func(d delivery) string { return d.EventID }, Edge: desk.Edge{Down: deliveriesEdgeDown, Up: deliveriesEdgeUp}}
+var deliveries = ui.Lister[delivery]{Down: deliveriesDown, Up: deliveriesUp,
+	ID: func(d delivery) string { return d.EventID }, Edge: ui.Edge{Down: deliveriesEdgeDown, Up: deliveriesEdgeUp}}
 
 type endpointPage struct {
 	endpoint
@@ -184,29 +184,29 @@ type endpointPage struct {
 	Deliveries []delivery
 	Events     []eventGroup
 	Key        string // of the forms that edit and test it
-	States     []desk.Chip
+	States     []ui.Chip
 	Filtered   bool
-	Pager      desk.Pager
+	Pager      ui.Pager
 	NewSecret  string // just made: the only time it is shown
 	Overlap    string // how long the one before signs, too
 }
 
-func (s Pages) webhook(r *http.Request) (*desk.Page, error) {
+func (s Pages) webhook(r *http.Request) (*ui.Page, error) {
 	return s.showWebhook(r, r.PathValue("id"), endpointPage{})
 }
 
-func (s Pages) showWebhook(r *http.Request, id string, page endpointPage) (*desk.Page, error) {
+func (s Pages) showWebhook(r *http.Request, id string, page endpointPage) (*ui.Page, error) {
 	e, err := s.findEndpoint(r, id)
 	if err != nil {
 		return nil, err
 	}
 	if e == nil {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	state := r.FormValue("state")
 	page.endpoint, page.Filtered = *e, state != ""
-	page.Events, page.Key = picker(e.EnabledEvents), desk.NewKey("endpoint")
-	tallies, err := desk.Read[tally](r.Context(), s.Pool, selectTallies,
+	page.Events, page.Key = picker(e.EnabledEvents), ui.NewIdempotencyKey("endpoint")
+	tallies, err := ui.Read[tally](r.Context(), s.Pool, selectTallies,
 		postgres.Args{"account_id": e.AccountID, "limit": tallyOver})
 	if err != nil {
 		return nil, err
@@ -214,20 +214,20 @@ func (s Pages) showWebhook(r *http.Request, id string, page endpointPage) (*desk
 	if at := slices.IndexFunc(tallies, func(t tally) bool { return t.EndpointID == e.ID }); at >= 0 {
 		page.tally = tallies[at]
 	}
-	page.Deliveries, page.Pager, err = deliveries.Page(s.Desk, r,
+	page.Deliveries, page.Pager, err = deliveries.Page(s.Env, r,
 		postgres.Args{"account_id": e.AccountID, "endpoint_id": e.ID, "state": state})
 	if err != nil {
 		return nil, err
 	}
-	page.States = desk.Chips(r, "state", [2]string{"", "All"}, [2]string{webhook.Succeeded, "Delivered"},
+	page.States = ui.Chips(r, "state", [2]string{"", "All"}, [2]string{webhook.Succeeded, "Delivered"},
 		[2]string{webhook.Pending, "Pending"},
 		[2]string{webhook.Failed, "Failed"}, [2]string{webhook.Canceled, "Canceled"})
-	return desk.Show("dashboard/webhook",
+	return ui.Show("dashboard/webhook",
 		web.Page{Title: "Webhook endpoint " + e.ID, Here: "webhooks", Data: page}), nil
 }
 
 func (s Pages) findEndpoint(r *http.Request, id string) (*endpoint, error) {
-	return desk.ReadOne[endpoint](r.Context(), s.Pool, endpointByID, postgres.Args{"id": id})
+	return ui.ReadOne[endpoint](r.Context(), s.Pool, endpointByID, postgres.Args{"id": id})
 }
 
 // attempt is one try to tell an endpoint of an event.
@@ -248,7 +248,7 @@ func (a attempt) Answered() (lines []string) {
 	if json.Unmarshal(a.Headers, &headers) != nil {
 		return nil
 	}
-	for _, name := range desk.Sorted(headers) {
+	for _, name := range ui.Sorted(headers) {
 		for _, value := range headers[name] {
 			lines = append(lines, name+": "+value)
 		}
@@ -277,28 +277,28 @@ type deliveryPage struct {
 	Tries    []attempt
 }
 
-func (s Pages) delivery(r *http.Request) (*desk.Page, error) {
+func (s Pages) delivery(r *http.Request) (*ui.Page, error) {
 	e, err := s.findEndpoint(r, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	if e == nil {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	args := postgres.Args{"account_id": e.AccountID, "endpoint_id": e.ID, "event_id": r.PathValue("event"), "state": ""}
-	found, err := desk.Read[delivery](r.Context(), s.Pool, oneDelivery, args)
+	found, err := ui.Read[delivery](r.Context(), s.Pool, oneDelivery, args)
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	delete(args, "state")
 	page := deliveryPage{delivery: found[0], Endpoint: *e}
-	page.Tries, err = desk.Read[attempt](r.Context(), s.Pool, selectAttempts, args)
+	page.Tries, err = ui.Read[attempt](r.Context(), s.Pool, selectAttempts, args)
 	if err != nil {
 		return nil, err
 	}
-	return desk.Show("dashboard/delivery",
+	return ui.Show("dashboard/delivery",
 		web.Page{Title: "Delivery of " + page.EventID, Here: "webhooks", Data: page}), nil
 }

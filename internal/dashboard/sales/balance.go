@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 )
 
 // movement is what changed a merchant's balance: what Stripe calls a balance transaction.
@@ -37,7 +37,7 @@ const (
 	ofTheirAccount = `) AS t WHERE k.account_id = @account_id AND k.livemode = @livemode`
 )
 
-var movements = desk.Lister[movement]{Down: movementsDown, Up: movementsUp, Prefix: "txn_",
+var movements = ui.Lister[movement]{Down: movementsDown, Up: movementsUp, Prefix: "txn_",
 	ID: func(m movement) string { return m.ID }}
 
 // halves are the two sums a balance is made of, and when the pending half comes free.
@@ -62,26 +62,26 @@ const selectHalves = `
 type balancePage struct {
 	Balances  []halves
 	Movements []movement
-	Pager     desk.Pager
+	Pager     ui.Pager
 	CSV       string
-	Dates     desk.Dates
+	Dates     ui.Dates
 }
 
-func (s Pages) balance(r *http.Request) (*desk.Page, error) {
+func (s Pages) balance(r *http.Request) (*ui.Page, error) {
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	page := balancePage{CSV: desk.FileOf(r), Dates: desk.DatesOf(r)}
-	page.Balances, err = desk.Read[halves](r.Context(), s.Pool, selectHalves, of.Args(nil))
+	page := balancePage{CSV: ui.FileOf(r), Dates: ui.DatesOf(r)}
+	page.Balances, err = ui.Read[halves](r.Context(), s.Pool, selectHalves, of.Args(nil))
 	if err != nil {
 		return nil, err
 	}
-	page.Movements, page.Pager, err = movements.Page(s.Desk, r, of.Args(nil))
+	page.Movements, page.Pager, err = movements.Page(s.Env, r, of.Args(nil))
 	if err != nil {
 		return nil, err
 	}
-	return desk.List(of, "dashboard/balance", "balance", "Balance", page), nil
+	return ui.List(of, "dashboard/balance", "balance", "Balance", page), nil
 }
 
 // Balance is what a merchant has in one currency.
@@ -102,6 +102,6 @@ const selectBalances = `
 	ORDER BY b.currency`
 
 // Balances reads an account's balance in each of its currencies.
-func Balances(d *desk.Desk, r *http.Request, of desk.Scope) ([]Balance, error) {
-	return desk.Read[Balance](r.Context(), d.Pool, selectBalances, of.Args(nil))
+func Balances(d *ui.Env, r *http.Request, of ui.Scope) ([]Balance, error) {
+	return ui.Read[Balance](r.Context(), d.Pool, selectBalances, of.Args(nil))
 }

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
@@ -54,8 +54,8 @@ const selectSessions = sessionColumns + `
 	WHERE v.account_id = @account_id AND v.livemode = @livemode AND (@state = '' OR v.status = @state)`
 
 const (
-	sessionsEdgeDown = `SELECT id FROM checkout_sessions` + desk.EdgeDown
-	sessionsEdgeUp   = `SELECT id FROM checkout_sessions` + desk.EdgeUp
+	sessionsEdgeDown = `SELECT id FROM checkout_sessions` + ui.EdgeDown
+	sessionsEdgeUp   = `SELECT id FROM checkout_sessions` + ui.EdgeUp
 
 	sessionsDown = selectSessions + ` AND (@before = '' OR v.id < @before)
 		AND v.id >= @edge ORDER BY v.id DESC LIMIT @limit`
@@ -63,10 +63,10 @@ const (
 	selectSession = sessionColumns + ` JOIN accounts a ON a.id = v.account_id WHERE v.id = @id`
 )
 
-var sessions = desk.StateList[session]{
-	Lister: desk.Lister[session]{Down: sessionsDown, Up: sessionsUp, Prefix: "cs_{mode}_",
+var sessions = ui.StateList[session]{
+	Lister: ui.Lister[session]{Down: sessionsDown, Up: sessionsUp, Prefix: "cs_{mode}_",
 		ID:   func(v session) string { return v.ID },
-		Edge: desk.Edge{Down: sessionsEdgeDown, Up: sessionsEdgeUp}},
+		Edge: ui.Edge{Down: sessionsEdgeDown, Up: sessionsEdgeUp}},
 	Template: "dashboard/sessions", Here: "checkout", Title: "Checkout sessions",
 	Columns: sessionFile,
 	States: [][2]string{
@@ -89,21 +89,21 @@ const selectItems = `
 
 type sessionPage struct {
 	session
-	desk.History
+	ui.History
 	Items []item
 	Key   string // of the form that ends it
 }
 
 func (s Pages) findSession(r *http.Request) (*session, error) {
-	return desk.ReadOne[session](r.Context(), s.Pool, selectSession, postgres.Args{"id": r.PathValue("id")})
+	return ui.ReadOne[session](r.Context(), s.Pool, selectSession, postgres.Args{"id": r.PathValue("id")})
 }
 
-func (s Pages) session(r *http.Request) (*desk.Page, error) {
-	found, err := desk.Found(s.findSession(r))
+func (s Pages) session(r *http.Request) (*ui.Page, error) {
+	found, err := ui.Found(s.findSession(r))
 	if err != nil {
 		return nil, err
 	}
-	items, err := desk.Read[item](r.Context(), s.Pool, selectItems,
+	items, err := ui.Read[item](r.Context(), s.Pool, selectItems,
 		postgres.Args{"id": found.ID, "account_id": found.AccountID})
 	if err != nil {
 		return nil, err
@@ -112,18 +112,18 @@ func (s Pages) session(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := sessionPage{session: *found, History: history, Items: items, Key: desk.NewKey("session")}
-	return desk.Show("dashboard/session",
+	page := sessionPage{session: *found, History: history, Items: items, Key: ui.NewIdempotencyKey("session")}
+	return ui.Show("dashboard/session",
 		web.Page{Title: "Checkout session " + page.ID, Here: "checkout", Data: page}), nil
 }
 
 // postSessionExpire ends a session in which nothing was paid.
-func (s Pages) postSessionExpire(r *http.Request) (*desk.Page, error) {
-	v, err := desk.Found(s.findSession(r))
+func (s Pages) postSessionExpire(r *http.Request) (*ui.Page, error) {
+	v, err := ui.Found(s.findSession(r))
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.Ask(r, v.AccountID, v.Livemode, http.MethodPost, "/v1/checkout/sessions/"+v.ID+"/expire",
+	a, err := s.Call(r, v.AccountID, v.Livemode, http.MethodPost, "/v1/checkout/sessions/"+v.ID+"/expire",
 		r.PostFormValue("key"), nil)
-	return desk.Settle(a, err, "Session expired. It can’t be paid anymore.", "/dashboard/checkout/"+v.ID)
+	return ui.RespondTo(a, err, "Session expired. It can’t be paid anymore.", "/dashboard/checkout/"+v.ID)
 }

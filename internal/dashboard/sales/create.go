@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-pay/ratchet/internal/api"
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
@@ -270,23 +270,23 @@ type creationPage struct {
 }
 
 // creations is the page with what can be created, for a screen without room for the menu.
-func (s Pages) creations(r *http.Request) (*desk.Page, error) {
-	return desk.Show("dashboard/create", web.Page{Title: "New", Here: "new", Data: creations}), nil
+func (s Pages) creations(r *http.Request) (*ui.Page, error) {
+	return ui.Show("dashboard/create", web.Page{Title: "New", Here: "new", Data: creations}), nil
 }
 
 const selectCurrency = `SELECT default_currency AS code FROM accounts WHERE id = @account_id`
 
 // creation shows an empty form. The address may fill fields in: a customer's page leads to a payment of theirs.
-func (s Pages) creation(r *http.Request) (*desk.Page, error) {
+func (s Pages) creation(r *http.Request) (*ui.Page, error) {
 	c := creationOf(r.PathValue("what"))
 	if c == nil {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	currency, err := desk.Read[struct{ Code string }](r.Context(), s.Pool, selectCurrency,
+	currency, err := ui.Read[struct{ Code string }](r.Context(), s.Pool, selectCurrency,
 		postgres.Args{"account_id": of.AccountID})
 	if err != nil {
 		return nil, err
@@ -301,12 +301,12 @@ func (s Pages) creation(r *http.Request) (*desk.Page, error) {
 	for name, values := range r.URL.Query() {
 		typed[name] = values
 	}
-	return showCreation(http.StatusOK, of, creationPage{creation: *c, Key: desk.NewKey(c.Name)}, typed)
+	return showCreation(http.StatusOK, of, creationPage{creation: *c, Key: ui.NewIdempotencyKey(c.Name)}, typed)
 }
 
 func showCreation(
-	status int, of desk.Scope, page creationPage, typed url.Values,
-) (*desk.Page, error) {
+	status int, of ui.Scope, page creationPage, typed url.Values,
+) (*ui.Page, error) {
 	page.Scope = of.Value()
 	for _, f := range page.fields {
 		if typed.Has(f.Name) {
@@ -314,16 +314,16 @@ func showCreation(
 		}
 		page.Fields = append(page.Fields, f)
 	}
-	return desk.ShowAs(status, "dashboard/creation",
+	return ui.ShowAs(status, "dashboard/creation",
 		web.Page{Title: page.Title, Here: page.here, Scopes: of.All, Data: page}), nil
 }
 
 // postCreation sends the form to the API under the key that was made with the form:
 // a second click, or a retry after a crash, finds the object that the first one created.
-func (s Pages) postCreation(r *http.Request) (*desk.Page, error) {
+func (s Pages) postCreation(r *http.Request) (*ui.Page, error) {
 	c := creationOf(r.PathValue("what"))
 	if c == nil {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	of, err := s.Scope(r)
 	if err != nil {
@@ -341,20 +341,20 @@ func (s Pages) postCreation(r *http.Request) (*desk.Page, error) {
 		page.Wrong = wrong
 		return showCreation(http.StatusUnprocessableEntity, of, page, typed)
 	}
-	a, err := s.Ask(r, of.AccountID, of.Livemode, http.MethodPost, c.path, page.Key, params)
+	a, err := s.Call(r, of.AccountID, of.Livemode, http.MethodPost, c.path, page.Key, params)
 	if err != nil {
 		return nil, err
 	}
 	made := madeBy(a)
-	page.Wrong, page.Open = desk.Refusal(a), a.Status >= http.StatusBadRequest && a.Open()
+	page.Wrong, page.Open = ui.Refusal(a), a.Status >= http.StatusBadRequest && a.Open()
 	switch {
 	case made != "" && page.Wrong != "" && !page.Open: // a card was declined: there is a payment all the same
-		return desk.Complain(web.Href(made), page.Wrong), nil
+		return ui.RedirectWithError(web.Href(made), page.Wrong), nil
 	case made != "" && page.Wrong == "":
-		return desk.Say(web.Href(made), created(c.Name)), nil
+		return ui.RedirectWithNotice(web.Href(made), created(c.Name)), nil
 	default:
 		if !page.Open {
-			page.Key = desk.NewKey(c.Name) // that answer was the last one to this key
+			page.Key = ui.NewIdempotencyKey(c.Name) // that answer was the last one to this key
 		}
 		return showCreation(a.Status, of, page, typed)
 	}

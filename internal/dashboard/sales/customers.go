@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -51,28 +51,28 @@ const (
 	ORDER BY c.id LIMIT @limit`
 )
 
-var customers = desk.Lister[customer]{Down: customersDown, Up: customersUp, Prefix: "cus_",
+var customers = ui.Lister[customer]{Down: customersDown, Up: customersUp, Prefix: "cus_",
 	ID: func(c customer) string { return c.ID }}
 
 type customersPage struct {
 	Customers []customer
 	Email     string
-	Pager     desk.Pager
+	Pager     ui.Pager
 	CSV       string
-	Dates     desk.Dates
+	Dates     ui.Dates
 }
 
-func (s Pages) customers(r *http.Request) (*desk.Page, error) {
+func (s Pages) customers(r *http.Request) (*ui.Page, error) {
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	page := customersPage{Email: r.FormValue("email"), CSV: desk.FileOf(r), Dates: desk.DatesOf(r)}
-	page.Customers, page.Pager, err = customers.Page(s.Desk, r, of.Args(postgres.Args{"email": page.Email}))
+	page := customersPage{Email: r.FormValue("email"), CSV: ui.FileOf(r), Dates: ui.DatesOf(r)}
+	page.Customers, page.Pager, err = customers.Page(s.Env, r, of.Args(postgres.Args{"email": page.Email}))
 	if err != nil {
 		return nil, err
 	}
-	return desk.List(of, "dashboard/customers", "customers", "Customers", page), nil
+	return ui.List(of, "dashboard/customers", "customers", "Customers", page), nil
 }
 
 // method is a card that a customer has left.
@@ -105,25 +105,25 @@ type customerPage struct {
 }
 
 func (s Pages) findCustomer(r *http.Request) (*customer, error) {
-	return desk.ReadOne[customer](r.Context(), s.Pool, selectCustomer, postgres.Args{"id": r.PathValue("id")})
+	return ui.ReadOne[customer](r.Context(), s.Pool, selectCustomer, postgres.Args{"id": r.PathValue("id")})
 }
 
-func (s Pages) customer(r *http.Request) (*desk.Page, error) {
-	found, err := desk.Found(s.findCustomer(r))
+func (s Pages) customer(r *http.Request) (*ui.Page, error) {
+	found, err := ui.Found(s.findCustomer(r))
 	if err != nil {
 		return nil, err
 	}
-	methods, err := desk.Read[method](r.Context(), s.Pool, selectMethods,
+	methods, err := ui.Read[method](r.Context(), s.Pool, selectMethods,
 		postgres.Args{"id": found.ID, "account_id": found.AccountID})
 	if err != nil {
 		return nil, err
 	}
-	of := desk.Scope{AccountID: found.AccountID, Livemode: found.Livemode}
-	latest, err := payments.Latest(s.Desk, r, paymentFilter{Customer: found.ID}.args(of), desk.PageSize)
+	of := ui.Scope{AccountID: found.AccountID, Livemode: found.Livemode}
+	latest, err := payments.Latest(s.Env, r, paymentFilter{Customer: found.ID}.args(of), ui.PageSize)
 	if err != nil {
 		return nil, err
 	}
-	page := customerPage{Customer: *found, Methods: methods, Payments: latest, Key: desk.NewKey("customer")}
-	return desk.Show("dashboard/customer",
+	page := customerPage{Customer: *found, Methods: methods, Payments: latest, Key: ui.NewIdempotencyKey("customer")}
+	return ui.Show("dashboard/customer",
 		web.Page{Title: "Customer " + page.Customer.ID, Here: "customers", Data: page}), nil
 }

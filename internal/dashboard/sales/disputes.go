@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
@@ -42,14 +42,14 @@ func (d dispute) Inquiry() bool { return strings.HasPrefix(d.Status, "warning") 
 func (d dispute) Waits() bool { return strings.HasSuffix(d.Status, "needs_response") }
 
 // Said is the evidence that was given, by name.
-func (d dispute) Said() (all []desk.Change) {
+func (d dispute) Said() (all []ui.Change) {
 	var given map[string]any
 	if json.Unmarshal(d.Evidence, &given) != nil {
 		return nil
 	}
-	for _, name := range desk.Sorted(given) {
+	for _, name := range ui.Sorted(given) {
 		if text, is := given[name].(string); is && text != "" {
-			all = append(all, desk.Change{Name: name, Is: text})
+			all = append(all, ui.Change{Name: name, Is: text})
 		}
 	}
 	return all
@@ -68,8 +68,8 @@ const selectDisputes = disputeColumns + `
 	      OR @state = 'review' AND d.status IN ('under_review', 'warning_under_review'))`
 
 const (
-	disputesEdgeDown = `SELECT id FROM disputes` + desk.EdgeDown
-	disputesEdgeUp   = `SELECT id FROM disputes` + desk.EdgeUp
+	disputesEdgeDown = `SELECT id FROM disputes` + ui.EdgeDown
+	disputesEdgeUp   = `SELECT id FROM disputes` + ui.EdgeUp
 
 	disputesDown = selectDisputes + ` AND (@before = '' OR d.id < @before)
 		AND d.id >= @edge ORDER BY d.id DESC LIMIT @limit`
@@ -78,10 +78,10 @@ const (
 	selectDispute    = disputeColumns + ` JOIN accounts a ON a.id = d.account_id WHERE d.id = @id`
 )
 
-var disputes = desk.StateList[dispute]{
-	Lister: desk.Lister[dispute]{Down: disputesDown, Up: disputesUp, Prefix: "du_",
+var disputes = ui.StateList[dispute]{
+	Lister: ui.Lister[dispute]{Down: disputesDown, Up: disputesUp, Prefix: "du_",
 		ID:   func(d dispute) string { return d.ID },
-		Edge: desk.Edge{Down: disputesEdgeDown, Up: disputesEdgeUp}},
+		Edge: ui.Edge{Down: disputesEdgeDown, Up: disputesEdgeUp}},
 	Template: "dashboard/disputes", Here: "disputes", Title: "Disputes",
 	Columns: disputeFile,
 	States: [][2]string{
@@ -92,16 +92,16 @@ var disputes = desk.StateList[dispute]{
 
 type disputePage struct {
 	dispute
-	desk.History
+	ui.History
 	Key string // of the forms that answer it
 }
 
 func (s Pages) findDispute(r *http.Request) (*dispute, error) {
-	return desk.ReadOne[dispute](r.Context(), s.Pool, selectDispute, postgres.Args{"id": r.PathValue("id")})
+	return ui.ReadOne[dispute](r.Context(), s.Pool, selectDispute, postgres.Args{"id": r.PathValue("id")})
 }
 
-func (s Pages) dispute(r *http.Request) (*desk.Page, error) {
-	found, err := desk.Found(s.findDispute(r))
+func (s Pages) dispute(r *http.Request) (*ui.Page, error) {
+	found, err := ui.Found(s.findDispute(r))
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (s Pages) dispute(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := disputePage{dispute: *found, History: history, Key: desk.NewKey("dispute")}
-	return desk.Show("dashboard/dispute",
+	page := disputePage{dispute: *found, History: history, Key: ui.NewIdempotencyKey("dispute")}
+	return ui.Show("dashboard/dispute",
 		web.Page{Title: "Dispute " + page.ID, Here: "disputes", Data: page}), nil
 }

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/web"
 )
 
@@ -31,8 +31,8 @@ func edited(r *http.Request, was json.RawMessage, texts ...string) url.Values {
 }
 
 // postPaymentEdit changes what a payment is described as.
-func (s Pages) postPaymentEdit(r *http.Request) (*desk.Page, error) {
-	p, err := desk.Found(s.findPayment(r))
+func (s Pages) postPaymentEdit(r *http.Request) (*ui.Page, error) {
+	p, err := ui.Found(s.findPayment(r))
 	if err != nil {
 		return nil, err
 	}
@@ -40,24 +40,24 @@ func (s Pages) postPaymentEdit(r *http.Request) (*desk.Page, error) {
 	if p.IntentID != nil {
 		path = "/v1/payment_intents/" + p.ID
 	}
-	a, err := s.Ask(r, p.AccountID, p.Livemode, http.MethodPost, path, r.PostFormValue("key"),
+	a, err := s.Call(r, p.AccountID, p.Livemode, http.MethodPost, path, r.PostFormValue("key"),
 		edited(r, p.Metadata, "description"))
-	return desk.Settle(a, err, "Payment updated.", "/dashboard/payments/"+p.ID)
+	return ui.RespondTo(a, err, "Payment updated.", "/dashboard/payments/"+p.ID)
 }
 
 // postCustomerEdit changes a customer's profile.
-func (s Pages) postCustomerEdit(r *http.Request) (*desk.Page, error) {
+func (s Pages) postCustomerEdit(r *http.Request) (*ui.Page, error) {
 	c, err := s.findCustomer(r)
 	if err != nil {
 		return nil, err
 	}
 	if c == nil || c.DeletedAt != nil {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	path := "/v1/customers/" + url.PathEscape(c.ID)
-	a, err := s.Ask(r, c.AccountID, c.Livemode, http.MethodPost, path, r.PostFormValue("key"),
+	a, err := s.Call(r, c.AccountID, c.Livemode, http.MethodPost, path, r.PostFormValue("key"),
 		edited(r, c.Metadata, "name", "email", "phone", "description"))
-	return desk.Settle(a, err, "Customer updated.", "/dashboard/customers/"+url.PathEscape(c.ID))
+	return ui.RespondTo(a, err, "Customer updated.", "/dashboard/customers/"+url.PathEscape(c.ID))
 }
 
 // evidenceFields are the texts that a dispute's form has room for; the API takes more.
@@ -90,8 +90,8 @@ func (p disputePage) Fields() (all []formField) {
 }
 
 // postDispute saves or submits evidence, or accepts the dispute.
-func (s Pages) postDispute(r *http.Request) (*desk.Page, error) {
-	d, err := desk.Found(s.findDispute(r))
+func (s Pages) postDispute(r *http.Request) (*ui.Page, error) {
+	d, err := ui.Found(s.findDispute(r))
 	if err != nil {
 		return nil, err
 	}
@@ -111,10 +111,11 @@ func (s Pages) postDispute(r *http.Request) (*desk.Page, error) {
 	case action == "accept" && r.PostFormValue("sure") == "yes":
 		path += "/close"
 	case action == "accept":
-		return desk.Complain("/dashboard/disputes/"+d.ID, "Nothing changed. Check the box to accept the dispute."), nil
+		return ui.RedirectWithError("/dashboard/disputes/"+d.ID,
+			"Nothing changed. Check the box to accept the dispute."), nil
 	default:
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
-	a, err := s.Ask(r, d.AccountID, d.Livemode, http.MethodPost, path, key, params)
-	return desk.Settle(a, err, done, "/dashboard/disputes/"+d.ID)
+	a, err := s.Call(r, d.AccountID, d.Livemode, http.MethodPost, path, key, params)
+	return ui.RespondTo(a, err, done, "/dashboard/disputes/"+d.ID)
 }

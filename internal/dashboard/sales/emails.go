@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -94,9 +94,9 @@ const (
 	LEFT JOIN customers c ON c.account_id = e.account_id AND c.id = e.data->'object'->>'customer'`
 )
 
-var emails = desk.Lister[email]{Down: emailsDown, Up: emailsUp, Prefix: "evt_",
+var emails = ui.Lister[email]{Down: emailsDown, Up: emailsUp, Prefix: "evt_",
 	ID:   func(m email) string { return m.ID },
-	Edge: desk.Edge{Down: emailsEdgeDown, Up: emailsEdgeUp, Args: []string{"first"}}}
+	Edge: ui.Edge{Down: emailsEdgeDown, Up: emailsEdgeUp, Args: []string{"first"}}}
 
 const emailDays = 30
 
@@ -117,43 +117,43 @@ type message struct {
 
 type emailsPage struct {
 	Emails []message
-	Pager  desk.Pager
+	Pager  ui.Pager
 	Days   int
-	Dates  desk.Dates
+	Dates  ui.Dates
 }
 
-func (s Pages) emails(r *http.Request) (*desk.Page, error) {
+func (s Pages) emails(r *http.Request) (*ui.Page, error) {
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
 	}
-	found, pager, err := emails.Page(s.Desk, r,
+	found, pager, err := emails.Page(s.Env, r,
 		of.Args(postgres.Args{"first": "evt_" + id.EncodeTime(time.Now().AddDate(0, 0, -emailDays))}))
 	if err != nil {
 		return nil, err
 	}
-	page := emailsPage{Pager: pager, Days: emailDays, Dates: desk.DatesOf(r)}
+	page := emailsPage{Pager: pager, Days: emailDays, Dates: ui.DatesOf(r)}
 	for _, m := range found {
 		if shown, is := m.message(); is {
 			page.Emails = append(page.Emails, shown)
 		}
 	}
-	return desk.List(of, "dashboard/emails", "emails", "Emails", page), nil
+	return ui.List(of, "dashboard/emails", "emails", "Emails", page), nil
 }
 
-func (s Pages) email(r *http.Request) (*desk.Page, error) {
-	found, err := desk.Read[email](r.Context(), s.Pool, emailOfEvent, postgres.Args{"id": r.PathValue("id")})
+func (s Pages) email(r *http.Request) (*ui.Page, error) {
+	found, err := ui.Read[email](r.Context(), s.Pool, emailOfEvent, postgres.Args{"id": r.PathValue("id")})
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	shown, is := found[0].message()
 	if !is {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
-	return desk.Show("dashboard/email", web.Page{Title: shown.Subject, Here: "emails", Data: shown}), nil
+	return ui.Show("dashboard/email", web.Page{Title: shown.Subject, Here: "emails", Data: shown}), nil
 }
 
 // message renders the email; false says that the event causes none.

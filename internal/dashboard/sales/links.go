@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -52,8 +52,8 @@ const selectLinks = linkColumns + `
 	WHERE l.account_id = @account_id AND l.livemode = @livemode AND (@state = '' OR l.active = (@state = 'active'))`
 
 const (
-	linksEdgeDown = `SELECT id FROM payment_links` + desk.EdgeDown
-	linksEdgeUp   = `SELECT id FROM payment_links` + desk.EdgeUp
+	linksEdgeDown = `SELECT id FROM payment_links` + ui.EdgeDown
+	linksEdgeUp   = `SELECT id FROM payment_links` + ui.EdgeUp
 
 	linksDown = selectLinks + ` AND (@before = '' OR l.id < @before)
 		AND l.id >= @edge ORDER BY l.id DESC LIMIT @limit`
@@ -61,10 +61,10 @@ const (
 	selectLink = linkColumns + ` JOIN accounts a ON a.id = l.account_id WHERE l.id = @id`
 )
 
-var links = desk.StateList[paymentLink]{
-	Lister: desk.Lister[paymentLink]{Down: linksDown, Up: linksUp, Prefix: "plink_",
+var links = ui.StateList[paymentLink]{
+	Lister: ui.Lister[paymentLink]{Down: linksDown, Up: linksUp, Prefix: "plink_",
 		ID:   func(l paymentLink) string { return l.ID },
-		Edge: desk.Edge{Down: linksEdgeDown, Up: linksEdgeUp}},
+		Edge: ui.Edge{Down: linksEdgeDown, Up: linksEdgeUp}},
 	Template: "dashboard/links", Here: "links", Title: "Payment links",
 	Columns: linkFile,
 	States: [][2]string{
@@ -106,40 +106,40 @@ type linkPage struct {
 }
 
 func (s Pages) findLink(r *http.Request) (*paymentLink, error) {
-	return desk.ReadOne[paymentLink](r.Context(), s.Pool, selectLink, postgres.Args{"id": r.PathValue("id")})
+	return ui.ReadOne[paymentLink](r.Context(), s.Pool, selectLink, postgres.Args{"id": r.PathValue("id")})
 }
 
-func (s Pages) link(r *http.Request) (*desk.Page, error) {
-	found, err := desk.Found(s.findLink(r))
+func (s Pages) link(r *http.Request) (*ui.Page, error) {
+	found, err := ui.Found(s.findLink(r))
 	if err != nil {
 		return nil, err
 	}
-	page := linkPage{paymentLink: *found, Key: desk.NewKey("link")}
-	page.Items, err = desk.Read[item](r.Context(), s.Pool, selectLinkItems,
+	page := linkPage{paymentLink: *found, Key: ui.NewIdempotencyKey("link")}
+	page.Items, err = ui.Read[item](r.Context(), s.Pool, selectLinkItems,
 		postgres.Args{"id": found.ID, "account_id": found.AccountID})
 	if err != nil {
 		return nil, err
 	}
-	page.Visits, err = desk.Read[visit](r.Context(), s.Pool, selectVisits, postgres.Args{
+	page.Visits, err = ui.Read[visit](r.Context(), s.Pool, selectVisits, postgres.Args{
 		"id": found.ID, "account_id": found.AccountID, "livemode": found.Livemode, "over": visitsOver})
 	if err != nil {
 		return nil, err
 	}
-	return desk.Show("dashboard/link", web.Page{Title: "Payment link " + page.ID, Here: "links", Data: page}), nil
+	return ui.Show("dashboard/link", web.Page{Title: "Payment link " + page.ID, Here: "links", Data: page}), nil
 }
 
 // postLink activates or deactivates a link.
-func (s Pages) postLink(r *http.Request) (*desk.Page, error) {
-	l, err := desk.Found(s.findLink(r))
+func (s Pages) postLink(r *http.Request) (*ui.Page, error) {
+	l, err := ui.Found(s.findLink(r))
 	if err != nil {
 		return nil, err
 	}
 	active := r.PathValue("action") == "activate"
 	if !active && r.PathValue("action") != "deactivate" {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	done := map[bool]string{true: "Payment link activated.", false: "Payment link deactivated."}[active]
-	a, err := s.Ask(r, l.AccountID, l.Livemode, http.MethodPost, "/v1/payment_links/"+l.ID, r.PostFormValue("key"),
+	a, err := s.Call(r, l.AccountID, l.Livemode, http.MethodPost, "/v1/payment_links/"+l.ID, r.PostFormValue("key"),
 		url.Values{"active": {strconv.FormatBool(active)}})
-	return desk.Settle(a, err, done, "/dashboard/links/"+l.ID)
+	return ui.RespondTo(a, err, done, "/dashboard/links/"+l.ID)
 }

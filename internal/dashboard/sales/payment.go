@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/apirequest"
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -183,7 +183,7 @@ type paymentPage struct {
 	Tries       []try
 	Disputes    []dispute
 	Settlements []settlement
-	desk.History
+	ui.History
 	CSRF  string
 	Key   string // of the form on this page
 	Typed string // what was typed into it
@@ -191,18 +191,18 @@ type paymentPage struct {
 	Open  bool   // the fate of the request is not known yet
 }
 
-func (s Pages) payment(r *http.Request) (*desk.Page, error) {
-	return s.showPayment(r, http.StatusOK, paymentPage{Key: desk.NewKey("payment"), Typed: ""})
+func (s Pages) payment(r *http.Request) (*ui.Page, error) {
+	return s.showPayment(r, http.StatusOK, paymentPage{Key: ui.NewIdempotencyKey("payment"), Typed: ""})
 }
 
 // showPayment fills the rest of the page in.
-func (s Pages) showPayment(r *http.Request, status int, page paymentPage) (*desk.Page, error) {
-	found, err := desk.Found(s.findPayment(r))
+func (s Pages) showPayment(r *http.Request, status int, page paymentPage) (*ui.Page, error) {
+	found, err := ui.Found(s.findPayment(r))
 	if err != nil {
 		return nil, err
 	}
 	if found.ID != r.PathValue("id") && r.Method == http.MethodGet { // a charge is shown with its intent
-		return desk.GoTo("/dashboard/payments/" + found.ID), nil
+		return ui.Redirect("/dashboard/payments/" + found.ID), nil
 	}
 	page.Payment = *found
 	if err := s.around(r, &page); err != nil {
@@ -210,13 +210,13 @@ func (s Pages) showPayment(r *http.Request, status int, page paymentPage) (*desk
 	}
 	page.CSRF = s.Token(r)
 	if page.Typed == "" {
-		page.Typed = desk.Decimal(found.Refundable(), found.Currency)
+		page.Typed = ui.Decimal(found.Refundable(), found.Currency)
 	}
-	return desk.ShowAs(status, "dashboard/payment", web.Page{
-		Title: money.Format(found.Amount, found.Currency) + " " + web.StateWord(found.State),
-		Here:  "payments",
-		Desk:  true,
-		Data:  page,
+	return ui.ShowAs(status, "dashboard/payment", web.Page{
+		Title:     money.Format(found.Amount, found.Currency) + " " + web.StateWord(found.State),
+		Here:      "payments",
+		Dashboard: true,
+		Data:      page,
 	}), nil
 }
 
@@ -225,24 +225,24 @@ func (s Pages) around(r *http.Request, page *paymentPage) (err error) {
 	p, kind := page.Payment, "charge"
 	if p.IntentID != nil {
 		kind = "payment_intent"
-		page.Tries, err = desk.Read[try](r.Context(), s.Pool, selectTries,
+		page.Tries, err = ui.Read[try](r.Context(), s.Pool, selectTries,
 			postgres.Args{"id": p.ID, "account_id": p.AccountID})
 		if err != nil {
 			return err
 		}
 	}
 	if p.ChargeID != nil {
-		page.Refunds, err = desk.Read[refund](r.Context(), s.Pool, selectRefunds,
+		page.Refunds, err = ui.Read[refund](r.Context(), s.Pool, selectRefunds,
 			postgres.Args{"id": *p.ChargeID, "account_id": p.AccountID})
 		if err != nil {
 			return err
 		}
-		page.Settlements, err = desk.Read[settlement](r.Context(), s.Pool, selectSettlementsOf,
+		page.Settlements, err = ui.Read[settlement](r.Context(), s.Pool, selectSettlementsOf,
 			postgres.Args{"charge_id": *p.ChargeID, "account_id": p.AccountID})
 		if err != nil {
 			return err
 		}
-		page.Disputes, err = desk.Read[dispute](r.Context(), s.Pool, selectDisputesOf,
+		page.Disputes, err = ui.Read[dispute](r.Context(), s.Pool, selectDisputesOf,
 			postgres.Args{"charge_id": *p.ChargeID, "account_id": p.AccountID})
 		if err != nil {
 			return err
@@ -255,13 +255,13 @@ func (s Pages) around(r *http.Request, page *paymentPage) (err error) {
 // findPayment reads the payment that an address names, by its intent or a charge.
 func (s Pages) findPayment(r *http.Request) (*paymentDetail, error) {
 	args := postgres.Args{"id": r.PathValue("id")}
-	found, err := desk.Read[paymentDetail](r.Context(), s.Pool, selectPlainPayment, args)
+	found, err := ui.Read[paymentDetail](r.Context(), s.Pool, selectPlainPayment, args)
 	if err == nil && len(found) == 1 && found[0].IntentID != nil {
 		args["id"] = *found[0].IntentID
 		found = nil
 	}
 	if err == nil && len(found) == 0 {
-		found, err = desk.Read[paymentDetail](r.Context(), s.Pool, selectIntentPayment, args)
+		found, err = ui.Read[paymentDetail](r.Context(), s.Pool, selectIntentPayment, args)
 	}
 	if err != nil || len(found) == 0 {
 		return nil, err

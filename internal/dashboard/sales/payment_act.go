@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/money"
 )
 
@@ -45,9 +45,9 @@ func actionOf(p *paymentDetail, name, reason string, amount int64) (action, bool
 
 // postPayment refunds, captures or releases. The key was made when the form was
 // drawn, so that a form that is sent twice, or again after a crash, is one request.
-func (s Pages) postPayment(r *http.Request) (*desk.Page, error) {
+func (s Pages) postPayment(r *http.Request) (*ui.Page, error) {
 	key, typed := r.PostFormValue("key"), r.PostFormValue("amount")
-	p, err := desk.Found(s.findPayment(r))
+	p, err := ui.Found(s.findPayment(r))
 	if err != nil {
 		return nil, err
 	}
@@ -59,22 +59,22 @@ func (s Pages) postPayment(r *http.Request) (*desk.Page, error) {
 	}
 	do, possible := actionOf(p, r.PathValue("action"), r.PostFormValue("reason"), amount)
 	if !possible && !s.sentBefore(r, p.AccountID, key) {
-		again.Key = desk.NewKey("payment")
+		again.Key = ui.NewIdempotencyKey("payment")
 		again.Wrong = "The payment changed since you opened this page, so this action is no longer possible."
 		return s.showPayment(r, http.StatusConflict, again)
 	}
 	if !possible { // the same form a second time: what it did is on the page already
-		return desk.GoTo("/dashboard/payments/" + p.ID), nil
+		return ui.Redirect("/dashboard/payments/" + p.ID), nil
 	}
-	a, err := s.Ask(r, p.AccountID, p.Livemode, http.MethodPost, do.path, key, do.form)
+	a, err := s.Call(r, p.AccountID, p.Livemode, http.MethodPost, do.path, key, do.form)
 	if err != nil {
 		return nil, err
 	}
-	if again.Wrong = desk.Refusal(a); again.Wrong == "" {
-		return desk.Say("/dashboard/payments/"+p.ID, do.done), nil
+	if again.Wrong = ui.Refusal(a); again.Wrong == "" {
+		return ui.RedirectWithNotice("/dashboard/payments/"+p.ID, do.done), nil
 	}
 	if again.Open = a.Open(); !again.Open {
-		again.Key = desk.NewKey("payment") // that answer was the last one to this key
+		again.Key = ui.NewIdempotencyKey("payment") // that answer was the last one to this key
 	}
 	return s.showPayment(r, a.Status, again)
 }
@@ -84,7 +84,7 @@ func asksForAmount(action string) bool { return action == "refund" || action == 
 const keyIsTaken = `SELECT true AS taken FROM requests WHERE key = @key AND account_id = @account_id LIMIT 1`
 
 func (s Pages) sentBefore(r *http.Request, accountID, key string) bool {
-	found, err := desk.Read[struct{ Taken bool }](r.Context(), s.Pool, keyIsTaken,
+	found, err := ui.Read[struct{ Taken bool }](r.Context(), s.Pool, keyIsTaken,
 		map[string]any{"key": key, "account_id": accountID})
 	return err == nil && len(found) == 1
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -135,12 +135,12 @@ const (
 		HAVING count(*) > 0`
 )
 
-var payments = desk.Lister[Payment]{Down: paymentsDown, Up: paymentsUp, Prefix: "pi_",
+var payments = ui.Lister[Payment]{Down: paymentsDown, Up: paymentsUp, Prefix: "pi_",
 	ID:   func(p Payment) string { return p.ID },
-	Edge: desk.Edge{Down: paymentsEdgeDown, Up: paymentsEdgeUp}}
+	Edge: ui.Edge{Down: paymentsEdgeDown, Up: paymentsEdgeUp}}
 
 // paymentsOf is the list for a filter. Indexes have the payments of a customer.
-func paymentsOf(f paymentFilter) desk.Lister[Payment] {
+func paymentsOf(f paymentFilter) ui.Lister[Payment] {
 	list := payments
 	list.Whole = !f.Any() || f.Customer != ""
 	return list
@@ -201,7 +201,7 @@ func units(text string) (*string, bool) {
 	return &text, true
 }
 
-func (f paymentFilter) args(of desk.Scope) postgres.Args {
+func (f paymentFilter) args(of ui.Scope) postgres.Args {
 	least, _ := units(f.Least)
 	most, _ := units(f.Most)
 	args := of.Args(postgres.Args{
@@ -212,8 +212,8 @@ func (f paymentFilter) args(of desk.Scope) postgres.Args {
 		"currency": f.Currency,
 		"least":    least,
 		"most":     most,
-		"whole":    desk.CurrenciesOf(0),
-		"mills":    desk.CurrenciesOf(3),
+		"whole":    ui.CurrenciesOf(0),
+		"mills":    ui.CurrenciesOf(3),
 		"crashed":  f.Crashed,
 	})
 	return args
@@ -222,16 +222,16 @@ func (f paymentFilter) args(of desk.Scope) postgres.Args {
 type paymentsPage struct {
 	Payments []Payment
 	Filter   paymentFilter
-	States   []desk.Chip
+	States   []ui.Chip
 	Brands   []string
-	Pager    desk.Pager
+	Pager    ui.Pager
 	CSV      string
-	Dates    desk.Dates
+	Dates    ui.Dates
 }
 
 var brands = []string{"visa", "mastercard", "amex", "discover", "diners", "jcb", "unionpay"}
 
-func (s Pages) payments(r *http.Request) (*desk.Page, error) {
+func (s Pages) payments(r *http.Request) (*ui.Page, error) {
 	of, err := s.Scope(r)
 	if err != nil {
 		return nil, err
@@ -239,17 +239,17 @@ func (s Pages) payments(r *http.Request) (*desk.Page, error) {
 	page := paymentsPage{
 		Filter: paymentFilterOf(r),
 		Brands: brands,
-		CSV:    desk.FileOf(r),
-		Dates:  desk.DatesOf(r),
+		CSV:    ui.FileOf(r),
+		Dates:  ui.DatesOf(r),
 	}
-	page.Payments, page.Pager, err = paymentsOf(page.Filter).Page(s.Desk, r, page.Filter.args(of))
+	page.Payments, page.Pager, err = paymentsOf(page.Filter).Page(s.Env, r, page.Filter.args(of))
 	if err != nil {
 		return nil, err
 	}
-	page.States = desk.Chips(r, "state", [2]string{"", "All"}, [2]string{"succeeded", "Succeeded"},
+	page.States = ui.Chips(r, "state", [2]string{"", "All"}, [2]string{"succeeded", "Succeeded"},
 		[2]string{"uncaptured", "Uncaptured"},
 		[2]string{"partly_refunded", "Partially refunded"}, [2]string{"refunded", "Refunded"},
 		[2]string{"failed", "Failed"},
 		[2]string{"incomplete", "Incomplete"}, [2]string{"canceled", "Canceled"}, [2]string{"pending", "Pending"})
-	return desk.List(of, "dashboard/payments", "payments", "Payments", page), nil
+	return ui.List(of, "dashboard/payments", "payments", "Payments", page), nil
 }

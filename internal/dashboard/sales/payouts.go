@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
@@ -53,8 +53,8 @@ const selectPayouts = payoutColumns + `
 	  AND (@state = '' OR o.status = @state OR @state = 'pending' AND o.status = 'new')`
 
 const (
-	payoutsEdgeDown = `SELECT id FROM payouts` + desk.EdgeDown
-	payoutsEdgeUp   = `SELECT id FROM payouts` + desk.EdgeUp
+	payoutsEdgeDown = `SELECT id FROM payouts` + ui.EdgeDown
+	payoutsEdgeUp   = `SELECT id FROM payouts` + ui.EdgeUp
 
 	payoutsDown = selectPayouts + ` AND (@before = '' OR o.id < @before)
 		AND o.id >= @edge ORDER BY o.id DESC LIMIT @limit`
@@ -62,10 +62,10 @@ const (
 	selectPayout = payoutColumns + ` JOIN accounts a ON a.id = o.account_id WHERE o.id = @id`
 )
 
-var payouts = desk.StateList[payout]{
-	Lister: desk.Lister[payout]{Down: payoutsDown, Up: payoutsUp, Prefix: "po_",
+var payouts = ui.StateList[payout]{
+	Lister: ui.Lister[payout]{Down: payoutsDown, Up: payoutsUp, Prefix: "po_",
 		ID:   func(p payout) string { return p.ID },
-		Edge: desk.Edge{Down: payoutsEdgeDown, Up: payoutsEdgeUp}},
+		Edge: ui.Edge{Down: payoutsEdgeDown, Up: payoutsEdgeUp}},
 	Template: "dashboard/payouts", Here: "payouts", Title: "Payouts",
 	Columns: payoutFile,
 	States: [][2]string{
@@ -76,16 +76,16 @@ var payouts = desk.StateList[payout]{
 
 type payoutPage struct {
 	payout
-	desk.History
+	ui.History
 	Key string // of the form that cancels it
 }
 
 func (s Pages) findPayout(r *http.Request) (*payout, error) {
-	return desk.ReadOne[payout](r.Context(), s.Pool, selectPayout, postgres.Args{"id": r.PathValue("id")})
+	return ui.ReadOne[payout](r.Context(), s.Pool, selectPayout, postgres.Args{"id": r.PathValue("id")})
 }
 
-func (s Pages) payout(r *http.Request) (*desk.Page, error) {
-	found, err := desk.Found(s.findPayout(r))
+func (s Pages) payout(r *http.Request) (*ui.Page, error) {
+	found, err := ui.Found(s.findPayout(r))
 	if err != nil {
 		return nil, err
 	}
@@ -93,18 +93,18 @@ func (s Pages) payout(r *http.Request) (*desk.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := payoutPage{payout: *found, History: history, Key: desk.NewKey("payout")}
-	return desk.Show("dashboard/payout",
+	page := payoutPage{payout: *found, History: history, Key: ui.NewIdempotencyKey("payout")}
+	return ui.Show("dashboard/payout",
 		web.Page{Title: "Payout " + page.ID, Here: "payouts", Data: page}), nil
 }
 
 // postPayoutCancel takes a payout back before it leaves.
-func (s Pages) postPayoutCancel(r *http.Request) (*desk.Page, error) {
-	p, err := desk.Found(s.findPayout(r))
+func (s Pages) postPayoutCancel(r *http.Request) (*ui.Page, error) {
+	p, err := ui.Found(s.findPayout(r))
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.Ask(r, p.AccountID, p.Livemode, http.MethodPost, "/v1/payouts/"+p.ID+"/cancel", r.PostFormValue("key"),
+	a, err := s.Call(r, p.AccountID, p.Livemode, http.MethodPost, "/v1/payouts/"+p.ID+"/cancel", r.PostFormValue("key"),
 		nil)
-	return desk.Settle(a, err, "Payout canceled. The money is back in your balance.", "/dashboard/payouts/"+p.ID)
+	return ui.RespondTo(a, err, "Payout canceled. The money is back in your balance.", "/dashboard/payouts/"+p.ID)
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -51,8 +51,8 @@ const selectProducts = productColumns + `
 	  AND (@state = '' OR o.active = (@state = 'active'))`
 
 const (
-	productsEdgeDown = `SELECT id FROM products` + desk.EdgeDown
-	productsEdgeUp   = `SELECT id FROM products` + desk.EdgeUp
+	productsEdgeDown = `SELECT id FROM products` + ui.EdgeDown
+	productsEdgeUp   = `SELECT id FROM products` + ui.EdgeUp
 
 	productsDown = selectProducts + ` AND (@before = '' OR o.id < @before)
 		AND o.id >= @edge ORDER BY o.id DESC LIMIT @limit`
@@ -61,9 +61,9 @@ const (
 		ORDER BY o.account_id = @account_id DESC LIMIT 1`
 )
 
-var products = desk.StateList[product]{
-	Lister: desk.Lister[product]{Down: productsDown, Up: productsUp, ID: func(p product) string { return p.ID },
-		Edge: desk.Edge{Down: productsEdgeDown, Up: productsEdgeUp}},
+var products = ui.StateList[product]{
+	Lister: ui.Lister[product]{Down: productsDown, Up: productsUp, ID: func(p product) string { return p.ID },
+		Edge: ui.Edge{Down: productsEdgeDown, Up: productsEdgeUp}},
 	Template: "dashboard/products", Here: "products", Title: "Products",
 	Columns: productFile,
 	States: [][2]string{
@@ -100,31 +100,32 @@ func (s Pages) findProduct(r *http.Request) (*product, error) {
 	if err != nil {
 		return nil, err
 	}
-	return desk.ReadOne[product](r.Context(), s.Pool, selectProduct,
+	return ui.ReadOne[product](r.Context(), s.Pool, selectProduct,
 		postgres.Args{"id": r.PathValue("id"), "account_id": of.AccountID})
 }
 
-func (s Pages) product(r *http.Request) (*desk.Page, error) {
-	found, err := desk.Found(s.findProduct(r))
+func (s Pages) product(r *http.Request) (*ui.Page, error) {
+	found, err := ui.Found(s.findProduct(r))
 	if err != nil {
 		return nil, err
 	}
-	page := productPage{product: *found, Currencies: currencyOptions(), Now: "usd", Key: desk.NewKey("product")}
+	page := productPage{product: *found, Currencies: currencyOptions(), Now: "usd",
+		Key: ui.NewIdempotencyKey("product")}
 	if found.Currency != nil {
 		page.Now = *found.Currency
 	}
-	page.List, err = desk.Read[price](r.Context(), s.Pool, selectPrices,
+	page.List, err = ui.Read[price](r.Context(), s.Pool, selectPrices,
 		postgres.Args{"id": page.ID, "account_id": page.AccountID})
 	if err != nil {
 		return nil, err
 	}
-	return desk.Show("dashboard/product",
+	return ui.Show("dashboard/product",
 		web.Page{Title: page.Name, Here: "products", Data: page}), nil
 }
 
 // postProduct adds a price, or archives or activates the product.
-func (s Pages) postProduct(r *http.Request) (*desk.Page, error) {
-	p, err := desk.Found(s.findProduct(r))
+func (s Pages) postProduct(r *http.Request) (*ui.Page, error) {
+	p, err := ui.Found(s.findProduct(r))
 	if err != nil {
 		return nil, err
 	}
@@ -139,13 +140,13 @@ func (s Pages) postProduct(r *http.Request) (*desk.Page, error) {
 		var wrong string
 		params, wrong = withAmount(r.PostForm, "unit_amount")
 		if wrong != "" {
-			return desk.Complain("/dashboard/products/"+url.PathEscape(p.ID), wrong), nil
+			return ui.RedirectWithError("/dashboard/products/"+url.PathEscape(p.ID), wrong), nil
 		}
 		params.Set("product", p.ID)
 		path, done = "/v1/prices", "Price added."
 	default:
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
-	a, err := s.Ask(r, p.AccountID, p.Livemode, http.MethodPost, path, r.PostFormValue("key"), params)
-	return desk.Settle(a, err, done, "/dashboard/products/"+url.PathEscape(p.ID))
+	a, err := s.Call(r, p.AccountID, p.Livemode, http.MethodPost, path, r.PostFormValue("key"), params)
+	return ui.RespondTo(a, err, done, "/dashboard/products/"+url.PathEscape(p.ID))
 }

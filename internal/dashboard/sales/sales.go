@@ -5,23 +5,23 @@ package sales
 import (
 	"net/http"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 )
 
 // Pages are the pages of this package.
-type Pages struct{ *desk.Desk }
+type Pages struct{ *ui.Env }
 
 // Routes registers each page under its address.
-func (s Pages) Routes(handle func(pattern string, show desk.Handler)) {
+func (s Pages) Routes(handle func(pattern string, show ui.Handler)) {
 	handle("GET /dashboard/new", s.creations)
 	handle("GET /dashboard/new/{what}", s.creation)
 	handle("POST /dashboard/new/{what}", s.postCreation)
-	handle("GET /dashboard/products", products.Handler(s.Desk))
-	handle("GET /dashboard/products.csv", products.CSV(s.Desk))
+	handle("GET /dashboard/products", products.Handler(s.Env))
+	handle("GET /dashboard/products.csv", products.CSV(s.Env))
 	handle("GET /dashboard/products/{id}", s.product)
 	handle("POST /dashboard/products/{id}/{action}", s.postProduct)
-	handle("GET /dashboard/links", links.Handler(s.Desk))
-	handle("GET /dashboard/links.csv", links.CSV(s.Desk))
+	handle("GET /dashboard/links", links.Handler(s.Env))
+	handle("GET /dashboard/links.csv", links.CSV(s.Env))
 	handle("GET /dashboard/links/{id}", s.link)
 	handle("POST /dashboard/links/{id}/{action}", s.postLink)
 	handle("GET /dashboard/payments", s.payments)
@@ -41,21 +41,21 @@ func (s Pages) Routes(handle func(pattern string, show desk.Handler)) {
 	handle("GET /dashboard/emails/{id}", s.email)
 	handle("GET /dashboard/balance", s.balance)
 	handle("GET /dashboard/balance.csv", s.balanceCSV)
-	handle("GET /dashboard/checkout", sessions.Handler(s.Desk))
-	handle("GET /dashboard/checkout.csv", sessions.CSV(s.Desk))
+	handle("GET /dashboard/checkout", sessions.Handler(s.Env))
+	handle("GET /dashboard/checkout.csv", sessions.CSV(s.Env))
 	handle("GET /dashboard/checkout/{id}", s.session)
 	handle("POST /dashboard/checkout/{id}/expire", s.postSessionExpire)
-	handle("GET /dashboard/disputes", disputes.Handler(s.Desk))
-	handle("GET /dashboard/disputes.csv", disputes.CSV(s.Desk))
+	handle("GET /dashboard/disputes", disputes.Handler(s.Env))
+	handle("GET /dashboard/disputes.csv", disputes.CSV(s.Env))
 	handle("GET /dashboard/disputes/{id}", s.dispute)
 	handle("POST /dashboard/disputes/{id}/{action}", s.postDispute)
-	handle("GET /dashboard/payouts", payouts.Handler(s.Desk))
-	handle("GET /dashboard/payouts.csv", payouts.CSV(s.Desk))
+	handle("GET /dashboard/payouts", payouts.Handler(s.Env))
+	handle("GET /dashboard/payouts.csv", payouts.CSV(s.Env))
 	handle("GET /dashboard/payouts/{id}", s.payout)
 	handle("POST /dashboard/payouts/{id}/cancel", s.postPayoutCancel)
 }
 
 // Latest reads an account's newest payments.
-func Latest(d *desk.Desk, r *http.Request, of desk.Scope, limit int) ([]Payment, error) {
+func Latest(d *ui.Env, r *http.Request, of ui.Scope, limit int) ([]Payment, error) {
 	return payments.Latest(d, r, paymentFilter{}.args(of), limit)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/ratchet-pay/ratchet/internal/dashboard/desk"
+	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/money"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/web"
@@ -24,7 +24,7 @@ const selectedPayments = `SELECT * FROM (
 		WHERE @before = '' OR substr(id, 4) < substr(@before, 4)
 		ORDER BY substr(id, 4) DESC LIMIT @limit`
 
-var selected = desk.Lister[Payment]{Down: selectedPayments, ID: func(p Payment) string { return p.ID }}
+var selected = ui.Lister[Payment]{Down: selectedPayments, ID: func(p Payment) string { return p.ID }}
 
 // selectedIDs are the payments that were checked.
 func selectedIDs(r *http.Request) []string {
@@ -44,15 +44,15 @@ func (s Pages) selectedArgs(r *http.Request) (postgres.Args, error) {
 }
 
 // selectedCSV sends the checked payments as a file.
-func (s Pages) selectedCSV(r *http.Request) (*desk.Page, error) {
+func (s Pages) selectedCSV(r *http.Request) (*ui.Page, error) {
 	args, err := s.selectedArgs(r)
 	if err != nil {
 		return nil, err
 	}
 	if len(args["ids"].([]string)) == 0 {
-		return desk.Complain("/dashboard/payments", "Check the payments first."), nil
+		return ui.RedirectWithError("/dashboard/payments", "Check the payments first."), nil
 	}
-	return selected.File(s.Desk, r, "payments", paymentColumns, args)
+	return selected.File(s.Env, r, "payments", paymentColumns, args)
 }
 
 // bulkRow is a payment that is about to be refunded, or was.
@@ -80,15 +80,15 @@ type bulkPage struct {
 }
 
 // selectedRefund shows what a refund of the checked payments would give back, and asks.
-func (s Pages) selectedRefund(r *http.Request) (*desk.Page, error) {
+func (s Pages) selectedRefund(r *http.Request) (*ui.Page, error) {
 	rows, err := s.selectedRows(r)
 	if err != nil {
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return desk.Complain("/dashboard/payments", "Check the payments first."), nil
+		return ui.RedirectWithError("/dashboard/payments", "Check the payments first."), nil
 	}
-	return s.showBulk(r, bulkPage{Rows: rows, Key: desk.NewKey("refunds")}), nil
+	return s.showBulk(r, bulkPage{Rows: rows, Key: ui.NewIdempotencyKey("refunds")}), nil
 }
 
 func (s Pages) selectedRows(r *http.Request) (rows []bulkRow, err error) {
@@ -113,7 +113,7 @@ func (s Pages) selectedRows(r *http.Request) (rows []bulkRow, err error) {
 	return rows, nil
 }
 
-func (s Pages) showBulk(r *http.Request, page bulkPage) *desk.Page {
+func (s Pages) showBulk(r *http.Request, page bulkPage) *ui.Page {
 	page.CSRF = s.Token(r)
 	sums := map[string]int64{}
 	for _, row := range page.Rows {
@@ -121,23 +121,23 @@ func (s Pages) showBulk(r *http.Request, page bulkPage) *desk.Page {
 			sums[row.Currency] += row.Asked()
 		}
 	}
-	for _, code := range desk.Sorted(sums) {
+	for _, code := range ui.Sorted(sums) {
 		page.Totals = append(page.Totals, money.Format(sums[code], code))
 	}
-	return desk.Show("dashboard/refunds", web.Page{Title: "Refund payments", Here: "payments", Data: page})
+	return ui.Show("dashboard/refunds", web.Page{Title: "Refund payments", Here: "payments", Data: page})
 }
 
 // postSelectedRefund refunds each payment under its own key, which the form's key and the
 // payment's ID make. If the form is sent again, after a crash or a doubtful answer, each payment
 // is refunded once.
-func (s Pages) postSelectedRefund(r *http.Request) (*desk.Page, error) {
+func (s Pages) postSelectedRefund(r *http.Request) (*ui.Page, error) {
 	rows, err := s.selectedRows(r)
 	if err != nil {
 		return nil, err
 	}
 	page := bulkPage{Rows: rows, Key: r.PostFormValue("key"), Asked: true}
 	if page.Key == "" {
-		return nil, desk.ErrNotFound
+		return nil, ui.ErrNotFound
 	}
 	for i := range page.Rows {
 		row := &page.Rows[i]
@@ -159,12 +159,12 @@ func (s Pages) refundRow(r *http.Request, row *bulkRow, key string) error {
 		row.Result = "Nothing was left to refund."
 		return nil
 	}
-	a, err := s.Ask(r, row.AccountID, row.Livemode, http.MethodPost, "/v1/refunds", key,
+	a, err := s.Call(r, row.AccountID, row.Livemode, http.MethodPost, "/v1/refunds", key,
 		url.Values{"charge": {*row.ChargeID}, "amount": {row.Sent}})
 	if err != nil {
 		return err
 	}
-	row.Result = desk.Refusal(a)
+	row.Result = ui.Refusal(a)
 	row.Done, row.Open = row.Result == "", a.Open()
 	r.SetPathValue("id", row.ID)
 	found, err := s.findPayment(r) // with its new state

@@ -64,10 +64,10 @@ func openState(path string) (*stateDir, error) {
 		return nil, fmt.Errorf("lock the state directory: %w", err)
 	}
 	if !free {
-		holder, _ := os.ReadFile(lock.Name())
+		owner, _ := os.ReadFile(lock.Name())
 		lock.Close()
 		return nil, fmt.Errorf("another instance (pid %s) is using %s; stop it, or choose another data directory",
-			strings.TrimSpace(string(holder)), path)
+			strings.TrimSpace(string(owner)), path)
 	}
 	s := &stateDir{path: path, lock: lock}
 	err = s.claim()

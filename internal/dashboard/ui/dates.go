@@ -1,4 +1,4 @@
-package desk
+package ui
 
 import (
 	"fmt"

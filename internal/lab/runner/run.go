@@ -1,6 +1,6 @@
 //go:build unix
 
-package stand
+package runner
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ const boundaryPatience = 20 * time.Second
 
 // run is one order on its way through one design.
 type run struct {
-	*Stand
+	*Runner
 	lab.Case
 	order orderOf
 	key   string
@@ -62,16 +62,16 @@ type run struct {
 
 // Run takes one order through a design while a fault strikes. tell, if not nil,
 // receives what happens on the client's side while it happens.
-func (s *Stand) Run(ctx context.Context, c lab.Case, tell func(lab.Event)) (lab.Run, error) {
+func (s *Runner) Run(ctx context.Context, c lab.Case, tell func(lab.Event)) (lab.Run, error) {
 	n := s.orders.Add(1)
 	r := &run{
-		Stand: s,
-		Case:  c,
-		tell:  tell,
-		ready: make(chan struct{}),
-		order: orderOf{Order: n, Amount: 2000 + n},
-		key:   fmt.Sprintf("order-%d", n),
-		trace: filepath.Join(s.dir, fmt.Sprintf("trace-%d", n)),
+		Runner: s,
+		Case:   c,
+		tell:   tell,
+		ready:  make(chan struct{}),
+		order:  orderOf{Order: n, Amount: 2000 + n},
+		key:    fmt.Sprintf("order-%d", n),
+		trace:  filepath.Join(s.dir, fmt.Sprintf("trace-%d", n)),
 	}
 	result, err := r.do(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ const AtOnce = 12
 
 // RunAll makes runs, so many at once, and hands every one to done as it ends. It stops
 // at the first that cannot be made.
-func (s *Stand) RunAll(ctx context.Context, cases []lab.Case, atOnce int, done func(lab.Run)) error {
+func (s *Runner) RunAll(ctx context.Context, cases []lab.Case, atOnce int, done func(lab.Run)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	var mu sync.Mutex

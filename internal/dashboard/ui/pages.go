@@ -1,4 +1,4 @@
-package desk
+package ui
 
 import (
 	"net/http"
@@ -44,7 +44,7 @@ type Lister[T any] struct {
 }
 
 // Page reads the page that the address names. args are what else the statements take.
-func (l Lister[T]) Page(d *Desk, r *http.Request, args postgres.Args) ([]T, Pager, error) {
+func (l Lister[T]) Page(d *Env, r *http.Request, args postgres.Args) ([]T, Pager, error) {
 	k, sql, edge, dates := KeysetOf(r), l.Down, firstID, DatesOf(r)
 	if k.Backwards() {
 		sql, edge = l.Up, lastID
@@ -73,7 +73,7 @@ func (l Lister[T]) Page(d *Desk, r *http.Request, args postgres.Args) ([]T, Page
 }
 
 // Latest reads the first rows of the list, for a page that is about something else.
-func (l Lister[T]) Latest(d *Desk, r *http.Request, args postgres.Args, limit int) ([]T, error) {
+func (l Lister[T]) Latest(d *Env, r *http.Request, args postgres.Args, limit int) ([]T, error) {
 	l.Whole = true
 	if _, err := l.bound(d, r, Keyset{}, args, firstID); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ const (
 )
 
 // bound sets the argument edge of a list that has one, and tells whether rows are left behind it.
-func (l Lister[T]) bound(d *Desk, r *http.Request, k Keyset, args postgres.Args, unbounded string) (bool, error) {
+func (l Lister[T]) bound(d *Env, r *http.Request, k Keyset, args postgres.Args, unbounded string) (bool, error) {
 	if l.Edge.Down == "" {
 		return false, nil
 	}

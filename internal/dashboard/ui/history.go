@@ -1,4 +1,4 @@
-package desk
+package ui
 
 import (
 	"net/http"
@@ -34,7 +34,7 @@ func Entries(lines []inspect.Line, here string) (all []Entry) {
 }
 
 // History reads what happened to an object.
-func (d *Desk) History(r *http.Request, of inspect.Subject) (History, error) {
+func (d *Env) History(r *http.Request, of inspect.Subject) (History, error) {
 	requests, err := inspect.History(r.Context(), d.Pool, d.Books(), of)
 	if err != nil {
 		return History{}, err
@@ -43,7 +43,7 @@ func (d *Desk) History(r *http.Request, of inspect.Subject) (History, error) {
 }
 
 // Books is the acquirer's, or nothing that can be asked.
-func (d *Desk) Books() inspect.Books {
+func (d *Env) Books() inspect.Books {
 	if d.Acquirer == nil {
 		return nil
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package stand
+package runner
 
 import (
 	"context"
@@ -26,28 +26,28 @@ func RedisServer() string { return installed("redis-server") }
 
 // keyStore is a Redis for one run, or an external one.
 type keyStore struct {
-	kind  string
-	addr  string
-	run   *exec.Cmd // nil if it is external
-	gone  chan struct{}
-	stand *Stand
+	kind   string
+	addr   string
+	run    *exec.Cmd // nil if it is external
+	gone   chan struct{}
+	runner *Runner
 }
 
 // openStore starts a key store for one run. A server that the lab was given is used
 // as it is, unless the run needs one that can lose its data.
-func (s *Stand) openStore(ctx context.Context, mustRestart bool) (*keyStore, error) {
+func (s *Runner) openStore(ctx context.Context, mustRestart bool) (*keyStore, error) {
 	if s.RedisURL != "" && !mustRestart && !s.Config.StandIn {
 		u, err := url.Parse(s.RedisURL)
 		if err != nil || u.Host == "" {
 			return nil, fmt.Errorf("REDIS_URL %q is not a URL such as redis://127.0.0.1:6379", s.RedisURL)
 		}
-		return &keyStore{kind: RealRedis, addr: u.Host, stand: s}, nil
+		return &keyStore{kind: RealRedis, addr: u.Host, runner: s}, nil
 	}
 	addr, err := port.Reserve()
 	if err != nil {
 		return nil, err
 	}
-	k := &keyStore{kind: StandIn, addr: addr, stand: s}
+	k := &keyStore{kind: StandIn, addr: addr, runner: s}
 	if s.redis != "" {
 		k.kind = RealRedis
 	}
@@ -57,14 +57,14 @@ func (s *Stand) openStore(ctx context.Context, mustRestart bool) (*keyStore, err
 // start returns when the store answers. It keeps nothing on disk: what it has
 // is lost with its process.
 func (k *keyStore) start(ctx context.Context) error {
-	k.run = exec.Command(k.stand.Lab, "redis", "--addr", k.addr)
+	k.run = exec.Command(k.runner.Lab, "redis", "--addr", k.addr)
 	if k.kind == RealRedis {
 		host, port, err := net.SplitHostPort(k.addr)
 		if err != nil {
 			return err
 		}
-		k.run = exec.Command(k.stand.redis, "--port", port, "--bind", host, "--save", "", "--appendonly", "no",
-			"--daemonize", "no", "--dir", k.stand.dir)
+		k.run = exec.Command(k.runner.redis, "--port", port, "--bind", host, "--save", "", "--appendonly", "no",
+			"--daemonize", "no", "--dir", k.runner.dir)
 	}
 	apart(k.run)
 	started, gone := make(chan error, 1), make(chan struct{})

@@ -1,4 +1,4 @@
-package desk
+package ui
 
 import (
 	"encoding/csv"
@@ -24,7 +24,7 @@ const (
 // File sends all rows of a list as a CSV file. It reads one page after the other, so that neither the server nor a
 // statement holds more than a page, however long the list is. Rows that arrive meanwhile are not part of it.
 func (l Lister[T]) File(
-	d *Desk, r *http.Request, name string, columns []Column[T], args postgres.Args,
+	d *Env, r *http.Request, name string, columns []Column[T], args postgres.Args,
 ) (*Page, error) {
 	dates, searched, bounded := DatesOf(r), true, false
 	args["limit"] = filePage

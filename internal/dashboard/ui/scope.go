@@ -1,4 +1,4 @@
-package desk
+package ui
 
 import (
 	"net/http"
@@ -31,7 +31,7 @@ const selectAccounts = `
 	LIMIT 200`
 
 // Scope reads the choice, or chooses the first account there is.
-func (d *Desk) Scope(r *http.Request) (Scope, error) {
+func (d *Env) Scope(r *http.Request) (Scope, error) {
 	accounts, err := Read[account](r.Context(), d.Pool, selectAccounts, nil)
 	if err != nil {
 		return Scope{}, err

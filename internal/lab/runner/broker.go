@@ -1,6 +1,6 @@
 //go:build unix
 
-package stand
+package runner
 
 import (
 	"context"
@@ -75,7 +75,7 @@ type broker struct {
 
 // openBroker returns the broker, which all runs share. It is started when the first
 // run needs it.
-func (s *Stand) openBroker(ctx context.Context) (*broker, error) {
+func (s *Runner) openBroker(ctx context.Context) (*broker, error) {
 	s.brokerOnce.Lock()
 	defer s.brokerOnce.Unlock()
 	if s.broker != nil {
@@ -109,8 +109,8 @@ func (s *Stand) openBroker(ctx context.Context) (*broker, error) {
 	return b, nil
 }
 
-// startBroker starts a server that keeps its data in the stand's directory.
-func (s *Stand) startBroker(ctx context.Context) (addr string, err error) {
+// startBroker starts a server that keeps its data in the runner's directory.
+func (s *Runner) startBroker(ctx context.Context) (addr string, err error) {
 	program := BrokerServer()
 	if program == "" {
 		if program, err = buildBroker(ctx); err != nil {

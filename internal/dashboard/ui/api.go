@@ -1,4 +1,4 @@
-package desk
+package ui
 
 import (
 	"fmt"
@@ -19,15 +19,16 @@ const selectMerchant = `
 	       account_ahead(id, @livemode) AS ahead
 	FROM accounts WHERE id = @account_id`
 
-// Ask sends a request to the API's own handler, in the name of an account.
-func (d *Desk) Ask(
+// Call sends a request to the API in this process, as the account and in the mode given. An error response of the API
+// is an answer; err says that there is none.
+func (d *Env) Call(
 	r *http.Request, accountID string, livemode bool, method, path, key string, form url.Values,
 ) (*api.Answer, error) {
-	return d.AskAs(r, accountID, livemode, "", method, path, key, form)
+	return d.CallAs(r, accountID, livemode, "", method, path, key, form)
 }
 
-// AskAs is Ask with an API version, "" for the one that the pages read.
-func (d *Desk) AskAs(
+// CallAs is Call with an API version, "" for the one that the pages read.
+func (d *Env) CallAs(
 	r *http.Request, accountID string, livemode bool, version, method, path, key string, form url.Values,
 ) (*api.Answer, error) {
 	merchants, err := Read[apirequest.Merchant](r.Context(), d.Pool, selectMerchant,
@@ -38,14 +39,14 @@ func (d *Desk) AskAs(
 	if len(merchants) != 1 {
 		return nil, fmt.Errorf("there is no account %q", accountID)
 	}
-	holder := &apikey.Holder{
+	credential := &apikey.Credential{
 		KeyID:     caller(r),
 		AccountID: accountID,
 		Livemode:  livemode,
 		Kind:      apikey.Secret,
 		Merchant:  merchants[0],
 	}
-	in := api.Inside{Holder: holder, Method: method, Path: path, Key: key, Form: form}
+	in := api.Inside{Credential: credential, Method: method, Path: path, Key: key, Form: form}
 	if version != "" {
 		in.Header = http.Header{"Stripe-Version": {version}}
 	}
@@ -69,17 +70,18 @@ func Refusal(a *api.Answer) string {
 	return ""
 }
 
-// Settle ends a form that one request of the API decides: back to a page, which says how it went.
-func Settle(a *api.Answer, err error, done, back string) (*Page, error) {
+// RespondTo responds to a form that made one request to the API: it redirects to back, with the text done or with the
+// API's error message.
+func RespondTo(a *api.Answer, err error, done, back string) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
 	if wrong := Refusal(a); wrong != "" {
-		return Complain(back, wrong), nil
+		return RedirectWithError(back, wrong), nil
 	}
-	return Say(back, done), nil
+	return RedirectWithNotice(back, done), nil
 }
 
-// NewKey is the idempotency key of a form that is being drawn. Sent twice, the
+// NewIdempotencyKey is the idempotency key of a form that is being drawn. Sent twice, the
 // form is one request.
-func NewKey(what string) string { return "dashboard-" + what + "-" + id.Random(16) }
+func NewIdempotencyKey(what string) string { return "dashboard-" + what + "-" + id.Random(16) }

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package stand
+package runner
 
 import (
 	"os/exec"

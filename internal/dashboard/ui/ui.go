@@ -1,6 +1,6 @@
-// Package desk is what the pages of the dashboard share: how a page answers, reads lists, knows whose objects it
-// shows, and sends a form to the API.
-package desk
+// Package ui is what the pages of the dashboard share: the response of a handler, lists with their filters and files,
+// the account and mode that a page shows, and calls of the API for forms.
+package ui
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 	"github.com/ratchet-pay/ratchet/web"
 )
 
-// Desk is what a page works with. Pages read through the pool, and change the API's objects only through the API.
-type Desk struct {
+// Env holds what a page needs. Pages read through the pool, and change the API's objects only through the API.
+type Env struct {
 	Pool     *pgxpool.Pool
 	API      http.Handler
 	Acquirer acquirer.Reports // nil if its books cannot be read
@@ -54,7 +54,7 @@ func Show(template string, page web.Page) *Page { return ShowAs(http.StatusOK, t
 
 // ShowAs answers with a page and a status.
 func ShowAs(status int, template string, page web.Page) *Page {
-	page.Desk = true
+	page.Dashboard = true
 	return &Page{Page: page, Template: template, Status: status}
 }
 
@@ -63,14 +63,16 @@ func List(of Scope, template, here, title string, data any) *Page {
 	return Show(template, web.Page{Title: title, Here: here, Scopes: of.All, Data: data})
 }
 
-// GoTo leads to another page.
-func GoTo(address string) *Page { return &Page{To: address} }
+// Redirect sends the browser to another page (303).
+func Redirect(address string) *Page { return &Page{To: address} }
 
-// Say leads to another page, which says what was done.
-func Say(address, text string) *Page { return &Page{To: address, Said: text} }
+// RedirectWithNotice sends the browser to another page, which shows the text as a success.
+func RedirectWithNotice(address, text string) *Page { return &Page{To: address, Said: text} }
 
-// Complain leads to another page, which says what failed.
-func Complain(address, text string) *Page { return &Page{To: address, Said: text, Wrong: true} }
+// RedirectWithError sends the browser to another page, which shows the text as an error.
+func RedirectWithError(address, text string) *Page {
+	return &Page{To: address, Said: text, Wrong: true}
+}
 
 // Found passes an object on, or ErrNotFound if there is none.
 func Found[T any](object *T, err error) (*T, error) {

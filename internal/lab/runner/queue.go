@@ -1,6 +1,6 @@
 //go:build unix
 
-package stand
+package runner
 
 import (
 	"context"
@@ -83,7 +83,7 @@ func (q *queue) close(ctx context.Context) {
 
 // inboxDatabase is a run's own database. Any consumer completes what a crashed process
 // has left, so a consumer of another run must not see it.
-func (s *Stand) inboxDatabase(ctx context.Context) (address string, err error) {
+func (s *Runner) inboxDatabase(ctx context.Context) (address string, err error) {
 	s.templateOnce.Lock()
 	defer s.templateOnce.Unlock()
 	if s.template == "" {

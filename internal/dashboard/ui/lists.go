@@ -1,4 +1,4 @@
-package desk
+package ui
 
 import (
 	"net/http"
@@ -26,7 +26,7 @@ type StatePage[T any] struct {
 }
 
 // Handler shows the list.
-func (l StateList[T]) Handler(d *Desk) Handler {
+func (l StateList[T]) Handler(d *Env) Handler {
 	return func(r *http.Request) (*Page, error) {
 		of, err := d.Scope(r)
 		if err != nil {
@@ -46,7 +46,7 @@ func (l StateList[T]) Handler(d *Desk) Handler {
 }
 
 // CSV sends the list as a file.
-func (l StateList[T]) CSV(d *Desk) Handler {
+func (l StateList[T]) CSV(d *Env) Handler {
 	return func(r *http.Request) (*Page, error) {
 		of, err := d.Scope(r)
 		if err != nil {

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package stand runs the lab: it starts the designs as processes, kills them where
+// Package runner runs the lab: it starts the designs as processes, kills them where
 // a fault says, lets the client try again, and asks both books how it ended.
 //
 //	client (here) ──▶ design, a process ──▶ acquirer, a process with its own database
@@ -9,7 +9,7 @@
 //
 // The number of charges comes from the acquirer's journal. What the design has
 // booked comes from its own tables, or from the API if it is Ratchet.
-package stand
+package runner
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/lab/design"
 )
 
-// Config says what the stand is made of.
+// Config says what the lab needs.
 type Config struct {
 	Ratchet     string // the program ratchet
 	Lab         string // the program ratchet-lab
@@ -43,8 +43,8 @@ type Config struct {
 	StandIn     bool   // use the stand-in for Redis even if there is a real one
 }
 
-// Stand is a lab that is ready. Close it.
-type Stand struct {
+// Runner is a lab that is ready. Close it.
+type Runner struct {
 	Config
 	redis  string // the program redis-server, "" for the stand-in
 	dir    string // of traces
@@ -76,8 +76,8 @@ const (
 )
 
 // Open creates the lab's databases and starts what all runs share.
-func Open(ctx context.Context, c Config) (s *Stand, err error) {
-	s = &Stand{Config: c}
+func Open(ctx context.Context, c Config) (s *Runner, err error) {
+	s = &Runner{Config: c}
 	if !c.StandIn {
 		s.redis = RedisServer()
 	}
@@ -120,7 +120,7 @@ func Open(ctx context.Context, c Config) (s *Stand, err error) {
 }
 
 // openRatchet installs Ratchet with one merchant.
-func (s *Stand) openRatchet(ctx context.Context, databaseURL string) (err error) {
+func (s *Runner) openRatchet(ctx context.Context, databaseURL string) (err error) {
 	s.secrets = []string{
 		"RATCHET_DATABASE_URL=" + databaseURL, "RATCHET_SECRET=" + rootSecret, "RATCHET_DEMO=1",
 		"RATCHET_DRAIN_GRACE_PERIOD=0s", "RATCHET_ACQUIRER_SECRET=" + acquirerSecret,
@@ -153,12 +153,12 @@ func (s *Stand) openRatchet(ctx context.Context, databaseURL string) (err error)
 }
 
 // command runs ratchet to its end and returns what it printed.
-func (s *Stand) command(ctx context.Context, args ...string) (string, error) {
+func (s *Runner) command(ctx context.Context, args ...string) (string, error) {
 	return s.commandOn(ctx, "", args...)
 }
 
 // commandOn runs ratchet on another database.
-func (s *Stand) commandOn(ctx context.Context, databaseURL string, args ...string) (string, error) {
+func (s *Runner) commandOn(ctx context.Context, databaseURL string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, s.Ratchet, args...)
 	cmd.Env = append(os.Environ(), s.secrets...)
 	if databaseURL != "" {
@@ -172,14 +172,14 @@ func (s *Stand) commandOn(ctx context.Context, databaseURL string, args ...strin
 	return out.String(), nil
 }
 
-func (s *Stand) atEnd(do func()) {
+func (s *Runner) atEnd(do func()) {
 	s.closingOnce.Lock()
 	defer s.closingOnce.Unlock()
 	s.closing = append(s.closing, do)
 }
 
 // Close ends all processes and drops the databases.
-func (s *Stand) Close() {
+func (s *Runner) Close() {
 	for len(s.closing) > 0 {
 		last := len(s.closing) - 1
 		s.closing[last]()
@@ -188,7 +188,7 @@ func (s *Stand) Close() {
 }
 
 // createDatabase creates an empty database, or a copy of another one.
-func (s *Stand) createDatabase(ctx context.Context, purpose, template string) (address, name string, err error) {
+func (s *Runner) createDatabase(ctx context.Context, purpose, template string) (address, name string, err error) {
 	name = strings.ToLower(id.New("ratchet_lab_"+purpose, time.Now()))
 	create := "CREATE DATABASE " + pgx.Identifier{name}.Sanitize()
 	if template != "" {
@@ -209,14 +209,14 @@ func (s *Stand) createDatabase(ctx context.Context, purpose, template string) (a
 }
 
 // dropDatabase drops a database, with what is still connected. If that fails, it is only
-// left behind until the stand closes.
-func (s *Stand) dropDatabase(ctx context.Context, name string) {
+// left behind until the lab closes.
+func (s *Runner) dropDatabase(ctx context.Context, name string) {
 	s.databases.Lock()
 	defer s.databases.Unlock()
 	_, _ = s.admin.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)")
 }
 
-func (s *Stand) dropDatabases() {
+func (s *Runner) dropDatabases() {
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
 	for _, name := range s.names {
@@ -233,7 +233,7 @@ type movement struct {
 }
 
 // charges are the times at which the bank charged the card for an amount.
-func (s *Stand) charges(ctx context.Context, amount int64) (times []time.Time, err error) {
+func (s *Runner) charges(ctx context.Context, amount int64) (times []time.Time, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.acquirer.addr+"/journal", nil)
 	if err != nil {
 		return nil, err
@@ -260,7 +260,7 @@ func (s *Stand) charges(ctx context.Context, amount int64) (times []time.Time, e
 }
 
 // booked is how many charges a design has in its own books for an order.
-func (s *Stand) booked(ctx context.Context, name string, o orderOf) (int, error) {
+func (s *Runner) booked(ctx context.Context, name string, o orderOf) (int, error) {
 	if name == "ratchet" {
 		return s.bookedByRatchet(ctx, o.Amount)
 	}
@@ -268,7 +268,7 @@ func (s *Stand) booked(ctx context.Context, name string, o orderOf) (int, error)
 }
 
 // bookedByRatchet counts the merchant's paid charges of an amount, over the API.
-func (s *Stand) bookedByRatchet(ctx context.Context, amount int64) (n int, err error) {
+func (s *Runner) bookedByRatchet(ctx context.Context, amount int64) (n int, err error) {
 	after := ""
 	for {
 		var page struct {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package stand
+package runner
 
 import (
 	"bufio"
