@@ -19,6 +19,7 @@ import (
 // verdict ends the program with a report's own exit code.
 type verdict struct{ code int }
 
+// Error is what the exit code says, in words.
 func (v *verdict) Error() string {
 	return [...]string{"", "verification failed", "not everything could be checked"}[v.code]
 }

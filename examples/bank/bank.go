@@ -33,34 +33,43 @@ func (b *Bank) Authorize(ctx context.Context, p phase.Permit, o acquirer.Order) 
 	return b.do(ctx, p, acquirer.VerbAuthorize, o)
 }
 
+// Capture moves authorized money to the merchant, once per key. An answer that is lost leaves the operation unknown:
+// the engine asks again with the same key.
 func (b *Bank) Capture(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
 	return b.do(ctx, p, acquirer.VerbCapture, o)
 }
 
+// Void releases what is left of an authorization, once per key.
 func (b *Bank) Void(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
 	return b.do(ctx, p, acquirer.VerbVoid, o)
 }
 
+// Refund returns captured money to the card, once per key. More than was captured is declined.
 func (b *Bank) Refund(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
 	return b.do(ctx, p, acquirer.VerbRefund, o)
 }
 
+// Verify checks a card without moving money.
 func (b *Bank) Verify(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
 	return b.do(ctx, p, acquirer.VerbVerify, o)
 }
 
+// PayOut sends an amount to the merchant, once per key.
 func (b *Bank) PayOut(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
 	return b.do(ctx, p, acquirer.VerbPayOut, o)
 }
 
+// Recall takes back a whole payout. A second recall is refused.
 func (b *Bank) Recall(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
 	return b.do(ctx, p, acquirer.VerbRecall, o)
 }
 
+// SubmitEvidence is refused as an unknown dispute: no cardholder of this bank complains.
 func (b *Bank) SubmitEvidence(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
 	return b.do(ctx, p, acquirer.VerbSubmitEvidence, o)
 }
 
+// AcceptDispute is refused, as SubmitEvidence is.
 func (b *Bank) AcceptDispute(ctx context.Context, p phase.Permit, o acquirer.Order) (acquirer.Answer, error) {
 	return b.do(ctx, p, acquirer.VerbAcceptDispute, o)
 }

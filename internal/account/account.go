@@ -35,6 +35,7 @@ const selectAccounts = `
 	FROM accounts`
 
 const (
+	// AccountByID selects one account (@id), or no row.
 	AccountByID  = selectAccounts + ` WHERE id = @id`
 	listAccounts = selectAccounts + ` ORDER BY created_at, id`
 )
@@ -65,6 +66,7 @@ type businessProfile struct {
 	URL                *string `json:"url"`
 }
 
+// Render is the account as the API's JSON object.
 func (a *Account) Render() any {
 	return AccountObject{
 		ID:               a.ID,

@@ -28,16 +28,16 @@ const (
 type Verb string
 
 const (
-	VerbAuthorize Verb = "authorize"
-	VerbCapture   Verb = "capture"
-	VerbVoid      Verb = "void"
-	VerbRefund    Verb = "refund"
-	VerbPayOut    Verb = "pay_out"
-	VerbRecall    Verb = "recall"
-	VerbVerify    Verb = "verify"
+	VerbAuthorize Verb = "authorize" // hold an amount on a card
+	VerbCapture   Verb = "capture"   // take held money, or a part of it
+	VerbVoid      Verb = "void"      // release what is left of a hold
+	VerbRefund    Verb = "refund"    // return captured money to the card
+	VerbPayOut    Verb = "pay_out"   // pay a merchant's bank account
+	VerbRecall    Verb = "recall"    // take back a payout that has not arrived
+	VerbVerify    Verb = "verify"    // check a card without moving money
 
-	VerbSubmitEvidence Verb = "submit_evidence"
-	VerbAcceptDispute  Verb = "accept_dispute"
+	VerbSubmitEvidence Verb = "submit_evidence" // contest a dispute
+	VerbAcceptDispute  Verb = "accept_dispute"  // give the disputed amount up; final
 )
 
 // Request is the body that asks for an operation.

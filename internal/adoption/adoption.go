@@ -180,4 +180,5 @@ func (l Lost) Adopt(ctx context.Context, e *phase.Engine, operator string) (obje
 // Refused says why a movement is not adopted.
 type Refused struct{ Why string }
 
+// Error is the reason, a sentence for the operator.
 func (r *Refused) Error() string { return r.Why }

@@ -72,8 +72,12 @@ type Answer struct {
 }
 
 // Header are the headers of the answer.
-func (a *Answer) Header() http.Header         { return a.header }
-func (a *Answer) WriteHeader(status int)      { a.Status = status }
+func (a *Answer) Header() http.Header { return a.header }
+
+// WriteHeader keeps the status.
+func (a *Answer) WriteHeader(status int) { a.Status = status }
+
+// Write keeps a part of the body.
 func (a *Answer) Write(b []byte) (int, error) { return a.Body.Write(b) }
 
 // RequestID is the request that did it, not the one that was answered from memory.

@@ -46,6 +46,7 @@ type Error struct {
 	Type          string `json:"type"`
 }
 
+// Error is for logs: status, type, code, parameter and message. The client receives Message in the API's JSON.
 func (e *Error) Error() string {
 	if e.Param != "" {
 		return fmt.Sprintf("%d %s %s (%s): %s", e.Status, e.Type, e.Code, e.Param, e.Message)

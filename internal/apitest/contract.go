@@ -46,6 +46,7 @@ type Violation struct {
 	Message string
 }
 
+// String is the violation in a line: where, which rule, and what was found.
 func (v Violation) String() string {
 	if v.At == "" {
 		return fmt.Sprintf("%s: %s", v.Rule, v.Message)

@@ -119,6 +119,8 @@ type checkedTransport struct {
 	next http.RoundTripper
 }
 
+// RoundTrip checks a response of /v1/ against the contract, fails the test for each violation, and returns the response
+// unchanged.
 func (c *checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(r)
 	if err != nil || !strings.HasPrefix(r.URL.Path, "/v1/") {

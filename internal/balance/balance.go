@@ -69,6 +69,7 @@ type feeDetail struct {
 	Type        string  `json:"type"`
 }
 
+// Render is the balance transaction as the API's JSON object. Amounts are in the currency's smallest unit.
 func (b *BalanceTransaction) Render() any {
 	o := BalanceTransactionObject{
 		ID:                b.ID,

@@ -68,6 +68,7 @@ type CouponObject struct {
 	Valid            bool              `json:"valid"`
 }
 
+// Render is the coupon as the API's JSON object.
 func (c *Coupon) Render() any {
 	return CouponObject{
 		ID:               c.ID,

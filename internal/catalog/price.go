@@ -130,7 +130,8 @@ const selectPrices = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	priceByID        = selectPrices + ` AND id = @id`
+	priceByID = selectPrices + ` AND id = @id`
+	// PricesByID selects the prices @ids of one account and mode, in any order; an unknown ID has no row.
 	PricesByID       = selectPrices + ` AND id = ANY (@ids::text[])`
 	priceByLookupKey = selectPrices + ` AND lookup_key = @id`
 	lockPrice        = priceByID + ` FOR NO KEY UPDATE`

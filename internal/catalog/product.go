@@ -75,6 +75,7 @@ type ProductObject struct {
 	URL                 *string            `json:"url"`
 }
 
+// Render is the product as the API's JSON object.
 func (p *Product) Render() any {
 	return ProductObject{
 		ID:                  p.ID,
@@ -128,8 +129,9 @@ const (
 
 	selectProducts = allProducts + ` AND deleted_at IS NULL`
 	productByID    = selectProducts + ` AND id = @id`
-	ProductsByID   = selectProducts + ` AND id = ANY (@ids::text[])`
-	lockProduct    = productByID + ` FOR NO KEY UPDATE`
+	// ProductsByID selects the products @ids of one account and mode, in any order. A deleted product has no row.
+	ProductsByID = selectProducts + ` AND id = ANY (@ids::text[])`
+	lockProduct  = productByID + ` FOR NO KEY UPDATE`
 
 	productFilters = ` AND (@active::boolean IS NULL OR active = @active) AND (@ids::text[] IS NULL OR id = ANY (@ids))
 	AND (@shippable::boolean IS NULL OR shippable = @shippable) AND (@url::text IS NULL OR url = @url)`

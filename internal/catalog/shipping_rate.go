@@ -72,6 +72,7 @@ type fixedAmount struct {
 	Currency string `json:"currency"`
 }
 
+// Render is the shipping rate as the API's JSON object.
 func (r *ShippingRate) Render() any {
 	return ShippingRateObject{
 		ID:               r.ID,
@@ -103,7 +104,8 @@ const selectShippingRates = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
-	shippingRateByID  = selectShippingRates + ` AND id = @id`
+	shippingRateByID = selectShippingRates + ` AND id = @id`
+	// ShippingRatesByID selects the shipping rates @ids of an account and mode, in any order; an unknown ID has no row.
 	ShippingRatesByID = selectShippingRates + ` AND id = ANY (@ids::text[])`
 	lockShippingRate  = shippingRateByID + ` FOR NO KEY UPDATE`
 

@@ -62,6 +62,7 @@ type listener struct {
 	points *Points
 }
 
+// Accept watches the connection that it returns.
 func (l *listener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -76,6 +77,7 @@ type clientConn struct {
 	points *Points
 }
 
+// Write passes the crash points before and after the response of an armed connection leaves.
 func (c *clientConn) Write(b []byte) (int, error) {
 	if !c.points.armedFor(c.Conn) {
 		return c.Conn.Write(b)
@@ -86,6 +88,7 @@ func (c *clientConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// Close ends the watch of an armed connection: what happens later belongs to no request.
 func (c *clientConn) Close() error {
 	if c.points.armedFor(c.Conn) {
 		c.points.disarm()
@@ -101,6 +104,7 @@ type peerConn struct {
 	asked  atomic.Bool // an answer is due
 }
 
+// Write passes the crash points before and after a request to another system leaves.
 func (c *peerConn) Write(b []byte) (int, error) {
 	c.asked.Store(true)
 	c.points.pass(c.side+"before writing", command(c.side, b)...)
@@ -139,6 +143,7 @@ type brokerConn struct {
 	points *Points
 }
 
+// Write passes the crash points before and after an acknowledgment leaves.
 func (c *brokerConn) Write(b []byte) (int, error) {
 	var what string
 	switch {

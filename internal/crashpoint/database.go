@@ -19,6 +19,7 @@ type databaseConn struct {
 	asked      atomic.Bool       // an answer is due
 }
 
+// Write passes a crash point for each statement in the packet. One packet can contain a whole transaction.
 func (c *databaseConn) Write(packet []byte) (written int, err error) {
 	last := ""
 	var sent []string

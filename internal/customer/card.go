@@ -195,6 +195,7 @@ const selectCards = `
 	WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL`
 
 const (
+	// CardByID selects one card (@id) of an account and mode, or no row.
 	CardByID           = selectCards + ` AND id = @id`
 	cardsByID          = selectCards + ` AND id = ANY (@ids::text[])`
 	lockCard           = CardByID + ` FOR NO KEY UPDATE`
@@ -223,6 +224,8 @@ func CardError(a acquirer.Answer) *apierror.Error {
 	return e.WithCode(a.Code)
 }
 
+// CardChecks are the results of the bank's checks: "pass", "fail", "unavailable" or "unchecked"; null where nothing was
+// sent to check.
 type CardChecks struct {
 	AddressLine1Check      *string `json:"address_line1_check"`
 	AddressPostalCodeCheck *string `json:"address_postal_code_check"`

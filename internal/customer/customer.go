@@ -172,6 +172,7 @@ const selectCustomers = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
+	// CustomerByID selects one customer (@id) of an account and mode, or no row.
 	CustomerByID  = selectCustomers + ` AND id = @id`
 	notDeleted    = selectCustomers + ` AND deleted_at IS NULL`
 	customersByID = selectCustomers + ` AND id = ANY (@ids::text[])`

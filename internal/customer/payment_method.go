@@ -200,6 +200,7 @@ const selectMethods = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
+	// MethodByID selects one payment method (@id) of an account and mode, or no row.
 	MethodByID  = selectMethods + ` AND id = @id`
 	methodsByID = selectMethods + ` AND id = ANY (@ids::text[])`
 	lockMethod  = MethodByID + ` FOR NO KEY UPDATE`

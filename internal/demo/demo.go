@@ -57,6 +57,7 @@ const AnyPort = "any"
 // called, and not something that failed.
 type Refusal struct{ reason string }
 
+// Error is the reason and what to do about it.
 func (r *Refusal) Error() string { return r.reason }
 
 // demo is one run.

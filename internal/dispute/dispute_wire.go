@@ -80,6 +80,7 @@ type DisputeEvidence struct {
 
 func (e DisputeEvidence) isEmpty() bool { return e == DisputeEvidence{} }
 
+// Render is the dispute as the API's JSON object. Amounts are in the currency's smallest unit.
 func (d *Dispute) Render() any { return d.object() }
 
 func (d *Dispute) object() DisputeObject {

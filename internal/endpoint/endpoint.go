@@ -66,6 +66,7 @@ type WebhookEndpointObject struct {
 	URL           string            `json:"url"`
 }
 
+// Render is the endpoint as the API's JSON object, without its signing secret.
 func (e *WebhookEndpoint) Render() any { return e.object() }
 
 func (e *WebhookEndpoint) object() WebhookEndpointObject {

@@ -164,6 +164,7 @@ type EventObject struct {
 	Type            string             `json:"type"`
 }
 
+// Render is the event as the API's JSON object, with the object inside as it was when the event happened.
 func (e *Event) Render() any {
 	return EventObject{
 		ID:              e.ID,

@@ -24,6 +24,7 @@ type Line struct {
 // Kind is what sort of thing happened, and who speaks.
 type Kind string
 
+// The kinds of lines in a timeline, as pages and `ratchet inspect` name them.
 const (
 	Received Kind = "request"
 	Passed   Kind = "phase"

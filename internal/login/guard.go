@@ -120,6 +120,7 @@ func (g *Guard) closed(least people.Role, show http.HandlerFunc) http.Handler {
 // needs is the role of a pattern, in a mux that finds it.
 type needs people.Role
 
+// ServeHTTP does nothing: the mux only finds the role that a path needs.
 func (needs) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
 // May tells whether the reader's role allows a form to be sent to a path.

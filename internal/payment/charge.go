@@ -160,6 +160,7 @@ func (c *Charge) settle(tx *phase.Tx) {
 	tx.Write(settleCharges, postgres.RowsOf(*c))
 }
 
+// SelectCharges selects the charges of one account and mode. A caller appends its filter and order.
 const SelectCharges = `
 	SELECT ` + chargeColumns + `
 	FROM charges

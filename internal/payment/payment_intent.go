@@ -183,6 +183,7 @@ const selectIntents = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
+	// IntentByID selects one payment intent (@id) of an account and mode, or no row.
 	IntentByID  = selectIntents + ` AND id = @id`
 	intentsByID = selectIntents + ` AND id = ANY (@ids::text[])`
 	lockIntent  = IntentByID + ` FOR NO KEY UPDATE`

@@ -21,6 +21,8 @@ type AuthenticateParams struct {
 	Passed    bool
 }
 
+// AuthenticationRecorded is the recovery point at which the cardholder's decision is stored. After a crash, the request
+// continues from there with the same decision.
 const AuthenticationRecorded = "authentication_recorded"
 
 // AuthenticatePayment moves an intent on after its cardholder has passed or

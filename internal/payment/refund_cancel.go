@@ -17,15 +17,15 @@ type EndRefundParams struct {
 }
 
 // CancelRefund calls a refund off that waits for the customer.
-var CancelRefund = endRefund("refund.cancel", "refund_cancelled", "canceled") //nolint:misspell // stored with requests
+var CancelRefund = endRefund("refund.cancel", 2, "refund_canceled", "canceled")
 
 // ExpireRefund ends a refund that has waited for the customer too long.
-var ExpireRefund = endRefund("refund.expire", "refund_expired", "expired")
+var ExpireRefund = endRefund("refund.expire", 1, "refund_expired", "expired")
 
 // endRefund refuses: only a refund that requires action can be ended, and a
 // card's never does.
-func endRefund(name, point, ended string) *phase.Flow[EndRefundParams, struct{}] {
-	return phase.Define(name, 1,
+func endRefund(name string, version int16, point, ended string) *phase.Flow[EndRefundParams, struct{}] {
+	return phase.Define(name, version,
 		phase.Atomic(point, func(
 			ctx context.Context, tx *phase.Tx, in EndRefundParams, _ *struct{},
 		) (phase.Outcome, error) {

@@ -108,6 +108,7 @@ type PayoutObject struct {
 	Type                      string            `json:"type"`
 }
 
+// Render is the payout as the API's JSON object. Amounts are in the currency's smallest unit.
 func (p *Payout) Render() any { return p.object() }
 
 func (p *Payout) object() PayoutObject {

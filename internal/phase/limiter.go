@@ -13,6 +13,7 @@ type Limiter interface {
 // unlimited is a limiter without a bound.
 type unlimited struct{}
 
+// Enter admits every request immediately.
 func (unlimited) Enter(context.Context, string) (release func(), err error) { return func() {}, nil }
 
 // enter finds a request a slot. Where there is none for new work, full says so:

@@ -59,6 +59,7 @@ func (x *execution) observe(ctx context.Context, kind EventKind, points ...strin
 // unobserved is the observer of an engine that has none.
 type unobserved struct{}
 
+// Begin measures nothing.
 func (unobserved) Begin(ctx context.Context, _ Step) (context.Context, func(error)) {
 	return ctx, func(error) {}
 }

@@ -94,6 +94,7 @@ func giveUp(never bool) func(context.Context, *pgx.ConnConfig) error {
 // deadline. pgx sets deadlines to end a wait at once, and for a goodbye.
 type hasty struct{ net.Conn }
 
+// SetDeadline shortens a deadline to goodbyeTimeout, so that a server that stalls can't hold up the close.
 func (c hasty) SetDeadline(t time.Time) error {
 	if latest := time.Now().Add(goodbyeTimeout); t.After(latest) {
 		t = latest

@@ -34,6 +34,7 @@ type Task struct {
 	apirequest.Merchant
 }
 
+// MerchantColumns select an apirequest.Merchant from the table accounts under the name a.
 const MerchantColumns = `a.country, a.default_currency, a.statement_descriptor, a.payout_delay_days,
 	a.api_version AS default_version`
 

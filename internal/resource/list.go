@@ -64,6 +64,7 @@ const (
 // Bounds that bound nothing. No id sorts before the empty text or behind a tilde.
 const FirstID, LastID = "", "~"
 
+// FirstTime and LastTime are before and after every created_at: the bounds of a list without a time filter.
 var FirstTime, LastTime = time.Unix(0, 0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // LowerCase is a currency as we keep it, however a filter spells it.

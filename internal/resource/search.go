@@ -64,6 +64,7 @@ type Searchable struct {
 	Prefix   string // of the IDs, which encode when the object was made
 }
 
+// CreatedSeconds is created_at in Unix seconds, as searches compare it.
 const CreatedSeconds = `floor(extract(epoch FROM created_at))::bigint`
 
 // RunSearch reads one page of what a query finds, from the tables themselves: an

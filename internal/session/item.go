@@ -60,6 +60,7 @@ type ItemObject struct {
 	Quantity           int64               `json:"quantity"`
 }
 
+// Render is the line item as the API's JSON object, with its price. Amounts are in the currency's smallest unit.
 func (i *CheckoutItem) Render() any {
 	price := catalog.Price{
 		ID:          i.PriceID,

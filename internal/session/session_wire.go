@@ -134,6 +134,7 @@ func (s *CheckoutSession) totalDetails() *checkoutTotalDetails {
 	return &checkoutTotalDetails{AmountDiscount: s.AmountDiscount, AmountShipping: s.AmountShipping}
 }
 
+// Render is the checkout session as the API's JSON object. Amounts are in the currency's smallest unit.
 func (s *CheckoutSession) Render() any { return s.object() }
 
 func (s *CheckoutSession) object() CheckoutSessionObject {

@@ -119,6 +119,7 @@ func secured(passed bool) *attemptSecure {
 	}
 }
 
+// Render is the setup attempt as the API's JSON object.
 func (a *SetupAttempt) Render() any {
 	return SetupAttemptObject{
 		ID:                   a.ID,

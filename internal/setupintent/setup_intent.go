@@ -103,6 +103,7 @@ type SetupIntentObject struct {
 	Usage                     string                           `json:"usage"`
 }
 
+// Render is the setup intent as the API's JSON object.
 func (s *SetupIntent) Render() any { return s.object() }
 
 func (s *SetupIntent) object() SetupIntentObject {
@@ -161,6 +162,7 @@ const selectSetups = `
 	WHERE account_id = @account_id AND livemode = @livemode`
 
 const (
+	// SetupByID selects one setup intent (@id) of an account and mode, or no row.
 	SetupByID  = selectSetups + ` AND id = @id`
 	setupsByID = selectSetups + ` AND id = ANY (@ids::text[])`
 	lockSetup  = SetupByID + ` FOR NO KEY UPDATE`

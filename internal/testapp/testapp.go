@@ -109,12 +109,14 @@ type Log struct {
 	text strings.Builder
 }
 
+// Write appends a line. The application's goroutines call it at the same time.
 func (l *Log) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(line)
 }
 
+// String is everything written so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

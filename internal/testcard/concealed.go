@@ -51,12 +51,23 @@ func (p *PAN) UnmarshalText(typed []byte) error {
 	return nil
 }
 
-func (p PAN) String() string               { return panShown }
-func (p PAN) GoString() string             { return panShown }
-func (p PAN) Format(f fmt.State, _ rune)   { io.WriteString(f, panShown) } //nolint:errcheck // fmt keeps the state of f
+// String is the placeholder, never the number: so is every other way to print it.
+func (p PAN) String() string { return panShown }
+
+// GoString is the placeholder (%#v).
+func (p PAN) GoString() string { return panShown }
+
+// Format prints the placeholder for every verb.
+func (p PAN) Format(f fmt.State, _ rune) { io.WriteString(f, panShown) } //nolint:errcheck // fmt keeps the state of f
+
+// MarshalText is the placeholder.
 func (p PAN) MarshalText() ([]byte, error) { return []byte(panShown), nil }
+
+// MarshalJSON is the placeholder, so the number reaches no stored parameter.
 func (p PAN) MarshalJSON() ([]byte, error) { return []byte(`"` + panShown + `"`), nil }
-func (p PAN) LogValue() slog.Value         { return slog.StringValue(panShown) }
+
+// LogValue is the placeholder in structured logs.
+func (p PAN) LogValue() slog.Value { return slog.StringValue(panShown) }
 
 // CVC is a security code as a customer typed it. It is concealed like a PAN, as
 // "[security code]", and is never kept beyond the request that brings it.
@@ -74,9 +85,20 @@ func (c *CVC) UnmarshalText(typed []byte) error {
 	return nil
 }
 
-func (c CVC) String() string               { return cvcShown }
-func (c CVC) GoString() string             { return cvcShown }
-func (c CVC) Format(f fmt.State, _ rune)   { io.WriteString(f, cvcShown) } //nolint:errcheck // fmt keeps the state of f
+// String is the placeholder, never the code: so is every other way to print it.
+func (c CVC) String() string { return cvcShown }
+
+// GoString is the placeholder (%#v).
+func (c CVC) GoString() string { return cvcShown }
+
+// Format prints the placeholder for every verb.
+func (c CVC) Format(f fmt.State, _ rune) { io.WriteString(f, cvcShown) } //nolint:errcheck // fmt keeps the state of f
+
+// MarshalText is the placeholder.
 func (c CVC) MarshalText() ([]byte, error) { return []byte(cvcShown), nil }
+
+// MarshalJSON is the placeholder, so the code reaches no stored parameter.
 func (c CVC) MarshalJSON() ([]byte, error) { return []byte(`"` + cvcShown + `"`), nil }
-func (c CVC) LogValue() slog.Value         { return slog.StringValue(cvcShown) }
+
+// LogValue is the placeholder in structured logs.
+func (c CVC) LogValue() slog.Value { return slog.StringValue(cvcShown) }

@@ -150,6 +150,7 @@ type guard struct {
 	Definition string
 }
 
+// String is a line of guards.txt: kind, place, name and definition, separated by tabs.
 func (g guard) String() string {
 	return strings.Join([]string{g.Kind, g.Place, g.Name, g.Definition}, "\t")
 }

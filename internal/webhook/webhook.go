@@ -60,6 +60,7 @@ type EndpointKey struct {
 	EndpointID string `json:"endpoint_id"`
 }
 
+// String names the endpoint and its account in a log.
 func (k EndpointKey) String() string { return fmt.Sprintf("%s of %s", k.EndpointID, k.AccountID) }
 
 // Wake is the job that says: there may be something to deliver to this endpoint.

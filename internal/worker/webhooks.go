@@ -109,6 +109,7 @@ func quietly(log *slog.Logger) *slog.Logger { return slog.New(warnings{log.Handl
 
 type warnings struct{ slog.Handler }
 
+// Enabled drops messages below a warning.
 func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
 }

@@ -129,4 +129,5 @@ func (l Remote) bytes(ctx context.Context, method, path, body string) ([]byte, e
 // BadTrace says what is wrong with what a reader has sent.
 type BadTrace struct{ Reason string }
 
+// Error is the reason, a sentence for the reader of the page.
 func (e *BadTrace) Error() string { return e.Reason }
