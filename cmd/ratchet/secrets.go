@@ -22,7 +22,7 @@ that are given another one in RATCHET_SECRET refuse to work. To rotate it while 
 processes run:
 
   1. Make a secret. Restart the processes one by one with the new secret in
-     RATCHET_SECRET and the older one in RATCHET_SECRET_OLD. They go on to use the
+     RATCHET_SECRET and the older one in RATCHET_SECRET_OLD. They keep using the
      older one.
   2. ratchet secrets rotate makes the new one active.
   3. ratchet secrets status shows what was made under which secret.

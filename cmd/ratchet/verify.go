@@ -33,7 +33,7 @@ func verifyCommand() *cobra.Command {
 		Long: `Prove the books, against themselves and against the acquirer's journal.
 
 Every rule is SQL that shares no code with the writers. It reads one snapshot and
-writes nothing, so it can run at any time. No rule times out. A long run says on the
+writes nothing, so it can run at any time. No rule times out. A long run reports on
 standard error how many rules it has checked.
 
   RATCHET_DATABASE_URL           a login that may read everything
