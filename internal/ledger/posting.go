@@ -61,7 +61,7 @@ type Posting struct {
 }
 
 // Sale books a payment: gross from the acquirer to the merchant, fee from the
-// merchant to us. The fee of pending money is pending too.
+// merchant to us, both in minor units. Gross and fee are pending until availableOn.
 func Sale(id, source, currency string, gross, fee int64, availableOn time.Time) Posting {
 	return Posting{ID: id, Currency: currency, Source: source, Kind: "charge", AvailableOn: availableOn, Legs: []Leg{
 		{Gross, ProcessorReceivable, MerchantBalance, gross},

@@ -152,7 +152,8 @@ var (
 
 func (c *Charge) insert(tx *phase.Tx) { tx.Write(insertCharges, postgres.RowsOf(*c)) }
 
-// settle writes down what the acquirer answered. A charge that succeeded gets its receipt.
+// settle queues the UPDATE that makes a pending charge final. The statement fails, and with it the transaction, if the
+// charge is not pending. A charge that succeeded gets its receipt's URL.
 func (c *Charge) settle(tx *phase.Tx) {
 	if c.Status == chargeSucceeded {
 		c.ReceiptURL = receiptURL(tx, c.ID)

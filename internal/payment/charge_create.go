@@ -41,8 +41,8 @@ type CreateChargeParams struct {
 	AttachedTo *string                // the customer that the card is attached to, if any
 }
 
-// chargeState is what the phases of a charge tell each other. All else about the
-// charge follows from what was asked.
+// chargeState is stored at each recovery point. A process that takes over after a crash continues with it, and with
+// the request's parameters: nothing else is passed from one phase to the next.
 type chargeState struct {
 	ID       string
 	At       time.Time
@@ -51,15 +51,16 @@ type chargeState struct {
 	Answer   acquirer.Answer
 }
 
-// The recovery points of a charge.
+// The recovery points of a charge. Settled means final here. The acquirer's settlement, the transfer of what it owes,
+// comes days later and belongs to package payout.
 const (
 	chargeRecorded   = "charge_recorded"
 	acquirerAnswered = "acquirer_answered"
 	chargeSettled    = "charge_settled"
 )
 
-// AbandonChargeAfter is how long a shop may still be waiting for a card to be
-// charged. Later than that, taking the money would be a surprise.
+// AbandonChargeAfter is the age from which a worker no longer makes a charge that no client is waiting for, because the
+// customer would be surprised by it. abandonCharge ends it as failed.
 const AbandonChargeAfter = 10 * time.Minute
 
 // CreateCharge takes money from a card and owes it to a merchant.
@@ -143,7 +144,8 @@ func (in *CreateChargeParams) findCustomersCard(ctx context.Context, db phase.Re
 	return nil
 }
 
-// recordCharge writes down what is about to be asked, before it is asked.
+// recordCharge stores the pending charge before the acquirer is called. If the process crashes during the call, another
+// one finds the charge and finishes it.
 func recordCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *chargeState) (phase.Outcome, error) {
 	if err := in.Found.Spend(ctx, tx); err != nil {
 		return phase.Outcome{}, err
@@ -158,7 +160,7 @@ func recordCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *c
 	return phase.Next, nil
 }
 
-// pendingCharge is the charge as it was asked for.
+// pendingCharge builds the charge from the parameters and the state: the same row in every phase, without reading it.
 func pendingCharge(tx *phase.Tx, in CreateChargeParams, s *chargeState) (Charge, error) {
 	metadata, err := in.Metadata.Apply(nil)
 	if err != nil {
@@ -186,7 +188,8 @@ func pendingCharge(tx *phase.Tx, in CreateChargeParams, s *chargeState) (Charge,
 	}, nil
 }
 
-// askAcquirer asks for the money, or for a hold of it. A decline is an answer.
+// askAcquirer authorizes the amount, and captures it unless capture=false. A decline is an answer; an error means that
+// the outcome is unknown, and the engine calls again under the same key.
 func askAcquirer(
 	ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], in CreateChargeParams, s *chargeState,
 ) (err error) {
@@ -199,7 +202,7 @@ func askAcquirer(
 
 func (in CreateChargeParams) captures() bool { return in.Capture == nil || *in.Capture }
 
-// settleCharge writes down what the acquirer answered, books the money, and answers.
+// settleCharge stores the acquirer's answer, posts the money to the ledger, and returns the response.
 func settleCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *chargeState) (phase.Outcome, error) {
 	charge, err := pendingCharge(tx, in, s)
 	if err != nil {
@@ -209,6 +212,8 @@ func settleCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *c
 	if !s.Answer.Approved {
 		return failCharge(tx, charge, s.Answer), nil
 	}
+	// The acquirer knew the key already. That is usual after a crash. After a restore from a backup, ratchet reconcile
+	// may have adopted the charge under another ID: then that charge is the response.
 	if s.Answer.Replayed {
 		adopted, err := AdoptParams{Authorization: s.Answer.Reference}.Find(ctx, tx)
 		if err != nil {
@@ -238,7 +243,7 @@ func settleCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *c
 	return phase.OK(charge.ID, body), nil
 }
 
-// applyResult takes over what the issuer said of the card.
+// applyResult copies the acquirer's answer into the charge: outcome, reference and the results of the card checks.
 func (c *Charge) applyResult(a acquirer.Answer) {
 	if a.Approved {
 		c.Status, c.AcquirerReference = chargeSucceeded, &a.Reference
@@ -252,7 +257,8 @@ func (c *Charge) applyResult(a acquirer.Answer) {
 	}
 }
 
-// capture books amount as taken and returns its balance transaction.
+// capture posts a sale of amount (minor units) to the ledger, marks the charge as captured, and returns the balance
+// transaction as the API shows it.
 func (c *Charge) capture(tx *phase.Tx, amount int64) any {
 	available := apirequest.AccountNow(tx).AddDate(0, 0, apirequest.Of(tx.Caller).PayoutDelayDays)
 	if bypassesPending(c.Card.Vault) {
@@ -265,13 +271,13 @@ func (c *Charge) capture(tx *phase.Tx, amount int64) any {
 	return balance.BalanceTransactionOf(tx, sale).Render()
 }
 
-// hold notes that the money is held and not taken yet.
+// hold marks the charge as authorized and not captured, and sets when the authorization expires.
 func (c *Charge) hold(tx *phase.Tx) {
 	lapses := apirequest.AccountNow(tx).Add(authorizationTime)
 	c.CaptureBefore = &lapses
 }
 
-// bypassesPending says whether a test card's money is available at once.
+// bypassesPending reports whether a test card's money is available immediately.
 func bypassesPending(card string) bool { return strings.HasPrefix(card, "bypassPending") }
 
 // failCharge ends a charge that was declined. The failed charge stays, and the
@@ -285,7 +291,7 @@ func failCharge(tx *phase.Tx, charge Charge, a acquirer.Answer) phase.Outcome {
 	return phase.Refuse(charge.ID, declined)
 }
 
-// NeverSent replaces the answer of an acquirer that was never called.
+// NeverSent is used as the answer when the acquirer was never called.
 var NeverSent = acquirer.Answer{
 	Code:          "processing_error",
 	DeclineCode:   "processing_error",
@@ -295,8 +301,8 @@ var NeverSent = acquirer.Answer{
 	Message:       "An error occurred while processing your card. Try again in a little bit.",
 }
 
-// abandonCharge ends a charge that was never asked for in time. The acquirer
-// has confirmed that nothing was taken and nothing can be any more.
+// abandonCharge fails a charge that was not sent in time. The engine has reversed the key before: the acquirer
+// confirmed that it took nothing, and rejects a late request under that key.
 func abandonCharge(_ context.Context, tx *phase.Tx, in CreateChargeParams, s *chargeState) (phase.Outcome, error) {
 	charge, err := pendingCharge(tx, in, s)
 	if err != nil {
