@@ -200,9 +200,33 @@ func recordRefund(
 	if refusal := charge.refuseRefund(amount); refusal != nil {
 		return phase.Refuse(charge.ID, refusal), nil
 	}
+	if err := s.order(tx, charge, in, amount); err != nil {
+		return phase.Outcome{}, err
+	}
+	var busyWith *string
+	if !charge.Captured {
+		busyWith = &tx.RequestID // an authorization cannot be captured while it is voided
+	}
+	if in.Reason != nil && *in.Reason == "fraudulent" {
+		s.FraudDetails = charge.FraudDetails
+		charge.report("fraudulent")
+	}
+	tx.WriteOne(reserveRefund, pgx.StrictNamedArgs{
+		"account_id":    tx.AccountID,
+		"id":            charge.ID,
+		"amount":        amount,
+		"locked_by":     busyWith,
+		"fraud_details": charge.FraudDetails,
+	})
+	s.Refund.insert(tx)
+	return phase.Next, nil
+}
+
+// order sets the pending refund, and the order for the acquirer under which it is made.
+func (s *refundState) order(tx *phase.Tx, charge *Charge, in RefundParams, amount int64) error {
 	metadata, err := in.Metadata.Apply(nil)
 	if err != nil {
-		return phase.Outcome{}, err
+		return err
 	}
 	s.Refund = Refund{
 		AccountID:       tx.AccountID,
@@ -225,23 +249,10 @@ func recordRefund(
 		Currency:      charge.Currency,
 		Object:        s.Refund.ID,
 	}
-	var busyWith *string
 	if !charge.Captured {
-		s.Refund.Kind, busyWith = refundOfHold, &tx.RequestID // an authorization cannot be captured while it is voided
+		s.Refund.Kind = refundOfHold
 	}
-	if in.Reason != nil && *in.Reason == "fraudulent" {
-		s.FraudDetails = charge.FraudDetails
-		charge.report("fraudulent")
-	}
-	tx.WriteOne(reserveRefund, pgx.StrictNamedArgs{
-		"account_id":    tx.AccountID,
-		"id":            charge.ID,
-		"amount":        amount,
-		"locked_by":     busyWith,
-		"fraud_details": charge.FraudDetails,
-	})
-	s.Refund.insert(tx)
-	return phase.Next, nil
+	return nil
 }
 
 // refuseRefund says why amount cannot be refunded, or nil.

@@ -134,31 +134,11 @@ func ListPage[Row any, R wired[Row]](
 	if err := l.checkCursors(ctx, db, v, in); err != nil {
 		return nil, err
 	}
-	args, sql := v.Args(), l.Newest
-	for name, value := range l.Filters {
-		args[name] = value
-	}
-	args["limit"] = int64(in.Limit) + 1
-	args["before"] = LastID
-	args["after"] = FirstID
-	args["from"] = FirstTime
-	args["to"] = LastTime
-	if in.StartingAfter != "" {
-		args["before"] = in.StartingAfter
-	}
+	sql := l.Newest
 	if in.EndingBefore != "" {
-		args["after"], sql = in.EndingBefore, l.Oldest
+		sql = l.Oldest
 	}
-	from, to := in.Created.Between()
-	if from != nil {
-		args["from"] = *from
-		args["after"] = max(args["after"].(string), idAt(l.Prefix, from.Add(-idSlack), FirstID))
-	}
-	if to != nil {
-		args["to"] = *to
-		args["before"] = min(args["before"].(string), idAt(l.Prefix, to.Add(idSlack), LastID))
-	}
-	rows, err := db.Query(ctx, sql, args)
+	rows, err := db.Query(ctx, sql, l.args(v, in))
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", l.URL, err)
 	}
@@ -187,6 +167,34 @@ func ListPage[Row any, R wired[Row]](
 		reverse(list.Data)
 	}
 	return Expand(ctx, db, v, in.Expand, list)
+}
+
+// args are the arguments of a list's statement: whose objects, the filters, and the IDs and times between which a page
+// lies, both ends excluded. One row more than the limit is read: it says whether there is another page.
+func (l Listing) args(v Principal, in List) pgx.StrictNamedArgs {
+	args := v.Args()
+	for name, value := range l.Filters {
+		args[name] = value
+	}
+	after, before := FirstID, LastID
+	if in.StartingAfter != "" {
+		before = in.StartingAfter
+	}
+	if in.EndingBefore != "" {
+		after = in.EndingBefore
+	}
+	first, last := FirstTime, LastTime
+	from, to := in.Created.Between()
+	if from != nil {
+		first, after = *from, max(after, idAt(l.Prefix, from.Add(-idSlack), FirstID))
+	}
+	if to != nil {
+		last, before = *to, min(before, idAt(l.Prefix, to.Add(idSlack), LastID))
+	}
+	args["limit"] = int64(in.Limit) + 1
+	args["after"], args["before"] = after, before
+	args["from"], args["to"] = first, last
+	return args
 }
 
 func reverse(data []any) {

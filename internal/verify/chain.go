@@ -85,54 +85,67 @@ func (t trail) chain(ctx context.Context, db reader) (c Check) {
 		return c // nothing has been sealed yet, and nothing should have been
 	}
 	c.Head = blocks[len(blocks)-1].head()
-	wrong := func(no int64, format string, args ...any) {
-		c.Violations = append(c.Violations,
-			Violation{"block " + strconv.FormatInt(no, 10), fmt.Sprintf(format, args...)})
-	}
-	if blocks[len(blocks)-1].Format == unkeyed {
-		wrong(int64(len(blocks)), "is the last one and has no key, so any program could have computed it")
-	}
-	previous, end, format := make([]byte, sha256.Size), map[int64]int64{}, int16(unkeyed)
-	version := int16(0)
-	for i, b := range blocks {
-		if b.No != int64(i+1) || b.FromXID != end[b.Cluster] || !bytes.Equal(b.Previous, previous) {
-			wrong(b.No, "does not follow the block before it")
-		}
-		if b.Format < format {
-			wrong(b.No, "has no key, and the block before it has one")
-		}
-		if b.SecretVersion < version {
-			wrong(b.No, "was sealed under an older secret than the block before it")
-		}
-		version = b.SecretVersion
-		format, previous, end[b.Cluster] = b.Format, b.Digest, b.ToXID
-	}
+	c.links(blocks)
 	digests, counts, err := t.digestAll(ctx, db, blocks)
 	if err != nil {
 		c.Unchecked = err.Error()
 		return c
 	}
+	t.compare(&c, blocks, digests, counts)
+	return c
+}
+
+// wrong adds what is wrong with a block.
+func (c *Check) wrong(no int64, format string, args ...any) {
+	c.Violations = append(c.Violations,
+		Violation{"block " + strconv.FormatInt(no, 10), fmt.Sprintf(format, args...)})
+}
+
+// links checks that each block follows the one before it, and that a newer block is not sealed more weakly. It reads no
+// rows of the audit trail.
+func (c *Check) links(blocks []sealed) {
+	if blocks[len(blocks)-1].Format == unkeyed {
+		c.wrong(int64(len(blocks)), "is the last one and has no key, so any program could have computed it")
+	}
+	previous, end, format := make([]byte, sha256.Size), map[int64]int64{}, int16(unkeyed)
+	version := int16(0)
+	for i, b := range blocks {
+		if b.No != int64(i+1) || b.FromXID != end[b.Cluster] || !bytes.Equal(b.Previous, previous) {
+			c.wrong(b.No, "does not follow the block before it")
+		}
+		if b.Format < format {
+			c.wrong(b.No, "has no key, and the block before it has one")
+		}
+		if b.SecretVersion < version {
+			c.wrong(b.No, "was sealed under an older secret than the block before it")
+		}
+		version = b.SecretVersion
+		format, previous, end[b.Cluster] = b.Format, b.Digest, b.ToXID
+	}
+}
+
+// compare checks that the rows of each block are those that were sealed.
+func (t trail) compare(c *Check, blocks []sealed, digests [][]byte, counts []int64) {
 	detached := 0
 	for i, b := range blocks {
 		switch {
 		case b.Format != unkeyed && b.Format != keyed:
-			wrong(b.No, "has format %d, which this program does not know", b.Format)
+			c.wrong(b.No, "has format %d, which this program does not know", b.Format)
 		case b.Detached > 0 && counts[i]+b.Detached == b.Rows:
 			detached++ // provable with the detached month's rows
 		case counts[i] != b.Rows:
-			wrong(b.No, "was sealed over %d rows, there are %d", b.Rows, counts[i])
+			c.wrong(b.No, "was sealed over %d rows, there are %d", b.Rows, counts[i])
 		case b.Format == keyed && t.keys.None():
 			c.Unchecked = "without RATCHET_SECRET the digests of blocks cannot be computed"
 		case b.Format == keyed && t.key(b) == nil:
-			wrong(b.No, "is of version %d of the root secret, which there is not", b.SecretVersion)
+			c.wrong(b.No, "is of version %d of the root secret, which there is not", b.SecretVersion)
 		case !bytes.Equal(digests[i], b.Digest):
-			wrong(b.No, "its rows are not what was sealed, or another key sealed them")
+			c.wrong(b.No, "its rows are not what was sealed, or another key sealed them")
 		}
 	}
 	if detached > 0 {
 		c.Counted = fmt.Sprintf("blocks, %d of them over rows in detached months", detached)
 	}
-	return c
 }
 
 // The sealer follows the commits in seconds, unless a transaction stays open. A

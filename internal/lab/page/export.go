@@ -78,6 +78,11 @@ func Export(dir, base string) error {
 		}
 		contents[exportedPicture] = string(drawn)
 	}
+	return write(dir, contents, used)
+}
+
+// write writes the files, without the styles that no page uses. It fails if they are larger than maxExport together.
+func write(dir string, contents map[string]string, used map[string]bool) error {
 	size := 0
 	for name, content := range contents {
 		if filepath.Ext(name) == ".css" {
