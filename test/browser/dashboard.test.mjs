@@ -1,5 +1,5 @@
 // What people do with the dashboard, and how: with a keyboard, on a small
-// screen, in their own colours, and while the server dies.
+// screen, in their own colors, and while the server dies.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { after, afterEach, before, test } from "node:test";
@@ -222,15 +222,15 @@ test("at 320 pixels, which is 1280 at 400 %, no page scrolls sideways", async ()
   }
 });
 
-test("in the reader's own colours what is chosen is still seen", async () => {
+test("in the reader's own colors what is chosen is still seen", async () => {
   for (const colorScheme of ["light", "dark"]) {
     const page = await open("/dashboard/payments?state=succeeded", { forcedColors: "active", colorScheme });
-    const colours = (selector) => page.locator(selector).first().evaluate((it) => getComputedStyle(it).backgroundColor);
-    assert.notEqual(await colours(".chip[aria-current]"), await colours(".chip:not([aria-current])"));
-    assert.notEqual(await colours(".side a[aria-current]"), await colours(".side a:not([aria-current])"));
+    const colors = (selector) => page.locator(selector).first().evaluate((it) => getComputedStyle(it).backgroundColor);
+    assert.notEqual(await colors(".chip[aria-current]"), await colors(".chip:not([aria-current])"));
+    assert.notEqual(await colors(".side a[aria-current]"), await colors(".side a:not([aria-current])"));
     await page.goto(`${demo.base}/dashboard/search?q=survivor`);
     await page.screenshot({ path: `${shots}inspector.forced-${colorScheme}.png` });
-    const { violations } = await new AxeBuilder({ page }).disableRules("color-contrast").analyze(); // the colours are the reader's
+    const { violations } = await new AxeBuilder({ page }).disableRules("color-contrast").analyze(); // the colors are the reader's
     assert.deepEqual(violations.map((v) => v.id), []);
     await page.context().addCookies([{ name: "ratchet_theme", value: colorScheme === "dark" ? "light" : "dark", url: demo.base }]);
     await page.reload();

@@ -324,7 +324,7 @@ test("any id that is pasted into Ctrl K opens its page", async () => {
   }
 });
 
-test("the colours that were chosen stay, from the first byte of a page", async () => {
+test("the colors that were chosen stay, from the first byte of a page", async () => {
   const page = await watched(await browser.newContext({ colorScheme: "light" }), demo.base);
   await page.goto(demo.base);
   await page.locator("theme-button button").click();
