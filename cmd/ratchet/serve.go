@@ -119,6 +119,8 @@ func workCommand() *cobra.Command {
 		Short: "Finish interrupted requests, deliver webhooks, seal the audit trail, verify the books",
 		Long: `Finish interrupted requests, deliver webhooks, archive responses, seal the audit
 trail. Verify every minute what has changed, and every night everything.
+Create next month's partitions, and detach old ones if --keep-events or
+--keep-archive says so.
 
 Run at least one; any number can run. It uses the same variables as "ratchet serve".
 On SIGTERM it finishes running deliveries.`,
@@ -144,6 +146,10 @@ On SIGTERM it finishes running deliveries.`,
 	acquirerFlag(cmd, &acquirerURL)
 	webhooks.addLoopback(cmd)
 	webhooks.addDelivery(cmd)
+	cmd.Flags().IntVar(&config.Keep.Events, "keep-events", 0,
+		"months of events to keep before they are detached; 0: all")
+	cmd.Flags().IntVar(&config.Keep.Archive, "keep-archive", 0,
+		"months of archived responses to keep before they are detached; 0: all")
 	metricsFlag(cmd, &metricsAddr)
 	limitFlags(cmd, &config)
 	return cmd

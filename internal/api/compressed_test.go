@@ -16,7 +16,7 @@ func TestResponsesAndEventsAreCompressed(t *testing.T) {
 		"response": `SELECT coalesce(pg_column_compression(body), ''), pg_relation_size(c.reltoastrelid)
 			FROM answers, pg_class c WHERE c.oid = 'answers'::regclass`,
 		"event": `SELECT coalesce(pg_column_compression(data), ''), pg_relation_size(c.reltoastrelid)
-			FROM events, pg_class c WHERE c.oid = 'events'::regclass`,
+			FROM events e JOIN pg_class c ON c.oid = e.tableoid`,
 	} {
 		var method string
 		var outside int64

@@ -36,7 +36,11 @@ func filled(t *testing.T) *pgtest.DB {
 		FROM (SELECT *, substr(id, 5)::integer AS n FROM events) e, unnest('{we_1,we_2}'::text[]) endpoint,
 		     LATERAL (SELECT CASE WHEN n % 1000 = 0 THEN 'failed' WHEN n = 777 AND endpoint = 'we_2' THEN 'pending'
 		         ELSE 'succeeded' END AS state) s`,
-		`ANALYZE events, webhook_deliveries`,
+		// As autovacuum does: it never analyzes a partition without rows.
+		`DO $$ BEGIN
+			EXECUTE format('ANALYZE events_%1$s, webhook_deliveries_%1$s',
+				to_char(now() AT TIME ZONE 'UTC', 'YYYY_MM'));
+		END $$`,
 	} {
 		if _, err := db.Pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
@@ -108,8 +112,8 @@ func TestListEvents(t *testing.T) {
 		for name, c := range map[string]struct{ sql, want string }{
 			"a type":                   {listTyped, "events_of_a_type"},
 			"a type, backwards":        {listTypedBackwards, "events_of_a_type"},
-			"not delivered":            {listUndelivered, "using undelivered_events"},
-			"not delivered, backwards": {listUndeliveredBackwards, "using undelivered_events"},
+			"not delivered":            {listUndelivered, "undelivered_events"},
+			"not delivered, backwards": {listUndeliveredBackwards, "undelivered_events"},
 		} {
 			args := pgx.StrictNamedArgs{"account_id": "acct_1", "livemode": false, "types": []string{"charge.refunded"},
 				"before": resource.LastID, "after": resource.FirstID, "from": resource.FirstTime,

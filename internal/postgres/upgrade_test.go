@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ratchet-pay/ratchet/internal/id"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 	"github.com/ratchet-pay/ratchet/migrations"
@@ -75,6 +77,66 @@ func TestUpgrade(t *testing.T) {
 		for table, n := range before {
 			if after[table] != n {
 				t.Errorf("%s had %d rows, and has %d", table, n, after[table])
+			}
+		}
+	})
+
+	t.Run("events become a month where they are, and those of a clock that was ahead get no month", func(t *testing.T) {
+		t.Parallel()
+		url, conn := atBaseline(t)
+		made := id.New("evt", time.Now())
+		for _, sql := range []string{
+			`INSERT INTO events (account_id, id, livemode, type, object_id, data, api_version, request_id, created_at)
+				SELECT account_id, $1, livemode, 'charge.failed', object_id, data, api_version, request_id, created_at
+				FROM events WHERE id = 'evt_1'`,
+			`INSERT INTO webhook_deliveries (account_id, event_id, endpoint_id, attempts, due_at, created_at)
+				VALUES ('acct_1', $1, 'we_1', 1, now(), now())`,
+			`INSERT INTO webhook_attempts (account_id, event_id, endpoint_id, attempt, started_at)
+				VALUES ('acct_1', $1, 'we_1', 1, now())`,
+		} {
+			if _, err := conn.Exec(t.Context(), sql, made); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := conn.Exec(t.Context(), `
+			CREATE VIEW their_attempts AS SELECT t.attempt, e.type FROM webhook_attempts t
+				JOIN events e ON e.account_id = t.account_id AND e.id = t.event_id;
+			GRANT SELECT ON their_attempts TO ratchet_auditor;
+			CREATE INDEX attempts_of_a_time ON webhook_attempts (started_at) WHERE attempt > 0`); err != nil {
+			t.Fatal(err)
+		}
+		const files = `SELECT string_agg(relname || ' ' || relfilenode, ' ' ORDER BY relname) FROM pg_class
+			WHERE relnamespace = 'public'::regnamespace
+			  AND relname ~ '^(events|webhook_deliveries|webhook_attempts)%s(_pkey|_one_per_change)?$'`
+		var before, after string
+		if err := conn.QueryRow(t.Context(), fmt.Sprintf(files, "")).Scan(&before); err != nil {
+			t.Fatal(err)
+		}
+		migrateTo(t, url, latest, lastOf(t, latest))
+		month := time.Now().UTC().Format("_2006_01")
+		if err := conn.QueryRow(t.Context(), fmt.Sprintf(files, month)).Scan(&after); err != nil {
+			t.Fatal(err)
+		}
+		if after = strings.ReplaceAll(after, month, ""); before != after {
+			t.Errorf("tables and indexes were %s, and are %s: they were copied", before, after)
+		}
+		var shown, granted, indexed int
+		if err := conn.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM their_attempts),
+			has_table_privilege('ratchet_auditor', 'their_attempts', 'SELECT')::integer,
+			(SELECT count(*) FROM pg_inherits WHERE inhparent = 'attempts_of_a_time'::regclass)`).
+			Scan(&shown, &granted, &indexed); err != nil {
+			t.Fatal(err)
+		}
+		if shown != 2 || granted != 1 || indexed < 3 {
+			t.Errorf("a view shows %d attempts (granted: %d), and %d partitions have an index, want 2, 1 and all",
+				shown, granted, indexed)
+		}
+		for _, table := range []string{"events", "webhook_deliveries", "webhook_attempts"} {
+			for _, of := range []string{table + month, table + "_default"} {
+				var n int
+				if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM `+of).Scan(&n); err != nil || n != 1 {
+					t.Errorf("%s has %d rows, want 1: %v", of, n, err)
+				}
 			}
 		}
 	})

@@ -30,6 +30,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/operation"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/retention"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/stripecli"
 	"github.com/ratchet-pay/ratchet/internal/stripejs"
@@ -62,6 +63,7 @@ type Config struct {
 	Dashboard *Dashboard   // nil: the API alone
 	Log       *slog.Logger
 	Crash     *crashpoint.Points // nil, but in the crash test
+	Keep      retention.Months   // what a worker detaches
 	Verify    worker.Verify      // how a worker proves the books all the time; nil: it does not
 }
 
@@ -417,6 +419,7 @@ func Work(ctx context.Context, c Config) error {
 		Webhooks:    c.Webhooks,
 		WebhookKeys: p.roots.Keys(secret.Webhooks),
 		AuditKeys:   p.roots.Keys(secret.AuditChain),
+		Keep:        c.Keep,
 		Verify:      c.Verify,
 	})
 }

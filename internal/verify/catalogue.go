@@ -18,13 +18,13 @@ import (
 var guards string
 
 // selectGuards reads the guards of a database. Partitions come and go with the
-// months and are looked at by selectSleepers. A view is compared without its line
-// breaks, which versions of PostgreSQL set differently.
+// months: selectSleepers compares them with the one for rows without a month. A view
+// is compared without its line breaks, which versions of PostgreSQL set differently.
 const selectGuards = `
 	WITH ours AS (
 		SELECT oid, relname, relpersistence, relrowsecurity, relowner, relacl FROM pg_class
-		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-		  AND relname <> 'schema_revision'
+		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+		  AND (NOT relispartition OR relname LIKE '%\_default') AND relname <> 'schema_revision'
 	), views AS (
 		SELECT oid, relname, relowner, relacl FROM pg_class
 		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('v', 'm')
@@ -95,7 +95,13 @@ const selectSleepers = `
 	WITH RECURSIVE ours AS (
 		SELECT oid FROM pg_roles WHERE rolname IN ('ratchet_api', 'ratchet_worker', 'ratchet_auditor')
 		UNION
-		SELECT m.member FROM pg_auth_members m JOIN ours ON ours.oid = m.roleid)
+		SELECT m.member FROM pg_auth_members m JOIN ours ON ours.oid = m.roleid
+	), months AS (
+		SELECT month.oid, rest.oid AS like_oid
+		FROM pg_inherits i JOIN pg_class month ON month.oid = i.inhrelid
+		JOIN pg_class parent ON parent.oid = i.inhparent
+		JOIN pg_class rest ON rest.relnamespace = parent.relnamespace AND rest.relname = parent.relname || '_default'
+		WHERE parent.relnamespace = 'public'::regnamespace AND parent.relkind = 'p' AND month.oid <> rest.oid)
 	SELECT coalesce(c.conname, g.tgname)::text AS object, 'does not watch ' || t.relname AS wrong
 	FROM pg_trigger g JOIN pg_class t ON t.oid = g.tgrelid LEFT JOIN pg_constraint c ON c.oid = g.tgconstraint
 	WHERE t.relnamespace = 'public'::regnamespace AND g.tgisinternal AND g.tgenabled <> 'O'
@@ -105,6 +111,20 @@ const selectSleepers = `
 	WHERE NOT parents.tgisinternal AND t.relnamespace = 'public'::regnamespace
 	  AND NOT EXISTS (SELECT FROM pg_trigger g
 	      WHERE g.tgrelid = t.oid AND g.tgname = parents.tgname AND g.tgenabled = 'A')
+	UNION
+	SELECT month.relname::text, 'this partition lacks ' || g.tgname || ', or it does not fire always'
+	FROM months JOIN pg_class month ON month.oid = months.oid
+	JOIN pg_trigger g ON g.tgrelid = months.like_oid AND NOT g.tgisinternal
+	WHERE NOT EXISTS (SELECT FROM pg_trigger has
+	    WHERE has.tgrelid = months.oid AND has.tgname = g.tgname AND has.tgenabled = 'A' AND has.tgfoid = g.tgfoid
+	      AND has.tgtype = g.tgtype)
+	UNION
+	SELECT month.relname::text, 'this partition lacks ' || c.conname
+	FROM months JOIN pg_class month ON month.oid = months.oid JOIN pg_constraint c ON c.conrelid = months.like_oid
+	WHERE c.contype IN ('c', 'f', 'p', 'u', 'x') AND NOT EXISTS (SELECT FROM pg_constraint has
+	    WHERE has.conrelid = months.oid AND has.convalidated
+	      AND regexp_replace(has.conname || ' ' || pg_get_constraintdef(has.oid), '_[0-9]{4}_[0-9]{2}', '_default', 'g')
+	        = c.conname || ' ' || pg_get_constraintdef(c.oid))
 	UNION
 	SELECT t.relname::text, 'this partition lets '
 	       || CASE g.grantee WHEN 0 THEN 'public' ELSE g.grantee::regrole::text END || ' ' || g.privilege_type
@@ -234,8 +254,8 @@ func compareGuards(expected, found []guard) (wrong []Violation) {
 // account and identifies it.
 const withoutAccount = `'accounts', 'api_keys', 'flows', 'recovery_points', 'workers', 'ledger_books',
 	'inbox', 'inbox_contradictions', 'inbox_acknowledgments', 'audit_events',
-	'audit_blocks', 'audit_detachments', 'users', 'user_sessions', 'root_secrets', 'kept_keys', 'verifications',
-	'schema_revision'`
+	'audit_blocks', 'audit_detachments', 'detached_months', 'users', 'user_sessions', 'root_secrets', 'kept_keys',
+	'verifications', 'schema_revision'`
 
 // constraintsCarryTheAccount: when the data is spread over several databases by
 // account, a unique constraint without it would hold on each of them alone.

@@ -828,6 +828,8 @@ var rules = []rule{
 			       ELSE 'its answer does not name ' || coalesce(r.object_id, 'an object') END
 			FROM ` + asked + ` r LEFT JOIN archived_answers a ON a.account_id = r.account_id AND a.request_id = r.id
 			WHERE r.status IS NOT NULL
+			  AND NOT (coalesce(r.body, a.body) IS NULL AND r.archived_at IS NOT NULL
+			      AND ` + responseOf + `r.id` + isAway + `)
 			  AND (coalesce(r.body, a.body) IS NULL
 			    OR r.status = 200 AND coalesce(position(convert_to('"' || r.object_id || '"',
 			        'UTF8') IN coalesce(r.body, a.body)), 0) = 0)
@@ -1080,8 +1082,10 @@ var rules = []rule{
 			SELECT s.id, 'is ' || s.status || ' and has reported it ' || count(e.id) || ' times'
 			FROM checkout_sessions s LEFT JOIN events e ON e.account_id = s.account_id AND e.object_id = s.id
 			    AND e.type = 'checkout.session.completed'
-			GROUP BY s.account_id, s.id, s.status
-			HAVING count(e.id) <> CASE s.status WHEN 'complete' THEN 1 ELSE 0 END`,
+			GROUP BY s.account_id, s.id, s.status, s.created_at
+			HAVING count(e.id) <> CASE s.status WHEN 'complete' THEN 1 ELSE 0 END
+			   AND NOT (count(e.id) = 0
+			       AND ` + eventsBetween + `s.created_at, s.created_at + interval '1 day'` + mayBeAway + `)`,
 	},
 	{
 		name: "every coupon is redeemed once per session that was paid with it", counted: "coupons",
@@ -1121,9 +1125,10 @@ var rules = []rule{
 			FROM emitted t FULL JOIN (SELECT * FROM events WHERE type IN (SELECT type FROM emitted_types)) e
 			  ON e.request_id = t.request_id AND e.type = t.type AND e.object_id = t.object_id
 			      AND e.account_id = t.account_id
-			WHERE e.id IS NULL OR t.type IS NULL
-			   OR e.data->'object'->>'id' IS DISTINCT FROM t.object_id
-			   OR t.amount IS NOT NULL AND e.data->'object'->>'amount' IS DISTINCT FROM t.amount::text`,
+			WHERE e.id IS NULL AND NOT ` + emittedMayBeAway + ` OR t.type IS NULL
+			   OR e.id IS NOT NULL AND e.data->'object'->>'id' IS DISTINCT FROM t.object_id
+			   OR e.id IS NOT NULL AND t.amount IS NOT NULL
+			       AND e.data->'object'->>'amount' IS DISTINCT FROM t.amount::text`,
 	},
 	{
 		since: ofChanges,

@@ -36,6 +36,7 @@ var evidenceRules = []rule{
 			LEFT JOIN archived_answers c ON c.account_id = q.account_id AND c.request_id = q.id
 			JOIN audit_events e ON e.account_id = q.account_id AND e.request_id = q.id AND e.operation = q.flow
 			WHERE a.redacted_at IS NULL AND e.answer_digest <> ` + answered + `
+			  AND NOT (a.body IS NULL AND c.body IS NULL AND ` + responseOf + `q.id` + isAway + `)
 			UNION ALL
 			SELECT a.request_id, 'was answered at ' || a.finished_at || ', and its answer expires at ' || a.expires_at
 			FROM answers a WHERE a.expires_at < a.finished_at + interval '24 hours'`,
@@ -67,7 +68,7 @@ var evidenceRules = []rule{
 		count: `SELECT count(*) FROM webhook_endpoints WHERE id NOT LIKE 'wh\_%'`,
 		sql: `
 			WITH said AS (
-				SELECT DISTINCT ON (a.account_id, a.object_id) a.account_id, a.object_id AS id,
+				SELECT DISTINCT ON (a.account_id, a.object_id) a.account_id, a.object_id AS id, a.request_id,
 					convert_from(coalesce(a.body, c.body), 'UTF8')::json AS endpoint
 				FROM requests q
 				JOIN answers a ON a.account_id = q.account_id AND a.request_id = q.id
@@ -78,11 +79,13 @@ var evidenceRules = []rule{
 				|| coalesce(s.endpoint->>'url', 'nothing')
 			FROM webhook_endpoints w LEFT JOIN said s ON s.account_id = w.account_id AND s.id = w.id
 			WHERE w.deleted_at IS NULL AND w.id NOT LIKE 'wh\_%' AND s.endpoint->>'url' IS DISTINCT FROM w.url
+			  AND NOT (s.request_id IS NOT NULL AND s.endpoint IS NULL AND ` + responseOf + `s.request_id` + isAway + `)
 			UNION ALL
 			SELECT w.id, 'is ' || w.status || ', and its merchant was answered '
 				|| coalesce(s.endpoint->>'status', 'nothing')
 			FROM webhook_endpoints w JOIN said s ON s.account_id = w.account_id AND s.id = w.id
 			WHERE w.deleted_at IS NULL AND s.endpoint->>'status' IS DISTINCT FROM w.status
+			  AND NOT (s.endpoint IS NULL AND ` + responseOf + `s.request_id` + isAway + `)
 			  AND NOT EXISTS (SELECT FROM audit_events e WHERE e.operation = 'webhook_endpoint.disable'
 			      AND e.account_id = w.account_id AND e.object_id = w.id)`,
 	},

@@ -1,13 +1,14 @@
 // Package worker runs background jobs: it finishes requests whose process
 // crashed, delivers webhooks, applies messages and books settled movements that came
 // too early, moves payouts along, expires checkout sessions, archives old answers,
-// seals the audit trail, prepares next month's partitions, removes sessions of
-// people that ended, and verifies the books. Every part is safe to
-// run in any number of processes at once.
+// seals the audit trail, prepares next month's partitions, detaches months past their
+// retention, removes sessions of people that ended, and verifies the books. Every part
+// is safe to run in any number of processes at once.
 package worker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/payout"
 	"github.com/ratchet-pay/ratchet/internal/people"
 	"github.com/ratchet-pay/ratchet/internal/phase"
+	"github.com/ratchet-pay/ratchet/internal/retention"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/session"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
@@ -45,6 +47,8 @@ type Config struct {
 	Webhooks    webhook.Config
 	WebhookKeys secret.Keys // what endpoints' signing secrets are derived from
 	AuditKeys   secret.Keys // of the audit trail's chain
+
+	Keep retention.Months
 
 	Verify Verify // nil: this worker does not verify
 }
@@ -116,7 +120,7 @@ func Run(ctx context.Context, c Config) error {
 	every("expire checkout sessions", expireEvery, func(ctx context.Context) (int, error) {
 		return session.ExpireDueSessions(ctx, c.Engine, expireAtOnce)
 	})
-	every("prepare partitions", upkeepEvery, c.preparePartitions)
+	every("keep months", upkeepEvery, c.keepMonths)
 	every("remove ended sessions", upkeepEvery, func(ctx context.Context) (int, error) {
 		return people.RemoveEnded(ctx, c.Pool)
 	})
@@ -204,6 +208,10 @@ func (c Config) reconcile(ctx context.Context) (int, error) {
 	return len(found), err
 }
 
-func (c Config) preparePartitions(ctx context.Context) (int, error) {
-	return 0, audit.PreparePartitions(ctx, c.Pool, monthsAhead)
+// keepMonths prepares partitions and then detaches old ones. At the same time, each would wait for the other's locks.
+func (c Config) keepMonths(ctx context.Context) (detached int, err error) {
+	prepared := errors.Join(audit.PreparePartitions(ctx, c.Pool, monthsAhead),
+		retention.Prepare(ctx, c.Pool, monthsAhead))
+	detached, err = c.Keep.Detach(ctx, c.Pool)
+	return detached, errors.Join(prepared, err)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/acquirer/acquirertest"
 	"github.com/ratchet-pay/ratchet/internal/pgtest"
 	"github.com/ratchet-pay/ratchet/internal/process"
+	"github.com/ratchet-pay/ratchet/internal/retention"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/testapp"
 	"github.com/ratchet-pay/ratchet/internal/verify"
@@ -292,4 +293,68 @@ func TestVerifyRuns(t *testing.T) {
 				t.Errorf("it looks %s back", back)
 			}
 		})
+}
+
+// TestMonthsPass makes an installation that no worker has run on since January 2020: that month has ended long ago, and
+// the present one has no partition.
+func TestMonthsPass(t *testing.T) {
+	t.Parallel()
+	s := newEnv(t)
+	for table, prefix := range map[string]string{"events": "evt", "webhook_deliveries": "evt",
+		"webhook_attempts": "evt", "archived_answers": "req"} {
+		s.exec(t, fmt.Sprintf(`DO $$ DECLARE month text := to_char(now() AT TIME ZONE 'UTC', 'YYYY_MM'); BEGIN
+			EXECUTE format('ALTER TABLE %[1]s DETACH PARTITION %[1]s_%%s', month);
+			EXECUTE format('ALTER TABLE %[1]s_%%s RENAME TO %[1]s_2020_01', month);
+			EXECUTE format('ALTER TABLE %[1]s ATTACH PARTITION %[1]s_2020_01 FOR VALUES FROM (MINVALUE) TO (%%L)',
+				id_at('%[2]s', '2020-02-01 00:00+0'));
+		END $$`, table, prefix))
+	}
+	s.exec(t, `INSERT INTO events (account_id, id, livemode, type, object_id, data, api_version, request_id, created_at)
+		SELECT 'acct_1', id_at('evt', at) || 'old', false, 'charge.succeeded', 'ch_old', '{}', '2019-12-03', 'req_old',
+		       at
+		FROM (VALUES (timestamptz '2020-01-31 23:59:59+0')) AS old (at)`)
+	s.exec(t, `INSERT INTO archived_answers (account_id, request_id, headers, body)
+		SELECT 'acct_1', id_at('req', '2020-01-31 23:59:59+0') || 'old', '{}', '{}'`)
+	s.config.Keep = retention.Months{Events: 13, Archive: 84}
+
+	stop := s.work(t)
+	const (
+		prepared = `SELECT count(*) FROM pg_class
+			WHERE oid = to_regclass('events_' || to_char(now() AT TIME ZONE 'UTC', 'YYYY_MM'))`
+		stored = `SELECT count(*) FROM events e
+			WHERE e.tableoid = to_regclass('events_' || to_char(now() AT TIME ZONE 'UTC', 'YYYY_MM'))`
+	)
+	s.eventually(t, "the worker prepares this month", prepared)
+	// The archive is kept for seven years: January 2020 left it in February 2027.
+	s.eventually(t, "the worker detaches the old month of events",
+		`SELECT count(*) FROM detached_months WHERE kind = 'events' AND month = '2020-01-01' AND rows = 1`)
+	charge := func() string {
+		t.Helper()
+		status, id := s.post(t, "/v1/charges", "amount=2000&currency=usd&source=tok_visa", "Idempotency-Key", "once")
+		if status != http.StatusOK {
+			t.Fatalf("answered %d", status)
+		}
+		return id
+	}
+	id := charge()
+	if n := s.number(t, stored); n != 1 {
+		t.Errorf("this month has %d events, want that of the charge", n)
+	}
+	if again := charge(); again != id {
+		t.Errorf("the charge is %s and then %s", id, again)
+	}
+	if n := s.number(t, `SELECT count(*) FROM events`); n != 1 {
+		t.Errorf("there are %d events, want the new one", n)
+	}
+	if n := s.number(t, `SELECT count(*) FROM months_detached.events_2020_01`); n != 1 {
+		t.Errorf("the month has %d events, want the old one", n)
+	}
+	stop()
+	archive := `SELECT count(*) FROM detached_months WHERE kind = 'archived_answers'`
+	if time.Now().Before(time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC)) && s.number(t, archive) != 0 {
+		t.Error("a month of the archive is detached before its time")
+	}
+	s.config.Keep.Archive = 12
+	s.work(t)
+	s.eventually(t, "the worker detaches the old month of responses", archive)
 }

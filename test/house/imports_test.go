@@ -70,6 +70,7 @@ var floors = map[string]int{
 	"internal/daysum":             41, // knows from the ledger which transactions have ended
 	"internal/ledger":             40,
 	"internal/audit":              40,
+	"internal/retention":          40,
 	"internal/acquirer":           40,
 
 	"internal/lab/consumer": 58, // what the inbox and the engine do with messages of a queue

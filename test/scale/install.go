@@ -157,9 +157,26 @@ func (i *installation) pastMonths(ctx context.Context) error {
 	_, err := i.Pool.Exec(ctx, `
 		DO $$
 		DECLARE
-		    month date;
-		    name  text;
+		    month  date;
+		    name   text;
+		    parent record;
 		BEGIN
+		    FOR parent IN SELECT * FROM (VALUES ('events', 'evt'), ('webhook_deliveries', 'evt'),
+		            ('webhook_attempts', 'evt'), ('archived_answers', 'req')) AS p (name, prefix) LOOP
+		        name := parent.name || to_char(now() AT TIME ZONE 'UTC', '"_"YYYY_MM');
+		        month := date_trunc('month', now() AT TIME ZONE 'UTC');
+		        EXECUTE format('ALTER TABLE %I DETACH PARTITION %I', parent.name, name);
+		        EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent.name, name,
+		            id_at(parent.prefix, month_start(month)),
+		            id_at(parent.prefix, month_start((month + interval '1 month')::date)));
+		    END LOOP;
+		    FOR n IN 1..4 LOOP
+		        month := date_trunc('month', now() AT TIME ZONE 'UTC') - make_interval(months => n);
+		        PERFORM make_month('events', 'evt', month);
+		        PERFORM make_month('webhook_deliveries', 'evt', month);
+		        PERFORM make_month('webhook_attempts', 'evt', month);
+		        PERFORM make_month('archived_answers', 'req', month);
+		    END LOOP;
 		    FOR n IN 1..4 LOOP
 		        month := date_trunc('month', now() AT TIME ZONE 'UTC') - make_interval(months => n);
 		        name := 'audit_events_' || to_char(month, 'YYYY_MM');

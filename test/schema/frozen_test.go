@@ -29,6 +29,7 @@ var frozenTables = []frozenTable{
 	{"audit_blocks", `digest = previous`, ""},
 	{"audit_detachments", `rows = rows + 1`, ""},
 	{"archived_answers", `body = 'another'`, ""},
+	{"detached_months", `rows = rows + 1`, ""},
 }
 
 // frozenPromises are tried twice: a restore or a replica silences
@@ -73,11 +74,11 @@ var auditPromises = []promise{
 	{"a posting described anew", "",
 		`UPDATE ledger_postings SET description = 'another'`, privilege, ""},
 	{"an event told twice", "",
-		copyOf("events", "evt_1", `{"id": "evt_2"}`), unique, "events_one_per_change"},
+		copyOf("events", "evt_1", `{"id": "evt_2"}`), unique, "events_are_told_once"},
 	{"two events with one id", "",
-		copyOf("events", "evt_1", `{"type": "charge.failed"}`), unique, "events_pkey"},
+		copyOf("events", "evt_1", `{"type": "charge.failed"}`), unique, "events_default_pkey"},
 	{"an answer archived twice", "",
-		`INSERT INTO archived_answers SELECT * FROM archived_answers`, unique, "archived_answers_pkey"},
+		`INSERT INTO archived_answers SELECT * FROM archived_answers`, unique, "archived_answers_default_pkey"},
 
 	{"two audit rows with one time and id", "",
 		copyOf("audit_events", "aud_unprepared_month", `{"actor": "nobody"}`), unique, "audit_events_default_pkey"},

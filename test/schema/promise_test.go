@@ -42,6 +42,7 @@ func allPromises() []promise {
 		periodPromises, payoutPromises, payoutRowPromises,
 		customerPromises, chargePromises, refundPromises, intentPromises, disputePromises, settlementPromises,
 		inboxPromises, webhookPromises, checkoutPromises, auditPromises, verificationPromises, dayPromises,
+		inboxPromises, webhookPromises, checkoutPromises, auditPromises, verificationPromises, monthPromises,
 		frozenPromises())
 }
 

@@ -150,6 +150,7 @@ func TestEveryRoleCanDoItsWork(t *testing.T) {
 			VALUES ('acct_1', 'req_finished', '{}', '{}');
 			UPDATE answers SET archived_at = now(), headers = NULL, body = NULL WHERE request_id = 'req_finished';`,
 		"prepare partitions": `SELECT ensure_audit_partitions(6);`,
+		"prepare months":     `SELECT prepare_months(6);`,
 		"attempt a delivery": `
 			INSERT INTO webhook_attempts (account_id, event_id, endpoint_id, attempt, started_at)
 			VALUES ('acct_1', 'evt_1', 'we_1', 2, now());`,

@@ -115,6 +115,7 @@ INSERT INTO audit_events (at, id, account_id, livemode, request_id, actor, opera
     (now(), 'aud_1', 'acct_1', false, 'req_finished', 'key_1', 'charges.create', 200, sha256('1'), 'salt', 'details'),
     ('2001-01-01', 'aud_unprepared_month', 'acct_1', false, 'req_finished', 'key_1', 'charges.create', 200, sha256('2'), 'salt', 'details');
 INSERT INTO audit_blocks (no, from_xid, to_xid, rows, previous, digest) VALUES (1, 1, 2, 0, sha256('0'), sha256('1'));
+INSERT INTO detached_months (kind, month, first_id, next_id, rows) VALUES ('events', '2001-01-01', '', 'evt_0', 0);
 
 INSERT INTO refunds (account_id, id, livemode, request_id, charge_id, amount, currency, status, kind, failure_reason, acquirer_reference, balance_transaction,
     failure_balance_transaction, created_at)
