@@ -76,16 +76,19 @@ type FlowVersion struct {
 // What the caller already drives for an account counts as that account's earlier turns, so
 // free slots rotate among the accounts and do not all go to the one with the most work. Among
 // accounts whose turn it is, the longest waiting request is first, so that none starves.
+//
+// The running ones are read in the order of the primary key, so that the planner uses its
+// index: the table itself keeps thousands of ended runs until the next vacuum.
 const resumeUnfinished = `
-	WITH ours AS (
-		SELECT r.account_id, count(*) AS turns FROM runs r WHERE r.state = 'running' AND r.owner = @owner
-		GROUP BY r.account_id
+	WITH running AS MATERIALIZED (
+		SELECT * FROM runs WHERE state = 'running' ORDER BY account_id, request_id
+	), ours AS (
+		SELECT r.account_id, count(*) AS turns FROM running r WHERE r.owner = @owner GROUP BY r.account_id
 	), waiting AS (
 		SELECT r.account_id, r.request_id, r.due_at FROM runs r
 		WHERE ` + Due + ` AND ` + known + `
 		UNION ALL
-		SELECT r.account_id, r.request_id, r.due_at FROM runs r
-		WHERE r.state = 'running' AND NOT ` + IsExecuting + ` AND ` + known + `
+		SELECT r.account_id, r.request_id, r.due_at FROM running r WHERE NOT ` + IsExecuting + ` AND ` + known + `
 	), fair AS (
 		SELECT w.account_id, w.request_id,
 		       coalesce(o.turns, 0) + row_number() OVER (PARTITION BY w.account_id
@@ -111,7 +114,8 @@ const known = `(r.flow, r.version) IN (SELECT * FROM unnest(@flows::text[], @ver
 // ResumeUnfinished takes over up to limit requests that are due or whose driver
 // is dead, of the flows the process knows, first those of the accounts for which it
 // drives the fewest: one account's thousand parked requests do not make another's
-// one wait.
+// one wait. db should be a session in which the planner avoids to read whole tables
+// (enable_seqscan off).
 func ResumeUnfinished(
 	ctx context.Context, db Reader, knowing []FlowVersion, owner string, limit int,
 ) ([]*Request, error) {

@@ -98,9 +98,10 @@ const insertSettlementPart = `
 
 // One statement, so that one snapshot decides which charges are here. Rows are
 // inserted in the order of their key: two requests that settle the same movements
-// wait for each other and do not deadlock. What was inserted is looked up with IN,
-// which hashes it: the planner does not know how many rows reported has, and a join would
-// compare each with each.
+// wait for each other and do not deadlock. The LIMIT makes the planner look each charge up
+// by its index; a plain join may read all charges of the account. What was inserted is
+// looked up with IN, which hashes it: the planner does not know how many rows reported has,
+// and a join would compare each with each.
 const insertMovements = `
 	WITH reported AS (
 		SELECT * FROM unnest(@kinds::text[], @authorizations::text[], @references::text[], @amounts::bigint[])
@@ -114,7 +115,8 @@ const insertMovements = `
 		       THEN 'charge ' || c.id || ' is in ' || c.currency || CASE WHEN c.livemode THEN ', live' ELSE ', test' END
 		       || ' mode'
 		       END AS wrong
-		FROM reported t LEFT JOIN charges c ON c.account_id = @account_id AND c.acquirer_reference = t.authorization_id
+		FROM reported t LEFT JOIN LATERAL (SELECT id, currency, livemode, settlement_pending FROM charges
+			WHERE account_id = @account_id AND acquirer_reference = t.authorization_id LIMIT 1) c ON true
 	), booked AS (
 		INSERT INTO settlements (account_id, acquirer_reference, movement, livemode, request_id, charge_id, batch, part,
 			amount, currency, posting_id, settled_at, created_at)
@@ -167,10 +169,11 @@ const compareMovements = `
 	       ELSE '' END AS wrong, s.amount IS NULL AND w.amount IS NOT NULL AS waits
 	FROM unnest(@kinds::text[], @authorizations::text[], @references::text[], @amounts::bigint[])
 		AS t (kind, authorization_id, reference, amount)
-	LEFT JOIN settlements s ON s.account_id = @account_id AND s.acquirer_reference = t.reference AND s.movement = t.kind
-	LEFT JOIN charges c ON c.account_id = s.account_id AND c.id = s.charge_id
-	LEFT JOIN movements_waiting w ON w.account_id = @account_id AND w.acquirer_reference = t.reference
-	    AND w.movement = t.kind`
+	LEFT JOIN LATERAL (SELECT * FROM settlements WHERE account_id = @account_id
+		AND acquirer_reference = t.reference AND movement = t.kind LIMIT 1) s ON true
+	LEFT JOIN LATERAL (SELECT * FROM charges WHERE account_id = s.account_id AND id = s.charge_id LIMIT 1) c ON true
+	LEFT JOIN LATERAL (SELECT * FROM movements_waiting WHERE account_id = @account_id
+		AND acquirer_reference = t.reference AND movement = t.kind LIMIT 1) w ON true`
 
 // comparison says how a movement differs from what was here before.
 type comparison struct {

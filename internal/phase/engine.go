@@ -197,6 +197,11 @@ func (e *Engine) Log() *slog.Logger { return e.log }
 // Pool is the database the engine works on, for reads.
 func (e *Engine) Pool() *pgxpool.Pool { return e.pool }
 
+// TakeOver takes up to limit requests over that are due or whose owner is dead, for Resume.
+func (e *Engine) TakeOver(ctx context.Context, limit int) ([]*idempotency.Request, error) {
+	return idempotency.ResumeUnfinished(ctx, e.writes, e.Known(), e.owner, limit)
+}
+
 // Resume executes a request that the completer has taken over, on behalf of its
 // original caller. It returns when the request is finished, parked or held.
 func (e *Engine) Resume(ctx context.Context, r *idempotency.Request) error {

@@ -33,7 +33,7 @@ func (c *completer) round(ctx context.Context) (int, error) {
 		if places == 0 {
 			return 0, nil // we are stopping
 		}
-		taken, err := idempotency.ResumeUnfinished(ctx, c.Pool, c.Engine.Known(), c.Owner, places)
+		taken, err := c.Engine.TakeOver(ctx, places)
 		for _, r := range taken {
 			c.driving.Go(func() {
 				defer c.leave(1)

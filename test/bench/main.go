@@ -91,10 +91,12 @@ const (
 
 // Settings of both servers. A checkpoint in the middle of a round would make the
 // next ones write whole pages, and settlements that come late would not be counted.
+// The buffers are a usual share of a server's memory: with the 128 MB of an unconfigured
+// server, sessions write other pages to disk before they find room, from the second round on.
 // The acquirer reports every second: twice as often as it does by default, so that a
 // round sees several reports of each merchant.
 var (
-	settings = []string{"checkpoint_timeout=1h", "max_wal_size=16GB"}
+	settings = []string{"checkpoint_timeout=1h", "max_wal_size=16GB", "shared_buffers=2GB"}
 	env      = []string{"RATCHET_ACQUIRER_SETTLE_EVERY=1s"}
 )
 
