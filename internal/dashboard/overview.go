@@ -6,6 +6,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/sales"
 	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // volume is what was taken on one day in one currency.
@@ -53,6 +54,9 @@ type stuck struct {
 	Count int64
 }
 
+// mostWanting is how many disputes the page counts. It shows this number as “1000 or more”.
+const mostWanting = 1000
+
 // wanting is what waits for the merchant, or for an operator.
 type wanting struct {
 	Disputes   int64
@@ -60,10 +64,15 @@ type wanting struct {
 	Violations int64 // that the last run of verify found, over recent data or over everything
 }
 
+// Many tells whether there may be more disputes than were counted.
+func (w wanting) Many() bool { return w.Disputes >= mostWanting }
+
 const selectWanting = `
-	SELECT (SELECT count(*) FROM disputes
-	       WHERE account_id = @account_id AND livemode = @livemode
-	         AND status IN ('needs_response', 'warning_needs_response')) AS disputes,
+	SELECT (SELECT count(*) FROM (
+	           SELECT FROM disputes
+	           WHERE account_id = @account_id AND livemode = @livemode
+	             AND status IN ('needs_response', 'warning_needs_response')
+	           LIMIT @most) open) AS disputes,
 	       (SELECT count(*) FROM webhook_endpoints
 	           WHERE account_id = @account_id AND livemode = @livemode AND failing_since IS NOT NULL
 	             AND deleted_at IS NULL) AS endpoints,
@@ -90,7 +99,8 @@ func (s *Server) overview(r *http.Request) (*ui.Page, error) {
 	if page.Stuck, err = ui.Read[stuck](r.Context(), s.Pool, selectStuck, nil); err != nil {
 		return nil, err
 	}
-	wanting, err := ui.Read[wanting](r.Context(), s.Pool, selectWanting, of.Args(nil))
+	wanting, err := ui.Read[wanting](r.Context(), s.Pool, selectWanting,
+		of.Args(postgres.Args{"most": mostWanting}))
 	if err != nil {
 		return nil, err
 	}

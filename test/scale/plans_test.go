@@ -146,3 +146,21 @@ func plannerOfThings(t *testing.T) *planner {
 	}
 	return p
 }
+
+// TestAnEdgeBoundsASearch has pages that search behind an edge, and one that only says so.
+func TestAnEdgeBoundsASearch(t *testing.T) {
+	t.Parallel()
+	p := &planner{growing: growth{"charges": 10_000}}
+	searching := variant{values: map[string]string{"edge": "'ch_edge'"}}
+	for cond, found := range map[string]bool{
+		"((account_id = 'acct_1'::text) AND (id >= 'ch_edge'::text))": false,
+		"((account_id = 'acct_1'::text) AND (id >= 'ch_old'::text))":  true,
+		"(account_id = 'acct_1'::text)":                               true,
+	} {
+		n := node{Type: "Index Scan", Relation: "charges", Total: 9_000, Cond: cond,
+			Filter: "(status = 'failed'::text)"}
+		if got := p.scans([]node{n}, searching); (len(got) > 0) != found {
+			t.Errorf("%s: found %+v", cond, got)
+		}
+	}
+}

@@ -201,7 +201,15 @@ func (p packages) fold(dir string, expr ast.Expr) (text string, constant bool) {
 		if !is {
 			return "", false
 		}
-		return p.constant("internal/"+of.Name, e.Sel.Name)
+		for imported := range p {
+			if filepath.Base(imported) != of.Name {
+				continue
+			}
+			if text, constant := p.constant(imported, e.Sel.Name); constant {
+				return text, true
+			}
+		}
+		return "", false
 	case *ast.BinaryExpr:
 		left, leftIs := p.fold(dir, e.X)
 		right, rightIs := p.fold(dir, e.Y)

@@ -119,7 +119,8 @@ func (s Pages) customer(r *http.Request) (*ui.Page, error) {
 		return nil, err
 	}
 	of := ui.Scope{AccountID: found.AccountID, Livemode: found.Livemode}
-	latest, err := payments.Latest(s.Env, r, paymentFilter{Customer: found.ID}.args(of), ui.PageSize)
+	filter := paymentFilter{Customer: found.ID}
+	latest, err := paymentsOf(filter).Latest(s.Env, r, filter.args(of), ui.PageSize)
 	if err != nil {
 		return nil, err
 	}

@@ -139,10 +139,11 @@ var payments = ui.Lister[Payment]{Down: paymentsDown, Up: paymentsUp, Prefix: "p
 	ID:   func(p Payment) string { return p.ID },
 	Edge: ui.Edge{Down: paymentsEdgeDown, Up: paymentsEdgeUp}}
 
-// paymentsOf is the list for a filter. Indexes have the payments of a customer.
+// paymentsOf is the list for a filter. Indexes have the payments of a customer. Without a filter, too, a shop may have
+// many charges of intents and few others.
 func paymentsOf(f paymentFilter) ui.Lister[Payment] {
 	list := payments
-	list.Whole = !f.Any() || f.Customer != ""
+	list.Whole = f.Customer != ""
 	return list
 }
 

@@ -72,9 +72,8 @@ func (l Lister[T]) Page(d *Env, r *http.Request, args postgres.Args) ([]T, Pager
 	return rows, pages, nil
 }
 
-// Latest reads the first rows of the list, for a page that is about something else.
+// Latest reads the first rows of the list, for a page that is about something else. It leaves out rows behind the edge.
 func (l Lister[T]) Latest(d *Env, r *http.Request, args postgres.Args, limit int) ([]T, error) {
-	l.Whole = true
 	if _, err := l.bound(d, r, Keyset{}, args, firstID); err != nil {
 		return nil, err
 	}
