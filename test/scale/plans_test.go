@@ -151,11 +151,11 @@ func plannerOfThings(t *testing.T) *planner {
 func TestAnEdgeBoundsASearch(t *testing.T) {
 	t.Parallel()
 	p := &planner{growing: growth{"charges": 10_000}}
-	searching := variant{values: map[string]string{"edge": "'ch_edge'"}}
+	searching := variant{values: map[string]string{"edge": "'pi_0Vc64ZkU2Lo1YziijDL46LtO'"}}
 	for cond, found := range map[string]bool{
-		"((account_id = 'acct_1'::text) AND (id >= 'ch_edge'::text))": false,
-		"((account_id = 'acct_1'::text) AND (id >= 'ch_old'::text))":  true,
-		"(account_id = 'acct_1'::text)":                               true,
+		"((account_id = 'acct_1'::text) AND (id >= 'ch_0Vc64ZkU2Lo1YziijDL46LtO'::text))": false,
+		"((account_id = 'acct_1'::text) AND (id >= 'ch_0Aaaa'::text))":                    true,
+		"(account_id = 'acct_1'::text)":                                                   true,
 	} {
 		n := node{Type: "Index Scan", Relation: "charges", Total: 9_000, Cond: cond,
 			Filter: "(status = 'failed'::text)"}
