@@ -211,7 +211,11 @@ func TestCountAttempts(t *testing.T) {
 	b := setup(t)
 	c := daysum.NewCounter(b.PoolAs(t, "ratchet_worker"))
 	b.exec(t, `
-		ALTER TABLE webhook_deliveries DROP CONSTRAINT webhook_deliveries_event_exists;
+		DO $$ DECLARE month regclass; BEGIN
+			FOR month IN SELECT conrelid FROM pg_constraint WHERE conname = 'webhook_deliveries_event_exists' LOOP
+				EXECUTE format('ALTER TABLE %s DROP CONSTRAINT webhook_deliveries_event_exists', month);
+			END LOOP;
+		END $$;
 		INSERT INTO webhook_endpoints (account_id, id, livemode, request_id, url, enabled_events, slot, listener,
 		                               created_at, changed_at)
 		VALUES ('acct_1', 'we_1', false, 'req_1', 'https://example.com', '{*}', 1, false, now(), now()),
