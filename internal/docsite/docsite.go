@@ -15,7 +15,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/ratchet-pay/ratchet/internal/api"
 	"github.com/ratchet-pay/ratchet/internal/id"
@@ -61,8 +60,7 @@ func New(c Config) *Pages {
 
 // Routes hands every page to handle, with the pattern of its address. forms are
 // the addresses that change something.
-func (p *Pages) Routes(plain, forms func(pattern string, page http.HandlerFunc)) {
-	handle := func(pattern string, page http.HandlerFunc) { plain(pattern, zip(page)) }
+func (p *Pages) Routes(handle, forms func(pattern string, page http.HandlerFunc)) {
 	handle("GET /docs", p.docs)
 	handle("GET /docs/", p.docs)
 	handle("GET /docs/search", p.find)
@@ -75,18 +73,6 @@ func (p *Pages) Routes(plain, forms func(pattern string, page http.HandlerFunc))
 	handle("GET /docs/api/{resource}"+objectsPath, p.reference)
 	forms("POST /docs/api/run", p.postRun)
 }
-
-// zip compresses pages for browsers that ask for it: a page of the reference has up to 120 KB.
-// A page contains a form's token and its own address, so an attacker who chooses the address
-// could learn the token from how well the page compresses (BREACH). Padding, whose length is
-// drawn from a hash of the page, blurs that.
-var zip = func() func(http.Handler) http.HandlerFunc {
-	wrap, err := gzhttp.NewWrapper(gzhttp.RandomJitter(32, 0, false))
-	if err != nil {
-		panic(err) // the options are constant
-	}
-	return wrap
-}()
 
 // missing is a page that does not exist, and where to go instead.
 type missing struct{ Heading, Text, Href, Way string }

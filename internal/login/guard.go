@@ -7,12 +7,10 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -232,24 +230,4 @@ func (g *Guard) forgery(next http.HandlerFunc) http.HandlerFunc {
 		}
 		next(w, r)
 	}
-}
-
-func (g *Guard) ours(w http.ResponseWriter, r *http.Request) bool {
-	if g.across.Check(r) != nil {
-		return false
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-	cookie, err := Cookie(r, browserCookie)
-	return err == nil && slices.ContainsFunc(g.keys(), func(key []byte) bool {
-		return subtle.ConstantTimeCompare([]byte(r.PostFormValue("csrf")), []byte(sign(key, "form "+cookie.Value))) == 1
-	})
-}
-
-// Token is what a form has to carry: it belongs to the browser that asked for the page.
-func (g *Guard) Token(r *http.Request) string {
-	cookie, err := Cookie(r, browserCookie)
-	if err != nil {
-		return ""
-	}
-	return sign(g.newestKey(), "form "+cookie.Value)
 }
