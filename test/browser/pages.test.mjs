@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { accessible, launch, watched } from "./browser.mjs";
 import { buying } from "./buyer.mjs";
 import { fetchUntil, furnish, startDemo, until } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
-let demo, made, browser, request, undecided, event, longest, posting, told, firstPid;
+let demo, made, browser, request, undecided, event, longest, posting, told, firstPid, email, link;
 
 before(async () => {
   demo = await startDemo();
   firstPid = demo.pid;
   made = await furnish(demo);
+  link = (await demo.post("/v1/payment_links", { "line_items[0][price]": made.product.default_price, "line_items[0][quantity]": 1 })).id;
   browser = await launch();
   const list = await fetchUntil(`${demo.base}/dashboard/requests?again=yes`, "req_");
   request = list.match(/req_\w+/)[0];
@@ -21,6 +22,8 @@ before(async () => {
   longest = (await demo.get("/v1/events?limit=100")).data.reduce((a, b) => (b.type.length > a.type.length ? b : a)).id; // type: a page's title
   posting = made.survivor.balance_transaction;
   told = made.heard.find((h) => h.path === "/broken").id;
+  await demo.post("/v1/charges", { amount: 2600, currency: "usd", source: "tok_visa", receipt_email: "jenny@example.com" });
+  email = (await fetchUntil(`${demo.base}/dashboard/emails`, "/dashboard/emails/")).match(/dashboard\/emails\/(\w+)"/)[1];
   mkdirSync(shots, { recursive: true });
 });
 after(async () => {
@@ -29,7 +32,7 @@ after(async () => {
 });
 
 const everyPage = () => ({
-  front: "/", overview: "/dashboard", overview_month: "/dashboard?days=30&currency=usd", emails: "/dashboard/emails", reference_objects: "/docs/api/charges/objects", charts: "/dashboard/charts", charts_quarter: "/dashboard/charts?days=90", payments: "/dashboard/payments", payments_none: "/dashboard/payments?state=pending",
+  front: "/", overview: "/dashboard", overview_month: "/dashboard?days=30&currency=usd", emails: "/dashboard/emails", email: `/dashboard/emails/${email}`, reference_objects: "/docs/api/charges/objects", charts: "/dashboard/charts", charts_quarter: "/dashboard/charts?days=90", payments: "/dashboard/payments", payments_none: "/dashboard/payments?state=pending",
   payments_filtered: "/dashboard/payments?state=succeeded&min=45&max=nonsense&brand=visa",
   payment: `/dashboard/payments/${made.survivor.id}`, payment_held: `/dashboard/payments/${made.held.id}`,
   intent: `/dashboard/payments/${made.intent.id}`, intent_incomplete: `/dashboard/payments/${made.incomplete.id}`,
@@ -37,7 +40,7 @@ const everyPage = () => ({
   checkout: "/dashboard/checkout", checkout_none: "/dashboard/checkout?state=expired", session: `/dashboard/checkout/${made.session.id}`,
   session_reduced: `/dashboard/checkout/${made.reduced.id}`, payment_reduced: `/dashboard/payments/${made.reduced.payment_intent}`,
   new: "/dashboard/new", new_payment: "/dashboard/new/payment", new_link: "/dashboard/new/link", new_customer: "/dashboard/new/customer",
-  new_product: "/dashboard/new/product", new_payment_link: "/dashboard/new/payment-link", links: "/dashboard/links", links_inactive: "/dashboard/links?state=inactive", new_payout: "/dashboard/new/payout",
+  new_product: "/dashboard/new/product", new_payment_link: "/dashboard/new/payment-link", links: "/dashboard/links", links_inactive: "/dashboard/links?state=inactive", link: `/dashboard/links/${link}`, selected: `/dashboard/payments/selected?selected=${made.survivor.id}&selected=${made.euro.id}`, activity: "/dashboard/activity", new_payout: "/dashboard/new/payout",
   products: "/dashboard/products", products_archived: "/dashboard/products?state=archived", product: `/dashboard/products/${made.product.id}`,
   disputes: "/dashboard/disputes", disputes_none: "/dashboard/disputes?state=won", dispute: `/dashboard/disputes/${made.dispute.id}`,
   payouts: "/dashboard/payouts", payouts_none: "/dashboard/payouts?state=failed", payout: `/dashboard/payouts/${made.payout.id}`,
@@ -52,6 +55,38 @@ const everyPage = () => ({
   search: "/dashboard/search?q=nothing", missing: "/dashboard/no-such-page", nowhere: "/no-such-page",
   lab: "/lab", lab_matrix: "/lab/matrix", lab_run: "/lab/runs/ratchet/stopped",
   docs: "/docs", chapter: "/docs/tour/02-the-engine", simulated: "/docs/simulated", errors: "/docs/errors", reference: "/docs/api", charges: "/docs/api/charges",
+});
+
+// ofLogins are pages that need a user, or that lead elsewhere while there is none: login.test.mjs looks at them.
+const ofLogins = ["/dashboard/login", "/dashboard/login/code", "/dashboard/account", "/dashboard/account/totp", "/dashboard/users"];
+
+test("every page that the dashboard has is in the list", () => {
+  const pages = Object.values(everyPage()).map((path) => path.replace(/\?.*/, "")), routes = new Set();
+  for (const part of ["dashboard", "login"]) {
+    const folder = new URL(`../../internal/${part}/`, import.meta.url);
+    for (const file of readdirSync(folder, { recursive: true }).filter((it) => /(?<!_test)\.go$/.test(it))) {
+      for (const [, path] of readFileSync(new URL(file, folder), "utf8").matchAll(/"GET (\/[^"]*)"/g)) routes.add(path);
+    }
+  }
+  assert.ok(routes.size > 40, `only ${routes.size} routes were found`);
+  const isPage = (path) => !/\.csv$|\/stream$|\/story$/.test(path); // the others are files, and parts of pages
+  const shown = (route) => { const like = new RegExp(`^${route.replace("{$}", "").replace(/\{\w+\}/g, "[^/]+")}$`); return pages.some((path) => like.test(path)); };
+  assert.deepEqual([...routes].filter((route) => isPage(route) && !shown(route)).sort(), [...ofLogins].sort());
+});
+
+test("a long answer of a webhook's server is shown in a cell that wraps", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 1280, height: 900 } }), demo.base);
+  await page.goto(`${demo.base}/dashboard/webhooks/${made.broken.id}`);
+  for (const answer of ["a server of which we know nothing else hung up ".repeat(6), "nowhere.example.com/".repeat(20)]) {
+    const seen = await page.locator(".table-wrap").evaluate((region, text) => {
+      const cell = region.querySelector('[data-label="Latest response"]');
+      cell.querySelector(".badge").outerHTML = '<span class="badge bad"><span class="why"></span></span>';
+      cell.querySelector(".why").textContent = text;
+      const box = cell.querySelector(".badge").getBoundingClientRect();
+      return { region: region.scrollWidth - region.clientWidth, page: document.documentElement.scrollWidth - innerWidth, out: box.right - cell.getBoundingClientRect().right };
+    }, answer);
+    assert.ok(seen.region <= 1 && seen.page <= 0 && seen.out <= 0, `${answer} is wider by ${JSON.stringify(seen)}`);
+  }
 });
 
 for (const width of [1280, 360]) {
