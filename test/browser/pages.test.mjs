@@ -135,6 +135,14 @@ async function buyersPages(context) {
   return { shop: "/shop", cart: "/shop/cart", order: `/shop/orders/${order}`, form: new URL(form.url).pathname, receipt };
 }
 
+// references are all pages of the API reference, which are the longest there are.
+async function references() {
+  const contents = await fetch(`${demo.base}/docs/api`).then((r) => r.text());
+  const paths = new Set([...contents.matchAll(/href="(\/docs\/api\/[\w/-]+)/g)].map(([, path]) => path));
+  assert.ok(paths.size > 15, `the reference has ${paths.size} pages`);
+  return Object.fromEntries([...paths].map((path) => [path, path]));
+}
+
 // arrival opens a page whose scripts come when it has been painted: as late as
 // they may, so that whatever they move is seen to move. Where there is something
 // live, it is told of a payment. What moves then is counted apart, and so is what moves while
@@ -184,7 +192,7 @@ async function arrival(context, path) {
 for (const width of [1280, 360]) {
   test(`every page is light, is painted before its scripts come, and nothing on it moves by itself, ${width} pixels wide`, async (t) => {
     const context = await browser.newContext({ viewport: { width, height: 900 } });
-    const pages = { ...everyPage(), ...await buyersPages(context) }, seen = [], wrong = [];
+    const pages = { ...everyPage(), ...await buyersPages(context), ...width === 1280 && await references() }, seen = [], wrong = [];
     for (const [name, path] of Object.entries(pages)) {
       const { bytes, moves, ...times } = await arrival(context, path);
       seen.push({ name, late: times.painted - times.answered, ...times });
@@ -278,6 +286,34 @@ test("on a phone a row of a table is a card that names its columns, and one menu
   await menu.getByRole("link", { name: "Webhooks" }).click();
   await page.waitForURL("**/dashboard/webhooks");
   await context.close();
+});
+
+test("at 1440 pixels no table is wider than its card, and no copy button lies outside", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 1440, height: 900 } }), demo.base);
+  for (const path of ["/dashboard/payments", "/dashboard/customers", "/dashboard/requests", "/dashboard/checkout", "/dashboard/payouts"]) {
+    await page.goto(demo.base + path);
+    const seen = await page.locator(".table-wrap").first().evaluate((region) => {
+      const right = region.getBoundingClientRect().right;
+      return { rows: region.querySelectorAll("tbody tr").length, wider: region.scrollWidth - region.clientWidth,
+        outside: [...region.querySelectorAll("button, a")].filter((it) => it.getBoundingClientRect().right > right).length };
+    });
+    assert.ok(seen.rows > 0 && seen.wider <= 1 && seen.outside === 0, `${path}: ${JSON.stringify(seen)}`);
+  }
+});
+
+test("no name of a station is cut off in the drawing of a request", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 1440, height: 900 } }), demo.base);
+  const of = (await fetchUntil(`${demo.base}/dashboard/checkout/${made.session.id}`, "req_")).match(/req_\w+/)[0];
+  for (const id of [of, request]) {
+    await page.goto(`${demo.base}/dashboard/requests/${id}`);
+    const { names, cut } = await page.locator(".rail-wrap svg:visible").evaluate((svg) => {
+      const frame = svg.getBoundingClientRect(), texts = [...svg.querySelectorAll("text")];
+      const out = (it) => { const box = it.getBoundingClientRect(); return box.top < frame.top - 1 || box.bottom > frame.bottom + 1 || box.left < frame.left - 1 || box.right > frame.right + 1; };
+      return { names: texts.length, cut: texts.filter(out).map((it) => it.textContent) };
+    });
+    assert.ok(names > 2, `the drawing has ${names} texts`);
+    assert.deepEqual(cut, []);
+  }
 });
 
 test("the figures of a row stand at one height, however long what they are called is", async () => {
