@@ -232,10 +232,10 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, name s
 	})).ServeHTTP(w, r)
 }
 
-// compress sends a page as gzip to browsers that ask for it: a page of the reference has up to 120 KB. Streams and files
-// do not pass through it. A page contains its own address, so an attacker who chooses the address could learn what else
-// is on it from how well it compresses (BREACH). Hence the forms' token has another mask on every page, and
-// padding of a random length blurs the rest.
+// compress sends a page as gzip to browsers that ask for it: a page of the reference has up to 120 KB. Streams and
+// files do not pass through it. A page contains its own address, so an attacker who chooses the address could learn
+// what else is on it from how well it compresses (BREACH). Hence the forms' token has another mask on every page,
+// and padding of a random length blurs the rest.
 var compress = must(gzhttp.NewWrapper(gzhttp.RandomJitter(32, 0, false), gzhttp.EnableZstd(false)))
 
 // theme is the colors that the reader chose; "" leaves them to the system.

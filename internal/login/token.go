@@ -42,7 +42,7 @@ func mask(token string) string {
 	return base64.RawURLEncoding.EncodeToString(masked)
 }
 
-// unmask returns the token under a mask, and nothing that matches a token for a text that is none.
+// unmask returns the token under a mask. What it returns for any other text matches no token.
 func unmask(sent string) []byte {
 	masked, err := base64.RawURLEncoding.DecodeString(sent)
 	if err != nil || len(masked)%2 != 0 {

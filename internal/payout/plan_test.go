@@ -19,8 +19,8 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func TestMovementsLookTheirChargesUp(t *testing.T) {
 	db := pgtest.New(t)
 	moved := movementArgs([]acquirer.SettledMovement{{Kind: "sale", Authorization: "a", Reference: "r", Amount: 1}})
-	insert := pgx.StrictNamedArgs{"account_id": "acct_1", "livemode": false, "request_id": "req_1", "batch": "b", "part": 1,
-		"currency": "usd", "posting_id": "txn_1", "settled_at": time.Now(), "now": time.Now(),
+	insert := pgx.StrictNamedArgs{"account_id": "acct_1", "livemode": false, "request_id": "req_1", "batch": "b",
+		"part": 1, "currency": "usd", "posting_id": "txn_1", "settled_at": time.Now(), "now": time.Now(),
 		"paid": acquirer.PaidKinds, "taken": acquirer.TakenKinds}
 	compare := pgx.StrictNamedArgs{"account_id": "acct_1", "livemode": false, "currency": "usd"}
 	for name, value := range moved {

@@ -33,7 +33,7 @@ const open = async (path) => {
 
 // unexpected are a page's complaints but those that a refusal is expected to make: the browser logs its status, and that a
 // page which was open when the login began to be needed, or the server was killed, gets no more news.
-const unexpected = (page) => page.complaints.filter((c) => !/status of (401|403|422)|EventSource's response has a MIME type|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_REFUSED/.test(c));
+const unexpected = (page) => page.complaints.filter((c) => !/status of (401|403|422)|EventSource's response has a MIME type|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_(REFUSED|RESET)/.test(c));
 
 const looks = async (page, name) => {
   for (const width of [1280, 360]) {

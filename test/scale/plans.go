@@ -550,7 +550,7 @@ func (w *walker) check(n node, r run) {
 	own, refuses := n.own(), mayRefuseMost(w.filter(n))
 	o := offense{Table: n.Relation, Node: strings.TrimSpace(n.Type + " " + n.Index), Share: r.part * own / cost}
 	if w.endsAtEdge(n) {
-		return // as many rows as a page searches (internal/dashboard/desk/pages.go:searchOver)
+		return // as many rows as a page searches (internal/dashboard/ui/pages.go:searchOver)
 	}
 	if !refuses && r.rows > 0 && r.rows <= fewRows {
 		return // it never reads more rows, no matter how many the table has

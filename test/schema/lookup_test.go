@@ -8,7 +8,7 @@ import (
 )
 
 // A session keeps the plans of its triggers, and the first ones are made while the tables are small. A request that
-// comes when they are large reads the rows of its own keys and no others.
+// comes when they are large reads the rows of its key and no others.
 func TestTriggersLookRowsUpByKey(t *testing.T) {
 	db := seeded(t)
 	conn, err := db.Pool.Acquire(t.Context())
