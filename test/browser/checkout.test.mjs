@@ -315,7 +315,9 @@ test("another card in a second tab waits for the first, and charges nothing", as
 const slow = (page) => breaks(page, "slow:8000");
 const under = (made, state) => until(async () => (await stateOf(made)) === state);
 
-test("the server is killed while the card is charged: one charge, and the buyer arrives", async () => {
+// Chromium may send a request again by itself when a connection that it has used before is reset. If the server is
+// back by then, the page has lost nothing, and this returns false.
+async function payWhileKilled() {
   const made = await session();
   const page = await visit(made);
   await fill(page, visa);
@@ -325,9 +327,14 @@ test("the server is killed while the card is charged: one charge, and the buyer 
   await under(made, "processing");
   const heard = demo.heard();
   process.kill(pid, "SIGKILL");
-  await page.locator(".lost", { hasText: "Connection lost. You will not be charged twice." }).waitFor();
-  await page.screenshot({ path: `${shots}checkout_lost.light.1280.png` });
-  assert.ok(await page.locator("#cardNumber").isDisabled(), "nothing can be changed meanwhile");
+  const lost = page.locator(".lost", { hasText: "Connection lost. You will not be charged twice." }).waitFor();
+  const seen = await Promise.race([lost.then(() => true), page.waitForURL(/paid=cs_test_/).then(() => false)]);
+  if (seen) {
+    await page.screenshot({ path: `${shots}checkout_lost.light.1280.png` });
+    assert.ok(await page.locator("#cardNumber").isDisabled(), "nothing can be changed meanwhile");
+  } else {
+    lost.catch(() => {}); // the page is another one
+  }
   await demo.says(/serve is back as (\d+)/, heard);
   const back = Date.now();
   await arrives(page, made.id);
@@ -336,6 +343,13 @@ test("the server is killed while the card is charged: one charge, and the buyer 
   assert.equal((await chargesOf(made.id)).length, 1);
   await page.goto(made.url);
   await page.getByRole("heading", { name: "Paid" }).waitFor();
+  return seen;
+}
+
+test("the server is killed while the card is charged: one charge, and the buyer arrives", async () => {
+  let seen = false;
+  for (let tries = 0; tries < 3 && !seen; tries++) seen = await payWhileKilled();
+  assert.ok(seen, "three pages did not say that the connection was lost");
 });
 
 test("the bank takes eight seconds once, and not again with every try", async () => {
