@@ -58,7 +58,7 @@ const (
 	CommitterConns = 1 + groupsAtOnce
 	// groupsAtOnce has one group prepared while another waits for the disk. More at once are
 	// smaller, and each costs a flush.
-	groupsAtOnce = 1
+	groupsAtOnce = 2
 	// groupSize bounds how many members a group has, and how long its first waits for its last.
 	groupSize = 32
 	// queueTimeout is how long a claim waits for its turn. Commits that take longer
