@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
-	"github.com/ratchet-pay/ratchet/internal/id"
+	"github.com/ratchet-pay/ratchet/internal/daysum"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
@@ -105,7 +105,7 @@ func (f *facts) get(ctx context.Context) (proof, error) {
 	err := pgx.BeginTxFunc(ctx, f.pool, options, func(tx pgx.Tx) (err error) {
 		var uncounted string
 		if err := tx.QueryRow(ctx, selectUncounted, pgx.QueryExecModeCacheDescribe,
-			postgres.Args{"midnight": "ch_" + id.EncodeTime(midnight)}).Scan(&uncounted); err != nil {
+			postgres.Args{"midnight": daysum.ChargeAt(midnight)}).Scan(&uncounted); err != nil {
 			return err
 		}
 		rows, _ := tx.Query(ctx, selectProof, pgx.QueryExecModeCacheDescribe,

@@ -4,12 +4,10 @@ package retention
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/postgres"
@@ -68,9 +66,8 @@ func (m Months) Detach(ctx context.Context, pool *pgxpool.Pool) (done int, err e
 }
 
 const (
-	lockTimeout = "55P03" // SQLSTATE
-	tries       = 5
-	pause       = 2 * time.Second
+	tries = 5
+	pause = 2 * time.Second
 )
 
 // patiently repeats what changes a table until it gets its lock. Other statements wait behind such a change, so
@@ -78,8 +75,7 @@ const (
 func patiently(ctx context.Context, change func() error) error {
 	for n := 1; ; n++ {
 		err := change()
-		var refused *pgconn.PgError
-		if !errors.As(err, &refused) || refused.Code != lockTimeout || n == tries {
+		if !postgres.IsLockTimeout(err) || n == tries {
 			return err
 		}
 		select {
