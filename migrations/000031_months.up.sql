@@ -310,8 +310,8 @@ REVOKE EXECUTE ON FUNCTION
     take_month_away(text, date), detach_month(text, date), detach_oldest_month(text, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION prepare_months(integer), detach_oldest_month(text, integer) TO ratchet_worker;
 
--- The first partition ends with this month. An ID that lies beyond was made by a clock that was ahead. Such
--- rows move to the partition that takes what has no month.
+-- The first partition ends with this month. A clock that was ahead has made the IDs after it. Their
+-- rows move to the partition for rows without a month.
 DO $$
 DECLARE
     parent  record;

@@ -1,4 +1,4 @@
--- 000032: triggers on the way of a charge look rows up by their keys, whatever the planner believes of the tables.
+-- 000032: the triggers that a charge fires look rows up by their keys, even if the statistics of the tables are wrong.
 --
 -- The plans of a trigger are kept for a session. The first ones are made while the tables are small or unknown, and the
 -- planner then hashed whole tables to answer an EXISTS: each new request read all answers, until the next analyze.

@@ -131,12 +131,12 @@ func TestCustomText(t *testing.T) {
 	}
 }
 
-// TestPhoneNumber asks for a phone number where the merchant wants one, and for none elsewhere.
+// TestPhoneNumber sees that the page asks for a phone number only if the session collects it.
 func TestPhoneNumber(t *testing.T) {
 	t.Parallel()
 	s := newEnv(t)
 	if without := s.do(t, http.MethodGet, s.session(t), nil).body; strings.Contains(without, `name="phoneNumber"`) {
-		t.Error("a page asks for a phone number that nobody wants")
+		t.Error("the page asks for a phone number that the session does not collect")
 	}
 	path := s.session(t, url.Values{
 		"phone_number_collection[enabled]": {"true"}, "customer_creation": {"always"},

@@ -114,8 +114,8 @@ const known = `(r.flow, r.version) IN (SELECT * FROM unnest(@flows::text[], @ver
 // ResumeUnfinished takes over up to limit requests that are due or whose driver
 // is dead, of the flows the process knows, first those of the accounts for which it
 // drives the fewest: one account's thousand parked requests do not make another's
-// one wait. db should be a session in which the planner avoids to read whole tables
-// (enable_seqscan off).
+// one wait. In the sessions of db the planner should avoid sequential
+// scans (enable_seqscan off).
 func ResumeUnfinished(
 	ctx context.Context, db Reader, knowing []FlowVersion, owner string, limit int,
 ) ([]*Request, error) {

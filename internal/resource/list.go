@@ -170,7 +170,7 @@ func ListPage[Row any, R wired[Row]](
 }
 
 // args are the arguments of a list's statement: whose objects, the filters, and the IDs and times between which a page
-// lies, both ends excluded. One row more than the limit is read: it says whether there is another page.
+// lies, both ends excluded. The statement reads one row more than the limit, to know whether there is another page.
 func (l Listing) args(v Principal, in List) pgx.StrictNamedArgs {
 	args := v.Args()
 	for name, value := range l.Filters {

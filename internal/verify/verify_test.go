@@ -846,7 +846,7 @@ var damages = []damage{
 		DELETE FROM ledger_period_sums WHERE until = (SELECT min(until) FROM ledger_periods);
 		DELETE FROM ledger_periods WHERE until = (SELECT min(until) FROM ledger_periods)`, "", periods},
 	{"a day's sum is raised", "UPDATE charge_days SET amount = amount + 1", "", days},
-	{"a day has webhook attempts that nobody made",
+	{"the sum of a day has webhook attempts that did not happen",
 		"INSERT INTO attempt_days SELECT account_id, false, '2026-11-20', 5, 4 FROM counted", "", days},
 	{"a charge slips in behind what was counted", `
 		UPDATE counted SET charges_before = 'ch_zzz';

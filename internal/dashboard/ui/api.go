@@ -20,7 +20,7 @@ const selectMerchant = `
 	FROM accounts WHERE id = @account_id`
 
 // Call sends a request to the API in this process, as the account and in the mode given. An error response of the API
-// is an answer; err says that there is none.
+// is returned as an answer; err means that the API gave no answer.
 func (d *Env) Call(
 	r *http.Request, accountID string, livemode bool, method, path, key string, form url.Values,
 ) (*api.Answer, error) {
