@@ -36,22 +36,22 @@ func TestFailOver(t *testing.T) {
 		i, primary, standby, serving, merchants := failover(t, true)
 		loads := startLoad(t, serving, merchants)
 		eventually(t, "there is something to lose", func() bool { return t.Failed() || finishedBy(loads) > enough })
+		var struck spells
+		end := struck.begin("the primary was killed")
 		primary.Kill()
 		standby.Promote()
+		end()
 		i.db = standby.Pool
 		before := finishedBy(loads)
 		eventually(t, "work goes on", func() bool { return t.Failed() || finishedBy(loads) > before+enough })
 		all := stopLoad(loads)
-		eventually(t, "everything is finished", func() bool {
-			return number(t, i.db,
-				"SELECT count(*) FROM request_status WHERE state NOT IN ('finished', 'archived')") == 0
-		})
+		finished := i.wantFinished(t, &struck, loads)
 		for _, w := range all {
 			w.wantReplay(t, serving.any(), w.answer) // acknowledged before the fail-over, or after it
 		}
 		i.wantNoDoubles(t, all)
 		i.wantClean(t)
-		t.Logf("%d requests answered, %d of them before the fail-over", len(all), before)
+		t.Logf("SUMMARY fail-over: %d requests answered, %d of them before it; %s", len(all), before, finished)
 	})
 
 	// The old primary does not learn that it is one no longer: the processes have to know.
@@ -64,22 +64,24 @@ func TestFailOver(t *testing.T) {
 			eventually(t, what, func() bool { return t.Failed() || finishedBy(loads) > before+enough })
 		}
 		goesOn("there is something to lose")
+		var struck spells
+		end := struck.begin("the primary stalled")
 		thaw := primary.Freeze()
 		standby.Promote()
+		end()
 		i.db = standby.Pool
 		goesOn("work goes on")
+		struck.strike("the old primary woke")
 		thaw()
 		goesOn("work goes on with the new primary")
 		all := stopLoad(loads)
-		eventually(t, "everything is finished", func() bool {
-			return number(t, i.db,
-				"SELECT count(*) FROM request_status WHERE state NOT IN ('finished', 'archived')") == 0
-		})
+		finished := i.wantFinished(t, &struck, loads)
 		for _, w := range all {
 			w.wantReplay(t, serving.any(), w.answer)
 		}
 		i.wantNoDoubles(t, all)
 		i.wantClean(t)
+		t.Logf("SUMMARY fail-over from a stalled primary: %d requests answered; %s", len(all), finished)
 	})
 
 	// An operator, a time-out or a client that gives up cancels the wait for a standby;
