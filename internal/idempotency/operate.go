@@ -193,6 +193,39 @@ const parkNow = `
 	  AND (state IN ('parked', 'needs_review') OR state = 'running' AND NOT ` + IsExecuting + `)
 	RETURNING request_id`
 
+// A run whose process does not know of it, because the answer to a take-over was lost, is as
+// good as parked. Nothing was tried, so this is no attempt.
+const parkUndriven = `
+	WITH undriven AS (
+		SELECT account_id, request_id FROM runs
+		WHERE state = 'running' AND owner = @owner AND lease_until < clock_timestamp() + @left::interval
+		  AND request_id <> ALL (@driven::text[])
+		ORDER BY account_id, request_id
+		FOR NO KEY UPDATE SKIP LOCKED
+	)
+	UPDATE runs r
+	SET state = 'parked', owner = NULL, lease_until = NULL, due_at = clock_timestamp()
+	FROM undriven u
+	WHERE r.account_id = u.account_id AND r.request_id = u.request_id AND r.state = 'running'
+	RETURNING r.request_id`
+
+// ParkUndriven parks the runs that the database counts as owner's, that owner does not
+// drive, and that nothing has moved for some time. It returns their requests' IDs.
+func ParkUndriven(
+	ctx context.Context, db Reader, owner string, driven []string, unmoved time.Duration,
+) ([]string, error) {
+	rows, err := db.Query(ctx, parkUndriven, pgx.StrictNamedArgs{
+		"owner": owner, "driven": driven, "left": LeaseTime - unmoved})
+	if err != nil {
+		return nil, fmt.Errorf("park undriven requests: %w", err)
+	}
+	parked, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("park undriven requests: %w", err)
+	}
+	return parked, nil
+}
+
 // TryNow makes a request due at once that is parked, needs review, or whose process
 // is dead. What happens then is up to the completer, or to a retry by the client. It
 // fails with ErrNotYours on any other.

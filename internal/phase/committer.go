@@ -64,10 +64,6 @@ const (
 	// queueTimeout is how long a claim waits for its turn. Commits that take longer
 	// than this wait for a standby or a disk; the client should try again later.
 	queueTimeout = time.Second
-	// commitTimeout is how long a group's connection is waited for. The server is not
-	// asked to cancel: a commit that waits for a synchronous standby would become
-	// visible without it.
-	commitTimeout = 5 * time.Second
 )
 
 // CommitterSession are the settings of a committer's connections. Plans are made once
@@ -265,16 +261,14 @@ func (c *Committer) halve(group []*member) {
 
 // send sends a group as one packet, which the server runs as one transaction.
 func (c *Committer) send(group []*member) error {
-	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
 	conn, err := c.pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
-	// Closing the socket makes pgx give up without asking the server to cancel.
-	drop := time.AfterFunc(commitTimeout, func() { _ = conn.Conn().PgConn().Conn().Close() })
-	defer drop.Stop()
+	defer dropLate(conn).Stop()
 	return postgres.SendBatch(context.Background(), conn.Conn(), joined(group))
 }
 
@@ -331,7 +325,7 @@ func (c *Committer) lookUp() {
 }
 
 func (c *Committer) findGroup(group []*lookup) {
-	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
 	keys := make([]idempotency.Key, len(group))
 	for i, l := range group {

@@ -22,6 +22,9 @@ const (
 	// secondCallWithin is how far into an attempt the engine calls again at once
 	// after an unknown outcome. Later than that the client has waited long enough.
 	secondCallWithin = 5 * time.Second
+	// answerTimeout is how long the database is waited for. It ends its own statements after
+	// 3 s; one that says nothing for longer has stalled, or the link to it is silent.
+	answerTimeout = 5 * time.Second
 	// executionTimeout bounds a whole attempt, even if the client disconnects.
 	executionTimeout = 25 * time.Second
 	// maxAttempts is when an unknown outcome needs an operator: with the waits of
@@ -52,6 +55,7 @@ type Engine struct {
 	flows     map[idempotency.FlowVersion]flow
 	waiters   waiters
 	handover  handover
+	driving   driving
 }
 
 // Recorder makes the statements that join the transaction in which a request is
@@ -107,6 +111,7 @@ func NewEngine(c Config) *Engine {
 		adapters:  adapters{},
 		flows:     map[idempotency.FlowVersion]flow{},
 		waiters:   waiters{pool: c.Pool, waiting: map[idempotency.Key][]chan struct{}{}},
+		driving:   driving{requests: map[string]int{}},
 	}
 	if e.record == nil {
 		e.record = func(*Tx, *idempotency.Request, *idempotency.StoredResponse) {}
@@ -199,7 +204,13 @@ func (e *Engine) Pool() *pgxpool.Pool { return e.pool }
 
 // TakeOver takes up to limit requests over that are due or whose owner is dead, for Resume.
 func (e *Engine) TakeOver(ctx context.Context, limit int) ([]*idempotency.Request, error) {
-	return idempotency.ResumeUnfinished(ctx, e.writes, e.Known(), e.owner, limit)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	taken, err := idempotency.ResumeUnfinished(ctx, e.writes, e.Known(), e.owner, limit)
+	if err != nil {
+		e.doubt()
+	}
+	return taken, err
 }
 
 // Resume executes a request that the completer has taken over, on behalf of its

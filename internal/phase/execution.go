@@ -38,6 +38,7 @@ type execution struct {
 // response: the loop over the table. Each turn commits the atomic phases up to the
 // next foreign one, or makes the call of a foreign phase.
 func (x *execution) execute(ctx context.Context) (Response, error) {
+	defer x.engine.driving.begin(x.request.ID)()
 	var response *idempotency.StoredResponse
 	err := x.load(ctx)
 	for response == nil && err == nil {
@@ -218,6 +219,8 @@ func (x *execution) store(ctx context.Context, tx *Tx, step *idempotency.Step) e
 // resolveCommit finds out whether a commit whose acknowledgment was lost happened,
 // by locking the request's row (a read might show what a fail-over then undoes).
 func (x *execution) resolveCommit(ctx context.Context, step *idempotency.Step, lost error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	at, err := idempotency.ResolveCommit(ctx, x.engine.writes, x.key())
 	if err != nil {
 		return errors.Join(errLost, lost, err)
@@ -258,6 +261,8 @@ func (x *execution) load(ctx context.Context) (err error) {
 		return x.hold(ctx,
 			fmt.Sprintf("no outcome after %d attempts, the last of which did not end", x.request.Attempts))
 	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	if x.calls, err = idempotency.OpenCalls(ctx, x.engine.pool, x.request); err != nil {
 		return errors.Join(errLost, err)
 	}

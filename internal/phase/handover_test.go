@@ -71,13 +71,56 @@ const handedOverWithin = 3 * time.Second
 // untilHandedOver waits until no process drives the request.
 func (s *env) untilHandedOver(key string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(handedOverWithin); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	s.untilParked(key, handedOverWithin)
+}
+
+func (s *env) untilParked(key string, within time.Duration) {
+	s.t.Helper()
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if s.state(key) == idempotency.Parked {
 			return
 		}
 	}
-	s.t.Fatalf("%s after the last fault the request is %s, want parked", handedOverWithin, s.state(key))
+	s.t.Fatalf("%s after the last fault the request is %s, want parked", within, s.state(key))
 }
+
+// slowTakeOvers has every take-over take a second, in which a test can cut the link.
+const slowTakeOvers = `
+	CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN NEW; END $$;
+	CREATE TRIGGER dawdle BEFORE INSERT ON takeovers FOR EACH ROW EXECUTE FUNCTION dawdle();
+	ALTER TABLE takeovers ENABLE ALWAYS TRIGGER dawdle`
+
+// cutsInTakeOver cuts the link while the server takes a request over. The server commits, and no process learns of it.
+func (s *env) cutsInTakeOver(link *link, takeOver func()) {
+	s.t.Helper()
+	s.exec(slowTakeOvers)
+	gaveUp := make(chan struct{})
+	go func() {
+		defer close(gaveUp)
+		takeOver()
+	}()
+	s.until("a take-over is under way",
+		"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'")
+	link.cut()
+	<-gaveUp
+	s.until("the take-over is committed", "SELECT count(*) FROM takeovers")
+	s.exec("DROP TRIGGER dawdle ON takeovers")
+	link.mend()
+}
+
+// until waits until a query counts one.
+func (s *env) until(what, sql string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); s.count(sql) != 1; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("not within 30 s: %s", what)
+		}
+	}
+}
+
+// learnsWithin is how long a process takes to learn of a take-over whose acknowledgment was lost: it waits until
+// none of its statements can still be under way.
+const learnsWithin = 15 * time.Second
 
 // A process that loses its database in the middle of a request lives on, so
 // others leave its requests alone. It must hand them over itself.
@@ -141,6 +184,37 @@ func TestHandover(t *testing.T) {
 		s.want("attempts of the successor", 1, "SELECT attempts FROM request_status")
 		s.bank.wantMoved(t, 1)
 	})
+
+	for _, by := range []struct {
+		name     string
+		takeOver func(p *process)
+	}{
+		{"the completer", func(p *process) {
+			p.exec("UPDATE runs SET due_at = clock_timestamp()")
+			if taken, err := p.engine.TakeOver(p.t.Context(), 10); err == nil {
+				p.t.Errorf("took over %d requests, want that the answer is lost", len(taken))
+			}
+		}},
+		{"a client's retry", func(p *process) {
+			if answer, err := p.serve("k"); err == nil {
+				p.t.Errorf("answered %d, want that the answer to the take-over is lost", answer.Status)
+			}
+		}},
+	} {
+		t.Run("a request that "+by.name+" took over without learning of it is parked", func(t *testing.T) {
+			t.Parallel()
+			s := setup(t)
+			s.bank.has(silent, silent)
+			s.process().refuses("k", http.StatusServiceUnavailable)
+			p, link := s.cuttable()
+			s.cutsInTakeOver(link, func() { by.takeOver(p) })
+			s.wantState("k", idempotency.Running)
+			s.untilParked("k", learnsWithin)
+			s.want("attempts", 1, "SELECT attempts FROM request_status")
+			s.process().answers("k", http.StatusOK)
+			s.bank.wantMoved(t, 1)
+		})
+	}
 
 	t.Run("a claim that never happened leaves nothing to hand over, and the key free", func(t *testing.T) {
 		t.Parallel()

@@ -173,7 +173,7 @@ func (in *incoming) is(fingerprint []byte) bool {
 func (in *incoming) first(ctx context.Context, now time.Time) (*execution, error) {
 	e, started := in.engine, time.Now() // together with now: the check takes time, too
 	r := in.run.copy()
-	if err := r.verify(ctx, e.pool, Check{Caller: in.Caller, At: now, roots: e.roots}); err != nil {
+	if err := in.verify(ctx, r, now); err != nil {
 		return nil, e.nothingStored(in.key.Key, in.recheck(ctx, err))
 	}
 	params, err := r.encodeParams()
@@ -189,6 +189,13 @@ func (in *incoming) first(ctx context.Context, now time.Time) (*execution, error
 			Fingerprint: in.Fingerprint, FingerprintVersion: cmp.Or(in.FingerprintVersion, 1),
 			Params: params, Caller: in.Caller.Caller, Flow: d.name, Version: d.version, Epoch: 1, CreatedAt: now,
 		}}, nil
+}
+
+// verify runs the check of a request, for as long as the database may take.
+func (in *incoming) verify(ctx context.Context, r run, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return r.verify(ctx, in.engine.pool, Check{Caller: in.Caller, At: now, roots: in.engine.roots})
 }
 
 // resolve decides what an execution's error means while nothing is stored. The
@@ -249,8 +256,11 @@ func (in *incoming) takeOver(ctx context.Context, found *idempotency.Found) (*ex
 	if !known {
 		return nil, e.unfinished(in.key.Key, nil) // a process of another version will finish it
 	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	r, err := idempotency.Resume(ctx, e.writes, in.key.AccountID, found.ID, found.Epoch, e.owner)
 	if err != nil {
+		e.doubt()
 		return nil, e.unfinished(in.key.Key, err)
 	}
 	if r == nil {
@@ -283,6 +293,7 @@ func (x *execution) conclude(ctx context.Context, stored *idempotency.StoredResp
 			return Response{}, x.engine.unfinished(x.request.Key, err)
 		case errors.Is(err, errLost):
 			x.giveUp()
+			x.engine.doubt()
 			return Response{}, x.engine.unfinished(x.request.Key, err)
 		case errors.Is(err, errHeld):
 			return Response{},

@@ -28,6 +28,7 @@ type suspension struct {
 	kind       EventKind
 	statements []idempotency.Statement
 	since      time.Time
+	end        func() // of its part in driving
 }
 
 // park suspends the request until it is due again: errParked. sent says whether
@@ -112,6 +113,7 @@ const (
 )
 
 func (h *handover) add(s suspension) {
+	s.end = s.engine.driving.begin(s.request.ID)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.pending = append(h.pending, s)
@@ -153,6 +155,8 @@ func unsuspended(round []suspension) (left []suspension) {
 		}
 		if s.tryAgain(err) {
 			left = append(left, s)
+		} else {
+			s.end()
 		}
 		if postgres.IsTransient(err) {
 			return slices.Concat(left, round[i+1:])

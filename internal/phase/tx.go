@@ -36,6 +36,7 @@ type Tx struct {
 	callKey   func(name string) string
 
 	conn  *pgxpool.Conn // held from the first read on
+	drop  *time.Timer   // closes it when the database does not answer
 	open  pgx.BatchResults
 	queue []idempotency.Statement
 	ids   int // how many NewID has made
@@ -99,13 +100,14 @@ func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, err
 		if err := tx.closeOpen(); err != nil {
 			return nil, err
 		}
+		tx.drop.Reset(answerTimeout)
 		return tx.conn.Query(ctx, sql, args...)
 	}
-	conn, err := tx.pool.Acquire(ctx)
+	conn, err := acquire(ctx, tx.pool)
 	if err != nil {
 		return nil, fmt.Errorf("acquire connection: %w", err)
 	}
-	tx.conn = conn
+	tx.conn, tx.drop = conn, dropLate(conn)
 	// BEGIN, the fence and the read leave together.
 	batch := &pgx.Batch{}
 	batch.Queue("BEGIN")
@@ -157,6 +159,7 @@ func (tx *Tx) finish(ctx context.Context, statements []idempotency.Statement) er
 	}
 	batch := batchOf(statements)
 	batch.Queue("COMMIT")
+	tx.drop.Reset(answerTimeout)
 	return postgres.SendBatch(ctx, tx.conn.Conn(), batch)
 }
 
@@ -171,12 +174,27 @@ func (tx *Tx) patience() time.Duration {
 
 // send runs statements in one packet and one transaction.
 func send(ctx context.Context, pool *pgxpool.Pool, statements []idempotency.Statement) error {
-	conn, err := pool.Acquire(ctx)
+	conn, err := acquire(ctx, pool)
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
+	defer dropLate(conn).Stop()
 	return postgres.SendBatch(ctx, conn.Conn(), batchOf(statements))
+}
+
+func acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return pool.Acquire(ctx)
+}
+
+// dropLate closes a connection on which the database does not answer in time, unless it is
+// stopped before. It closes the socket, so that pgx does not ask the server to cancel: a
+// commit that waits for a synchronous standby would become visible without it.
+func dropLate(conn *pgxpool.Conn) *time.Timer {
+	socket := conn.Conn().PgConn().Conn() // conn itself is gone once it is released
+	return time.AfterFunc(answerTimeout, func() { _ = socket.Close() })
 }
 
 func batchOf(statements []idempotency.Statement) *pgx.Batch {
@@ -202,6 +220,7 @@ func (tx *Tx) rollback(ctx context.Context) {
 // release returns the connection. The pool closes one that is still inside a
 // transaction, which rolls it back.
 func (tx *Tx) release() {
+	tx.drop.Stop()
 	tx.conn.Release()
 	tx.conn = nil
 }

@@ -18,8 +18,10 @@ import (
 // packets. Then every wait for it needs a limit.
 const (
 	// hostTimeout is how long a connection to one of several hosts may take before the next
-	// host is tried. connect_timeout in the URL takes precedence.
-	hostTimeout = 3 * time.Second
+	// host is tried, and onlyHostTimeout how long one to the only host may take before it is
+	// tried anew. connect_timeout in the URL takes precedence.
+	hostTimeout     = 2 * time.Second
+	onlyHostTimeout = 5 * time.Second
 
 	// pingTimeout is how long a connection that was idle for a second may take to show
 	// that its server answers. The pool replaces one that does not.
@@ -37,9 +39,14 @@ func severalHosts(config *pgconn.Config) bool {
 	})
 }
 
-// passOver limits the time for a connection to a host if there is another one.
-func passOver(config *pgconn.Config) {
-	if severalHosts(config) && config.ConnectTimeout == 0 {
+// limitConnecting limits the time for a connection to a host. Over a link that loses packets
+// the kernel would wait for minutes, and go on waiting after the link is whole again.
+func limitConnecting(config *pgconn.Config) {
+	if config.ConnectTimeout != 0 {
+		return
+	}
+	config.ConnectTimeout = onlyHostTimeout
+	if severalHosts(config) {
 		config.ConnectTimeout = hostTimeout
 	}
 }
@@ -56,8 +63,9 @@ func leaveReadOnly(config *pgconn.Config) {
 // giveUp bounds what pgx does with a connection that breaks, or whose caller gives up: it
 // asks the server, on a separate connection, to cancel the statement. never keeps it from
 // asking.
-func giveUp(never bool) func(context.Context, *pgx.ConnConfig) error {
-	return func(_ context.Context, config *pgx.ConnConfig) error {
+func giveUp(never bool, leader *Leader) func(context.Context, *pgx.ConnConfig) error {
+	return func(ctx context.Context, config *pgx.ConnConfig) error {
+		leader.first(ctx, &config.Config)
 		var connected atomic.Bool
 		dial, after := config.DialFunc, config.AfterConnect
 		config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -66,7 +74,8 @@ func giveUp(never bool) func(context.Context, *pgx.ConnConfig) error {
 				if err != nil {
 					return nil, err
 				}
-				return hasty{conn}, nil
+				leader.opened(conn)
+				return hasty{conn, leader}, nil
 			}
 			if never {
 				return nil, errors.New("statements of this connection are not canceled")
@@ -92,7 +101,16 @@ func giveUp(never bool) func(context.Context, *pgx.ConnConfig) error {
 
 // hasty is a connection that waits for nothing longer than goodbyeTimeout once it has a
 // deadline. pgx sets deadlines to end a wait at once, and for a goodbye.
-type hasty struct{ net.Conn }
+type hasty struct {
+	net.Conn
+	leader *Leader
+}
+
+// Close closes the connection, and the leader forgets it.
+func (c hasty) Close() error {
+	c.leader.closed(c.Conn)
+	return c.Conn.Close()
+}
 
 // SetDeadline shortens a deadline to goodbyeTimeout, so that a server that stalls can't hold up the close.
 func (c hasty) SetDeadline(t time.Time) error {

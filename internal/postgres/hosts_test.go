@@ -36,16 +36,12 @@ func TestHosts(t *testing.T) {
 
 	t.Run("a host that accepts connections and answers nothing is passed over", func(t *testing.T) {
 		t.Parallel()
-		silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { silent.Close() })
+		silent, _ := silentHost(t)
 		address, err := url.Parse(db.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
-		address.Host = silent.Addr().String() + "," + address.Host
+		address.Host = silent + "," + address.Host
 
 		pool, err := postgres.Open(soon(t), postgres.Config{URL: address.String()})
 		if err != nil {
@@ -54,6 +50,32 @@ func TestHosts(t *testing.T) {
 		t.Cleanup(pool.Close)
 		if err := postgres.Migrate(soon(t), address.String()); err != nil {
 			t.Errorf("migrate: %v", err)
+		}
+	})
+
+	t.Run("once a server was seen to lead, a silent host before it is no longer waited for", func(t *testing.T) {
+		t.Parallel()
+		silent, asked := silentHost(t)
+		address, err := url.Parse(db.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		address.Host = silent + "," + address.Host
+		pool, err := postgres.Open(soon(t), postgres.Config{URL: address.String(), Leader: new(postgres.Leader)})
+		if err != nil {
+			t.Fatalf("open: %v", err)
+		}
+		t.Cleanup(pool.Close)
+		before := asked.Load()
+		if before == 0 {
+			t.Fatal("the silent host was not tried: that proves nothing")
+		}
+		for range 3 {
+			pool.Reset()
+			session(soon(t), t, pool)
+		}
+		if after := asked.Load(); after != before {
+			t.Errorf("the silent host was tried %d times more", after-before)
 		}
 	})
 
@@ -100,6 +122,32 @@ func TestHosts(t *testing.T) {
 	})
 }
 
+// silentHost accepts connections, which it counts, and says nothing.
+func silentHost(t *testing.T) (address string, asked *atomic.Int32) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	asked = new(atomic.Int32)
+	go func() {
+		var open []net.Conn
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				break // the test is over
+			}
+			asked.Add(1)
+			open = append(open, conn)
+		}
+		for _, conn := range open {
+			conn.Close()
+		}
+	}()
+	return listener.Addr().String(), asked
+}
+
 // behindProxy is the near end of a connection that answers nothing once it is stalled.
 func behindProxy(t *testing.T, server net.Conn, stalled *atomic.Bool) net.Conn {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -133,4 +181,50 @@ func behindProxy(t *testing.T, server net.Conn, stalled *atomic.Bool) net.Conn {
 		}
 	}()
 	return near
+}
+
+// A server that has stalled never ends a statement. The process that knows the new leader does.
+func TestStatementsOnAFormerLeaderEnd(t *testing.T) {
+	t.Parallel()
+	primary := pgtest.Durable(t)
+	standby := primary.Standby(false)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	pool, err := postgres.Open(ctx, postgres.Config{URL: primary.Either(standby), Leader: new(postgres.Leader),
+		Session: map[string]string{"statement_timeout": "0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := pool.Exec(ctx, "SELECT pg_sleep(600)")
+		ended <- err
+	}()
+	waitFor(t, primary.Pool, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+	thaw := primary.Freeze()
+	t.Cleanup(thaw)
+	standby.Promote()
+	if _, err := pool.Exec(ctx, "SELECT 1"); err != nil {
+		t.Fatalf("the new leader does not answer: %v", err)
+	}
+	if err := <-ended; err == nil || ctx.Err() != nil {
+		t.Errorf("the statement on the former leader ended with %v, want an error when the new leader is known", err)
+	}
+}
+
+func waitFor(t *testing.T, pool *pgxpool.Pool, condition string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		var holds bool
+		if err := pool.QueryRow(t.Context(), condition).Scan(&holds); err != nil {
+			t.Fatal(err)
+		}
+		if holds {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within a minute: %s", condition)
+		}
+	}
 }

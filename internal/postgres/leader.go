@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"net"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -13,11 +15,14 @@ import (
 // Leader is what the pools of a process know together of the server that takes writes. A
 // server that is promoted begins a new timeline. One that led before, stalled, and wakes
 // still takes connections, and shows the rows of before, until it is restarted as a
-// standby. A process that has seen the newer timeline leaves the older one for good.
+// standby. A process that has seen the newer timeline leaves the older one for good, and
+// waits for no answer from there.
 type Leader struct {
-	mu     sync.Mutex
-	newest uint64
-	pools  []*pgxpool.Pool
+	mu      sync.Mutex
+	newest  uint64
+	address string // of the server that was last seen to lead
+	pools   []*pgxpool.Pool
+	open    map[net.Conn]bool // connections of the pools, to any of the hosts
 }
 
 // timeline is 0 on a standby.
@@ -56,11 +61,78 @@ func (l *Leader) check(ctx context.Context, conn *pgconn.PgConn) error {
 	}
 	if seen > l.newest {
 		l.newest = seen
-		for _, pool := range l.pools {
-			pool.Reset()
-		}
+		l.leave(conn.Conn().RemoteAddr().String())
 	}
 	return nil
+}
+
+// leave has the pools make new connections, and ends those to other servers than the one at
+// address. A statement that waits for an answer from there fails now.
+func (l *Leader) leave(address string) {
+	l.address = address
+	for _, pool := range l.pools {
+		pool.Reset()
+	}
+	for conn := range l.open {
+		if conn.RemoteAddr().String() != address {
+			delete(l.open, conn)
+			go func() { _ = conn.Close() }() // it may wait for what its owner is writing
+		}
+	}
+}
+
+// opened keeps a connection in mind until it is closed.
+func (l *Leader) opened(conn net.Conn) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == nil {
+		l.open = map[net.Conn]bool{}
+	}
+	l.open[conn] = true
+}
+
+func (l *Leader) closed(conn net.Conn) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, conn)
+}
+
+// first has a connection try the server that was last seen to lead before the others. One
+// that stalls, and that the URL names before it, would cost every new connection hostTimeout.
+func (l *Leader) first(ctx context.Context, config *pgconn.Config) {
+	if l == nil || !severalHosts(config) {
+		return
+	}
+	l.mu.Lock()
+	leads := l.address
+	l.mu.Unlock()
+	var first, others []*pgconn.FallbackConfig
+	for _, host := range append([]*pgconn.FallbackConfig{
+		{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}}, config.Fallbacks...) {
+		if leads != "" && hasAddress(ctx, config, host, leads) {
+			first = append(first, host)
+		} else {
+			others = append(others, host)
+		}
+	}
+	all := append(first, others...)
+	config.Host, config.Port, config.TLSConfig = all[0].Host, all[0].Port, all[0].TLSConfig
+	config.Fallbacks = all[1:]
+}
+
+// hasAddress says whether a host's name leads to an address. If the name can't be looked up,
+// pgx reports it when it connects.
+func hasAddress(ctx context.Context, config *pgconn.Config, host *pgconn.FallbackConfig, address string) bool {
+	found, _ := config.LookupFunc(ctx, host.Host)
+	return slices.ContainsFunc(found, func(ip string) bool {
+		return net.JoinHostPort(ip, strconv.Itoa(int(host.Port))) == address
+	})
 }
 
 func (l *Leader) add(pool *pgxpool.Pool) {

@@ -101,7 +101,7 @@ func newMigrator(ctx context.Context, url string, chapters fs.FS) (*migrate.Migr
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
 	}
-	passOver(&config.Config)
+	limitConnecting(&config.Config)
 	config.RuntimeParams["lock_timeout"] = ddlLockTimeout
 	config.RuntimeParams["statement_timeout"] = "0" // building an index takes as long as the table is large
 
@@ -128,7 +128,7 @@ func migrationStatus(ctx context.Context, url string, chapters fs.FS) (Status, e
 	if err != nil {
 		return Status{}, fmt.Errorf("read database URL: %w", err)
 	}
-	passOver(&config.Config)
+	limitConnecting(&config.Config)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return Status{}, fmt.Errorf("migration status: %w", err)

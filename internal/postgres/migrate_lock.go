@@ -23,7 +23,7 @@ func lockCluster(ctx context.Context, url string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
 	}
-	passOver(&config.Config)
+	limitConnecting(&config.Config)
 	config.RuntimeParams["lock_timeout"] = "0"      // ctx says how long to wait
 	config.RuntimeParams["statement_timeout"] = "0" // the same: waiting is one long statement
 	config.RuntimeParams["idle_session_timeout"] = "0"

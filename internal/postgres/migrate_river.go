@@ -26,7 +26,7 @@ func migrateRiver(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("read database URL: %w", err)
 	}
-	passOver(&config.ConnConfig.Config)
+	limitConnecting(&config.ConnConfig.Config)
 	config.MaxConns = 1
 	config.ConnConfig.RuntimeParams["lock_timeout"] = ddlLockTimeout
 	config.ConnConfig.RuntimeParams["statement_timeout"] = "0"

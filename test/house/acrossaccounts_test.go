@@ -54,6 +54,10 @@ var acrossAccounts = []struct {
 			"internal/webhook/sweep.go:wakeOverdue"},
 	},
 	{
+		because:    "a process parks those of its runs that it does not know of, of all accounts",
+		statements: []string{"internal/idempotency/operate.go:parkUndriven"},
+	},
+	{
 		because: "it moves, seals or counts the rows of all accounts, and shows none of them",
 		statements: []string{"internal/audit/seal.go:blockEnd", "internal/audit/seal.go:leftBehind",
 			"internal/process/rotate.go:selectUses", "internal/process/secret.go:replaceSecret",

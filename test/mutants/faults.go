@@ -94,6 +94,17 @@ var faults = []fault{
 		pkg:   phaseTest, test: "TestHandover/a request whose last commit was lost is parked when the database is back",
 	},
 	{
+		name:  "a process keeps a request that its completer took over without learning of it",
+		edits: []edit{{"internal/phase/engine.go", "\t\te.doubt()\n", ""}},
+		pkg:   phaseTest, test: "TestHandover/a request that the completer took over without learning of it is parked",
+	},
+	{
+		name:  "a process keeps a request that a client's retry took over without learning of it",
+		edits: []edit{{serve, "\t\te.doubt()\n", ""}},
+		pkg:   phaseTest,
+		test:  "TestHandover/a request that a client's retry took over without learning of it is parked",
+	},
+	{
 		name:  "a flow is registered though its port is not connected",
 		edits: []edit{{"internal/phase/engine.go", "if p.connected == nil {", "if true {"}},
 		pkg:   phaseTest,
