@@ -74,7 +74,7 @@ func checkProductID(ctx context.Context, db phase.Reader, v resource.Principal, 
 	return checkOwnID(ctx, db, v, "product", productIDTaken, id, "Product already exists: "+form.Quote(id))
 }
 
-var ownIDShape = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
+var ownIDShape = regexp.MustCompile(`^\.*[A-Za-z0-9_:-][A-Za-z0-9_.:-]*$`)
 
 // checkOwnID refuses an id of the merchant's choice that cannot be one, or that an object
 // already has: taken is the statement that finds it, and exists the message.

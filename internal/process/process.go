@@ -356,7 +356,7 @@ func (a *API) Serve(ctx context.Context, l net.Listener, log *slog.Logger) error
 	}
 	server.RegisterOnShutdown(a.cli.Close)
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(a.crash.Listener(l)) }()
+	go func() { failed <- server.Serve(stripeShape{a.crash.Listener(l)}) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)

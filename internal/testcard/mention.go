@@ -1,8 +1,10 @@
 package testcard
 
 import (
+	"encoding/hex"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // Mentions reports whether a text contains what looks like a card number, however its
@@ -13,7 +15,21 @@ import (
 // A digit that touches a letter is part of an ID. UUIDs and IBANs are not looked at.
 // Lengths that no large network issues any more, such as the 13 digits of old Visa
 // cards, are those of telephone numbers.
+//
+// A reader takes the digits of any script for digits and does not see characters without a width. A URL may have the
+// spaces between the groups escaped.
 func Mentions(text string) bool {
+	if len(text) < 14 {
+		return false
+	}
+	if strings.Contains(text, "%") && mentions(unescaped(text)) {
+		return true
+	}
+	return mentions(text)
+}
+
+func mentions(text string) bool {
+	text = strings.Map(asRead, text)
 	if !mayMention(text) {
 		return false
 	}
@@ -23,6 +39,40 @@ func Mentions(text string) bool {
 		}
 	}
 	return false
+}
+
+// asRead is what a reader takes a character for.
+func asRead(r rune) rune {
+	switch {
+	case r < unicode.MaxASCII:
+		return r
+	case unicode.Is(unicode.Cf, r):
+		return -1
+	}
+	for _, digits := range unicode.Nd.R16 { // each range has whole sets of ten
+		if rune(digits.Lo) <= r && r <= rune(digits.Hi) {
+			return '0' + (r-rune(digits.Lo))%10
+		}
+	}
+	for _, digits := range unicode.Nd.R32 {
+		if rune(digits.Lo) <= r && r <= rune(digits.Hi) {
+			return '0' + (r-rune(digits.Lo))%10
+		}
+	}
+	return r
+}
+
+var escapes = regexp.MustCompile(`(?:%[0-9A-Fa-f]{2})+`)
+
+// unescaped is a URL as its server reads it. What is no escape stays as it is.
+func unescaped(text string) string {
+	return escapes.ReplaceAllStringFunc(strings.ReplaceAll(text, "+", " "), func(escaped string) string {
+		decoded, err := hex.DecodeString(strings.ReplaceAll(escaped, "%", ""))
+		if err != nil {
+			return escaped
+		}
+		return string(decoded)
+	})
 }
 
 // mayMention is a quick look: few texts have as many digits.
@@ -38,7 +88,7 @@ func mayMention(text string) bool {
 
 var (
 	// Up to three characters that people put between the groups of a number.
-	digitRuns = regexp.MustCompile(`[0-9](?:[\s\x{a0}\x{2009}\x{202f}./_\p{Pd}]{0,3}[0-9])*`)
+	digitRuns = regexp.MustCompile(`[0-9](?:[\s\p{Z}./_\p{Pd}]{0,3}[0-9])*`)
 	groups    = regexp.MustCompile(`[0-9]+`)
 	// Both begin or end in a way that a run of digits does not show.
 	uuid = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)

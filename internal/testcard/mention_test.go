@@ -26,6 +26,19 @@ func TestMentions(t *testing.T) {
 		}
 	})
 	visa := byName(t, "visa").Number()
+	t.Run("a number is found in the digits of any script, among characters without a width, and in a URL", func(t *testing.T) {
+		t.Parallel()
+		in := func(zero rune) string { return strings.Map(func(d rune) rune { return zero + d - '0' }, visa) }
+		for _, text := range []string{in('０'), in('٠'), in('०'), in('𝟎'), "card " + in('𝟶') + ".",
+			visa[:8] + "\u200b" + visa[8:], visa[:4] + "\u00ad" + visa[4:], visa[:4] + "\u2003" + visa[4:],
+			"https://example.com/?card=" + visa[:4] + "%20" + visa[4:8] + "%20" + visa[8:12] + "%20" + visa[12:],
+			"https://example.com/?a=%zz&card=" + visa[:4] + "+" + visa[4:8] + "%2d" + visa[8:12] + "%C2%A0" + visa[12:],
+			"https://example.com/%" + visa[:4] + "/" + visa, "100% of " + visa} {
+			if !testcard.Mentions(text) {
+				t.Errorf("not found in %q", strings.ReplaceAll(text, visa, "[number]"))
+			}
+		}
+	})
 	for name, text := range map[string]string{
 		"a number with a wrong check digit":         visa[:15] + "3",
 		"one that is a part of a longer number":     "1" + visa,
@@ -35,6 +48,8 @@ func TestMentions(t *testing.T) {
 		"an IBAN":                                   "DE89 3704 0044 0532 0130 00",
 		"an IBAN in one piece":                      "DE89370400440532013000",
 		"a telephone number":                        "+49 151 123456784",
+		"a time in a URL":                           "https://example.com/?at=2026-11-23%2014:22:19.000000",
+		"words and digits of a script":              "注文 ２０２６１１２３０００００４１７",
 		"a time in milliseconds":                    "1763900000000",
 		"a time in microseconds":                    "1763900000000000",
 		"a date and a time":                         "2026-11-23 14:22:19.000000",
