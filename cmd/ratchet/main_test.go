@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -79,16 +81,40 @@ func TestCommandLine(t *testing.T) {
 		visit(top)
 	})
 
+	// The command line of a process is visible to every user of the machine.
 	t.Run("no flag takes a secret", func(t *testing.T) {
 		t.Parallel()
-		for _, args := range [][]string{{"serve"}, {"work"}, {"acquirer"}, {"migrate", "up"}, {"keys", "create"},
-			{"requests", "list"}} {
-			help := mustDo(t, nil, append(args, "--help")...)
-			for _, flag := range []string{"--secret", "--database-url", "--password"} {
-				if strings.Contains(help, flag) {
-					t.Errorf("ratchet %s has %s", strings.Join(args, " "), flag)
+		aFlag := regexp.MustCompile(`--([a-z-]+)( [a-z]+)?`)
+		aSecret := regexp.MustCompile(`\b(secret|password|token|database|dsn)\b`)
+		top, _ := root()
+		seen := 0
+		var visit func(*cobra.Command)
+		visit = func(c *cobra.Command) {
+			for _, flag := range aFlag.FindAllStringSubmatch(c.Flags().FlagUsages(), -1) {
+				seen++
+				if value := flag[2]; value == " string" && aSecret.MatchString(flag[1]) {
+					t.Errorf("%s takes --%s", c.CommandPath(), flag[1])
 				}
 			}
+			for _, child := range c.Commands() {
+				visit(child)
+			}
+		}
+		visit(top)
+		if seen < 50 {
+			t.Errorf("found %d flags; the search is broken", seen)
+		}
+	})
+
+	t.Run("a secret is read from a file, without the line break at its end", func(t *testing.T) {
+		t.Parallel()
+		file := filepath.Join(t.TempDir(), "database_url")
+		if err := os.WriteFile(file, []byte("postgres://nobody@127.0.0.1:1/from_a_file\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, stderr, code := ratchet(t, []string{"RATCHET_DATABASE_URL_FILE=" + file}, "requests", "list")
+		if code == 0 || !strings.Contains(stderr, "from_a_file") {
+			t.Errorf("ended with %d: %s", code, stderr)
 		}
 	})
 

@@ -387,6 +387,58 @@ var leastRole = map[string]people.Role{
 	"POST /dashboard/users/{id}/{action}":          people.Administer,
 }
 
+// TestSessionsOfAnAttacker plants a session before its user logs in, and steals another one.
+func TestSessionsOfAnAttacker(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t, process.Dashboard{})
+	h.user(t, "ann@example.com", people.Operate)
+	at, err := url.Parse(h.server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookies := func(b *browser) []*http.Cookie { return b.client.Jar.Cookies(at) }
+
+	t.Run("a login makes a new session, no matter what the browser sends", func(t *testing.T) {
+		victim, attacker := h.browser(t), h.browser(t)
+		attacker.login(t, "ann@example.com") // whose session may even be valid
+		planted := cookies(attacker)
+		victim.client.Jar.SetCookies(at, append(planted, &http.Cookie{Name: "other", Value: "x"}))
+		victim.get(t, "/dashboard")
+		attacker.send(t, http.MethodPost, "/dashboard/logout",
+			url.Values{"csrf": {hidden(t, attacker.get(t, "/dashboard/account"), "csrf")}})
+		victim.login(t, "ann@example.com")
+		if p := victim.get(t, "/dashboard/account"); p.path != "/dashboard/account" {
+			t.Fatalf("the login opens nothing: %s", p.path)
+		}
+		if p := attacker.get(t, "/dashboard/account"); p.path != "/dashboard/login" {
+			t.Error("the session that was planted became the user's")
+		}
+		for _, c := range cookies(victim) {
+			for _, known := range planted {
+				if strings.Contains(c.Name, "session") && c.Value == known.Value {
+					t.Error("the login keeps the session's cookie")
+				}
+			}
+		}
+	})
+
+	t.Run("another password ends the user's other sessions", func(t *testing.T) {
+		thief := h.browser(t).login(t, "ann@example.com")
+		ann := h.browser(t).login(t, "ann@example.com")
+		p := ann.send(t, http.MethodPost, "/dashboard/account/password", url.Values{"present": {password},
+			"next": {"eight yellow saucers hum"}, "csrf": {hidden(t, ann.get(t, "/dashboard/account"), "csrf")}})
+		if p.status != http.StatusOK {
+			t.Fatalf("answered %d", p.status)
+		}
+		if p := thief.get(t, "/dashboard/account"); p.path != "/dashboard/login" {
+			t.Error("the stolen session goes on")
+		}
+		if p := ann.get(t, "/dashboard/account"); p.path != "/dashboard/account" {
+			t.Error("the user's own session ended")
+		}
+	})
+}
+
 // TestEveryFormNeedsARole reads the forms' routes from the source, and sends each form as a person of each role.
 func TestEveryFormNeedsARole(t *testing.T) {
 	t.Parallel()

@@ -44,12 +44,13 @@ func (c stripeShapeConn) Write(sent []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, err = fmt.Fprintf(c.Conn, "%s\r\nCache-Control: no-cache, no-store\r\nConnection: close\r\nContent-Length: %d\r\n"+
-		"Content-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n\r\n%s", line, len(body), body)
+	_, err = fmt.Fprintf(c.Conn, "%s\r\nCache-Control: no-cache, no-store\r\nConnection: close\r\n"+
+		"Content-Length: %d\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\n\r\n%s",
+		line, len(body), body)
 	return len(sent), err
 }
 
-// CloseWrite lets the library end a connection so that the other side still receives what was written.
+// CloseWrite lets the library end a connection so that the client still receives what was written.
 func (c stripeShapeConn) CloseWrite() error {
 	if half, is := c.Conn.(interface{ CloseWrite() error }); is {
 		return half.CloseWrite()
