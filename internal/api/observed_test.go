@@ -84,7 +84,7 @@ func TestMetrics(t *testing.T) {
 			`ratchet_http_request_duration_seconds_count{method="POST",route="/v1/charges",status="5xx"} 1`,
 			`ratchet_http_request_duration_seconds_count{method="GET",route="unknown",status="4xx"} 3`,
 			`ratchet_recovery_points_total{flow="charge.create",point="charge_recorded"} 3`,
-			`ratchet_recovery_points_total{flow="charge.create",point="charge_settled"} 2`,
+			`ratchet_recovery_points_total{flow="charge.create",point="charge_finalized"} 2`,
 			`ratchet_request_events_total{event="parked",flow="charge.create"} 1`,
 			`ratchet_foreign_call_duration_seconds_count{mode="send",port="acquirer",verdict="answered"} 2`,
 			`ratchet_foreign_call_duration_seconds_count{mode="send",port="acquirer",verdict="unknown"} 2`,
@@ -208,7 +208,7 @@ func TestOneLineForEachRequest(t *testing.T) {
 	for i, want := range [][]string{
 		{"level=INFO", "request=" + a.header.Get("Request-Id"), "method=POST", "route=/v1/charges ",
 			"account=acct_toboggans", "key=mug-1", "status=200", "replayed=false",
-			`points="[charge_recorded acquirer_answered charge_settled]"`, "commits=2", "acquirer_ms=", " ms="},
+			`points="[charge_recorded acquirer_answered charge_finalized]"`, "commits=2", "acquirer_ms=", " ms="},
 		{"key=mug-1", "status=200", "replayed=true"},
 	} {
 		for _, part := range want {
@@ -231,7 +231,7 @@ func TestOneLineForEachRequest(t *testing.T) {
 	})
 	for _, part := range []string{"request=" + a.header.Get("Request-Id"), "flow=charge.create",
 		"account=acct_toboggans", "key=mug-2", "point=charge_recorded", "epoch=2",
-		"left=finished", `points="[acquirer_answered charge_settled]"`, "commits=1", "acquirer_ms=", " ms="} {
+		"left=finished", `points="[acquirer_answered charge_finalized]"`, "commits=1", "acquirer_ms=", " ms="} {
 		if !strings.Contains(line, part) {
 			t.Errorf("%q is not in the line %s", part, line)
 		}
@@ -277,7 +277,7 @@ func TestOneLineForEachJob(t *testing.T) {
 	find("and the second", "msg=delivery .*attempt=2", "status=200", "state=succeeded")
 	find("so is the day's payout", "msg=job .*flow=payout.daily", "request=req_", `key="payout of usd on `,
 		"status=200",
-		`points="[payout_recorded bank_answered payout_settled]"`, "commits=2", "acquirer_ms=")
+		`points="[payout_recorded bank_answered payout_finalized]"`, "commits=2", "acquirer_ms=")
 	for _, want := range []string{`ratchet_webhook_delivery_duration_seconds_count{outcome="refused"} 1`,
 		`ratchet_webhook_delivery_duration_seconds_count{outcome="acknowledged"} 1`} {
 		await(t, "the worker shows "+want, func() bool {
@@ -341,7 +341,7 @@ func TestTraces(t *testing.T) {
 		if parent == nil {
 			t.Fatalf("there is no span of the request: %v", named)
 		}
-		for _, point := range []string{"charge_recorded", "acquirer_answered", "charge_settled"} {
+		for _, point := range []string{"charge_recorded", "acquirer_answered", "charge_finalized"} {
 			span := named["charge.create "+point]
 			if span == nil || string(span.ParentSpanId) != string(parent.SpanId) {
 				t.Errorf("the span of %s is %v", point, span)

@@ -27,9 +27,9 @@ type CloseChargeDisputeParams struct {
 
 // The recovery points of giving a dispute up.
 const (
-	closeRecorded   = "close_recorded"
-	closeAnswered   = "close_answered"
-	disputeIsClosed = "dispute_closed"
+	closeRecorded = "close_recorded"
+	closeAnswered = "close_answered"
+	disputeClosed = "dispute_closed"
 )
 
 // CloseDispute gives a dispute up: the cardholder keeps the money.
@@ -49,7 +49,7 @@ var CloseDispute = phase.Define("dispute.close", 1,
 	) error {
 		return acceptDispute(ctx, call, s)
 	}),
-	phase.Atomic(disputeIsClosed, func(
+	phase.Atomic(disputeClosed, func(
 		ctx context.Context, tx *phase.Tx, in CloseDisputeParams, s *disputeState,
 	) (phase.Outcome, error) {
 		return closeDispute(ctx, tx, in.Expand, s)
@@ -71,7 +71,7 @@ var CloseChargeDispute = phase.Define("charge.dispute.close", 1,
 	) error {
 		return acceptDispute(ctx, call, s)
 	}),
-	phase.Atomic(disputeIsClosed, func(
+	phase.Atomic(disputeClosed, func(
 		ctx context.Context, tx *phase.Tx, in CloseChargeDisputeParams, s *disputeState,
 	) (phase.Outcome, error) {
 		return closeDispute(ctx, tx, in.Expand, s)

@@ -122,7 +122,7 @@ func TestTellingADeath(t *testing.T) {
 		Summary: idempotency.Summary{
 			ID:         "req_1",
 			State:      idempotency.Finished,
-			Point:      "charge_settled",
+			Point:      "charge_finalized",
 			CreatedAt:  noon,
 			FinishedAt: after(30),
 			Status:     &status,
@@ -141,7 +141,7 @@ func TestTellingADeath(t *testing.T) {
 		},
 		RecoveryPoints: []RecoveryPoint{{Name: "charge_recorded", Kind: "atomic", Epoch: 1, ReachedAt: after(6)},
 			{Name: "acquirer_answered", Kind: "foreign", Epoch: 2, ReachedAt: after(20)},
-			{Name: "charge_settled", Kind: "atomic", Epoch: 2, ReachedAt: after(30)}},
+			{Name: "charge_finalized", Kind: "atomic", Epoch: 2, ReachedAt: after(30)}},
 	}
 
 	t.Run("nobody does anything after he has died, be it in one moment", func(t *testing.T) {
@@ -172,14 +172,14 @@ func TestTellingAStall(t *testing.T) {
 	t.Parallel()
 	status := int16(200)
 	r := &Request{
-		Summary: idempotency.Summary{ID: "req_1", State: idempotency.Finished, Point: "charge_settled",
+		Summary: idempotency.Summary{ID: "req_1", State: idempotency.Finished, Point: "charge_finalized",
 			CreatedAt: noon, FinishedAt: after(12), Status: &status},
 		Attempts: []Attempt{
 			{Epoch: 1, From: noon, Until: after(6), End: Stalled, Refused: after(20), PID: pid(1)},
 			{Epoch: 2, From: *after(10), Until: after(12), Stood: "charge_recorded", End: Ended, PID: pid(2)},
 		},
 		RecoveryPoints: []RecoveryPoint{{Name: "charge_recorded", Kind: "atomic", Epoch: 1, ReachedAt: after(6)},
-			{Name: "charge_settled", Kind: "atomic", Epoch: 2, ReachedAt: after(12)}},
+			{Name: "charge_finalized", Kind: "atomic", Epoch: 2, ReachedAt: after(12)}},
 	}
 
 	t.Run("no process is called dead, and the refusal comes last", func(t *testing.T) {

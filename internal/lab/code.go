@@ -75,13 +75,13 @@ func (r Run) LineOf(n int) int {
 // seen: everything that a phase writes leaves with its commit. The engine, which looks the
 // key up and takes the request over, is at the table of the phases.
 func (r Run) lineOfRatchet(lines []string, n int) int {
-	const table, settled = "var CreateCharge = ", "charge.settle(tx)"
+	const table, finalized = "var CreateCharge = ", "charge.finalize(tx)"
 	e := r.Events[n]
 	switch {
 	case e.Kind == CallsBank || e.Kind == BankAnswers || e.Kind == BankSilent:
 		return lineWith(lines, "Authorize(")
 	case e.Kind == FencedOff:
-		return lineWith(lines, settled)
+		return lineWith(lines, finalized)
 	case e.Kind == Answers && r.has(n, e.PID, "finish AS ("):
 		return lineWith(lines, "return phase.OK(")
 	case e.Kind == Answers:
@@ -91,8 +91,8 @@ func (r Run) lineOfRatchet(lines []string, n int) int {
 	}
 	for _, of := range []struct{ part, line string }{
 		{"claim AS (", "charge.insert(tx)"},
-		{"finish AS (", settled},
-		{"INTO fence_refusals", settled},
+		{"finish AS (", finalized},
+		{"INTO fence_refusals", finalized},
 		{"BEGIN", "AdoptParams{"},
 		{"clock_timestamp() AS now", table},
 		{"c.phase, c.generation", table},

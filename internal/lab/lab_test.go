@@ -153,10 +153,10 @@ func TestRatchetIsShownWithItsOwnCode(t *testing.T) {
 	lines := strings.Split(d.Source(), "\n")
 	for fault, want := range map[string][]string{
 		"answer-not-recorded": {"var CreateCharge", "charge.insert(tx)", "call.To().Authorize(", "var CreateCharge",
-			"call.To().Authorize(", "AdoptParams{", "charge.settle(tx)", "return phase.OK("},
+			"call.To().Authorize(", "AdoptParams{", "charge.finalize(tx)", "return phase.OK("},
 		"stopped": {"var CreateCharge", "charge.insert(tx)", "call.To().Authorize(", "var CreateCharge",
-			"call.To().Authorize(", "AdoptParams{", "charge.settle(tx)", "return phase.OK(",
-			"charge.settle(tx)", "var CreateCharge", "return phase.OK(", "charge.settle(tx)"},
+			"call.To().Authorize(", "AdoptParams{", "charge.finalize(tx)", "return phase.OK(",
+			"charge.finalize(tx)", "var CreateCharge", "return phase.OK(", "charge.finalize(tx)"},
 	} {
 		r, _ := recorded.Find("ratchet", fault)
 		var passed []string

@@ -27,7 +27,7 @@ import (
 // Register makes every operation known to an engine. A version stays in this
 // list for as long as requests may stand on it.
 func Register(ctx context.Context, e *phase.Engine) error {
-	return e.Register(ctx,
+	err := e.Register(ctx,
 		payment.CreateCharge, payment.CaptureCharge, payment.UpdateCharge,
 		adoption.Charge, adoption.Capture, adoption.Refund,
 		payment.CreateRefund, payment.RefundCharge, payment.RefundWholeCharge, payment.UpdateRefund,
@@ -59,6 +59,10 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		dispute.OpenDispute, dispute.EscalateDispute, dispute.DecideDispute, payment.CompleteRefund,
 		payment.FailRefund, payout.SettlePart, payout.SettleLate, payout.ShowSettled,
 	)
+	if err != nil {
+		return err
+	}
+	return registerFormer(ctx, e)
 }
 
 // notices are the flows by the kind of notification.

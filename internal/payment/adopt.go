@@ -59,7 +59,7 @@ func (in AdoptParams) Charge(tx *phase.Tx) (phase.Outcome, error) {
 	} else {
 		charge.CaptureBefore = new(in.Executed.At.Add(authorizationTime))
 	}
-	charge.settle(tx)
+	charge.finalize(tx)
 	event.Emit(tx, "charge.succeeded", charge.ID, charge.Render(), nil)
 	return phase.OK(charge.ID, charge.Render()), nil
 }
@@ -136,7 +136,7 @@ func (in AdoptParams) Refund(tx *phase.Tx, charge *Charge) (phase.Outcome, error
 	if refund.Status == refundSucceeded && kind == refundOfMoney {
 		refund.post(tx, charge)
 	}
-	refund.settle(tx)
+	refund.finalize(tx)
 	previous, err := event.Changes(before, charge.object())
 	if err != nil {
 		return phase.Outcome{}, err

@@ -144,7 +144,7 @@ var (
 		statement_descriptor, statement_descriptor_suffix, created_at`)
 
 	// The acquirer's answer is written once: only a pending charge takes it.
-	settleCharges = postgres.UpdateRows[Charge]("charges", `status, captured, amount_captured, capture_before, card,
+	finalizeCharges = postgres.UpdateRows[Charge]("charges", `status, captured, amount_captured, capture_before, card,
 		acquirer_reference, outcome, failure_code, failure_message, balance_transaction, settlement_pending,
 		receipt_url`,
 		`t.status = 'pending'`)
@@ -152,13 +152,13 @@ var (
 
 func (c *Charge) insert(tx *phase.Tx) { tx.Write(insertCharges, postgres.RowsOf(*c)) }
 
-// settle queues the UPDATE that makes a pending charge final. The statement fails, and with it the transaction, if the
-// charge is not pending. A charge that succeeded gets its receipt's URL.
-func (c *Charge) settle(tx *phase.Tx) {
+// finalize queues the UPDATE that makes a pending charge final. The statement fails, and with it the transaction, if
+// the charge is not pending. A charge that succeeded gets its receipt's URL.
+func (c *Charge) finalize(tx *phase.Tx) {
 	if c.Status == chargeSucceeded {
 		c.ReceiptURL = receiptURL(tx, c.ID)
 	}
-	tx.Write(settleCharges, postgres.RowsOf(*c))
+	tx.Write(finalizeCharges, postgres.RowsOf(*c))
 }
 
 // SelectCharges selects the charges of one account and mode. A caller appends its filter and order.

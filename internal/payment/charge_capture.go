@@ -32,9 +32,9 @@ type captureState struct {
 
 // The recovery points of a capture.
 const (
-	captureRecorded  = "capture_recorded"
-	captureAnswered  = "capture_answered"
-	chargeIsCaptured = "charge_captured"
+	captureRecorded = "capture_recorded"
+	captureAnswered = "capture_answered"
+	chargeCaptured  = "charge_captured"
 )
 
 // CaptureCharge captures an authorized charge, or part of it, and releases the rest.
@@ -47,7 +47,7 @@ const (
 var CaptureCharge = phase.Define("charge.capture", 1,
 	phase.Atomic(captureRecorded, recordCapture),
 	phase.Foreign(captureAnswered, acquirer.Port, askForCapture),
-	phase.Atomic(chargeIsCaptured, settleCapture),
+	phase.Atomic(chargeCaptured, finalizeCapture),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CaptureChargeParams) error {
 	if err := resource.CheckDescriptors(in.StatementDescriptor, in.StatementDescriptorSuffix); err != nil {
 		return err
@@ -129,7 +129,9 @@ func (c *Charge) release(tx *phase.Tx) {
 	tx.WriteOne(releaseCharge, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": c.ID, "request_id": tx.RequestID})
 }
 
-func settleCapture(ctx context.Context, tx *phase.Tx, in CaptureChargeParams, s *captureState) (phase.Outcome, error) {
+func finalizeCapture(
+	ctx context.Context, tx *phase.Tx, in CaptureChargeParams, s *captureState,
+) (phase.Outcome, error) {
 	charge, err := lockedCharge(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err

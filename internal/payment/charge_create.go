@@ -51,12 +51,11 @@ type chargeState struct {
 	Answer   acquirer.Answer
 }
 
-// The recovery points of a charge. Settled means final here. The acquirer's settlement, the transfer of what it owes,
-// comes days later and belongs to package payout.
+// The recovery points of a charge.
 const (
 	chargeRecorded   = "charge_recorded"
 	acquirerAnswered = "acquirer_answered"
-	chargeSettled    = "charge_settled"
+	chargeFinalized  = "charge_finalized"
 )
 
 // AbandonChargeAfter is the age from which a worker no longer makes a charge that no client is waiting for, because the
@@ -65,12 +64,12 @@ const AbandonChargeAfter = 10 * time.Minute
 
 // CreateCharge takes money from a card and owes it to a merchant.
 //
-//	(nothing) ──▶ charge_recorded ──▶ acquirer_answered ──▶ charge_settled
+//	(nothing) ──▶ charge_recorded ──▶ acquirer_answered ──▶ charge_finalized
 //	      claim + insert        ask, no tx open        post to the ledger, answer
-var CreateCharge = phase.Define("charge.create", 1,
+var CreateCharge = phase.Define("charge.create", 2,
 	phase.Atomic(chargeRecorded, recordCharge),
 	phase.Foreign(acquirerAnswered, acquirer.Port, askAcquirer),
-	phase.Atomic(chargeSettled, settleCharge),
+	phase.Atomic(chargeFinalized, finalizeCharge),
 ).Check(checkCharge).AbandonUnsentAfter(AbandonChargeAfter, abandonCharge)
 
 // checkCharge verifies the amount and finds the card before anything is done.
@@ -202,8 +201,8 @@ func askAcquirer(
 
 func (in CreateChargeParams) captures() bool { return in.Capture == nil || *in.Capture }
 
-// settleCharge stores the acquirer's answer, posts the money to the ledger, and returns the response.
-func settleCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *chargeState) (phase.Outcome, error) {
+// finalizeCharge stores the acquirer's answer, posts the money to the ledger, and returns the response.
+func finalizeCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *chargeState) (phase.Outcome, error) {
 	charge, err := pendingCharge(tx, in, s)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -233,7 +232,7 @@ func settleCharge(ctx context.Context, tx *phase.Tx, in CreateChargeParams, s *c
 	} else {
 		charge.hold(tx)
 	}
-	charge.settle(tx)
+	charge.finalize(tx)
 	event.Emit(tx, "charge.succeeded", charge.ID, charge.Render(), nil)
 
 	body, err := resource.Expand(ctx, tx, resource.PrincipalOf(tx.Caller), in.Expand, charge.Render(), known...)
@@ -284,7 +283,7 @@ func bypassesPending(card string) bool { return strings.HasPrefix(card, "bypassP
 // error names it.
 func failCharge(tx *phase.Tx, charge Charge, a acquirer.Answer) phase.Outcome {
 	charge.Status, charge.FailureCode, charge.FailureMessage = chargeFailed, &a.Code, &a.Message
-	charge.settle(tx)
+	charge.finalize(tx)
 	event.Emit(tx, "charge.failed", charge.ID, charge.Render(), nil)
 	declined := customer.CardError(a)
 	declined.Charge = charge.ID

@@ -35,7 +35,7 @@ var ExpireCharge = phase.Define("charge.expire", 1,
 	phase.Atomic("charge_expired", func(
 		ctx context.Context, tx *phase.Tx, _ ExpireChargeParams, s *refundState,
 	) (phase.Outcome, error) {
-		charge, refund, _, err := settleRefund(ctx, tx, s)
+		charge, refund, _, err := finalizeRefund(ctx, tx, s)
 		if err != nil {
 			return phase.Outcome{}, err
 		}

@@ -29,21 +29,21 @@ const AuthenticationRecorded = "authentication_recorded"
 // failed the challenge. Passed, the payment is made at once; with
 // confirmation_method=manual it waits for the merchant's server.
 //
-//	(nothing) ──▶ authentication_recorded ──▶ payment_answered ──▶ payment_settled
+//	(nothing) ──▶ authentication_recorded ──▶ payment_answered ──▶ payment_finalized
 //
 // The challenge's name is its idempotency key: no matter how often and in how many tabs the
 // cardholder clicks, the first decision counts.
-var AuthenticatePayment = phase.Define("payment_intent.authenticate", 1,
+var AuthenticatePayment = phase.Define("payment_intent.authenticate", 2,
 	phase.Atomic(AuthenticationRecorded, recordAuthentication),
 	phase.Foreign(PaymentAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ AuthenticateParams, s *Attempt,
 	) error {
 		return s.Send(ctx, call)
 	}),
-	phase.Atomic(PaymentSettled, func(
+	phase.Atomic(PaymentFinalized, func(
 		ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *Attempt,
 	) (phase.Outcome, error) {
-		return s.settle(ctx, tx, nil)
+		return s.finalize(ctx, tx, nil)
 	}),
 ).AbandonUnsentAfter(AbandonChargeAfter, func(
 	ctx context.Context, tx *phase.Tx, _ AuthenticateParams, s *Attempt,

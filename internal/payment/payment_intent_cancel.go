@@ -29,9 +29,9 @@ type cancelState struct {
 // The recovery points of a cancellation that has an authorization to void. Any other
 // ends with the first.
 const (
-	cancellationRecorded = "cancellation_recorded"
-	cancellationAnswered = "cancellation_answered"
-	intentIsCanceled     = "payment_intent_canceled"
+	cancellationRecorded  = "cancellation_recorded"
+	cancellationAnswered  = "cancellation_answered"
+	paymentIntentCanceled = "payment_intent_canceled"
 )
 
 // CancelPaymentIntent ends an intent that has not been paid, and voids its
@@ -48,7 +48,7 @@ var CancelPaymentIntent = phase.Define("payment_intent.cancel", 1,
 		s.Answer, err = call.To().Void(ctx, call.Permit, s.Order)
 		return err
 	}),
-	phase.Atomic(intentIsCanceled, settleCancellation),
+	phase.Atomic(paymentIntentCanceled, finalizeCancellation),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CancelPaymentIntentParams) error {
 	_, err := readIntent(ctx, db, resource.ViewerOf(caller), in.ID, "")
 	return err
@@ -82,7 +82,7 @@ func recordCancellation(
 	return phase.Next, nil
 }
 
-func settleCancellation(
+func finalizeCancellation(
 	ctx context.Context, tx *phase.Tx, in CancelPaymentIntentParams, s *cancelState,
 ) (phase.Outcome, error) {
 	intent, err := LockIntent(ctx, tx, in.ID)
@@ -133,7 +133,7 @@ func (c *Charge) letGoAll(tx *phase.Tx, reference string, reason *string) Refund
 	refund := c.releaseOfHold(tx, reason)
 	refund.insert(tx)
 	refund.Status, refund.AcquirerReference = refundSucceeded, &reference
-	refund.settle(tx)
+	refund.finalize(tx)
 	c.AmountRefunded = c.Amount
 	tx.WriteOne(refundWholeCharge, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": c.ID})
 	event.Emit(tx, "refund.created", refund.ID, refund.Render(), nil)
@@ -147,7 +147,7 @@ func (c *Charge) staysHeld(tx *phase.Tx, reason *string) {
 	refund := c.releaseOfHold(tx, reason)
 	refund.insert(tx)
 	refund.Status, refund.FailureReason = refundFailed, resource.NilIfEmpty("declined")
-	refund.settle(tx)
+	refund.finalize(tx)
 	event.Emit(tx, "refund.created", refund.ID, refund.Render(), nil)
 	event.Emit(tx, "refund.failed", refund.ID, refund.Render(), nil)
 }

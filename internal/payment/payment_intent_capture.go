@@ -37,7 +37,7 @@ var CapturePaymentIntent = phase.Define("payment_intent.capture", 1,
 		s.Answer, err = call.To().Capture(ctx, call.Permit, s.Order)
 		return err
 	}),
-	phase.Atomic(paymentCaptured, settleIntentCapture),
+	phase.Atomic(paymentCaptured, finalizeIntentCapture),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CapturePaymentIntentParams) error {
 	if err := resource.CheckDescriptors(in.StatementDescriptor, in.StatementDescriptorSuffix); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (p *PaymentIntent) reserveCharge(ctx context.Context, tx *phase.Tx) (*Charg
 }
 
 // A capture of an intent leaves no refund behind: what was not taken was never charged.
-func settleIntentCapture(
+func finalizeIntentCapture(
 	ctx context.Context, tx *phase.Tx, in CapturePaymentIntentParams, s *captureState,
 ) (phase.Outcome, error) {
 	intent, err := LockIntent(ctx, tx, in.ID)

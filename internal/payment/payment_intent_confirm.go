@@ -48,27 +48,27 @@ type Attempt struct {
 const (
 	confirmationRecorded = "confirmation_recorded"
 	PaymentAnswered      = "payment_answered"
-	PaymentSettled       = "payment_settled"
+	PaymentFinalized     = "payment_finalized"
 )
 
 // ConfirmPaymentIntent tries to pay an intent.
 //
-//	(nothing) ──▶ confirmation_recorded ──▶ payment_answered ──▶ payment_settled
+//	(nothing) ──▶ confirmation_recorded ──▶ payment_answered ──▶ payment_finalized
 //	  claim + reserve the intent       ask, no tx open       post to the ledger, answer
 //
 // The intent is "processing" during the call to the acquirer, and other requests that
 // would change it get a 429.
-var ConfirmPaymentIntent = phase.Define("payment_intent.confirm", 1,
+var ConfirmPaymentIntent = phase.Define("payment_intent.confirm", 2,
 	phase.Atomic(confirmationRecorded, recordConfirmation),
 	phase.Foreign(PaymentAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmPaymentIntentParams, s *Attempt,
 	) error {
 		return s.Send(ctx, call)
 	}),
-	phase.Atomic(PaymentSettled, func(
+	phase.Atomic(PaymentFinalized, func(
 		ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *Attempt,
 	) (phase.Outcome, error) {
-		return s.settle(ctx, tx, in.Expand)
+		return s.finalize(ctx, tx, in.Expand)
 	}),
 ).Check(checkConfirmation).AbandonUnsentAfter(AbandonChargeAfter, func(
 	ctx context.Context, tx *phase.Tx, in ConfirmPaymentIntentParams, s *Attempt,
@@ -224,8 +224,8 @@ func (s *Attempt) Send(ctx context.Context, call phase.ForeignCall[acquirer.Acqu
 	return err
 }
 
-// settle writes down what the acquirer answered, books the money, and answers.
-func (s *Attempt) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
+// finalize writes down what the acquirer answered, books the money, and answers.
+func (s *Attempt) finalize(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
 	owner, err := LockOwner(ctx, tx, s.Session)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -366,7 +366,7 @@ func (p *PaymentIntent) receive(tx *phase.Tx, charge *Charge) (known []any) {
 		charge.SettlementPending = p.CaptureMethod == captureAutomaticAsync && apirequest.Of(tx.Caller).News
 		p.Status, p.AmountReceived = IntentSucceeded, p.Amount
 	}
-	charge.settle(tx)
+	charge.finalize(tx)
 	event.Emit(tx, "charge.succeeded", charge.ID, charge.Render(), nil)
 	if p.Status == IntentSucceeded {
 		event.Emit(tx, "payment_intent.succeeded", p.ID, p.Render(), nil)
@@ -399,7 +399,7 @@ func (s *Attempt) use(tx *phase.Tx, intent *PaymentIntent) any {
 // another method.
 func (s *Attempt) fail(tx *phase.Tx, intent *PaymentIntent, charge *Charge) (*apierror.Error, error) {
 	charge.Status, charge.FailureCode, charge.FailureMessage = chargeFailed, &s.Answer.Code, &s.Answer.Message
-	charge.settle(tx)
+	charge.finalize(tx)
 	event.Emit(tx, "charge.failed", charge.ID, charge.Render(), nil)
 
 	declined := customer.CardError(s.Answer)
@@ -436,5 +436,5 @@ func (p *PaymentIntent) ShowTo(caller phase.Caller, e *apierror.Error) *apierror
 // confirmed that nothing was taken and nothing can be any more.
 func (s *Attempt) abandon(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
 	s.Answer = NeverSent
-	return s.settle(ctx, tx, paths)
+	return s.finalize(ctx, tx, paths)
 }

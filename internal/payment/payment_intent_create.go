@@ -63,20 +63,20 @@ const intentRecorded = "payment_intent_recorded"
 // CreatePaymentIntent notes a payment that is to be made, and with confirm=true
 // makes it.
 //
-//	(nothing) ──▶ payment_intent_recorded ──▶ payment_answered ──▶ payment_settled
+//	(nothing) ──▶ payment_intent_recorded ──▶ payment_answered ──▶ payment_finalized
 //	     claim + insert, and the end      ask, no tx open      post to the ledger, answer
 //	     without confirm
-var CreatePaymentIntent = phase.Define("payment_intent.create", 1,
+var CreatePaymentIntent = phase.Define("payment_intent.create", 2,
 	phase.Atomic(intentRecorded, recordIntent),
 	phase.Foreign(PaymentAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreatePaymentIntentParams, s *Attempt,
 	) error {
 		return s.Send(ctx, call)
 	}),
-	phase.Atomic(PaymentSettled, func(
+	phase.Atomic(PaymentFinalized, func(
 		ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParams, s *Attempt,
 	) (phase.Outcome, error) {
-		return s.settle(ctx, tx, in.Expand)
+		return s.finalize(ctx, tx, in.Expand)
 	}),
 ).Check(checkIntent).AbandonUnsentAfter(AbandonChargeAfter, func(
 	ctx context.Context, tx *phase.Tx, in CreatePaymentIntentParams, s *Attempt,

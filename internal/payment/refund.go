@@ -136,14 +136,14 @@ var (
 		payment_intent_id, amount, currency, status, reason, kind, metadata, created_at`)
 
 	// A refund's answer is written once: only a pending refund takes it.
-	settleRefunds = postgres.UpdateRows[Refund]("refunds",
+	finalizeRefunds = postgres.UpdateRows[Refund]("refunds",
 		`status, acquirer_reference, failure_reason, balance_transaction`,
 		`t.status = 'pending'`)
 )
 
 func (r *Refund) insert(tx *phase.Tx) { tx.Write(insertRefunds, postgres.RowsOf(*r)) }
 
-func (r *Refund) settle(tx *phase.Tx) { tx.Write(settleRefunds, postgres.RowsOf(*r)) }
+func (r *Refund) finalize(tx *phase.Tx) { tx.Write(finalizeRefunds, postgres.RowsOf(*r)) }
 
 const selectRefunds = `
 	SELECT account_id, id, livemode, request_id, charge_id, payment_intent_id, amount, currency, status, reason, kind,

@@ -50,20 +50,20 @@ type refundState struct {
 
 // The recovery points of a refund.
 const (
-	refundRecorded = "refund_recorded"
-	refundAnswered = "refund_answered"
-	refundSettled  = "refund_settled"
+	refundRecorded  = "refund_recorded"
+	refundAnswered  = "refund_answered"
+	refundFinalized = "refund_finalized"
 )
 
 // CreateRefund refunds a captured charge, or voids one that was only authorized.
 //
-//	(nothing) ──▶ refund_recorded ──▶ refund_answered ──▶ refund_settled
+//	(nothing) ──▶ refund_recorded ──▶ refund_answered ──▶ refund_finalized
 //	 claim + reserve the amount     ask, no tx open     post to the ledger, answer
 //
 // The amount is reserved on the charge before anything is asked, so that two
 // refunds at once cannot both have the last of it. There is no way back: a
 // refund that is finished late is still the one the merchant asked for.
-var CreateRefund = phase.Define("refund.create", 1,
+var CreateRefund = phase.Define("refund.create", 2,
 	phase.Atomic(refundRecorded, func(
 		ctx context.Context, tx *phase.Tx, in CreateRefundParams, s *refundState,
 	) (phase.Outcome, error) {
@@ -74,10 +74,10 @@ var CreateRefund = phase.Define("refund.create", 1,
 	) error {
 		return askForRefund(ctx, call, s)
 	}),
-	phase.Atomic(refundSettled, func(
+	phase.Atomic(refundFinalized, func(
 		ctx context.Context, tx *phase.Tx, in CreateRefundParams, s *refundState,
 	) (phase.Outcome, error) {
-		_, refund, known, err := settleRefund(ctx, tx, s)
+		_, refund, known, err := finalizeRefund(ctx, tx, s)
 		if err != nil {
 			return phase.Outcome{}, err
 		}
@@ -123,7 +123,7 @@ func (in *CreateRefundParams) findCharge(ctx context.Context, db phase.Reader, v
 var RefundCharge = refundAt("charge.refund.create", false, func(
 	ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState,
 ) (phase.Outcome, error) {
-	_, refund, known, err := settleRefund(ctx, tx, s)
+	_, refund, known, err := finalizeRefund(ctx, tx, s)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
@@ -134,7 +134,7 @@ var RefundCharge = refundAt("charge.refund.create", false, func(
 var RefundWholeCharge = refundAt("charge.refund", true, func(
 	ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState,
 ) (phase.Outcome, error) {
-	charge, _, known, err := settleRefund(ctx, tx, s)
+	charge, _, known, err := finalizeRefund(ctx, tx, s)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
@@ -143,9 +143,9 @@ var RefundWholeCharge = refundAt("charge.refund", true, func(
 
 func refundAt(
 	name string, whole bool,
-	settle func(context.Context, *phase.Tx, RefundChargeParams, *refundState) (phase.Outcome, error),
+	finalize func(context.Context, *phase.Tx, RefundChargeParams, *refundState) (phase.Outcome, error),
 ) *phase.Flow[RefundChargeParams, refundState] {
-	return phase.Define(name, 1,
+	return phase.Define(name, 2,
 		phase.Atomic(refundRecorded, func(
 			ctx context.Context, tx *phase.Tx, in RefundChargeParams, s *refundState,
 		) (phase.Outcome, error) {
@@ -157,7 +157,7 @@ func refundAt(
 		) error {
 			return askForRefund(ctx, call, s)
 		}),
-		phase.Atomic(refundSettled, settle),
+		phase.Atomic(refundFinalized, finalize),
 	).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *RefundChargeParams) error {
 		if _, err := in.Metadata.Apply(nil); err != nil {
 			return err
@@ -296,10 +296,10 @@ const returnReservation = `
 	UPDATE charges SET amount_refunded = amount_refunded - @amount, locked_by = NULL
 	WHERE account_id = @account_id AND id = @id`
 
-// settleRefund writes down what the acquirer answered and books the money. It
+// finalizeRefund writes down what the acquirer answered and books the money. It
 // returns the charge, the refund and what else is new. The refund is read anew: its
 // metadata may have changed while the acquirer was asked.
-func settleRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *Refund, []any, error) {
+func finalizeRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *Refund, []any, error) {
 	charge, err := lockedCharge(ctx, tx, s.Refund.ChargeID)
 	if err != nil {
 		return nil, nil, nil, err
@@ -313,7 +313,7 @@ func settleRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *
 		tx.WriteOne(returnReservation,
 			pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": charge.ID, "amount": refund.Amount})
 		refund.Status, refund.FailureReason = refundFailed, resource.NilIfEmpty("declined")
-		refund.settle(tx)
+		refund.finalize(tx)
 		event.Emit(tx, "refund.created", refund.ID, refund.Render(), nil)
 		event.Emit(tx, "refund.failed", refund.ID, refund.Render(), nil)
 		return charge, refund, []any{charge.Render()}, nil
@@ -328,7 +328,7 @@ func settleRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *
 	default:
 		known = append(known, refund.post(tx, charge))
 	}
-	refund.settle(tx)
+	refund.finalize(tx)
 	before := *charge
 	before.AmountRefunded -= refund.Amount // which is counted since the refund is under way
 	if s.FraudDetails != nil {

@@ -21,21 +21,21 @@ type CancelPayoutParams struct {
 
 // The recovery points of taking a payout back, before it has left or after.
 const (
-	recallRecorded = "recall_recorded"
-	recallAnswered = "recall_answered"
-	recallSettled  = "recall_settled"
+	recallRecorded  = "recall_recorded"
+	recallAnswered  = "recall_answered"
+	recallFinalized = "recall_finalized"
 )
 
 // CancelPayout takes a payout back before it leaves. The payout is marked before
 // the bank is asked, so that it does not leave meanwhile.
-var CancelPayout = phase.Define("payout.cancel", 1,
+var CancelPayout = phase.Define("payout.cancel", 2,
 	phase.Atomic(recallRecorded, recordCancel),
 	phase.Foreign(recallAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CancelPayoutParams, s *payoutState,
 	) error {
 		return askBankBack(ctx, call, s.Payout, s)
 	}),
-	phase.Atomic(recallSettled, settleCancel),
+	phase.Atomic(recallFinalized, finalizeCancel),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CancelPayoutParams) error {
 	return payoutExists(ctx, db, resource.ViewerOf(caller), in.ID)
 })
@@ -90,7 +90,7 @@ func askBankBack(
 	return err
 }
 
-func settleCancel(ctx context.Context, tx *phase.Tx, in CancelPayoutParams, s *payoutState) (phase.Outcome, error) {
+func finalizeCancel(ctx context.Context, tx *phase.Tx, in CancelPayoutParams, s *payoutState) (phase.Outcome, error) {
 	payout, err := lockedPayout(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err

@@ -39,30 +39,30 @@ type payoutState struct {
 
 // The recovery points of a payout.
 const (
-	payoutRecorded = "payout_recorded"
-	bankAnswered   = "bank_answered"
-	payoutSettled  = "payout_settled"
+	payoutRecorded  = "payout_recorded"
+	bankAnswered    = "bank_answered"
+	payoutFinalized = "payout_finalized"
 )
 
 // CreatePayout sends available money to the merchant's bank account.
 //
-//	(nothing) ──▶ payout_recorded ──▶ bank_answered ──▶ payout_settled
+//	(nothing) ──▶ payout_recorded ──▶ bank_answered ──▶ payout_finalized
 //	 claim + take the money out     ask, no tx open    note the answer, or put the money back
 //
 // The money leaves what is available before the bank is asked, under the lock of
 // the book, so that two payouts at once cannot both have the last of it. There is
 // no way back: a payout that is finished late is still the one that was asked for.
-var CreatePayout = phase.Define("payout.create", 1,
+var CreatePayout = phase.Define("payout.create", 2,
 	phase.Atomic(payoutRecorded, recordPayout),
 	phase.Foreign(bankAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreatePayoutParams, s *payoutState,
 	) error {
 		return askBank(ctx, call, s)
 	}),
-	phase.Atomic(payoutSettled, func(
+	phase.Atomic(payoutFinalized, func(
 		ctx context.Context, tx *phase.Tx, in CreatePayoutParams, s *payoutState,
 	) (phase.Outcome, error) {
-		return settlePayout(ctx, tx, in.Expand, s)
+		return finalizePayout(ctx, tx, in.Expand, s)
 	}),
 ).Check(checkPayout)
 
@@ -167,10 +167,10 @@ func askBank(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *
 	return err
 }
 
-// settlePayout writes down what the bank answered. Money that it did not take is
+// finalizePayout writes down what the bank answered. Money that it did not take is
 // available again. The payout is read anew: its metadata may have changed while
 // the bank was asked.
-func settlePayout(ctx context.Context, tx *phase.Tx, paths form.Expand, s *payoutState) (phase.Outcome, error) {
+func finalizePayout(ctx context.Context, tx *phase.Tx, paths form.Expand, s *payoutState) (phase.Outcome, error) {
 	payout, err := lockedPayout(ctx, tx, s.Payout.ID)
 	if err != nil {
 		return phase.Outcome{}, err

@@ -62,7 +62,7 @@ type dailyPayout struct {
 
 // PayOutDaily pays out all that is available in a currency. It is CreatePayout
 // but for the amount, which is what the sweep finds under the lock of the book.
-var PayOutDaily = phase.Define("payout.daily", 1,
+var PayOutDaily = phase.Define("payout.daily", 2,
 	phase.Atomic(payoutRecorded, func(
 		ctx context.Context, tx *phase.Tx, in dailyPayout, s *payoutState,
 	) (phase.Outcome, error) {
@@ -87,9 +87,9 @@ var PayOutDaily = phase.Define("payout.daily", 1,
 	) error {
 		return askBank(ctx, call, s)
 	}),
-	phase.Atomic(payoutSettled, func(
+	phase.Atomic(payoutFinalized, func(
 		ctx context.Context, tx *phase.Tx, _ dailyPayout, s *payoutState,
 	) (phase.Outcome, error) {
-		return settlePayout(ctx, tx, nil, s)
+		return finalizePayout(ctx, tx, nil, s)
 	}),
 )

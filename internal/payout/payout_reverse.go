@@ -27,14 +27,14 @@ type reversalState struct {
 
 // ReversePayout fetches a paid payout back from the bank. The reversal is a
 // separate payout with a negative amount; its money is pending until it arrives.
-var ReversePayout = phase.Define("payout.reverse", 1,
+var ReversePayout = phase.Define("payout.reverse", 2,
 	phase.Atomic(recallRecorded, recordReversal),
 	phase.Foreign(recallAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ReversePayoutParams, s *reversalState,
 	) error {
 		return askBankBack(ctx, call, s.Original, &s.payoutState)
 	}),
-	phase.Atomic(recallSettled, settleReversal),
+	phase.Atomic(recallFinalized, finalizeReversal),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *ReversePayoutParams) error {
 	if _, err := in.Metadata.New(); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (p *Payout) refuseReversal() *apierror.Error {
 	return nil
 }
 
-func settleReversal(
+func finalizeReversal(
 	ctx context.Context, tx *phase.Tx, in ReversePayoutParams, s *reversalState,
 ) (phase.Outcome, error) {
 	original, err := lockedPayout(ctx, tx, in.ID)

@@ -6,10 +6,10 @@
 // An operation is a table of phases, declared as data and read from top to
 // bottom. Each line is named for the recovery point it reaches, in the past tense:
 //
-//	var CreateCharge = phase.Define("charge.create", 1,
+//	var CreateCharge = phase.Define("charge.create", 2,
 //		phase.Atomic(chargeRecorded, recordCharge),
 //		phase.Foreign(acquirerAnswered, acquirer.Port, askAcquirer),
-//		phase.Atomic(chargeSettled, settleCharge),
+//		phase.Atomic(chargeFinalized, finalizeCharge),
 //	).AbandonUnsentAfter(10*time.Minute, abandonCharge)
 //
 // An atomic phase gets a transaction (Tx) and no way to reach the network. A

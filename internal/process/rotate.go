@@ -60,7 +60,7 @@ const (
 		ON CONFLICT (version, purpose) DO UPDATE SET sealed_by = EXCLUDED.sealed_by, sealed = EXCLUDED.sealed`
 
 	// A process that learned of it late has sealed something under the older one until then.
-	secretIsSettled = `
+	secretIsKnownEverywhere = `
 		SELECT coalesce(active_at < clock_timestamp() - @lead::interval, false)
 		FROM root_secrets WHERE version = @version`
 )
@@ -81,7 +81,7 @@ func (r Rotation) Run(ctx context.Context) error {
 		}
 		r.Say("version %d of the root secret is active in %s", added.Version, learnedBy)
 	}
-	if err := r.waitUntilSettled(ctx, added.Version); err != nil {
+	if err := r.waitUntilKnown(ctx, added.Version); err != nil {
 		return err
 	}
 	return r.sealAgain(ctx)
@@ -191,15 +191,15 @@ func (r Rotation) record(ctx context.Context, tx pgx.Tx, operation string, versi
 	})
 }
 
-func (r Rotation) waitUntilSettled(ctx context.Context, version int16) error {
+func (r Rotation) waitUntilKnown(ctx context.Context, version int16) error {
 	for {
-		var settled bool
-		err := r.Pool.QueryRow(ctx, secretIsSettled,
-			postgres.Args{"version": version, "lead": learnedBy}).Scan(&settled)
+		var known bool
+		err := r.Pool.QueryRow(ctx, secretIsKnownEverywhere,
+			postgres.Args{"version": version, "lead": learnedBy}).Scan(&known)
 		if err != nil {
 			return fmt.Errorf("wait until every process uses the secret: %w", err)
 		}
-		if settled {
+		if known {
 			return nil
 		}
 		select {

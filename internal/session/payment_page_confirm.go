@@ -39,7 +39,7 @@ const pageConfirmed = "payment_page_confirmed"
 // ConfirmPaymentPage pays for a checkout session, or makes its card ready for
 // payments to come, as an intent's confirmation does.
 //
-//	(nothing) ──▶ payment_page_confirmed ──▶ payment_answered ──▶ payment_settled
+//	(nothing) ──▶ payment_page_confirmed ──▶ payment_answered ──▶ payment_finalized
 //	  claim + reserve the intent        ask, no tx open      post to the ledger,
 //	                                                         complete the session, answer
 //
@@ -47,7 +47,7 @@ const pageConfirmed = "payment_page_confirmed"
 // presses at once one gets a 429: the intent is busy. A declined card
 // leaves the session open. A card that wants 3-D Secure leaves it open, too, until
 // the cardholder has passed: AuthenticatePayment then completes it.
-var ConfirmPaymentPage = phase.Define("payment_page.confirm", 1,
+var ConfirmPaymentPage = phase.Define("payment_page.confirm", 2,
 	phase.Atomic(pageConfirmed, recordPageConfirmation),
 	phase.Foreign(payment.PaymentAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmPaymentPageParams, s *pageAttempt,
@@ -57,12 +57,12 @@ var ConfirmPaymentPage = phase.Define("payment_page.confirm", 1,
 		}
 		return s.Payment.Send(ctx, call)
 	}),
-	phase.Atomic(payment.PaymentSettled, settlePage),
+	phase.Atomic(payment.PaymentFinalized, finalizePage),
 ).Check(checkPageConfirmation).AbandonUnsentAfter(payment.AbandonChargeAfter, func(
 	ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt,
 ) (phase.Outcome, error) {
 	s.Payment.Answer, s.Card.Answer = payment.NeverSent, payment.NeverSent
-	return settlePage(ctx, tx, in, s)
+	return finalizePage(ctx, tx, in, s)
 })
 
 // checkPageConfirmation finds the method, and that the customer saw the right amount.
@@ -296,8 +296,10 @@ func (s *pageAttempt) beginSetup(
 	return phase.Next, nil
 }
 
-// settlePage writes down what came of the attempt, and answers with the page.
-func settlePage(ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt) (phase.Outcome, error) {
+// finalizePage writes down what came of the attempt, and answers with the page.
+func finalizePage(
+	ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt,
+) (phase.Outcome, error) {
 	session, err := lockedSession(ctx, tx, in.ID)
 	if err != nil {
 		return phase.Outcome{}, err

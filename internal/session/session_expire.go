@@ -26,12 +26,12 @@ type ExpireCheckoutSessionParams struct {
 	Expand form.Expand `form:"expand"`
 }
 
-const sessionIsExpired = "checkout_session_expired"
+const checkoutSessionExpired = "checkout_session_expired"
 
 // ExpireCheckoutSession ends a session in which nothing was paid. Its intent is
 // canceled with it. While a payment is in progress it gets a 429.
 var ExpireCheckoutSession = phase.Define("checkout_session.expire", 1,
-	phase.Atomic(sessionIsExpired, expireSession),
+	phase.Atomic(checkoutSessionExpired, expireSession),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *ExpireCheckoutSessionParams) error {
 	_, err := readSession(ctx, db, resource.ViewerOf(caller), in.ID)
 	return err

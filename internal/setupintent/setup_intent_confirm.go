@@ -42,24 +42,24 @@ type SetupTry struct {
 const (
 	setupConfirmationRecorded = "setup_confirmation_recorded"
 	cardAnswered              = "card_answered"
-	setupSettled              = "setup_settled"
+	setupFinalized            = "setup_finalized"
 )
 
 // ConfirmSetupIntent asks the card's issuer whether the card can be used later.
 //
-//	(nothing) ──▶ setup_confirmation_recorded ──▶ card_answered ──▶ setup_settled
+//	(nothing) ──▶ setup_confirmation_recorded ──▶ card_answered ──▶ setup_finalized
 //	   claim + reserve the setup            ask, no tx open     keep the card, answer
-var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 1,
+var ConfirmSetupIntent = phase.Define("setup_intent.confirm", 2,
 	phase.Atomic(setupConfirmationRecorded, recordSetupConfirmation),
 	phase.Foreign(cardAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ ConfirmSetupIntentParams, s *SetupTry,
 	) error {
 		return s.Send(ctx, call)
 	}),
-	phase.Atomic(setupSettled, func(
+	phase.Atomic(setupFinalized, func(
 		ctx context.Context, tx *phase.Tx, in ConfirmSetupIntentParams, s *SetupTry,
 	) (phase.Outcome, error) {
-		return s.settle(ctx, tx, in.Expand)
+		return s.finalize(ctx, tx, in.Expand)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *ConfirmSetupIntentParams) error {
 	setup, err := readSetup(ctx, db, resource.ViewerOf(caller), in.ID, in.ClientSecret)
@@ -164,8 +164,8 @@ func (s *SetupTry) Send(ctx context.Context, call phase.ForeignCall[acquirer.Acq
 	return err
 }
 
-// settle writes down what the issuer answered, keeps the card, and answers.
-func (s *SetupTry) settle(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
+// finalize writes down what the issuer answered, keeps the card, and answers.
+func (s *SetupTry) finalize(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
 	owner, err := payment.LockOwner(ctx, tx, s.Session)
 	if err != nil {
 		return phase.Outcome{}, err
@@ -266,17 +266,17 @@ func (s *SetupIntent) ShowTo(caller phase.Caller, e *apierror.Error) *apierror.E
 
 // AuthenticateSetup moves a setup on after its cardholder has passed or failed the
 // challenge, as [payment.AuthenticatePayment] does an intent.
-var AuthenticateSetup = phase.Define("setup_intent.authenticate", 1,
+var AuthenticateSetup = phase.Define("setup_intent.authenticate", 2,
 	phase.Atomic(payment.AuthenticationRecorded, recordSetupAuthentication),
 	phase.Foreign(cardAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ payment.AuthenticateParams, s *SetupTry,
 	) error {
 		return s.Send(ctx, call)
 	}),
-	phase.Atomic(setupSettled, func(
+	phase.Atomic(setupFinalized, func(
 		ctx context.Context, tx *phase.Tx, _ payment.AuthenticateParams, s *SetupTry,
 	) (phase.Outcome, error) {
-		return s.settle(ctx, tx, nil)
+		return s.finalize(ctx, tx, nil)
 	}),
 )
 

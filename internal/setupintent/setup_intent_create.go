@@ -41,20 +41,20 @@ const setupRecorded = "setup_intent_recorded"
 // CreateSetupIntent notes a card that is to be made ready for payments to come,
 // and with confirm=true does it.
 //
-//	(nothing) ──▶ setup_intent_recorded ──▶ card_answered ──▶ setup_settled
+//	(nothing) ──▶ setup_intent_recorded ──▶ card_answered ──▶ setup_finalized
 //	   claim + insert, and the end      ask, no tx open      keep the card, answer
 //	   without confirm
-var CreateSetupIntent = phase.Define("setup_intent.create", 1,
+var CreateSetupIntent = phase.Define("setup_intent.create", 2,
 	phase.Atomic(setupRecorded, recordSetup),
 	phase.Foreign(cardAnswered, acquirer.Port, func(
 		ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], _ CreateSetupIntentParams, s *SetupTry,
 	) error {
 		return s.Send(ctx, call)
 	}),
-	phase.Atomic(setupSettled, func(
+	phase.Atomic(setupFinalized, func(
 		ctx context.Context, tx *phase.Tx, in CreateSetupIntentParams, s *SetupTry,
 	) (phase.Outcome, error) {
-		return s.settle(ctx, tx, in.Expand)
+		return s.finalize(ctx, tx, in.Expand)
 	}),
 ).Check(func(ctx context.Context, db phase.Reader, caller phase.Check, in *CreateSetupIntentParams) error {
 	if in.PaymentMethodTypes != nil && in.AutomaticPaymentMethods != nil && in.AutomaticPaymentMethods.Enabled {

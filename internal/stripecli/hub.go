@@ -28,9 +28,9 @@ const (
 	idleFor = 5 * time.Minute
 	// unusedFor is how long a session waits for its first connection.
 	unusedFor = time.Minute
-	// settleIn is how long a process runs before it ends sessions as idle: while no
+	// idleOnlyAfter is how long a process runs before it ends sessions as idle: while no
 	// server was up, no client could connect.
-	settleIn = time.Minute
+	idleOnlyAfter = time.Minute
 	// mostSockets bounds what the clients of one process can hold.
 	mostSockets = 500
 	// mostWaiting bounds the log lines that wait to be written. More are dropped.
@@ -230,7 +230,7 @@ func (h *Hub) learn(ctx context.Context) error {
 	open := map[sessionKey]session{}
 	tails := []session{}
 	for _, s := range sessions {
-		if s.Revoked || s.Idle && time.Since(h.started) > settleIn {
+		if s.Revoked || s.Idle && time.Since(h.started) > idleOnlyAfter {
 			if err := h.exec(ctx, endSession, postgres.Args{"account_id": s.AccountID, "id": s.ID}); err != nil {
 				return err
 			}

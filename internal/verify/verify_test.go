@@ -709,7 +709,7 @@ var damages = []damage{
 		    call_generations = '{}', call_sent_at = '{}', call_attempts = '{}'
 		WHERE 'acquirer_answered' = ANY (recovery_points)`, "", points},
 	{"a request passed its points in another order", `
-		UPDATE answers SET recovery_points = ARRAY['acquirer_answered', 'charge_recorded', 'charge_settled']
+		UPDATE answers SET recovery_points = ARRAY['acquirer_answered', 'charge_recorded', 'charge_finalized']
 		WHERE recovery_points[1] = 'charge_recorded' AND cardinality(recovery_points) = 3`, "", points},
 	{"a request passed a point twice", `
 		UPDATE answers SET recovery_points = recovery_points || recovery_points[cardinality(recovery_points)],

@@ -201,7 +201,7 @@ test("the code shows the line it is at, and the tables change with the run", asy
     return seen;
   };
   const ours = await play("/lab/runs/ratchet/stopped");
-  for (const line of ["var CreateCharge = phase.Define", "charge.insert(tx)", "call.To().Authorize(", "charge.settle(tx)", "return phase.OK("]) {
+  for (const line of ["var CreateCharge = phase.Define", "charge.insert(tx)", "call.To().Authorize(", "charge.finalize(tx)", "return phase.OK("]) {
     assert.ok([...ours.lines].some((l) => l.includes(line)), `${line} is not marked in\n${[...ours.lines].join("\n")}`);
   }
   const seen = await play("/lab/runs/table/answer-not-recorded");

@@ -133,7 +133,7 @@ func (r *run) do(ctx context.Context) (result lab.Run, err error) {
 	if err := errors.Join(err, r.failure); err != nil {
 		return result, err
 	}
-	if err := r.settle(); err != nil {
+	if err := r.untilQuiet(); err != nil {
 		return result, err
 	}
 	return r.conclude(ctx, answer)
@@ -428,9 +428,9 @@ func (r *run) request(ctx context.Context, addr string) (*http.Request, error) {
 	return request, nil
 }
 
-// settle waits until nothing of the order is under way: the process ends when its
+// untilQuiet waits until nothing of the order is under way: the process ends when its
 // handlers have, and the bank has done what it was asked, however slow it is.
-func (r *run) settle() error {
+func (r *run) untilQuiet() error {
 	for _, p := range []*process{r.current, r.second} {
 		if p == nil {
 			continue
