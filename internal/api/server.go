@@ -79,7 +79,7 @@ type Server struct {
 	notificationSecret string
 }
 
-// New makes a server of all routes.
+// New returns the handler of all routes.
 func New(c Config) *Server {
 	s := &Server{
 		engine:    c.Engine,
@@ -124,7 +124,7 @@ func New(c Config) *Server {
 	return s
 }
 
-// RecordUses writes down from time to time which API keys were used, until ctx ends.
+// RecordUses stores from time to time which API keys were used, until ctx ends.
 func (s *Server) RecordUses(ctx context.Context) { s.keys.Record(ctx) }
 
 func newRequestID() string { return id.New("req", time.Now()) }

@@ -69,7 +69,7 @@ func (e *Error) WithCode(code string) *Error {
 	return e
 }
 
-// WithParam names the offending parameter.
+// WithParam names the offending parameter, as in items[0][price]. It changes and returns e.
 func (e *Error) WithParam(param string) *Error {
 	e.Param = param
 	return e

@@ -88,7 +88,8 @@ const findKey = `
 	FROM api_keys k JOIN accounts a ON a.id = k.account_id
 	WHERE k.hash = ANY (@hashes::bytea[])`
 
-// Find returns who holds a key.
+// Find returns the credential of an API key. The error is ErrUnknown if no such key exists, or says that the key is
+// revoked or expired. A key that was used a moment ago costs no query.
 func (r *Cache) Find(ctx context.Context, key string) (*Credential, error) {
 	name := r.name(key)
 	now := time.Now()

@@ -20,7 +20,7 @@ func (r *Cache) use(h *Credential, now time.Time) {
 	}
 }
 
-// Record writes down which keys were used, about once a minute until ctx ends,
+// Record stores which keys were used, about once a minute until ctx ends,
 // and then once more. A process that is killed loses its last minute: a request
 // must not wait for a disk only to say that it was there.
 func (r *Cache) Record(ctx context.Context) {

@@ -85,7 +85,7 @@ const maxContexts = 1024
 // moved ahead. What becomes due with time is due by it; nothing is dated by it.
 func AccountNow(tx *phase.Tx) time.Time { return tx.Now().Add(Of(tx.Caller).Ahead) }
 
-// Headers are those of every response.
+// Headers are the headers of every stored response, for phase.Config.
 func Headers(caller phase.Caller) map[string]string {
 	return map[string]string{"Stripe-Version": string(Of(caller).APIVersion)}
 }

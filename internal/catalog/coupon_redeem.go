@@ -56,7 +56,7 @@ func ReserveCoupon(ctx context.Context, tx *phase.Tx, id string) error {
 // ReleaseCoupon gives up a redemption that was reserved.
 func ReleaseCoupon(tx *phase.Tx, id string) { moveCoupon(tx, releaseCoupon, id) }
 
-// RedeemCoupon makes a reserved redemption final.
+// RedeemCoupon counts a redemption that was reserved. The transaction fails unless one is reserved.
 func RedeemCoupon(tx *phase.Tx, id string) { moveCoupon(tx, redeemCoupon, id) }
 
 func moveCoupon(tx *phase.Tx, sql, id string) {

@@ -37,7 +37,7 @@ type Server struct {
 	mux    *http.ServeMux
 }
 
-// New makes a server.
+// New returns the checkout pages' handler. It opens no connection: the pages are a client of the API.
 func New(c Config) *Server {
 	s := &Server{Config: c, across: http.NewCrossOriginProtection(), mux: http.NewServeMux()}
 	page := func(pattern string, p web.Policy, show http.HandlerFunc) {

@@ -91,7 +91,7 @@ func (r *receipt) Returned() (sum int64) {
 	return sum
 }
 
-// Left is what remains with the merchant.
+// Left is what was paid minus what was refunded, in minor units.
 func (r *receipt) Left() int64 { return r.Taken() - r.Returned() }
 
 // Given are the refunds of what was paid. The part of a hold that a capture did not take was

@@ -49,7 +49,7 @@ func (p *Points) dial(watch func(net.Conn) net.Conn) DialFunc {
 	}
 }
 
-// Listener accepts watched connections of clients.
+// Listener wraps l so that each read from a client and each write to it is a boundary. A nil p returns l.
 func (p *Points) Listener(l net.Listener) net.Listener {
 	if p == nil {
 		return l

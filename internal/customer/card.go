@@ -215,7 +215,7 @@ func cardsOfCustomers(
 		func(customer string) string { return "/v1/customers/" + customer + "/sources" })
 }
 
-// CardError is the 402 of a decline.
+// CardError returns the error for a declined card: 402, with the acquirer's code, decline code and message.
 func CardError(a acquirer.Answer) *apierror.Error {
 	e := &apierror.Error{
 		Status: http.StatusPaymentRequired, Type: apierror.TypeCard,

@@ -190,7 +190,7 @@ const (
 	listCustomersBackwards = selectCustomers + customerFilters + resource.OldestFirst
 )
 
-// Insert queues the INSERT of the customer.
+// Insert queues the INSERT of the customer. It runs with the transaction's commit, and a conflict fails that.
 func (c *Customer) Insert(tx *phase.Tx) { tx.Write(insertCustomers, postgres.RowsOf(*c)) }
 
 func (c *Customer) update(tx *phase.Tx) { tx.Write(updateCustomers, postgres.RowsOf(*c)) }

@@ -166,14 +166,14 @@ func (s *attachState) verified(
 	return method, nil, nil
 }
 
-// Attach gives the method to a customer.
+// Attach queues the UPDATE that attaches the method to a customer, and the event payment_method.attached.
 func (m *PaymentMethod) Attach(tx *phase.Tx, customer string) {
 	m.CustomerID = &customer
 	m.Update(tx)
 	event.Emit(tx, "payment_method.attached", m.ID, m.Render(), nil)
 }
 
-// ApplyResult notes what the issuer compared.
+// ApplyResult copies the issuer's check of the security code. It stays nil if the client sent no code.
 func (c *Card) ApplyResult(a acquirer.Answer) {
 	if c.CVCCheck != nil && a.CVCCheck != "" {
 		c.CVCCheck = &a.CVCCheck

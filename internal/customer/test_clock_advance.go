@@ -33,7 +33,8 @@ const clocksToSetReady = `WITH ` + resource.WithClocks + `
 	  AND balance_available_key(c.account_id, c.livemode) IS NULL
 	LIMIT @limit`
 
-// ReadyTestClocks ends the advance of test clocks.
+// ReadyTestClocks marks each advanced test clock as ready once its objects have caught up, and returns how many. The
+// worker calls it again and again; after a crash, the next call finds the same clocks.
 func ReadyTestClocks(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (done int, err error) {
 	type due struct {
 		resource.Task

@@ -108,7 +108,7 @@ func acceptDispute(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer
 	return err
 }
 
-// closeDispute writes down that the bank has it. A decision that arrived
+// closeDispute records that the bank has it. A decision that arrived
 // meanwhile stays: its event and its posting are written once.
 func closeDispute(ctx context.Context, tx *phase.Tx, paths form.Expand, s *disputeState) (phase.Outcome, error) {
 	dispute, err := lockedDispute(ctx, tx, s.ID)

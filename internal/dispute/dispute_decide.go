@@ -36,7 +36,7 @@ var EscalateDispute = payment.NotificationFlow(acquirer.DisputeEscalated, "dispu
 	return phase.OK(dispute.ID, dispute.Render()), nil
 })
 
-// DecideDispute writes down how the cardholder's bank has decided.
+// DecideDispute records how the cardholder's bank has decided.
 var DecideDispute = payment.NotificationFlow(acquirer.DisputeClosed, "dispute_decided", func(
 	ctx context.Context, tx *phase.Tx, in payment.NotificationParams, charge *payment.Charge,
 ) (phase.Outcome, error) {

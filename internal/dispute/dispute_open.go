@@ -12,7 +12,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
-// OpenDispute writes down that a cardholder complains. Of a chargeback the money
+// OpenDispute records that a cardholder disputes a charge. Of a chargeback the money
 // is gone already; an inquiry only asks.
 var OpenDispute = payment.NotificationFlow(acquirer.DisputeOpened, "dispute_opened", func(
 	ctx context.Context, tx *phase.Tx, in payment.NotificationParams, charge *payment.Charge,

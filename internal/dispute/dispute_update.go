@@ -63,7 +63,7 @@ const (
 //	(nothing) ──▶ evidence_recorded ──▶ evidence_answered ──▶ evidence_submitted
 //	   claim + keep, reserve        send, no tx open         under review, answer
 //
-// It has no way back: evidence that arrives late is better than none.
+// It has no compensation: evidence that arrives late is better than none.
 var UpdateDispute = phase.Define("dispute.update", 1,
 	phase.Atomic(evidenceRecorded, func(
 		ctx context.Context, tx *phase.Tx, in UpdateDisputeParams, s *disputeState,
@@ -176,7 +176,7 @@ func sendEvidence(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer]
 	return err
 }
 
-// submitEvidence writes down that the bank has it. The decision may have been
+// submitEvidence records that the bank has it. The decision may have been
 // received already, and then stays.
 func submitEvidence(ctx context.Context, tx *phase.Tx, in DisputeParams, s *disputeState) (phase.Outcome, error) {
 	dispute, err := lockedDispute(ctx, tx, s.ID)

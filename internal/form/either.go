@@ -13,7 +13,7 @@ type Either[T any] struct {
 	Hash *T // nil: a text was sent, or nothing
 }
 
-// Sent says whether anything was sent.
+// Sent reports whether the request had the parameter, as text or as a hash.
 func (e Either[T]) Sent() bool { return e.Text != "" || e.Hash != nil }
 
 func (e *Either[T]) decodeForm(d *decoder, f *field, n *node) {

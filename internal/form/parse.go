@@ -22,10 +22,10 @@ type Limits struct{ Pairs, Depth int }
 // Check returns why a parameter is not accepted, or nil.
 type Check func(name, value string) *apierror.Error
 
-// DefaultLimits is what Parse allows.
+// DefaultLimits are the limits of Parse: MaxPairs parameters, nested at most MaxDepth deep.
 func DefaultLimits() Limits { return Limits{Pairs: MaxPairs, Depth: MaxDepth} }
 
-// Parse is Limits.Parse under the defaults.
+// Parse calls Limits.Parse with DefaultLimits.
 func Parse(raw string) (Values, error) { return DefaultLimits().Parse(raw) }
 
 // Parse reads application/x-www-form-urlencoded bytes: a body, a query string,

@@ -467,7 +467,7 @@ const announceCall = `
 	)
 	SELECT CASE count(*) WHEN 1 THEN 1 ELSE assert_row_count(1, count(*), 'fence') END FROM announced`
 
-// Retire writes down the proof that a phase's open key did nothing, and retires the
+// Retire records the proof that a phase's open key did nothing, and retires the
 // key. It goes behind a Fence.
 func Retire(r *Request, phase, proof string) Statement {
 	return retire(r.AccountID, r.ID, phase, proof, true)

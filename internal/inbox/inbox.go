@@ -175,7 +175,7 @@ const takeMessage = `
 	    request_id = excluded.request_id, applied_at = excluded.applied_at
 	WHERE inbox.state <> 'applied' AND inbox.digest = excluded.digest`
 
-// Take writes down that a message is applied by this transaction, and ends the
+// Take records that a message is applied by this transaction, and ends the
 // transaction if it was applied before, or says something else than it did then.
 func Take(tx *phase.Tx, m Message) {
 	tx.WriteOne(takeMessage, postgres.Args{

@@ -283,7 +283,7 @@ func (f Fault) Pauses() []time.Duration {
 // Attempts is how often the client sends its request at most.
 var Attempts = len(Pauses) + 1
 
-// FindDesign returns the design of a name.
+// FindDesign returns the design with this name, and whether there is one.
 func FindDesign(name string) (Design, bool) {
 	i := slices.IndexFunc(Designs, func(d Design) bool { return d.Name == name })
 	if i < 0 {

@@ -115,7 +115,7 @@ func Region(accept string) string {
 // HasCountry tells whether a code names a country.
 func (l *Language) HasCountry(code string) bool { return l.known[code] != "" }
 
-// Has tells whether there is a text.
+// Has reports whether the language has a text for the key.
 func (l *Language) Has(key string) bool { return l.words[key] != "" }
 
 // Say is a text. values are names of its placeholders, each followed by what replaces it.

@@ -36,7 +36,7 @@ type performed struct {
 	Status    int16
 }
 
-// Who is the person's name.
+// Who is the user's or the operator's name, without the prefix that says where they acted.
 func (p performed) Who() string {
 	return strings.TrimPrefix(strings.TrimPrefix(p.Actor, "operator:"), "dashboard:")
 }
@@ -49,7 +49,7 @@ func (p performed) About() string {
 	return p.ObjectID
 }
 
-// Refused tells whether nothing was done.
+// Refused reports whether the request was rejected, so that nothing changed.
 func (p performed) Refused() bool { return p.Status >= http.StatusBadRequest }
 
 type activityPage struct {

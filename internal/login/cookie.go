@@ -20,7 +20,7 @@ func cookieName(r *http.Request, name string) string {
 	return name
 }
 
-// Cookie is one of the dashboard's cookies.
+// Cookie returns one of the dashboard's cookies, or http.ErrNoCookie. Over HTTPS its name has the prefix __Host-.
 func Cookie(r *http.Request, name string) (*http.Cookie, error) { return r.Cookie(cookieName(r, name)) }
 
 // SetCookie sets one of the dashboard's cookies for some seconds; 0: until the browser closes, -1: no longer.

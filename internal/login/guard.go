@@ -54,7 +54,7 @@ const (
 	flashCookie   = "ratchet_flash"
 )
 
-// New makes a guard.
+// New returns a guard that lets no request through to the dashboard without a session.
 func New(c Config) *Guard {
 	return &Guard{Config: c, tries: newTries(), across: http.NewCrossOriginProtection(),
 		acts: http.NewServeMux()}

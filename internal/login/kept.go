@@ -42,7 +42,7 @@ func keptIn(r *http.Request) (k Kept, is bool) {
 	return k, OwnPage(k.Path) == k.Path
 }
 
-// Fields are all values, by name.
+// Fields are the form's names and values, sorted by name.
 func (k Kept) Fields() (all []Field) {
 	for name, values := range k.Form {
 		for _, value := range values {

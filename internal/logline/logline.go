@@ -46,7 +46,7 @@ func From(ctx context.Context) *Line {
 	return l
 }
 
-// Add says one thing more.
+// Add adds attributes to the line. On a nil line it does nothing.
 func (l *Line) Add(attrs ...slog.Attr) {
 	if l != nil {
 		l.attrs = append(l.attrs, attrs...)
@@ -92,7 +92,7 @@ func (l *Line) Fail(err error) {
 // Since is how long the work has taken so far.
 func (l *Line) Since() time.Duration { return time.Since(l.started) }
 
-// Write ends the line.
+// Write logs the line, with the recovery points and commits that it has collected. Call it once.
 func (l *Line) Write(ctx context.Context, log *slog.Logger, level slog.Level) {
 	attrs := l.attrs
 	if l.commits > 0 {

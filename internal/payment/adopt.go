@@ -37,7 +37,7 @@ func (in AdoptParams) Find(ctx context.Context, tx *phase.Tx) (*Charge, error) {
 		args)
 }
 
-// Charge books a hold or a sale.
+// Charge stores a charge for an authorization or a sale that only the acquirer has, and posts a sale to the ledger.
 func (in AdoptParams) Charge(tx *phase.Tx) (phase.Outcome, error) {
 	card, known := customer.VaultCard(in.Card, tx.Keys(secret.Cards).Oldest(), in.Executed.At)
 	if !known {

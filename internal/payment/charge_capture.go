@@ -42,7 +42,7 @@ const (
 //	(nothing) ──▶ capture_recorded ──▶ capture_answered ──▶ charge_captured
 //	   claim + reserve the charge    ask, no tx open     post to the ledger, answer
 //
-// It has no way back: the merchant asked for money that is already held, and a
+// It has no compensation: the merchant asked for money that is already held, and a
 // capture that is finished late is still the one that was asked for.
 var CaptureCharge = phase.Define("charge.capture", 1,
 	phase.Atomic(captureRecorded, recordCapture),

@@ -170,7 +170,7 @@ func (p *PaymentIntent) conclude(tx *phase.Tx) {
 	tx.Write(concludeIntents, postgres.RowsOf(row))
 }
 
-// Insert queues the INSERT of the intent.
+// Insert queues the INSERT of the intent. It runs with the transaction's commit, and a conflict fails that.
 func (p *PaymentIntent) Insert(tx *phase.Tx) { tx.Write(insertIntents, postgres.RowsOf(*p)) }
 
 // Update queues the UPDATE of all columns that can change. It changes no row of an intent that has succeeded or was

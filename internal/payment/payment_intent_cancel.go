@@ -116,7 +116,7 @@ func finalizeCancellation(
 	return replyWithIntent(ctx, tx, in.Expand, intent, charge.Render(), refund.Render())
 }
 
-// Cancel ends the intent.
+// Cancel queues the UPDATE that marks the intent as canceled, and its event. It voids no authorization: the caller has.
 func (p *PaymentIntent) Cancel(tx *phase.Tx, reason *string) {
 	now := tx.Now()
 	p.Status, p.CanceledAt, p.CancellationReason, p.NextAction = IntentCanceled, &now, reason, nil

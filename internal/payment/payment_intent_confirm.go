@@ -224,7 +224,7 @@ func (s *Attempt) Send(ctx context.Context, call phase.ForeignCall[acquirer.Acqu
 	return err
 }
 
-// finalize writes down what the acquirer answered, books the money, and answers.
+// finalize records what the acquirer answered, books the money, and answers.
 func (s *Attempt) finalize(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
 	owner, err := LockOwner(ctx, tx, s.Session)
 	if err != nil {
@@ -256,7 +256,7 @@ func (s *Attempt) reserved(ctx context.Context, tx *phase.Tx) (*PaymentIntent, e
 	return new(*s.New), nil // a copy: the phase may run again
 }
 
-// Conclude writes down what the acquirer answered and books the money. The caller has
+// Conclude records what the acquirer answered and books the money. The caller has
 // locked the intent's owner, if it has one.
 func (s *Attempt) Conclude(ctx context.Context, tx *phase.Tx, owner Owner) (end conclusion, err error) {
 	intent, err := s.reserved(ctx, tx)

@@ -61,7 +61,7 @@ const (
 //	 claim + reserve the amount     ask, no tx open     post to the ledger, answer
 //
 // The amount is reserved on the charge before anything is asked, so that two
-// refunds at once cannot both have the last of it. There is no way back: a
+// refunds at once cannot both have the last of it. There is no compensation: a
 // refund that is finished late is still the one the merchant asked for.
 var CreateRefund = phase.Define("refund.create", 2,
 	phase.Atomic(refundRecorded, func(
@@ -296,7 +296,7 @@ const returnReservation = `
 	UPDATE charges SET amount_refunded = amount_refunded - @amount, locked_by = NULL
 	WHERE account_id = @account_id AND id = @id`
 
-// finalizeRefund writes down what the acquirer answered and books the money. It
+// finalizeRefund records what the acquirer answered and books the money. It
 // returns the charge, the refund and what else is new. The refund is read anew: its
 // metadata may have changed while the acquirer was asked.
 func finalizeRefund(ctx context.Context, tx *phase.Tx, s *refundState) (*Charge, *Refund, []any, error) {

@@ -46,7 +46,7 @@ var CompleteRefund = NotificationFlow(acquirer.RefundSucceeded, "refund_complete
 	return refund.emitUpdated(tx, before)
 })
 
-// FailRefund writes down that a refund came to nothing. If it had succeeded
+// FailRefund records that a refund failed. If it had succeeded
 // before, the money comes back into the balance.
 var FailRefund = NotificationFlow(acquirer.RefundFailed, "refund_returned", func(
 	ctx context.Context, tx *phase.Tx, in NotificationParams, charge *Charge,

@@ -76,7 +76,8 @@ const (
 	lookAtAllEvery = time.Hour
 )
 
-// Run looks once.
+// Run emits balance.available for each account whose money has become available since the last call, and returns how
+// many events it emitted. After a crash, the next call emits what is missing: each event has a key.
 func (n *BalanceNotifier) Run(ctx context.Context, e *phase.Engine, db *pgxpool.Pool) (done int, err error) {
 	began := time.Now()
 	all := began.Sub(n.lookedAtAll) > lookAtAllEvery

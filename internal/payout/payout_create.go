@@ -51,7 +51,7 @@ const (
 //
 // The money leaves what is available before the bank is asked, under the lock of
 // the book, so that two payouts at once cannot both have the last of it. There is
-// no way back: a payout that is finished late is still the one that was asked for.
+// no compensation: a payout that is finished late is still the one that was asked for.
 var CreatePayout = phase.Define("payout.create", 2,
 	phase.Atomic(payoutRecorded, recordPayout),
 	phase.Foreign(bankAnswered, acquirer.Port, func(
@@ -167,7 +167,7 @@ func askBank(ctx context.Context, call phase.ForeignCall[acquirer.Acquirer], s *
 	return err
 }
 
-// finalizePayout writes down what the bank answered. Money that it did not take is
+// finalizePayout records what the bank answered. Money that it did not take is
 // available again. The payout is read anew: its metadata may have changed while
 // the bank was asked.
 func finalizePayout(ctx context.Context, tx *phase.Tx, paths form.Expand, s *payoutState) (phase.Outcome, error) {

@@ -47,7 +47,7 @@ func (s *Session) Actor() string {
 	return s.User.Email
 }
 
-// Role is what the session may do.
+// Role is the user's role. A session without a user, which an operator opened in a terminal, administers.
 func (s *Session) Role() Role {
 	if s.User == nil {
 		return Administer

@@ -70,7 +70,7 @@ func stepOf(shared, typed string, now time.Time) int64 {
 	return 0
 }
 
-// SealTOTP encrypts a secret for one user.
+// SealTOTP encrypts a user's TOTP secret. It can be opened only for the same user.
 func SealTOTP(keys secret.Keys, userID, shared string) (string, error) {
 	return keys.Seal(userID, shared)
 }

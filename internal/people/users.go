@@ -113,7 +113,7 @@ func Any(ctx context.Context, db DB) (bool, error) {
 	return is, nil
 }
 
-// List is all users by their emails.
+// List returns all users, sorted by email.
 func List(ctx context.Context, db DB) ([]User, error) { return collect(ctx, db, selectUsers, nil) }
 
 // Find is the user with an email, or ErrUnknown.
@@ -210,7 +210,7 @@ func Create(ctx context.Context, db DB, by By, email string, role Role) (user *U
 	return user, password, nil
 }
 
-// SetRole changes what a user may do.
+// SetRole changes a user's role and writes an audit row. It returns ErrRole for a role that does not exist.
 func SetRole(ctx context.Context, db DB, by By, userID string, role Role) error {
 	if !role.Known() {
 		return ErrRole
@@ -347,7 +347,7 @@ func (u *User) save(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// EndSessions ends all sessions of a user.
+// EndSessions logs a user out everywhere, with an audit row.
 func EndSessions(ctx context.Context, db DB, by By, userID string) error {
 	return change(ctx, db, by, userID, "user.end_sessions", func(*User) error { return nil })
 }

@@ -327,7 +327,7 @@ func openStripeCLI(ctx context.Context, c Config, p *parts) (*stripecli.Hub, err
 // Inbox is where messages from outside are taken.
 func (a *API) Inbox() *inbox.Inbox { return a.inbox }
 
-// Close releases what the process holds.
+// Close closes what NewAPI opened, the database pools above all. Call it after Serve has returned.
 func (a *API) Close() { a.close() }
 
 // gcPercent trades a few megabytes for a third of the API's processor time: its

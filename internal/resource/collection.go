@@ -45,7 +45,7 @@ func (c Collection[Row, R]) get(
 	return row, err
 }
 
-// Retrieve answers GET of one object.
+// Retrieve answers GET of one object, expanded. It returns a 404 for an object of another account or mode.
 func (c Collection[Row, R]) Retrieve(ctx context.Context, db phase.Reader, v Principal, in Retrieve) (any, error) {
 	row, err := c.Find(ctx, db, v, in.ID)
 	if err != nil {

@@ -122,7 +122,8 @@ type wired[Row any] interface {
 	Render() any
 }
 
-// ListPage reads one page of a list.
+// ListPage reads one page of a list, newest first, with one query more per kind and level of expansion. It returns a
+// 400 for a cursor or a filter that names no object of the account.
 func ListPage[Row any, R wired[Row]](
 	ctx context.Context, db phase.Reader, v Principal, in List, l Listing,
 ) (any, error) {

@@ -230,7 +230,7 @@ func NilIfZero[T comparable](sent *T) *T {
 	return sent
 }
 
-// NilIfEmpty makes an empty text null.
+// NilIfEmpty returns nil for an empty text, which JSON and SQL show as null, and a pointer to any other.
 func NilIfEmpty(text string) *string {
 	if text == "" {
 		return nil

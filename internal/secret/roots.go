@@ -32,7 +32,7 @@ type Roots struct {
 	newestFirst atomic.Pointer[[]Version]
 }
 
-// NewRoots are some versions.
+// NewRoots returns the root secret in these versions, in any order.
 func NewRoots(versions ...Version) *Roots {
 	r := &Roots{}
 	r.Set(versions)
@@ -45,14 +45,14 @@ func Only(root Root) *Roots { return NewRoots(VersionOf(1, root)) }
 // Keys are the keys for one purpose of an installation that has never rotated this secret.
 func (r Root) Keys(purpose string) Keys { return Only(r).Keys(purpose) }
 
-// Set replaces the versions.
+// Set replaces the versions. Goroutines that use the keys see all of the old ones or all of the new.
 func (r *Roots) Set(versions []Version) {
 	sorted := slices.SortedStableFunc(slices.Values(versions),
 		func(a, b Version) int { return cmp.Compare(b.Number, a.Number) })
 	r.newestFirst.Store(&sorted)
 }
 
-// Keys are the keys for one purpose.
+// Keys are the keys for one purpose, derived from each version. They follow a later Set.
 func (r *Roots) Keys(purpose string) Keys { return Keys{r, purpose} }
 
 // Keys are the keys for one purpose: one of each root secret. The zero value has none.
@@ -73,7 +73,7 @@ func (k Keys) versions() []Version {
 	return *k.roots.newestFirst.Load()
 }
 
-// None says that no secret is known.
+// None reports whether there is no key at all.
 func (k Keys) None() bool { return len(k.versions()) == 0 }
 
 // Newest is the key that makes what is new, and its version. It panics over a purpose that VersionOf does not know,
@@ -100,7 +100,8 @@ func (k Keys) Oldest() []byte {
 	return nil
 }
 
-// Version is the key of one version.
+// Version returns the key that was derived from one version. An error means that this process has not learned of the
+// version yet, or has dropped it.
 func (k Keys) Version(number int16) ([]byte, error) {
 	for _, v := range k.versions() {
 		if key := v.Keys[k.purpose]; v.Number == number && key != nil {

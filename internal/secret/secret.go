@@ -18,7 +18,7 @@ type Root []byte
 // shortest is 128 bits even if they are hexadecimal.
 const shortest = 32
 
-// New checks that a secret is one.
+// New returns a root secret, or an error if the text is too short to be one.
 func New(text string) (Root, error) {
 	if len(text) < shortest {
 		return nil, errors.New("the secret must have at least 32 characters; make one with: openssl rand -hex 32")
@@ -62,7 +62,7 @@ func (r Root) Keep(version int16, purpose string, key []byte) (string, error) {
 	return Seal(r.For(keptKeys), fmt.Sprintf("%d/%s", version, purpose), string(key))
 }
 
-// OpenKept opens what Keep has sealed.
+// OpenKept decrypts a key that Keep sealed under this secret, for the same version and purpose.
 func (r Root) OpenKept(version int16, purpose, sealed string) ([]byte, error) {
 	key, err := Open(r.For(keptKeys), fmt.Sprintf("%d/%s", version, purpose), sealed)
 	return []byte(key), err

@@ -132,7 +132,7 @@ type linkIntent struct {
 	TransferGroup             *string           `json:"transfer_group"`
 }
 
-// Render shows the link to its merchant.
+// Render is the link as the API shows it to its merchant.
 func (l *PaymentLink) Render() any { return l.object() }
 
 func (l *PaymentLink) object() PaymentLinkObject {

@@ -296,7 +296,7 @@ func (s *pageAttempt) beginSetup(
 	return phase.Next, nil
 }
 
-// finalizePage writes down what came of the attempt, and answers with the page.
+// finalizePage records how the attempt ended, and answers with the page.
 func finalizePage(
 	ctx context.Context, tx *phase.Tx, in ConfirmPaymentPageParams, s *pageAttempt,
 ) (phase.Outcome, error) {

@@ -129,7 +129,7 @@ func (s *SetupIntent) object() SetupIntentObject {
 	}
 }
 
-// Public is what a browser may see.
+// Public is the setup intent as a browser with its client secret may see it: without customer, attempts and metadata.
 func (s *SetupIntent) Public() any {
 	o := s.object()
 	o.Customer, o.LatestAttempt, o.Metadata = nil, nil, map[string]string{}
@@ -150,7 +150,7 @@ var (
 		`t.status NOT IN ('succeeded', 'canceled') OR t.status = m.status`)
 )
 
-// Insert queues the INSERT of the setup.
+// Insert queues the INSERT of the setup intent. It runs with the transaction's commit, and a conflict fails that.
 func (s *SetupIntent) Insert(tx *phase.Tx) { tx.Write(insertSetups, postgres.RowsOf(*s)) }
 
 // Update queues the UPDATE of all columns that can change.

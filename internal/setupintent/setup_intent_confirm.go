@@ -164,7 +164,7 @@ func (s *SetupTry) Send(ctx context.Context, call phase.ForeignCall[acquirer.Acq
 	return err
 }
 
-// finalize writes down what the issuer answered, keeps the card, and answers.
+// finalize records what the issuer answered, keeps the card, and answers.
 func (s *SetupTry) finalize(ctx context.Context, tx *phase.Tx, paths form.Expand) (phase.Outcome, error) {
 	owner, err := payment.LockOwner(ctx, tx, s.Session)
 	if err != nil {
@@ -187,7 +187,7 @@ type setupConclusion struct {
 	Declined *apierror.Error
 }
 
-// Conclude writes down what the issuer answered, and keeps the card. The caller has
+// Conclude records what the issuer answered, and keeps the card. The caller has
 // locked the setup's owner, if it has one.
 func (s *SetupTry) Conclude(
 	ctx context.Context, tx *phase.Tx, owner payment.Owner,

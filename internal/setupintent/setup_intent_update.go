@@ -99,7 +99,7 @@ func cancelSetup(ctx context.Context, tx *phase.Tx, in CancelSetupIntentParams, 
 	return replyWithSetup(ctx, tx, in.Expand, setup)
 }
 
-// Cancel ends the setup.
+// Cancel queues the UPDATEs that mark the setup intent as canceled and end its open attempt, and the event.
 func (s *SetupIntent) Cancel(tx *phase.Tx, reason *string) {
 	s.Status, s.CancellationReason, s.NextAction = payment.IntentCanceled, reason, nil
 	s.abandonAttempt(tx)

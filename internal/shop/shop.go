@@ -80,7 +80,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// Close releases what the shop holds.
+// Close closes the shop's database connections.
 func (s *Server) Close() { s.pool.Close() }
 
 func (s *Server) routes() http.Handler {

@@ -47,7 +47,7 @@ type Server struct {
 	mux  *http.ServeMux
 }
 
-// New makes a server.
+// New returns a handler that serves the scripts and their frames, and passes any other request to rest.
 func New(site *web.Site, rest http.Handler) *Server {
 	s := &Server{site: site, rest: rest, mux: http.NewServeMux()}
 	for _, train := range trains {

@@ -54,7 +54,7 @@ func Runtime() http.Handler {
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 
-// Handler shows the numbers.
+// Handler serves the metrics in Prometheus's format.
 func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.Registry, promhttp.HandlerOpts{})
 }
@@ -112,7 +112,7 @@ func known(method string) string {
 
 func class(status int) string { return string(rune('0'+status/100)) + "xx" }
 
-// Round counts a round of the worker.
+// Round observes how long a part of the worker took for one round, and whether it failed.
 func (t *Telemetry) Round(part string, took time.Duration, err error) {
 	t.metrics.rounds.WithLabelValues(part, outcome(err)).Observe(took.Seconds())
 }

@@ -98,7 +98,8 @@ func (r Report) Verdict() int {
 // shownAtMost bounds how many violations of one rule a report lists.
 const shownAtMost = 100
 
-// Run checks every rule over one snapshot.
+// Run checks every rule over one snapshot of the database. Violations are in the report; an error means that a rule
+// could not be checked.
 func Run(ctx context.Context, c Config) (Report, error) {
 	started := time.Now()
 	theirs := unknownSide()
@@ -302,7 +303,7 @@ func (r rule) over(p *part) check {
 	}
 }
 
-// Print writes the report for a person.
+// Print writes the report as text: a line for each rule, with its violations below.
 func (r Report) Print(w io.Writer) error {
 	var failed error
 	say := func(format string, args ...any) {

@@ -49,7 +49,7 @@ type Parts struct {
 	Log      *slog.Logger
 }
 
-// NewDeliverer makes a deliverer.
+// NewDeliverer returns a deliverer. It sends nothing until it is given a delivery.
 func NewDeliverer(p Parts) *Deliverer {
 	if p.Observe == nil {
 		p.Observe = func(Result) {}

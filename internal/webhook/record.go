@@ -62,7 +62,7 @@ const wakeLater = `
 	VALUES (@kind, jsonb_build_object('account_id', @account_id::text, 'endpoint_id', @endpoint_id::text), @queue, 3,
 		@at)`
 
-// record writes down how an attempt ended and what follows from it, in one
+// record stores how an attempt ended and what follows from it, in one
 // transaction: the delivery's end or its next time, the job for then, and the
 // endpoint's own state. It returns the delivery's state, "overtaken" if another worker
 // decides about it.

@@ -12,7 +12,7 @@ import (
 	"encoding/json"
 )
 
-// Encode writes an object.
+// Encode returns an object as Stripe sends it: JSON, indented by two spaces, with a line break at its end.
 func Encode(object any) ([]byte, error) {
 	compact, err := json.Marshal(object)
 	if err != nil {

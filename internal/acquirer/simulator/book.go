@@ -333,7 +333,7 @@ func (b *book) refuse(op *operation, auth *authorization, code string) {
 	b.journal(op, auth.card, none, op.asked.Order.Amount)
 }
 
-// journal writes down what an operation did to a card, and also that it did nothing.
+// journal records what an operation did to a card, and also that it did nothing.
 func (b *book) journal(op *operation, card, kind string, amount int64) {
 	result := "approved"
 	switch {

@@ -166,7 +166,7 @@ func (b *book) approveFor(op *operation, d *dispute) {
 	b.journal(op, d.card, none, d.amount)
 }
 
-// unasked writes down a movement that no client asked for.
+// unasked records a movement that no client asked for.
 func (b *book) unasked(authorization, card, currency, reference, kind string, amount int64) {
 	b.movements = append(b.movements, Movement{
 		At: b.at, Key: reference, Reference: reference, Authorization: authorization,

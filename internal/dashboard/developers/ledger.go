@@ -30,7 +30,7 @@ func (t sums) Balance() int64 {
 	return t.Credit - t.Debit
 }
 
-// Side is the heavier side.
+// Side is "debit" or "credit", whichever sum is larger. Equal sums are a debit of zero.
 func (t sums) Side() string {
 	if t.Debit >= t.Credit {
 		return "debit"
@@ -250,7 +250,7 @@ type postingPage struct {
 	Legs        []inspect.Leg
 }
 
-// Total is what was debited, and credited.
+// Total is the sum of the legs' amounts, in minor units. Debits and credits both add up to it.
 func (p postingPage) Total() (total int64) {
 	for _, l := range p.Legs {
 		total += l.Amount

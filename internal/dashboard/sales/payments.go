@@ -169,7 +169,7 @@ func paymentFilterOf(r *http.Request) paymentFilter {
 	}
 }
 
-// Any tells whether something is filtered away.
+// Any reports whether any filter is set.
 func (f paymentFilter) Any() bool { return f != paymentFilter{} }
 
 // Narrowed reports whether more than the state is filtered, which has separate chips.

@@ -33,7 +33,7 @@ func Entries(lines []inspect.Line, here string) (all []Entry) {
 	return all
 }
 
-// History reads what happened to an object.
+// History reads the requests, ledger postings, events and deliveries of an object, oldest first.
 func (d *Env) History(r *http.Request, of inspect.Subject) (History, error) {
 	requests, err := inspect.History(r.Context(), d.Pool, d.Books(), of)
 	if err != nil {

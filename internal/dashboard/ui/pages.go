@@ -15,7 +15,7 @@ const PageSize = 25
 // that arrives meanwhile moves nothing.
 type Keyset struct{ Before, After string }
 
-// KeysetOf reads it from the address.
+// KeysetOf reads the position in a list from the parameters before and after.
 func KeysetOf(r *http.Request) Keyset {
 	return Keyset{r.FormValue("before"), r.FormValue("after")}
 }

@@ -49,5 +49,5 @@ func ReadOne[T any](ctx context.Context, pool *pgxpool.Pool, sql string, args po
 	return &rows[0], nil
 }
 
-// Sorted are the names of a map.
+// Sorted returns the keys of a map in alphabetical order.
 func Sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

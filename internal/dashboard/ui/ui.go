@@ -49,7 +49,7 @@ type Page struct {
 	Send func(http.ResponseWriter) error // writes a file instead
 }
 
-// Show answers with a page.
+// Show answers 200 with a page of the template.
 func Show(template string, page web.Page) *Page { return ShowAs(http.StatusOK, template, page) }
 
 // ShowAs answers with a page and a status.

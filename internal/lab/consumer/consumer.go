@@ -63,10 +63,10 @@ func Open(
 	return c, nil
 }
 
-// Handle takes a message and acknowledges it.
+// Handle applies a message and acknowledges it. If the process crashes in between, the broker sends it again.
 func (c *Consumer) Handle(ctx context.Context, m jetstream.Msg) { c.handle(ctx, m) }
 
-// Close ends what runs in the background.
+// Close stops the background work and waits for it.
 func (c *Consumer) Close() {
 	c.stop()
 	c.running.Wait()

@@ -78,7 +78,7 @@ func openState(path string) (*stateDir, error) {
 	return s, nil
 }
 
-// claim writes down who holds the lock, and takes back the URL of a run that was killed.
+// claim records who holds the lock, and takes back the URL of a run that was killed.
 func (s *stateDir) claim() error {
 	s.removeURL()
 	err := s.lock.Truncate(0)
