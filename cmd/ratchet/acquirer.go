@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 )
 
 func acquirerCommand() *cobra.Command {
-	var addr, metricsAddr, fault, notifyURL, certificate, key string
-	var notifyDelay, settleEvery time.Duration
+	var addr, metricsAddr string
+	var c simulator.Config
 	cmd := &cobra.Command{
 		Use:   "acquirer",
 		Short: "Run the simulated acquirer, which accepts test cards",
@@ -33,64 +34,53 @@ fail_after_acting, forget_keys, wrong_amount, spent_key, late_notifications.`,
 		Example: "  RATCHET_ACQUIRER_DATABASE_URL=postgres://… RATCHET_ACQUIRER_SECRET=… ratchet acquirer --fault " +
 			"slow:200,drop_after_acting=0.1",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			url, err := given().require(acquirerDatabaseVariable)
-			if err != nil {
-				return err
-			}
-			secret, err := given().require(acquirerSecretVariable)
-			if err != nil {
-				return err
-			}
-			notifySecret, err := given().lookup(notificationSecretVariable)
-			if err != nil {
-				return err
-			}
-			log := logger()
-			metrics, err := metricsListener(metricsAddr)
-			if err != nil {
-				return err
-			}
-			if metrics != nil {
-				defer process.ServeRuntime(metrics, log)()
-			}
-			sim, err := simulator.New(cmd.Context(), simulator.Config{
-				DatabaseURL:  url,
-				Secret:       secret,
-				Certificate:  certificate,
-				Key:          key,
-				AllowFault:   demonstrating(),
-				Fault:        fault,
-				NotifyURL:    notifyURL,
-				NotifySecret: notifySecret,
-				NotifyDelay:  notifyDelay,
-				SettleEvery:  settleEvery,
-				Log:          log,
-			})
-			if err != nil {
-				return err
-			}
-			defer sim.Close()
-			return sim.Run(cmd.Context(), addr)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runAcquirer(cmd.Context(), c, addr, metricsAddr) },
 	}
 	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_ACQUIRER_ADDR", "127.0.0.1:8090"),
 		"address to listen on (RATCHET_ACQUIRER_ADDR)")
 	metricsFlag(cmd, &metricsAddr)
-	cmd.Flags().StringVar(&fault, "fault", env("RATCHET_ACQUIRER_FAULT", ""),
+	cmd.Flags().StringVar(&c.Fault, "fault", env("RATCHET_ACQUIRER_FAULT", ""),
 		"faults to inject into every request (RATCHET_ACQUIRER_FAULT)")
-	cmd.Flags().StringVar(&notifyURL, "notify-url", env("RATCHET_ACQUIRER_NOTIFY_URL", ""),
+	cmd.Flags().StringVar(&c.NotifyURL, "notify-url", env("RATCHET_ACQUIRER_NOTIFY_URL", ""),
 		"URL for notifications; if empty, they are not sent (RATCHET_ACQUIRER_NOTIFY_URL)")
-	cmd.Flags().DurationVar(&notifyDelay, "notify-delay", envDuration("RATCHET_ACQUIRER_NOTIFY_DELAY", time.Second),
+	cmd.Flags().DurationVar(&c.NotifyDelay, "notify-delay", envDuration("RATCHET_ACQUIRER_NOTIFY_DELAY", time.Second),
 		"delay between a change and its notification (RATCHET_ACQUIRER_NOTIFY_DELAY)")
-	cmd.Flags().DurationVar(&settleEvery, "settle-every", envDuration("RATCHET_ACQUIRER_SETTLE_EVERY", 2*time.Second),
+	cmd.Flags().DurationVar(&c.SettleEvery, "settle-every", envDuration("RATCHET_ACQUIRER_SETTLE_EVERY", 2*time.Second),
 		"settlement interval, if --notify-url is set; 0: never (RATCHET_ACQUIRER_SETTLE_EVERY)")
-	cmd.Flags().StringVar(&certificate, "tls-certificate", env("RATCHET_ACQUIRER_TLS_CERTIFICATE", ""),
+	cmd.Flags().StringVar(&c.Certificate, "tls-certificate", env("RATCHET_ACQUIRER_TLS_CERTIFICATE", ""),
 		"file with its TLS certificate; if empty, it speaks plain HTTP (RATCHET_ACQUIRER_TLS_CERTIFICATE)")
-	cmd.Flags().StringVar(&key, "tls-key", env("RATCHET_ACQUIRER_TLS_KEY", ""),
+	cmd.Flags().StringVar(&c.Key, "tls-key", env("RATCHET_ACQUIRER_TLS_KEY", ""),
 		"file with the key of --tls-certificate (RATCHET_ACQUIRER_TLS_KEY)")
 	cmd.AddCommand(acquirerJournalCommand())
 	return cmd
+}
+
+// runAcquirer runs the simulator until ctx ends. The secrets and the database's address come from the environment.
+func runAcquirer(ctx context.Context, c simulator.Config, addr, metricsAddr string) error {
+	var err error
+	if c.DatabaseURL, err = given().require(acquirerDatabaseVariable); err != nil {
+		return err
+	}
+	if c.Secret, err = given().require(acquirerSecretVariable); err != nil {
+		return err
+	}
+	if c.NotifySecret, err = given().lookup(notificationSecretVariable); err != nil {
+		return err
+	}
+	c.AllowFault, c.Log = demonstrating(), logger()
+	metrics, err := metricsListener(metricsAddr)
+	if err != nil {
+		return err
+	}
+	if metrics != nil {
+		defer process.ServeRuntime(metrics, c.Log)()
+	}
+	sim, err := simulator.New(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer sim.Close()
+	return sim.Run(ctx, addr)
 }
 
 func acquirerJournalCommand() *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,9 +18,8 @@ import (
 )
 
 func serveCommand() *cobra.Command {
-	var acquirerURL, addr, metricsAddr, pages, totp string
+	var f serveFlags
 	var config process.Config
-	var webhooks webhookFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API",
@@ -48,55 +48,64 @@ the dashboard:
 		Example: "  RATCHET_DATABASE_URL=postgres://… RATCHET_SECRET=… RATCHET_ACQUIRER_SECRET=… ratchet serve " +
 			"--addr :8080 --public-url https://pay.example.com",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			log := logger()
-			err := join(&config, acquirerURL, log)
-			if err != nil {
-				return err
-			}
-			if config.Webhooks, err = webhooks.config(); err != nil {
-				return err
-			}
-			l, err := net.Listen("tcp", addr)
-			if err != nil {
-				return fmt.Errorf("listen: %w", err)
-			}
-			defer l.Close()
-			if config.Dashboard, err = dashboard(cmd.Context(), pages, totp, config.DatabaseURL, l.Addr()); err != nil {
-				return err
-			}
-			if config.PublicURL, err = publicURL(config.PublicURL, l.Addr()); err != nil {
-				return err
-			}
-			if config.Metrics, err = metricsListener(metricsAddr); err != nil {
-				return err
-			}
-			if config.Crash, err = crashPoints(l.Addr()); err != nil {
-				return err
-			}
-			aimAtMemory(config.Limits.MemoryMiB)
-			api, err := process.NewAPI(cmd.Context(), config)
-			if err != nil {
-				return err
-			}
-			defer api.Close()
-			log.Info("serving", "addr", l.Addr().String())
-			return api.Serve(cmd.Context(), l, log)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), config) },
 	}
-	acquirerFlag(cmd, &acquirerURL)
-	webhooks.addLoopback(cmd)
-	cmd.Flags().StringVar(&addr, "addr", env("RATCHET_ADDR", "127.0.0.1:8080"), "address to listen on (RATCHET_ADDR)")
+	acquirerFlag(cmd, &f.acquirerURL)
+	f.webhooks.addLoopback(cmd)
+	cmd.Flags().StringVar(&f.addr, "addr", env("RATCHET_ADDR", "127.0.0.1:8080"), "address to listen on (RATCHET_ADDR)")
 	cmd.Flags().StringVar(&config.PublicURL, "public-url", env("RATCHET_PUBLIC_URL", ""),
 		"URL that browsers use, such as https://pay.example.com; optional on a loopback address (RATCHET_PUBLIC_URL)")
-	cmd.Flags().StringVar(&pages, "dashboard", env("RATCHET_DASHBOARD", "off"),
+	cmd.Flags().StringVar(&f.pages, "dashboard", env("RATCHET_DASHBOARD", "off"),
 		"serve the dashboard: on or off (RATCHET_DASHBOARD)")
-	cmd.Flags().StringVar(&totp, "dashboard-totp", env("RATCHET_DASHBOARD_TOTP", "optional"),
+	cmd.Flags().StringVar(&f.totp, "dashboard-totp", env("RATCHET_DASHBOARD_TOTP", "optional"),
 		"second factor of the dashboard's users: optional or required (RATCHET_DASHBOARD_TOTP)")
-	metricsFlag(cmd, &metricsAddr)
+	metricsFlag(cmd, &f.metricsAddr)
 	limitFlags(cmd, &config)
 	clientLimitFlags(cmd, &config.Limits)
 	return cmd
+}
+
+// serveFlags are the flags of ratchet serve that process.Config has in another form.
+type serveFlags struct {
+	acquirerURL, addr, metricsAddr, pages, totp string
+	webhooks                                    webhookFlags
+}
+
+// run serves the API until ctx ends. It listens first, because the dashboard and the public URL depend on the address.
+func (f serveFlags) run(ctx context.Context, config process.Config) error {
+	log := logger()
+	err := join(&config, f.acquirerURL, log)
+	if err != nil {
+		return err
+	}
+	if config.Webhooks, err = f.webhooks.config(); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", f.addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	defer l.Close()
+	if config.Dashboard, err = dashboard(ctx, f.pages, f.totp, config.DatabaseURL, l.Addr()); err != nil {
+		return err
+	}
+	if config.PublicURL, err = publicURL(config.PublicURL, l.Addr()); err != nil {
+		return err
+	}
+	if config.Metrics, err = metricsListener(f.metricsAddr); err != nil {
+		return err
+	}
+	if config.Crash, err = crashPoints(l.Addr()); err != nil {
+		return err
+	}
+	aimAtMemory(config.Limits.MemoryMiB)
+	api, err := process.NewAPI(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	log.Info("serving", "addr", l.Addr().String())
+	return api.Serve(ctx, l, log)
 }
 
 // crashPoints let requests end this process, for the tests and the lab. They are never

@@ -25,8 +25,7 @@ func (v *verdict) Error() string {
 }
 
 func verifyCommand() *cobra.Command {
-	var asJSON, allowEmpty bool
-	var head, since string
+	var v verification
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Prove the books, against themselves and against the acquirer's journal",
@@ -55,59 +54,69 @@ proves that nothing sealed before it has changed.`,
 		Example: "  ratchet verify && echo the books are in order\n  ratchet verify --head 1042:9f86d0…\n" +
 			"  ratchet verify --since last\n  ratchet verify --since 2026-11-25T14:00:00Z",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := operators()
-			if err != nil {
-				return err
-			}
-			url, err := s.databaseURL()
-			if err != nil {
-				return err
-			}
-			pool, err := postgres.Open(cmd.Context(),
-				postgres.Config{URL: url, MaxConns: 1, ApplicationName: "ratchet verify"})
-			if err != nil {
-				return err
-			}
-			defer pool.Close()
-			journal, end, err := acquirersJournal(cmd, s)
-			if err != nil {
-				return err
-			}
-			defer end()
-			keys, err := auditKeys(cmd.Context(), pool, s)
-			if err != nil {
-				return err
-			}
-			from, err := sinceTime(cmd.Context(), pool, since)
-			if err != nil {
-				return err
-			}
-			if head != "" && !from.IsZero() {
-				return usagef("--head needs a full run: leave out --since")
-			}
-			report, err := verify.Run(cmd.Context(),
-				verify.Config{Pool: pool, Acquirer: journal, AuditKeys: keys, Head: head, AllowEmpty: allowEmpty,
-					Since: from, Progress: progress(cmd.ErrOrStderr(), time.Second)})
-			if err != nil {
-				return err
-			}
-			if err := printReport(cmd, report, asJSON); err != nil {
-				return err
-			}
-			if code := report.Verdict(); code != verify.OK {
-				return &verdict{code}
-			}
-			return nil
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return v.run(cmd) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
-	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "an unused installation is correct")
-	cmd.Flags().StringVar(&head, "head", "",
+	cmd.Flags().BoolVar(&v.asJSON, "json", false, "print the report as JSON")
+	cmd.Flags().BoolVar(&v.allowEmpty, "allow-empty", false, "an unused installation is correct")
+	cmd.Flags().StringVar(&v.head, "head", "",
 		"the audit trail must hold this block, as it was printed or logged before: NUMBER:DIGEST")
-	cmd.Flags().StringVar(&since, "since", "",
+	cmd.Flags().StringVar(&v.since, "since", "",
 		"check only what can have changed since a time (RFC 3339), or since the worker's \"last\" clean run")
 	return cmd
+}
+
+// verification is the flags of ratchet verify.
+type verification struct {
+	asJSON, allowEmpty bool
+	head, since        string
+}
+
+// run proves the books and prints the report. Its error is a verdict, whose code the program exits with, unless the
+// proof could not be made at all.
+func (v verification) run(cmd *cobra.Command) error {
+	s, err := operators()
+	if err != nil {
+		return err
+	}
+	url, err := s.databaseURL()
+	if err != nil {
+		return err
+	}
+	pool, err := postgres.Open(cmd.Context(),
+		postgres.Config{URL: url, MaxConns: 1, ApplicationName: "ratchet verify"})
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	journal, end, err := acquirersJournal(cmd, s)
+	if err != nil {
+		return err
+	}
+	defer end()
+	keys, err := auditKeys(cmd.Context(), pool, s)
+	if err != nil {
+		return err
+	}
+	from, err := sinceTime(cmd.Context(), pool, v.since)
+	if err != nil {
+		return err
+	}
+	if v.head != "" && !from.IsZero() {
+		return usagef("--head needs a full run: leave out --since")
+	}
+	report, err := verify.Run(cmd.Context(),
+		verify.Config{Pool: pool, Acquirer: journal, AuditKeys: keys, Head: v.head, AllowEmpty: v.allowEmpty,
+			Since: from, Progress: progress(cmd.ErrOrStderr(), time.Second)})
+	if err != nil {
+		return err
+	}
+	if err := printReport(cmd, report, v.asJSON); err != nil {
+		return err
+	}
+	if code := report.Verdict(); code != verify.OK {
+		return &verdict{code}
+	}
+	return nil
 }
 
 // sinceTime reads --since. The zero time means a full run.

@@ -116,13 +116,34 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 	}
 	p.atEnd(func() { flush(ctx, stopTracing) })
 	p.telemetry = telemetry.New(tracer)
-	p.pool, err = p.open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: c.MaxConns / 2,
-		ApplicationName: "ratchet " + kind, DialFunc: c.Crash.DialDatabase()})
+	commits, err := p.openDatabase(ctx, c, kind, role)
 	if err != nil {
 		return p, err
 	}
-	if p.roots, err = ClaimSecrets(ctx, p.pool, c.secrets()...); err != nil {
+	p.engine = p.newEngine(c, commits)
+	if p.acquirer, err = OpenAcquirer(c); err != nil {
 		return p, err
+	}
+	p.atEnd(p.acquirer.Close)
+	phase.Connect[acquirer.Acquirer](p.engine, acquirer.Port, p.acquirer)
+	p.inbox = inbox.Open(p.pool, operation.ApplyNotification(p.engine), c.Log)
+	p.show(p.acquirer)
+	if c.Metrics != nil {
+		p.atEnd(p.serveMetrics(c.Metrics, c.Log))
+	}
+	return p, operation.Register(ctx, p.engine)
+}
+
+// openDatabase opens the pools, learns the root secret, and starts this process's heartbeat. The result is the pool of
+// the committer. What is open is closed with p.
+func (p *parts) openDatabase(ctx context.Context, c Config, kind, role string) (commits *pgxpool.Pool, err error) {
+	p.pool, err = p.open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: c.MaxConns / 2,
+		ApplicationName: "ratchet " + kind, DialFunc: c.Crash.DialDatabase()})
+	if err != nil {
+		return nil, err
+	}
+	if p.roots, err = ClaimSecrets(ctx, p.pool, c.secrets()...); err != nil {
+		return nil, err
 	}
 	p.writes, err = p.open(ctx, postgres.Config{
 		URL:             c.DatabaseURL,
@@ -133,21 +154,22 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 		DialFunc:        c.Crash.DialDatabase(),
 	})
 	if err != nil {
-		return p, err
+		return nil, err
 	}
 	if err := p.live(ctx, c, kind, role); err != nil {
-		return p, err
+		return nil, err
 	}
 	if err := p.followRotations(ctx, c); err != nil {
-		return p, err
+		return nil, err
 	}
-	commits, err := p.open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: phase.CommitterConns,
+	return p.open(ctx, postgres.Config{URL: c.DatabaseURL, Role: role, MaxConns: phase.CommitterConns,
 		ApplicationName: "ratchet " + kind + " commits", Session: phase.CommitterSession, NeverCancel: true,
 		DialFunc: c.Crash.DialDatabase()})
-	if err != nil {
-		return p, err
-	}
-	p.engine = phase.NewEngine(phase.Config{
+}
+
+// newEngine is the engine with all that the API adds to it: audit rows, headers, refusals and limits.
+func (p *parts) newEngine(c Config, commits *pgxpool.Pool) *phase.Engine {
+	return phase.NewEngine(phase.Config{
 		Pool:      p.pool,
 		Writes:    p.writes,
 		Committer: phase.NewCommitter(commits),
@@ -164,17 +186,6 @@ func assemble(ctx context.Context, c Config, kind, role string) (p *parts, err e
 		Headers:   apirequest.Headers,
 		Refuse:    apirequest.Refuse,
 	})
-	if p.acquirer, err = OpenAcquirer(c); err != nil {
-		return p, err
-	}
-	p.atEnd(p.acquirer.Close)
-	phase.Connect[acquirer.Acquirer](p.engine, acquirer.Port, p.acquirer)
-	p.inbox = inbox.Open(p.pool, operation.ApplyNotification(p.engine), c.Log)
-	p.show(p.acquirer)
-	if c.Metrics != nil {
-		p.atEnd(p.serveMetrics(c.Metrics, c.Log))
-	}
-	return p, operation.Register(ctx, p.engine)
 }
 
 // open opens a pool that is closed at the end.
