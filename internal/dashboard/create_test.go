@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -72,6 +73,27 @@ func TestCreatingThings(t *testing.T) {
 			}
 		})
 	}
+
+	t.Run("a form that fails marks the field that is wrong, and no other", func(t *testing.T) {
+		for _, c := range []struct {
+			what, field string
+			typed       []string
+		}{
+			{"payment", "amount", []string{"amount", "lots", "currency", "usd", "card", "visa"}},
+			{"payment", "customer", []string{"amount", "20", "currency", "usd", "card", "visa", "customer", "cus_none",
+				"capture_method", "automatic"}},
+			{"customer", "email", []string{"email", "not an address"}},
+			{"payment-link", "name", []string{"quantity", "1"}},
+			{"payment-link", "price", []string{"quantity", "1", "price", "price_none"}},
+			{"payout", "amount", []string{"amount", "1000000", "currency", "usd", "method", "standard"}},
+		} {
+			p := s.create(t, c.what, 1, c.typed...)
+			if n := strings.Count(p.body, `aria-invalid="true"`); n != 1 ||
+				!regexp.MustCompile(`id="`+c.field+`"[^>]* aria-invalid="true" aria-describedby="wrong"`).MatchString(p.body) {
+				t.Errorf("%s with %v marks %d fields, want %s alone: %d %s", c.what, c.typed, n, c.field, p.status, p.body)
+			}
+		}
+	})
 
 	t.Run("a declined card leads to the payment, which can be seen", func(t *testing.T) {
 		p := s.create(t, "payment", 1, "amount", "20", "currency", "usd", "card", "chargeDeclined", "capture_method",

@@ -151,9 +151,9 @@ func Origin(ctx context.Context, db idempotency.Reader, of Subject) (string, err
 
 // History reads all requests that a subject is about, oldest first.
 func History(ctx context.Context, db idempotency.Reader, books Books, of Subject) (all []*Request, err error) {
-	names := []string{of.ID}
+	names, about := []string{of.ID}, []string{}
 	if of.Kind != "request" {
-		names, err = requestsAbout(ctx, db, of)
+		names, about, err = requestsAbout(ctx, db, of)
 		if err != nil {
 			return nil, fmt.Errorf("find the requests of %s: %w", of.ID, err)
 		}
@@ -171,6 +171,7 @@ func History(ctx context.Context, db idempotency.Reader, books Books, of Subject
 			if err != nil {
 				return nil, err
 			}
+			r.narrow(about)
 			all = append(all, r)
 		}
 	}
@@ -178,13 +179,36 @@ func History(ctx context.Context, db idempotency.Reader, books Books, of Subject
 	return all, nil
 }
 
-func requestsAbout(ctx context.Context, db idempotency.Reader, of Subject) ([]string, error) {
-	ids, err := texts(ctx, db, family, postgres.Args{"account_id": of.AccountID, "id": of.ID})
-	if err != nil {
-		return nil, err
+// narrow leaves out the events of a background job, and their deliveries, that are about other objects: one job settles
+// many charges. If no event is about these objects, they are all kept.
+func (r *Request) narrow(objects []string) {
+	if r.Method != "JOB" {
+		return
 	}
-	return texts(ctx, db, requestsOf(),
-		postgres.Args{"account_id": of.AccountID, "ids": ids, "since": "evt_" + earliest(ids)})
+	var mine []Event
+	for _, e := range r.Events {
+		if slices.Contains(objects, e.ObjectID) || slices.Contains(objects, e.ID) {
+			mine = append(mine, e)
+		}
+	}
+	if len(mine) == 0 {
+		return
+	}
+	r.Events = mine
+	r.Deliveries = slices.DeleteFunc(r.Deliveries, func(d Delivery) bool {
+		return !slices.ContainsFunc(mine, func(e Event) bool { return e.ID == d.EventID })
+	})
+}
+
+// requestsAbout are the requests of an object's history, and the objects that it is about.
+func requestsAbout(ctx context.Context, db idempotency.Reader, of Subject) (names, objects []string, err error) {
+	objects, err = texts(ctx, db, family, postgres.Args{"account_id": of.AccountID, "id": of.ID})
+	if err != nil {
+		return nil, nil, err
+	}
+	names, err = texts(ctx, db, requestsOf(),
+		postgres.Args{"account_id": of.AccountID, "ids": objects, "since": "evt_" + earliest(objects)})
+	return names, objects, err
 }
 
 // earliest is the part of ids that says when the first of them was made. An id

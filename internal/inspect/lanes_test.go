@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -209,4 +210,48 @@ func TestTellingAStall(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	})
+}
+
+func TestAJobIsNarrowedToOnePayment(t *testing.T) {
+	t.Parallel()
+	settled := func(method string) *Request {
+		return &Request{
+			Summary: idempotency.Summary{Method: method},
+			Events: []Event{{ID: "evt_1", ObjectID: "ch_1"}, {ID: "evt_2", ObjectID: "ch_2"},
+				{ID: "evt_3", ObjectID: "ch_1"}},
+			Deliveries: []Delivery{{EventID: "evt_1"}, {EventID: "evt_2"}},
+		}
+	}
+	for _, c := range []struct {
+		name, method       string
+		objects            []string
+		events, deliveries int
+	}{
+		{"a job shows what is about the payment", "JOB", []string{"pi_1", "ch_1"}, 2, 1},
+		{"a job that says nothing of the object shows everything", "JOB", []string{"part_1"}, 3, 2},
+		{"a client's request shows everything", "POST", []string{"ch_1"}, 3, 2},
+	} {
+		r := settled(c.method)
+		r.narrow(c.objects)
+		if len(r.Events) != c.events || len(r.Deliveries) != c.deliveries {
+			t.Errorf("%s: %d events and %d deliveries, want %d and %d", c.name, len(r.Events), len(r.Deliveries), c.events,
+				c.deliveries)
+		}
+	}
+}
+
+func TestOnlyARetryWithAKeyIsPromised(t *testing.T) {
+	t.Parallel()
+	status := int16(200)
+	for _, generated := range []bool{false, true} {
+		r := &Request{Summary: idempotency.Summary{State: idempotency.Finished, Method: "POST", Path: "/v1/charges",
+			KeyGenerated: generated, CreatedAt: noon, FinishedAt: after(1), Status: &status}}
+		said := strings.Join(r.InWords(), " ")
+		for _, line := range Timeline(r) {
+			said += " " + line.Text + " " + line.Detail
+		}
+		if strings.Contains(strings.ToLower(said), "retry with this key") == generated {
+			t.Errorf("a request whose key was generated (%t) says: %s", generated, said)
+		}
+	}
 }

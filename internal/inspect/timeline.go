@@ -56,16 +56,15 @@ func (r *Request) timeline() (lines []Line) {
 	add := func(at time.Time, kind Kind, ref, text, detail string) {
 		lines = append(lines, Line{At: at, Kind: kind, Text: text, Detail: detail, Request: r.ID, Ref: ref})
 	}
-	key := "idempotency key " + r.Key
+	key, replayed := "idempotency key "+r.Key, "a retry with this key gets the same bytes"
 	if r.KeyGenerated {
-		key = "no idempotency key"
+		key, replayed = "no idempotency key", ""
 	}
 	add(r.CreatedAt, Received, r.ID, r.Method+" "+r.Path, key)
 	r.work(add)
 	r.ownership(add) // after the work: a process does nothing after its crash
 	if r.FinishedAt != nil {
-		add(r.written(*r.FinishedAt), Answered, r.ID, fmt.Sprintf("response %d stored", *r.Status),
-			"a retry with this key gets the same bytes")
+		add(r.written(*r.FinishedAt), Answered, r.ID, fmt.Sprintf("response %d stored", *r.Status), replayed)
 	}
 	return lines
 }

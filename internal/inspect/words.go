@@ -30,8 +30,11 @@ func (r *Request) InWords() (all []string) {
 		}
 	}
 	if r.Status != nil {
-		all = append(all,
-			fmt.Sprintf("The %d response is stored. A retry with this key gets the same bytes.", *r.Status))
+		stored := fmt.Sprintf("The %d response is stored.", *r.Status)
+		if !r.KeyGenerated {
+			stored += " A retry with this key gets the same bytes."
+		}
+		all = append(all, stored)
 	}
 	return all
 }

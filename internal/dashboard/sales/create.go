@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,8 +27,11 @@ type creation struct {
 	path   string // of the API
 	fields []formField
 	// params are what the API is sent. wrong says what is missing or unreadable.
-	params func(typed url.Values) (params url.Values, wrong string)
+	params func(typed url.Values) (params url.Values, wrong fault)
 }
+
+// fault is what is wrong with a form, and the field that it is about: "" for none in particular.
+type fault struct{ Field, Text string }
 
 // formField is a field of such a form.
 type formField struct {
@@ -35,6 +39,7 @@ type formField struct {
 	Required                             bool
 	Options                              []option
 	Value                                string
+	Invalid                              bool // what the form complains of
 }
 
 type option struct{ Value, Text string }
@@ -73,7 +78,7 @@ var creations = []creation{
 				Options: []option{{"automatic", "Now"}, {"manual", "Later (hold the amount)"}},
 			},
 			descriptionField, customerField},
-		params: func(typed url.Values) (url.Values, string) {
+		params: func(typed url.Values) (url.Values, fault) {
 			params, wrong := withAmount(typed, "amount", "capture_method", "description", "customer")
 			params.Set("payment_method", "pm_card_"+typed.Get("card"))
 			params.Set("payment_method_types[]", "card")
@@ -146,8 +151,8 @@ var creations = []creation{
 		fields: []formField{{Name: "name", Label: "Name", Type: "text"},
 			{Name: "email", Label: "Email", Type: "email"}, {Name: "phone", Label: "Phone", Type: "tel"},
 			descriptionField},
-		params: func(typed url.Values) (url.Values, string) {
-			return kept(typed, "name", "email", "phone", "description"), ""
+		params: func(typed url.Values) (url.Values, fault) {
+			return kept(typed, "name", "email", "phone", "description"), fault{}
 		},
 	},
 	{
@@ -160,7 +165,7 @@ var creations = []creation{
 		path:  "/v1/products",
 		fields: []formField{{Name: "name", Label: "Name", Type: "text", Required: true}, descriptionField,
 			{Name: "amount", Label: "Price", Type: "amount", Placeholder: "20.00", Required: true}, currencyField},
-		params: func(typed url.Values) (url.Values, string) {
+		params: func(typed url.Values) (url.Values, fault) {
 			params := kept(typed, "name", "description")
 			price, wrong := withAmount(typed, "unit_amount")
 			for name := range price {
@@ -184,14 +189,14 @@ var creations = []creation{
 				Type:    "select",
 				Options: []option{{"standard", "Standard"}, {"instant", "Instant"}},
 			}, descriptionField},
-		params: func(typed url.Values) (url.Values, string) {
+		params: func(typed url.Values) (url.Values, fault) {
 			return withAmount(typed, "amount", "method", "description")
 		},
 	},
 }
 
 // paymentLinkParams are those of a payment link with one line.
-func paymentLinkParams(typed url.Values) (params url.Values, wrong string) {
+func paymentLinkParams(typed url.Values) (params url.Values, wrong fault) {
 	params = url.Values{}
 	if address := typed.Get("redirect"); address != "" {
 		params.Set("after_completion[type]", "redirect")
@@ -201,22 +206,22 @@ func paymentLinkParams(typed url.Values) (params url.Values, wrong string) {
 }
 
 // linkParams are those of a checkout session with one line.
-func linkParams(typed url.Values) (params url.Values, wrong string) {
+func linkParams(typed url.Values) (params url.Values, wrong fault) {
 	params = kept(typed, "customer_email", "success_url")
 	params.Set("mode", "payment")
 	return withLine(params, typed)
 }
 
 // withLine adds the line that is sold: at a price there is, or at a new one.
-func withLine(params, typed url.Values) (with url.Values, wrong string) {
+func withLine(params, typed url.Values) (with url.Values, wrong fault) {
 	const line = "line_items[0]"
 	params.Set(line+"[quantity]", typed.Get("quantity"))
 	if price := typed.Get("price"); price != "" {
 		params.Set(line+"[price]", price)
-		return params, ""
+		return params, fault{}
 	}
 	if typed.Get("name") == "" {
-		return params, "Enter an item and its unit price, or a price ID."
+		return params, fault{"name", "Enter an item and its unit price, or a price ID."}
 	}
 	item, wrong := withAmount(typed, "unit_amount")
 	for name := range item {
@@ -238,11 +243,14 @@ func kept(typed url.Values, names ...string) url.Values {
 }
 
 // withAmount also takes the amount and its currency, and calls the amount as the API does.
-func withAmount(typed url.Values, as string, names ...string) (params url.Values, wrong string) {
+func withAmount(typed url.Values, as string, names ...string) (params url.Values, wrong fault) {
 	params = kept(typed, append(names, "currency")...)
-	amount, wrong := parseAmount(typed.Get("amount"), typed.Get("currency"))
+	amount, unreadable := parseAmount(typed.Get("amount"), typed.Get("currency"))
+	if unreadable != "" {
+		return params, fault{"amount", unreadable}
+	}
 	params.Set(as, strconv.FormatInt(amount, 10))
-	return params, wrong
+	return params, fault{}
 }
 
 func currencyOptions() (all []option) {
@@ -265,7 +273,7 @@ type creationPage struct {
 	Fields []formField
 	Key    string
 	Scope  string // whose object it will be
-	Wrong  string
+	Wrong  fault
 	Open   bool // the fate of the request is not known yet
 }
 
@@ -312,6 +320,7 @@ func showCreation(
 		if typed.Has(f.Name) {
 			f.Value = typed.Get(f.Name)
 		}
+		f.Invalid = page.Wrong.Text != "" && page.Wrong.Field == f.Name
 		page.Fields = append(page.Fields, f)
 	}
 	return ui.ShowAs(status, "dashboard/creation",
@@ -335,9 +344,9 @@ func (s Pages) postCreation(r *http.Request) (*ui.Page, error) {
 	}
 	params, wrong := c.params(typed)
 	if r.PostFormValue("scope") != of.Value() {
-		wrong = "You switched accounts since you opened this form. Check the account, then submit again."
+		wrong.Text = "You switched accounts since you opened this form. Check the account, then submit again."
 	}
-	if wrong != "" {
+	if wrong.Text != "" {
 		page.Wrong = wrong
 		return showCreation(http.StatusUnprocessableEntity, of, page, typed)
 	}
@@ -346,11 +355,11 @@ func (s Pages) postCreation(r *http.Request) (*ui.Page, error) {
 		return nil, err
 	}
 	made := madeBy(a)
-	page.Wrong, page.Open = ui.Refusal(a), a.Status >= http.StatusBadRequest && a.Open()
+	page.Wrong, page.Open = faultOf(a, c.fields), a.Status >= http.StatusBadRequest && a.Open()
 	switch {
-	case made != "" && page.Wrong != "" && !page.Open: // a card was declined: there is a payment all the same
-		return ui.RedirectWithError(web.Href(made), page.Wrong), nil
-	case made != "" && page.Wrong == "":
+	case made != "" && page.Wrong.Text != "" && !page.Open: // a card was declined: there is a payment all the same
+		return ui.RedirectWithError(web.Href(made), page.Wrong.Text), nil
+	case made != "" && page.Wrong.Text == "":
 		return ui.RedirectWithNotice(web.Href(made), created(c.Name)), nil
 	default:
 		if !page.Open {
@@ -358,6 +367,28 @@ func (s Pages) postCreation(r *http.Request) (*ui.Page, error) {
 		}
 		return showCreation(a.Status, of, page, typed)
 	}
+}
+
+// apiNames are the fields that the API calls by another name.
+var apiNames = map[string]string{"unit_amount": "amount", "url": "redirect", "payment_method": "card"}
+
+// lastName is the innermost name of a parameter: unit_amount in default_price_data[unit_amount].
+var lastName = regexp.MustCompile(`\w+\]?$`)
+
+// faultOf is what the API said against a form, and the field that holds the parameter it named.
+func faultOf(a *api.Answer, fields []formField) (wrong fault) {
+	e := a.Refusal()
+	if e == nil {
+		return fault{}
+	}
+	name := strings.TrimSuffix(lastName.FindString(e.Param), "]")
+	for _, f := range fields {
+		if f.Name == name || f.Name == apiNames[name] {
+			wrong.Field = f.Name
+		}
+	}
+	wrong.Text = e.Message
+	return wrong
 }
 
 // created is what the object's page says of a new object.

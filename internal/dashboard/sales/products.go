@@ -137,10 +137,10 @@ func (s Pages) postProduct(r *http.Request) (*ui.Page, error) {
 		params.Set("active", strconv.FormatBool(active))
 		done = map[bool]string{true: "Product activated.", false: "Product archived."}[active]
 	case "price":
-		var wrong string
+		var wrong fault
 		params, wrong = withAmount(r.PostForm, "unit_amount")
-		if wrong != "" {
-			return ui.RedirectWithError("/dashboard/products/"+url.PathEscape(p.ID), wrong), nil
+		if wrong.Text != "" {
+			return ui.RedirectWithError("/dashboard/products/"+url.PathEscape(p.ID), wrong.Text), nil
 		}
 		params.Set("product", p.ID)
 		path, done = "/v1/prices", "Price added."
