@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/apikey"
 	"github.com/ratchet-pay/ratchet/internal/form"
 	"github.com/ratchet-pay/ratchet/internal/logline"
+	"github.com/ratchet-pay/ratchet/internal/recent"
 	"github.com/ratchet-pay/ratchet/internal/stripecli"
 	"github.com/ratchet-pay/ratchet/internal/testcard"
 )
@@ -25,6 +27,10 @@ type exchange struct {
 	limit string // that refused it
 
 	credential *apikey.Credential // who asks; nil: unknown
+	asked      *request           // as far as it was read; nil: nothing was
+	began      time.Time
+	stored     bool            // the answer is in the database, or was
+	refusal    *apierror.Error // what the client was answered instead
 }
 
 // unknownRoute is the label of every unknown path: callers can make up
@@ -33,7 +39,7 @@ const unknownRoute = "unknown"
 
 // begin starts an exchange. What is done for the request is done in its context.
 func (s *Server) begin(c echo.Context, route string) *exchange {
-	x := &exchange{id: newRequestID(), line: logline.Begin("request")}
+	x := &exchange{id: newRequestID(), line: logline.Begin("request"), began: time.Now()}
 	x.line.Add(slog.String("request", x.id), slog.String("method", form.Quote(c.Request().Method)),
 		slog.String("route", route))
 	h := c.Request().WithContext(logline.With(c.Request().Context(), x.line))
@@ -50,6 +56,7 @@ func (x *exchange) note(r *request) {
 	if r == nil {
 		return
 	}
+	x.asked = r
 	if r.credential != nil {
 		x.credential = r.credential
 		x.line.Add(slog.String("account", r.credential.AccountID))
@@ -101,4 +108,39 @@ func (s *Server) tail(c echo.Context, x *exchange, status int, body []byte) {
 		Status:    status,
 		Answer:    body,
 	})
+}
+
+// mostShown is how many parameters of a request without a row are kept.
+const mostShown = 50
+
+// keep keeps the exchange for the dashboard's log, if the request left no row. A request whose fate is unknown has one,
+// and a request with an invalid API key belongs to no account.
+func (s *Server) keep(c echo.Context, x *exchange, status int) {
+	h := c.Request()
+	unknown := status >= http.StatusInternalServerError && h.Method != http.MethodGet
+	if s.recent == nil || x.credential == nil || x.stored || unknown {
+		return
+	}
+	r := x.asked
+	kept := recent.Request{
+		AccountID: x.credential.AccountID,
+		Livemode:  x.credential.Livemode,
+		ID:        x.id,
+		Method:    form.Quote(h.Method),
+		Path:      recent.Whole(h.URL.Path),
+		Key:       recent.Whole(r.key),
+		Params:    r.values.Shown(mostShown),
+		Unread:    r.values.Len() == 0 && (h.URL.RawQuery != "" || h.ContentLength > 0),
+		APIKey:    x.credential.KeyID,
+		Address:   peer(h.RemoteAddr),
+		Client:    form.Quote(h.UserAgent()),
+		Version:   string(r.version),
+		Status:    status,
+		At:        x.began,
+		Took:      time.Since(x.began),
+	}
+	if e := x.refusal; e != nil { // only what was said: the objects in an error can be large
+		kept.Error = &apierror.Error{Type: e.Type, Code: e.Code, Param: e.Param, Message: e.Message}
+	}
+	s.recent.Add(kept)
 }

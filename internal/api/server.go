@@ -26,6 +26,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/limit"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/recent"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/stripecli"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
@@ -50,6 +51,7 @@ type Config struct {
 	Site      *web.Site      // what the bank's page is drawn with
 	Pages     bool           // people look at this installation with a browser, and not the API's clients alone
 	StripeCLI *stripecli.Hub // the connections of Stripe's command line
+	Recent    *recent.Log    // keeps what leaves no row, for the dashboard; nil: nothing does
 	// NotificationSecret is what the acquirer signs with; without one nothing is taken from it.
 	NotificationSecret string
 
@@ -73,6 +75,7 @@ type Server struct {
 	site            *web.Site
 	pages           bool
 	stripeCLI       *stripecli.Hub
+	recent          *recent.Log
 	log             *slog.Logger
 	echo            *echo.Echo
 
@@ -100,6 +103,7 @@ func New(c Config) *Server {
 		site:               c.Site,
 		pages:              c.Pages,
 		stripeCLI:          c.StripeCLI,
+		recent:             c.Recent,
 		notificationSecret: c.NotificationSecret,
 	}
 	s.echo.HideBanner, s.echo.HidePort = true, true
@@ -229,6 +233,7 @@ func (s *Server) deliver(c echo.Context, x *exchange, a phase.Response) {
 	if a.Replayed {
 		header.Set("Idempotent-Replayed", "true")
 	}
+	x.stored = true
 	s.write(c, x, a.Status, a.Body, a.Replayed)
 }
 
@@ -256,6 +261,7 @@ func (s *Server) refuse(c echo.Context, x *exchange, err error) {
 		e = apierror.Internal()
 	}
 	x.refused(err)
+	x.refusal = e
 	if c.Response().Committed {
 		return
 	}
@@ -288,6 +294,7 @@ func (s *Server) write(c echo.Context, x *exchange, status int, body []byte, rep
 	_, _ = c.Response().Write(body) // a client that is gone does not change what was done
 	x.finish(c.Request().Context(), s.log, status, replayed)
 	s.tail(c, x, status, body)
+	s.keep(c, x, status)
 }
 
 func unknownURL(h *http.Request) *apierror.Error {

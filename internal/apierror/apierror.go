@@ -226,10 +226,13 @@ const excerptLength = 64
 // but one with a digit too many still gives the card away.
 var cardLike = regexp.MustCompile(`[0-9](?:[ .-]*[0-9]){11,}`)
 
+// HiddenDigits is what Quote has in place of what may be a card number.
+const HiddenDigits = "[digits hidden]"
+
 // Quote prepares a caller's own text for being repeated in a message: short,
 // storable, and without anything that looks like a card number.
 func Quote(input string) string {
-	return Excerpt(cardLike.ReplaceAllLiteralString(strings.ReplaceAll(input, "\x00", "\uFFFD"), "[digits hidden]"))
+	return Excerpt(cardLike.ReplaceAllLiteralString(strings.ReplaceAll(input, "\x00", "\uFFFD"), HiddenDigits))
 }
 
 // Excerpt cuts text to a length that is fit for a message. What a caller typed

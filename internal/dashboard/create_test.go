@@ -88,9 +88,10 @@ func TestCreatingThings(t *testing.T) {
 			{"payout", "amount", []string{"amount", "1000000", "currency", "usd", "method", "standard"}},
 		} {
 			p := s.create(t, c.what, 1, c.typed...)
-			if n := strings.Count(p.body, `aria-invalid="true"`); n != 1 ||
-				!regexp.MustCompile(`id="`+c.field+`"[^>]* aria-invalid="true" aria-describedby="wrong"`).MatchString(p.body) {
-				t.Errorf("%s with %v marks %d fields, want %s alone: %d %s", c.what, c.typed, n, c.field, p.status, p.body)
+			marked := regexp.MustCompile(`id="` + c.field + `"[^>]* aria-invalid="true" aria-describedby="wrong"`)
+			if n := strings.Count(p.body, `aria-invalid="true"`); n != 1 || !marked.MatchString(p.body) {
+				t.Errorf("%s with %v marks %d fields, want %s alone: %d %s", c.what, c.typed, n, c.field, p.status,
+					p.body)
 			}
 		}
 	})

@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/lab/page"
 	"github.com/ratchet-pay/ratchet/internal/login"
 	"github.com/ratchet-pay/ratchet/internal/people"
+	"github.com/ratchet-pay/ratchet/internal/recent"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/supervisor"
 	"github.com/ratchet-pay/ratchet/web"
@@ -31,6 +32,7 @@ import (
 type Config struct {
 	Pool         *pgxpool.Pool
 	API          http.Handler     // answers /v1 and what else is not the dashboard's
+	Recent       *recent.Log      // requests that left no row
 	Acquirer     acquirer.Reports // whose books are shown beside ours; nil if they cannot be read
 	Roots        *secret.Roots
 	Password     string // opens the pages while there is no user; "" for an address that only this machine reaches
@@ -71,10 +73,10 @@ func New(c Config) *Server {
 		HTTPS:        c.HTTPS,
 		Log:          c.Log,
 	})
-	s.watch = newWatcher(c.Pool, c.Log)
+	s.watch = newWatcher(c.Pool, c.Recent, c.Log)
 	s.facts = newFacts(c.Pool, c.Acquirer, s.watch, c.Log)
 	s.lab = s.openLab()
-	s.env = &ui.Env{Pool: c.Pool, API: c.API, Acquirer: c.Acquirer, Roots: c.Roots, Demo: c.Demo,
+	s.env = &ui.Env{Pool: c.Pool, API: c.API, Recent: c.Recent, Acquirer: c.Acquirer, Roots: c.Roots, Demo: c.Demo,
 		Shop: c.Shop != nil, HTTPS: c.HTTPS, Supervisor: c.Supervisor, Token: s.guard.Token, Chosen: chosenScope}
 	s.routes()
 	return s

@@ -113,3 +113,74 @@ func parseCurl(t *testing.T, p page, key string) (path string, form url.Values) 
 	}
 	return curlPath.FindStringSubmatch(command)[1], form
 }
+
+func TestRequestsThatLeaveNoRow(t *testing.T) {
+	t.Parallel()
+	s := newEnv(t, "")
+	send := func(path, key string, params ...string) string {
+		form := url.Values{}
+		for i := 0; i < len(params); i += 2 {
+			form.Set(params[i], params[i+1])
+		}
+		answer := s.post(t, path, form, "Authorization", "Bearer "+s.key, "Idempotency-Key", key)
+		return answer.header.Get("Request-Id")
+	}
+	charge := send("/v1/charges", "stored", "amount", "2000", "currency", "usd", "source", "tok_visa")
+	rejected := send("/v1/charges", "typo", "amount", "twenty", "currency", "usd", "source", "tok_visa")
+	missing := send("/v1/charges/ch_none/capture", "nothing there")
+	asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/v1/charges?limit=3", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked.Header.Set("Authorization", "Bearer "+s.key)
+	read := s.do(t, asked).header.Get("Request-Id")
+
+	t.Run("the log has what was rejected among what is stored, and reads on demand", func(t *testing.T) {
+		for _, c := range []struct{ query, want string }{
+			{"", missing + " " + rejected + " " + charge},
+			{"reads=yes", read + " " + missing + " " + rejected + " " + charge},
+			{"reads=yes&path=/v1/charges/", missing},
+			{"status=error", missing + " " + rejected},
+			{"status=ok&reads=yes", read + " " + charge},
+			{"key=typo", rejected},
+			{"again=yes", ""},
+			{"before=" + rejected, charge},
+			{"after=" + rejected, missing},
+		} {
+			if got := strings.Join(rows(s.get(t, "/dashboard/requests?"+c.query)), " "); got != c.want {
+				t.Errorf("%s shows %q, want %q", c.query, got, c.want)
+			}
+		}
+		if got := strings.Join(rows(s.get(t, "/dashboard/requests?by=machine")), " "); strings.Contains(got, rejected) {
+			t.Errorf("the background jobs include a client's request: %s", got)
+		}
+	})
+
+	t.Run("the page of one says what was sent, and what was wrong with it", func(t *testing.T) {
+		requireWords(t, s.get(t, "/dashboard/requests/"+rejected), "Invalid integer: twenty", "amount", "tok_visa",
+			"typo", "key_", "127.0.0.1", "HTTP 400")
+		requireWords(t, s.get(t, "/dashboard/requests/"+missing), "No such charge", "HTTP 404", "resource_missing")
+		requireWords(t, s.get(t, "/dashboard/requests/"+read), "HTTP 200", "limit", "3",
+			"A GET request changes nothing")
+	})
+
+	t.Run("search finds one by its ID", func(t *testing.T) {
+		if p := s.get(t, "/dashboard/search?q="+rejected); p.path != "/dashboard/requests/"+rejected {
+			t.Errorf("the ID leads to %s", p.path)
+		}
+	})
+
+	t.Run("card data and secrets are not kept", func(t *testing.T) {
+		visa, known := testcard.ByName("visa")
+		if !known {
+			t.Fatal("no visa card")
+		}
+		id := send("/v1/tokens", "card", "card[number]", visa.Number(), "card[cvc]", "987", "card[exp_month]", "13",
+			"card[exp_year]", "2040", "card[name]", "Jenny")
+		p := s.get(t, "/dashboard/requests/"+id)
+		requireWords(t, p, "card[number]", "[hidden]", "Jenny", "HTTP 402")
+		if strings.Contains(p.body, visa.Number()) || strings.Contains(p.body, "987") {
+			t.Error("the page shows a card number or a security code")
+		}
+	})
+}

@@ -156,6 +156,14 @@ func (s *Server) searchNames(r *http.Request, name string) (all []hit, err error
 		}
 		all = append(all, hit{Subject: subject, Href: href})
 	}
+	of, err := s.env.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	if unstored := s.Recent.Find(of.AccountID, of.Livemode, name); unstored != nil && len(all) == 0 {
+		all = append(all, hit{Subject: inspect.Subject{Kind: "request", AccountID: of.AccountID, ID: unstored.ID},
+			Href: "/dashboard/requests/" + url.PathEscape(unstored.ID)})
+	}
 	return all, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
+	"github.com/ratchet-pay/ratchet/internal/recent"
 )
 
 // versions names the state of each topic: what differs has changed. Events tell
@@ -60,8 +61,9 @@ const (
 // while no page is open. It never listens to the money's transactions: a NOTIFY in one
 // of them would make all of them commit one after the other.
 type watcher struct {
-	pool *pgxpool.Pool
-	log  *slog.Logger
+	pool   *pgxpool.Pool
+	recent *recent.Log
+	log    *slog.Logger
 
 	mu      sync.Mutex
 	clients map[chan versions]struct{}
@@ -71,8 +73,9 @@ type watcher struct {
 	changed time.Time // when the last look found something new
 }
 
-func newWatcher(pool *pgxpool.Pool, log *slog.Logger) *watcher {
-	return &watcher{pool: pool, log: log, clients: map[chan versions]struct{}{}, over: make(chan struct{})}
+func newWatcher(pool *pgxpool.Pool, recent *recent.Log, log *slog.Logger) *watcher {
+	return &watcher{pool: pool, recent: recent, log: log, clients: map[chan versions]struct{}{},
+		over: make(chan struct{})}
 }
 
 // join sends the client the present versions now, and again after every change.
@@ -105,6 +108,7 @@ func (w *watcher) run(ctx context.Context) {
 		now, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[versions])
 		rest := max(watchEvery, watchRest*time.Since(began))
 		if err == nil {
+			now.Requests += fmt.Sprintf("/%d", w.recent.Rejections())
 			w.broadcast(now)
 		} else if ctx.Err() == nil {
 			rest = watchFailing

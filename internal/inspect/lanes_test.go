@@ -234,8 +234,8 @@ func TestAJobIsNarrowedToOnePayment(t *testing.T) {
 		r := settled(c.method)
 		r.narrow(c.objects)
 		if len(r.Events) != c.events || len(r.Deliveries) != c.deliveries {
-			t.Errorf("%s: %d events and %d deliveries, want %d and %d", c.name, len(r.Events), len(r.Deliveries), c.events,
-				c.deliveries)
+			t.Errorf("%s: %d events and %d deliveries, want %d and %d", c.name, len(r.Events), len(r.Deliveries),
+				c.events, c.deliveries)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/recent"
 	"github.com/ratchet-pay/ratchet/internal/supervisor"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -30,7 +31,9 @@ const pagesConns = 4
 // pages are the dashboard.
 type pages struct{ *dashboard.Server }
 
-func openPages(ctx context.Context, c Config, p *parts, api http.Handler, site *web.Site) (*pages, error) {
+func openPages(
+	ctx context.Context, c Config, p *parts, api http.Handler, site *web.Site, log *recent.Log,
+) (*pages, error) {
 	pool, err := p.open(ctx,
 		postgres.Config{URL: c.DatabaseURL, Role: apiRole, MaxConns: pagesConns, ApplicationName: "ratchet dashboard"})
 	if err != nil {
@@ -39,6 +42,7 @@ func openPages(ctx context.Context, c Config, p *parts, api http.Handler, site *
 	return &pages{dashboard.New(dashboard.Config{
 		Pool:         pool,
 		API:          api,
+		Recent:       log,
 		Acquirer:     p.acquirer,
 		Roots:        p.roots,
 		Password:     c.Dashboard.Password,

@@ -30,6 +30,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/operation"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/recent"
 	"github.com/ratchet-pay/ratchet/internal/retention"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/stripecli"
@@ -279,6 +280,10 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 		return nil, err
 	}
 	site := web.New(web.Config{Demo: c.Demo, Shop: c.Dashboard != nil && c.Dashboard.Shop != nil, Log: c.Log})
+	var log *recent.Log // of what leaves no row
+	if c.Dashboard != nil {
+		log = recent.NewLog()
+	}
 	server := api.New(api.Config{
 		Engine:             p.engine,
 		Site:               site,
@@ -294,12 +299,13 @@ func NewAPI(ctx context.Context, c Config) (*API, error) {
 		Log:                c.Log,
 		PublicURL:          c.PublicURL,
 		StripeCLI:          cli,
+		Recent:             log,
 	})
 	p.background(ctx, server.RecordUses)
 	var handler http.Handler = server
 	a := &API{parts: p, crash: c.Crash, cli: cli}
 	if c.Dashboard != nil {
-		a.pages, err = openPages(ctx, c, p, handler, site)
+		a.pages, err = openPages(ctx, c, p, handler, site, log)
 		if err != nil {
 			p.close()
 			return nil, err

@@ -6,7 +6,7 @@ import { buying } from "./buyer.mjs";
 import { fetchUntil, furnish, startDemo, until } from "./demo.mjs";
 
 const shots = new URL("screenshots/", import.meta.url).pathname;
-let demo, made, browser, request, undecided, event, longest, posting, told, firstPid, email, link;
+let demo, made, browser, request, rejected, undecided, event, longest, posting, told, firstPid, email, link;
 
 before(async () => {
   demo = await startDemo();
@@ -16,6 +16,8 @@ before(async () => {
   browser = await launch();
   const list = await fetchUntil(`${demo.base}/dashboard/requests?again=yes`, "req_");
   request = list.match(/req_\w+/)[0];
+  await demo.post("/v1/charges", { amount: "a lot", currency: "usd", source: "tok_visa" }, "rejected");
+  rejected = (await fetchUntil(`${demo.base}/dashboard/requests?key=rejected`, "req_")).match(/req_\w+/)[0];
   await demo.post("/v1/charges", { amount: 1234, currency: "usd", source: "tok_visa" }, "undecided", "spent_key");
   undecided = (await fetchUntil(`${demo.base}/dashboard/idempotency?state=needs_review`, "undecided")).match(/req_\w+/)[0];
   event = (await demo.get("/v1/events?limit=1")).data[0].id;
@@ -48,7 +50,7 @@ const everyPage = () => ({
   delivery: `/dashboard/webhooks/${made.endpoint.id}/${event}`, delivery_broken: `/dashboard/webhooks/${made.broken.id}/${told}`, clock: "/dashboard/clock",
   customers: "/dashboard/customers", customer: `/dashboard/customers/${made.customer.id}`,
   balance: "/dashboard/balance", ledger: "/dashboard/ledger", ledger_account: "/dashboard/ledger?account=merchant_balance", posting: `/dashboard/ledger/${posting}`,
-  requests: "/dashboard/requests", requests_filtered: "/dashboard/requests?path=/v1/charges&key=order-6027", inspector: `/dashboard/requests/${request}`,
+  requests: "/dashboard/requests", requests_filtered: "/dashboard/requests?path=/v1/charges&key=order-6027", inspector: `/dashboard/requests/${request}`, request_rejected: `/dashboard/requests/${rejected}`,
   idempotency: "/dashboard/idempotency", idempotency_finished: "/dashboard/idempotency?state=finished",
   idempotency_review: "/dashboard/idempotency?state=needs_review", request_undecided: `/dashboard/requests/${undecided}`,
   events: "/dashboard/events", event: `/dashboard/events/${event}`, event_longest: `/dashboard/events/${longest}`, keys: "/dashboard/keys", workers: "/dashboard/workers",

@@ -93,6 +93,7 @@ var floors = map[string]int{
 	"internal/idempotency": 20,
 
 	"internal/apiversion": 15,
+	"internal/recent":     15, // what the API keeps in memory for the pages
 
 	"internal/postgres/local": 11,
 	"internal/postgres":       10,

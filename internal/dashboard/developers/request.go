@@ -7,6 +7,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/inspect"
+	"github.com/ratchet-pay/ratchet/internal/recent"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/web"
 )
@@ -36,7 +37,7 @@ func (s Pages) request(r *http.Request) (*ui.Page, error) {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, ui.ErrNotFound
+		return s.unstored(r)
 	}
 	shown, err := inspect.Show(r.Context(), s.Pool, s.Books(), found[0])
 	if err != nil {
@@ -55,7 +56,34 @@ func (s Pages) request(r *http.Request) (*ui.Page, error) {
 		return nil, err
 	}
 	return ui.Show("dashboard/request",
-		web.Page{Title: "Request " + shown.ID, Here: "requests", Data: page}), nil
+		web.Page{Title: result(page) + ": request " + shown.ID, Here: "requests", Data: page}), nil
+}
+
+// result is how the request ended, or the state that it is in: a tab in the background shows it.
+func result(page requestPage) string {
+	switch status := page.Request.Status; {
+	case status == nil:
+		return web.StateWord(page.State)
+	case *status >= http.StatusBadRequest:
+		return web.StateWord("failed")
+	}
+	return web.StateWord("succeeded")
+}
+
+// unstored shows a request that left no row.
+func (s Pages) unstored(r *http.Request) (*ui.Page, error) {
+	of, err := s.Scope(r)
+	if err != nil {
+		return nil, err
+	}
+	shown := s.Recent.Find(of.AccountID, of.Livemode, r.PathValue("id"))
+	if shown == nil {
+		return nil, ui.ErrNotFound
+	}
+	return ui.Show("dashboard/unstored", web.Page{Title: "Request " + shown.ID, Here: "requests", Data: struct {
+		*recent.Request
+		Line logged
+	}{shown, loggedOf(*shown)}}), nil
 }
 
 func displayState(s idempotency.Summary) string {

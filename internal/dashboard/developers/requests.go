@@ -3,12 +3,14 @@ package developers
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/postgres"
+	"github.com/ratchet-pay/ratchet/internal/recent"
 )
 
 // logged is a line of the log of requests.
@@ -30,6 +32,13 @@ type logged struct {
 	DueAt        *time.Time
 	CreatedAt    time.Time
 	TookMS       *float64 `db:"took_ms"`
+}
+
+// loggedOf shows a request that left no row as the others are shown.
+func loggedOf(r recent.Request) logged {
+	status, took := int16(r.Status), float64(r.Took.Microseconds())/1000
+	return logged{ID: r.ID, Method: r.Method, Path: r.Path, Key: r.Key, KeyGenerated: r.Key == "", Status: &status,
+		CreatedAt: r.At, TookMS: &took}
 }
 
 // What says "running" may have lost its process: then it is shown as orphaned.
@@ -95,6 +104,7 @@ type requestsPage struct {
 	Filtered bool
 	CSV      string
 	Dates    ui.Dates
+	Reads    bool   // shows what only read, too
 	Tail     bool   // the page follows what arrives
 	Toggle   string // the address that starts or stops that
 }
@@ -147,9 +157,10 @@ func requestsPageOf(r *http.Request) requestsPage {
 		By:     r.FormValue("by"),
 		Path:   strings.TrimSpace(r.FormValue("path")),
 		Key:    strings.TrimSpace(r.FormValue("key")),
+		Reads:  r.FormValue("reads") == "yes",
 	}
-	page.Filtered = page.Path != "" || page.Key != "" || page.Flow != "" || page.Status != "" || page.Again ||
-		page.By != byClients || ui.DatesOf(r).Limits()
+	page.Filtered = page.Reads || page.Path != "" || page.Key != "" || page.Flow != "" || page.Status != "" ||
+		page.Again || page.By != byClients || ui.DatesOf(r).Limits()
 	return page
 }
 
@@ -175,9 +186,46 @@ func (s Pages) requests(r *http.Request) (*ui.Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	page.Requests = s.withUnstored(r, of, page)
 	page.Results = ui.Chips(r, "status", [2]string{"", "All"}, [2]string{"ok", "Succeeded"},
 		[2]string{"error", "Failed"}, [2]string{"none", "Open"})
 	return ui.List(of, "dashboard/requests", "requests", "Logs", page), nil
+}
+
+// withUnstored puts the requests that left no row, and that pass the filter, where their times are on the page. They
+// are of API clients, had one attempt, and belong to no operation. A filter by day leaves them out: they are kept for an
+// hour.
+func (s Pages) withUnstored(r *http.Request, of ui.Scope, page requestsPage) []logged {
+	if page.By == byMachine || page.Again || page.Flow != "" || page.Status == "none" || page.Dates.Limits() {
+		return page.Requests
+	}
+	k, rows := ui.KeysetOf(r), page.Requests
+	least, most := firstID, lastID
+	switch {
+	case k.Backwards():
+		least = k.After
+		if page.Pager.Newer != "" && len(rows) > 0 {
+			most = rows[0].ID
+		}
+	case k.Before != "":
+		most = k.Before
+		fallthrough
+	default:
+		if page.Pager.Older != "" && len(rows) > 0 {
+			least = rows[len(rows)-1].ID
+		}
+	}
+	all := slices.Clone(rows)
+	for _, u := range s.Recent.Of(of.AccountID, of.Livemode, page.Reads) {
+		failed := u.Status >= http.StatusBadRequest
+		fits := strings.HasPrefix(u.Path, page.Path) && (page.Key == "" || u.Key == page.Key) &&
+			(page.Status == "" || (page.Status == "error") == failed)
+		if fits && least < u.ID && u.ID < most {
+			all = append(all, loggedOf(u))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b logged) int { return strings.Compare(b.ID, a.ID) })
+	return all
 }
 
 func (s Pages) logged(

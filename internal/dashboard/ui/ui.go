@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
+	"github.com/ratchet-pay/ratchet/internal/recent"
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/supervisor"
 	"github.com/ratchet-pay/ratchet/web"
@@ -18,6 +19,7 @@ import (
 type Env struct {
 	Pool     *pgxpool.Pool
 	API      http.Handler
+	Recent   *recent.Log      // requests that left no row
 	Acquirer acquirer.Reports // nil if its books cannot be read
 	Roots    *secret.Roots
 	Demo     bool
