@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := demo
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
-.PHONY: help demo build test sdks cli samples test-browser screenshots first-run browser race crash soak failover test-on volume replays events database-crashes mixed walk bench scale neighbors mutants compose release lint lab-record lab-site
+.PHONY: help demo build test sdks cli samples test-browser screenshots paint first-run browser race crash soak failover test-on volume replays events database-crashes mixed walk bench scale neighbors mutants compose release lint lab-record lab-site
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16

@@ -98,7 +98,7 @@ func (l *Log) Add(r Request) {
 		into = &k.rejections
 		l.rejected++
 	}
-	for i, p := range r.Params { // the API may have been told to accept them in any parameter
+	for i, p := range r.Params { // the operator may allow them in any parameter
 		if testcard.Mentions(p.Name) || testcard.Mentions(p.Value) {
 			r.Params[i] = form.Param{Name: form.Hidden, Value: form.Hidden}
 		}

@@ -107,6 +107,7 @@ test("a declined card keeps the form, and the next one pays", async () => {
       const box = document.querySelector("#verdict").getBoundingClientRect();
       return box.top >= 0 && box.bottom <= innerHeight;
     });
+    assert.equal(await page.getAttribute("#cardNumber", "aria-invalid"), "true");
   }
   assert.equal(await page.inputValue("#billingName"), "Jenny Rosen");
   assert.equal(await page.inputValue("#cardCvc"), "");

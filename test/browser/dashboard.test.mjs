@@ -332,10 +332,32 @@ test("a page that is open while the server dies says so, and comes back by itsel
   process.kill(demo.pid, "SIGKILL");
   await page.locator('.live[data-state="reconnecting"]').waitFor();
   assert.equal(await page.locator(".live").innerText(), "Reconnecting…");
+  const icon = () => page.locator('link[rel="icon"]').getAttribute("href").then((href) => href.split("/").at(-1));
+  assert.equal(await icon(), "favicon-away.svg");
   await demo.says(/serve is back as (\d+)/, heard);
   await page.locator('.live[data-state="live"]').waitFor({ timeout: 60_000 });
+  assert.equal(await icon(), "favicon.svg");
   const charge = await until(() => demo.post("/v1/charges", { amount: 4321, currency: "usd", source: "tok_visa" }, "after the death").catch(() => undefined));
   await page.locator(`[data-key="${charge.id}"]`).waitFor({ timeout: 60_000 });
+});
+
+test("a tab in the background says in its title and its icon what became of an open payment", async () => {
+  const intent = await demo.post("/v1/payment_intents", { amount: 2800, currency: "usd", "payment_method_types[]": "card" });
+  const page = await open(`/dashboard/payments/${intent.id}`);
+  const look = (hidden) => page.evaluate((hidden) => {
+    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+  const icon = () => page.locator('link[rel="icon"]').getAttribute("href");
+  const before = await page.title();
+  await look(true);
+  await demo.post(`/v1/payment_intents/${intent.id}/confirm`, { payment_method: "pm_card_visa" });
+  await page.waitForFunction(() => document.title.includes("Succeeded"), undefined, { timeout: 60_000 });
+  assert.ok(!before.includes("Succeeded") && (await icon()).endsWith("favicon-news.svg"), `${before}, ${await icon()}`);
+  assert.equal(await page.locator("h1 ~ * .badge").first().innerText(), "Succeeded");
+  await look(false);
+  assert.ok((await icon()).endsWith("favicon.svg"));
+  assert.deepEqual(page.complaints, []);
 });
 
 test("whose session has ended is told so, and not that the server is away", async () => {
@@ -382,4 +404,18 @@ test("a payment made by the API appears by itself, also where eight tabs look on
   }
   assert.deepEqual(tabs.flatMap((tab) => tab.complaints), []);
   await context.close();
+});
+
+test("a payment's timeline has no event of another payment that was settled in the same batch", async () => {
+  const about = { charge: made.charge.id, intent: made.intent.id };
+  for (const id of Object.values(about)) {
+    const page = await open(`/dashboard/payments/${id}`);
+    const events = await page.locator('#payment a[href^="/dashboard/events/"]').allInnerTexts();
+    assert.ok(events.length > 0, `${id} has no events`);
+    for (const event of events) {
+      const { object } = (await demo.get(`/v1/events/${event}`)).data;
+      const named = [object.id, object.charge, object.payment_intent, object.latest_charge, object.payment_method, object.customer];
+      assert.ok(named.includes(id) || object.object === "payment_method" || object.object === "customer", `${id} shows ${event} about ${object.object} ${object.id}`);
+    }
+  }
 });

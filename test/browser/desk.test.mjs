@@ -118,6 +118,30 @@ test("the log follows what arrives, until it is paused", async () => {
   assert.deepEqual(page.complaints, []);
 });
 
+test("the log of a failing integration says what is wrong, while one looks on, and has reads on demand", async () => {
+  const page = await open("/dashboard/requests?status=error");
+  await page.locator('.live[data-state="live"]').waitFor();
+  const { error } = await demo.post("/v1/payment_intents", { amount: "12.50", currency: "usd", "card_number": "4242424242424242" }, "failing");
+  assert.ok(error.message, JSON.stringify(error));
+  const row = page.locator("tbody tr", { hasText: "failing" });
+  await row.waitFor();
+  assert.match(await row.innerText(), /POST.*payment_intents[^]*Failed[^]*400/);
+  await row.getByRole("link").click();
+  await page.getByRole("heading", { name: "Why it failed" }).waitFor();
+  await page.getByText(error.message).waitFor();
+  assert.ok(!(await page.content()).includes("4242424242424242"), "the page shows a card number");
+  await accessible(page);
+  await demo.get("/v1/balance");
+  await page.goto(`${demo.base}/dashboard/requests`);
+  const reads = page.locator("tbody tr", { hasText: "/v1/balance" });
+  assert.equal(await reads.count(), 0);
+  await page.getByLabel("GET requests").selectOption("yes");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await reads.first().click();
+  await page.getByText("A GET request changes nothing").waitFor();
+  assert.deepEqual(page.complaints, []);
+});
+
 test("a request is sent again: the same bytes with the same key, a new request with a new one", async () => {
   const request = await demo.post("/v1/charges", { amount: 2900, currency: "usd", source: "tok_visa", description: "Once more" }, "once-more")
     .then(async (charge) => (await (await fetch(`${demo.base}/dashboard/requests?key=once-more`)).text()).match(/req_\w+/)[0]);
@@ -269,3 +293,11 @@ for (const javaScriptEnabled of [true, false]) {
     assert.deepEqual(page.complaints, []);
   });
 }
+
+test("the balance says when it is paid out, and the command that changes that", async () => {
+  const page = await open("/dashboard/balance");
+  await page.getByText("Paid out manually").click();
+  await page.getByText("ratchet payouts --account acct_demo --schedule daily").waitFor();
+  await accessible(page);
+  assert.deepEqual(page.complaints, []);
+});

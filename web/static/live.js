@@ -8,8 +8,16 @@ import { refresh as refreshTimes } from "./time.js";
 const regions = new Set();
 let source, timer, versions = {};
 
+// The tab's icon has a dot while the server is away, and after news in a tab that nobody looked at.
+const icon = document.querySelector('link[rel="icon"]'), plain = icon?.getAttribute("href");
+function mark(what) {
+  const href = icon?.dataset[what] ?? plain;
+  if (icon && icon.getAttribute("href") !== href) icon.setAttribute("href", href);
+}
+
 function say(state) {
   const words = { live: "Live", reconnecting: "Reconnecting…", paused: "Paused", expired: "Logged out: reload" };
+  if (!document.hidden) mark(state === "reconnecting" && "away");
   for (const pill of document.querySelectorAll(".live")) {
     if (pill.dataset.state === state) continue;
     pill.dataset.state = state;
@@ -93,7 +101,10 @@ async function update() {
     answer = await fetch(location.href, { headers: { accept: "text/html", "ratchet-live": "1" } }); // it does not count as using the session
     if (!answer.ok || answer.redirected) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (page.title) document.title = page.title;
+    if (page.title && page.title !== document.title) {
+      document.title = page.title;
+      if (document.hidden) mark("news");
+    }
     for (const region of regions) region.take(page.getElementById(region.id));
     refreshTimes();
     settle();
@@ -110,8 +121,16 @@ function settle() {
   }
 }
 
+// A hidden tab has no stream. Where something is still open, it asks from time to time: its title says what came of it.
+const askHidden = 3000;
+async function watchHidden() {
+  if (!document.hidden || !document.querySelector("[data-open]")) return;
+  await update();
+  setTimeout(watchHidden, askHidden);
+}
+
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) { disconnect(); say("paused"); } else { connect(); schedule(); }
+  if (document.hidden) { disconnect(); say("paused"); setTimeout(watchHidden, askHidden); } else { mark(); connect(); schedule(); }
 });
 addEventListener("pagehide", disconnect);
 addEventListener("pageshow", connect);

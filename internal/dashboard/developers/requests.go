@@ -193,8 +193,8 @@ func (s Pages) requests(r *http.Request) (*ui.Page, error) {
 }
 
 // withUnstored puts the requests that left no row, and that pass the filter, where their times are on the page. They
-// are of API clients, had one attempt, and belong to no operation. A filter by day leaves them out: they are kept for an
-// hour.
+// are of API clients, had one attempt, and belong to no operation. A filter by day leaves them out: they are kept for
+// an hour.
 func (s Pages) withUnstored(r *http.Request, of ui.Scope, page requestsPage) []logged {
 	if page.By == byMachine || page.Again || page.Flow != "" || page.Status == "none" || page.Dates.Limits() {
 		return page.Requests

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ratchet-pay/ratchet/internal/dashboard/ui"
+	"github.com/ratchet-pay/ratchet/internal/postgres"
 )
 
 // movement is what changed a merchant's balance: what Stripe calls a balance transaction.
@@ -59,7 +60,27 @@ const selectHalves = `
 	WHERE b.account_id = @account_id AND b.livemode = @livemode
 	ORDER BY b.currency`
 
+// selectSchedule is when the worker pays the balance out: daily, or manual for never.
+const selectSchedule = `SELECT id AS account_id, payout_schedule AS schedule FROM accounts WHERE id = @account_id`
+
+// schedule is an account's payout schedule. The owner of the database changes it: the API may not change accounts.
+type schedule struct{ AccountID, Schedule string }
+
+// Other is the schedule that the account could have instead.
+func (s schedule) Other() string {
+	if s.Schedule == "daily" {
+		return "manual"
+	}
+	return "daily"
+}
+
+// Command changes the schedule.
+func (s schedule) Command() string {
+	return "ratchet payouts --account " + s.AccountID + " --schedule " + s.Other()
+}
+
 type balancePage struct {
+	Schedule  *schedule
 	Balances  []halves
 	Movements []movement
 	Pager     ui.Pager
@@ -74,6 +95,11 @@ func (s Pages) balance(r *http.Request) (*ui.Page, error) {
 	}
 	page := balancePage{CSV: ui.FileOf(r), Dates: ui.DatesOf(r)}
 	page.Balances, err = ui.Read[halves](r.Context(), s.Pool, selectHalves, of.Args(nil))
+	if err != nil {
+		return nil, err
+	}
+	page.Schedule, err = ui.ReadOne[schedule](r.Context(), s.Pool, selectSchedule,
+		postgres.Args{"account_id": of.AccountID})
 	if err != nil {
 		return nil, err
 	}

@@ -60,6 +60,11 @@ func (p paymentDetail) CanRefund() bool {
 	return (p.State == "succeeded" || p.State == "partly_refunded") && p.Refundable() > 0
 }
 
+// Unfinished is whether the customer, the bank or the merchant still has to do something.
+func (p paymentDetail) Unfinished() bool {
+	return p.State == "incomplete" || p.State == "pending" || p.State == "uncaptured"
+}
+
 // CanCapture reports whether the authorization can be captured or voided.
 func (p paymentDetail) CanCapture() bool { return p.State == "uncaptured" }
 
