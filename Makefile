@@ -84,8 +84,8 @@ define long
 		[ $$passed = 0 ] || { grep -v '"time"' bin/$(1).log; exit 1; }
 endef
 
-volume: ## 10,000 requests during 30 minutes, with 200 kills and restarts (FOR, REQUESTS and FAULTS change the numbers)
-	$(call long,TestSoak,RATCHET_SOAK=$(or $(FOR),30m) RATCHET_SOAK_REQUESTS=$(or $(REQUESTS),10000) RATCHET_SOAK_FAULTS=$(or $(FAULTS),200))
+volume: ## 10,000 requests during 30 minutes, with 200 kills and restarts; ends after 45 (FOR, MOST, REQUESTS, FAULTS)
+	$(call long,TestSoak,RATCHET_SOAK=$(or $(FOR),30m) RATCHET_SOAK_MOST=$(or $(MOST),45m) RATCHET_SOAK_REQUESTS=$(or $(REQUESTS),10000) RATCHET_SOAK_FAULTS=$(or $(FAULTS),200))
 
 replays: ## 10,000 keys: each answer has the same bytes after crashes and a restart (make replays N=1000 for fewer)
 	$(call long,TestReplays,RATCHET_REPLAYS=$(or $(N),10000))

@@ -213,6 +213,9 @@ func TestNoCardIsRepeatedOrKept(t *testing.T) {
 		f := form(number)
 		f.Set(slipped, grouped)
 		attempts = append(attempts, f)
+		f = form(number)
+		f.Set(slipped, "paid with "+grouped+" 12/30")
+		attempts = append(attempts, f)
 	}
 	for i, f := range attempts {
 		for _, accept := range []string{"text/html", "application/json"} {

@@ -30,7 +30,7 @@ type Faults map[string]string
 func read(r *http.Request) submission {
 	field := func(name string) string {
 		text := strings.TrimSpace(r.PostFormValue(name))
-		if name != "cardNumber" && testcard.IsNumber(text) {
+		if name != "cardNumber" && (testcard.IsNumber(text) || testcard.Mentions(text)) {
 			return "" // a number that slipped into another field is not drawn again either
 		}
 		return text

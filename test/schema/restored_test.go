@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -115,6 +116,9 @@ func dumpPrograms(t *testing.T, db *pgtest.DB) (dumper, restorer string) {
 
 func programDirs() []string {
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // fails only for a bad pattern
+	if dir := os.Getenv("PGBIN"); dir != "" {             // of "make test-on": its pg_dump is as new as the server
+		dirs = append([]string{dir}, dirs...)
+	}
 	out, err := exec.Command("pg_config", "--bindir").Output()
 	if err == nil {
 		dirs = append(dirs, strings.TrimSpace(string(out)))
