@@ -192,7 +192,11 @@ func ListProducts(ctx context.Context, db phase.Reader, v resource.Principal, in
 	})
 }
 
+const olderProduct = `
+	SELECT id FROM products WHERE account_id = @account_id AND id < @before ORDER BY id DESC OFFSET @over LIMIT 1`
+
 var searchableProducts = resource.Searchable{Plural: "products", Rows: selectProducts, Metadata: "metadata",
+	Index: &resource.TextIndex{Fields: []string{"description", "name", "url"}, Older: olderProduct},
 	Fields: map[string]resource.SearchField{
 		"active":      {Kind: resource.SearchBool, SQL: "active"},
 		"description": {Kind: resource.SearchText, SQL: "description"},

@@ -300,11 +300,15 @@ func NamedCustomer(id *string) resource.Reference {
 	return resource.Reference{Param: "customer", ID: id, Object: "customer", ByID: CustomerByID}
 }
 
+const olderCustomer = `
+	SELECT id FROM customers WHERE account_id = @account_id AND id < @before ORDER BY id DESC OFFSET @over LIMIT 1`
+
 var searchableCustomers = resource.Searchable{
 	Plural:   "customers",
 	Rows:     notDeleted,
 	Metadata: "metadata",
 	Prefix:   "cus",
+	Index:    &resource.TextIndex{Fields: []string{"email", "name", "phone"}, Older: olderCustomer},
 	Fields: map[string]resource.SearchField{
 		"created": {Kind: resource.SearchNumber, SQL: resource.CreatedSeconds},
 		"email":   {Kind: resource.SearchText, SQL: "email"},

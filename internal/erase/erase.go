@@ -61,6 +61,10 @@ func Erase(ctx context.Context, tx pgx.Tx, o Order) ([]Count, error) {
 			done[e.table] = n
 		}
 	}
+	// What was erased has changed, and so the blocks that know its texts are made again.
+	if _, err := tx.Exec(ctx, indexAgain, postgres.Args{"account_id": s.accountID}); err != nil {
+		return nil, fmt.Errorf("erase from the index of texts: %w", err)
+	}
 	return counts, audit.RecordOperator(ctx, tx, audit.OperatorAct{
 		User:      o.User,
 		Operation: "data.erase",
@@ -90,6 +94,8 @@ var erasures = []struct {
 	{"requests", eraseRequests, (*scope).byRequest}, {"archived_answers", eraseArchive, (*scope).byRequest},
 	{"audit_events", eraseTrail, (*scope).byRequest},
 }
+
+const indexAgain = `SELECT search_index(@account_id, '1970-01-01', 1000000)`
 
 const (
 	theObjects  = ` WHERE account_id = @account_id AND id = ANY (@objects::text[])`

@@ -269,6 +269,36 @@ func TestErase(t *testing.T) {
 		}
 	})
 
+	t.Run("the index of texts has nothing of what was erased, and still has the rest", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		const form = "amount=900&currency=usd&source=tok_visa&metadata[by]=stranger&description="
+		erased := s.post(t, "/v1/charges", form+anybody)
+		s.post(t, "/v1/charges", form+"stranger")
+		if _, err := s.pool.Exec(t.Context(),
+			"SELECT search_cut('acct_1', 'charges', '', max(id), true) FROM charges"); err != nil {
+			t.Fatal(err)
+		}
+		has := func(text string) (found bool) {
+			t.Helper()
+			err := s.pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM search_blocks
+				WHERE terms @> search_terms('acct_1', 'charges', ARRAY[$1::text], '{}', '{}'))`, text).Scan(&found)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		if !has(anybody) || !has("stranger") {
+			t.Fatal("the charges are not in the index")
+		}
+		if _, err := s.erase(t, erased); err != nil {
+			t.Fatal(err)
+		}
+		if has(anybody) || !has("stranger") {
+			t.Errorf("the index has the person: %v; somebody else: %v", has(anybody), has("stranger"))
+		}
+	})
+
 	t.Run("who paid without being a customer is forgotten by the session, or the dispute", func(t *testing.T) {
 		t.Parallel()
 		s := open(t)

@@ -285,6 +285,12 @@ func NamedCharge(id *string) resource.Reference {
 
 var searchableCharges = resource.Searchable{Plural: "charges", Rows: SelectCharges, Metadata: "metadata",
 	Prefix: "ch",
+	Index: &resource.TextIndex{
+		Fields: []string{"amount", "currency", "customer", "billing_details.address.postal_code",
+			"payment_method_details.card.brand", "payment_method_details.card.fingerprint",
+			"payment_method_details.card.last4"},
+		Older: `SELECT id FROM charges WHERE account_id = @account_id AND id < @before
+			ORDER BY id DESC OFFSET @over LIMIT 1`},
 	Fields: map[string]resource.SearchField{
 		"amount":   {Kind: resource.SearchNumber, SQL: "amount"},
 		"created":  {Kind: resource.SearchNumber, SQL: resource.CreatedSeconds},

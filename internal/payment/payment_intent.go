@@ -278,6 +278,9 @@ func replyWithIntent(
 
 var searchableIntents = resource.Searchable{Plural: "payment_intents", Rows: selectIntents, Metadata: "metadata",
 	Prefix: "pi",
+	Index: &resource.TextIndex{Fields: []string{"amount", "currency", "customer"},
+		Older: `SELECT id FROM payment_intents WHERE account_id = @account_id AND id < @before
+			ORDER BY id DESC OFFSET @over LIMIT 1`},
 	Fields: map[string]resource.SearchField{
 		"amount":   {Kind: resource.SearchNumber, SQL: "amount"},
 		"created":  {Kind: resource.SearchNumber, SQL: resource.CreatedSeconds},

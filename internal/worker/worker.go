@@ -31,6 +31,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/secret"
 	"github.com/ratchet-pay/ratchet/internal/session"
 	"github.com/ratchet-pay/ratchet/internal/telemetry"
+	"github.com/ratchet-pay/ratchet/internal/textindex"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
 )
 
@@ -77,10 +78,12 @@ const (
 	closeEvery = 30 * time.Second
 	// countDaysEvery bounds how much a chart adds up row by row, beside the last hour.
 	countDaysEvery = 5 * time.Minute
-	expireEvery    = 5 * time.Second
-	expireAtOnce   = 100
-	upkeepEvery    = time.Hour
-	monthsAhead    = 3
+	// indexEvery bounds how much a search reads row by row, beside the last two minutes.
+	indexEvery   = 15 * time.Second
+	expireEvery  = 5 * time.Second
+	expireAtOnce = 100
+	upkeepEvery  = time.Hour
+	monthsAhead  = 3
 	// countEvery is how old the numbers about what is unfinished or waits are at most:
 	// about as often as they are read.
 	countEvery = 15 * time.Second
@@ -147,6 +150,7 @@ func Run(ctx context.Context, c Config) error {
 	})
 	every("close periods of books", closeEvery, ledger.NewCloser(c.Pool).Close)
 	every("count days", countDaysEvery, daysum.NewCounter(c.Pool).Count)
+	every("index texts", indexEvery, textindex.New(c.Pool).Index)
 	every("reconcile", reconcileEvery, c.reconcile)
 	if c.Verify != nil {
 		parts.Go(func() { c.verify(ctx) })

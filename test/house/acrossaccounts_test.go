@@ -50,7 +50,8 @@ var acrossAccounts = []struct {
 			"internal/payout/payout_daily.go:dailyPayoutsDue", "internal/payout/payout_transit.go:payoutsDue",
 			"internal/payout/settlement_late.go:lateParts", "internal/payout/settlement_late.go:putOffWaiting",
 			"internal/payout/settlement_show.go:chargesToShow", "internal/session/session_expire.go:dueSessions",
-			"internal/webhook/sweep.go:recallFromAhead", "internal/webhook/sweep.go:releaseClaims",
+			"internal/textindex/textindex.go:accountsToIndex", "internal/webhook/sweep.go:recallFromAhead",
+			"internal/webhook/sweep.go:releaseClaims",
 			"internal/webhook/sweep.go:wakeOverdue"},
 	},
 	{

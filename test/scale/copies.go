@@ -54,6 +54,7 @@ func digest(parts ...[]byte) string {
 // that say what runs.
 var notCopied = []string{"audit_blocks", "audit_detachments", "ledger_periods", "ledger_period_sums",
 	"counted", "charge_days", "charges_to_count", "attempt_days", "attempts_to_count", "swept_before",
+	"search_blocks", "search_changes",
 	"archived_answers", "workers",
 	"flows", "recovery_points", "schema_revision", "settlement_differences", "acquirer.schema_migrations"}
 

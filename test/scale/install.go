@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/daysum"
 	"github.com/ratchet-pay/ratchet/internal/idempotency"
 	"github.com/ratchet-pay/ratchet/internal/ledger"
+	"github.com/ratchet-pay/ratchet/internal/textindex"
 	"github.com/ratchet-pay/ratchet/internal/verify"
 	"github.com/ratchet-pay/ratchet/test/deployment"
 )
@@ -199,9 +200,10 @@ func (i *installation) settleDown(ctx context.Context) error {
 	if err := i.maintain(ctx, "ANALYZE"); err != nil {
 		return err
 	}
-	closer, counter := ledger.NewCloser(i.Pool), daysum.NewCounter(i.Pool)
+	closer, counter, indexer := ledger.NewCloser(i.Pool), daysum.NewCounter(i.Pool), textindex.New(i.Pool)
 	for what, do := range map[string]func() (int, error){
 		"seal":          func() (int, error) { return audit.Sealer{Pool: i.Pool, Keys: i.AuditKeys()}.Seal(ctx) },
+		"index texts":   func() (int, error) { return indexer.Index(ctx) },
 		"count days":    func() (int, error) { return counter.Count(ctx) },
 		"close periods": func() (int, error) { return closer.Close(ctx) },
 		"reap":          func() (int, error) { return idempotency.Reap(ctx, i.Pool, 500) },

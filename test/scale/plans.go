@@ -37,8 +37,8 @@ var mayReadMuch = map[string]string{
 	"internal/acquirer/simulator/authorizations.go": "an operator compares what the acquirer has executed",
 }
 
-// searched are the rows that a search starts from. It adds a condition, an order and a limit. A search that does not
-// name created has no index, and the server ends it after two seconds (internal/resource/search.go:Searchable).
+// searched are the rows that a search starts from. It adds a condition, an order and a limit. Which rows it reads is
+// tested in internal/textindex/textindex_test.go:TestSearchesReadFewRowsOfManyCharges.
 var searched = []string{
 	"internal/customer/customer.go:notDeleted", "internal/payment/charge.go:SelectCharges",
 	"internal/payment/payment_intent.go:selectIntents", "internal/catalog/product.go:selectProducts",
@@ -596,6 +596,8 @@ var reading = []string{
 	"SELECT ledger_try_pay_out($book, 'txn_scale', 'po_scale', 1, 'req_scale')",
 	"SELECT ledger_sweep($book, 'txn_scale2', 'po_scale2', 'req_scale2')",
 	"SELECT count_charges('$account', 'ch_z', 5000)",
+	"SELECT search_found('$account', 'charges', '~', search_terms('$account', 'charges', '{none}', '{}', '{}'), 99)",
+	"SELECT search_index('$account', clock_timestamp() - interval '3 minutes', 1600)",
 	"SELECT count_attempts('$account', clock_timestamp(), 5000)",
 }
 

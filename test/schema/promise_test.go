@@ -43,6 +43,7 @@ func allPromises() []promise {
 		customerPromises, chargePromises, refundPromises, intentPromises, disputePromises, settlementPromises,
 		inboxPromises, webhookPromises, checkoutPromises, auditPromises, verificationPromises, dayPromises,
 		inboxPromises, webhookPromises, checkoutPromises, auditPromises, verificationPromises, monthPromises,
+		searchPromises,
 		frozenPromises())
 }
 
