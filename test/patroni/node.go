@@ -48,7 +48,8 @@ func (n *Node) configure() {
 	var text bytes.Buffer
 	err := template.Must(template.New("patroni.yml").Parse(configuration)).Execute(&text, map[string]string{
 		"Name": n.Name, "API": n.api, "APIFromOthers": n.apiFromOther, "Etcd": n.etcd, "Postgres": n.postgres,
-		"PostgresFromOthers": n.fromOthers, "Programs": n.cluster.programs, "Dir": n.dir, "Password": password,
+		"PostgresFromOthers": n.fromOthers, "EtcdSection": n.cluster.etcdSection,
+		"Programs": n.cluster.programs, "Dir": n.dir, "Password": password,
 	})
 	if err != nil {
 		n.t.Fatalf("patroni: %v", err)

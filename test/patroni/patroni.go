@@ -45,17 +45,18 @@ const (
 type Cluster struct {
 	Nodes []*Node
 
-	t          testing.TB
-	dir        string
-	programs   string // where PostgreSQL's are
-	credential *syscall.Credential
+	t           testing.TB
+	dir         string
+	programs    string // where PostgreSQL's are
+	etcdSection string // of Patroni's configuration: which API of etcd it uses
+	credential  *syscall.Credential
 }
 
 // Start starts a cluster with an empty database, and waits until it is whole. It is
 // removed when the test ends.
 func Start(t testing.TB) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t, programs: findPrograms(t)}
+	c := &Cluster{t: t, programs: findPrograms(t), etcdSection: chooseAPI(t)}
 	c.becomeServer()
 	dir, err := os.MkdirTemp("", "ratchet-patroni-")
 	if err != nil {
@@ -97,6 +98,26 @@ func findPrograms(t testing.TB) string {
 			"postgresql")
 	}
 	return filepath.Dir(found[len(found)-1])
+}
+
+// chooseAPI returns the section of Patroni's configuration for the API of etcd that is safe. Through etcd3, Patroni
+// before 3.0.3, such as Debian 12's, writes the leader's key without comparing it when it has to renew a lease that
+// expired. So a leader that stalled and woke could take the key from the one that had been promoted meanwhile. Through
+// the older API it compares.
+func chooseAPI(t testing.TB) (section string) {
+	t.Helper()
+	said, err := exec.Command("patroni", "--version").Output()
+	if err != nil {
+		t.Fatalf("patroni: ask for its version: %v", err)
+	}
+	var major, minor, patch int
+	if _, err := fmt.Sscanf(string(said), "patroni %d.%d.%d", &major, &minor, &patch); err != nil {
+		t.Fatalf("patroni: its version is %q: %v", said, err)
+	}
+	if slices.Compare([]int{major, minor, patch}, []int{3, 0, 3}) < 0 {
+		return "etcd"
+	}
+	return "etcd3"
 }
 
 // becomeServer chooses the user for the servers, because PostgreSQL refuses to run as root.
@@ -143,11 +164,14 @@ func (c *Cluster) port() string {
 func (c *Cluster) startEtcd() (addr string) {
 	c.t.Helper()
 	addr, peers := c.port(), c.port()
-	etcd, gone := c.spawn(c.dir, "etcd.log", syscall.SIGKILL, "etcd", "--name", "one",
-		"--data-dir", filepath.Join(c.dir, "etcd"),
-		"--listen-client-urls", "http://"+addr, "--advertise-client-urls", "http://"+addr,
-		"--listen-peer-urls", "http://"+peers, "--initial-advertise-peer-urls", "http://"+peers,
-		"--initial-cluster", "one=http://"+peers)
+	args := []string{"--name", "one", "--data-dir", filepath.Join(c.dir, "etcd"),
+		"--listen-client-urls", "http://" + addr, "--advertise-client-urls", "http://" + addr,
+		"--listen-peer-urls", "http://" + peers, "--initial-advertise-peer-urls", "http://" + peers,
+		"--initial-cluster", "one=http://" + peers}
+	if c.etcdSection == "etcd" {
+		args = append(args, "--enable-v2")
+	}
+	etcd, gone := c.spawn(c.dir, "etcd.log", syscall.SIGKILL, "etcd", args...)
 	c.t.Cleanup(func() {
 		_ = etcd.Process.Kill()
 		<-gone
