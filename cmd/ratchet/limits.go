@@ -69,6 +69,8 @@ func clientLimitFlags(cmd *cobra.Command, l *process.Limits) {
 		"concurrent reads that search; 0: no limit")
 	f.IntVar(&l.AccountSearches, "max-account-searches", l.AccountSearches,
 		"concurrent searches of one account; 0: no limit")
+	f.IntVar(&l.AccountLongLists, "max-account-long-lists", l.AccountLongLists,
+		"concurrent lists of more than 25 objects of one account; 0: no limit")
 	f.IntVar(&l.Queue, "queue", l.Queue, "maximum requests waiting for a slot")
 	f.DurationVar(&l.QueueTime, "queue-timeout", l.QueueTime, "maximum wait for a slot")
 	f.IntVar(&l.MemoryMiB, "memory-mib", l.MemoryMiB, "soft memory limit of the garbage collector; 0: no limit")

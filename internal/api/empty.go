@@ -9,6 +9,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
 // emptyLists are the routes of lists that never hold anything. Programs that copy
@@ -26,7 +27,7 @@ func emptyLists() (all []route) {
 }
 
 // answerEmptyList takes any parameters: no filter of Stripe's finds anything here.
-func answerEmptyList(ctx context.Context, s *Server, r *request) (phase.Response, any, error) {
+func answerEmptyList(ctx context.Context, s *Server, r *request) (phase.Response, []byte, error) {
 	list := resource.ListObject{Object: "list", Data: []any{}, URL: r.route.path}
 	if len(r.names) > 0 {
 		id := r.pathParam("customer")
@@ -35,5 +36,6 @@ func answerEmptyList(ctx context.Context, s *Server, r *request) (phase.Response
 		}
 		list.URL = strings.Replace(list.URL, "{customer}", id, 1)
 	}
-	return phase.Response{}, list, nil
+	body, err := wire.Encode(list)
+	return phase.Response{}, body, err
 }

@@ -50,26 +50,42 @@ type limiters struct {
 // connections that a process keeps by default.
 const delayedAtMost = 1024
 
-// ReadGates are where reads wait for a slot. A search needs one of both kinds.
+// ReadGates are where reads wait for a slot. A search needs one of both kinds, and so does a long list.
 type ReadGates struct {
 	Reads, Searches limit.Fair
+	LongLists       *limit.Shares
 }
 
-// enter takes the slots of a read. leave gives them back.
-func (g ReadGates) enter(ctx context.Context, account string, searches bool) (leave func(), err error) {
-	if !searches {
+// longList is how many objects a list may have and still be short. Reading, rendering and encoding a longer one takes
+// a processor for long enough that other requests notice it.
+const longList = 25
+
+// gate has a request wait for its turn.
+type gate interface {
+	Enter(ctx context.Context, account string) (release func(), err error)
+}
+
+// enter takes the slots of a read for so many objects at most. leave gives them back.
+func (g ReadGates) enter(ctx context.Context, account string, search bool, most int) (leave func(), err error) {
+	var own gate
+	switch {
+	case search:
+		own = g.Searches
+	case most > longList:
+		own = g.LongLists
+	default:
 		return g.Reads.Enter(ctx, account)
 	}
-	search, err := g.Searches.Enter(ctx, account)
+	ofItsKind, err := own.Enter(ctx, account)
 	if err != nil {
 		return nil, err
 	}
 	read, err := g.Reads.Enter(ctx, account)
 	if err != nil {
-		search()
+		ofItsKind()
 		return nil, err
 	}
-	return func() { read(); search() }, nil
+	return func() { read(); ofItsKind() }, nil
 }
 
 // allow takes a request off what its API key may ask for in this second.

@@ -312,6 +312,33 @@ func TestOverload(t *testing.T) {
 			})
 		}
 	})
+
+	t.Run("long lists of an account take turns, and its short reads do not wait for them", func(t *testing.T) {
+		t.Parallel()
+		s := newEnv(t, func(c *process.Config) { c.Limits.AccountLongLists, c.Limits.Queue = 1, 0 })
+		tx, err := s.db.Pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback(t.Context()) }()
+		if _, err := tx.Exec(t.Context(), `
+			SET LOCAL idle_in_transaction_session_timeout = 0;
+			LOCK TABLE refunds IN ACCESS EXCLUSIVE MODE`); err != nil {
+			t.Fatal(err)
+		}
+		stop := s.flood(t, sent{method: http.MethodGet, target: "/v1/refunds?limit=26"})
+		defer stop()
+		for range 20 {
+			short := sent{method: http.MethodGet, target: "/v1/customers?limit=25"}
+			if a := s.ask(t, short); a.status != http.StatusOK {
+				t.Fatalf("the account's short list is answered %d %s", a.status, a.body)
+			}
+			long := sent{as: "kites", method: http.MethodGet, target: "/v1/customers?limit=100"}
+			if a := s.ask(t, long); a.status != http.StatusOK {
+				t.Fatalf("another account's long list is answered %d %s", a.status, a.body)
+			}
+		}
+	})
 }
 
 // overhear puts a proxy between us and the acquirer who sees every question

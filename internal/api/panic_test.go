@@ -29,7 +29,7 @@ func TestAHandlerThatPanicsAnswers500AndTellsOnlyTheLog(t *testing.T) {
 	e.GET("/v1/account", s.handler(route{
 		method: http.MethodGet,
 		path:   "/v1/account",
-		answer: func(context.Context, *Server, *request) (phase.Response, any, error) {
+		answer: func(context.Context, *Server, *request) (phase.Response, []byte, error) {
 			return phase.Response{}, nil, nil
 		},
 	}))

@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/phase"
 	"github.com/ratchet-pay/ratchet/internal/resource"
 	"github.com/ratchet-pay/ratchet/internal/webhook"
+	"github.com/ratchet-pay/ratchet/internal/wire"
 )
 
 // route is one line of the API: a method, a path, and what answers it.
@@ -27,7 +28,8 @@ type route struct {
 	publishable  bool         // a publishable key will do
 	empty        bool         // a list of a product that this installation does not have
 	shows        []string     // kinds of objects that a restricted key must be allowed to read, too
-	answer       func(ctx context.Context, s *Server, r *request) (phase.Response, any, error)
+	// answer returns the response of a mutation, or the JSON of what was read.
+	answer func(ctx context.Context, s *Server, r *request) (phase.Response, []byte, error)
 }
 
 func (r route) openToPublishableKeys() route {
@@ -44,7 +46,7 @@ func (r route) showing(kinds ...string) route {
 // unless is a route whose requests another one answers where applies says so.
 func (r route) unless(applies func(*request) bool, other route) route {
 	usual := r.answer
-	r.answer = func(ctx context.Context, s *Server, q *request) (phase.Response, any, error) {
+	r.answer = func(ctx context.Context, s *Server, q *request) (phase.Response, []byte, error) {
 		if applies(q) {
 			return other.answer(ctx, s, q)
 		}
@@ -64,7 +66,7 @@ type reader[P any] func(ctx context.Context, db phase.Reader, v resource.Princip
 // get is a route that reads.
 func get[P any](path string, read reader[P], kind string) route {
 	return route{method: http.MethodGet, path: path, kind: kind, params: reflect.TypeFor[P](),
-		answer: func(ctx context.Context, s *Server, r *request) (phase.Response, any, error) {
+		answer: func(ctx context.Context, s *Server, r *request) (phase.Response, []byte, error) {
 			var in P
 			if err := decode(r, &in, kind); err != nil {
 				return phase.Response{}, nil, err
@@ -73,7 +75,7 @@ func get[P any](path string, read reader[P], kind string) route {
 			if search {
 				patience = s.limits.SearchTime
 			}
-			leave, err := s.limiters.reads.enter(ctx, r.credential.AccountID, search)
+			leave, err := s.limiters.reads.enter(ctx, r.credential.AccountID, search, mostObjects(in))
 			if err != nil {
 				return phase.Response{}, nil, err
 			}
@@ -81,8 +83,25 @@ func get[P any](path string, read reader[P], kind string) route {
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			object, err := read(ctx, s.engine.Pool(), r.principal(), in)
-			return phase.Response{}, object, err
+			if err != nil {
+				return phase.Response{}, nil, err
+			}
+			body, err := wire.Encode(object) // with a slot: encoding a long list takes as long as reading it
+			return phase.Response{}, body, err
 		}}
+}
+
+// mostObjects is how many objects a list with these parameters can have, and 1 for what is no list.
+func mostObjects(in any) int {
+	v := reflect.ValueOf(in)
+	if v.Kind() != reflect.Struct {
+		return 1
+	}
+	limit := v.FieldByName("Limit")
+	if !limit.IsValid() || limit.Type() != reflect.TypeFor[form.Limit]() {
+		return 1
+	}
+	return int(limit.Int())
 }
 
 // post is a route that changes something: it runs a flow, under the caller's key.
@@ -98,7 +117,7 @@ func del[P, S any](path string, flow *phase.Flow[P, S]) route {
 
 func mutation[P, S any](method, path string, flow *phase.Flow[P, S], kind string) route {
 	return route{method: method, path: path, kind: kind, params: reflect.TypeFor[P](), operation: flow.Name(),
-		answer: func(ctx context.Context, s *Server, r *request) (phase.Response, any, error) {
+		answer: func(ctx context.Context, s *Server, r *request) (phase.Response, []byte, error) {
 			var in P
 			if err := decode(r, &in, kind); err != nil {
 				return phase.Response{}, nil, err

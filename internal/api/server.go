@@ -176,9 +176,9 @@ func (s *Server) handler(rt route) echo.HandlerFunc {
 			return nil
 		}
 		defer leave()
-		answer, object, err := rt.answer(s.context(c.Request()), s, r)
+		answer, body, err := rt.answer(s.context(c.Request()), s, r)
 		if postgres.IsStalePlan(err) { // nothing was done, and the session knows better now
-			answer, object, err = rt.answer(s.context(c.Request()), s, r)
+			answer, body, err = rt.answer(s.context(c.Request()), s, r)
 		}
 		if answer.Key != "" && rt.method == http.MethodPost {
 			c.Response().Header().Set("Idempotency-Key", strings.TrimPrefix(answer.Key, apirequest.BrowserKeys))
@@ -186,8 +186,8 @@ func (s *Server) handler(rt route) echo.HandlerFunc {
 		switch {
 		case err != nil:
 			s.refuse(c, x, err)
-		case object != nil:
-			s.show(c, x, object)
+		case body != nil:
+			s.write(c, x, http.StatusOK, body, false)
 		default:
 			s.deliver(c, x, answer)
 		}
@@ -235,16 +235,6 @@ func (s *Server) deliver(c echo.Context, x *exchange, a phase.Response) {
 	}
 	x.stored = true
 	s.write(c, x, a.Status, a.Body, a.Replayed)
-}
-
-// show sends an object that was read.
-func (s *Server) show(c echo.Context, x *exchange, object any) {
-	body, err := wire.Encode(object)
-	if err != nil {
-		s.refuse(c, x, err)
-		return
-	}
-	s.write(c, x, http.StatusOK, body, false)
 }
 
 // refuse sends an error. What is not meant for the caller is logged, and the

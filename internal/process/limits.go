@@ -30,6 +30,8 @@ type Limits struct {
 	AccountReads    int // of the reads, those of one account; 0: any number
 	AccountSearches int // of the searches, those of one account; 0: any number
 
+	AccountLongLists int // of the reads, long lists of one account; 0: any number
+
 	MemoryMiB int // what serve's garbage collector aims to stay within
 
 	AcquirerTimeout time.Duration // for one answer of the acquirer; the engine itself waits no longer than 8 seconds
@@ -58,6 +60,7 @@ func DefaultLimits() Limits {
 		AccountWrites:      32,
 		AccountReads:       4,
 		AccountSearches:    2,
+		AccountLongLists:   1,
 		Queue:              128,
 		QueueTime:          100 * time.Millisecond,
 		MemoryMiB:          120,
@@ -96,6 +99,7 @@ func newGates(l Limits) gates {
 				All: ofAll(l.ConcurrentReads, "max-concurrent-reads")},
 			Searches: limit.Fair{Accounts: ofOneAccount(l.AccountSearches),
 				All: ofAll(l.ConcurrentSearches, "max-concurrent-searches")},
+			LongLists: ofOneAccount(l.AccountLongLists),
 		},
 	}
 }

@@ -33,6 +33,7 @@ type options struct {
 	rounds    int
 	customers int
 	clients   int
+	only      string
 }
 
 func main() {
@@ -41,7 +42,11 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "how often everything is measured; medians count")
 	flag.IntVar(&o.customers, "customers", 100_000, "how many customers the loud merchant has")
 	flag.IntVar(&o.clients, "clients", 64, "how many requests the loud merchant has under way")
+	flag.StringVar(&o.only, "only", "", "one of the loads by name, such as long lists; all if empty")
 	flag.Parse()
+	if o.only != "" {
+		loads = slices.DeleteFunc(loads, func(l load) bool { return l.name != o.only })
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, o); err != nil {
