@@ -120,6 +120,8 @@ func TestInspect(t *testing.T) {
 				"https://shop.example/", "line_items[0][price]", price, "line_items[0][quantity]", "1"),
 				"POST /v1/checkout/sessions"},
 			"coupon": {d.make(t, "/v1/coupons", "id", "WELCOME", "percent_off", "10"), "coupon.created"},
+			"promotion_code": {d.make(t, "/v1/promotion_codes", "promotion[type]", "coupon", "promotion[coupon]",
+				d.make(t, "/v1/coupons", "percent_off", "20")), "promotion_code.created"},
 			"shipping_rate": {d.make(t, "/v1/shipping_rates", "display_name", "Standard", "fixed_amount[amount]",
 				"500", "fixed_amount[currency]", "usd"), "POST /v1/shipping_rates"},
 			"dispute":          {dispute, "charge.dispute.created"},

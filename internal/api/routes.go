@@ -160,6 +160,10 @@ func routes() []route {
 		post("/v1/setup_intents/{intent}/confirm", setupintent.ConfirmSetupIntent,
 			"setup_intent").openToPublishableKeys(),
 
+		post("/v1/promotion_codes", catalog.CreatePromotionCode, "promotion_code"),
+		get("/v1/promotion_codes", catalog.ListPromotionCodes, "list:promotion_code"),
+		get("/v1/promotion_codes/{promotion_code}", catalog.PromotionCodes.Retrieve, "promotion_code"),
+		post("/v1/promotion_codes/{promotion_code}", catalog.UpdatePromotionCode, "promotion_code"),
 		post("/v1/shipping_rates", catalog.CreateShippingRate, "shipping_rate"),
 		get("/v1/shipping_rates", catalog.ListShippingRates, "list:shipping_rate"),
 		get("/v1/shipping_rates/{shipping_rate_token}", catalog.ShippingRates.Retrieve, "shipping_rate"),

@@ -52,6 +52,8 @@ func (s *env) fixtures(t *testing.T) fixtures {
 					"line_items[0][price_data][product_data][name]=Sledge&line_items[0][quantity]=1"),
 			"{price}":  s.make(t, "", "/v1/prices", "currency=usd&unit_amount=1000&product_data[name]=Sledge"),
 			"{coupon}": s.make(t, "", "/v1/coupons", "percent_off=10"),
+			"{promotion_code}": s.make(t, "", "/v1/promotion_codes",
+				"promotion[type]=coupon&promotion[coupon]="+s.make(t, "", "/v1/coupons", "percent_off=10")),
 			"{shipping_rate_token}": s.make(t, "", "/v1/shipping_rates",
 				"display_name=Standard&fixed_amount[amount]=500&fixed_amount[currency]=usd"),
 			"{payout}":     s.make(t, "", "/v1/payouts", "amount=100&currency=usd"),
@@ -237,6 +239,7 @@ func TestStrangersParameters(t *testing.T) {
 			{target: "/v1/setup_intents", body: "customer={customer}"},
 			{target: "/v1/setup_intents", body: "payment_method={payment_method}"},
 			{target: "/v1/checkout/sessions", body: sledge + "&discounts[0][coupon]={coupon}"},
+			{target: "/v1/promotion_codes", body: "promotion[type]=coupon&promotion[coupon]={coupon}"},
 			{target: "/v1/payment_links", body: "line_items[0][quantity]=1&line_items[0][price]={price}"},
 			{
 				target: "/v1/checkout/sessions",

@@ -53,6 +53,29 @@ func TestVersions(t *testing.T) {
 		}
 	})
 
+	t.Run("before 2025-09-30 a promotion code is made of a coupon, and contains it", func(t *testing.T) {
+		coupon := ok(t, ask(t, "2025-09-30.clover", http.MethodPost, "/v1/coupons", "percent_off=10"))["id"].(string)
+		old := ok(t, ask(t, "2025-08-27.basil", http.MethodPost, "/v1/promotion_codes", "coupon="+coupon))
+		if within(old, "coupon", "id") != coupon ||
+			within(old, "coupon", "percent_off") == nil || old["promotion"] != nil {
+			t.Errorf("the old code is %v", old)
+		}
+		const list = "/v1/promotion_codes?coupon="
+		listed := firstOf(t, ok(t, ask(t, "2025-08-27.basil", http.MethodGet, list+coupon, "")))
+		if listed["id"] != old["id"] || within(listed, "coupon", "id") != coupon {
+			t.Errorf("the list contains %v", listed)
+		}
+		now := ok(t, ask(t, "2025-09-30.clover", http.MethodPost, "/v1/promotion_codes",
+			"promotion[type]=coupon&promotion[coupon]="+coupon))
+		if within(now, "promotion", "coupon") != coupon || now["coupon"] != nil {
+			t.Errorf("the new code is %v", now)
+		}
+		a := ask(t, "2025-09-30.clover", http.MethodPost, "/v1/promotion_codes", "coupon="+coupon)
+		if a.status != http.StatusBadRequest {
+			t.Errorf("the new version takes the old parameter: %d %s", a.status, a.body)
+		}
+	})
+
 	t.Run("before 2024-04-10 a payment is captured with automatic, of a session too", func(t *testing.T) {
 		const intent = "amount=1000&currency=usd"
 		for version, want := range map[string]string{"2023-10-16": "automatic", "2024-04-10": "automatic_async"} {

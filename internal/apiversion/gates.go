@@ -19,6 +19,9 @@ type Gate struct {
 	// Lists are what objects of a type showed without being asked, and show now only
 	// if they are expanded or not at all.
 	Lists map[string][]string
+	// Shown are the paths that objects of a type expanded without being asked, before
+	// Answer changes them.
+	Shown map[string][]string
 }
 
 // gates are the changes, the newest first: an answer passes them in this order, and
@@ -30,6 +33,13 @@ var gates = []Gate{
 			"embedded or custom.",
 		Request: map[string]func(form.Values) form.Values{"checkout_session.create": newUIMode},
 		Answer:  map[string]func(map[string]any){"checkout.session": oldUIMode},
+	},
+	{
+		Day:     "2025-09-30",
+		Change:  "A promotion code has a `promotion`, which names a coupon; before, it contained its `coupon`.",
+		Request: map[string]func(form.Values) form.Values{"promotion_code.create": newPromotion},
+		Answer:  map[string]func(map[string]any){"promotion_code": oldPromotion},
+		Shown:   map[string][]string{"promotion_code": {"promotion.coupon"}},
 	},
 	{
 		Day: "2024-04-10",
@@ -104,6 +114,16 @@ func (v Version) Lists(kind string) (names []string) {
 	return names
 }
 
+// Shown are the paths that an object of a type expands in this version without being asked.
+func (v Version) Shown(kind string) (paths []string) {
+	for _, gate := range gates {
+		if v.Before(gate.Day) {
+			paths = append(paths, gate.Shown[kind]...)
+		}
+	}
+	return paths
+}
+
 // ChangesAnswers says whether there are objects that this version shows differently.
 func (v Version) ChangesAnswers() bool {
 	return slices.ContainsFunc(gates, func(g Gate) bool { return v.Before(g.Day) && len(g.Answer)+len(g.Lists) > 0 })
@@ -130,6 +150,21 @@ func oldUIMode(session map[string]any) {
 			session["ui_mode"] = old
 			return
 		}
+	}
+}
+
+func newPromotion(sent form.Values) form.Values {
+	coupon, is := sent.Text("coupon")
+	if !is {
+		return sent
+	}
+	return sent.Without("coupon").With("coupon", "promotion", "type").With(coupon, "promotion", "coupon")
+}
+
+func oldPromotion(code map[string]any) {
+	if promotion, is := code["promotion"].(map[string]any); is {
+		code["coupon"] = promotion["coupon"]
+		delete(code, "promotion")
 	}
 }
 

@@ -46,7 +46,7 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		customer.CreateTestClock, customer.AdvanceTestClock, customer.SetTestClockReady, customer.DeleteTestClock,
 		catalog.CreateProduct, catalog.UpdateProduct, catalog.DeleteProduct, catalog.CreatePrice, catalog.UpdatePrice,
 		catalog.CreateCoupon, catalog.UpdateCoupon, catalog.DeleteCoupon, catalog.CreateShippingRate,
-		catalog.UpdateShippingRate,
+		catalog.UpdateShippingRate, catalog.CreatePromotionCode, catalog.UpdatePromotionCode,
 		session.CreateCheckoutSession, session.UpdateCheckoutSession, session.ExpireCheckoutSession,
 		session.ConfirmPaymentPage,
 		session.CreatePaymentLink, session.UpdatePaymentLink, session.OpenPaymentLink,

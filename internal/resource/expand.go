@@ -281,8 +281,25 @@ func (x *expander) asOf(ctx context.Context, version apiversion.Version, root ma
 			return err
 		}
 	}
+	for level := shownIn(version, root); len(level) > 0; {
+		var err error
+		if level, err = x.descend(ctx, level); err != nil {
+			return err
+		}
+	}
 	eachObject(root, version.Answer)
 	return nil
+}
+
+// shownIn are the fields that objects expand in an older version without being asked.
+func shownIn(version apiversion.Version, root map[string]any) (level []place) {
+	eachObject(root, func(object map[string]any) {
+		kind := fmt.Sprint(object["object"])
+		for _, path := range version.Shown(kind) {
+			level = append(level, placeIn(object, nil, strings.Split(path, ".")))
+		}
+	})
+	return level
 }
 
 // missingLists are the lists that objects show in an older version without being asked.

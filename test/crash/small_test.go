@@ -87,6 +87,10 @@ var smallOperations = []operation{
 	small("coupon.create", func(s stage) request { return s.post("/v1/coupons", "percent_off", "25") }),
 	small("coupon.update", func(s stage) request { return s.post("/v1/coupons/"+s.coupon(), "name", "Summer sale") }),
 	small("coupon.delete", func(s stage) request { return s.del("/v1/coupons/" + s.coupon()) }),
+	small("promotion_code.create", func(s stage) request { return s.promotionCode() }),
+	small("promotion_code.update", func(s stage) request {
+		return s.post("/v1/promotion_codes/"+s.made(s.promotionCode()), "active", "false")
+	}),
 	small("shipping_rate.create", func(s stage) request { return s.shippingRate() }),
 	small("shipping_rate.update", func(s stage) request {
 		return s.post("/v1/shipping_rates/"+s.made(s.shippingRate()), "active", "false")
@@ -185,6 +189,10 @@ func (s stage) product() string { return s.new("/v1/products", "name", "Sledge")
 
 func (s stage) coupon() string {
 	return s.new("/v1/coupons", "percent_off", "25", "max_redemptions", "1")
+}
+
+func (s stage) promotionCode() request {
+	return s.post("/v1/promotion_codes", "promotion[type]", "coupon", "promotion[coupon]", s.coupon(), "code", "SPRING")
 }
 
 func (s stage) shippingRate() request {

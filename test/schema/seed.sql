@@ -90,6 +90,8 @@ INSERT INTO prices (account_id, id, livemode, request_id, product_id, active, cu
 VALUES ('acct_1', 'price_1', false, 'req_finished', 'prod_1', true, 'usd', 500, 'standard', '{}', 'unspecified', now());
 INSERT INTO coupons (account_id, id, livemode, request_id, percent_off, duration, max_redemptions, metadata, times_redeemed, times_reserved, created_at)
 VALUES ('acct_1', 'coupon_1', false, 'req_finished', 1000, 'once', 3, '{}', 1, 1, now());
+INSERT INTO promotion_codes (account_id, id, livemode, request_id, coupon_id, code, active, first_time_transaction, metadata, created_at)
+VALUES ('acct_1', 'promo_1', false, 'req_finished', 'coupon_1', 'SPRING', true, false, '{}', now());
 INSERT INTO shipping_rates (account_id, id, livemode, request_id, active, display_name, amount, currency, metadata, tax_behavior, created_at)
 VALUES ('acct_1', 'shr_1', false, 'req_finished', true, 'Standard', 500, 'usd', '{}', 'unspecified', now());
 INSERT INTO checkout_sessions (account_id, id, livemode, request_id, mode, status, payment_status, amount_subtotal, amount_total, currency,
