@@ -128,6 +128,7 @@ func routes() []route {
 		get("/v1/payment_links/{payment_link}/line_items", session.ListPaymentLinkItems, "list:item"),
 		post("/v1/payment_links/{payment_link}/open", session.OpenPaymentLink, "checkout.session"),
 		get("/v1/payment_pages/{session}", session.RetrievePaymentPage, "payment_page").openToPublishableKeys(),
+		post("/v1/payment_pages/{session}", session.UpdatePaymentPage, "payment_page").openToPublishableKeys(),
 		post("/v1/payment_pages/{session}/confirm", session.ConfirmPaymentPage, "payment_page").openToPublishableKeys(),
 
 		post("/v1/prices", catalog.CreatePrice, "price"),

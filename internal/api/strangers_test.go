@@ -239,6 +239,7 @@ func TestStrangersParameters(t *testing.T) {
 			{target: "/v1/setup_intents", body: "customer={customer}"},
 			{target: "/v1/setup_intents", body: "payment_method={payment_method}"},
 			{target: "/v1/checkout/sessions", body: sledge + "&discounts[0][coupon]={coupon}"},
+			{target: "/v1/checkout/sessions", body: sledge + "&discounts[0][promotion_code]={promotion_code}"},
 			{target: "/v1/promotion_codes", body: "promotion[type]=coupon&promotion[coupon]={coupon}"},
 			{target: "/v1/payment_links", body: "line_items[0][quantity]=1&line_items[0][price]={price}"},
 			{

@@ -47,6 +47,8 @@ type PromotionCode struct {
 	MinimumAmount         *int64            `db:"minimum_amount"` // minor units
 	MinimumAmountCurrency *string           `db:"minimum_amount_currency"`
 	Metadata              map[string]string `db:"metadata"`
+	TimesRedeemed         int64             `db:"times_redeemed"`
+	TimesReserved         int64             `db:"times_reserved"` // by sessions that are being paid
 	CreatedAt             time.Time         `db:"created_at"`
 	Redeemability
 }
@@ -54,6 +56,7 @@ type PromotionCode struct {
 // Redeemability is what the database says of a promotion code when it is read. No column stores it.
 type Redeemability struct {
 	Redeemable bool `db:"redeemable"` // neither the code nor its coupon is expired, deleted or used up
+	Expired    bool `db:"expired"`
 }
 
 // PromotionCodeObject is a promotion code on the wire.
@@ -99,11 +102,13 @@ func (p *PromotionCode) Render() any {
 		Metadata:       p.Metadata,
 		Promotion:      promotion{Coupon: p.CouponID, Type: "coupon"},
 		Restrictions:   restrictions{p.FirstTimeTransaction, p.MinimumAmount, p.MinimumAmountCurrency},
+		TimesRedeemed:  p.TimesRedeemed,
 	}
 }
 
 const promotionCodeColumns = `account_id, id, livemode, request_id, coupon_id, code, active, customer_id, expires_at,
-	max_redemptions, first_time_transaction, minimum_amount, minimum_amount_currency, metadata, created_at`
+	max_redemptions, first_time_transaction, minimum_amount, minimum_amount_currency, metadata,
+	times_redeemed, times_reserved, created_at`
 
 var (
 	insertPromotionCodes = postgres.InsertRows[PromotionCode]("promotion_codes", promotionCodeColumns)
@@ -112,11 +117,13 @@ var (
 
 const selectPromotionCodes = `
 	SELECT * FROM (
-		SELECT ` + promotionCodeColumns + `, coalesce(expires_at > now(), true) AND EXISTS (
+		SELECT ` + promotionCodeColumns + `, coalesce(expires_at > now(), true)
+			AND coalesce(times_redeemed < max_redemptions, true) AND EXISTS (
 			SELECT FROM coupons c
 			WHERE c.account_id = promotion_codes.account_id AND c.id = promotion_codes.coupon_id
 			  AND c.deleted_at IS NULL AND coalesce(c.redeem_by > now(), true)
-			  AND coalesce(c.times_redeemed < c.max_redemptions, true)) AS redeemable
+			  AND coalesce(c.times_redeemed < c.max_redemptions, true)) AS redeemable,
+			coalesce(expires_at <= now(), false) AS expired
 		FROM promotion_codes) AS p
 	WHERE account_id = @account_id AND livemode = @livemode`
 
@@ -367,7 +374,7 @@ func (in *UpdatePromotionCodeParams) activates(
 	}
 	if !code.Redeemable {
 		return nil, apierror.Invalid("active",
-			"This promotion code cannot be activated: it has expired, or its coupon is no longer valid.")
+			"This promotion code cannot be activated: it has expired or is used up, or its coupon is no longer valid.")
 	}
 	return holderOf(ctx, db, v, code.Code)
 }

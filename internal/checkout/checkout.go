@@ -49,6 +49,7 @@ func New(c Config) *Server {
 	const at = session.CheckoutPath + "{session}"
 	page("GET "+at, web.Policy{}, s.show)
 	page("POST "+at, web.Policy{}, s.pay)
+	page("POST "+at+"/code", web.Policy{}, s.code)
 	page("GET "+at+"/state", web.Policy{}, s.sendState)
 	page("GET "+at+"/challenge", web.Policy{Framed: true}, s.frame)
 	page("GET "+at+"/done", web.Policy{}, s.done)

@@ -24,6 +24,7 @@ type paymentPage struct {
 	Mode                     string
 	Status                   string
 	Livemode                 bool
+	AllowPromotionCodes      bool   `json:"allow_promotion_codes"`
 	AmountSubtotal           int64  `json:"amount_subtotal"`
 	AmountTotal              int64  `json:"amount_total"`
 	BillingAddressCollection string `json:"billing_address_collection"`
@@ -40,8 +41,9 @@ type paymentPage struct {
 	} `json:"custom_text"`
 	CustomerEmail string `json:"customer_email"`
 	Discount      *struct {
-		Amount int64
-		Name   string
+		Amount        int64
+		Name          string
+		PromotionCode string `json:"promotion_code"`
 	}
 	ExpiresAt             int64                  `json:"expires_at"`
 	LineItems             []item                 `json:"line_items"`
@@ -56,6 +58,9 @@ type paymentPage struct {
 	UIMode                string                 `json:"ui_mode"`
 	URL                   string
 	Locale                string
+
+	// What was typed into the field for a promotion code, and what is wrong with it.
+	WrongCode, CodeFault string
 
 	visit *session.Visit
 	lang  *locale.Language

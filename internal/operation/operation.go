@@ -48,7 +48,7 @@ func Register(ctx context.Context, e *phase.Engine) error {
 		catalog.CreateCoupon, catalog.UpdateCoupon, catalog.DeleteCoupon, catalog.CreateShippingRate,
 		catalog.UpdateShippingRate, catalog.CreatePromotionCode, catalog.UpdatePromotionCode,
 		session.CreateCheckoutSession, session.UpdateCheckoutSession, session.ExpireCheckoutSession,
-		session.ConfirmPaymentPage,
+		session.ConfirmPaymentPage, session.UpdatePaymentPage,
 		session.CreatePaymentLink, session.UpdatePaymentLink, session.OpenPaymentLink,
 		setupintent.CreateSetupIntent, setupintent.ConfirmSetupIntent, setupintent.AuthenticateSetup,
 		setupintent.UpdateSetupIntent, setupintent.CancelSetupIntent,

@@ -92,6 +92,9 @@ func (i *CheckoutItem) Render() any {
 var insertItems = postgres.InsertRows[CheckoutItem]("checkout_items",
 	`account_id, id, session_id, livemode, price_id, description, quantity, amount, discount, metadata, created_at`)
 
+// The customer of an open session changes its discount with a promotion code.
+var updateItems = postgres.UpdateRows[CheckoutItem]("checkout_items", `discount`, `true`)
+
 func (i *CheckoutItem) insert(tx *phase.Tx) { tx.Write(insertItems, postgres.RowsOf(*i)) }
 
 const selectItems = `

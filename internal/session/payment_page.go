@@ -24,6 +24,7 @@ func init() {
 type PaymentPageObject struct {
 	ID                       string         `json:"id"`
 	Object                   string         `json:"object"`
+	AllowPromotionCodes      bool           `json:"allow_promotion_codes"`
 	AmountSubtotal           *int64         `json:"amount_subtotal"`
 	AmountTotal              *int64         `json:"amount_total"`
 	Attempts                 int            `json:"attempts"`
@@ -57,8 +58,9 @@ type PaymentPageObject struct {
 
 // pageDiscount is what a coupon takes off.
 type pageDiscount struct {
-	Amount int64  `json:"amount"`
-	Name   string `json:"name"`
+	Amount        int64   `json:"amount"`
+	Name          string  `json:"name"`
+	PromotionCode *string `json:"promotion_code"` // as its merchant writes it
 }
 
 // pageShipping is one way to ship the order, and what the session then costs.
@@ -81,10 +83,11 @@ const (
 func (s *CheckoutSession) page(
 	ctx context.Context, db phase.Reader, v resource.Principal, intent *payment.PaymentIntent,
 	setup *setupintent.SetupIntent,
-) (any, error) {
+) (PaymentPageObject, error) {
 	o := PaymentPageObject{
 		ID:                       s.ID,
 		Object:                   "payment_page",
+		AllowPromotionCodes:      s.takesCodes(),
 		AmountSubtotal:           s.AmountSubtotal,
 		AmountTotal:              s.AmountTotal,
 		Attempts:                 s.Attempts,
@@ -115,7 +118,7 @@ func (s *CheckoutSession) page(
 		o.SuccessURL = resource.NilIfEmpty(s.Success())
 	}
 	if err := s.describe(ctx, db, v, &o); err != nil {
-		return nil, err
+		return o, err
 	}
 	var err error
 	if intent == nil && s.PaymentIntentID != nil {
@@ -157,18 +160,11 @@ func (s *CheckoutSession) describe(
 	if err != nil {
 		return err
 	}
-	items, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[CheckoutItem])
+	items, err := pgx.CollectRows(rows, pgx.RowToStructByName[CheckoutItem])
 	if err != nil {
 		return err
 	}
-	for _, item := range items {
-		// The customer must not see the merchant's internal notes.
-		item.Metadata = map[string]string{}
-		item.PriceMetadata = map[string]string{}
-		item.LookupKey = nil
-		item.Nickname = nil
-		o.LineItems = append(o.LineItems, item.Render())
-	}
+	o.LineItems = forCustomer(items)
 	if err := s.describeTotal(ctx, db, v, o); err != nil {
 		return err
 	}
@@ -190,6 +186,19 @@ func (s *CheckoutSession) describe(
 	return err
 }
 
+// forCustomer renders items without the merchant's internal notes.
+func forCustomer(items []CheckoutItem) []any {
+	shown := []any{}
+	for _, item := range items {
+		item.Metadata = map[string]string{}
+		item.PriceMetadata = map[string]string{}
+		item.LookupKey = nil
+		item.Nickname = nil
+		shown = append(shown, item.Render())
+	}
+	return shown
+}
+
 // describeTotal adds what is taken off, and how the order can be shipped.
 func (s *CheckoutSession) describeTotal(
 	ctx context.Context, db phase.Reader, v resource.Principal, o *PaymentPageObject,
@@ -199,10 +208,17 @@ func (s *CheckoutSession) describeTotal(
 		if err != nil {
 			return err
 		}
-		o.Discount = &pageDiscount{s.AmountDiscount, *s.CouponID}
+		o.Discount = &pageDiscount{Amount: s.AmountDiscount, Name: *s.CouponID}
 		for _, coupon := range coupons {
 			o.Discount.Name = *cmp.Or(coupon.Name, &coupon.ID)
 		}
+	}
+	if s.PromotionCodeID != nil {
+		code, err := catalog.PromotionCodes.Find(ctx, db, v, *s.PromotionCodeID)
+		if err != nil {
+			return err
+		}
+		o.Discount.PromotionCode = &code.Code
 	}
 	if len(s.ShippingOptions) == 0 {
 		return nil

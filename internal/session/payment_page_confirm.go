@@ -7,7 +7,6 @@ import (
 
 	"github.com/ratchet-pay/ratchet/internal/acquirer"
 	"github.com/ratchet-pay/ratchet/internal/apierror"
-	"github.com/ratchet-pay/ratchet/internal/catalog"
 	"github.com/ratchet-pay/ratchet/internal/customer"
 	"github.com/ratchet-pay/ratchet/internal/event"
 	"github.com/ratchet-pay/ratchet/internal/id"
@@ -370,9 +369,7 @@ const completeSession = `
 // complete ends the session. Its event comes behind those of the intent.
 func (s *CheckoutSession) complete(tx *phase.Tx) {
 	s.Status = sessionComplete
-	if s.CouponID != nil {
-		catalog.RedeemCoupon(tx, *s.CouponID)
-	}
+	s.redeemCoupon(tx)
 	tx.WriteOne(completeSession,
 		pgx.StrictNamedArgs{"account_id": s.AccountID, "id": s.ID, "payment_status": s.PaymentStatus})
 	event.Emit(tx, "checkout.session.completed", s.ID, s.Render(), nil)

@@ -56,7 +56,8 @@ type CheckoutSession struct {
 	AmountShipping    int64
 	Currency          *string
 	CouponID          *string
-	CouponReserved    bool // its redemption is this session's
+	PromotionCodeID   *string // that the coupon comes from
+	CouponReserved    bool    // the redemption of the coupon and of the code is this session's
 	ShippingRateID    *string
 	ShippingOptions   []ShippingOption
 	CustomerID        *string
@@ -146,8 +147,8 @@ func (s *CheckoutSession) Success() string {
 }
 
 const sessionColumns = `account_id, id, livemode, request_id, mode, status, payment_status, amount_subtotal,
-	amount_total, amount_discount, amount_shipping, currency, coupon_id, coupon_reserved, shipping_rate_id,
-	shipping_options, customer_id, customer_creation, customer_email, customer_details, client_reference_id, metadata,
+	amount_total, amount_discount, amount_shipping, currency, coupon_id, promotion_code_id, coupon_reserved,
+	shipping_rate_id, shipping_options, customer_id, customer_creation, customer_email, customer_details, client_reference_id, metadata,
 	options, success_url, cancel_url, url, attempts, payment_intent_id, setup_intent_id, expires_at, created_at`
 
 var (
@@ -155,8 +156,8 @@ var (
 
 	// What is over stays as it is; only a hold can still be captured.
 	updateSessions = postgres.UpdateRows[CheckoutSession]("checkout_sessions", `status, payment_status, customer_id,
-		customer_details, metadata, amount_total, amount_shipping, shipping_rate_id, coupon_reserved, attempts,
-		payment_intent_id, setup_intent_id`,
+		customer_details, metadata, amount_total, amount_discount, amount_shipping, shipping_rate_id, coupon_id,
+		promotion_code_id, coupon_reserved, attempts, payment_intent_id, setup_intent_id`,
 		`t.status = 'open' OR t.status = m.status`)
 )
 

@@ -50,6 +50,7 @@ type CreateCheckoutSessionParams struct {
 
 	Found       []FoundItem // what LineItems stand for
 	FoundCoupon string      // the one in Discounts
+	FoundCode   string      // the promotion code in Discounts
 	FoundRates  []FoundRate // what ShippingOptions stand for
 
 	PaymentLink   *string // the link that opens the session

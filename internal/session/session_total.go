@@ -19,7 +19,7 @@ func init() {
 	// Parts of a session, and no objects with an id.
 	resource.Register(
 		resource.Kind{Object: "checkout.session.discount", Fields: map[string][]string{
-			"coupon": {"coupon"}, "promotion_code": nil}},
+			"coupon": {"coupon"}, "promotion_code": {"promotion_code"}}},
 		resource.Kind{Object: "checkout.session.shipping", Fields: map[string][]string{
 			"shipping_rate": {"shipping_rate"}}},
 	)
@@ -77,33 +77,57 @@ func (in *CreateCheckoutSessionParams) findTotal(ctx context.Context, db phase.R
 	return nil
 }
 
-// findCoupon finds the coupon and divides what it takes off among the items.
+// findCoupon finds the coupon, by itself or by its promotion code, and divides what it takes off among the items.
 func (in *CreateCheckoutSessionParams) findCoupon(ctx context.Context, db phase.Reader, v resource.Principal) error {
 	for i, d := range in.Discounts {
 		at := fmt.Sprintf("discounts[%d]", i)
-		param := at + "[coupon]"
+		subtotal, _ := totalOf(in.Found)
+		param, id := at+"[coupon]", d.Coupon
 		switch {
-		case d.PromotionCode != "": // there are none
-			return apierror.NoSuch("promotion code", at+"[promotion_code]", d.PromotionCode)
-		case d.Coupon == "":
+		case d.Coupon != "" && d.PromotionCode != "":
+			return apierror.Invalid("", "You may only specify one of these parameters: coupon, promotion_code.").
+				WithCode("parameters_exclusive")
+		case d.Coupon == "" && d.PromotionCode == "":
 			return apierror.Missing(param)
+		case d.PromotionCode != "":
+			param = at + "[promotion_code]"
+			code, err := catalog.PromotionCodes.Find(ctx, db, v, d.PromotionCode)
+			if err != nil {
+				return resource.AsParam(err, param)
+			}
+			order := catalog.Order{
+				CustomerID: resource.NilIfEmpty(in.Customer), Subtotal: subtotal, Currency: in.Currency}
+			if err := code.CheckRedemption(ctx, db, v, param, order); err != nil {
+				return err
+			}
+			in.FoundCode, id = code.ID, code.CouponID
 		}
-		coupon, err := catalog.Coupons.Find(ctx, db, v, d.Coupon)
+		coupon, err := usableCoupon(ctx, db, v, param, id, in.Currency)
 		if err != nil {
-			return resource.AsParam(err, param)
-		}
-		if refusal := coupon.RefuseRedemption(param); refusal != nil {
-			return refusal
-		}
-		if coupon.Currency != nil && *coupon.Currency != in.Currency {
-			return apierror.Invalid(param, "The coupon %s is in %s, and the Checkout Session is in %s.",
-				coupon.ID, *coupon.Currency, in.Currency)
+			return err
 		}
 		in.FoundCoupon = coupon.ID
-		subtotal, _ := totalOf(in.Found)
 		divide(coupon.Reduction(subtotal, in.Currency), in.Found)
 	}
 	return nil
+}
+
+// usableCoupon finds a coupon that a session in a currency can redeem.
+func usableCoupon(
+	ctx context.Context, db phase.Reader, v resource.Principal, param, id, currency string,
+) (*catalog.Coupon, error) {
+	coupon, err := catalog.Coupons.Find(ctx, db, v, id)
+	if err != nil {
+		return nil, resource.AsParam(err, param)
+	}
+	if refusal := coupon.RefuseRedemption(param); refusal != nil {
+		return nil, refusal
+	}
+	if coupon.Currency != nil && *coupon.Currency != currency {
+		return nil, apierror.Invalid(param, "The coupon %s is in %s, and the Checkout Session is in %s.",
+			coupon.ID, *coupon.Currency, currency)
+	}
+	return coupon, nil
 }
 
 // divide divides a discount among items in proportion to their amounts. Each item takes
@@ -184,7 +208,7 @@ func (f FoundRate) cost() (amount int64, currency string) {
 func (s *CheckoutSession) setTotal(tx *phase.Tx, in *CreateCheckoutSessionParams) (made []any, err error) {
 	subtotal, discount := totalOf(in.Found)
 	s.AmountSubtotal, s.AmountDiscount, s.Currency = &subtotal, discount, &in.Found[0].Cost.Currency
-	s.CouponID = resource.NilIfEmpty(in.FoundCoupon)
+	s.CouponID, s.PromotionCodeID = resource.NilIfEmpty(in.FoundCoupon), resource.NilIfEmpty(in.FoundCode)
 	for _, f := range in.FoundRates {
 		rate := f.Rate
 		if rate == nil {
@@ -226,23 +250,47 @@ func (s *CheckoutSession) option(rate string) (ShippingOption, error) {
 	return s.ShippingOptions[i], nil
 }
 
-// reserveCoupon reserves the redemption of the session's coupon, unless an earlier attempt
-// did. The caller writes the session.
+// reserveCoupon reserves the redemption of the session's coupon and of its promotion code,
+// unless an earlier attempt did. The caller writes the session.
 func (s *CheckoutSession) reserveCoupon(ctx context.Context, tx *phase.Tx) error {
 	if s.CouponID == nil || s.CouponReserved {
 		return nil
 	}
 	s.CouponReserved = true
+	if s.PromotionCodeID != nil {
+		if err := catalog.ReservePromotionCode(ctx, tx, *s.PromotionCodeID, s.order()); err != nil {
+			return err
+		}
+	}
 	return catalog.ReserveCoupon(ctx, tx, *s.CouponID)
+}
+
+// order is what a promotion code would be used for.
+func (s *CheckoutSession) order() catalog.Order {
+	return catalog.Order{Session: s.ID, CustomerID: s.CustomerID, Subtotal: *s.AmountSubtotal, Currency: *s.Currency}
+}
+
+// redeemCoupon makes the redemption that the session has reserved final.
+func (s *CheckoutSession) redeemCoupon(tx *phase.Tx) {
+	if s.PromotionCodeID != nil {
+		catalog.RedeemPromotionCode(tx, *s.PromotionCodeID)
+	}
+	if s.CouponID != nil {
+		catalog.RedeemCoupon(tx, *s.CouponID)
+	}
 }
 
 // releaseCoupon gives up the redemption that the session has reserved. The caller writes
 // the session.
 func (s *CheckoutSession) releaseCoupon(tx *phase.Tx) {
-	if s.CouponReserved {
-		s.CouponReserved = false
-		catalog.ReleaseCoupon(tx, *s.CouponID)
+	if !s.CouponReserved {
+		return
 	}
+	s.CouponReserved = false
+	if s.PromotionCodeID != nil {
+		catalog.ReleasePromotionCode(tx, *s.PromotionCodeID)
+	}
+	catalog.ReleaseCoupon(tx, *s.CouponID)
 }
 
 const releaseReserved = `

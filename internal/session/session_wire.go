@@ -127,7 +127,7 @@ func (s *CheckoutSession) discounts() []sessionDiscount {
 	if s.CouponID == nil {
 		return []sessionDiscount{}
 	}
-	return []sessionDiscount{{Coupon: *s.CouponID}}
+	return []sessionDiscount{{*s.CouponID, s.PromotionCodeID}}
 }
 
 func (s *CheckoutSession) totalDetails() *checkoutTotalDetails {

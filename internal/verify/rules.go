@@ -1088,8 +1088,8 @@ var rules = []rule{
 			       AND ` + eventsBetween + `s.created_at, s.created_at + interval '1 day'` + mayBeAway + `)`,
 	},
 	{
-		name: "every coupon is redeemed once per session that was paid with it", counted: "coupons",
-		count: `SELECT count(*) FROM coupons`,
+		name:    "every coupon and promotion code is redeemed once per session that was paid with it",
+		counted: "coupons", count: `SELECT count(*) FROM coupons`,
 		sql: `
 			SELECT c.id, 'was redeemed ' || c.times_redeemed || ' times and is reserved ' || c.times_reserved
 			       || ' times, and '
@@ -1099,7 +1099,24 @@ var rules = []rule{
 			GROUP BY c.account_id, c.id, c.times_redeemed, c.times_reserved, c.max_redemptions
 			HAVING c.times_redeemed <> count(s.id) FILTER (WHERE s.status = 'complete')
 			    OR c.times_reserved <> count(s.id) FILTER (WHERE s.status = 'open' AND s.coupon_reserved)
-			    OR c.times_redeemed + c.times_reserved > c.max_redemptions`,
+			    OR c.times_redeemed + c.times_reserved > c.max_redemptions
+			UNION ALL
+			SELECT p.id, 'was redeemed ' || p.times_redeemed || ' times and is reserved ' || p.times_reserved
+			       || ' times, and '
+			       || count(s.id) FILTER (WHERE s.status = 'complete') || ' sessions with it are complete and '
+			       || count(s.id) FILTER (WHERE s.status = 'open' AND s.coupon_reserved) || ' have reserved it'
+			FROM promotion_codes p
+			LEFT JOIN checkout_sessions s ON s.account_id = p.account_id AND s.promotion_code_id = p.id
+			    AND s.coupon_id = p.coupon_id
+			GROUP BY p.account_id, p.id, p.times_redeemed, p.times_reserved, p.max_redemptions
+			HAVING p.times_redeemed <> count(s.id) FILTER (WHERE s.status = 'complete')
+			    OR p.times_reserved <> count(s.id) FILTER (WHERE s.status = 'open' AND s.coupon_reserved)
+			    OR p.times_redeemed + p.times_reserved > p.max_redemptions
+			UNION ALL
+			SELECT s.id, 'was paid with the promotion code ' || s.promotion_code_id || ', which does not exist'
+			FROM checkout_sessions s
+			LEFT JOIN promotion_codes p ON p.account_id = s.account_id AND p.id = s.promotion_code_id
+			WHERE s.promotion_code_id IS NOT NULL AND p.id IS NULL`,
 	},
 	{
 		since: ofChanges,

@@ -334,6 +334,10 @@ func (b *books) visitCheckout(t *testing.T) {
 	pay(open(shipped+"&discounts[0][coupon]="+coupon), "pm_card_visa")
 	pay(open(shipped+"&discounts[0][coupon]="+coupon), "pm_card_authenticationRequired") // and reserves it
 	b.post(t, "/v1/coupons/"+coupon, "name=Spring")
+	code := b.post(t, "/v1/promotion_codes", "promotion[type]=coupon&code=SPRING&max_redemptions=2&promotion[coupon]="+
+		b.post(t, "/v1/coupons", "percent_off=10"))
+	pay(open("&discounts[0][promotion_code]="+code), "pm_card_visa")
+	pay(open("&discounts[0][promotion_code]="+code), "pm_card_authenticationRequired")
 	b.post(t, "/v1/products", "name=Kite&default_price_data[currency]=usd&default_price_data[unit_amount]=900")
 }
 
@@ -600,7 +604,7 @@ const (
 	stands     = "every request has either a run or an answer"
 	shown      = "the views of requests match the tables"
 	completed  = "every complete checkout session has one event that says so"
-	redeemed   = "every coupon is redeemed once per session that was paid with it"
+	redeemed   = "every coupon and promotion code is redeemed once per session that was paid with it"
 	events     = "every change has its event, and every event has its change"
 	deliveries = "every event has a delivery to each subscribed endpoint"
 	forgotten  = "erased requests hold no personal data"
@@ -806,6 +810,14 @@ var damages = []damage{
 	{"a coupon forgets that it was redeemed", "UPDATE coupons SET times_redeemed = 0", "", redeemed},
 	{"a coupon is reserved by no session",
 		"UPDATE coupons SET times_reserved = times_reserved + 1, max_redemptions = 3", "", redeemed},
+	{"a promotion code forgets that it was redeemed", "UPDATE promotion_codes SET times_redeemed = 0", "", redeemed},
+	{"a promotion code is reserved by no session",
+		"UPDATE promotion_codes SET times_reserved = times_reserved + 1, max_redemptions = 3", "", redeemed},
+	{"a session forgets the promotion code that it was paid with",
+		"UPDATE checkout_sessions SET promotion_code_id = NULL", "", redeemed},
+	{"a promotion code is lost", `
+		ALTER TABLE checkout_sessions DROP CONSTRAINT checkout_sessions_promotion_code_is_of_their_coupon;
+		DELETE FROM promotion_codes`, "", redeemed},
 	{"a session forgets that it has reserved a coupon",
 		"UPDATE checkout_sessions SET coupon_reserved = false WHERE status = 'open'", "", redeemed},
 	{"a setup's session is not complete", "UPDATE checkout_sessions SET status = 'open' WHERE mode = 'setup'", "",

@@ -95,6 +95,71 @@ test("without JavaScript a buyer chooses the shipping, sees the total, and pays 
   assert.deepEqual((await chargesOf(made.id)).map((c) => c.amount), [2750]);
 });
 
+// withCode makes a session with a field for a promotion code, and a code that takes a quarter off.
+async function withCode(code) {
+  const coupon = await demo.post("/v1/coupons", { percent_off: 25, name: "Spring sale" });
+  await demo.post("/v1/promotion_codes", { "promotion[type]": "coupon", "promotion[coupon]": coupon.id, code });
+  const option = (i, name, amount) => ({
+    [`shipping_options[${i}][shipping_rate_data][display_name]`]: name,
+    [`shipping_options[${i}][shipping_rate_data][fixed_amount][amount]`]: amount,
+    [`shipping_options[${i}][shipping_rate_data][fixed_amount][currency]`]: "usd",
+  });
+  return session({ allow_promotion_codes: true, ...option(0, "Standard", 500), ...option(1, "Express", 1500) });
+}
+
+test("a promotion code changes the total, is removed and applied again, and what was typed stays", async () => {
+  const made = await withCode("SPRING");
+  const page = await visit(made);
+  const order = page.locator(".order"), code = page.getByLabel("Promotion code");
+  await page.locator("#email").fill("jenny@example.com");
+  await page.locator('[name="shipping"]').nth(1).check();
+  await code.fill("WINTER");
+  await code.press("Enter");
+  await order.getByText("This code is not valid.").waitFor();
+  assert.equal(await code.inputValue(), "WINTER");
+  assert.match(await button(page).innerText(), /^Pay \$45\.00/);
+  await code.fill("spring");
+  await page.getByRole("button", { name: "Apply" }).click();
+  await order.getByText("Discount: Spring sale").waitFor();
+  assert.match(await order.innerText(), /-\$7\.50[\s\S]*Express \$15\.00[\s\S]*Total\s*\$37\.50/);
+  assert.match(await button(page).innerText(), /^Pay \$37\.50/);
+  assert.deepEqual(await accessible(page), []);
+  await page.getByRole("button", { name: "Remove code SPRING" }).click();
+  await code.waitFor();
+  assert.match(await button(page).innerText(), /^Pay \$45\.00/);
+  await code.fill("SPRING");
+  await code.press("Enter");
+  await order.getByText("Discount: Spring sale").waitFor();
+  assert.equal(await page.locator("#email").inputValue(), "jenny@example.com");
+  await fill(page, visa);
+  await press(page);
+  await arrives(page, made.id);
+  const [charge] = await chargesOf(made.id);
+  assert.equal(charge.amount, 3750);
+  assert.deepEqual(page.complaints.filter((text) => !/ 400 /.test(text)), []);
+});
+
+test("without JavaScript a buyer applies a promotion code, removes it, and pays with it", async () => {
+  const made = await withCode("FALL");
+  const page = await visit(made, { javaScriptEnabled: false });
+  const code = page.getByLabel("Promotion code");
+  await code.fill("NONE");
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("This code is not valid.").waitFor();
+  assert.match(await button(page).innerText(), /^Pay \$35\.00/);
+  await code.fill("fall");
+  await code.press("Enter");
+  await page.getByRole("button", { name: "Remove code FALL" }).click();
+  await code.fill("fall");
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("Discount: Spring sale").waitFor();
+  assert.match(await button(page).innerText(), /^Pay \$27\.50/);
+  await fill(page, visa);
+  await press(page);
+  await arrives(page, made.id);
+  assert.equal((await chargesOf(made.id))[0].amount, 2750);
+});
+
 test("a declined card keeps the form, and the next one pays", async () => {
   const made = await session();
   const page = await visit(made);

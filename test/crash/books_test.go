@@ -45,8 +45,9 @@ const booksOf = `
 		UNION ALL SELECT 'coupon redeemed ' || times_redeemed || ' and reserved ' || times_reserved
 		    || CASE WHEN deleted_at IS NULL THEN '' ELSE ', deleted' END, @amount
 		          FROM coupons WHERE account_id = @account_id
-		UNION ALL SELECT 'promotion code' || CASE WHEN active THEN '' ELSE ' inactive' END, @amount FROM promotion_codes
-		WHERE account_id = @account_id
+		UNION ALL SELECT 'promotion code redeemed ' || times_redeemed || ' and reserved ' || times_reserved
+		    || CASE WHEN active THEN '' ELSE ' inactive' END, @amount
+		          FROM promotion_codes WHERE account_id = @account_id
 		UNION ALL SELECT 'shipping rate' || CASE WHEN active THEN '' ELSE ' inactive' END, @amount FROM shipping_rates
 		WHERE account_id = @account_id
 		UNION ALL SELECT 'payment link' || CASE WHEN active THEN '' ELSE ' inactive' END, @amount FROM payment_links

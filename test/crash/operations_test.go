@@ -228,17 +228,18 @@ var operations = []operation{
 			"1 × audited: payment_page.confirm", "2 × request finished", "1 × call executed"},
 	},
 	{
-		name: "payment with the last redemption of a coupon", flow: "payment_page.confirm", twin: true, status: 200,
+		name: "payment with the last redemption of a promotion code and its coupon", flow: "payment_page.confirm", twin: true, status: 200,
 		request: func(s stage) request {
 			return s.post("/v1/payment_pages/"+s.made(s.discounted())+"/confirm", "payment_method", "pm_card_visa")
 		},
 		leaves: []string{"1 × the card saw: sale", "1 × session complete", "1 × coupon redeemed 1 and reserved 0",
-			"1 × shipping rate",
+			"1 × promotion code redeemed 1 and reserved 0", "1 × event promotion_code.created",
+			"1 × audited: promotion_code.create", "1 × shipping rate",
 			"1 × intent succeeded", "1 × charge succeeded and captured", "1 × posted: charge", "1 × product",
 			"1 × price inactive", "1 × event coupon.created", "1 × event product.created", "1 × event price.created",
 			"1 × event payment_intent.created", "1 × event charge.succeeded", "1 × event payment_intent.succeeded",
 			"1 × event checkout.session.completed", "1 × audited: coupon.create",
-			"1 × audited: checkout_session.create", "1 × audited: payment_page.confirm", "3 × request finished",
+			"1 × audited: checkout_session.create", "1 × audited: payment_page.confirm", "4 × request finished",
 			"1 × call executed"},
 	},
 	{

@@ -96,6 +96,12 @@ var smallOperations = []operation{
 		return s.post("/v1/shipping_rates/"+s.made(s.shippingRate()), "active", "false")
 	}),
 	small("checkout_session.create", func(s stage) request { return s.checkout() }),
+	small("payment_page.update", func(s stage) request {
+		s.made(s.promotionCode())
+		r := s.checkout()
+		r.form.Set("allow_promotion_codes", "true")
+		return s.post("/v1/payment_pages/"+s.made(r), "promotion_code", "spring")
+	}),
 	small("checkout_session.update", func(s stage) request {
 		return s.post("/v1/checkout/sessions/"+s.made(s.checkout()), "metadata[order]", "7")
 	}),

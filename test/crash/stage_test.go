@@ -164,12 +164,13 @@ func (s stage) checkout() request {
 		"line_items[0][price_data][product_data][name]", "Sledge")
 }
 
-// discounted is the request for a session that costs as much as checkout's: what its coupon
-// takes off, the shipping adds.
+// discounted is the request for a session that costs as much as checkout's: what its promotion
+// code takes off, the shipping adds.
 func (s stage) discounted() request {
 	r := s.checkout()
-	r.form.Set("discounts[0][coupon]",
-		s.new("/v1/coupons", "amount_off", "7", "currency", "usd", "max_redemptions", "1"))
+	r.form.Set("discounts[0][promotion_code]", s.new("/v1/promotion_codes", "code", "SPRING", "max_redemptions", "1",
+		"promotion[type]", "coupon", "promotion[coupon]",
+		s.new("/v1/coupons", "amount_off", "7", "currency", "usd", "max_redemptions", "1")))
 	r.form.Set("shipping_options[0][shipping_rate_data][display_name]", "Standard")
 	r.form.Set("shipping_options[0][shipping_rate_data][fixed_amount][amount]", "7")
 	r.form.Set("shipping_options[0][shipping_rate_data][fixed_amount][currency]", "usd")

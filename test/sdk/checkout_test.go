@@ -281,6 +281,11 @@ func (a *account) page(method, session string, send url.Values) *pageObject {
 }
 
 func (a *account) press(session string, send url.Values, into *pageObject) error {
+	return a.send(session+"/confirm", send, into)
+}
+
+// send sends what the payment page sends.
+func (a *account) send(path string, send url.Values, into *pageObject) error {
 	if into == nil {
 		into = &pageObject{}
 	}
@@ -288,7 +293,7 @@ func (a *account) press(session string, send url.Values, into *pageObject) error
 	for name, values := range send {
 		body.Add(name, values[0])
 	}
-	return a.backend.CallRaw(http.MethodPost, "/v1/payment_pages/"+session+"/confirm", a.key, []byte(body.Encode()),
+	return a.backend.CallRaw(http.MethodPost, "/v1/payment_pages/"+path, a.key, []byte(body.Encode()),
 		&stripe.Params{}, into)
 }
 

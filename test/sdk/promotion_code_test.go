@@ -74,7 +74,7 @@ func TestPromotionCodes(t *testing.T) {
 		_, err = a.V1PromotionCodes.Update(t.Context(), old.ID, &stripe.PromotionCodeUpdateParams{
 			Active: stripe.Bool(true)})
 		refused(t, err, invalid("", "active",
-			"This promotion code cannot be activated: it has expired, or its coupon is no longer valid."))
+			"This promotion code cannot be activated: it has expired or is used up, or its coupon is no longer valid."))
 		equal(t, "another", a.promotionCode(a.tenPercent(), "winter").Active, true)
 	})
 }

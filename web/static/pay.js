@@ -29,6 +29,8 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.dialog = this.querySelector("dialog.bank");
     this.verb = this.button.innerHTML;
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.pay(); });
+    this.codes = (event) => { if (event.target.matches("form.promotion")) { event.preventDefault(); this.code(event.target, event.submitter); } };
+    document.addEventListener("submit", this.codes);
     this.numberTyped = bindNumber(this.field("cardNumber"), (brand) => this.brandFound(brand));
     bindExpiry(this.field("cardExpiry"));
     bindCvc(this.field("cardCvc"));
@@ -55,7 +57,10 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.numberTyped();
   }
 
-  disconnectedCallback() { this.gone = true; }
+  disconnectedCallback() {
+    this.gone = true;
+    document.removeEventListener("submit", this.codes);
+  }
 
   field(name) { return this.form.elements[name]; }
 
@@ -81,6 +86,27 @@ customElements.define("checkout-form", class extends HTMLElement {
     this.field("total").value = amount;
     this.button.querySelector(".verb").textContent = verb;
     this.verb = this.button.innerHTML;
+  }
+
+  // code sends a promotion code, or that it is removed, and takes the totals from the page that comes back. What was typed
+  // into the form stays.
+  async code(form, submitter) {
+    if (this.busy) return;
+    const sent = { method: "POST", body: new URLSearchParams(new FormData(form, submitter)), signal: AbortSignal.timeout(45_000) };
+    const text = await fetch(form.action, sent).then((answer) => answer.text(), () => undefined);
+    if (this.busy || this.gone) return;
+    if (text === undefined) { this.tell(this.words.connection_lost); return; }
+    const page = new DOMParser().parseFromString(text, "text/html"), now = page.querySelector("form#payment");
+    if (!now) { location.reload(); return; } // the session is not open any more
+    document.querySelector(".order").replaceWith(page.querySelector(".order"));
+    for (const option of this.form.querySelectorAll('[name="shipping"]')) {
+      Object.assign(option.dataset, now.querySelector(`[name="shipping"][value="${option.value}"]`).dataset);
+    }
+    this.field("total").value = now.elements.total.value;
+    this.button.innerHTML = this.verb = now.querySelector(".submit").innerHTML;
+    const chosen = this.form.querySelector('[name="shipping"]:checked');
+    if (chosen) this.ship(chosen.dataset);
+    document.querySelector("form.promotion :is(input, button)").focus();
   }
 
   fill({ number, cvc }) {

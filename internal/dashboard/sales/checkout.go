@@ -23,6 +23,7 @@ type session struct {
 	Discount      int64
 	CouponID      *string
 	CouponName    *string
+	PromotionCode *string
 	Shipping      int64
 	ShippingName  *string // of the rate that the customer chose; nil: nothing is shipped
 	Currency      string
@@ -42,12 +43,14 @@ type session struct {
 const sessionColumns = `
 	SELECT v.account_id, v.id, v.livemode, v.mode, v.status, v.payment_status, v.amount_total AS amount,
 	       coalesce(v.currency, '') AS currency, v.amount_subtotal AS subtotal, v.amount_discount AS discount,
-	       v.coupon_id, c.name AS coupon_name, v.amount_shipping AS shipping, h.display_name AS shipping_name,
+	       v.coupon_id, c.name AS coupon_name, k.code AS promotion_code, v.amount_shipping AS shipping,
+	       h.display_name AS shipping_name,
 	       coalesce(v.customer_details->>'email', v.customer_email) AS email, v.customer_id,
 	       v.payment_intent_id AS intent_id, v.setup_intent_id AS setup_id, v.client_reference_id AS reference,
 	       v.success_url, v.cancel_url, v.url, v.expires_at, v.request_id, v.created_at
 	FROM checkout_sessions v
 	LEFT JOIN coupons c ON c.account_id = v.account_id AND c.id = v.coupon_id
+	LEFT JOIN promotion_codes k ON k.account_id = v.account_id AND k.id = v.promotion_code_id
 	LEFT JOIN shipping_rates h ON h.account_id = v.account_id AND h.id = v.shipping_rate_id`
 
 const selectSessions = sessionColumns + `
