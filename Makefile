@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := demo
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
-.PHONY: help demo build test sdks cli samples test-browser screenshots paint first-run browser race crash soak failover test-on volume replays events database-crashes mixed walk bench scale neighbors mutants compose release lint lab-record lab-site
+.PHONY: help demo build test sdks cli samples test-browser screenshots paint first-run browser race crash soak failover test-on volume replays events database-crashes mixed walk bench scale neighbors mutants compose release lint lab-record lab-site lab-bars
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -123,6 +123,9 @@ lab-record: ## the lab's matrix: run every design under every fault, and keep th
 
 lab-site: ## the lab as static files, for any web server: bin/lab-site; URL=https://... for a picture beside links to it
 	go run ./cmd/ratchet-lab site --out bin/lab-site --url "$(URL)"
+
+lab-bars: browser ## the lab's times on an idle machine, a line per bar (2 minutes; make lab-bars ARGS=--all runs each cell alone, 6 minutes)
+	cd test/browser && RATCHET_PROGRAM=./ratchet node lab-bars.mjs $(ARGS)
 
 release: ## bin/release: a program for each platform, checksums, and a bill of materials (SBOM, CycloneDX)
 	rm -rf bin/release && mkdir -p bin/release

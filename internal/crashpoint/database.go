@@ -127,9 +127,10 @@ func cString(text []byte) (string, string) {
 	return string(before), string(after)
 }
 
-// excerpt is as much of a statement as tells it from the others.
+// ExcerptLength is as much of a statement as tells it from the others.
+const ExcerptLength = 60
+
 func excerpt(sql string) string {
-	const enough = 60
 	words := strings.Join(strings.Fields(sql), " ")
-	return words[:min(len(words), enough)]
+	return words[:min(len(words), ExcerptLength)]
 }

@@ -3,6 +3,8 @@ package lab
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ratchet-pay/ratchet/internal/crashpoint"
 )
 
 // Sentence says what an event was, with everything that a reader needs who sees
@@ -118,10 +120,13 @@ func (r Run) sentence() string {
 // statements are those of one packet. Of many, the first says what it is about.
 func statements(sent string) string {
 	first, others, more := strings.Cut(sent, "; ")
+	if len(first) == crashpoint.ExcerptLength { // it goes on, and may be cut within a word
+		first = first[:strings.LastIndex(first, " ")+1] + "…"
+	}
 	if !more {
 		return first
 	}
-	return fmt.Sprintf("%s … and %d more, in one transaction", first, strings.Count(others, "; ")+1)
+	return fmt.Sprintf("%s, and %d more, in one transaction", first, strings.Count(others, "; ")+1)
 }
 
 func meaning(status string) string {

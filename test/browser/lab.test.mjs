@@ -135,6 +135,28 @@ test("a run is played with the keys, no button moves, and back is forward revers
   assert.deepEqual(page.complaints, []);
 });
 
+test("a run is played slower, and dragged to any moment; a narrow figure keeps the moment in sight", async () => {
+  const page = await watched(await browser.newContext({ viewport: { width: 360, height: 800 } }), demo.base);
+  await page.goto(`${demo.base}/lab/runs/naive/answer-not-recorded`);
+  const player = page.locator("lab-player"), speed = player.locator('[data-do="speed"]'), moment = player.getByRole("slider", { name: "Moment" });
+  const last = Number(await player.evaluate((p) => p.last)), left = () => player.locator(".lab-scroll").evaluate((box) => box.scrollLeft);
+  assert.equal(await moment.inputValue(), String(last));
+  const end = await left();
+  assert.ok(end > 0, "the end of the figure is out of sight");
+  await moment.fill("3");
+  assert.equal(await player.locator('.lab-log [aria-current="step"]').getAttribute("data-n"), "3");
+  assert.ok(await left() < end, "the beginning of the figure is out of sight");
+  assert.equal(await speed.innerText(), "1×");
+  await speed.click();
+  assert.equal(await speed.innerText(), "0.25×");
+  await player.locator('[data-do="play"]').click();
+  assert.equal(await player.evaluate((p) => p.stepTime), 4 * 7000 / (last + 1));
+  await page.waitForFunction(() => Number(document.querySelector('[aria-label="Moment"]').value) >= 5);
+  await player.locator('[data-do="play"]').click();
+  assert.equal(await player.locator('.lab-log [aria-current="step"]').getAttribute("data-n"), await moment.inputValue());
+  assert.deepEqual(page.complaints, []);
+});
+
 test("the log alone tells fault, death, retry and counts, in order", async () => {
   const context = await browser.newContext({ javaScriptEnabled: false, reducedMotion: "reduce" });
   const page = await watched(context, demo.base);
@@ -201,6 +223,12 @@ test("the code shows the line it is at, and the tables change with the run", asy
     return seen;
   };
   const ours = await play("/lab/runs/ratchet/stopped");
+  const code = await page.locator(".lab-source").evaluate((box) => {
+    const [first, second] = box.querySelectorAll("span"), now = box.scrollTop, height = second.offsetTop - first.offsetTop;
+    return { height, line: parseFloat(getComputedStyle(first).lineHeight) || 0, now };
+  });
+  assert.ok(code.height < 1.5 * code.line, `a line of code takes ${code.height} pixels, and its text ${code.line}`);
+  assert.ok(code.now > 0, "the code is not where the run has ended");
   for (const line of ["var CreateCharge = phase.Define", "charge.insert(tx)", "call.To().Authorize(", "charge.finalize(tx)", "return phase.OK("]) {
     assert.ok([...ours.lines].some((l) => l.includes(line)), `${line} is not marked in\n${[...ours.lines].join("\n")}`);
   }

@@ -47,6 +47,45 @@ func TestDocumentationPointsAtWhatIsThere(t *testing.T) {
 	}
 }
 
+// item is a question of a checklist, up to the next one.
+var item = regexp.MustCompile(`(?m)^- \[ \] (.*(?:\n  .*)*)`)
+
+// TestEveryQuestionOfTheReviewIsAnsweredByATest: the questions about a design name what
+// answers them here, and each of the six stages has some.
+func TestEveryQuestionOfTheReviewIsAnsweredByATest(t *testing.T) {
+	t.Parallel()
+	const page, stages = "docs/design-review.md", 6
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := regexp.MustCompile(`(?m)^## \d\. `).Split(string(text), -1)[1:]
+	if len(sections) != stages {
+		t.Errorf("%s has %d stages", page, len(sections))
+	}
+	for _, section := range sections {
+		stage, _, _ := strings.Cut(section, "\n")
+		questions := item.FindAllStringSubmatch(section, -1)
+		if len(questions) < 3 {
+			t.Errorf("%s, %s: %d questions", page, stage, len(questions))
+		}
+		for _, question := range questions {
+			answers := reference.FindAllStringSubmatch(question[1], -1)
+			for _, answer := range answers {
+				path, name := answer[1], answer[2]
+				content, err := os.ReadFile(filepath.Join(root, path))
+				isTest := strings.HasSuffix(path, "_test.go") && strings.HasPrefix(name, "Test")
+				if err != nil || !isTest || !declares(t, path, content, name) {
+					t.Errorf("%s, %s: %s:%s is no test that answers %q", page, stage, path, name, question[1])
+				}
+			}
+			if len(answers) == 0 {
+				t.Errorf("%s, %s: no test answers %q", page, stage, question[1])
+			}
+		}
+	}
+}
+
 // pages are the documents, from the root of the repository.
 func pages(t *testing.T) []string {
 	t.Helper()

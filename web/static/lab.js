@@ -3,6 +3,8 @@
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const playTime = 7000; // of a whole run, in milliseconds
 
+const speeds = [1, 0.25, 0.5, 2];
+
 const narrow = matchMedia("(max-width: 40rem)");
 const detail = new Set(["statement", "asks_store", "bank_answers", "answers"]);
 
@@ -10,8 +12,10 @@ const detail = new Set(["statement", "asks_store", "bank_answers", "answers"]);
 const runAddress = (design, fault) => document.querySelector('script[src^="/assets/"]') ? `/lab/runs/${design}/${fault}` : `${design}.html#${fault}`;
 
 class Player extends HTMLElement {
+  speed = 1;
   connectedCallback() {
     this.marks = [...this.querySelectorAll("[data-n]")];
+    this.drawn = this.marks.filter((m) => m.closest("svg") && !m.querySelector(".life")).sort((a, b) => a.dataset.n - b.dataset.n);
     this.lines = [...this.querySelectorAll(".lab-log [data-n]")];
     this.last = this.lines.length - 1;
     this.at = this.last;
@@ -20,6 +24,10 @@ class Player extends HTMLElement {
     this.tables = [...this.querySelectorAll("[data-tables]")];
     this.source = [...this.querySelectorAll(".lab-source span")];
     this.killer = this.querySelector('[data-do="kill"]');
+    this.scrubber = this.querySelector('input[type="range"]');
+    this.scrubber.max = this.last;
+    this.scrubber.addEventListener("input", () => { this.pause(); this.show(Number(this.scrubber.value)); });
+    this.querySelector(".lab-code")?.addEventListener("toggle", () => this.showPanes());
     this.mismatch = this.counts.classList.contains("mismatch");
     this.addEventListener("click", (event) => this.do(event.target.closest("[data-do]")?.dataset.do));
     this.addEventListener("keydown", (event) => {
@@ -36,6 +44,7 @@ class Player extends HTMLElement {
   do(what) {
     if (what === "play") { this.timer ? this.pause() : this.play(); return; }
     if (what === "kill") { this.kill(); return; }
+    if (what === "speed") { this.changeSpeed(); return; }
     const to = { first: 0, back: this.at - 1, next: this.at + 1, last: this.last, before: this.turn(-1), after: this.turn(1) }[what];
     if (to === undefined) return;
     this.pause();
@@ -55,11 +64,20 @@ class Player extends HTMLElement {
     if (fault) location.href = runAddress(this.killer.dataset.design, fault);
   }
 
+  get stepTime() { return playTime / this.speed / (this.last + 1); }
+
+  // changeSpeed takes the next speed, also of a run that is played.
+  changeSpeed() {
+    this.speed = speeds[(speeds.indexOf(this.speed) + 1) % speeds.length];
+    this.querySelector('[data-do="speed"]').textContent = `${this.speed}×`;
+    if (this.timer) { this.pause(); this.play(); }
+  }
+
   play() {
     if (this.at >= this.last) this.show(0);
     if (still.matches) return; // no motion: the reader steps
     this.say("Pause");
-    this.timer = setInterval(() => this.at < this.last ? this.show(this.at + 1) : this.pause(), playTime / (this.last + 1));
+    this.timer = setInterval(() => this.at < this.last ? this.show(this.at + 1) : this.pause(), this.stepTime);
   }
 
   pause() {
@@ -81,21 +99,35 @@ class Player extends HTMLElement {
     this.verdict.classList.toggle("later", !over);
     this.counts.classList.toggle("mismatch", over && this.mismatch);
     this.querySelector("[data-clock]").textContent = this.lines[this.at].firstElementChild.textContent;
-    this.dataset.at = this.at;
+    this.dataset.at = this.scrubber.value = this.at;
     this.showPanes();
+  }
+
+  // follow keeps this moment's mark in sight, where the figure is wider than the screen.
+  follow() {
+    const mark = this.drawn.findLast((m) => Number(m.dataset.n) <= this.at);
+    if (mark) beside(this.querySelector(".lab-scroll"), mark);
   }
 
   // showPanes moves the log, the tables and the code to this moment, inside of their own boxes.
   showPanes() {
     const line = this.lines[this.at];
     within(line.parentElement, line);
+    this.follow();
     const now = this.tables.findLast((t) => Number(t.dataset.tables) <= this.at);
     for (const t of this.tables) t.hidden = t !== now;
     const current = this.source[line.dataset.line - 1];
     for (const s of this.source) s === current ? s.setAttribute("aria-current", "true") : s.removeAttribute("aria-current");
-    if (current) within(current.closest("pre"), current);
+    const latest = this.lines.findLast((l, n) => n <= this.at && l.dataset.line), of = this.source[latest?.dataset.line - 1];
+    if (of) within(of.closest("pre"), of);
     this.killer.disabled = !line.dataset.fault;
   }
+}
+
+// beside scrolls a box sideways to one of its parts.
+function beside(box, part) {
+  const offset = part.getBoundingClientRect().left - box.getBoundingClientRect().left;
+  if (offset < 0 || offset > box.clientWidth - 48) box.scrollLeft += offset - box.clientWidth / 2;
 }
 
 // within scrolls a box to one of its parts, and the page not at all.

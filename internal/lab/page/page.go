@@ -276,7 +276,7 @@ func (p *Pages) stop(w http.ResponseWriter, r *http.Request) {
 		Fault:    fault,
 		Choices:  answers,
 		Of:       len(Stops),
-		Minutes:  (len(Stops)-number)/2 + 1,
+		Minutes:  max(1, (len(Stops)+1-number)/2),
 		Alone:    p.Static,
 		Previous: number - 1,
 		Stops:    Stops,
