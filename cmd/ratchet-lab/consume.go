@@ -91,8 +91,8 @@ func (d dialer) Dial(network, address string) (net.Conn, error) {
 	return d.dial(ctx, network, address)
 }
 
-// nextWait is how long the consumer asks the broker for a message at a time, and so how
-// long it needs to end.
+// nextWait is how long the consumer asks the broker for a message at a time. When the
+// process is told to end, it stops asking.
 const nextWait = 200 * time.Millisecond
 
 // consume handles one message after the other until ctx ends. It asks for the next when
@@ -117,9 +117,9 @@ func consume(ctx context.Context, crash *crashpoint.Points, handle design.Handle
 	}
 	slog.New(slog.NewJSONHandler(os.Stderr, nil)).Info("consuming")
 	for ctx.Err() == nil {
-		m, err := messages.Next(jetstream.FetchMaxWait(nextWait))
+		m, err := next(ctx, messages)
 		if err != nil {
-			if !errors.Is(err, nats.ErrTimeout) {
+			if ctx.Err() == nil && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, context.DeadlineExceeded) {
 				time.Sleep(nextWait) // the connection is broken, and comes back
 			}
 			continue
@@ -129,6 +129,12 @@ func consume(ctx context.Context, crash *crashpoint.Points, handle design.Handle
 		}
 	}
 	return nil
+}
+
+func next(ctx context.Context, messages jetstream.Consumer) (jetstream.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, nextWait)
+	defer cancel()
+	return messages.Next(jetstream.FetchContext(ctx))
 }
 
 // take arms what the message asks for, and has it handled.

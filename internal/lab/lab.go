@@ -3,7 +3,7 @@
 //
 //	Design + Fault ──▶ Run: how often the bank charged, what our books say, and the trace
 //
-// This package only describes. Package design has the handlers, package stand
+// This package only describes. Package design has the handlers, package runner
 // runs and kills them, and recorded has a run of every pair. A run is a file of
 // JSON lines, so it can be kept, sent to others, and played again.
 package lab
@@ -181,8 +181,8 @@ var Faults = []Fault{
 		Story: "The connection breaks when the consumer sends its acknowledgment. The broker delivers the " +
 			"message again, to the same process.",
 		boundary: at("broker: before acknowledgment")},
-	{Name: "queue-two-consumers", Title: "Two consumers", Queue: true, Consumers: 2, BankTakes: 1300 * time.Millisecond,
-		Story: "The bank takes 1.3 s. After 0.8 s without an acknowledgment, the broker delivers the message " +
+	{Name: "queue-two-consumers", Title: "Two consumers", Queue: true, Consumers: 2, BankTakes: time.Second,
+		Story: "The bank takes 1 s. After 0.6 s without an acknowledgment, the broker delivers the message " +
 			"again, to the second consumer. No process crashes."},
 	{Name: "queue-stopped", Title: "Stopped, and continued", Queue: true, Stop: true,
 		Story: "The consumer stops after it has read the bank's response (SIGSTOP). Another one takes its place. " +
@@ -196,8 +196,8 @@ var Faults = []Fault{
 	{Name: "queue-reordered", Title: "Reordering", Queue: true, Reordered: true,
 		Story: "The message that pays the order arrives before the one that places it."},
 	{Name: "queue-bank-timeout", Title: "Bank's answer times out", Queue: true,
-		Story:     "The consumer waits 0.6 s for the bank, which charges the card after 0.9 s. No process crashes.",
-		BankTakes: 900 * time.Millisecond, BankTimeout: 600 * time.Millisecond},
+		Story:     "The consumer waits 0.4 s for the bank, which charges the card after 0.7 s. No process crashes.",
+		BankTakes: 700 * time.Millisecond, BankTimeout: 400 * time.Millisecond},
 }
 
 // Strikes says whether the fault can happen to a design.
@@ -260,7 +260,8 @@ var Pauses = []time.Duration{150 * time.Millisecond, 700 * time.Millisecond, 650
 var PausesAfterDeath = []time.Duration{Pauses[0], 1200 * time.Millisecond, 600 * time.Millisecond}
 
 // PausesAfterStop are those where the process is stopped. The third attempt comes later than
-// its liveness lasts. It continues before the last attempt, which finds what it has done.
+// its liveness lasts, which goes on while the second waits: see Pause. It continues before the
+// last attempt, which finds what it has done.
 var PausesAfterStop = []time.Duration{100 * time.Millisecond, time.Second, 50 * time.Millisecond}
 
 // PausesAfterTimeout are those where the handler waits for the bank no longer. Nothing that
@@ -278,6 +279,16 @@ func (f Fault) Pauses() []time.Duration {
 		return PausesAfterDeath
 	}
 	return Pauses
+}
+
+// Pause is what the client waits before an attempt, after one that took so long. After a stop,
+// what the second attempt waited in vain is part of the third one's pause.
+func (f Fault) Pause(attempt int, took time.Duration) time.Duration {
+	pause := f.Pauses()[attempt-2]
+	if f.Stop && attempt == 3 {
+		return pause - took
+	}
+	return pause
 }
 
 // Attempts is how often the client sends its request at most.

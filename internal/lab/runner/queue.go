@@ -25,7 +25,7 @@ import (
 
 // The broker's settings for a run.
 const (
-	ackWait      = 800 * time.Millisecond // without an acknowledgment in this time, a message is delivered again
+	ackWait      = 600 * time.Millisecond // without an acknowledgment in this time, a message is delivered again
 	maxDeliver   = 5                      // after so many deliveries the broker gives a message up
 	dedupeWindow = 200 * time.Millisecond // in which the broker knows the ids of messages
 	// reorderBy is how long the first message of an order is late, when it is.
@@ -82,25 +82,50 @@ func (q *queue) close(ctx context.Context) {
 }
 
 // inboxDatabase is a run's own database. Any consumer completes what a crashed process
-// has left, so a consumer of another run must not see it.
+// has left, so a consumer of another run must not see it. A copy is made ahead of the run
+// that takes it: that needs a fifth of a second.
 func (s *Runner) inboxDatabase(ctx context.Context) (address string, err error) {
 	s.templateOnce.Lock()
 	defer s.templateOnce.Unlock()
 	if s.template == "" {
-		address, name, err := s.createDatabase(ctx, "inbox", "")
-		if err != nil {
+		if s.template, err = s.inboxTemplate(ctx); err != nil {
 			return "", err
 		}
-		if _, err := s.commandOn(ctx, address, "migrate", "up"); err != nil {
-			return "", err
-		}
-		if err := createInboxSchema(ctx, address); err != nil {
-			return "", err
-		}
-		s.template = name
+		s.spare = make(chan spareDatabase, 1)
+		s.copyAhead()
 	}
-	address, _, err = s.createDatabase(ctx, "inbox", s.template)
-	return address, err
+	select {
+	case made := <-s.spare:
+		s.copyAhead()
+		return made.address, made.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// spareDatabase is a copy of the template that no run has taken yet.
+type spareDatabase struct {
+	address string
+	err     error
+}
+
+func (s *Runner) copyAhead() {
+	s.copying.Go(func() {
+		address, _, err := s.createDatabase(context.Background(), "inbox", s.template)
+		s.spare <- spareDatabase{address, err}
+	})
+}
+
+// inboxTemplate creates the database that those of the runs are copies of.
+func (s *Runner) inboxTemplate(ctx context.Context) (name string, err error) {
+	address, name, err := s.createDatabase(ctx, "inbox", "")
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.commandOn(ctx, address, "migrate", "up"); err != nil {
+		return "", err
+	}
+	return name, createInboxSchema(ctx, address)
 }
 
 func createInboxSchema(ctx context.Context, address string) error {
@@ -256,10 +281,11 @@ func (r *run) bookedFromQueue(ctx context.Context) (int, error) {
 	return design.Count(ctx, r.db, r.Design.Name, r.order.Order)
 }
 
-// dropInbox drops the run's database. Its pool is closed.
-func (r *run) dropInbox(ctx context.Context) {
+// dropInbox drops the run's database, for which nobody waits. Its pool is closed.
+func (r *run) dropInbox() {
 	u, err := pgx.ParseConfig(r.queue.booksURL)
-	if err == nil {
-		r.dropDatabase(context.WithoutCancel(ctx), u.Database)
+	if err != nil {
+		return
 	}
+	r.copying.Go(func() { r.dropDatabase(context.Background(), u.Database) })
 }

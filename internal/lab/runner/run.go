@@ -229,13 +229,16 @@ func (r *run) client(ctx context.Context) lab.Answer {
 func (r *run) again(
 	ctx context.Context, answer lab.Answer, attempt func(context.Context, int, http.Header) lab.Answer,
 ) lab.Answer {
+	var took time.Duration // by the attempt before
 	for n := 2; answer != lab.Paid && n <= lab.Attempts && ctx.Err() == nil; n++ {
 		<-r.ready // what was killed is back, or something else has taken its place
-		time.Sleep(r.Pauses()[n-2])
+		time.Sleep(r.Pause(n, took))
+		sent := time.Now()
 		if n == lab.Attempts {
 			r.proceed()
 		}
 		answer = attempt(ctx, n, nil)
+		took = time.Since(sent)
 	}
 	return answer
 }
@@ -555,7 +558,7 @@ func (r *run) end(ctx context.Context) {
 	if r.queue != nil {
 		r.queue.close(ctx)
 		if r.queue.books != nil {
-			r.dropInbox(ctx)
+			r.dropInbox()
 		}
 	}
 }

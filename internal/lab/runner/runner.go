@@ -65,6 +65,8 @@ type Runner struct {
 	broker       *broker // nil until a run needs it
 	templateOnce sync.Mutex
 	template     string // the name of the database that those of the inbox are copies of
+	spare        chan spareDatabase
+	copying      sync.WaitGroup // of databases that are copied ahead, or dropped behind
 
 	closingOnce sync.Mutex
 	closing     []func()
@@ -219,6 +221,7 @@ func (s *Runner) dropDatabase(ctx context.Context, name string) {
 func (s *Runner) dropDatabases() {
 	ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 	defer cancel()
+	s.copying.Wait()
 	for _, name := range s.names {
 		s.dropDatabase(ctx, name)
 	}
