@@ -165,6 +165,27 @@ func TestOddButRight(t *testing.T) {
 		}
 	})
 
+	t.Run("a customer's cards have their old address, too", func(t *testing.T) {
+		customer := "/v1/customers/" + s.make(t, "", "/v1/customers", "")
+		card := s.make(t, "", customer+"/cards", "source=tok_visa")
+		for _, r := range []sent{
+			{target: customer + "/cards/" + card, body: "name=Jenny"},
+			{method: http.MethodGet, target: customer + "/cards/" + card},
+			{method: http.MethodGet, target: customer + "/sources/" + card},
+		} {
+			if a := s.ask(t, r); a.object["id"] != card || a.object["name"] != "Jenny" {
+				t.Errorf("%s %s answered %d %s", r.method, r.target, a.status, a.body)
+			}
+		}
+		if a := s.ask(t, sent{method: http.MethodGet, target: customer + "/cards"}); first(a.object)["id"] != card {
+			t.Errorf("the list is %s", a.body)
+		}
+		a := s.ask(t, sent{method: http.MethodDelete, target: customer + "/cards/" + card})
+		if a.object["deleted"] != true {
+			t.Errorf("deleting it answered %d %s", a.status, a.body)
+		}
+	})
+
 	t.Run("a body that is said to be as it is is not compressed", func(t *testing.T) {
 		a := s.ask(t, sent{target: "/v1/customers", body: "name=Jenny", header: header("Content-Encoding", "identity")})
 		if a.status != http.StatusOK {

@@ -80,6 +80,12 @@ func routes() []route {
 		get("/v1/customers/{customer}/sources/{id}", customer.RetrieveCard, "card"),
 		post("/v1/customers/{customer}/sources/{id}", customer.UpdateCard, "card"),
 		del("/v1/customers/{customer}/sources/{id}", customer.DeleteCard),
+		// What the addresses of cards were until 2015. Old SDKs still use them.
+		post("/v1/customers/{customer}/cards", customer.CreateCard, "card"),
+		get("/v1/customers/{customer}/cards", customer.ListCards, "list:card"),
+		get("/v1/customers/{customer}/cards/{id}", customer.RetrieveCard, "card"),
+		post("/v1/customers/{customer}/cards/{id}", customer.UpdateCard, "card"),
+		del("/v1/customers/{customer}/cards/{id}", customer.DeleteCard),
 
 		post("/v1/payouts", payout.CreatePayout, "payout"),
 		get("/v1/payouts", payout.ListPayouts, "list:payout"),

@@ -62,7 +62,8 @@ func (s *env) fixtures(t *testing.T) fixtures {
 		byPath: map[string]string{
 			"/v1/customers/{customer}/sources/{id}": s.make(t, "", "/v1/customers/"+customer+"/sources",
 				"source=tok_visa"),
-			"/v1/products/{id}": s.make(t, "", "/v1/products", "name=Sledge"),
+			"/v1/customers/{customer}/cards/{id}": s.make(t, "", "/v1/customers/"+customer+"/cards", "source=tok_visa"),
+			"/v1/products/{id}":                   s.make(t, "", "/v1/products", "name=Sledge"),
 		},
 	}
 	for _, o := range apitest.Operations() {
