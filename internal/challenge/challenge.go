@@ -41,8 +41,9 @@ type Challenge struct {
 const challengeByName = `
 	SELECT i.account_id, i.livemode, i.intent_id, i.client_secret, i.checkout_session IS NOT NULL AS session,
 	       coalesce(s.options ->> 'locale', '') AS locale, i.setup,
-	       i.amount, i.currency, i.status, i.return_url, coalesce(m.card ->> 'display_brand', '') AS brand,
-	       coalesce(m.card ->> 'last4', '') AS last4,
+	       i.amount, i.currency, i.status, i.return_url,
+	       coalesce(coalesce(m.card, c.card) ->> 'display_brand', '') AS brand,
+	       coalesce(coalesce(m.card, c.card) ->> 'last4', '') AS last4,
 	       a.name, ` + resource.MerchantColumns + `, account_ahead(i.account_id, i.livemode) AS ahead
 	FROM (
 		SELECT account_id, livemode, id AS intent_id, client_secret, checkout_session, false AS setup, amount, currency,
@@ -55,7 +56,8 @@ const challengeByName = `
 	) AS i
 	JOIN accounts a ON a.id = i.account_id
 	LEFT JOIN checkout_sessions s ON s.account_id = i.account_id AND s.id = i.checkout_session
-	LEFT JOIN payment_methods m ON m.account_id = i.account_id AND m.id = i.payment_method_id`
+	LEFT JOIN payment_methods m ON m.account_id = i.account_id AND m.id = i.payment_method_id
+	LEFT JOIN cards c ON c.account_id = i.account_id AND c.id = i.payment_method_id`
 
 // Find reads a challenge by its name; nil if there is none.
 func Find(ctx context.Context, db phase.Reader, name string) (*Challenge, error) {

@@ -39,6 +39,7 @@ type Card struct {
 	Funding      string  `json:"funding"`
 	Fingerprint  string  `json:"fingerprint"`
 	CVCCheck     *string `json:"cvc_check,omitzero"`
+	SetUp        bool    `json:"set_up,omitzero"` // of a customer's card that is used as a payment method
 	CardHolder
 }
 

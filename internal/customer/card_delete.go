@@ -44,8 +44,14 @@ func removeCard(ctx context.Context, tx *phase.Tx, in DeleteCardParams, _ *struc
 	}
 	tx.WriteOne(deleteCard, pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": card.ID, "deleted_at": tx.Now()})
 	event.Emit(tx, "customer.source.deleted", card.ID, card.Render(), nil)
-	if customer.DefaultSource != nil && *customer.DefaultSource == card.ID {
+	wasSource, wasMethod := customer.DefaultSource, customer.InvoiceSettings.DefaultPaymentMethod
+	if resource.Deref(wasSource) == card.ID {
 		customer.DefaultSource = newestBut(card.ID, left[customer.ID])
+	}
+	if resource.Deref(wasMethod) == card.ID {
+		customer.InvoiceSettings.DefaultPaymentMethod = nil
+	}
+	if resource.Deref(wasSource) == card.ID || resource.Deref(wasMethod) == card.ID {
 		customer.update(tx)
 	}
 	return phase.OK(card.ID, Deleted{card.ID, "card", true}), nil

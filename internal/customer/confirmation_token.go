@@ -232,7 +232,12 @@ func (in *ConfirmationTokenParams) check(
 		return apierror.Missing("payment_method_data")
 	}
 	in.Method = MethodParams{PaymentMethod: method, PaymentMethodData: in.PaymentMethodData}
-	return in.Method.Find(ctx, db, caller)
+	err := in.Method.Find(ctx, db, caller)
+	if err == nil && in.Method.Found != nil && in.Method.Found.isCard() {
+		return apierror.Invalid("payment_method",
+			"%s is a card, and this installation makes confirmation tokens of PaymentMethods only.", method)
+	}
+	return err
 }
 
 func (in ConfirmationTokenParams) create(ctx context.Context, tx *phase.Tx) (phase.Outcome, error) {

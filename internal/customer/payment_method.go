@@ -2,6 +2,7 @@ package customer
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -190,8 +191,31 @@ var (
 
 func (m *PaymentMethod) insert(tx *phase.Tx) { tx.Write(insertMethods, postgres.RowsOf(*m)) }
 
-// Update queues the UPDATE of all columns that can change.
-func (m *PaymentMethod) Update(tx *phase.Tx) { tx.Write(updateMethods, postgres.RowsOf(*m)) }
+// Update queues the UPDATE of all columns that can change. Of a customer's card, that is
+// what a payment changes: the holder has agreed to more, or the issuer has checked the CVC.
+func (m *PaymentMethod) Update(tx *phase.Tx) {
+	if !m.isCard() {
+		tx.Write(updateMethods, postgres.RowsOf(*m))
+		return
+	}
+	card := m.Card
+	card.SetUp = m.SetUp
+	tx.Write(updateCard,
+		pgx.StrictNamedArgs{"account_id": tx.AccountID, "id": m.ID, "card": card, "metadata": m.Metadata})
+}
+
+// isCard says whether the method is a customer's card, card_…, which is a payment method of
+// that ID, too: merchants who moved from charges to intents still have such IDs.
+func (m *PaymentMethod) isCard() bool { return strings.HasPrefix(m.ID, "card_") }
+
+// refuseCard refuses a change that a card has its own address for.
+func (m *PaymentMethod) refuseCard(method string) *apierror.Error {
+	if !m.isCard() {
+		return nil
+	}
+	return apierror.Invalid("payment_method", "%s is a card, and this installation changes cards at their own "+
+		"address only: %s /v1/customers/%s/sources/%s.", m.ID, method, resource.Deref(m.CustomerID), m.ID)
+}
 
 const selectMethods = `
 	SELECT account_id, id, livemode, request_id, customer_id, card, billing_details, metadata, allow_redisplay, set_up,
@@ -199,11 +223,24 @@ const selectMethods = `
 	FROM payment_methods
 	WHERE account_id = @account_id AND livemode = @livemode`
 
+// selectCardMethods selects customers' cards as payment methods.
+const selectCardMethods = `
+	SELECT account_id, id, livemode, request_id, customer_id, card,
+	       json_build_object('name', card -> 'name', 'address', json_build_object(
+	           'city', card -> 'address_city', 'country', card -> 'address_country', 'line1', card -> 'address_line1',
+	           'line2', card -> 'address_line2', 'postal_code', card -> 'address_zip',
+	           'state', card -> 'address_state')) AS billing_details,
+	       metadata, 'unspecified' AS allow_redisplay, card ->> 'set_up' IS NOT NULL AS set_up, NULL AS spent_by,
+	       created_at
+	FROM cards
+	WHERE account_id = @account_id AND livemode = @livemode AND deleted_at IS NULL`
+
 const (
 	// MethodByID selects one payment method (@id) of an account and mode, or no row.
-	MethodByID  = selectMethods + ` AND id = @id`
-	methodsByID = selectMethods + ` AND id = ANY (@ids::text[])`
-	lockMethod  = MethodByID + ` FOR NO KEY UPDATE`
+	MethodByID  = selectMethods + ` AND id = @id UNION ALL` + selectCardMethods + ` AND id = @id`
+	methodsByID = selectMethods + ` AND id = ANY (@ids::text[]) UNION ALL` +
+		selectCardMethods + ` AND id = ANY (@ids::text[])`
+	lockMethod = selectMethods + ` AND id = @id FOR NO KEY UPDATE`
 
 	// Stripe lists the methods of customers, and no others.
 	methodFilters = ` AND customer_id IS NOT NULL AND (@customer_id::text IS NULL OR customer_id = @customer_id)
@@ -224,7 +261,14 @@ func NoSuchMethod(status func(object, param, id string) *apierror.Error, id stri
 
 // LockMethod reads a method for a change and keeps others from changing it.
 func LockMethod(ctx context.Context, tx *phase.Tx, id string) (*PaymentMethod, error) {
-	method, err := resource.Get[PaymentMethod](ctx, tx, lockMethod, resource.PrincipalOf(tx.Caller), id)
+	v, read := resource.PrincipalOf(tx.Caller), lockMethod
+	if strings.HasPrefix(id, "card_") {
+		if _, err := resource.Get[CustomerCard](ctx, tx, lockCard, v, id); err != nil {
+			return nil, err
+		}
+		read = MethodByID
+	}
+	method, err := resource.Get[PaymentMethod](ctx, tx, read, v, id)
 	if err != nil {
 		return nil, err
 	}

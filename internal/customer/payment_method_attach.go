@@ -201,6 +201,9 @@ func detachMethod(ctx context.Context, tx *phase.Tx, in DetachPaymentMethodParam
 	if err != nil {
 		return phase.Outcome{}, err
 	}
+	if refusal := method.refuseCard("DELETE"); refusal != nil {
+		return phase.Outcome{}, refusal
+	}
 	if method.CustomerID == nil {
 		return phase.Outcome{},
 			apierror.Invalid("",

@@ -38,6 +38,9 @@ func changeMethod(ctx context.Context, tx *phase.Tx, in UpdatePaymentMethodParam
 	if err != nil {
 		return phase.Outcome{}, err
 	}
+	if refusal := method.refuseCard("POST"); refusal != nil {
+		return phase.Outcome{}, refusal
+	}
 	if method.CustomerID == nil {
 		return phase.Outcome{},
 			apierror.Invalid("", "You must save this PaymentMethod to a customer before you can update it.")

@@ -5,6 +5,7 @@ package sdk_test
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stripe/stripe-go/v85"
@@ -44,6 +45,90 @@ func TestPaymentMethods(t *testing.T) {
 		_, err = a.V1PaymentMethods.Attach(t.Context(), card.ID,
 			&stripe.PaymentMethodAttachParams{Customer: &customer.ID})
 		refused(t, err, invalid("", "", ""))
+	})
+
+	t.Run("a customer's source pays intents under its own ID, until it is deleted", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		customer := a.customer(nil)
+		card := a.keep(customer.ID, "tok_visa")
+		pay := func(customer *string) (*stripe.PaymentIntent, error) {
+			return a.V1PaymentIntents.Create(t.Context(), &stripe.PaymentIntentCreateParams{
+				Amount:             stripe.Int64(2000),
+				Currency:           stripe.String("usd"),
+				Customer:           customer,
+				PaymentMethod:      &card.ID,
+				PaymentMethodTypes: stripe.StringSlice([]string{"card"}),
+				Confirm:            stripe.Bool(true),
+				Expand:             stripe.StringSlice([]string{"payment_method", "latest_charge"}),
+			})
+		}
+		for range 2 {
+			paid, err := pay(&customer.ID)
+			noError(t, err)
+			equal(t, "state", paid.Status, stripe.PaymentIntentStatusSucceeded)
+			equal(t, "method", paid.PaymentMethod.ID+" "+string(paid.PaymentMethod.Type), card.ID+" card")
+			equal(t, "method of the charge", paid.LatestCharge.PaymentMethod, card.ID)
+		}
+		_, err := pay(nil)
+		refused(t, err, invalid("", "payment_method", ""))
+		_, err = pay(&a.customer(nil).ID)
+		refused(t, err, invalid("", "payment_method", ""))
+
+		method, err := a.V1PaymentMethods.Retrieve(t.Context(), card.ID, nil)
+		noError(t, err)
+		equal(t, "customer", method.Customer.ID, customer.ID)
+		equal(t, "attached", a.attach(card.ID, customer.ID).ID, card.ID)
+		_, err = a.V1PaymentMethods.Attach(t.Context(), card.ID,
+			&stripe.PaymentMethodAttachParams{Customer: &a.customer(nil).ID})
+		refused(t, err, invalid("", "", "The payment method you provided has already been attached to a customer."))
+		_, err = a.V1PaymentMethods.Detach(t.Context(), card.ID, nil)
+		refused(t, err, invalid("", "payment_method", ""))
+		_, err = a.V1PaymentMethods.Update(t.Context(), card.ID, &stripe.PaymentMethodUpdateParams{})
+		refused(t, err, invalid("", "payment_method", ""))
+		_, err = a.V1TestHelpersConfirmationTokens.Create(t.Context(),
+			&stripe.TestHelpersConfirmationTokenCreateParams{PaymentMethod: &card.ID})
+		refused(t, err, invalid("", "payment_method", ""))
+
+		updated, err := a.V1Customers.Update(t.Context(), customer.ID, &stripe.CustomerUpdateParams{
+			InvoiceSettings: &stripe.CustomerUpdateInvoiceSettingsParams{DefaultPaymentMethod: &card.ID}})
+		noError(t, err)
+		equal(t, "default", updated.InvoiceSettings.DefaultPaymentMethod.ID, card.ID)
+		_, err = a.V1PaymentSources.Delete(t.Context(), card.ID,
+			&stripe.PaymentSourceDeleteParams{Customer: &customer.ID})
+		noError(t, err)
+		if left := a.retrieveCustomer(customer.ID).InvoiceSettings.DefaultPaymentMethod; left != nil {
+			t.Errorf("the default is still %s", left.ID)
+		}
+		_, err = pay(&customer.ID)
+		refused(t, err, invalid("resource_missing", "payment_method", ""))
+	})
+
+	t.Run("a source whose holder was authenticated once pays in the holder's absence", func(t *testing.T) {
+		t.Parallel()
+		a := in.account(t)
+		customer := a.customer(nil)
+		card := a.keep(customer.ID, "tok_authenticationRequiredOnSetup")
+		first := a.intent(&stripe.PaymentIntentCreateParams{
+			Customer:         &customer.ID,
+			PaymentMethod:    &card.ID,
+			Confirm:          stripe.Bool(true),
+			SetupFutureUsage: stripe.String("off_session"),
+		})
+		equal(t, "state", first.Status, stripe.PaymentIntentStatusRequiresAction)
+		page := in.challenge(t, first.ID)
+		if body := visit(t, page, nil).body; !strings.Contains(body, card.Last4) {
+			t.Errorf("the bank's page does not show the card: %s", body)
+		}
+		visit(t, page, url.Values{"result": {"pass"}})
+		equal(t, "after the bank's page", a.retrieveIntent(first.ID).Status, stripe.PaymentIntentStatusSucceeded)
+		later := a.intent(&stripe.PaymentIntentCreateParams{
+			Customer:      &customer.ID,
+			PaymentMethod: &card.ID,
+			Confirm:       stripe.Bool(true),
+			OffSession:    stripe.Bool(true),
+		})
+		equal(t, "off session", later.Status, stripe.PaymentIntentStatusSucceeded)
 	})
 
 	t.Run("a card that paid without a customer is spent", func(t *testing.T) {

@@ -60,9 +60,10 @@ const (
 	FROM payment_intents i
 	LEFT JOIN charges c ON c.account_id = i.account_id AND c.id = i.latest_charge
 	LEFT JOIN payment_methods m ON m.account_id = i.account_id AND m.id = i.payment_method_id
+	LEFT JOIN cards k ON k.account_id = i.account_id AND k.id = i.payment_method_id
 	CROSS JOIN LATERAL (SELECT ` + intentState + ` AS state, i.amount, i.currency, i.customer_id,
-	       coalesce(c.card->>'brand', m.card->>'brand', '') AS brand,
-	       coalesce(c.card->>'last4', m.card->>'last4', '') AS last4) p
+	       coalesce(c.card->>'brand', m.card->>'brand', k.card->>'brand', '') AS brand,
+	       coalesce(c.card->>'last4', m.card->>'last4', k.card->>'last4', '') AS last4) p
 	WHERE i.account_id = @account_id AND i.livemode = @livemode` + paymentFilters + `
 	  AND (NOT @crashed::boolean OR EXISTS (
 	      SELECT FROM takeovers t WHERE t.account_id = i.account_id AND t.request_id IN (i.request_id, c.request_id)
