@@ -92,7 +92,7 @@ func (d dialer) Dial(network, address string) (net.Conn, error) {
 }
 
 // nextWait is how long the consumer asks the broker for a message at a time. When the
-// process is told to end, it stops asking.
+// process gets the signal to end, it stops asking.
 const nextWait = 200 * time.Millisecond
 
 // consume handles one message after the other until ctx ends. It asks for the next when

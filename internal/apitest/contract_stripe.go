@@ -28,7 +28,8 @@ var notInEveryAnswer = map[string][]string{
 // line pays for a checkout session there, has events sent again, and listens, and its script
 // makes confirmation tokens. Only our own contract speaks of them.
 var undocumented = []string{"get /v1/payment_pages/{session}", "post /v1/payment_pages/{session}",
-	"post /v1/payment_pages/{session}/confirm", "post /v1/events/{id}/retry", "post /v1/payment_links/{payment_link}/open",
+	"post /v1/payment_pages/{session}/confirm", "post /v1/events/{id}/retry",
+	"post /v1/payment_links/{payment_link}/open",
 	"post /v1/stripecli/sessions", "post /v1/confirmation_tokens"}
 
 // stripe is what Stripe publishes about the operations we have.

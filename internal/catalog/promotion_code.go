@@ -238,7 +238,7 @@ func checkPromotionCode(
 			return resource.AsParam(err, "customer")
 		}
 	}
-	_, err = in.holder(ctx, db, v)
+	_, err = in.former(ctx, db, v)
 	return err
 }
 
@@ -272,18 +272,18 @@ func (in *CreatePromotionCodeParams) checkAgainst(coupon *Coupon) error {
 	return nil
 }
 
-// holder finds an active code of the same text that can no longer be redeemed.
-func (in *CreatePromotionCodeParams) holder(
+// former finds an active code of the same text that can no longer be redeemed.
+func (in *CreatePromotionCodeParams) former(
 	ctx context.Context, db phase.Reader, v resource.Principal,
 ) (*PromotionCode, error) {
 	if in.Code == "" || in.Active != nil && !*in.Active {
 		return nil, nil
 	}
-	return holderOf(ctx, db, v, in.Code)
+	return formerOf(ctx, db, v, in.Code)
 }
 
-// holderOf refuses a text that a code which can be redeemed has. It returns another code that has it.
-func holderOf(ctx context.Context, db phase.Reader, v resource.Principal, code string) (*PromotionCode, error) {
+// formerOf refuses a text that a code which can be redeemed has. It returns another code that has it.
+func formerOf(ctx context.Context, db phase.Reader, v resource.Principal, code string) (*PromotionCode, error) {
 	other, err := resource.Get[PromotionCode](ctx, db, activePromotionCode, v, code)
 	if err == nil && other != nil && other.Redeemable {
 		return nil, apierror.Invalid("code", "An active promotion code with `code: %s` already exists.", code).
@@ -307,7 +307,7 @@ func createPromotionCode(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	holder, err := in.holder(ctx, tx, resource.PrincipalOf(tx.Caller))
+	former, err := in.former(ctx, tx, resource.PrincipalOf(tx.Caller))
 	if err != nil {
 		return phase.Outcome{}, err
 	}
@@ -335,7 +335,7 @@ func createPromotionCode(
 		end := time.Unix(*in.ExpiresAt, 0)
 		code.ExpiresAt = &end
 	}
-	holder.retire(tx)
+	former.retire(tx)
 	tx.Write(insertPromotionCodes, postgres.RowsOf(*code))
 	event.Emit(tx, "promotion_code.created", code.ID, code.Render(), nil)
 	return resource.Reply(ctx, tx, in.Expand, code.ID, code.Render())
@@ -376,7 +376,7 @@ func (in *UpdatePromotionCodeParams) activates(
 		return nil, apierror.Invalid("active",
 			"This promotion code cannot be activated: it has expired or is used up, or its coupon is no longer valid.")
 	}
-	return holderOf(ctx, db, v, code.Code)
+	return formerOf(ctx, db, v, code.Code)
 }
 
 func changePromotionCode(
@@ -386,7 +386,7 @@ func changePromotionCode(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	holder, err := in.activates(ctx, tx, resource.PrincipalOf(tx.Caller), code)
+	former, err := in.activates(ctx, tx, resource.PrincipalOf(tx.Caller), code)
 	if err != nil {
 		return phase.Outcome{}, err
 	}
@@ -401,7 +401,7 @@ func changePromotionCode(
 	if err != nil {
 		return phase.Outcome{}, err
 	}
-	holder.retire(tx)
+	former.retire(tx)
 	tx.Write(updatePromotionCodes, postgres.RowsOf(*code))
 	if len(previous) > 0 {
 		event.Emit(tx, "promotion_code.updated", code.ID, code.Render(), previous)

@@ -10,7 +10,7 @@ import (
 	"github.com/ratchet-pay/ratchet/internal/resource"
 )
 
-// Order is what somebody wants to pay for with a promotion code.
+// Order is what a customer wants to pay for with a promotion code.
 type Order struct {
 	Session    string  // that is paid; "" if there is none yet
 	CustomerID *string // who pays, if they are known

@@ -55,7 +55,7 @@ func (s *Server) code(w http.ResponseWriter, r *http.Request) {
 		s.refuseCode(w, r, found, code, a.Status, codeFault(refusal.Code))
 		return
 	}
-	http.Redirect(w, r, found.Path(), http.StatusSeeOther) // which shows how the session stands
+	http.Redirect(w, r, found.Path(), http.StatusSeeOther) // the page shows the new total
 }
 
 // refuseCode shows the form with what is wrong with a code. The total stays as it was.
@@ -67,7 +67,7 @@ func (s *Server) refuseCode(
 	s.form(w, r, status, found, formPage{Kept: Kept{Email: found.CustomerEmail, Country: homeOf(r, found)}})
 }
 
-// codeFault is the key of what a customer is told of a code that is refused.
+// codeFault is the key of the text that a customer reads about a code that is refused.
 func codeFault(code string) string {
 	switch code {
 	case "resource_missing":

@@ -300,15 +300,14 @@ func NamedCustomer(id *string) resource.Reference {
 	return resource.Reference{Param: "customer", ID: id, Object: "customer", ByID: CustomerByID}
 }
 
-const olderCustomer = `
-	SELECT id FROM customers WHERE account_id = @account_id AND id < @before ORDER BY id DESC OFFSET @over LIMIT 1`
-
 var searchableCustomers = resource.Searchable{
 	Plural:   "customers",
 	Rows:     notDeleted,
 	Metadata: "metadata",
 	Prefix:   "cus",
-	Index:    &resource.TextIndex{Fields: []string{"email", "name", "phone"}, Older: olderCustomer},
+	Index: &resource.TextIndex{Fields: []string{"email", "name", "phone"},
+		Older: `SELECT id FROM customers WHERE account_id = @account_id AND id < @before
+			ORDER BY id DESC OFFSET @over LIMIT 1`},
 	Fields: map[string]resource.SearchField{
 		"created": {Kind: resource.SearchNumber, SQL: resource.CreatedSeconds},
 		"email":   {Kind: resource.SearchText, SQL: "email"},

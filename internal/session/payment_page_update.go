@@ -17,7 +17,7 @@ import (
 // UpdatePaymentPageParams are what POST /v1/payment_pages/{session} takes.
 type UpdatePaymentPageParams struct {
 	ID            string  `path:"session"`
-	PromotionCode *string `form:"promotion_code,unset" max:"500"` // as the customer types it; "" removes the present one
+	PromotionCode *string `form:"promotion_code,unset" max:"500"` // as the customer types it; "" removes it
 }
 
 const pageUpdated = "payment_page_updated"

@@ -148,8 +148,9 @@ func (s *CheckoutSession) Success() string {
 
 const sessionColumns = `account_id, id, livemode, request_id, mode, status, payment_status, amount_subtotal,
 	amount_total, amount_discount, amount_shipping, currency, coupon_id, promotion_code_id, coupon_reserved,
-	shipping_rate_id, shipping_options, customer_id, customer_creation, customer_email, customer_details, client_reference_id, metadata,
-	options, success_url, cancel_url, url, attempts, payment_intent_id, setup_intent_id, expires_at, created_at`
+	shipping_rate_id, shipping_options, customer_id, customer_creation, customer_email, customer_details,
+	client_reference_id, metadata, options, success_url, cancel_url, url, attempts, payment_intent_id, setup_intent_id,
+	expires_at, created_at`
 
 var (
 	insertSessions = postgres.InsertRows[CheckoutSession]("checkout_sessions", sessionColumns)

@@ -77,7 +77,7 @@ func (in *CreateCheckoutSessionParams) findTotal(ctx context.Context, db phase.R
 	return nil
 }
 
-// findCoupon finds the coupon, by itself or by its promotion code, and divides what it takes off among the items.
+// findCoupon finds the coupon, by its ID or by its promotion code, and divides what it takes off among the items.
 func (in *CreateCheckoutSessionParams) findCoupon(ctx context.Context, db phase.Reader, v resource.Principal) error {
 	for i, d := range in.Discounts {
 		at := fmt.Sprintf("discounts[%d]", i)

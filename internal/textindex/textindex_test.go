@@ -38,7 +38,8 @@ func filled(t *testing.T) *pgtest.DB {
 		do(`INSERT INTO charges (account_id, id, livemode, request_id, amount, currency, status, failure_code,
 		        customer_id, card, description, metadata, created_at)
 		    SELECT CASE WHEN n = 90 THEN 'acct_2' ELSE 'acct_1' END, 'ch_' || to_char(n, 'FM00000000'), false,
-		           'req_' || n, CASE WHEN n = 70 THEN 123456 ELSE 2000 END, CASE WHEN n = 71 THEN 'jpy' ELSE 'usd' END, 'failed',
+		           'req_' || n, CASE WHEN n = 70 THEN 123456 ELSE 2000 END,
+		           CASE WHEN n = 71 THEN 'jpy' ELSE 'usd' END, 'failed',
 		           'card_declined', CASE WHEN n = 72 THEN 'cus_72' END,
 		           json_build_object('brand', 'visa', 'last4', CASE WHEN n = 73 THEN '0005' ELSE '4242' END,
 		               'fingerprint', 'fp' || n % 1000, 'address_zip', CASE WHEN n = 74 THEN '94110' END),
@@ -98,8 +99,8 @@ func (e *explainer) Query(ctx context.Context, sql string, args ...any) (pgx.Row
 }
 
 // few is how many pages a search and its count may read: the newest thousand rows, the index with what it has not
-// sorted in yet (128 pages each time), and some blocks of rows. A table has more than 2,400, and as many again for every
-// 60,000 rows.
+// sorted in yet (128 pages each time), and some blocks of rows. A table has more than 2,400, and as many again for
+// every 60,000 rows.
 const few = 1000
 
 func TestSearchesReadFewRowsOfManyCharges(t *testing.T) {

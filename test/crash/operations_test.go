@@ -228,7 +228,8 @@ var operations = []operation{
 			"1 × audited: payment_page.confirm", "2 × request finished", "1 × call executed"},
 	},
 	{
-		name: "payment with the last redemption of a promotion code and its coupon", flow: "payment_page.confirm", twin: true, status: 200,
+		name: "payment with the last redemption of a promotion code and its coupon", flow: "payment_page.confirm",
+		twin: true, status: 200,
 		request: func(s stage) request {
 			return s.post("/v1/payment_pages/"+s.made(s.discounted())+"/confirm", "payment_method", "pm_card_visa")
 		},

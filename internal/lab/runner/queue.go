@@ -281,7 +281,7 @@ func (r *run) bookedFromQueue(ctx context.Context) (int, error) {
 	return design.Count(ctx, r.db, r.Design.Name, r.order.Order)
 }
 
-// dropInbox drops the run's database, for which nobody waits. Its pool is closed.
+// dropInbox drops the run's database, after the run. Its pool is closed.
 func (r *run) dropInbox() {
 	u, err := pgx.ParseConfig(r.queue.booksURL)
 	if err != nil {
