@@ -112,10 +112,10 @@ func TestAMigrationUnderAPreparedStatement(t *testing.T) {
 		if a := s.ask(t, r); a.status != http.StatusOK {
 			t.Fatalf("answered %d %s", a.status, a.body)
 		}
-		s.exec(t, `ALTER TABLE customers ALTER COLUMN phone TYPE varchar`)
+		s.exec(t, `ALTER TABLE customers ALTER COLUMN invoice_prefix TYPE varchar`)
 		if a := s.ask(t, r); a.status != http.StatusOK {
 			t.Errorf("%s %s is answered %d %s", r.method, r.target, a.status, a.body)
 		}
-		s.exec(t, `ALTER TABLE customers ALTER COLUMN phone TYPE text`)
+		s.exec(t, `ALTER TABLE customers ALTER COLUMN invoice_prefix TYPE text`)
 	}
 }

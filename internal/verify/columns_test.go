@@ -59,7 +59,7 @@ func (c tableColumn) changed() string {
 		return name + " || " + name
 	case c.Type == "ledger_account":
 		// no account twice in a period
-		return "CASE " + name + " WHEN 'fee_revenue' THEN 'suspense' ELSE " + name + " END"
+		return "CASE " + name + " WHEN 'fee_revenue' THEN 'rounding' ELSE " + name + " END"
 	}
 	return "coalesce(" + name + ", '') || 'x'"
 }

@@ -97,8 +97,8 @@ var smallOperations = []operation{
 	}),
 	small("checkout_session.create", func(s stage) request { return s.checkout() }),
 	small("payment_page.update", func(s stage) request {
-		s.made(s.promotionCode())
-		r := s.checkout()
+		r := s.discounted() // but the customer types the code
+		r.form.Del("discounts[0][promotion_code]")
 		r.form.Set("allow_promotion_codes", "true")
 		return s.post("/v1/payment_pages/"+s.made(r), "promotion_code", "spring")
 	}),
