@@ -49,18 +49,22 @@ func asRead(r rune) rune {
 	case unicode.Is(unicode.Cf, r):
 		return -1
 	}
+	code := int64(r)
 	for _, digits := range unicode.Nd.R16 { // each range has whole sets of ten
-		if rune(digits.Lo) <= r && r <= rune(digits.Hi) {
-			return '0' + (r-rune(digits.Lo))%10
+		if int64(digits.Lo) <= code && code <= int64(digits.Hi) {
+			return asciiDigit(code - int64(digits.Lo))
 		}
 	}
 	for _, digits := range unicode.Nd.R32 {
-		if rune(digits.Lo) <= r && r <= rune(digits.Hi) {
-			return '0' + (r-rune(digits.Lo))%10
+		if int64(digits.Lo) <= code && code <= int64(digits.Hi) {
+			return asciiDigit(code - int64(digits.Lo))
 		}
 	}
 	return r
 }
+
+// asciiDigit is the digit at a place in sets of ten.
+func asciiDigit(place int64) rune { return rune("0123456789"[place%10]) }
 
 var escapes = regexp.MustCompile(`(?:%[0-9A-Fa-f]{2})+`)
 
